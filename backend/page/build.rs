@@ -1,6 +1,6 @@
-//! Puts the built page (frontend/dist) into a table: each file as brotli, or as it is where that saves nothing, and the
-//! hashes of the page's inline scripts for the content security policy. Without frontend/dist the table is empty, and
-//! the server answers with a page that says how to build it.
+//! Puts the built page (frontend/dist) into a table: each file as brotli, or uncompressed if that saves nothing, and
+//! the hashes of the page's inline scripts for the content security policy. Without frontend/dist the table is empty,
+//! and the server answers with a page with the build instructions.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -26,7 +26,7 @@ fn main() -> io::Result<()> {
         list(&dist, &mut files)?;
         hashes = inline_scripts(&fs::read_to_string(&page)?).map(hash).collect();
     }
-    // Quality 11 takes many seconds for the sake of 15 % fewer bytes: worth it for what is handed out.
+    // Quality 11 takes many seconds to save 15 % of the bytes: worth it for releases.
     say("cargo::rerun-if-env-changed=WATCHGLASS_PACK")?;
     let quality = if std::env::var("WATCHGLASS_PACK").is_ok_and(|pack| pack == "best") { 11 } else { 5 };
     let mut table = String::from("static FILES: &[EmbeddedFile] = &[\n");
@@ -54,7 +54,7 @@ fn row(path: &Path, dist: &Path, quality: u32, mut copies: Copies<'_>) -> io::Re
         brotli::BrotliCompress(&mut &bytes[..], &mut packed, &params)?;
         Ok(packed)
     })?;
-    // As it is, and as gzip, it comes out of the brotli: it stands here once.
+    // The uncompressed and the gzip form are made from the brotli, so the file is stored only once.
     let packed = fs::metadata(&brotli)?.len() > 0;
     let identity = match packed {
         true => copies.keep("none", |_| Ok(Vec::new()))?,
@@ -69,7 +69,7 @@ fn row(path: &Path, dist: &Path, quality: u32, mut copies: Copies<'_>) -> io::Re
     ))
 }
 
-/// The forms of one file, kept by content in OUT_DIR, so that an unchanged file is not compressed again.
+/// The forms of one file, stored by content in OUT_DIR, so that an unchanged file is not compressed again.
 struct Copies<'a> {
     out: &'a Path,
     bytes: &'a [u8],
@@ -78,7 +78,7 @@ struct Copies<'a> {
 }
 
 impl Copies<'_> {
-    /// The path of one form; a form that saves nothing is an empty file, and then is not offered.
+    /// The path of one form; a form that saves nothing is an empty file, and is not offered.
     fn keep(&mut self, form: &str, make: impl FnOnce(&[u8]) -> io::Result<Vec<u8>>) -> io::Result<PathBuf> {
         let path = self.out.join(format!("page-{}.{form}", self.id));
         if !path.is_file() {
@@ -105,7 +105,7 @@ fn forget_others(out: &Path, kept: &[PathBuf]) -> io::Result<()> {
     Ok(())
 }
 
-/// All files below a folder, sorted; trunk's own working folder begins with a dot.
+/// All files below a folder, sorted; names with a leading dot, such as trunk's working folder, are skipped.
 fn list(folder: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
     let mut paths = fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<_>>>()?;
     paths.sort();
@@ -134,11 +134,11 @@ fn hash(script: &str) -> String {
     format!("sha256-{}", STANDARD.encode(Sha256::digest(script.replace("\r\n", "\n"))))
 }
 
-/// Whether the name holds a hash of the content, so that it may be kept for ever: trunk's (`page-0123456789abcdef_bg.wasm`), or
-/// mdBook's of eight digits (`docs/toc-01234567.js`).
+/// Whether the name holds a hash of the content, so that it may be cached for ever: trunk's
+/// (`page-0123456789abcdef_bg.wasm`), or mdBook's of eight digits (`docs/toc-01234567.js`).
 fn has_hash(name: &str) -> bool {
     let is_of_book = name.starts_with("docs/") && (name.ends_with(".js") || name.ends_with(".css"));
-    // A hash of trunk that begins with zeros is written without them.
+    // A hash of trunk with leading zeros is written without them.
     let lengths = if is_of_book { 8..=8 } else { 12..=16 };
     name.split(['-', '_', '.']).any(|word| lengths.contains(&word.len()) && word.bytes().all(|b| b.is_ascii_hexdigit()))
 }
@@ -163,7 +163,7 @@ fn variable(name: &str) -> io::Result<String> {
     std::env::var(name).map_err(|_| io::Error::other(format!("cargo sets {name} for build scripts")))
 }
 
-/// Tells cargo something: build scripts do so on standard output.
+/// Sends a line to cargo, which reads the standard output of build scripts.
 fn say(line: &str) -> io::Result<()> {
     writeln!(io::stdout(), "{line}")
 }

@@ -1,23 +1,23 @@
-//! The query of a page's address, as a hub keeps it in saved views and share links: the names that a page knows, decoded,
-//! checked and written anew, so that nothing else is kept.
+//! The query of a page's address, as a hub stores it in saved views and share links. Only names that a page knows are
+//! kept: they are decoded, checked and encoded again.
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
-/// Names of what a view is made of; each may stand in a query more than once. What says who looks, and not what at, is none
-/// of them: `team`, `view`, `share`.
+/// Names of the parameters that make up a view; each may be repeated. Parameters about the reader are not among them:
+/// `team`, `view`, `share`.
 pub const NAMES: &[&str] = &[
     "w", "from", "to", "theme", "source", "hide", "open", "shut", "front", "layout", "only", "off", "pin", "over",
     "vs", "heat", "page", "with", "find", "by", "run", "state", "sort",
 ];
 
-/// What is encoded in a value.
+/// Characters that are encoded in a value.
 const VALUE: &AsciiSet =
     &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b',').remove(b':').remove(b'/');
 
-/// The most pairs that are read; the others are ignored.
+/// Maximum number of pairs that are read; further ones are ignored.
 const MAX_PAIRS: usize = 200;
 
-/// Decoded names and values of a query, with or without its `?`; what has no known name or no value is left out.
+/// Decoded names and values of a query, with or without its `?`; pairs with an unknown name or no value are left out.
 pub fn pairs(query: &str) -> Vec<(&'static str, String)> {
     let query = query.trim().trim_start_matches('?');
     let all = query.split('&').filter_map(|pair| pair.split_once('=')).filter_map(|(name, value)| {
@@ -29,7 +29,7 @@ pub fn pairs(query: &str) -> Vec<(&'static str, String)> {
     all.take(MAX_PAIRS).collect()
 }
 
-/// A query written anew from its pairs, without `?`.
+/// A query composed of its pairs, without `?`.
 pub fn written<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> String {
     let mut text = String::new();
     for (name, value) in pairs {
@@ -43,7 +43,7 @@ pub fn written<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> Strin
     text
 }
 
-/// A query with the known names alone, as it is kept.
+/// A query with only the known names, as it is stored.
 pub fn rewritten(query: &str) -> String {
     let pairs = pairs(query);
     written(pairs.iter().map(|(name, value)| (*name, value.as_str())))
@@ -51,7 +51,7 @@ pub fn rewritten(query: &str) -> String {
 
 fn decoded(text: &str) -> String {
     let text = text.replace('+', " ");
-    // What is no text in UTF-8 was written by no page.
+    // Invalid UTF-8 cannot come from a page.
     percent_decode_str(&text).decode_utf8_lossy().replace(|letter: char| letter.is_control(), "")
 }
 

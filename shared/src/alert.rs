@@ -1,32 +1,32 @@
-//! Alerts: rules, what they found, who is told, and what must not be told for a while.
+//! Alerts: rules, channels, notices and silences.
 //!
-//! A [`Rule`] watches; each of its subjects that fires is one [`Alert`]; alerts of one group make one [`Notice`] to each
-//! [`Channel`]. Times are whole seconds since the Unix epoch where nothing else is said.
+//! A [`Rule`] watches; each of its subjects that fires is one [`Alert`]; alerts of one group make one [`Notice`] to
+//! each [`Channel`]. Times are whole seconds since the Unix epoch unless stated otherwise.
 
 use crate::secret::Secret;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The most bytes of a title, of a rule's name and of a channel's name.
+/// Maximum bytes of a title, of a rule's name and of a channel's name.
 pub const MAX_TITLE_BYTES: usize = 150;
 
-/// The most bytes of a note or a text.
+/// Maximum bytes of a note or a text.
 pub const MAX_TEXT_BYTES: usize = 2_000;
 
 /// Alerts that one notice names, worst first; further ones are counted.
 pub const MAX_NAMED: usize = 10;
 
-/// How much an alert matters.
+/// Severity of an alert.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AlertSeverity {
-    /// It is good to know.
+    /// For information.
     Info,
-    /// Somebody should look.
+    /// It needs attention.
     #[default]
     Warning,
-    /// Somebody should look now; it passes quiet hours.
+    /// It needs attention at once; it is sent in quiet hours, too.
     Critical,
 }
 
@@ -55,85 +55,85 @@ fn yes() -> bool {
     true
 }
 
-/// Where a rule comes from.
+/// Source of a rule.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {
-    /// It comes with Watchglass; it can be switched off and silenced.
+    /// It comes with Watchglass; it can be disabled and silenced.
     BuiltIn,
     /// The configuration file; it can be silenced, and changed there.
     File,
-    /// A person or program, by page, API or command.
+    /// A person or program, through the page, API or command line.
     #[default]
     Made,
 }
 
-/// What is watched, what it is called, and who is told.
+/// An alert rule: its condition, name and channels.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
-    /// 26 letters; of a built-in rule its name in short, as `run-crashed`. Given by the server.
+    /// 26 letters; for a built-in rule its short name, such as `run-crashed`. Set by the server.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub id: String,
-    /// What it is called, unique in its team; 1 to [`MAX_TITLE_BYTES`] bytes.
+    /// Its name, unique in its team; 1 to [`MAX_TITLE_BYTES`] bytes.
     pub name: String,
     #[serde(default)]
     #[allow(missing_docs, reason = "see AlertSeverity")]
     pub severity: AlertSeverity,
-    /// When it fires, in the words of [`crate::rule`].
+    /// Its condition, in the syntax of [`crate::rule`].
     pub when: String,
-    /// Facts of the machine and the run that must fit, as `source = "node-*"`, `project = "llm,vision"`,
-    /// `job_type = "!eval"`; empty: everything. Keys: `source`, `run`, `project`, `job_type`, `user`, `group`, `gpu`, and
-    /// labels.
+    /// Facts of the machine and the run that must match, as `source = "node-*"`, `project = "llm,vision"`,
+    /// `job_type = "!eval"`; empty: everything. Keys: `source`, `run`, `project`, `job_type`, `user`, `group`, `gpu`,
+    /// and labels.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub on: BTreeMap<String, String>,
     /// Names of channels; None: the team's default ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<Vec<String>>,
-    /// What the notice is headed by, with placeholders as `{source}`; None: the alert's own sentence.
+    /// Title of the notice, with placeholders such as `{source}`; None: the alert's own sentence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What to do about it, with placeholders.
+    /// Recommended action, with placeholders.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
-    /// An `https` address that helps.
+    /// An `https` address with help.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<String>,
-    /// After how long a group that still fires is told of again, as `4h`; None: 4 h.
+    /// Interval between notices of a group that still fires, such as `4h`; None: 4 h.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeat: Option<String>,
-    /// Whether its end is told, too.
+    /// Whether a notice of its end is sent, too.
     #[serde(default = "yes")]
     pub resolved: bool,
-    /// Whether it waits while its channel has quiet hours; what is critical never waits.
+    /// Whether it waits during the quiet hours of its channel; critical alerts never wait.
     #[serde(default = "yes")]
     pub quiet: bool,
-    /// Whether it watches at all.
+    /// Whether it is evaluated.
     #[serde(default = "yes")]
     pub enabled: bool,
     #[serde(default)]
     #[allow(missing_docs, reason = "see Origin")]
     pub origin: Origin,
-    /// Who made it, as is shown.
+    /// Its author, as displayed.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub by: String,
-    /// Rises with each change; a change names the version that it changes.
+    /// Increases with each change; a change names the version that it replaces.
     #[serde(default)]
     pub version: i64,
 }
 
-/// How an alert stands.
+/// State of an alert.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AlertState {
     /// Its condition holds, but not for long enough.
     Pending,
-    /// It fires; also while nothing is heard of it.
+    /// It fires; also while no data about it arrives.
     Firing,
-    /// It is over.
+    /// It has ended.
     Resolved,
 }
 
@@ -141,13 +141,13 @@ pub enum AlertState {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Alert {
-    /// Base32 of a SHA-256 over rule, subject and beginning: the same on each hub and after each restart.
+    /// Base32 of a SHA-256 of rule, subject and start: the same on each hub and after each restart.
     pub id: String,
     /// Id of its rule.
     pub rule: String,
     /// Name of its rule, as it was.
     pub name: String,
-    /// What fires, unique within the rule: a tag with its source, a run, a finding.
+    /// The subject that fires, unique within the rule: a tag with its source, a run, a finding.
     pub subject: String,
     #[allow(missing_docs, reason = "see AlertSeverity")]
     pub severity: AlertSeverity,
@@ -159,28 +159,29 @@ pub struct Alert {
     pub fired: Option<i64>,
     /// When it ended, milliseconds since the Unix epoch; None while it has not.
     pub ended: Option<i64>,
-    /// The newest value, in the tag's unit; None where there is none.
+    /// The newest value, in the tag's unit; None if there is none.
     pub value: Option<f64>,
     /// The worst value since it began, likewise.
     pub worst: Option<f64>,
-    /// What people read, as `node-12 GPU 5 at 89.1 °C, above 85 °C for 2 min`.
+    /// Its sentence for people, such as `node-12 GPU 5 at 89.1 °C, above 85 °C for 2 min`.
     pub sentence: String,
-    /// Text that came from code with it; never read for placeholders.
+    /// Text that code sent with it; placeholders in it are not filled.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub text: String,
-    /// `source`, `gpu`, `run`, `rank`, `project`, `tag` and what else is known.
+    /// `source`, `gpu`, `run`, `rank`, `project`, `tag` and other known labels.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
-    /// How often it was told of by code; 1 for what a rule found.
+    /// Number of calls from code; 1 for an alert of a rule.
     #[serde(default = "one")]
     pub count: u64,
-    /// Who took it on, and when; its notice is not repeated until it ends.
+    /// The acknowledgment, if any; its notice is not repeated until it ends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub acked: Option<Acked>,
-    /// Why nobody is told, as `silenced by sofia until 18:00` or `node-12 is lost`; empty where they are.
+    /// Reason why no notice is sent, such as `silenced by sofia until 18:00` or `node-12 is lost`; empty if notices are
+    /// sent.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub held: String,
-    /// Nothing has been heard of its subject since then, milliseconds since the Unix epoch.
+    /// Time since which no data of its subject arrived, milliseconds since the Unix epoch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unknown_since: Option<i64>,
 }
@@ -189,7 +190,7 @@ fn one() -> u64 {
     1
 }
 
-/// Who took an alert on.
+/// Acknowledgment of an alert.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Acked {
@@ -199,7 +200,7 @@ pub struct Acked {
     pub at: i64,
 }
 
-/// `GET /api/v1/alerts/ID`: one alert, and what happened to it.
+/// `GET /api/v1/alerts/ID`: one alert and its history.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AlertHistory {
@@ -211,7 +212,7 @@ pub struct AlertHistory {
     pub history: AlertEvents,
 }
 
-/// What happened to an alert: the second part of [`AlertHistory`], which may be read by itself.
+/// History of an alert: the second part of [`AlertHistory`], which may be read by itself.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AlertEvents {
@@ -219,7 +220,7 @@ pub struct AlertEvents {
     pub events: Vec<AlertHappened>,
 }
 
-/// Something that happened to an alert.
+/// An event of an alert.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AlertHappened {
@@ -227,7 +228,7 @@ pub struct AlertHappened {
     pub t: i64,
     /// `firing`, `resolved`, `acked` or `flapping`.
     pub what: String,
-    /// Who did it; empty where it came by itself.
+    /// The person who caused it; empty for automatic events.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub who: String,
     /// In a sentence; may be empty.
@@ -241,11 +242,11 @@ pub struct AlertHappened {
 pub struct Alerts {
     #[allow(missing_docs, reason = "see Alert")]
     pub alerts: Vec<Alert>,
-    /// How many fire now, of all that the reader may see.
+    /// Number of firing alerts that the reader may see.
     pub firing: u64,
-    /// There were more than were asked for.
+    /// There are more than were requested.
     pub more: bool,
-    /// What is not as it should be with the alerts themselves, in sentences: subjects that had no room, a database away.
+    /// Problems of the alerting itself, in sentences: subjects over a limit, an unreachable database.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub trouble: Vec<String>,
 }
@@ -258,24 +259,24 @@ pub struct Rules {
     pub rules: Vec<RuleRow>,
 }
 
-/// A rule, and how it stands.
+/// A rule and its state.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RuleRow {
     #[allow(missing_docs, reason = "see Rule")]
     pub rule: Rule,
-    /// What it says, as `GPU temperature above 85 °C for 2 min, until below 82 °C`.
+    /// Its condition in words, such as `GPU temperature above 85 °C for 2 min, until below 82 °C`.
     pub words: String,
     /// Alerts of it that fire now.
     pub firing: u64,
-    /// When it fired last; None where it did not in the last 400 days.
+    /// When it last fired; None if it did not in the last 400 days.
     pub last: Option<i64>,
-    /// What hinders it, as `more than 10,000 series; the first are watched`; empty where nothing does.
+    /// Its problem, such as `more than 10,000 series; the first are watched`; empty if there is none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub trouble: String,
 }
 
-/// `POST /api/v1/rules/check`: what a rule would have done.
+/// `POST /api/v1/rules/check`: a rule to evaluate over the past.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RuleCheck {
@@ -289,15 +290,15 @@ pub struct RuleCheck {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Checked {
-    /// What it says, see [`RuleRow::words`].
+    /// The condition in words, see [`RuleRow::words`].
     pub words: String,
     /// In a sentence: `would have fired 3 times in the last 12 h, for 14 min together`.
     pub sentence: String,
     /// Each time that it would have fired, oldest first; at most 1,000.
     pub fired: Vec<Fired>,
-    /// How often, also where that is more than are given.
+    /// Number of times, also if it exceeds the list.
     pub times: u64,
-    /// Series or other subjects that it would watch.
+    /// Number of series or other subjects that it would watch.
     pub subjects: u64,
 }
 
@@ -305,46 +306,46 @@ pub struct Checked {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Fired {
-    /// The subject, as people read it: `node-13 GPU 2`.
+    /// The subject as displayed: `node-13 GPU 2`.
     pub subject: String,
-    /// The machine, where there is one.
+    /// The machine, if there is one.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub source: String,
-    /// From when, milliseconds since the Unix epoch.
+    /// Start, milliseconds since the Unix epoch.
     pub from: i64,
-    /// Until when; None: it goes on.
+    /// End, likewise; None: it still fires.
     pub to: Option<i64>,
     /// The worst value in it.
     pub worst: Option<f64>,
 }
 
-/// What must not be told for a while.
+/// A silence: notices of matching alerts are withheld for a while.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Silence {
-    /// 26 letters. Given by the server.
+    /// 26 letters. Set by the server.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub id: String,
-    /// Labels of an alert and patterns that all must fit, see [`crate::catalog::glob`]: `rule`, `source`, `run`, `severity`
-    /// and others.
+    /// Labels of an alert and patterns that all must match, see [`crate::catalog::glob`]: `rule`, `source`, `run`,
+    /// `severity` and others.
     #[serde(rename = "match")]
     pub matches: BTreeMap<String, String>,
     /// From when.
     pub from: i64,
     /// Until when; at most 30 days after `from`.
     pub to: i64,
-    /// Why.
+    /// Reason.
     #[serde(default)]
     pub comment: String,
-    /// Who.
+    /// Author.
     #[serde(default)]
     pub by: String,
-    /// Notices that it held back. Counted by the server.
+    /// Notices that it withheld. Counted by the server.
     #[serde(default)]
     pub held: u64,
 }
 
-/// `GET /api/v1/silences`: those that hold or will, then those that are over, newest first.
+/// `GET /api/v1/silences`: current and future ones, then ended ones, newest first.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Silences {
@@ -352,7 +353,7 @@ pub struct Silences {
     pub silences: Vec<Silence>,
 }
 
-/// Hours in which a channel waits.
+/// Quiet hours of a channel.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -362,39 +363,39 @@ pub struct Quiet {
     pub days: String,
     /// Time of day, as `22:00`.
     pub from: String,
-    /// Time of day; up to `from` it is of the next day.
+    /// Time of day; if it is not after `from`, it is on the next day.
     pub to: String,
 }
 
-/// Where notices go, as it is made or changed. It has every secret in it, and never leaves the server again.
+/// A channel as it is created or changed. It includes every secret, which the server never returns.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ChannelInput {
     /// Unique in its team.
     pub name: String,
-    /// Of the list of sinks: `slack`, `mattermost`, `discord`, `teams`, `webhook`, `email`, `ntfy`, `telegram`,
-    /// `pagerduty`, `alertmanager`.
+    /// Kind of sink: `slack`, `mattermost`, `discord`, `teams`, `webhook`, `email`, `ntfy`, `telegram`, `pagerduty`,
+    /// `alertmanager`.
     pub kind: String,
-    /// The address; of most sinks it is a secret itself.
+    /// The address; for most sinks it is a secret itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<Secret>,
-    /// More addresses of one kind, as of `alertmanager`.
+    /// Further addresses of the same kind, such as for `alertmanager`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub addresses: Vec<Secret>,
     /// Addresses of e-mail; at most 20.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub to: Vec<String>,
-    /// Of `ntfy` the topic, of `telegram` the chat.
+    /// Topic of `ntfy`, or chat of `telegram`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub topic: Option<String>,
     /// Key, token or signing secret.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret: Option<Secret>,
-    /// The signing secret of before, while it is changed.
+    /// The previous signing secret, during a change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub old_secret: Option<Secret>,
-    /// Of `webhook`: `json` (default) or `cloudevents`.
+    /// Format of `webhook`: `json` (default) or `cloudevents`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub format: Option<String>,
     #[allow(missing_docs, reason = "see Quiet")]
@@ -403,12 +404,12 @@ pub struct ChannelInput {
     /// Zone of the quiet hours, as `Europe/Berlin`; None: UTC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub zone: Option<String>,
-    /// Whether rules that name no channel tell it.
+    /// Whether it receives notices of rules that name no channel.
     #[serde(default = "yes")]
     pub is_default: bool,
 }
 
-/// Where notices go, as it is shown.
+/// A channel as it is shown.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Channel {
@@ -418,7 +419,7 @@ pub struct Channel {
     pub name: String,
     #[allow(missing_docs, reason = "see ChannelInput")]
     pub kind: String,
-    /// What may be shown of where it goes: `…h4Fz` of a secret address, `pager.example.org`, `ops@example.org`.
+    /// Displayable part of its address: `…h4Fz` of a secret address, `pager.example.org`, `ops@example.org`.
     pub target: String,
     #[allow(missing_docs, reason = "see Quiet")]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -428,11 +429,11 @@ pub struct Channel {
     pub zone: Option<String>,
     #[allow(missing_docs, reason = "see ChannelInput")]
     pub is_default: bool,
-    /// How its deliveries go.
+    /// State of its deliveries.
     pub delivery: Delivery,
 }
 
-/// How the deliveries of a channel go.
+/// State of the deliveries of a channel.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Delivery {
@@ -440,15 +441,15 @@ pub struct Delivery {
     pub state: String,
     /// In a sentence: `accepted in 180 ms`, `502, tried 4 times, again in 40 s`.
     pub words: String,
-    /// When it was tried last.
+    /// When the last attempt was made.
     pub at: Option<i64>,
-    /// Notices that wait.
+    /// Queued notices.
     pub waiting: u64,
-    /// When the oldest of them was written.
+    /// When the oldest of them was queued.
     pub oldest: Option<i64>,
-    /// Notices that were taken in the last 7 days.
+    /// Notices that were accepted in the last 7 days.
     pub sent: u64,
-    /// Notices that were given up in the last 7 days.
+    /// Notices that were dropped in the last 7 days.
     pub lost: u64,
 }
 
@@ -462,17 +463,17 @@ pub struct Channels {
     pub sent: Vec<Sent>,
 }
 
-/// A notice, and how it went.
+/// A notice and its delivery.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sent {
-    /// Its id, the same in each try.
+    /// Its id, the same in each attempt.
     pub id: String,
     /// Name of the channel.
     pub channel: String,
     /// When it was made.
     pub at: i64,
-    /// What it is headed by.
+    /// Its title.
     pub title: String,
     /// `waiting`, `sent`, `retrying`, `failed`, `folded` into a newer one, or `quiet`.
     pub state: String,
@@ -480,32 +481,32 @@ pub struct Sent {
     pub words: String,
 }
 
-/// The answer to a channel's test.
+/// Result of a channel's test.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tested {
-    /// Whether it was taken.
+    /// Whether it was accepted.
     pub ok: bool,
-    /// Status, time, address family, and what to do.
+    /// Status, time, address family, and recommended action.
     pub sentence: String,
 }
 
-/// Why a notice is sent.
+/// Reason for a notice.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NoticeKind {
-    /// Alerts began, or still stand after the time to repeat.
+    /// Alerts began, or still fire after the repeat interval.
     Firing,
-    /// All alerts of the group are over.
+    /// All alerts of the group have ended.
     Resolved,
-    /// Too many notices of a channel, as one.
+    /// Too many notices of a channel, combined into one.
     Digest,
-    /// Somebody tests the channel.
+    /// A test of the channel.
     Test,
 }
 
-/// One message to one channel. It is complete: a sink looks nothing up.
+/// One message to one channel. It is complete: a sink needs no other data.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Notice {
@@ -515,32 +516,32 @@ pub struct Notice {
     pub kind: NoticeKind,
     /// The group that it is about; messages of one group are threaded where a sink can.
     pub group: String,
-    /// Which message of its group, from 1 on.
+    /// Number of the message in its group, from 1.
     pub seq: u64,
     #[allow(missing_docs, reason = "see AlertSeverity")]
     pub severity: AlertSeverity,
-    /// Name of the rule; of a digest empty.
+    /// Name of the rule; empty for a digest.
     pub rule: String,
     /// One line, at most [`MAX_TITLE_BYTES`] bytes, placeholders filled, clean of control characters; not escaped.
     pub title: String,
-    /// What to do about it, likewise; newlines may stand in it. May be empty.
+    /// Recommended action, likewise; may contain newlines. May be empty.
     pub note: String,
     /// Its alerts, worst first, at most [`MAX_NAMED`].
     pub alerts: Vec<Alert>,
     /// Further alerts that are not named.
     pub more: u64,
-    /// Of a digest: alerts by rule.
+    /// Alerts by rule, for a digest.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub counts: Vec<(String, u64)>,
-    /// The page that shows it; None without `public_url`.
+    /// Address of the page that shows it; None without `public_url`.
     pub link: Option<String>,
-    /// The rule's own address that helps.
+    /// The rule's own address with help.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub help: Option<String>,
     /// Name of the team; empty in `serve`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub team: String,
-    /// Name of the host that tells it, where there is no link.
+    /// Name of the sending host, if there is no link.
     pub host: String,
     /// When it was made, seconds since the Unix epoch.
     pub at: i64,
@@ -559,10 +560,10 @@ pub struct CodeAlert {
     #[serde(default)]
     #[allow(missing_docs, reason = "see AlertSeverity")]
     pub severity: AlertSeverity,
-    /// In which time repeats are folded, as `30m`, 0 s to 7 d; None: 10 min.
+    /// Time in which repeats are merged, as `30m`, 0 s to 7 d; None: 10 min.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait: Option<String>,
-    /// The run's id; of a datagram the kernel says it.
+    /// The run's id; for a datagram, the kernel reports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
     /// The machine's name; None: this one.
@@ -582,6 +583,6 @@ pub struct CodeAlert {
 pub struct CodeAlertTaken {
     /// The alert's id.
     pub id: String,
-    /// How often it was told by now.
+    /// Number of calls so far.
     pub count: u64,
 }

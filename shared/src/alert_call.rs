@@ -1,8 +1,7 @@
-//! Alerts from code, as a machine's records keep them: a script says that something is wrong, by `watchglass alert`, a datagram
-//! or the API. Whoever evaluates rules reads them back from JSON, by way of [`AlertCall::kept`], and folds them.
+//! Alerts from code, as stored in a machine's records. A script reports a problem by `watchglass alert`, a datagram or
+//! the API. The rule evaluation reads the alerts back from JSON through [`AlertCall::kept`], and merges them.
 //!
-//! Calls that say the same within a short time are one record, which counts them, so that a loop that alerts in each step
-//! costs little.
+//! Equal calls within a short time are one record with a count, so that a loop that alerts in each step costs little.
 
 use crate::alert::{AlertSeverity, CodeAlert, MAX_TEXT_BYTES, MAX_TITLE_BYTES};
 use crate::rule::{MAX_DURATION, clean, duration};
@@ -13,59 +12,59 @@ use std::fmt;
 /// The kind of a record that is one or more alerts from code.
 pub const ALERT_KIND: &str = "alert";
 
-/// How long repeats are folded where nobody says it, seconds.
+/// Default time in which repeats are merged, seconds.
 pub const DEFAULT_WAIT_SECONDS: u32 = 600;
 
-/// The longest id of a call, bytes.
+/// Maximum length of the id of a call, bytes.
 pub const MAX_CALL_ID_BYTES: usize = 64;
 
-/// The most ranks that one record names.
+/// Maximum number of ranks of one record.
 pub const MAX_CALL_RANKS: usize = 1_024;
 
-/// How far ahead of our clock a time may be, milliseconds.
+/// Maximum lead of a time over our clock, milliseconds.
 const MAX_AHEAD_MS: i64 = 60_000;
 
-/// What code said, once or more often within a short time.
+/// An alert from code, sent once or several times within a short time.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AlertCall {
-    /// One clean line of 1 to [`MAX_TITLE_BYTES`] bytes. Never read for placeholders.
+    /// One clean line of 1 to [`MAX_TITLE_BYTES`] bytes. Its placeholders are never filled.
     pub title: String,
-    /// Clean text of at most [`MAX_TEXT_BYTES`] bytes; newlines may stand in it. Never read for placeholders.
+    /// Clean text of at most [`MAX_TEXT_BYTES`] bytes; it may contain newlines. Its placeholders are never filled.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub text: String,
     #[allow(missing_docs, reason = "see AlertSeverity; the worst of the calls")]
     pub severity: AlertSeverity,
-    /// In which time repeats are folded, seconds; at most [`MAX_DURATION`].
+    /// Time in which repeats are merged, seconds; at most [`MAX_DURATION`].
     pub wait: u32,
-    /// The run that the kernel named, or that a caller of the API may write to; None: it is of the machine.
+    /// The run that the kernel reported, or that an API caller may write to; None: the alert belongs to the machine.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
-    /// Ranks that said it, in the order in which they did; at most [`MAX_CALL_RANKS`].
+    /// Ranks that sent it, in order of arrival; at most [`MAX_CALL_RANKS`].
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ranks: Vec<u32>,
-    /// How many calls this is, from 1 on.
+    /// Number of calls, from 1.
     pub count: u64,
-    /// The name that the caller gave the call: the same one again is the same call.
+    /// The name that the caller gave the call: calls with the same name are one call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// When it was said, or the first of several calls, milliseconds since the Unix epoch: the time of the record.
+    /// Time of the call, or of the first of several, milliseconds since the Unix epoch: the time of the record.
     #[serde(skip)]
     pub t: i64,
 }
 
-/// Why something is no alert.
+/// Reason why a call is rejected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BadAlertCall {
-    /// Nothing is left of its title.
+    /// Its title is empty after cleaning.
     Title,
-    /// The time to fold is none.
+    /// The merge time is invalid.
     Wait,
-    /// The id of its run is none.
+    /// The id of its run is invalid.
     Run,
-    /// The id of the call is none.
+    /// The id of the call is invalid.
     Id,
-    /// Its time is none, or is ahead of ours.
+    /// Its time is invalid, or ahead of our clock.
     Time,
 }
 
@@ -86,7 +85,7 @@ impl fmt::Display for BadAlertCall {
 impl std::error::Error for BadAlertCall {}
 
 impl AlertCall {
-    /// What a caller said, clean and within its bounds. `now` is milliseconds since the Unix epoch.
+    /// A caller's alert, clean and within its limits. `now` is milliseconds since the Unix epoch.
     ///
     /// # Errors
     /// [`BadAlertCall`].
@@ -114,8 +113,8 @@ impl AlertCall {
         Ok(AlertCall { title, text, severity, wait, run, ranks: Vec::new(), count: 1, id, t })
     }
 
-    /// What a record of this time says, milliseconds since the Unix epoch, within its bounds: the record may be another
-    /// machine's, of any version. None where it says nothing.
+    /// The alert in a record of this time, milliseconds since the Unix epoch, within its limits: the record may come
+    /// from another machine, of any version. None if it holds no alert.
     pub fn kept(self, t: i64) -> Option<AlertCall> {
         let mut ranks = self.ranks;
         ranks.truncate(MAX_CALL_RANKS);
@@ -133,12 +132,12 @@ impl AlertCall {
         Some(call).filter(|call| !call.title.is_empty())
     }
 
-    /// Of whom its bounds are, and within whom its title is one: a run, or the machine where it is of none.
+    /// Owner of its limits, and scope of its title: the run, or empty for the machine.
     pub fn whose(&self) -> &str {
         self.run.as_deref().unwrap_or_default()
     }
 
-    /// Takes in another call that says the same.
+    /// Merges another call with the same content.
     pub fn fold(&mut self, newer: AlertCall) {
         self.count = self.count.saturating_add(newer.count);
         self.severity = self.severity.max(newer.severity);

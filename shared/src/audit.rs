@@ -1,24 +1,24 @@
-//! The answers about who did what and what was used, as JSON. Times are whole seconds since the Unix epoch.
+//! Answers about the audit log and usage, as JSON. Times are whole seconds since the Unix epoch.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// `GET /api/v1/audit`: `?team=`, `from=`, `to=`, `who=`, `action=` (its begin), `object=`, `before=ID`, `limit=` (1,000 at
-/// most, 200 unless said) choose.
+/// `GET /api/v1/audit`. Filters: `?team=`, `from=`, `to=`, `who=`, `action=` (its prefix), `object=`, `before=ID`,
+/// `limit=` (at most 1,000, default 200).
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AuditLog {
     /// The newest first.
     pub entries: Vec<AuditEntry>,
-    /// There are older ones; ask for them with `before=` and the last id.
+    /// Older entries exist; request them with `before=` and the last id.
     pub more: bool,
-    /// Sign-ins that failed and were not written down since the hub's start, because too many of their network were; told to
+    /// Failed sign-ins that were not recorded since the hub's start, because their network had too many; shown to
     /// admins of the hub.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unwritten: Option<u64>,
 }
 
-/// One change, or one attempt. A line of the file that `[audit] file` names is one, too.
+/// One change, or one attempt. Lines of the file that `[audit] file` names have the same form.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -27,38 +27,39 @@ pub struct AuditEntry {
     pub id: i64,
     /// When.
     pub t: i64,
-    /// Who, as text: it outlives the account.
+    /// Actor as text: it outlives the account.
     pub who: String,
-    /// By what: a session, a key's id, the command line.
+    /// Credential: a session, a key's id, the command line.
     pub by: String,
-    /// From where; after 30 days the network alone.
+    /// Network address of the actor; after 30 days only the network.
     pub network: String,
-    /// What was done, such as `key.add`.
+    /// Action, such as `key.add`.
     pub action: String,
-    /// In which team, by id.
+    /// Team, by id.
     pub team: Option<String>,
-    /// To what.
+    /// Object of the action.
     pub object: String,
-    /// What it was.
+    /// Previous value.
     pub before: Option<String>,
-    /// What it is.
+    /// New value.
     pub after: Option<String>,
-    /// `ok`, or why not.
+    /// `ok`, or the reason of the failure.
     pub result: String,
 }
 
-/// `GET /api/v1/usage`: `?team=`, `from=` and `to=` (days), `by=day`, `source` or `key` choose; `format=csv` for tables.
+/// `GET /api/v1/usage`. Filters: `?team=`, `from=` and `to=` (days), `by=day`, `source` or `key`; `format=csv` for
+/// tables.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Usage {
     /// By day, then by team and subject.
     pub usage: Vec<UsageRow>,
-    /// Rows of the whole hub that were left out since its start: its database was away for too long.
+    /// Rows of the whole hub that were dropped since its start: its database was unreachable for too long.
     #[serde(default)]
     pub left_out: u64,
 }
 
-/// What was used on one day by one team, in all or by one machine or key.
+/// Usage of one team on one day, in total or by machine or key.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -71,9 +72,9 @@ pub struct UsageRow {
     pub kind: String,
     /// Id of the source or key; empty for `day`.
     pub subject: String,
-    /// Its name now; its id where it is gone.
+    /// Its current name; its id if it is gone.
     pub name: String,
-    /// What was measured: `samples`, `bytes_in`, `bytes_disk`, `series`, `late`, `dropped`, `viewers_peak`, `viewer_hours`,
-    /// `bytes_out`, `queries`. What is not known is absent.
+    /// Measures: `samples`, `bytes_in`, `bytes_disk`, `series`, `late`, `dropped`, `viewers_peak`, `viewer_hours`,
+    /// `bytes_out`, `queries`. Unknown values are absent.
     pub values: BTreeMap<String, f64>,
 }

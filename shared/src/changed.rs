@@ -1,5 +1,5 @@
-//! What changed: how far a series moved from one span to another, measured by its usual spread. Medians and percentiles are
-//! compared, so that one odd sample decides nothing.
+//! Detection of changes: the move of a series from one span to another, measured by its usual spread. Medians and
+//! percentiles are compared, so that one odd sample decides nothing.
 
 /// Number of samples that each of the two spans must have.
 pub const MIN_SAMPLES: usize = 4;
@@ -8,7 +8,7 @@ const MIN_SPREADS: f64 = 1.0;
 /// The quantiles that are compared; the middle one is the median.
 const QUANTILES: [f64; 5] = [0.05, 0.25, 0.5, 0.75, 0.95];
 
-/// How far a series moved from one span to another.
+/// The move of a series from one span to another.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Moved {
     /// As a multiple of its spread, at least 1.
@@ -19,7 +19,7 @@ pub struct Moved {
     pub values: (f64, f64),
 }
 
-/// How far samples moved from the first span to the second; None when they did not, or are too few to say.
+/// The move of samples from the first span to the second; None if there is none, or if samples are too few.
 pub fn compare(mut both: [Vec<f64>; 2]) -> Option<Moved> {
     if both.iter().any(|v| v.len() < MIN_SAMPLES) || ramps(&both) {
         return None;
@@ -37,7 +37,7 @@ pub fn compare(mut both: [Vec<f64>; 2]) -> Option<Moved> {
         return None;
     }
     let gap = |k: usize| (b[k] - a[k]).abs();
-    // The median stands for the series unless another part of it moved more than twice as far.
+    // The median represents the series unless another part of it moved more than twice as far.
     let furthest = [0, 4, 1, 3].into_iter().fold(2, |k, other| if gap(other) > gap(k) { other } else { k });
     let (k, part) = match furthest {
         far if gap(2) * 2.0 >= gap(far) => (2, ""),
@@ -59,7 +59,7 @@ fn ramps(both: &[Vec<f64>; 2]) -> bool {
 /// The value at a quantile, 0 to 1, of sorted samples.
 ///
 /// # Panics
-/// Where there are none.
+/// There are none.
 pub fn quantile(sorted: &[f64], share: f64) -> f64 {
     sorted[((sorted.len() - 1) as f64 * share).round() as usize]
 }
@@ -67,7 +67,7 @@ pub fn quantile(sorted: &[f64], share: f64) -> f64 {
 /// The median distance from the median, scaled to a standard deviation, of sorted samples.
 ///
 /// # Panics
-/// Where there are none.
+/// There are none.
 pub fn deviation(sorted: &[f64]) -> f64 {
     let median = quantile(sorted, 0.5);
     let mut away: Vec<f64> = sorted.iter().map(|v| (v - median).abs()).collect();

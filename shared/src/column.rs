@@ -1,8 +1,8 @@
-//! One series over many ticks as compressed bytes; the page decodes the same bytes that the store keeps.
+//! One series over many ticks as compressed bytes; the page decodes the same bytes that the store has.
 //!
 //! Layout: one byte (bits 0-1 body, bit 2 gaps), with gaps the run lengths as varints (their number, then present and
-//! absent in turn, beginning with present), then the body of the present values: nothing, one float for a constant,
-//! pco integers (steps), or pco floats. All ticks of a source share one time column.
+//! absent in turn, beginning with present), then the body of the present values: nothing, one float for a constant, pco
+//! integers (steps), or pco floats. All ticks of a source share one time column.
 
 use crate::series::{Steps, from_steps, to_steps};
 use crate::varint::{put, take, take_array, unzigzag, zigzag};
@@ -15,7 +15,7 @@ const FLOATS: u8 = 3;
 const BODY: u8 = 3;
 const GAPS: u8 = 4;
 
-/// The most ticks in one column; a larger count is refused before memory is taken.
+/// Maximum ticks in one column; a larger count is rejected before memory is allocated.
 pub const MAX_TICKS: usize = 1 << 17;
 
 /// The bytes are no column of that many ticks. The reader counts it and shows a gap.
@@ -35,7 +35,7 @@ pub fn encode(values: &[f64], steps: Steps) -> Vec<u8> {
     encoded(&present, values.len(), || runs(values), steps)
 }
 
-/// The same of the ticks alone that have a finite value, rising, of `ticks` in all: what few have costs little.
+/// The same from only the ticks with a finite value, ascending, out of `ticks` in all: a sparse series costs little.
 pub fn encode_sparse(samples: &[(usize, f64)], ticks: usize, steps: Steps) -> Vec<u8> {
     let present: Vec<f64> = samples.iter().map(|(_, v)| *v).collect();
     let runs = || {
@@ -96,18 +96,18 @@ fn runs(values: &[f64]) -> Vec<usize> {
     runs
 }
 
-/// Where the samples of a column are.
+/// Positions of the samples in a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Presence {
     /// Tick of the first sample, from 0.
     pub first: usize,
     /// Tick of the last.
     pub last: usize,
-    /// How many there are.
+    /// Number of samples.
     pub samples: usize,
 }
 
-/// Where the samples of a column of `ticks` values are, without decoding them; none when there are none.
+/// Positions of the samples in a column of `ticks` values, without decoding them; None if there are none.
 ///
 /// # Errors
 /// [`Damaged`] when the bytes do not begin as a column of that length.

@@ -1,11 +1,11 @@
-//! Characters that do something to a terminal, or to the direction of the text around them. Names of processes, labels and
-//! notes may hold them; what is printed, to a terminal or into a pipe that ends at one, shows them and does not obey them.
+//! Characters that control a terminal, or the direction of the text around them. Names of processes, labels and notes
+//! may contain them. Output to a terminal, or to a pipe that ends at one, shows them and does not execute them.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// Whether a character is one of them: a control character of ASCII or Latin-1, or one that turns the direction of writing.
-/// The tab and the newline are none.
+/// Whether a character is one of them: a control character of ASCII or Latin-1, or one that turns the direction of
+/// writing. Tab and newline are not among them.
 pub fn is_active(c: char) -> bool {
     let turns = matches!(
         c,
@@ -22,8 +22,8 @@ pub fn replaced(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// JSON with escapes in their place. The same document for who reads it: they stand in strings alone, where the serializer
-/// has escaped those below U+0020 already.
+/// JSON with escapes in their place. A parser reads the same document: they occur only in strings, where the serializer
+/// has already escaped those below U+0020.
 pub fn escaped_json(json: String) -> String {
     if !json.contains(is_active) {
         return json;

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-/// Made when they are first needed: as constants they were four percent of the page.
+/// Computed at first use: as constants they were four percent of the page.
 static TABLES: LazyLock<[[u32; 256]; 8]> = LazyLock::new(tables);
 
 fn tables() -> [[u32; 256]; 8] {
@@ -45,7 +45,7 @@ pub fn extend(crc: u32, bytes: &[u8]) -> u32 {
     by_table(crc, bytes)
 }
 
-/// With the instruction that is made for it: six times as fast, and without 8 KiB of tables in the nearest cache.
+/// Uses the processor's instruction: six times as fast, and without 8 KiB of tables in the nearest cache.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "sse4.2")]
 fn by_instruction(crc: u32, bytes: &[u8]) -> u32 {
@@ -78,17 +78,18 @@ fn by_table(crc: u32, bytes: &[u8]) -> u32 {
 /// The polynomial, reflected.
 const POLYNOMIAL: u32 = 0x82f6_3b78;
 
-/// Puts one wrong byte right by what the checksum should be; false when it was not one byte, and nothing is changed.
+/// Corrects one wrong byte by the expected checksum. Returns false if the damage is not one byte; then nothing is
+/// changed.
 ///
-/// A checksum is linear: what one wrong byte does to it is told by how wrong it is and how far it is from the end, so going
-/// back from the difference byte by byte meets the place. Of other damage one in 2^32 / (255 x length) passes for
-/// a wrong byte: only for bytes of a few thousand whose sense is tested besides, never for samples.
+/// A checksum is linear: the effect of one wrong byte depends only on its error and its distance from the end. So
+/// stepping the difference back byte by byte finds the position. Other damage passes for one wrong byte in one of 2^32
+/// / (255 x length) cases. Use it only for a few thousand bytes whose content is checked as well, never for samples.
 pub fn mend(bytes: &mut [u8], crc: u32) -> bool {
     let mut difference = crc32c(bytes) ^ crc;
     let mut found = None;
     for at in (0..bytes.len()).rev() {
         for _ in 0..8 {
-            // The step that takes a bit in, backwards: the polynomial's highest bit tells whether it was added.
+            // The step that adds a bit, backwards: the polynomial's highest bit shows whether it was added.
             let (added, rest) = (difference >> 31, difference << 1);
             difference = if added == 1 { rest ^ (POLYNOMIAL << 1) | 1 } else { rest };
         }

@@ -1,15 +1,15 @@
-//! Cells of CSV, where names come from outside.
+//! Cells of CSV files, with untrusted names.
 
 use crate::controls::replaced;
 
 /// A text that no spreadsheet reads as a formula.
 pub fn plain(text: &str) -> String {
-    // Spreadsheets pass over blanks in front of a sign.
+    // Spreadsheets ignore blanks before a sign.
     let formula = text.trim_start().starts_with(['=', '+', '-', '@']) || text.starts_with(['\t', '\r', '\n']);
     if formula { format!("'{text}") } else { text.to_string() }
 }
 
-/// A text as a cell: quoted where needed, never a formula, and without what a terminal obeys.
+/// A text as a cell: quoted where needed, never a formula, and without control characters.
 pub fn cell(text: &str) -> String {
     let text = plain(&replaced(text));
     if text.contains([',', '"', '\n', '\r', '\t']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }

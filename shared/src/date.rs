@@ -9,7 +9,7 @@ pub fn from_seconds(seconds: f64) -> Option<i64> {
     (0.0..=MAX_TIME_MS).contains(&ms).then_some(ms as i64)
 }
 
-/// Milliseconds since the Unix epoch of a text: seconds, milliseconds (what is too large for seconds), or a
+/// Milliseconds since the Unix epoch of a text: seconds, milliseconds (numbers too large for seconds), or a
 /// [date](from_date).
 pub fn from_text(text: &str) -> Option<i64> {
     let text = text.trim();
@@ -20,8 +20,8 @@ pub fn from_text(text: &str) -> Option<i64> {
     from_date(text)
 }
 
-/// Milliseconds since the Unix epoch of a date and time as in RFC 3339, where a blank may stand for the T and a missing
-/// zone is UTC.
+/// Milliseconds since the Unix epoch of a date and time as in RFC 3339. A blank may replace the T, and a missing zone
+/// is UTC.
 pub fn from_date(text: &str) -> Option<i64> {
     let (date, rest) = (text.get(..10)?, text.get(11..)?);
     if !matches!(text.as_bytes().get(10), Some(b'T' | b't' | b' ')) {
@@ -49,17 +49,17 @@ pub fn from_date(text: &str) -> Option<i64> {
     (fits && ms >= 0).then_some(ms)
 }
 
-/// Days from 1970-01-01 to a day of the Gregorian calendar, from then to the end of the year 9999; none for a day that there
-/// is not, such as the 31st of April.
+/// Days from 1970-01-01 to a day of the Gregorian calendar, from then to the end of the year 9999; None for a day that
+/// does not exist, such as the 31st of April.
 pub fn day(year: i64, month: i64, day: i64) -> Option<i64> {
     if !(1970..=9999).contains(&year) || !(1..=12).contains(&month) || !(1..=31).contains(&day) {
         return None;
     }
-    // Years that begin in March have their leap day last.
+    // With years that begin in March, the leap day is the last day.
     let (shifted, from_march) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     let leaps = shifted / 4 - shifted / 100 + shifted / 400;
     let number = shifted * 365 + leaps + (from_march * 153 + 2) / 5 + day - 1 - 719_468;
-    // After the last day of a month comes one of the next.
+    // A day after the last of a month becomes one of the next month.
     (civil(number) == (year, month, day)).then_some(number)
 }
 

@@ -1,4 +1,4 @@
-//! The files of the page, as they stand inside the program that serves them.
+//! The files of the page, as embedded in the program that serves them.
 
 /// A file of the page.
 #[derive(Debug)]
@@ -11,16 +11,16 @@ pub struct EmbeddedFile {
     pub immutable: bool,
     /// Size before compression, in bytes.
     pub size: usize,
-    /// The file as it is; empty where brotli makes it smaller.
+    /// The file as it is; empty if brotli makes it smaller.
     pub identity: &'static [u8],
-    /// The file compressed by brotli; empty where that makes it no smaller.
+    /// The file compressed by brotli; empty if that makes it no smaller.
     pub brotli: &'static [u8],
 }
 
-/// The page, as the crate that embeds it hands it to the server.
+/// The page, as the crate that embeds it passes it to the server.
 #[derive(Clone, Copy, Debug)]
 pub struct EmbeddedPage {
-    /// All files; none in a program that was built without the page.
+    /// All files; empty in a program that was built without the page.
     pub files: &'static [EmbeddedFile],
     /// Sources of the page's inline scripts for the content security policy.
     pub inline_scripts: &'static [&'static str],

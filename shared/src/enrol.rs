@@ -1,21 +1,21 @@
-//! How a machine joins a hub: the bodies of `POST /api/v1/ingest/enrol`, as JSON of at most 16 KiB.
+//! Enrollment of a machine at a hub: the bodies of `POST /api/v1/ingest/enrol`, as JSON of at most 16 KiB.
 //!
-//! Hashes are SHA-256 as 64 hexadecimal digits, made on the machine: what they are made of never leaves it.
+//! Hashes are SHA-256 as 64 hexadecimal digits, made on the machine: their inputs never leave it.
 
 use crate::secret::Secret;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What a machine says of itself when it joins by a join key.
+/// Data that a machine sends about itself when it joins by a join key.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct EnrolRequest {
-    /// 128 random bits as 32 hexadecimal digits, the same for each try: who asks again is not another machine.
+    /// 128 random bits as 32 hexadecimal digits, the same for each attempt: a retry is not another machine.
     pub request: String,
-    /// The name that it was given; none: its host name counts, up to the first dot.
+    /// Its configured name; None: its host name up to the first dot.
     pub name: Option<String>,
-    /// Hash of its machine id; none where it has none.
+    /// Hash of its machine id; None if it has none.
     pub machine: Option<String>,
     /// Hashes of the addresses of its physical links, at most 64.
     pub links: Vec<String>,
@@ -29,7 +29,7 @@ pub struct EnrolRequest {
     pub version: Option<String>,
 }
 
-/// The answer to a machine that wants to join.
+/// The answer to a machine that requests to join.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
@@ -43,7 +43,7 @@ pub enum EnrolAnswer {
     },
 }
 
-/// A machine has joined: 201. One that an admin has to confirm first is answered 202, and asks again with the same request.
+/// A machine has joined: 201. One that an admin has to confirm first gets 202, and retries with the same request.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Enrolled {
@@ -51,9 +51,9 @@ pub struct Enrolled {
     pub source: String,
     /// Its name on the hub.
     pub name: String,
-    /// Its key, `wg_a_...`, told this once.
+    /// Its key, `wg_a_...`, shown only this once.
     pub key: Secret,
-    /// Labels that the hub gives it.
+    /// Labels that the hub assigns to it.
     #[serde(default)]
     pub labels: BTreeMap<String, String>,
 }

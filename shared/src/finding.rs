@@ -1,25 +1,25 @@
-//! Findings: what is wrong, on which machine and device, since when, and how it is known; from its onset to its end.
+//! Findings: a problem with its machine and device, its onset, its evidence and its end.
 
 use crate::json::Seconds;
 use serde::{Deserialize, Serialize};
 
-/// The kind of the records that carry findings: one when it is raised, one when its severity or cause changes, one when it
-/// has ended. Each has the whole finding, so that the last one of an id says all.
+/// The kind of the records that carry findings: one when it is raised, one when its severity or cause changes, one when
+/// it has ended. Each has the whole finding, so that the last one of an id is complete.
 pub const FINDING_KIND: &str = "finding";
 
-/// The most that one finding takes as JSON, bytes.
+/// Maximum size of one finding as JSON, bytes.
 pub const MAX_FINDING_BYTES: usize = 2 << 10;
 
-/// How much it matters.
+/// Severity of a finding.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
-    /// It stands in the list only.
+    /// It is in the list only.
     Note,
-    /// It stands on top of the page.
+    /// It is on top of the page.
     Warning,
-    /// It stands on top of the page, and people are told.
+    /// It is on top of the page, and people are notified.
     Critical,
 }
 
@@ -40,7 +40,7 @@ impl Severity {
 pub struct Place {
     /// Name of the machine.
     pub source: String,
-    /// Numbers of its GPUs, ascending; empty where the machine itself is meant.
+    /// Numbers of its GPUs, ascending; empty for the machine itself.
     pub gpus: Vec<u32>,
 }
 
@@ -52,13 +52,13 @@ pub struct Evidence {
     pub tag: String,
     /// Name of the machine.
     pub source: String,
-    /// What stands in the placeholder's place; empty where there is none.
+    /// Text in the place of the placeholder; empty if there is none.
     pub instance: String,
-    /// What it says, as `power 21 % of the limit, usually 88 %`.
+    /// Its text, such as `power 21 % of the limit, usually 88 %`.
     pub words: String,
-    /// The value, in the tag's unit; None where it is not there, which the words say.
+    /// The value, in the tag's unit; None if it is missing, which the text states.
     pub value: Option<f64>,
-    /// What it usually is in work, in the tag's unit.
+    /// Its usual value under load, in the tag's unit.
     pub level: Option<f64>,
     /// The span on which a chart shows it, milliseconds since the Unix epoch.
     pub from: i64,
@@ -66,7 +66,7 @@ pub struct Evidence {
     pub to: i64,
 }
 
-/// What else moved when it began.
+/// Another series that moved at the onset.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Change {
@@ -74,34 +74,34 @@ pub struct Change {
     pub source: String,
     /// The tag with its placeholder.
     pub tag: String,
-    /// What stands in the placeholder's place.
+    /// Text in the place of the placeholder.
     pub instance: String,
     /// Its value before and after, in the tag's unit.
     pub before: f64,
     #[allow(missing_docs, reason = "see before")]
     pub after: f64,
-    /// How far it moved, as a multiple of its own spread.
+    /// Size of the move, as a multiple of the series' own spread.
     pub score: f64,
     /// It moved before the onset.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub first: bool,
 }
 
-/// One thing that is wrong.
+/// One problem.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Finding {
     /// `kind:machine:first GPU:onset in seconds`: the same after a restart and in a replay.
     pub id: String,
-    /// What is told, as `hang`.
+    /// Its kind, such as `hang`.
     pub kind: String,
-    /// By which way it was seen, as `hang.spin`.
+    /// The rule that detected it, such as `hang.spin`.
     pub rule: String,
-    /// How much it matters now.
+    /// Its current severity.
     pub severity: Severity,
-    /// Who has it.
+    /// Places with the problem.
     pub subject: Vec<Place>,
-    /// Who suffers from it.
+    /// Places that are affected by it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub affects: Vec<Place>,
     /// The device that is no GPU, as `nvme0n1`.
@@ -114,26 +114,27 @@ pub struct Finding {
     /// When it ended, seconds since the Unix epoch; None while it is open.
     #[serde(default)]
     pub until: Option<i64>,
-    /// What people read: the subject, the onset, the two strongest numbers. In an answer the onset is in UTC, as `14:03 UTC`,
-    /// so that a program may print it as it is. In a record, which has no template, the onset is `{since}`.
+    /// Sentence for people: the subject, the onset, the two strongest numbers. In an answer the onset is in UTC, as
+    /// `14:03 UTC`, so that a program may print it as it is. In a record, which has no template, the onset is
+    /// `{since}`.
     pub sentence: String,
-    /// In an answer: the sentence with `{since}` in the place of the onset, for readers in another zone. The onset itself is
-    /// `since`; nobody has to find it in a sentence. None in a record. See [`Finding::told_at`].
+    /// In an answer: the sentence with `{since}` in the place of the onset, for readers in another zone. The onset
+    /// itself is `since`; no program needs to parse a sentence. None in a record. See [`Finding::told_at`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sentence_template: Option<String>,
     /// Every condition of the rule.
     pub evidence: Vec<Evidence>,
-    /// What else moved, at most five.
+    /// Other series that moved, at most five.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changed: Vec<Change>,
-    /// The id of the finding of which this is a consequence.
+    /// The id of the finding that caused this one.
     #[serde(default)]
     pub because: Option<String>,
-    /// The lower 95 % bound of this rule's precision in findings of this severity, from 0 to 1, as measured; None where it
+    /// The lower 95 % bound of this rule's precision in findings of this severity, from 0 to 1, as measured; None if it
     /// had fewer than 20 cases.
     #[serde(default)]
     pub confidence: Option<f64>,
-    /// A person said that it is wrong.
+    /// Set if a person marked it as wrong.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dismissed: Option<Dismissed>,
 }
@@ -141,18 +142,18 @@ pub struct Finding {
 /// The place of the onset in the sentence of a record, and in the template of an answer.
 const ONSET: &str = "{since}";
 
-/// The longest reason for which a finding is dismissed, characters.
+/// Maximum length of the reason for a dismissal, characters.
 pub const MAX_REASON: usize = 400;
 
-/// What a person said of a finding that is wrong. It stays in the list, and leads nothing.
+/// A person's mark on a wrong finding. The finding stays in the list, but is not on top of a page.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dismissed {
     /// When, seconds since the Unix epoch.
     pub at: i64,
-    /// Who.
+    /// Name of the person.
     pub by: String,
-    /// Why, in their words: at most [`MAX_REASON`] characters.
+    /// Reason, in their words: at most [`MAX_REASON`] characters.
     pub why: String,
 }
 
@@ -173,7 +174,7 @@ impl Finding {
         Finding { sentence_template: Some(self.sentence_template.unwrap_or(self.sentence)), sentence, ..self }
     }
 
-    /// Whether it stands on top of a page: open, above note, no consequence of another, and not dismissed.
+    /// Whether it is on top of a page: open, above note, no consequence of another, and not dismissed.
     pub fn is_on_top(&self) -> bool {
         self.until.is_none() && self.severity > Severity::Note && self.because.is_none() && self.dismissed.is_none()
     }
@@ -183,11 +184,11 @@ impl Finding {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Findings {
-    /// The last instant that was looked at.
+    /// The last evaluated instant.
     pub at: Seconds,
-    /// The newest told first.
+    /// Most recently raised first.
     pub findings: Vec<Finding>,
-    /// What each rule can see.
+    /// Coverage of each rule.
     pub rules: Vec<RuleState>,
 }
 
@@ -198,7 +199,7 @@ pub struct Findings {
 pub struct Dismissal {
     /// The finding's ID.
     pub id: String,
-    /// Why it is wrong, at most [`MAX_REASON`] characters; without it, what was said before is taken back.
+    /// Reason why it is wrong, at most [`MAX_REASON`] characters; without it, the previous mark is removed.
     pub why: Option<String>,
 }
 
@@ -208,24 +209,24 @@ pub struct Dismissal {
 pub struct DismissedFinding {
     /// The finding's id.
     pub id: String,
-    /// What was said of it; null once that was taken back.
+    /// The mark; null after it was removed.
     pub dismissed: Option<Dismissed>,
 }
 
-/// Whether a rule can see what it looks for.
+/// Availability of a rule's data.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Watch {
-    /// All that it reads is there.
+    /// All its data is available.
     Watching,
-    /// Something is not there; it goes on with less, as the words say.
+    /// Some data is missing; the rule continues with less, as the words state.
     Weaker,
-    /// It cannot work without what the words name.
+    /// It cannot work without the data that the words name.
     Needs,
 }
 
-/// What a rule can see on the machines that are here.
+/// Coverage of a rule on the present machines.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RuleState {
@@ -233,7 +234,7 @@ pub struct RuleState {
     pub rule: String,
     #[allow(missing_docs, reason = "see Watch")]
     pub state: Watch,
-    /// What it lacks, as `weaker without NVLink counters`; empty where nothing is.
+    /// Missing data, such as `weaker without NVLink counters`; empty if none is missing.
     pub words: String,
 }
 
@@ -270,7 +271,7 @@ mod tests {
         assert_eq!(berlin(&answer), "GPU 3 stopped at 1714574040");
         assert_eq!(berlin(&answer), berlin(&record));
         assert_eq!(answer.clone().into_answer(), answer, "once is enough");
-        // A time that stands in it for another reason stays as it is.
+        // A time in it that is not the onset stays as it is.
         let other = text("GPU 3, 12:34 UTC in its log, stopped at {since}").into_answer();
         assert_eq!(other.told_at(|_| "14:34".into()), "GPU 3, 12:34 UTC in its log, stopped at 14:34");
     }

@@ -10,13 +10,14 @@ use std::collections::BTreeMap;
 pub struct AboutHub {
     /// Its version.
     pub version: String,
-    /// The address that people and agents type.
+    /// The address that people and agents use.
     pub url: String,
-    /// What keeps accounts: `sqlite` or `postgresql`.
+    /// Kind of the database: `sqlite` or `postgresql`.
     pub database: String,
-    /// Bytes of the database; absent where they are not known.
+    /// Bytes of the database; absent if unknown.
     pub database_bytes: Option<u64>,
-    /// When its database was copied last by `watchglass backup`; absent: never, or longer ago than the audit log is kept.
+    /// When its database was copied last by `watchglass backup`; absent: never, or longer ago than the retention of the
+    /// audit log.
     pub backup: Option<i64>,
     /// Accounts.
     pub accounts: u64,
@@ -26,18 +27,18 @@ pub struct AboutHub {
     pub machines: u64,
     /// Agents that are linked now.
     pub links: u64,
-    /// Links and keys that were turned away since the start before a machine was known, by why: `key`, `handshake` (too many
-    /// in one second), `link`. Causes without any are left out.
+    /// Links and keys that were rejected since the start before a machine was known, by reason: `key`, `handshake` (too
+    /// many in one second), `link`. Reasons without any are left out.
     pub turned_away: BTreeMap<String, u64>,
-    /// Who was judged a moment ago, and is kept for as long as nothing has changed.
+    /// Principals in the authentication cache, which is valid until something changes.
     pub judged: u64,
-    /// Of these, so many were dropped since the start because there were too many.
+    /// Principals that were evicted since the start because there were too many.
     pub judged_dropped: u64,
-    /// The file of the audit log, where there is one.
+    /// The file of the audit log, if there is one.
     pub audit_file: Option<AuditFile>,
 }
 
-/// How the file of the audit log does.
+/// State of the audit log's file.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -46,6 +47,6 @@ pub struct AuditFile {
     pub lines: u64,
     /// Times that it could not be written.
     pub failures: u64,
-    /// Rows that it lacks yet.
+    /// Rows that are not written to it yet.
     pub waiting: u64,
 }

@@ -1,9 +1,9 @@
-//! Numbers as answers in JSON have them: without a fraction where there is none.
+//! Numbers in JSON answers: without a fraction if there is none.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// An instant (since the Unix epoch) or a length of time, in milliseconds. In JSON it is a number of seconds, with a fraction
-/// of at most three digits only where there is one.
+/// An instant (since the Unix epoch) or a length of time, in milliseconds. In JSON it is a number of seconds, with a
+/// fraction of at most three digits only if there is one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Seconds(pub i64);
 
@@ -29,7 +29,7 @@ impl<'de> Deserialize<'de> for Seconds {
     }
 }
 
-/// A number. In JSON it has a fraction only where it is no integer; one that is not finite is null.
+/// A number. In JSON it has a fraction only if it is no integer; one that is not finite is null.
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
 pub struct Number(pub f64);
 

@@ -4,34 +4,33 @@
 //! - [`unit`]: units, their scaling and the one number formatter.
 //! - [`series`]: a series is one metric on one instance of one source.
 //! - [`tick`]: all samples of one source at one instant, encoded once as a delta frame.
-//! - [`record`]: what happened on a source at an instant and is no sample.
+//! - [`record`]: events of a source that are not samples.
 //! - [`column`]: one series over many ticks, compressed.
 //! - [`crc32c`]: the checksum of everything on disk.
 //! - [`segment`]: sealed ticks of sources in one file, checked by [`crc32c`].
-//! - [`recording`]: a segment that stands for itself, as one value.
+//! - [`recording`]: a self-contained segment, as one value.
 //! - [`processes`]: the process table.
 //! - [`csv`]: cells of CSV.
 //! - [`date`]: times as people and files write them.
 //! - [`rollup`]: buckets of min, max, mean, last and count; rates of counters.
-//! - [`run`]: training jobs, and how they ended; [`output`]: what they printed; [`redact`]: what looks like a secret in it.
+//! - [`run`]: training jobs and their end states; [`output`]: their output; [`redact`]: redaction of secrets in it.
 //! - [`window`]: the spans that a page shows.
-//! - [`role`]: what people and keys may on a hub.
-//! - [`scope`]: which sources a reader may see.
-//! - [`session`]: what a hub is asked and answers about people and agents; [`people`]: about accounts and keys; [`team`]: about
-//!   teams; [`me`]: about oneself; [`views`]: about saved views and share links; [`audit`]: about what was done and used;
-//!   [`enrol`]: about a machine that joins.
-//! - [`answer`]: what the API answers about what was measured; [`json`]: numbers in answers.
-//! - [`rule`]: when a rule fires, as people write it and as it is read.
-//! - [`alert`]: rules, alerts, silences, channels and notices, as they are asked for, answered and sent; [`alert_call`]: what
-//!   code says, as it is kept.
-//! - [`answer`]: what the API answers about what was measured; [`json`]: numbers in answers.
-//! - [`address`]: the query of a page as it is kept.
-//! - [`standing`]: whether a source's values come, and if not, why not.
+//! - [`role`]: rights of people and keys on a hub.
+//! - [`scope`]: sources that a reader may see.
+//! - [`session`]: requests and answers of a hub about people and agents; [`people`]: about accounts and keys; [`team`]:
+//!   about teams; [`me`]: about oneself; [`views`]: about saved views and share links; [`audit`]: about the audit log
+//!   and usage; [`enrol`]: about a machine that joins.
+//! - [`answer`]: API answers about measurements; [`json`]: numbers in answers.
+//! - [`rule`]: conditions of rules: their syntax and its parser.
+//! - [`alert`]: rules, alerts, silences, channels and notices, in requests and answers; [`alert_call`]: alerts from
+//!   code, as they are stored.
+//! - [`address`]: the query of a page as it is stored.
+//! - [`standing`]: connection state of a source.
 //! - [`wire`]: the messages between server and page; [`agent`]: those between an agent and its hub.
 //!
 //! Words: a *tag* is the identifier of a metric on an instance (`gpu.0.temp`); a *source* is a machine that reports; a
 //! *sample* is (series, time, value), and a value that could not be read is no sample, never zero; a *tick* is all
-//! samples of one source at one instant; a *record* is what is carried beside them.
+//! samples of one source at one instant; a *record* is an event that is carried beside them.
 //!
 //! This crate reads no clock, no file and no socket, and builds for wasm32.
 

@@ -1,4 +1,4 @@
-//! The bodies of requests and answers about oneself, as JSON. Times are whole seconds since the Unix epoch.
+//! The bodies of requests and answers about one's own account, as JSON. Times are whole seconds since the Unix epoch.
 //!
 //! Keys of one's own are at `/api/v1/me/keys`, in the shapes of [`Keys`](crate::people::Keys),
 //! [`NewServiceKey`](crate::people::NewServiceKey) and [`MadeKey`](crate::people::MadeKey).
@@ -17,23 +17,24 @@ pub struct Me {
     pub name: String,
     /// Its address for mail.
     pub email: Option<String>,
-    /// That address is known to be its own: a provider named it, the proxy, or who invited. Notices go to no other.
+    /// The address is verified: it came from a provider, the proxy or the inviter. Notices go only to verified
+    /// addresses.
     pub email_vouched: bool,
-    /// It is told of runs of its logins that finished.
+    /// It receives notices of runs of its logins that finished.
     pub tell_finished: bool,
-    /// Likewise of those that crashed.
+    /// Likewise for runs that crashed.
     pub tell_crashed: bool,
     /// It acts as admin in every team.
     pub hub_admin: bool,
     /// It has a password.
     pub password: bool,
-    /// Its teams, and what it may there.
+    /// Its teams, and its roles there.
     pub teams: Vec<TeamRole>,
     /// When it was made.
     pub created: i64,
 }
 
-/// `PATCH /api/v1/me`: what is absent stays. Answered by [`Me`].
+/// `PATCH /api/v1/me`: absent fields are unchanged. Answered by [`Me`].
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -41,10 +42,10 @@ pub struct MeChange {
     /// A new address for mail; an empty text removes it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub email: Option<String>,
-    /// Whether it is told of runs of its logins that finished.
+    /// Whether it receives notices of runs of its logins that finished.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tell_finished: Option<bool>,
-    /// Likewise of those that crashed.
+    /// Likewise for runs that crashed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tell_crashed: Option<bool>,
 }
@@ -54,7 +55,7 @@ pub struct MeChange {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NewPassword {
-    /// The password until now; none where there is none, as of an account that a provider brought.
+    /// The current password; None if there is none, as for an account from a provider.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub old: Option<Secret>,
     /// The new one, 12 to 1,024 bytes.
@@ -65,17 +66,17 @@ pub struct NewPassword {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OwnSessions {
-    /// Those that hold, the newest first.
+    /// Valid ones, newest first.
     pub sessions: Vec<OwnSession>,
 }
 
-/// Where somebody is signed in. `DELETE /api/v1/me/sessions/ID` ends it.
+/// A session of the account. `DELETE /api/v1/me/sessions/ID` ends it.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OwnSession {
-    /// Its id, which opens nothing.
+    /// Its id, which grants no access.
     pub id: String,
-    /// By what it began: `password`, `code`, or a provider.
+    /// Its sign-in method: `password`, `code`, or a provider.
     pub kind: String,
     /// When it began.
     pub made: i64,
@@ -83,11 +84,11 @@ pub struct OwnSession {
     pub seen: i64,
     /// Its latest end.
     pub ends: i64,
-    /// From where it was used last.
+    /// Network of its last use.
     pub network: String,
-    /// What the browser said of itself.
+    /// User agent of the browser.
     pub agent: Option<String>,
-    /// It is the one that asks.
+    /// It is the session of this request.
     pub current: bool,
 }
 
@@ -95,7 +96,7 @@ pub struct OwnSession {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OwnIdentities {
-    /// By what the account proves itself.
+    /// The account's identities.
     pub identities: Vec<OwnIdentity>,
 }
 
@@ -107,11 +108,11 @@ pub struct OwnIdentity {
     pub id: String,
     /// `password`, `oidc`, `github` or `proxy`.
     pub kind: String,
-    /// Who vouches for it; the hub itself for a password.
+    /// Its issuer; the hub itself for a password.
     pub issuer: String,
-    /// How it is called there.
+    /// Its subject ID at the issuer.
     pub subject: String,
-    /// What people call who vouches for it, where that is a provider of this hub.
+    /// Display name of the issuer, if it is a provider of this hub.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
 }

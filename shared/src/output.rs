@@ -1,8 +1,8 @@
-//! What a training job printed, line by line, as `watchglass run --logs` keeps it: in files of its own, and in no record.
+//! Output of a training job, line by line, as `watchglass run --logs` stores it: in separate files, and in no record.
 //!
-//! The folder `run-logs` of a data folder has a folder for each run, and in it files `BEGAN-PID.NUMBER.jsonl` for each process
-//! that was launched; `BEGAN` and `PID` are those of its [`Begun`](crate::run::Begun). Each row of a file is an [`OutputLine`]
-//! in JSON. A row that cannot be read, as the last of a writer that was killed, is left out.
+//! The folder `run-logs` of a data folder has a folder for each run, and in it files `BEGAN-PID.NUMBER.jsonl` for each
+//! process that was launched; `BEGAN` and `PID` are those of its [`Begun`](crate::run::Begun). Each row of a file is an
+//! [`OutputLine`] in JSON. A row that cannot be read, such as the last of a killed writer, is left out.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,30 +12,29 @@ pub const FOLDER: &str = "run-logs";
 /// Ending of the files.
 pub const ENDING: &str = "jsonl";
 
-/// The most bytes that all files of a run have on one machine; of more the oldest files go.
+/// Maximum bytes of all files of a run on one machine; beyond it, the oldest files are deleted.
 pub const MAX_RUN_BYTES: u64 = 256 << 20;
 
-/// The most bytes of a file.
+/// Maximum bytes of a file.
 pub const MAX_FILE_BYTES: u64 = 8 << 20;
 
-/// The longest text of a line, bytes.
+/// Maximum length of a line's text, bytes.
 pub const MAX_LINE_BYTES: usize = 4 << 10;
 
-/// The most lines a second that are kept of one process; further ones are counted.
+/// Maximum lines a second that are kept of one process; further ones are counted.
 pub const MAX_LINES_A_SECOND: u64 = 10_000;
 
 /// Lines of a process that are kept as long as its run is.
 pub const LAST_LINES: usize = 100;
 
-/// Which process a file of that name is of, when it began and its number, and the number of the file. None for a name that is
-/// none of these files'.
+/// Process (its start and PID) and number of a file with this name. None if the name is not of such a file.
 pub fn process_file(name: &str) -> Option<((i64, u32), u32)> {
     let (process, number) = name.strip_suffix(ENDING)?.strip_suffix('.')?.split_once('.')?;
     let (began, pid) = process.split_once('-')?;
     Some(((began.parse().ok()?, pid.parse().ok()?), number.parse().ok()?))
 }
 
-/// Where a job wrote a line.
+/// Stream of a line.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -45,7 +44,7 @@ pub enum OutputStream {
     Out,
     /// Standard error.
     Err,
-    /// A terminal, where the two are one.
+    /// A terminal, where both are one stream.
     Tty,
 }
 
@@ -53,7 +52,7 @@ impl OutputStream {
     /// All of them.
     pub const ALL: [OutputStream; 3] = [OutputStream::Out, OutputStream::Err, OutputStream::Tty];
 
-    /// Its name in answers and questions.
+    /// Its name in requests and answers.
     pub const fn name(self) -> &'static str {
         match self {
             OutputStream::Out => "out",
@@ -62,20 +61,20 @@ impl OutputStream {
         }
     }
 
-    /// The one of that name.
+    /// The stream with this name.
     pub fn named(name: &str) -> Option<OutputStream> {
         OutputStream::ALL.into_iter().find(|stream| stream.name() == name)
     }
 }
 
-/// A line as it is kept: without what looks like a secret, and of escape sequences with colors alone.
+/// A line as it is stored: secrets are redacted, and only escape sequences for colors are kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OutputLine {
     /// When it ended, milliseconds since the Unix epoch.
     pub t: i64,
-    /// Its number among the lines of its process, from 1. Numbers that are missing are lines that were not kept.
+    /// Its number among the lines of its process, from 1. Missing numbers are lines that were not kept.
     pub n: u64,
-    /// Where it was written.
+    /// Its stream.
     #[serde(rename = "s")]
     pub stream: OutputStream,
     /// Its text, at most [`MAX_LINE_BYTES`].
@@ -84,7 +83,7 @@ pub struct OutputLine {
     /// It was longer.
     #[serde(rename = "c", default, skip_serializing_if = "std::ops::Not::not")]
     pub cut: bool,
-    /// This is no line: so many up to this number were not kept.
+    /// Not a line: this many lines up to this number were not kept.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub lost: u64,
 }
@@ -94,43 +93,43 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-/// Which lines of a run a hub asks the machine for that has them. The answer is a [`LinesPart`].
+/// A hub's request for lines of a run to the machine that has them. The answer is a [`LinesPart`].
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LinesAsked {
     /// Id of the run.
     pub run: String,
-    /// From when to when, milliseconds since the Unix epoch.
+    /// Start and end, milliseconds since the Unix epoch.
     pub span: (i64, i64),
-    /// Of this rank alone.
+    /// Only lines of this rank.
     pub rank: Option<u32>,
-    /// Of this process alone: when it began, and its number; beside `rank` those of either.
+    /// Only lines of this process: its start and PID; together with `rank`, lines of either.
     pub process: Option<(i64, u32)>,
-    /// Of this stream alone.
+    /// Only lines of this stream.
     pub stream: Option<OutputStream>,
-    /// With this text in them, in small letters; empty: all.
+    /// Only lines with this text, in lower case; empty: all.
     pub text: String,
-    /// At most so many.
+    /// Maximum number of lines.
     pub limit: u32,
-    /// The newest of them, before the marks; else the oldest behind the marks.
+    /// The newest of them, before the marks; else the oldest after the marks.
     pub newest: bool,
-    /// How far one has read: processes, and numbers of their lines.
+    /// Read positions: processes, and numbers of their lines.
     pub marks: Vec<LineMark>,
 }
 
-/// A process, by its begin (milliseconds since the Unix epoch) and its number, and the number of one of its lines.
+/// A process, by its start (milliseconds since the Unix epoch) and its number, and the number of one of its lines.
 pub type LineMark = (i64, u32, u64);
 
-/// The most bytes of a part.
+/// Maximum bytes of a part.
 pub const MAX_PART_BYTES: usize = 128 << 10;
 
-/// A part of what a run printed on a machine; JSON.
+/// A part of the output of a run on a machine; JSON.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LinesPart {
     /// Lines in the order of their times, each with its process.
     pub rows: Vec<(i64, u32, OutputLine)>,
-    /// How far they have read.
+    /// Read positions after these lines.
     pub marks: Vec<LineMark>,
-    /// There may be more behind them.
+    /// There may be more lines after them.
     pub more: bool,
 }
 
@@ -145,7 +144,7 @@ pub fn plain(text: &str) -> String {
     shown + rest
 }
 
-/// How a job has a part of a line look.
+/// Style of a part of a line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TextLook {
     /// One of the eight colors of terminals: black, red, green, yellow, blue, magenta, cyan, white.
@@ -155,7 +154,7 @@ pub struct TextLook {
 }
 
 impl TextLook {
-    /// After a sequence with these parameters. Backgrounds and colors beyond the sixteen are left out.
+    /// The style after a sequence with these parameters. Backgrounds and colors beyond the sixteen are left out.
     fn after(self, parameters: &str) -> TextLook {
         let mut look = self;
         let mut codes =
@@ -185,7 +184,7 @@ impl TextLook {
     }
 }
 
-/// The parts of a text, each with its look.
+/// The parts of a text, each with its style.
 pub fn parts(text: &str) -> Vec<(TextLook, &str)> {
     let (mut found, mut look) = (Vec::new(), TextLook::default());
     let mut rest = text;

@@ -21,11 +21,11 @@ pub struct Person {
     pub id: String,
     /// Its name, unique on the hub.
     pub name: String,
-    /// It acts as admin in every team, and alone changes accounts.
+    /// It acts as admin in every team, and only such accounts change accounts.
     pub hub_admin: bool,
     /// It may not sign in.
     pub disabled: bool,
-    /// Its teams, and what it may there.
+    /// Its teams, and its roles there.
     pub teams: Vec<TeamRole>,
     /// When it was made.
     pub created: i64,
@@ -38,17 +38,17 @@ pub struct Person {
 pub struct NewPerson {
     /// At most 64 letters, digits, `.`, `-`, `_`, `@`; small letters and capital ones are the same.
     pub name: String,
-    /// Its password; none: the answer has a code by which the person sets it.
+    /// Its password; None: the answer has a code with which the person sets it.
     pub password: Option<Secret>,
     /// It acts as admin in every team.
     pub hub_admin: bool,
-    /// Its team, by id or name; none: the only one.
+    /// Its team, by id or name; None: the only one.
     pub team: Option<String>,
-    /// What it may there; none: `viewer`.
+    /// Its role there; None: `viewer`.
     pub role: Option<Role>,
 }
 
-/// `PATCH /api/v1/accounts/ID`: what is absent stays. Answered by the [`Person`].
+/// `PATCH /api/v1/accounts/ID`: absent fields are unchanged. Answered by the [`Person`].
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -59,14 +59,14 @@ pub struct PersonChange {
     pub disabled: Option<bool>,
     /// Its role in `team`.
     pub role: Option<Role>,
-    /// The team that `role` is about, by id or name; none: the only one.
+    /// The team of `role`, by id or name; None: the only one.
     pub team: Option<String>,
     /// A new password, which ends all sessions; only on the hub's own machine, where no code could be sent to a page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub password: Option<Secret>,
 }
 
-/// An account that was made, or whose password may be set anew.
+/// A new account, or an account whose password may be set again.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Made {
@@ -74,16 +74,16 @@ pub struct Made {
     pub id: String,
     /// Its name.
     pub name: String,
-    /// The code by which its password is set, once and within 24 h, told this once; none where it has a password.
+    /// The code for setting its password, once and within 24 h, shown only this once; None if it has a password.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<Secret>,
 }
 
-/// `POST /api/v1/accounts/NAME/erase`, `DELETE /api/v1/me`: a person was forgotten.
+/// `POST /api/v1/accounts/NAME/erase`, `DELETE /api/v1/me`: a person was erased.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Erased {
-    /// What stands in place of their name from now on.
+    /// Name that replaces theirs from now on.
     pub name: String,
     /// Rows of the audit log that were changed.
     pub rows: u64,
@@ -104,7 +104,7 @@ pub struct Reset {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Keys {
-    /// Those that hold, the newest first.
+    /// Valid ones, newest first.
     pub keys: Vec<ServiceKey>,
 }
 
@@ -114,22 +114,22 @@ pub struct Keys {
 pub struct ServiceKey {
     /// Its id, which is a part of the key.
     pub id: String,
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// Its team's name; empty for a key of a person, which may what they may in all their teams.
+    /// Its team's name; empty for a key of a person, which has that person's rights in all their teams.
     pub team: String,
-    /// Name of the service whose it is; none for the team's own and a person's.
+    /// Name of the service that owns it; None for keys of the team and of a person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service: Option<String>,
-    /// What it may.
+    /// Its scopes.
     pub scopes: Vec<KeyScope>,
     /// When it was made.
     pub made: i64,
-    /// When it ends; none: never.
+    /// When it ends; None: never.
     pub ends: Option<i64>,
-    /// When it was last used, to the hour; none: never.
+    /// When it was last used, to the hour; None: never.
     pub used: Option<i64>,
-    /// From where.
+    /// Network of its last use.
     pub network: Option<String>,
 }
 
@@ -138,20 +138,20 @@ pub struct ServiceKey {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct NewServiceKey {
-    /// What it is called, at most 64 letters.
+    /// Its name, at most 64 letters.
     pub name: String,
-    /// What it may.
+    /// Its scopes.
     pub scopes: Vec<KeyScope>,
-    /// How long it holds: a duration such as `90d`, or `never`. None: 400 days.
+    /// Its lifetime: a duration such as `90d`, or `never`. None: 400 days.
     pub expires: Option<String>,
 }
 
-/// A key that was made just now.
+/// A new key.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MadeKey {
     /// Its id.
     pub id: String,
-    /// The key itself, `wg_s_...`, told this once.
+    /// The key itself, `wg_s_...`, shown only this once.
     pub key: Secret,
 }

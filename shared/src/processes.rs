@@ -1,4 +1,4 @@
-//! The process table: what runs on a machine, by how much it uses. It is no series: processes come and go by the thousand.
+//! The process table: the processes of a machine, by usage. It is no series: processes come and go by the thousand.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,11 +9,11 @@ pub struct Process {
     pub pid: u32,
     /// Its parent's number.
     pub parent: u32,
-    /// Name of its user, or the user's number where it has no name.
+    /// Name of its user, or the user's number if it has no name.
     pub user: String,
-    /// Its name as the kernel keeps it, at most 15 bytes.
+    /// Its name in the kernel, at most 15 bytes.
     pub name: String,
-    /// Its arguments with what looks like a secret left out, at most 1 KiB; empty unless the operator asked for them.
+    /// Its arguments with secrets redacted, at most 1 KiB; empty unless the operator enabled them.
     pub args: String,
     /// CPU since the table before, percent of one core; absent in its first table.
     pub cpu: Option<f32>,
@@ -23,7 +23,7 @@ pub struct Process {
     pub threads: u32,
     /// It is in the watched tree.
     pub watched: bool,
-    /// Read from disks, bytes per second; for the watched tree and the busiest, where this user may see it.
+    /// Read from disks, bytes per second; for the watched tree and the busiest, if this user may read it.
     pub read: Option<f32>,
     /// Written to disks, bytes per second; likewise.
     pub written: Option<f32>,
@@ -35,12 +35,12 @@ pub struct Process {
     pub gpu_share: Option<f32>,
 }
 
-/// What ran at one instant.
+/// The processes at one instant.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ProcessTable {
     /// When, milliseconds since the Unix epoch.
     pub t: i64,
-    /// Processes on the machine, those included that have no row.
+    /// Processes on the machine, including those without a row.
     pub total: u32,
     /// False when only the largest users of CPU and memory of that instant are kept.
     pub whole: bool,
@@ -49,8 +49,8 @@ pub struct ProcessTable {
 }
 
 impl Process {
-    /// What an interpreter runs, by the arguments: the file name of the script, or the module after `-m`. None where
-    /// the arguments are not known or name none.
+    /// The program that an interpreter runs, from the arguments: the file name of the script, or the module after `-m`.
+    /// None if the arguments are unknown or name none.
     pub fn script(&self) -> Option<&str> {
         let mut words = self.args.split(' ');
         let program = words.next()?.rsplit('/').next()?;
@@ -78,7 +78,7 @@ pub struct ProcessPast {
     pub points: Vec<(i64, Option<f32>, u64)>,
 }
 
-/// Most points of a process over time; of more, the largest of each stretch are sent.
+/// Maximum points of a process over time; beyond it, the largest of each stretch are sent.
 pub const MAX_PAST_POINTS: usize = 720;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Signing in by somebody else: what the page asks of the hub, and why it did not come to a sign-in.
+//! Sign-in by a provider: the page's requests to the hub, and reasons for a failed sign-in.
 
 use crate::secret::Secret;
 use serde::{Deserialize, Serialize};
@@ -10,18 +10,18 @@ use serde::{Deserialize, Serialize};
 pub struct ByProvider {
     /// Its name, one of the `ways` of the session.
     pub provider: String,
-    /// Where the page is to stand afterwards: a path of ours with its query.
+    /// Page to open afterwards: a path of ours with its query.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
-    /// The code of an invitation, which a new account takes with it.
+    /// The code of an invitation, which a new account accepts with it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<Secret>,
-    /// What it is for.
+    /// Its purpose.
     #[serde(default)]
     pub purpose: Purpose,
 }
 
-/// What a sign-in by a provider is for.
+/// Purpose of a sign-in by a provider.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -29,13 +29,13 @@ pub enum Purpose {
     /// To sign in.
     #[default]
     In,
-    /// Who is signed in gets another way to do so.
+    /// Adds a sign-in method to the signed-in account.
     Link,
-    /// Who is signed in proves anew that it is them.
+    /// Reauthenticates the signed-in account.
     Again,
 }
 
-/// Where the browser is to go now.
+/// Redirection of the browser.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Away {
@@ -43,31 +43,31 @@ pub struct Away {
     pub url: String,
 }
 
-/// Why a sign-in by a provider came to nothing. The page is told the word alone, in the end of its address, so that nobody can
-/// put sentences of theirs onto it.
+/// Reason for a failed sign-in by a provider. The page receives only the word, at the end of its address, so that
+/// nobody can put their own text onto it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refused {
     /// It began in another browser, or not here.
     Elsewhere,
     /// It took too long, or was used before.
     Over,
-    /// The person or the provider said no.
+    /// The person or the provider declined.
     Declined,
-    /// The provider does not answer, or not as it should.
+    /// The provider does not answer, or answers incorrectly.
     Away,
-    /// What the provider said did not stand the test.
+    /// The provider's answer failed validation.
     Untrusted,
-    /// The person is of no domain, organization or team that may come in.
+    /// The person is in no allowed domain, organization or team.
     Outside,
     /// The person has no account here.
     Uninvited,
     /// The account is disabled.
     Disabled,
-    /// The identity is another account's.
+    /// The identity belongs to another account.
     Taken,
-    /// Another person proved themselves than the one who is signed in.
+    /// The authenticated person is not the one who is signed in.
     Other,
-    /// Too many tried, or the hub could not write it down.
+    /// There were too many attempts, or the hub could not store the result.
     Busy,
 }
 
@@ -87,7 +87,7 @@ impl Refused {
         Refused::Busy,
     ];
 
-    /// The word that stands in an address.
+    /// Its word in an address.
     pub fn word(self) -> &'static str {
         match self {
             Refused::Elsewhere => "elsewhere",
@@ -104,7 +104,7 @@ impl Refused {
         }
     }
 
-    /// What is wrong and what to do, in a sentence or two.
+    /// The problem and the remedy, in a sentence or two.
     pub fn sentence(self) -> &'static str {
         match self {
             Refused::Elsewhere => "This sign-in was started in another browser. Start it here.",
@@ -138,7 +138,7 @@ impl Refused {
         }
     }
 
-    /// The one that a word means.
+    /// The reason with this word.
     pub fn of(word: &str) -> Option<Refused> {
         Refused::ALL.into_iter().find(|refused| refused.word() == word)
     }

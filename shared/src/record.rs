@@ -1,43 +1,44 @@
-//! Records: what happened on a machine at an instant and is no sample, as a marker, the begin and end of a run, a finding.
+//! Records: events of a machine that are not samples, such as a marker, the start and end of a run, a finding.
 //!
-//! They go where samples go (log, segments, recordings, exports, stream), each once and in order. What is in one is the
-//! business of its kind alone: who carries records looks at the number and the time only, so that a kind that is not known
-//! yet is carried like any other.
+//! They take the same path as samples (log, segments, recordings, exports, stream), each once and in order. Only the
+//! kind defines the content. Code that transports records reads only number and time, so that unknown kinds are
+//! transported like any other.
 
 use crate::unit::size;
 use serde::{Deserialize, Serialize};
 
-/// The longest name of a kind, in bytes.
+/// Maximum length of a kind's name, in bytes.
 pub const MAX_KIND_BYTES: usize = 32;
 
-/// The largest body of a record.
+/// Maximum size of a record's body, bytes.
 pub const MAX_BODY_BYTES: usize = 64 << 10;
 
 /// One record of a source.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
-    /// Its number: those of a source rise in the order in which they came, one by one within a life.
+    /// Its number: numbers of a source rise in the order of arrival, by one within a life.
     pub n: u64,
     /// When it happened, milliseconds since the Unix epoch.
     pub t: i64,
-    /// What it is, as `marker` or `run.begin`: lower-case letters, digits, dots and lines, at most [`MAX_KIND_BYTES`].
+    /// Its kind, such as `marker` or `run.begin`: lower-case letters, digits, dots and lines, at most
+    /// [`MAX_KIND_BYTES`].
     pub kind: String,
-    /// What the kind says it is: JSON where people and scripts read it. At most [`MAX_BODY_BYTES`].
+    /// Its content, defined by the kind: JSON if people and scripts read it. At most [`MAX_BODY_BYTES`].
     #[serde(with = "serde_bytes")]
     pub body: Vec<u8>,
 }
 
 impl Record {
-    /// Bytes that it takes in memory, about.
+    /// Its approximate size in memory, bytes.
     pub fn size(&self) -> usize {
         size_of::<Record>() + self.kind.len() + self.body.len()
     }
 }
 
-/// Why a record is not taken.
+/// Reason why a record is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BadRecord {
-    /// No such kind can be.
+    /// Its kind is invalid.
     Kind,
     /// Its body is too large.
     Body,
@@ -59,7 +60,7 @@ impl std::error::Error for BadRecord {}
 /// Whether a record may be of this kind and have this body.
 ///
 /// # Errors
-/// [`BadRecord`] says what may be.
+/// [`BadRecord`] names the invalid part.
 pub fn check(kind: &str, body: &[u8]) -> Result<(), BadRecord> {
     let letter = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b".-_".contains(&b);
     if kind.is_empty() || kind.len() > MAX_KIND_BYTES || !kind.bytes().all(letter) {

@@ -1,5 +1,5 @@
-//! A recording: a [segment](crate::segment) that stands for itself, as one value. The server that replays it and the page
-//! that it is dropped on open it alike, and hand it on as the messages that a live machine would have sent.
+//! A recording: a self-contained [segment](crate::segment), as one value. The server that replays it and the page on
+//! which it is dropped open it alike. Both pass it on as the messages that a live machine would have sent.
 
 use crate::catalog::{Catalog, Chart, Metric};
 use crate::column;
@@ -15,10 +15,10 @@ use crate::wire::{
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
 
-/// Ticks in a block that is made here.
+/// Maximum ticks in a block that is made here.
 pub const MAX_BLOCK_TICKS: usize = 3600;
 
-/// Name of what was left out or is damaged, among the facts of a recording.
+/// Name of the notes about damaged or omitted parts, among the facts of a recording.
 pub const NOTE: &str = "note";
 /// Name of the title among the facts of a recording.
 pub const TITLE: &str = "title";
@@ -26,7 +26,7 @@ pub const TITLE: &str = "title";
 /// Name of the fact that the machines of a recording were simulated.
 pub const SIMULATED: &str = "simulated";
 
-/// What was recorded, still compressed.
+/// The recorded data, still compressed.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Recording {
     /// The table, and the layout of the page.
@@ -35,7 +35,7 @@ pub struct Recording {
     pub machines: Vec<Machine>,
     /// Facts of the whole: name and text.
     pub about: Vec<(String, String)>,
-    /// What is damaged or was left out: sentences for the person who opened it.
+    /// Damaged or omitted parts: sentences for the person who opened it.
     pub notes: Vec<String>,
 }
 
@@ -46,9 +46,9 @@ pub struct Machine {
     pub info: Source,
     /// Its series; an id is a place in this list.
     pub series: Vec<SeriesDef>,
-    /// Runs of ticks, in order of time, none reaching into another.
+    /// Runs of ticks, in order of time, without overlaps.
     pub blocks: Vec<Columns>,
-    /// What happened on it, rising by number, each once.
+    /// Its records, rising by number, each once.
     pub records: Vec<Record>,
 }
 
@@ -57,12 +57,12 @@ struct Piece {
     from: i64,
     to: i64,
     ticks: u32,
-    /// The times as they stand in the file.
+    /// The times as stored in the file.
     times: Vec<u8>,
     columns: Vec<(SeriesId, Vec<u8>)>,
 }
 
-/// What could not be read: how many places, and the first in words.
+/// Unreadable places: their number, and the first in words.
 #[derive(Default)]
 struct Damages {
     places: u64,
@@ -76,12 +76,12 @@ impl Damages {
     }
 }
 
-/// Ticks of columns that are unpacked, to be put in order, for each byte of a file, and of any file: ten times what samples of
-/// machines come to. A crafted file could ask for any number.
+/// Maximum ticks of columns that are unpacked for sorting, for each byte of a file, and for any file: ten times the
+/// usual amount for samples of machines. A crafted file could claim any number.
 const MAX_UNPACKED_TICKS: (u64, u64) = (128, 1 << 22);
 
 impl Recording {
-    /// Opens the bytes of a recording, or of any segment. What is damaged is left out and told in the notes.
+    /// Opens the bytes of a recording, or of any segment. Damaged parts are left out and named in the notes.
     ///
     /// # Errors
     /// [`SegmentError`] when nothing of it can be read.
@@ -133,7 +133,7 @@ impl Recording {
         Ok(Recording { catalog, machines, about, notes })
     }
 
-    /// Times of the first and the last tick, ms; none in an empty one.
+    /// Times of the first and the last tick, ms; None in an empty one.
     pub fn span(&self) -> Option<(i64, i64)> {
         let blocks = self.machines.iter().flat_map(|m| &m.blocks);
         let spans = blocks.filter_map(|b| {
@@ -143,7 +143,7 @@ impl Recording {
         spans.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
     }
 
-    /// What a page is told of it; none of an empty one.
+    /// Its description for a page; None for an empty one.
     pub fn told(&self) -> Option<Recorded> {
         let (from, to) = self.span()?;
         let title = self.about.iter().find(|(name, _)| name == TITLE).map_or(String::new(), |(_, title)| title.clone());
@@ -158,7 +158,7 @@ impl Recording {
     /// Writes it as a file.
     ///
     /// # Errors
-    /// What the system said; `InvalidInput` when a block of it is none.
+    /// The error of the system; `InvalidInput` if one of its blocks is invalid.
     pub fn write<W: Write>(&self, out: W) -> io::Result<W> {
         let notes = self.notes.iter().map(|note| (NOTE.to_string(), note.clone()));
         let about = self.about.iter().cloned().chain(notes).collect();
@@ -190,7 +190,7 @@ impl Recording {
         writer.finish(&contents)
     }
 
-    /// What a page would have heard of these machines, from the first message on; nothing of an empty one.
+    /// The messages that a page would have received from these machines, from the first on; empty for an empty one.
     pub fn messages(self) -> Vec<ServerMessage> {
         let Some(recorded) = self.told() else { return Vec::new() };
         let simulated = self.simulated();
@@ -228,7 +228,7 @@ pub fn steps(catalog: &Catalog, series: &[SeriesDef]) -> Vec<Steps> {
     series.iter().map(|def| catalog.metric(def).map_or(0.0, |m| m.steps)).collect()
 }
 
-/// The contents of a recording of these machines, whose series' ids are places in their lists, but for its blocks.
+/// The contents of a recording of these machines, without its blocks. Series ids are positions in the machines' lists.
 pub fn contents(catalog: &Catalog, machines: &[(Source, Vec<SeriesDef>)], about: Vec<(String, String)>) -> Contents {
     let mut used: Vec<u16> = machines.iter().flat_map(|(_, series)| series.iter().map(|def| def.metric)).collect();
     used.sort_unstable();
@@ -247,8 +247,8 @@ pub fn contents(catalog: &Catalog, machines: &[(Source, Vec<SeriesDef>)], about:
     Contents { charts, sources: machines.iter().map(source).collect(), rows: rows.into(), about, ..Contents::default() }
 }
 
-/// Blocks of samples (time in ms, value) by series id, each list rising in time: of at most [`MAX_BLOCK_TICKS`] ticks, the first tick
-/// having this sequence.
+/// Blocks of samples (time in ms, value) by series id, each list rising in time: of at most [`MAX_BLOCK_TICKS`] ticks,
+/// the first tick having this sequence.
 pub fn blocks(source: SourceId, mut first_seq: u64, samples: &[Vec<(i64, f64)>], steps: &[Steps]) -> Vec<Columns> {
     let mut times: Vec<i64> = samples.iter().flatten().map(|(t, _)| *t).collect();
     times.sort_unstable();
@@ -293,14 +293,14 @@ fn records<R: ReadAt>(reader: &Reader<R>, damages: &mut Damages) -> HashMap<Sour
     records
 }
 
-/// What can be read of a block; none where that is nothing.
+/// The readable part of a block; None if there is none.
 fn piece<R: ReadAt>(
     reader: &Reader<R>,
     at: usize,
     ids: &HashMap<SeriesId, SeriesId>,
     damages: &mut Damages,
 ) -> Option<Piece> {
-    // What is behind the end of a file that was cut off is missing, not damaged: all in memory else can be read.
+    // Data after the end of a truncated file is missing, not damaged: all is in memory, and can be read otherwise.
     let mut damaged = |damage: &Damage| {
         if reader.complete() || damage.io.is_none() {
             damages.met(damage);
@@ -324,8 +324,8 @@ fn piece<R: ReadAt>(
     (!columns.is_empty()).then_some(Piece { from, to, ticks, times, columns })
 }
 
-/// Puts pieces in order of time. Where some reach into each other (late samples; a clock that was set back) they are made
-/// anew as one; of two samples of one instant the first counts. `unpacked` is how many ticks may yet be unpacked for it.
+/// Sorts pieces by time. Overlapping pieces (late samples; a clock that was set back) are rebuilt as one; of two
+/// samples of one instant, the first counts. `unpacked` is the number of ticks that may still be unpacked for it.
 fn in_order(
     source: SourceId,
     mut pieces: Vec<Piece>,
@@ -478,7 +478,7 @@ mod tests {
         assert_eq!(opened.catalog.metrics.len(), 2, "only the rows that it names");
     }
 
-    /// Samples of each series of the whole, where what is left of the file has any.
+    /// Samples of each series of the whole, if the rest of the file has any.
     fn left(bytes: Vec<u8>, whole: &[(String, Vec<(i64, f64)>)]) -> Option<(Vec<usize>, Recording)> {
         let opened = Recording::open(bytes).ok()?;
         let found = read(&opened);
@@ -507,7 +507,7 @@ mod tests {
                 opened.notes.iter().map(String::as_str).filter(|note| *note != "mind the gap").collect::<Vec<_>>();
             match counts.iter().sum::<usize>() {
                 0 => assert_eq!((said, opened.told()), (vec!["the file ends before its first sample"], None)),
-                // Of its two trailers one is left.
+                // One of its two trailers is left.
                 _ if cut == bytes.len() - 28 => assert!(said.is_empty()),
                 _ => assert_eq!(said, [end], "cut at {cut}"),
             }

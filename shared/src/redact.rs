@@ -1,7 +1,7 @@
-//! What looks like a secret is left out: of arguments of processes, and of what jobs print.
+//! Redacts secrets in arguments of processes and in the output of jobs.
 //!
-//! Three tables say what looks so: [`shapes`] has the forms that keys of services have, [`names`] the names before a value, and
-//! [`TOOLS`] the options of programs that take one. Each byte of a line is looked at a bounded number of times.
+//! Three tables define secrets: [`shapes`] has the formats of service keys, [`names`] the names before a value, and
+//! [`TOOLS`] the options of programs that take one. Each byte of a line is inspected a bounded number of times.
 
 mod names;
 mod shapes;
@@ -11,21 +11,21 @@ mod tests;
 use names::{SecretKind, is_plain, kind_of};
 use std::ops::Range;
 
-/// Most bytes that are kept of arguments.
+/// Maximum bytes of arguments that are kept.
 const MAX_BYTES: usize = 1024;
-/// What stands in the place of a secret.
+/// Replacement of a secret.
 pub const HIDDEN: &str = "…";
 
-/// The most lines of a block, as of a private key, that are hidden: where its end is missing the rest is shown again.
+/// Maximum lines of a block, such as a private key, that are hidden: if its end is missing, the rest is shown again.
 const MAX_BLOCK_LINES: u32 = 100;
 
-/// The longest name before a value, bytes.
+/// Maximum length of a name before a value, bytes.
 const MAX_NAME_BYTES: usize = 64;
 
-/// How far before an option its program may stand, bytes.
+/// Maximum distance from a program to its option, bytes.
 const MAX_COMMAND_BYTES: usize = 512;
 
-/// What is no secret is not looked through again where it is longer, bytes.
+/// A value that is not a secret is searched again only up to this length, bytes.
 const MAX_AGAIN_BYTES: usize = 256;
 
 /// Programs, by a part of their names, with the option that takes a secret: attached to it, or as the next word.
@@ -49,7 +49,7 @@ const TOOLS: [(&str, &str); 14] = [
 /// The arguments of a `cmdline` file, where each ends with a zero byte, in one line of at most 1 KiB.
 pub fn arguments(text: &[u8]) -> String {
     let mut all = String::new();
-    // What was shown so far says which program has which options.
+    // The text shown so far identifies the program and its options.
     let mut wanted = None;
     for word in text.split(|b| *b == 0).filter(|word| !word.is_empty()) {
         let word: String = String::from_utf8_lossy(word).chars().filter(|c| !c.is_control()).collect();
@@ -62,7 +62,7 @@ pub fn arguments(text: &[u8]) -> String {
                 Vec::new()
             }
             (None, Some((at, _))) => std::iter::once(at..word.len()).collect(),
-            // A value may have whatever stands between fields of a line.
+            // A value may contain any separators of fields.
             _ => match word.split_once('=') {
                 Some((name, value)) if kind_of(name).is_some_and(|kind| kind.hides(name, value)) => {
                     std::iter::once(name.len() + 1..word.len()).collect()
@@ -88,8 +88,8 @@ pub fn arguments(text: &[u8]) -> String {
     all
 }
 
-/// Where the secret begins that an option has, which is its end where that is the next word, and what it is. None for a word that
-/// is no such option.
+/// Position at which the secret of an option begins, and its kind. The position is the end of the option if the secret
+/// is the next word. None for a word that is no such option.
 fn option(before: &str, word: &str) -> Option<(usize, SecretKind)> {
     if !word.starts_with('-') {
         return None;
@@ -107,34 +107,34 @@ fn option(before: &str, word: &str) -> Option<(usize, SecretKind)> {
     Some((word.len(), kind))
 }
 
-/// The parts of a line that look like secrets, rising and apart.
+/// The parts of a line that look like secrets, ascending, without overlaps.
 pub fn secrets(line: &str) -> Vec<Range<usize>> {
     Redactor::default().secrets(line)
 }
 
-/// What the next line may be.
+/// Expectation about the next line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Next {
-    /// A line as any other.
+    /// An ordinary line.
     #[default]
     Any,
-    /// The value of a name at the end of the line before, where it is one word.
+    /// The value of a name at the end of the previous line, if it is one word.
     Value,
-    /// So many lines more of a key, until its end.
+    /// At most this many more lines of a key, until its end.
     Key(u32),
-    /// So many lines more of a value, which stand deeper than its name.
+    /// At most this many more lines of a value, which are indented deeper than its name.
     Indented(u32, usize),
 }
 
-/// Looks through the lines of one stream, in their order.
+/// Redacts the lines of one stream, in their order.
 #[derive(Debug, Default)]
 pub struct Redactor {
     next: Next,
 }
 
 impl Redactor {
-    /// The parts of the next line that look like secrets, rising and apart. Words are told as those of arguments are; since a
-    /// line is also prose, `tokenizer: bert` and `token 12 of 400` are none.
+    /// The parts of the next line that look like secrets, ascending, without overlaps. Words are matched as in
+    /// arguments. Since a line is also prose, `tokenizer: bert` and `token 12 of 400` are not secrets.
     pub fn secrets(&mut self, line: &str) -> Vec<Range<usize>> {
         let next = std::mem::take(&mut self.next);
         let text = line.trim();
@@ -172,7 +172,7 @@ impl Redactor {
         joined(found)
     }
 
-    /// A line is not shown: what it says of the next one counts all the same.
+    /// Skips a line that is not shown: it may still announce a secret on the next line.
     pub fn skip(&mut self, line: &[u8]) {
         let end = line.trim_ascii_end().last();
         let may_tell = end.is_some_and(|end| b":=|>-".contains(end)) || self.next != Next::Any;
@@ -181,7 +181,7 @@ impl Redactor {
         }
     }
 
-    /// Values that stand behind the name of a secret and `=` or `:`.
+    /// Values after the name of a secret and `=` or `:`.
     fn named(&mut self, line: &str, found: &mut Vec<Range<usize>>) {
         let bytes = line.as_bytes();
         let mut at = 0;
@@ -244,7 +244,7 @@ fn is_plural(name: &str) -> bool {
     name.ends_with(['s', 'S']) && !name.to_ascii_lowercase().ends_with("pass")
 }
 
-/// Where the value is at the begin of a text: between quotes, or a word, which ends where another field begins.
+/// Range of the value at the start of a text: between quotes, or a word, which ends before the next field.
 fn value_of(text: &str, kind: SecretKind) -> Range<usize> {
     let quote = text.chars().next().filter(|c| matches!(c, '"' | '\'' | '`'));
     if let Some(quote) = quote {
@@ -254,7 +254,7 @@ fn value_of(text: &str, kind: SecretKind) -> Range<usize> {
         return 0..text.trim_end().len();
     }
     let word = text.find(|c: char| c.is_whitespace() || "\"'&;)}]".contains(c)).unwrap_or(text.len());
-    // The scheme of a header is none of the secret.
+    // The scheme of a header is not part of the secret.
     let scheme = text[..word].to_ascii_lowercase();
     if kind == SecretKind::Header && SCHEMES.contains(&scheme.as_str()) {
         let from = word + text[word..].len() - text[word..].trim_start().len();
@@ -265,7 +265,7 @@ fn value_of(text: &str, kind: SecretKind) -> Range<usize> {
     0..word
 }
 
-/// What stands before a secret in a header.
+/// Schemes before a secret in a header.
 const SCHEMES: [&str; 5] = ["bearer", "basic", "digest", "token", "apikey"];
 /// Words between the name of a secret and the secret.
 const BETWEEN: [&str; 9] = ["is", "was", "are", "=", ":", "=>", "->", "set", "to"];
@@ -277,7 +277,7 @@ fn announced(line: &str, found: &mut Vec<Range<usize>>) {
         No,
         /// By an option: it is the next word.
         Option(SecretKind),
-        /// By a name; where a sign or a verb has followed, whatever follows is the value.
+        /// By a name; true if a sign or a verb has followed, so that the next word is the value.
         Name(SecretKind, bool),
         Scheme,
     }
@@ -329,12 +329,12 @@ fn announced(line: &str, found: &mut Vec<Range<usize>>) {
     }
 }
 
-/// Words of a line and where they begin.
+/// Words of a line and their positions.
 fn words(line: &str) -> impl Iterator<Item = (usize, &str)> {
     line.split_whitespace().map(move |word| (word.as_ptr() as usize - line.as_ptr() as usize, word))
 }
 
-/// The same parts, rising, of which none touches another.
+/// The same parts, ascending and merged if they touch.
 fn joined(mut found: Vec<Range<usize>>) -> Vec<Range<usize>> {
     found.retain(|part| !part.is_empty());
     found.sort_by_key(|part| part.start);

@@ -1,19 +1,19 @@
-//! What a person may in a team, and what a key may: the words that page, hub and command line have in common.
+//! Rights of a person in a team, and of a key, with the words that page, hub and command line share.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// What an account may in a team. A higher role may all that a lower one may, so roles are compared by `<`.
+/// Rights of an account in a team. A higher role includes all rights of a lower one, so roles are compared by `<`.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
-    /// Looks at what is granted to the team.
+    /// Reads the data that is granted to the team.
     Viewer,
-    /// Also writes what is its own: runs, markers, views, rules.
+    /// Also writes its own objects: runs, markers, views, rules.
     Member,
-    /// Also decides about the team's people, machines and keys.
+    /// Also manages the team's people, machines and keys.
     Admin,
 }
 
@@ -31,7 +31,7 @@ impl Role {
     }
 }
 
-/// One thing that a key may do. It never may more than its owner may at that moment.
+/// A right of a key. A key never has more rights than its owner at that moment.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum KeyScope {
@@ -98,7 +98,8 @@ impl KeyScope {
         }
     }
 
-    /// The least role in a team that may have a key with it; none where only a hub admin may, or nobody by hand.
+    /// The least role in a team that may have a key with it; None if only a hub admin may, or if nobody may create it
+    /// by hand.
     pub const fn least_role(self) -> Option<Role> {
         match self {
             KeyScope::DataRead => Some(Role::Viewer),
@@ -109,7 +110,7 @@ impl KeyScope {
     }
 }
 
-/// A word that is none of the known ones; the sentence names them.
+/// An unknown word; the sentence names the known ones.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownWord(String);
 

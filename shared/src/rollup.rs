@@ -52,7 +52,7 @@ pub fn rolled(samples: impl IntoIterator<Item = (i64, f64)>, step_ms: i64) -> im
 }
 
 /// The rate of a counter per second between neighboring samples. A decrease is a reset: no value for that interval.
-/// Nor is there one across a distance above `longest_ms`: an average over a gap would hide it.
+/// There is no value across a distance above `longest_ms` either: an average over a gap would hide the gap.
 pub fn rate(samples: impl IntoIterator<Item = (i64, f64)>, longest_ms: i64) -> impl Iterator<Item = (i64, f64)> {
     let mut before: Option<(i64, f64)> = None;
     samples.into_iter().filter_map(move |(t, v)| {

@@ -1,7 +1,8 @@
-//! When a rule fires: the grammar of `when`, what it means, and how it is said.
+//! Conditions of rules: the grammar of `when`, its meaning, and its text for people.
 //!
-//! [`parse`] reads a text to a [`Condition`]; its `Display` writes the text again in one spelling, and [`Condition::words`]
-//! says it to people. [`check`] judges a whole rule. The page, the API, the configuration and the command line read the same.
+//! [`parse`] reads a text to a [`Condition`]. Its `Display` writes the text again in one spelling, and
+//! [`Condition::words`] describes it to people. [`check`] validates a whole rule. The page, the API, the configuration
+//! and the command line read the same.
 
 mod parse;
 mod text;
@@ -17,24 +18,24 @@ use crate::run::RunState;
 use crate::unit::{Unit, number, quantity};
 use std::fmt;
 
-/// The longest duration, seconds: 7 days.
+/// Maximum duration, seconds: 7 days.
 pub const MAX_DURATION: u32 = 7 * 86_400;
 
-/// The longest text of a condition, bytes.
+/// Maximum length of a condition's text, bytes.
 pub const MAX_WHEN_BYTES: usize = 1_000;
 
-/// For how long a condition without `until` must be gone: this part of the time for which it had to hold.
+/// A condition without `until` must be false for this part of the time for which it had to hold.
 const CLEAR_PART: u32 = 5;
 
-/// And at least so long, seconds.
+/// Minimum of that time, seconds.
 const CLEAR_LEAST: u32 = 30;
 
-/// Why a text is no condition, and where.
+/// Reason why a text is no condition, and the position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// Which letter of the text, from 0.
+    /// Index of the letter in the text, from 0.
     pub at: usize,
-    /// What is wrong and what to write instead.
+    /// The problem, and the correct form.
     pub sentence: String,
 }
 
@@ -45,7 +46,7 @@ impl fmt::Display for Fault {
 }
 impl std::error::Error for Fault {}
 
-/// How a value is compared.
+/// Comparison of a value with its limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Op {
     /// `>`
@@ -66,7 +67,7 @@ impl Op {
     /// All of them; those of two signs first, so that a reader finds them.
     pub const ALL: [Op; 6] = [Op::AtLeast, Op::AtMost, Op::Is, Op::IsNot, Op::Above, Op::Below];
 
-    /// As it is written.
+    /// Its sign in the text.
     pub const fn sign(self) -> &'static str {
         match self {
             Op::Above => ">",
@@ -78,7 +79,7 @@ impl Op {
         }
     }
 
-    /// As it is said before a number.
+    /// Its words before a number.
     pub const fn words(self) -> &'static str {
         match self {
             Op::Above => "above",
@@ -90,7 +91,7 @@ impl Op {
         }
     }
 
-    /// Whether the value is so.
+    /// Whether the comparison holds for the value.
     pub fn holds(self, value: f64, limit: f64) -> bool {
         match self {
             Op::Above => value > limit,
@@ -102,7 +103,7 @@ impl Op {
         }
     }
 
-    /// Whether `a` is further on the side of which it warns than `b`.
+    /// Whether `a` is further than `b` on the side of the warning.
     pub fn is_worse(self, a: f64, b: f64) -> bool {
         match self {
             Op::Above | Op::AtLeast | Op::IsNot | Op::Is => a > b,
@@ -111,7 +112,7 @@ impl Op {
     }
 }
 
-/// What is made of the samples of one series over a time.
+/// Function of the samples of one series over a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Function {
     /// Increase of a counter in a second.
@@ -133,7 +134,7 @@ impl Function {
     pub const ALL: [Function; 6] =
         [Function::Rate, Function::Mean, Function::Min, Function::Max, Function::Increase, Function::Change];
 
-    /// As it is written.
+    /// Its name in the text.
     pub const fn name(self) -> &'static str {
         match self {
             Function::Rate => "rate",
@@ -146,7 +147,7 @@ impl Function {
     }
 }
 
-/// What is made of the newest values of a group.
+/// Function of the newest values of a group.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Across {
     /// Arithmetic mean.
@@ -157,16 +158,16 @@ pub enum Across {
     Max,
     /// Largest less smallest.
     Spread,
-    /// Percent of the members for which this holds.
+    /// Percent of the members for which this comparison holds.
     Share(Op, f64),
 }
 
-/// What makes a group.
+/// Key of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum By {
     /// All series of a machine.
     Source,
-    /// All series of the GPUs of a run; where it has none, of its machines.
+    /// All series of the GPUs of a run; if it has none, of its machines.
     Run,
     /// All series of a GPU.
     Gpu,
@@ -176,7 +177,7 @@ impl By {
     /// All of them.
     pub const ALL: [By; 3] = [By::Source, By::Run, By::Gpu];
 
-    /// As it is written.
+    /// Its name in the text.
     pub const fn name(self) -> &'static str {
         match self {
             By::Source => "source",
@@ -191,7 +192,7 @@ impl By {
 pub struct Tag {
     /// The row's tag with its placeholder, as `gpu.{i}.temp`.
     pub template: String,
-    /// Which instances, a pattern for [`catalog::glob`]; empty where there is no placeholder.
+    /// Pattern of the instances, for [`catalog::glob`]; empty if there is no placeholder.
     pub instance: String,
     /// Unit of its samples.
     pub unit: Unit,
@@ -207,7 +208,7 @@ impl Tag {
         catalog::fill(&self.template, &self.instance)
     }
 
-    /// Whether it means that series: the row's tag with its placeholder, and what stands there.
+    /// Whether it matches that series, given by the row's tag with its placeholder, and the instance.
     pub fn fits(&self, template: &str, instance: &str) -> bool {
         if self.is_scraped() {
             let (tag, pattern) = (catalog::fill(template, instance), self.text());
@@ -217,12 +218,12 @@ impl Tag {
         self.template == template && catalog::glob(&self.instance, instance)
     }
 
-    /// Whether its rows are made at run time, from what endpoints print.
+    /// Whether its rows are created at run time, from the samples of endpoints.
     pub(crate) fn is_scraped(&self) -> bool {
         self.template == catalog::openmetrics::SAMPLE.tag
     }
 
-    /// Whether it means more than one series of a machine.
+    /// Whether it matches more than one series of a machine.
     pub fn is_pattern(&self) -> bool {
         self.instance.contains('*') || self.is_scraped()
     }
@@ -233,9 +234,9 @@ impl Tag {
 pub enum Value {
     /// The newest sample.
     Of(Tag),
-    /// A function of the samples of so many seconds.
+    /// A function of the samples of this many seconds.
     In(Function, Tag, u32),
-    /// Of a group.
+    /// A function of a group.
     Over(Across, By, Tag),
 }
 
@@ -247,7 +248,7 @@ impl Value {
         }
     }
 
-    /// What it is, as `mean GPU utilization of a run`.
+    /// Its description, such as `mean GPU utilization of a run`.
     pub fn words(&self) -> String {
         match self {
             Value::Of(tag) => said_tag(tag),
@@ -283,7 +284,7 @@ impl Value {
         }
     }
 
-    /// In which unit it is compared.
+    /// Unit of the comparison.
     pub fn unit(&self) -> Unit {
         match self {
             Value::In(Function::Rate, tag, _) => tag.unit.per_second(),
@@ -292,7 +293,7 @@ impl Value {
         }
     }
 
-    /// What the value in the tag's unit must be multiplied by to be in [`unit`](Self::unit).
+    /// Factor from a value in the tag's unit to one in [`unit`](Self::unit).
     pub fn factor(&self) -> f64 {
         match self {
             Value::In(Function::Rate, tag, _) => tag.unit.to_base(),
@@ -308,7 +309,7 @@ pub struct Comparison {
     pub value: Value,
     #[allow(missing_docs, reason = "see Op")]
     pub op: Op,
-    /// In [`Value::unit`].
+    /// The limit, in [`Value::unit`].
     pub limit: f64,
 }
 
@@ -319,37 +320,37 @@ impl Comparison {
     }
 }
 
-/// When what fires is over.
+/// Condition for the end of an alert.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Until {
     #[allow(missing_docs, reason = "see Op")]
     pub op: Op,
-    /// In the unit of the comparison.
+    /// The limit, in the unit of the comparison.
     pub limit: f64,
-    /// For so many seconds.
+    /// Time for which it must hold, seconds.
     pub hold: u32,
 }
 
 /// Values against their limits.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Threshold {
-    /// What is compared.
+    /// The comparison.
     pub first: Comparison,
-    /// What must hold as well, of the same subject.
+    /// A further comparison of the same subject that must hold as well.
     pub and: Option<Comparison>,
-    /// For so many seconds; 0: at once.
+    /// Time for which it must hold, seconds; 0: at once.
     pub hold: u32,
     /// Hysteresis of the first comparison; None: the opposite.
     pub until: Option<Until>,
 }
 
 impl Threshold {
-    /// For how many seconds it must be gone.
+    /// Time for which it must be false, seconds.
     pub fn clear(&self) -> u32 {
         self.until.map_or((self.hold / CLEAR_PART).max(CLEAR_LEAST), |until| until.hold)
     }
 
-    /// Whether these values let it end.
+    /// Whether these values allow the alert to end.
     pub fn clears(&self, first: f64, and: Option<f64>) -> bool {
         match (&self.until, &self.and) {
             (Some(until), _) => until.op.holds(first, until.limit),
@@ -359,12 +360,12 @@ impl Threshold {
     }
 }
 
-/// When a rule fires.
+/// Condition of a rule.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Condition {
     /// `TAG OP NUMBER for DUR`, with functions, groups, `and`, `until`.
     Threshold(Threshold),
-    /// `TAG missing for DUR`: it was there and stopped, while its machine is heard.
+    /// `TAG missing for DUR`: its samples stopped, although its machine still reports.
     Missing {
         #[allow(missing_docs, reason = "see Tag")]
         tag: Tag,
@@ -401,31 +402,31 @@ pub enum Condition {
     HeldIdle(u32),
     /// `finding WHAT, WHAT for DUR`.
     Finding {
-        /// Kinds, rules and severities, or `*`; with `!` those that are not meant.
+        /// Kinds, rules and severities, or `*`; those with `!` are excluded.
         what: Vec<String>,
-        /// Still open so many seconds after its onset.
+        /// Still open this many seconds after its onset.
         hold: u32,
     },
-    /// `xid NUMBER, NUMBER`, ascending; none: `xid *`.
+    /// `xid NUMBER, NUMBER`, ascending; empty: `xid *`.
     Xid(Vec<u32>),
     /// `collector failed for DUR`, seconds.
     CollectorFailed(u32),
     /// `hub behind`.
     HubBehind,
-    /// `history failed`: it cannot be written.
+    /// `history failed`: history cannot be written.
     HistoryFailed,
-    /// `alert from code`: a program tells it.
+    /// `alert from code`: a program sends it.
     FromCode,
 }
 
-/// The states that `run crashed` means.
+/// The states that `run crashed` includes.
 pub const CRASHED: [RunState; 5] =
     [RunState::Failed, RunState::Crashed, RunState::OutOfMemory, RunState::TimedOut, RunState::NodeFailed];
 
-/// The sort of a rule, by which one alert can hold back another.
+/// The class of a rule, by which one alert can inhibit another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Nature {
-    /// Values against limits, and what else has no name of its own here.
+    /// Values against limits, and all conditions without a class of their own.
     Values,
     /// Something is missing.
     Missing,
@@ -459,7 +460,7 @@ impl Condition {
         }
     }
 
-    /// Whether it is an instant and lasts for no time of its own.
+    /// Whether it is an instant without a duration.
     pub fn is_event(&self) -> bool {
         match self {
             Condition::Run(states) => !states.iter().any(|s| matches!(s, RunState::Unreachable | RunState::Suspended)),
@@ -479,7 +480,7 @@ impl Condition {
         }
     }
 
-    /// What it says, as `GPU temperature above 85 °C for 2 min, until below 82 °C`.
+    /// Its description, such as `GPU temperature above 85 °C for 2 min, until below 82 °C`.
     pub fn words(&self) -> String {
         let held = |what: &str, seconds: u32| match seconds {
             0 => what.to_string(),
@@ -599,7 +600,7 @@ impl fmt::Display for Tag {
     }
 }
 
-/// A number as it is read again, with its unit.
+/// A number in parseable form, with its unit.
 struct Written(f64, Unit);
 
 impl fmt::Display for Written {

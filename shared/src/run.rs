@@ -1,53 +1,53 @@
-//! Runs: training jobs, each begun by `watchglass run`; what is told of them, and how they ended.
+//! Runs: training jobs, each begun by `watchglass run`; the reports about them, and their end states.
 
 use crate::unit::{Unit, quantity};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Name of the variable that has the id of the run in which a process runs.
+/// Name of the variable with the id of the run in which a process runs.
 pub const RUN_ID: &str = "WATCHGLASS_RUN_ID";
 
-/// Name of the variable that has the path of the socket on which runs are told of.
+/// Name of the variable with the path of the socket that receives reports of runs.
 pub const SOCKET: &str = "WATCHGLASS_SOCKET";
 
-/// The longest message on that socket, bytes.
+/// Maximum length of a message on that socket, bytes.
 pub const MAX_MESSAGE_BYTES: usize = 16 << 10;
 
-/// The longest marker on that socket, bytes.
+/// Maximum length of a marker on that socket, bytes.
 pub const MAX_MARKER_BYTES: usize = 2 << 10;
 
-/// The longest text of a marker, bytes.
+/// Maximum length of a marker's text, bytes.
 pub const MAX_MARK_BYTES: usize = 256;
 
-/// What is answered on that socket to who sent a marker from a socket with a name: this, or a sentence.
+/// Reply on that socket to the sender of a marker, if the sender's socket has a name: this, or a sentence.
 pub const TAKEN: &str = "ok";
 
-/// Kinds of markers that scripts put.
+/// Kinds of markers that scripts may send.
 pub const MARKS: [&str; 6] = ["note", "epoch", "step", "checkpoint", "eval", "preempting"];
 
-/// The longest text of a run: its name, a tag, its notes; bytes.
+/// Maximum length of a text of a run: its name, a tag, its notes; bytes.
 pub const MAX_TEXT_BYTES: usize = 1 << 10;
 
-/// The longest label in the tag of a series, bytes.
+/// Maximum length of the label in the tag of a series, bytes.
 const MAX_LABEL_BYTES: usize = 64;
 
-/// The most tags of a run.
+/// Maximum number of tags of a run.
 pub const MAX_TAGS: usize = 32;
 
-/// The longest id of a run, bytes.
+/// Maximum length of a run's id, bytes.
 pub const MAX_ID_BYTES: usize = 64;
 
-/// The kinds of the records of a run: its begin.
+/// Kind of the record of a run's start.
 pub const BEGIN_KIND: &str = "run.begin";
-/// Its end.
+/// Kind of the record of a run's end.
 pub const END_KIND: &str = "run.end";
-/// A process of it was stopped, or goes on.
+/// Kind of the record that a process of a run was stopped, or continues.
 pub const STATE_KIND: &str = "run.state";
 
-/// Whether that may be the id of a run.
+/// Validates the id of a run.
 ///
 /// # Errors
-/// A sentence that says what may be.
+/// A sentence with the allowed form.
 pub fn check_id(id: &str) -> Result<(), String> {
     let letter = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     match !id.is_empty() && id.len() <= MAX_ID_BYTES && id.chars().all(letter) {
@@ -56,7 +56,7 @@ pub fn check_id(id: &str) -> Result<(), String> {
     }
 }
 
-/// What a run is called, as W&B calls it, and what it runs.
+/// Names of a run, as in W&B, and its program.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -70,7 +70,7 @@ pub struct About {
     /// The group of runs that it belongs to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
-    /// What it does in that group, as `train` or `eval`.
+    /// Its role in that group, such as `train` or `eval`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub job_type: Option<String>,
     /// Tags, each with its value.
@@ -79,10 +79,10 @@ pub struct About {
     /// Notes for people.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub notes: Option<String>,
-    /// What this process of the run is called; see W&B's `x_label`.
+    /// Label of this process of the run; see W&B's `x_label`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// The user whose process it is, as the kernel says; what a launcher says of it is not believed.
+    /// The user of the process, from the kernel; the launcher's claim is not trusted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
     /// File name of the program.
@@ -98,20 +98,20 @@ pub struct Begun {
     pub t: i64,
     /// Number of its process.
     pub pid: u32,
-    /// When that process started, clock ticks since boot (field 22 of `/proc/PID/stat`); None where that is not read.
+    /// When that process started, clock ticks since boot (field 22 of `/proc/PID/stat`); None if that is not read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start: Option<u64>,
-    /// The namespace in which that number is its own: the inode of `/proc/self/ns/pid`.
+    /// The PID namespace of that number: the inode of `/proc/self/ns/pid`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub namespace: Option<u64>,
     /// It joined a run that had begun: its environment named one.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub joined: bool,
-    /// When the first process of its job on this machine began, milliseconds since the Unix epoch, where the id of the run is
-    /// an address: other jobs have it before and after.
+    /// When the first process of its job on this machine began, milliseconds since the Unix epoch. Set if the id of the
+    /// run is an address, which other jobs have before and after.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generation: Option<i64>,
-    /// Its place among the processes of the run, where a launcher gave it one.
+    /// Its place among the processes of the run, if a launcher assigned one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rank: Option<Rank>,
     /// Id of the job of Slurm that it is in.
@@ -120,7 +120,7 @@ pub struct Begun {
     /// The pod of Kubernetes that it is in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pod: Option<Pod>,
-    /// Its launcher tells of it by requests: no process of it is known here, and its number is 0.
+    /// Its launcher reports it by requests: no process of it is known here, and its number is 0.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub told: bool,
     /// Its names.
@@ -128,25 +128,26 @@ pub struct Begun {
     pub about: About,
 }
 
-/// The pod of Kubernetes in which a process runs, as the kernel's files of the process name it.
+/// The pod of Kubernetes in which a process runs, from the kernel's files of the process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pod {
     /// Its uid: 32 hexadecimal digits with hyphens between them, as `metadata.uid` has it.
     pub uid: String,
-    /// Id of the container in it, 64 hexadecimal digits; None where the files do not tell.
+    /// Id of the container in it, 64 hexadecimal digits; None if the files do not contain it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub container: Option<String>,
 }
 
-/// The place of a process among those of its run, as its launcher says it in the environment.
+/// The place of a process among those of its run, from the environment set by its launcher.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rank {
     /// Its number, from 0.
     pub rank: u32,
-    /// Which launcher's words these are: `torch` (torchrun, Accelerate, DeepSpeed), `slurm`, `mpi`, `jax`, `kubernetes`.
+    /// Launcher whose variables these are: `torch` (torchrun, Accelerate, DeepSpeed), `slurm`, `mpi`, `jax`,
+    /// `kubernetes`.
     pub launcher: String,
-    /// How many there are.
+    /// Number of ranks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub world: Option<u32>,
     /// Its number on its machine, from 0.
@@ -155,16 +156,16 @@ pub struct Rank {
     /// The number of its machine, from 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<u32>,
-    /// How often the launcher has begun anew.
+    /// Number of restarts by the launcher.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempt: Option<u32>,
-    /// The GPUs that it holds, as the driver says.
+    /// The GPUs that it holds, as the driver reports.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gpus: Vec<u32>,
-    /// Its GPUs are those that it was told to use: the driver has not said that it does.
+    /// Its GPUs are those assigned to it, without confirmation by the driver.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub assumed: bool,
-    /// The one that speaks for all, as W&B's `x_primary` says. Where none is, it is rank 0.
+    /// The process that reports for all, from W&B's `x_primary`. If none is set, it is rank 0.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub primary: bool,
 }
@@ -172,15 +173,15 @@ pub struct Rank {
 /// A process of a run has ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Over {
-    /// What began. It is told again, for who was not there at the begin.
+    /// The started process. It is sent again for receivers that missed the start.
     pub begun: Begun,
     /// When it ended, milliseconds since the Unix epoch.
     pub t: i64,
-    /// How.
+    /// Its end.
     pub how: How,
 }
 
-/// A process of a run was stopped, or goes on.
+/// A process of a run was stopped, or continues.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Paused {
     /// Id of the run.
@@ -189,32 +190,32 @@ pub struct Paused {
     pub pid: u32,
     /// Whether it is stopped: by a signal, or its cgroup is frozen.
     pub stopped: bool,
-    /// Since when its launcher, which tells of it by requests, is not heard, milliseconds since the Unix epoch.
+    /// Time since which its launcher, which reports it by requests, has sent nothing, milliseconds since the Unix
+    /// epoch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unheard: Option<i64>,
 }
 
-/// Somebody other than the kernel says why a process ended, and knows it better.
+/// A reason for the end of a process from a source other than the kernel, which knows it better.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Claim {
-    /// Who says so: `slurm`, `kubernetes`, `report` where its launcher told of it by a request, or `marker` where the job
-    /// itself did.
+    /// Its source: `slurm`, `kubernetes`, `report` for a request of its launcher, or `marker` for the job itself.
     pub who: String,
-    /// In the scheduler's word, as `PREEMPTED`. Kubernetes' word that a pod had to go has its reason behind it:
+    /// The scheduler's word, such as `PREEMPTED`. Kubernetes' word for a pod that had to go is followed by its reason:
     /// `DisruptionTarget: PreemptionByScheduler`.
     pub word: String,
 }
 
-/// Who tells of the ends of pods, in a [`Claim`].
+/// Source of a [`Claim`] about the end of a pod.
 pub const KUBERNETES: &str = "kubernetes";
 
-/// Who tells of the ends of runs by requests, in a [`Claim`]: its word is the name of a state.
+/// Source of a [`Claim`] about the end of a run from a request: its word is the name of a state.
 pub const REPORT: &str = "report";
 
 /// The condition of a pod that had to go, in the word of a [`Claim`].
 pub const DISRUPTION: &str = "DisruptionTarget";
 
-/// Words of Slurm and of jobs, and the states that they are.
+/// Words of Slurm and of jobs, and their states.
 const CLAIMS: [(&str, RunState); 9] = [
     ("PREEMPTED", RunState::Preempted),
     ("TIMEOUT", RunState::TimedOut),
@@ -238,7 +239,7 @@ const POD_CLAIMS: [(&str, RunState); 6] = [
 ];
 
 impl Claim {
-    /// The state that the word is; None for one that says no more than the kernel does.
+    /// The state of the word; None if it adds nothing to the kernel's report.
     pub fn state(&self) -> Option<RunState> {
         if self.who == REPORT {
             return RunState::named(&self.word);
@@ -270,8 +271,8 @@ impl Claim {
     }
 }
 
-/// The label that the series of a process have, as W&B has it: what the process is called, else the number of its rank, else
-/// that of the process.
+/// The label of the series of a process, as in W&B: the label of the process, else the number of its rank, else that of
+/// the process.
 pub fn series_label(label: Option<&str>, rank: Option<u32>, pid: u32) -> String {
     match (label.filter(|label| (1..=MAX_LABEL_BYTES).contains(&label.len())), rank) {
         (Some(label), _) => label.into(),
@@ -280,7 +281,7 @@ pub fn series_label(label: Option<&str>, rank: Option<u32>, pid: u32) -> String 
     }
 }
 
-/// What is told on the socket, as JSON.
+/// A report on the socket, as JSON.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Told {
@@ -291,7 +292,7 @@ pub enum Told {
 }
 
 impl Told {
-    /// The process of which it tells.
+    /// The process that it is about.
     pub fn begun(&self) -> &Begun {
         let (Told::Begin(begun) | Told::End(Over { begun, .. })) = self;
         begun
@@ -303,40 +304,40 @@ impl Told {
         begun
     }
 
-    /// Sets whose process it is.
+    /// Sets the user of the process.
     pub fn set_user(&mut self, user: &str) {
         self.begun_mut().about.user = Some(user.into());
     }
 }
 
-/// What is answered to a launcher that told of a run, as JSON, once it is kept; else the answer is a sentence.
+/// Reply to a launcher that reported a run, as JSON, once the report is stored; otherwise the reply is a sentence.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TellAnswer {
-    /// It is kept.
+    /// It is stored.
     pub taken: bool,
-    /// The id under which the run is listed, where another user has that which it was told by.
+    /// The id under which the run is listed, if another user has the reported id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub listed: Option<String>,
-    /// The folder, from / on, in which its launcher writes what it tells when nobody answers any more.
+    /// The absolute path of the folder in which its launcher writes reports while nobody answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub folder: Option<String>,
 }
 
-/// What a launcher wrote because nobody answered, as JSON.
+/// A report that a launcher stored because nobody answered, as JSON.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Kept {
-    /// The machine: its host name, and the id of its start. Others may have the same folder.
+    /// The machine: its host name, and its boot id. Other machines may share the folder.
     #[serde(default)]
     pub machine: [Option<String>; 2],
-    /// What it tells.
+    /// The report.
     pub told: Told,
 }
 
-/// Endings of the files of [`Kept`]: as they are written, and while they are told.
+/// Endings of the files of [`Kept`]: as written, and while being sent.
 pub const KEPT_ENDINGS: [&str; 2] = [".json", ".sending"];
 
-/// A launcher asks on the socket, as JSON, in which folder what a run prints is kept. The answer is a path from / on, or a
+/// A launcher's request on the socket for the folder of a run's output, as JSON. The reply is an absolute path, or a
 /// sentence.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -345,37 +346,37 @@ pub struct LogsOf {
     pub logs: String,
 }
 
-/// A marker as a script tells it on the socket, as JSON. A text alone is one, too.
+/// A marker that a script sends to the socket, as JSON. A plain text is a marker, too.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Mark {
-    /// What it says.
+    /// Its text.
     pub text: String,
     /// The number of the training step.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub step: Option<u64>,
-    /// The run that it is of; the kernel says it where it is left out.
+    /// The run to which it belongs; if it is left out, the kernel reports it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
     /// One of [`MARKS`].
     pub kind: String,
 }
 
-/// How the process of a run ended.
+/// The end of a process of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct How {
-    /// Its status; None where it ended by a signal, or where nobody knows.
+    /// Its exit status; None if a signal ended it, or if it is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit: Option<i32>,
     /// The signal that ended it, as `SIGKILL`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signal: Option<String>,
-    /// The signal that was sent to it from outside before, which asked it to end.
+    /// The signal sent to it from outside before, as a request to end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<String>,
-    /// What the kernel killed for memory meanwhile.
+    /// Processes that the kernel killed for memory meanwhile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<MemoryKill>,
-    /// Who says why, where somebody does.
+    /// The reported reason, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claim: Option<Claim>,
 }
@@ -383,12 +384,12 @@ pub struct How {
 /// The kernel killed processes because memory was short.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemoryKill {
-    /// How many.
+    /// Number of killed processes.
     pub kills: u64,
-    /// The limit of the cgroup that was full, bytes; None where it was the whole machine.
+    /// The limit of the full cgroup, bytes; None if it was the whole machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u64>,
-    /// The most that the cgroup held, bytes.
+    /// Maximum memory of the cgroup, bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peak: Option<u64>,
 }
@@ -403,7 +404,7 @@ pub enum RunState {
     Running,
     /// All its processes are stopped, or frozen.
     Suspended,
-    /// Its machine was not heard for a minute. That says nothing of the run.
+    /// Its machine sent nothing for a minute. The run itself may continue.
     Unreachable,
     /// It ended with status 0.
     Finished,
@@ -413,17 +414,17 @@ pub enum RunState {
     Crashed,
     /// The kernel killed it because memory was short.
     OutOfMemory,
-    /// The scheduler's time for it was over.
+    /// Its time limit of the scheduler was over.
     TimedOut,
-    /// The scheduler says that its machine failed.
+    /// The scheduler reports that its machine failed.
     NodeFailed,
-    /// It had to make room for another.
+    /// It had to make room for another job.
     Preempted,
-    /// Somebody asked it to end.
+    /// A person or program requested its end.
     Cancelled,
-    /// Its machine was not heard for half a day. It comes back with its machine.
+    /// Its machine sent nothing for half a day. It comes back with its machine.
     Lost,
-    /// It is gone, and nobody knows how.
+    /// It is gone, and its end is unknown.
     Ended,
 }
 
@@ -445,7 +446,7 @@ impl RunState {
         RunState::Ended,
     ];
 
-    /// Its name in answers and questions.
+    /// Its name in requests and answers.
     pub const fn name(self) -> &'static str {
         match self {
             RunState::Running => "running",
@@ -472,17 +473,17 @@ impl RunState {
         }
     }
 
-    /// Whether a run that is so is over.
+    /// Whether it is an end state.
     pub fn is_final(self) -> bool {
         !matches!(self, RunState::Running | RunState::Suspended | RunState::Unreachable | RunState::Lost)
     }
 
-    /// The state of that name.
+    /// The state with this name.
     pub fn named(name: &str) -> Option<RunState> {
         RunState::ALL.into_iter().find(|state| state.name() == name)
     }
 
-    /// The shape that stands before its word.
+    /// The shape before its word.
     pub const fn shape(self) -> char {
         match self {
             RunState::Running => '●',
@@ -499,7 +500,7 @@ impl RunState {
 }
 
 impl How {
-    /// The state that says so.
+    /// The state after this end.
     pub fn state(&self) -> RunState {
         if let Some(state) = self.claim.as_ref().and_then(Claim::state) {
             return state;
@@ -510,7 +511,7 @@ impl How {
             How { signal: Some(_), .. } => RunState::Crashed,
             How { exit: Some(0), .. } => RunState::Finished,
             How { exit: Some(_), .. } => RunState::Failed,
-            // What the kernel did not tell the scheduler may.
+            // The scheduler may know an end that the kernel did not report.
             How { claim: Some(claim), .. } if claim.word == "COMPLETED" => RunState::Finished,
             How { claim: Some(claim), .. } if claim.word == "FAILED" => RunState::Failed,
             _ => RunState::Ended,
@@ -524,13 +525,13 @@ impl How {
             let ended = self.signal.clone().or(exit).map(|ended| format!("{ended}, ")).unwrap_or_default();
             return format!("{} ({ended}by report)", self.state().words());
         }
-        // The kernel's own numbers of memory say more than the scheduler's word.
+        // The kernel's own numbers of memory are more precise than the scheduler's word.
         let claim = self.claim.as_ref().filter(|_| self.memory.is_none());
         if let Some(sentence) = claim.and_then(Claim::sentence) {
             return sentence;
         }
         let killed = self.memory.as_ref().map(MemoryKill::words).unwrap_or_default();
-        // What the kernel did not tell is the status of the whole container.
+        // Without the kernel's report, the status is that of the whole container.
         let by = self.claim.as_ref().filter(|claim| claim.who == KUBERNETES).map_or("", |_| "Kubernetes: ");
         let ended = match (&self.signal, self.exit) {
             (Some(signal), _) => format!("{by}{signal}"),
@@ -583,16 +584,16 @@ impl MemoryKill {
 pub struct RunProcess {
     /// Its machine.
     pub source: String,
-    /// Its number there.
+    /// Its PID there.
     pub pid: u32,
-    /// What it is called in its run.
+    /// Its label in its run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
     /// When it began, milliseconds since the Unix epoch.
     pub began: i64,
     /// When it ended, likewise; None while it runs.
     pub ended: Option<i64>,
-    /// How it ended.
+    /// Its end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub how: Option<How>,
     /// It joined a run that had begun.
@@ -604,10 +605,10 @@ pub struct RunProcess {
     /// Its place among the processes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rank: Option<Rank>,
-    /// It is told of by requests.
+    /// It is reported by requests.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub told: bool,
-    /// Since when its launcher is not heard, milliseconds since the Unix epoch.
+    /// Time since which its launcher has sent nothing, milliseconds since the Unix epoch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unheard: Option<i64>,
 }
@@ -617,15 +618,15 @@ pub struct RunProcess {
 pub struct Run {
     /// Its id.
     pub id: String,
-    /// The id by which its machines know it, where another run is listed under that, or may be: jobs that come one after the
-    /// other at one address.
+    /// The id that its machines use, if another run is or may be listed under that: jobs that use one address after
+    /// each other.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub known_as: Option<String>,
     /// Its state.
     pub state: RunState,
     /// The state in words, with its cause.
     pub sentence: String,
-    /// The first of its processes that ended badly; None while it runs, and for one that finished.
+    /// The first of its processes that failed; None while it runs, and if it finished.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<Cause>,
     /// When it began, milliseconds since the Unix epoch.
@@ -643,18 +644,18 @@ pub struct Run {
 }
 
 impl Run {
-    /// The id by which its machines know it.
+    /// The id that its machines use.
     pub fn machine_id(&self) -> &str {
         self.known_as.as_deref().unwrap_or(&self.id)
     }
 }
 
-/// A run of a machine in few words.
+/// Summary of a run of a machine.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunLine {
     /// Its id.
     pub id: String,
-    /// A name for people, where it has one.
+    /// A name for people, if it has one.
     pub name: Option<String>,
     /// Its state.
     pub state: RunState,
@@ -664,33 +665,33 @@ pub struct RunLine {
     pub began: i64,
     /// When it ended, likewise; None while it runs.
     pub ended: Option<i64>,
-    /// How many ranks it has here; 0 where no process has a number.
+    /// Number of its ranks here; 0 if no process has a number.
     pub ranks: u64,
-    /// GPU-hours that it held here; None where it held none.
+    /// GPU-hours that it held here; None if it held none.
     pub gpu_hours: Option<f64>,
     /// Mean utilization of these GPUs, percent.
     pub gpu_utilization: Option<f64>,
 }
 
-/// The process of a run that ended badly before all others.
+/// The process of a run that failed before all others.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cause {
     /// Its machine.
     pub source: String,
-    /// Its number there.
+    /// Its PID there.
     pub pid: u32,
-    /// Its rank, where it has one.
+    /// Its rank, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rank: Option<u32>,
     /// When it ended, milliseconds since the Unix epoch.
     pub t: i64,
-    /// How it ended.
+    /// Its end state.
     pub state: RunState,
     /// The same in words.
     pub sentence: String,
 }
 
-/// The most processes of a run that are listed.
+/// Maximum number of listed processes of a run.
 pub const MAX_PROCESSES: usize = 1024;
 
 #[cfg(test)]
@@ -727,7 +728,7 @@ mod tests {
         assert_eq!(said(&killed), ("out_of_memory", sentence.into()));
         let machine = How { memory: memory(None), ..how(None, Some("SIGKILL")) };
         assert!(machine.sentence().starts_with("probably out of memory"), "{}", machine.sentence());
-        // A launcher whose child was killed ends with a plain status.
+        // A launcher whose child was killed ends with an ordinary status.
         let launcher = How { memory: memory(Some(1 << 30)), ..how(Some(1), None) };
         assert_eq!(launcher.sentence(), "failed (exit 1); the kernel killed a process at its limit of 1 GiB");
         let claim = |who: &str, word: &str| Some(Claim { who: who.into(), word: word.into() });
@@ -751,7 +752,7 @@ mod tests {
             ("DisruptionTarget: EvictionByEvictionAPI", "preempted", "preempted (Kubernetes: EvictionByEvictionAPI)"),
             ("Evicted", "preempted", "preempted (Kubernetes: Evicted)"),
             ("NodeLost", "node_failed", "node failed (Kubernetes: NodeLost)"),
-            // A word of Slurm's is none of Kubernetes'.
+            // A word of Slurm's is unknown for Kubernetes.
             ("TIMEOUT", "crashed", "crashed (Kubernetes: SIGKILL)"),
             ("Error", "crashed", "crashed (Kubernetes: SIGKILL)"),
         ] {

@@ -1,4 +1,4 @@
-//! Schemas of types that write their JSON themselves.
+//! Schemas of types with a custom serialization.
 
 use crate::json::{Number, Seconds};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};

@@ -1,24 +1,24 @@
-//! Who may see which sources: ids alone, so that whoever asks for data needs to know no account.
+//! Sources that a reader may see: only ids, so that code that queries data needs no account.
 //!
-//! What lies outside a scope does not exist for its holder: it is answered like an id that was never given.
+//! Objects outside a scope do not exist for its holder: the answer is the same as for an unknown id.
 
 use crate::catalog::base_chart;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// What a reader may see. Cheap to clone; two readers with the same grants have equal scopes.
+/// Objects that a reader may see. Cheap to clone; two readers with the same grants have equal scopes.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Scope {
-    /// Everything there is and will be: `serve`, and an admin of the hub.
+    /// Everything, now and later: `serve`, and an admin of the hub.
     All,
-    /// What belongs to some teams.
+    /// The objects of some teams.
     Only {
         /// Ids of the teams.
         teams: Arc<BTreeSet<String>>,
-        /// Ids of the sources that are granted to them. The id of a source is the name by which the store keeps it: 26
-        /// letters for an agent's, the host name for the hub's own machine.
+        /// Ids of the sources that are granted to them. The id of a source is its name in the store: 26 letters for an
+        /// agent's, the host name for the hub's own machine.
         sources: Arc<BTreeSet<String>>,
-        /// Ids of charts that are not there: those that a share link leaves out.
+        /// Ids of charts that a share link leaves out.
         hidden: Arc<BTreeSet<String>>,
     },
 }
@@ -30,7 +30,7 @@ impl Scope {
         Scope::Only { teams: Arc::new(teams), sources: Arc::new(sources), hidden: Arc::default() }
     }
 
-    /// The same without these charts, by id. Who sees everything is shown everything.
+    /// The same without these charts, by id. A reader of everything sees all charts.
     pub fn without_charts(self, charts: impl IntoIterator<Item = String>) -> Self {
         match self {
             Scope::All => Scope::All,
@@ -58,7 +58,7 @@ impl Scope {
         Scope::only([], [])
     }
 
-    /// Whether a source, by its id, is there for the holder.
+    /// Whether the holder sees a source, by its id.
     pub fn sees(&self, source: &str) -> bool {
         match self {
             Scope::All => true,
@@ -66,7 +66,7 @@ impl Scope {
         }
     }
 
-    /// Whether what a team owns, by the team's id, is there for the holder.
+    /// Whether the holder sees the objects of a team, by the team's id.
     pub fn has_team(&self, team: &str) -> bool {
         match self {
             Scope::All => true,
@@ -87,20 +87,20 @@ impl Scope {
     }
 }
 
-/// Which times a reader may see.
+/// Times that a reader may see.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Bounds {
-    /// All that is kept, and all that comes.
+    /// All stored and future times.
     #[default]
     All,
-    /// A span and nothing else, milliseconds since the Unix epoch, both ends included.
+    /// Only a span, milliseconds since the Unix epoch, both ends included.
     Span(i64, i64),
-    /// The newest so many milliseconds, and all that comes.
+    /// The newest milliseconds of this number, and all future ones.
     Window(i64),
 }
 
 impl Bounds {
-    /// The part of a span that may be seen; none where there is none.
+    /// The visible part of a span; None if there is none.
     pub fn within(self, now: i64, from: i64, to: i64) -> Option<(i64, i64)> {
         let (from, to) = match self {
             Bounds::All => (from, to),

@@ -1,9 +1,10 @@
-//! Text that nobody may read by chance.
+//! Text that must not be disclosed by accident.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// What nobody may read by chance: a password, a code, the secret of a key. It cannot be printed, only sent.
+/// A text that must not be disclosed by accident: a password, a code, the secret of a key. It cannot be printed, only
+/// sent.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]

@@ -1,4 +1,5 @@
-//! The bodies of requests and answers about people, sessions and agents, as JSON: page, hub and command line read the same.
+//! The bodies of requests and answers about people, sessions and agents, as JSON: page, hub and command line share
+//! them.
 //!
 //! Times are whole seconds since the Unix epoch. Lists are wrapped and named. An error is [`Problem`] everywhere.
 
@@ -8,7 +9,7 @@ use crate::views::SharedView;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// An answer that is none: one sentence that says what to do, and what a page is to ask for.
+/// An error answer: one sentence with the remedy, and the sign-in that a page has to request.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Problem {
@@ -17,7 +18,7 @@ pub struct Problem {
     /// Nobody is signed in.
     #[serde(default, skip_serializing_if = "is_false")]
     pub sign_in: bool,
-    /// The sign-in is too old for this: the password is to be given again.
+    /// The sign-in is too old for this: the password has to be entered again.
     #[serde(default, skip_serializing_if = "is_false")]
     pub again: bool,
 }
@@ -26,32 +27,32 @@ fn is_false(value: &bool) -> bool {
     !value
 }
 
-/// `GET /api/v1/session`: who asks, and how one may sign in. A server without accounts answers 404.
+/// `GET /api/v1/session`: the account of the request, and the sign-in methods. A server without accounts answers 404.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Session {
-    /// Who is signed in; none: nobody.
+    /// The signed-in account; None: nobody.
     pub account: Option<SignedIn>,
     /// The teams of the account.
     pub teams: Vec<TeamRole>,
     /// The id of the share link by which the page was opened.
     pub share: Option<String>,
-    /// What that shows.
+    /// The content of that link.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shared: Option<SharedView>,
-    /// Ways to sign in: `password`, and names of providers.
+    /// Sign-in methods: `password`, and names of providers.
     pub ways: Vec<String>,
-    /// What people call each of the providers, by its name.
+    /// Display names of the providers, by their names.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub titles: BTreeMap<String, String>,
     /// There is no account yet; the first is made by a code.
     pub setup: bool,
-    /// The hub is reached without TLS from other machines, which every page says.
+    /// The hub is reached without TLS from other machines; every page shows a warning.
     #[serde(default)]
     pub plain_http: bool,
 }
 
-/// Who is signed in.
+/// The signed-in account.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SignedIn {
@@ -59,7 +60,7 @@ pub struct SignedIn {
     pub id: String,
     /// Its name, unique on the hub.
     pub name: String,
-    /// It acts as admin in every team, and alone changes accounts, teams and grants.
+    /// It acts as admin in every team, and only such accounts change accounts, teams and grants.
     pub hub_admin: bool,
 }
 
@@ -71,7 +72,7 @@ pub struct TeamRole {
     pub id: String,
     /// Its name, unique on the hub.
     pub name: String,
-    /// What the account may there.
+    /// The account's role there.
     pub role: Role,
 }
 
@@ -99,12 +100,12 @@ pub struct Setup {
     pub password: Secret,
 }
 
-/// `POST /api/v1/session/again`: signs in anew where a change asks for it; answered by a [`Session`].
+/// `POST /api/v1/session/again`: confirms the sign-in for a change that requires it; answered by a [`Session`].
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Again {
-    /// The password of who is signed in.
+    /// The password of the signed-in account.
     pub password: Secret,
 }
 
@@ -113,33 +114,33 @@ pub struct Again {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct NewJoin {
-    /// How many machines may join by it; none: any number.
+    /// Maximum number of machines that may join by it; None: any number.
     pub uses: Option<u32>,
-    /// How long it holds: a duration such as `30min`, `24h` or `7d`, or `never`. None: 24 h.
+    /// Its lifetime: a duration such as `30min`, `24h` or `7d`, or `never`. None: 24 h.
     pub expires: Option<String>,
     /// Labels of the machines that join by it.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
-    /// A machine in a container, or without a machine id, is known again by its name.
+    /// A machine in a container, or without a machine id, is recognized by its name.
     pub by_name: bool,
-    /// Its machines are gone for good when they have been away for an hour.
+    /// Its machines are removed for good after an hour without a link.
     pub ephemeral: bool,
     /// An admin confirms each machine before it may send anything.
     pub approve: bool,
-    /// The source, by id or name, that the next machine takes over; so a revoked machine comes back.
+    /// The source, by id or name, that the next machine takes over; this restores a revoked machine.
     #[serde(rename = "as", skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
 }
 
-/// A join key that was made just now. Its secret is told this once.
+/// A new join key. Its secret is shown only this once.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Joined {
-    /// Its id, by which it is ended.
+    /// Its id, with which it is revoked.
     pub id: String,
     /// The key itself, `wg_j_...`.
     pub key: Secret,
-    /// The whole line that a machine joins with: what it is started with, the key included unless that has no end.
+    /// The whole command line for joining a machine. It includes the key, unless the key never expires.
     pub line: Secret,
 }
 
@@ -147,7 +148,7 @@ pub struct Joined {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Joins {
-    /// Those that still hold.
+    /// Valid ones.
     pub joins: Vec<Join>,
 }
 
@@ -158,15 +159,15 @@ pub struct Joins {
 pub struct Join {
     /// Its id.
     pub id: String,
-    /// Where it comes from, if not from an admin: `configuration: NAME`, or the hub's first start.
+    /// Its origin, if it is not from an admin: `configuration: NAME`, or the hub's first start.
     pub name: String,
     /// When it was made.
     pub made: i64,
-    /// Until when it holds; none: it has no end.
+    /// When it ends; None: never.
     pub ends: Option<i64>,
-    /// How many more machines may join by it; none: any number.
+    /// Number of further machines that may join by it; None: any number.
     pub left: Option<u32>,
-    /// How many machines have joined by it.
+    /// Number of machines that have joined by it.
     pub used: u32,
     /// Labels of its machines.
     pub labels: BTreeMap<String, String>,
@@ -200,33 +201,33 @@ pub struct Agent {
     pub name: String,
     /// Its team's id.
     pub team: String,
-    /// `pending` before an admin has confirmed it, `revoked` after its key was ended, else the state of its link: `live`,
-    /// `late`, `filling`, `unreachable`, `stopped`, `refused`, `ended`.
+    /// `pending` before an admin has confirmed it, `revoked` after its key was revoked, else the state of its link:
+    /// `live`, `late`, `filling`, `unreachable`, `stopped`, `refused`, `ended`.
     pub state: String,
-    /// Since when; none where that is not known.
+    /// Since when; None if unknown.
     pub since: Option<i64>,
-    /// Its host name, as it last told it.
+    /// Its host name, as last reported.
     pub host: Option<String>,
-    /// Operating system and processor, as it last told them.
+    /// Operating system and processor, as last reported.
     pub platform: Option<String>,
-    /// Version of the agent, as it last told it.
+    /// Version of the agent, as last reported.
     pub version: Option<String>,
     /// Labels of the join key and of admins.
     pub labels: BTreeMap<String, String>,
     /// When it joined.
     pub joined: i64,
-    /// When it was last heard; none: never.
+    /// When it last sent data; None: never.
     pub seen: Option<i64>,
-    /// The id of its key, as lists show it; none where it has none.
+    /// The id of its key, as lists show it; None if it has none.
     pub key: Option<String>,
 }
 
-/// `PATCH /api/v1/teams/T/agents/SOURCE`: what is absent stays. Answered by the [`Agent`].
+/// `PATCH /api/v1/teams/T/agents/SOURCE`: absent fields are unchanged. Answered by the [`Agent`].
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct AgentChange {
-    /// A new name, at most 63 letters, digits, `.`, `-`, `_`; the old one leads here for 90 days.
+    /// A new name, at most 63 letters, digits, `.`, `-`, `_`; the old one redirects here for 90 days.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// New labels, in place of all labels that admins gave it.
@@ -245,7 +246,7 @@ mod tests {
         assert!(!said.contains("horse") && said.contains("***"), "{said}");
         let joined = Joined { id: "abc".into(), key: Secret::new("wg_j_1"), line: Secret::new("watchglass wg_j_1") };
         assert!(!format!("{joined:?}").contains("wg_j_1"));
-        // Not by way of JSON: this crate knows no text form, and postcard sends the same fields.
+        // JSON is not used here: this crate has no text format, and postcard sends the same fields.
         let bytes = postcard::to_stdvec(&body).expect("plain fields");
         let back: SignIn = postcard::from_bytes(&bytes).expect("the same");
         assert_eq!((back.name.as_str(), back.password.reveal()), ("mara", "correct horse"));

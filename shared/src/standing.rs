@@ -1,37 +1,37 @@
-//! How a source stands: whether its values come, and if not, why not.
+//! The connection state of a source: whether its values arrive, and if not, the reason.
 
 use serde::{Deserialize, Serialize};
 
-/// How a source stands. That its link ended says nothing of the machine: nobody calls it crashed.
+/// Connection state of a source. The end of its link does not mean that the machine crashed, so no state claims that.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub enum Standing {
-    /// Its ticks come.
+    /// Its ticks arrive.
     #[default]
     Live,
-    /// No tick has come for three of its intervals, although it is linked.
+    /// No tick has arrived for three of its intervals, although it is linked.
     Late,
-    /// Its ticks come, and older ones are being fetched.
+    /// Its ticks arrive, and older ones are being fetched.
     Filling {
-        /// How much is missing yet, milliseconds of its history.
+        /// Missing history, milliseconds.
         missing: i64,
-        /// Seconds of history that come in a second; 0 before that is known.
+        /// Seconds of history that arrive per second; 0 before that is known.
         rate: f64,
     },
-    /// Its link ended without a word.
+    /// Its link ended without a message.
     Unreachable,
-    /// It said that it ends, and why.
+    /// It announced its stop, with this reason.
     Stopped(String),
-    /// It may not connect, and why.
+    /// It may not connect, for this reason.
     Refused(String),
-    /// It will not come back.
+    /// It is removed for good.
     Ended,
 }
 
 impl Standing {
-    /// The words of all of them; the place of each is its [code](Self::code).
+    /// The words of all states; the position of each is its [code](Self::code).
     pub const WORDS: [&'static str; 7] = ["live", "late", "filling", "unreachable", "stopped", "refused", "ended"];
 
-    /// A number for each, which the overview shows.
+    /// Its number, which the overview shows.
     pub fn code(&self) -> u8 {
         match self {
             Standing::Live => 0,
@@ -44,12 +44,12 @@ impl Standing {
         }
     }
 
-    /// One word for it.
+    /// Its word.
     pub fn word(&self) -> &'static str {
         Self::WORDS[usize::from(self.code())]
     }
 
-    /// Why, in words, where that was said.
+    /// The reason in words, if one was given.
     pub fn why(&self) -> Option<&str> {
         match self {
             Standing::Stopped(why) | Standing::Refused(why) => Some(why),
@@ -57,7 +57,7 @@ impl Standing {
         }
     }
 
-    /// Whether its ticks are expected: of all others none comes.
+    /// Whether its ticks are expected; in all other states none arrives.
     pub fn is_linked(&self) -> bool {
         matches!(self, Standing::Live | Standing::Late | Standing::Filling { .. })
     }

@@ -1,6 +1,6 @@
-//! The bodies of requests and answers about teams, as JSON: members, invitations, services, and who sees which machine.
+//! The bodies of requests and answers about teams, as JSON: members, invitations, services, and grants of machines.
 //!
-//! Times are whole seconds since the Unix epoch. Where a path or a body names a team or a person, id and name are the same.
+//! Times are whole seconds since the Unix epoch. Paths and bodies accept the id or the name of a team or a person.
 
 use crate::role::Role;
 use crate::secret::Secret;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Teams {
-    /// Those of who asks, by name; all for an admin of the hub.
+    /// The caller's teams, by name; all for an admin of the hub.
     pub teams: Vec<Team>,
 }
 
@@ -22,21 +22,21 @@ pub struct Team {
     pub id: String,
     /// Its name, unique on the hub.
     pub name: String,
-    /// What who asks may in it.
+    /// The caller's role in it.
     pub role: Role,
     /// Members may invite viewers and members.
     pub members_invite: bool,
-    /// Id of the view that an address without a query opens; none: the built-in one.
+    /// Id of the view that an address without a query opens; None: the built-in one.
     pub default_view: Option<String>,
-    /// Its people, by name; only where one team is asked for.
+    /// Its people, by name; only if one team is requested.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub members: Vec<Member>,
-    /// The machines that it sees, by name; only where one team is asked for.
+    /// The machines that it sees, by name; only if one team is requested.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sources: Vec<TeamSource>,
 }
 
-/// Somebody in a team.
+/// A member of a team.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Member {
@@ -44,17 +44,17 @@ pub struct Member {
     pub id: String,
     /// Its name.
     pub name: String,
-    /// What it may.
+    /// Its role.
     pub role: Role,
     /// It may not sign in.
     pub disabled: bool,
-    /// Names of users on machines whose runs are the account's own; told to admins.
+    /// Names of users on machines whose runs are the account's own; shown to admins.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub logins: Vec<String>,
-    /// The same as a provider or the proxy says it; it is not changed here. Told to admins.
+    /// The same names from a provider or the proxy; they are not changed here. Shown to admins.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub said: Vec<String>,
-    /// When it was here last, to the minute, as far as a session of it holds; told to admins.
+    /// Time of the last use, to the minute, if a session of it is still valid; shown to admins.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seen: Option<i64>,
 }
@@ -80,7 +80,7 @@ pub struct NewTeam {
     pub name: String,
 }
 
-/// `PATCH /api/v1/teams/T`: what is absent stays. Answered by the [`Team`].
+/// `PATCH /api/v1/teams/T`: absent fields are unchanged. Answered by the [`Team`].
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -93,22 +93,23 @@ pub struct TeamChange {
     pub members_invite: Option<bool>,
 }
 
-/// `DELETE /api/v1/teams/T`: the team with its keys, views and links goes.
+/// `DELETE /api/v1/teams/T`: removes the team with its keys, views and links.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TeamEnd {
-    /// The team's name, typed once more.
+    /// The team's name, typed again as a confirmation.
     pub name: String,
 }
 
-/// `PUT /api/v1/teams/T/members/ID`: what is absent stays. Answered by the [`Member`]. Who is in no team yet is added by an
-/// admin of the hub alone. `DELETE` of the same takes somebody out; a person leaves by their own id.
+/// `PUT /api/v1/teams/T/members/ID`: absent fields are unchanged. Answered by the [`Member`]. Only an admin of the hub
+/// can add a person who is in no team yet. `DELETE` of the same path removes a member; a person leaves with their own
+/// id.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct MemberChange {
-    /// What it may.
+    /// The role.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub role: Option<Role>,
     /// Names of users on machines whose runs are the account's own.
@@ -116,18 +117,18 @@ pub struct MemberChange {
     pub logins: Option<Vec<String>>,
 }
 
-/// `PUT /api/v1/sources/ID/grants`: which teams see a machine. Answered by [`Grants`], like `GET`.
+/// `PUT /api/v1/sources/ID/grants`: sets the teams that see a machine. Answered by [`Grants`], like `GET`.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct GrantChange {
-    /// These, and no others.
+    /// Only these.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub teams: Option<Vec<String>>,
-    /// These as well.
+    /// Teams to add.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub add: Vec<String>,
-    /// These no longer.
+    /// Teams to remove.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub remove: Vec<String>,
 }
@@ -154,7 +155,7 @@ pub struct NamedTeam {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Invites {
-    /// Those that hold and nobody has taken, the newest first.
+    /// Valid ones that nobody has accepted, newest first.
     pub invites: Vec<Invite>,
 }
 
@@ -162,11 +163,11 @@ pub struct Invites {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Invite {
-    /// Its id, by which it is taken back.
+    /// Its id, with which it is revoked.
     pub id: String,
-    /// What who takes it may.
+    /// Role of the invited person.
     pub role: Role,
-    /// For whom it is, as the inviter wrote it.
+    /// The invited person, as the inviter wrote it.
     pub email: Option<String>,
     /// Name of the inviter.
     pub by: String,
@@ -181,26 +182,26 @@ pub struct Invite {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct NewInvite {
-    /// At most what the inviter may; none: `viewer`.
+    /// At most the inviter's role; None: `viewer`.
     pub role: Option<Role>,
-    /// For whom it is; a note, no message is sent.
+    /// The invited person; only a note, no message is sent.
     pub email: Option<String>,
-    /// How long it holds: a duration such as `24h`, at most 30 d. None: 7 d.
+    /// Its lifetime: a duration such as `24h`, at most 30 d. None: 7 d.
     pub expires: Option<String>,
 }
 
-/// An invitation that was made just now. Its link is told this once.
+/// A new invitation. Its link is shown only this once.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MadeInvite {
     /// Its id.
     pub id: String,
-    /// The link, `https://HUB/#invite=CODE`; without the hub's address where that is not known.
+    /// The link, `https://HUB/#invite=CODE`; without the hub's address if that is unknown.
     pub url: Secret,
 }
 
-/// `POST /api/v1/session/invite`: who is signed in joins the team; who is not makes an account with a name and a password.
-/// Answered by a [`Session`](crate::session::Session), for a new account with its cookie.
+/// `POST /api/v1/session/invite`: a signed-in account joins the team; anybody else creates an account with a name and a
+/// password. Answered by a [`Session`](crate::session::Session), for a new account with its cookie.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -223,8 +224,9 @@ pub struct Services {
     pub services: Vec<Service>,
 }
 
-/// An account of a program: it has keys and no password. Its keys are at `/api/v1/teams/T/services/ID/keys`, in the shapes of
-/// [`Keys`](crate::people::Keys), [`NewServiceKey`](crate::people::NewServiceKey) and [`MadeKey`](crate::people::MadeKey).
+/// An account of a program: it has keys and no password. Its keys are at `/api/v1/teams/T/services/ID/keys`, in the
+/// shapes of [`Keys`](crate::people::Keys), [`NewServiceKey`](crate::people::NewServiceKey) and
+/// [`MadeKey`](crate::people::MadeKey).
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Service {
@@ -232,11 +234,11 @@ pub struct Service {
     pub id: String,
     /// Its name, unique in the team.
     pub name: String,
-    /// The most that its keys may.
+    /// Maximum role of its keys.
     pub role: Role,
-    /// Its keys do not hold now.
+    /// Its keys are not valid now.
     pub disabled: bool,
-    /// How many keys of it hold.
+    /// Number of its valid keys.
     pub keys: u32,
     /// When it was made.
     pub made: i64,
@@ -249,19 +251,19 @@ pub struct Service {
 pub struct NewService {
     /// 1 to 64 letters, digits, `.`, `-`, `_`.
     pub name: String,
-    /// The most that its keys may, at most what who asks may; none: `viewer`.
+    /// Maximum role of its keys, at most the caller's role; None: `viewer`.
     pub role: Option<Role>,
 }
 
-/// `PATCH /api/v1/teams/T/services/ID`: what is absent stays. Answered by the [`Service`].
+/// `PATCH /api/v1/teams/T/services/ID`: absent fields are unchanged. Answered by the [`Service`].
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ServiceChange {
-    /// The most that its keys may.
+    /// Maximum role of its keys.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub role: Option<Role>,
-    /// Its keys do not hold.
+    /// Its keys are not valid.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub disabled: Option<bool>,
 }

@@ -1,15 +1,16 @@
-//! One tick of one source as a delta frame: the bytes that are kept, broadcast and replayed.
+//! One tick of one source as a delta frame: the bytes that are stored, broadcast and replayed.
 //!
-//! Layout: flags `u8` (bit 0 keyframe, bit 1 the clock stepped, bit 2 sequences were skipped), sequence varint, how many
-//! were skipped varint (only with bit 2), time (keyframe: ms since the epoch as a varint; else zigzag of the difference to
-//! the frame before), number of series varint, which of them changed, then one token per changed series in order of id. A token is 1 + zigzag of the difference in steps to the last integer
-//! value, or 0 followed by 0 (the value became absent) or 1 and eight bytes (a raw little-endian float).
+//! Layout: flags `u8` (bit 0 keyframe, bit 1 the clock stepped, bit 2 sequences were skipped), sequence varint, number
+//! of skipped ones varint (only with bit 2), time (keyframe: ms since the epoch as a varint; else zigzag of the
+//! difference to the frame before), number of series varint, bitmap of the changed ones, then one token per changed
+//! series in order of id. A token is 1 + zigzag of the difference in steps to the last integer value, or 0 followed by
+//! 0 (the value became absent) or 1 and eight bytes (a raw little-endian float).
 //!
-//! Which changed, in two levels, so that series that are idle cost nothing: a bitmap with one bit for every 64 series,
-//! and for each bit that is set the bitmap of those 64 series; the last group is as many bytes as its series need. A
-//! series whose bit is clear is as it was, absent included; so absence is never mistaken for "unchanged".
+//! The bitmap has two levels, so that idle series cost nothing: a bitmap with one bit for every 64 series, and for each
+//! bit that is set the bitmap of those 64 series; the last group is as many bytes as its series need. A series whose
+//! bit is clear is unchanged, even if it is absent; so absence is never mistaken for "unchanged".
 //!
-//! A keyframe is a frame against the empty state: all that is present is "changed". It sets the state and is no tick.
+//! A keyframe is a frame against the empty state: all present values are "changed". It sets the state and is no tick.
 
 use crate::series::{SeriesId, Steps, from_steps, to_steps};
 use crate::varint::{put, take, take_array, take_slice, unzigzag, zigzag};
@@ -19,22 +20,22 @@ const CLOCK_STEP: u8 = 2;
 const SKIPPED: u8 = 4;
 const ABSENT: u8 = 0;
 const RAW: u8 = 1;
-/// Series whose bits stand together in the lower level of the bitmap.
+/// Series that share a bitmap in the lower level.
 const GROUP: usize = 64;
 
-/// Why a frame was not applied. The state is unchanged unless it says otherwise; the reader asks for a resync.
+/// Reason why a frame was not applied. The state is unchanged unless stated otherwise; the reader requests a resync.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrameError {
-    /// The bytes are no frame.
+    /// The bytes are invalid.
     Damaged,
     /// The frame does not follow the last one that was applied.
     OutOfOrder {
-        /// Sequence that would follow.
+        /// Sequence that should follow.
         expected: u64,
         /// Sequence of the frame.
         got: u64,
     },
-    /// The frame speaks of series that have not been announced.
+    /// The frame contains series that have not been announced.
     UnknownSeries,
 }
 
@@ -58,14 +59,14 @@ pub struct TickState {
     seq: u64,
 }
 
-/// What applying a frame meant.
+/// Effect of an applied frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Applied {
     /// A tick: the state's values are samples at its time.
     Tick {
         /// The wall clock was set between the tick before and this one.
         clock_step: bool,
-        /// How many sequences between the tick before and this one no tick of this stream has.
+        /// Number of sequences between the tick before and this one that no tick of this stream has.
         skipped: u64,
     },
     /// A keyframe: the state is that of a tick which the reader has or does not need.
@@ -73,13 +74,14 @@ pub enum Applied {
 }
 
 impl TickState {
-    /// Announces further series with their stored steps per unit, in order of id. They are absent until a frame says otherwise.
+    /// Announces further series with their stored steps per unit, in order of id. They are absent until a frame sets
+    /// them.
     pub fn extend(&mut self, steps: impl IntoIterator<Item = Steps>) {
         self.steps.extend(steps);
         self.values.resize(self.steps.len(), f64::NAN);
     }
 
-    /// A series that is absent means another from now on, with these steps.
+    /// Redefines an absent series as another one, with these steps.
     pub fn redefine(&mut self, id: SeriesId, steps: Steps) {
         if let (Some(known), Some(value)) = (self.steps.get_mut(id as usize), self.values.get_mut(id as usize)) {
             (*known, *value) = (steps, f64::NAN);
@@ -111,15 +113,15 @@ impl TickState {
         TickState { t, seq, ..TickState::default() }
     }
 
-    /// Encodes the next tick, whose sequence follows the last one, and takes its values over. `values` are by series id;
+    /// Encodes the next tick, whose sequence follows the last one, and adopts its values. `values` are by series id;
     /// NaN and infinities are absent, as are series beyond its end. Series must have been announced with
     /// [`extend`](Self::extend).
     pub fn encode(&mut self, t: i64, clock_step: bool, values: &[f64]) -> Vec<u8> {
         self.encode_at(self.seq + 1, t, clock_step, values)
     }
 
-    /// Likewise with a sequence of one's own, above the last one. The frame says how many it skips, so that who follows
-    /// goes on over the gap, and who has lost a frame notices.
+    /// Likewise with a given sequence above the last one. The frame contains the number of skipped sequences, so that
+    /// followers continue over the gap, and readers that lost a frame notice.
     pub fn encode_at(&mut self, seq: u64, t: i64, clock_step: bool, values: &[f64]) -> Vec<u8> {
         debug_assert!(seq > self.seq, "sequences rise");
         let skipped = seq.saturating_sub(self.seq).saturating_sub(1);
@@ -234,12 +236,12 @@ fn width(group: usize, n: usize) -> usize {
     (n - group * GROUP).min(GROUP).div_ceil(8)
 }
 
-/// What changed in a tick, while it is written: both levels of the bitmap, and the tokens.
+/// Changes of a tick while it is written: both levels of the bitmap, and the tokens.
 struct Changes {
     n: usize,
     groups: Vec<u8>,
     bitmaps: Vec<u8>,
-    /// The group whose bitmap is the last one, and where that begins.
+    /// The group whose bitmap is the last one, and the position of that bitmap.
     group: Option<(usize, usize)>,
     tokens: Vec<u8>,
 }
@@ -251,7 +253,7 @@ impl Changes {
         Changes { n, groups, bitmaps: Vec::new(), group: None, tokens: Vec::new() }
     }
 
-    /// Series come in order of id.
+    /// Call it for series in order of id.
     fn put(&mut self, i: usize, old: f64, new: f64, steps: Steps) {
         let group = i / GROUP;
         let start = match self.group {
@@ -282,12 +284,12 @@ impl Changes {
     }
 }
 
-/// The sequence that a frame carries; none where the bytes are no frame. For readers that have no state to apply it to.
+/// The sequence of a frame; None if the bytes are invalid. For readers without a state to apply it to.
 pub fn sequence(frame: &[u8]) -> Option<u64> {
     take(&mut frame.get(1..)?)
 }
 
-/// The sequence of the tick that a tick's frame follows; none where the bytes are no frame.
+/// The sequence of the tick that a tick's frame follows; None if the bytes are invalid.
 pub fn follows(frame: &[u8]) -> Option<u64> {
     let (flags, rest) = frame.split_first()?;
     let rest = &mut &*rest;
@@ -409,7 +411,7 @@ mod tests {
         let values: Vec<f64> = (0..500).map(|i| quantize(f64::from(i) / 7.0, 100.0)).collect();
         ours.encode(1_700_000_000_000, false, &values);
         assert!(ours.encode(1_700_000_001_000, false, &values).len() <= 1 + 8);
-        // Series that came and went: 60,000 of them, and one that lives on.
+        // Series that appeared and disappeared: 60,000 of them, and one that remains.
         let (mut ours, mut theirs) = (TickState::default(), TickState::default());
         ours.extend(vec![100.0; 60_001]);
         theirs.extend(vec![100.0; 60_001]);

@@ -1,4 +1,4 @@
-//! Units, their scaling to what a person reads, and the one number formatter.
+//! Units, their scaling for people, and the one number formatter.
 
 pub mod size;
 pub mod time;
@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 pub enum Unit {
     /// A plain number of things.
     Count,
-    /// 0 to 100; may exceed 100 where the help says so.
+    /// 0 to 100; may exceed 100 if the help states so.
     Percent,
     /// Bytes.
     Bytes,
@@ -47,7 +47,7 @@ pub enum Unit {
     State,
 }
 
-/// What units have in common; series that share a chart share a dimension.
+/// Common dimension of units; series that share a chart share a dimension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dimension {
     /// Percent.
@@ -58,7 +58,7 @@ pub enum Dimension {
     Throughput,
     /// Seconds of any multiple.
     Time,
-    /// Everything else stands for itself.
+    /// All others are dimensions of their own.
     Other(Unit),
 }
 
@@ -88,7 +88,7 @@ impl Unit {
         Unit::State,
     ];
 
-    /// How the unit is written beside a number.
+    /// Its symbol beside a number.
     pub fn symbol(self) -> &'static str {
         match self {
             Unit::Count | Unit::State => "",
@@ -201,7 +201,7 @@ impl Unit {
 pub struct Scale {
     /// Base units per shown unit.
     pub divisor: f64,
-    /// What is written beside the number.
+    /// The symbol beside the number.
     pub symbol: &'static str,
 }
 
@@ -211,7 +211,7 @@ impl Scale {
         number(base / self.divisor)
     }
 
-    /// The number alone, always with as many digits, so that what stands beside it does not move: `36.0`, `0.08`, `100`.
+    /// The number alone, always with as many digits, so that text beside it does not move: `36.0`, `0.08`, `100`.
     pub fn steady(&self, base: f64) -> String {
         let shown = base / self.divisor;
         match shown.abs() {
@@ -222,8 +222,8 @@ impl Scale {
     }
 }
 
-/// So many digits (at most 9) behind the point, rounded as the library rounds: exactly, a half to the even digit. Of
-/// numbers from 2^53 the first fifteen digits are right. The library's own would weigh ten kilobytes in the page.
+/// This many decimal places (at most 9), rounded as in the library: exactly, a half to the even digit. For numbers from
+/// 2^53 on, the first fifteen digits are right. The library's own function would add ten kilobytes to the page.
 pub fn fixed(value: f64, decimals: usize) -> String {
     if !value.is_finite() {
         return "–".into();
@@ -233,12 +233,12 @@ pub fn fixed(value: f64, decimals: usize) -> String {
         (shown, zeros) = (shown / 10.0, zeros + 1);
     }
     let (whole, ten) = (shown as u64, 10u64.pow(decimals as u32));
-    // What is left of it is `digits` / 2^`shift`.
+    // The rest is `digits` / 2^`shift`.
     let bits = (shown - whole as f64).to_bits();
     let (exponent, fraction) = ((bits >> 52) as u32, bits & ((1 << 52) - 1));
     let digits = if exponent == 0 { fraction } else { fraction | (1 << 52) };
     let shift = 1075 - exponent.max(1);
-    // Less is nothing in nine digits.
+    // Smaller values are zero in nine digits.
     let behind = if shift < 128 {
         let exact = u128::from(digits) * u128::from(ten);
         let (floor, half) = ((exact >> shift) as u64, 1 << (shift - 1));
@@ -252,7 +252,7 @@ pub fn fixed(value: f64, decimals: usize) -> String {
     text += &(whole + behind / ten).to_string();
     text += &"0".repeat(zeros);
     if decimals > 0 {
-        // A one in front keeps the zeros that follow it.
+        // A leading one keeps the zeros that follow it.
         text.push('.');
         text += &(ten + behind % ten).to_string()[1..];
     }
@@ -279,8 +279,8 @@ pub fn number(value: f64) -> String {
     }
 }
 
-/// So many digits (at most 9) behind the point, with a comma between thousands: `3,172`, `18,935.0`. For columns, in
-/// which all numbers are written in one way.
+/// This many decimal places (at most 9), with a comma between thousands: `3,172`, `18,935.0`. For columns, in which all
+/// numbers have one format.
 pub fn grouped(value: f64, decimals: usize) -> String {
     let text = fixed(value, decimals);
     let whole = text.find('.').unwrap_or(text.len());

@@ -1,15 +1,15 @@
-//! The bodies of requests and answers about saved views and share links, as JSON. Times are seconds since the Unix epoch.
-//! `?team=` says whose they are, by id or name; with one team it is not needed.
+//! The bodies of requests and answers about saved views and share links, as JSON. Times are seconds since the Unix
+//! epoch. `?team=` selects the team, by id or name; with one team it is not needed.
 
 use crate::secret::Secret;
 use serde::{Deserialize, Serialize};
 
-/// Who has a saved view.
+/// Accounts that have a saved view.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Reach {
-    /// Who saved it.
+    /// Only the account that saved it.
     #[default]
     Mine,
     /// The whole team.
@@ -26,24 +26,24 @@ pub struct Views {
     pub views: Vec<SavedView>,
 }
 
-/// A saved view: what the address says.
+/// A saved view: the content of an address.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SavedView {
     /// Its id, `view=ID` in addresses.
     pub id: String,
-    /// Its team's id; none where it is built in.
+    /// Its team's id; None if it is built in.
     pub team: Option<String>,
-    /// Name of who saved it, with "(left)" behind it when they are gone; none where it is built in.
+    /// Name of the account that saved it, with "(left)" after it if the account is gone; None if it is built in.
     pub owner: Option<String>,
-    /// Who asks may change and remove it.
+    /// The caller may change and remove it.
     pub own: bool,
-    /// Who has it.
+    /// Accounts that have it.
     pub scope: Reach,
     /// Its name, 1 to 64 letters.
     pub name: String,
-    /// What the address holds behind its `?`, as the hub writes it.
+    /// The address's query after its `?`, as the hub writes it.
     pub query: String,
     /// Rises with each change.
     pub version: i64,
@@ -60,18 +60,18 @@ pub struct SavedView {
 pub struct NewView {
     /// Its name.
     pub name: String,
-    /// What the address holds behind its `?`, at most 8 KiB. Names that no address has are dropped.
+    /// The address's query after its `?`, at most 8 KiB. Unknown names are dropped.
     pub query: String,
-    /// Who has it: `mine` or `team`.
+    /// Accounts that have it: `mine` or `team`.
     pub scope: Reach,
 }
 
-/// `PUT /api/v1/views/ID`: what is absent stays. Answered by the [`SavedView`], or 409 by a [`ViewConflict`].
+/// `PUT /api/v1/views/ID`: absent fields are unchanged. Answered by the [`SavedView`], or 409 by a [`ViewConflict`].
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ViewChange {
-    /// The version that is changed.
+    /// The version that it replaces.
     pub version: i64,
     /// A new name.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -84,24 +84,24 @@ pub struct ViewChange {
     pub scope: Option<Reach>,
 }
 
-/// Somebody was faster.
+/// Another change was saved first.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ViewConflict {
     /// One sentence.
     pub error: String,
-    /// The view as it is kept now.
+    /// The view as it is stored now.
     pub theirs: SavedView,
-    /// What was to be saved.
+    /// The rejected change.
     pub yours: ViewChange,
 }
 
-/// `PUT /api/v1/teams/T/default-view`: what an address without a query opens. Answered by the team.
+/// `PUT /api/v1/teams/T/default-view`: sets the view that an address without a query opens. Answered by the team.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DefaultView {
-    /// Id of a view of the team, or of a built-in one; none: the built-in Default.
+    /// Id of a view of the team, or of a built-in one; None: the built-in Default.
     pub view: Option<String>,
 }
 
@@ -109,7 +109,7 @@ pub struct DefaultView {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Shares {
-    /// Those that hold, the newest first: one's own for a member, the team's for its admin.
+    /// Valid ones, newest first: a member's own, or all of the team for its admin.
     pub shares: Vec<Share>,
 }
 
@@ -118,27 +118,27 @@ pub struct Shares {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Share {
-    /// Its id, by which it is taken back.
+    /// Its id, with which it is revoked.
     pub id: String,
     /// Its team's id.
     pub team: String,
-    /// What it is called: the view's name when it was made.
+    /// Its name: the view's name when it was made.
     pub name: String,
-    /// Name of who made it.
+    /// Name of the account that made it.
     pub by: String,
     /// Names of the machines that it shows.
     pub sources: Vec<String>,
-    /// The span that it shows; none: it is live.
+    /// The span that it shows; None: it is live.
     pub span: Option<Span>,
     /// The longest window that it shows while live, seconds.
     pub window: Option<f64>,
-    /// What its maker wrote down.
+    /// Note of its author.
     pub note: String,
     /// When it was made.
     pub made: i64,
     /// When it ends.
     pub ends: i64,
-    /// How often it was opened.
+    /// Number of times that it was opened.
     pub opens: u32,
     /// When it was opened last.
     pub opened: Option<i64>,
@@ -149,7 +149,7 @@ pub struct Share {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Span {
-    /// Its begin.
+    /// Its start.
     pub from: f64,
     /// Its end.
     pub to: f64,
@@ -160,24 +160,24 @@ pub struct Span {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct NewShare {
-    /// Id of the view to share; none: `query` is shared.
+    /// Id of the view to share; None: `query` is shared.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub view: Option<String>,
-    /// What the address holds behind its `?`, in place of a saved view.
+    /// The address's query after its `?`, in place of a saved view.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub query: Option<String>,
-    /// The span to show; none: the frozen span of the query, else live with the query's window.
+    /// The span to show; None: the frozen span of the query, else live with the query's window.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub span: Option<Span>,
-    /// How long it holds: a duration such as `7d`, at most 90 d. None: 7 d.
+    /// Its lifetime: a duration such as `7d`, at most 90 d. None: 7 d.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires: Option<String>,
-    /// Why, for the list of links.
+    /// Reason, for the list of links.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub note: String,
 }
 
-/// A share link that was made just now. It is told this once.
+/// A new share link. It is shown only this once.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MadeShare {
@@ -187,8 +187,8 @@ pub struct MadeShare {
     pub url: Secret,
 }
 
-/// `POST /api/v1/shares/open`: swaps the code for a cookie; answered by a [`Session`](crate::session::Session) whose `shared`
-/// says what is shown.
+/// `POST /api/v1/shares/open`: exchanges the code for a cookie; answered by a [`Session`](crate::session::Session)
+/// whose `shared` is the shown view.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -197,20 +197,20 @@ pub struct OpenShare {
     pub code: Secret,
 }
 
-/// What a share link shows.
+/// Content of a share link.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SharedView {
     /// The link's id.
     pub id: String,
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// Name of who made it.
+    /// Name of the account that made it.
     pub by: String,
     /// The address's query: with its span when it has one.
     pub query: String,
-    /// The span that it shows; none: it is live.
+    /// The span that it shows; None: it is live.
     pub span: Option<Span>,
     /// The longest window that it shows while live, seconds.
     pub window: Option<f64>,

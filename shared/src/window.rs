@@ -1,4 +1,4 @@
-//! The spans that a page shows, 1 minute to 12 hours and where history goes back further some days, and their names in
+//! The spans that a page shows: 1 minute to 12 hours, and some days if history is long enough; with their names in
 //! buttons and addresses.
 
 /// One choice of the window picker.
@@ -21,25 +21,25 @@ pub const WINDOWS: [Window; 7] = [
     Window { name: "12h", ms: 43_200_000 },
 ];
 
-/// Choices beyond those, as far as history is kept; keys 8 to 0. They are drawn from minutes, not from samples.
+/// Further choices, if history is kept that long; keys 8 to 0. They are drawn from minutes, not from samples.
 pub const DAYS: [Window; 3] = [
     Window { name: "1d", ms: 86_400_000 },
     Window { name: "3d", ms: 259_200_000 },
     Window { name: "7d", ms: 604_800_000 },
 ];
 
-/// The longest span that is drawn from samples, ms.
+/// Maximum span that is drawn from samples, ms.
 pub const MAX_SAMPLES_SPAN_MS: i64 = 43_200_000;
 
-/// The choices where history is kept for so long, ms.
+/// The choices for a retention of history, ms.
 pub fn choices(retention: i64) -> impl Iterator<Item = Window> {
     WINDOWS.into_iter().chain(DAYS.into_iter().filter(move |w| w.ms <= retention))
 }
 
-/// What a page shows when its address names no window.
+/// Window of a page whose address names none.
 pub const DEFAULT: Window = WINDOWS[1];
 
-/// The window of that name.
+/// The window with this name.
 pub fn by_name(name: &str) -> Option<Window> {
     choices(i64::MAX).find(|w| w.name == name)
 }

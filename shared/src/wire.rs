@@ -1,16 +1,15 @@
 //! The messages between server and page, and their bytes.
 //!
-//! Every WebSocket message is binary. Its first byte tells what follows: [`CONTROL`] a postcard-encoded
+//! Every WebSocket message is binary. Its first byte is the kind of the message: [`CONTROL`] a postcard-encoded
 //! [`ServerMessage`] (or [`PageMessage`] the other way), [`TICKS`] the source as `u16` and then frames of
-//! [`crate::tick`], each behind its length as a varint, [`OVERVIEW`] likewise with a [`Grain`] as `u8` in place of the
+//! [`crate::tick`], each after its length as a varint, [`OVERVIEW`] likewise with a [`Grain`] as `u8` in place of the
 //! source. Frames are encoded once and shared by all readers.
 //!
 //! Order after a page's [`PageMessage::Open`]: hello, catalog, the index of sources, and for each source that is opened
-//! series, facts, checks, a keyframe of some ticks ago and the frames since then. Behind them come, as columns with a history
-//! end for each source, the sealed blocks of the window and all that is not sealed, so that what is now does not wait for it
-//! over a slow link. Later answers have sealed blocks alone. From there on frames come as they are made. A page that resumes
-//! gets hello and the frames that it missed, or [`ServerMessage::Resync`] and
-//! everything anew.
+//! series, facts, checks, a keyframe of some ticks ago and the frames since then. After them come, as columns with a
+//! history end for each source, the sealed blocks of the window and all unsealed data. So current values do not wait
+//! for history over a slow link. Later answers have only sealed blocks. From there on, frames are sent as they are
+//! made. A page that resumes gets hello and the missed frames, or [`ServerMessage::Resync`] and everything again.
 
 use crate::catalog::fleet::Grain;
 use crate::catalog::{Catalog, Chart, Metric};
@@ -22,7 +21,7 @@ use crate::standing::Standing;
 use crate::varint::{put, take, take_array, take_slice};
 use serde::{Deserialize, Serialize};
 
-/// Raised with every change that an older page could not read; the page then asks to be reloaded.
+/// Increased with every change that an older page could not read; the page then shows a request to reload.
 pub const PROTOCOL: u16 = 6;
 
 /// First byte of a control message.
@@ -32,17 +31,18 @@ pub const TICKS: u8 = 1;
 /// First byte of a message of an overview's frames.
 pub const OVERVIEW: u8 = 2;
 
-/// The most sources that a page may open at once.
+/// Maximum number of sources that a page may open at once.
 pub const MAX_OPENED: usize = 8;
 
-/// The most bytes in one message; longer histories are split.
+/// Maximum bytes in one message; longer histories are split.
 pub const MAX_MESSAGE: usize = 512 * 1024;
 
-/// The reason of [`ServerMessage::Goodbye`] when the server was asked to end; a page then says that it was stopped.
+/// The reason of [`ServerMessage::Goodbye`] when the server was requested to stop; the page then shows that it was
+/// stopped.
 pub const SERVER_ENDS: &str = "the server is shutting down";
 
 /// Messages of ticks, overviews included, that a page may leave unacknowledged for each source and overview that it
-/// follows; then the server stops sending and later resumes from the page's place.
+/// follows; beyond it, the server stops sending and later resumes from the page's position.
 pub const CREDIT: u32 = 8;
 
 /// The server sends at least one message, and a page one acknowledgement or heartbeat, in this many milliseconds.
@@ -51,7 +51,7 @@ pub const HEARTBEAT_MS: u64 = 5_000;
 /// The number of a source on this server.
 pub type SourceId = u16;
 
-/// The most sources of a stream, of a recording too.
+/// Maximum number of sources of a stream and of a recording.
 pub const MAX_SOURCES: usize = 10_000;
 
 /// First message of every connection.
@@ -61,17 +61,17 @@ pub struct Hello {
     pub protocol: u16,
     /// Version of the server.
     pub version: String,
-    /// Random number of this run of the server; sequences of another run mean nothing.
+    /// Random number of this run of the server; sequences of another run are not comparable.
     pub boot: u64,
     /// The server's wall clock, milliseconds since the Unix epoch.
     pub now: i64,
-    /// How long history is kept, milliseconds.
+    /// Retention of history, milliseconds.
     pub retention: i64,
-    /// True when the values are simulated; the page says so.
+    /// The values are simulated; the page shows that.
     pub simulated: bool,
-    /// Nothing here is live: all of it was recorded in this span, and the page has a clock of its own.
+    /// Nothing here is live: all data was recorded in this span, and the page has its own clock.
     pub recorded: Option<Recorded>,
-    /// The server has accounts: the page may ask who is signed in.
+    /// The server has accounts: the page may request the session.
     pub accounts: bool,
 }
 
@@ -82,32 +82,32 @@ pub struct Recorded {
     pub from: i64,
     /// Its last.
     pub to: i64,
-    /// What it is, in words; may be empty.
+    /// Its title; may be empty.
     pub title: String,
-    /// What is damaged or was left out: sentences.
+    /// Damaged or omitted parts, in sentences.
     pub notes: Vec<String>,
 }
 
-/// A machine that reports, as the server and a recording know it.
+/// A machine that reports, in the server and in a recording.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Source {
     /// Its number.
     pub id: SourceId,
-    /// What it is called in files: it never changes. The host name, or on a hub 26 letters.
+    /// Its name in files, which never changes. The host name, or on a hub 26 letters.
     pub key: String,
-    /// What people call it: the fact of the name [`NAME_FACT`], else the key.
+    /// Its name for people: the fact [`NAME_FACT`], else the key.
     pub name: String,
     /// Time between its ticks, milliseconds.
     pub interval: i64,
-    /// What does not change: operating system, CPU model, cores, memory, GPUs, driver. Key and value, as text.
+    /// Constant facts: operating system, CPU model, cores, memory, GPUs, driver. Key and value, as text.
     pub facts: Vec<(String, String)>,
 }
 
-/// The fact that holds what people call a source, where that is not its key.
+/// The fact with the display name of a source, if that is not its key.
 pub const NAME_FACT: &str = "name";
 
 impl Source {
-    /// A source that is called as its facts say.
+    /// A source with the name from its facts.
     pub fn new(id: SourceId, key: String, interval: i64, facts: Vec<(String, String)>) -> Self {
         let mut source = Source { id, name: key.clone(), key, interval, facts: Vec::new() };
         source.set_facts(facts);
@@ -127,7 +127,7 @@ impl Source {
         IndexEntry { id: self.id, key, name, interval: self.interval, state, since, labels }
     }
 
-    /// Whether a person means this source by a text: its name or its key.
+    /// Whether a text names this source: its name or its key.
     pub fn is_called(&self, text: &str) -> bool {
         self.name == text || self.key == text
     }
@@ -144,38 +144,38 @@ pub struct IndexEntry {
     pub name: String,
     /// Time between its ticks, milliseconds.
     pub interval: i64,
-    /// How it stands.
+    /// Its connection state.
     pub state: Standing,
-    /// Since when, milliseconds since the Unix epoch; of one that is late the time of its last tick.
+    /// Since when, milliseconds since the Unix epoch; for a late source the time of its last tick.
     pub since: i64,
-    /// Keys and values by which people group and filter, rising by key.
+    /// Keys and values for grouping and filtering, rising by key.
     pub labels: Vec<(String, String)>,
 }
 
 /// A cell of an overview.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Cell {
-    /// The source; a cell that is free until another takes it has none.
+    /// The source; None for a cell that is free until another source takes it.
     pub source: Option<SourceId>,
-    /// Which of its GPUs; empty where the cell is a whole source.
+    /// The GPU of the source; empty if the cell is a whole source.
     pub instance: String,
 }
 
-/// What a collector found, for the page's "not available here" and for doctor.
+/// Result of a collector's check, for the page's "not available here" and for doctor.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Check {
     /// Stable name of the check: the collector's.
     pub id: String,
-    /// How it stands.
+    /// Its state.
     pub state: CheckState,
     /// Paths, libraries and addresses that were tried.
     pub tried: Vec<String>,
-    /// What was found, in words.
+    /// The result, in words.
     pub found: String,
-    /// Why it is not there, one sentence; empty when it is.
+    /// Reason why it is missing, one sentence; empty if it is available.
     pub reason: String,
-    /// What to do about it, as a command or a setting where there is one.
+    /// Remedy, as a command or a setting if there is one.
     pub remedy: String,
 }
 
@@ -184,7 +184,7 @@ pub struct Check {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CheckState {
-    /// Not here; the reason says why. Normal for most accelerators.
+    /// Not here; `reason` has the cause. Normal for most accelerators.
     Absent,
     /// Opened, no result yet.
     Starting,
@@ -207,7 +207,8 @@ pub struct Columns {
     pub source: SourceId,
     /// Sequence of the first tick.
     pub first_seq: u64,
-    /// Sequence of the last; sequences rise by one from tick to tick unless some between them were lost or never given.
+    /// Sequence of the last; sequences rise by one from tick to tick unless some between them were lost or never
+    /// assigned.
     pub last_seq: u64,
     /// Number of ticks.
     pub ticks: u32,
@@ -215,7 +216,7 @@ pub struct Columns {
     #[serde(with = "serde_bytes")]
     pub times: Vec<u8>,
     /// Series and [`crate::column::encode`]; series without a sample in the stretch are left out. A stretch that is too
-    /// large for one message comes in several with the same `first_seq`.
+    /// large for one message is split into several with the same `first_seq`.
     pub columns: Vec<(u32, ColumnBytes)>,
 }
 
@@ -223,12 +224,12 @@ pub struct Columns {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ColumnBytes(#[serde(with = "serde_bytes")] pub Vec<u8>);
 
-/// A stretch of history as minutes: for windows of days, in which no sample could be seen.
+/// A stretch of history as minutes: for windows of days, in which single samples are not visible.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Minutes {
     /// Number of the source.
     pub source: SourceId,
-    /// Sequence of the first tick that they are made of.
+    /// Sequence of the first tick in the minutes.
     pub first_seq: u64,
     /// Sequence of the last.
     pub last_seq: u64,
@@ -236,8 +237,8 @@ pub struct Minutes {
     pub from: i64,
     /// Time of the last.
     pub to: i64,
-    /// Series and [`crate::segment::tier`]; of a counter the minutes of its rate per second. A stretch that is too large for
-    /// one message comes in several with the same sequences.
+    /// Series and [`crate::segment::tier`]; for a counter, the minutes of its rate per second. A stretch that is too
+    /// large for one message is split into several with the same sequences.
     pub columns: Vec<(u32, ColumnBytes)>,
 }
 
@@ -248,11 +249,11 @@ pub enum ServerMessage {
     Hello(Hello),
     /// The table and the layout.
     Catalog(Catalog),
-    /// All sources that the page may see; one that is missing is gone. Of a very long list this is the begin, and the rest
-    /// comes as [`ServerMessage::Changed`].
+    /// All sources that the page may see; a missing one is gone. A very long list is cut here, and the rest is sent as
+    /// [`ServerMessage::Changed`].
     Sources(Vec<IndexEntry>),
-    /// Series of a source from id `first` on; always ahead of the first frame that speaks of them. One that is known as
-    /// another is not that any more: all values under its id are to be forgotten.
+    /// Series of a source from id `first` on, always sent before the first frame that contains them. A known id with a
+    /// new definition is another series: all values under its id must be dropped.
     Series {
         /// Number of the source.
         source: SourceId,
@@ -261,7 +262,7 @@ pub enum ServerMessage {
         /// In order of id.
         defs: Vec<SeriesDef>,
     },
-    /// How the collectors of a source stand; sent again when something changed.
+    /// States of the collectors of a source; sent again after a change.
     Checks {
         /// Number of the source.
         source: SourceId,
@@ -270,69 +271,69 @@ pub enum ServerMessage {
     },
     /// A stretch of history.
     Columns(Columns),
-    /// Everything asked for by a [`PageMessage::History`], or by the opening, has been sent: sealed history of this span is
-    /// complete.
+    /// Everything requested by a [`PageMessage::History`], or by the opening, has been sent: sealed history of this
+    /// span is complete.
     HistoryEnd {
         /// Number of the source.
         source: SourceId,
-        /// Start of the span that was asked for, ms.
+        /// Start of the requested span, ms.
         from: i64,
-        /// Its end, ms; [`i64::MAX`] where everything that follows has been or will be sent.
+        /// Its end, ms; [`i64::MAX`] if everything that follows has been or will be sent.
         to: i64,
     },
-    /// The page's place is not in memory any more: it forgets its series and frames; everything follows anew.
+    /// The page's position is not in memory any more: it drops its series and frames, and everything is sent again.
     Resync,
     /// Nothing new, still here.
     Heartbeat {
         /// The server's wall clock, ms.
         now: i64,
     },
-    /// Why the server closes the connection, in words for the person at the page.
+    /// Reason why the server closes the connection, in words for the person at the page.
     Goodbye {
         /// One sentence.
         reason: String,
     },
     /// Answers [`PageMessage::Processes`]; `t` is 0 when there is no table.
     Processes(ProcessTable),
-    /// Rows that the table gained at run time, from position `first` on; always ahead of the series that name them. One
-    /// takes the place of another that no series names any more. Those of the collectors come a second time, with the help
-    /// that the greeting has left out.
+    /// Rows that were added to the table at run time, from position `first` on; always sent before the series that use
+    /// them. A row may replace another that no series uses any more. Rows of the collectors are sent a second time,
+    /// with the help that the greeting leaves out.
     Rows {
         /// Position of the first.
         first: u32,
         /// In order of position.
         metrics: Vec<Metric>,
-        /// Their charts, those that are known already among them.
+        /// Their charts, including known ones.
         charts: Vec<Chart>,
     },
     /// A stretch of history as minutes.
     Minutes(Minutes),
-    /// Everything asked for by a [`PageMessage::Minutes`] has been sent.
+    /// Everything requested by a [`PageMessage::Minutes`] has been sent.
     MinutesEnd {
         /// Number of the source.
         source: SourceId,
-        /// Start of the span that was asked for, ms.
+        /// Start of the requested span, ms.
         from: i64,
         /// Its end, ms.
         to: i64,
     },
-    /// What happened on a source, rising by number, in order with its ticks.
+    /// Records of a source, rising by number, in order with its ticks.
     Records {
-        /// The machine on which it happened.
+        /// Number of the source.
         source: SourceId,
-        /// Those that the page has not been sent yet.
+        /// Records that the page has not received yet.
         records: Vec<Record>,
     },
-    /// Lines of the index that are new, or others than they were.
+    /// New or changed lines of the index.
     Changed(Vec<IndexEntry>),
-    /// What does not change of a source that the page has opened; sent again when it did.
+    /// Constant facts of a source that the page has opened; sent again after a change.
     Facts {
         /// Number of the source.
         source: SourceId,
         /// Key and value, as text.
         facts: Vec<(String, String)>,
     },
-    /// Older samples of a source came in after the page was sent this span: it asks for it again.
+    /// Older samples of a source arrived after the page received this span: the page requests it again.
     Refilled {
         /// Number of the source.
         source: SourceId,
@@ -341,17 +342,17 @@ pub enum ServerMessage {
         /// Its end, ms.
         to: i64,
     },
-    /// Cells of an overview from number `first` on, always ahead of the first frame that speaks of them; from 0 on all
-    /// cells that were known are to be forgotten, and a keyframe follows. The series of row `r` in cell `c` is
-    /// `c * rows + r`, where the rows are [`crate::catalog::fleet::rows`] of the grain.
+    /// Cells of an overview from number `first` on, always sent before the first frame that contains them. With `first`
+    /// 0, all known cells must be dropped, and a keyframe follows. The series of row `r` in cell `c` is `c * rows + r`,
+    /// where the rows are [`crate::catalog::fleet::rows`] of the grain.
     Cells {
-        /// Which overview.
+        /// The overview.
         grain: Grain,
         /// Number of the first.
         first: u32,
         /// In order of number.
         cells: Vec<Cell>,
-        /// How many more there would be, but for the most that an overview has.
+        /// Number of cells over the maximum of an overview.
         left_out: u32,
         /// Time between frames, ms.
         interval: i64,
@@ -362,14 +363,14 @@ pub enum ServerMessage {
     Runs(Vec<RunLine>),
 }
 
-/// Where a page left off.
+/// Position at which a page stopped.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Resume {
     /// [`Hello::boot`] of the run that it followed.
     pub boot: u64,
     /// Number of rows of the table that it knows.
     pub rows: u32,
-    /// For each source the last sequence it holds and the number of series it knows.
+    /// For each source, the last sequence that it has and the number of series that it knows.
     pub places: Vec<(SourceId, u64, u32)>,
 }
 
@@ -380,15 +381,15 @@ pub enum PageMessage {
     Open {
         /// [`PROTOCOL`] of the page.
         protocol: u16,
-        /// Length of history wanted at once, ms back from now.
+        /// Length of history requested at once, ms back from now.
         window: i64,
-        /// Where it left off, after a break.
+        /// The last position, after a break.
         resume: Option<Resume>,
-        /// Names or keys of the machines that are shown, at most [`MAX_OPENED`]: their streams alone are sent. A text that
-        /// means no machine, such as an empty one, stands for the first. Without any text no machine is followed.
+        /// Names or keys of the shown machines, at most [`MAX_OPENED`]: only their streams are sent. A text without a
+        /// matching machine, such as an empty one, selects the first machine. Without any text no machine is followed.
         sources: Vec<String>,
     },
-    /// Asks for sealed history of a span; answered by columns and a history end.
+    /// Requests sealed history of a span; answered by columns and a history end.
     History {
         /// Number of the source.
         source: SourceId,
@@ -397,17 +398,17 @@ pub enum PageMessage {
         /// End, ms.
         to: i64,
     },
-    /// Tick messages taken in since the opening, all together. Sent at least every [`HEARTBEAT_MS`].
+    /// Total tick messages received since the opening. Sent at least every [`HEARTBEAT_MS`].
     Ack {
-        /// How many.
+        /// Number of messages.
         messages: u32,
     },
-    /// Asks for the process table.
+    /// Requests the process table.
     Processes {
-        /// When, ms since the epoch: the largest users at that time. None: the newest table, whole.
+        /// Time in ms since the epoch: the largest users at that time. None: the whole newest table.
         at: Option<i64>,
     },
-    /// Asks for the minutes of a span; answered by [`ServerMessage::Minutes`] and an end.
+    /// Requests the minutes of a span; answered by [`ServerMessage::Minutes`] and an end.
     Minutes {
         /// Number of the source.
         source: SourceId,
@@ -416,29 +417,29 @@ pub enum PageMessage {
         /// End, ms.
         to: i64,
     },
-    /// Begins or ends an overview: [`ServerMessage::Cells`], a keyframe, and frames as they come.
+    /// Starts or stops an overview: [`ServerMessage::Cells`], a keyframe, and frames as they come.
     Overview {
-        /// Which.
+        /// The overview.
         grain: Grain,
-        /// Whether it is wanted from now on.
+        /// Whether it is requested from now on.
         on: bool,
     },
-    /// Asks for a process over time; answered by [`ServerMessage::Past`].
+    /// Requests a process over time; answered by [`ServerMessage::Past`].
     Past {
-        /// Its number.
+        /// Its PID.
         pid: u32,
-        /// Its name: numbers are used again.
+        /// Its name: PIDs are reused.
         name: String,
         /// Start, ms.
         from: i64,
         /// End, ms.
         to: i64,
     },
-    /// Asks for the runs of the first source that is followed: those that are not over, and those that ended a moment ago.
+    /// Requests the runs of the first followed source: current ones, and those that ended a moment ago.
     Runs,
 }
 
-/// Why bytes are no message.
+/// Error of invalid bytes of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BadMessage;
 
@@ -454,7 +455,7 @@ pub fn encode<M: Serialize>(message: &M) -> Vec<u8> {
     postcard::to_extend(message, vec![CONTROL]).expect("messages hold nothing that postcard refuses")
 }
 
-/// Records of a source as messages, of which none is much longer than [`MAX_MESSAGE`]; no records, no message.
+/// Records of a source as messages, none of which is much longer than [`MAX_MESSAGE`]; no message without records.
 pub fn record_messages(source: SourceId, records: Vec<Record>) -> Vec<ServerMessage> {
     let mut messages: Vec<ServerMessage> = Vec::new();
     let mut size = 0;
@@ -514,7 +515,7 @@ pub enum Received<'a> {
 /// Reads a message of the server.
 ///
 /// # Errors
-/// [`BadMessage`] when the bytes are none.
+/// [`BadMessage`] when the bytes are invalid.
 pub fn decode_server(bytes: &[u8]) -> Result<Received<'_>, BadMessage> {
     match bytes.split_first().ok_or(BadMessage)? {
         (&CONTROL, rest) => postcard::from_bytes(rest).map(Received::Control).map_err(|_| BadMessage),
@@ -536,7 +537,7 @@ pub fn decode_server(bytes: &[u8]) -> Result<Received<'_>, BadMessage> {
 /// Reads a message of a page.
 ///
 /// # Errors
-/// [`BadMessage`] when the bytes are none.
+/// [`BadMessage`] when the bytes are invalid.
 pub fn decode_page(bytes: &[u8]) -> Result<PageMessage, BadMessage> {
     match bytes.split_first() {
         Some((&CONTROL, rest)) => postcard::from_bytes(rest).map_err(|_| BadMessage),

@@ -1,4 +1,4 @@
-//! The body of an answer, within its bounds.
+//! The body of an answer, within its size limits.
 
 use flate2::read::GzDecoder;
 use std::fmt;
@@ -6,29 +6,29 @@ use std::io::{self, Read};
 use ureq::http::{Response, header};
 use ureq::{Body, Error};
 
-/// How large a body may be.
+/// Maximum size of a body.
 #[derive(Clone, Copy, Debug)]
 pub struct MaxBytes {
-    /// As it is sent.
+    /// As sent, bytes.
     pub sent: u64,
-    /// After unpacking.
+    /// After decompression, bytes.
     pub unpacked: u64,
 }
 
-/// Why a body could not be read to its end.
+/// Reason why a body could not be read to its end.
 #[derive(Debug)]
 pub enum BodyError {
-    /// It is larger than so many bytes as sent.
+    /// It is larger than this many bytes as sent.
     TooLarge(u64),
-    /// It is larger than so many bytes after unpacking.
+    /// It is larger than this many bytes after decompression.
     TooLargeUnpacked(u64),
-    /// It is packed in this way, which was not asked for.
+    /// It has this content encoding, which was not requested.
     Packed(String),
-    /// It broke off before its end.
+    /// It ended too early.
     BrokenOff,
-    /// What it is packed with is not that, or it could not be read.
+    /// Its data does not match its encoding, or it could not be read.
     Unreadable(io::Error),
-    /// The connection was lost, or the time is over.
+    /// The connection was lost, or the time limit is over.
     Lost(Error),
 }
 
@@ -47,14 +47,14 @@ impl fmt::Display for BodyError {
 
 impl std::error::Error for BodyError {}
 
-/// Reads a body to its end, unpacked if it came by gzip.
+/// Reads a body to its end, and decompresses gzip.
 ///
 /// # Errors
-/// Why there is no whole one.
+/// The reason why it is incomplete.
 pub fn read(response: Response<Body>, most: MaxBytes) -> Result<Vec<u8>, BodyError> {
     let encoding = response.headers().get(header::CONTENT_ENCODING).and_then(|value| value.to_str().ok());
     let encoding = encoding.unwrap_or("").trim().to_ascii_lowercase();
-    // One that says how long it is need not be read to be refused.
+    // A body whose declared length is too large is rejected without reading it.
     if response.body().content_length().is_some_and(|length| length > most.sent) {
         return Err(BodyError::TooLarge(most.sent));
     }
@@ -83,7 +83,7 @@ fn broken(error: io::Error, most: MaxBytes) -> BodyError {
     }
 }
 
-/// Ends with an error, not silently, when more than `left` bytes come.
+/// Ends with an error, not silently, after more than `left` bytes.
 struct Capped<R> {
     inner: R,
     left: u64,

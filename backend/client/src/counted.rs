@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use ureq::Error;
 use ureq::unversioned::transport::{ConnectionDetails, Connector, Transport};
 
-/// Stands behind what makes the connections.
+/// Wraps the connector, and counts its connections.
 #[derive(Debug)]
 pub(crate) struct Counted(pub Arc<AtomicU64>);
 

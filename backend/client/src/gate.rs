@@ -1,4 +1,4 @@
-//! Who may be connected to, asked between the name and the connection.
+//! The check of addresses between name resolution and connection.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -11,30 +11,30 @@ use ureq::unversioned::resolver::{DefaultResolver, ResolvedSocketAddrs, Resolver
 use ureq::unversioned::transport::time::Duration as Span;
 use ureq::unversioned::transport::{ConnectionDetails, Connector, NextTimeout, TcpConnector, Transport};
 
-/// The most addresses of one name that are tried: as many as the list of the library holds.
+/// Maximum number of addresses of one name that are tried: the size of the library's list.
 const MOST: usize = 16;
 
-/// Looks a name up and says which of its addresses may be connected to. Only to those a connection is made, so nothing
-/// comes between the check and the connection.
+/// Resolves a name and returns the allowed addresses. Connections are made only to these, so nothing can change between
+/// check and connection.
 pub trait Gate: fmt::Debug + Send + Sync + 'static {
-    /// The addresses of an address's host that may be connected to, those to be tried first in front.
+    /// The allowed addresses of a URI's host, in the order of attempts.
     ///
     /// # Errors
-    /// Why there is none, a sentence without a full stop.
+    /// The reason why there is none, a sentence without a full stop.
     fn addresses(&self, uri: &Uri, within: Duration) -> Result<Vec<SocketAddr>, String>;
 }
 
-/// A gate as what the library asks.
+/// A gate as a resolver of the library.
 #[derive(Debug)]
 pub(crate) struct Gated {
     pub gate: Arc<dyn Gate>,
-    /// Where nothing is known of how long it may take.
+    /// Time limit if the request has none.
     pub longest: Duration,
 }
 
 impl Resolver for Gated {
     fn resolve(&self, uri: &Uri, config: &Config, timeout: NextTimeout) -> Result<ResolvedSocketAddrs, Error> {
-        // Of a request by a proxy, the proxy alone is asked for here, which the machine's own file names.
+        // For a request through a proxy, only the proxy is resolved here; it is configured in the machine's own file.
         if config.proxy().is_some() {
             let found = DefaultResolver::default().resolve(uri, config, timeout);
             return found.map_err(|error| match error {
@@ -53,7 +53,7 @@ impl Resolver for Gated {
     }
 }
 
-/// Why a gate lets nobody through.
+/// Reason why a gate allows no address.
 #[derive(Debug)]
 struct Refused(String);
 
@@ -65,7 +65,7 @@ impl fmt::Display for Refused {
 
 impl std::error::Error for Refused {}
 
-/// Connects to one address after the other, and keeps which one it was.
+/// Connects to one address after the other, and records the successful one.
 #[derive(Debug)]
 pub(crate) struct Noted {
     pub tcp: TcpConnector,
@@ -84,8 +84,8 @@ impl<In: Transport> Connector<In> for Noted {
         for (i, address) in details.addrs.iter().enumerate() {
             let mut addrs = details.resolver.empty();
             addrs.push(*address);
-            // Half of what is left for each but the last one, so that an address that drops packets costs no other one its
-            // turn.
+            // Half of the remaining time for each address but the last one. An address that drops packets does not use
+            // up the time of the others.
             let mut timeout = details.timeout;
             if let Span::Exact(whole) = timeout.after {
                 let left = whole.saturating_sub(started.elapsed());

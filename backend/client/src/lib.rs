@@ -1,9 +1,8 @@
-//! Requests to other servers over HTTP/1.1: the one place that decides whom to trust, how long to wait, how much to read,
-//! and what to say of a failure.
+//! Requests to other servers over HTTP/1.1: the one place for trust, timeouts, size limits and error texts.
 //!
-//! Certificates are checked by what the system trusts. No redirect is followed, since headers may hold secrets, and no
-//! proxy of the environment is asked, since addresses are named one by one. Calls block their thread, within [`Limits`].
-//! No sentence of an error holds a header or a secret part of an address.
+//! Certificates are verified with the system's roots. Redirects are not followed, because headers may hold secrets.
+//! Proxies of the environment are not used, because addresses are configured one by one. Calls block their thread,
+//! within [`Limits`]. No sentence of an error holds a header or a secret part of an address.
 
 mod body;
 mod counted;
@@ -27,21 +26,21 @@ use ureq::unversioned::resolver::DefaultResolver;
 use ureq::unversioned::transport::{ConnectProxyConnector, Connector, DefaultConnector, RustlsConnector, TcpConnector};
 use ureq::{Agent, Error, Proxy};
 
-/// What is said where a connection is refused; a caller may add what should listen.
+/// Text of a refused connection; a caller may add the expected listener.
 pub const NOTHING_LISTENS: &str = "connection refused";
 
-/// How long a request may take.
+/// Time limits of a request.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Until a connection stands.
+    /// Maximum time for a connection to be established.
     pub connect: Duration,
-    /// From the first name look-up to the last byte of the answer.
+    /// Maximum time from the first name look-up to the last byte of the answer.
     pub whole: Duration,
-    /// How long a connection is kept over which nothing goes.
+    /// Maximum idle time of a kept connection.
     pub idle: Duration,
 }
 
-/// Asks servers, one request at a time, and keeps the connection for the next one.
+/// Sends requests to servers, one at a time, and keeps the connection for the next one.
 #[derive(Debug)]
 pub struct Client {
     agent: Agent,
@@ -51,12 +50,12 @@ pub struct Client {
 }
 
 impl Client {
-    /// One that has no connection yet.
+    /// A client without a connection yet.
     pub fn new(limits: Limits) -> Self {
         Self::trusting(limits, RootCerts::PlatformVerifier)
     }
 
-    /// One that trusts these authorities alone: their certificates in PEM.
+    /// A client that trusts only these authorities: their certificates in PEM.
     ///
     /// # Errors
     /// There is none in it, a sentence without a full stop.
@@ -72,12 +71,12 @@ impl Client {
         }
     }
 
-    /// One that connects only to what a gate admits, anew for each request. With a proxy (`http://` or `https://`, user and
-    /// password may stand in it) every request goes through it, by CONNECT with the host's name: then the proxy looks names
-    /// up, and the gate is not asked.
+    /// A client that connects only to addresses that a gate allows; the gate is checked for each request. With a proxy
+    /// (`http://` or `https://`, user and password may be in it) every request goes through it, by CONNECT with the
+    /// host's name: then the proxy resolves names, and the gate is not used.
     ///
     /// # Errors
-    /// The proxy's address is none, a sentence without a full stop that does not hold it.
+    /// The proxy's address is invalid, a sentence without a full stop that does not contain it.
     pub fn gated(limits: Limits, gate: Arc<dyn Gate>, proxy: Option<&str>) -> Result<Self, String> {
         Self::gated_trusting(limits, gate, proxy, RootCerts::PlatformVerifier)
     }
@@ -114,22 +113,22 @@ impl Client {
         Client { agent, limits, connections, met: Arc::default() }
     }
 
-    /// The address of the newest connection of a [`gated`](Self::gated) client, once; None where none was made since. Of a
-    /// request by a proxy it is the proxy's.
+    /// The address of the newest connection of a [`gated`](Self::gated) client, once; None if there was none since. For
+    /// a request through a proxy, it is the proxy's.
     pub fn met(&self) -> Option<SocketAddr> {
         self.met.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// How many connections were made so far. It is the only way to hear of one that was made anew without a word, as
-    /// after a restart of the server between two requests.
+    /// Number of connections so far. It is the only way to detect a silent reconnect, such as after a restart of the
+    /// server between two requests.
     pub fn connections(&self) -> u64 {
         self.connections.load(Ordering::Relaxed)
     }
 
-    /// Asks for an address by GET, with these parameters behind it.
+    /// Sends a GET request to an address, with these query parameters.
     ///
     /// # Errors
-    /// Why there is no answer, a sentence without a full stop. An answer of any status is none.
+    /// The reason why there is no answer, a sentence without a full stop. An answer with any status is not an error.
     pub fn get<'a>(
         &self,
         uri: &Uri,
@@ -183,7 +182,7 @@ impl Client {
         answer.map_err(|error| self.told(uri, &error))
     }
 
-    /// What to say when [`read`] failed on an answer of this client: a sentence without a full stop.
+    /// Error text for a failed [`read`] of an answer of this client: a sentence without a full stop.
     pub fn told_of_body(&self, uri: &Uri, error: BodyError) -> String {
         match error {
             BodyError::Lost(error) => self.told(uri, &error),
@@ -206,7 +205,7 @@ impl Client {
     }
 }
 
-/// Why a proxy's address cannot be used.
+/// Reason why a proxy's address cannot be used.
 const NO_PROXY: &str = "the address of a proxy has http:// or https://, a host and a port";
 
 /// No redirect, no proxy of the environment, no status that is an error.
@@ -225,7 +224,7 @@ fn config(limits: Limits, roots: RootCerts, proxy: Option<Proxy>, kept: usize) -
         .build()
 }
 
-/// What is wrong with a TLS connection and what to do about it; anything else as it was said.
+/// The fault of a TLS connection, with the remedy; other errors are unchanged.
 fn refused(said: &str) -> String {
     let has = |part: &str| said.to_ascii_lowercase().contains(part);
     if has("unknownissuer") || has("unknown issuer") || has("causedasendentity") {
@@ -243,7 +242,7 @@ fn refused(said: &str) -> String {
     }
 }
 
-/// An address without what may be secret in it: user, password, query and fragment.
+/// An address without its possibly secret parts: user, password, query and fragment.
 pub fn bare(url: &str) -> String {
     let url = url.split(['?', '#']).next().unwrap_or("");
     match url.split_once("://") {

@@ -1,4 +1,4 @@
-//! The client against a real TLS server: whom it trusts, and what it says of whom it does not.
+//! The client against a real TLS server: trusted servers, and the errors for untrusted ones.
 
 use super::*;
 use rustls::pki_types::pem::PemObject;
@@ -8,7 +8,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use ureq::tls::Certificate;
 
-// An authority of these tests, and a server's certificate by it for the name localhost; both for a hundred years.
+// An authority of these tests, and its certificate for a server named localhost; both are valid for a hundred years.
 const AUTHORITY: &str = "\
 -----BEGIN CERTIFICATE-----
 MIIBnDCCAUOgAwIBAgIUZyOQWb3Vpy5DYePUyT+ci1ZccOowCgYIKoZIzj0EAwIw
@@ -43,7 +43,8 @@ yuJLKzevyvTPIO0jCJmrX9RLe8hXVzMHPh2pTRkZjOxYvL4ar3+Yxx65
 -----END PRIVATE KEY-----
 ";
 
-/// Serves one page to each of `connections`, and returns its port. A client that hangs up is its own affair.
+/// Serves one page to each of `connections`, and returns its port. Errors of clients that close the connection are
+/// ignored.
 fn server(connections: usize) -> u16 {
     let chain = vec![CertificateDer::from_pem_slice(CERTIFICATE.as_bytes()).expect("a certificate")];
     let key = PrivateKeyDer::from_pem_slice(KEY.as_bytes()).expect("a key");
@@ -72,7 +73,7 @@ fn server(connections: usize) -> u16 {
 
 fn fetch(url: &str, roots: Option<RootCerts>) -> Result<Vec<u8>, String> {
     let uri = url.parse().expect("an address");
-    // A busy machine may take its time.
+    // A busy machine may need more time.
     let limit = Duration::from_secs(5);
     let limits = Limits { connect: limit, whole: limit, idle: limit };
     let client = roots.map_or_else(|| Client::new(limits), |roots| Client::trusting(limits, roots));
@@ -115,7 +116,7 @@ fn a_server_without_tls_is_told_from_one_with() {
     assert!(reason.contains("http://"), "{reason}");
 }
 
-/// Sends every name to this machine, and counts how often it was asked.
+/// Resolves every name to this machine, and counts the requests.
 #[derive(Debug)]
 struct Here(AtomicU64);
 
@@ -141,7 +142,7 @@ fn a_gate_says_where_a_name_is_and_the_certificate_is_that_names() {
     assert_eq!(get("localhost").expect("a page").status(), 200);
     assert_eq!(client.met(), Some(([127, 0, 0, 1], port).into()));
     assert_eq!(client.met(), None);
-    // Where a gate sends a name decides nothing about whom the name is.
+    // The address from a gate does not affect the check of the name in the certificate.
     let reason = get("other.example").expect_err("another's certificate");
     assert!(reason.contains("for another name"), "{reason}");
     assert_eq!(get("refused.example").expect_err("the gate is shut"), "nobody goes there");

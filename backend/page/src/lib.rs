@@ -1,4 +1,4 @@
-//! The page of `frontend/dist`, as `build.rs` found it. Without that folder there is none.
+//! The page of `frontend/dist`, as found by `build.rs`; no page without that folder.
 
 use shared::embedded::{EmbeddedFile, EmbeddedPage};
 

@@ -1,4 +1,4 @@
-//! ProviderRequests to a provider: over the one HTTP client that we have, bounded in time and size.
+//! Requests to a provider: over our only HTTP client, with limits on time and size.
 
 use super::Failure;
 use client::http::Uri;
@@ -11,12 +11,12 @@ use url::form_urlencoded::Serializer;
 
 const LIMITS: Limits =
     Limits { connect: Duration::from_secs(5), whole: Duration::from_secs(10), idle: Duration::from_secs(60) };
-/// The largest answer: keys of large providers have some 10 kB, a token with many groups some 100 kB.
+/// Maximum size of an answer: keys of large providers have some 10 kB, a token with many groups some 100 kB.
 const MAX_ANSWER: MaxBytes = MaxBytes { sent: 512 << 10, unpacked: 512 << 10 };
-/// Letters of a provider's own words that go into a log.
+/// Maximum letters of a provider's own words in a log.
 const MAX_WORDS: usize = 200;
 
-/// Asks one provider.
+/// Sends requests to one provider.
 pub(super) struct ProviderRequests(OnceLock<Client>);
 
 impl ProviderRequests {
@@ -24,12 +24,12 @@ impl ProviderRequests {
         ProviderRequests(OnceLock::new())
     }
 
-    /// What it answers with status 200, as JSON.
+    /// The JSON answer to a GET, if its status is 200.
     pub(super) fn get<T: DeserializeOwned>(&self, url: &str, headers: &[(&str, &str)]) -> Result<T, Failure> {
         self.answer("GET", url, headers, None)
     }
 
-    /// Likewise to a form.
+    /// Likewise for a POST of a form.
     pub(super) fn post<T: DeserializeOwned>(
         &self,
         url: &str,
@@ -51,7 +51,7 @@ impl ProviderRequests {
         let at = client::bare(url);
         let away = |why: String| Failure::away(format!("{at}: {why}"));
         let uri: Uri = url.parse().map_err(|_| away("this is not an address".into()))?;
-        // What is told to a provider, and what it tells, is secret.
+        // Data sent to and received from a provider is secret.
         if uri.scheme_str() != Some("https") && !client::is_local(&uri) {
             return Err(away("it is not an https:// address".into()));
         }
@@ -69,7 +69,7 @@ impl ProviderRequests {
     }
 }
 
-/// What a provider says of an error, shortened: the fields that OAuth names, and nothing else.
+/// A provider's error text, shortened: only the fields defined by OAuth.
 fn words(body: &[u8]) -> String {
     let Ok(value) = serde_json::from_slice::<Value>(body) else { return String::new() };
     let said = ["error", "error_description"].into_iter().filter_map(|name| value.get(name)?.as_str());

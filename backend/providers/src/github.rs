@@ -1,5 +1,5 @@
-//! GitHub, which speaks OAuth and no OpenID Connect: who somebody is is asked of its API with the token of that sign-in, which
-//! is then thrown away. The number of an account is what identifies: names can be taken over.
+//! GitHub, which supports OAuth but not OpenID Connect. The identity is read from its API with the token of the
+//! sign-in, which is then dropped. Accounts are identified by their number: names can be taken over.
 
 use super::{Answer, Client, Failure};
 use crate::settings::GitHubProvider;
@@ -8,7 +8,7 @@ use shared::provider::Refused;
 use shared::secret::Secret;
 use team::accounts::{FlowSecret, Proof};
 
-/// GitHub, or an installation of its own.
+/// GitHub, or a self-hosted installation.
 pub(super) struct GitHub {
     own: GitHubProvider,
     api: String,
@@ -66,7 +66,7 @@ impl GitHub {
         form.push(("client_id", &client.client_id));
         form.extend(secret.map(|secret| ("client_secret", secret.reveal())));
         let token: Token = client.questions.post(&format!("{}/login/oauth/access_token", self.own.url), &[], &form)?;
-        // It says by status 200 that a code does not hold.
+        // GitHub returns status 200 for an invalid code, too.
         let token = token.access_token.ok_or_else(|| {
             let said: String = token.error.unwrap_or_default().chars().take(64).collect();
             Failure::untrusted(format!("GitHub returned no token for the code: {said:?}; check client_id and secret"))
@@ -77,7 +77,7 @@ impl GitHub {
         if !self.admits(client, &headers, &user.login) {
             return Err(Failure::new(Refused::Outside, format!("user {} is not a member of orgs and teams", user.id)));
         }
-        // An address that cannot be had is left out.
+        // Without an address, the sign-in continues.
         let emails: Vec<Email> =
             client.questions.get(&format!("{}/user/emails", self.api), &headers).unwrap_or_default();
         let email = emails.into_iter().find(|email| email.primary && email.verified).map(|email| email.email);
@@ -93,7 +93,8 @@ impl GitHub {
         })
     }
 
-    /// Whether somebody is in one of the organizations or teams; all are where none is named. What cannot be read is no.
+    /// Whether a user is in one of the organizations or teams; true if none is configured. Values that cannot be read
+    /// count as no.
     fn admits(&self, client: &Client, headers: &[(&str, &str)], login: &str) -> bool {
         if self.own.orgs.is_empty() && self.own.teams.is_empty() {
             return true;

@@ -1,10 +1,10 @@
-//! Others by whom people sign in to a hub: providers that speak OpenID Connect, and GitHub. Each is asked by itself, off the
-//! async threads and within bounds, so one that is away or slow costs its own button and nothing else.
+//! External sign-in to a hub: providers with OpenID Connect, and GitHub. Each has its own requests, off the async
+//! threads and within limits, so that an unreachable or slow one affects only its own button.
 //!
-//! This crate knows the [`client`] for requests, its own settings, and of the [`team`] what begins a sign-in and what proves
-//! one. It has no table, no socket that listens and no page.
+//! This crate uses the [`client`] for requests, its own settings, and the start and the proof of a sign-in from
+//! [`team`]. It has no table, no listening socket and no page.
 
-// A lock that is taken in the head of a `match` or `for` is held to its end, in which it may be taken again.
+// A lock taken in the head of a `match` or `for` is held to its end, where it may be taken again.
 #![warn(clippy::significant_drop_in_scrutinee, clippy::await_holding_lock)]
 
 mod ask;
@@ -26,15 +26,15 @@ use team::accounts::{FlowSecret, Proof};
 use tokio::sync::{Semaphore, watch};
 use url::Url;
 
-/// Sign-ins of one provider that are asked about at once; more are told to try again.
+/// Maximum concurrent sign-ins of one provider; further ones are rejected with a request to try again.
 const AT_ONCE: usize = 16;
-/// How often addresses and keys of providers are fetched anew.
+/// Interval for refreshing addresses and keys of providers.
 const REFRESH: Duration = Duration::from_secs(3_600);
 
-/// Why a provider is of no use: a sentence for the log, and what the page is told.
+/// Failure of a provider: a sentence for the log, and the reason for the page.
 #[derive(Debug)]
 pub struct Failure {
-    /// What the page is told.
+    /// The reason for the page.
     pub refused: Refused,
     /// A sentence without a full stop and without a secret.
     pub why: String,
@@ -54,12 +54,12 @@ impl Failure {
     }
 }
 
-/// What a provider sent a browser back with.
+/// Parameters with which a provider redirected a browser back.
 #[derive(Clone, Debug)]
 pub struct Answer {
-    /// What is swapped for what the provider knows.
+    /// The code to exchange for the provider's token.
     pub code: Secret,
-    /// Who answers, if it says so.
+    /// The issuer of the answer, if it is named.
     pub issuer: Option<String>,
 }
 
@@ -72,7 +72,7 @@ struct Client {
     title: String,
     client_id: String,
     secret: Option<Secret>,
-    /// Where people come back to.
+    /// Redirect address of the hub.
     back: String,
     speaks: Speaks,
     questions: ProviderRequests,
@@ -86,7 +86,7 @@ enum Speaks {
 }
 
 impl Providers {
-    /// Those of a configuration; `public` is the hub's address, with a slash at its end.
+    /// The providers of a configuration; `public` is the hub's address, with a slash at its end.
     ///
     /// # Errors
     /// A secret cannot be read; a sentence.
@@ -120,22 +120,22 @@ impl Providers {
         self.0.iter().map(|client| client.name.as_str())
     }
 
-    /// What people call each of them, by its name.
+    /// Display names of the providers, by their names.
     pub fn titles(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().map(|client| (client.name.as_str(), client.title.as_str()))
     }
 
-    /// What people call who vouches under this name; none: it is no provider of this hub.
+    /// Display name of the provider with this issuer; None: it is no provider of this hub.
     pub fn title_of(&self, issuer: &str) -> Option<&str> {
         self.0.iter().find(|client| client.issuer() == issuer).map(|client| client.title.as_str())
     }
 
-    /// Who vouches for people: what stands in their identities.
+    /// Issuers of the providers, as stored in identities.
     pub fn issuers(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|client| client.issuer())
     }
 
-    /// Whether there is one of this name.
+    /// Whether there is a provider with this name.
     pub fn has(&self, name: &str) -> bool {
         self.find(name).is_some()
     }
@@ -144,19 +144,19 @@ impl Providers {
         self.0.iter().find(|client| client.name == name)
     }
 
-    /// Where a browser is to go for a sign-in by a provider; `again`: the person is to prove themselves there anew.
+    /// Address of the provider for a sign-in; `again`: the person has to authenticate there again.
     ///
     /// # Errors
-    /// It is away.
+    /// The provider is unreachable.
     pub async fn place(&self, name: &str, flow: &FlowSecret, again: bool) -> Result<String, Failure> {
         let flow = flow.clone();
         self.ask(name, move |client| client.place(&flow, again)).await
     }
 
-    /// Who somebody is, by what a provider sent them back with.
+    /// The identity of a person, from the parameters of a provider's redirect.
     ///
     /// # Errors
-    /// What did not stand the test.
+    /// The failed check.
     pub async fn proof(&self, name: &str, flow: &FlowSecret, answer: Answer) -> Result<Proof, Failure> {
         let flow = flow.clone();
         self.ask(name, move |client| client.proof(&flow, &answer)).await
@@ -178,7 +178,7 @@ impl Providers {
         asked.await.unwrap_or_else(|_| Err(Failure::away("the request was aborted")))
     }
 
-    /// Looks at all providers at once and from then on every hour, and says in the log what is wrong with one.
+    /// Fetches the metadata of all providers at once and then every hour, and logs failures.
     pub async fn keep(self: Arc<Self>, mut stop: watch::Receiver<bool>) {
         for client in &self.0 {
             tracing::info!(
@@ -195,7 +195,7 @@ impl Providers {
             }
             for client in &self.0 {
                 let client = client.clone();
-                // One that hangs delays no other.
+                // A provider that hangs delays no other.
                 tokio::task::spawn_blocking(move || {
                     if let Err(failure) = client.look() {
                         tracing::warn!("sign-in by {:?} does not work now: {}", client.name, failure.why);
@@ -214,11 +214,11 @@ impl Client {
         }
     }
 
-    /// Fetches anew what is known of the provider.
+    /// Fetches the provider's metadata again.
     fn look(&self) -> Result<(), Failure> {
         match &self.speaks {
             Speaks::Oidc(oidc) => oidc.look(self),
-            // Its addresses are known, and its keys are not needed.
+            // Its addresses are fixed, and its keys are not needed.
             Speaks::GitHub(_) => Ok(()),
         }
     }
@@ -256,7 +256,7 @@ impl Client {
         }
     }
 
-    /// The fields by which a code is swapped for a token.
+    /// The form fields for exchanging a code for a token.
     fn swap<'a>(&'a self, answer: &'a Answer, verifier: &'a Secret) -> Vec<(&'static str, &'a str)> {
         vec![
             ("grant_type", "authorization_code"),

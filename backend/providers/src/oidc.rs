@@ -1,5 +1,5 @@
-//! A provider that speaks OpenID Connect: what it says of itself, and whom its ID token names. That an issuer is the one that
-//! was written is judged here; the token is judged by [`token`].
+//! A provider with OpenID Connect: its metadata, and the identity in its ID token. The issuer is compared with the
+//! configured one here; [`token`] validates the token.
 
 use super::token::{self, Claims, Doubt, Keys, WantedClaims};
 use super::{Answer, Client, Failure};
@@ -15,38 +15,38 @@ use std::time::Duration;
 use team::accounts::{FlowSecret, Proof};
 use url::form_urlencoded::byte_serialize;
 
-/// Whose `hd` claim says to which domain somebody belongs.
+/// Issuer whose `hd` claim contains a person's domain.
 const GOOGLE: &str = "https://accounts.google.com";
-/// The longest address for mail, and the longest name of somebody at a provider, bytes.
+/// Maximum length of an e-mail address and of a person's name at a provider, bytes.
 pub(super) const MAX_EMAIL: usize = 254;
 const MAX_SUBJECT: usize = 512;
-/// Groups of one person.
+/// Maximum number of groups of one person.
 const MAX_GROUPS: usize = 1_000;
-/// A token of an unknown key lets keys be fetched anew, but not more often than this.
+/// Minimum interval between two fetches of keys because of tokens with an unknown key.
 const ROTATION: Duration = Duration::from_secs(10);
-/// One that was away is not asked again before this.
+/// Minimum delay before the next request to a provider that was unreachable.
 const REST: Duration = Duration::from_secs(2);
-/// What is known is fetched anew after this.
+/// Age from which metadata is fetched again.
 const STALE: Duration = Duration::from_secs(3_600);
 
 /// A provider.
 pub(super) struct Oidc {
     own: OidcProvider,
     known: Mutex<Known>,
-    /// Held by the one who fetches; the others wait for what it gets.
+    /// Held during a fetch; other callers wait for its result.
     fetching: Mutex<()>,
 }
 
 #[derive(Default)]
 struct Known {
     provider: Option<Arc<Discovered>>,
-    /// When that was, when it did not answer last, and when other keys were looked for last; steady.
+    /// Time of the last fetch, of the last failure, and of the last fetch for unknown keys; monotonic clock.
     fetched: Option<Duration>,
     failed: Option<Duration>,
     rotated: Option<Duration>,
 }
 
-/// What a provider says of itself.
+/// Metadata and keys of a provider.
 struct Discovered {
     says: Metadata,
     keys: Keys,
@@ -86,19 +86,19 @@ impl Oidc {
         Ok(self.discovered(client)?.says.authorization_endpoint.clone())
     }
 
-    /// Fetches anew what the provider says of itself.
+    /// Fetches the provider's metadata again.
     pub(super) fn look(&self, client: &Client) -> Result<(), Failure> {
         let _one = self.fetching.lock().unwrap_or_else(PoisonError::into_inner);
         self.fetch_now(client).map(drop)
     }
 
-    /// What the provider says of itself, not older than an hour if it can be had; else what it said before.
+    /// The provider's metadata, at most an hour old if it can be fetched; otherwise the older one.
     fn discovered(&self, client: &Client) -> Result<Arc<Discovered>, Failure> {
         if let Some(fresh) = self.fresh(client) {
             return Ok(fresh);
         }
         let _one = self.fetching.lock().unwrap_or_else(PoisonError::into_inner);
-        // Another may have fetched it meanwhile, or found that the provider is away.
+        // Another caller may have fetched it meanwhile, or found the provider unreachable.
         if let Some(fresh) = self.fresh(client) {
             return Ok(fresh);
         }
@@ -109,11 +109,11 @@ impl Oidc {
         let rests = failed.is_some_and(|failed| client.clock.steady().saturating_sub(failed) < REST);
         let fetched =
             if rests { Err(Failure::away("it did not respond a moment ago")) } else { self.fetch_now(client) };
-        // Keys of an hour ago are better than none: one that is back soon is not missed.
+        // Old keys are better than none: a short outage of the provider goes unnoticed.
         fetched.or_else(|failure| old.ok_or(failure))
     }
 
-    /// What the provider says of itself now, because a token is of a key that is not known; now and then.
+    /// The provider's current metadata, because a token has an unknown key; rate-limited.
     fn rotated(&self, client: &Client) -> Option<Arc<Discovered>> {
         let now = client.clock.steady();
         let last = self.known().rotated.replace(now);
@@ -178,7 +178,7 @@ impl Oidc {
         let wanted = WantedClaims { issuer: &self.own.issuer, client: &client.client_id, nonce: &nonce, now };
         let judged = match token::believed(text.reveal(), &known.keys, &wanted) {
             Err(Doubt::Keys(_)) => {
-                // The provider may have other keys now.
+                // The provider may have new keys.
                 let anew = self.rotated(client).unwrap_or(known);
                 token::believed(text.reveal(), &anew.keys, &wanted)
             }
@@ -188,7 +188,7 @@ impl Oidc {
         self.named(&claims, &all)
     }
 
-    /// Swaps the code for an ID token.
+    /// Exchanges the code for an ID token.
     fn token(
         &self,
         client: &Client,
@@ -224,7 +224,7 @@ impl Oidc {
         tokens.id_token.ok_or_else(|| Failure::untrusted("its response has no ID token; scopes need \"openid\""))
     }
 
-    /// Whom the claims name, and whether they may come in.
+    /// The identity in the claims, if the person may sign in.
     fn named(&self, claims: &Claims, all: &Map<String, Value>) -> Result<Proof, Failure> {
         let subject = claims.sub.clone();
         if subject.is_empty() || subject.len() > MAX_SUBJECT {
@@ -248,7 +248,7 @@ impl Oidc {
         let called = claims.preferred_username.as_deref().filter(|name| !name.is_empty());
         let name = called.or(local).map(String::from);
         let login = self.own.login_claim.as_deref().and_then(|claim| match claim {
-            // One that nobody has seen to is anybody's.
+            // An unverified address could belong to anybody.
             "email" => email,
             claim => found(all, claim).and_then(Value::as_str),
         });
@@ -258,7 +258,7 @@ impl Oidc {
     }
 }
 
-/// A claim by its name; dots lead inwards.
+/// A claim by its name; dots separate nested names.
 fn found<'a>(claims: &'a Map<String, Value>, path: &str) -> Option<&'a Value> {
     let mut parts = path.split('.');
     let first = parts.next().and_then(|part| claims.get(part));

@@ -1,5 +1,5 @@
-//! Whether an ID token is to be believed. `jsonwebtoken` reads tokens and keys and `ring` judges signatures; the times are
-//! judged here, by the hub's clock, and so is what the library leaves open.
+//! Validation of ID tokens. `jsonwebtoken` parses tokens and keys, and `ring` verifies signatures. Times are checked
+//! here, by the hub's clock, and so are the checks that the library leaves open.
 
 use jsonwebtoken::crypto::{CryptoProvider, JwtVerifier, KeyUtils};
 use jsonwebtoken::errors::{Error, ErrorKind, new_error};
@@ -13,11 +13,11 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 use std::fmt;
 
-/// How far the clocks may be apart when a token begins and ends, and how far from now it may be made, seconds.
+/// Tolerance for clock differences at the start and end of a token, and for its time of issue, seconds.
 const SKEW: i64 = 60;
 const MAX_AGE: u64 = 300;
 
-/// Each is by a key of two halves, of which a provider shows one: no secret that we know makes a token.
+/// Only asymmetric algorithms: no secret of ours can sign a token.
 const ALGORITHMS: [Algorithm; 9] = [
     Algorithm::RS256,
     Algorithm::RS384,
@@ -30,10 +30,10 @@ const ALGORITHMS: [Algorithm; 9] = [
     Algorithm::EdDSA,
 ];
 
-/// What the header of an ID token may say that it is, if it says anything; other tokens of the same provider are none.
+/// Allowed types in the header of an ID token, if it has one; other tokens of the same provider are rejected.
 const TYPES: [&str; 4] = ["JWT", "application/jwt", "JOSE", "application/jose"];
 
-/// The keys that a provider shows.
+/// The keys that a provider publishes.
 pub(super) struct Keys(Vec<Jwk>);
 
 impl<'de> Deserialize<'de> for Keys {
@@ -42,30 +42,30 @@ impl<'de> Deserialize<'de> for Keys {
         struct Set {
             keys: Vec<Value>,
         }
-        // A key that cannot be read is not used, and the others are.
+        // A key that cannot be read is skipped; the others are used.
         let keys = Set::deserialize(from)?.keys.into_iter();
         Ok(Keys(keys.filter_map(|key| Jwk::deserialize(key).ok()).collect()))
     }
 }
 
-/// What a token has to say.
+/// Required claims of a token.
 pub(super) struct WantedClaims<'a> {
-    /// Who made it.
+    /// The issuer.
     pub issuer: &'a str,
-    /// For whom.
+    /// The audience.
     pub client: &'a str,
-    /// In answer to what.
+    /// The nonce of the request.
     pub nonce: &'a str,
     /// Now, seconds since the Unix epoch.
     pub now: i64,
 }
 
-/// Why a token is not believed.
+/// Reason why a token is rejected.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Doubt {
-    /// None of these keys made it; the provider may have others now.
+    /// None of these keys signed it; the provider may have new ones.
     Keys(&'static str),
-    /// Other keys do not help.
+    /// New keys do not help.
     Whole(String),
 }
 
@@ -82,7 +82,7 @@ fn whole(why: impl Into<String>) -> Doubt {
     Doubt::Whole(why.into())
 }
 
-/// Claims that are looked at by their names.
+/// Claims that are read by name.
 #[derive(Debug, Deserialize)]
 pub(super) struct Claims {
     iss: String,
@@ -93,22 +93,22 @@ pub(super) struct Claims {
     nbf: Option<Seconds>,
     nonce: String,
     auth_time: Option<Seconds>,
-    /// The person, by what never changes.
+    /// The person's subject ID, which never changes.
     pub sub: String,
     email: Option<String>,
     #[serde(default, deserialize_with = "truth")]
     email_verified: bool,
-    /// What the person is called.
+    /// The person's user name.
     pub preferred_username: Option<String>,
 }
 
 impl Claims {
-    /// The address of the person's mail, if the provider has seen to it.
+    /// The person's e-mail address, if the provider has verified it.
     pub fn email(&self) -> Option<&str> {
         self.email.as_deref().filter(|_| self.email_verified)
     }
 
-    /// When the person proved themselves, seconds since the Unix epoch.
+    /// When the person authenticated, seconds since the Unix epoch.
     pub fn proved(&self) -> Option<i64> {
         self.auth_time.map(|at| at.0)
     }
@@ -121,7 +121,7 @@ enum Audience {
     Many(Vec<String>),
 }
 
-/// Seconds since the Unix epoch; a provider may write parts of them.
+/// Seconds since the Unix epoch; a provider may send fractions.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(from = "f64")]
 struct Seconds(i64);
@@ -132,19 +132,19 @@ impl From<f64> for Seconds {
     }
 }
 
-/// Some providers write it as a text.
+/// Some providers send it as a text.
 fn truth<'de, D: Deserializer<'de>>(from: D) -> Result<bool, D::Error> {
     let told = Value::deserialize(from)?;
     Ok(told == Value::Bool(true) || told == "true")
 }
 
-/// What a token says, if it is to be believed: the claims that are looked at, and all of them.
+/// The claims of a valid token: those that are read by name, and all of them.
 pub(super) fn believed(
     text: &str,
     keys: &Keys,
     wanted: &WantedClaims<'_>,
 ) -> Result<(Claims, Map<String, Value>), Doubt> {
-    // Whoever installs it first has installed it: there is no other.
+    // A second installation fails without harm: there is no other provider.
     let _ = RING.install_default();
     let header = decode_header(text).map_err(|_| whole("there is none"))?;
     let key = key_of(&header, keys)?;
@@ -152,7 +152,7 @@ pub(super) fn believed(
     validation.set_issuer(&[wanted.issuer]);
     validation.set_audience(&[wanted.client]);
     validation.set_required_spec_claims(&["iss", "aud", "exp", "sub"]);
-    // It would ask the system's clock.
+    // The library would use the system's clock.
     validation.validate_exp = false;
     let key = DecodingKey::from_jwk(key).map_err(|_| whole("the key that it names cannot be read"))?;
     let all = decode::<Value>(text, &key, &validation).map_err(doubt)?.claims;
@@ -164,7 +164,7 @@ pub(super) fn believed(
     }
 }
 
-/// The one key by which a token of this header can be.
+/// The only key that can have signed a token with this header.
 fn key_of<'a>(header: &Header, keys: &'a Keys) -> Result<&'a Jwk, Doubt> {
     if !ALGORITHMS.contains(&header.alg) {
         return Err(whole("it is signed with a shared secret, which is not supported (alg)"));
@@ -184,7 +184,7 @@ fn key_of<'a>(header: &Header, keys: &'a Keys) -> Result<&'a Jwk, Doubt> {
     }
 }
 
-/// Whether a key is for signatures of this kind.
+/// Whether a key is for signatures with this algorithm.
 fn fits(key: &Jwk, algorithm: Algorithm) -> bool {
     let kind = match &key.algorithm {
         AlgorithmParameters::RSA(_) => algorithm.family() == AlgorithmFamily::Rsa,
@@ -194,7 +194,7 @@ fn fits(key: &Jwk, algorithm: Algorithm) -> bool {
             _ => false,
         },
         AlgorithmParameters::OctetKeyPair(key) => key.curve == EllipticCurve::Ed25519 && algorithm == Algorithm::EdDSA,
-        // A secret, and what is not known.
+        // A symmetric key, or an unknown kind.
         _ => false,
     };
     let own = &key.common;
@@ -217,7 +217,7 @@ fn doubt(error: Error) -> Doubt {
     }
 }
 
-/// What the library leaves open.
+/// The checks that the library leaves open.
 fn holds(claims: &Claims, wanted: &WantedClaims<'_>) -> Result<(), &'static str> {
     let alone = match &claims.aud {
         Audience::One(aud) => aud == wanted.client,
@@ -226,7 +226,7 @@ fn holds(claims: &Claims, wanted: &WantedClaims<'_>) -> Result<(), &'static str>
     let now = wanted.now;
     Err(match claims {
         _ if claims.iss != wanted.issuer => "it is from another issuer (iss)",
-        // Each of the others could sign in here with it.
+        // Each of the other clients could sign in here with it.
         _ if !alone => "it is also for other clients (aud)",
         _ if claims.azp.as_ref().is_some_and(|azp| azp != wanted.client) => "it was issued to another client (azp)",
         _ if now.saturating_sub(SKEW) >= claims.exp.0 => "it has expired (exp)",
@@ -237,14 +237,14 @@ fn holds(claims: &Claims, wanted: &WantedClaims<'_>) -> Result<(), &'static str>
     })
 }
 
-/// Signatures by `ring`, as TLS has them.
+/// Signatures by `ring`, as in TLS.
 static RING: CryptoProvider = CryptoProvider {
     signer_factory: |_, _| Err(new_error(ErrorKind::UnsupportedAlgorithm)),
     verifier_factory: |algorithm, key| match key.family() == algorithm.family() {
         true => Ok(Box::new(ByRing { algorithm: *algorithm, key: key.clone() })),
         false => Err(new_error(ErrorKind::InvalidAlgorithm)),
     },
-    // They make keys of other forms, which nobody asks for.
+    // For keys of other formats, which are not used.
     key_utils: KeyUtils::new_unimplemented(),
 };
 
@@ -287,7 +287,7 @@ impl Verifier<Vec<u8>> for ByRing {
     }
 }
 
-/// A number without the zeros that some providers write in front of it.
+/// A number without the leading zeros that some providers write.
 fn bare(number: &[u8]) -> &[u8] {
     let zeros = number.iter().take_while(|byte| **byte == 0).count();
     &number[zeros..]

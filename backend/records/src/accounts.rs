@@ -1,4 +1,4 @@
-//! Tables `accounts` and `identities`: people, and what they prove themselves by.
+//! Tables `accounts` and `identities`: people, and their sign-in identities.
 
 use crate::row::row;
 use crate::{Connection, Error, sql};
@@ -8,15 +8,15 @@ row! {
     pub struct Account {
         /// 26 letters.
         pub id: String,
-        /// Unique, in small letters.
+        /// Unique, in lower case.
         pub name: String,
-        /// Where mail goes.
+        /// E-mail address.
         pub email: Option<String>,
         /// Acts as admin in every team.
         pub hub_admin: bool,
         /// `active` or `disabled`.
         pub state: String,
-        /// Rises whenever sessions are to be judged anew.
+        /// Increases whenever sessions must be checked again.
         pub revision: i64,
         /// When it was made.
         pub created: i64,
@@ -24,20 +24,20 @@ row! {
 }
 
 row! {
-    /// By what an account proves itself, without the secret.
+    /// A sign-in identity of an account, without the secret.
     pub struct Identity {
         /// 26 letters.
         pub id: String,
         /// `password`, `oidc`, `github` or `proxy`.
         pub kind: String,
-        /// Who vouches for it.
+        /// Its issuer.
         pub issuer: String,
-        /// How it is called there.
+        /// Its subject ID at the issuer.
         pub subject: String,
     }
 }
 
-/// How many there are.
+/// Number of accounts.
 ///
 /// # Errors
 /// The statement failed.
@@ -45,7 +45,7 @@ pub async fn count(on: &mut Connection) -> Result<i64, Error> {
     sql::query_scalar("SELECT count(*) FROM accounts").fetch_one(on).await
 }
 
-/// How many hub admins may sign in.
+/// Number of hub admins that may sign in.
 ///
 /// # Errors
 /// The statement failed.
@@ -100,7 +100,7 @@ pub async fn set(on: &mut Connection, id: &str, hub_admin: bool, state: &str) ->
     Ok(())
 }
 
-/// Sets the address for mail of one.
+/// Sets the e-mail address of one.
 ///
 /// # Errors
 /// The statement failed.
@@ -109,7 +109,7 @@ pub async fn set_email(on: &mut Connection, id: &str, email: Option<&str>) -> Re
     Ok(())
 }
 
-/// By what accounts prove themselves.
+/// The identities of an account.
 ///
 /// # Errors
 /// The statement failed.
@@ -118,7 +118,7 @@ pub async fn identities(on: &mut Connection, account: &str) -> Result<Vec<Identi
     sql::query_as(get).bind(account).fetch_all(on).await
 }
 
-/// Whose an identity is.
+/// The account of an identity.
 ///
 /// # Errors
 /// The statement failed.
@@ -128,7 +128,7 @@ pub async fn by_identity(on: &mut Connection, issuer: &str, subject: &str) -> Re
     sql::query_as(get).bind(issuer).bind(subject).fetch_optional(on).await
 }
 
-/// Adds what somebody else vouches for: its kind, who vouches, and what it calls the person.
+/// Adds an external identity: its kind, its issuer, and the person's subject ID there.
 ///
 /// # Errors
 /// The statement failed; [`Error::is_taken`] when it is another's.
@@ -143,7 +143,7 @@ pub async fn add_identity(
     Ok(())
 }
 
-/// Sets what is known of somebody from who vouches for them; JSON. No password is one of these.
+/// Sets the data of an external identity from its issuer; JSON. Identities of kind password are excluded.
 ///
 /// # Errors
 /// The statement failed.
@@ -153,7 +153,7 @@ pub async fn set_said(on: &mut Connection, (issuer, subject): (&str, &str), data
     Ok(())
 }
 
-/// What is known of an account from those who vouch for it, with its id; of all accounts with none. JSON.
+/// The data of an account from the issuers of its identities, with its id; with None, of all accounts. JSON.
 ///
 /// # Errors
 /// The statement failed.
@@ -163,7 +163,7 @@ pub async fn said(on: &mut Connection, account: Option<&str>) -> Result<Vec<(Str
     sql::query_as(get).bind(account).fetch_all(on).await
 }
 
-/// Removes what somebody proves themselves by.
+/// Removes an identity.
 ///
 /// # Errors
 /// The statement failed.
@@ -202,20 +202,21 @@ pub async fn set_password(on: &mut Connection, id: &str, account: &str, hash: &s
 }
 
 row! {
-    /// What an account wants to be told of the runs of its logins, and where.
+    /// Notices that an account wants about the runs of its logins, and its address.
     pub struct Tells {
         /// The account's id.
         pub id: String,
-        /// Where mail goes, where somebody else than the account named that address; see [`vouch_email`].
+        /// E-mail address, if it is verified; see [`vouch_email`].
         pub email: Option<String>,
-        /// Those that finished.
+        /// Notices of finished runs.
         pub tell_finished: bool,
-        /// Those that crashed.
+        /// Notices of crashed runs.
         pub tell_crashed: bool,
     }
 }
 
-/// What accounts that may sign in want to be told: one by its id, or all that want anything or have made a rule.
+/// The notices that accounts want, for accounts that may sign in: one by its id, or all that want any or have made a
+/// rule.
 ///
 /// # Errors
 /// The statement failed.
@@ -227,7 +228,7 @@ pub async fn tells(on: &mut Connection, id: Option<&str>) -> Result<Vec<Tells>, 
     sql::query_as(get).bind(id).fetch_all(on).await
 }
 
-/// Sets what an account wants to be told of runs that finished, and of those that crashed.
+/// Sets whether an account wants notices of finished and of crashed runs.
 ///
 /// # Errors
 /// The statement failed.
@@ -237,7 +238,8 @@ pub async fn set_tells(on: &mut Connection, id: &str, (finished, crashed): (bool
     Ok(())
 }
 
-/// Somebody else than the account names its address for mail. It becomes the account's where that has none.
+/// Stores the e-mail address of an account that a source other than the account verified. It becomes the account's
+/// address if it has none.
 ///
 /// # Errors
 /// The statement failed.

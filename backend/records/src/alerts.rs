@@ -1,4 +1,4 @@
-//! Tables `alerts` and `alert_events`: what fired, and what happened to it; `alert_state`: what a watcher has in mind.
+//! Tables `alerts` and `alert_events`: alerts and their history; `alert_state`: stored state of a watcher.
 
 use crate::row::row;
 use crate::{Connection, Error, sql};
@@ -6,17 +6,17 @@ use crate::{Connection, Error, sql};
 row! {
     /// One subject for which a rule fires or fired.
     pub struct AlertRow {
-        /// Made of rule, subject and begin.
+        /// Made of rule, subject and start.
         pub id: String,
-        /// The team's id; none of a rule that all have.
+        /// The team's id; None for a rule of all teams.
         pub team: Option<String>,
         /// Id of its rule.
         pub rule: String,
-        /// What fires, unique within the rule.
+        /// The subject that fires, unique within the rule.
         pub subject: String,
-        /// The machine's id, where it is of one.
+        /// The machine's id, if it has one.
         pub source: Option<String>,
-        /// The run's id, where it is of one.
+        /// The run's id, if it has one.
         pub run: Option<String>,
         /// `info`, `warning` or `critical`.
         pub severity: String,
@@ -24,28 +24,28 @@ row! {
         pub state: String,
         /// When its condition began to hold.
         pub began: i64,
-        /// When it was over; none while it is not.
+        /// When it ended; None until then.
         pub ended: Option<i64>,
-        /// The alert itself, a [`shared::alert::Alert`] as JSON; who took it on stands beside it.
+        /// The alert itself, a [`shared::alert::Alert`] as JSON, without the acknowledgment.
         pub body: String,
-        /// Who took it on.
+        /// Name of the person who acknowledged it.
         pub acked_by: Option<String>,
         /// When.
         pub acked_at: Option<i64>,
         /// When this was written.
         pub updated: i64,
-        /// Whether who tells has heard of it: 0 not yet, 1 it has changed since, 2 yes.
+        /// Whether the notifier has processed it: 0 not yet, 1 changed since then, 2 yes.
         pub heard: i64,
-        /// Why nobody is told of it; empty where nothing hinders.
+        /// Reason why no notice is sent; empty if there is none.
         pub held: String,
     }
 }
 
-/// Who tells has heard of an alert as it is.
+/// The notifier has processed the alert in its current state.
 pub const HEARD: i64 = 2;
 
 row! {
-    /// Something that happened to an alert.
+    /// An event of an alert.
     pub struct AlertEvent {
         /// Its alert's id.
         pub alert: String,
@@ -53,7 +53,7 @@ row! {
         pub t: i64,
         /// `pending`, `firing`, `resolved`, `acked`, `flapping`, and others.
         pub kind: String,
-        /// Who did it; empty where it came by itself.
+        /// The person who caused it; empty for automatic events.
         pub who: String,
         /// In a sentence; may be empty.
         pub words: String,
@@ -61,39 +61,40 @@ row! {
 }
 
 row! {
-    /// What a watcher has in mind.
+    /// Stored state of a watcher.
     pub struct KeptState {
-        /// What it is about.
+        /// Its key.
         pub key: String,
-        /// The watcher's own words.
+        /// The watcher's own data.
         pub body: Vec<u8>,
         /// When it was written.
         pub updated: i64,
     }
 }
 
-/// Which alerts are asked for; what is none chooses nothing.
+/// Filter for alerts; None in a field does not filter.
 #[derive(Clone, Debug, Default)]
 pub struct AlertFilter {
-    /// Of these teams, by id, and of none; none: of all.
+    /// Alerts of these teams, by id, and without a team; None: of all teams.
     pub teams: Option<Vec<String>>,
-    /// Of these machines, by id, and of none; none: of all. Those without team and without machine are for who sees all.
+    /// Alerts of these machines, by id, and without a machine; None: of all machines. Alerts without team and machine
+    /// are only for readers of everything.
     pub sources: Option<Vec<String>>,
     /// `pending`, `firing` or `resolved`.
     pub state: Option<String>,
     /// Id of the rule.
     pub rule: Option<String>,
-    /// Of this machine, by id.
+    /// Only of this machine, by id.
     pub source: Option<String>,
-    /// Of this run.
+    /// Only of this run.
     pub run: Option<String>,
-    /// Not over before, ms.
+    /// Not ended before this time, ms.
     pub from: Option<i64>,
-    /// Begun by then, ms.
+    /// Begun by this time, ms.
     pub to: Option<i64>,
 }
 
-/// Ids as a list in JSON, which both engines can look into.
+/// Ids as a list in JSON, which both engines can query.
 fn list(ids: Option<&Vec<String>>) -> Option<String> {
     ids.map(|ids| {
         let quoted = ids.iter().map(|id| format!("\"{}\"", id.replace(['"', '\\'], "").replace(char::is_control, "")));
@@ -101,7 +102,7 @@ fn list(ids: Option<&Vec<String>>) -> Option<String> {
     })
 }
 
-/// The newest that a filter lets through, by their begin.
+/// The newest ones that match a filter, by their start.
 ///
 /// # Errors
 /// The statement failed.
@@ -126,7 +127,7 @@ pub async fn newest(on: &mut Connection, filter: &AlertFilter, limit: i64) -> Re
     query.bind(limit).fetch_all(on).await
 }
 
-/// How many a filter lets through.
+/// Number that match a filter.
 ///
 /// # Errors
 /// The statement failed.
@@ -159,7 +160,7 @@ pub async fn get(on: &mut Connection, id: &str) -> Result<Option<AlertRow>, Erro
     sql::query_as("SELECT * FROM alerts WHERE id = $1").bind(id).fetch_optional(on).await
 }
 
-/// All that are not over, in whichever team: what a watcher goes on with.
+/// All that have not ended, in all teams: a watcher continues with them.
 ///
 /// # Errors
 /// The statement failed.
@@ -167,7 +168,7 @@ pub async fn open(on: &mut Connection) -> Result<Vec<AlertRow>, Error> {
     sql::query_as("SELECT * FROM alerts WHERE state <> 'resolved' ORDER BY began, id").fetch_all(on).await
 }
 
-/// How many of each rule fire of those of the teams and machines of a filter, and when each began last.
+/// Number of firing alerts of each rule among the teams and machines of a filter, and the newest start of each rule.
 ///
 /// # Errors
 /// The statement failed.
@@ -186,8 +187,8 @@ pub async fn by_rule(on: &mut Connection, filter: &AlertFilter) -> Result<Vec<(S
     sql::query_as(get).on_postgres(on_postgres).bind(&teams).bind(&sources).fetch_all(on).await
 }
 
-/// Writes one as it is now, whether it was there or not. Who took it on, and why nobody is told of it, stays. Where who writes
-/// is not who tells, what was written is to be heard.
+/// Inserts or updates one. The acknowledgment and the reason for no notice are unchanged. If the writer is not the
+/// notifier, the row is marked for the notifier.
 ///
 /// # Errors
 /// The statement failed.
@@ -205,7 +206,7 @@ pub async fn put(on: &mut Connection, alert: &AlertRow) -> Result<(), Error> {
     Ok(())
 }
 
-/// Those that who tells has not heard of as they are, the oldest first.
+/// Those whose current state the notifier has not processed, oldest first.
 ///
 /// # Errors
 /// The statement failed.
@@ -214,7 +215,8 @@ pub async fn unheard(on: &mut Connection, limit: i64) -> Result<Vec<AlertRow>, E
     sql::query_as(get).bind(limit).fetch_all(on).await
 }
 
-/// Who tells has heard of one as it was written at a time in this state; if it was written again since, it has changed.
+/// Marks one as processed by the notifier, as written at a time in this state; if it was written again since, it is
+/// marked as changed.
 ///
 /// # Errors
 /// The statement failed.
@@ -224,7 +226,7 @@ pub async fn set_heard(on: &mut Connection, id: &str, state: &str, updated: i64)
     Ok(())
 }
 
-/// Notes why nobody is told of one; empty: nothing hinders.
+/// Stores the reason why no notice of one is sent; empty: there is none.
 ///
 /// # Errors
 /// The statement failed.
@@ -233,7 +235,7 @@ pub async fn set_held(on: &mut Connection, id: &str, why: &str) -> Result<(), Er
     Ok(())
 }
 
-/// Somebody takes one on that is not over and that nobody has; whether it is so now.
+/// Acknowledges one that has not ended and is not acknowledged; returns whether it did.
 ///
 /// # Errors
 /// The statement failed.
@@ -243,7 +245,7 @@ pub async fn ack(on: &mut Connection, id: &str, by: &str, at: i64) -> Result<boo
     Ok(sql::query(set).bind(id).bind(by).bind(at).execute(on).await?.rows_affected() == 1)
 }
 
-/// Those that were taken on and are not over: id, by whom, when.
+/// Acknowledged ones that have not ended: id, person, time.
 ///
 /// # Errors
 /// The statement failed.
@@ -253,7 +255,7 @@ pub async fn acked(on: &mut Connection) -> Result<Vec<(String, String, i64)>, Er
     sql::query_as(get).fetch_all(on).await
 }
 
-/// Another name in place of one who took alerts on.
+/// Replaces a name in acknowledgments.
 ///
 /// # Errors
 /// The statement failed.
@@ -262,7 +264,7 @@ pub async fn rename(on: &mut Connection, who: &str, to: &str) -> Result<(), Erro
     Ok(())
 }
 
-/// Another name in place of one who did something to alerts.
+/// Replaces a name in the events of alerts.
 ///
 /// # Errors
 /// The statement failed.
@@ -271,7 +273,7 @@ pub async fn rename_in_events(on: &mut Connection, who: &str, to: &str) -> Resul
     Ok(())
 }
 
-/// Removes those of a machine, by its id; how many there were.
+/// Removes those of a machine, by its id; returns their number.
 ///
 /// # Errors
 /// The statement failed.
@@ -279,7 +281,7 @@ pub async fn remove_source(on: &mut Connection, source: &str) -> Result<u64, Err
     Ok(sql::query("DELETE FROM alerts WHERE source = $1").bind(source).execute(on).await?.rows_affected())
 }
 
-/// Forgets what was over before a time, with its events.
+/// Deletes those that ended before a time, with their events.
 ///
 /// # Errors
 /// The statement failed.
@@ -288,7 +290,7 @@ pub async fn forget(on: &mut Connection, before: i64) -> Result<(), Error> {
     Ok(())
 }
 
-/// Writes down what happened to one.
+/// Adds an event of one.
 ///
 /// # Errors
 /// The statement failed, or there is no such alert.
@@ -299,7 +301,7 @@ pub async fn happened(on: &mut Connection, event: &AlertEvent) -> Result<(), Err
     Ok(())
 }
 
-/// What happened to one, oldest first.
+/// The events of one, oldest first.
 ///
 /// # Errors
 /// The statement failed.
@@ -308,7 +310,7 @@ pub async fn events(on: &mut Connection, alert: &str, limit: i64) -> Result<Vec<
     sql::query_as(get).bind(alert).bind(limit).fetch_all(on).await
 }
 
-/// All that watchers have in mind.
+/// All stored states of watchers.
 ///
 /// # Errors
 /// The statement failed.
@@ -316,7 +318,7 @@ pub async fn states(on: &mut Connection) -> Result<Vec<KeptState>, Error> {
     sql::query_as("SELECT key, body, updated FROM alert_state ORDER BY key").fetch_all(on).await
 }
 
-/// Keeps what a watcher has in mind, in place of what was there.
+/// Stores a state of a watcher, in place of the previous one.
 ///
 /// # Errors
 /// The statement failed.
@@ -327,7 +329,7 @@ pub async fn keep_state(on: &mut Connection, state: &KeptState) -> Result<(), Er
     Ok(())
 }
 
-/// Forgets what was kept under a key.
+/// Deletes the state of a key.
 ///
 /// # Errors
 /// The statement failed.
@@ -336,7 +338,7 @@ pub async fn drop_state(on: &mut Connection, key: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// Forgets what was not written since a time.
+/// Deletes states that were not written since a time.
 ///
 /// # Errors
 /// The statement failed.

@@ -1,4 +1,4 @@
-//! Table `audit`: who changed what. Rows are only added, and leave by age.
+//! Table `audit`: the log of changes with their actors. Rows are only added, and expire by age.
 
 use crate::row::row;
 use crate::{Connection, Error, sql};
@@ -6,27 +6,27 @@ use crate::{Connection, Error, sql};
 row! {
     /// One change, or one attempt.
     pub struct Entry {
-        /// Its number, which rises; of no meaning where it is added.
+        /// Its number, which rises; ignored when it is added.
         pub id: i64,
         /// When.
         pub t: i64,
-        /// Who, as text: the row outlives the account.
+        /// Actor as text: the row outlives the account.
         pub who: String,
-        /// By what: a session, a key's id, the command line's uid.
+        /// Credential: a session, a key's id, the command line's uid.
         pub by: String,
-        /// From where.
+        /// Network address of the actor.
         pub network: String,
-        /// What was done.
+        /// The action.
         pub action: String,
-        /// In which team.
+        /// Id of the team.
         pub team: Option<String>,
-        /// To what.
+        /// Object of the action.
         pub object: String,
-        /// What it was.
+        /// Previous value.
         pub before: Option<String>,
-        /// What it is.
+        /// New value.
         pub after: Option<String>,
-        /// `ok`, or why not.
+        /// `ok`, or the reason of the failure.
         pub result: String,
     }
 }
@@ -44,16 +44,16 @@ pub async fn add(on: &mut Connection, entry: &Entry) -> Result<(), Error> {
     Ok(())
 }
 
-/// Which rows are asked for; what is none chooses nothing.
+/// Filter for rows; None in a field does not filter.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
-    /// Of this team, by id.
+    /// Only of this team, by id.
     pub team: Option<String>,
-    /// By whom.
+    /// Actor.
     pub who: Option<String>,
-    /// The begin of the action.
+    /// Prefix of the action.
     pub action: Option<String>,
-    /// To what.
+    /// Object of the action.
     pub object: Option<String>,
     /// Not before, ms.
     pub from: Option<i64>,
@@ -63,7 +63,7 @@ pub struct Filter {
     pub before: Option<i64>,
 }
 
-/// The newest that a filter lets through.
+/// The newest ones that match a filter.
 ///
 /// # Errors
 /// The statement failed.
@@ -76,7 +76,7 @@ pub async fn newest(on: &mut Connection, filter: &Filter, limit: i64) -> Result<
     query.bind(filter.from).bind(filter.to).bind(filter.before).bind(limit).fetch_all(on).await
 }
 
-/// Those behind the row of a number, the oldest first.
+/// Those after the row of a number, oldest first.
 ///
 /// # Errors
 /// The statement failed.
@@ -85,7 +85,7 @@ pub async fn after(on: &mut Connection, id: i64, limit: i64) -> Result<Vec<Entry
     sql::query_as(get).bind(id).bind(limit).fetch_all(on).await
 }
 
-/// How many are behind the row of a number.
+/// Number of rows after the row of a number.
 ///
 /// # Errors
 /// The statement failed.
@@ -93,7 +93,7 @@ pub async fn count_after(on: &mut Connection, id: i64) -> Result<i64, Error> {
     sql::query_scalar("SELECT count(*) FROM audit WHERE id > $1").bind(id).fetch_one(on).await
 }
 
-/// Addresses in rows before a time that are not networks yet.
+/// Addresses in rows before a time that have not been shortened to networks.
 ///
 /// # Errors
 /// The statement failed.
@@ -103,7 +103,7 @@ pub async fn addresses(on: &mut Connection, before: i64) -> Result<Vec<String>, 
     sql::query_scalar(get).bind(before).fetch_all(on).await
 }
 
-/// A network in place of an address, in rows before a time.
+/// Replaces an address by its network, in rows before a time.
 ///
 /// # Errors
 /// The statement failed.
@@ -113,8 +113,8 @@ pub async fn blur(on: &mut Connection, before: i64, address: &str, network: &str
     Ok(())
 }
 
-/// Another name for somebody who asked to be forgotten, and for what their keys did; nothing in place of their address for
-/// mail. The rows stay; how many were changed.
+/// Replaces the name of an erased person, also in actions of their keys, and removes their e-mail address. The rows
+/// stay; returns the number of changed ones.
 ///
 /// # Errors
 /// The statements failed.
@@ -122,7 +122,7 @@ pub async fn erase(on: &mut Connection, name: &str, email: Option<&str>, instead
     let who = "UPDATE audit SET who = $2 || substr(who, length($1) + 1)
                WHERE who = $1 OR substr(who, 1, length($1) + 1) = $1 || '/'";
     let mut rows = 0;
-    // A key of theirs stands there as "key NAME/WHAT FOR".
+    // The row of a person's key has "key NAME/PURPOSE".
     for of in ["", "key "] {
         let (name, instead) = (format!("{of}{name}"), format!("{of}{instead}"));
         rows += sql::query(who).bind(&name).bind(&instead).execute(&mut *on).await?.rows_affected();
@@ -131,7 +131,7 @@ pub async fn erase(on: &mut Connection, name: &str, email: Option<&str>, instead
                   AND (action LIKE 'account.%' OR action LIKE 'sign-%' OR action LIKE 'member.%'
                        OR action LIKE 'identity.%' OR action LIKE 'invite.%')";
     rows += sql::query(object).bind(name).bind(instead).execute(&mut *on).await?.rows_affected();
-    // Whose key was made: "NAME/WHAT FOR: SCOPES".
+    // The owner of a created key: "NAME/PURPOSE: SCOPES".
     let key = "UPDATE audit SET after = $2 || substr(after, length($1) + 1)
                WHERE action = 'key.add' AND team IS NULL AND substr(after, 1, length($1) + 1) = $1 || '/'";
     rows += sql::query(key).bind(name).bind(instead).execute(&mut *on).await?.rows_affected();
@@ -140,7 +140,7 @@ pub async fn erase(on: &mut Connection, name: &str, email: Option<&str>, instead
     Ok(rows)
 }
 
-/// Those that name somebody, the newest first.
+/// Those that contain a name, newest first.
 ///
 /// # Errors
 /// The statement failed.
@@ -149,7 +149,7 @@ pub async fn naming(on: &mut Connection, name: &str, limit: i64) -> Result<Vec<E
     sql::query_as(get).bind(name).bind(limit).fetch_all(on).await
 }
 
-/// Forgets what is older than a time.
+/// Deletes rows older than a time.
 ///
 /// # Errors
 /// The statement failed.

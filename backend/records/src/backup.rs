@@ -1,4 +1,4 @@
-//! A copy of the database, whole and of one instant, and the way back.
+//! A consistent copy of the database, and its restoration.
 
 use crate::audit::{self, Entry};
 use crate::{Connection, FILE, OpenError, Records, migrate};
@@ -7,19 +7,20 @@ use sqlx::{ConnectOptions, SqliteConnection};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How long it waits for a hub that writes.
+/// Timeout for a hub that writes.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
 pub(crate) fn failed(path: &Path, what: &'static str, error: impl ToString) -> OpenError {
     OpenError::Io { path: path.into(), what, error: error.to_string() }
 }
 
-/// What is written before it gets its name.
+/// Temporary path of a file until it is complete.
 fn part_of(path: &Path) -> PathBuf {
     PathBuf::from(format!("{}.part", path.display()))
 }
 
-/// Copies the database of a data folder to a file, for its owner alone, and then writes down who did it. The hub may run.
+/// Copies the database of a data folder to a file, readable only by its owner, and then records the actor. The hub may
+/// run.
 ///
 /// # Errors
 /// [`OpenError`]: there is no database, or the file is there already.
@@ -34,7 +35,7 @@ pub async fn backup(folder: &Path, file: &Path, who: &Entry) -> Result<(), OpenE
     connection.close().await.map_err(|error| failed(&from, "close", error))
 }
 
-/// Copies a database to a file, for its owner alone; the connection by which it was read.
+/// Copies a database to a file, readable only by its owner; returns the connection that read it.
 pub(crate) async fn copy(from: &Path, file: &Path) -> Result<SqliteConnection, OpenError> {
     let options = SqliteConnectOptions::new().filename(from).create_if_missing(false).busy_timeout(BUSY_TIMEOUT);
     let mut connection = options.connect().await.map_err(|error| failed(from, "open", error))?;
@@ -50,7 +51,7 @@ pub(crate) async fn copy(from: &Path, file: &Path) -> Result<SqliteConnection, O
     Ok(connection)
 }
 
-/// Whether a file is a hub's database of a version that is known.
+/// Checks that a file is a hub's database of a known version.
 pub(crate) async fn check(file: &Path) -> Result<(), OpenError> {
     if migrate::schema_of(file).await? == 0 {
         return Err(failed(file, "read", "this is not a backup of a hub's database"));
@@ -58,10 +59,10 @@ pub(crate) async fn check(file: &Path) -> Result<(), OpenError> {
     migrate::refuse_newer(file).await
 }
 
-/// Brings a copy back into a data folder without a database, and brings it up to date.
+/// Restores a copy into a data folder without a database, and migrates it.
 ///
 /// # Errors
-/// [`OpenError`]: it is no copy, a newer version has made it, or the folder has a database.
+/// [`OpenError`]: it is no copy, it is from a newer version, or the folder has a database.
 pub async fn restore(file: &Path, folder: &Path) -> Result<(), OpenError> {
     let to = folder.join(FILE);
     if to.exists() {

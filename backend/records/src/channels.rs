@@ -1,28 +1,28 @@
-//! Table `channels`: where notices go.
+//! Table `channels`: targets of notices.
 
 use crate::row::row;
 use crate::{Connection, Error, sql};
 
 row! {
-    /// Where notices go.
+    /// A target of notices.
     pub struct ChannelRow {
         /// 26 letters.
         pub id: String,
         /// Its team's id.
         pub team: String,
-        /// Who made it.
+        /// Its author.
         pub maker: String,
         /// Unique in its team.
         pub name: String,
-        /// Which sink.
+        /// Kind of sink.
         pub kind: String,
-        /// What may be shown of where it goes.
+        /// Displayable part of its address.
         pub target: String,
-        /// What is no secret; JSON.
+        /// Settings that are not secret; JSON.
         pub settings: String,
-        /// What is secret, sealed.
+        /// Secret settings, encrypted.
         pub sealed: Option<Vec<u8>>,
-        /// Whether rules that name no channel tell it.
+        /// Whether it receives notices of rules that name no channel.
         pub is_default: bool,
         /// When a test was sent last.
         pub tested: Option<i64>,
@@ -31,10 +31,10 @@ row! {
     }
 }
 
-/// The kind of what leads to one person: a row that a notice needs, with the account's id, and no team's channel.
+/// The kind of a channel to one person: a row that a notice needs, with the account's id. It is no channel of a team.
 pub const OWN_KIND: &str = "me";
 
-/// Those of all teams, or of one by its id: by team, name.
+/// Those of all teams, or of one by its id: by team and name.
 ///
 /// # Errors
 /// The statement failed.
@@ -51,7 +51,7 @@ pub async fn get(on: &mut Connection, id: &str) -> Result<Option<ChannelRow>, Er
     sql::query_as("SELECT * FROM channels WHERE id = $1 AND kind <> 'me'").bind(id).fetch_optional(on).await
 }
 
-/// How many a team has.
+/// Number of channels of a team.
 ///
 /// # Errors
 /// The statement failed.
@@ -62,7 +62,7 @@ pub async fn count(on: &mut Connection, team: &str) -> Result<i64, Error> {
 /// Adds one.
 ///
 /// # Errors
-/// The statement failed; [`Error::is_taken`] where the team has one of this name.
+/// The statement failed; [`Error::is_taken`] if the team has one with this name.
 pub async fn add(on: &mut Connection, channel: &ChannelRow) -> Result<(), Error> {
     let add = "INSERT INTO channels (id, team, maker, name, kind, target, settings, sealed, is_default, updated)
                VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)";
@@ -72,7 +72,7 @@ pub async fn add(on: &mut Connection, channel: &ChannelRow) -> Result<(), Error>
     Ok(())
 }
 
-/// Has a row for an account, so that a notice can name it.
+/// Ensures a row for an account, so that a notice can refer to it.
 ///
 /// # Errors
 /// The statement failed.
@@ -85,7 +85,7 @@ pub async fn have_own(on: &mut Connection, account: &str, team: &str, now: i64) 
     Ok(())
 }
 
-/// Removes the rows of accounts that no notice names any more.
+/// Removes the rows of accounts that no notice refers to any more.
 ///
 /// # Errors
 /// The statement failed.
@@ -96,10 +96,10 @@ pub async fn forget_own(on: &mut Connection) -> Result<(), Error> {
     Ok(())
 }
 
-/// Changes all of one but its team and maker.
+/// Changes all fields of one, except its team and maker.
 ///
 /// # Errors
-/// The statement failed; [`Error::is_taken`] where the team has another of this name.
+/// The statement failed; [`Error::is_taken`] if the team has another with this name.
 pub async fn set(on: &mut Connection, channel: &ChannelRow) -> Result<(), Error> {
     let set = "UPDATE channels SET name = $2, kind = $3, target = $4, settings = $5, sealed = $6,
                is_default = $7, updated = $8 WHERE id = $1";
@@ -109,7 +109,7 @@ pub async fn set(on: &mut Connection, channel: &ChannelRow) -> Result<(), Error>
     Ok(())
 }
 
-/// A test is sent now, if none was since a time; whether it may.
+/// Records a test now, if there was none since a time; returns whether it may be sent.
 ///
 /// # Errors
 /// The statement failed.
@@ -118,7 +118,7 @@ pub async fn test(on: &mut Connection, id: &str, now: i64, since: i64) -> Result
     Ok(sql::query(set).bind(id).bind(now).bind(since).execute(on).await?.rows_affected() == 1)
 }
 
-/// Another name in place of a maker's.
+/// Replaces a maker's name.
 ///
 /// # Errors
 /// The statement failed.
@@ -127,7 +127,7 @@ pub async fn rename(on: &mut Connection, maker: &str, to: &str) -> Result<(), Er
     Ok(())
 }
 
-/// Removes one with its notices; whether it was there.
+/// Removes one with its notices; returns whether it existed.
 ///
 /// # Errors
 /// The statement failed.

@@ -1,4 +1,4 @@
-//! Table `codes`: what is told once and works once. The code itself is nowhere, only its SHA-256.
+//! Table `codes`: one-time codes that are shown once. The code itself is not stored, only its SHA-256.
 
 use crate::row::row;
 use crate::{Connection, Error, sql};
@@ -6,25 +6,25 @@ use crate::{Connection, Error, sql};
 row! {
     /// A code.
     pub struct Code {
-        /// SHA-256 of it.
+        /// SHA-256 of the code.
         pub hash: Vec<u8>,
-        /// 26 letters, by which lists name it.
+        /// 26 letters, for lists.
         pub id: String,
         /// `setup`, `invite`, `reset` or `oidc`.
         pub kind: String,
-        /// Whose password it resets.
+        /// Account whose password it resets.
         pub account: Option<String>,
         /// The team that it invites to.
         pub team: Option<String>,
-        /// With which role.
+        /// Role of the invitation.
         pub role: Option<String>,
-        /// Who invited; none on the command line.
+        /// The inviter; None for the command line.
         pub owner: Option<String>,
         /// The same as text.
         pub maker: String,
-        /// For whom it is.
+        /// The invited person.
         pub email: Option<String>,
-        /// What else belongs to it; JSON.
+        /// Further data; JSON.
         pub data: String,
         /// When it was made.
         pub made: i64,
@@ -46,7 +46,7 @@ pub async fn add(on: &mut Connection, code: &Code) -> Result<(), Error> {
     Ok(())
 }
 
-/// Takes one that still holds: nobody else can take it.
+/// Removes and returns a valid one, so that it works only once.
 ///
 /// # Errors
 /// The statement failed.
@@ -55,7 +55,7 @@ pub async fn take(on: &mut Connection, hash: &[u8], kind: &str, now: i64) -> Res
     sql::query_as(take).bind(hash).bind(kind).bind(now).fetch_optional(on).await
 }
 
-/// Those of a team and a kind that hold, the newest first.
+/// Valid ones of a team and a kind, newest first.
 ///
 /// # Errors
 /// The statement failed.
@@ -64,7 +64,7 @@ pub async fn of_team(on: &mut Connection, team: &str, kind: &str, now: i64) -> R
     sql::query_as(get).bind(team).bind(kind).bind(now).fetch_all(on).await
 }
 
-/// How many of a kind hold.
+/// Number of valid ones of a kind.
 ///
 /// # Errors
 /// The statement failed.
@@ -82,7 +82,7 @@ pub async fn remove(on: &mut Connection, id: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// Ends those that somebody made for a team.
+/// Ends those that an account made for a team.
 ///
 /// # Errors
 /// The statement failed.
@@ -91,7 +91,7 @@ pub async fn end_of_owner(on: &mut Connection, team: &str, owner: &str) -> Resul
     Ok(())
 }
 
-/// Ends all of a kind, or those of an account alone.
+/// Ends all of a kind, or only those of an account.
 ///
 /// # Errors
 /// The statement failed.
@@ -101,7 +101,7 @@ pub async fn end(on: &mut Connection, kind: &str, account: Option<&str>) -> Resu
     Ok(())
 }
 
-/// Forgets those that are over.
+/// Deletes expired ones.
 ///
 /// # Errors
 /// The statement failed.

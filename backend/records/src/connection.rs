@@ -1,4 +1,4 @@
-//! What a statement runs on: a connection that reads, or a change, of either engine.
+//! Connections for statements: one that reads, or a change, of either engine.
 
 use crate::error::Error;
 use crate::generation::{self, Generation};
@@ -7,11 +7,11 @@ use sqlx::{PgConnection, Postgres, Sqlite, SqliteConnection, Transaction};
 use std::ops::{Deref, DerefMut};
 use tokio::sync::oneshot;
 
-/// What a statement runs on.
+/// A connection for statements.
 pub struct Connection(Held);
 
 pub(crate) enum Held {
-    /// To a file that a hub may have open, too.
+    /// To a file that a hub may also have open.
     SqliteFile(SqliteConnection),
     SqliteReader(PoolConnection<Sqlite>),
     SqliteChange(Transaction<'static, Sqlite>),
@@ -19,19 +19,19 @@ pub(crate) enum Held {
     PostgresChange(Transaction<'static, Postgres>),
 }
 
-/// The two engines, which take one text of SQL.
+/// The two engines, which share one SQL text.
 pub(crate) enum Engine<'a> {
     Sqlite(&'a mut SqliteConnection),
     Postgres(&'a mut PgConnection),
 }
 
 impl Connection {
-    /// Another connection to a file than those of its pools.
+    /// A connection to a file, outside of its pools.
     pub(crate) fn to_file(connection: SqliteConnection) -> Self {
         Connection(Held::SqliteFile(connection))
     }
 
-    /// Closes such a connection in order; others go back to their pools by themselves.
+    /// Closes such a connection cleanly; others return to their pools by themselves.
     pub(crate) async fn close(self) -> Result<(), Error> {
         if let Held::SqliteFile(connection) = self.0 {
             sqlx::Connection::close(connection).await?;
@@ -53,10 +53,10 @@ impl Connection {
 /// A connection that reads.
 pub struct Reader(Connection);
 
-/// A change that is whole or not at all.
+/// A transaction: all of its changes are applied, or none.
 pub struct Change {
     on: Connection,
-    /// What rises with it; none: what it changes nobody is judged by.
+    /// The generation that rises with it; None: no authentication depends on its changes.
     rises: Option<Generation>,
 }
 
@@ -71,15 +71,15 @@ impl Change {
         Change { on: Connection(held), rises }
     }
 
-    /// Makes it last: when this returns, it is on the disk.
+    /// Commits it: when this returns, it is on the disk.
     ///
     /// # Errors
-    /// Nothing was changed; or PostgreSQL went away just then, and nobody knows.
+    /// Nothing was changed; or PostgreSQL was lost at that moment, and the result is unknown.
     pub async fn commit(self) -> Result<(), Error> {
         let Change { on, rises } = self;
         let Some(rises) = rises else { return commit(on.0).await };
         let (done, told) = oneshot::channel();
-        // Who waits may go away, and it is written all the same: what was read before is counted as old after that only.
+        // The commit continues even if the caller is dropped; cached reads become stale only after it.
         tokio::spawn(async move {
             let mut held = on.0;
             let marked = match &mut held {
@@ -103,7 +103,7 @@ async fn commit(held: Held) -> Result<(), Error> {
     match held {
         Held::SqliteChange(change) => change.commit().await?,
         Held::PostgresChange(change) => change.commit().await?,
-        // These are no change.
+        // These are not changes.
         Held::SqliteFile(_) | Held::SqliteReader(_) | Held::PostgresReader(_) => {}
     }
     Ok(())

@@ -1,5 +1,5 @@
-//! Table `coverage`: spans of sequences of machines that the sample store has taken. Spans of a machine neither overlap nor
-//! touch: [`add`] joins them.
+//! Table `coverage`: spans of sequences of machines that the sample store has accepted. Spans of a machine neither
+//! overlap nor touch: [`add`] joins them.
 
 use crate::{Connection, Error, sql};
 
@@ -11,13 +11,13 @@ pub async fn of(on: &mut Connection, source: &str) -> Result<Vec<(i64, i64)>, Er
     sql::query_as("SELECT first, last FROM coverage WHERE source = $1 ORDER BY first").bind(source).fetch_all(on).await
 }
 
-/// Adds a span, joined with those that it overlaps or touches. To be called inside of a change, so that nobody else joins at
-/// the same time.
+/// Adds a span, joined with those that it overlaps or touches. Call it inside a change, so that no other caller joins
+/// at the same time.
 ///
 /// # Errors
-/// The statement failed, the machine is not there, or the span ends before it begins.
+/// The statement failed, the machine does not exist, or the span ends before it begins.
 pub async fn add(on: &mut Connection, source: &str, first: i64, last: i64) -> Result<(), Error> {
-    // Nearly always the newest span goes on: one statement.
+    // Nearly always the newest span is extended: one statement.
     let go_on = "UPDATE coverage SET last = $3 WHERE source = $1 AND first <= $2 AND last >= $4 AND last < $3
                  AND NOT EXISTS (SELECT 1 FROM coverage AS next
                                  WHERE next.source = $1 AND next.first > $2 AND next.first <= $5)";
@@ -41,7 +41,7 @@ pub async fn add(on: &mut Connection, source: &str, first: i64, last: i64) -> Re
     Ok(())
 }
 
-/// Drops what is below a sequence; a span that goes on above it begins there.
+/// Drops spans below a sequence; a span across it is cut to start there.
 ///
 /// # Errors
 /// The statement failed.

@@ -12,10 +12,10 @@ use std::time::Duration;
 /// Name of the database in a data folder.
 pub const FILE: &str = "hub.db";
 
-/// How long a request waits to read from a PostgreSQL that does not answer.
+/// Timeout for reading from a PostgreSQL that does not answer.
 const AWAY_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// What PostgreSQL itself ends: a statement, waiting for a lock, and a change that nobody goes on with, milliseconds.
+/// Timeouts of PostgreSQL itself: for a statement, for waiting for a lock, and for an idle transaction, milliseconds.
 const LIMITS: [(&str, &str); 3] =
     [("statement_timeout", "10000"), ("lock_timeout", "10000"), ("idle_in_transaction_session_timeout", "30000")];
 
@@ -34,12 +34,12 @@ enum Pools {
 }
 
 impl Records {
-    /// Opens the database in a data folder, which is made for its owner alone where there is none, and brings an older one
-    /// up to date; a copy of that is kept beside it as `hub.db.before-VERSION`. On a full disk one that is up to date is
-    /// opened all the same: it is read, and changes fail until there is room.
+    /// Opens the database in a data folder. A missing database is created, readable only by its owner. An older
+    /// database is migrated, and a copy of it is stored beside it as `hub.db.before-VERSION`. On a full disk, a current
+    /// database is still opened: it can be read, and changes fail until there is room.
     ///
     /// # Errors
-    /// [`OpenError`]; then no byte of what was there is changed.
+    /// [`OpenError`]; then no existing byte is changed.
     pub async fn open(folder: &Path) -> Result<Records, OpenError> {
         Records::open_file(&folder.join(FILE)).await
     }
@@ -54,7 +54,7 @@ impl Records {
         Ok(Records { pools: Pools::Sqlite(file), generation })
     }
 
-    /// A database in memory, which ends with the program and never reaches a disk.
+    /// A database in memory, which is lost when the program ends and never reaches a disk.
     ///
     /// # Errors
     /// [`OpenError`]: no memory was left.
@@ -63,10 +63,10 @@ impl Records {
         Ok(Records { pools: Pools::Sqlite(file), generation: Generation::default() })
     }
 
-    /// Connects to a database of a PostgreSQL, and brings an empty or an older one up to date.
+    /// Connects to a database of a PostgreSQL, and migrates an empty or an older one.
     ///
     /// # Errors
-    /// [`OpenError`]: it does not answer, does not let us in, or a newer version has written it; then no byte is changed.
+    /// [`OpenError`]: it does not answer, denies access, or a newer version has written it; then no byte is changed.
     pub async fn connect(server: &Server) -> Result<Records, OpenError> {
         let options = server.0.clone().options(LIMITS);
         let pool = |max, wait| PgPoolOptions::new().max_connections(max).acquire_timeout(wait);
@@ -78,10 +78,10 @@ impl Records {
         Ok(Records { pools: Pools::Postgres { writer, readers }, generation: Generation::default() })
     }
 
-    /// A connection to read by.
+    /// A connection for reading.
     ///
     /// # Errors
-    /// The database cannot be read, or all connections are taken for 10 s (3 s of PostgreSQL).
+    /// The database cannot be read, or all connections are busy for 10 s (3 s of PostgreSQL).
     pub async fn read(&self) -> Result<Reader, Error> {
         Ok(Reader::new(match &self.pools {
             Pools::Sqlite(file) => Held::SqliteReader(file.reader().await?),
@@ -89,8 +89,8 @@ impl Records {
         }))
     }
 
-    /// Begins a change, which waits for the one before. Dropped without [`Change::commit`], it has changed nothing. After a
-    /// statement that failed it is to be dropped: PostgreSQL takes no more in it.
+    /// Begins a change, after the previous one has ended. If it is dropped without [`Change::commit`], nothing is
+    /// changed. Drop it after a failed statement: PostgreSQL accepts no more in it.
     ///
     /// # Errors
     /// The database cannot be written, or the changes before take longer than 10 s.
@@ -98,7 +98,8 @@ impl Records {
         Ok(Change::new(self.begin().await?, Some(self.generation.clone())))
     }
 
-    /// Likewise one of marks and figures, by which nobody is judged: the [generation](Self::generation) stays.
+    /// Likewise for marks and figures that no authentication depends on: the [generation](Self::generation) is
+    /// unchanged.
     ///
     /// # Errors
     /// As [`Records::change`].
@@ -117,17 +118,17 @@ impl Records {
         })
     }
 
-    /// A number that rises with each change. What was read while it was the same is what is written, but for what others
-    /// have changed since the last [look](Self::look).
+    /// A number that rises with each change. Data that was read at the same number is current, except for changes by
+    /// others since the last [look](Self::look).
     pub fn generation(&self) -> u64 {
         self.generation.now()
     }
 
-    /// Looks whether others have changed anything since the look before; then the generation has risen. Others are other
-    /// programs, and changes of this one whose maker went away; on PostgreSQL all changes count.
+    /// Checks whether others have changed anything since the previous check; then the generation has risen. Others are
+    /// other programs, and changes of this one whose caller was dropped; on PostgreSQL all changes count.
     ///
     /// # Errors
-    /// Nobody knows: the database does not answer, or the changes before take longer than 10 s.
+    /// Unknown: the database does not answer, or the changes before take longer than 10 s.
     pub async fn look(&self) -> Result<bool, Error> {
         let said = match &self.pools {
             Pools::Sqlite(file) => generation::of_file(&mut *file.writer().await?).await?,
@@ -144,7 +145,8 @@ impl Records {
         }
     }
 
-    /// Whether the disk was full when the file was opened, and is so still as far as is known: then it is read, and changes fail.
+    /// Whether the disk was full when the file was opened, and still is as far as known: then it can be read, and
+    /// changes fail.
     pub fn is_read_only(&self) -> bool {
         match &self.pools {
             Pools::Sqlite(file) => file.is_alone(),
@@ -160,7 +162,7 @@ impl Records {
         Ok(meta::get(&mut *self.read().await?, "instance").await?.is_none())
     }
 
-    /// Closes the connections in order.
+    /// Closes the connections cleanly.
     pub async fn close(&self) {
         match &self.pools {
             Pools::Sqlite(file) => file.close().await,

@@ -1,4 +1,4 @@
-//! Table `enrolments`: requests of machines to join, so that one that asks twice is one.
+//! Table `enrolments`: requests of machines to join, so that a repeated request is recognized.
 
 use crate::row::row;
 use crate::{Connection, Error, sql};
@@ -14,9 +14,9 @@ row! {
         pub join_key: String,
         /// `pending` until an admin confirms it, then `approved`.
         pub state: String,
-        /// When it came first.
+        /// When it arrived first.
         pub made: i64,
-        /// When it came last.
+        /// When it arrived last.
         pub asked: i64,
     }
 }
@@ -40,7 +40,7 @@ pub async fn add(on: &mut Connection, enrolment: &Enrolment) -> Result<(), Error
     Ok(())
 }
 
-/// It was asked again.
+/// Records a repeated request.
 ///
 /// # Errors
 /// The statement failed.
@@ -49,7 +49,7 @@ pub async fn asked(on: &mut Connection, request: &str, at: i64) -> Result<(), Er
     Ok(())
 }
 
-/// Confirms those of a source; how many there were.
+/// Confirms those of a source; returns their number.
 ///
 /// # Errors
 /// The statement failed.
@@ -58,7 +58,7 @@ pub async fn approve(on: &mut Connection, source: &str) -> Result<u64, Error> {
     Ok(sql::query(approve).bind(source).execute(on).await?.rows_affected())
 }
 
-/// The sources of those that wait to be confirmed.
+/// The sources of pending ones.
 ///
 /// # Errors
 /// The statement failed.
@@ -67,8 +67,8 @@ pub async fn pending(on: &mut Connection) -> Result<Vec<String>, Error> {
     sql::query_scalar(get).fetch_all(on).await
 }
 
-/// Forgets what is older than a time: the confirmed by when they were made, those that wait by when they asked last, and
-/// the sources that nobody confirmed.
+/// Deletes requests whose last arrival is older than a time, one time for confirmed and one for pending ones, and the
+/// sources that nobody confirmed.
 ///
 /// # Errors
 /// The statements failed.
@@ -81,7 +81,7 @@ pub async fn forget(on: &mut Connection, approved: i64, pending: i64) -> Result<
     Ok(())
 }
 
-/// Forgets one.
+/// Deletes one.
 ///
 /// # Errors
 /// The statement failed.

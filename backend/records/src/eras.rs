@@ -1,16 +1,16 @@
-//! Tables `eras` and `erased`: how a source's clock was corrected, and what was removed of it.
+//! Tables `eras` and `erased`: corrections of a source's clock, and removed spans of it.
 
 use crate::row::row;
 use crate::{Connection, Error, sql};
 
 row! {
-    /// From a sequence on, stamps of a source are corrected by so much.
+    /// A correction of the stamps of a source, from a sequence on.
     pub struct Era {
         /// The first sequence, its bits as a signed number.
         pub first: i64,
-        /// What is added to stamps, milliseconds.
+        /// Correction that is added to stamps, milliseconds.
         pub shift: i64,
-        /// How far its clock was ahead, milliseconds.
+        /// Lead of its clock, milliseconds.
         pub skew: i64,
         /// Round trip of that measurement, milliseconds.
         pub rtt: i64,
@@ -29,7 +29,7 @@ pub async fn of(on: &mut Connection, source: &str) -> Result<Vec<Era>, Error> {
 /// Sets one.
 ///
 /// # Errors
-/// The statement failed, or the source is not there.
+/// The statement failed, or the source does not exist.
 pub async fn put(on: &mut Connection, source: &str, era: &Era) -> Result<(), Error> {
     let put = "INSERT INTO eras (source, first, shift, skew, rtt) VALUES ($1, $2, $3, $4, $5)
                ON CONFLICT (source, first) DO UPDATE SET shift = $3, skew = $4, rtt = $5";
@@ -46,7 +46,7 @@ pub async fn erased(on: &mut Connection, source: &str) -> Result<Vec<(i64, i64)>
     sql::query_as("SELECT first, last FROM erased WHERE source = $1").bind(source).fetch_all(on).await
 }
 
-/// The sources of which all was removed, and which are no sources any more.
+/// Sources that were removed entirely, and do not exist any more.
 ///
 /// # Errors
 /// The statement failed.
@@ -55,7 +55,7 @@ pub async fn removed(on: &mut Connection) -> Result<Vec<String>, Error> {
     sql::query_scalar(get).fetch_all(on).await
 }
 
-/// A span of sequences was removed of a source.
+/// Records a removed span of sequences of a source.
 ///
 /// # Errors
 /// The statement failed.

@@ -1,4 +1,4 @@
-//! What can go wrong with the database.
+//! Errors of the database.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -8,12 +8,12 @@ use std::path::PathBuf;
 pub struct Error(sqlx::Error);
 
 impl Error {
-    /// The disk has no room for what was to be written.
+    /// The disk has no room for the write.
     pub fn is_full(&self) -> bool {
         is_full(&self.0)
     }
 
-    /// A value that has to be the only one is there already.
+    /// A unique value exists already.
     pub fn is_taken(&self) -> bool {
         matches!(&self.0, sqlx::Error::Database(error) if error.is_unique_violation())
     }
@@ -46,7 +46,7 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// A database that cannot be opened. No byte of what was there is changed.
+/// A database that cannot be opened. No existing byte is changed.
 #[derive(Debug)]
 pub enum OpenError {
     /// A newer version has written it.
@@ -60,19 +60,19 @@ pub enum OpenError {
     },
     /// The file cannot be used.
     Io {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What was tried.
+        /// The attempted action.
         what: &'static str,
-        /// What the system says.
+        /// The error of the system.
         error: String,
     },
-    /// The disk has no room for what has to be written first: a new file, or one that is brought up to date.
+    /// The disk has no room for a write that must come first: a new file, or a migration.
     Full {
         /// The file.
         path: PathBuf,
     },
-    /// The server's database has no hub yet, and a file of one is there.
+    /// The server's database has no hub yet, but there is a hub's file.
     Behind {
         /// The server's database.
         place: String,
@@ -83,9 +83,9 @@ pub enum OpenError {
     Server {
         /// The server's database.
         place: String,
-        /// What was tried.
+        /// The attempted action.
         what: &'static str,
-        /// What it, or the system, says.
+        /// The error of the server or of the system.
         error: String,
     },
 }

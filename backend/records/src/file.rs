@@ -10,16 +10,16 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Connections that read at once, here and of PostgreSQL.
+/// Maximum concurrent reading connections, here and for PostgreSQL.
 pub(crate) const READERS: u32 = 4;
 
-/// How long a request waits for a connection.
+/// Timeout of a request for a connection.
 pub(crate) const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long a statement waits for another process that writes.
+/// Timeout of a statement for another process that writes.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How often a file that was opened on a full disk is opened anew, at most.
+/// Minimum interval between attempts to reopen a file that was opened on a full disk.
 const RETRY_INTERVAL: Duration = Duration::from_secs(5);
 
 /// A database in a file. Cheap to clone.
@@ -30,8 +30,8 @@ pub(crate) struct File {
     full: Arc<Mutex<Option<FullDisk>>>,
 }
 
-/// A full disk has no room for the index of the log, which connections share. A connection that locks out all others keeps
-/// that index in its own memory. So there is one, the writer's, which reads, too.
+/// A full disk has no room for the index of the log, which connections share. A connection with an exclusive lock keeps
+/// that index in its own memory. So there is only one connection, the writer's, which also reads.
 #[derive(Debug)]
 struct FullDisk {
     shared: SqliteConnectOptions,
@@ -74,7 +74,7 @@ impl File {
         Ok(File { writer, readers: readers(&disk.shared), full: Arc::new(Mutex::new(Some(disk))) })
     }
 
-    /// Readers and the writer share one connection: neither may wait for the other.
+    /// Readers and the writer share one connection: a task that holds one of them must not wait for the other.
     pub(crate) async fn in_memory() -> Result<File, OpenError> {
         let path = Path::new(":memory:");
         let options = SqliteConnectOptions::new().in_memory(true).foreign_keys(true);
@@ -97,7 +97,7 @@ impl File {
 
     pub(crate) async fn begin(&self) -> sqlx::Result<Transaction<'static, Sqlite>> {
         self.share_again().await?;
-        // A plain BEGIN would fail later, in the middle, where another process writes.
+        // A plain BEGIN would fail later, in the middle, if another process writes.
         self.writer.begin_with("BEGIN IMMEDIATE").await
     }
 
@@ -106,12 +106,12 @@ impl File {
         self.writer.close().await;
     }
 
-    /// Whether the disk was full when it was opened, and is so still as far as is known.
+    /// Whether the disk was full when it was opened, and still is as far as known.
     pub(crate) fn is_alone(&self) -> bool {
         self.full.lock().unwrap_or_else(PoisonError::into_inner).is_some()
     }
 
-    /// Opens the file anew where there was no room for that before.
+    /// Reopens the file after there was no room for that before.
     async fn share_again(&self) -> sqlx::Result<()> {
         let (shared, alone) = {
             let mut full = self.full.lock().unwrap_or_else(PoisonError::into_inner);
@@ -133,7 +133,7 @@ fn pool(connections: u32) -> SqlitePoolOptions {
     SqlitePoolOptions::new().max_connections(connections).acquire_timeout(ACQUIRE_TIMEOUT)
 }
 
-/// The connection that writes. It stays the same, so that what it says of others can be compared.
+/// The connection that writes. It stays the same, so that its view of changes by others can be compared.
 fn writer(generation: &Generation) -> SqlitePoolOptions {
     let generation = generation.clone();
     pool(1)
@@ -143,8 +143,8 @@ fn writer(generation: &Generation) -> SqlitePoolOptions {
             generation.reconnected();
             Box::pin(async { Ok(()) })
         })
-        // SQLite itself rolls back what finds the disk full. The connection then waits for ever for the end of that change,
-        // and is closed. The ping waits until the change was rolled back.
+        // SQLite itself rolls back a change that finds the disk full. The connection then waits for ever for the end of
+        // that change, and is closed. The ping waits until the change was rolled back.
         .after_release(|connection, _| {
             Box::pin(async move {
                 connection.ping().await?;
@@ -188,7 +188,7 @@ mod tests {
             }
         }
         let mut change = file.begin().await.expect("the next change begins");
-        // As somebody who made room.
+        // Simulates that room was made.
         sqlx::raw_sql("PRAGMA max_page_count = 1000000").execute(&mut *change).await.expect("room");
         let add = sqlx::query("INSERT INTO meta (key, value) VALUES ('kept', 'yes')");
         add.execute(&mut *change).await.expect("written");

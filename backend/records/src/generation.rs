@@ -1,5 +1,5 @@
-//! What was read holds until something is written: by this program, which counts its changes, or by another one, which is
-//! looked for.
+//! Cached reads are valid until something is written: by this program, which counts its changes, or by another one,
+//! which is detected by polling.
 
 use crate::Error;
 use sqlx::{PgConnection, SqliteConnection};
@@ -13,11 +13,11 @@ pub(crate) struct Generation(Arc<Counts>);
 #[derive(Debug, Default)]
 struct Counts {
     changes: AtomicU64,
-    /// The connection that writes is this one of all that there were.
+    /// Number of the current writing connection among all so far.
     connection: AtomicI64,
-    /// What the database said when it was looked at last, and by which connection.
+    /// The database's answer at the last check, and the connection that received it.
     said: Mutex<Option<(i64, String)>>,
-    /// A change whose maker went away before it was told how it ended.
+    /// Changes whose caller was dropped before their result was known.
     unheard: AtomicU64,
 }
 
@@ -31,18 +31,18 @@ impl Generation {
         self.0.changes.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// Likewise, and nobody is left who says so to those whom it concerns.
+    /// Likewise, and no caller is left to notify those affected.
     pub(crate) fn rise_unheard(&self) {
         self.rise();
         self.0.unheard.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// The connection that writes is a new one, to which the numbers of the one before mean nothing.
+    /// The writing connection is a new one, so numbers of the previous one are not comparable.
     pub(crate) fn reconnected(&self) {
         self.0.connection.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// Whether what the database says now is not what it said before.
+    /// Whether the database's answer differs from the previous one.
     pub(crate) fn has_risen(&self, said: String) -> bool {
         let said = Some((self.0.connection.load(Ordering::Acquire), said));
         let before = std::mem::replace(&mut *self.0.said.lock().unwrap_or_else(PoisonError::into_inner), said.clone());
@@ -60,7 +60,7 @@ pub(crate) async fn of_file(on: &mut SqliteConnection) -> Result<String, Error> 
     Ok(version.to_string())
 }
 
-/// Says in the transaction of a change that it is one.
+/// Marks the transaction as a change.
 pub(crate) async fn mark(on: &mut PgConnection) -> Result<(), Error> {
     let mark = "INSERT INTO meta (key, value) VALUES ('changed', pg_current_xact_id()::text)
                 ON CONFLICT (key) DO UPDATE SET value = EXCLUDED.value";

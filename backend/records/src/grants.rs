@@ -1,4 +1,4 @@
-//! Table `grants`: which teams see which machine.
+//! Table `grants`: machines that teams see.
 
 use crate::row::row;
 use crate::{Connection, Error, sql};
@@ -15,7 +15,7 @@ row! {
     }
 }
 
-/// Lets a team see a source.
+/// Grants a source to a team.
 ///
 /// # Errors
 /// The statement failed.
@@ -25,7 +25,7 @@ pub async fn add(on: &mut Connection, team: &str, source: &str) -> Result<(), Er
     Ok(())
 }
 
-/// Takes a source out of a team's sight.
+/// Revokes the grant of a source to a team.
 ///
 /// # Errors
 /// The statement failed.
@@ -43,7 +43,7 @@ pub async fn teams(on: &mut Connection, source: &str) -> Result<Vec<String>, Err
     sql::query_scalar(get).bind(source).fetch_all(on).await
 }
 
-/// What a team sees, by name.
+/// The machines that a team sees, by name.
 ///
 /// # Errors
 /// The statement failed.

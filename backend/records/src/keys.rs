@@ -1,4 +1,4 @@
-//! Table `keys`: what programs hold. The secret itself is nowhere, only its SHA-256.
+//! Table `keys`: keys of programs. The secret itself is not stored, only its SHA-256.
 
 use crate::row::row;
 use crate::{Connection, Error, sql};
@@ -10,42 +10,42 @@ row! {
         pub id: String,
         /// SHA-256 of its secret.
         pub hash: Vec<u8>,
-        /// `p` of a person, `s` of a service, `a` of an agent, `j` to join.
+        /// `p` for a person, `s` for a service, `a` for an agent, `j` for joining.
         pub kind: String,
-        /// What it was called.
+        /// Its name.
         pub name: String,
         /// Its team's id.
         pub team: String,
-        /// The account whose it is.
+        /// The account that owns it.
         pub owner: Option<String>,
-        /// What it may, with blanks between.
+        /// Its scopes, separated by blanks.
         pub scopes: String,
         /// The source that it is bound to.
         pub source: Option<String>,
-        /// Of a join key; JSON.
+        /// Settings of a join key; JSON.
         pub settings: String,
-        /// How many more machines may join by it; none: any number.
+        /// Number of further machines that may join by it; None: any number.
         pub uses: Option<i64>,
-        /// How many machines have joined by it.
+        /// Number of machines that have joined by it.
         pub joined: i64,
         /// When it was made.
         pub made: i64,
         /// When it ends by itself.
         pub ends: Option<i64>,
-        /// When it was ended.
+        /// When it was revoked.
         pub ended: Option<i64>,
-        /// Why: `ended`, `revoked`, `replaced`, `removed` or `leaked`.
+        /// Reason: `ended`, `revoked`, `replaced`, `removed` or `leaked`.
         pub why: Option<String>,
         /// When it was last used, to the hour.
         pub used: Option<i64>,
-        /// From where.
+        /// Network of the last use.
         pub network: Option<String>,
-        /// The service whose it is.
+        /// The service that owns it.
         pub service: Option<String>,
     }
 }
 
-/// What the name of a join key begins with that is written in the hub's configuration.
+/// Prefix of the name of a join key from the hub's configuration.
 pub const CONFIGURED: &str = "configuration: ";
 
 /// One by its id.
@@ -71,7 +71,7 @@ pub async fn add(on: &mut Connection, key: &Key) -> Result<(), Error> {
     Ok(())
 }
 
-/// Those of a team and some kinds that nobody has ended and that hold, the newest first; of all teams with none.
+/// Valid ones of a team and some kinds, newest first; of all teams with None.
 ///
 /// # Errors
 /// The statement failed.
@@ -81,7 +81,7 @@ pub async fn of(on: &mut Connection, team: Option<&str>, kinds: &str, now: i64) 
     sql::query_as(get).bind(team).bind(kinds).bind(now).fetch_all(on).await
 }
 
-/// Those of a person that hold, the newest first.
+/// Valid ones of a person, newest first.
 ///
 /// # Errors
 /// The statement failed.
@@ -91,7 +91,7 @@ pub async fn of_owner(on: &mut Connection, owner: &str, now: i64) -> Result<Vec<
     sql::query_as(get).bind(owner).bind(now).fetch_all(on).await
 }
 
-/// Ends those of a person; their ids.
+/// Ends those of a person; returns their ids.
 ///
 /// # Errors
 /// The statement failed.
@@ -100,7 +100,7 @@ pub async fn end_of_owner(on: &mut Connection, owner: &str, now: i64) -> Result<
     sql::query_scalar(end).bind(owner).bind(now).fetch_all(on).await
 }
 
-/// A team goes: its keys go, and those of people move to another team.
+/// Removes the keys of a removed team; those of people move to another team.
 ///
 /// # Errors
 /// The statements failed.
@@ -114,7 +114,7 @@ pub async fn team_removed(on: &mut Connection, team: &str, other: &str) -> Resul
     Ok(())
 }
 
-/// The keys of agents that hold, with their sources.
+/// Valid keys of agents, with their sources.
 ///
 /// # Errors
 /// The statement failed.
@@ -123,7 +123,7 @@ pub async fn of_agents(on: &mut Connection) -> Result<Vec<(String, String)>, Err
     sql::query_as(get).fetch_all(on).await
 }
 
-/// Ends one that was not ended; whether there was one.
+/// Ends one that was not ended; returns whether there was one.
 ///
 /// # Errors
 /// The statement failed.
@@ -132,7 +132,7 @@ pub async fn end(on: &mut Connection, id: &str, now: i64, why: &str) -> Result<b
     Ok(sql::query(end).bind(id).bind(now).bind(why).execute(on).await?.rows_affected() > 0)
 }
 
-/// Ends those of a source; their ids.
+/// Ends those of a source; returns their ids.
 ///
 /// # Errors
 /// The statement failed.
@@ -141,7 +141,7 @@ pub async fn end_of_source(on: &mut Connection, source: &str, now: i64, why: &st
     sql::query_scalar(end).bind(source).bind(now).bind(why).fetch_all(on).await
 }
 
-/// All keys that a source ever had are from now on those of a source that is not there.
+/// Marks all keys of a source as those of a removed source.
 ///
 /// # Errors
 /// The statement failed.
@@ -151,7 +151,7 @@ pub async fn source_removed(on: &mut Connection, source: &str) -> Result<(), Err
     Ok(())
 }
 
-/// A machine joined by it: one use less; whether there was one left.
+/// Counts a machine that joined by it, and takes one use; returns whether there was one left.
 ///
 /// # Errors
 /// The statement failed.
@@ -160,7 +160,7 @@ pub async fn join(on: &mut Connection, id: &str) -> Result<bool, Error> {
     Ok(sql::query(join).bind(id).execute(on).await?.rows_affected() > 0)
 }
 
-/// What is said of the machines that join by it is from now on this; JSON.
+/// Sets the settings for machines that join by it; JSON.
 ///
 /// # Errors
 /// The statement failed.
@@ -169,7 +169,7 @@ pub async fn set_settings(on: &mut Connection, id: &str, settings: &str) -> Resu
     Ok(())
 }
 
-/// It was used.
+/// Records a use.
 ///
 /// # Errors
 /// The statement failed.
@@ -179,7 +179,7 @@ pub async fn used(on: &mut Connection, id: &str, at: i64, network: &str) -> Resu
     Ok(())
 }
 
-/// Forgets those that ended before a time, but not those of the configuration, which would come back with it.
+/// Deletes those that ended before a time, except those of the configuration, which would be created again.
 ///
 /// # Errors
 /// The statement failed.

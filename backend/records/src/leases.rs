@@ -1,8 +1,8 @@
-//! Table `leases`: who of several hubs does what only one may do at a time.
+//! Table `leases`: exclusive tasks among several hubs, with their holders.
 
 use crate::{Connection, Error, sql};
 
-/// Takes or keeps a lease until a time, if nobody else has it now; whether it is held.
+/// Takes or keeps a lease until a time, if nobody else has it now; returns whether it is held.
 ///
 /// # Errors
 /// The statement failed.
@@ -14,7 +14,7 @@ pub async fn take(on: &mut Connection, name: &str, holder: &str, (now, until): (
     Ok(query.execute(on).await?.rows_affected() == 1)
 }
 
-/// Gives a lease back.
+/// Releases a lease.
 ///
 /// # Errors
 /// The statement failed.

@@ -1,8 +1,9 @@
-//! What a hub writes down of people, teams, keys, agents and alerts, in one SQLite file or in a database of a PostgreSQL. Each file of
-//! this package is a group of tables; each of its functions is one statement, run on a [`Reader`] or inside a [`Change`],
-//! whose text is the same for both. What the rows mean, and who may change them, is decided elsewhere.
+//! The tables of a hub: people, teams, keys, agents and alerts, in one SQLite file or in a PostgreSQL database. Each
+//! file of this package is a group of tables. Each of its functions is one statement, run on a [`Reader`] or inside a
+//! [`Change`], with the same text for both engines. The meaning of rows and the rights to change them are defined
+//! elsewhere.
 //!
-//! Times are milliseconds since the Unix epoch. Texts that nobody searches are JSON.
+//! Times are milliseconds since the Unix epoch. Texts that are never searched are JSON.
 
 pub mod accounts;
 pub mod alerts;

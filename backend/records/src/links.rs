@@ -1,4 +1,4 @@
-//! Table `links`: which of several hubs has the link of a machine.
+//! Table `links`: the links of machines among several hubs.
 
 use crate::row::row;
 use crate::{Connection, Error, sql};
@@ -12,20 +12,20 @@ row! {
         pub hub: String,
         /// Since when.
         pub since: i64,
-        /// Whether the hub's lease holds; without it the link is void.
+        /// Whether the hub's lease is valid; without it the link is void.
         pub alive: bool,
     }
 }
 
-/// The lease by which a hub of this id says that it is there.
+/// Name of the lease with which a hub of this id shows that it is alive.
 pub fn lease_of(hub: &str) -> String {
     format!("hub:{hub}")
 }
 
-/// The link of a machine is this hub's from now on, whoever had it before.
+/// Assigns the link of a machine to this hub, whichever hub had it before.
 ///
 /// # Errors
-/// The statement failed, or the machine is not there.
+/// The statement failed, or the machine does not exist.
 pub async fn take(on: &mut Connection, source: &str, hub: &str, since: i64) -> Result<(), Error> {
     let take = "INSERT INTO links (source, hub, since) VALUES ($1, $2, $3)
                 ON CONFLICT (source) DO UPDATE SET hub = excluded.hub, since = excluded.since";
@@ -33,7 +33,7 @@ pub async fn take(on: &mut Connection, source: &str, hub: &str, since: i64) -> R
     Ok(())
 }
 
-/// Gives the link of a machine back, if this hub still has it, taken no later than `since`.
+/// Releases the link of a machine, if this hub still has it, taken no later than `since`.
 ///
 /// # Errors
 /// The statement failed.
@@ -42,7 +42,7 @@ pub async fn give_back(on: &mut Connection, source: &str, hub: &str, since: i64)
     Ok(sql::query(give_back).bind(source).bind(hub).bind(since).execute(on).await?.rows_affected() == 1)
 }
 
-/// Gives all links of a hub back.
+/// Releases all links of a hub.
 ///
 /// # Errors
 /// The statement failed.
@@ -73,7 +73,7 @@ pub async fn of(on: &mut Connection, source: &str, now: i64) -> Result<Option<Li
     sql::query_as(get).bind(source).bind(now).fetch_optional(on).await
 }
 
-/// Hubs whose leases hold: id, and who holds each as people read it.
+/// Hubs with valid leases: id, and the holder's display name.
 ///
 /// # Errors
 /// The statement failed.
@@ -82,7 +82,7 @@ pub async fn hubs(on: &mut Connection, now: i64) -> Result<Vec<(String, String)>
     sql::query_as(get).bind(now).fetch_all(on).await
 }
 
-/// Forgets hubs whose leases ended before a time, and the links that they had.
+/// Deletes hubs whose leases ended before a time, and their links.
 ///
 /// # Errors
 /// The statement failed.

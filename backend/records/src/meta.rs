@@ -1,4 +1,4 @@
-//! Table `meta`: what the database knows of itself.
+//! Table `meta`: facts of the database itself.
 
 use crate::{Connection, Error, sql};
 

@@ -1,4 +1,4 @@
-//! The schema of a file, brought up to date after a copy of what there was.
+//! The schema of a file, migrated after a backup copy.
 
 use crate::OpenError;
 use crate::error::is_full;
@@ -16,7 +16,7 @@ pub(crate) fn failed(path: &Path, what: &'static str) -> impl FnOnce(sqlx::Error
     }
 }
 
-/// Makes the file for its owner alone; SQLite gives the files beside it the same mode.
+/// Creates the file, readable only by its owner; SQLite gives the files beside it the same mode.
 pub(crate) fn make(path: &Path) -> std::io::Result<()> {
     let mut options = OpenOptions::new();
     options.append(true).create(true);
@@ -37,7 +37,7 @@ async fn schema(connection: &mut SqliteConnection) -> sqlx::Result<i64> {
     Ok(schema.fetch_optional(connection).await?.unwrap_or(0))
 }
 
-/// The schema's number of a file, which is not changed; 0 where it is no database of ours.
+/// The schema's number of a file, without a change; 0 if it is no database of ours.
 pub(crate) async fn schema_of(path: &Path) -> Result<i64, OpenError> {
     let options = SqliteConnectOptions::new().filename(path).read_only(true);
     let mut connection = options.connect().await.map_err(failed(path, "open"))?;
@@ -46,12 +46,12 @@ pub(crate) async fn schema_of(path: &Path) -> Result<i64, OpenError> {
     Ok(schema)
 }
 
-/// Refuses what a newer version wrote, without a change.
+/// Rejects a file of a newer version, without a change.
 pub(crate) async fn refuse_newer(path: &Path) -> Result<(), OpenError> {
     refuse(path, schema_of(path).await?)
 }
 
-/// Refuses all but the newest schema, without a change.
+/// Rejects all but the newest schema, without a change.
 pub(crate) async fn need_newest(pool: &SqlitePool, path: &Path) -> Result<(), OpenError> {
     let mut connection = pool.acquire().await.map_err(failed(path, "open"))?;
     let schema = schema(&mut connection).await.map_err(failed(path, "read"))?;
@@ -69,7 +69,7 @@ fn refuse(path: &Path, schema: i64) -> Result<(), OpenError> {
     Ok(())
 }
 
-/// Takes the steps that are missing, after a copy of what there was.
+/// Runs the missing steps, after a backup copy.
 pub(crate) async fn to_newest(pool: &SqlitePool, path: &Path) -> Result<(), OpenError> {
     run(pool, path, STEPS).await
 }
@@ -99,7 +99,7 @@ async fn copy(connection: &mut SqliteConnection, path: &Path, schema: i64) -> Re
     let (part, whole) = (beside(".part"), beside(""));
     let unwritten =
         |error: std::io::Error| OpenError::Io { path: part.clone(), what: "write", error: error.to_string() };
-    // What an attempt before left behind would be written into.
+    // A leftover of an earlier attempt would be written into.
     match std::fs::remove_file(&part) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(unwritten(error)),
         _ => {}
@@ -180,15 +180,15 @@ mod tests {
         }
     }
 
-    /// Columns of all tables: table, name, type, whether it must be said, whether it has a default, place in the key.
+    /// Columns of all tables: table, name, type, whether it is required, whether it has a default, place in the key.
     async fn columns(pool: &SqlitePool) -> Vec<(String, String, String, bool, bool, i64)> {
         let all = "SELECT t.name, c.name, c.type, c.\"notnull\", c.dflt_value IS NOT NULL, c.pk
                    FROM sqlite_master t, pragma_table_info(t.name) c WHERE t.type = 'table' ORDER BY 1, 2";
         sqlx::query_as(all).fetch_all(pool).await.expect("the tables")
     }
 
-    /// Hubs share a database from the fifth step on: while they are brought up to date one after the other, those of the
-    /// version before read and write what is there.
+    /// Hubs share a database from the fifth step on. While they are upgraded one after the other, hubs of the previous
+    /// version read and write the same data.
     #[tokio::test]
     async fn a_step_takes_nothing_from_the_version_before_and_asks_nothing_new_of_it() {
         for step in 4..STEPS.len() {

@@ -1,33 +1,34 @@
-//! The schema of a PostgreSQL, brought up to date by one program at a time.
+//! The schema of a PostgreSQL, migrated by one program at a time.
 
 use crate::steps::{STEPS, for_postgres};
 use crate::{OpenError, Server};
 use sqlx::{Connection, PgConnection, PgPool};
 use std::time::Duration;
 
-/// Locks are numbers in PostgreSQL; these two are ours, in each database apart.
+/// Locks are numbers in PostgreSQL; these two are ours, separately in each database.
 const SCHEMA_LOCK: i64 = 0x7761_7463_6801;
 const CHANGE_LOCK: i64 = 0x7761_7463_6802;
 
-/// How many steps ahead of what a program knows a schema may be: while the hubs of a cluster are brought up to date one after
-/// the other, those of the version before go on, and start again if they must. A step only adds, so what they say still holds.
+/// Maximum number of steps by which a schema may be ahead of a program. While the hubs of a cluster are upgraded one
+/// after the other, those of the previous version continue, and may restart. A step only adds, so their statements
+/// still work.
 const AHEAD: i64 = 1;
 
-/// How long a look may take.
+/// Timeout of a look.
 const LOOK_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Waits until no other program changes the schema, until the transaction ends.
+/// Waits until no other program changes the schema; the lock lasts until the transaction ends.
 async fn lock(on: &mut PgConnection, number: i64) -> sqlx::Result<()> {
     sqlx::query("SELECT pg_advisory_xact_lock($1)").bind(number).execute(on).await.map(drop)
 }
 
-/// Waits until no other change is under way, until the transaction ends: one writer at a time, as SQLite has it, so that
-/// what a change has read holds until it is written.
+/// Waits until no other change is in progress; the lock lasts until the transaction ends. There is one writer at a
+/// time, as in SQLite, so that data read by a change stays valid until the change is written.
 pub(crate) async fn lock_changes(on: &mut PgConnection) -> sqlx::Result<()> {
     lock(on, CHANGE_LOCK).await
 }
 
-/// The schema's number; 0 where there is none of ours.
+/// The schema's number; 0 if there is none of ours.
 async fn schema(on: &mut PgConnection) -> sqlx::Result<i64> {
     if !sqlx::query_scalar("SELECT to_regclass('meta') IS NOT NULL").fetch_one(&mut *on).await? {
         return Ok(0);
@@ -37,19 +38,19 @@ async fn schema(on: &mut PgConnection) -> sqlx::Result<i64> {
     Ok(schema.and_then(|schema| schema.parse().ok()).unwrap_or(0))
 }
 
-/// Takes the steps that are missing, each in a transaction.
+/// Runs the missing steps, each in a transaction.
 pub(crate) async fn to_newest(pool: &PgPool, server: &Server) -> Result<(), OpenError> {
     run(pool, server, STEPS).await
 }
 
-/// What a look at a server finds, which changes nothing there.
+/// Result of a look at a server, which changes nothing there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerLook {
-    /// Its version, as it says it.
+    /// Its version, as the server reports it.
     pub version: String,
     /// Number of our tables; 0: there are none.
     pub schema: i64,
-    /// Number of the newest tables that this program makes.
+    /// Number of the newest tables that this program creates.
     pub known: i64,
 }
 
@@ -57,7 +58,7 @@ impl Server {
     /// Looks at it, and changes nothing.
     ///
     /// # Errors
-    /// [`OpenError`]: it does not answer within 5 s, does not let us in, or a newer version has made its tables.
+    /// [`OpenError`]: it does not answer within 5 s, denies access, or a newer version has created its tables.
     pub async fn look(&self) -> Result<ServerLook, OpenError> {
         let failed = |error: sqlx::Error| self.failed("open", error);
         let looked = async {

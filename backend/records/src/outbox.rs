@@ -1,5 +1,5 @@
-//! Table `outbox`: notices, from when they are written until a while after they went out. Who sends takes one by a lease, and
-//! never one before which another of its group still waits.
+//! Table `outbox`: notices, from their creation until a while after their delivery. A sender takes one with a lease,
+//! and never before earlier ones of its group are done.
 
 use crate::row::row;
 use crate::{Connection, Error, sql};
@@ -7,17 +7,17 @@ use crate::{Connection, Error, sql};
 row! {
     /// A notice to one channel.
     pub struct OutboxRow {
-        /// The same in each try.
+        /// The same in each attempt.
         pub id: String,
         /// The channel's id.
         pub channel: String,
-        /// What it is about.
+        /// The group that it is about.
         pub group_key: String,
         /// The order within the group.
         pub seq: i64,
         /// `firing`, `resolved`, `digest` or `test`.
         pub kind: String,
-        /// What it is headed by.
+        /// Its title.
         pub title: String,
         /// The notice itself, a [`shared::alert::Notice`] as JSON.
         pub body: String,
@@ -25,38 +25,38 @@ row! {
         pub made: i64,
         /// `waiting`, `sent`, `failed`, or `folded` into a newer one.
         pub state: String,
-        /// How often it was tried.
+        /// Number of attempts.
         pub tries: i64,
-        /// When it may be tried.
+        /// When the next attempt may be made.
         pub next: i64,
-        /// Until when somebody has it in hand.
+        /// End of the sender's lease.
         pub lease: Option<i64>,
-        /// Who.
+        /// Holder of the lease.
         pub holder: Option<String>,
-        /// When it was tried last.
+        /// When the last attempt was made.
         pub tried: Option<i64>,
-        /// How that went, in a sentence.
+        /// Result of that attempt, in a sentence.
         pub words: String,
     }
 }
 
 row! {
-    /// How the deliveries of a channel go.
+    /// State of the deliveries of a channel.
     pub struct ChannelFigures {
         /// The channel's id.
         pub channel: String,
-        /// Notices that wait.
+        /// Queued notices.
         pub waiting: i64,
-        /// When the oldest of them was written.
+        /// When the oldest of them was queued.
         pub oldest: Option<i64>,
-        /// Notices that were taken since the time that was asked for.
+        /// Notices that were accepted since the requested time.
         pub sent: i64,
-        /// Notices that were given up since then.
+        /// Notices that were dropped since then.
         pub failed: i64,
     }
 }
 
-/// Writes one, which waits; one of the same id stays as it is.
+/// Queues one; an existing one with the same id is unchanged.
 ///
 /// # Errors
 /// The statement failed, or there is no such channel.
@@ -69,8 +69,8 @@ pub async fn add(on: &mut Connection, notice: &OutboxRow) -> Result<(), Error> {
     Ok(())
 }
 
-/// Takes the next one in hand until a time: the first of its group that waits, of a channel of which fewer than `at_once` are
-/// in hand. One whose lease is over is anybody's again.
+/// Leases the next one until a time: the first queued one of its group, from a channel with fewer than `at_once` leased
+/// ones. One whose lease has expired can be leased again.
 ///
 /// # Errors
 /// The statement failed.
@@ -102,7 +102,7 @@ pub async fn lease(
     query.fetch_optional(on).await
 }
 
-/// When the oldest one was written that waits.
+/// When the oldest queued one was written.
 ///
 /// # Errors
 /// The statement failed.
@@ -110,7 +110,7 @@ pub async fn oldest(on: &mut Connection) -> Result<Option<i64>, Error> {
     sql::query_scalar("SELECT min(made) FROM outbox WHERE state = 'waiting'").fetch_one(on).await
 }
 
-/// Forgets those of a group before a number that do not wait any more.
+/// Deletes those of a group before a number that are not queued any more.
 ///
 /// # Errors
 /// The statement failed.
@@ -120,7 +120,8 @@ pub async fn forget_done(on: &mut Connection, of: (&str, &str), seq: i64) -> Res
     Ok(())
 }
 
-/// One was taken, or given up: `sent` or `failed`. Only of who has it in hand; whether they have.
+/// Marks one as accepted or dropped: `sent` or `failed`. Only for the holder of its lease; returns whether the caller
+/// was.
 ///
 /// # Errors
 /// The statement failed.
@@ -137,7 +138,7 @@ pub async fn finish(
     Ok(query.execute(on).await?.rows_affected() == 1)
 }
 
-/// One is to be tried again at a time. Only of who has it in hand; whether they have.
+/// Schedules a retry of one at a time. Only for the holder of its lease; returns whether the caller was.
 ///
 /// # Errors
 /// The statement failed.
@@ -154,7 +155,7 @@ pub async fn again(
     Ok(query.execute(on).await?.rows_affected() == 1)
 }
 
-/// One that still waits is not tried any more, whoever has it in hand; whether it waited.
+/// Drops a queued one, whoever holds its lease; returns whether it was queued.
 ///
 /// # Errors
 /// The statement failed.
@@ -163,7 +164,7 @@ pub async fn give_up(on: &mut Connection, id: &str) -> Result<bool, Error> {
     Ok(sql::query(set).bind(id).execute(on).await?.rows_affected() == 1)
 }
 
-/// Those of a group that wait and that nobody has in hand, in their order: what a newer one may be folded with.
+/// Queued ones of a group without a lease, in their order: candidates for merging into a newer one.
 ///
 /// # Errors
 /// The statement failed.
@@ -173,7 +174,7 @@ pub async fn waiting(on: &mut Connection, channel: &str, group_key: &str, now: i
     sql::query_as(get).bind(channel).bind(group_key).bind(now).fetch_all(on).await
 }
 
-/// Folds those of a group that wait before a number, and that nobody has in hand, into the one of that number; how many.
+/// Merges queued ones of a group before a number, without a lease, into the one with that number; returns their number.
 ///
 /// # Errors
 /// The statement failed.
@@ -193,7 +194,7 @@ pub async fn get(on: &mut Connection, id: &str) -> Result<Option<OutboxRow>, Err
     sql::query_as("SELECT * FROM outbox WHERE id = $1").bind(id).fetch_optional(on).await
 }
 
-/// Notices that were taken or given up since a time: id, channel, and `sent` or `failed`.
+/// Notices that were accepted or dropped since a time: id, channel, and `sent` or `failed`.
 ///
 /// # Errors
 /// The statement failed.
@@ -203,7 +204,7 @@ pub async fn done_since(on: &mut Connection, since: i64, limit: i64) -> Result<V
     sql::query_as(get).bind(since).bind(limit).fetch_all(on).await
 }
 
-/// How the deliveries of all channels go that had any, by channel; those that are done count since a time.
+/// State of the deliveries of all channels with any, by channel; finished ones count since a time.
 ///
 /// # Errors
 /// The statement failed.
@@ -216,7 +217,7 @@ pub async fn figures(on: &mut Connection, since: i64) -> Result<Vec<ChannelFigur
     sql::query_as(get).bind(since).fetch_all(on).await
 }
 
-/// The one of each channel that was tried last, by channel.
+/// The last attempted one of each channel, by channel.
 ///
 /// # Errors
 /// The statement failed.
@@ -237,7 +238,7 @@ pub async fn newest(on: &mut Connection, team: &str, since: i64, limit: i64) -> 
     sql::query_as(get).bind(team).bind(since).bind(limit).fetch_all(on).await
 }
 
-/// Forgets what was written before a time and does not wait any more.
+/// Deletes those that were written before a time and are not queued any more.
 ///
 /// # Errors
 /// The statement failed.

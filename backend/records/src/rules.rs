@@ -1,20 +1,20 @@
-//! Table `rules`: what people and programs let be watched.
+//! Table `rules`: alert rules of people and programs.
 
 use crate::row::row;
 use crate::{Connection, Error, sql};
 
 row! {
-    /// A rule that somebody made.
+    /// A rule of a person or program.
     pub struct RuleRow {
         /// 26 letters.
         pub id: String,
         /// Its team's id.
         pub team: String,
-        /// The account that made it; none when that is gone, or was a program.
+        /// The account that made it; None if it is gone, or was a program.
         pub owner: Option<String>,
         /// The same as text.
         pub maker: String,
-        /// What it is called, unique in its team.
+        /// Its name, unique in its team.
         pub name: String,
         /// The rule itself, a [`shared::alert::Rule`] as JSON.
         pub body: String,
@@ -25,7 +25,7 @@ row! {
     }
 }
 
-/// Those of all teams, or of one by its id: by team, name.
+/// Those of all teams, or of one by its id: by team and name.
 ///
 /// # Errors
 /// The statement failed.
@@ -42,7 +42,7 @@ pub async fn get(on: &mut Connection, id: &str) -> Result<Option<RuleRow>, Error
     sql::query_as("SELECT * FROM rules WHERE id = $1").bind(id).fetch_optional(on).await
 }
 
-/// How many a team has.
+/// Number of rules of a team.
 ///
 /// # Errors
 /// The statement failed.
@@ -53,7 +53,7 @@ pub async fn count(on: &mut Connection, team: &str) -> Result<i64, Error> {
 /// Adds one.
 ///
 /// # Errors
-/// The statement failed; [`Error::is_taken`] where the team has one of this name.
+/// The statement failed; [`Error::is_taken`] if the team has one with this name.
 pub async fn add(on: &mut Connection, rule: &RuleRow) -> Result<(), Error> {
     let add = "INSERT INTO rules (id, team, owner, maker, name, body, version, updated)
                VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
@@ -63,17 +63,17 @@ pub async fn add(on: &mut Connection, rule: &RuleRow) -> Result<(), Error> {
     Ok(())
 }
 
-/// Changes name, body and time of one whose version is the one before; whether it was.
+/// Changes name, body and time of one, if its version is the previous one; returns whether it was.
 ///
 /// # Errors
-/// The statement failed; [`Error::is_taken`] where the team has another of this name.
+/// The statement failed; [`Error::is_taken`] if the team has another with this name.
 pub async fn set(on: &mut Connection, rule: &RuleRow) -> Result<bool, Error> {
     let set = "UPDATE rules SET name = $2, body = $3, version = $4, updated = $5 WHERE id = $1 AND version = $6";
     let query = sql::query(set).bind(&rule.id).bind(&rule.name).bind(&rule.body).bind(rule.version);
     Ok(query.bind(rule.updated).bind(rule.version - 1).execute(on).await?.rows_affected() == 1)
 }
 
-/// Removes one; whether it was there.
+/// Removes one; returns whether it existed.
 ///
 /// # Errors
 /// The statement failed.
@@ -81,7 +81,7 @@ pub async fn remove(on: &mut Connection, id: &str) -> Result<bool, Error> {
     Ok(sql::query("DELETE FROM rules WHERE id = $1").bind(id).execute(on).await?.rows_affected() == 1)
 }
 
-/// What an account made is nobody's from now on, under another name: in one team or in all.
+/// Removes the owner of an account's rules, and replaces its name: in one team or in all.
 ///
 /// # Errors
 /// The statement failed.
@@ -91,7 +91,7 @@ pub async fn leave(on: &mut Connection, team: Option<&str>, owner: &str, maker: 
     Ok(())
 }
 
-/// Another name in place of a maker's.
+/// Replaces a maker's name.
 ///
 /// # Errors
 /// The statement failed.

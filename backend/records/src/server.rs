@@ -5,16 +5,16 @@ use shared::secret::Secret;
 use sqlx::postgres::{PgConnectOptions, PgSslMode};
 use std::fmt;
 
-/// A database of a PostgreSQL. It is shown without user and password.
+/// A database of a PostgreSQL. It is printed without user and password.
 #[derive(Clone)]
 pub struct Server(pub(crate) PgConnectOptions);
 
 impl Server {
-    /// Reads `postgres://USER@HOST[:PORT]/DATABASE[?sslmode=...]`. To another machine it goes by TLS with the server's name
-    /// checked, unless `sslmode` says otherwise.
+    /// Reads `postgres://USER@HOST[:PORT]/DATABASE[?sslmode=...]`. Connections to another machine use TLS and check the
+    /// server's name, unless `sslmode` is set otherwise.
     ///
     /// # Errors
-    /// A sentence that says what to write; it repeats no password.
+    /// A sentence with the correct form; it repeats no password.
     pub fn parse(url: &str, password: Option<&Secret>) -> Result<Server, String> {
         let wrong =
             || "the address of a database looks like postgres://watchglass@db.example.org/watchglass".to_string();
@@ -42,7 +42,7 @@ impl Server {
         }))
     }
 
-    /// That it could not be read.
+    /// Error of a failed read.
     pub fn unread(&self, error: &Error) -> OpenError {
         OpenError::Server { place: self.to_string(), what: "read", error: error.to_string() }
     }

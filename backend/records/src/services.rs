@@ -12,7 +12,7 @@ row! {
         pub team: String,
         /// Unique in the team.
         pub name: String,
-        /// The most that its keys may: `viewer`, `member` or `admin`.
+        /// Maximum role of its keys: `viewer`, `member` or `admin`.
         pub role: String,
         /// `active` or `disabled`.
         pub state: String,
@@ -49,7 +49,7 @@ pub async fn find(on: &mut Connection, team: &str, word: &str) -> Result<Option<
 /// Adds one.
 ///
 /// # Errors
-/// The statement failed; [`Error::is_taken`] when the name is.
+/// The statement failed; [`Error::is_taken`] if the name is in use.
 pub async fn add(on: &mut Connection, service: &Service) -> Result<(), Error> {
     let add = "INSERT INTO services (id, team, name, role, state, made) VALUES ($1, $2, $3, $4, $5, $6)";
     let query = sql::query(add).bind(&service.id).bind(&service.team).bind(&service.name).bind(&service.role);
@@ -57,7 +57,7 @@ pub async fn add(on: &mut Connection, service: &Service) -> Result<(), Error> {
     Ok(())
 }
 
-/// Sets what one may, and whether its keys hold.
+/// Sets the role of one, and whether its keys are valid.
 ///
 /// # Errors
 /// The statement failed.

@@ -1,28 +1,28 @@
-//! Table `sessions`: who is signed in. The token itself is nowhere, only its SHA-256.
+//! Table `sessions`: signed-in sessions. The token itself is not stored, only its SHA-256.
 
 use crate::row::row;
 use crate::{Connection, Error, sql};
 
 row! {
-    /// Somebody is signed in.
+    /// A signed-in session.
     pub struct Session {
         /// SHA-256 of the token.
         pub id_hash: Vec<u8>,
-        /// Whose it is.
+        /// Id of its account.
         pub account: String,
-        /// By what: `password`, `code`, `oidc`, `github` or `proxy`.
+        /// Its sign-in method: `password`, `code`, `oidc`, `github` or `proxy`.
         pub kind: String,
         /// When it began.
         pub made: i64,
-        /// When the password was given last.
+        /// When the password was last confirmed.
         pub proved: i64,
         /// When it was used last, to the minute.
         pub seen: i64,
         /// Its latest end.
         pub ends: i64,
-        /// From where it was last used.
+        /// Network of its last use.
         pub network: String,
-        /// What the browser or program calls itself, shortened; empty where it says nothing.
+        /// User agent of the browser or program, shortened; empty if there is none.
         pub agent: String,
     }
 }
@@ -57,7 +57,7 @@ pub async fn add(on: &mut Connection, session: &Session) -> Result<(), Error> {
     Ok(())
 }
 
-/// Says with what it was begun.
+/// Sets the user agent.
 ///
 /// # Errors
 /// The statement failed.
@@ -66,7 +66,7 @@ pub async fn set_agent(on: &mut Connection, id_hash: &[u8], agent: &str) -> Resu
     Ok(())
 }
 
-/// It was used.
+/// Records a use.
 ///
 /// # Errors
 /// The statement failed.
@@ -76,7 +76,7 @@ pub async fn seen(on: &mut Connection, id_hash: &[u8], at: i64, network: &str) -
     Ok(())
 }
 
-/// The password was given again.
+/// Records a confirmation of the password.
 ///
 /// # Errors
 /// The statement failed.
@@ -85,7 +85,7 @@ pub async fn proved(on: &mut Connection, id_hash: &[u8], at: i64) -> Result<(), 
     Ok(())
 }
 
-/// Ends one; whether there was one.
+/// Ends one; returns whether there was one.
 ///
 /// # Errors
 /// The statement failed.
@@ -104,7 +104,7 @@ pub async fn end_all(on: &mut Connection, account: &str, but: Option<&[u8]>) -> 
     Ok(())
 }
 
-/// Ends the oldest of an account beyond a number; the hashes of those that ended.
+/// Ends the oldest of an account beyond a number; returns the hashes of the ended ones.
 ///
 /// # Errors
 /// The statement failed.
@@ -115,7 +115,7 @@ pub async fn end_oldest(on: &mut Connection, account: &str, keep: i64) -> Result
     sql::query_scalar(end).bind(account).bind(keep).fetch_all(on).await
 }
 
-/// Forgets those that are over: by their latest end, or not used since `seen`.
+/// Deletes expired ones: by their latest end, or not used since `seen`.
 ///
 /// # Errors
 /// The statement failed.

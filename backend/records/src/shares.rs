@@ -1,4 +1,4 @@
-//! Table `shares`: links to one view. The code itself is nowhere, only its SHA-256.
+//! Table `shares`: links to one view. The code itself is not stored, only its SHA-256.
 
 use crate::row::row;
 use crate::{Connection, Error, sql};
@@ -16,32 +16,32 @@ row! {
         pub owner: String,
         /// The same as text.
         pub maker: String,
-        /// What it is called.
+        /// Its name.
         pub name: String,
         /// The query of the page.
         pub query: String,
         /// Ids of its sources; JSON.
         pub sources: String,
-        /// The span that it shows: both, or none while it is live.
+        /// The span that it shows: both, or None while it is live.
         pub span_from: Option<i64>,
         /// See `span_from`.
         pub span_to: Option<i64>,
         /// The longest window while it is live, ms.
         pub live_window: Option<i64>,
-        /// What its maker wrote down.
+        /// Note of its author.
         pub note: String,
         /// When it was made.
         pub made: i64,
         /// When it ends.
         pub ends: i64,
-        /// How often it was opened.
+        /// Number of times that it was opened.
         pub opens: i64,
         /// When it was opened last.
         pub opened: Option<i64>,
     }
 }
 
-/// Those of a team that hold, the newest first; one account's alone where it is named.
+/// Valid ones of a team, newest first; only of one account if it is given.
 ///
 /// # Errors
 /// The statement failed.
@@ -67,7 +67,7 @@ pub async fn get(on: &mut Connection, id: &str) -> Result<Option<Share>, Error> 
     sql::query_as("SELECT * FROM shares WHERE id = $1").bind(id).fetch_optional(on).await
 }
 
-/// One by the hash of its code, if it holds.
+/// One by the hash of its code, if it is valid.
 ///
 /// # Errors
 /// The statement failed.
@@ -91,7 +91,7 @@ pub async fn add(on: &mut Connection, share: &Share) -> Result<(), Error> {
     Ok(())
 }
 
-/// It was opened.
+/// Records an opening.
 ///
 /// # Errors
 /// The statement failed.
@@ -101,7 +101,7 @@ pub async fn opened(on: &mut Connection, id: &str, at: i64) -> Result<(), Error>
     Ok(())
 }
 
-/// Takes one back.
+/// Revokes one.
 ///
 /// # Errors
 /// The statement failed.
@@ -110,7 +110,7 @@ pub async fn remove(on: &mut Connection, id: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// Takes those of an account in a team back; their ids.
+/// Revokes those of an account in a team; returns their ids.
 ///
 /// # Errors
 /// The statement failed.
@@ -119,7 +119,7 @@ pub async fn leave(on: &mut Connection, team: &str, owner: &str) -> Result<Vec<S
     sql::query_scalar(end).bind(team).bind(owner).fetch_all(on).await
 }
 
-/// Forgets those that are over.
+/// Deletes expired ones.
 ///
 /// # Errors
 /// The statement failed.

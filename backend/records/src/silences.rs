@@ -1,31 +1,31 @@
-//! Table `silences`: what must not be told for a while.
+//! Table `silences`: alerts whose notices are withheld for a while.
 
 use crate::row::row;
 use crate::{Connection, Error, sql};
 
 row! {
-    /// What must not be told for a while.
+    /// A silence.
     pub struct SilenceRow {
         /// 26 letters.
         pub id: String,
         /// Its team's id.
         pub team: String,
-        /// Who made it.
+        /// Its author.
         pub maker: String,
-        /// Labels and patterns that all must fit; JSON.
+        /// Labels and patterns that all must match; JSON.
         pub labels: String,
         /// From when.
         pub begins: i64,
         /// Until when.
         pub ends: i64,
-        /// Why.
+        /// Reason.
         pub comment: String,
-        /// Notices that it held back.
+        /// Notices that it withheld.
         pub held: i64,
     }
 }
 
-/// Those of all teams, or of one by its id, that were not over at a time: the latest end first.
+/// Those of all teams, or of one by its id, that had not ended at a time: the latest end first.
 ///
 /// # Errors
 /// The statement failed.
@@ -34,7 +34,7 @@ pub async fn of(on: &mut Connection, team: Option<&str>, since: i64, limit: i64)
     sql::query_as(get).bind(team).bind(since).bind(limit).fetch_all(on).await
 }
 
-/// How many of a team are not over.
+/// Number of those of a team that have not ended.
 ///
 /// # Errors
 /// The statement failed.
@@ -66,7 +66,7 @@ pub async fn add(on: &mut Connection, silence: &SilenceRow) -> Result<(), Error>
     Ok(())
 }
 
-/// Ends one at a time, if it is not over by then; whether it was so.
+/// Ends one at a time, if it has not ended by then; returns whether it did.
 ///
 /// # Errors
 /// The statement failed.
@@ -76,7 +76,7 @@ pub async fn end(on: &mut Connection, id: &str, at: i64) -> Result<bool, Error> 
     Ok(sql::query(set).bind(id).bind(at).execute(on).await?.rows_affected() == 1)
 }
 
-/// It held back so many notices more.
+/// Adds to the number of notices that it withheld.
 ///
 /// # Errors
 /// The statement failed.
@@ -85,7 +85,7 @@ pub async fn held(on: &mut Connection, id: &str, more: i64) -> Result<(), Error>
     Ok(())
 }
 
-/// Another name in place of a maker's.
+/// Replaces a maker's name.
 ///
 /// # Errors
 /// The statement failed.
@@ -94,7 +94,7 @@ pub async fn rename(on: &mut Connection, maker: &str, to: &str) -> Result<(), Er
     Ok(())
 }
 
-/// Forgets what was over before a time.
+/// Deletes those that ended before a time.
 ///
 /// # Errors
 /// The statement failed.

@@ -1,4 +1,4 @@
-//! Tables `sources` and `aliases`: machines, and the names that they had.
+//! Tables `sources` and `aliases`: machines, and their former names.
 
 use crate::row::row;
 use crate::{Connection, Error, sql};
@@ -6,40 +6,40 @@ use crate::{Connection, Error, sql};
 row! {
     /// A machine.
     pub struct Source {
-        /// 26 letters that never change; of the hub's own machine, its host name.
+        /// 26 letters that never change; for the hub's own machine, its host name.
         pub id: String,
         /// Its team's id.
         pub team: String,
         /// Unique.
         pub name: String,
-        /// Of the join key and of admins; JSON.
+        /// Labels of the join key and of admins; JSON.
         pub labels: String,
         /// `own` for the hub's own machine, `pending`, `active` or `revoked`.
         pub state: String,
-        /// Gone for good when it has been away for an hour.
+        /// Removed for good after an hour without a link.
         pub ephemeral: bool,
-        /// The name that it gave itself when it joined.
+        /// The name that it chose when it joined.
         pub by_name: Option<String>,
         /// A hash of its machine id.
         pub machine: Option<String>,
         /// Hashes of the addresses of its links; JSON.
         pub links: String,
-        /// Its host name, as it last told it.
+        /// Its host name, as last reported.
         pub host: Option<String>,
         /// Operating system and processor.
         pub platform: Option<String>,
         /// Version of its agent.
         pub version: Option<String>,
-        /// What else it last told; JSON.
+        /// Further facts, as last reported; JSON.
         pub facts: Option<String>,
         /// When it joined.
         pub first_seen: i64,
-        /// When it was last heard.
+        /// When it last sent data.
         pub last_seen: Option<i64>,
     }
 }
 
-/// How many there are.
+/// Number of sources.
 ///
 /// # Errors
 /// The statement failed.
@@ -47,7 +47,7 @@ pub async fn count(on: &mut Connection) -> Result<i64, Error> {
     sql::query_scalar("SELECT count(*) FROM sources").fetch_one(on).await
 }
 
-/// Those of a team, by name; of all teams with none.
+/// Those of a team, by name; of all teams with None.
 ///
 /// # Errors
 /// The statement failed.
@@ -65,7 +65,7 @@ pub async fn ids(on: &mut Connection, team: &str) -> Result<Vec<String>, Error> 
     sql::query_scalar(get).bind(team).fetch_all(on).await
 }
 
-/// Ids of those that are there for a while only and were not heard of since this time, milliseconds since the Unix epoch.
+/// Ids of ephemeral ones that sent nothing since this time, milliseconds since the Unix epoch.
 ///
 /// # Errors
 /// The statement failed.
@@ -98,7 +98,7 @@ pub async fn get(on: &mut Connection, id: &str) -> Result<Option<Source>, Error>
     sql::query_as("SELECT * FROM sources WHERE id = $1").bind(id).fetch_optional(on).await
 }
 
-/// One by its id, else its name, else a name that it had.
+/// One by its id, else its name, else a former name.
 ///
 /// # Errors
 /// The statement failed.
@@ -119,7 +119,7 @@ pub async fn of_machine(on: &mut Connection, team: &str, machine: &str, host: &s
     sql::query_as(get).bind(team).bind(machine).bind(host).fetch_all(on).await
 }
 
-/// Those of a team that gave themselves a name.
+/// Those of a team with this self-chosen name.
 ///
 /// # Errors
 /// The statement failed.
@@ -128,7 +128,7 @@ pub async fn of_name(on: &mut Connection, team: &str, name: &str) -> Result<Vec<
     sql::query_as(get).bind(team).bind(name).fetch_all(on).await
 }
 
-/// Whether a name, or an id, leads to a source, or will for a while.
+/// Whether a name, an id, or a former name that is still valid belongs to a source.
 ///
 /// # Errors
 /// The statement failed.
@@ -138,10 +138,10 @@ pub async fn is_taken(on: &mut Connection, name: &str, now: i64) -> Result<bool,
     sql::query_scalar(taken).bind(name).bind(now).fetch_one(on).await
 }
 
-/// Adds one, which its own team sees.
+/// Adds one, and grants it to its own team.
 ///
 /// # Errors
-/// The statements failed; [`Error::is_taken`] when the name is.
+/// The statements failed; [`Error::is_taken`] if the name is in use.
 pub async fn add(on: &mut Connection, source: &Source) -> Result<(), Error> {
     let add = "INSERT INTO sources (id, team, name, labels, state, ephemeral, by_name, machine, links, host, platform,
                version, facts, first_seen, last_seen)
@@ -171,12 +171,12 @@ pub async fn set_labels(on: &mut Connection, id: &str, labels: &str) -> Result<(
     Ok(())
 }
 
-/// Renames one; its old name leads to it until a time.
+/// Renames one; its old name remains an alias until a time.
 ///
 /// # Errors
-/// The statements failed; [`Error::is_taken`] when the name is.
+/// The statements failed; [`Error::is_taken`] if the name is in use.
 pub async fn rename(on: &mut Connection, id: &str, old: &str, new: &str, until: i64) -> Result<(), Error> {
-    // A name of another source that is taken over now leads here.
+    // The new name may be an alias of another source; it now belongs to this one.
     sql::query("DELETE FROM aliases WHERE name = $1").bind(new).execute(&mut *on).await?;
     let alias = "INSERT INTO aliases (name, source, until) VALUES ($1, $2, $3)
                  ON CONFLICT (name) DO UPDATE SET source = $2, until = $3";
@@ -185,7 +185,7 @@ pub async fn rename(on: &mut Connection, id: &str, old: &str, new: &str, until: 
     Ok(())
 }
 
-/// A machine that joined again: who it is now.
+/// Updates the identity of a machine that joined again.
 ///
 /// # Errors
 /// The statement failed.
@@ -201,7 +201,7 @@ pub async fn set_machine(
     Ok(())
 }
 
-/// What a machine tells of itself; what is absent stays.
+/// Facts that a machine reports; absent ones are unchanged.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Told<'a> {
     /// Its host name.
@@ -210,11 +210,11 @@ pub struct Told<'a> {
     pub platform: Option<&'a str>,
     /// Version of its agent.
     pub version: Option<&'a str>,
-    /// What else it told; JSON.
+    /// Further facts; JSON.
     pub facts: Option<&'a str>,
 }
 
-/// It was heard.
+/// Records received data.
 ///
 /// # Errors
 /// The statement failed.
@@ -235,7 +235,7 @@ pub async fn remove(on: &mut Connection, id: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// Forgets names whose time is over.
+/// Deletes expired aliases.
 ///
 /// # Errors
 /// The statement failed.

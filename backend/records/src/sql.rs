@@ -1,6 +1,6 @@
-//! A statement for either engine: one text with `$1`, and values whose types are the same for both. Types are told with each
-//! value, so that PostgreSQL knows what `$1 IS NULL` compares, and SQLite's way of taking a value that was not bound as
-//! NULL is found by a test that runs every statement on both.
+//! A statement for either engine: one text with `$1`, and values whose types are the same for both. Each value carries
+//! its type, so that PostgreSQL knows the type in `$1 IS NULL`. SQLite treats an unbound value as NULL; a test that
+//! runs every statement on both engines finds that.
 
 use crate::connection::{Connection, Engine};
 use crate::error::Error;
@@ -10,7 +10,7 @@ use sqlx::{Arguments, FromRow};
 use std::borrow::Cow;
 use std::marker::PhantomData;
 
-/// What is put for a `$1`.
+/// A value for a `$1`.
 pub(crate) enum Value<'q> {
     Integer(Option<i64>),
     Real(f64),
@@ -19,7 +19,7 @@ pub(crate) enum Value<'q> {
     Bytes(Option<&'q [u8]>),
 }
 
-/// What can be read of a row, whichever engine has it.
+/// A type that can be read from a row of either engine.
 pub(crate) trait Row: for<'r> FromRow<'r, SqliteRow> + for<'r> FromRow<'r, PgRow> + Send + Unpin {}
 
 impl<T> Row for T where T: for<'r> FromRow<'r, SqliteRow> + for<'r> FromRow<'r, PgRow> + Send + Unpin {}
@@ -27,7 +27,7 @@ impl<T> Row for T where T: for<'r> FromRow<'r, SqliteRow> + for<'r> FromRow<'r, 
 /// A statement whose rows become `T`.
 pub(crate) struct Query<'q, T> {
     text: &'static str,
-    /// What PostgreSQL is asked, where it knows no such question.
+    /// The text for PostgreSQL, if it needs another one.
     on_postgres: Option<&'static str>,
     values: Vec<Value<'q>>,
     rows: PhantomData<fn() -> T>,
@@ -36,7 +36,7 @@ pub(crate) struct Query<'q, T> {
 /// A statement whose rows have one column.
 pub(crate) struct QueryScalar<'q, T>(Query<'q, (T,)>);
 
-/// What a statement did.
+/// Result of a statement.
 pub(crate) struct Executed(u64);
 
 impl Executed {
@@ -61,7 +61,7 @@ pub(crate) fn query_scalar<'q, T>(text: &'static str) -> QueryScalar<'q, T> {
     QueryScalar(query_as(text))
 }
 
-/// The values as an engine wants them.
+/// The values as arguments of an engine.
 macro_rules! arguments {
     ($kind:ty, $values:expr, $text:expr) => {{
         let mut arguments = <$kind>::default();
@@ -79,19 +79,19 @@ macro_rules! arguments {
     }};
 }
 
-/// PostgreSQL's texts hold no NUL; what somebody typed with one finds nothing, as it does in SQLite.
+/// PostgreSQL's texts hold no NUL; a search for a text with one finds nothing, as in SQLite.
 fn without_nul(text: &str) -> Cow<'_, str> {
     if text.contains('\0') { text.replace('\0', "\u{fffd}").into() } else { text.into() }
 }
 
 impl<'q, T> Query<'q, T> {
-    /// Puts the next value.
+    /// Binds the next value.
     pub(crate) fn bind(mut self, value: impl Into<Value<'q>>) -> Self {
         self.values.push(value.into());
         self
     }
 
-    /// Another text for PostgreSQL, for what only one of them knows.
+    /// Another text for PostgreSQL, for syntax that only one engine has.
     pub(crate) fn on_postgres(mut self, text: &'static str) -> Self {
         self.on_postgres = Some(text);
         self
@@ -153,12 +153,12 @@ impl<'q, T> QueryScalar<'q, T>
 where
     (T,): Row,
 {
-    /// Puts the next value.
+    /// Binds the next value.
     pub(crate) fn bind(self, value: impl Into<Value<'q>>) -> Self {
         QueryScalar(self.0.bind(value))
     }
 
-    /// Another text for PostgreSQL, for what an engine says of itself.
+    /// Another text for PostgreSQL, for facts of an engine itself.
     pub(crate) fn on_postgres(self, text: &'static str) -> Self {
         QueryScalar(self.0.on_postgres(text))
     }
@@ -179,7 +179,7 @@ where
     }
 }
 
-/// How Rust's types become values.
+/// Conversions of Rust's types to values.
 macro_rules! values {
     ($($kind:ty => |$value:ident| $made:expr;)*) => {
         $(impl<'q> From<$kind> for Value<'q> {

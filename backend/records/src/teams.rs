@@ -10,13 +10,13 @@ row! {
         pub id: String,
         /// Unique.
         pub name: String,
-        /// What its admins decided; JSON.
+        /// Settings by its admins; JSON.
         pub settings: String,
     }
 }
 
 row! {
-    /// Somebody in a team.
+    /// A member of a team.
     pub struct Member {
         /// The account's id.
         pub id: String,
@@ -34,7 +34,7 @@ row! {
 }
 
 row! {
-    /// What an account may in a team.
+    /// Role of an account in a team.
     pub struct Membership {
         /// The team's id.
         pub team: String,
@@ -67,7 +67,7 @@ pub async fn find(on: &mut Connection, word: &str) -> Result<Option<Team>, Error
 /// Adds one.
 ///
 /// # Errors
-/// The statement failed; [`Error::is_taken`] when the name is.
+/// The statement failed; [`Error::is_taken`] if the name is in use.
 pub async fn add(on: &mut Connection, team: &Team) -> Result<(), Error> {
     let add = "INSERT INTO teams (id, name, settings) VALUES ($1, $2, $3)";
     sql::query(add).bind(&team.id).bind(&team.name).bind(&team.settings).execute(on).await?;
@@ -77,14 +77,15 @@ pub async fn add(on: &mut Connection, team: &Team) -> Result<(), Error> {
 /// Sets the name and the settings of one.
 ///
 /// # Errors
-/// The statement failed; [`Error::is_taken`] when the name is.
+/// The statement failed; [`Error::is_taken`] if the name is in use.
 pub async fn set(on: &mut Connection, team: &Team) -> Result<(), Error> {
     let set = "UPDATE teams SET name = $2, settings = $3 WHERE id = $1";
     sql::query(set).bind(&team.id).bind(&team.name).bind(&team.settings).execute(on).await?;
     Ok(())
 }
 
-/// Removes one with its members, grants, services, invitations, views and links; its keys and machines are gone before.
+/// Removes one with its members, grants, services, invitations, views and links; its keys and machines are removed
+/// before.
 ///
 /// # Errors
 /// The statement failed.
@@ -104,7 +105,7 @@ pub async fn members(on: &mut Connection, team: &str) -> Result<Vec<Member>, Err
     sql::query_as(get).bind(team).fetch_all(on).await
 }
 
-/// Sets the names of users that are a member's; JSON.
+/// Sets the user names of a member on machines; JSON.
 ///
 /// # Errors
 /// The statement failed.
@@ -114,7 +115,7 @@ pub async fn set_logins(on: &mut Connection, team: &str, account: &str, logins: 
     Ok(())
 }
 
-/// The memberships of an account, by the teams' names; of all accounts with none.
+/// The memberships of an account, by the teams' names; of all accounts with None.
 ///
 /// # Errors
 /// The statement failed.
@@ -124,7 +125,7 @@ pub async fn memberships(on: &mut Connection, account: Option<&str>) -> Result<V
     sql::query_as(get).bind(account).fetch_all(on).await
 }
 
-/// Sets what an account may in a team; with none it is no longer in it.
+/// Sets the role of an account in a team; None removes it from the team.
 ///
 /// # Errors
 /// The statement failed.

@@ -1,4 +1,4 @@
-//! The way from a file to a PostgreSQL: every row of every table, in one change.
+//! Transfer from a file to a PostgreSQL: every row of every table, in one change.
 
 use crate::connection::Engine;
 use crate::{FILE, OpenError, Records, Server, backup, meta};
@@ -7,7 +7,7 @@ use sqlx::sqlite::SqliteRow;
 use sqlx::{Arguments, AssertSqlSafe, PgConnection, Row, SqliteConnection};
 use std::path::Path;
 
-/// All tables, each behind those that it refers to.
+/// All tables, each after those that it refers to.
 const TABLES: [&str; 30] = [
     "meta",
     "teams",
@@ -44,14 +44,15 @@ const TABLES: [&str; 30] = [
 /// Tables whose rows get their number from the server.
 const NUMBERED: [&str; 2] = ["audit", "alert_events"];
 
-/// Rows that are written by one statement; PostgreSQL takes 65,535 values at once.
+/// Rows per statement; PostgreSQL accepts 65,535 values at once.
 const GROUP: usize = 500;
 
-/// Writes what a file has, a hub's own or a copy of it, into an empty database of a PostgreSQL. The file stays as it is; a
-/// folder that must not be there yet is used in between.
+/// Writes the rows of a file, a hub's own or a copy of it, into an empty database of a PostgreSQL. The file is
+/// unchanged. `between` is a temporary folder, which must not exist yet.
 ///
 /// # Errors
-/// [`OpenError`]: it is no such file, a newer version has made it, or the database has a hub already. Then nothing is written.
+/// [`OpenError`]: it is no such file, it is from a newer version, or the database already has a hub. Then nothing is
+/// written.
 pub async fn transfer(file: &Path, between: &Path, server: &Server) -> Result<(), OpenError> {
     backup::check(file).await?;
     std::fs::create_dir(between).map_err(|error| backup::failed(between, "make", error))?;
@@ -63,7 +64,7 @@ pub async fn transfer(file: &Path, between: &Path, server: &Server) -> Result<()
 async fn through(file: &Path, between: &Path, server: &Server) -> Result<(), OpenError> {
     let copied = backup::copy(file, &between.join(FILE)).await?;
     sqlx::Connection::close(copied).await.map_err(|error| backup::failed(file, "close", error))?;
-    // An older one is brought up to date, so that both have the same columns.
+    // An older one is migrated, so that both have the same columns.
     let (from, to) = (Records::open(between).await?, Records::connect(server).await?);
     let done = rows(&from, &to).await;
     from.close().await;
@@ -129,14 +130,14 @@ async fn whole(table: &str, from: &mut SqliteConnection, to: &mut PgConnection) 
     }
 }
 
-/// A value as its column in PostgreSQL wants it.
+/// A value in the type of its column in PostgreSQL.
 fn put(values: &mut PgArguments, row: &SqliteRow, at: usize, kind: &str) -> Result<(), sqlx::error::BoxDynError> {
     match kind {
         "bigint" => values.add(row.try_get::<Option<i64>, _>(at)?),
         "boolean" => values.add(row.try_get::<Option<bool>, _>(at)?),
         "double precision" => values.add(row.try_get::<Option<f64>, _>(at)?),
         "bytea" => values.add(row.try_get::<Option<Vec<u8>>, _>(at)?),
-        // It takes no NUL.
+        // PostgreSQL accepts no NUL.
         "text" => values.add(row.try_get::<Option<String>, _>(at)?.map(|text| text.replace('\0', "\u{fffd}"))),
         other => Err(format!("values of the type {other} are unknown").into()),
     }

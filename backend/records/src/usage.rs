@@ -1,8 +1,8 @@
-//! Table `usage_days`: what was used, by day, team, and machine or key.
+//! Table `usage_days`: usage by day, team, and machine or key.
 
 use crate::{Connection, Error, sql};
 
-/// Whose a value is: its day (days since the Unix epoch), team, kind (`day`, `source` or `key`), subject, and measure.
+/// Key of a value: day (days since the Unix epoch), team, kind (`day`, `source` or `key`), subject, and measure.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Used {
     /// Days since the Unix epoch.
@@ -13,14 +13,14 @@ pub struct Used {
     pub kind: String,
     /// Id of the source or key; empty for `day`.
     pub subject: String,
-    /// What was measured.
+    /// The measure.
     pub measure: String,
 }
 
 /// Adds to a value.
 ///
 /// # Errors
-/// The statement failed, or the team is not there.
+/// The statement failed, or the team does not exist.
 pub async fn add(on: &mut Connection, of: &Used, value: f64) -> Result<(), Error> {
     let add = "INSERT INTO usage_days (day, team, kind, subject, measure, value) VALUES ($1, $2, $3, $4, $5, $6)
                ON CONFLICT (day, team, kind, subject, measure) DO UPDATE SET value = usage_days.value + excluded.value";
@@ -29,10 +29,10 @@ pub async fn add(on: &mut Connection, of: &Used, value: f64) -> Result<(), Error
     Ok(())
 }
 
-/// Sets a value, unless the one that is there is larger.
+/// Sets a value, unless the existing one is larger.
 ///
 /// # Errors
-/// The statement failed, or the team is not there.
+/// The statement failed, or the team does not exist.
 pub async fn raise(on: &mut Connection, of: &Used, value: f64) -> Result<(), Error> {
     let raise = "INSERT INTO usage_days (day, team, kind, subject, measure, value) VALUES ($1, $2, $3, $4, $5, $6)
                  ON CONFLICT (day, team, kind, subject, measure) DO UPDATE SET value = excluded.value
@@ -42,7 +42,7 @@ pub async fn raise(on: &mut Connection, of: &Used, value: f64) -> Result<(), Err
     Ok(())
 }
 
-/// Those of a team, or of all with none, of one kind, between two days, both included: by day, team and subject.
+/// Those of a team, or of all with None, of one kind, between two days, both included: by day, team and subject.
 ///
 /// # Errors
 /// The statement failed.
@@ -62,7 +62,7 @@ pub async fn of(
     Ok(rows.into_iter().map(used).collect())
 }
 
-/// Forgets what is older than a day.
+/// Deletes those older than a day.
 ///
 /// # Errors
 /// The statement failed.

@@ -1,4 +1,4 @@
-//! Table `views`: what people saved of the page.
+//! Table `views`: saved views of the page.
 
 use crate::row::row;
 use crate::{Connection, Error, sql};
@@ -10,13 +10,13 @@ row! {
         pub id: String,
         /// Its team's id.
         pub team: String,
-        /// The account that saved it; none when that is gone, or was a program.
+        /// The account that saved it; None if it is gone, or was a program.
         pub owner: Option<String>,
         /// The same as text.
         pub maker: String,
         /// `mine` or `team`.
         pub scope: String,
-        /// What it is called.
+        /// Its name.
         pub name: String,
         /// The query of the page.
         pub query: String,
@@ -27,7 +27,7 @@ row! {
     }
 }
 
-/// Those of a team that are the team's, or an account's own, by name.
+/// Those of a team that are shared with the team or an account's own, by name.
 ///
 /// # Errors
 /// The statement failed.
@@ -36,7 +36,7 @@ pub async fn of(on: &mut Connection, team: &str, owner: Option<&str>) -> Result<
     sql::query_as(get).bind(team).bind(owner).fetch_all(on).await
 }
 
-/// How many a team has, or an account for itself in a team.
+/// Number of views of a team, or of an account's own views in a team.
 ///
 /// # Errors
 /// The statement failed.
@@ -81,7 +81,7 @@ pub async fn add(on: &mut Connection, view: &View) -> Result<(), Error> {
     Ok(())
 }
 
-/// Changes one, if its version is still the one before; whether it was.
+/// Changes one, if its version is still the previous one; returns whether it was.
 ///
 /// # Errors
 /// The statement failed.
@@ -101,7 +101,8 @@ pub async fn remove(on: &mut Connection, id: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// Somebody leaves a team, or all with none: their own views go, the team's stay with another text for who saved them.
+/// Removes an account's own views in a team, or in all with None. The team's views stay, with another text for their
+/// author.
 ///
 /// # Errors
 /// The statements failed.
@@ -113,7 +114,7 @@ pub async fn leave(on: &mut Connection, team: Option<&str>, owner: &str, maker: 
     Ok(())
 }
 
-/// Another text for who saved them, where that is a text alone.
+/// Replaces the author's text of views without an account.
 ///
 /// # Errors
 /// The statement failed.

@@ -1,9 +1,10 @@
-//! Table `watched`: which of several hubs judges a machine by rules. It follows `links`, and stays when a link ends.
+//! Table `watched`: the hub that evaluates rules for each machine, among several hubs. It follows `links`, and is
+//! unchanged when a link ends.
 
 use crate::{Connection, Error, sql};
 
-/// Machines whose link this hub has are this hub's to judge from now on. Which of them nobody judged before and are there
-/// since a time, milliseconds since the Unix epoch.
+/// Assigns machines with a link to this hub to this hub's rule evaluation. Returns those that no hub evaluated before
+/// and that exist since a time, milliseconds since the Unix epoch.
 ///
 /// # Errors
 /// The statements failed.
@@ -18,7 +19,7 @@ pub async fn follow_links(on: &mut Connection, hub: &str, new_since: i64) -> Res
     Ok(new)
 }
 
-/// One machine is this hub's to judge, whoever did until now.
+/// Assigns one machine to this hub's rule evaluation, whichever hub had it before.
 ///
 /// # Errors
 /// The statement failed, or there is no such machine.
@@ -29,7 +30,8 @@ pub async fn take(on: &mut Connection, source: &str, hub: &str) -> Result<(), Er
     Ok(())
 }
 
-/// Machines that nobody judges whose lease holds are this hub's; how many became so. A link that comes later has them.
+/// Assigns machines without an evaluating hub with a valid lease to this hub; returns their number. A later link
+/// reassigns them.
 ///
 /// # Errors
 /// The statement failed.
@@ -43,7 +45,7 @@ pub async fn take_left(on: &mut Connection, hub: &str, now: i64) -> Result<u64, 
     Ok(new + sql::query(left).bind(hub).bind(now).execute(on).await?.rows_affected())
 }
 
-/// The ids of the machines that a hub judges.
+/// The ids of the machines that a hub evaluates.
 ///
 /// # Errors
 /// The statement failed.

@@ -1,4 +1,4 @@
-//! A PostgreSQL as a whole: its schema, who is let in, and the rows that come over from a file.
+//! A PostgreSQL as a whole: its schema, access, and the rows transferred from a file.
 #![cfg(unix)]
 #![allow(clippy::unwrap_used)] // each body is a test's
 
@@ -24,7 +24,7 @@ async fn with_postgresql_a_newer_schema_is_refused_and_a_known_one_is_opened_by_
     for opened in [one, two, three] {
         opened.expect("one of them made the schema, the others waited").close().await;
     }
-    // One step ahead is what the others of a cluster have brought it to, and this one may start again until it is replaced.
+    // Other hubs of a cluster may have migrated it one step ahead, and this one may restart until it is replaced.
     let known: i64 = postgresql.sql("hub", "SELECT value FROM meta WHERE key = 'schema'").parse().expect("a number");
     let ahead = |steps: i64| format!("UPDATE meta SET value = '{}' WHERE key = 'schema'", known + steps);
     postgresql.sql("hub", &ahead(1));

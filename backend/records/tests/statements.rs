@@ -1,5 +1,5 @@
-//! Every statement runs once on either engine: a wrong column, a parameter too few or a word that only one of them knows
-//! is found here.
+//! Every statement runs once on either engine: this finds a wrong column, a missing parameter, or syntax that only one
+//! of them has.
 #![allow(clippy::unwrap_used)] // each body is a test's, run on either engine
 
 mod rows;
@@ -830,7 +830,7 @@ async fn alerts_are_one_row_each_and_seen_by_whose_they_are(records: &Records) {
     assert_eq!(told, [("firing", "erased-1"), ("acked", "erased-1")]);
     assert_eq!(alerts::events(&mut on, &id('a'), 1).await.unwrap().len(), 1);
 
-    // Who tells hears of each as it is, and of what was written meanwhile again.
+    // The notifier processes each in its current state, and again those that were written meanwhile.
     assert_eq!(alerts::unheard(&mut on, 9).await.unwrap().len(), 7);
     for (letter, state) in [('a', "firing"), ('b', "firing"), ('c', "firing")] {
         alerts::set_heard(&mut on, &id(letter), state, 1).await.unwrap();
@@ -989,7 +989,7 @@ async fn who_judges_a_machine_follows_its_link_and_else_is_who_tells(records: &R
             new
         );
     }
-    // Of those that never had a link here, who tells judges; a link that ended leaves all as it is.
+    // Only machines that never had a link here are assigned to the caller; the end of a link changes nothing.
     let own = |all: Vec<String>| {
         all.iter().filter(|id| "mno".contains(&id[..1])).map(|id| id[..1].to_string()).collect::<String>()
     };
@@ -997,7 +997,7 @@ async fn who_judges_a_machine_follows_its_link_and_else_is_who_tells(records: &R
     watched::take_left(&mut on, "three", 10).await.unwrap();
     assert_eq!(own(watched::of(&mut on, "one").await.unwrap()), "m");
     assert_eq!(own(watched::of(&mut on, "three").await.unwrap()), "o");
-    // A hub is gone.
+    // A hub stopped.
     assert_eq!(watched::take_left(&mut on, "three", 20).await.unwrap(), 1);
     assert_eq!(own(watched::of(&mut on, "three").await.unwrap()), "mo");
     links::take(&mut on, &id('m'), "two", 21).await.unwrap();

@@ -1,7 +1,7 @@
-//! How a table of the configuration file is written down.
+//! Declaration of a table of the configuration file.
 
-/// Declares a table: the type that keeps its values, their defaults, and its [`FileTable`](crate::FileTable) as `TABLE`. A key is
-/// one row, whose comment is what documents, `config.example.toml` and the type say of it:
+/// Declares a table: the type of its values, their defaults, and its [`FileTable`](crate::FileTable) as `TABLE`. A key
+/// is one row. Its comment is the help of the key in documents, in `config.example.toml` and on the type:
 ///
 /// ```
 /// use settings::{table, value};
@@ -27,12 +27,12 @@
 /// assert_eq!(error, "unknown key `row`; did you mean rows?");
 /// ```
 ///
-/// After the name and the type come the default, the [kind](crate::kinds) (how the value is read and printed), and `like` with
-/// a value for documents if the default is none or says little; `required like` if the table is nothing without the key. A field
-/// that is not called as its key is written `field as "key"`.
+/// After the name and the type come the default, the [kind](crate::kinds) (parser and printer of the value), and `like`
+/// with a value for documents. `like` is needed if there is no default or the default is a poor example;
+/// `required like` if the table needs the key. A field with another name than its key is written `field as "key"`.
 ///
-/// The second form, `table! { NAME: FileTable<Type> = { start, check } { rows } }`, is for a type that stands elsewhere; its rows
-/// have neither type nor default.
+/// The second form, `table! { NAME: FileTable<Type> = { start, check } { rows } }`, is for a type that is defined
+/// elsewhere; its rows have neither type nor default.
 #[macro_export]
 macro_rules! table {
     ($(#[$about:meta])* $vis:vis struct $own:ident $(, checked by $check:path)? {

@@ -1,4 +1,4 @@
-//! What is wrong in the configuration file, in the words of its writer.
+//! Errors of the configuration file, in the words of its writer.
 
 use crate::nearest;
 use serde::Deserialize;
@@ -7,19 +7,19 @@ use std::fmt;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// What is wrong in the file: where, in bytes from its begin and by key, and why.
+/// An error in the file: its position, in bytes from the start and as a key, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileError {
-    /// Bytes before the place.
+    /// Bytes before the position.
     pub at: usize,
-    /// The key that it is about, from the outermost table on, with dots; empty: what is above it is named by whoever reads it.
+    /// The key, from the outermost table on, with dots; if it is empty, the caller names the enclosing table.
     pub key: String,
     /// A sentence without the value, which may be secret.
     pub message: String,
 }
 
 impl FileError {
-    /// What is wrong at a place that no key needs to be named for.
+    /// An error at a position that needs no key.
     pub fn new(at: usize, message: impl Into<String>) -> Self {
         FileError { at, key: String::new(), message: message.into() }
     }
@@ -29,7 +29,7 @@ impl FileError {
         1 + text[..self.at.min(text.len())].matches('\n').count()
     }
 
-    /// The same below one more key.
+    /// The same error below one more key.
     #[must_use]
     pub fn below(mut self, key: &str) -> Self {
         self.key = if self.key.is_empty() { key.into() } else { format!("{key}.{}", self.key) };
@@ -46,27 +46,27 @@ impl fmt::Display for FileError {
     }
 }
 
-/// That a type cannot stand where it does.
+/// Message that a type is not allowed there.
 pub fn misplaced(found: &str, wanted: &str) -> String {
     let article = if found.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
     format!("{article} {found} is not allowed here; write {wanted}")
 }
 
-/// A value of the file as a type that serde reads.
+/// A value of the file, deserialized by serde.
 ///
 /// # Errors
-/// It is of another type.
+/// It has another type.
 pub fn deserialized<'de, T: Deserialize<'de>>(value: Spanned<DeValue<'de>>) -> Result<T, FileError> {
     let place = value.span().start;
     T::deserialize(value.into_deserializer()).map_err(|error| wrong(&error, place))
 }
 
-/// A fault that the reader of TOML found; `place` is where it is if the reader does not say.
+/// A fault from the TOML parser; `place` is its position if the parser reports none.
 pub fn wrong(error: &toml::de::Error, place: usize) -> FileError {
     FileError::new(error.span().map_or(place, |span| span.start), reworded(error.message()))
 }
 
-/// The table that a value of the file is, and where it begins.
+/// The table in a value of the file, and its position.
 ///
 /// # Errors
 /// It is something else.
@@ -78,7 +78,8 @@ pub fn table_of(value: Spanned<DeValue<'_>>) -> Result<(usize, DeTable<'_>), Fil
     }
 }
 
-/// Serde's "invalid type: string \"...\", expected a map" without the value, which may be a secret; other messages as they are.
+/// Serde's "invalid type: string \"...\", expected a map" without the value, which may be a secret; other messages as
+/// they are.
 fn reworded(message: &str) -> String {
     let unfit = message.strip_prefix("invalid type: ").or_else(|| message.strip_prefix("invalid value: "));
     match unfit.and_then(|rest| rest.rsplit_once(", expected ")) {
@@ -87,7 +88,7 @@ fn reworded(message: &str) -> String {
     }
 }
 
-/// That there is no such key, and which one was perhaps meant.
+/// Message that there is no such key, with the key that was perhaps meant.
 pub fn unknown_key(key: &str, known: &[&str]) -> String {
     format!("unknown key `{key}`{}", nearest(key, known))
 }

@@ -1,4 +1,4 @@
-//! How the value of a key is read and printed. A function for each kind; what it returns stands in a [`Key`](crate::Key).
+//! Parser and printer of a key's value: a function for each kind, whose result is in a [`Key`](crate::Key).
 
 use crate::file_error::{FileError, deserialized, misplaced};
 use crate::nearest;
@@ -9,15 +9,15 @@ use std::collections::BTreeMap;
 use toml::de::DeValue;
 use toml::{Spanned, Value};
 
-/// Where a value is kept in `C`.
+/// Accessors of a value in `C`.
 pub struct Field<C: 'static, T: 'static> {
     /// The value.
     pub get: fn(&C) -> &T,
-    /// The value, to be changed.
+    /// The value, mutable.
     pub at: fn(&mut C) -> &mut T,
 }
 
-/// The [`Field`] of a type that has a name.
+/// The [`Field`] for a named field of a type.
 #[macro_export]
 macro_rules! field {
     ($of:ty, $name:ident) => {
@@ -25,26 +25,26 @@ macro_rules! field {
     };
 }
 
-/// Reads one value; its error is the rest of a sentence that says what to write instead.
+/// Parses one value; its error is the rest of a sentence with the correct form.
 pub type Parse<T> = fn(&str) -> Result<T, String>;
 
-/// How a value that is kept stands in a file; none if nothing is kept.
+/// Prints a stored value for a file; None if nothing is stored.
 pub type Show<S> = fn(&S) -> Option<Value>;
 
-/// Values that are texts, each of which stands for a `T`. They are kept in an `S`: in a `T` itself if there always is one, in an
-/// `Option<T>` if there may be none, in a `Vec<T>` if they are a list.
+/// Values that are texts, each of which is parsed to a `T`. They are stored in an `S`: a `T` if there always is one, an
+/// `Option<T>` if there may be none, a `Vec<T>` if they are a list.
 pub struct Texts<C: 'static, T: 'static, S: 'static> {
     parse: Parse<T>,
     show: Show<S>,
     field: Field<C, S>,
 }
 
-/// Texts that stand for values.
+/// Texts that are parsed to values.
 pub const fn text<C, T: Written, S: Slot<T>>(parse: Parse<T>, field: Field<C, S>) -> Texts<C, T, S> {
     Texts { parse, show: S::show, field }
 }
 
-/// The same, printed in another way, since a part of them is secret.
+/// The same with another printer, because a part of them is secret.
 pub const fn text_shown<C, T: Written, S: Slot<T>>(
     parse: Parse<T>,
     show: Show<S>,
@@ -53,18 +53,18 @@ pub const fn text_shown<C, T: Written, S: Slot<T>>(
     Texts { parse, show, field }
 }
 
-/// What keeps values of type `T`.
+/// Storage of values of type `T`.
 pub trait Slot<T> {
-    /// How many.
+    /// Number of values.
     const TAKES: Takes;
 
-    /// Keeps what the texts stand for, in place of what was kept before.
+    /// Stores the parsed texts, in place of the previous values.
     ///
     /// # Errors
-    /// What to write instead.
+    /// The correct form.
     fn set(&mut self, parse: Parse<T>, texts: &[String]) -> Result<(), String>;
 
-    /// What is kept, as it stands in a file; none if nothing is kept.
+    /// The stored values, for a file; None if nothing is stored.
     fn show(&self) -> Option<Value>;
 }
 
@@ -108,23 +108,23 @@ impl<T: Written> Slot<T> for Vec<T> {
 }
 
 impl<C, T: Written, S: Slot<T>> Texts<C, T, S> {
-    /// How many values there may be.
+    /// Number of allowed values.
     pub fn takes(&self) -> Takes {
         S::TAKES
     }
 
-    /// Whether a text fits as one value.
+    /// Whether a text is valid as one value.
     ///
     /// # Errors
-    /// What to write instead.
+    /// The correct form.
     pub fn check(&self, text: &str) -> Result<(), String> {
         (self.parse)(text).map(drop)
     }
 
-    /// Sets it from texts, in place of what was set before.
+    /// Sets it from texts, in place of the previous values.
     ///
     /// # Errors
-    /// What to write instead.
+    /// The correct form.
     pub fn set(&self, at: &mut C, texts: &[String]) -> Result<(), String> {
         (self.field.at)(at).set(self.parse, texts)
     }
@@ -145,7 +145,7 @@ impl<C, T: Written, S: Slot<T>> KeyKind<C> for Texts<C, T, S> {
 /// The texts of one value or of a list of them.
 ///
 /// # Errors
-/// What to write instead.
+/// The correct form.
 pub fn texts<T: Written>(value: Value) -> Result<Vec<String>, String> {
     match value {
         Value::Array(list) => Ok(list.into_iter().map(texts::<T>).collect::<Result<Vec<_>, _>>()?.concat()),
@@ -153,7 +153,7 @@ pub fn texts<T: Written>(value: Value) -> Result<Vec<String>, String> {
     }
 }
 
-/// The only text of what is no list.
+/// The only text of a value that is not a list.
 ///
 /// # Errors
 /// There are several, or none.
@@ -167,7 +167,7 @@ pub fn single(texts: &[String]) -> Result<&str, String> {
 /// The values of texts without repetitions, in their order. One empty text is the empty list.
 ///
 /// # Errors
-/// Why one of them cannot be.
+/// Reason why one of them is invalid.
 pub fn list<T: PartialEq>(parse: Parse<T>, texts: &[String]) -> Result<Vec<T>, String> {
     let mut list = Vec::with_capacity(texts.len());
     for text in texts.iter().filter(|text| texts.len() > 1 || !text.is_empty()) {
@@ -179,14 +179,14 @@ pub fn list<T: PartialEq>(parse: Parse<T>, texts: &[String]) -> Result<Vec<T>, S
     Ok(list)
 }
 
-/// A value that is read and printed by functions of its own.
+/// A value with its own functions for reading and printing.
 pub struct Own<C: 'static, S: 'static> {
     read: fn(Value) -> Result<S, String>,
     show: Show<S>,
     field: Field<C, S>,
 }
 
-/// What no other kind can say.
+/// A value that no other kind can represent.
 pub const fn own<C, S>(read: fn(Value) -> Result<S, String>, show: Show<S>, field: Field<C, S>) -> Own<C, S> {
     Own { read, show, field }
 }
@@ -204,7 +204,7 @@ impl<C, S> KeyKind<C> for Own<C, S> {
     }
 }
 
-/// The words of a choice, and what each means.
+/// The words of a choice, and their values.
 pub type Words<T> = &'static [(&'static str, T)];
 
 /// One word of a few.
@@ -253,7 +253,7 @@ pub const fn secret_map<C, S: Pairs>(check: fn(&str, &str) -> Result<(), String>
     Map { check, is_secret: true, field }
 }
 
-/// Every pair of a name and a text fits.
+/// Accepts every pair of a name and a text.
 ///
 /// # Errors
 /// None.
@@ -261,7 +261,7 @@ pub fn any_pair(_: &str, _: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// What keeps pairs of names and texts.
+/// Storage of pairs of names and texts.
 pub trait Pairs: FromIterator<(String, String)> + 'static {
     /// All of them.
     fn pairs(&self) -> impl Iterator<Item = (&str, &str)>;
@@ -302,7 +302,7 @@ impl<C, S: Pairs> KeyKind<C> for Map<C, S> {
     }
 }
 
-/// A table, kept in a `T` itself, in an `Option<T>` if there may be none, in a `Vec<T>` if there may be several.
+/// A table, stored in a `T`, in an `Option<T>` if there may be none, in a `Vec<T>` if there may be several.
 pub struct Tables<C: 'static, T: 'static, S: 'static> {
     table: &'static FileTable<T>,
     field: Field<C, S>,
@@ -313,18 +313,18 @@ pub const fn table<C, T, S: TableSlot<T>>(table: &'static FileTable<T>, field: F
     Tables { table, field }
 }
 
-/// What keeps tables of type `T`.
+/// Storage of tables of type `T`.
 pub trait TableSlot<T> {
     /// Whether there may be several.
     const IS_LIST: bool;
 
-    /// Keeps what stands in the file.
+    /// Stores the value from the file.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The fault of the value.
     fn read_tables(&mut self, table: &FileTable<T>, value: Spanned<DeValue<'_>>) -> Result<(), FileError>;
 
-    /// What is kept; none if nothing is.
+    /// The stored tables; None if there are none.
     fn show_tables(&self, table: &FileTable<T>) -> Option<Value>;
 }
 

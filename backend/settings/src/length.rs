@@ -1,20 +1,21 @@
-//! Lengths of time as a user writes them, by [`shared::unit::time`]. Each error is the rest of a sentence that says what to write instead.
+//! Lengths of time as a user writes them, by [`shared::unit::time`]. Each error is the rest of a sentence with the
+//! correct form.
 
 use shared::unit::time;
 use std::time::Duration;
 
-/// How long ticks are kept. The upper end, ten years, only catches typing errors.
+/// Retention of ticks. The upper end, ten years, only catches typing errors.
 ///
 /// # Errors
-/// The rest of a sentence that says what to write.
+/// The rest of a sentence with the correct form.
 pub fn retention(text: &str) -> Result<Duration, String> {
     within(text, Duration::from_secs(60), Duration::from_secs(3650 * 86_400))
 }
 
-/// Reads a length of time between two.
+/// Parses a length of time between two limits.
 ///
 /// # Errors
-/// The rest of a sentence that says what to write.
+/// The rest of a sentence with the correct form.
 pub fn within(text: &str, least: Duration, most: Duration) -> Result<Duration, String> {
     let value = duration(text)?;
     if (least..=most).contains(&value) {
@@ -26,7 +27,7 @@ pub fn within(text: &str, least: Duration, most: Duration) -> Result<Duration, S
 /// Whole or decimal numbers, each with its unit: `100ms`, `1.5s`, `1h30m`. Whole milliseconds.
 ///
 /// # Errors
-/// The rest of a sentence that says what to write.
+/// The rest of a sentence with the correct form.
 pub fn duration(text: &str) -> Result<Duration, String> {
     let ms = time::read(text).and_then(|ms| u64::try_from(ms).ok());
     ms.map(Duration::from_millis)

@@ -1,10 +1,10 @@
-//! What a table of the configuration file is: a [`FileTable`], written down by [`table!`] with one place for each key. For the
-//! crates that are configured, so that each has its own settings, and for the one that gathers them.
+//! Tables of the configuration file: each is a [`FileTable`], declared by [`table!`] with one row for each key. For the
+//! configured crates, so that each has its own settings, and for the crate that collects them.
 //!
-//! This crate knows the words of [`shared`] and the reader of TOML. It has no option, no flag and no file.
+//! This crate uses only [`shared`] and the TOML parser. It has no option, no flag and no file.
 //!
-//! Read `declare.rs` (what is written for a key), `table.rs` (how a table is read and printed), `kinds.rs` (how one value is)
-//! and `written.rs` (how values of each type stand in a file).
+//! Read `declare.rs` (the declaration of a key), `table.rs` (reading and printing a table), `kinds.rs` (reading and
+//! printing a value) and `written.rs` (values of each type in a file).
 
 mod declare;
 mod file_error;

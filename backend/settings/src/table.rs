@@ -1,61 +1,62 @@
-//! A table of the configuration file, as one value: which keys it has, and how it is read, printed and described by them.
+//! A table of the configuration file, as one value: its keys, and the functions that read, print and describe it by
+//! them.
 
 use crate::file_error::{FileError, table_of, unknown_key, wrong};
 use toml::de::{DeTable, DeValue};
 use toml::{Spanned, Table, Value};
 
-/// A table of the configuration file whose values are kept in `C`. [`table!`](crate::table!) writes one down.
+/// A table of the configuration file whose values are stored in `C`. Declared by [`table!`](crate::table!).
 pub struct FileTable<C: 'static> {
-    /// Its values where nothing is written.
+    /// Its values without any key in the file.
     pub empty: fn() -> C,
     /// Its keys, in the order of the documents.
     pub keys: &'static [Key<C>],
-    /// Whether its values can stand together.
+    /// Checks whether its values are consistent.
     pub check: fn(&C) -> Result<(), Fault>,
 }
 
 /// One key of a table.
 pub struct Key<C: 'static> {
-    /// As it is written.
+    /// Its name in the file.
     pub name: &'static str,
-    /// What it is, in one line; where its default is no value, `[default: ...]` at the end says it.
+    /// Its meaning, in one line; if its default is no value, `[default: ...]` at the end describes it.
     pub help: &'static str,
     /// A value for documents, as it is written in a file; empty: the default.
     pub example: &'static str,
-    /// Whether the table is nothing without it.
+    /// Whether the table needs it.
     pub is_required: bool,
-    /// How its value is read and printed.
+    /// Its parser and printer.
     pub kind: &'static dyn KeyKind<C>,
 }
 
-/// How the value of a key is read into `C`, and printed.
+/// Reads the value of a key into `C`, and prints it.
 pub trait KeyKind<C>: Sync {
     /// Sets it from its value in the file.
     ///
     /// # Errors
-    /// What to write instead.
+    /// The correct form.
     fn read(&self, at: &mut C, value: Spanned<DeValue<'_>>) -> Result<(), FileError>;
 
-    /// Its value as it stands in a file; none if nothing is set.
+    /// Its value for a file; None if nothing is set.
     fn show(&self, of: &C) -> Option<Value>;
 
-    /// The table that it is, if it is one.
+    /// Its inner table, if it is one.
     fn inner(&self) -> Option<Inner> {
         None
     }
 }
 
-/// Why the values of a table cannot stand together.
+/// Reason why the values of a table are inconsistent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
     /// The key to change; empty: the table.
     key: &'static str,
-    /// The rest of a sentence that says what to write instead.
+    /// The rest of a sentence with the correct form.
     message: String,
 }
 
 impl Fault {
-    /// What is wrong with a key, in view of the others.
+    /// A fault of a key, given the others.
     pub fn of(key: &'static str, message: impl Into<String>) -> Self {
         Fault { key, message: message.into() }
     }
@@ -73,19 +74,19 @@ impl From<&str> for Fault {
     }
 }
 
-/// What documents say of a key.
+/// Description of a key for documents.
 pub struct KeyText {
-    /// As it is written.
+    /// Its name in the file.
     pub name: &'static str,
-    /// What it is.
+    /// Its meaning.
     pub help: &'static str,
-    /// Its value where nothing is written.
+    /// Its value if the key is missing.
     pub default: Option<Value>,
     /// A value, as it is written in a file; empty: the default.
     pub example: &'static str,
-    /// Whether its table is nothing without it.
+    /// Whether its table needs it.
     pub is_required: bool,
-    /// The table that it is.
+    /// Its inner table.
     pub inner: Option<Inner>,
 }
 
@@ -101,16 +102,16 @@ impl<C> FileTable<C> {
     /// Reads it from a file.
     ///
     /// # Errors
-    /// An unknown key, with the nearest known one; a value that cannot be; a key that is missing.
+    /// An unknown key, with the nearest known one; an invalid value; a missing key.
     pub fn read(&self, value: Spanned<DeValue<'_>>) -> Result<C, FileError> {
         let (at, table) = table_of(value)?;
         self.read_keys(at, table)
     }
 
-    /// Reads it from a text that has nothing else in it.
+    /// Reads it from a text that contains nothing else.
     ///
     /// # Errors
-    /// The text is no TOML; else as [`FileTable::read`].
+    /// The text is not TOML; else as [`FileTable::read`].
     pub fn read_text(&self, text: &str) -> Result<C, FileError> {
         let table = DeTable::parse(text).map_err(|error| wrong(&error, 0))?.into_inner();
         self.read_keys(0, table)
@@ -141,12 +142,12 @@ impl<C> FileTable<C> {
         (self.check)(&own).map_err(fault).map(|()| own)
     }
 
-    /// Its values as they stand in a file.
+    /// Its values, for a file.
     pub fn print(&self, own: &C) -> Table {
         self.keys.iter().filter_map(|row| Some((row.name.to_string(), row.kind.show(own)?))).collect()
     }
 
-    /// What documents say of its keys.
+    /// Descriptions of its keys for documents.
     pub fn texts(&self) -> Vec<KeyText> {
         let empty = (self.empty)();
         let text = |row: &Key<C>| KeyText {

@@ -1,4 +1,4 @@
-//! How the plainest values are written. Each error is the rest of a sentence that says what to write instead.
+//! Parsers of the plainest values. Each error is the rest of a sentence with the correct form.
 
 use std::path::PathBuf;
 
@@ -34,7 +34,7 @@ pub fn any(text: &str) -> Result<String, String> {
     Ok(text.into())
 }
 
-/// A file or folder, relative to where the program was started or absolute.
+/// A file or folder, absolute or relative to the working directory at start.
 ///
 /// # Errors
 /// It is empty.
@@ -42,7 +42,7 @@ pub fn file(text: &str) -> Result<PathBuf, String> {
     if text.is_empty() { Err("the file name is empty; write a path".into()) } else { Ok(text.into()) }
 }
 
-/// A file or folder, wherever the program was started.
+/// A file or folder, independent of the working directory.
 ///
 /// # Errors
 /// It is relative.

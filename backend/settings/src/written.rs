@@ -1,4 +1,4 @@
-//! How values of each type stand in the configuration file.
+//! Values of each type in the configuration file.
 
 use crate::file_error::misplaced;
 use crate::length::show_duration;
@@ -9,10 +9,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 use toml::Value;
 
-/// What stands for a secret wherever it is shown.
+/// Replacement of a secret wherever it is shown.
 pub const HIDDEN: &str = "***";
 
-/// How many values there may be.
+/// Number of allowed values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Takes {
     /// One, true or false.
@@ -25,16 +25,16 @@ pub enum Takes {
 
 /// A type of values.
 pub trait Written: Sized + PartialEq + 'static {
-    /// How many values a single one is.
+    /// Number of values in a single one.
     const TAKES: Takes = Takes::One;
 
-    /// The value as it stands in a file.
+    /// The value, for a file.
     fn show(&self) -> Value;
 
-    /// The text of a value that stands in a file.
+    /// The text of a value from a file.
     ///
     /// # Errors
-    /// What to write instead.
+    /// The correct form.
     fn text(value: Value) -> Result<String, String> {
         match value {
             Value::String(text) => Ok(text),
@@ -74,13 +74,13 @@ impl Written for u16 {
     }
 }
 
-/// A number that the system or a driver gave, of a process, a user or a GPU; or a limit.
+/// A number assigned by the system or a driver, of a process, a user or a GPU; or a limit.
 impl Written for u32 {
     fn show(&self) -> Value {
         i64::from(*self).into()
     }
 
-    // A user may be named, so text is not refused here.
+    // A user may be named, so text is accepted here.
     fn text(value: Value) -> Result<String, String> {
         match value {
             Value::String(text) => Ok(text),

@@ -1,7 +1,7 @@
-//! Small faces of the operating system: [`user`] names and numbers its users, [`file`] opens and writes files that a user
-//! names, and `socket_file` sets who may enter a socket.
+//! Wrappers of the operating system: [`user`] for names and numbers of users, [`file`] to open and write files that a
+//! user names, and `socket_file` for the permissions of a socket.
 //!
-//! This crate knows no other of ours, no runtime and no settings, and starts no program.
+//! This crate depends on no other of ours, on no runtime and on no settings, and starts no program.
 
 pub mod file;
 #[cfg(unix)]

@@ -1,12 +1,12 @@
-//! Mode and group of a socket that stands in a folder to which others may write: what they put in its place keeps its own.
+//! Mode and group of a socket in a folder to which others may write: files that they put in its place keep their own.
 
 use std::io;
 use std::path::Path;
 
-/// Sets the mode, and the group where one is named, of a socket that this process has made at a path.
+/// Sets the mode, and the group if one is given, of a socket that this process has created at a path.
 ///
 /// # Errors
-/// Something else stands there, or the system does not let us.
+/// Something else is at the path, or the system denies it.
 #[cfg(target_os = "linux")]
 pub fn open_to(path: &Path, mode: u32, group: Option<u32>) -> io::Result<()> {
     use std::os::fd::AsRawFd;
@@ -21,7 +21,7 @@ pub fn open_to(path: &Path, mode: u32, group: Option<u32>) -> io::Result<()> {
         ));
     }
     if let Some(group) = group {
-        // SAFETY: the empty path names the file that is open, and ends with a zero byte.
+        // SAFETY: the empty path refers to the open file, and ends with a zero byte.
         let set =
             unsafe { libc::fchownat(file.as_raw_fd(), c"".as_ptr(), libc::uid_t::MAX, group, libc::AT_EMPTY_PATH) };
         if set != 0 {
@@ -34,17 +34,17 @@ pub fn open_to(path: &Path, mode: u32, group: Option<u32>) -> io::Result<()> {
 /// Likewise.
 ///
 /// # Errors
-/// The system does not let us.
+/// The system denies it.
 #[cfg(all(unix, not(target_os = "linux")))]
 pub fn open_to(path: &Path, mode: u32, group: Option<u32>) -> io::Result<()> {
     std::os::unix::fs::lchown(path, None, group)?;
     std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(mode))
 }
 
-/// Makes the folder of a socket, which others are to enter where `mode` says so. One that is there stays as it is.
+/// Creates the folder of a socket, which others may enter if `mode` allows it. An existing folder is unchanged.
 ///
 /// # Errors
-/// It cannot be made.
+/// It cannot be created.
 #[cfg(unix)]
 pub fn make_folder(folder: &Path, mode: u32) -> io::Result<()> {
     use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
@@ -55,7 +55,7 @@ pub fn make_folder(folder: &Path, mode: u32) -> io::Result<()> {
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(above)?;
     }
     std::fs::DirBuilder::new().mode(0o700).create(folder)?;
-    // Whatever the mask of this program is; and whatever somebody has put in its place.
+    // Independent of this program's umask, and safe against a replaced folder.
     let flags = libc::O_DIRECTORY | libc::O_NOFOLLOW;
     let made = std::fs::OpenOptions::new().read(true).custom_flags(flags).open(folder)?;
     // SAFETY: the call cannot fail.

@@ -3,7 +3,7 @@
 #[cfg(unix)]
 use std::ffi::CString;
 
-/// The uid that this process runs as; 0 where there are none.
+/// The uid of this process; 0 on systems without uids.
 pub fn own_uid() -> u32 {
     #[cfg(unix)]
     // SAFETY: geteuid only returns a number and cannot fail.
@@ -15,7 +15,7 @@ pub fn own_uid() -> u32 {
 /// The uid of a user name, from the system's user database; `None` when there is no such user.
 ///
 /// # Errors
-/// The system's own words when the database cannot be asked.
+/// The system's own words if the database cannot be read.
 #[cfg(unix)]
 pub fn uid_of(name: &str) -> Result<Option<u32>, String> {
     let Ok(name) = CString::new(name) else { return Ok(None) };
@@ -33,14 +33,14 @@ pub fn uid_of(name: &str) -> Result<Option<u32>, String> {
             0 if found.is_null() => return Ok(None),
             0 => return Ok(Some(entry.pw_uid)),
             libc::ERANGE if buffer.len() < 1 << 20 => buffer.resize(buffer.len() * 4, 0),
-            // What the databases answer for "no such user", by the manual page.
+            // Errors of the databases for "no such user", by the manual page.
             libc::ENOENT | libc::ESRCH | libc::EBADF | libc::EPERM => return Ok(None),
             code => return Err(std::io::Error::from_raw_os_error(code).to_string()),
         }
     }
 }
 
-/// The number of a group: of its name in the system's database, or as it is written.
+/// The number of a group: from its name in the system's database, or as given.
 ///
 /// # Errors
 /// There is no such group.
@@ -62,19 +62,19 @@ pub fn gid_of(group: &str) -> Result<u32, String> {
     if code == 0 && !found.is_null() { Ok(entry.gr_gid) } else { Err(missing()) }
 }
 
-/// Windows has no uids: no name is known.
+/// Windows has no uids: no name is found.
 #[cfg(not(unix))]
 pub fn uid_of(_name: &str) -> Result<Option<u32>, String> {
     Ok(None)
 }
 
-/// What a user is called, by number: the name, or the number where there is none.
+/// The login of a user number: the name, or the number if there is none.
 #[cfg(unix)]
 pub fn login_of(uid: u32) -> String {
     name_of(uid).unwrap_or_else(|| uid.to_string())
 }
 
-/// The name of a user, by number; absent where the database has none, or cannot be asked.
+/// The name of a user number; None if the database has none, or cannot be read.
 #[cfg(unix)]
 pub fn name_of(uid: u32) -> Option<String> {
     let mut buffer = vec![0u8; 1 << 14];

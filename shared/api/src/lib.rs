@@ -1,8 +1,8 @@
-//! The HTTP API as one table: [`Operation`] names each operation, and [`Row`] has its method, path, right, body, parameters,
-//! answer and meaning. The router of the server, the requests of the command line and of the page, the reference page of the
-//! docs and the OpenAPI document are made from it.
+//! The HTTP API as one table: [`Operation`] names each operation, and [`Row`] has its method, path, right, body,
+//! parameters, answer and meaning. It generates the server's router, the requests of the command line and the page, the
+//! reference page of the docs, and the OpenAPI document.
 //!
-//! This crate does no input or output. What an operation does is in the server, which has one handler for each.
+//! This crate does no input or output. The server implements each operation in one handler.
 
 mod markdown;
 pub mod need;

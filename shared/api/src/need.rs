@@ -2,12 +2,12 @@
 
 use shared::role::{KeyScope, Role};
 
-/// Who may call an operation.
+/// Access rule of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Need {
     /// Anybody, signed in or not.
     Open,
-    /// Anybody from a page of ours, signed in or not, but no key: signing in and out.
+    /// Requests of our own page, signed in or not, without a key: sign-in and sign-out.
     Session,
     /// An account, about itself.
     Own,
@@ -17,13 +17,13 @@ pub enum Need {
     Person(Role),
     /// Callers with at least this role in some team; a key needs this scope.
     Role(Role, KeyScope),
-    /// Callers with at least the role member in some team; a key needs this scope, and the handler looks whose it is.
+    /// Callers with at least the role member in some team; a key needs this scope, and the handler checks the owner.
     Members(KeyScope),
     /// An admin of the team that the path names; a key needs `team:admin`.
     TeamAdmin,
     /// An admin of the hub; a key needs `hub:admin`.
     HubAdmin,
-    /// Keys with this scope and nobody else; the handler looks at the key.
+    /// Only keys with this scope; the handler checks the key.
     Key(KeyScope),
 }
 
@@ -42,7 +42,7 @@ impl Need {
         matches!(scope, KeyScope::DataRead | KeyScope::MetricsRead)
     }
 
-    /// The scope that a key needs; none where no key is accepted, or none is asked for.
+    /// Scope that a key needs; None if the operation accepts no keys or requires no scope.
     pub const fn scope(self) -> Option<KeyScope> {
         match self {
             Need::Shared(scope) | Need::Role(_, scope) | Need::Members(scope) | Need::Key(scope) => Some(scope),
@@ -51,7 +51,7 @@ impl Need {
             Need::Open | Need::Session | Need::Own | Need::Person(_) => None,
         }
     }
-    /// Who may call it, in words.
+    /// Accounts and keys that may call it, in words.
     pub fn words(self) -> String {
         let key = |who: String, scope: KeyScope| format!("{who}; keys with `{scope}`");
         match self {

@@ -1,4 +1,4 @@
-//! The table as a document of OpenAPI 3.1: for generators of clients, and for programs that try an API.
+//! The table as an OpenAPI 3.1 document: for client generators, and for tools that try an API.
 
 use crate::parameter::{Parameter, ParameterKind};
 use crate::row::{Answer, Carries, Shape};
@@ -9,9 +9,9 @@ use serde_json::{Map, Value, json};
 use shared::session::Problem;
 use std::collections::BTreeSet;
 
-/// Where types stand in the document.
+/// Path of the types in the document.
 const SCHEMAS: &str = "/components/schemas";
-/// Ends the name of a type that is sent and answered, and is not the same in both.
+/// Suffix of the request schema of a type whose request and response schemas differ.
 const INPUT: &str = "Input";
 const JSON: &str = "application/json";
 
@@ -43,7 +43,7 @@ pub fn document(version: &str) -> Value {
             "description": "A server without accounts needs no key. Times are Unix seconds.",
             "license": { "name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0" },
         },
-        // From the place of this document to the base path of the server.
+        // Relative path from this document to the base path of the server.
         "servers": [{ "url": "../.." }],
         "tags": tags.iter().map(|name| json!({ "name": name })).collect::<Vec<_>>(),
         "paths": paths,
@@ -66,7 +66,7 @@ pub fn document(version: &str) -> Value {
     })
 }
 
-/// Types as they are answered and as they are sent: a field may be left out in only one of both.
+/// Response and request schemas of the types: a field may be optional in only one of the two.
 struct Types {
     answers: SchemaGenerator,
     bodies: SchemaGenerator,
@@ -83,7 +83,7 @@ impl Types {
         }
     }
 
-    /// All types, and the names of those that are two.
+    /// All schemas, and the names of types whose request and response schemas differ.
     fn together(mut self) -> (Map<String, Value>, BTreeSet<String>) {
         let mut answers = self.answers.take_definitions(true);
         let mut bodies = self.bodies.take_definitions(true);
@@ -108,7 +108,7 @@ impl Types {
     }
 }
 
-/// The name of the type that a reference leads to.
+/// The name of the type in a reference.
 fn referred(value: &Value) -> Option<&str> {
     value.get("$ref")?.as_str()?.strip_prefix('#')?.strip_prefix(SCHEMAS)?.strip_prefix('/')
 }
@@ -131,7 +131,7 @@ fn refers(value: &Value, names: &BTreeSet<String>) -> bool {
     inner || referred(value).is_some_and(|name| names.contains(name))
 }
 
-/// References to these types lead to those that are sent.
+/// Redirects references to these types to their request schemas.
 fn rename(value: &mut Value, names: &BTreeSet<String>) {
     if let Some(name) = referred(value).filter(|name| names.contains(*name)) {
         value["$ref"] = format!("#{SCHEMAS}/{name}{INPUT}").into();
@@ -163,13 +163,13 @@ fn described(operation: Operation, types: &mut Types) -> Value {
     described
 }
 
-/// The name of an operation as generators like it: its first letter is small.
+/// Operation ID as client generators expect it: the name with a lower-case first letter.
 fn operation_id(operation: Operation) -> String {
     let (first, rest) = operation.name().split_at(1);
     format!("{}{rest}", first.to_ascii_lowercase())
 }
 
-/// What a part of a path is.
+/// Description of a path parameter.
 pub(crate) fn part_meaning(name: &str) -> &'static str {
     match name {
         "team" => "ID or name of a team",

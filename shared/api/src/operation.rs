@@ -1,4 +1,4 @@
-//! What the name of an operation leads to.
+//! Lookups by operation: its row, and the query parameters that it accepts.
 
 use crate::parameter::Parameter;
 use crate::row::Row;
@@ -10,7 +10,7 @@ impl Operation {
         &crate::table::ROWS[self as usize]
     }
 
-    /// Whether it is one of the API's own: not the page, and not the answer to a path that is none.
+    /// Whether the reference lists it: false for the page and for the fallback of unknown paths.
     pub fn is_listed(self) -> bool {
         !self.path().contains("{*")
     }
@@ -20,7 +20,7 @@ impl Operation {
         self.takes_any() || self.row().parameters.iter().any(|parameter| parameter.name == name)
     }
 
-    /// Whether its query is for others, who may write what they like.
+    /// Whether it accepts parameters of any name, because others read them (the page or a provider).
     pub fn takes_any(self) -> bool {
         self.row().parameters.iter().any(Parameter::is_any)
     }

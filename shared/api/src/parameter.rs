@@ -1,19 +1,19 @@
 //! The parameters of queries: each name once, unless it has two meanings.
 
-/// A parameter.
+/// A query parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parameter {
     /// Its name.
     pub name: &'static str,
-    /// What its value is.
+    /// Kind of its value.
     pub kind: ParameterKind,
-    /// Whether it may be given more than once. Of one that may not, the last counts.
+    /// Whether it may be repeated. Otherwise the last value counts.
     pub repeated: bool,
-    /// What it is for, without a full stop.
+    /// Its purpose, without a full stop.
     pub meaning: &'static str,
 }
 
-/// What the value of a parameter is.
+/// Kind of a parameter's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ParameterKind {
     /// Any text.
@@ -38,13 +38,13 @@ impl Parameter {
         Parameter { repeated: true, ..self }
     }
 
-    /// Whether it stands for parameters of any name.
+    /// Whether it represents parameters of any name.
     pub fn is_any(&self) -> bool {
         *self == ANY
     }
 }
 
-/// Whatever comes is for others: the page, or a provider.
+/// Any parameter, read by others: the page or a provider.
 pub const ANY: Parameter = Parameter::new("*", Text, "Any other parameter").repeated();
 
 macro_rules! parameters {

@@ -1,10 +1,10 @@
-//! Paths of requests: names are encoded, so that none leads to another path.
+//! Paths of requests: names are encoded, so that no name changes the path.
 
 use crate::operation::Operation;
 use crate::parameter::Parameter;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
-/// What is encoded in a part of a path.
+/// Characters that are encoded in a part of a path.
 const PART: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'@');
 
 /// A part of a path or the value of a parameter.
@@ -16,8 +16,8 @@ fn encoded(name: &str) -> String {
 }
 
 impl Operation {
-    /// The path below the address of a server, without a slash in front. `parts` are the parts of the path that have a name,
-    /// in their order.
+    /// The path below the address of a server, without a slash in front. `parts` are the parts of the path that have a
+    /// name, in their order.
     pub fn at(self, parts: &[&str]) -> String {
         let mut parts = parts.iter();
         let filled = self.path().trim_start_matches('/').split('/').map(|part| match part.starts_with('{') {
@@ -29,7 +29,7 @@ impl Operation {
         path
     }
 
-    /// The same with those of the parameters that have a value.
+    /// The same path with the parameters that have a value.
     pub fn asking(self, parts: &[&str], parameters: &[(Parameter, Option<String>)]) -> String {
         let given = parameters.iter().filter_map(|(parameter, value)| {
             debug_assert!(self.takes(parameter.name), "{} takes no {}", self.name(), parameter.name);

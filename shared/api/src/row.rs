@@ -11,7 +11,7 @@ pub struct Row {
     pub method: Method,
     /// Its path below the base; `{NAME}` is one part of it.
     pub path: &'static str,
-    /// Who may call it.
+    /// Its access rule.
     pub need: Need,
     /// The body of a request.
     pub body: Body,
@@ -19,7 +19,7 @@ pub struct Row {
     pub parameters: &'static [Parameter],
     /// The answer, when it succeeds.
     pub answer: Answer,
-    /// What it does, without a full stop.
+    /// Its effect, without a full stop.
     pub meaning: &'static str,
 }
 
@@ -35,7 +35,7 @@ pub enum Method {
 }
 
 impl Method {
-    /// As it is sent.
+    /// Its name in a request.
     pub const fn text(self) -> &'static str {
         match self {
             Method::Get => "GET",
@@ -47,12 +47,12 @@ impl Method {
     }
 }
 
-/// What comes with a request.
+/// Content of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Carries {
     /// Nothing that is read.
     Nothing,
-    /// JSON of at most so many bytes.
+    /// JSON of at most this many bytes.
     Json(usize),
     /// It becomes a WebSocket.
     Socket,
@@ -61,13 +61,13 @@ pub enum Carries {
 /// The body of a request.
 #[derive(Clone, Copy)]
 pub struct Body {
-    /// What comes, and how much at most.
+    /// Its content and maximum size.
     pub carries: Carries,
     /// The type of its JSON.
     pub shape: Option<Shape>,
 }
 
-/// Most bodies are some names and labels.
+/// Default limit: most bodies hold a few names and labels.
 const MAX_BODY_BYTES: usize = 64 << 10;
 
 impl Body {
@@ -81,7 +81,7 @@ impl Body {
         Body::at_most::<T>(MAX_BODY_BYTES)
     }
 
-    /// JSON of a type, of at most so many bytes.
+    /// JSON of a type, of at most this many bytes.
     pub(crate) const fn at_most<T: Described>(bytes: usize) -> Body {
         Body { carries: Carries::Json(bytes), shape: Some(Shape::of::<T>()) }
     }
@@ -94,9 +94,9 @@ pub enum Answer {
     Json(Shape),
     /// 201 and JSON.
     Made(Shape),
-    /// JSON; the status says whether something is new.
+    /// JSON; the status is 201 if the object is new.
     Taken(Shape),
-    /// 200 and one of these media types by the parameter `format`; the JSON one, where there is one, is this.
+    /// 200 and one of these media types, selected by `format`. The shape describes the JSON one, if any.
     Text(&'static [&'static str], Option<Shape>),
     /// A redirection to the page.
     Redirect,
@@ -107,7 +107,7 @@ pub enum Answer {
 /// JSON that no type describes.
 pub struct Free;
 
-/// A type that can be described, where descriptions are compiled.
+/// A type that can be described, if descriptions are compiled.
 #[cfg(not(feature = "schema"))]
 pub(crate) trait Described {}
 #[cfg(not(feature = "schema"))]

@@ -31,25 +31,25 @@ use shared::views::{DefaultView, MadeShare, NewShare, NewView, OpenShare, SavedV
 
 /// Readers of samples.
 const READ: Need = Need::Role(Role::Viewer, KeyScope::DataRead);
-/// The same, and everybody with a share link: of its machines and times.
+/// Readers of samples, and holders of a share link within its machines and times.
 const SHARED: Need = Need::Shared(KeyScope::DataRead);
-/// Everybody who saves views, each within what the views allow.
+/// Writers of saved views; each view has its own rights.
 const SAVE: Need = Need::Role(Role::Viewer, KeyScope::ViewsWrite);
-/// Readers of what a job printed; the handler looks on which machine.
+/// Readers of job output; the handler checks the machine.
 const PRINTED: Need = Need::Role(Role::Member, KeyScope::DataRead);
 /// Writers of runs, markers and alerts.
 const MARK: Need = Need::Role(Role::Member, KeyScope::RunsWrite);
-/// Makers of links: people, and no program.
+/// Creators of share links: people only, no programs.
 const LINKS: Need = Need::Person(Role::Member);
-/// Makers of rules and silences; the handler looks whose each rule is.
+/// Writers of rules and silences; the handler checks the owner of each rule.
 const WATCH: Need = Need::Role(Role::Member, KeyScope::AlertsWrite);
-/// Readers of where notices go: people.
+/// Readers of notification channels: people only.
 const TARGETS: Need = Need::Person(Role::Member);
-/// Writers of where notices go.
+/// Writers of notification channels.
 const CHANNELS: Need = Need::Role(Role::Admin, KeyScope::TeamAdmin);
-/// Everybody in a team; the team itself says what they see and change.
+/// All members of a team; the handler decides which parts they see and change.
 const IN_TEAM: Need = Need::Role(Role::Viewer, KeyScope::TeamAdmin);
-/// Its admins, and its members where they may.
+/// Admins of the team, and its members if the team allows it.
 const INVITE: Need = Need::Role(Role::Member, KeyScope::TeamAdmin);
 const OPEN: Need = Need::Open;
 const SESSION: Need = Need::Session;
@@ -64,7 +64,7 @@ const AGENT: Need = Need::Key(KeyScope::AgentWrite);
 
 const NOTHING: Body = Body::NOTHING;
 const SOCKET: Body = Body::SOCKET;
-/// What a machine says of itself before anybody knows it.
+/// Limit for the data that a machine sends about itself before it is enrolled.
 const MAX_EVIDENCE_BYTES: usize = 16 << 10;
 
 const fn takes<T: Described>() -> Body {

@@ -12,11 +12,11 @@ const MAX_ROW_BYTES: usize = 16 << 20;
 const DATED: [&str; 5] = ["_timestamp", "timestamp", "wall time", "time", "t"];
 const COUNTED: [&str; 4] = ["_runtime", "relative time (wall)", "relative time (process)", "_absolute_runtime"];
 
-/// What a column of a wide table holds.
+/// Content of a column of a wide table.
 enum Column {
     /// Values of one tag of a source. `place` is the index of the series; None before its first sample.
     Tag { source: String, tag: String, place: Option<usize> },
-    /// Something that is no reading: extremes beside a mean, steps, indices.
+    /// Column without readings: extremes beside a mean, steps, indices.
     Skip,
 }
 
@@ -126,7 +126,7 @@ fn column(name: &str) -> Column {
     Column::Tag { source: run.to_string(), tag: tag.to_string(), place: None }
 }
 
-/// Takes in a row; false when it is no valid row.
+/// Adds a row; false if it is invalid.
 fn take(raw: &mut Raw, table: &mut Table, row: &[String], width: usize) -> bool {
     if row.len() != width {
         return false;

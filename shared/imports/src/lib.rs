@@ -1,6 +1,5 @@
-//! Opens recordings: those of Watchglass, and what others recorded, which is W&B's transaction log, its event lines and
-//! CSV files, and our own exports. The server that replays a file and the page on which a file is dropped use the same
-//! code. Nothing here uses a network.
+//! Opens recordings of Watchglass, W&B's transaction logs, event lines and CSV files, and our own exports. The server
+//! that replays a file and the page on which a file is dropped use the same code. Nothing here uses a network.
 //!
 //! `log.rs` and `records.rs` read `run-*.wandb`, `lines.rs` reads JSON lines, `csv.rs` tables. Each fills a [`Raw`],
 //! whose tags are spelled as in the file. `tags.rs` turns it into a [`Recorded`]. Damaged parts are skipped and named
@@ -40,7 +39,7 @@ struct Recorded {
     sources: Vec<RecordedSource>,
     /// Facts about the whole recording: name and text.
     about: Vec<(String, String)>,
-    /// What was left out, and why: sentences for the person who opened the file.
+    /// Omitted parts and the reasons, in sentences for the person who opened the file.
     notes: Vec<String>,
 }
 
@@ -66,12 +65,12 @@ struct Damage {
     bytes: u64,
 }
 
-/// Why a file could not be opened.
+/// Reason why a file could not be opened.
 #[derive(Debug)]
 pub enum ImportError {
     /// The file could not be read.
     Io(io::Error),
-    /// The file is of no known kind, or has nothing of use. The sentence says what can be opened.
+    /// The file is of no known kind, or has nothing of use. The sentence names the accepted kinds.
     Unknown(String),
 }
 
@@ -91,7 +90,7 @@ impl From<io::Error> for ImportError {
     }
 }
 
-/// Names all that can be opened, for error messages.
+/// All file kinds that can be opened, for error messages.
 const ACCEPTED: &str = "a recording of watchglass record, W&B's run-*.wandb, its wandb-events.jsonl, a CSV file of its system charts, or a CSV or JSON export of Watchglass";
 
 /// Largest number of series that are taken from one file, as many as a source may have. No real run has more.
@@ -122,15 +121,15 @@ struct Raw {
     left_out: u64,
     host: Option<String>,
     facts: Vec<(String, String)>,
-    /// Version of the W&B that wrote the file: 0.31 is (0, 31). None when the file does not say.
+    /// Version of the W&B that wrote the file: 0.31 is (0, 31). None if the file does not contain it.
     version: Option<(u32, u32)>,
     damages: Vec<Damage>,
     notes: Vec<String>,
 }
 
 impl Raw {
-    /// Takes in a value. A number is a sample, and an object holds several tags; all else, like NaN and null, is no
-    /// sample.
+    /// Adds a value. A number is a sample, and an object holds several tags. Everything else, like NaN and null, is
+    /// skipped.
     fn put(&mut self, tag: &str, t: i64, value: &Value) {
         match value {
             Value::Number(number) => {
@@ -202,7 +201,7 @@ impl Raw {
     }
 }
 
-/// A function that opens a file for reading. The caller chooses it, to refuse what is no plain file on its system.
+/// A function that opens a file for reading. The caller chooses it, to reject files that are not plain on its system.
 type Opener = fn(&Path) -> io::Result<File>;
 
 /// Opens a file, or the folder of a W&B run. `catalog` is the table by which tags are understood.
@@ -219,7 +218,7 @@ pub fn open(path: &Path, opener: Opener, catalog: Catalog) -> Result<Recording, 
     opened(&bytes, &name, raw, catalog, &mut |_| {})
 }
 
-/// Opens the bytes of a file whose name is `name`. `tell` gets the share that was read, 0 to 1, once for a while.
+/// Opens the bytes of a file whose name is `name`. `tell` receives the share that was read, 0 to 1, about once per MiB.
 ///
 /// # Errors
 /// Returns the same errors as [`open`].
@@ -274,7 +273,7 @@ fn as_recording(
     Ok(recording)
 }
 
-/// Reads a foreign file. `name` stands for a machine that the file does not name.
+/// Reads a foreign file. `name` is used for a machine that the file does not name.
 fn imported(file: impl BufRead, name: &str, mut raw: Raw, catalog: Catalog) -> Result<Recorded, ImportError> {
     read(file, &mut raw)?;
     let name = Path::new(name).file_stem().map_or_else(|| "recorded".into(), |stem| stem.to_string_lossy());

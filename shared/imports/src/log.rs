@@ -2,8 +2,8 @@
 //!
 //! The file begins with `:W&B`, 0xBEE1 and a version. Then come chunks: seven bytes (CRC-32 of type and data, length,
 //! type) and the data. A chunk never crosses a block. A record is one chunk (full), or a first chunk, middle ones and a
-//! last one. Less than seven bytes at the end of a block are padding. After damage the reader looks for the next chunk
-//! whose checksum is right, so that one bad byte costs one record.
+//! last one. Less than seven bytes at the end of a block are padding. After damage the reader searches for the next
+//! chunk whose checksum is right, so that one bad byte costs one record.
 
 use super::sums::Sums;
 use super::{Damage, steps};
@@ -55,7 +55,7 @@ pub fn records(mut file: impl Read, mut each: impl FnMut(&[u8]) -> bool) -> io::
     let mut damages = Vec::new();
     let mut block = Vec::with_capacity(BLOCK_BYTES);
     let mut start = 0u64;
-    // This is the record whose last chunk has not come, and the offset of its first. After damage it is None, and the
+    // The record whose last chunk has not been read yet, and the offset of its first. After damage it is None, and the
     // rest of the damaged record is skipped.
     let mut open: Option<(u64, Vec<u8>)> = None;
     let mut torn = false;

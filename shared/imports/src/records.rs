@@ -75,7 +75,7 @@ impl Time {
     }
 }
 
-/// Takes in a record; false when it cannot be understood.
+/// Adds a record; false if it cannot be decoded.
 pub fn take(raw: &mut Raw, bytes: &[u8]) -> bool {
     let Ok(record) = Record::decode(bytes) else { return false };
     if let Some(version) = record.header.and_then(|h| h.version) {

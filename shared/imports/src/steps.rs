@@ -6,14 +6,14 @@ thread_local! {
     static STEPS: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
 }
 
-/// Adds to the count: a number of bytes that were looked at.
+/// Adds a number of inspected bytes to the count.
 #[cfg_attr(not(test), expect(unused_variables, reason = "only tests count"))]
 pub fn count(steps: usize) {
     #[cfg(test)]
     STEPS.set(STEPS.get() + steps as u64);
 }
 
-/// The work that a call does.
+/// The counted work of a call.
 #[cfg(test)]
 pub fn of(call: impl FnOnce()) -> u64 {
     let before = STEPS.get();

@@ -1,5 +1,5 @@
-//! Computes the checksum of any part of a block in constant time. Looking for a chunk at every place then costs no more
-//! than the block has bytes, even when the bytes look like a chunk at each place.
+//! Computes the checksum of any part of a block in constant time. So the cost of a search for a chunk at every place is
+//! at most linear in the block, even if the bytes resemble a chunk everywhere.
 
 /// The polynomial of CRC-32, with its bits reflected.
 const POLYNOMIAL: u32 = 0xedb8_8320;

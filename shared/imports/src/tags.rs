@@ -21,7 +21,7 @@ struct Known {
     samples: Vec<(i64, f64)>,
 }
 
-/// Turns the content of a file into series. `name` stands for a machine that the file does not name.
+/// Turns the content of a file into series. `name` is used for a machine that the file does not name.
 pub fn assemble(mut raw: Raw, name: &str, mut catalog: Catalog) -> Result<Recorded, ImportError> {
     let (mut known, mut unknown) = (Vec::new(), Vec::new());
     for Series { source, tag: spelling, samples } in std::mem::take(&mut raw.series) {
@@ -94,7 +94,7 @@ pub fn assemble(mut raw: Raw, name: &str, mut catalog: Catalog) -> Result<Record
 }
 
 /// Draws hidden rows whose chart would otherwise be empty. For example, the only memory figure in W&B's files is a row
-/// that is hidden where a better one exists.
+/// that is hidden if a better one exists.
 fn show_alone<'a>(catalog: &mut Catalog, series: impl Iterator<Item = &'a SeriesDef>) {
     let rows: HashSet<u16> = series.map(|def| def.metric).collect();
     let of = |draw: Draw| catalog.metrics.iter().enumerate().filter(move |(_, metric)| metric.draw == draw);

@@ -1,4 +1,4 @@
-//! Makes texts from a file safe for display: they may hold characters that a terminal obeys.
+//! Makes texts from a file safe for display: they may hold characters that control a terminal.
 
 /// Largest number of characters of one text that are shown.
 const MAX_TEXT_CHARS: usize = 1000;
@@ -26,7 +26,7 @@ pub fn safe(text: &str) -> String {
     out
 }
 
-/// Makes a list of texts safe; of more than [`MAX_TEXTS`] only the first are kept, with a note about the others.
+/// Makes a list of texts safe; only the first [`MAX_TEXTS`] are kept, with a note about the others.
 pub fn all_safe(texts: &[String]) -> Vec<String> {
     let mut all: Vec<String> = texts.iter().take(MAX_TEXTS).map(|text| safe(text)).collect();
     let more = texts.len().saturating_sub(MAX_TEXTS);

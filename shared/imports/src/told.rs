@@ -1,21 +1,21 @@
-//! A file in memory that says, while it is read, how much of it was.
+//! A file in memory that reports read progress.
 
 use std::io::{self, BufRead, Read};
 
-/// Bytes after which it is said again.
+/// Bytes between two reports.
 const STEP_BYTES: usize = 1 << 20;
 
 /// The rest of the file.
 pub struct Told<'a> {
     rest: &'a [u8],
     all: usize,
-    /// It is said again when the rest is this short, bytes.
+    /// Size of the rest, in bytes, at which the next report is due.
     next: usize,
     tell: &'a mut dyn FnMut(f64),
 }
 
 impl<'a> Told<'a> {
-    /// `tell` gets the share that was read, 0 to 1.
+    /// `tell` receives the share that was read, 0 to 1.
     pub fn new(file: &'a [u8], tell: &'a mut dyn FnMut(f64)) -> Self {
         Told { rest: file, all: file.len(), next: file.len().saturating_sub(STEP_BYTES), tell }
     }

@@ -1,45 +1,45 @@
-//! How much an agent and its hub may say, how often, and what a text of theirs may hold.
+//! Limits of the messages between an agent and its hub: sizes, intervals, and the characters of texts.
 
-/// The most bytes in one message of either end. Rows, series and fills that are longer come in several.
+/// Maximum bytes of one message, in both directions. Longer rows, series and fills are split into several messages.
 pub const MAX_MESSAGE: usize = 512 << 10;
 
-/// Messages of ticks and records that an agent may have sent without an [`HubMessage::Ack`]; then it holds its place, and
-/// later sends several ticks in one.
+/// Messages of ticks and records that an agent may send without an [`HubMessage::Ack`]. Then it pauses, and later sends
+/// several ticks in one message.
 pub const CREDIT: u32 = 8;
 
 /// Each end sends something at least this often, milliseconds.
 pub const HEARTBEAT_MS: u64 = 5_000;
 
-/// A link on which nothing came for this long is over, milliseconds.
+/// A link that receives nothing for this long is closed, milliseconds.
 pub const SILENCE_MS: u64 = 15_000;
 
-/// The most ranges in [`AgentHello::offers`]; of more, the oldest are offered joined.
+/// Maximum number of ranges in [`AgentHello::offers`]; beyond it, the oldest are offered joined.
 pub const MAX_OFFERS: usize = 1_024;
 
-/// The most ticks in one block of a fill: an hour at ten a second is 36,000.
+/// Maximum ticks in one block of a fill: an hour at ten a second is 36,000.
 pub const MAX_FILL_TICKS: u32 = 1 << 16;
 
-/// The most bytes of one block of a fill, all its messages together. What is longer goes as several blocks of fewer ticks.
+/// Maximum bytes of one block of a fill, all its messages together. A longer block is split into blocks of fewer ticks.
 pub const MAX_FILL_BYTES: usize = 4 << 20;
 
 /// Series ids of an agent are below this.
 pub const MAX_SERIES_IDS: u32 = 1 << 17;
 
-/// The most labels of a source.
+/// Maximum number of labels of a source.
 pub const MAX_LABELS: usize = 32;
-/// The longest key of a label, in bytes, of `[a-z0-9._/-]`.
+/// Maximum length of a label's key, in bytes, of `[a-z0-9._/-]`.
 pub const MAX_LABEL_KEY_BYTES: usize = 63;
-/// The longest value of a label, in bytes.
+/// Maximum length of a label's value, in bytes.
 pub const MAX_LABEL_VALUE_BYTES: usize = 256;
-/// The most facts of a source.
+/// Maximum number of facts of a source.
 pub const MAX_FACTS: usize = 64;
-/// The longest key or value of a fact, in bytes.
+/// Maximum length of the key or value of a fact, in bytes.
 pub const MAX_FACT_BYTES: usize = 256;
-/// The longest name of a machine, in bytes, of letters, digits and `.-_`.
+/// Maximum length of a machine's name, in bytes, of letters, digits and `.-_`.
 pub const MAX_NAME_BYTES: usize = 63;
-/// The longest instance of a series, in bytes.
+/// Maximum length of the instance of a series, in bytes.
 pub const MAX_INSTANCE_BYTES: usize = 1 << 10;
-/// The longest title or help of a row or chart, in bytes.
+/// Maximum length of the title or help of a row or chart, in bytes.
 pub const MAX_TEXT_BYTES: usize = 1 << 10;
 
 /// Whether a key and a value can be a label.
@@ -58,8 +58,8 @@ pub fn is_name(name: &str) -> bool {
     !name.is_empty() && name.len() <= MAX_NAME_BYTES && name.bytes().all(letter)
 }
 
-/// Whether a text holds nothing that a terminal or a browser could take for a command: no control characters, and none
-/// that turns the direction of writing.
+/// Whether a text holds no control sequence of a terminal or a browser: no control characters, and none that changes
+/// the direction of writing.
 pub fn is_text(text: &str) -> bool {
     let turns = |c: char| matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     !text.chars().any(|c| c.is_control() || turns(c))

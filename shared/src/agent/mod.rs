@@ -1,17 +1,17 @@
 //! The messages between an agent and its hub, and their bytes.
 //!
 //! The link is a WebSocket that the agent opens at [`LINK_PATH`], of the protocol [`PROTOCOL_NAME`]. Every message is
-//! binary. Its first byte tells what follows: [`CONTROL`] a postcard-encoded [`AgentMessage`] (or [`HubMessage`] the other
-//! way), [`TICKS`] frames of [`crate::tick`], each behind its length as a varint, [`FILL`] a [`FillPart`], [`RECORDS`]
-//! records, [`DAMAGE`] a [`FillDamage`]. One that is not known is skipped: additions within a version are new first bytes,
-//! and what is there never changes.
+//! binary. Its first byte is the kind of the message: [`CONTROL`] a postcard-encoded [`AgentMessage`] (or
+//! [`HubMessage`] the other way), [`TICKS`] frames of [`crate::tick`], each after its length as a varint, [`FILL`] a
+//! [`FillPart`], [`RECORDS`] records, [`DAMAGE`] a [`FillDamage`]. Unknown kinds are skipped. Additions within a
+//! version are new first bytes, and existing messages never change.
 //!
-//! Order: hello, welcome; then rows, series that name them, a keyframe of the tick *before* the newest, the newest tick,
-//! and from there on ticks as they come. An agent that has not sampled since its start sends a keyframe of the newest tick
-//! alone: it has the values of that tick on its disk only. What the hub lacks it asks for by [`HubMessage::Want`], one
-//! range at a time; the answer comes between the ticks and never holds one up.
+//! Order: hello, welcome; then rows, series that name them, a keyframe of the tick *before* the newest, the newest
+//! tick, and from there on ticks as they come. An agent that has not sampled since its start sends a keyframe of the
+//! newest tick alone: the values of that tick are only on its disk. The hub requests missing ticks by
+//! [`HubMessage::Want`], one range at a time. The answer is sent between the ticks and never delays one.
 //!
-//! Whoever decodes has bytes of a stranger: nothing here takes memory by a length that the bytes claim and do not have.
+//! The decoder reads untrusted bytes: it never allocates by a claimed length that the bytes do not have.
 
 mod limits;
 mod messages;
@@ -27,13 +27,13 @@ use crate::wire::BadMessage;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// The protocol, as `Sec-WebSocket-Protocol` names it.
+/// Name of the protocol in `Sec-WebSocket-Protocol`.
 pub const PROTOCOL_NAME: &str = "watchglass.agent.1";
 
-/// Where the link is, below the hub's address; with an agent key.
+/// Path of the link below the hub's address; it requires an agent key.
 pub const LINK_PATH: &str = "/api/v1/ingest";
 
-/// Where an agent becomes a source, with a join token.
+/// Path at which an agent is enrolled as a source, with a join token.
 pub const ENROL_PATH: &str = "/api/v1/ingest/enrol";
 
 /// First byte of a control message.
@@ -45,10 +45,10 @@ pub const FILL: u8 = 2;
 /// First byte of a message of records.
 pub const RECORDS: u8 = 3;
 
-/// First byte of a question for what a run printed.
+/// First byte of a request for the output of a run.
 pub const LINES: u8 = 4;
 
-/// First byte of what an answer to [`HubMessage::Want`] lacks.
+/// First byte of a [`FillDamage`].
 pub const DAMAGE: u8 = 5;
 
 /// The bytes of a message of a hub.
@@ -79,7 +79,7 @@ pub fn encode_fill(part: &FillPart) -> Vec<u8> {
     behind(FILL, part)
 }
 
-/// The bytes of what a fill lacks.
+/// The bytes of the missing parts of a fill.
 pub fn encode_damage(damage: &FillDamage) -> Vec<u8> {
     behind(DAMAGE, damage)
 }
@@ -102,11 +102,11 @@ pub enum FromAgent<'a> {
     Ticks(Frames<'a>),
     /// A part of a fill.
     Fill(FillPart),
-    /// What a fill lacks.
+    /// Missing parts of a fill.
     Damage(FillDamage),
     /// Records, rising by number.
     Records(Vec<Record>),
-    /// Of a kind that is not known: it is skipped.
+    /// A message of an unknown kind; it is skipped.
     Unknown,
 }
 
@@ -133,7 +133,7 @@ impl<'a> Iterator for Frames<'a> {
 /// Reads a message of an agent.
 ///
 /// # Errors
-/// [`BadMessage`] when the bytes are none, or more than [`MAX_MESSAGE`].
+/// [`BadMessage`] when the bytes are invalid, or more than [`MAX_MESSAGE`].
 pub fn decode_agent(bytes: &[u8]) -> Result<FromAgent<'_>, BadMessage> {
     let (kind, rest) = split(bytes)?;
     match kind {
@@ -146,10 +146,10 @@ pub fn decode_agent(bytes: &[u8]) -> Result<FromAgent<'_>, BadMessage> {
     }
 }
 
-/// Reads a message of a hub; none where it is of a kind that is not known, and skipped.
+/// Reads a message of a hub; None if its kind is unknown, and it is skipped.
 ///
 /// # Errors
-/// [`BadMessage`] when the bytes are none, or more than [`MAX_MESSAGE`].
+/// [`BadMessage`] when the bytes are invalid, or more than [`MAX_MESSAGE`].
 pub fn decode_hub(bytes: &[u8]) -> Result<Option<HubMessage>, BadMessage> {
     let (kind, rest) = split(bytes)?;
     match kind {
@@ -166,7 +166,7 @@ fn split(bytes: &[u8]) -> Result<(u8, &[u8]), BadMessage> {
     bytes.split_first().map(|(kind, rest)| (*kind, rest)).ok_or(BadMessage)
 }
 
-/// Bytes that go on behind the message are none of this protocol.
+/// Rejects trailing bytes after the message.
 fn read<M: DeserializeOwned>(bytes: &[u8]) -> Result<M, BadMessage> {
     match postcard::take_from_bytes(bytes) {
         Ok((message, [])) => Ok(message),

@@ -1,4 +1,4 @@
-//! Messages come back, and bytes of a stranger are refused.
+//! Messages survive a round trip, and untrusted bytes are rejected.
 
 use super::*;
 use crate::catalog::{Metric, MetricDef};
@@ -112,7 +112,7 @@ fn messages_come_back_and_none_that_is_cut_or_longer() {
     }
 }
 
-/// Who said it, and what it was; the bytes of each message of this version.
+/// Sender, variant and bytes of each message of this version.
 fn said() -> Vec<(String, Vec<u8>)> {
     let record = Record { n: 4, t: 5, kind: "marker".into(), body: vec![1; 9] };
     let agents = of_agent().into_iter().map(|message| encode(&message));

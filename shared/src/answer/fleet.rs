@@ -1,4 +1,4 @@
-//! Answers about the machines themselves: a row of the overview over time, and how the links to hubs do.
+//! Answers about the machines themselves: a row of the overview over time, and the state of the links to hubs.
 
 use crate::json::{Number, Seconds};
 use crate::unit::Unit;
@@ -13,13 +13,13 @@ pub struct FleetColumns {
     pub row: String,
     /// Unit of the values.
     pub unit: Unit,
-    /// Begin of the first column.
+    /// Start of the first column.
     pub from: Seconds,
     /// Width of a column.
     pub step: Seconds,
     /// Number of columns.
     pub count: u64,
-    /// False where, because there are many machines, only what is sealed was read: it ends up to half an hour ago.
+    /// False if only sealed data was read, because there are many machines: it ends up to half an hour ago.
     pub whole: bool,
     /// Machines, by name.
     pub sources: Vec<FleetMachine>,
@@ -35,9 +35,9 @@ pub struct FleetMachine {
     pub key: String,
     /// Its name.
     pub name: String,
-    /// A value for each column, null where there is none.
+    /// A value for each column, null if there is none.
     pub values: Vec<Option<Number>>,
-    /// Why it is not known what another hub has of it, in a sentence; left out where that is known.
+    /// Reason why another hub's data of it is unknown, in a sentence; left out if it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lacks: Option<String>,
 }
@@ -52,34 +52,34 @@ pub struct UplinkList {
     pub hubs: Vec<UplinkRow>,
 }
 
-/// The link to a hub. What is not known yet is left out.
+/// The link to a hub. Unknown values are left out.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct UplinkRow {
     /// Address of the hub.
     pub hub: String,
-    /// How the link stands: `starting`, `pending`, `live`, `away` or `refused`.
+    /// State of the link: `starting`, `pending`, `live`, `away` or `refused`.
     pub state: String,
-    /// Why, a sentence without a full stop.
+    /// Reason, a sentence without a full stop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
     /// Since when.
     pub since: Seconds,
-    /// What the hub calls this machine.
+    /// Name of this machine on the hub.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// The id that the hub gave it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
-    /// How long the hub has not been sent what is here, seconds.
+    /// Span of local data that was not sent to the hub yet, seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub behind_s: Option<Seconds>,
-    /// How long the hub has not confirmed what is here, seconds.
+    /// Span of local data that the hub has not confirmed yet, seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub missing_s: Option<Seconds>,
     /// Links that were made.
     pub links: u64,
-    /// Links that could not be made.
+    /// Failed attempts to make a link.
     pub failures: u64,
     /// Ticks that were sent.
     pub ticks: u64,
@@ -87,7 +87,7 @@ pub struct UplinkRow {
     pub skipped: u64,
     /// Bytes that were sent.
     pub bytes: u64,
-    /// Ranges of ticks that the hub asked for.
+    /// Ranges of ticks that the hub requested.
     pub fills: u64,
     /// Bytes of them.
     pub fill_bytes: u64,

@@ -1,4 +1,4 @@
-//! Answers about what a training job printed.
+//! Answers about the output of training jobs.
 
 use crate::json::Seconds;
 use crate::output::OutputStream;
@@ -15,7 +15,7 @@ pub struct LogList {
     pub missing: Vec<LogMissing>,
 }
 
-/// A line that a process printed, or, where `lost` is given, lines that were not kept.
+/// A line that a process printed, or, if `lost` is set, lines that were not kept.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LogRow {
@@ -29,22 +29,22 @@ pub struct LogRow {
     pub pid: u32,
     /// When that process began.
     pub began: Seconds,
-    /// Its rank; left out where it has none.
+    /// Its rank; left out if it has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rank: Option<u32>,
-    /// What its process is called; left out for nothing.
+    /// Label of its process; left out if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// Where it was written.
+    /// Its output stream.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stream: Option<OutputStream>,
-    /// Its text, with escape sequences of colors alone.
+    /// Its text, with escape sequences only for colors.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// It was longer; left out where it was not.
+    /// It was longer; left out if it was not.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cut: bool,
-    /// So many lines were not kept here.
+    /// Number of lines that were not kept here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lost: Option<u64>,
 }
@@ -55,16 +55,16 @@ pub struct LogRow {
 pub struct LogMissing {
     /// Its name.
     pub source: String,
-    /// Why, in a sentence.
+    /// Reason, in a sentence.
     pub why: String,
 }
 
-/// The same as a row among rows.
+/// The same, as a row of `format=jsonl`.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogGap {
     /// Its name.
     pub source: String,
-    /// Why, in a sentence.
+    /// Reason, in a sentence.
     pub missing: String,
 }

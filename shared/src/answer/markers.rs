@@ -1,4 +1,4 @@
-//! Answers about what was marked, and about Jupyter kernels and runs of their cells.
+//! Answers about markers, Jupyter kernels, and runs of their cells.
 
 use crate::json::{Number, Seconds};
 use serde::{Deserialize, Serialize};
@@ -8,9 +8,9 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MarkersTaken {
-    /// Markers that are kept now.
+    /// Markers that are stored now.
     pub taken: u64,
-    /// Markers that were left out: too many came.
+    /// Markers that were dropped: there were too many.
     pub dropped: u64,
 }
 
@@ -20,11 +20,11 @@ pub struct MarkersTaken {
 pub struct MarkerList {
     /// Machine by machine, the oldest first.
     pub markers: Vec<Marker>,
-    /// Markers that were left out when they came: too many came.
+    /// Markers that were dropped on arrival: there were too many.
     pub dropped: u64,
 }
 
-/// Whether a cell begins or ends.
+/// Phase of a cell.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -35,25 +35,25 @@ pub enum CellPhase {
     End,
 }
 
-/// Who tells of a cell in place of its kernel.
+/// Reporter of a cell, other than its kernel.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum MarkerBy {
-    /// JupyterLab, by what its kernel answers.
+    /// JupyterLab, from its kernel's answers.
     Lab,
 }
 
-/// A marker: as it is kept, in the body of a record, which has its time and its machine itself, and as `GET /api/v1/markers`
-/// answers. What is not known is left out.
+/// A marker, as stored in the body of a record (the record has its time and machine) and as `GET /api/v1/markers`
+/// returns it. Unknown values are left out.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Marker {
-    /// When it was; in answers alone.
+    /// Its time; only in answers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub t: Option<Seconds>,
-    /// Name of its machine; in answers alone.
+    /// Name of its machine; only in answers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
     /// `note`, `epoch`, `step`, `checkpoint`, `eval`, `cell` or `preempting`.
@@ -61,22 +61,22 @@ pub struct Marker {
     /// The kernel's id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kernel: Option<String>,
-    /// Id of the training job that it is of.
+    /// Id of the training job to which it belongs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
-    /// Which rank of that job sent it.
+    /// Rank of that job that sent it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rank: Option<u32>,
-    /// Rises with each marker of a kernel; the same number and time again is the same marker.
+    /// Rises with each marker of a kernel; markers with the same number and time are the same.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seq: Option<u64>,
-    /// When it was over, Unix seconds.
+    /// Its end, Unix seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub end: Option<f64>,
-    /// Of a cell.
+    /// Start or end, for a cell.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub phase: Option<CellPhase>,
-    /// Who tells of a cell; nobody is its kernel itself.
+    /// Reporter of a cell; None: its kernel itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<MarkerBy>,
     /// The cell's id in the notebook.
@@ -91,44 +91,44 @@ pub struct Marker {
     /// The name of the error.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// A line of the cell, where its user wants it kept.
+    /// A line of the cell, if its user wants it stored.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// What it says.
+    /// Its text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
     /// A number of steps.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub step: Option<u64>,
-    /// A name that who sends it gives it; the same again is the same marker. In answers it has one always.
+    /// Name given by the sender; markers with the same name are the same. In answers it is always set.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// CPU time of the kernel since it began, seconds, read when the marker came; likewise what follows.
+    /// CPU time of the kernel since it began, seconds, read when the marker came; likewise the following fields.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu_seconds: Option<f64>,
-    /// What the kernel held, bytes.
+    /// Memory of the kernel, bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory: Option<u64>,
-    /// What it and its like may hold, bytes.
+    /// Memory limit of the kernel and the processes that share it, bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<u64>,
     /// Cores that it may use.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cores: Option<f64>,
-    /// When it was, milliseconds since the Unix epoch: that of its record.
+    /// Its time, milliseconds since the Unix epoch: that of its record.
     #[serde(skip)]
     pub begun: i64,
 }
 
 impl Marker {
-    /// The same with an id, where it has none but a number: a kernel that is started again counts from 1 anew, so the time, in
-    /// milliseconds since the Unix epoch, belongs to the number.
+    /// The same marker with an id, if it has only a number. A restarted kernel counts from 1 again, so the id includes
+    /// the time, in milliseconds since the Unix epoch.
     pub fn stamped(mut self, t: Option<i64>) -> Marker {
         self.id = self.id.or_else(|| Some(format!("{}-{}", self.seq?, t.unwrap_or_default())));
         self
     }
 
-    /// Of whose markers it is one: of a kernel's, of a training job's, or of those of nobody.
+    /// Owner of the marker: a kernel, a training job, or neither.
     pub fn whose(&self) -> String {
         match (&self.kernel, &self.run) {
             (Some(kernel), _) => kernel.clone(),
@@ -137,7 +137,7 @@ impl Marker {
         }
     }
 
-    /// By what it is told whether it came before.
+    /// Key by which repeated markers are detected.
     pub fn key(&self) -> Option<u64> {
         let id = self.id.as_ref()?;
         let mut hasher = DefaultHasher::new();
@@ -157,7 +157,7 @@ impl Marker {
 pub struct KernelList {
     /// Those that run, and the last that ended, machine by machine.
     pub kernels: Vec<KernelRow>,
-    /// Kernels that run and are not watched: there are too many.
+    /// Running kernels that are not watched: there are too many.
     pub left_out: u64,
 }
 
@@ -171,7 +171,7 @@ pub struct KernelRow {
     pub id: String,
     /// Number of its process.
     pub pid: u32,
-    /// Path of the notebook when the kernel began, as Jupyter told it.
+    /// Path of the notebook when the kernel began, as Jupyter reported it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
     /// When it began.
@@ -179,35 +179,35 @@ pub struct KernelRow {
     pub started: Option<Seconds>,
     #[allow(missing_docs, reason = "see KernelStanding")]
     pub state: KernelStanding,
-    /// When it was missed first; left out while it runs.
+    /// When it was first missing; left out while it runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<Seconds>,
-    /// How it ended, in a sentence.
+    /// Its end, in a sentence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub how: Option<String>,
-    /// What there is to warn of, in a sentence: its memory is nearly full.
+    /// A warning, in a sentence: its memory is nearly full.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warning: Option<String>,
-    /// Its process and all below it.
+    /// Number of processes: its own and all below it.
     pub processes: u64,
-    /// What they hold, bytes.
+    /// Their memory, bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<u64>,
-    /// What they and all others that share the limit use, bytes.
+    /// Memory used by them and all others that share the limit, bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub used: Option<u64>,
-    /// What may be used: the cgroup's limit, else the memory of the machine, bytes.
+    /// Memory limit: that of the cgroup, else the memory of the machine, bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u64>,
     /// Cores that it may use.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cores: Option<Number>,
-    /// The cell that runs now, where the kernel tells of its cells.
+    /// The cell that runs now, if the kernel reports its cells.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub busy: Option<BusyCell>,
 }
 
-/// Whether a kernel is there.
+/// State of a kernel.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -260,15 +260,15 @@ pub struct CellRow {
     /// When it ended; left out while it runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<Seconds>,
-    /// How long it took, or has taken by now, seconds.
+    /// Its duration, or its duration until now, seconds.
     pub seconds: Number,
-    /// Whether it ended well; left out while it runs.
+    /// Whether it ended without an error; left out while it runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ok: Option<bool>,
     /// The name of its error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// A line of it, where its user wants it kept.
+    /// A line of it, if its user wants it stored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
     /// CPU time that it used, seconds.
@@ -280,35 +280,35 @@ pub struct CellRow {
     /// Cores that it may use.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cores_of: Option<Number>,
-    /// What its kernel held; left out where nothing is known of it.
+    /// Memory of its kernel; left out if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<CellMemory>,
-    /// GPUs that its kernel was on; where that is not known those that worked.
+    /// GPUs that its kernel used; if unknown, the GPUs that were busy.
     pub gpus: Vec<CellGpu>,
-    /// What it did, in one line.
+    /// Summary of its work, in one line.
     pub line: String,
-    /// What is worth a look, in a sentence.
+    /// A finding, in a sentence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finding: Option<String>,
 }
 
-/// What the kernel of a cell held, bytes.
+/// Memory of the kernel of a cell, bytes.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CellMemory {
     /// Before the cell began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<u64>,
-    /// The most meanwhile.
+    /// Maximum while it ran.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peak: Option<u64>,
-    /// When it had ended.
+    /// After it ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<u64>,
-    /// What it may hold.
+    /// Its limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u64>,
-    /// The peak may have been higher: there are few samples. Left out where there are enough.
+    /// The peak may have been higher: there are few samples. Left out if there are enough.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub at_least: bool,
 }
@@ -319,13 +319,13 @@ pub struct CellMemory {
 pub struct CellGpu {
     /// Its number.
     pub gpu: u32,
-    /// Memory in use before the cell began, by whomever, bytes.
+    /// Memory in use before the cell began, by any process, bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<u64>,
-    /// The most meanwhile, by whomever, bytes.
+    /// Maximum while it ran, by any process, bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peak: Option<u64>,
-    /// When it had ended, by whomever, bytes.
+    /// Memory in use after it ended, by any process, bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<u64>,
     /// Memory that it has, bytes.
@@ -334,10 +334,10 @@ pub struct CellGpu {
     /// Its mean use, percent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mean: Option<f64>,
-    /// How long it waited, seconds.
+    /// Time in which it was idle, seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle: Option<f64>,
-    /// What the kernel held of it at most, bytes.
+    /// Maximum memory of the kernel on it, bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kernel: Option<u64>,
 }

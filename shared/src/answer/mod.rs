@@ -1,10 +1,11 @@
-//! The answers of the API about what a machine or a hub has measured, as JSON: the server writes these types, and the page,
-//! the command line and other programs read the same. Each field stands here once, with its unit.
+//! API answers about the measurements of a machine or a hub, as JSON. The server writes these types; the page, the
+//! command line and other programs read them. Each field is defined here once, with its unit.
 //!
-//! [`runs`]: training jobs; [`logs`]: what they printed; [`markers`]: what was marked, with kernels and cells of notebooks;
-//! [`fleet`]: machines and rows of them over time; [`series`]: what there is to be asked for.
+//! [`runs`]: training jobs; [`logs`]: their output; [`markers`]: markers, kernels and cells of notebooks; [`fleet`]:
+//! machines and rows of them over time; [`series`]: metrics, machines, series, processes and checks.
 //!
-//! Times are [`Seconds`](crate::json::Seconds) since the Unix epoch. What is not known is null or left out, as each type says; it is never zero.
+//! Times are [`Seconds`](crate::json::Seconds) since the Unix epoch. Unknown values are null or left out, as each type
+//! documents; they are never zero.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +15,7 @@ pub mod markers;
 pub mod runs;
 pub mod series;
 
-/// The answer where a thing was changed and there is nothing to say but which.
+/// Answer with only the ID of the changed object.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ById {
@@ -22,7 +23,7 @@ pub struct ById {
     pub id: String,
 }
 
-/// The answer where there is nothing to say.
+/// An empty answer.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Nothing {}

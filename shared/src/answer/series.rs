@@ -1,4 +1,4 @@
-//! Answers about what there is to be asked for: metrics, machines, series, processes, checks; and what differs between spans.
+//! Answers about metrics, machines, series, processes and checks, and about differences between spans.
 
 use crate::catalog::{Kind, Range};
 use crate::finding::Change;
@@ -8,17 +8,17 @@ use crate::wire::{Check, SourceId};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// `GET /api/v1/changed`: which series differ between a span and the one before.
+/// `GET /api/v1/changed`: series that differ between a span and the one before.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ChangedList {
-    /// Begin of the span.
+    /// Start of the span.
     pub from: Seconds,
     /// Its end.
     pub to: Seconds,
-    /// Begin of the span before it, which ends at `from`.
+    /// Start of the span before it, which ends at `from`.
     pub before: Seconds,
-    /// How many series differ.
+    /// Number of series that differ.
     pub total: u64,
     /// Those that moved most, as a multiple of their usual spread, first; at most 100.
     pub changed: Vec<Change>,
@@ -38,11 +38,11 @@ pub struct MetricList {
 pub struct MetricRow {
     /// Its tag, as `gpu.{i}.temp`.
     pub tag: String,
-    /// Other names by which it may be asked for.
+    /// Its aliases in queries.
     pub aliases: Vec<String>,
     /// Its title.
     pub title: String,
-    /// What it is, in a sentence.
+    /// Its description, in a sentence.
     pub help: String,
     /// Unit of its values.
     pub unit: Unit,
@@ -96,7 +96,7 @@ pub struct CheckList {
     pub checks: Vec<CheckRow>,
 }
 
-/// What a collector of a machine found.
+/// A check of a collector of a machine.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CheckRow {
@@ -125,7 +125,7 @@ pub struct SeriesRow {
     pub source: String,
     /// Tag of its row in the catalog, as `gpu.{i}.temp`.
     pub metric: String,
-    /// What is known of its instance, by label.
+    /// Known facts of its instance, by label.
     pub labels: BTreeMap<String, String>,
     /// Unit of its values.
     pub unit: Unit,
@@ -143,7 +143,7 @@ pub struct SeriesRow {
 pub struct ProcessList {
     /// When the table was read.
     pub t: Seconds,
-    /// Processes on the machine, those included that have no row.
+    /// Processes on the machine, including those without a row.
     pub total: u32,
     /// False when only the largest users of CPU and memory of that instant are kept.
     pub whole: bool,
@@ -151,7 +151,7 @@ pub struct ProcessList {
     pub processes: Vec<ProcessRow>,
 }
 
-/// A process. What could not be read is left out.
+/// A process. Values that cannot be read are left out.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ProcessRow {
@@ -159,9 +159,9 @@ pub struct ProcessRow {
     pub pid: u32,
     /// Its parent's number.
     pub parent: u32,
-    /// Name of its user, or the user's number where it has no name.
+    /// Name of its user, or the user's number if it has no name.
     pub user: String,
-    /// Its name as the kernel keeps it, at most 15 bytes.
+    /// Its name in the kernel, at most 15 bytes.
     pub name: String,
     /// CPU since the table before, percent of one core.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -178,7 +178,7 @@ pub struct ProcessRow {
     /// Written to disks, bytes per second.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub written: Option<f64>,
-    /// Its arguments with what looks like a secret left out, for those who may see them.
+    /// Its arguments with secrets redacted, for readers who may see them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub args: Option<String>,
     /// First twelve digits of its container's id.
@@ -200,7 +200,7 @@ pub struct SourceList {
     pub sources: Vec<SourceRow>,
 }
 
-/// A machine that reports, and what is known of its link.
+/// A machine that reports, and the state of its link.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SourceRow {
@@ -212,11 +212,11 @@ pub struct SourceRow {
     pub name: String,
     /// Time from one tick to the next.
     pub interval: Seconds,
-    /// What it says of itself, as `os` and `gpu`.
+    /// Facts that it reports, such as `os` and `gpu`.
     pub facts: BTreeMap<String, String>,
-    /// Time of its newest tick; null where it has none.
+    /// Time of its newest tick; null if it has none.
     pub last: Option<Seconds>,
-    /// How it stands, one of [`WORDS`](crate::standing::Standing::WORDS).
+    /// Its state, one of [`WORDS`](crate::standing::Standing::WORDS).
     pub state: String,
     /// Since when.
     pub since: Seconds,
@@ -224,21 +224,21 @@ pub struct SourceRow {
     pub labels: BTreeMap<String, String>,
     /// Series that have values now.
     pub series: u64,
-    /// For how long its samples are kept.
+    /// Retention of its samples.
     pub retention: Seconds,
-    /// Why it stands so, in words, where that was said.
+    /// Reason for the state in words, if one was given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
-    /// How much of its history is missing yet, seconds.
+    /// Missing part of its history, seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub missing_s: Option<Seconds>,
-    /// Seconds of its history that come in a second.
+    /// Seconds of its history that arrive per second.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fill_rate: Option<Number>,
-    /// How long after its stamp its newest tick came, seconds.
+    /// Delay between the stamp and the arrival of its newest tick, seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub behind_s: Option<Seconds>,
-    /// How far its clock is ahead of ours, seconds.
+    /// Lead of its clock over ours, seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skew_s: Option<Seconds>,
     /// Version of its agent.
@@ -247,7 +247,7 @@ pub struct SourceRow {
     /// Its host name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
-    /// How much of what it sent was left out or held back, by cause; left out where nothing was.
+    /// Amount of its data that was dropped or delayed, by cause; left out if there is none.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub refused: BTreeMap<String, u64>,
 }
@@ -256,21 +256,21 @@ pub struct SourceRow {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct QueryAnswer {
-    /// Begin of the span.
+    /// Start of the span.
     pub from: Seconds,
     /// Its end.
     pub to: Seconds,
-    /// `rate` where the increase of counters per second was asked for; left out where it was not.
+    /// `rate` if the increase of counters per second was requested; left out if not.
     #[serde(default, rename = "fn", skip_serializing_if = "Option::is_none")]
     pub function: Option<String>,
-    /// Spans for which samples are on their way; left out where there are none.
+    /// Spans whose samples are still being fetched; left out if there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub holes: Vec<(Seconds, Seconds)>,
     /// Those that have a sample in the span, in the order of machines.
     pub series: Vec<QueriedSeries>,
 }
 
-/// A series of a [`QueryAnswer`]. It has `points`, or where a step was asked for `buckets`.
+/// A series of a [`QueryAnswer`]. It has `points`, or `buckets` if a step was requested.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct QueriedSeries {
@@ -294,7 +294,7 @@ pub struct QueriedSeries {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct QueriedBucket {
-    /// Its begin.
+    /// Its start.
     pub t: Seconds,
     /// The least value.
     pub min: Number,
@@ -304,6 +304,6 @@ pub struct QueriedBucket {
     pub mean: Number,
     /// The last.
     pub last: Number,
-    /// How many samples there are.
+    /// Number of samples.
     pub count: u32,
 }

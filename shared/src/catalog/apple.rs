@@ -1,4 +1,4 @@
-//! What only Apple silicon has. Its GPU, memory in use and swap use the common rows.
+//! Metrics that only Apple silicon has. Its GPU, memory in use and swap use the common rows.
 
 use super::MetricDef;
 use crate::unit::Unit;

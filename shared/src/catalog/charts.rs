@@ -164,11 +164,11 @@ pub(super) const CHARTS: &[(&str, &str, &str)] = &[
     ("monitor.scrape.failed", "Failed scrapes", "monitor"),
 ];
 
-/// Collectors that explain why there is nothing of a GPU.
+/// Collectors whose checks explain missing GPU data.
 const GPU_COLLECTORS: &[&str] = &["nvidia", "amd", "intel", "apple"];
 
-/// id, title, collectors that explain its absence. A section without any is folded at first: its charts say again what
-/// others say, or what is better read as a number.
+/// id, title, collectors that explain its absence. A section without any is collapsed at first: its charts repeat
+/// others, or show values that read better as numbers.
 pub(super) const SECTIONS: &[(&str, &str, &[&str])] = &[
     ("gpu", "GPU", GPU_COLLECTORS),
     ("gpu.clock", "GPU clocks, heat and throttling", GPU_COLLECTORS),

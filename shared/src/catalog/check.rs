@@ -1,12 +1,12 @@
-//! The table tests itself: what must hold for every row, so that a new row is covered without a new test.
+//! The table tests itself: invariants of every row, so that a new row is covered without a new test.
 
 use super::{Catalog, Draw, Kind, Metric, Note, tag};
 use crate::series::{from_steps, quantize, to_steps};
 use crate::unit::{Dimension, Unit};
 use std::collections::{HashMap, HashSet};
 
-/// What is wrong with a table, a sentence each; empty when nothing is. A chart without a row is a fault too, so the table
-/// must be complete.
+/// Faults of a table, a sentence each; empty if there are none. A chart without a row is a fault too, so the table must
+/// be complete.
 pub fn faults(catalog: &Catalog) -> Vec<String> {
     let mut faults = Vec::new();
     for metric in &catalog.metrics {
@@ -60,7 +60,7 @@ fn begins_well(text: &str) -> bool {
     text.chars().next().is_some_and(|c| c.is_uppercase() || c.is_ascii_digit())
 }
 
-// Sentence case cannot be proved without knowing names; a second word such as `Utilization` is what goes wrong.
+// Sentence case cannot be proved without knowing names; a second word such as `Utilization` is the usual mistake.
 fn is_title(title: &str) -> bool {
     const NAMES: &[&str] = &[
         "Watchglass",
@@ -97,7 +97,7 @@ fn are_sentences(help: &str) -> bool {
             .all(|s| begins_well(s) || s.starts_with(|c: char| c.is_lowercase() && s.contains('_')))
 }
 
-/// Steps are powers of two or ten, see [`Steps`](crate::series::Steps); tried with values that do not fit them.
+/// Steps are powers of two or ten, see [`Steps`](crate::series::Steps); tested with values between the steps.
 fn survives(steps: f64) -> bool {
     let power = |of: f64| (-60..=60).any(|n| of.powi(n) == steps);
     let exact = |value: f64| {
@@ -108,7 +108,7 @@ fn survives(steps: f64) -> bool {
     steps == 0.0 || (power(2.0) || power(10.0)) && values.into_iter().all(exact)
 }
 
-/// No text may have two meanings: two templates may both fit a text only when the known text decides between them.
+/// No text may have two meanings: two templates may both match a text only if the known text decides between them.
 fn spellings(catalog: &Catalog, faults: &mut Vec<String>) {
     let mut seen: HashMap<&str, &str> = HashMap::new();
     for metric in &catalog.metrics {
@@ -140,7 +140,7 @@ fn spellings(catalog: &Catalog, faults: &mut Vec<String>) {
     }
 }
 
-/// Instances as awkward as systems have them.
+/// Awkward instances, as real systems have them.
 pub(super) fn instances(template: &str) -> &'static [&'static str] {
     match tag::split(template) {
         None => &[""],
@@ -162,7 +162,7 @@ pub(super) fn numbers(template: &str) -> &'static [&'static str] {
     }
 }
 
-/// What a row adds to its chart's axis: a counter is drawn as its rate.
+/// Dimension that a row adds to its chart's axis: a counter is drawn as its rate.
 fn dimension(metric: &Metric) -> Dimension {
     match metric.kind {
         Kind::Counter => metric.unit.per_second().dimension(),
@@ -253,8 +253,8 @@ mod tests {
         Catalog::new(VOCABULARY.iter().copied().flatten().copied())
     }
 
-    // Rows that are not W&B's stand with their collectors, so that some charts have no row here; tests/catalog.rs checks the
-    // whole table.
+    // Rows that are not W&B's are defined with their collectors, so that some charts have no row here; tests/catalog.rs
+    // checks the whole table.
     #[test]
     fn the_vocabulary_has_no_fault() {
         let of_collectors = |fault: &String| fault.ends_with("no row draws a line on it");

@@ -172,10 +172,10 @@ pub static ROWS: &[&MetricDef] = &[
     &TEMPERATURE,
 ];
 
-/// What vmstat tells beside those, on Linux.
+/// Further values of vmstat, on Linux.
 pub static KERNEL_ROWS: &[&MetricDef] = &[&TASKS_BLOCKED, &INTERRUPTS, &CONTEXT_SWITCHES, &FORKS];
 
-/// What is counted with the process table.
+/// Values that are counted with the process table.
 pub static TABLE_ROWS: &[&MetricDef] = &[&PROCESSES_UNINTERRUPTIBLE];
 
 /// Pressure, in order on screen.

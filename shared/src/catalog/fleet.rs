@@ -1,7 +1,7 @@
-//! The rows of a fleet's overview: what is shown of each machine, and of each GPU, among a thousand.
+//! The rows of a fleet's overview: the values shown of each machine and of each GPU.
 //!
-//! A row takes values of metrics of the vocabulary, of a counter its rate, and makes one value of those of a machine. It is
-//! rounded to what a cell can show, so that an overview is a few kilobytes a second.
+//! A row reduces the values of one metric of a machine (for a counter, its rate) to one value. The value is rounded to
+//! the precision of a cell, so that an overview is a few kilobytes a second.
 
 use super::{Kind, MetricDef, cpu, disk, gpu, memory, network, tpu, trainium};
 use crate::series::{Steps, quantize};
@@ -22,7 +22,7 @@ impl Grain {
     pub const ALL: [Grain; 2] = [Grain::Sources, Grain::Gpus];
 }
 
-/// How the values of a machine become one.
+/// Aggregation of the values of a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Aggregate {
     /// Their mean.
@@ -35,24 +35,24 @@ pub enum Aggregate {
     Sum,
     /// Each has a cell of its own.
     Each,
-    /// None: the row says how the machine stands, by [`crate::standing::Standing::code`].
+    /// None: the row shows the state of the machine, by [`crate::standing::Standing::code`].
     Standing,
 }
 
 /// One row of an overview.
 #[derive(Debug)]
 pub struct FleetRow {
-    /// What addresses and the API call it.
+    /// Its ID in addresses and in the API.
     pub id: &'static str,
     /// Short name, sentence case.
     pub title: &'static str,
     /// Unit of the values.
     pub unit: Unit,
-    /// How it is made.
+    /// Its aggregation.
     pub aggregate: Aggregate,
-    /// The rows of the vocabulary of which it is made: the first that the machine has.
+    /// The metrics that it can use: the first that the machine has.
     pub of: &'static [&'static MetricDef],
-    /// Integer steps per unit: what a cell can show.
+    /// Integer steps per unit: the precision of a cell.
     pub steps: Steps,
 }
 
@@ -99,7 +99,7 @@ pub static NETWORK_OUT: FleetRow =
 /// The fullest file system.
 pub static DISK: FleetRow =
     row(("disk", "Disk, fullest"), (Unit::Percent, 1.0), Aggregate::Max, &[&disk::USAGE_PERCENT]);
-/// How it stands.
+/// State of the machine.
 pub static STATE: FleetRow = row(("state", "State"), (Unit::Count, 1.0), Aggregate::Standing, &[]);
 
 /// Busy, GPU by GPU.
@@ -148,7 +148,7 @@ impl FleetRow {
         self.of.first().is_some_and(|metric| metric.kind == Kind::Counter)
     }
 
-    /// One value of those of a machine, as a cell shows it; none of none.
+    /// Reduces the values of a machine to one, as a cell shows it; None without values.
     pub fn fold(&self, values: impl IntoIterator<Item = f64>) -> Option<f64> {
         let (mut count, mut all) = (0.0, None);
         for value in values.into_iter().filter(|value| value.is_finite()) {

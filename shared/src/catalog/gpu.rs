@@ -1,12 +1,12 @@
-//! GPUs of any vendor. NVIDIA's names are W&B's; AMD, Intel and Apple use the same rows where they measure the same.
+//! GPUs of any vendor. NVIDIA's names are W&B's; AMD, Intel and Apple use the same rows for the same measurements.
 //!
-//! Index: NVIDIA keeps NVML's (PCI bus order, whatever CUDA_VISIBLE_DEVICES says); then AMD, then Intel, each the next
-//! free number. Memory profiling and link rates stand in [`gpu_profile`](super::gpu_profile).
+//! Index: NVIDIA keeps NVML's (PCI bus order, independent of CUDA_VISIBLE_DEVICES); then AMD, then Intel, each the next
+//! free number. Memory profiling and link rates are in [`gpu_profile`](super::gpu_profile).
 
 use super::{Draw, MetricDef, Range};
 use crate::unit::Unit;
 
-// Drivers hand out whole pages; Apple and AMD read tenths of a degree at best; power comes in milliwatts.
+// Drivers allocate whole pages; Apple and AMD report at best tenths of a degree; power is in milliwatts.
 const KIB: f64 = 1.0 / 1024.0;
 const TENTHS: f64 = 10.0;
 const THOUSANDTHS: f64 = 1000.0;
@@ -137,7 +137,7 @@ pub static FREQUENCY: MetricDef = MetricDef::gauge("gpu.{i}.freq", Unit::Megaher
     .steps(TENTHS)
     .help("Apple: mean frequency since the previous sample, weighted by residency, absent while the GPU sleeps; IOReport. Intel: actual frequency at this instant, 0 while it is powered down; act_freq of xe, rps_act_freq_mhz of i915, or xpu-smi.");
 
-/// What holds the clocks down.
+/// Reasons for reduced clocks.
 pub static THROTTLE_REASONS: MetricDef = MetricDef::state("gpu.{i}.throttleReasons")
     .title("GPU throttle reasons")
     .on("gpu.throttle", LINE)
@@ -225,7 +225,7 @@ pub static MEMORY_FREE: MetricDef = MetricDef::gauge("gpu.{i}.memoryFree", Unit:
     .steps(KIB)
     .help("Device memory that is not in use, under the name that W&B gives DCGM's field DEV_FB_FREE. W&B passes on MiB, here it is bytes.");
 
-/// What every NVIDIA driver tells, in order on screen.
+/// Rows that every NVIDIA driver reports, in order on screen.
 pub static ROWS: &[&MetricDef] = &[
     &UTILIZATION,
     &MEMORY_ALLOCATED_BYTES,
@@ -244,7 +244,7 @@ pub static ROWS: &[&MetricDef] = &[
     &UNCORRECTED_ERRORS,
 ];
 
-/// What some boards tell, or what costs more to ask.
+/// Rows of some boards only, and rows that cost more to read.
 pub static MORE: &[&MetricDef] = &[
     &MAX_OP_TEMP,
     &POWER_MEAN_WATTS,
@@ -256,14 +256,14 @@ pub static MORE: &[&MetricDef] = &[
     &DECODER,
 ];
 
-/// What only AMD has.
+/// Rows of AMD only.
 pub static AMD: &[&MetricDef] = &[&MEMORY_READ_WRITE_ACTIVITY, &MEMORY_OVERDRIVE, &FAN_RPM];
 
-/// What Intel has beside the common rows.
+/// Rows of Intel beside the common ones.
 pub static INTEL: &[&MetricDef] = &[&FREQUENCY];
 
-/// What only Apple silicon has.
+/// Rows of Apple silicon only.
 pub static APPLE: &[&MetricDef] = &[&RECOVERIES];
 
-/// Names that only DCGM's exporter leads W&B to.
+/// Names that W&B has only with DCGM's exporter.
 pub static DCGM: &[&MetricDef] = &[&MEMORY_USED, &MEMORY_FREE];

@@ -1,5 +1,5 @@
-//! How an NVIDIA GPU and its links are: states and counts that change rarely, and are asked for rarely. A row has a value
-//! in the ticks in which it was asked for.
+//! Health of an NVIDIA GPU and its links: states and counts that change rarely, and are polled rarely. A row has a
+//! value only in ticks in which it was polled.
 
 use super::{Draw, MetricDef, Range};
 use crate::unit::Unit;
@@ -50,13 +50,13 @@ pub static NVLINK_REPLAYS: MetricDef = MetricDef::counter("gpu.{i}.nvlinkReplays
     .on("gpu.errors.nvlink", "GPU {i} replays")
     .help("Times that something was sent again over any of the GPU's NVLinks, since the start. NVML NVLink error counter, replay, asked for every 60 s; absent on Blackwell, which does not count it.");
 
-/// Links that were mended.
+/// Links that recovered.
 pub static NVLINK_RECOVERIES: MetricDef = MetricDef::counter("gpu.{i}.nvlinkRecoveries", Unit::Count)
     .title("GPU NVLink recoveries")
     .on("gpu.errors.nvlink", "GPU {i} recoveries")
     .help("Times that any of the GPU's NVLinks failed and was trained again, since the start. NVML NVLink error counter, recovery, asked for every 60 s; on Blackwell field value NVLINK_COUNT_LINK_RECOVERY_EVENTS.");
 
-/// Packets that came broken.
+/// Packets with a wrong checksum.
 pub static NVLINK_CRC_ERRORS: MetricDef = MetricDef::counter("gpu.{i}.nvlinkCrcErrors", Unit::Count)
     .title("GPU NVLink CRC errors")
     .on("gpu.errors.nvlink", "GPU {i} CRC")

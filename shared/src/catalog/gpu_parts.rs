@@ -1,4 +1,4 @@
-//! What stands below an NVIDIA GPU: the processes on it, and its critical errors. (A MIG device speaks the GPU's own rows.)
+//! Parts of an NVIDIA GPU: the processes on it, and its critical errors. (A MIG device uses the GPU's own rows.)
 //!
 //! A process's series names both, GPU and process: `0.proc.4711`.
 

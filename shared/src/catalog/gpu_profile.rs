@@ -1,4 +1,4 @@
-//! What profiling counters say of an NVIDIA GPU (NVML's GPM on Hopper and newer, or DCGM), and its links.
+//! Profiling counters of an NVIDIA GPU (NVML's GPM on Hopper and newer, or DCGM), and its links.
 
 use super::{Draw, MetricDef};
 use crate::unit::Unit;
@@ -120,7 +120,7 @@ pub static PCIE_SPEED: MetricDef = MetricDef::gauge("gpu.{i}.pcieLinkSpeed", Uni
     .steps(1000.0)
     .help("Speed of one lane of the PCIe link. NVML PCIe speed / 1000; W&B 0.18.4 to 0.19.1 sent it in bit/s, 10^9 of which are 1 GT/s.");
 
-/// What NVML's GPM or DCGM profiles.
+/// Counters that NVML's GPM or DCGM profiles.
 pub static ROWS: &[&MetricDef] = &[
     &ENGINE_ACTIVE,
     &SM_ACTIVE,

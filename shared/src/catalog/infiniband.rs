@@ -45,13 +45,13 @@ pub static LINK_DOWNED: MetricDef = MetricDef::counter("infiniband.{port}.link_d
     .on("infiniband.links", "{port}, down")
     .help("Times that the link could not be mended and went down, since the start. File counters/link_downed, read every 10 s.");
 
-/// Times that the link was mended.
+/// Times that the link recovered.
 pub static LINK_RECOVERIES: MetricDef = MetricDef::counter("infiniband.{port}.link_recoveries", Unit::Count)
     .title("InfiniBand links that were mended")
     .on("infiniband.links", "{port}, mended")
     .help("Times that the link failed and was mended by itself, since the start. File counters/link_error_recovery, read every 10 s.");
 
-/// Packets that came broken.
+/// Packets received with errors.
 pub static RECEIVE_ERRORS: MetricDef = MetricDef::counter("infiniband.{port}.receive_errors", Unit::Count)
     .title("InfiniBand packets received with errors")
     .on("infiniband.errors", LINE)
@@ -81,7 +81,7 @@ pub static SEQUENCE_ERRORS: MetricDef = MetricDef::counter("infiniband.{port}.pa
     .on("infiniband.order", "{port}, reported by others")
     .help("Times that the other end reported a gap in what this port sent, since the start; it is sent again. File hw_counters/packet_seq_err, read every 10 s.");
 
-/// Answers that did not come.
+/// Missing acknowledgments.
 pub static ACK_TIMEOUTS: MetricDef = MetricDef::counter("infiniband.{port}.ack_timeouts", Unit::Count)
     .title("InfiniBand acknowledgements missed")
     .on("infiniband.timeouts", LINE)

@@ -1,5 +1,5 @@
-//! Graphcore IPUs. W&B's tags are the keys of Graphcore's library with the unit that was taken off the value, so they
-//! hold spaces, brackets and `%`.
+//! Graphcore IPUs. W&B's tags are the keys of Graphcore's library with the unit that was removed from the value, so
+//! they hold spaces, brackets and `%`.
 
 use super::{Draw, MetricDef};
 use crate::unit::Unit;
@@ -64,28 +64,28 @@ const fn identifier(tag: &'static str, help: &'static str) -> MetricDef {
     MetricDef::gauge(tag, Unit::Count).on("ipu.other", "{key}").draw(Draw::Hidden).steps(0.0).help(help)
 }
 
-/// Which device, which process.
+/// ID of the device or process.
 pub static ID: MetricDef = identifier(
     "ipu.{key}id",
     "A number that names and does not measure, so no chart draws it: of the device, of the process that uses it, of its file. Graphcore's device information, any key that ends in id.",
 )
 .title("IPU, identifiers");
 
-/// Which of several.
+/// Index among several.
 pub static INDEX: MetricDef = identifier(
     "ipu.{key}index",
     "Position of the IPU on its board; no chart draws it. Graphcore's device information, any key that ends in index.",
 )
 .title("IPU, indices");
 
-/// Which NUMA node.
+/// NUMA node.
 pub static NODE: MetricDef = identifier(
     "ipu.{key}node",
     "NUMA node next to the IPU; no chart draws it. Graphcore's device information, any key that ends in node.",
 )
 .title("IPU, NUMA node");
 
-/// Which slot.
+/// Slot.
 pub static SLOT: MetricDef = identifier(
     "ipu.{key}slot",
     "Slot that the IPU's board is in; no chart draws it. Graphcore's device information, any key that ends in slot.",

@@ -1,5 +1,5 @@
-//! Jupyter kernels of the user who runs Watchglass, each with all its descendants. An instance is the first eight digits of
-//! the kernel's id.
+//! Jupyter kernels of the user who runs Watchglass, each with all its descendants. An instance is the first eight
+//! digits of the kernel's id.
 
 use super::{MetricDef, Range};
 use crate::unit::Unit;

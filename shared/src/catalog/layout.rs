@@ -1,5 +1,5 @@
-//! The page, as data: charts in order, sections, the tiles on top. Tags of the page stand here alone, its
-//! charts in `charts.rs`.
+//! The page, as data: charts in order, sections, the tiles on top. Tags of the page are only here, its charts in
+//! `charts.rs`.
 
 use super::charts::{CHARTS, SECTIONS};
 use serde::{Deserialize, Serialize};
@@ -16,8 +16,8 @@ pub struct Chart {
 }
 
 impl Chart {
-    /// The same under an id that no other chart of these has: two machines may mean different charts by one id. It is the
-    /// chart's own where that is free, else with a number behind it.
+    /// The same chart under an id that is unique among these, because two machines may use one id for different charts.
+    /// The id is unchanged if it is free, else a number is appended.
     pub fn distinct(mut self, all: &[Chart]) -> Self {
         let base = base_chart(&self.id).to_owned();
         let mut number = 1;
@@ -29,10 +29,10 @@ impl Chart {
     }
 }
 
-/// What stands between the id of a chart and the number that tells it from others of that id.
+/// Separator between the id of a chart and the number that makes it unique.
 const NUMBER: char = '~';
 
-/// The id of a chart without the number that tells it [apart](Chart::distinct).
+/// The id of a chart without the number that makes it [unique](Chart::distinct).
 pub fn base_chart(id: &str) -> &str {
     let numbered = id.rsplit_once(NUMBER).filter(|(_, number)| number.parse::<u32>().is_ok());
     numbered.map_or(id, |(base, _)| base)
@@ -45,11 +45,11 @@ pub struct Section {
     pub id: String,
     /// Title.
     pub title: String,
-    /// Collectors whose checks say why the section is empty.
+    /// Collectors whose checks explain an empty section.
     pub checks: Vec<String>,
 }
 
-/// How the series of a metric make one number.
+/// Reduction of the series of a metric to one number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Fold {
     /// Mean of all.
@@ -63,13 +63,13 @@ pub enum Fold {
 /// The line under a tile's number.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Note {
-    /// `busiest: core 41, 100 %`: the extreme series of this metric, by name, behind the word.
+    /// `busiest: core 41, 100 %`: the extreme series of this metric, by name, after the word.
     Highest(String, String),
     /// `min 12 %, GPU 3`: likewise.
     Lowest(String, String),
     /// `read 312, write 4`: these metrics (tag, word), counters as rates.
     Parts(Vec<(String, String)>),
-    /// `RAM 212 of 512 GiB`: the first metric out of the second, behind the word.
+    /// `RAM 212 of 512 GiB`: the first metric out of the second, after the word.
     Share(String, String, String),
 }
 
@@ -80,11 +80,11 @@ pub struct Tile {
     pub id: String,
     /// Title.
     pub title: String,
-    /// What stands at the right of the title: `{n}` is replaced by the number of series of the second tag.
+    /// Text at the right of the title: `{n}` is replaced by the number of series of the second tag.
     pub corner: (String, String),
     /// Tags that make the number, summed after the fold.
     pub metrics: Vec<String>,
-    /// How each is folded.
+    /// Reduction of each.
     pub fold: Fold,
     /// The denominator, folded likewise: `of 512 GiB`.
     pub of: Option<String>,
@@ -97,13 +97,13 @@ pub struct Tile {
 pub struct State {
     /// The number, or the bits of which one must be set; 0 for any number but 0.
     pub value: u32,
-    /// What it is called, in a few letters; `{n}` is replaced by the number.
+    /// Its name in a few letters; `{n}` is replaced by the number.
     pub word: String,
-    /// Whether someone should look at it.
+    /// Whether it needs attention.
     pub alert: bool,
 }
 
-/// What a metric's numbers mean, and the chart under which they stand as a row of bars.
+/// Meaning of a metric's numbers, and the chart under which they are drawn as a row of bars.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Lane {
     /// Id of the chart.
@@ -114,7 +114,7 @@ pub struct Lane {
     pub metric: String,
     /// True when the number is a set of bits.
     pub bits: bool,
-    /// Its states; where several fit the first counts.
+    /// Its states; if several match, the first counts.
     pub states: Vec<State>,
 }
 
@@ -123,23 +123,23 @@ pub struct Lane {
 pub struct Layout {
     /// The first of these that has data is the wide chart.
     pub wide: Vec<String>,
-    /// What stands beside a heat map: of more than eight devices it leads in the place of the wide chart, where that is
-    /// of a section that has charts here.
+    /// Charts after a heat map. A heat map replaces the wide chart if that has more than eight devices, and if its
+    /// section has charts here.
     pub beside: Vec<String>,
-    /// The first seven charts: the notebook tab's, and what takes their place where they have no data.
+    /// The first seven charts: those of the notebook tab, and their substitutes if they have no data.
     pub lead: Vec<String>,
     /// All charts.
     pub charts: Vec<Chart>,
     /// All sections.
     pub sections: Vec<Section>,
-    /// The first four that have data stand on top. One with the same metrics as the next sums up: it stands last or not
-    /// at all.
+    /// The first four that have data are on top. A tile with the same metrics as the next is a summary: it is last or
+    /// left out.
     pub tiles: Vec<Tile>,
     /// States in words.
     pub lanes: Vec<Lane>,
 }
 
-/// Chart, name, tag, whether bits; states with their words and whether someone should look at them.
+/// Chart, name, tag, whether bits; states with their words and whether they need attention.
 type LaneRow = (&'static str, &'static str, &'static str, bool, &'static [(u32, &'static str, bool)]);
 
 const LANES: &[LaneRow] = &[

@@ -1,9 +1,9 @@
-//! What a hub measures of the links to machines.
+//! Measurements of a hub about its links to machines.
 
 use super::{MetricDef, Range};
 use crate::unit::Unit;
 
-/// How far the clock of a machine is ahead of the hub's.
+/// Lead of a machine's clock over the hub's.
 pub static CLOCK_SKEW: MetricDef = MetricDef::gauge("system.clock_skew", Unit::Seconds)
     .title("Clock ahead of the hub")
     .on("clock", "ahead")

@@ -59,7 +59,7 @@ fn row(metric: &Metric) -> String {
     )
 }
 
-// A bar ends a cell; a star or an underscore would begin emphasis, which tags in a help must not.
+// A bar ends a cell. A star or an underscore would start emphasis; a tag in a help must not do so.
 fn cell(text: &str) -> String {
     text.replace('|', "\\|")
 }

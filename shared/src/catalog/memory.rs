@@ -1,4 +1,4 @@
-//! Memory and swap of the host, or of the container's limit where there is one.
+//! Memory and swap of the host, or of the container's limit if there is one.
 
 use super::{Draw, MetricDef};
 use crate::unit::Unit;
@@ -142,7 +142,7 @@ pub static OOM_KILLS: MetricDef = MetricDef::counter("memory.oom_kills", Unit::C
     .on("memory.oom", "kills")
     .help("Processes that the kernel killed for want of memory since the start, of the machine or of any control group. Line oom_kill of /proc/vmstat, from Linux 4.13 on, read every 5 s.");
 
-/// What free and vmstat tell beside those below, on Linux.
+/// Further values of free and vmstat, on Linux.
 pub static KERNEL_ROWS: &[&MetricDef] =
     &[&FREE, &BUFFERS, &SHARED, &SLAB, &PAGED_IN, &PAGED_OUT, &SWAPPED_IN, &SWAPPED_OUT, &MAJOR_FAULTS, &OOM_KILLS];
 

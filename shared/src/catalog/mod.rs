@@ -1,8 +1,8 @@
 //! The one table of metrics, and the layout of the page that is built from it.
 //!
-//! The W&B vocabulary stands here, a file per family; rows that only we have stand at the top of the collector that
-//! produces them. A collector's entry names the slices that it speaks and their fold is the table; no other list of
-//! metrics exists. Order in a slice is order on screen.
+//! The W&B vocabulary is here, a file per family. Our own rows are at the top of the collector that produces them. A
+//! collector's entry names its slices of rows, and the table joins them all; no other list of metrics exists. Order in
+//! a slice is order on screen.
 //!
 //! Rows are written as [`MetricDef`] (static, so that collectors name a row by a constant) and travel as [`Metric`].
 
@@ -46,7 +46,7 @@ use crate::unit::Unit;
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 
-/// How values of a metric relate to each other.
+/// Kind of a metric's values.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -63,11 +63,11 @@ pub enum Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Range {
-    /// From the first to the second number, further when a value goes beyond.
+    /// From the first to the second number, or further if a value exceeds them.
     Fixed(f64, f64),
     /// From zero to the largest value.
     FromZero,
-    /// Around the values; the page says where the axis begins.
+    /// Around the values; the page chooses the start of the axis.
     Fit,
 }
 
@@ -76,7 +76,7 @@ impl Range {
     pub const PERCENT: Range = Range::Fixed(0.0, 100.0);
 }
 
-/// How a metric appears on its chart.
+/// Form of a metric on its chart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Draw {
@@ -91,7 +91,7 @@ pub enum Draw {
 /// One row of the table as it is written in the source. Build it with [`MetricDef::gauge`] and the methods after it.
 #[derive(Clone, Copy, Debug)]
 pub struct MetricDef {
-    /// Tag with at most one placeholder: `{i}` stands for a number, any other name for free text.
+    /// Tag with at most one placeholder: `{i}` is a number, any other name for free text.
     pub tag: &'static str,
     /// Other spellings, each with the same placeholder, or `text => instance` for a spelling that means one instance.
     pub aliases: &'static [&'static str],
@@ -99,7 +99,7 @@ pub struct MetricDef {
     pub title: &'static str,
     /// Name of a line on the chart, with the tag's placeholder where the instance stands.
     pub label: &'static str,
-    /// Full sentences: what it is, whose formula, where it is read.
+    /// Full sentences: meaning, formula and source.
     pub help: &'static str,
     /// Unit of the values.
     pub unit: Unit,
@@ -109,7 +109,7 @@ pub struct MetricDef {
     pub range: Range,
     /// Id of the chart that draws it.
     pub chart: &'static str,
-    /// How it is drawn there.
+    /// Its form on the chart.
     pub draw: Draw,
     /// Integer steps per unit in which values are stored; see [`Steps`].
     pub steps: Steps,
@@ -198,13 +198,13 @@ impl MetricDef {
         self
     }
 
-    /// A value that was computed, rounded to the row's steps: its further digits say nothing and would be stored all the
-    /// same. What a device reported is not for rounding.
+    /// A computed value, rounded to the row's steps: further digits are noise, but would be stored. Values that a
+    /// device reports are not rounded.
     pub fn rounded(&self, computed: f64) -> f64 {
         crate::series::quantize(computed, self.steps)
     }
 
-    /// Sets the steps per unit in which values are stored: those that fall on a step cost least. 0: none do.
+    /// Sets the steps per unit in which values are stored: values on a step cost least. 0: no steps.
     pub const fn steps(mut self, steps: Steps) -> Self {
         self.steps = steps;
         self
@@ -257,19 +257,19 @@ impl From<&MetricDef> for Metric {
 }
 
 impl Metric {
-    /// What stands in the place of a row that is not shown: no tag is empty, so no text finds it.
+    /// Placeholder for a row that is not shown: no tag is empty, so no text finds it.
     pub fn nothing() -> Self {
         const NOTHING: MetricDef = MetricDef::gauge("", Unit::Count).draw(Draw::Hidden);
         Metric::from(&NOTHING)
     }
 
-    /// Whether samples of the other row are of the same kind as those of this one: then they are one row.
+    /// Whether the other row is the same row: samples of both have the same tag, kind and unit.
     pub fn is_row_of(&self, other: &Metric) -> bool {
         (&self.tag, self.kind, self.unit) == (&other.tag, other.kind, other.unit)
     }
 }
 
-/// The table and the layout: what the server knows of metrics, and all that a page ever learns of them.
+/// The table and the layout: all metadata of metrics on the server and on a page.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Catalog {
     /// Rows; a metric's id is its position.
@@ -284,14 +284,13 @@ impl Catalog {
         Catalog { metrics: rows.into_iter().map(Metric::from).collect(), layout: layout::layout() }
     }
 
-    /// Adds a row that is met at run time, with its chart where there is none of that id. The position of the row; none
-    /// when the table is full. One of the same tag, kind and unit is that row.
+    /// Adds a row that is found at run time, with its chart if no chart has that id. Returns the position of the row;
+    /// None if the table is full. A row with the same tag, kind and unit is reused.
     pub fn add(&mut self, metric: Metric, chart: Chart) -> Option<u16> {
         self.position_of(&metric).or_else(|| self.push(metric, chart))
     }
 
-    /// Adds a row at the end, whatever rows there are, with its chart where there is none of that id. Its position; none when
-    /// the table is full.
+    /// Appends a row, with its chart if no chart has that id. Returns its position; None if the table is full.
     pub fn push(&mut self, metric: Metric, chart: Chart) -> Option<u16> {
         let position = u16::try_from(self.metrics.len()).ok()?;
         if !self.layout.charts.iter().any(|c| c.id == chart.id) {
@@ -301,7 +300,7 @@ impl Catalog {
         Some(position)
     }
 
-    /// Puts a row in the place of one that no series names any more. A chart goes with its last row.
+    /// Replaces a row that no series uses any more. A chart is removed with its last row.
     pub fn replace(&mut self, position: u16, metric: Metric, chart: Chart) {
         let Some(place) = self.metrics.get_mut(usize::from(position)) else { return };
         let old = std::mem::replace(place, metric);
@@ -313,7 +312,7 @@ impl Catalog {
         }
     }
 
-    /// The rows from position `first` on, at most `most`, with their charts. In the place of those that are not `shown` is
+    /// The rows from position `first` on, at most `most`, with their charts. Rows that are not `shown` are replaced by
     /// [nothing](Metric::nothing).
     pub fn part(&self, first: usize, most: usize, shown: impl Fn(usize) -> bool) -> (Vec<Metric>, Vec<Chart>) {
         let some = (first..).zip(self.metrics.iter().skip(first)).take(most);
@@ -324,7 +323,8 @@ impl Catalog {
         (metrics, charts)
     }
 
-    /// The table with [nothing](Metric::nothing) in the place of the rows that are not `shown`, and without their charts.
+    /// The table with [nothing](Metric::nothing) in the place of the rows that are not `shown`, and without their
+    /// charts.
     pub fn without(&self, shown: impl Fn(usize) -> bool) -> Catalog {
         let (metrics, charts) = self.part(0, self.metrics.len(), &shown);
         let all = (0..).zip(&self.metrics);
@@ -335,7 +335,8 @@ impl Catalog {
         Catalog { metrics, layout }
     }
 
-    /// Takes in what [`part`](Self::part) gave; a row that is here goes, charts that are here already are skipped.
+    /// Adds the rows and charts of a [`part`](Self::part). Rows replace existing ones at their positions; existing
+    /// charts are skipped.
     pub fn extend(&mut self, first: usize, metrics: Vec<Metric>, charts: Vec<Chart>) {
         let known: HashSet<String> = self.layout.charts.iter().map(|c| c.id.clone()).collect();
         self.layout.charts.extend(charts.into_iter().filter(|c| !known.contains(&c.id)));
@@ -348,12 +349,12 @@ impl Catalog {
         }
     }
 
-    /// Position of the first row with this tag template: the collectors' where they have it.
+    /// Position of the first row with this tag template; a collector's row comes first.
     pub fn position(&self, tag: &str) -> Option<u16> {
         self.metrics.iter().position(|m| m.tag == tag).map(|i| i as u16)
     }
 
-    /// Position of the row that this one is. Two machines may mean different things by one tag: then each has its row.
+    /// Position of the same row. Two machines may use one tag for different things: then each has its own row.
     pub fn position_of(&self, row: &Metric) -> Option<u16> {
         self.metrics.iter().position(|m| m.is_row_of(row)).map(|i| i as u16)
     }
@@ -368,7 +369,7 @@ impl Catalog {
         self.metric(series).map(|m| tag::fill(&m.tag, &series.instance)).unwrap_or_default()
     }
 
-    /// The name of a series' line on its chart; the title where its label says nothing.
+    /// The name of a series' line on its chart; the title if its label is empty.
     pub fn label(&self, series: &SeriesDef) -> String {
         let Some(metric) = self.metric(series) else { return String::new() };
         if let Some(label) = tag::label(&metric.tag, &series.instance) {
@@ -386,13 +387,13 @@ impl Catalog {
         tag::find(&self.metrics, text)
     }
 
-    /// The same where nobody is told which tag is nearest: for a file of many that are not known.
+    /// The same without a search for the nearest tag: for files with many unknown tags.
     pub fn known(&self, text: &str) -> Option<Found> {
         tag::known(&self.metrics, text)
     }
 }
 
-/// The W&B vocabulary: every family in order on screen. Collectors name the slices that they produce.
+/// The W&B vocabulary: every family in order on screen. Collectors refer to the slices that they produce.
 pub const VOCABULARY: &[&[&MetricDef]] = &[
     gpu::ROWS,
     gpu::MORE,

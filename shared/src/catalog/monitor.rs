@@ -1,4 +1,4 @@
-//! What Watchglass says of itself that findings read; what else it measures of itself stands with its collector.
+//! Self-monitoring metrics that findings read. Other self-monitoring metrics are defined with their collector.
 
 use super::MetricDef;
 

@@ -1,13 +1,13 @@
-//! What is scraped from endpoints that speak Prometheus or OpenMetrics text.
+//! Metrics that are scraped from endpoints with Prometheus or OpenMetrics text.
 //!
 //! A name that an endpoint prints becomes a row at run time, `openmetrics.{endpoint}.{sample}` with the placeholder
-//! `{labels}` behind it, which stands for the sorted labels in their braces or for nothing. The row here is what such a
-//! tag is until then.
+//! `{labels}` after it. The placeholder is for the sorted labels in their braces, or for nothing. Until then, such a
+//! tag uses the row here.
 
 use super::{MetricDef, Range};
 use crate::unit::Unit;
 
-/// Any sample of any endpoint; rows made at run time begin as this one.
+/// Any sample of any endpoint; template of the rows that are created at run time.
 pub static SAMPLE: MetricDef = MetricDef::gauge("openmetrics.{sample}", Unit::Count)
     .title("Scraped samples")
     .on("openmetrics", "{sample}")

@@ -1,5 +1,5 @@
-//! The watched processes (`--pid`) with all their descendants; and with a label, as `cpu/l:rank_3`, the ranks of training jobs,
-//! each likewise, anew every 5 s from the process table.
+//! The watched processes (`--pid`) with all their descendants. With a label, such as `cpu/l:rank_3`, also the ranks of
+//! training jobs with theirs, refreshed every 5 s from the process table.
 
 use super::{MetricDef, Range};
 use crate::unit::Unit;
@@ -54,7 +54,7 @@ pub static OOM_KILLS: MetricDef = MetricDef::counter("proc.memory.oomKills", Uni
     .on("process.oom", "kills")
     .help("Processes killed for want of memory in the watched process's cgroup since the start. oom_kill of memory.events; only where the cgroup has a limit.");
 
-/// What only Linux tells of them.
+/// Rows of Linux only.
 pub static KERNEL_ROWS: &[&MetricDef] = &[&UNINTERRUPTIBLE];
 
 /// In order on screen.

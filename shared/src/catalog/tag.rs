@@ -1,24 +1,24 @@
-//! Where tag text and metric ids meet: filling templates, reading tags in any spelling, matching patterns.
+//! Conversion between tag text and metric ids: filling templates, reading tags in any spelling, matching patterns.
 //!
-//! The tag grammar is loose (paths hold slashes and dots, keys hold spaces and brackets), so a tag is read by the known
-//! text before and after its placeholder, never by splitting at dots. Where two templates fit, the one with more known
+//! The tag grammar is loose (paths hold slashes and dots, keys hold spaces and brackets), so a tag is never split at
+//! dots. It is read by the known text before and after its placeholder. If two templates match, the one with more known
 //! text wins.
 
 use super::Metric;
 
-/// A tag that was understood.
+/// A resolved tag.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
     /// Position of the row.
     pub metric: u16,
-    /// What stands in the placeholder's place; empty when there is none.
+    /// Text in the place of the placeholder; empty if there is none.
     pub instance: String,
     /// The text after `/l:`, with which W&B marks the writer of a shared run.
     pub label: Option<String>,
 }
 
 impl Found {
-    /// The instance of a rank's series, where the text has a label and the row's tag no placeholder.
+    /// The instance of a rank's series, if the text has a label and the row's tag no placeholder.
     pub fn of_rank(&self) -> Option<String> {
         self.label.as_ref().filter(|_| self.instance.is_empty()).map(|label| format!("{LABEL}{label}"))
     }
@@ -29,7 +29,7 @@ impl Found {
 pub struct TagError {
     /// The tag as given.
     pub tag: String,
-    /// The template that comes nearest.
+    /// The nearest template.
     pub nearest: String,
 }
 
@@ -58,11 +58,11 @@ fn placeholder(template: &str) -> &str {
     split(template).map_or("", |(before, after, _)| &template[before.len() + 1..template.len() - after.len() - 1])
 }
 
-/// What stands before a label, with which W&B marks the writer of a shared run. It is the instance of a row without a
-/// placeholder where the series is a rank's: `cpu/l:rank_3`.
+/// Prefix of a label, with which W&B marks the writer of a shared run. For the series of a rank, prefix and label are
+/// the instance of a row without a placeholder: `cpu/l:rank_3`.
 pub const LABEL: &str = "/l:";
 
-/// The template with the instance in the placeholder's place; a label stands behind one that has no placeholder.
+/// The template with the instance in the placeholder's place; a label is appended to one without a placeholder.
 pub fn fill(template: &str, instance: &str) -> String {
     match split(template) {
         Some((before, after, _)) => format!("{before}{instance}{after}"),
@@ -71,7 +71,7 @@ pub fn fill(template: &str, instance: &str) -> String {
     }
 }
 
-/// The label in the place of the instance, where the template has no placeholder.
+/// The label in the place of the instance, if the template has no placeholder.
 pub fn label<'a>(template: &str, instance: &'a str) -> Option<&'a str> {
     instance.strip_prefix(LABEL).filter(|_| split(template).is_none())
 }
@@ -96,10 +96,10 @@ fn are_numbers(pattern: &str, text: &str) -> bool {
     pattern.split('.').count() == text.split('.').count() && pattern.split('.').zip(text.split('.')).all(fits)
 }
 
-/// A device that MIG cuts from a GPU is an instance of the GPU's rows where it has none of its own.
+/// Template of a device that MIG cuts from a GPU. It is an instance of the GPU's rows if it has no row of its own.
 const MIG: &str = "i.mig.j";
 
-/// Names and values of labels as they stand in the tag of a scraped sample, `{a="1",b="2"}`; none for anything else.
+/// Names and values of labels in the tag of a scraped sample, `{a="1",b="2"}`; empty for anything else.
 pub fn labels(instance: &str) -> Vec<(&str, String)> {
     let mut rest = instance.strip_prefix('{').unwrap_or("");
     let mut all = Vec::new();
@@ -184,7 +184,8 @@ fn read_bare(metrics: &[Metric], text: &str) -> Option<(u16, String)> {
     })
 }
 
-/// W&B 0.15 wrote a path's slashes as backslashes, `disk.\.usageGB`. Paths of Windows begin with a drive, or with two.
+/// W&B 0.15 wrote the slashes of a path as backslashes, `disk.\.usageGB`. Paths of Windows begin with a drive, or with
+/// two backslashes.
 fn with_slashes(path: String) -> String {
     match path.strip_prefix('\\') {
         Some(rest) if !rest.starts_with('\\') => path.replace('\\', "/"),
@@ -207,13 +208,13 @@ fn in_quotes(text: &str) -> bool {
     inside
 }
 
-/// How often a label is looked for in one text: more are no tag, only work.
+/// Maximum number of label positions tried in one text: a text with more is no tag, and only costs time.
 const LABELS: usize = 8;
 
-/// What a text says with or without a label, as it stands.
+/// Resolves a text with or without a label, as it is.
 fn labeled(metrics: &[Metric], text: &str) -> Option<Found> {
-    // A label may hold anything, and so may a path: the first "/l:" behind a tag that is known begins the label.
-    // Not so inside a quoted label value of a scraped sample.
+    // A label may hold anything, and so may a path: the first "/l:" after a known tag begins the label. This does not
+    // apply inside a quoted label value of a scraped sample.
     for (at, _) in text.match_indices(LABEL).take(LABELS).filter(|(at, _)| !in_quotes(&text[..*at])) {
         if let Some((metric, instance)) = read_bare(metrics, &text[..at]) {
             return Some(Found { metric, instance, label: Some(text[at + LABEL.len()..].to_string()) });
@@ -237,7 +238,7 @@ pub(super) fn find(metrics: &[Metric], text: &str) -> Result<Found, TagError> {
     })
 }
 
-/// Whether the text fits a pattern in which `*` stands for any run of characters, dots and slashes too.
+/// Whether the text matches a pattern in which `*` matches any run of characters, including dots and slashes.
 pub fn glob(pattern: &str, text: &str) -> bool {
     let (p, t) = (pattern.as_bytes(), text.as_bytes());
     let (mut i, mut j, mut star) = (0, 0, None);
@@ -286,7 +287,7 @@ mod tests {
                     "a{b=\"c.d/e\"}",
                 ],
             };
-            // Nothing tells such text from a label where what stands before it is a tag of its own.
+            // Such text cannot be distinguished from a label if the text before it is itself a tag.
             let open = metric.tag.ends_with('}') || metric.tag.starts_with("ipu.{key}");
             for instance in instances.iter().filter(|x| !(open && x.contains("/l:"))) {
                 let tag = fill(&metric.tag, instance);

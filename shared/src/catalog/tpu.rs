@@ -1,6 +1,7 @@
-//! Google Cloud TPUs: figures of each device, and distributions of what came between two readings.
+//! Google Cloud TPUs: figures of each device, and distributions of the events between two readings.
 //!
-//! libtpu's SDK names come first in a help, then the metric of its service on port 8431. Six statistics of a distribution are six rows, since a tag has one placeholder: the label.
+//! libtpu's SDK names come first in a help, then the metric of its service on port 8431. Six statistics of a
+//! distribution are six rows, since a tag has one placeholder: the label.
 
 use super::{Draw, MetricDef};
 use crate::unit::Unit;
@@ -82,7 +83,7 @@ pub static QUEUE: MetricDef = MetricDef::gauge("tpu.hloQueueSize.{label}", Unit:
 pub static DEVICE: &[&MetricDef] =
     &[&TENSORCORE, &DUTY_CYCLE, &HBM_USAGE, &HBM_TOTAL, &HBM_PERCENT, &RUNTIME_HBM, &IDLE, &QUEUE];
 
-/// What only libtpu itself knows, in order on screen.
+/// Rows of libtpu only, in order on screen.
 pub static LIBRARY: &[&MetricDef] = &[&LINK_HEALTH, &THROTTLE_SCORE];
 
 /// Position of the mean in a distribution's rows.
@@ -102,7 +103,8 @@ const fn stat(tag: &'static str, unit: Unit, drawn: bool) -> MetricDef {
     MetricDef::gauge(tag, unit).steps(HUNDREDTHS).draw(if drawn { Draw::Line } else { Draw::Hidden })
 }
 
-// Three of the six are drawn: more lines of one label hide each other. $line holds the tag's placeholder, or is empty when the distribution has no label.
+// Three of the six are drawn: more lines of one label hide each other. $line holds the tag's placeholder, or is empty
+// if the distribution has no label.
 macro_rules! rows {
     ($unit:ident, $before:literal, $after:literal, $chart:literal, $line:literal, $title:literal, $help:literal) => {
         [

@@ -1,4 +1,4 @@
-//! AWS Trainium, as the report of neuron-monitor has it, summed over the processes that are watched.
+//! AWS Trainium, from the report of neuron-monitor, summed over the watched processes.
 
 use super::MetricDef;
 use crate::unit::Unit;

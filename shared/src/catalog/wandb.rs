@@ -1,5 +1,6 @@
-//! What W&B recorded and we do not: rates that its terminal view derives from totals (no collector of ours sends them,
-//! since every counter is drawn as a rate), and the units in which some of its versions sent what we send in others.
+//! Metrics of W&B that we do not record. These are rates that its terminal view derives from totals, and values in
+//! units that only some of its versions used. No collector of ours sends the rates, because every counter is drawn as a
+//! rate.
 
 use super::{Draw, MetricDef};
 use crate::unit::Unit;
@@ -35,25 +36,26 @@ pub static SEND_RATE: MetricDef = MetricDef::gauge("network.sentBps", Unit::Byte
 /// All of them.
 pub static ROWS: &[&MetricDef] = &[&READ_RATE, &WRITE_RATE, &RECEIVE_RATE, &SEND_RATE];
 
-/// The part of a GPU's tag behind its number, without a label and W&B's prefix.
+/// The part of a GPU's tag after its number, without a label and W&B's prefix.
 fn of_gpu(spelling: &str) -> Option<&str> {
     let spelling = spelling.strip_prefix("system.").unwrap_or(spelling);
     let tag = spelling.split("/l:").next()?;
     tag.strip_prefix("gpu.")?.split_once('.').map(|(_, name)| name)
 }
 
-/// Whether only DCGM's exporter leads W&B to this spelling.
+/// Whether W&B uses this spelling only with DCGM's exporter.
 pub fn of_exporter(spelling: &str) -> bool {
     of_gpu(spelling) == Some("totalEnergyConsumption")
 }
 
-/// What the values that W&B recorded under a spelling are multiplied and then divided by, so that they have the unit of
-/// the row. `version` is W&B's where it is known, `largest` the largest value of the series, which tells units apart that
-/// share a name; `exporter` says that the machine's values came through DCGM's exporter.
+/// Factor and divisor that convert values recorded by W&B under a spelling to the unit of the row. `version` is W&B's,
+/// if known. `largest` is the largest value of the series, which distinguishes units that share a name. `exporter`: the
+/// machine's values came through DCGM's exporter.
 pub fn factor(spelling: &str, version: Option<(u32, u32)>, largest: f64, exporter: bool) -> (f64, f64) {
-    /// 16 TiB as MiB, and 16 MiB as bytes: no GPU has the one, and none that works uses less than the other.
+    /// 16 TiB in MiB, or 16 MiB in bytes: no GPU has as much memory as the first, and no working GPU uses less than the
+    /// second.
     const MOST_MIB: f64 = 16_777_216.0;
-    /// Bytes per second of the fastest link as MiB/s; as bytes it is nothing.
+    /// Rate of the fastest link in MiB/s; the same number in bytes per second is negligible.
     const FASTEST: f64 = 4e6;
     let mib = crate::unit::Unit::Mebibytes.to_base();
     match of_gpu(spelling) {
@@ -71,7 +73,7 @@ pub fn factor(spelling: &str, version: Option<(u32, u32)>, largest: f64, exporte
     }
 }
 
-/// What a value of this row is divided by where W&B's readers expect it in W&B's unit.
+/// Divisor of a value of this row for W&B's readers, which expect W&B's unit.
 pub fn sent_over(row: &super::Metric) -> f64 {
     match of_gpu(&row.tag) {
         Some("memoryUsed" | "memoryFree") => crate::unit::Unit::Mebibytes.to_base(),

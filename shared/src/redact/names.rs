@@ -2,24 +2,24 @@
 
 use super::shapes::{is_number, is_odd};
 
-/// What a name announces.
+/// Kind of secret that a name announces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SecretKind {
-    /// A secret, also where it is a number.
+    /// A secret that may be a number.
     Password,
     /// A secret of several words.
     Phrase,
-    /// A secret that is no number: tokens and keys are counted, too.
+    /// A secret that is no number, because tokens and keys are also counted.
     Key,
-    /// The same, behind a scheme.
+    /// The same, after a scheme.
     Header,
-    /// A word that means much else: it has to stand at its value.
+    /// A word with many other meanings: it must be directly before its value.
     Weak,
     /// Digits.
     Pin,
 }
 
-/// Ends of names, whatever stands before them: `PGPASSWORD`, `apikey`.
+/// Suffixes of names: `PGPASSWORD`, `apikey`.
 const ENDS: [(&str, SecretKind); 16] = [
     ("password", SecretKind::Password),
     ("passwd", SecretKind::Password),
@@ -61,7 +61,7 @@ const LAST: [(&str, SecretKind); 18] = [
     ("pin", SecretKind::Pin),
 ];
 
-/// What stands before `key` and `token` where they are no secrets.
+/// Words before `key` and `token` that make them harmless.
 const HARMLESS: &[&str] = &[
     "sort",
     "primary",
@@ -111,7 +111,7 @@ const HARMLESS: &[&str] = &[
     "unexpected",
 ];
 
-/// Words that are no secret, behind whatever name.
+/// Words that are never secrets, after any name.
 const PLAIN: &[&str] = &[
     "",
     "true",
@@ -157,14 +157,14 @@ const PLAIN: &[&str] = &[
 /// Words that follow `is` in prose.
 pub(super) const ARTICLES: [&str; 3] = ["a", "an", "the"];
 
-/// What may follow `bearer` and `basic` in prose.
+/// Words that may follow `bearer` and `basic` in prose.
 pub(super) const FOLLOWS_SCHEME: [&str; 12] =
     ["token", "tokens", "auth", "authentication", "authorization", "of", "the", "is", "scheme", "block", "and", "or"];
 
 /// Words of prose before `key` that make it a secret.
 const OF_KEY: [&str; 9] = ["api", "access", "secret", "private", "license", "encryption", "account", "auth", "service"];
 
-/// What a name announces; None where it is none of a secret.
+/// The kind of secret that a name announces; None if there is none.
 pub(super) fn kind_of(name: &str) -> Option<SecretKind> {
     let mut parts: [&str; 2] = ["", ""];
     for part in parts_of(name) {
@@ -178,7 +178,7 @@ pub(super) fn kind_of(name: &str) -> Option<SecretKind> {
     if let Some((_, kind)) = ENDS.iter().find(|(end, _)| whole.ends_with(end)) {
         return Some(*kind);
     }
-    // Variables whose names are words put together: MYSQLPWD and DBPASS are, compass and bypass are not.
+    // Variables may have names of joined words: MYSQLPWD and DBPASS are secrets, compass and bypass are not.
     let is_variable = name.bytes().all(|byte| !byte.is_ascii_lowercase());
     let (_, kind) = LAST.iter().find(|(known, _)| {
         last == *known
@@ -186,10 +186,10 @@ pub(super) fn kind_of(name: &str) -> Option<SecretKind> {
             || last.strip_suffix("pwd") == Some("mysql") && *known == "pwd"
     })?;
     match kind {
-        // Alone it is a word as others.
+        // Alone it is an ordinary word.
         SecretKind::Key if last == "key" && before.is_empty() => Some(SecretKind::Weak),
         SecretKind::Key if (last == "key" || last == "token") && HARMLESS.contains(&before.as_str()) => None,
-        // With what it is of it means nothing else.
+        // With a word before it, it has no other meaning.
         SecretKind::Weak if !before.is_empty() && last != "signature" => Some(SecretKind::Password),
         kind => Some(*kind),
     }
@@ -205,7 +205,7 @@ fn parts_of(name: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// What a word of prose announces, behind the word before it.
+/// The kind of secret that a word of prose announces after the word before it.
 pub(super) fn in_prose(before: &str, word: &str) -> Option<SecretKind> {
     let before = before.to_ascii_lowercase();
     match word {
@@ -225,7 +225,7 @@ pub(super) fn in_prose(before: &str, word: &str) -> Option<SecretKind> {
     }
 }
 
-/// Whether a text is no secret, whatever it is the value of: a word such as `None`, or what stands for a value.
+/// Whether a text is no secret as any value: a word such as `None`, or a placeholder for a value.
 pub(super) fn is_plain(text: &str) -> bool {
     let bare = text.trim_matches(|c: char| c.is_ascii_punctuation() && !"$<{%*".contains(c)).to_ascii_lowercase();
     let is_variable = |name: &str| name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
@@ -236,7 +236,7 @@ pub(super) fn is_plain(text: &str) -> bool {
 }
 
 impl SecretKind {
-    /// Whether a value may stand on the next line.
+    /// Whether a value may be on the next line.
     pub fn tells_next_line(self) -> bool {
         !matches!(self, SecretKind::Weak)
     }

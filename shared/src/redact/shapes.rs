@@ -1,11 +1,11 @@
-//! Forms that keys of services have, wherever they stand; and whatever is long and mixed enough to be a key.
+//! Formats of service keys, at any position; and text that is long and mixed enough to be a key.
 
 use std::ops::Range;
 
-/// So many letters and digits in a row may be a key.
+/// A run of this many letters and digits may be a key.
 const MAX_RUN: usize = 32;
 
-/// What a key is made of behind its begin.
+/// Characters of a key after its prefix.
 #[derive(Clone, Copy)]
 enum Of {
     /// Letters and digits.
@@ -14,11 +14,11 @@ enum Of {
     Url,
     /// Likewise, and dots.
     Dotted,
-    /// Digits and small letters up to f.
+    /// Digits and lower-case letters up to f.
     Hex,
-    /// Digits and capitals.
+    /// Digits and capital letters.
     Capitals,
-    /// What an address may have.
+    /// Characters of an address.
     Path,
 }
 
@@ -35,7 +35,7 @@ impl Of {
     }
 }
 
-/// Begins of keys, what follows, and how many bytes of it at least. One whose rest is less is a word.
+/// Prefixes of keys, the characters that follow, and their minimum number in bytes. With a shorter rest it is a word.
 const SHAPES: [(&str, Of, usize); 62] = [
     ("hf_", Of::Plain, 30),      // Hugging Face
     ("api_org_", Of::Plain, 30), // Hugging Face, organizations
@@ -101,20 +101,20 @@ const SHAPES: [(&str, Of, usize); 62] = [
     ("AGE-SECRET-KEY-", Of::Capitals, 40),
 ];
 
-/// Finds what has such a form in a line.
+/// Finds keys with such a format in a line.
 pub(super) fn find(line: &str, found: &mut Vec<Range<usize>>) {
     userinfo(line, found);
     let bytes = line.as_bytes();
-    // Where the run of bytes ends that was judged as a whole.
+    // End of the run of bytes that was already judged as a whole.
     let (mut at, mut judged) = (0, 0);
     let mut is_aws = false;
     while at < bytes.len() {
-        // A key begins where a word does.
+        // A key begins at the start of a word.
         let is_begin = at == 0 || !bytes[at - 1].is_ascii_alphanumeric();
         let shape = SHAPES.iter().filter(|_| is_begin && line.is_char_boundary(at)).find_map(|(begin, of, least)| {
             let rest = bytes[at..].strip_prefix(begin.as_bytes())?;
             let length = rest.iter().take_while(|byte| of.has(**byte)).count();
-            // The address of a hook says of what it is; the rest is the key.
+            // The address of a webhook shows its service; the rest is the key.
             let shown = if matches!(of, Of::Path) && begin.ends_with('/') { begin.len() } else { 0 };
             (length >= *least).then(|| (at + shown..at + begin.len() + length, *begin))
         });
@@ -133,7 +133,7 @@ pub(super) fn find(line: &str, found: &mut Vec<Range<usize>>) {
                 continue;
             }
         }
-        // Within a run keys begin behind its signs.
+        // Within a run, keys begin after its signs.
         let word = bytes[at..].iter().take_while(|byte| byte.is_ascii_alphanumeric()).count();
         at += word.max(1);
     }
@@ -169,8 +169,8 @@ fn is_of_key(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'_' | b'-')
 }
 
-/// Whether such bytes are long and mixed enough to be a key. Names of files are long, and mixed little; hashes of commits and
-/// of files, and ids of GPUs, are no secrets.
+/// Whether these bytes are long and mixed enough to be a key. Names of files are long, and mixed little; hashes of
+/// commits and of files, and ids of GPUs, are no secrets.
 fn is_key(run: &str) -> bool {
     let has = |of: fn(&u8) -> bool| run.as_bytes().iter().any(of);
     run.len() >= MAX_RUN
@@ -181,7 +181,8 @@ fn is_key(run: &str) -> bool {
         && !is_uuid(run)
 }
 
-/// How often a digit, a small letter and a capital follow one another. The capital that begins a word within one counts once.
+/// Number of changes between digits, lower-case letters and capitals. The capital that begins a word within one counts
+/// once.
 fn changes(text: &str) -> usize {
     let kind = |byte: u8| match byte {
         b'0'..=b'9' => Some(0),
@@ -199,7 +200,7 @@ fn is_hash(text: &str) -> bool {
     matches!(text.len(), 40 | 64) && text.bytes().all(|byte| Of::Hex.has(byte))
 }
 
-/// `7c1a4f5e-...`, also behind a word such as `GPU-` or `MIG-GPU-`.
+/// `7c1a4f5e-...`, also after a word such as `GPU-` or `MIG-GPU-`.
 fn is_uuid(text: &str) -> bool {
     let Some(from) = text.len().checked_sub(36) else { return false };
     let (begin, id) = text.split_at(from);
@@ -208,7 +209,7 @@ fn is_uuid(text: &str) -> bool {
     is_id && begin.bytes().all(|byte| byte.is_ascii_alphabetic() || matches!(byte, b'-' | b'_'))
 }
 
-/// Whether a word is none of a language: it has digits or signs among its letters, or capitals within.
+/// Whether a word is in no language: it has digits or signs among its letters, or capitals within.
 pub(super) fn is_odd(word: &str) -> bool {
     let bare = word.trim_end_matches(['.', '!', '?']);
     let has = |of: fn(char) -> bool| bare.contains(of);

@@ -1,4 +1,4 @@
-//! Lines and arguments with what looks like a secret, and without.
+//! Lines and arguments with and without secrets.
 
 use super::*;
 
@@ -13,7 +13,7 @@ fn shown(line: &str) -> String {
     hidden(line, secrets(line))
 }
 
-/// Lines in which `§` stands before and behind each secret.
+/// Lines in which `§` is before and after each secret.
 fn marked(lines: &[&str]) {
     let mut wrong = Vec::new();
     for marked in lines {
@@ -24,7 +24,7 @@ fn marked(lines: &[&str]) {
         if shown(&line) != expected.collect::<String>() {
             wrong.push(format!("{line}\n  {}", shown(&line)));
         }
-        // As arguments, where words alone tell.
+        // As arguments, where words alone identify secrets.
         let is_plain = !marked.contains(['"', '\'']) && !marked.contains(": ") && !marked.contains(" is ");
         let args = arguments(&line.bytes().map(|byte| if byte == b' ' { 0 } else { byte }).collect::<Vec<_>>());
         let mut secrets = parts.iter().skip(1).step_by(2);
@@ -35,7 +35,7 @@ fn marked(lines: &[&str]) {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// So many letters and digits, mixed as those of a key.
+/// This many letters and digits, mixed as in a key.
 macro_rules! key {
     (30) => {
         "a8Kd02mXq7Rt5bZw1LpVy4Nc9Gh3Js"
@@ -156,7 +156,7 @@ fn values_behind_the_name_of_a_secret_are_hidden() {
     ]);
 }
 
-/// The lines of a stream, of which those behind the sign are hidden whole.
+/// The lines of a stream; those with true are hidden entirely.
 fn stream(lines: &[(&str, bool)]) {
     let mut redactor = Redactor::default();
     for (line, is_hidden) in lines {
@@ -195,7 +195,7 @@ fn a_secret_may_stand_on_the_lines_behind_its_name() {
     redactor.secrets(key[0].0);
     let long = (0..1_000).filter(|_| !redactor.secrets("step 3").is_empty()).count();
     assert_eq!(long, MAX_BLOCK_LINES as usize);
-    // What is not shown says what follows all the same.
+    // A skipped line still announces the next one.
     let mut redactor = Redactor::default();
     redactor.skip(b"password:  ");
     assert_eq!(redactor.secrets("hunter2"), std::iter::once(0..7).collect::<Vec<_>>());
@@ -285,7 +285,7 @@ fn arguments_are_shown_without_secrets() {
 
 #[test]
 fn whatever_bytes_stand_there_the_parts_are_whole_and_apart() {
-    // Bounded runs of what the tables know, in any order.
+    // Bounded runs of words from the tables, in any order.
     let parts = [
         "password",
         "=",

@@ -10,13 +10,13 @@ use crate::unit::{Dimension, Unit};
 
 type Read<T> = Result<T, Fault>;
 
-/// What stands for `*` while a tag is looked up: it fits where numbers must stand and where text may.
+/// Replacement of `*` while a tag is resolved: it matches where numbers must be and where text may be.
 const PROBE: &str = "9081726354";
 
-/// The largest number, and the smallest that is not 0: between them nine digits behind the point are exact enough.
+/// The largest number, and the smallest that is not 0: between them nine decimal places are exact enough.
 const NUMBERS: std::ops::RangeInclusive<f64> = 1e-9..=9e15;
 
-/// How units are written, beside their symbols: the dimension, and how much one is in its base unit.
+/// Spellings of units, besides their symbols: the dimension, and the size of one in its base unit.
 const SYMBOLS: &[(&str, Unit, f64)] = &[
     ("%", Unit::Percent, 1.0),
     ("percent", Unit::Percent, 1.0),
@@ -25,7 +25,7 @@ const SYMBOLS: &[(&str, Unit, f64)] = &[
     ("MB", Unit::Bytes, 1e6),
     ("GB", Unit::Bytes, 1e9),
     ("TB", Unit::Bytes, 1e12),
-    // Sizes in powers of two are a unit's business; these are its symbols, scaled.
+    // Sizes in powers of two belong to units; these are their symbols, scaled.
     ("KiB", Unit::Bytes, 1024.0),
     ("MiB", Unit::Mebibytes, 1.0),
     ("GiB", Unit::Gibibytes, 1.0),
@@ -67,10 +67,10 @@ const SYMBOLS: &[(&str, Unit, f64)] = &[
     ("G", Unit::Count, 1e9),
 ];
 
-/// Reads what a rule watches.
+/// Reads the condition of a rule.
 ///
 /// # Errors
-/// [`Fault`]: a plain sentence, and where.
+/// [`Fault`]: a plain sentence, and the position.
 pub fn parse(when: &str, catalog: &Catalog) -> Result<Condition, Fault> {
     if when.len() > MAX_WHEN_BYTES {
         return Err(Fault { at: 0, sentence: format!("at most {MAX_WHEN_BYTES} bytes") });
@@ -84,19 +84,19 @@ pub fn parse(when: &str, catalog: &Catalog) -> Result<Condition, Fault> {
     Ok(condition)
 }
 
-/// Whether the tag can stand without quotes.
+/// Whether the tag can be written without quotes.
 pub(super) fn is_plain(tag: &str) -> bool {
     !tag.is_empty() && bare(tag) == tag.len() && !tag.starts_with('"')
 }
 
-/// Bytes of the tag at the begin of the text.
+/// Bytes of the tag at the start of the text.
 fn bare(text: &str) -> usize {
     let mut depth = 0u32;
     for (i, c) in text.char_indices() {
         match c {
             '{' => depth += 1,
             '}' => depth = depth.saturating_sub(1),
-            // What stands in braces may have blanks and signs in quotes; those are written in quotes as a whole.
+            // The part in braces may have blanks and signs in quotes; such tags are written in quotes as a whole.
             '"' | '\\' => return i,
             c if c.is_whitespace() => return i,
             '<' | '>' | '=' | '!' | ',' | '(' | ')' if depth == 0 => return i,
@@ -112,7 +112,7 @@ struct Reader<'a> {
     catalog: &'a Catalog,
 }
 
-/// A number with what is written behind it.
+/// A number with its suffix.
 struct Number<'a> {
     value: f64,
     symbol: &'a str,
@@ -136,7 +136,7 @@ impl<'a> Reader<'a> {
         self.fault_at(self.at, sentence)
     }
 
-    /// The next word, not taken.
+    /// The next word, not consumed.
     fn peek(&mut self) -> &'a str {
         self.blank();
         let rest = self.rest();
@@ -152,7 +152,7 @@ impl<'a> Reader<'a> {
         is
     }
 
-    /// The words, all or none.
+    /// Consumes all of these words, or none.
     fn words(&mut self, words: &str) -> bool {
         let before = self.at;
         let all = words.split(' ').all(|word| self.word(word));
@@ -207,7 +207,7 @@ impl<'a> Reader<'a> {
         Ok(Number { value, symbol, at })
     }
 
-    /// The number in that unit; `of` is what it is compared with.
+    /// The number in that unit; `of` is the value to compare.
     fn in_unit(&self, number: &Number, unit: Unit, of: &str) -> Read<f64> {
         let named = unit.symbol();
         let value = if number.symbol.is_empty() || number.symbol == named {
@@ -231,7 +231,7 @@ impl<'a> Reader<'a> {
         if value != 0.0 && !NUMBERS.contains(&value.abs()) {
             return Err(self.fault_at(number.at, "the number is too large or too small"));
         }
-        // The one that is read again is the same.
+        // Reading the printed number again gives the same value.
         Ok(number_text(value).parse().unwrap_or(value) + 0.0)
     }
 
@@ -258,7 +258,7 @@ impl<'a> Reader<'a> {
         Ok(seconds)
     }
 
-    /// `for DUR`, where it stands.
+    /// `for DUR`, if it is there.
     fn hold(&mut self) -> Read<Option<u32>> {
         if self.word("for") { self.duration().map(Some) } else { Ok(None) }
     }
@@ -549,12 +549,12 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The series that a tag means, in any spelling that the catalog knows.
+/// The series of a tag, in any spelling that the catalog knows.
 fn resolve(catalog: &Catalog, text: &str) -> Result<Tag, String> {
     let made = |metric: u16, instance: String| {
         let row = &catalog.metrics[usize::from(metric)];
         let sample = &catalog::openmetrics::SAMPLE;
-        // Rows of scraped pages come and go: a rule names what is printed, whether or not the row is there now.
+        // Rows of scraped pages come and go: a rule names a printed sample, whether or not its row exists now.
         let prefix = sample.tag.split('{').next().unwrap_or("");
         let scraped = catalog::fill(&row.tag, &instance).strip_prefix(prefix).map(str::to_string);
         let (template, instance) = match scraped {

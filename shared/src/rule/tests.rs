@@ -1,4 +1,4 @@
-//! Rules are read, printed, judged and said.
+//! Rules are read, printed, evaluated and described.
 
 use super::*;
 use crate::alert::Rule;
@@ -115,7 +115,7 @@ fn a_fault_says_where_it_is_and_what_to_write() {
     ] {
         let fault = parse(when, &catalog).expect_err(when);
         assert!(fault.sentence.contains(part), "{when}: {fault}");
-        // A unit is told where its number begins.
+        // A fault of a unit is at the start of its number.
         assert!(fault.at == at || fault.at == at.saturating_sub(2), "{when}: {} is not {at}", fault.at);
     }
 }

@@ -1,14 +1,14 @@
-//! Durations, numbers, placeholders, and what a whole rule must be.
+//! Durations, numbers, placeholders, and the validation of a whole rule.
 
 use super::{Condition, MAX_DURATION, parse};
 use crate::alert::{MAX_TEXT_BYTES, MAX_TITLE_BYTES, Rule};
 use crate::catalog::Catalog;
 use crate::unit::{fixed, time};
 
-/// The most bytes of a value that stands in the place of a placeholder.
+/// Maximum bytes of a value that replaces a placeholder.
 pub const MAX_VALUE_BYTES: usize = 200;
 
-/// What may stand in braces in a title and a note.
+/// Placeholders of a title and a note.
 pub const PLACEHOLDERS: [&str; 16] = [
     "rule", "severity", "state", "subject", "source", "run", "project", "rank", "gpu", "tag", "value", "limit",
     "began", "duration", "count", "link",
@@ -20,7 +20,7 @@ const MAX_KEY_BYTES: usize = 63;
 /// Seconds of a duration as `90s`, `2m`, `4h`, `7d`, `1h30m`.
 ///
 /// # Errors
-/// A sentence that says what may be: 0 s to 7 d.
+/// A sentence with the allowed range: 0 s to 7 d.
 pub fn duration(text: &str) -> Result<u32, String> {
     let wrong = || format!("{text:?} is not a duration: write a number and s, m, h or d, such as 90s, 2m or 4h");
     let ms = if text.trim() == "0" { 0 } else { time::read(text).ok_or_else(wrong)? };
@@ -33,7 +33,7 @@ pub fn duration(text: &str) -> Result<u32, String> {
     }
 }
 
-/// The duration as it is read again: `90s`, `2m`.
+/// The duration in parseable form: `90s`, `2m`.
 pub fn duration_text(seconds: u32) -> String {
     time::typed(i64::from(seconds) * time::SECOND)
 }
@@ -43,7 +43,7 @@ pub fn duration_words(seconds: u32) -> String {
     time::set(i64::from(seconds) * time::SECOND)
 }
 
-/// The number with as few digits behind the point, at most nine, as give it back.
+/// The number with the fewest decimal places, at most nine, that give it back.
 pub fn number_text(value: f64) -> String {
     (0..9)
         .map(|decimals| fixed(value, decimals))
@@ -51,10 +51,10 @@ pub fn number_text(value: f64) -> String {
         .unwrap_or_else(|| fixed(value, 9))
 }
 
-/// What stands in braces in the text, in order.
+/// The placeholders in the braces of the text, in order.
 ///
 /// # Errors
-/// A sentence for a brace that is not closed and for a placeholder that is not known.
+/// A sentence for an unclosed brace, and for an unknown placeholder.
 pub fn placeholders(text: &str) -> Result<Vec<&str>, String> {
     let (mut rest, mut all) = (text, Vec::new());
     while let Some(open) = rest.find('{') {
@@ -77,8 +77,8 @@ pub fn placeholders(text: &str) -> Result<Vec<&str>, String> {
     Ok(all)
 }
 
-/// The text with values in the places of its placeholders. Values are data: nothing in them is read, and each is
-/// [cleaned](clean) to [`MAX_VALUE_BYTES`].
+/// The text with values in the places of its placeholders. Values are data: placeholders in them are not filled, and
+/// each is [cleaned](clean) to [`MAX_VALUE_BYTES`].
 pub fn fill(text: &str, value: impl Fn(&str) -> String) -> String {
     let (mut rest, mut out) = (text, String::with_capacity(text.len()));
     while let Some(open) = rest.find('{') {
@@ -104,8 +104,8 @@ pub fn fill(text: &str, value: impl Fn(&str) -> String) -> String {
     out
 }
 
-/// The text without control characters and such as turn the direction of writing, cut at so many bytes; newlines stay where
-/// there may be `lines`, and are spaces elsewhere.
+/// The text without control characters and characters that change the direction of writing, cut at `most` bytes.
+/// Newlines are kept if `lines` is set, and are spaces otherwise.
 pub fn clean(text: &str, most: usize, lines: bool) -> String {
     let turns = |c: char| matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}');
     let mut out = String::with_capacity(text.len().min(most));
@@ -117,7 +117,7 @@ pub fn clean(text: &str, most: usize, lines: bool) -> String {
             c => c,
         };
         if out.len() + c.len_utf8() > most {
-            // An ellipsis says that there was more.
+            // An ellipsis marks the cut.
             while out.len() + '…'.len_utf8() > most && out.pop().is_some() {}
             out.push('…');
             break;
@@ -131,10 +131,10 @@ fn is_clean(text: &str, lines: bool) -> bool {
     clean(text, usize::MAX, lines) == text.trim()
 }
 
-/// Whether that may be a rule, and what its `when` means.
+/// Validates a rule, and returns the condition of its `when`.
 ///
 /// # Errors
-/// A sentence that says which field is wrong and what to write instead.
+/// A sentence that names the wrong field and the correct form.
 pub fn check(rule: &Rule, catalog: &Catalog) -> Result<Condition, String> {
     let said = |field: &str, why: String| format!("{field}: {why}");
     let name = rule.name.trim();

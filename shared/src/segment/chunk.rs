@@ -1,4 +1,4 @@
-//! Header, chunks and trailers: how the parts of a segment are found.
+//! Header, chunks and trailers: the framing of the parts of a segment.
 
 use super::{ReadAt, SegmentError, VERSION};
 use crate::crc32c::{crc32c, extend};
@@ -8,7 +8,7 @@ const MAGIC: [u8; 6] = *b"WGseg\x1a";
 
 pub(super) const HEADER: u64 = 12;
 pub(super) const TRAILER: u64 = 28;
-/// Of a chunk's head: kind, two lengths, checksum.
+/// Bytes at the front of a chunk: kind, two lengths, checksum.
 pub(super) const FRONT: u64 = 17;
 
 pub(super) const BLOCK: u8 = b'B';
@@ -22,7 +22,7 @@ fn checked(mut bytes: Vec<u8>) -> Vec<u8> {
     bytes
 }
 
-/// The bytes before their own checksum, when it holds.
+/// The bytes before their own checksum, if it is correct.
 fn check(bytes: &[u8]) -> Option<&[u8]> {
     let (body, crc) = bytes.split_last_chunk::<4>()?;
     (u32::from_le_bytes(*crc) == crc32c(body)).then_some(body)
@@ -48,7 +48,7 @@ pub(super) fn chunk(kind: u8, head: &[u8], payload: u64) -> Vec<u8> {
     out
 }
 
-/// A chunk that was read: its kind, its head, and where its payload stands, of which a part may be cut off.
+/// A chunk that was read: its kind, its head, and the position of its payload, which may be truncated.
 pub(super) struct Chunk {
     pub kind: u8,
     pub head: Vec<u8>,
@@ -56,7 +56,7 @@ pub(super) struct Chunk {
     pub end: u64,
 }
 
-/// The chunk at this place; none where no sound one is.
+/// The chunk at this position; None if there is no sound one.
 pub(super) fn read_chunk(bytes: &impl ReadAt, offset: u64) -> std::io::Result<Option<Chunk>> {
     let fits = |from: u64, len: u64| from.checked_add(len).is_some_and(|end| end <= bytes.size());
     if !fits(offset, FRONT) {
@@ -73,16 +73,16 @@ pub(super) fn read_chunk(bytes: &impl ReadAt, offset: u64) -> std::io::Result<Op
     Ok(payload.checked_add(payload_len).filter(|_| sound).map(|end| Chunk { kind, head, payload, end }))
 }
 
-/// Sound chunks from the front of a file on. Behind damage the next one is looked for at every byte.
+/// Sound chunks from the front of a file on. After damage, every byte is tried as the start of the next one.
 pub(super) struct Chunks<'a, R> {
     bytes: &'a R,
     next: u64,
-    /// What may be read for chunks that turn out to be none: of a file that looks like their fronts everywhere the rest is
-    /// given up, since each could speak of the whole of it.
+    /// Remaining bytes that may be read for invalid chunks. If the file looks like chunk fronts everywhere, the search
+    /// gives up, since each could claim the whole file.
     left: u64,
 }
 
-/// What is searched at first, and twice as much each time that there was nothing.
+/// Size of the first search in bytes; it doubles after each search without a result.
 const FIRST_SEARCH_BYTES: u64 = 256;
 
 impl<'a, R: ReadAt> Chunks<'a, R> {
@@ -90,7 +90,7 @@ impl<'a, R: ReadAt> Chunks<'a, R> {
         Chunks { bytes, next: HEADER, left: 4 * bytes.size() }
     }
 
-    /// The next sound chunk; none at the end.
+    /// The next sound chunk; None at the end.
     pub fn next(&mut self) -> std::io::Result<Option<Chunk>> {
         let size = self.bytes.size();
         let mut chunk = self.at(self.next)?;
@@ -137,7 +137,7 @@ fn parts(mut front: &[u8]) -> Option<(u8, u32, u64, u32)> {
     Some((kind, head, payload, u32::from_le_bytes(take_array(front)?)))
 }
 
-/// Where the directories are, by whichever of the two trailers is sound; none where neither is.
+/// Positions of the directories, from either of the two trailers that is sound; None if neither is.
 ///
 /// # Errors
 /// [`SegmentError`]: no segment, a newer one, or one that cannot be read.
@@ -160,7 +160,7 @@ pub(super) fn directories(bytes: &impl ReadAt) -> Result<Option<[u64; 2]>, Segme
         known(version)?;
         return Ok(Some([first, second]));
     }
-    // Of a file that was cut off within its header nothing can be had, whatever it was.
+    // A file that was truncated within its header cannot be read.
     if header.is_some() || (size > HEADER && head.starts_with(&MAGIC)) {
         Ok(None)
     } else {

@@ -22,7 +22,7 @@ fn take_pairs(bytes: &mut &[u8]) -> Option<Vec<(String, String)>> {
     take_list(bytes, |bytes| Some((take_text(bytes)?, take_text(bytes)?)))
 }
 
-/// The bytes of a directory; of an opening without blocks and records.
+/// The bytes of a directory; an opening has no blocks and records.
 pub(super) fn encode(contents: &Contents, blocks: &[BlockEntry], records: &[RecordsEntry]) -> Vec<u8> {
     let mut out = Vec::new();
     put(&mut out, contents.log_through);
@@ -59,7 +59,7 @@ pub(super) fn encode(contents: &Contents, blocks: &[BlockEntry], records: &[Reco
     out
 }
 
-/// Reads a directory. None when the bytes are none, or when they name a row or a source that is not in them.
+/// Reads a directory. None if the bytes are invalid, or refer to a row or a source that is not in them.
 pub(super) fn decode(mut bytes: &[u8], known: &mut Dictionaries) -> Option<Contents> {
     let bytes = &mut bytes;
     let log_through = take(bytes)?;
@@ -101,21 +101,21 @@ fn take_series(bytes: &mut &[u8]) -> Option<Vec<SeriesEntry>> {
     })
 }
 
-/// Rows and dictionaries that were read last. Neighboring segments mostly hold the same bytes, which so are parsed and
-/// kept once. Hold one while a folder is opened, then drop it.
+/// Rows and dictionaries that were read last. Neighboring segments mostly hold the same bytes; these are parsed and
+/// stored once. Hold one while a folder is opened, then drop it.
 #[derive(Debug, Default)]
 pub struct Dictionaries {
     rows: Known<Metric>,
     series: Known<SeriesEntry>,
 }
 
-/// Bytes of sections that are remembered, twice at most; a folder with more of them in one segment is opened slower.
+/// Bytes of sections that are remembered, twice at most; a folder with more of them in one segment opens more slowly.
 const MAX_REMEMBERED_BYTES: usize = 32 << 20;
 
-/// Sections and what was made of them, by checksum and length.
+/// Sections and their parsed form, by checksum and length.
 type Parsed<T> = HashMap<(u32, usize), (Box<[u8]>, Arc<[T]>)>;
 
-/// Those that were asked for last, and those before them.
+/// Recently used ones, and older ones.
 #[derive(Debug)]
 struct Known<T> {
     young: Parsed<T>,

@@ -4,7 +4,7 @@ use crate::series::SeriesId;
 use crate::varint::{put, take, take_array, unzigzag, zigzag};
 use std::ops::Range;
 
-/// Series in one group of a block's index: what a reader of one column reads of it.
+/// Series in one group of a block's index: the unit that a reader of one column reads.
 pub(super) const GROUP: usize = 32;
 
 const CLOCK_STEP: u8 = 1;
@@ -19,7 +19,7 @@ pub struct BlockEntry {
     pub first_seq: u64,
     /// Sequence of the last tick; 0 in a block of late samples.
     pub last_seq: u64,
-    /// How many.
+    /// Number of ticks.
     pub ticks: u32,
     /// Time of the first, ms.
     pub from: i64,
@@ -31,7 +31,7 @@ pub struct BlockEntry {
     pub clock_step: bool,
     /// No tick has the sequences between the tick before it and its first: they are not missing.
     pub after_gap: bool,
-    /// Where its payload begins in the file.
+    /// Position of its payload in the file.
     pub(super) offset: u64,
     pub(super) times: Blob,
     pub(super) groups: Vec<Group>,
@@ -64,7 +64,7 @@ impl Blob {
     }
 }
 
-/// Part of a block's index, and the columns that it speaks of.
+/// Part of a block's index, and the columns that it describes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Group {
     pub first: SeriesId,
@@ -134,17 +134,17 @@ impl BlockEntry {
         self.first_seq == 0
     }
 
-    /// Bytes that it takes of its file.
+    /// Its size in the file, bytes.
     pub fn bytes(&self) -> u64 {
         self.len().unwrap_or(0)
     }
 
-    /// Length of the whole payload; none when the lengths cannot be.
+    /// Length of the whole payload; None if the lengths are invalid.
     pub(super) fn len(&self) -> Option<u64> {
         self.groups.iter().try_fold(self.times.len, |sum, g| sum.checked_add(g.index.len)?.checked_add(g.columns))
     }
 
-    /// Where the index and the columns of each group begin in the file.
+    /// Positions of the index and of the columns of each group in the file.
     pub(super) fn places(&self) -> impl Iterator<Item = (u64, u64)> {
         let index = self.offset + self.times.len;
         let columns = index + self.groups.iter().map(|g| g.index.len).sum::<u64>();
@@ -156,7 +156,7 @@ impl BlockEntry {
     }
 }
 
-/// Where the samples of a series stand in a block, and when the first and the last of them was.
+/// Position of the samples of a series in a block, and the times of the first and the last of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ColumnEntry {
     /// The series.
@@ -176,12 +176,12 @@ impl ColumnEntry {
         (self.raw.len, self.tier.map_or(0, |tier| tier.len))
     }
 
-    /// Where what follows it stands.
+    /// Position after the entry's data.
     fn end(&self) -> u64 {
         self.offset + self.raw.len + self.tier.map_or(0, |tier| tier.len)
     }
 
-    /// Appends the entry behind that of series `before`; offsets follow from lengths.
+    /// Appends the entry after that of series `before`; offsets follow from lengths.
     pub(super) fn put(&self, out: &mut Vec<u8>, before: SeriesId, (from, to): (i64, i64)) {
         put(out, u64::from(self.id - before));
         self.raw.put(out);
@@ -193,8 +193,7 @@ impl ColumnEntry {
         }
     }
 
-    /// The entries of a group whose columns stand in `columns`, one after the other; none in the place of a damaged one,
-    /// which is the last.
+    /// The entries of a group whose columns are in `columns`, in sequence. A damaged entry gives None and is the last.
     pub(super) fn take_each(
         mut bytes: &[u8],
         (from, to): (i64, i64),

@@ -1,4 +1,4 @@
-//! Texts, sections and lists as they stand in a segment.
+//! Texts, sections and lists in a segment.
 
 use crate::varint::{put, take, take_slice};
 
@@ -21,7 +21,7 @@ pub(super) fn put_list<T>(
 }
 
 pub(super) fn take_list<T>(bytes: &mut &[u8], mut take_item: impl FnMut(&mut &[u8]) -> Option<T>) -> Option<Vec<T>> {
-    // The count is only believed as far as elements follow: no memory is taken ahead of them.
+    // The count is trusted only as far as elements follow: no memory is allocated ahead of them.
     (0..take(bytes)?).map(|_| take_item(bytes)).collect()
 }
 

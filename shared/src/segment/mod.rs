@@ -1,11 +1,11 @@
-//! A segment: sealed ticks of one or more sources in one file, column by column. The server keeps its history in
+//! A segment: sealed ticks of one or more sources in one file, column by column. The server stores its history in
 //! segments, a recording is one, and the page opens one that is dropped on it.
 //!
 //! # Format, version 2
 //!
-//! Integers are little-endian; *varint* is LEB128 of at most 64 bits, *zigzag* a signed number as `(v << 1) ^ (v >> 63)`
-//! in a varint, *text* a varint length and that many bytes of UTF-8. A *list* is a varint count and so many elements.
-//! Times are milliseconds since the Unix epoch. Checksums are CRC32C.
+//! Integers are little-endian; *varint* is LEB128 of at most 64 bits, *zigzag* a signed number as
+//! `(v << 1) ^ (v >> 63)` in a varint, *text* a varint length and that many bytes of UTF-8. A *list* is a varint count
+//! and so many elements. Times are milliseconds since the Unix epoch. Checksums are CRC32C.
 //!
 //! ```text
 //! file    = header chunk... trailer trailer
@@ -16,11 +16,11 @@
 //! ```
 //!
 //! Kinds are `B` a block, `R` records, `D` a directory, `O` an opening (a directory without blocks, at the start of a
-//! recording that may be cut off). A reader skips kinds that it does not know. The directory stands twice and so does the trailer, at
-//! the end of the file, and a wrong byte in times or index is put right by their checksum, so that a damaged byte costs
-//! one block's one column at most; more of them together 32 columns in a block's index, one block in its times. Where no
-//! directory is sound, the chunks from the front give the blocks, and the opening what they mean; of a block that was
-//! cut off its first columns are whole.
+//! recording that may be cut off). A reader skips unknown kinds. Directory and trailer are both written twice, at the
+//! end of the file. A wrong byte in times or index is corrected by their checksum, so that one damaged byte costs at
+//! most one column of one block. Several damaged bytes together cost 32 columns in a block's index, or one block in its
+//! times. If no directory is sound, the chunks from the front give the blocks, and the opening gives their sources and
+//! rows. A truncated block keeps its first columns.
 //!
 //! ```text
 //! directory = log through varint  replaces list(text)  about list(text text)
@@ -34,8 +34,8 @@
 //! ```
 //!
 //! A block is a span of ticks of one source whose times rise; times go back between blocks only. Its chunk's head is
-//! its entry, and its payload the time column ([`crate::column::encode_times`]), the index, the columns.
-//! `offset` is where the payload begins in the file; blocks stand there in the order of the directory.
+//! its entry, and its payload the time column ([`crate::column::encode_times`]), the index, the columns. `offset` is
+//! the position of the payload in the file; blocks are stored in the order of the directory.
 //!
 //! ```text
 //! entry = source varint (into the directory's)  first sequence varint  last sequence varint (less the first)
@@ -51,8 +51,8 @@
 //! columns = per series in the index's order: column ([`crate::column::encode`]), tier ([`tier`])
 //! ```
 //!
-//! Records stand in chunks of some 64 KiB, each of one source and of rising numbers. The chunk's head is its entry and its
-//! payload the records.
+//! Records are stored in chunks of some 64 KiB, each of one source and with rising numbers. The chunk's head is its
+//! entry and its payload the records.
 //!
 //! ```text
 //! records entry = source varint  first number varint  last number varint (less the first)  how many varint
@@ -60,8 +60,8 @@
 //! records       = list(number varint (less that before, in the first 0)  time zigzag  kind text  body section)
 //! ```
 //!
-//! Of a block, groups stand one after the other, indexes behind the times and columns behind the indexes, so all places follow from
-//! lengths. Sequences rise by one a tick; both are 0 in a block of samples that came late, which have none.
+//! The groups of a block are in sequence, indexes after the times and columns after the indexes, so all positions
+//! follow from lengths. Sequences rise by one a tick; both are 0 in a block of samples that came late, which have none.
 
 mod chunk;
 mod directory;
@@ -93,16 +93,17 @@ pub const TIER_MS: i64 = 60_000;
 
 /// Bytes that can be read at any place: a file, or a recording that was dropped on the page.
 pub trait ReadAt {
-    /// How many there are.
+    /// Number of bytes.
     fn size(&self) -> u64;
 
     /// Exactly `len` bytes from `offset` on.
     ///
     /// # Errors
-    /// What the system said; `UnexpectedEof` where the bytes end before.
+    /// The error of the system; `UnexpectedEof` if the bytes end before.
     fn read_at(&self, offset: u64, len: usize) -> io::Result<Vec<u8>>;
 
-    /// The same of a part of a block's index, which every reader of one of its series asks for: who has memory keeps it.
+    /// The same for a part of a block's index, which every reader of one of its series requests: implementations may
+    /// cache it.
     ///
     /// # Errors
     /// As [`read_at`](Self::read_at).
@@ -163,12 +164,12 @@ impl<R: ReadAt + ?Sized> ReadAt for Arc<R> {
     }
 }
 
-/// What stands in a segment, columns apart.
+/// Contents of a segment, without the columns.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Contents {
     /// Version of the format.
     pub version: u16,
-    /// The rows of the catalog that its series name.
+    /// The rows of the catalog that its series use.
     pub rows: Arc<[Metric]>,
     /// Charts of these rows.
     pub charts: Vec<Chart>,
@@ -180,7 +181,7 @@ pub struct Contents {
     pub records: Vec<RecordsEntry>,
     /// Log files up to this number are in segments; 0: none.
     pub log_through: u64,
-    /// Names of the files that this one stands for.
+    /// Names of the files that this one replaces.
     pub replaces: Vec<String>,
     /// Facts of a recording: title, version. Key and value.
     pub about: Vec<(String, String)>,
@@ -189,11 +190,11 @@ pub struct Contents {
 /// A machine, and its series that have a sample here.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SourceEntry {
-    /// Its name, which tells it apart; its number is its place in this file.
+    /// Its name, which is unique; its number is its position in this file.
     pub name: String,
     /// Time between its ticks, ms.
     pub interval: i64,
-    /// What does not change: key and value.
+    /// Constant facts: key and value.
     pub facts: Vec<(String, String)>,
     /// Its series, rising by id.
     pub series: Arc<[SeriesEntry]>,
@@ -213,21 +214,21 @@ pub struct SeriesEntry {
     pub id: SeriesId,
     /// Its metric: position in [`Contents::rows`].
     pub row: u16,
-    /// What stands in the tag's placeholder.
+    /// Text in the place of the tag's placeholder.
     pub instance: String,
 }
 
-/// Why a file was not opened.
+/// Reason why a file was not opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SegmentError {
-    /// It does not begin or end as a segment does.
+    /// It does not begin or end like a segment.
     NotASegment,
     /// A later version of the format.
     Newer {
         /// Its version.
         version: u16,
     },
-    /// It is a segment, but has no sound directory: it was cut off, or both copies are damaged.
+    /// It is a segment, but has no sound directory: it was truncated, or both copies are damaged.
     Incomplete,
     /// It could not be read.
     Read(String),
@@ -249,29 +250,29 @@ impl fmt::Display for SegmentError {
 }
 impl std::error::Error for SegmentError {}
 
-/// Which bytes of a segment are damaged, and so what is missing.
+/// Damaged bytes of a segment, and the part that is missing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Damage {
-    /// Place in [`Contents::blocks`], or of records in [`Contents::records`].
+    /// Position in [`Contents::blocks`], or for records in [`Contents::records`].
     pub block: usize,
-    /// What is lost with them.
+    /// The lost part.
     pub part: Part,
-    /// Where they begin in the file.
+    /// Position of the bytes in the file.
     pub offset: u64,
-    /// What the system said when they were read; none: they were read and their checksum is wrong.
+    /// The error of the system when they were read; None: they were read and their checksum is wrong.
     pub io: Option<String>,
 }
 
 /// Parts of a segment that can be damaged by themselves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Part {
-    /// The times: the block cannot be read.
+    /// The times: nothing of the block can be read.
     Times,
     /// The index of up to 32 series, from this one on.
     Index(SeriesId),
     /// The samples of a series.
     Column(SeriesId),
-    /// The buckets of a series; they can be had from its samples.
+    /// The buckets of a series; they can be computed from its samples.
     Tier(SeriesId),
     /// Records, from this number on.
     Records(u64),

@@ -1,4 +1,4 @@
-//! Reads a segment: the directory when it is opened, everything else when it is asked for.
+//! Reads a segment: the directory when it is opened, everything else on request.
 
 use super::chunk::{self, Chunks, read_chunk};
 use super::directory::{self, Dictionaries};
@@ -11,8 +11,8 @@ use crate::record::Record;
 use crate::rollup::{Bucket, roll};
 use crate::series::SeriesId;
 
-/// An open segment. In memory is its directory only. Every method that names a block panics when there is none at that
-/// place of [`Contents::blocks`], as an index would.
+/// An open segment. Only its directory is in memory. Every method with a block panics if [`Contents::blocks`] has no
+/// such position, as an index would.
 #[derive(Debug)]
 pub struct Reader<R> {
     bytes: R,
@@ -24,12 +24,12 @@ impl<R: ReadAt> Reader<R> {
     /// Opens a segment.
     ///
     /// # Errors
-    /// [`SegmentError`] when it is none, or has no sound directory.
+    /// [`SegmentError`] if it is no segment, or has no sound directory.
     pub fn open(bytes: R) -> Result<Self, SegmentError> {
         Self::open_with(bytes, &mut Dictionaries::default())
     }
 
-    /// Opens one of several segments: what is equal in them is parsed and kept once.
+    /// Opens one of several segments: equal parts of them are parsed and stored once.
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -38,9 +38,9 @@ impl<R: ReadAt> Reader<R> {
         Ok(Reader { bytes, contents, complete: true })
     }
 
-    /// Opens a segment, or what is left of a recording that was cut off or has no sound directory: its blocks from the
-    /// front on, but for those whose head is damaged. Of a block that was cut off, what is behind the end of the file
-    /// counts as [`Damage`].
+    /// Opens a segment, or the rest of a recording that was truncated or has no sound directory: its blocks from the
+    /// front on, except those with a damaged head. The part of a truncated block after the end of the file counts as
+    /// [`Damage`].
     ///
     /// # Errors
     /// [`SegmentError::Incomplete`] when it does not begin with an opening, else as [`open`](Self::open).
@@ -80,12 +80,12 @@ impl<R: ReadAt> Reader<R> {
         Ok(Reader { bytes, contents: Contents { version: VERSION, ..contents }, complete: false })
     }
 
-    /// False when the end was missing and what came before it was [rescued](Self::rescue).
+    /// False if the end was missing and the part before it was [rescued](Self::rescue).
     pub fn complete(&self) -> bool {
         self.complete
     }
 
-    /// What is in it.
+    /// Its contents.
     pub fn contents(&self) -> &Contents {
         &self.contents
     }
@@ -98,7 +98,7 @@ impl<R: ReadAt> Reader<R> {
     /// Times of a block's ticks, ms, rising.
     ///
     /// # Errors
-    /// [`Damage`]: nothing can be had of this block.
+    /// [`Damage`]: nothing of this block can be read.
     pub fn times(&self, block: usize) -> Result<Vec<i64>, Damage> {
         let bytes = self.times_bytes(block)?;
         let entry = &self.contents.blocks[block];
@@ -109,7 +109,7 @@ impl<R: ReadAt> Reader<R> {
         times.filter(sound).ok_or(Damage { block, part: Part::Times, offset: entry.offset, io: None })
     }
 
-    /// Times of a block's ticks as [`column::encode_times`] made them.
+    /// Times of a block's ticks in the encoding of [`column::encode_times`].
     ///
     /// # Errors
     /// As [`times`](Self::times).
@@ -118,8 +118,8 @@ impl<R: ReadAt> Reader<R> {
         self.part(block, Part::Times, entry.offset, entry.times)
     }
 
-    /// All columns of a block by id, and which parts of its index are damaged. Who wants many columns gets them with
-    /// [`read`](Self::read).
+    /// All columns of a block by id, and the damaged parts of its index. [`read`](Self::read) returns the bytes of a
+    /// column.
     pub fn entries(&self, block: usize) -> (Vec<ColumnEntry>, Vec<Damage>) {
         let (mut entries, mut damages) = (Vec::new(), Vec::new());
         for (group, place) in self.contents.blocks[block].places().enumerate() {
@@ -135,7 +135,7 @@ impl<R: ReadAt> Reader<R> {
         (entries, damages)
     }
 
-    /// Where the column of a series is; none without a sample in the block.
+    /// Position of the column of a series; None without a sample in the block.
     ///
     /// # Errors
     /// [`Damage`] of the index.
@@ -154,7 +154,7 @@ impl<R: ReadAt> Reader<R> {
         Ok(None)
     }
 
-    /// The bytes of a column as [`column::encode`] made them.
+    /// The bytes of a column in the encoding of [`column::encode`].
     ///
     /// # Errors
     /// [`Damage`] of this column.
@@ -162,7 +162,7 @@ impl<R: ReadAt> Reader<R> {
         self.part(block, Part::Column(entry.id), entry.offset, entry.raw)
     }
 
-    /// The bytes of the column of a series; none without a sample in the block.
+    /// The bytes of the column of a series; None without a sample in the block.
     ///
     /// # Errors
     /// [`Damage`] of the index or of this column.
@@ -170,7 +170,7 @@ impl<R: ReadAt> Reader<R> {
         self.entry(block, id)?.map(|entry| self.read(block, &entry)).transpose()
     }
 
-    /// Times of the first and the last sample of a series in a block, ms; none without one.
+    /// Times of the first and the last sample of a series in a block, ms; None without one.
     ///
     /// # Errors
     /// [`Damage`] of the index.
@@ -192,11 +192,11 @@ impl<R: ReadAt> Reader<R> {
         })
     }
 
-    /// The buckets of [`TIER_MS`] of a series in a block; none without a sample. From a tier `last` is NaN: it is not
-    /// kept. Where there is no tier, or it is damaged, they are made of the column.
+    /// The buckets of [`TIER_MS`] of a series in a block; None without a sample. `last` is NaN in a tier, because tiers
+    /// do not store it. If there is no tier, or it is damaged, the buckets are computed from the column.
     ///
     /// # Errors
-    /// [`Damage`] of the index, or of the column or the times where the tier is missing.
+    /// [`Damage`] of the index, or of the column or the times if the tier is missing.
     pub fn tier(&self, block: usize, id: SeriesId) -> Result<Option<Vec<Bucket>>, Damage> {
         let Some(entry) = self.entry(block, id)? else { return Ok(None) };
         if let Ok(Some(buckets)) = self.kept_tier(block, &entry) {
@@ -206,8 +206,8 @@ impl<R: ReadAt> Reader<R> {
         Ok(Some(roll(self.times(block)?.into_iter().zip(values), TIER_MS)))
     }
 
-    /// The bytes of a column's tier as they are stored; none where none is kept, or it is damaged: then it is made of the
-    /// column.
+    /// The bytes of a column's tier as they are stored; None if none is stored, or it is damaged. Then it is computed
+    /// from the column.
     pub fn tier_bytes(&self, block: usize, entry: &ColumnEntry) -> Option<Vec<u8>> {
         self.part(block, Part::Tier(entry.id), entry.offset + entry.raw.len, entry.tier?).ok()
     }
@@ -222,7 +222,7 @@ impl<R: ReadAt> Reader<R> {
     /// Records at a place of [`Contents::records`], rising by number.
     ///
     /// # Errors
-    /// [`Damage`]: none of them can be had.
+    /// [`Damage`]: none of them can be read.
     pub fn records(&self, at: usize) -> Result<Vec<Record>, Damage> {
         let entry = &self.contents.records[at];
         let part = Part::Records(entry.first);
@@ -230,7 +230,7 @@ impl<R: ReadAt> Reader<R> {
         entry.records(&bytes).ok_or(Damage { block: at, part, offset: entry.offset, io: None })
     }
 
-    /// Reads everything, and tells what is damaged.
+    /// Reads everything, and returns the damage.
     pub fn verify(&self) -> Vec<Damage> {
         let mut damages: Vec<Damage> =
             (0..self.contents.records.len()).filter_map(|at| self.records(at).err()).collect();
@@ -246,8 +246,8 @@ impl<R: ReadAt> Reader<R> {
         damages
     }
 
-    /// Bytes of a group's index, where its columns begin, and what is damaged when the bytes make no sense. `place` is
-    /// the group's of [`BlockEntry::places`].
+    /// Bytes of a group's index, the position of its columns, and the damage if the bytes are invalid. `place` is the
+    /// group's of [`BlockEntry::places`].
     fn index(
         &self,
         block: usize,
@@ -280,14 +280,14 @@ impl<R: ReadAt> Reader<R> {
         };
         let mut bytes = bytes.map_err(|e| damage(Some(e.to_string())))?;
         let sound = Blob::of(&bytes) == blob
-            // On these many columns hang, and what they say is tested again: by the order of the times and by the
-            // checksums of the columns.
+            // Many columns depend on these bytes, and their content is checked again: by the order of the times and by
+            // the checksums of the columns.
             || matches!(part, Part::Times | Part::Index(_)) && mend(&mut bytes, blob.crc);
         if sound { Ok(bytes) } else { Err(damage(None)) }
     }
 }
 
-/// The contents by whichever directory is sound.
+/// The contents, from either directory that is sound.
 fn contents(bytes: &impl ReadAt, known: &mut Dictionaries) -> Result<Contents, SegmentError> {
     for place in chunk::directories(bytes)?.into_iter().flatten() {
         let chunk = read_chunk(bytes, place).map_err(|e| SegmentError::Read(e.to_string()))?;
@@ -300,14 +300,15 @@ fn contents(bytes: &impl ReadAt, known: &mut Dictionaries) -> Result<Contents, S
     Err(SegmentError::Incomplete)
 }
 
-/// Whether blocks and records stand in the file, one behind the other: bytes that stood for many would be read many times.
+/// Whether blocks and records are in the file, one after the other: bytes that are shared by many would be read many
+/// times.
 pub(super) fn fit(contents: &Contents, size: u64) -> bool {
     let blocks = contents.blocks.iter().map(|block| (block.offset, block.len()));
     let records = contents.records.iter().map(|records| (records.offset, Some(records.bytes.len)));
     in_order(blocks, size) && in_order(records, size)
 }
 
-/// Whether what begins at these places and has these lengths stands one behind the other in so many bytes.
+/// Whether parts with these positions and lengths are in sequence within `size` bytes.
 fn in_order(mut places: impl Iterator<Item = (u64, Option<u64>)>, size: u64) -> bool {
     let mut before = chunk::HEADER;
     places.all(|(offset, len)| {

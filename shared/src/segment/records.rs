@@ -5,10 +5,10 @@ use super::list::{put_list, put_section, put_text, take_list, take_section, take
 use crate::record::Record;
 use crate::varint::{put, take, unzigzag, zigzag};
 
-/// A chunk ends behind the record with which it has so many bytes: what one damaged byte costs.
+/// A chunk ends after the record with which it reaches this many bytes: the cost of one damaged byte.
 pub(super) const CHUNK_BYTES: usize = 64 << 10;
 
-/// Records of one source that stand together, rising by number.
+/// Records of one source that are stored together, rising by number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordsEntry {
     /// Their machine: position in [`super::Contents::sources`].
@@ -17,19 +17,19 @@ pub struct RecordsEntry {
     pub first: u64,
     /// Number of the last; some between the two may never have been stored.
     pub last: u64,
-    /// How many.
+    /// Number of records.
     pub count: u64,
     /// The earliest time, ms.
     pub from: i64,
     /// The latest time, ms.
     pub to: i64,
-    /// Where they stand in the file.
+    /// Position of the records in the file.
     pub(super) offset: u64,
     pub(super) bytes: Blob,
 }
 
 impl RecordsEntry {
-    /// The entry of these records and their bytes; none where there are none, or their numbers do not rise.
+    /// The entry of these records and their bytes; None if there are none, or their numbers do not rise.
     pub(super) fn of(source: u16, records: &[&Record]) -> Option<(RecordsEntry, Vec<u8>)> {
         let (first, last) = (records.first()?.n, records.last()?.n);
         if !records.is_sorted_by(|a, b| a.n < b.n) {
@@ -71,7 +71,7 @@ impl RecordsEntry {
         Some(RecordsEntry { source, first, last, count, from, to, offset, bytes })
     }
 
-    /// The records; none where the bytes are not those of this entry.
+    /// The records; None if the bytes do not match this entry.
     pub(super) fn records(&self, mut bytes: &[u8]) -> Option<Vec<Record>> {
         let mut n = self.first;
         let records = take_list(&mut bytes, |bytes| {

@@ -1,9 +1,9 @@
-//! Rows of the catalog and charts as lists of (key, text): a reader skips keys that it does not know and takes the
-//! default where one is missing, so that a new field of a row needs no new version of the format.
+//! Rows of the catalog and charts as lists of (key, text): a reader skips unknown keys and uses the default for a
+//! missing one, so a new field needs no new version of the format.
 //!
 //! Keys of a row: 1 tag, 2 alias (one each), 3 title, 4 label, 5 help, 6 unit ([`Unit::name`]), 7 kind (`gauge`,
-//! `counter`, `state`), 8 range (`from_zero`, `fit`, or two numbers), 9 chart, 10 draw (`line`, `limit`, `hidden`),
-//! 11 steps per unit (a number). Of a chart: 1 id, 2 title, 3 section.
+//! `counter`, `state`), 8 range (`from_zero`, `fit`, or two numbers), 9 chart, 10 draw (`line`, `limit`, `hidden`), 11
+//! steps per unit (a number). Keys of a chart: 1 id, 2 title, 3 section.
 
 use super::list::{put_list, put_text, take_list, take_text};
 use crate::catalog::{Chart, Draw, Kind, Metric, Range};
@@ -80,7 +80,7 @@ pub(super) fn take_row(bytes: &mut &[u8]) -> Option<Metric> {
             3 => row.title = text,
             4 => row.label = text,
             5 => row.help = text,
-            // What a later version calls something that we do not know is shown plainly, not refused.
+            // An unknown name of a later version is shown plainly, not rejected.
             6 => row.unit = Unit::ALL.into_iter().find(|u| u.name() == text).unwrap_or(Unit::Count),
             7 => row.kind = named(&KINDS, &text).unwrap_or(Kind::Gauge),
             8 => row.range = range(&text),
@@ -96,8 +96,8 @@ pub(super) fn take_row(bytes: &mut &[u8]) -> Option<Metric> {
     Some(row)
 }
 
-/// A plain decimal number of at most 15 digits, as steps and ranges are. The page reads it too, and the standard library's
-/// parser would be five percent of the page.
+/// A plain decimal number of at most 15 digits, as steps and ranges are. The page reads it too, and the standard
+/// library's parser would be five percent of the page.
 fn decimal(text: &str) -> Option<f64> {
     let (sign, digits) = text.strip_prefix('-').map_or((1.0, text), |rest| (-1.0, rest));
     let (whole, part) = digits.split_once('.').unwrap_or((digits, ""));
@@ -136,7 +136,7 @@ pub(super) fn take_chart(bytes: &mut &[u8]) -> Option<Chart> {
     Some(chart)
 }
 
-/// Rows with the numbers that stand for them, and charts: list(number varint, row), list(chart).
+/// Rows with their numbers, and charts: list(number varint, row), list(chart).
 pub fn encode(rows: &[(u16, Metric)], charts: &[Chart]) -> Vec<u8> {
     let mut out = Vec::new();
     put_list(&mut out, rows.iter(), |out, (number, row)| {
@@ -150,7 +150,7 @@ pub fn encode(rows: &[(u16, Metric)], charts: &[Chart]) -> Vec<u8> {
 /// Rows with their numbers, and charts.
 pub type Table = (Vec<(u16, Metric)>, Vec<Chart>);
 
-/// What [`encode`] gave; none where it is damaged.
+/// Reads the bytes of [`encode`]; None if they are damaged.
 pub fn decode(mut bytes: &[u8]) -> Option<Table> {
     let rows = take_list(&mut bytes, |bytes| Some((u16::try_from(take(bytes)?).ok()?, take_row(bytes)?)))?;
     let charts = take_list(&mut bytes, take_chart)?;

@@ -1,4 +1,4 @@
-//! What is written is read; what is damaged or cut off costs little and is never a wrong value.
+//! Written data is read back; damage or truncation costs little and never gives a wrong value.
 
 use super::entry::Blob;
 use super::*;
@@ -91,7 +91,7 @@ fn same(a: &[f64], b: &[f64]) -> bool {
     a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.to_bits() == b.to_bits() || (!a.is_finite() && b.is_nan()))
 }
 
-/// Whether a block has what was written, decoded.
+/// Checks that a block has the written values, decoded.
 fn holds(reader: &Reader<&[u8]>, block: usize, plain: &Plain) {
     assert_eq!(reader.times(block), Ok(plain.times.clone()));
     for (id, values) in &plain.columns {
@@ -115,7 +115,7 @@ fn tier_holds(reader: &Reader<&[u8]>, block: usize, plain: &Plain, id: SeriesId)
 /// Bytes of a part of a block.
 type Bytes = (usize, Part, Vec<u8>);
 
-/// Everything that can be read of a segment as it stands in the file.
+/// All readable parts of a segment, as they are in the file.
 fn parts(reader: &Reader<&[u8]>) -> (Vec<Bytes>, Vec<Damage>) {
     let (mut parts, mut damages) = (Vec::new(), Vec::new());
     let mut take = |block, part, read: Result<Vec<u8>, Damage>| match read {
@@ -215,7 +215,7 @@ proptest! {
     }
 }
 
-/// Where the tiers stand: block, series, bytes.
+/// Positions of the tiers: block, series, bytes.
 fn tiers_of(reader: &Reader<&[u8]>) -> Vec<(usize, SeriesId, std::ops::Range<u64>)> {
     let mut tiers = Vec::new();
     for block in 0..reader.contents().blocks.len() {
@@ -227,7 +227,7 @@ fn tiers_of(reader: &Reader<&[u8]>) -> Vec<(usize, SeriesId, std::ops::Range<u64
     tiers
 }
 
-/// Flips a bit of every byte: what is still read is what was written, and little is not.
+/// Flips a bit of every byte: the readable part equals the written one, and little is unreadable.
 fn flip_every_byte(tiers: bool) {
     let (blocks, bytes) = small(tiers);
     let whole = Reader::open(bytes.as_slice()).expect("sound");
@@ -250,7 +250,7 @@ fn flip_every_byte(tiers: bool) {
             }
             more => panic!("byte {at}: {more:?}"),
         }
-        // A tier's damage costs nothing: the buckets are made of the column. It is found when everything is read.
+        // A tier's damage costs nothing: the buckets are computed from the column. It is found when everything is read.
         if let Some((block, id, _)) = tiers_at.iter().find(|(_, _, bytes)| bytes.contains(&(at as u64))) {
             seen[1] += 1;
             tier_holds(&reader, *block, &blocks[*block], *id);
@@ -301,14 +301,14 @@ fn two_flipped_bytes_of_times_or_index_cost_what_hangs_on_them_and_no_value_is_w
 fn a_cut_file_is_refused_and_a_recording_gives_every_column_that_is_whole() {
     let (_, bytes) = small(true);
     let sound = Reader::open(bytes.as_slice()).expect("sound");
-    // Block, series, and where its column ends.
+    // Block, series, and the end of its column.
     let mut ends = Vec::new();
     for block in 0..sound.contents().blocks.len() {
         ends.extend(sound.entries(block).0.iter().map(|entry| (block, entry.id, entry.offset + entry.raw.len)));
     }
     let mut rescued = 0;
     for cut in 0..bytes.len() {
-        // Without its last trailer a segment is whole: the one before says the same.
+        // Without its last trailer a segment is whole: the one before has the same content.
         let whole = cut as u64 == bytes.len() as u64 - chunk::TRAILER;
         let bytes = &bytes[..cut];
         match Reader::open(bytes) {
@@ -417,7 +417,7 @@ fn a_directory_that_names_bytes_twice_is_none() {
     assert!(reader::fit(&read, bytes.size()));
     read.blocks[1].offset = read.blocks[0].offset;
     assert!(!reader::fit(&read, bytes.size()));
-    // Nor do columns reach out of their group.
+    // Columns do not reach out of their group either.
     let (block, column) = (&read.blocks[0], Blob { len: 900, crc: 0 });
     let mut index = Vec::new();
     ColumnEntry { id: 3, first: block.from, last: block.to, offset: 0, raw: column, tier: None }.put(
@@ -435,7 +435,7 @@ fn version_1_is_read_on() {
     let reader = Reader::open(bytes.as_slice()).expect("sound");
     let (whole, contents) = (parts(&reader).0, reader.contents().clone());
     let [first, _] = chunk::directories(&bytes.as_slice()).expect("sound").expect("a trailer");
-    // What it lacked is the list of records, and its number is another in the header and in both trailers.
+    // Version 1 lacks the list of records, and has its own number in the header and in both trailers.
     let mut directory = directory::encode(&contents, &contents.blocks, &[]);
     assert_eq!(directory.pop(), Some(0));
     let directory = chunk::chunk(chunk::DIRECTORY, &directory, 0);
@@ -479,7 +479,7 @@ fn with_records() -> (Vec<Record>, Vec<u8>) {
 const SPAN: TickSpan<'static> =
     TickSpan { source: 0, first_seq: 1, last_seq: 2, times: &[], clock_step: false, after_gap: false };
 
-/// The records that can be read, and what is damaged.
+/// The readable records, and the damage.
 fn records_of(reader: &Reader<&[u8]>) -> (Vec<Record>, Vec<Damage>) {
     let (mut records, mut damages) = (Vec::new(), Vec::new());
     for at in 0..reader.contents().records.len() {
@@ -510,7 +510,7 @@ fn records_come_back_and_a_flipped_byte_costs_one_chunk_of_them_at_most() {
         lost += damages.len();
     }
     assert!(lost > 100, "{lost}");
-    // A file that is cut off keeps the chunks before.
+    // A truncated file keeps the chunks before the cut.
     for cut in 0..bytes.len() {
         let Ok(reader) = Reader::rescue(&bytes[..cut]) else { continue };
         let (read, _) = records_of(&reader);

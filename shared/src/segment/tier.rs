@@ -6,16 +6,17 @@
 //! stream = parameter u8  bits, padded to whole bytes
 //! ```
 //!
-//! Runs are as in a column: minutes with and without a bucket in turn, beginning with (possibly 0) present ones. Form bit 0:
-//! values are integers `k` of `steps` per unit, else floats in the order of their bits (magnitude bits with the value's
-//! sign) less their `scale` lowest bits, which are all zero. Form bit 1: a minimum is told from the maximum before it
-//! (a counter), else from the minimum before it; the first from 0; as zigzag, in wrapping arithmetic. A span is maximum less
-//! minimum. A mean is, of integers, `(sum of k - count * minimum) >> lift`, rounded; of floats the 35 highest bits in
-//! their order, rounded, told from the mean before it, as zigzag. Means are good to 24 bits and never outside of their
-//! bucket; minima and maxima are exact.
+//! Runs are as in a column: minutes with and without a bucket in turn, beginning with (possibly 0) present ones. Form
+//! bit 0: values are integers `k` of `steps` per unit, else floats in the order of their bits (magnitude bits with the
+//! value's sign) less their `scale` lowest bits, which are all zero. Form bit 1: a minimum is stored as the difference
+//! from the maximum before it (a counter), else from the minimum before it; the first from 0; as zigzag, in wrapping
+//! arithmetic. A span is maximum less minimum. A mean is, of integers, `(sum of k - count * minimum) >> lift`, rounded;
+//! of floats the 35 highest bits in their order, rounded, as the difference from the mean before it, as zigzag. Means
+//! are good to 24 bits and never outside of their bucket; minima and maxima are exact.
 //!
-//! A stream is Rice-coded: of a number the part above the parameter's bits as so many ones and a zero, then the
-//! parameter's bits, lowest first in each byte. From 40 ones on no zero and no parameter follow but the number's 64 bits.
+//! A stream is Rice-coded: the part of a number above the parameter's bits is as many ones and a zero, then come the
+//! parameter's bits, lowest first in each byte. After 40 ones, neither a zero nor a parameter follows, but the number's
+//! 64 bits.
 
 use super::TIER_MS;
 use super::list::{put_list, take_list};
@@ -30,7 +31,7 @@ const FROM_MAXIMUM: u8 = 2;
 /// Bits of a float's order that a mean keeps: sign, exponent and 23 of the fraction.
 const MEAN_DROPS: u32 = 29;
 
-/// Ones after which a number follows as it is.
+/// Number of ones after which a number follows unencoded.
 const ESCAPE: u32 = 40;
 
 /// Encodes buckets of [`TIER_MS`], rising by time, of samples that are stored in `steps`. `last` is not kept.
@@ -80,10 +81,10 @@ pub fn encode(buckets: &[Bucket], steps: Steps) -> Vec<u8> {
     out
 }
 
-/// Sums above that of as many minima, and by how many bits they were lifted down.
+/// Sums above that of as many minima, and the number of bits by which they were shifted down.
 fn means_of_integers(buckets: &[Bucket], pairs: &[[i64; 2]], steps: Steps) -> (u32, Vec<u64>) {
     let sums: Vec<i64> = buckets.iter().map(|b| (b.mean * f64::from(b.count) * steps).round() as i64).collect();
-    // Half a unit of what is dropped is at most a 2^-25th of the smallest sum.
+    // Half a unit of the dropped part is at most a 2^-25th of the smallest sum.
     let smallest = sums.iter().map(|sum| sum.unsigned_abs().max(1).ilog2()).min().unwrap_or(0);
     let lift = smallest.saturating_sub(24);
     let means = buckets.iter().zip(pairs).zip(sums).map(|((b, [min, max]), sum)| {
@@ -100,7 +101,7 @@ fn means_of_floats(buckets: &[Bucket]) -> Vec<u64> {
     orders.zip(before).map(|(order, before)| zigzag(order - before)).collect()
 }
 
-/// Decodes what [`encode`] made; `last` is NaN. None when the bytes are none.
+/// Decodes the bytes of [`encode`]; `last` is NaN. None if the bytes are invalid.
 pub fn decode(mut bytes: &[u8]) -> Option<Vec<Bucket>> {
     let bytes = &mut bytes;
     let [form] = take_array(bytes)?;
@@ -166,7 +167,7 @@ fn order(v: f64) -> i64 {
     if v.is_sign_negative() { -magnitude } else { magnitude }
 }
 
-/// The float of that order.
+/// The float with that order.
 fn value(order: i64) -> f64 {
     let v = f64::from_bits(order.unsigned_abs() & (u64::MAX >> 1));
     if order < 0 { -v } else { v }
@@ -230,12 +231,12 @@ fn stream(values: &[u64]) -> Vec<u8> {
 
 fn take_stream(bytes: &mut &[u8], n: usize) -> Option<Vec<u64>> {
     let [parameter] = take_array(bytes)?;
-    // A number takes a bit at least: no memory is taken for more than there can be.
+    // A number takes at least a bit: no memory is allocated for more numbers than can exist.
     if parameter > 63 || n > bytes.len().checked_mul(8)? {
         return None;
     }
     let (bytes_left, parameter) = (*bytes, u32::from(parameter));
-    // At least the next 57 bits; zeros behind the end, which is looked for afterwards.
+    // At least the next 57 bits; zeros after the end, which is checked afterwards.
     let window = |at: usize| {
         let rest = bytes_left.get(at / 8..).unwrap_or_default();
         let eight = rest.first_chunk::<8>().copied().unwrap_or_else(|| {
@@ -256,7 +257,7 @@ fn take_stream(bytes: &mut &[u8], n: usize) -> Option<Vec<u64>> {
         let ones = next.trailing_ones();
         if ones < ESCAPE {
             let head = ones + 1;
-            // Nearly always all of it is in what was looked at.
+            // Nearly always, all of it is in the bits that were read.
             let low = match head + parameter {
                 0..=57 => (next >> head) & ((1 << parameter) - 1),
                 _ => bits(at + head as usize, parameter),

@@ -33,7 +33,7 @@ pub struct NewColumn {
     pub id: SeriesId,
     /// [`column::encode`], one value a tick.
     pub raw: Vec<u8>,
-    /// [`tier::encode`]; none in a quarter.
+    /// [`tier::encode`]; None in a quarter.
     pub tier: Option<Vec<u8>>,
 }
 
@@ -43,7 +43,8 @@ impl NewColumn {
         NewColumn { id, raw: column::encode(values, steps), tier: None }
     }
 
-    /// A column with its tier, where that is worth its bytes: that of a constant is made faster than it is read.
+    /// A column with its tier, unless the tier is not worth its bytes: that of a constant is computed faster than it is
+    /// read.
     pub fn with_tier(id: SeriesId, times: &[i64], values: &[f64], steps: Steps) -> NewColumn {
         let column = NewColumn::new(id, values, steps);
         let tier = || tier::encode(&roll(times.iter().copied().zip(values.iter().copied()), TIER_MS), steps);
@@ -51,7 +52,7 @@ impl NewColumn {
     }
 }
 
-/// A segment that is being written. In memory is one block, compressed.
+/// A segment that is being written. Only one block is in memory, compressed.
 #[derive(Debug)]
 pub struct Writer<W> {
     out: W,
@@ -64,18 +65,18 @@ impl<W: Write> Writer<W> {
     /// Begins a segment.
     ///
     /// # Errors
-    /// What the system said, here and in what follows.
+    /// The error of the system, here and in later calls.
     pub fn begin(out: W) -> io::Result<Self> {
         let mut writer = Writer { out, at: 0, blocks: Vec::new(), records: Vec::new() };
         writer.put(&chunk::header())?;
         Ok(writer)
     }
 
-    /// Writes what is known of the contents ahead of the blocks, for a recording that may be cut off. Its series may be
-    /// more than will have samples; its blocks are ignored.
+    /// Writes the contents known before the blocks, for a recording that may be truncated. It may have series that
+    /// never get samples; its blocks are ignored.
     ///
     /// # Errors
-    /// What the system said.
+    /// The error of the system.
     pub fn opening(&mut self, contents: &Contents) -> io::Result<()> {
         self.put(&chunk::chunk(chunk::OPENING, &directory::encode(contents, &[], &[]), 0))
     }
@@ -83,8 +84,8 @@ impl<W: Write> Writer<W> {
     /// Writes a block. Columns come rising by id; those without a sample are left out.
     ///
     /// # Errors
-    /// What the system said; `InvalidInput` when there are no times, times or ids do not rise, sequences are not as many
-    /// as times, or a column is damaged.
+    /// The error of the system; `InvalidInput` when there are no times, times or ids do not rise, sequences are not as
+    /// many as times, or a column is damaged.
     pub fn block(&mut self, span: TickSpan<'_>, columns: impl IntoIterator<Item = NewColumn>) -> io::Result<()> {
         let (Some(&from), Some(&to)) = (span.times.first(), span.times.last()) else {
             return Err(invalid("a block without ticks"));
@@ -155,7 +156,7 @@ impl<W: Write> Writer<W> {
     /// Writes records of a source, rising by number.
     ///
     /// # Errors
-    /// What the system said; `InvalidInput` when their numbers do not rise.
+    /// The error of the system; `InvalidInput` when their numbers do not rise.
     pub fn records<'a>(&mut self, source: u16, records: impl IntoIterator<Item = &'a Record>) -> io::Result<()> {
         let records: Vec<&Record> = records.into_iter().collect();
         let mut rest = &records[..];
@@ -181,11 +182,12 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// Writes the directory, twice, and ends the segment. Version, blocks and records of `contents` are ignored: the writer
-    /// knows its own.
+    /// Writes the directory, twice, and ends the segment. Version, blocks and records of `contents` are ignored: the
+    /// writer uses its own.
     ///
     /// # Errors
-    /// What the system said; `InvalidInput` when a block or a series names what `contents` lacks, or ids do not rise.
+    /// The error of the system; `InvalidInput` if a block or a series refers to an entry that `contents` lacks, or ids
+    /// do not rise.
     pub fn finish(mut self, contents: &Contents) -> io::Result<W> {
         let mut sources = self.blocks.iter().map(|b| b.source).chain(self.records.iter().map(|r| r.source));
         let named = sources.all(|source| usize::from(source) < contents.sources.len());

@@ -2,7 +2,7 @@
 
 use super::{GIB, KIB, MIB, TIB, Unit, text};
 
-/// The units in which a size is typed, with their bytes; where several leave a whole number, the first is written.
+/// The units of typed sizes, with their bytes; if several leave a whole number, the first is used.
 const UNITS: [(&str, u64); 6] = [
     ("TiB", TIB as u64),
     ("GiB", GIB as u64),
@@ -12,19 +12,19 @@ const UNITS: [(&str, u64); 6] = [
     ("MB", 1_000_000),
 ];
 
-/// A size as people read it: `64 KiB`; bytes.
+/// A size for people: `64 KiB`; bytes.
 pub fn size(bytes: u64) -> String {
     text(bytes as f64, Unit::Bytes)
 }
 
-/// A size as it is typed and read again; bytes. What is no multiple of any unit is cut to whole KiB.
+/// A size as it is typed and parsed; bytes. Other than multiples of a unit are cut to whole KiB.
 pub fn typed(bytes: u64) -> String {
     let exact = UNITS.iter().find(|(_, size)| bytes.is_multiple_of(*size));
     let (unit, size) = exact.unwrap_or(&UNITS[3]);
     format!("{}{unit}", bytes / size)
 }
 
-/// Reads a whole number with its unit, in bytes; None for another text, and for what is too large for 64 bits.
+/// Parses a whole number with its unit, in bytes; None for other text, and for numbers too large for 64 bits.
 pub fn read(text: &str) -> Option<u64> {
     let (digits, size) = UNITS.iter().find_map(|(unit, size)| Some((text.strip_suffix(unit)?, size)))?;
     digits.trim().parse::<u64>().ok()?.checked_mul(*size)

@@ -1,4 +1,4 @@
-//! Lengths of time: how people read them, `2 h 5 min`, and how they type them, `2h5m`.
+//! Lengths of time: for people, `2 h 5 min`, and as typed, `2h5m`.
 
 use super::fixed;
 
@@ -13,10 +13,10 @@ pub const DAY: i64 = 24 * HOUR;
 #[allow(missing_docs, reason = "see SECOND")]
 pub const WEEK: i64 = 7 * DAY;
 
-/// From here on an age has no hours.
+/// From this age on, hours are left out.
 const DAYS_ALONE: i64 = 4 * DAY;
 
-/// The steps of a length of time, the largest first: what is read, what is typed, and its milliseconds.
+/// The steps of a length of time, the largest first: the displayed name, the typed name, and its milliseconds.
 const STEPS: [(&str, &str, i64); 5] =
     [("d", "d", DAY), ("h", "h", HOUR), ("min", "m", MINUTE), ("s", "s", SECOND), ("ms", "ms", 1)];
 
@@ -44,7 +44,7 @@ fn step_of(name: &str) -> Option<i64> {
     })
 }
 
-/// The numbers of a length in its steps, without zeros: at most `most` steps from its largest one on.
+/// The nonzero numbers of a length in its steps: at most `most` steps from its largest one on.
 fn parts(ms: i64, most: usize) -> impl Iterator<Item = (i64, &'static (&'static str, &'static str, i64))> {
     let ms = ms.max(0);
     let first = STEPS.iter().position(|(.., step)| ms >= *step).unwrap_or(STEPS.len() - 2);
@@ -61,8 +61,8 @@ fn written(ms: i64, most: usize) -> String {
     parts(ms, most).map(|(number, (word, ..))| format!("{number} {word}")).collect::<Vec<_>>().join(" ")
 }
 
-/// A length that was measured, in the two largest steps of it: `850 ms`, `9.3 s`, `41 s`, `6 min 12 s`, `2 h 5 min`,
-/// `3 d 4 h`. Milliseconds; below 0 it is 0 s.
+/// A measured length, in its two largest steps: `850 ms`, `9.3 s`, `41 s`, `6 min 12 s`, `2 h 5 min`, `3 d 4 h`.
+/// Milliseconds; below 0 it is 0 s.
 pub fn duration(ms: i64) -> String {
     match ms {
         1_000..9_950 if ms % SECOND != 0 => {
@@ -74,8 +74,8 @@ pub fn duration(ms: i64) -> String {
     }
 }
 
-/// A length as far as it matters, as of an age or of what is left: `40 s`, `1 min 30 s`, `6 min`, `2 h 5 min`, `7 d`. It is
-/// written as [`duration`] is, in whole seconds, without them from two minutes on, and without hours from four days on.
+/// A rounded length, for an age or a remaining time: `40 s`, `1 min 30 s`, `6 min`, `2 h 5 min`, `7 d`. Its format is
+/// that of [`duration`], in whole seconds, without seconds from two minutes on, and without hours from four days on.
 /// Milliseconds; below 0 it is 0 s.
 pub fn rough_duration(ms: i64) -> String {
     let whole = (ms.max(0) + SECOND / 2) / SECOND * SECOND;
@@ -87,20 +87,21 @@ pub fn rough_duration(ms: i64) -> String {
     }
 }
 
-/// A length that somebody has set, with nothing left out: `90 s` is `1 min 30 s`. Milliseconds.
+/// A configured length, with nothing left out: `90 s` is `1 min 30 s`. Milliseconds.
 pub fn set(ms: i64) -> String {
     written(ms, STEPS.len())
 }
 
-/// A length as people type it, to be read again: with the largest step that leaves a whole number, `12h`, `90s`, `100ms`.
+/// A length as it is typed and parsed: with the largest step that leaves a whole number, `12h`, `90s`, `100ms`.
 pub fn typed(ms: i64) -> String {
     let of = |(.., step): &&(&str, &str, i64)| ms != 0 && ms % step == 0;
     let (_, letter, step) = STEPS.iter().find(of).unwrap_or(&STEPS[3]);
     format!("{}{letter}", ms / step)
 }
 
-/// Reads a length as people type and read it: numbers, whole or decimal, each with its step: `90s`, `1.5h`, `1h30m`,
-/// `2 min 5 s`, `3 hours`, `1w`, `100ms`. Whole milliseconds; None for another text, for part of a millisecond, and above 285,000 years.
+/// Parses a length as people type it or as it is displayed: numbers, whole or decimal, each with its step: `90s`,
+/// `1.5h`, `1h30m`, `2 min 5 s`, `3 hours`, `1w`, `100ms`. Whole milliseconds; None for other text, for part of a
+/// millisecond, and above 285,000 years.
 pub fn read(text: &str) -> Option<i64> {
     let (mut rest, mut sum) = (text.trim(), 0.0);
     if rest.is_empty() {

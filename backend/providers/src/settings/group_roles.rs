@@ -1,14 +1,14 @@
-//! What the groups that somebody else knows of a person may here.
+//! Roles that are granted by groups of a provider or proxy.
 
 use serde::Deserialize;
 use shared::role::Role;
 use std::collections::BTreeMap;
 use toml::Value;
 
-/// The team that is meant where none is named.
+/// The default team.
 const MAIN: &str = "main";
 
-/// Groups, and the role in a team that each gives.
+/// Groups, and the role in a team that each grants.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(from = "BTreeMap<String, RawGranted>")]
 pub struct GroupRoles(BTreeMap<String, Granted>);
@@ -44,13 +44,13 @@ impl From<BTreeMap<String, RawGranted>> for GroupRoles {
 }
 
 impl GroupRoles {
-    /// Whether no group gives anything.
+    /// Whether no group grants a role.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Of each team that some group gives a role in: the highest that these groups give, by the team's name; none: none of
-    /// them does.
+    /// For each team with a role from some group: the highest role that these groups grant, by the team's name; None:
+    /// none of them grants one.
     pub fn of(&self, groups: &[String]) -> Vec<(String, Option<Role>)> {
         let mut teams: BTreeMap<&str, Option<Role>> = BTreeMap::new();
         for (group, granted) in &self.0 {
@@ -61,14 +61,14 @@ impl GroupRoles {
         teams.into_iter().map(|(team, role)| (team.to_string(), role)).collect()
     }
 
-    /// Reads what stands in a file.
+    /// Reads the value of a file.
     pub fn read(value: Value) -> Result<Self, String> {
         let wanted =
             "write a role behind each group, or { team = \"TEAM\", role = \"ROLE\" }; roles are viewer, member, admin";
         value.try_into().map_err(|_| wanted.into())
     }
 
-    /// Its values as they stand in a file; none without groups.
+    /// Its value for a file; None without groups.
     pub fn show(&self) -> Option<Value> {
         let one = |granted: &Granted| {
             let role = Value::from(granted.role.text());

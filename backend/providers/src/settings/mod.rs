@@ -1,4 +1,4 @@
-//! `[[sign_in.oidc]]` and `[sign_in.github]`: others by whom people sign in, each with a button of its own.
+//! `[[sign_in.oidc]]` and `[sign_in.github]`: providers for sign-in, each with its own button.
 
 mod group_roles;
 
@@ -8,13 +8,13 @@ use settings::{Fault, table, value};
 use shared::secret::Secret;
 use std::path::PathBuf;
 
-/// The longest name of a provider, which stands on its button and in its address.
+/// Maximum length of a provider's name, which is on its button and in its address.
 const MAX_NAME: usize = 32;
-/// The longest words on a button, letters.
+/// Maximum length of the text on a button, letters.
 const MAX_TITLE: usize = 48;
-/// Names that mean another way to sign in.
+/// Names that are reserved for other sign-in methods.
 const TAKEN: &[&str] = &["password", "proxy", "github", "code"];
-/// The largest file with a secret, bytes.
+/// Maximum size of a file with a secret, bytes.
 const MAX_SECRET: u64 = 4_096;
 
 table! {
@@ -88,7 +88,7 @@ impl GitHubProvider {
     }
 }
 
-/// Somebody else by whom people sign in.
+/// A provider for sign-in.
 #[derive(Clone, Copy, Debug)]
 pub enum Provider<'a> {
     /// By OpenID Connect.
@@ -98,7 +98,7 @@ pub enum Provider<'a> {
 }
 
 impl<'a> Provider<'a> {
-    /// What it is called on its button and in `/auth/NAME/callback`.
+    /// Its name on its button and in `/auth/NAME/callback`.
     pub fn name(self) -> &'a str {
         match self {
             Provider::Oidc(own) => &own.name,
@@ -106,7 +106,7 @@ impl<'a> Provider<'a> {
         }
     }
 
-    /// What people call it: the words on its button.
+    /// Its display name: the text on its button.
     pub fn title(self) -> &'a str {
         match self {
             Provider::Oidc(own) => own.title.as_deref().unwrap_or(&own.name),
@@ -114,7 +114,7 @@ impl<'a> Provider<'a> {
         }
     }
 
-    /// What it calls this hub.
+    /// The client ID of this hub.
     pub fn client_id(self) -> &'a str {
         match self {
             Provider::Oidc(own) => &own.client_id,
@@ -122,7 +122,7 @@ impl<'a> Provider<'a> {
         }
     }
 
-    /// By what the hub proves itself there; none: it need not.
+    /// The client secret of this hub; None if none is needed.
     ///
     /// # Errors
     /// The file cannot be read, is empty or too large; a sentence.
@@ -202,7 +202,7 @@ fn team(text: &str) -> Result<String, String> {
     }
 }
 
-/// Refuses an address over which somebody could listen, or that is none.
+/// Rejects an invalid address, and an address that could be intercepted.
 fn address(text: &str) -> Result<String, String> {
     let uri: client::http::Uri = text.parse().map_err(|_| format!("{text:?} is not an address"))?;
     let local = client::is_local(&uri);

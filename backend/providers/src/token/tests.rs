@@ -1,4 +1,4 @@
-//! Attacks on ID tokens, each beside the token that holds.
+//! Attacks on ID tokens, each beside the valid token.
 
 use super::*;
 use base64::Engine;
@@ -79,12 +79,12 @@ fn every() -> [Pair; 9] {
     ]
 }
 
-/// The keys that a provider shows.
+/// The keys that a provider publishes.
 fn shows(keys: &[Value]) -> Keys {
     serde_json::from_value(json!({ "keys": keys })).expect("a set of keys")
 }
 
-/// A table with fields of another put over its own; null takes one away.
+/// A table with its fields overwritten by those of another; null removes a field.
 fn with(table: &Value, over: Value) -> Value {
     let mut table = table.as_object().expect("a table").clone();
     table.extend(over.as_object().expect("a table").clone());
@@ -116,7 +116,7 @@ impl Pair {
     }
 }
 
-/// Why a token is not believed.
+/// Reason why a token is rejected.
 #[track_caller]
 fn why(text: &str, keys: &Keys) -> String {
     believed(text, keys, &WANTED).map(|(claims, _)| claims).expect_err("believed").to_string()
@@ -131,7 +131,7 @@ fn each_way_to_sign_holds_by_its_own_key_alone() {
             let (claims, all) = believed(&pair.token(&claims()), &shows(&[shown]), &WANTED).expect(pair.alg);
             assert_eq!((claims.sub.as_str(), &all["sub"]), ("p-1", &json!("p-1")));
         }
-        // Another's signature under this one's name; and claims that were not signed.
+        // Another key's signature under this one's name; and claims that were not signed.
         let another = signed(&pair.head(), &claims().to_string(), |text| (p256().sign)(text));
         let mut parts: Vec<String> = pair.token(&claims()).split('.').map(String::from).collect();
         parts[1] = url64(with(&claims(), json!({ "sub": "p-2" })).to_string().as_bytes());
@@ -139,7 +139,7 @@ fn each_way_to_sign_holds_by_its_own_key_alone() {
             let doubt = believed(&forged, &pair.shows(), &WANTED).map(|_| ()).expect_err(pair.alg);
             assert!(matches!(doubt, Doubt::Keys(_)), "{}: {doubt}", pair.alg);
         }
-        // The right half, under the name of every other way.
+        // The right key, under the name of every other algorithm.
         for other in every.iter().filter(|other| other.alg != pair.alg) {
             let head = with(&pair.head(), json!({ "alg": other.alg }));
             let confused = signed(&head, &claims().to_string(), &pair.sign);
@@ -181,7 +181,7 @@ fn no_secret_and_no_missing_signature_makes_a_token() {
             );
         }
     }
-    // A key that a token brings along is nobody's.
+    // A key inside a token is not trusted.
     let own = p256();
     let head = json!({ "alg": "ES256", "jwk": own.shown, "kid": "P-256" });
     assert_eq!(why(&signed(&head, &claims().to_string(), &own.sign), &keys), "the provider has no such key");
@@ -215,14 +215,14 @@ fn a_key_is_found_by_its_name_or_because_there_is_but_one() {
         json!(null),
     ] {
         assert_eq!(why(&good, &shows(std::slice::from_ref(&shown))), "the provider has no such key", "{shown}");
-        // It costs no other key.
+        // It does not affect the other keys.
         assert!(believed(&good, &shows(&[shown, pair.shown.clone()]), &WANTED).is_ok());
     }
     assert_eq!(why(&good, &shows(&[])), "the provider has no such key");
     for wrong in [json!({}), json!([]), json!({ "keys": {} }), json!({ "keys": null })] {
         assert!(serde_json::from_value::<Keys>(wrong.clone()).is_err(), "{wrong}");
     }
-    // Letters that are none, points that are on no curve.
+    // Invalid letters, and points that are on no curve.
     for (x, words) in [("!", "cannot be read"), ("AAAA", "matches no key"), ("", "matches no key")] {
         let broken = with(&pair.shown, json!({ "x": x }));
         assert!(why(&good, &shows(&[broken])).contains(words), "{x}");
@@ -356,7 +356,7 @@ fn what_is_no_plain_id_token_is_none() {
     for text in [format!("{good}."), format!("{good}.a"), format!(".{good}"), format!("{good}="), format!(" {good}")] {
         assert!(believed(&text, &keys, &WANTED).is_err(), "{text}");
     }
-    // Every letter counts.
+    // Every letter is covered by the signature.
     for at in 0..good.len() {
         for letter in [b'A', b'B', b'_', b'.', b' '] {
             let mut bytes = good.clone().into_bytes();

@@ -1,5 +1,5 @@
-//! Rows for the tests, and the PostgreSQL that they go to.
-#![allow(clippy::unwrap_used, dead_code)] // each test program takes what it needs of them
+//! Rows for the tests, and the PostgreSQL for them.
+#![allow(clippy::unwrap_used, dead_code)] // each test program uses some of them
 
 use records::accounts::Account;
 use records::keys::Key;
@@ -70,7 +70,7 @@ pub fn key(letter: char, kind: &str) -> Key {
     }
 }
 
-/// Puts the team in whose name the statements run.
+/// Adds the team that the statements use.
 pub async fn begin(records: &Records) {
     let mut change = change(records).await;
     teams::add(&mut change, &Team { id: id('t'), name: "main".into(), settings: "{}".into() }).await.expect("a team");

@@ -1,8 +1,8 @@
-//! Files that a user names. What is read is a plain file ([`open`]), so that no pipe holds us up; what is written comes
-//! into being whole, and never where a stranger's link leads ([`Whole`]).
+//! Files that a user names. Only plain files are read ([`open`]), so that no pipe blocks. Written files appear only
+//! when complete, and never where another user's link leads ([`Whole`]).
 //!
-//! A link is looked for at the last name of a path alone: whoever may change a folder above it may lead all programs
-//! astray that name it.
+//! A link is detected only at the last name of a path: a user who may change a folder above it can redirect all
+//! programs that use the path.
 
 mod whole;
 
@@ -12,12 +12,12 @@ use std::fs::{File, Metadata, OpenOptions};
 use std::io;
 use std::path::Path;
 
-/// Opens a plain file to read it; links are followed. Anything else is refused at once and not waited for.
+/// Opens a plain file to read it; links are followed. Anything else is rejected at once, without waiting.
 ///
 /// # Errors
-/// As the system says; a sentence where the path names a folder, a pipe, a socket or a device.
+/// The error of the system; a sentence if the path names a folder, a pipe, a socket or a device.
 pub fn open(path: &Path) -> io::Result<File> {
-    // Asked before it is opened, too: to open a device may be to start it.
+    // Also checked before it is opened: opening a device may start it.
     plain(&std::fs::metadata(path)?)?;
     let mut options = OpenOptions::new();
     #[cfg(unix)]

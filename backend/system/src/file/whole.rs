@@ -1,15 +1,15 @@
-//! A file that comes into being whole: written under another name beside it, synced, then renamed.
+//! A file that appears only when complete: it is written under another name beside it, synced, then renamed.
 //!
-//! That other name is `NAME.PID.part`, and its file is locked while somebody writes it: what a killed process left is
-//! told by its lock, not by its number, which another machine or container may have given too. Neither name is followed
-//! where a link stands: in a folder that others may write to, as /tmp, it would lead to a file of their choice.
+//! The other name is `NAME.PID.part`, and its file is locked while it is written. The leftover of a killed process is
+//! detected by its lock, not by its PID, which another machine or container may have used too. Neither name is followed
+//! if it is a link: in a folder that others may write to, such as /tmp, a link would lead to a file of their choice.
 
 use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-/// A file that is being written. Dropped before [`finish`](Self::finish), it is gone.
+/// A file that is being written. If it is dropped before [`finish`](Self::finish), the file is removed.
 pub struct Whole {
     /// None once it is finished.
     out: Option<Out>,
@@ -22,20 +22,20 @@ enum Out {
     Stdout(io::Stdout),
 }
 
-/// Numbers that are tried for the other name: others may have taken some of them.
+/// Numbers that are tried for the other name: some of them may be in use.
 const TRIES: u32 = 100;
 
-/// Whether a path stands for standard output: `-`, or the name that the system gives it.
+/// Whether a path means standard output: `-`, or the system's name for it.
 pub fn is_stdout(path: &Path) -> bool {
     path == Path::new("-") || path == Path::new("/dev/stdout")
 }
 
 impl Whole {
-    /// Begins the file that is to stand at `path`, with the rights that the umask leaves; what stands there now stays
-    /// until [`finish`](Self::finish). `-` and `/dev/stdout` are standard output, which is written to as it stands.
+    /// Starts the file for `path`, with the permissions that the umask allows. An existing file stays until
+    /// [`finish`](Self::finish). `-` and `/dev/stdout` are standard output, which is written to directly.
     ///
     /// # Errors
-    /// The folder cannot be written to, or a folder, a link, a pipe, a socket or a device stands at `path`.
+    /// The folder cannot be written to, or `path` is a folder, a link, a pipe, a socket or a device.
     pub fn create(path: &Path) -> io::Result<Whole> {
         if is_stdout(path) {
             return Ok(Whole { out: Some(Out::Stdout(io::stdout())), path: path.into() });
@@ -56,7 +56,7 @@ impl Whole {
         let name = path.file_name().ok_or_else(|| io::Error::other("it is not the name of a file"))?;
         sweep(path, name);
         let (file, part) = part(path, name)?;
-        // Where a file system has no locks, no part is taken for left behind.
+        // On a file system without locks, no part is treated as a leftover.
         let _ = file.try_lock();
         Ok(Whole { out: Some(Out::Part(BufWriter::new(file), part)), path: path.into() })
     }
@@ -64,15 +64,15 @@ impl Whole {
     /// Gives the file its name. A link that was put there meanwhile is replaced, not followed.
     ///
     /// # Errors
-    /// It could not be written to its end, synced or renamed; nothing stands at `path` that did not before.
+    /// It could not be written to its end, synced or renamed; `path` is unchanged.
     pub fn finish(mut self) -> io::Result<()> {
         match self.out.take() {
             Some(Out::Part(file, part)) => {
                 let written = file.into_inner().map_err(|error| error.into_error());
-                // Its lock is held until it has its name.
+                // The lock is held until the file has its name.
                 let finished =
                     written.and_then(|file| file.sync_all().and_then(|()| std::fs::rename(&part, &self.path)));
-                finished.inspect_err(|_| drop(std::fs::remove_file(&part))) // The first error is the one to tell.
+                finished.inspect_err(|_| drop(std::fs::remove_file(&part))) // The first error is the one to report.
             }
             Some(Out::Stdout(mut out)) => out.flush(),
             None => Ok(()),
@@ -80,7 +80,8 @@ impl Whole {
     }
 }
 
-/// Creates a file beside `path`, and nothing but creates: what stands at a name, a link too, makes it take the next.
+/// Creates a file beside `path`, and never opens an existing one: if a name is in use, even by a link, the next one is
+/// tried.
 fn part(path: &Path, name: &OsStr) -> io::Result<(File, PathBuf)> {
     let mut taken = io::ErrorKind::AlreadyExists.into();
     for number in (0..TRIES).map(|n| std::process::id().wrapping_add(n)) {
@@ -105,7 +106,7 @@ fn sweep(path: &Path, name: &OsStr) {
         let left = entry.file_type().is_ok_and(|kind| kind.is_file())
             && super::open(&path).is_ok_and(|file| file.try_lock().is_ok());
         if left {
-            let _ = std::fs::remove_file(path); // It only takes room.
+            let _ = std::fs::remove_file(path); // It only uses space.
         }
     }
 }
@@ -138,7 +139,7 @@ impl Write for Whole {
 impl Drop for Whole {
     fn drop(&mut self) {
         if let Some(Out::Part(_, part)) = self.out.take() {
-            let _ = std::fs::remove_file(part); // Nobody is left to be told.
+            let _ = std::fs::remove_file(part); // Nobody is left to receive the error.
         }
     }
 }
@@ -187,7 +188,7 @@ pub(super) mod tests {
         assert_eq!(names, kept);
     }
 
-    /// A pipe with a name.
+    /// A named pipe.
     #[cfg(unix)]
     pub fn fifo(path: &Path) {
         let path = std::ffi::CString::new(path.to_str().expect("text")).expect("no zero byte");
@@ -227,7 +228,7 @@ pub(super) mod tests {
         symlink(at("nothing"), at(&format!("out.csv.{}.part", std::process::id().wrapping_add(1)))).expect("linked");
         let mut whole = Whole::create(&at("out.csv")).expect("under the next name");
         whole.write_all(b"after").expect("written");
-        // It comes while we write.
+        // The link appears during the write.
         symlink(at("mine"), at("out.csv")).expect("linked");
         whole.finish().expect("finished");
         assert!(at("out.csv").symlink_metadata().expect("there").is_file());

@@ -21,7 +21,7 @@ pub fn name(template: &str) -> Option<&str> {
         (family, "i") => family,
         (_, "dev") => "device",
         (_, "path") => "mountpoint",
-        // The other name stands for where a scraped series is from.
+        // `endpoint` already names the origin of a scraped series.
         (_, "endpoint") => "target",
         (_, placeholder) => placeholder,
     })
@@ -40,7 +40,7 @@ fn parts_of(name: &str) -> &'static [(&'static str, &'static str)] {
 /// Labels of an instance of a template.
 pub fn of<'a>(template: &'a str, instance: &'a str) -> Vec<Label<'a>> {
     let Some(name) = name(template) else {
-        // A rank's series has its number, or what it is called.
+        // A rank's series has its number or its label.
         let label = tag::label(template, instance);
         let rank = |label: &'a str| label.strip_prefix("rank_").filter(|_| tag::rank(label).is_some()).unwrap_or(label);
         return label.map(|label| (RANK.into(), rank(label).into())).into_iter().collect();
@@ -79,7 +79,7 @@ pub fn instance(template: &str, labels: &[(&str, &str)]) -> Option<String> {
     Some(instance)
 }
 
-/// A scraped label's name without what was put in front of it.
+/// A scraped label's name without its prefix.
 pub fn plain(mut name: &str) -> &str {
     while let Some(rest) = name.strip_prefix(EXPORTED) {
         name = rest;
@@ -87,7 +87,7 @@ pub fn plain(mut name: &str) -> &str {
     name
 }
 
-/// Labels of a scraped series as its tag has them: sorted, escaped, in braces; nothing when there are none.
+/// Labels of a scraped series as its tag has them: sorted, escaped, in braces; empty if there are none.
 pub fn written(labels: &[(&str, &str)]) -> String {
     let own = labels.iter().filter(|(name, _)| *name != SOURCE && *name != ENDPOINT);
     let mut own: Vec<(&str, &str)> = own

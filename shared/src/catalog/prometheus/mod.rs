@@ -1,13 +1,14 @@
-//! Tags as Prometheus names and labels, and back: the one table, for `/metrics`, exports, remote write and reading back.
+//! Tags as Prometheus names and labels, and back: the one table, for `/metrics`, exports, remote write and reading
+//! back.
 //!
-//! A row of ours is `watchglass_` + what it is + its base unit (`bytes`, `seconds`, `hertz`, `celsius`, `ratio` ...), and
-//! `_total` when it counts. Shares are ratios, 0 to 1, as Prometheus has them; in tags they are percent. The instance is
-//! one label or two, named by the family: `gpu`, `mig`, `pid`, `core`, `device`, `mountpoint`. Most names follow from the
-//! tag by a rule; those that would be poor stand in a list ([`stem`]).
+//! A row of ours is `watchglass_` + its stem + its base unit (`bytes`, `seconds`, `hertz`, `celsius`, `ratio` ...), and
+//! `_total` when it counts. Shares are ratios, 0 to 1, as Prometheus has them; in tags they are percent. The instance
+//! is one label or two, named by the family: `gpu`, `mig`, `pid`, `core`, `device`, `mountpoint`. Most names follow
+//! from the tag by a rule; exceptions are in a list ([`stem`]).
 //!
 //! A scraped row keeps its name, labels and values as the endpoint printed them, with the label [`ENDPOINT`] for the
-//! endpoint's name: no row of ours has that label, so the two never meet. A label of theirs that is called
-//! like one of ours gets `exported_` in front. Every series also has [`SOURCE`], which the writer adds.
+//! endpoint's name: no row of ours has that label, so the two never meet. A scraped label with the name of one of ours
+//! gets the prefix `exported_`. Every series also has [`SOURCE`], which the writer adds.
 
 mod label;
 mod stem;
@@ -22,11 +23,11 @@ use std::collections::HashMap;
 pub const SOURCE: &str = "source";
 /// The label that names the endpoint of a scraped series.
 pub const ENDPOINT: &str = "endpoint";
-/// What a scraped label gets in front that is called like one of the two.
+/// Prefix of a scraped label whose name is one of these two.
 const EXPORTED: &str = "exported_";
 const TOTAL: &str = "_total";
 
-/// What Prometheus is told of a family.
+/// Type of a family in Prometheus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Type {
     /// A total that only grows; its name ends in `_total`.
@@ -37,7 +38,7 @@ pub enum Type {
     Unknown,
 }
 
-/// How a value becomes one of the base unit. Two ways, since 12.34 / 100 is 0.1234 and 12.34 x 0.01 is not.
+/// Conversion of a value to the base unit. There are two ways, because 12.34 / 100 is 0.1234 and 12.34 x 0.01 is not.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Scale {
     Times(f64),
@@ -49,9 +50,9 @@ enum Scale {
 pub struct Family {
     /// Name of the samples.
     pub name: String,
-    /// What it is.
+    /// Its type.
     pub kind: Type,
-    /// The base unit that the name ends with, before `_total`; empty for plain numbers and scraped rows.
+    /// The base unit at the end of the name, before `_total`; empty for plain numbers and scraped rows.
     pub unit: &'static str,
     scale: Scale,
     steps: f64,
@@ -84,7 +85,7 @@ impl Family {
         Family { name, kind, unit, scale, steps: metric.steps, endpoint: None }
     }
 
-    /// The name of the family in OpenMetrics, where a counter's samples alone end in `_total`.
+    /// The name of the family in OpenMetrics, where only a counter's samples end in `_total`.
     pub fn open_name(&self) -> &str {
         match self.kind {
             Type::Counter => self.name.strip_suffix(TOTAL).unwrap_or(&self.name),
@@ -106,7 +107,7 @@ impl Family {
             Scale::Times(factor) => value / factor,
             Scale::Over(divisor) => value * divisor,
         };
-        // Takes back what the two conversions rounded, and no more: what was reported between two steps stays there.
+        // Undoes only the rounding of the two conversions: a value reported between two steps stays there.
         let near = quantize(stored, self.steps);
         if (near - stored).abs() <= 4.0 * f64::EPSILON * stored.abs() { near } else { stored }
     }
@@ -117,7 +118,7 @@ fn scraped(metric: &Metric) -> Option<(&str, &str)> {
     metric.tag.strip_suffix("{labels}")?.strip_prefix("openmetrics.")?.split_once('.')
 }
 
-/// The base unit's name and how values become it.
+/// Name of the base unit, and the conversion to it.
 fn base(unit: Unit) -> (&'static str, Scale) {
     match unit {
         Unit::Percent => ("ratio", Scale::Over(100.0)),
@@ -145,7 +146,7 @@ pub fn written(metric: &Metric) -> String {
     label::name(&metric.tag).map_or(name.clone(), |label| format!("{name}{{{label}}}"))
 }
 
-/// The families of a catalog, to go from names and labels back to series.
+/// The families of a catalog, for the way from names and labels back to series.
 pub struct Names {
     families: Vec<Family>,
     tags: Vec<String>,
@@ -168,8 +169,8 @@ impl Names {
         self.families.get(usize::from(metric))
     }
 
-    /// The series of a name and its labels; none when no row has them. Of a row of ours, labels that it does not have are
-    /// passed over, since Prometheus adds its own; of a scraped row only [`SOURCE`] is.
+    /// The series of a name and its labels; None if no row has them. For our own rows, unknown labels are ignored,
+    /// because Prometheus adds its own. For scraped rows, only [`SOURCE`] is ignored.
     pub fn find(&self, name: &str, labels: &[(&str, &str)]) -> Option<SeriesDef> {
         let endpoint = labels.iter().find(|(name, _)| *name == ENDPOINT).map(|(_, endpoint)| *endpoint);
         let rows = self.by_name.get(name)?;

@@ -1,10 +1,10 @@
-//! What a row is called between `watchglass_` and its unit.
+//! Part of a row's name between `watchglass_` and its unit.
 
 use crate::catalog::{Metric, tag};
 use crate::unit::Unit;
 
-/// Tags whose name by the rule would be poor, ambiguous or against Prometheus' habits. A tag that ends with a dot stands
-/// for all that begin with it, and the rule names the rest.
+/// Tags whose name by the rule would be poor, ambiguous or against Prometheus' habits. A tag that ends with a dot is a
+/// prefix, and the rule names the rest.
 const NAMED: &[(&str, &str)] = &[
     ("gpu.{i}.gpu", "gpu_utilization"),
     ("gpu.{i}.memory", "gpu_memory_utilization"),
@@ -16,7 +16,7 @@ const NAMED: &[(&str, &str)] = &[
     ("gpu.{i}.maxOpTemp", "gpu_temperature_limit"),
     ("gpu.{i}.memoryMaxOpTemp", "gpu_memory_temperature_limit"),
     ("gpu.{i}.recoveryCount", "gpu_recoveries"),
-    // The device's figures while a watched process uses it; what a process itself takes is `gpu_process_`.
+    // The device's figures while a watched process uses it; the usage of a process itself is `gpu_process_`.
     ("gpu.process.{i}.gpu", "gpu_watched_utilization"),
     ("gpu.process.{i}.memory", "gpu_watched_memory_utilization"),
     ("gpu.process.{i}.memoryAllocated", "gpu_watched_memory_used"),
@@ -41,7 +41,7 @@ const NAMED: &[(&str, &str)] = &[
     ("tpu.{i}.hbmCapacityTotal", "tpu_hbm_total"),
     ("tpu.{i}.hbmMemoryUsage", "tpu_hbm_used"),
     ("tpu.collectiveE2ELatency.{label}.", "tpu_collective_latency"),
-    // Beside the rows of the same name without a label.
+    // These names differ from the rows of the same name without a label.
     ("tpu.grpcTcpMinRtt.{label}.", "tpu_grpc_tcp_min_rtt_by_label"),
     ("tpu.grpcTcpDeliveryRate.{label}.", "tpu_grpc_tcp_delivery_rate_by_label"),
     ("trn.{i}.neuroncore_utilization", "neuron_core_utilization"),
@@ -144,7 +144,7 @@ fn humps(word: &str) -> Vec<String> {
     words
 }
 
-/// Whether the word is the unit's name in tags, which the base unit's takes the place of.
+/// Whether the word is the unit's name in tags, which is replaced by the base unit's.
 fn is_unit(word: &str, unit: Unit) -> bool {
     match unit {
         Unit::Percent => word == "percent",

@@ -1,4 +1,4 @@
-//! The table is walked: every row has a legal name of its own, and every series comes back.
+//! Every row of the table has a valid name of its own, and every series survives a round trip.
 
 use super::*;
 use crate::catalog::check::numbers;
