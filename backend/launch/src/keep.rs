@@ -292,7 +292,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let path = |name: &str| folder.path().join(name);
         let ours = ["1-7.0000.jsonl", "1-7.0001.jsonl", "2-7.0000.jsonl"];
-        // A naive name filter would have removed these.
+        // Not files of ours, and older than those: a bound over all files would remove them first.
         let others = ["large", "x.jsonl", "1-7.jsonl", "1-7.x.jsonl", "1-7.0000.jsonl.old", "-1-7-.0.jsonl"];
         for (name, age) in ours.into_iter().zip([30, 20, 10]).chain(others.map(|name| (name, 90))) {
             let file = File::create(path(name)).expect("a file");

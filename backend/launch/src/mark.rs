@@ -127,8 +127,7 @@ mod tests {
         while filler.send_to(b"x", &path).is_ok() {}
         let Marked::Nobody(sentence) = send_alert(&[path.clone(), path], &alert) else { panic!("it answered") };
         assert!(sentence.contains("the alert is lost"), "{sentence}");
-        // The loop takes only part of the limit, with room for a loaded machine. A wait without a timeout would never
-        // end.
+        // A loaded machine needs only part of the 20 s. A wait without a timeout would never end.
         assert!(begin.elapsed() < Duration::from_secs(20), "{:?}", begin.elapsed());
     }
 }
