@@ -22,7 +22,7 @@ pub struct Axis {
 }
 
 impl Axis {
-    /// The axis of a drawing that has none.
+    /// The axis of a drawing without one.
     pub(crate) const NONE: Axis =
         Axis { lo: 0.0, hi: 1.0, ticks: Vec::new(), scale: Scale { divisor: 1.0, symbol: "" }, places: 0, cut: false };
 
@@ -77,8 +77,7 @@ fn from_zero(unit: Unit, min: f64, max: f64) -> Axis {
     let scale = unit.scale(max);
     let span = (max - min.min(0.0)) / scale.divisor;
     let step = step(unit, span / 3.2);
-    // The end is a multiple of half a step, so that the axis seldom moves, and lies 4 % or more above the largest
-    // value.
+    // The end is a multiple of half a step, so that the axis seldom moves. It is at least 4 % above the largest value.
     let hi = (max / scale.divisor * 1.04 / (step / 2.0)).ceil() * (step / 2.0);
     let lo = if min < 0.0 { (min / scale.divisor / step).floor() * step } else { 0.0 };
     finish(unit, scale, lo, hi, step, false)
@@ -152,9 +151,9 @@ const STEPS: [i64; 15] = [
     6 * HOUR,
 ];
 
-/// Ticks along the bottom: instants in ms since the epoch, each with its local time, or the date where a day begins.
-/// `room` is the number of texts that fit; `offset` is local time minus UTC in ms. A span that begins at 0 is the time since a
-/// start, and its texts are lengths of time.
+/// Ticks along the bottom: instants in ms since the epoch, each with its local time, or with the date at the start of a
+/// day. `room` is the number of texts that fit; `offset` is local time minus UTC in ms. A span that begins at 0 is the
+/// time since a start, and its texts are durations.
 pub fn times(from: i64, to: i64, room: f64, offset: i64) -> Vec<(i64, String)> {
     let wish = ((to - from) as f64 / room.max(2.0)) as i64;
     let step = STEPS.into_iter().find(|s| *s >= wish).unwrap_or(12 * HOUR);

@@ -18,7 +18,8 @@ pub enum Hue {
     Ink,
     /// One of the eight hues of series, 0 to 7; lines of hue 4 to 7 are dashed.
     Of(u8),
-    /// The color of what is unlike its peers; the number counts such series from 0, and all but the first are dashed.
+    /// The color of a series that differs from its peers. The number counts such series from 0, and all but the first
+    /// are dashed.
     Odd(u8),
 }
 
@@ -37,7 +38,7 @@ impl Hue {
         matches!(self, Hue::Of(i) if i % 8 > 3) || matches!(self, Hue::Odd(1..))
     }
 
-    /// Place of this hue in the order of drawing, 0 at the bottom. Dashed lines lie under solid ones and warm hues
+    /// Position of this hue in the drawing order, 0 at the bottom. Dashed lines are under solid ones and warm hues
     /// under cold ones, so that many equal lines never look like a warning.
     pub fn depth(self) -> usize {
         const DEPTH: [u8; 8] = [7, 5, 6, 4, 0, 3, 2, 1];
@@ -73,19 +74,19 @@ pub struct Band {
     pub joined: bool,
 }
 
-/// How a bar is drawn, where its opacity does not say enough.
+/// Drawing style of a bar, where its opacity is not enough.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Grade {
     /// By its opacity, or in the color of a warning.
     #[default]
     Plain,
-    /// It may become an alert: a hairline.
+    /// A pending alert: a hairline.
     Pending,
-    /// An alert that is good to know.
+    /// An alert of severity info.
     Info,
-    /// An alert to look at: a triangle where it begins.
+    /// An alert of severity warning: a triangle at its start.
     Warning,
-    /// An alert to look at now: a square where it begins.
+    /// An alert of severity critical: a square at its start.
     Critical,
 }
 
@@ -102,7 +103,7 @@ pub struct Bar {
     pub strength: f64,
     /// True for a state that the user should look at.
     pub alert: bool,
-    /// How much it matters, of an alert.
+    /// Severity, if the bar is an alert.
     pub grade: Grade,
 }
 
@@ -211,12 +212,12 @@ pub struct Frame<'a> {
     pub gaps: &'a [Gap],
     /// True when the right edge of the plot is now.
     pub live: bool,
-    /// Text that says how often there is a sample and how old the newest is; empty where the page says it elsewhere.
+    /// Text with the sample interval and the age of the newest sample; empty if the page shows it elsewhere.
     pub age: &'a str,
 }
 
 impl Frame<'_> {
-    /// Which of its series the chart shows one by one.
+    /// The series that the chart shows one by one.
     pub fn shows(&self) -> Shows {
         self.chart.traits().shows
     }
@@ -236,8 +237,8 @@ impl Frame<'_> {
         ((units / self.device).round() * self.device) as i32
     }
 
-    /// The rectangle in which the data are drawn. Where the drawing is too small for it, the space beside it goes first: that of
-    /// the names, then that of the axis. Its edges never cross.
+    /// The rectangle in which the data are drawn. If the drawing is too small, the space of the names is removed first,
+    /// then that of the axis. The edges never cross.
     pub fn plot(&self) -> Plot {
         let m = &self.measures;
         let stretch = m.text - 12.0;
@@ -283,7 +284,7 @@ impl Frame<'_> {
     }
 }
 
-/// The least width of a plot that has names beside it, and else an axis; CSS pixels.
+/// Minimum width in CSS pixels of a plot with names beside it, and of one with an axis.
 const MIN_PLOT: f64 = 40.0;
 
 /// The rectangle of the data; it turns times and values into places.
@@ -308,7 +309,7 @@ pub struct Plot {
 }
 
 impl Plot {
-    /// True where there is no space for any data.
+    /// True if there is no space for any data.
     pub fn is_empty(&self) -> bool {
         self.left >= self.right || self.top >= self.bottom
     }

@@ -293,7 +293,7 @@ fn time_of_children_that_ended_counts_once() {
     let mut collector = proc.machine.open("process");
     collector.next();
     let cpu = |now: &Readings| value(now, "cpu");
-    // 20 used 40 more ticks and ended. In addition, a child that lived for less than one of our ticks used 120.
+    // Process 20 used 40 more ticks and ended. In addition, a child that lived for less than one of our ticks used 120.
     proc.put(&using(with_children(root.clone(), &[(10, &[])]), 100, 1000 + 340 + 120));
     proc.end(20);
     proc.pass(1);

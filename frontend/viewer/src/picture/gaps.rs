@@ -21,7 +21,7 @@ pub fn find(
         let mut gaps = Vec::new();
         let mut last = i64::MIN;
         if columns.first().is_none_or(|c| !c.joined) {
-            // A trace of days has the column before nearby, or it is not known.
+            // A trace of days has a recent earlier column, or none is known.
             let earlier = || trace.columns().iter().rev().map(|c| c.last_t).find(|t| *t < from);
             last = if trace.is_of_days() { earlier() } else { source.last_before(*id, from) }.unwrap_or(last);
         }
@@ -43,8 +43,8 @@ pub fn find(
     all
 }
 
-/// The span from `from` on of which the server keeps nothing of these series: up to the first sample of any. None while
-/// that is not known, where there is no sample at all, and where the span is too short to be seen for one.
+/// The span from `from` on for which the server has no data of these series: up to their first sample. None while that
+/// is unknown, if there is no sample at all, and if the span is too short to be visible.
 pub fn before(
     source: &Source,
     (traces, seen): (&[(SeriesId, &Trace)], &[&[Column]]),
