@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
 
-/// Time after which an unused slot is freed. It is less than the quarter of an hour after which the store drops a
-/// series, so a reused slot never belongs to a series that the store has dropped.
+/// Time after which an unused slot is freed. The store drops a series after a quarter of an hour. This time is shorter,
+/// so a reused slot never belongs to a series that the store has dropped.
 const FORGET_AFTER: Duration = Duration::from_secs(600);
 /// Interval between two searches for unused slots.
 const FORGET_INTERVAL: Duration = Duration::from_secs(60);

@@ -36,12 +36,12 @@ pub struct Kernel {
     pub end: Option<KernelEnd>,
 }
 
-/// How near memory use is to its limit.
+/// A warning that memory use is near its limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MemoryWarning {
     /// Nine tenths of the limit are used.
     Full,
-    /// The limit is reached in so many seconds if memory keeps growing as in the last ten seconds.
+    /// Number of seconds until the limit is reached, if memory keeps growing as in the last ten seconds.
     Seconds(u64),
 }
 

@@ -20,7 +20,7 @@ pub struct Assembler {
     raw: Vec<u8>,
     /// Whether bytes of that line were dropped.
     cut: bool,
-    /// Secrets that began in earlier lines and go on in the next.
+    /// Secret detection; earlier lines may mark text in the next one as secret.
     redactor: Redactor,
 }
 

@@ -15,9 +15,9 @@ pub struct Axis {
     pub ticks: Vec<(f64, String)>,
     /// Divisor and symbol of the unit in which this axis writes its numbers.
     pub scale: Scale,
-    /// Number of digits behind the decimal point, 0 to 3.
+    /// Number of decimals, 0 to 3.
     pub places: usize,
-    /// True when the axis begins above zero; the page then says so.
+    /// True when the axis begins above zero; the page then shows a note.
     pub cut: bool,
 }
 
@@ -26,8 +26,8 @@ impl Axis {
     pub(crate) const NONE: Axis =
         Axis { lo: 0.0, hi: 1.0, ticks: Vec::new(), scale: Scale { divisor: 1.0, symbol: "" }, places: 0, cut: false };
 
-    /// Writes a number as this chart does, in the shown unit. Every number gets the same digits behind the point, so
-    /// that they stand under each other. A value too small for these digits gets digits of its own.
+    /// Writes a number in the shown unit, in the format of this chart. Every number has the same number of decimals, so
+    /// that they align. A value too small for these decimals gets more of its own.
     pub fn number(&self, base: f64) -> String {
         let (shown, places) = (base / self.scale.divisor, self.places);
         let small = shown.abs() < 9.5 / 10f64.powi(places as i32);
@@ -40,10 +40,10 @@ impl Axis {
     }
 }
 
-/// Digits behind the point that can be told apart on an axis that ends at `hi` (in the shown unit).
+/// Number of decimals that can be distinguished on an axis that ends at `hi` (in the shown unit).
 fn places(unit: Unit, hi: f64) -> usize {
     match hi {
-        // Tenths of a degree are noise, so temperatures have no digits behind the point.
+        // Tenths of a degree are noise, so temperatures have no decimals.
         _ if unit == Unit::Celsius || hi >= 100.0 => 0,
         _ if hi >= 10.0 => 1,
         _ if hi >= 1.0 => 2,

@@ -1,8 +1,8 @@
 //! The input of a chart, and the places of its parts.
 //!
 //! Lengths are in *units*, because a plotters backend counts in whole numbers. A canvas has four units in a device
-//! pixel ([`crate::canvas::SUBPIXELS`]), an SVG picture has one. `css` and `device` say how many units a CSS pixel and
-//! a device pixel have. Drawing code writes CSS pixels and multiplies.
+//! pixel ([`crate::canvas::SUBPIXELS`]), an SVG picture has one. `css` and `device` are the numbers of units
+//! in a CSS pixel and a device pixel. Drawing code writes CSS pixels and multiplies.
 
 use crate::Chart;
 use crate::axis::Axis;
@@ -116,7 +116,7 @@ pub struct Lane {
     pub bars: Vec<Bar>,
 }
 
-/// How the rows of cells are drawn; the values are in the frame's lines, one for each row.
+/// Drawing settings of the rows of cells; the values are in the frame's lines, one for each row.
 #[derive(Clone, Copy, Debug)]
 pub struct Heat<'a> {
     /// Name of each row.
@@ -202,7 +202,7 @@ pub struct Frame<'a> {
     pub lines: &'a [Line<'a>],
     /// The spread in each column, when there are too many series for lines; else empty.
     pub band: &'a [Band],
-    /// How the rows of a heat map are drawn; None for the other drawings.
+    /// Drawing settings of the rows of a heat map; None for the other drawings.
     pub heat: Option<Heat<'a>>,
     /// Rows of bars under the plot; for [`Chart::Lanes`] they fill the plot.
     pub lanes: &'a [Lane],

@@ -1,5 +1,5 @@
 //! Lines of other data under the same plot: an earlier period, or another chart with its own axis. They are thin,
-//! dashed and without marks, so that nobody takes them for the chart's own lines.
+//! dashed and without marks, so that they are not mistaken for the chart's own lines.
 
 use crate::frame::{Frame, Plot};
 use crate::kind::Shows;

@@ -1,5 +1,5 @@
-//! Sorting for the whole page in one place, because a sort of the standard library adds three to eight kilobytes of code
-//! for each type and each comparison.
+//! Sorting for the whole page in one place. A sort of the standard library adds three to eight kilobytes of code for
+//! each type and each comparison.
 
 use std::cmp::Ordering;
 

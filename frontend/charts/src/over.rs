@@ -19,7 +19,7 @@ use plotters_backend::DrawingBackend;
 pub struct Said<'a> {
     /// One label for each series that is drawn by itself.
     pub labels: &'a [Label],
-    /// Unit of the values; it stands beside the value of a single series.
+    /// Unit of the values; shown beside the value of a single series.
     pub unit: &'a str,
     /// Noun for the series together, such as `GPUs`: then lines that are close together share one label. None keeps
     /// every label separate.

@@ -681,7 +681,7 @@ mod tests {
             let drawn = raster(|r| r.polylines(&flat(&line), &[line.len() * 2], width, WHITE));
             let expected = tried(|x, y| shapes.iter().any(|s| in_convex(s, x, y)));
             let (most, mean) = apart(&cover(&drawn), &expected);
-            // Where a spike turns back within a pixel, both of its sides lie in it.
+            // A spike that turns back within a pixel has both of its sides in it.
             prop_assert!(most < 0.4 && mean < 0.05, "{} {}", most, mean);
         }
 

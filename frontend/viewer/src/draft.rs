@@ -21,7 +21,7 @@ pub struct Level {
     pub unit: String,
     /// Hold time, seconds.
     pub hold: i64,
-    /// Distance beyond the limit at which it clears, in `unit`; None: at the limit.
+    /// Distance from the limit, on its other side, at which it clears, in `unit`; None: at the limit.
     pub margin: Option<f64>,
 }
 

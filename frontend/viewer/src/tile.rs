@@ -15,8 +15,8 @@ pub const SPARKLINE_MS: i64 = 300_000;
 /// Width of the sparkline's columns in ms.
 const SPARKLINE_STEP_MS: i64 = 5_000;
 
-/// A device is named as straggler if it was below its peers for this time in ms, by more than this number of percentage
-/// points, and by more than 1.5 times the spread of the others.
+/// A device is named as straggler if it was below its peers for this time in ms. The distance must exceed this number
+/// of percentage points, and 1.5 times the spread of the others.
 const STRAGGLER_MS: i64 = 60_000;
 const STRAGGLER_POINTS: f64 = 6.0;
 
@@ -67,7 +67,8 @@ impl Sparkline {
         far.then(|| format!("{MISSING_PREFIX}{} at {} %", say.store.catalog.label(def), number(value)))
     }
 
-    /// Times (ms since the epoch) and values of the last [`SPARKLINE_MS`] up to `to`, in the base unit; NaN ends the line.
+    /// Times (ms since the epoch) and values of the last [`SPARKLINE_MS`] up to `to`, in the base unit; NaN ends the
+    /// line.
     pub fn points(&mut self, say: &Say, to: i64) -> Vec<(i64, f64)> {
         let from = to - SPARKLINE_MS;
         let mut sums: BTreeMap<i64, (i64, f64)> = BTreeMap::default();

@@ -151,7 +151,7 @@ fn part(endpoint: &Endpoint, options: &Options) -> Result<Part, OpenError> {
 }
 
 /// Parses pages from another source, as the bench does. Puts the values of an endpoint with this name; the second
-/// argument says whether the page is OpenMetrics.
+/// argument is true for a page of OpenMetrics.
 /// Returns the number of dropped samples; none if the text is no page.
 pub fn reader(name: &str) -> impl FnMut(&str, bool, &mut Out) -> Option<usize> + use<> {
     let mut page = Page::new(name, Filters::default(), Default::default(), MAX_SERIES);

@@ -126,7 +126,8 @@ pub(crate) fn levels(mount: &Path, group: &Path) -> Vec<PathBuf> {
     levels
 }
 
-/// The level with the smallest limit, and that limit. Of equal limits the outermost is taken, because it counts most.
+/// The level with the smallest limit, and that limit. Among equal limits the outermost is taken, because it counts
+/// most.
 pub(crate) fn smallest(levels: &[PathBuf], limit: impl Fn(&Path) -> Option<f64>) -> Option<(PathBuf, f64)> {
     let mut best: Option<(PathBuf, f64)> = None;
     for level in levels {

@@ -210,7 +210,7 @@ fn die_with_thread(command: &mut Command) {
         // SAFETY: plain system calls without pointers, safe between fork and exec.
         match unsafe { (libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL), libc::getppid()) } {
             (0, now) if now == parent => Ok(()),
-            (0, _) => Err(std::io::ErrorKind::NotFound.into()), // It died before it could be said.
+            (0, _) => Err(std::io::ErrorKind::NotFound.into()), // The parent died before the call.
             _ => Err(std::io::Error::last_os_error()),
         }
     };

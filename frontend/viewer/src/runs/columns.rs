@@ -9,7 +9,7 @@ use std::cmp::Ordering;
 pub enum Shown {
     /// State of a run, with its shape.
     State(RunState),
-    /// Name of the run, with the link behind it.
+    /// Name of the run as a link, with its details.
     Name,
     /// Sparkline of its GPU use; empty if there is none.
     Spark(Vec<Option<f64>>),

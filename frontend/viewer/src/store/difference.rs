@@ -18,7 +18,7 @@ const MIN_DISSENT: f64 = 3.0;
 pub struct Difference {
     /// The series.
     pub series: SeriesId,
-    /// How far the series moved, as a multiple of its spread.
+    /// Distance that the series moved, as a multiple of its spread.
     pub score: f64,
     /// The part of the distribution that moved most: empty for the median, `low` or `high` for the ends.
     pub what: &'static str,

@@ -42,7 +42,7 @@ pub struct Absent {
     pub state: CheckState,
     /// Reason for the state, in words.
     pub reason: String,
-    /// What a person can do about it, in words.
+    /// Remedy, as a text for a person.
     pub remedy: String,
 }
 
@@ -199,7 +199,7 @@ fn trouble(layout: &Layout, source: &Source, section: &catalog::Section) -> Opti
         _ => 0,
     };
     let checks = source.checks.iter().filter(|c| section.checks.contains(&c.id) && rank(c.state) > 0);
-    // Of equally bad checks the first one is used, which is that of the most common hardware.
+    // Among equally bad checks the first one is used, which is that of the most common hardware.
     let check = checks.reduce(|a, b| if rank(b.state) > rank(a.state) { b } else { a })?;
     let (id, title) = (section.id.clone(), section.title.clone());
     Some(Absent { id, title, state: check.state, reason: check.reason.clone(), remedy: check.remedy.clone() })

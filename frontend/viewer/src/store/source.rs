@@ -106,7 +106,7 @@ pub struct Source {
     pub newest: Vec<i64>,
     /// Time between the last two samples of each series in ms; 0 before the second.
     pub spacing: Vec<i64>,
-    /// Grows when older history arrives, so that reductions begin anew.
+    /// Grows when older history arrives, so that reductions start again.
     pub epoch: u32,
     /// Spans for which the samples are complete.
     pub loaded: Spans,

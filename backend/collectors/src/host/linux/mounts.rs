@@ -33,7 +33,7 @@ fn parse_line(line: &[u8]) -> Option<Mount> {
     Some(Mount { number, point, source })
 }
 
-/// The mount of a path: the one with the longest mount point above it. Of several at one point it is the last, which
+/// The mount of a path: the one with the longest mount point above it. Among several at one point it is the last, which
 /// hides the others.
 pub(crate) fn of<'a>(mounts: &'a [Mount], path: &Path) -> Option<&'a Mount> {
     let above = mounts.iter().filter(|mount| path.starts_with(&mount.point));

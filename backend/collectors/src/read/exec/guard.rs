@@ -60,7 +60,7 @@ pub(super) fn announce(command: &mut Command) {
             libc::write(pipe.as_raw_fd(), line.as_ptr().cast(), line.len());
             libc::signal(libc::SIGPIPE, libc::SIG_DFL);
         }
-        Ok(()) // What was not written, `watch` writes.
+        Ok(()) // After a failed write, `watch` sends it again.
     };
     // SAFETY: the closure makes plain system calls, takes no lock and allocates nothing.
     unsafe { std::os::unix::process::CommandExt::pre_exec(command, announce) };
@@ -143,7 +143,7 @@ mod tests {
         super::renew();
         let mut child = command.spawn().unwrap();
         let status = child.wait().unwrap();
-        super::renew(); // Its number may be another's.
+        super::renew(); // Its PID may be reused.
         assert!(status.success(), "{status}");
     }
 }

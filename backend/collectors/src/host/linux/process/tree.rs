@@ -61,8 +61,8 @@ impl Tree {
 
     /// Reads the tree again, and returns its previous state.
     ///
-    /// A process stays in the tree as long as it lives, and so do its descendants, even if their ancestors ended and
-    /// the kernel gave them another parent.
+    /// A process stays in the tree as long as it lives, and so do its descendants. This holds even if their ancestors
+    /// ended and the kernel gave them another parent.
     pub fn refresh(&mut self) -> HashMap<u32, Member> {
         let before = std::mem::take(&mut self.members);
         let threads: u64 = before.values().map(|member| member.stat.threads).sum();
