@@ -123,7 +123,7 @@ fn step(unit: Unit, wish: f64) -> f64 {
         return 2f64.powi(wish.log2().ceil() as i32);
     }
     let power = 10f64.powi(wish.log10().floor() as i32);
-    // The step 2.5 is used only where its multiples are whole numbers.
+    // The step 2.5 is used only if its multiples are whole numbers.
     let quarter = if power >= 10.0 { 2.5 } else { 2.0 };
     [1.0, 2.0, quarter, 5.0].into_iter().map(|m| m * power).find(|s| *s >= wish * 0.999).unwrap_or(10.0 * power)
 }

@@ -43,8 +43,8 @@ pub trait Surface {
     fn measure(&mut self, text: &str) -> f32;
 }
 
-/// The state of a canvas between two drawings: the styles that are set on it, lines that wait to be drawn, and the
-/// widths of texts.
+/// The state of a canvas between two drawings: the styles that are set on it, lines that wait to be drawn, and widths
+/// of texts.
 #[derive(Default)]
 pub struct Pen {
     fill: Option<(u8, u8, u8, f64)>,

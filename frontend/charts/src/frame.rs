@@ -1,4 +1,4 @@
-//! The input of a chart, and the places of its parts.
+//! The input of a chart, and the positions of its parts.
 //!
 //! Lengths are in *units*, because a plotters backend counts in whole numbers. A canvas has four units in a device
 //! pixel ([`crate::canvas::SUBPIXELS`]), an SVG picture has one. `css` and `device` are the numbers of units
@@ -74,7 +74,7 @@ pub struct Band {
     pub joined: bool,
 }
 
-/// Drawing style of a bar, where its opacity is not enough.
+/// Drawing style of a bar, if its opacity is not enough.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Grade {
     /// By its opacity, or in the color of a warning.
@@ -141,7 +141,7 @@ pub struct Gap {
     pub from: i64,
     /// End, ms since the epoch.
     pub to: i64,
-    /// Text written in the gap where it is wide enough; empty for no text.
+    /// Text written in the gap if it is wide enough; empty for no text.
     pub text: String,
 }
 
@@ -159,7 +159,7 @@ pub struct Measures {
 }
 
 impl Measures {
-    /// True where only values, and no names in full, have space beside a plot: on a phone.
+    /// True if only values, and no full names, have space beside a plot: on a phone.
     pub fn near(&self) -> bool {
         self.right < 90.0
     }
@@ -260,7 +260,7 @@ impl Frame<'_> {
         }
     }
 
-    /// True where names and values have space beside the plot.
+    /// True if names and values have space beside the plot.
     pub fn has_names(&self) -> bool {
         self.plot().right < self.size.0
     }
@@ -287,7 +287,7 @@ impl Frame<'_> {
 /// Minimum width in CSS pixels of a plot with names beside it, and of one with an axis.
 const MIN_PLOT: f64 = 40.0;
 
-/// The rectangle of the data; it turns times and values into places.
+/// The rectangle of the data; it converts times and values to positions.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Plot {
     /// Left edge in units.
@@ -314,32 +314,32 @@ impl Plot {
         self.left >= self.right || self.top >= self.bottom
     }
 
-    /// Horizontal place of an instant in units. It may lie beyond the edges.
+    /// Horizontal position of an instant in units. It may be beyond the edges.
     pub fn x(&self, t: i64) -> i32 {
         let share = (t - self.from) as f64 / (self.to - self.from).max(1) as f64;
         self.left + (share * f64::from(self.right - self.left)).round() as i32
     }
 
-    /// Horizontal place of an instant in units, moved to the nearest edge when the instant is outside.
+    /// Horizontal position of an instant in units, moved to the nearest edge when the instant is outside.
     pub fn x_within(&self, t: i64) -> i32 {
         self.x(t.min(self.to).max(self.from))
     }
 
-    /// Vertical place of a value in units.
+    /// Vertical position of a value in units.
     pub fn y(&self, v: f64) -> i32 {
         let share = (v - self.lo) / (self.hi - self.lo);
         // A value far beyond the axis is placed near the plot, so that no coordinate overflows.
         self.bottom - (share.clamp(-4.0, 4.0) * f64::from(self.bottom - self.top)).round() as i32
     }
 
-    /// Vertical place of a line of `width` units at a value, moved so that its upper edge lies between two device
+    /// Vertical position of a line of `width` units at a value, moved so that its upper edge is between two device
     /// pixels.
     pub fn snap(&self, v: f64, width: f64, device: f64) -> i32 {
         let edge = ((f64::from(self.y(v)) - width / 2.0) / device).round() * device;
         (edge + width / 2.0).round() as i32
     }
 
-    /// The instant at a horizontal place in units; places outside the plot give the time of the nearest edge.
+    /// The instant at a horizontal position in units; positions outside the plot return the time of the nearest edge.
     pub fn t(&self, x: f64) -> i64 {
         let share = (x - f64::from(self.left)) / f64::from((self.right - self.left).max(1));
         self.from + (share.clamp(0.0, 1.0) * (self.to - self.from) as f64).round() as i64

@@ -1,5 +1,5 @@
-//! Positions of the names and values of lines at the right edge: each at the height of its line, with one label for
-//! lines that are close together. Values change every second, so the order and the grouping of labels change only after
+//! Positions of the names and values of lines at the right edge. A label is at the height of its line, and lines that
+//! are close together share one. Values change every second, so the order and the grouping of labels change only after
 //! a clear move of the values.
 
 use crate::frame::Hue;

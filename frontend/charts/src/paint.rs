@@ -17,7 +17,7 @@ pub(crate) fn faint(color: RGBAColor, alpha: f64) -> RGBAColor {
     RGBAColor(r, g, b, a * alpha)
 }
 
-/// The style of a text: color, weight, and which end of the text is at its place.
+/// The style of a text: color, weight, and the end of the text that is at its position.
 pub(crate) fn words(frame: &Frame, color: RGBAColor, bold: bool, at: HPos) -> TextStyle<'static> {
     let style = if bold { FontStyle::Bold } else { FontStyle::Normal };
     let font = FontDesc::new(FontFamily::SansSerif, frame.measures.text * frame.css, style);

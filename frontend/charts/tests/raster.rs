@@ -1,4 +1,4 @@
-//! Reducing samples to columns changes no pixel: on a raster with one bit for each pixel, the reduced line and a line
+//! Reducing samples to columns changes no pixel. On a raster with one bit per pixel, the reduced line and a line
 //! through every sample give the same picture. Both go through all of the drawing code.
 
 use charts::reduce::Reducer;

@@ -87,7 +87,7 @@ pub struct View {
     pub share: Option<String>,
     /// Id of the Jupyter kernel whose charts are first; None for none.
     pub kernel: Option<String>,
-    /// True beside a notebook, where there is little room.
+    /// True beside a notebook, with little room.
     pub compact: bool,
     /// True when the theme is that of the surrounding page.
     pub lab: bool,

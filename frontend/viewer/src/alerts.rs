@@ -109,7 +109,7 @@ pub fn span(alert: &Alert, now: i64) -> (i64, i64) {
     (alert.began - margin, if alert.ended.is_some() { (end + margin).min(now.max(end)) } else { end })
 }
 
-/// Its place: `GPU 5, rank 37, llama-70b`; the machine is in the sentence.
+/// Its location: `GPU 5, rank 37, llama-70b`; the machine is in the sentence.
 pub fn place(alert: &Alert) -> String {
     let of = |name: &str| alert.labels.get(name).filter(|value| !value.is_empty());
     let words = [("source", ""), ("gpu", "GPU "), ("rank", "rank "), ("run", "run "), ("project", "project ")];

@@ -7,8 +7,8 @@ use std::ops::Range;
 
 /// Largest number of series that are named in a band.
 const MAX_NAMED_OUTLIERS: usize = 3;
-/// A series stands out if its distance from the median exceeds two limits: this share of the axis, and 1.5 times the
-/// width of the middle 80 % of all series.
+/// A series stands out if its distance from the median exceeds two limits. They are this share of the axis, and 1.5
+/// times the width of the middle 80 % of all series.
 const OUTLIER_AXIS_SHARE: f64 = 0.05;
 /// With so few series a single one moves the middle 80 %, so the middle half is used.
 const FEW_SERIES: usize = 8;

@@ -45,8 +45,8 @@ pub struct Sparkline {
 }
 
 impl Sparkline {
-    /// The device that was below its peers for a minute up to `to`, if the note is about the lowest one: `▲ GPU 3 at 77
-    /// %`. It is computed from the last points.
+    /// Text for a device that was below its peers for a minute up to `to`, computed from the last points: `▲ GPU 3 at
+    /// 77 %`. None unless the note is about the lowest one.
     pub fn straggler(&self, say: &Say, to: i64) -> Option<String> {
         let Note::Lowest(tag, _) = &say.tile.note else { return None };
         if say.unit() != Unit::Percent || !say.tile.metrics.contains(tag) || !say.ended().is_empty() {

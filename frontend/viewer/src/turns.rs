@@ -6,8 +6,9 @@ use std::collections::VecDeque;
 
 /// Time in ms after which a frame starts no other chart.
 const FRAME_MS: f64 = 15.0;
-/// Number of charts that each frame draws, regardless of their duration: the one under the pointer, which is first in
-/// every round, and one that waits. So every chart is drawn eventually, even if each frame brings a change.
+/// Number of charts that each frame draws, regardless of their duration: the one under the pointer, and one that waits.
+/// The one under the pointer is first in every round. So every chart is drawn eventually, even if each frame brings a
+/// change.
 const LEAST: usize = 2;
 
 /// The charts that are still to be drawn, the next one first.

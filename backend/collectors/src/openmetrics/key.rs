@@ -1,7 +1,7 @@
 //! Name and labels before a sample's value, in both formats, including quoted names.
 //!
-//! A name that is only allowed in quotes (`{"my.metric","a.b"="c"} 1`) is converted to the one that its exporter prints
-//! for readers without support for quotes: with `_` for every character that a plain name cannot contain.
+//! Some names are only allowed in quotes (`{"my.metric","a.b"="c"} 1`). Every character that a plain name cannot
+//! contain is replaced by `_`, as exporters do for readers without support for quotes.
 
 use std::borrow::Cow;
 

@@ -66,8 +66,8 @@ impl MemoryFiles {
     }
 }
 
-/// The memory levels of a process, from the text of its `cgroup` file: those of version 2, or those of version 1 if
-/// only there a limit is set.
+/// The memory levels of a process, from the text of its `cgroup` file: those of version 2. If only version 1 has a
+/// limit, the levels of version 1.
 pub(crate) fn memory_levels(sys: &Path, text: &[u8]) -> (Vec<PathBuf>, &'static MemoryFiles) {
     let own = levels(&mount(sys), &path_in(text).unwrap_or_default());
     let of_version_1 = sys.join("fs/cgroup/memory");

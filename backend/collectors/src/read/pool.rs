@@ -6,10 +6,10 @@
 //!
 //! The program has two such pools, with the same rule and different ways to wait. Here a collector waits for its own
 //! calls and then returns. The sampler's pool (`backend/src/sampler/worker.rs`) reads whole collectors. The sampler
-//! sleeps on one channel for readings, late answers and opened collectors, and takes back jobs that were not started,
-//! so it cannot use this pool.
+//! cannot use this pool: it sleeps on one channel for readings, late answers and opened collectors, and takes back jobs
+//! that were not started.
 //!
-//! Calls outside of a library need no pool: a tool is killed at its timeout ([`exec`](super::exec)), and a request to
+//! Calls outside of a library need no pool. A tool is killed at its timeout ([`exec`](super::exec)), and a request to
 //! another server has limits of its own.
 
 use std::collections::VecDeque;

@@ -8,8 +8,7 @@ use charts::reduce::Column;
 use shared::series::SeriesId;
 
 /// Finds the spans from `from` to `to` in which none of the series has a sample although one had before. `cadence` is
-/// the time in ms between the samples of the series that has the fewest; `seen` are the columns of each series within
-/// the span.
+/// the time in ms between the samples of the sparsest series. `seen` are the columns of each series within the span.
 pub fn find(
     source: &Source,
     (traces, seen): (&[(SeriesId, &Trace)], &[&[Column]]),

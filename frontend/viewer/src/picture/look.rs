@@ -77,7 +77,7 @@ impl Look {
 }
 
 /// The inputs that determine a drawing. While they stay the same, a new drawing would hardly change a pixel. Time
-/// counts in quarters of a pixel, so a window of 12 h is drawn a few times a minute and one of 5 min every second.
+/// counts in quarters of a pixel. So a window of 12 h is drawn a few times a minute, and one of 5 min every second.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RedrawKey {
     pub(super) edges: (i64, i64),

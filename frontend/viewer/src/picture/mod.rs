@@ -128,8 +128,8 @@ impl Picture {
             self.aside.clear();
             self.spread = Spread::default();
         }
-        // A chart with enough room names its series in full if it is wide or names a few of many series, or if the
-        // names are as short as "GPU 7".
+        // A chart with enough room names its series in full in three cases: it is wide, it names a few of many series,
+        // or the names are as short as "GPU 7".
         let brief = self.names.iter().all(|name| name.full.chars().count() <= BRIEF);
         self.full_names = (wide || brief || chart.traits().shows.median()) && look.measures.right >= 70.0;
         self.interval = source.map_or(1000, |s| s.info.interval);

@@ -97,7 +97,7 @@ impl Days {
     }
 
     /// Calls `each` with the minutes of a series that end after `from`, oldest first, and with the time of the last
-    /// tick in each; ms since the epoch.
+    /// tick in each. Times are ms since the epoch.
     pub fn minutes(&self, series: SeriesId, from: i64, mut each: impl FnMut(&Bucket, i64)) {
         for stretch in self.stretches.values().filter(|s| s.to >= from) {
             let buckets = stretch.columns.get(&series).and_then(|bytes| tier::decode(bytes));

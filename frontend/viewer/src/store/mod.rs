@@ -1,5 +1,5 @@
-//! The data of the page: sources with their series, sealed chunks (still compressed as they arrived), the head of
-//! newest ticks, and ways to read them. It needs no browser, so that it is compiled and tested natively.
+//! The data of the page, and ways to read them: sources with their series, sealed chunks (still compressed as they
+//! arrived), and the head of newest ticks. It needs no browser, so that it is compiled and tested natively.
 //!
 //! - [`source`]: one machine; [`days`]: its history in minutes; [`spans`]: the spans that are stored.
 //! - [`trace`]: one series reduced to columns, updated as ticks arrive; [`presence`]: number of instants of a chart.
@@ -388,7 +388,7 @@ mod tests {
         assert_eq!((read(&store, 0), count(&store)), (expected(0), 3_600));
         assert_eq!(store.sources[&0].chunks.len(), 1);
         assert_eq!(store.sources[&0].last_seq(), Some(3_600));
-        // A stretch that is held in part adds only the ticks that were not held.
+        // A stretch that is stored in part adds only the missing ticks.
         let (server, mut store) = (Server::new(), Store::default());
         server.greet(&mut store, 1);
         let mut bring = |stretches: &[(i64, i64)]| {

@@ -216,7 +216,7 @@ impl Source {
         self.head.back().map(|t| t.t).or_else(sealed)
     }
 
-    /// Time of the oldest tick held, ms since the epoch; None before the first.
+    /// Time of the oldest stored tick, ms since the epoch; None before the first.
     pub fn first_t(&self) -> Option<i64> {
         let sealed = self.chunks.first_key_value().and_then(|(_, c)| c.times.first().copied());
         sealed.or_else(|| self.head.front().map(|t| t.t))

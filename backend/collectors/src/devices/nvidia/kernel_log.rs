@@ -1,5 +1,6 @@
-//! Critical errors (XID) in the kernel's log, for GPUs without driver events, and for errors without an event: `NVRM:
-//! Xid (PCI:0000:65:00): 79, pid=4711, GPU has fallen off the bus.`
+//! Critical errors (XID) in the kernel's log, for GPUs without driver events, and for errors without an event.
+//!
+//! Example: `NVRM: Xid (PCI:0000:65:00): 79, pid=4711, GPU has fallen off the bus.`
 //!
 //! `/dev/kmsg` returns one record per read and never blocks. Without a new record this is one call of a microsecond.
 

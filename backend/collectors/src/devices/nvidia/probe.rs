@@ -1,8 +1,8 @@
 //! Checks whether a GPU that is lost to this process answers another process.
 //!
 //! The library keeps reporting the state of its start. A restart invalidates the handles and samples of the other GPUs,
-//! so it is done only when it will help: when NVIDIA's tool, a process with a library of its own, gets an answer from a
-//! GPU that is lost here.
+//! so it is done only when it will help. The test is NVIDIA's tool, a process with a library of its own: it must get an
+//! answer from a GPU that is lost here.
 
 use super::fleet::Fleet;
 use crate::read::exec::{self, RunLimits};

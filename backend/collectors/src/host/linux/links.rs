@@ -1,5 +1,5 @@
-//! Selects the links that count. A byte may pass several: a network card, a bond of cards, a VLAN on the bond, a bridge
-//! of containers, a tunnel in the card's packets. The total of all links contains each byte once.
+//! Selects the links that count. A byte may pass several of them: a network card, a bond of cards, a VLAN on the bond,
+//! a bridge of containers, a tunnel. The total of all links contains each byte once.
 //!
 //! As for disks, real devices count: links with a `device` in /sys/class/net. Without any, a link counts if it is not
 //! layered on another and leads out of this network namespace. This is the case in a container, or with a part of a
