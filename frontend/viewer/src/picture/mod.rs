@@ -128,7 +128,7 @@ impl Picture {
             self.aside.clear();
             self.spread = Spread::default();
         }
-        // A chart with enough room names its series in full in three cases: it is wide, it names a few of many series,
+        // A chart with enough room names its series in full in three cases. It is wide, it names a few of many series,
         // or the names are as short as "GPU 7".
         let brief = self.names.iter().all(|name| name.full.chars().count() <= BRIEF);
         self.full_names = (wide || brief || chart.traits().shows.median()) && look.measures.right >= 70.0;
