@@ -1,12 +1,12 @@
-//! CPU time that a reading of each collector takes on this machine: the median of many, in microseconds. Build it in
-//! release. Arguments: processes to watch.
+//! CPU time of one reading of each collector on this machine: the median of many, in microseconds. Build it in release
+//! mode. Arguments: PIDs of processes to watch.
 
 use collectors::{COLLECTORS, Options, Out, Roots};
 use std::time::Duration;
 
 const READINGS: u32 = 2000;
 
-/// The collectors of the goal: one host sample.
+/// The collectors of the cost target: one host sample.
 const HOST: [&str; 5] = ["cpu", "memory", "disk", "network", "monitor"];
 
 #[allow(clippy::print_stdout, reason = "an example shows what it does")]
@@ -20,7 +20,7 @@ fn main() {
             Err(error) => println!("{:12} {}", entry.name, error.reason),
         }
     }
-    // All in turn, as they come at a tick, so that no collector has the caches to itself.
+    // Collectors run in turn, as in a tick, so that none has the CPU caches to itself.
     for reading in 0..READINGS {
         for (_, part, out, times) in &mut open {
             let before = cpu_time();
@@ -48,7 +48,7 @@ fn main() {
 #[cfg(target_os = "linux")]
 fn cpu_time() -> Duration {
     let mut time = std::mem::MaybeUninit::<libc::timespec>::uninit();
-    // SAFETY: the answer is as large as the call expects, and this clock always exists.
+    // SAFETY: `time` has the size that the call expects, and this clock always exists.
     let time = unsafe {
         libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, time.as_mut_ptr());
         time.assume_init()
@@ -56,7 +56,7 @@ fn cpu_time() -> Duration {
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
-/// Elsewhere the clock on the wall has to do.
+/// Other systems use the wall clock.
 #[cfg(not(target_os = "linux"))]
 fn cpu_time() -> Duration {
     static START: std::sync::OnceLock<std::time::Instant> = std::sync::OnceLock::new();

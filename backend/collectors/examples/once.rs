@@ -1,4 +1,4 @@
-//! Prints what every collector reads on this machine: two readings one second apart, the second shown.
+//! Prints the values of every collector on this machine: the second of two readings one second apart.
 
 use collectors::{COLLECTORS, Options, Out, Roots};
 use std::time::{Duration, Instant};

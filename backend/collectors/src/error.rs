@@ -1,36 +1,36 @@
-//! Why a collector does not open, and why a reading fails. Handled once: the sampler turns them into checks.
+//! Errors of opening a collector and of reading it. They are handled in one place: the sampler turns them into checks.
 
-/// A collector could not be opened. It is tried again later.
+/// A collector could not be opened. Opening is retried later.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenError {
-    /// What kind of failure.
+    /// Kind of failure.
     pub kind: OpenErrorKind,
     /// Paths, libraries and addresses that were tried.
     pub tried: Vec<String>,
-    /// Why, one sentence without a full stop.
+    /// Reason, one sentence without a full stop.
     pub reason: String,
-    /// What to do about it; a command or a setting where there is one.
+    /// Remedy; a command or a setting if there is one.
     pub remedy: String,
 }
 
 /// Kinds of [`OpenError`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OpenErrorKind {
-    /// The thing is not on this machine. Normal; listed by doctor with its reason, never logged.
+    /// The source does not exist on this machine. Normal; listed by doctor with its reason, never logged.
     Absent,
-    /// It is here, but this user may not read it; the remedy is a command.
+    /// The source exists, but this user may not read it; the remedy is a command.
     Denied,
-    /// It is here and does not work.
+    /// The source exists and does not work.
     Failed,
 }
 
 impl OpenError {
-    /// Not on this machine.
+    /// The source does not exist on this machine.
     pub fn absent(tried: impl Into<Vec<String>>, reason: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self { kind: OpenErrorKind::Absent, tried: tried.into(), reason: reason.into(), remedy: remedy.into() }
     }
 
-    /// From an I/O error on a path: missing is absent, refused is denied, anything else failed.
+    /// Converts an I/O error on a path: not found is absent, permission denied is denied, anything else failed.
     pub fn from_io(path: &std::path::Path, error: &std::io::Error) -> Self {
         let shown = path.display();
         let (kind, remedy) = match error.kind() {
@@ -42,17 +42,17 @@ impl OpenError {
     }
 }
 
-/// A reading failed, whole or in part. What was put before is used all the same.
+/// A reading failed, completely or in part. Values put before are still used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CollectError {
-    /// Why, one sentence without a full stop.
+    /// Reason, one sentence without a full stop.
     pub reason: String,
-    /// True when some values were read all the same.
+    /// True if some values were read.
     pub partial: bool,
 }
 
 impl CollectError {
-    /// Nothing could be read.
+    /// No value could be read.
     pub fn failed(reason: impl Into<String>) -> Self {
         Self { reason: reason.into(), partial: false }
     }

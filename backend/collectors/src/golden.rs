@@ -1,7 +1,7 @@
-//! Every row that a collector declares is put at least once by a test that says what must be read.
+//! Every metric that a collector declares must be put at least once by a test with expected values.
 //!
-//! Such tests run in a process of their own, which notes each row that they look at. Nothing can pass by being left out:
-//! a row that no test looked at, for whatever reason, is missing in the notes.
+//! Such tests run in a process of their own, which records each metric that they check. A test that is left out cannot
+//! pass unnoticed: metrics that no test checked are missing in the record.
 
 use crate::{COLLECTORS, monitor};
 use shared::catalog::MetricDef;
@@ -10,7 +10,7 @@ use std::fs::File;
 use std::io::Write;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-/// Tests that say what must be read, by parts of their names.
+/// Tests with expected values, by parts of their names.
 const TESTS: &[&str] = &[
     "_is_read",
     "_are_read",
@@ -33,14 +33,14 @@ const TESTS: &[&str] = &[
     "openmetrics::tests::",
 ];
 
-/// Tests among these that take long and look at no row that the others do not.
+/// Tests among these that take long and check no additional metric.
 const SLOW: &[&str] = &["cut_and_altered"];
 
-/// Collectors of the host; `tests/linux` has their golden tests, and the same rule.
+/// Collectors of the host; `tests/linux` has their golden tests, with the same rule.
 const HOST: &[&str] =
     &["cpu", "memory", "pressure", "disk", "disk_usage", "network", "infiniband", "process", "processes"];
 
-/// Rows that no golden test can put, and why.
+/// Metrics that no golden test can put, with the reason.
 const EXEMPT: &[(&MetricDef, &str)] = &[
     (&monitor::MICROS, "the sampler measures it"),
     (&monitor::OK, "the sampler sees it"),
@@ -57,10 +57,10 @@ const EXEMPT: &[(&MetricDef, &str)] = &[
     (&shared::catalog::openmetrics::SAMPLE, "stands for the rows that endpoints bring along"),
 ];
 
-/// In the environment of the process that notes: the file to write the rows to.
+/// Environment variable of the recording process: the file for the metrics.
 const NOTES: &str = "WATCHGLASS_TEST_ROWS";
 
-/// A test has looked at a value of this row.
+/// Records that a test has checked a value of this metric.
 pub fn saw(row: &MetricDef) {
     type Notes = Mutex<(BTreeSet<&'static str>, File)>;
     static SEEN: OnceLock<Option<Notes>> = OnceLock::new();

@@ -1,8 +1,8 @@
 //! The sensors of Watchglass and their one registration table, [`COLLECTORS`].
 //!
-//! A new collector is one file, the `mod` line for it and one row here; configuration key, doctor, documentation, chart
-//! and export follow from the row. Each part of a collector runs on a thread of its own with a deadline, so that a hung
-//! driver, mount or endpoint costs its own series only. This crate reads no wall clock and starts no server.
+//! A new collector is one file, its `mod` line and one entry here. Configuration key, doctor, documentation, chart and
+//! export follow from the entry. Each part of a collector runs on a thread of its own with a timeout. So a hung driver,
+//! mount or endpoint costs only its own series. This crate reads no wall clock and starts no server.
 //!
 //! Read [`Collector`], then [`Entry`], then `host/linux/memory.rs` as the simplest example.
 
@@ -33,20 +33,20 @@ use std::time::Duration;
 
 /// A sensor.
 pub trait Collector: Send {
-    /// Reads once and puts what could be read. What could not be read is left out, never put as zero.
+    /// Reads once and puts the available values. Values that cannot be read are left out, never put as zero.
     ///
     /// # Errors
-    /// [`CollectError`] when readings failed; what was put before is used all the same.
+    /// [`CollectError`] if readings failed; values put before are still used.
     fn collect(&mut self, out: &mut Out) -> Result<(), CollectError>;
 }
 
-/// One independent part of a collector: it has its own deadline, and keeps no other part waiting.
+/// One independent part of a collector. It has a timeout of its own, and never delays another part.
 pub struct Part {
-    /// What it is for (`/data` of the disk collector), empty when the collector has one part only.
+    /// Its subject (`/data` of the disk collector); empty if the collector has only one part.
     pub name: String,
     /// Paths, libraries and addresses that it reads, for doctor.
     pub tried: Vec<String>,
-    /// What reads it.
+    /// The reader.
     pub collector: Box<dyn Collector>,
 }
 
@@ -57,27 +57,27 @@ impl Part {
     }
 }
 
-/// One row of the registration table.
+/// One entry of the registration table.
 pub struct Entry {
     /// Name in the configuration, in doctor and in the collector's own series.
     pub name: &'static str,
-    /// What it reads, one sentence.
+    /// Description of its values, one sentence.
     pub about: &'static str,
-    /// The operating systems that it is for.
+    /// The operating systems that it supports.
     pub systems: &'static [System],
-    /// The rows that it produces.
+    /// The metrics that it produces.
     pub metrics: &'static [&'static [&'static MetricDef]],
-    /// The keys below `[collectors.NAME]` that it alone has.
+    /// Its own keys below `[collectors.NAME]`.
     pub options: &'static [&'static OptionRow],
-    /// Opens it on such a system; see [`Entry::open_here`].
+    /// Opens it on a supported system; see [`Entry::open_here`].
     pub open: fn(&Options, &Roots) -> Result<Vec<Part>, OpenError>,
 }
 
 impl Entry {
-    /// Opens it. Called again later when it fails.
+    /// Opens it. Called again later if it fails.
     ///
     /// # Errors
-    /// [`OpenErrorKind::Absent`] on a system that it is not for, and why it could not be opened on the others.
+    /// [`OpenErrorKind::Absent`] on an unsupported system, else the reason why it could not be opened.
     pub fn open_here(&self, options: &Options, roots: &Roots) -> Result<Vec<Part>, OpenError> {
         if !self.systems.contains(&System::HERE) {
             return Err(OpenError::absent([], self.elsewhere(), ""));
@@ -85,13 +85,13 @@ impl Entry {
         (self.open)(options, roots)
     }
 
-    /// Where it is, for those who look for it on another system: `only on Linux`.
+    /// The supported systems, for users of another one: `only on Linux`.
     pub fn elsewhere(&self) -> String {
         let names: Vec<&str> = self.systems.iter().map(|system| system.name()).collect();
         format!("only on {}", names.join(" and "))
     }
 
-    /// The option that it alone has by this key.
+    /// Its own option with this key.
     pub fn option(&self, key: &str) -> Option<&'static OptionRow> {
         self.options.iter().find(|row| row.key == key).copied()
     }
@@ -100,23 +100,23 @@ impl Entry {
 /// A kind of operating system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum System {
-    /// The kernel's own files are read.
+    /// Linux; the kernel's own files are read.
     Linux,
-    /// Apple's system for computers.
+    /// macOS.
     MacOs,
-    /// Windows, and whatever else the library sysinfo knows.
+    /// Windows, and every other system that sysinfo supports.
     Other,
 }
 
 impl System {
-    /// That of this program.
+    /// The system of this program.
     pub const HERE: System = match () {
         () if cfg!(target_os = "linux") => System::Linux,
         () if cfg!(target_os = "macos") => System::MacOs,
         () => System::Other,
     };
 
-    /// As people call it.
+    /// Its usual name.
     fn name(self) -> &'static str {
         match self {
             System::Linux => "Linux",
@@ -126,39 +126,39 @@ impl System {
     }
 }
 
-/// A collector that can be everywhere.
+/// Systems of a collector that runs everywhere.
 const ALL: &[System] = &[System::Linux, System::MacOs, System::Other];
-/// A collector that reads what only Linux has.
+/// Systems of a collector that reads interfaces of Linux.
 const LINUX: &[System] = &[System::Linux];
-/// A collector that reads what only macOS has.
+/// Systems of a collector that reads interfaces of macOS.
 const MACOS: &[System] = &[System::MacOs];
 
-/// What a user chose, as far as collectors care.
+/// User settings for collectors.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Paths whose file systems are watched.
     pub disk_paths: Vec<PathBuf>,
-    /// Processes to watch, with descendants; empty: none.
+    /// PIDs of processes to watch with their descendants; empty for none.
     pub pids: Vec<u32>,
-    /// GPUs to keep; empty: all. A number is the vendor's own: NVML's index, N of `cardN`, that of AMD's or Intel's tool,
-    /// 0 for Apple's.
+    /// GPUs to keep; empty for all. A number is the vendor's own: NVML's index, N of `cardN`, the number in AMD's or
+    /// Intel's tool, 0 for Apple.
     pub gpus: Vec<u32>,
-    /// What was set of the options that collectors declare for themselves.
+    /// Values of the options that collectors declare themselves.
     pub own: OwnOptions,
-    /// The numbers of GPUs, over all vendors.
+    /// GPU numbers over all vendors.
     pub gpu_numbers: Arc<GpuNumbers>,
     /// Endpoints to scrape.
     pub endpoints: Vec<openmetrics::Endpoint>,
-    /// Where the process table is put.
+    /// Process table that collectors fill.
     pub processes: Arc<Processes>,
-    /// Where the Jupyter kernels of this user are put.
+    /// Table of this user's Jupyter kernels that collectors fill.
     pub kernels: Arc<Kernels>,
     /// Whether arguments of processes are read.
     pub show_args: bool,
 }
 
 impl Options {
-    /// Whether a GPU is to be read, by its vendor's own number for it.
+    /// Whether a GPU is to be read, by its vendor's own number.
     pub(crate) fn keeps_gpu(&self, number: u32) -> bool {
         self.gpus.is_empty() || self.gpus.contains(&number)
     }
@@ -180,8 +180,8 @@ impl Default for Options {
     }
 }
 
-/// Where the machine's files are read: `/` for this machine, a folder for the host's files mounted into a container and
-/// for recordings in tests.
+/// Root folders of the machine's files: `/` for this machine; another folder for a host's files mounted into a
+/// container, and for recordings in tests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Roots {
     /// /proc
@@ -205,8 +205,8 @@ impl Roots {
     }
 }
 
-/// The path whose file system is watched when none is named: the root, on Windows that of the drive that the system is on
-/// (`system_drive` is the variable `SystemDrive`, such as `C:`).
+/// Default path whose file system is watched: the root, or on Windows the system's drive. `system_drive` is the
+/// variable `SystemDrive`, such as `C:`.
 pub fn default_disk_path(windows: bool, system_drive: Option<&str>) -> PathBuf {
     let is_drive = |text: &&str| matches!(text.as_bytes(), [letter, b':'] if letter.is_ascii_alphabetic());
     match windows {
@@ -215,7 +215,7 @@ pub fn default_disk_path(windows: bool, system_drive: Option<&str>) -> PathBuf {
     }
 }
 
-/// How long a reading may take before the part counts as hung: twice the interval, at least 5 s.
+/// Timeout after which a part counts as hung: twice the interval, at least 5 s.
 pub fn deadline(interval: Duration) -> Duration {
     (2 * interval).max(Duration::from_secs(5))
 }
@@ -384,7 +384,7 @@ pub static COLLECTORS: &[Entry] = &[
     },
 ];
 
-/// The table: the fold of all collectors' rows.
+/// The catalog: the metrics of all collectors, merged.
 pub fn catalog() -> Catalog {
     let mut seen = std::collections::HashSet::new();
     let own = COLLECTORS.iter().flat_map(|entry| entry.metrics.iter());

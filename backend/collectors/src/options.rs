@@ -1,25 +1,25 @@
-//! Options of a collector's own: keys below `[collectors.NAME]` of the configuration file. A collector declares them as
-//! [`OptionRow`]s in its own file and asks [`OwnOptions`] for their values by the same rows; nothing else knows them.
+//! Options of a single collector: keys below `[collectors.NAME]` of the configuration file. A collector declares them
+//! as [`OptionRow`]s in its own file, and reads their values from [`OwnOptions`] with the same rows. No other code
+//! refers to them.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-/// An option that one collector has.
+/// An option of one collector.
 pub struct OptionRow {
     /// Its key below `[collectors.NAME]`.
     pub key: &'static str,
-    /// What stands for a value in documents, such as `PATH`.
+    /// Placeholder for a value in documents, such as `PATH`.
     pub value: &'static str,
-    /// What it is for, in one line and without a full stop.
+    /// Its purpose, in one line and without a full stop.
     pub help: &'static str,
-    /// A value for documents, as it is written in a file.
+    /// An example value for documents, as written in a file.
     pub example: &'static str,
     /// Whether it takes a list of values, or one.
     pub is_list: bool,
-    /// Brings one value into the form in which the collector reads it. An error is the rest of a sentence that says what to
-    /// write instead.
+    /// Normalizes one value to the form that the collector reads. The error is a correction, as the rest of a sentence.
     pub parse: fn(&str) -> Result<String, String>,
-    /// The key at the top of the file that took its place. The collector is then not asked: what stands here counts there.
+    /// The top-level key that replaced it. A value set here counts there, and the collector does not read it.
     pub moved_to: Option<&'static str>,
 }
 
@@ -44,7 +44,7 @@ impl OptionRow {
         OptionRow { key, value: "ADDRESS", help, example: "[\"127.0.0.1:8431\"]", is_list: true, parse, moved_to: None }
     }
 
-    /// A list of numbers of GPUs that now stands at the top of the file, below another key.
+    /// A list of GPU numbers that is now a top-level key of another name.
     pub const fn moved_gpus(key: &'static str, moved_to: &'static str) -> Self {
         let parse = |text: &str| gpu(text).map(|gpu| gpu.to_string());
         let help = "GPUs to watch; deprecated, use the top-level key";
@@ -52,7 +52,7 @@ impl OptionRow {
     }
 }
 
-/// What was set of the options that collectors declare.
+/// Values of the options that collectors declare.
 #[derive(Clone, Debug, Default)]
 pub struct OwnOptions(Vec<(&'static OptionRow, Vec<String>)>);
 
@@ -63,24 +63,24 @@ impl std::fmt::Debug for OptionRow {
 }
 
 impl OwnOptions {
-    /// The same with one more option, set to a path.
+    /// Adds one option, set to a path.
     pub fn with(mut self, row: &'static OptionRow, path: impl AsRef<Path>) -> Self {
         self.0.push((row, vec![path.as_ref().to_string_lossy().into_owned()]));
         self
     }
 
-    /// The values of an option; none if it was not set.
+    /// The values of an option; empty if it was not set.
     pub fn texts(&self, row: &'static OptionRow) -> &[String] {
         // Several collectors have a key of the same name, so the row itself is compared.
         self.0.iter().find(|(own, _)| std::ptr::eq(*own, row)).map_or(&[], |(_, texts)| texts)
     }
 
-    /// The path that an option was set to.
+    /// The path set in an option.
     pub fn path(&self, row: &'static OptionRow) -> Option<&Path> {
         self.texts(row).first().map(Path::new)
     }
 
-    /// The addresses that an option was set to.
+    /// The addresses set in an option.
     pub fn addresses(&self, row: &'static OptionRow) -> Vec<SocketAddr> {
         self.texts(row).iter().filter_map(|text| text.parse().ok()).collect()
     }
@@ -92,10 +92,10 @@ impl FromIterator<(&'static OptionRow, Vec<String>)> for OwnOptions {
     }
 }
 
-/// An absolute path, without slashes at its end and without `.` parts.
+/// An absolute path, without trailing slashes and `.` parts.
 ///
 /// # Errors
-/// What to write instead.
+/// A correction.
 pub fn absolute(text: &str) -> Result<PathBuf, String> {
     let path: PathBuf = Path::new(text).components().collect();
     match path.is_absolute() {
@@ -107,7 +107,7 @@ pub fn absolute(text: &str) -> Result<PathBuf, String> {
 /// An address with a port; `localhost` is 127.0.0.1.
 ///
 /// # Errors
-/// What to write instead.
+/// A correction.
 pub fn address(text: &str) -> Result<SocketAddr, String> {
     let text = text.trim();
     let address = text.strip_prefix("localhost:").map_or(text.to_string(), |port| format!("127.0.0.1:{port}"));
@@ -117,7 +117,7 @@ pub fn address(text: &str) -> Result<SocketAddr, String> {
 /// The number of a GPU.
 ///
 /// # Errors
-/// What to write instead.
+/// A correction.
 pub fn gpu(text: &str) -> Result<u32, String> {
     text.parse().map_err(|_| format!("\"{text}\" is not the number of a GPU; write 0, 1, ..."))
 }

@@ -1,24 +1,24 @@
-//! Where a collector puts what it read.
+//! Output of a collector.
 
 use shared::catalog::MetricDef;
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
 
-/// How long a slot is kept in which nothing is put: less than the quarter of an hour after which the store lets a series
-/// go, so that no slot that is put anew is one of a series that the store has given up.
+/// Time after which an unused slot is freed. The store drops a series after a quarter of an hour. This time is shorter,
+/// so a reused slot never belongs to a series that the store has dropped.
 const FORGET_AFTER: Duration = Duration::from_secs(600);
-/// Time between two looks for slots that are gone.
+/// Interval between two searches for unused slots.
 const FORGET_INTERVAL: Duration = Duration::from_secs(60);
 
-/// What stands in a tag's placeholder.
+/// Value for a tag's placeholder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Instance<'a> {
     /// The tag has no placeholder.
     None,
     /// A number.
     Index(u32),
-    /// Any text; it comes from the system and is data everywhere.
+    /// Any text. It comes from the system, so it is always treated as data.
     Name(&'a str),
 }
 
@@ -65,9 +65,9 @@ impl OwnInstance {
 struct Slot {
     def: &'static MetricDef,
     instance: OwnInstance,
-    /// Which one it is; see [`Out::find`].
+    /// Hash of metric and instance; see [`Out::find`].
     hash: u64,
-    /// When something was put last.
+    /// Time of the last value.
     put: Duration,
 }
 
@@ -86,18 +86,18 @@ impl Slot {
     }
 }
 
-/// The readings of one collector. A series gets its slot when it is first put and keeps it; a slot that is not put in a
-/// tick is absent in it, and one that is not put for ten minutes goes to the next series that is new.
+/// The values of one collector. A series gets its slot with its first value and keeps it. A slot without a value in a
+/// tick is absent in that tick. A slot without a value for ten minutes is reused by the next new series.
 #[derive(Debug, Default)]
 pub struct Out {
     slots: Vec<Option<Slot>>,
     values: Vec<f64>,
-    // Collectors put the same series in the same order each tick, so the next slot is nearly always the right one.
+    // Collectors put the same series in the same order each tick, so the next slot is usually the right one.
     next: usize,
     by_hash: HashMap<u64, usize>,
     hasher: RandomState,
     free: Vec<usize>,
-    /// Slots that were given to a series since these were taken last.
+    /// Slots that were assigned to a series since the last [`Out::news`].
     news: Vec<usize>,
     at: Duration,
     looked: Duration,
@@ -105,7 +105,8 @@ pub struct Out {
 }
 
 impl Out {
-    /// Begins a tick: all slots absent. `at` is monotonic time of the tick; differences divide counters into rates.
+    /// Begins a tick with all slots absent. `at` is the monotonic time of the tick; counters are divided by its
+    /// differences.
     pub fn begin(&mut self, at: Duration) {
         self.values.fill(f64::NAN);
         self.next = 0;
@@ -123,16 +124,16 @@ impl Out {
                 self.free.push(at);
             }
         }
-        // What was never told and is gone need not be told.
+        // A series that was never announced and is gone need not be announced.
         self.news.retain(|at| self.slots[*at].is_some());
     }
 
-    /// Says what the wall clock shows in this tick, milliseconds since the Unix epoch.
+    /// Sets the wall time of this tick, milliseconds since the Unix epoch.
     pub fn stamp(&mut self, wall: i64) {
         self.wall = wall;
     }
 
-    /// Wall time of this tick, milliseconds since the Unix epoch; it may step, so nothing is divided by its differences.
+    /// Wall time of this tick, milliseconds since the Unix epoch. It may step, so rates never use it.
     pub fn wall(&self) -> i64 {
         self.wall
     }
@@ -142,7 +143,7 @@ impl Out {
         self.at
     }
 
-    /// Puts a value that was computed, rounded to the row's steps ([`MetricDef::rounded`]), if there is one.
+    /// Puts a computed value, if there is one, rounded to the metric's steps ([`MetricDef::rounded`]).
     pub fn put_rounded<'a>(
         &mut self,
         def: &'static MetricDef,
@@ -152,11 +153,11 @@ impl Out {
         self.put_some(def, instance, computed.into().map(|value| def.rounded(value)));
     }
 
-    /// Puts a reading in the unit of the row, as it was reported. Not a number is absent.
+    /// Puts a value in the unit of the metric, as it was reported. NaN and infinities are absent.
     pub fn put<'a>(&mut self, def: &'static MetricDef, instance: impl Into<Instance<'a>>, value: f64) {
         let slot = self.place(def, instance.into());
         self.next = slot + 1;
-        // Adding zero makes 0 of -0, which no stored integer stands for.
+        // Adding zero converts -0 to 0, because no stored integer represents -0.
         self.values[slot] = if value.is_finite() { value + 0.0 } else { f64::NAN };
     }
 
@@ -190,7 +191,7 @@ impl Out {
         slot
     }
 
-    /// Puts a reading if there is one.
+    /// Puts a value if there is one.
     pub fn put_some<'a>(&mut self, def: &'static MetricDef, instance: impl Into<Instance<'a>>, value: Option<f64>) {
         if let Some(value) = value {
             self.put(def, instance, value);
@@ -202,18 +203,18 @@ impl Out {
         &self.values
     }
 
-    /// Row and instance of the slot at this position; none when it stands for no series now.
+    /// Metric and instance of the slot at this position; none if it belongs to no series now.
     pub fn slot(&self, at: usize) -> Option<(&'static MetricDef, String)> {
         self.slots.get(at)?.as_ref().map(Slot::named)
     }
 
-    /// Row and instance of every slot that stands for a series.
+    /// Metric and instance of every slot that belongs to a series.
     pub fn slots(&self) -> impl Iterator<Item = (&'static MetricDef, String)> {
         self.slots.iter().flatten().map(Slot::named)
     }
 
-    /// Position, row and instance of the slots that were given to a series since this was called last. A position may come
-    /// again, for another series.
+    /// Position, metric and instance of the slots assigned to a series since the last call. A position may be repeated
+    /// for another series.
     pub fn news(&mut self) -> Vec<(usize, &'static MetricDef, String)> {
         let news = std::mem::take(&mut self.news);
         news.into_iter().filter_map(|at| self.slot(at).map(|(def, instance)| (at, def, instance))).collect()

@@ -1,9 +1,9 @@
-//! Recordings of real devices, for the tests of every family: where they are, what they hold, and the comparison of what
-//! a collector read from one with what it must read.
+//! Recordings of real devices, for the tests of every family: their folders and content, and the comparison of a
+//! collector's values with the expected ones.
 //!
-//! Recordings that may be published stand in `tests/fixtures/recordings`. The others are in a folder of the same layout
-//! that `WATCHGLASS_RECORDINGS` names: tests that read one of those begin with `with_recordings_` and are ignored unless
-//! they are asked for.
+//! Recordings that may be published are in `tests/fixtures/recordings`. The others are in a folder of the same layout,
+//! set in `WATCHGLASS_RECORDINGS`. Tests that read one of those have names that begin with `with_recordings_`, and are
+//! ignored by default.
 
 use crate::Out;
 use serde_json::Value;
@@ -15,10 +15,10 @@ use std::time::Duration;
 
 /// Relative tolerance of the lists: their percentages are rounded to 6 decimals.
 const TOLERANCE: f64 = 1e-5;
-/// Half of the last digit of a list: they have six decimals.
+/// Half of the last digit of a list, which has six decimals.
 const LAST_DIGIT: f64 = 5e-7;
 
-/// Rows of ours that the lists of expected values, which follow W&B's vocabulary, were written without.
+/// Our metrics that the lists of expected values lack, because those follow W&B's vocabulary.
 const BEYOND: &[&MetricDef] = &[
     &gpu::MEMORY_TOTAL_BYTES,
     &gpu::THROTTLE_REASONS,
@@ -40,7 +40,7 @@ fn published() -> PathBuf {
 /// The folder of all recordings.
 ///
 /// # Panics
-/// When `WATCHGLASS_RECORDINGS` names none.
+/// `WATCHGLASS_RECORDINGS` is not set.
 fn withheld() -> PathBuf {
     let folder = std::env::var_os("WATCHGLASS_RECORDINGS").filter(|folder| !folder.is_empty());
     folder.expect("WATCHGLASS_RECORDINGS names the folder of recordings that are not published").into()
@@ -49,7 +49,7 @@ fn withheld() -> PathBuf {
 /// The text of a recording (`amd/rocm-smi_x.json`).
 ///
 /// # Panics
-/// When there is no such recording.
+/// There is no such recording.
 pub fn text(path: &str) -> String {
     let file = Some(published().join(path)).filter(|file| file.exists()).unwrap_or_else(|| withheld().join(path));
     let bytes = std::fs::read(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
@@ -68,7 +68,7 @@ fn files(folder: &Path) -> Vec<String> {
     entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned()).collect()
 }
 
-/// What must be read from a recording: the numbers of `expected/{name}.json` without notes (keys that begin with `_`).
+/// The expected values of a recording: the numbers of `expected/{name}.json` without notes (keys that begin with `_`).
 pub fn expected(name: &str) -> BTreeMap<String, f64> {
     let list: BTreeMap<String, Value> =
         serde_json::from_str(&text(&format!("expected/{name}.json"))).expect("a list is a JSON object");
@@ -76,10 +76,10 @@ pub fn expected(name: &str) -> BTreeMap<String, f64> {
     numbers.filter_map(|(key, value)| Some((key, value.as_f64()?))).collect()
 }
 
-/// A recording of /sys as the folder that it was: the files of `{vendor}/sysfs_{name}.json` below `class/drm`.
+/// A recording of /sys, restored as a folder: the files of `{vendor}/sysfs_{name}.json` below `class/drm`.
 ///
 /// # Panics
-/// When the recording is not one of /sys.
+/// The recording is not one of /sys.
 pub fn sys(path: &str) -> tempfile::TempDir {
     let recording: Value = serde_json::from_str(&text(path)).expect("a recording of /sys is JSON");
     let dir = tempfile::tempdir().expect("a temporary folder");
@@ -98,17 +98,17 @@ pub fn sys(path: &str) -> tempfile::TempDir {
     dir
 }
 
-/// Compares what was read from a recording with its list, tag by tag: nothing missing, nothing beside it, and each value
-/// within the tolerance or within the steps in which its row is stored.
+/// Compares the values read from a recording with its list, tag by tag. No value may be missing or additional. Each
+/// value must be within the tolerance or within the steps in which its metric is stored.
 ///
 /// # Panics
-/// When they differ; the message names every difference.
+/// They differ; the message lists every difference.
 pub fn check(name: &str, present: &[(String, f64)]) {
     let faults = differences(&expected(name), present);
     assert!(faults.is_empty(), "{name}:\n  {}", faults.join("\n  "));
 }
 
-/// What is put.
+/// The values that are put.
 pub fn present(put: impl FnOnce(&mut Out)) -> Vec<(String, f64)> {
     let mut out = Out::default();
     out.begin(Duration::ZERO);
@@ -116,14 +116,14 @@ pub fn present(put: impl FnOnce(&mut Out)) -> Vec<(String, f64)> {
     out.present()
 }
 
-/// Reads a text that is cut anywhere, and with a digit altered; of a long one at some places. `read` gives what is read of
-/// it, `other` whether an altered digit may make this a tag of its own, because it numbers something.
+/// Reads a text truncated at any place, and with a digit changed; for a long text at some places. `read` returns the
+/// values of a text. `other`: whether a changed digit may lead to this tag, because it numbers something.
 ///
 /// # Panics
-/// When a cut gives what the whole does not say, or another tag appears.
+/// A truncated text gives a value that the whole does not give, or another tag appears.
 pub fn survives(text: &str, read: impl Fn(&str) -> Vec<(String, f64)>, other: impl Fn(&str) -> bool) {
     let whole = read(text);
-    // Every cut is read from its beginning.
+    // Every truncated text is read from its beginning, so long texts are sampled.
     let most = 1 + 4_000_000 / (1 + text.len());
     for end in (0..text.len()).filter(|end| text.is_char_boundary(*end)).step_by(1 + text.len() / most) {
         for reading in read(&text[..end]) {
@@ -187,14 +187,14 @@ mod tests {
         );
     }
 
-    /// Recordings that no collector reads, and why.
+    /// Recordings that no collector reads, with the reason.
     const UNREAD: &[(&str, &str)] = &[
         ("nvidia/nvidia-smi-table_h100-sxm-x8_node.txt", "the table for people; -q of the same node is read"),
         ("nvidia/nvml-symbols_", "names of functions, for whoever writes the fake library"),
         ("intel/xpu-smi-discovery_max1550-x6_1.2.39.txt", "names of cards, which nothing here shows"),
     ];
 
-    /// What stands between quotes in the sources of this crate: names of recordings, and patterns with a placeholder.
+    /// Texts between quotes in the sources of this crate: names of recordings, and patterns with a placeholder.
     struct Named(std::collections::HashSet<String>);
 
     impl Named {
@@ -215,7 +215,7 @@ mod tests {
             Named(pieces)
         }
 
-        /// Whether a name is written out, or is a pattern filled with one that is.
+        /// Whether a name is written out, or matches a pattern filled with such a name.
         fn has(&self, name: &str, deep: u8) -> bool {
             self.0.contains(name) || deep > 0 && self.0.iter().any(|pattern| self.fills(pattern, name, deep - 1))
         }
@@ -230,7 +230,7 @@ mod tests {
         }
     }
 
-    /// Checks that a test names each recording and each list of a folder; gives the number of lists.
+    /// Checks that a test names each recording and each list of a folder. Returns the number of lists.
     fn all_are_named(folder: &Path) -> usize {
         let named = Named::in_sources();
         assert!(named.has("amd_rocm-smi_mi210_rocm5.x", 2) && !named.has("amd_rocm-smi_nobody_rocm5.x", 2));

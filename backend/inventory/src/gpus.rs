@@ -1,26 +1,26 @@
-//! The numbers of GPUs over all vendors: `gpu.{i}` is one space, and a number once given stays with its GPU.
+//! GPU numbers over all vendors: `gpu.{i}` is one space, and a number once assigned stays with its GPU.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// The most GPUs of which only other programs tell that have a number at a time.
+/// Maximum number of GPUs known only from other programs that have a number at a time.
 const MAX_SCRAPED: usize = 1_024;
-/// How long one of those keeps its number while nothing is told of it and all numbers are taken.
+/// Time without a report after which such a GPU may lose its number. It does so only when all numbers are taken.
 const FORGET_AFTER: Duration = Duration::from_secs(900);
 
-/// Which number stands for which GPU. Shared by the collectors of all vendors, also while they are opened anew.
+/// Number of each GPU. Shared by the collectors of all vendors, and kept when they are reopened.
 #[derive(Debug, Default)]
 pub struct GpuNumbers {
-    // Identities are UUIDs and PCI addresses: as many as this machine ever showed, so nothing of a driver has to be
-    // forgotten. What is scraped is bounded.
+    // Identities are UUIDs and PCI addresses of GPUs that this machine has shown, so entries of a driver need no
+    // eviction. Entries from scraping are bounded.
     given: Mutex<HashMap<String, Given>>,
-    /// Name and PCI address by identity, as far as they were asked for.
+    /// Name and PCI address by identity, as far as a collector read them.
     about: Mutex<HashMap<String, About>>,
-    /// Version of the driver, as it says itself.
+    /// Driver version, as the driver reports it.
     driver: Mutex<Option<String>>,
-    /// Rises with each change of what is known.
+    /// Incremented at each change of the fields above.
     version: AtomicU64,
 }
 
@@ -35,15 +35,16 @@ struct Given {
     number: u32,
     /// A driver on this machine reports the GPU.
     driven: bool,
-    /// The machine that it sits in, by what another program tells.
+    /// Host name of the machine that holds it, as another program reports it.
     host: Option<String>,
-    /// When another program told of it last.
+    /// Monotonic time of the last report by another program.
     told: Duration,
 }
 
 impl GpuNumbers {
-    /// The number of a GPU: the one that it has; else the wanted one; else, when another GPU has that, the lowest above
-    /// it that none ever had. `identity` is what stays with the GPU: UUID or PCI address.
+    /// Returns the number of a GPU: its present one, else the wanted one. If another GPU has that, the lowest free
+    /// number above it.
+    /// `identity` is permanent: UUID or PCI address.
     pub fn claim(&self, identity: &str, wanted: u32) -> u32 {
         let mut given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = given.get_mut(identity) {
@@ -57,8 +58,8 @@ impl GpuNumbers {
         number
     }
 
-    /// Likewise for a GPU that another program tells of, at this monotonic time, and that sits in this machine; none when
-    /// a driver here reports the same GPU, so that it is not counted twice, and beyond [`MAX_SCRAPED`] of them.
+    /// Same for a GPU that another program reports, at the monotonic time `now`. `host` is the machine that holds it.
+    /// None if a driver here reports the same GPU (so it is not counted twice), and above [`MAX_SCRAPED`].
     pub fn claim_scraped(&self, identity: &str, wanted: u32, host: Option<&str>, now: Duration) -> Option<u32> {
         let mut given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = given.get_mut(identity) {
@@ -82,7 +83,7 @@ impl GpuNumbers {
         Some(number)
     }
 
-    /// Says what else is known of a GPU.
+    /// Sets name and PCI address of a GPU. None leaves the known value.
     pub fn describe(&self, identity: &str, name: Option<String>, pci: Option<String>) {
         let mut about = self.about.lock().unwrap_or_else(PoisonError::into_inner);
         let known = about.entry(identity.to_string()).or_default();
@@ -91,19 +92,19 @@ impl GpuNumbers {
         self.version.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Says which driver the GPUs have.
+    /// Sets the driver version of the GPUs.
     pub fn driven_by(&self, version: String) {
         *self.driver.lock().unwrap_or_else(PoisonError::into_inner) = Some(version);
         self.version.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A number that rises with each change of what is known.
+    /// A counter that rises with each change of numbers, names, addresses or driver.
     pub fn version(&self) -> u64 {
         self.version.load(Ordering::Relaxed)
     }
 
-    /// Facts of this machine, word and value: `gpus`, their models with how many there are of each, or how many where no
-    /// model is known, and `driver`. What is not known is left out.
+    /// Facts of this machine as key and value. `gpus` has the models with the count of each, or only the count if no
+    /// model is known. `driver` has the version. Unknown facts are left out.
     pub fn facts(&self) -> Vec<(String, String)> {
         let known = self.known();
         let mut models: BTreeMap<Option<&str>, usize> = BTreeMap::new();
@@ -126,7 +127,7 @@ impl GpuNumbers {
         facts.into_iter().filter_map(|(word, value)| Some((word.into(), value?))).collect()
     }
 
-    /// Where a GPU sits on the PCI bus, in the kernel's way of writing it: `0000:65:00.0`.
+    /// PCI address of a GPU in the kernel's notation: `0000:65:00.0`.
     pub fn pci(&self, identity: &str) -> Option<String> {
         let about = self.about.lock().unwrap_or_else(PoisonError::into_inner);
         let pci = about.get(identity)?.pci.as_deref()?;
@@ -135,8 +136,8 @@ impl GpuNumbers {
         Some(short.unwrap_or(pci).to_lowercase())
     }
 
-    /// Number and labels of every GPU that has a number, in their order: `uuid`, `pci`, `name`, and `hostname` of one of
-    /// which only another program tells, those that are known.
+    /// Number and labels of every GPU that has a number, in ascending order. The labels are `uuid`, `pci` and `name`,
+    /// as far as known, and `hostname` for a GPU known only from another program.
     pub fn known(&self) -> Vec<(u32, Vec<(&'static str, String)>)> {
         let given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
         let about = self.about.lock().unwrap_or_else(PoisonError::into_inner);
@@ -144,7 +145,7 @@ impl GpuNumbers {
             .iter()
             .map(|(identity, given)| {
                 let about = about.get(identity);
-                // An identity is a UUID, a PCI address, or a makeshift of ours.
+                // An identity is a UUID, a PCI address, or a substitute of our own.
                 let uuid = Some(identity).filter(|identity| identity.starts_with("GPU-"));
                 let address = |text: &&String| text.split(':').count() == 3 && !text.contains(' ');
                 let pci = about.and_then(|about| about.pci.as_ref()).or(Some(identity).filter(address));

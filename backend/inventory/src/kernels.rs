@@ -1,87 +1,87 @@
-//! The Jupyter kernels that are seen here: those that run, and the last that ended.
+//! The Jupyter kernels seen on this machine: the running ones, and the last that ended.
 
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-/// Kernels that ended and are still told of.
+/// Maximum number of ended kernels that are kept.
 const MAX_ENDED: usize = 64;
 
-/// A kernel as it was seen last.
+/// A kernel as it was last read.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Kernel {
-    /// Jupyter's id of it, a UUID.
+    /// Jupyter's kernel ID, a UUID.
     pub id: String,
-    /// Number of its process.
+    /// PID of its process.
     pub pid: u32,
-    /// Path of the notebook when the kernel began, as Jupyter told it.
+    /// Path of the notebook when the kernel started, as Jupyter reported it.
     pub path: Option<String>,
-    /// When it began, milliseconds since the Unix epoch.
+    /// Start time, milliseconds since the Unix epoch.
     pub started: Option<i64>,
-    /// Its process and all below it.
+    /// Number of processes: its own and all descendants.
     pub processes: usize,
-    /// What they hold, bytes.
+    /// Memory of these processes, bytes.
     pub memory: Option<u64>,
-    /// What they and all others that share the limit use, bytes.
+    /// Memory used by all processes under the same limit, bytes.
     pub used: Option<u64>,
-    /// What may be used: the cgroup's limit, else the memory of the machine, bytes.
+    /// Memory limit: the cgroup's, else the memory of the machine, bytes.
     pub limit: Option<u64>,
     /// Whether the limit is a cgroup's.
     pub limited: bool,
-    /// Cores that it may use.
+    /// CPU cores that it may use.
     pub cores: Option<f64>,
-    /// The limit is near.
+    /// Set when memory use is near the limit.
     pub warning: Option<MemoryWarning>,
-    /// How it ended; none while it runs.
+    /// Reason and time of its end; none while it runs.
     pub end: Option<KernelEnd>,
 }
 
-/// How near a limit of memory is.
+/// A warning that memory use is near its limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MemoryWarning {
-    /// Nine tenths of it are used.
+    /// Nine tenths of the limit are used.
     Full,
-    /// It is reached in so many seconds if memory grows on as it did in the last ten.
+    /// Number of seconds until the limit is reached, if memory keeps growing as in the last ten seconds.
     Seconds(u64),
 }
 
-/// How a kernel ended.
+/// The end of a kernel.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KernelEnd {
-    /// When it was missed first, milliseconds since the Unix epoch.
+    /// Time at which the process was first missing, milliseconds since the Unix epoch.
     pub at: i64,
-    /// In the same second the system killed a process of its cgroup for memory.
+    /// In the same second the system killed a process of its cgroup because of memory.
     pub killed_for_memory: bool,
-    /// The cell that it ran, as `[7]`, where whoever [hears of the end](Kernels::on_end) knows it.
+    /// The cell that it was running, as `[7]`. Set by the callback of [`on_end`](Kernels::on_end) if it knows the cell.
     pub cell: Option<String>,
 }
 
-/// Hears that a kernel has ended, and adds what it knows.
+/// Callback for an ended kernel. It may add fields.
 pub type HearKernelEnd = Box<dyn Fn(&mut Kernel) + Send + Sync>;
 
-/// What a kernel has used at an instant.
+/// Resource use of a kernel at an instant.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct KernelSample {
-    /// CPU time of its process and all below it since it began, seconds.
+    /// CPU time of its process and all descendants since its start, seconds.
     pub cpu_seconds: f64,
-    /// What they hold, bytes; see [`shared::catalog::kernel::MEMORY`].
+    /// Memory of these processes, bytes; see [`shared::catalog::kernel::MEMORY`].
     pub memory: Option<u64>,
 }
 
-/// Why no kernel is known by the number of a process.
+/// Reason why a PID belongs to no known kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoKernel {
-    /// Kernels are not looked for here.
+    /// No collector searches for kernels here.
     Off,
-    /// They will be in a moment: the collector is being opened.
+    /// The collector is still being opened; try again in a moment.
     Early,
-    /// No such process runs here.
+    /// No process has this PID.
     NoProcess,
-    /// The process is another user's.
+    /// The process belongs to another user.
     OtherUser,
-    /// Neither it nor what started it is a kernel.
+    /// Neither the process nor one of its ancestors is a kernel.
     NotOne,
-    /// As many kernels as are watched at once run already.
+    /// The maximum number of kernels is already watched.
     Full,
 }
 
@@ -100,14 +100,14 @@ impl fmt::Display for NoKernel {
     }
 }
 
-/// Reads kernels that run on this machine.
+/// Reads the running kernels of this machine.
 pub trait ReadKernels: Send + Sync {
-    /// The id of the kernel to which a process belongs, which is watched from then on.
+    /// Returns the ID of the kernel that a process belongs to. The kernel is watched from then on.
     ///
     /// # Errors
     /// [`NoKernel`].
     fn of_process(&self, pid: u32) -> Result<String, NoKernel>;
-    /// Reads a kernel that runs, now.
+    /// Reads a running kernel now.
     fn read(&self, id: &str) -> Option<KernelSample>;
 }
 
@@ -137,7 +137,7 @@ impl Reader {
     }
 }
 
-/// Where the kernels of a machine are found.
+/// The table of the kernels of this machine.
 #[derive(Default)]
 pub struct Kernels {
     list: Mutex<List>,
@@ -155,20 +155,20 @@ impl Kernels {
         self.list.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Those that run and then those that ended, the newest first; and how many run that are not watched.
+    /// Running kernels, then ended ones, newest first. The number counts running kernels that are not watched.
     pub fn all(&self) -> (Vec<Kernel>, u64) {
         let list = self.lock();
         let all = list.running.iter().chain(list.ended.iter().rev()).cloned().collect();
         (all, list.left_out)
     }
 
-    /// The one of this id: that which runs, else the last that ended.
+    /// The kernel with this ID: the running one, else the last that ended.
     pub fn get(&self, id: &str) -> Option<Kernel> {
         let list = self.lock();
         list.running.iter().chain(list.ended.iter().rev()).find(|kernel| kernel.id == id).cloned()
     }
 
-    /// The id of the kernel to which a process belongs: it, or one of those above it. It is watched from then on.
+    /// Returns the ID of the kernel that a process or one of its ancestors is. The kernel is watched from then on.
     ///
     /// # Errors
     /// [`NoKernel`].
@@ -177,33 +177,33 @@ impl Kernels {
         reader.of_process(pid)
     }
 
-    /// Reads a kernel that runs, now; none where it cannot be read. It may take as long as the system takes to answer.
+    /// Reads a running kernel now; none if it cannot be read. Blocks as long as the system takes to answer.
     pub fn read(&self, id: &str) -> Option<KernelSample> {
         let reader = self.lock().reader.get().ok()?;
         reader.read(id)
     }
 
-    /// Whether somebody looks for them here.
+    /// Whether a collector searches for kernels here, or is about to.
     pub fn are_looked_for(&self) -> bool {
         !matches!(self.lock().reader, Reader::None)
     }
 
-    /// Says that the collector will be opened, and so that it is worth while to come again.
+    /// Announces that the collector will be opened, so that callers retry.
     pub fn expect(&self) {
         self.lock().reader = Reader::Expected;
     }
 
-    /// Sets what reads the kernels of this machine; none where nothing does any more.
+    /// Sets the reader of this machine's kernels; none if there is no longer one.
     pub fn set_reader(&self, reader: Option<Arc<dyn ReadKernels>>) {
         self.lock().reader = reader.map_or(Reader::None, Reader::Here);
     }
 
-    /// Has `hear` called of each kernel that ends, by whoever found out. The first who asks for it is called alone.
+    /// Sets the callback for ended kernels. Only the first callback is kept.
     pub fn on_end(&self, hear: HearKernelEnd) {
         let _ = self.hears_end.set(hear);
     }
 
-    /// Says which run now, and which ended since it was said last.
+    /// Replaces the running kernels, and adds those that ended since the last call.
     pub fn put(&self, running: Vec<Kernel>, mut ended: Vec<Kernel>, left_out: u64) {
         if let Some(hear) = self.hears_end.get() {
             ended.iter_mut().for_each(hear);
@@ -213,7 +213,7 @@ impl Kernels {
         list.add_ended(ended);
     }
 
-    /// Adds kernels that ended before this program began, in order of their ends.
+    /// Adds kernels that ended before this program started, in order of their ends.
     pub fn put_former(&self, ended: Vec<Kernel>) {
         self.lock().add_ended(ended);
     }

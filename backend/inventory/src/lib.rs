@@ -1,7 +1,7 @@
-//! What a machine has beside its samples: the numbers of its GPUs, its processes and its Jupyter kernels. A collector
-//! fills these tables; whoever shows them reads them.
+//! Tables of a machine beside its samples: GPU numbers, processes and Jupyter kernels. Collectors fill these tables;
+//! the API and the pages read them.
 //!
-//! This crate knows the words of [`shared`] alone. It has no reader of a device or of `/proc`, no thread, clock or socket.
+//! This crate uses only the types of [`shared`]. It reads no device and no `/proc`, and has no thread, clock or socket.
 
 mod gpus;
 mod kernels;

@@ -1,6 +1,7 @@
-//! The process table: where the newest one is found, and the largest users of the last hours.
+//! The process table: the newest one, and the largest users of the last hours.
 //!
-//! It is no series: a process has a name and lives for a while. Linux only so far; elsewhere only simulated machines have one.
+//! It is not a series, because a process has a name and a limited life. Linux only so far; elsewhere only simulated
+//! machines have one.
 
 mod history;
 
@@ -9,21 +10,21 @@ use shared::processes::{ProcessPast, ProcessTable};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-/// Memory (bytes) and share of multiprocessors (percent) by process, as the GPU collectors see them.
+/// Memory (bytes) and share of multiprocessors (percent) by PID, as the GPU collectors read them.
 pub type GpuUse = HashMap<u32, (u64, Option<f32>)>;
 
 /// A process that is a rank of a training job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RankProcess {
-    /// Its number.
+    /// Its PID.
     pub pid: u32,
-    /// When it started, clock ticks since boot.
+    /// Start time, clock ticks since boot.
     pub start: u64,
     /// The instance of its series: `/l:rank_3`.
     pub instance: String,
 }
 
-/// Where the newest table and the largest users of the last hours are found.
+/// The newest table and the largest users of the last hours.
 #[derive(Debug, Default)]
 pub struct Processes {
     inner: Mutex<(Option<Arc<ProcessTable>>, History)>,
@@ -33,7 +34,7 @@ pub struct Processes {
 }
 
 impl Processes {
-    /// Says which processes are ranks; replaces what was said before.
+    /// Replaces the set of processes that are ranks.
     pub fn set_ranks(&self, ranks: Vec<RankProcess>) {
         *self.ranks.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = ranks.into();
     }
@@ -43,13 +44,14 @@ impl Processes {
         self.ranks.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
     }
 
-    /// Says which processes a signal has stopped; replaces what was said before.
+    /// Replaces the set of processes that a signal has stopped.
     pub fn set_stopped(&self, stopped: HashSet<(u32, u64)>) {
         *self.stopped.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(stopped);
     }
 
-    /// Number and start (clock ticks since boot) of the processes that a signal had stopped when the newest table was made.
-    /// None where none is made.
+    /// PID and start (clock ticks since boot) of the processes that a signal had stopped when the newest table was
+    /// made.
+    /// None if no table is made here.
     pub fn stopped(&self) -> Option<HashSet<(u32, u64)>> {
         self.stopped.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
     }
@@ -59,23 +61,23 @@ impl Processes {
         self.lock().0.clone()
     }
 
-    /// The largest users at the table nearest to `t`.
+    /// The largest users in the table nearest to `t` (ms since the Unix epoch).
     pub fn at(&self, t: i64) -> Option<ProcessTable> {
         self.lock().1.at(t)
     }
 
-    /// A process in a span (ms since the Unix epoch), as far as it was among the largest users. Its name belongs to it,
-    /// because numbers are used again.
+    /// A process within a span (ms since the Unix epoch), for the times at which it was among the largest users.
+    /// The name is part of the key because PIDs are reused.
     pub fn past(&self, pid: u32, name: &str, span: (i64, i64)) -> ProcessPast {
         self.lock().1.past(pid, name, span)
     }
 
-    /// What processes use of one GPU; replaces what was said of it before.
+    /// Replaces the processes of one GPU.
     pub fn set_gpu(&self, gpu: u32, used: GpuUse) {
         self.lock_gpus().insert(gpu, used);
     }
 
-    /// The processes that hold GPUs, each with the numbers of those, rising.
+    /// The processes that hold GPUs, each with its GPU numbers in ascending order.
     pub fn gpu_holders(&self) -> BTreeMap<u32, Vec<u32>> {
         let mut holders = BTreeMap::<u32, Vec<u32>>::new();
         for (gpu, used) in self.lock_gpus().iter() {
@@ -85,7 +87,7 @@ impl Processes {
         holders
     }
 
-    /// What processes use of all GPUs together.
+    /// Use of all GPUs together, by process.
     pub fn gpus(&self) -> GpuUse {
         let mut all = GpuUse::new();
         for (&pid, &(memory, share)) in self.lock_gpus().values().flatten() {
@@ -99,7 +101,7 @@ impl Processes {
         all
     }
 
-    /// What processes use of each GPU.
+    /// Calls `look` with the use of each GPU.
     pub fn each_gpu<T>(&self, mut look: impl FnMut(u32, &GpuUse) -> T) -> Vec<T> {
         self.lock_gpus().iter().map(|(gpu, used)| look(*gpu, used)).collect()
     }
@@ -112,7 +114,7 @@ impl Processes {
         self.inner.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    /// Takes a table, which becomes the newest.
+    /// Stores a table as the newest one.
     pub fn put(&self, table: ProcessTable) {
         let mut inner = self.lock();
         inner.1.keep(&table);

@@ -1,5 +1,7 @@
-//! A folder in which another user may have laid links. None is followed in it, and root acts there with the rights of the user
-//! whose folder it is: nothing has to be given to that user, and nothing can be reached that they could not reach themselves.
+//! A folder in which another user may have placed links. No link is followed in it. Root acts there with the rights of
+//! the folder's owner.
+//!
+//! So no file has to be handed over to that user, and nothing is reached that the user cannot reach alone.
 
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
 use std::fs::File;
@@ -8,11 +10,11 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Component, Path, PathBuf};
 
-/// Modes of what is made: for its owner alone.
+/// Modes of created folders and files: access for the owner only.
 const FOLDER_MODE: Mode = Mode::RWXU;
 const FILE_MODE: Mode = Mode::RUSR.union(Mode::WUSR);
 
-/// A user and their group.
+/// User ID and group ID.
 type Ids = (u32, u32);
 
 /// An open folder.
@@ -20,26 +22,27 @@ type Ids = (u32, u32);
 pub struct Folder {
     fd: OwnedFd,
     path: PathBuf,
-    /// Whose rights are taken for what is done in it; None where they are ours.
+    /// User whose rights are taken for operations in the folder; None for our own.
     acts_as: Option<Ids>,
 }
 
-/// A file of a folder.
+/// A file in a folder.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Entry {
-    /// When it was written, seconds and nanoseconds since the Unix epoch.
+    /// Modification time, seconds and nanoseconds since the Unix epoch.
     pub modified: (i64, i64),
-    /// Its bytes.
+    /// Size, bytes.
     pub size: u64,
-    /// Its name.
+    /// File name.
     pub name: String,
 }
 
 impl Folder {
-    /// Opens a folder that a server of this user names, which must be theirs alone.
+    /// Opens a folder that a server of this user names. It must belong to that user, and nobody else may write to it.
     ///
     /// # Errors
-    /// It is reached by a link, or belongs to somebody else, or others may write to it; or we have no right to act there.
+    /// The path contains a link, the folder belongs to somebody else, or others may write to it. Or we have no right to
+    /// act as its owner.
     #[allow(clippy::unnecessary_cast, reason = "the fields have other types on other systems")]
     pub fn of_server(path: &Path, server: u32) -> io::Result<Folder> {
         let fd = walk(path)?;
@@ -50,34 +53,34 @@ impl Folder {
         Ok(Folder { fd, path: path.into(), acts_as: acting(server, found.st_gid)? })
     }
 
-    /// Opens a folder that the user names, and makes it where it is not there.
+    /// Opens a folder that the user names, and creates it if it is missing.
     ///
     /// # Errors
-    /// It cannot be made or opened.
+    /// It cannot be created or opened.
     pub fn make(path: &Path) -> io::Result<Folder> {
         let make = || std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path);
         as_user(foreign(path), make)?;
-        // Somebody may have put something else there meanwhile, which is theirs then.
+        // Another user may have replaced it meanwhile. Then their rights apply.
         let acts_as = foreign(path);
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let fd = as_user(acts_as, || Ok(rustix::fs::open(path, flags, Mode::empty())?))?;
         Ok(Folder { fd, path: path.into(), acts_as })
     }
 
-    /// Where it is.
+    /// Path of the folder.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What is done in it is done as another user.
+    /// Whether operations in it use the rights of another user.
     pub fn is_of_another(&self) -> bool {
         self.acts_as.is_some()
     }
 
-    /// Opens a folder in it, which is made where it is not there.
+    /// Opens a subfolder, and creates it if it is missing.
     ///
     /// # Errors
-    /// It cannot be made or opened; a link is not followed.
+    /// It cannot be created or opened; a link is not followed.
     pub fn below(&self, name: &str) -> io::Result<Folder> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let fd = as_user(self.acts_as, || {
@@ -97,33 +100,33 @@ impl Folder {
         Ok(Folder { fd, path: self.path.join(name), acts_as: self.acts_as })
     }
 
-    /// Makes a file, which is written behind its end.
+    /// Creates a file that is opened for appending.
     ///
     /// # Errors
-    /// It is there, or cannot be made.
+    /// It exists already, or cannot be created.
     pub fn new_file(&self, name: &str) -> io::Result<File> {
         let flags =
             OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         as_user(self.acts_as, || Ok(File::from(rustix::fs::openat(&self.fd, name, flags, FILE_MODE)?)))
     }
 
-    /// Writes a file, whole or not at all.
+    /// Writes a file atomically.
     ///
     /// # Errors
     /// It cannot be written.
     pub fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
         let part = format!("{name}.new");
-        // That of one who was killed.
+        // Left behind by a process that was killed.
         let _ = self.remove(&part);
         let mut file = self.new_file(&part)?;
         let written = file.write_all(bytes).and_then(|()| self.rename(&part, name));
         written.inspect_err(|_| drop(self.remove(&part)))
     }
 
-    /// Reads a file of at most so many bytes, with its user.
+    /// Reads a file of at most `most` bytes, and returns its owner.
     ///
     /// # Errors
-    /// It is none, or longer, or cannot be read.
+    /// It is no file, is longer, or cannot be read.
     pub fn read(&self, name: &str, most: usize) -> io::Result<(Vec<u8>, u32)> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = as_user(self.acts_as, || Ok(File::from(rustix::fs::openat(&self.fd, name, flags, Mode::empty())?)))?;
@@ -134,10 +137,10 @@ impl Folder {
         Ok((bytes, found.uid()))
     }
 
-    /// Gives a file another name.
+    /// Renames a file.
     ///
     /// # Errors
-    /// It is not there, or may not be renamed.
+    /// It does not exist, or may not be renamed.
     pub fn rename(&self, from: &str, to: &str) -> io::Result<()> {
         as_user(self.acts_as, || Ok(rustix::fs::renameat(&self.fd, from, &self.fd, to)?))
     }
@@ -145,12 +148,12 @@ impl Folder {
     /// Removes a file.
     ///
     /// # Errors
-    /// It is not there, or may not be removed.
+    /// It does not exist, or may not be removed.
     pub fn remove(&self, name: &str) -> io::Result<()> {
         as_user(self.acts_as, || Ok(rustix::fs::unlinkat(&self.fd, name, AtFlags::empty())?))
     }
 
-    /// The files whose names are such as is asked for, the oldest first.
+    /// The files whose names pass the filter, oldest first.
     ///
     /// # Errors
     /// The folder cannot be read.
@@ -170,15 +173,15 @@ impl Folder {
         Ok(all)
     }
 
-    /// Bytes that are free for us on its disk; None where that is not told.
+    /// Free bytes for us on its disk; None if the system does not report them.
     pub fn free(&self) -> Option<u64> {
         rustix::fs::fstatvfs(&self.fd).ok().map(|found| found.f_bavail.saturating_mul(found.f_frsize))
     }
 }
 
-/// Opens a folder by its path from / on, and follows no link.
+/// Opens a folder by its path from `/`, and follows no link.
 fn walk(path: &Path) -> io::Result<OwnedFd> {
-    // A folder may be passed that may not be read.
+    // A folder on the path may be searchable without being readable.
     #[cfg(target_os = "linux")]
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     #[cfg(not(target_os = "linux"))]
@@ -199,7 +202,7 @@ fn own_uid() -> u32 {
     unsafe { libc::geteuid() }
 }
 
-/// Whose rights are to be taken where a folder belongs to this user.
+/// User whose rights are to be taken in a folder that belongs to this user.
 fn acting(uid: u32, gid: u32) -> io::Result<Option<Ids>> {
     match own_uid() {
         own if own == uid => Ok(None),
@@ -208,7 +211,7 @@ fn acting(uid: u32, gid: u32) -> io::Result<Option<Ids>> {
     }
 }
 
-/// The first user other than root to whom a part of a path belongs, as it is named or as it is found. None unless we are root.
+/// The first owner other than root of any part of a path, as given or as resolved. None unless we are root.
 fn foreign(path: &Path) -> Option<Ids> {
     if own_uid() != 0 {
         return None;
@@ -219,19 +222,19 @@ fn foreign(path: &Path) -> Option<Ids> {
         parts.reverse();
         parts.into_iter().flat_map(found).find(|found| found.uid() != 0).map(|found| (found.uid(), found.gid()))
     };
-    // Links that root has laid may lead through a folder of somebody else.
+    // Links placed by root may lead through a folder of another user.
     let there = path.ancestors().find_map(|part| part.canonicalize().ok());
     of(path).or_else(|| there.as_deref().and_then(of))
 }
 
-/// Does something with the rights of a user on files, which are those of this thread alone.
+/// Runs `act` with the file access rights of a user. Only this thread has them.
 fn as_user<T>(user: Option<Ids>, act: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
     let Some((uid, gid)) = user else { return act() };
     let _rights = Rights::take(uid, gid)?;
     act()
 }
 
-/// The rights of another user, until it is dropped.
+/// File access rights of another user, until drop.
 struct Rights {
     #[cfg(target_os = "linux")]
     before: Ids,
@@ -240,7 +243,7 @@ struct Rights {
 #[cfg(target_os = "linux")]
 impl Rights {
     fn take(uid: u32, gid: u32) -> io::Result<Rights> {
-        // SAFETY: the calls change and tell numbers of this thread. One that is no user's changes nothing.
+        // SAFETY: the calls set and return IDs of this thread. An invalid ID changes nothing.
         let (before, now) = unsafe {
             let group = libc::setfsgid(gid) as u32;
             let user = libc::setfsuid(uid) as u32;
@@ -257,7 +260,7 @@ impl Rights {
 #[cfg(target_os = "linux")]
 impl Drop for Rights {
     fn drop(&mut self) {
-        // SAFETY: the numbers are those that this thread had.
+        // SAFETY: the IDs are the ones that this thread had before.
         unsafe {
             libc::setfsuid(self.before.0);
             libc::setfsgid(self.before.1);
@@ -349,7 +352,7 @@ mod tests {
             assert_eq!(owner(run.path()), (OTHER, OTHER));
             assert_eq!(owner(&run.path().join("file")), (OTHER, OTHER));
         }
-        // A folder of root's: neither by a link, nor where it stands itself, is it given away or written to.
+        // A folder of root is neither handed over nor written to, through a link or directly.
         let secret = path.join("secret");
         fs::create_dir(&secret).expect("made");
         fs::set_permissions(&secret, PermissionsExt::from_mode(0o700)).expect("set");
@@ -358,7 +361,7 @@ mod tests {
         assert!(Folder::make(&theirs.join("link")).is_err(), "they could not open it either");
         assert!(Folder::make(&theirs.join("link/new")).is_err());
         assert_eq!((owner(&secret), fs::read_dir(&secret).expect("there").count()), ((0, 0), 0));
-        // Behind it all is as before.
+        // After the call all is as before.
         fs::write(secret.join("by root"), "x").expect("root is root again");
     }
 }

@@ -1,5 +1,5 @@
-//! Writes the lines of a job to files, on a thread of its own. It never holds up who hands lines over: what cannot be written
-//! in time, or at all, is counted and left out.
+//! Writes the lines of a job to files, on a thread of its own. It never blocks callers: lines that cannot be written in
+//! time, or at all, are counted and dropped.
 
 use super::folder::Folder;
 use super::lines::{Assembler, Gate, text};
@@ -11,44 +11,44 @@ use std::io::{self, Write};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Lines are written together, this long after the first of them.
+/// Interval of writes, counted from the first waiting line.
 const PERIOD: Duration = Duration::from_millis(250);
 
-/// The most bytes of lines that wait to be written.
+/// Maximum size of the queue of lines, bytes.
 const MAX_WAITING_BYTES: usize = 1 << 20;
 
-/// From so many bytes on they are written at once.
+/// Queue size from which lines are written at once, bytes.
 const MANY_BYTES: usize = 64 << 10;
 
-/// How long a file is written to: samples expire by the hour, and lines with them by the file.
+/// Time after which a new file begins. Samples expire by the hour, and lines expire with them by the file.
 const MAX_FILE_AGE: Duration = Duration::from_secs(3_600);
 
-/// How much is written between two looks at how much there is.
+/// Bytes written between two checks of the total size.
 const LOOK_BYTES: u64 = 1 << 20;
 
-/// Bytes of a disk that are left to others.
+/// Free bytes on a disk that are left to other programs.
 const LEFT_BYTES: u64 = 256 << 20;
 
-/// How long after a failure it is tried again.
+/// Delay after a failure before the next attempt.
 const RETRY: Duration = Duration::from_secs(10);
 
-/// What waits to be written.
+/// The queue of lines to be written.
 #[derive(Debug, Default)]
 struct Waiting {
     bytes: Vec<u8>,
     /// Number of the last line.
     n: u64,
-    /// Lines up to that one that are not in `bytes`, since the last that is.
+    /// Number of dropped lines between the last line in `bytes` and line `n`.
     lost: u64,
-    /// When the first of them was.
+    /// Time of the first of them.
     lost_at: i64,
     gate: Gate,
     ended: bool,
-    /// Why nothing could be written, where that was so.
+    /// Reason of the first write failure, if any.
     failed: Option<String>,
 }
 
-/// What takes lines of a job, from each of its streams.
+/// Receives lines of a job, from each of its streams.
 #[derive(Clone, Debug, Default)]
 pub struct Keeper(Arc<(Mutex<Waiting>, Condvar)>);
 
@@ -57,12 +57,12 @@ impl Keeper {
         self.0.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes what was read of a stream at a time, milliseconds since the Unix epoch.
+    /// Adds bytes read from a stream at the time `now`, milliseconds since the Unix epoch.
     pub fn take(&self, assembler: &mut Assembler, stream: OutputStream, bytes: &[u8], now: i64) {
         assembler.take(bytes, |raw, cut, redactor| self.line(stream, (raw, cut), redactor, now));
     }
 
-    /// Takes the line that nothing ended.
+    /// Adds the last line, which has no line end.
     pub fn rest(&self, assembler: &mut Assembler, stream: OutputStream, now: i64) {
         if let Some((raw, cut, redactor)) = assembler.rest() {
             self.line(stream, (&raw, cut), redactor, now);
@@ -80,7 +80,7 @@ impl Keeper {
             return waiting.lost += 1;
         }
         let n = waiting.n;
-        // Two streams of a job have one order.
+        // The lock gives the lines of both streams one order.
         let (text, cut) = text(raw, cut, redactor);
         waiting.lost_row(n - 1);
         let was_empty = waiting.bytes.is_empty();
@@ -90,18 +90,18 @@ impl Keeper {
         }
     }
 
-    /// Has what waits written, and the writer end.
+    /// Ends the writer after it has written the queue.
     pub fn end(&self) {
         self.waiting().ended = true;
         self.0.1.notify_one();
     }
 
-    /// Why lines could not be written, where that was so.
+    /// Reason of the first write failure, if any.
     pub fn failed(&self) -> Option<String> {
         self.waiting().failed.clone()
     }
 
-    /// Writes until the end, into files of this name in the folder of a run, which is one of `logs`.
+    /// Writes until [`end`](Self::end), into files named by `stem` in the folder of a run below `logs`.
     pub fn write(&self, logs: Folder, run: &str, stem: &str) {
         let mut files = Files::new(logs, run, stem);
         loop {
@@ -139,7 +139,7 @@ impl Waiting {
         }
     }
 
-    /// Says how many lines up to this one are left out.
+    /// Adds a row with the number of lines dropped up to line `n`.
     fn lost_row(&mut self, n: u64) {
         let lost = std::mem::take(&mut self.lost);
         if lost > 0 {
@@ -148,16 +148,16 @@ impl Waiting {
     }
 }
 
-/// The files of one process.
+/// The output files of one process.
 struct Files {
-    /// The folder of all runs, and the name of that of this one.
+    /// The folder of all runs, and the name of this run's folder.
     logs: Folder,
     run: String,
     stem: String,
     number: u32,
-    /// The newest, its bytes, and until when it is written to.
+    /// The newest file, its bytes, and the time at which the next one begins.
     file: Option<(File, u64, Instant)>,
-    /// Bytes since it was looked how much there is.
+    /// Bytes written since the last check of the total size.
     unseen: u64,
     retry: Option<Instant>,
 }
@@ -167,7 +167,7 @@ impl Files {
         Files { logs, run: run.into(), stem: stem.into(), number: 0, file: None, unseen: 0, retry: None }
     }
 
-    /// Writes rows. What cannot be written is left out: the numbers of the lines tell.
+    /// Writes rows. Rows that cannot be written are dropped; readers see that by the line numbers.
     fn write(&mut self, bytes: &[u8]) -> Result<(), String> {
         if bytes.is_empty() || self.retry.is_some_and(|at| Instant::now() < at) {
             return Ok(());
@@ -179,7 +179,7 @@ impl Files {
             file.write_all(bytes)
         });
         written.map_err(|error| {
-            // Half a row may be there: the next begins in a file of its own.
+            // The file may end in half a row, so the next row begins a new file.
             (self.file, self.retry) = (None, Some(Instant::now() + RETRY));
             format!("{} cannot be written: {error}", self.logs.path().join(&self.run).display())
         })
@@ -211,7 +211,7 @@ impl Files {
     }
 }
 
-/// Removes the oldest files of lines of a folder until these have at most so many bytes. Other files are none of ours.
+/// Removes the oldest line files of a folder until their sum is at most `most` bytes. Other files are not touched.
 ///
 /// # Errors
 /// The folder cannot be read.
@@ -279,7 +279,7 @@ mod tests {
         keeper.end();
         keeper.write(Folder::make(folder.path()).expect("a folder"), "run", "1-7");
         assert!(keeper.failed().is_some_and(|why| why.contains("cannot be written")));
-        // Nobody writes: what waits is bounded.
+        // No writer runs, so the queue reaches its bound.
         let keeper = Keeper::default();
         let line = [&[b'x'; 1_000][..], b"\n"].concat();
         (0..5_000).for_each(|t| keeper.take(&mut Assembler::default(), OutputStream::Out, &line, t * 10));
@@ -292,7 +292,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let path = |name: &str| folder.path().join(name);
         let ours = ["1-7.0000.jsonl", "1-7.0001.jsonl", "2-7.0000.jsonl"];
-        // A line would have removed these.
+        // Not files of ours, and older than those: a bound over all files would remove them first.
         let others = ["large", "x.jsonl", "1-7.jsonl", "1-7.x.jsonl", "1-7.0000.jsonl.old", "-1-7-.0.jsonl"];
         for (name, age) in ours.into_iter().zip([30, 20, 10]).chain(others.map(|name| (name, 90))) {
             let file = File::create(path(name)).expect("a file");
@@ -305,7 +305,7 @@ mod tests {
         bound(&open(), 0).expect("read");
         assert_eq!(ours.map(|name| path(name).exists()), [false; 3]);
         assert_eq!(others.map(|name| path(name).exists()), [true; 6]);
-        // A file that is full, or an hour old, is followed by the next.
+        // A new file follows when the last one is full or an hour old.
         let mut files = Files::new(open(), "run", "1-7");
         for size in [0, MAX_FILE_BYTES, 0] {
             files.write(b"{}\n").expect("written");

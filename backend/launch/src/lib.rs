@@ -1,16 +1,16 @@
-//! `watchglass run`: starts a command as it would have started, and tells the server of this machine when it began and how it
-//! ended.
+//! `watchglass run`: starts a command unchanged, and reports its start and end to the server of this machine.
 //!
-//! It never harms the job. The command has its own terminal, files, environment and signals, and whoever started it gets its
-//! status. Nobody listens, a disk is full, the server does not read: the command runs all the same.
+//! It never harms the job. The command has its own terminal, files, environment and signals, and the caller gets its
+//! exit status. The command also runs if no server listens, the disk is full or the server does not read.
 //!
 //! - [`process`]: the command, the signals that are passed on, and its end.
-//! - [`relay`]: with `--logs`, what carries its output, and has [`keep`] keep the [`lines`] of it; [`pty`]: its terminal.
-//! - [`memory`]: what the kernel killed for memory meanwhile.
-//! - [`pod`]: the pod of Kubernetes that it is in.
-//! - [`mark`]: a marker, told on the same socket.
-//! - [`tell`]: the server's socket, and the file where there is no server.
-//! - [`peer`]: sockets on which the kernel says who sent what; [`folder`]: folders in which others may have laid links.
+//! - [`relay`]: with `--logs`, copies its output, and [`keep`] stores the [`lines`] of it; [`pty`]: its terminal.
+//! - [`memory`]: processes that the kernel killed because of memory meanwhile.
+//! - [`pod`]: its Kubernetes pod.
+//! - [`mark`]: a marker, sent on the same socket.
+//! - [`tell`]: the server's socket, and the file used without a server.
+//! - [`peer`]: sockets on which the kernel identifies senders; [`folder`]: folders in which others may have placed
+//!   links.
 
 #![cfg(unix)]
 
@@ -37,38 +37,38 @@ use std::io;
 use std::path::{Path, PathBuf};
 use tell::Teller;
 
-/// What is to be run.
+/// The job to run.
 #[derive(Clone, Debug)]
 pub struct Job {
     /// The program and its arguments; never empty.
     pub command: Vec<OsString>,
-    /// Id of the run, where it was given.
+    /// ID of the run, if given.
     pub id: Option<String>,
-    /// Its names.
+    /// Its names and labels.
     pub about: About,
-    /// Id of the job of Slurm that this is in.
+    /// ID of the Slurm job that we are in.
     pub slurm: Option<String>,
-    /// Where a server's socket may be, best first.
+    /// Paths at which a server may listen, best first.
     pub sockets: Vec<PathBuf>,
-    /// Folder for what nobody was there to be told; None where this user has none.
+    /// Folder for reports that no server received; None if this user has none.
     pub untold: Option<PathBuf>,
-    /// What it prints is kept, where a server says in which folder.
+    /// Whether its output is recorded, in the folder that a server names.
     pub logs: bool,
 }
 
-/// How the command ended, for whoever started it.
+/// Result of the command, for the caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// With this status.
+    /// It ended with this exit status.
     Status(i32),
-    /// By this signal.
+    /// It was ended by this signal.
     Signal(i32),
-    /// It was not started. The sentence says why; the status is that of a shell: 127 not found, 126 cannot be run.
+    /// It was not started. The sentence is the reason; the status is that of a shell: 127 not found, 126 cannot be run.
     NotStarted(i32, String),
 }
 
-/// Starts the command, waits for its end and tells of both. `inherited` is the id of the run that the environment names,
-/// `now` tells milliseconds since the Unix epoch, `complain` prints one line for the user.
+/// Starts the command, waits for its end and reports both. `inherited` is the run ID from the environment. `now`
+/// returns milliseconds since the Unix epoch. `complain` prints one line for the user.
 pub fn run(
     job: Job,
     inherited: Option<String>,
@@ -86,7 +86,7 @@ pub fn run(
     let mut memory = Watched::own();
     let folder = job.logs.then(|| teller.folder(&id));
     let kept = folder.map(|folder| folder.and_then(relay));
-    // Where nobody listens that is said once, and what comes of it.
+    // Without a server, the user gets one message with the consequence.
     let (kept, unkept) = match kept {
         Some(Ok(kept)) => (Some(kept), None),
         Some(Err(why)) => (None, Some(why)),
@@ -109,7 +109,7 @@ pub fn run(
     let (pid, start, namespace) = (child.pid(), process::started(child.pid()), process::namespace());
     let (slurm, pod) = (job.slurm, pod::of(pid));
     let begun = Begun { run: id, t: now(), pid, start, namespace, joined, slurm, pod, about, ..Begun::default() };
-    // A server that does not answer holds up nothing of the job.
+    // The relay starts before the report, so a server that does not answer never delays the job.
     let kept = kept.map(|((folder, run), mut relay)| {
         relay.begin(folder, (run, format!("{}-{pid}", begun.t)), now);
         relay
@@ -131,7 +131,8 @@ pub fn run(
     let victim = (end == End::Signal(libc::SIGKILL)).then_some(pid);
     let memory = if end == End::Status(0) { None } else { memory.killed(victim) };
     let how = How { asked: asked.map(process::signal_name), memory, ..how };
-    // A second line would stand in the job's own output: what could not be told at the end is kept as the begin was.
+    // No second message, because it would stand in the job's own output. An end that no server received is saved as the
+    // start was.
     let _ = teller.tell(&Told::End(Over { begun, t: now(), how }));
     if let Some(relay) = kept
         && let Some(why) = relay.end(|| child.give_signals_back())
@@ -144,20 +145,20 @@ pub fn run(
     }
 }
 
-/// What stands between a job and our streams, and the folder in which its lines are kept.
+/// Builds the relay between the job and our streams, with the folder for its lines.
 fn relay(place: (Folder, String)) -> Result<((Folder, String), Relay, Streams), String> {
     let (relay, streams) =
         Relay::new().map_err(|error| format!("the system provides no terminal and no pipe: {error}"))?;
     Ok((place, relay, streams))
 }
 
-/// Eight letters and digits, as W&B's ids are.
+/// Eight letters and digits, the form of W&B run IDs.
 fn random_id(now: i64) -> String {
     const LETTERS: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
     let mut bytes = [0; 8];
     let filled = ring::rand::SecureRandom::fill(&ring::rand::SystemRandom::new(), &mut bytes);
     if filled.is_err() {
-        // Without the system's generator an id is still the only one on this machine: its number and its instant.
+        // Without the system's random generator, process ID and time still make the ID unique on this machine.
         bytes = (u64::from(std::process::id()) << 40 ^ now as u64).to_le_bytes();
     }
     bytes.iter().map(|byte| char::from(LETTERS[usize::from(byte % 32)])).collect()

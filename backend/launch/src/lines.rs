@@ -1,31 +1,31 @@
-//! Lines out of what a job writes: without what a terminal would act on but colors, and without what looks like a secret.
+//! Splits the output of a job into lines, without control sequences other than colors and with secrets redacted.
 
 use shared::output::{MAX_LINE_BYTES, MAX_LINES_A_SECOND};
 use shared::redact::{HIDDEN, Redactor};
 use std::ops::Range;
 
-/// Bytes of a line that are looked at, escape sequences included.
+/// Bytes of a line that are processed, escape sequences included.
 const MAX_RAW_BYTES: usize = 2 * MAX_LINE_BYTES;
 
-/// The longest sequence that sets a color.
+/// Maximum length of a color sequence, bytes.
 const MAX_COLOR_BYTES: usize = 32;
 
-/// The most bytes a second that are kept: more would cost the job's disk.
+/// Maximum bytes per second that are stored: more would take disk throughput from the job.
 const MAX_BYTES_A_SECOND: u64 = 8 << 20;
 
-/// Puts the bytes of one stream together to lines.
+/// Assembles the bytes of one stream into lines.
 #[derive(Debug, Default)]
 pub struct Assembler {
-    /// The line so far.
+    /// Bytes of the unfinished line.
     raw: Vec<u8>,
-    /// It was longer.
+    /// Whether bytes of that line were dropped.
     cut: bool,
-    /// What the lines before say of secrets in the next.
+    /// Secret detection; earlier lines may mark text in the next one as secret.
     redactor: Redactor,
 }
 
 impl Assembler {
-    /// Takes what was read; `whole` gets each line that ends in it, its bytes and whether there were more of them.
+    /// Adds bytes. `whole` is called for each line that ends in them, with its bytes and whether it is cut.
     pub fn take(&mut self, mut bytes: &[u8], mut whole: impl FnMut(&[u8], bool, &mut Redactor)) {
         while let Some(end) = bytes.iter().position(|byte| *byte == b'\n') {
             self.add(&bytes[..end]);
@@ -37,7 +37,7 @@ impl Assembler {
         self.add(bytes);
     }
 
-    /// The line that nothing ended.
+    /// The last line, which has no line end.
     pub fn rest(&mut self) -> Option<(Vec<u8>, bool, &mut Redactor)> {
         let cut = std::mem::take(&mut self.cut);
         Some((std::mem::take(&mut self.raw), cut, &mut self.redactor)).filter(|(raw, ..)| !raw.is_empty())
@@ -47,7 +47,7 @@ impl Assembler {
         if part.is_empty() {
             return;
         }
-        // What follows a carriage return stands in the place of what was before: of a progress bar the last state counts.
+        // Text after a carriage return replaces the text before it, so only the last state of a progress bar counts.
         if self.raw.ends_with(b"\r") && part.iter().any(|byte| *byte != b'\r') {
             self.raw.clear();
             self.cut = false;
@@ -65,7 +65,7 @@ impl Assembler {
         self.raw.extend_from_slice(&part[..part.len().min(room)]);
         if part.len() > room {
             self.cut = true;
-            // It is remembered that the line begins anew.
+            // Keeps the carriage return, so that the next text replaces this line.
             if part.ends_with(b"\r") {
                 self.raw.pop();
                 self.raw.push(b'\r');
@@ -74,11 +74,11 @@ impl Assembler {
     }
 }
 
-/// The text of a line as it is kept, and whether it is cut.
+/// Returns the text of a line in its stored form, and whether it is cut.
 pub fn text(raw: &[u8], mut cut: bool, redactor: &mut Redactor) -> (String, bool) {
     let (mut plain, mut colors) = shown(&String::from_utf8_lossy(raw));
     if cut {
-        // The half of a secret would not look like one.
+        // Half of a secret would not be recognized as one, so the last word is dropped.
         let whole = plain.rfind(char::is_whitespace).unwrap_or(0);
         plain.truncate(whole);
     }
@@ -102,7 +102,7 @@ pub fn text(raw: &[u8], mut cut: bool, redactor: &mut Redactor) -> (String, bool
             (Some(part), _) => {
                 at = part.end;
                 text.push_str(HIDDEN);
-                // Colors in it stand behind it.
+                // Color sequences inside the secret follow it.
                 while let Some((_, color)) = colors.next_if(|(in_it, _)| *in_it < at) {
                     text.push_str(&color);
                 }
@@ -116,7 +116,7 @@ pub fn text(raw: &[u8], mut cut: bool, redactor: &mut Redactor) -> (String, bool
         }
         if text.len() > MAX_LINE_BYTES {
             text.truncate((0..=MAX_LINE_BYTES).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0));
-            // A sequence that is cut in its middle is none.
+            // An incomplete sequence at the cut is dropped.
             if let Some(escape) = text.rfind('\u{1b}').filter(|escape| !text[*escape..].contains('m')) {
                 text.truncate(escape);
             }
@@ -127,7 +127,7 @@ pub fn text(raw: &[u8], mut cut: bool, redactor: &mut Redactor) -> (String, bool
     (text, cut)
 }
 
-/// The text that a terminal would show, and the sequences that set colors with their places in it.
+/// Returns the text that a terminal would show, and the color sequences with their positions in it.
 fn shown(raw: &str) -> (String, Vec<(usize, String)>) {
     let (mut plain, mut colors) = (String::with_capacity(raw.len()), Vec::new());
     let mut chars = raw.chars().peekable();
@@ -135,7 +135,7 @@ fn shown(raw: &str) -> (String, Vec<(usize, String)>) {
         match c {
             '\u{1b}' => match chars.next() {
                 Some('[') => colors.extend(sequence(&mut chars).map(|color| (plain.len(), color))),
-                // Texts for the terminal itself, such as its title, up to their end.
+                // Strings for the terminal itself, such as its title, are skipped to their end.
                 Some(']' | 'P' | 'X' | '^' | '_') => skip_text(&mut chars),
                 Some(' '..='/') => while chars.next().is_some_and(|c| (' '..='/').contains(&c)) {},
                 _ => {}
@@ -145,12 +145,12 @@ fn shown(raw: &str) -> (String, Vec<(usize, String)>) {
             '\u{8}' => _ = plain.pop(),
             '\t' => plain.push('\t'),
             c if c.is_control() => {}
-            // They turn the direction of writing.
+            // These characters change the direction of writing.
             '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {}
             c => plain.push(c),
         }
     }
-    // What was taken back has taken its colors along.
+    // Backspaces may have shortened the text, so color positions are moved back to a valid one.
     let end = plain.len();
     colors
         .iter_mut()
@@ -159,7 +159,7 @@ fn shown(raw: &str) -> (String, Vec<(usize, String)>) {
     (plain, colors)
 }
 
-/// Reads a control sequence to its end; its text where it sets colors.
+/// Reads a control sequence to its end. Returns its text if it sets colors.
 fn sequence(chars: &mut std::iter::Peekable<std::str::Chars>) -> Option<String> {
     let mut parameters = String::new();
     loop {
@@ -186,7 +186,7 @@ fn skip_text(chars: &mut std::iter::Peekable<std::str::Chars>) {
     }
 }
 
-/// Bounds how many lines of a process are kept a second.
+/// Limits the lines that are stored per second for one process.
 #[derive(Debug, Default)]
 pub struct Gate {
     second: i64,
@@ -195,7 +195,7 @@ pub struct Gate {
 }
 
 impl Gate {
-    /// Whether a line of so many bytes may be kept at a time, milliseconds since the Unix epoch.
+    /// Whether a line of `bytes` bytes may be stored at `now`, milliseconds since the Unix epoch.
     pub fn lets(&mut self, now: i64, bytes: usize) -> bool {
         if self.second != now.div_euclid(1_000) {
             *self = Gate { second: now.div_euclid(1_000), lines: 0, bytes: 0 };
@@ -261,7 +261,7 @@ mod tests {
             assert_eq!(cut, line.len() - key.len() + HIDDEN.len() - 1 > MAX_LINE_BYTES, "{before}");
         }
         for before in MAX_RAW_BYTES - 60..MAX_RAW_BYTES + 10 {
-            // Nothing of this is text but the key.
+            // The line has no text but the key.
             let line = format!("{} {key} end\n", "\u{1b}[1m".repeat(before / 4));
             let (text, _) = lines(&[line.as_bytes()]).remove(0);
             assert!(!text.contains("hf_"), "{before}");

@@ -1,4 +1,5 @@
-//! `watchglass mark` and `watchglass alert`: one datagram to the server of this machine, which says whether it was taken.
+//! `watchglass mark` and `watchglass alert`: one datagram to the server of this machine, which answers whether it was
+//! accepted.
 
 use super::peer::Server;
 use serde::Serialize;
@@ -7,50 +8,50 @@ use shared::run::{MAX_MARKER_BYTES, Mark, TAKEN};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// How long is waited for the answer to a marker. Until then this process lives, by which the server sees whose marker it is.
+/// Timeout of the answer to a marker. This process lives until then, because the server identifies the sender by it.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Likewise to an alert: who has to alert has more to do.
+/// Timeout of the answer to an alert. It is short because the caller has work to go on with.
 const ALERT_TIMEOUT: Duration = Duration::from_millis(800);
 
-/// An alert as it is told on the socket, as JSON.
+/// JSON form of an alert on the socket.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ToldAlert {
     /// Its title.
     pub alert: String,
-    /// More of it.
+    /// Its text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
     #[allow(missing_docs, reason = "see AlertSeverity")]
     pub severity: AlertSeverity,
-    /// In which time repeats are folded, as `30m`.
+    /// Interval in which repeats are grouped, as `30m`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wait: Option<String>,
-    /// The run that it is of; the kernel's word stands above it.
+    /// ID of the run that it belongs to. The run that the kernel's credentials identify takes precedence.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
 }
 
-/// What became of a marker, or an alert.
+/// Result of sending a marker or an alert.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Marked {
-    /// It was taken.
+    /// It was accepted.
     Taken,
-    /// Nobody listens, or nobody answers; the sentence says which.
+    /// No server listens, or none answers; the sentence is the reason.
     Nobody(String),
-    /// The server does not take it; the sentence says why.
+    /// The server rejected it; the sentence is the reason.
     Refused(String),
 }
 
-/// Sends a marker to the first of these sockets on which somebody listens.
+/// Sends a marker to the first of these sockets that has a listener.
 pub fn send(sockets: &[PathBuf], mark: &Mark) -> Marked {
     ask(sockets, mark, TIMEOUT, ("marker", "the marker is lost"))
 }
 
-/// Sends an alert likewise. A text that is too long for a datagram is cut.
+/// Sends an alert in the same way. A text that is too long for a datagram is cut.
 pub fn send_alert(sockets: &[PathBuf], alert: &ToldAlert) -> Marked {
     let mut alert = alert.clone();
-    // Escaped, a letter may take six bytes: what remains is measured, not reckoned.
+    // A letter may take six bytes when escaped, so the length is measured on the serialized message.
     while serde_json::to_vec(&alert).is_ok_and(|message| message.len() > MAX_MARKER_BYTES) {
         let Some(text) = alert.text.as_mut().filter(|text| !text.is_empty()) else { break };
         text.truncate(text.floor_char_boundary(text.len() * 9 / 10));
@@ -58,8 +59,8 @@ pub fn send_alert(sockets: &[PathBuf], alert: &ToldAlert) -> Marked {
     ask(sockets, &alert, ALERT_TIMEOUT, ("alert", "the alert is lost"))
 }
 
-/// Sends a message and waits for its answer, `timeout` in all. `what` it is and what comes of it where nobody listens are words
-/// for people.
+/// Sends a message and waits for its answer, at most `timeout` in all. `what` names the message, and `nothing` is the
+/// consequence if no server listens; both are texts for people.
 fn ask(sockets: &[PathBuf], message: &impl Serialize, timeout: Duration, (what, nothing): (&str, &str)) -> Marked {
     let until = Instant::now() + timeout;
     let message = serde_json::to_vec(message).unwrap_or_default();
@@ -126,7 +127,7 @@ mod tests {
         while filler.send_to(b"x", &path).is_ok() {}
         let Marked::Nobody(sentence) = send_alert(&[path.clone(), path], &alert) else { panic!("it answered") };
         assert!(sentence.contains("the alert is lost"), "{sentence}");
-        // A machine with much load takes a part of it; one that waited for an answer would wait for good.
+        // A loaded machine needs only part of the 20 s. A wait without a timeout would never end.
         assert!(begin.elapsed() < Duration::from_secs(20), "{:?}", begin.elapsed());
     }
 }

@@ -1,12 +1,14 @@
-//! What the kernel killed because memory was short: counters of the cgroups that this process is in, and of the machine.
+//! Processes that the kernel killed because memory was short: counters of our cgroups and of the machine.
 //!
-//! Read are, of `/sys/fs/cgroup` as `/proc/self/cgroup` says, `memory.events` and `memory.events.local` (`oom_kill`),
-//! `memory.max`, `memory.peak` and `cgroup.procs` of version 2; `memory.oom_control` (`oom_kill`), `memory.limit_in_bytes` and
-//! `memory.max_usage_in_bytes` of version 1; `oom_kill` of `/proc/vmstat`; and who was killed in `/dev/kmsg`. The files stay
-//! open: a scheduler removes the cgroup together with the job.
+//! Sources below `/sys/fs/cgroup`, at the paths of `/proc/self/cgroup`:
+//! - version 2: `memory.events` and `memory.events.local` (`oom_kill`), `memory.max`, `memory.peak` and `cgroup.procs`;
+//! - version 1: `memory.oom_control` (`oom_kill`), `memory.limit_in_bytes` and `memory.max_usage_in_bytes`.
 //!
-//! A counter says that somebody was killed, and not who. It counts where it rose in the seconds before an end, and the kernel's
-//! log names that process; where the log is not to be read, only while no other job was in the cgroup.
+//! Other sources: `oom_kill` of `/proc/vmstat`, and the killed processes in `/dev/kmsg`. The files stay open, because a
+//! scheduler removes the cgroup together with the job.
+//!
+//! A counter records that a process was killed, but not which one. It counts if it rose in the seconds before an end
+//! and the kernel's log names that process. Without a readable log it counts only while no other job was in the cgroup.
 
 use super::proc::{namespace, parent, started};
 use shared::run::MemoryKill;
@@ -16,24 +18,24 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// The longest of these files that is read, bytes.
+/// Maximum bytes read of one of these files.
 const MAX_BYTES: usize = 16 << 10;
 
-/// How often is looked: what rose in the last two of these times before an end may have to do with it.
+/// Polling interval. A rise in the last two intervals before an end may belong to that end.
 pub const LOOK_INTERVAL: Duration = Duration::from_secs(5);
 
-/// The most processes of a cgroup that are looked at, and of each how many above it.
+/// Maximum number of processes of a cgroup that are checked, and of ancestors checked for each.
 const MAX_PROCESSES: usize = 256;
 const MAX_DEPTH: usize = 64;
 
-/// The most messages of the kernel's log that are read, and the longest, bytes.
+/// Maximum number of messages read from the kernel's log, and maximum bytes of one.
 const MAX_MESSAGES: usize = 100_000;
 const MAX_MESSAGE_BYTES: usize = 8 << 10;
 
-/// The namespace of processes in which the kernel's log names them, as the kernel numbers it.
+/// Inode of the PID namespace whose numbers the kernel's log uses.
 const FIRST_NAMESPACE: u64 = 0xEFFF_FFFC;
 
-/// A counter, with what it was at the look before the last, and at the last.
+/// A counter with its values at the last two polls, oldest first.
 struct Counter {
     file: File,
     before: [u64; 2],
@@ -47,12 +49,12 @@ impl Counter {
     }
 
     fn look(&mut self) {
-        // A cgroup that has gone says no more.
+        // A removed cgroup returns no value; the last one is kept.
         let now = text(&self.file).and_then(|text| counter(&text, "oom_kill"));
         self.before = [self.before[1], now.unwrap_or(self.before[1])];
     }
 
-    /// How far it rose since the look before the last; None where it did not.
+    /// Rise since the poll before the last; None if it did not rise.
     fn risen(&self) -> Option<u64> {
         let now = text(&self.file).and_then(|text| counter(&text, "oom_kill"));
         now.unwrap_or(self.before[1]).checked_sub(self.before[0]).filter(|kills| *kills > 0)
@@ -66,26 +68,27 @@ struct Group {
     limit: u64,
 }
 
-/// The counters.
+/// The open counters.
 pub struct Watched {
     groups: Vec<Group>,
-    /// The innermost cgroup that counts, with or without a limit: it knows of each process of its own, whoever ran short.
+    /// The innermost cgroup that counts, with or without a limit. It counts every kill among its own processes,
+    /// whichever limit was reached.
     own: Option<Counter>,
     machine: Option<Counter>,
     /// The processes of the innermost cgroup.
     members: Option<File>,
-    /// The process at or below which those of the job are, and those above it.
+    /// The root process of the job, then its ancestors.
     above: Vec<u32>,
-    /// Others were there, too.
+    /// Whether processes of others were in the cgroup.
     is_shared: bool,
     looked: Instant,
-    /// Who was killed; None where that is not to be read.
+    /// Kernel log with the killed processes; None if it cannot be read.
     log: Option<PathBuf>,
-    /// When it began, microseconds since boot.
+    /// Start of watching, microseconds since boot.
     began: i64,
 }
 
-/// Names of the files in one version of cgroups.
+/// File names in one cgroup version.
 struct Names {
     events: &'static str,
     limit: &'static str,
@@ -99,17 +102,17 @@ const V1: Names =
 /// Counts the processes of a cgroup itself, without those of cgroups in it.
 const LOCAL: &str = "memory.events.local";
 
-/// A limit above this is none: version 1 writes the largest number of pages.
+/// A larger limit means no limit: version 1 writes the largest number of pages.
 const NO_LIMIT: u64 = 1 << 62;
 
 impl Watched {
-    /// Opens the counters of the cgroups that this process is in, whose job is below it.
+    /// Opens the counters of this process's cgroups. The job is below this process.
     pub fn own() -> Watched {
         let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
         Watched::new(&own, Path::new("/sys/fs/cgroup"), Path::new("/proc/vmstat")).with(std::process::id())
     }
 
-    /// Likewise of those that another process is in, whose job is below its parent.
+    /// Same for the cgroups of another process. The job is below its parent.
     pub fn of(pid: u32) -> Watched {
         let own = fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
         let watched = Watched::new(&own, Path::new("/sys/fs/cgroup"), Path::new("/proc/vmstat"));
@@ -123,10 +126,10 @@ impl Watched {
         self
     }
 
-    /// Likewise of those that `own`, the text of `/proc/PID/cgroup`, names below `root`.
+    /// Same for the cgroups below `root` that `own`, the text of `/proc/PID/cgroup`, names.
     pub fn new(own: &str, root: &Path, vmstat: &Path) -> Watched {
         let folders = folders(own, root);
-        // Of version 1, that of all processes counts none, or not all.
+        // In version 1, the root cgroup counts no kills, or not all of them.
         let counts = |folder: &Path| folder != root.join("memory");
         let own = folders.iter().filter(|(folder, _)| counts(folder));
         let own = own.flat_map(|(folder, names)| [folder.join(LOCAL), folder.join(names.events)]);
@@ -146,7 +149,7 @@ impl Watched {
         }
     }
 
-    /// Looks, where it is time to.
+    /// Polls if the interval is over.
     pub fn look(&mut self) {
         if self.looked.elapsed() >= LOOK_INTERVAL {
             self.look_now();
@@ -160,18 +163,19 @@ impl Watched {
         self.look_at_members();
     }
 
-    /// Looks whether others are in the cgroup: neither below the job's process, nor above it.
+    /// Checks whether the cgroup has processes that are neither below nor above the job's root process.
     fn look_at_members(&mut self) {
         let (Some(root), Some(members)) = (self.above.first(), self.members.as_ref().and_then(text)) else { return };
-        // The first process of all, or of a container, is above each.
+        // PID 1 is the ancestor of all, or of all in a container.
         let is_other = |pid: &u32| *pid > 1 && !self.above.contains(pid) && !line(*pid).any(|pid| pid == *root);
         let members = members.lines().filter_map(|line| line.parse().ok()).take(MAX_PROCESSES);
-        // One that has gone meanwhile is nobody's.
+        // A process that has ended meanwhile belongs to nobody.
         self.is_shared |= members.filter(is_other).any(|pid| started(pid).is_some());
     }
 
-    /// What was killed just now, first of the innermost cgroup with a limit; None where nothing was, or where it may have been
-    /// somebody else. `victim` is the process that was ended by SIGKILL, where one was.
+    /// The latest kill, first of the innermost cgroup with a limit. None if there was none, or if another job may have
+    /// been its target.
+    /// `victim` is the process that ended by SIGKILL, if there was one.
     pub fn killed(&mut self, victim: Option<u32>) -> Option<MemoryKill> {
         self.look_at_members();
         let of_group = |group: &Group| {
@@ -179,7 +183,7 @@ impl Watched {
             let peak = group.peak.as_ref().and_then(text).and_then(|text| text.trim().parse().ok());
             Some(MemoryKill { kills, limit: Some(group.limit), peak })
         };
-        // Another job may have been killed, also for a limit of its own.
+        // Without a kill in our own cgroup, the kill may be another job's, even at a limit of that job.
         if self.own.as_ref().is_some_and(|own| own.risen().is_none()) {
             return None;
         }
@@ -190,12 +194,12 @@ impl Watched {
     }
 }
 
-/// A process and those above it.
+/// A process and its ancestors.
 fn line(pid: u32) -> impl Iterator<Item = u32> {
     std::iter::successors(Some(pid), |pid| parent(*pid)).take(MAX_DEPTH)
 }
 
-/// Microseconds since boot, as the kernel's log counts them; a second less, because the two clocks are not the same.
+/// Microseconds since boot in the clock of the kernel's log, minus one second because the two clocks differ.
 #[allow(clippy::unnecessary_cast, reason = "the fields have other types on other systems")]
 fn since_boot() -> i64 {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
@@ -204,7 +208,8 @@ fn since_boot() -> i64 {
     (now.tv_sec as i64 - 1) * 1_000_000 + now.tv_nsec as i64 / 1_000
 }
 
-/// The processes that the kernel says to have killed for memory since a time; None where its log is not to be read.
+/// PIDs of the processes that the kernel's log reports as killed because of memory since `since`; None if the log
+/// cannot be read.
 fn killed_since(log: &Path, since: i64) -> Option<Vec<u32>> {
     let mut log = fs::OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(log).ok()?;
     let (mut found, mut bytes) = (Vec::new(), [0; MAX_MESSAGE_BYTES]);
@@ -212,7 +217,7 @@ fn killed_since(log: &Path, since: i64) -> Option<Vec<u32>> {
         match log.read(&mut bytes) {
             Ok(0) => break,
             Ok(read) => found.extend(victims(&String::from_utf8_lossy(&bytes[..read]), since)),
-            // What was overwritten is skipped.
+            // Overwritten messages are skipped.
             Err(error) if error.raw_os_error() == Some(libc::EPIPE) => {}
             Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => break,
             Err(_) => return None,
@@ -221,7 +226,8 @@ fn killed_since(log: &Path, since: i64) -> Option<Vec<u32>> {
     Some(found)
 }
 
-/// Who was killed since a time, as messages of `/dev/kmsg` say: `3,812,5312345678,-;Out of memory: Killed process 1234 (x)`.
+/// PIDs killed since `since`, from messages of `/dev/kmsg`: `3,812,5312345678,-;Out of memory: Killed process 1234
+/// (x)`.
 fn victims(messages: &str, since: i64) -> Vec<u32> {
     let one = |line: &str| {
         let (head, message) = line.split_once(';')?;
@@ -241,7 +247,7 @@ impl Group {
     }
 }
 
-/// The cgroup for memory and those above it, innermost first.
+/// The memory cgroup and its ancestors, innermost first.
 fn folders(own: &str, root: &Path) -> Vec<(PathBuf, &'static Names)> {
     let mut all = Vec::new();
     for line in own.lines() {
@@ -265,7 +271,7 @@ fn text(file: &File) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-/// The number behind a name at the start of a line.
+/// The number after a name at the start of a line.
 fn counter(text: &str, name: &str) -> Option<u64> {
     text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.trim().parse().ok())
 }
@@ -302,7 +308,7 @@ mod tests {
         write(root, "slurm/memory.events", "oom 1\noom_kill 2\n");
         let machine = MemoryKill { kills: 1, limit: None, peak: None };
         assert_eq!(watched.killed(None), Some(machine), "only the machine says so");
-        // Those of cgroups in it are others.
+        // The counter of cgroups in it does not count here.
         write(root, "slurm/job/memory.events.local", "oom_kill 0\n");
         let mut watched = Watched::new("0::/slurm/job\n", root, &root.join("vmstat"));
         write(root, "slurm/job/memory.events", "oom_kill 4\n");

@@ -1,5 +1,5 @@
-//! Sockets for datagrams on which the kernel says who sent what, and a launcher's connection to a server: that server alone can
-//! answer on it.
+//! Datagram sockets on which the kernel identifies the sender, and a launcher's connection to a server. Only that
+//! server can answer on the connection.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -8,50 +8,50 @@ use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// How often a message is sent to a socket whose queue is full, and how long is waited between: 0.2 s in all.
+/// Number of attempts to send to a socket whose queue is full, and the delay between them: 0.2 s in all.
 const TRIES: u32 = 20;
 const BETWEEN_TRIES: Duration = Duration::from_millis(10);
 
-/// The longest answer that is read, bytes.
+/// Maximum length of an answer, bytes.
 const MAX_ANSWER_BYTES: usize = 8 << 10;
 
-/// Who sent a message.
+/// Sender of a message.
 #[derive(Clone, Copy, Debug)]
 pub struct Sender {
-    /// Its process, by our numbers, where the kernel says it.
+    /// Its process in our PID namespace, if the kernel reports it.
     pub pid: Option<u32>,
-    /// Its user, likewise.
+    /// Its user ID, if the kernel reports it.
     pub uid: Option<u32>,
     /// The name of its socket.
     pub name: libc::sockaddr_un,
-    /// Bytes of the name; one that has none cannot be answered.
+    /// Length of the name, bytes. A sender without a name cannot be answered.
     pub length: libc::socklen_t,
 }
 
 impl Sender {
-    /// A user, by number, who cannot be answered.
+    /// A user, by ID, that cannot be answered.
     pub fn of(uid: Option<u32>) -> Sender {
-        // SAFETY: plain numbers, of which all zeros are a value.
+        // SAFETY: all fields are numbers, for which zero is valid.
         let name = unsafe { std::mem::zeroed() };
         Sender { pid: None, uid, name, length: 0 }
     }
 
-    /// Whether it waits on a socket to which can be answered.
+    /// Whether its socket has a name, so that it can be answered.
     pub fn has_name(&self) -> bool {
         usize::try_from(self.length).is_ok_and(|length| length > size_of::<libc::sa_family_t>())
     }
 }
 
-/// Has the kernel say with each message who sent it.
+/// Makes the kernel attach the sender's credentials to each message.
 ///
 /// # Errors
-/// It does not.
+/// The system does not support it.
 pub fn ask_for_senders(fd: RawFd) -> io::Result<()> {
     #[cfg(target_os = "linux")]
     {
         let yes: libc::c_int = 1;
         let (value, length) = ((&raw const yes).cast(), size_of::<libc::c_int>() as libc::socklen_t);
-        // SAFETY: the value is whole for the call, with its length.
+        // SAFETY: `value` points to a live value of `length` bytes.
         if unsafe { libc::setsockopt(fd, libc::SOL_SOCKET, libc::SO_PASSCRED, value, length) } != 0 {
             return Err(io::Error::last_os_error());
         }
@@ -61,19 +61,19 @@ pub fn ask_for_senders(fd: RawFd) -> io::Result<()> {
     Ok(())
 }
 
-/// Takes a message from a socket; how long it is, and who sent it.
+/// Receives a message. Returns its length and its sender.
 ///
 /// # Errors
-/// There is none, or the socket cannot be read.
+/// There is no message, or the socket cannot be read.
 pub fn receive(fd: RawFd, bytes: &mut [u8]) -> io::Result<(usize, Sender)> {
-    /// Room for what the kernel says of the sender, aligned as it writes it: so much that no file which is sent along fits in,
-    /// which the kernel closes then.
+    /// Room for the kernel's control data, aligned as the kernel writes it. It is too small for file descriptors sent
+    /// along, so the kernel closes those.
     #[repr(C, align(8))]
     struct Control([u8; 32]);
     let mut control = Control([0; 32]);
     let mut part = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
     let mut name = MaybeUninit::<libc::sockaddr_un>::zeroed();
-    // SAFETY: plain numbers and pointers, of which all zeros are a value.
+    // SAFETY: all fields are numbers and pointers, for which zero is valid.
     let mut header: libc::msghdr = unsafe { std::mem::zeroed() };
     header.msg_name = name.as_mut_ptr().cast();
     header.msg_namelen = size_of::<libc::sockaddr_un>() as libc::socklen_t;
@@ -94,12 +94,12 @@ pub fn receive(fd: RawFd, bytes: &mut [u8]) -> io::Result<(usize, Sender)> {
 fn credentials(header: &libc::msghdr) -> Option<(u32, u32)> {
     #[cfg(target_os = "linux")]
     {
-        // SAFETY: the macro gives the first part of the control buffer, or none, by the length that the kernel wrote.
+        // SAFETY: the macro returns the first part of the control buffer, or none, by the length that the kernel wrote.
         let part = unsafe { libc::CMSG_FIRSTHDR(header).as_ref()? };
         let is_one = part.cmsg_level == libc::SOL_SOCKET
             && part.cmsg_type == libc::SCM_CREDENTIALS
             && part.cmsg_len as usize >= size_of::<libc::ucred>();
-        // SAFETY: a part of this type holds one `ucred`, wherever it lies.
+        // SAFETY: a part of this type holds one `ucred`, which may be unaligned.
         let one = is_one.then(|| unsafe { libc::CMSG_DATA(part).cast::<libc::ucred>().read_unaligned() })?;
         Some((u32::try_from(one.pid).unwrap_or(0), one.uid))
     }
@@ -110,38 +110,38 @@ fn credentials(header: &libc::msghdr) -> Option<(u32, u32)> {
     }
 }
 
-/// A connection to the server that listens on a socket. The kernel takes no datagram for it from any other socket.
+/// A connection to the server that listens on a socket. The kernel delivers no datagram of any other socket on it.
 #[derive(Debug)]
 pub struct Server {
     socket: UnixDatagram,
-    /// Where it listens.
+    /// Path of the server's socket.
     pub path: PathBuf,
 }
 
 impl Server {
-    /// Connects to the first of these sockets on which somebody listens. None where nobody does.
+    /// Connects to the first of these sockets that has a listener. None if none has.
     pub fn first(sockets: &[PathBuf]) -> Option<Server> {
         sockets.iter().find_map(|path| Server::at(path).ok())
     }
 
     /// # Errors
-    /// Nobody listens there, or the system grants no socket.
+    /// No server listens there, or the system grants no socket.
     pub fn at(path: &Path) -> io::Result<Server> {
         let socket = UnixDatagram::unbound()?;
-        // It has no name until it is connected: nobody else can have sent before.
+        // The socket has no name until it is connected, so nobody else can have sent to it before.
         socket.connect(path)?;
         name(&socket)?;
         ask_for_senders(socket.as_raw_fd())?;
         Ok(Server { socket, path: path.into() })
     }
 
-    /// Sends a message. A server whose queue is full is waited for 0.2 s.
+    /// Sends a message. Retries for 0.2 s if the server's queue is full.
     ///
     /// # Errors
-    /// It does not take it.
+    /// The server does not accept it.
     pub fn send(&self, message: &[u8]) -> io::Result<()> {
         self.socket.set_nonblocking(true)?;
-        // The queue of a socket holds some ten messages, and a job of many ranks begins them at once.
+        // The queue of a socket holds about ten messages, and the ranks of a large job start at the same time.
         for _ in 0..TRIES {
             match self.socket.send(message) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => std::thread::sleep(BETWEEN_TRIES),
@@ -151,10 +151,10 @@ impl Server {
         Err(io::ErrorKind::WouldBlock.into())
     }
 
-    /// Its next answer, and its user where the kernel says that.
+    /// Waits for the next answer. Returns it with the server's user ID, if the kernel reports that.
     ///
     /// # Errors
-    /// There is none until then.
+    /// No answer has come at `until`.
     pub fn answer(&self, until: Instant) -> io::Result<(String, Option<u32>)> {
         let left = until.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
         self.socket.set_nonblocking(false)?;
@@ -165,13 +165,13 @@ impl Server {
     }
 }
 
-/// Gives a socket a name to which can be answered. It stands in no folder, and no other socket has it.
+/// Binds a socket to a unique abstract name (in no folder), so that it can be answered.
 fn name(socket: &UnixDatagram) -> io::Result<()> {
     #[cfg(target_os = "linux")]
     {
         let family = libc::AF_UNIX as libc::sa_family_t;
         let length = size_of::<libc::sa_family_t>() as libc::socklen_t;
-        // SAFETY: the family alone is read, by the length; the kernel chooses the name then.
+        // SAFETY: by the length only the family is read; the kernel chooses the name.
         if unsafe { libc::bind(socket.as_raw_fd(), (&raw const family).cast(), length) } != 0 {
             return Err(io::Error::last_os_error());
         }
@@ -194,7 +194,7 @@ mod tests {
         asking.send(b"question").expect("sent");
         let mut bytes = [0; 64];
         let (_, from) = server.recv_from(&mut bytes).expect("the question");
-        // Its name stands in /proc/net/unix, for everybody.
+        // The name is listed in `/proc/net/unix`, readable by everybody.
         let stranger = UnixDatagram::unbound().expect("a socket");
         let refused = stranger.send_to_addr(b"a folder of mine", &from).expect_err("it is not taken");
         assert_eq!(refused.kind(), io::ErrorKind::PermissionDenied);

@@ -1,20 +1,20 @@
-//! The pod of Kubernetes that a process is in, from what the kernel's files of the process name.
+//! The Kubernetes pod of a process, read from the process's files in `/proc`.
 //!
-//! `/proc/PID/cgroup` has the path of its control group, which the kubelet names by the pod, and the container runtime by the
-//! container. Who looks from within the container sees `/` alone there: then `/proc/PID/mountinfo` has the pod, in the path of
-//! the file that the kubelet mounts as `/etc/hosts`.
+//! `/proc/PID/cgroup` has the path of its control group. The kubelet names it by the pod, and the container runtime by
+//! the container. From within the container that path is only `/`. Then the pod is read from `/proc/PID/mountinfo`: it
+//! is in the path of the file that the kubelet mounts as `/etc/hosts`.
 
 use shared::run::Pod;
 use std::fs::File;
 use std::io::Read;
 
-/// The most bytes that are read of a file.
+/// Maximum bytes read of a file.
 const MAX_BYTES: u64 = 256 << 10;
 
-/// Digits of a container's id.
+/// Number of digits of a container ID.
 const CONTAINER_DIGITS: usize = 64;
 
-/// The pod of a process; None where it is in none, or its files are not told.
+/// The pod of a process; None if it is in none, or its files cannot be read.
 pub fn of(pid: u32) -> Option<Pod> {
     let read = |name: &str| {
         let mut text = String::new();
@@ -25,9 +25,9 @@ pub fn of(pid: u32) -> Option<Pod> {
     of_group.or_else(|| Some(Pod { uid: in_mounts(&read("mountinfo")?)?, container: None }))
 }
 
-/// The pod and the container in a text of `/proc/PID/cgroup`: of
-/// `0::/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-podUID.slice/cri-containerd-ID.scope`, where systemd writes
-/// the uid with `_`, or of `4:memory:/kubepods/burstable/podUID/ID`.
+/// Pod and container in a text of `/proc/PID/cgroup`. With systemd the path is
+/// `0::/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-podUID.slice/cri-containerd-ID.scope` (UID with
+/// `_`), otherwise `4:memory:/kubepods/burstable/podUID/ID`.
 fn in_cgroup(text: &str) -> Option<Pod> {
     text.lines().find_map(|line| {
         let path = line.splitn(3, ':').nth(2)?;
@@ -44,7 +44,7 @@ fn in_cgroup(text: &str) -> Option<Pod> {
     })
 }
 
-/// The pod in a text of `/proc/PID/mountinfo`: its fourth column of the mount on `/etc/hosts` is `.../pods/UID/etc-hosts`.
+/// The pod in a text of `/proc/PID/mountinfo`. Field 4 of the mount on `/etc/hosts` is `.../pods/UID/etc-hosts`.
 fn in_mounts(text: &str) -> Option<String> {
     text.lines().find_map(|line| {
         let mut columns = line.split(' ').skip(3);
@@ -54,7 +54,8 @@ fn in_mounts(text: &str) -> Option<String> {
     })
 }
 
-/// A uid of 32 hexadecimal digits and hyphens where uuids have them. Pods that a file of the kubelet names have none.
+/// A UID of 32 hexadecimal digits with hyphens at the places of a UUID. Static pods (from a file of the kubelet) have
+/// none.
 fn uid(text: &str) -> Option<String> {
     let fits = |(at, byte): (usize, u8)| match at {
         8 | 13 | 18 | 23 => byte == b'-',

@@ -1,6 +1,7 @@
-//! The command as a child of ours: started as it would have started, reached by the signals that are sent to us, and reaped.
+//! The command as our child: started unchanged, sent the signals that reach us, and reaped.
 //!
-//! Where it has a terminal of its own, a process of ours in the session there starts it, and ends as it ends.
+//! If it has a terminal of its own, a process of ours in that terminal's session starts it, and ends with the same
+//! status.
 
 use super::memory::LOOK_INTERVAL;
 pub use super::proc::{Stat, namespace, parent, started};
@@ -16,50 +17,50 @@ use std::process::{Command, Stdio};
 use std::ptr;
 use std::time::Duration;
 
-/// How a process ended.
+/// Result of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// With this status.
+    /// It ended with this exit status.
     Status(i32),
-    /// By this signal.
+    /// It was ended by this signal.
     Signal(i32),
 }
 
-/// Signals that are passed on. SIGTSTP is not among them: the terminal sends it to the whole group, and then we stop, too.
+/// Signals that are passed on. SIGTSTP is not one of them: the terminal sends it to the whole group, so we stop, too.
 const PASSED: [i32; 7] =
     [libc::SIGTERM, libc::SIGHUP, libc::SIGUSR1, libc::SIGUSR2, libc::SIGCONT, libc::SIGINT, libc::SIGQUIT];
 
-/// Signals that count besides, where the command has a terminal of its own.
+/// Additional signals that are handled if the command has a terminal of its own.
 const OF_TERMINAL: [i32; 2] = [libc::SIGTSTP, libc::SIGWINCH];
 
-/// The command, which runs.
+/// The running command.
 pub struct Child {
     pid: libc::pid_t,
-    /// The process that is our child, where that is another.
+    /// Our direct child, if it is not the command itself.
     leader: Option<libc::pid_t>,
     waited_for: libc::sigset_t,
-    /// How signals reached us before.
+    /// Our signal mask before.
     before: libc::sigset_t,
 }
 
 impl Child {
-    /// Starts it, with these variables besides those of ours, and these streams in place of ours. From here on signals reach us
-    /// in [`wait`](Self::wait) only.
+    /// Starts the command with additional environment variables, and with `streams` in place of ours. From here on
+    /// signals are received only in [`wait`](Self::wait).
     ///
     /// # Errors
     /// It cannot be started.
     pub fn start(command: &[OsString], environment: &[(&str, OsString)], streams: Streams) -> io::Result<Child> {
         #[cfg(target_os = "linux")]
-        // SAFETY: this sets a flag of our process. It stays the parent of what its command leaves behind, so that a launcher
-        // which ends before its workers takes none of them out of the tree.
+        // SAFETY: this sets a flag of our process. We become the parent of orphaned descendants, so workers stay in the
+        // tree when a launcher ends before them.
         unsafe {
             libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
         }
         let of_terminal: &[i32] = if streams.terminal.is_some() { &OF_TERMINAL } else { &[] };
         let waited_for = set(PASSED.into_iter().chain([libc::SIGCHLD]).chain(of_terminal.iter().copied()));
         let mut before = MaybeUninit::uninit();
-        // SAFETY: the calls change how signals reach this process, which has one thread, and fill `before`. Where children
-        // were not to be waited for, which is inherited, no status would come.
+        // SAFETY: the calls change the signal mask of this process, which has one thread, and fill `before`. An
+        // inherited setting that discards the status of children is undone.
         let (before, children) = unsafe {
             libc::sigprocmask(libc::SIG_BLOCK, &waited_for, before.as_mut_ptr());
             (before.assume_init(), libc::signal(libc::SIGCHLD, libc::SIG_DFL))
@@ -71,12 +72,13 @@ impl Child {
         let stream = |fd: Option<OwnedFd>| fd.map_or_else(Stdio::inherit, Stdio::from);
         starting.stdin(stream(stdin)).stdout(stream(stdout)).stderr(stream(stderr));
         let own_terminal = terminal.as_ref().map(AsRawFd::as_raw_fd);
-        // SAFETY: between fork and exec only calls are made that are safe there. The command has the signals that it would
-        // have without us: the program that we are in ignores SIGXFSZ.
+        // SAFETY: between fork and exec only async-signal-safe calls are made. The command gets the signal handling
+        // that it would have without us: our program ignores SIGXFSZ.
         unsafe {
             starting.pre_exec(move || {
                 if let Some(terminal) = own_terminal {
-                    // It is a group of its own, in the foreground of its terminal; until it is, it may not ask for that.
+                    // It becomes a group of its own in the foreground of its terminal. Until then it must not be
+                    // stopped for setting that.
                     libc::setpgid(0, 0);
                     libc::sigprocmask(libc::SIG_BLOCK, &set([libc::SIGTTOU].into_iter()), ptr::null_mut());
                     libc::tcsetpgrp(terminal, libc::getpid());
@@ -94,15 +96,15 @@ impl Child {
             return Ok(Child { pid, leader: None, waited_for, before });
         };
         let (told, tell) = pipe()?;
-        // SAFETY: the call gives a number.
+        // SAFETY: the call returns a number.
         let launcher = unsafe { libc::getpid() };
-        // SAFETY: this process has one thread, so that its copy may go on as it does.
+        // SAFETY: this process has one thread, so its copy can go on normally.
         match unsafe { libc::fork() } {
             -1 => Err(io::Error::last_os_error()),
             0 => {
                 drop(told);
                 for fd in ours {
-                    // SAFETY: they are descriptors of our ends, which this copy neither uses nor drops.
+                    // SAFETY: these are our descriptors, which this copy neither uses nor drops.
                     unsafe { libc::close(fd) };
                 }
                 lead(starting, terminal, File::from(tell), restore, launcher)
@@ -120,13 +122,13 @@ impl Child {
         }
     }
 
-    /// Its number.
+    /// Its PID.
     pub fn pid(&self) -> u32 {
         self.pid as u32
     }
 
-    /// Waits for its end, and passes signals on meanwhile; with the first signal that asked it to end. `look` is called now and
-    /// then.
+    /// Waits for the command's end, and passes signals on meanwhile. Returns the end and the first signal that
+    /// requested it. `look` is called periodically.
     pub fn wait(&self, relay: Option<&Relay>, mut look: impl FnMut()) -> (End, Option<i32>) {
         let ours = self.leader.unwrap_or(self.pid);
         let mut asked = None;
@@ -135,7 +137,7 @@ impl Child {
                 Some(Reaped::End(end)) => {
                     let key = relay.filter(|relay| relay.was_interrupted()).map(|_| libc::SIGINT);
                     let asked = asked.or(key);
-                    // Who asks an interactive program for something with ^C does not ask it to end.
+                    // ^C in an interactive program is no request to end if the program then ends with status 0.
                     return (end, asked.filter(|signal| *signal != libc::SIGINT || end != End::Status(0)));
                 }
                 Some(Reaped::Stop) | None => {}
@@ -150,7 +152,7 @@ impl Child {
                     relay.into_iter().for_each(Relay::resized);
                     continue;
                 }
-                // The job is stopped, and says so through its session's leader.
+                // The job is stopped, as its session leader reports.
                 libc::SIGTSTP if from.is_some() && from == self.leader => {
                     relay.into_iter().for_each(Relay::stop);
                     libc::SIGCONT
@@ -161,7 +163,8 @@ impl Child {
                 }
                 signal => signal,
             };
-            // The terminal has sent it to the whole group; that of the job, where it has another.
+            // The terminal has sent the signal to the whole group. If the job has its own terminal, that terminal sends
+            // it to the job's group.
             if !from_terminal || self.leader.is_some() && !relay.is_some_and(|relay| relay.key(signal)) {
                 // SAFETY: the child is not reaped, so the number is its own.
                 unsafe { libc::kill(ours, signal) };
@@ -169,23 +172,23 @@ impl Child {
         }
     }
 
-    /// Has signals act on us as they did before.
+    /// Restores the signal mask that we had before.
     pub fn give_signals_back(&self) {
         // SAFETY: the set is a valid one.
         unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &self.before, ptr::null_mut()) };
     }
 }
 
-/// A signal that came.
+/// A received signal.
 struct Came {
     signal: i32,
-    /// A key made it.
+    /// Whether a key caused it.
     from_terminal: bool,
-    /// The process that sent it, where one did and the system tells.
+    /// PID of its sender, if a process sent it and the system reports that.
     from: Option<libc::pid_t>,
 }
 
-/// The next of these signals; None where none comes in a time.
+/// Waits for the next of these signals; None after the timeout.
 fn next(waited_for: &libc::sigset_t, timeout: Option<Duration>) -> Option<Came> {
     const KEYS: [i32; 3] = [libc::SIGINT, libc::SIGQUIT, libc::SIGTSTP];
     #[cfg(target_os = "linux")]
@@ -193,31 +196,32 @@ fn next(waited_for: &libc::sigset_t, timeout: Option<Duration>) -> Option<Came> 
         let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
         let timeout = timeout.map(|time| libc::timespec { tv_sec: time.as_secs() as _, tv_nsec: 0 });
         let timeout = timeout.as_ref().map_or(ptr::null(), ptr::from_ref);
-        // SAFETY: the set is a valid one, the time is one or none, and the call fills `info`, which is plain numbers.
+        // SAFETY: the set is valid, the time is valid or null, and the call fills `info`, which is plain numbers.
         let (signal, info) =
             unsafe { (libc::sigtimedwait(waited_for, info.as_mut_ptr(), timeout), info.assume_init()) };
-        // SAFETY: the field is a number whatever the signal is, and counts where a process sent it.
+        // SAFETY: the field is a number for every signal, and is only used if a process sent it.
         let from = (info.si_code <= 0).then(|| unsafe { info.si_pid() });
         (signal > 0).then_some(Came { signal, from_terminal: info.si_code > 0 && KEYS.contains(&signal), from })
     }
     #[cfg(not(target_os = "linux"))]
     {
-        // Here no cgroup has to be looked at meanwhile.
+        // No cgroup has to be polled on this system, so there is no timeout.
         let (mut signal, _) = (0, timeout);
         // SAFETY: the set is a valid one, and the call fills `signal`.
         let waited = unsafe { libc::sigwait(waited_for, &mut signal) };
-        // Who sent it is not told here; keys are the usual way.
+        // The sender is not reported on this system; keys are the usual source.
         (waited == 0).then_some(Came { signal, from_terminal: KEYS.contains(&signal), from: None })
     }
 }
 
-/// What became of a child.
+/// State change of a child.
 enum Reaped {
     End(End),
     Stop,
 }
 
-/// Takes what has ended, also of what the command left behind; how this child ended, once it has, or that it is stopped.
+/// Reaps ended processes, also orphaned descendants of the command. Returns the end of this child, or that it is
+/// stopped.
 fn reap(child: libc::pid_t) -> Option<Reaped> {
     loop {
         let mut status = 0;
@@ -237,13 +241,13 @@ fn reap(child: libc::pid_t) -> Option<Reaped> {
     }
 }
 
-/// Whether a process that is stopped by this signal was stopped by its terminal.
+/// Whether this stop signal comes from the terminal.
 fn is_of_terminal(signal: i32) -> bool {
     [libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU].contains(&signal)
 }
 
-/// The life of the process in the session of the job's terminal: it starts the command, tells its number, or why there is none,
-/// passes signals on, says when the command is stopped, and ends as the command ends.
+/// Main function of the session leader on the job's terminal. It starts the command, and sends its PID or the error to
+/// the launcher. It passes signals on, reports when the command is stopped, and ends as the command ends.
 fn lead(
     mut starting: Command,
     terminal: OwnedFd,
@@ -262,22 +266,22 @@ fn lead(
         Ok(child) => (child.id() as libc::pid_t, 0),
         Err(error) => (0, error.raw_os_error().unwrap_or(libc::EIO)),
     };
-    // With the last other end the terminal ends, and what was written to it is read to its end.
+    // The terminal closes with its last other end. So we close ours, and its output can be read to the end.
     drop((starting, terminal));
     let _ = tell.write_all(&[pid.to_ne_bytes(), error.to_ne_bytes()].concat());
     drop(tell);
     if spawned.is_err() {
-        // SAFETY: nothing is left to be done in this copy.
+        // SAFETY: this copy has nothing left to do.
         unsafe { libc::_exit(127) };
     }
     let waited_for = set(PASSED.into_iter().chain([libc::SIGCHLD, libc::SIGTSTP]));
     loop {
         match reap(pid) {
             Some(Reaped::End(End::Signal(signal))) => end_by(signal),
-            // SAFETY: nothing is left to be done in this copy.
+            // SAFETY: this copy has nothing left to do.
             Some(Reaped::End(End::Status(status))) => unsafe { libc::_exit(status) },
-            // Who launched us is stopped, too, and has us go on.
-            // SAFETY: the number is that of our parent, as long as it is that.
+            // The launcher stops, too, and later continues us.
+            // SAFETY: the PID is that of our living parent.
             Some(Reaped::Stop) if unsafe { libc::getppid() } == launcher => unsafe {
                 libc::kill(launcher, libc::SIGTSTP);
             },
@@ -286,11 +290,12 @@ fn lead(
         let Some(Came { signal, from, .. }) = next(&waited_for, None) else { continue };
         match signal {
             libc::SIGCHLD => {}
-            // All that stopped with it goes on with it.
+            // The whole group that stopped with it continues with it.
             // SAFETY: the child is not reaped, so the number is that of its group.
             libc::SIGCONT => _ = unsafe { libc::kill(-pid, libc::SIGCONT) },
             _ => {
-                // The terminal has gone, says the kernel, and with it who kept ours; it may not be known yet that our parent has.
+                // SIGHUP from the kernel: the terminal has closed, so the launcher that restores our terminal has
+                // ended. The parent PID may not have changed yet, so the mode is restored here.
                 if signal == libc::SIGHUP
                     && from.is_none()
                     && let Some((own, mode)) = &restore
@@ -316,7 +321,7 @@ fn set(signals: impl Iterator<Item = i32>) -> libc::sigset_t {
     }
 }
 
-/// Ends this process by a signal, as the command ended, but without a second core dump.
+/// Ends this process by the signal that ended the command, but without a second core dump.
 pub fn end_by(signal: i32) -> ! {
     let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     let set = set([signal].into_iter());
@@ -330,7 +335,7 @@ pub fn end_by(signal: i32) -> ! {
     std::process::exit(128 + signal)
 }
 
-/// The name of a signal, as `SIGTERM`; `signal 35` for one without.
+/// Name of a signal, as `SIGTERM`; `signal 35` for one without a name.
 pub fn signal_name(signal: i32) -> String {
     const NAMES: [(i32, &str); 20] = [
         (libc::SIGHUP, "SIGHUP"),

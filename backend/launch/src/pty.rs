@@ -1,7 +1,9 @@
-//! A terminal of the job's own, between it and ours, so that what it prints can be kept and it notices nothing.
+//! A pseudoterminal for the job, between it and our terminal, so that its output can be recorded without a change for
+//! the job.
 //!
-//! The job is in a session of its own there, whose leader is a second process of ours: a process that is stopped by its
-//! terminal's keys needs a parent in its session. Our own terminal is raw meanwhile, so that all keys go to the job's.
+//! The job runs there in a session of its own, whose leader is a second process of ours. It is needed because a process
+//! stopped by keys needs a parent in its session. Our own terminal is raw meanwhile, so all keys reach the job's
+//! terminal.
 
 use std::fs::File;
 use std::io;
@@ -9,18 +11,18 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// A pair of ends.
+/// Both ends of a pseudoterminal.
 #[derive(Debug)]
 pub struct Pty {
-    /// Ours.
+    /// Our end.
     pub master: OwnedFd,
-    /// The job's.
+    /// The job's end.
     pub slave: OwnedFd,
 }
 
 /// Whether a descriptor is a terminal.
 pub fn is_terminal(fd: RawFd) -> bool {
-    // SAFETY: the call takes any number.
+    // SAFETY: the call accepts any number.
     unsafe { libc::isatty(fd) == 1 }
 }
 
@@ -34,9 +36,9 @@ fn mode(fd: RawFd) -> io::Result<libc::termios> {
     }
 }
 
-/// Sets the mode of a terminal; one that has gone has none.
+/// Sets the mode of a terminal; does nothing if it has closed.
 pub(super) fn set_mode(fd: RawFd, mode: &libc::termios) {
-    // SAFETY: the mode is whole for the call.
+    // SAFETY: `mode` is valid for the whole call.
     unsafe { libc::tcsetattr(fd, libc::TCSADRAIN, mode) };
 }
 
@@ -52,7 +54,7 @@ pub fn copy_size(from: RawFd, to: RawFd) {
 }
 
 impl Pty {
-    /// Makes one like a terminal that is there: its mode and its size.
+    /// Creates a pseudoterminal with mode and size of an existing terminal.
     ///
     /// # Errors
     /// The system grants none.
@@ -60,12 +62,12 @@ impl Pty {
         let mut like = mode(terminal)?;
         let (mut master, mut slave) = (0, 0);
         let name = std::ptr::null_mut::<libc::c_char>();
-        // SAFETY: the pointers are to live values, which the call fills or reads, or null where it allows that.
+        // SAFETY: the pointers are to live values, which the call fills or reads, or null if it allows that.
         let opened = unsafe { libc::openpty(&mut master, &mut slave, name, &raw mut like, std::ptr::null_mut()) };
         if opened != 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: both were just opened and belong to nobody else.
+        // SAFETY: both were just opened and have no other owner.
         let (master, slave) = unsafe { (OwnedFd::from_raw_fd(master), OwnedFd::from_raw_fd(slave)) };
         for end in [&master, &slave] {
             // SAFETY: the descriptor is open.
@@ -76,7 +78,7 @@ impl Pty {
     }
 }
 
-/// A pipe: the end that reads, and the one that writes.
+/// A pipe: its reading end and its writing end.
 ///
 /// # Errors
 /// The system grants none.
@@ -85,26 +87,26 @@ pub fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok((read.into(), write.into()))
 }
 
-/// Our own terminal, while the job has another.
+/// Our own terminal, while the job uses a pseudoterminal.
 #[derive(Debug)]
 pub struct OwnTerminal {
     file: File,
-    /// Its mode as it was found.
+    /// Its mode at the start.
     saved: libc::termios,
     taken: Mutex<Taken>,
 }
 
-/// How our terminal is used.
+/// Present use of our terminal.
 #[derive(Clone, Copy, Debug, Default)]
 struct Taken {
-    /// It is to be the job's.
+    /// Raw mode is wanted.
     wanted: bool,
-    /// It has another mode than it was found with.
+    /// Raw mode is set.
     raw: bool,
 }
 
 impl OwnTerminal {
-    /// The terminal behind standard input; None where that is no terminal.
+    /// The terminal of standard input; None if that is no terminal.
     pub fn of_input() -> Option<OwnTerminal> {
         let file = File::from(io::stdin().as_fd().try_clone_to_owned().ok()?);
         let saved = mode(file.as_raw_fd()).ok()?;
@@ -120,19 +122,19 @@ impl OwnTerminal {
         self.file.as_raw_fd()
     }
 
-    /// Whether its keys are ours: a job in the background does not touch its terminal.
+    /// Whether we are in its foreground: a background job does not change its terminal.
     pub fn is_ours(&self) -> bool {
-        // SAFETY: both calls give a number, of which a wrong one is none of ours.
+        // SAFETY: both calls return a number; an error number equals no group of ours.
         unsafe { libc::tcgetpgrp(self.fd()) == libc::getpgrp() }
     }
 
-    /// Has all keys come as they are from now on, whenever they are ours.
+    /// Requests raw mode from now on, whenever we are in the foreground.
     pub fn take(&self) {
         self.taken().wanted = true;
         self.keep();
     }
 
-    /// Whether all keys come as they are now: they are wanted, and ours.
+    /// Whether raw mode is set now: it is wanted, and we are in the foreground.
     pub fn keep(&self) -> bool {
         let mut taken = self.taken();
         if !taken.wanted || !self.is_ours() {
@@ -140,7 +142,7 @@ impl OwnTerminal {
         }
         if !taken.raw {
             let mut mode = self.saved;
-            // SAFETY: the mode is whole for the call.
+            // SAFETY: `mode` is valid for the whole call.
             unsafe { libc::cfmakeraw(&mut mode) };
             set_mode(self.fd(), &mode);
             taken.raw = true;
@@ -148,7 +150,7 @@ impl OwnTerminal {
         true
     }
 
-    /// Makes it what it was.
+    /// Restores its mode.
     pub fn give_back(&self) {
         let mut taken = self.taken();
         taken.wanted = false;
@@ -157,13 +159,13 @@ impl OwnTerminal {
         }
     }
 
-    /// Its mode as it was found.
+    /// Its mode at the start.
     pub(super) fn saved(&self) -> libc::termios {
         self.saved
     }
 }
 
-/// The byte of a key that makes a signal on this terminal now; None where none does.
+/// The key (one byte) that causes this signal on the terminal now; None if none does.
 pub fn key_of(terminal: RawFd, signal: i32) -> Option<u8> {
     let mode = mode(terminal).ok().filter(|mode| mode.c_lflag & libc::ISIG != 0)?;
     let key = match signal {

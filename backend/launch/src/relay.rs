@@ -1,4 +1,4 @@
-//! Carries what a job writes to where it would have gone, byte by byte, and has a copy kept; and carries keys to its terminal.
+//! Copies the output of a job to our streams, byte by byte, and to the log; and copies keys to the job's terminal.
 
 use super::folder::Folder;
 use super::keep::Keeper;
@@ -14,41 +14,42 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::Builder;
 use std::time::{Duration, Instant};
 
-/// Bytes that are carried at once.
+/// Maximum bytes copied at once.
 const CHUNK: usize = 64 << 10;
 
-/// How long after the job's end what is there is read: a daemon that holds the terminal does not hold us.
+/// Time after the job's end in which its remaining output is read. The limit protects against a daemon that holds the
+/// terminal open.
 const LAST_READ: Duration = Duration::from_secs(1);
 
-/// The most bytes that are read behind that time.
+/// Maximum bytes that are read after that time.
 const LAST_BYTES: usize = 1 << 20;
 
-/// How often it is looked whether the keys are ours, while they are not.
+/// Interval of checks for the foreground, while the keys are not ours.
 const LOOK_INTERVAL: Duration = Duration::from_millis(200);
 
-/// How long the last lines may take to be written.
+/// Timeout of writing the last lines.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// What a job gets in the place of our standard streams; None is what we have.
+/// Replacements of our standard streams for a job; None for a stream that it inherits.
 #[derive(Debug, Default)]
 pub struct Streams {
     /// Standard input, output and error.
     pub all: [Option<OwnedFd>; 3],
-    /// The terminal that becomes the job's.
+    /// The terminal that becomes the job's controlling terminal.
     pub terminal: Option<OwnedFd>,
-    /// Our ends, of which the job must hold none.
+    /// Descriptors of our ends. The job must hold none of them.
     pub ours: Vec<RawFd>,
-    /// Our own terminal, and its mode: who is left restores it.
+    /// Our own terminal and its mode. The process that survives restores it.
     pub restore: Option<(RawFd, libc::termios)>,
 }
 
-/// Our ends.
+/// Our ends of the streams.
 pub struct Relay {
-    /// Where it comes from, where it goes to, and what it is.
+    /// Source, target and kind of each stream.
     outputs: Vec<(OwnedFd, OwnedFd, OutputStream)>,
     master: Option<Arc<OwnedFd>>,
     own: Option<Arc<OwnTerminal>>,
-    /// A terminal of ours, whose size counts.
+    /// Our terminal, whose size is copied to the job's.
     sized: Option<OwnedFd>,
     keeper: Keeper,
     /// Closed once the job has ended.
@@ -56,7 +57,7 @@ pub struct Relay {
     ended: Arc<Mutex<Option<Instant>>>,
     interrupted: Arc<AtomicBool>,
     done: (SyncSender<()>, Receiver<()>),
-    /// Threads that carry, and those that are not done.
+    /// Number of running copy threads.
     running: usize,
     written: Option<Receiver<()>>,
 }
@@ -66,7 +67,7 @@ fn own(fd: &impl AsFd) -> io::Result<OwnedFd> {
 }
 
 impl Relay {
-    /// Makes what stands between a job and our streams.
+    /// Creates the relay between a job and our streams.
     ///
     /// # Errors
     /// The system grants no terminal or no pipe.
@@ -81,7 +82,7 @@ impl Relay {
             match &pty {
                 Some(pty) if is_terminal(to.as_raw_fd()) => {
                     streams.all[at + 1] = Some(own(&pty.slave)?);
-                    // Of a terminal there is one: what is written to either comes out there.
+                    // There is one terminal, so output to both streams appears there.
                     if !outputs.iter().any(|(_, _, stream)| *stream == OutputStream::Tty) {
                         outputs.push((own(&pty.master)?, to, OutputStream::Tty));
                     }
@@ -126,8 +127,8 @@ impl Relay {
         Ok((relay, streams))
     }
 
-    /// Begins: lines are kept in the folder of a run, which is one of `logs`, under the name `stem`. `now` tells milliseconds since
-    /// the Unix epoch.
+    /// Starts copying. Lines are stored in the folder of a run below `logs`, under the name `stem`. `now` returns
+    /// milliseconds since the Unix epoch.
     pub fn begin(
         &mut self,
         logs: Folder,
@@ -149,7 +150,7 @@ impl Relay {
         if let (Some(own), Some(master)) = (self.own.clone(), self.master.clone()) {
             own.take();
             let interrupted = self.interrupted.clone();
-            // Without it the job has no keys, and all else.
+            // If this thread cannot start, the job gets no keys but everything else.
             let _ = Builder::new().name("keys".into()).spawn(move || keys(&own, &master, &interrupted));
         }
         let (keeper, (tell, told)) = (self.keeper.clone(), mpsc::sync_channel(1));
@@ -160,20 +161,21 @@ impl Relay {
         self.written = Builder::new().name("logs".into()).spawn(write).ok().map(|_| told);
     }
 
-    /// Our terminal has another size.
+    /// Copies the new size of our terminal to the job's.
     pub fn resized(&self) {
         if let (Some(sized), Some(master)) = (&self.sized, &self.master) {
             copy_size(sized.as_raw_fd(), master.as_raw_fd());
         }
     }
 
-    /// A key of our terminal has made a signal, which is the job's; whether its terminal makes it.
+    /// Passes a signal made by a key of our terminal on as that key. Returns whether the job's terminal turns it into a
+    /// signal.
     pub fn key(&self, signal: i32) -> bool {
         let Some(master) = &self.master else { return false };
         key_of(master.as_raw_fd(), signal).is_some_and(|key| write_all(master, &[key]))
     }
 
-    /// The job was stopped by its terminal: we are stopped, too, until somebody has us go on.
+    /// Stops us, because the job was stopped by its terminal. Returns when we are continued.
     pub fn stop(&self) {
         self.give_back();
         // SAFETY: the call sends a signal to ourselves.
@@ -184,20 +186,20 @@ impl Relay {
         self.resized();
     }
 
-    /// Whether the job was asked to end by a key.
+    /// Whether a key requested the job's end.
     pub fn was_interrupted(&self) -> bool {
         self.interrupted.load(Ordering::Relaxed)
     }
 
-    /// Makes our terminal what it was.
+    /// Restores the mode of our terminal.
     pub fn give_back(&self) {
         if let Some(own) = &self.own {
             own.give_back();
         }
     }
 
-    /// The job has ended: what it wrote goes to where it belongs. `patience` is called when a reader takes long, so that we
-    /// can be ended meanwhile. Why lines could not be kept, where that was so.
+    /// Ends after the job: copies its remaining output. `patience` is called if a reader is slow, so that signals can
+    /// end us meanwhile. Returns the reason if lines could not be stored.
     pub fn end(mut self, patience: impl FnOnce()) -> Option<String> {
         *self.ended.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
         self.wake.1.take();
@@ -223,7 +225,7 @@ impl Relay {
     }
 }
 
-/// Both ends of a stream of a job.
+/// Both ends of one stream of a job.
 struct Ends<'a> {
     from: File,
     to: File,
@@ -232,7 +234,7 @@ struct Ends<'a> {
 }
 
 impl Ends<'_> {
-    /// Carries until the job's end is closed, or the job has ended and nothing more comes.
+    /// Copies until the job's end of the stream is closed, or the job has ended and no more output comes.
     fn carry(mut self, mut copy: impl FnMut(&[u8])) {
         let mut bytes = vec![0; CHUNK];
         let mut late = 0;
@@ -250,14 +252,14 @@ impl Ends<'_> {
             }
             let read = match self.from.read(&mut bytes) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                // A terminal whose last user has gone says so by an error.
+                // A terminal reports an error once its last user has closed it.
                 Ok(0) | Err(_) => return,
                 Ok(read) => read,
             };
             late += if ended.is_some() { read } else { 0 };
             let is_taken = write_all(&self.to, &bytes[..read]);
             copy(&bytes[..read]);
-            // Who writes to a pipe that nobody reads is told so by the pipe: ours is closed with this.
+            // Nobody reads our pipe any more. Closing our end makes the job's next write fail in the same way.
             if !is_taken && !is_terminal(self.to.as_raw_fd()) {
                 return;
             }
@@ -271,14 +273,14 @@ enum Ready {
     Nothing,
 }
 
-/// Waits until there is something to read, `wake` is closed, or a time is over.
+/// Waits until there are bytes to read, `wake` is closed, or the time is over.
 fn ready(from: &impl AsRawFd, wake: Option<&OwnedFd>, wait: Option<Duration>) -> Ready {
     let entry = |fd: RawFd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
-    // A negative number is passed over.
+    // `poll` ignores a negative descriptor.
     let mut all = [entry(from.as_raw_fd()), entry(wake.map_or(-1, AsRawFd::as_raw_fd))];
     let wait = wait.map_or(-1, |wait| i32::try_from(wait.as_millis()).unwrap_or(i32::MAX));
     loop {
-        // SAFETY: the list is whole for the call.
+        // SAFETY: the list is valid for the whole call.
         let found = unsafe { libc::poll(all.as_mut_ptr(), all.len() as libc::nfds_t, wait) };
         match found {
             -1 if io::Error::last_os_error().kind() == io::ErrorKind::Interrupted => {}
@@ -289,19 +291,19 @@ fn ready(from: &impl AsRawFd, wake: Option<&OwnedFd>, wait: Option<Duration>) ->
     }
 }
 
-/// Writes all, however long it takes; whether somebody takes it.
+/// Writes all bytes without a timeout. Returns whether they were written.
 fn write_all(to: &impl AsRawFd, mut bytes: &[u8]) -> bool {
     while !bytes.is_empty() {
-        // SAFETY: the bytes are whole for the call, with their length.
+        // SAFETY: the pointer and the length are those of `bytes`.
         let written = unsafe { libc::write(to.as_raw_fd(), bytes.as_ptr().cast(), bytes.len()) };
         match usize::try_from(written) {
             Ok(written) => bytes = &bytes[written..],
             Err(_) => match io::Error::last_os_error().kind() {
                 io::ErrorKind::Interrupted => {}
-                // Others may have said that nobody waits on this terminal.
+                // Another process may have set this terminal to non-blocking.
                 io::ErrorKind::WouldBlock => {
                     let mut entry = libc::pollfd { fd: to.as_raw_fd(), events: libc::POLLOUT, revents: 0 };
-                    // SAFETY: the entry is whole for the call.
+                    // SAFETY: the entry is valid for the whole call.
                     unsafe { libc::poll(&raw mut entry, 1, -1) };
                 }
                 _ => return false,
@@ -311,12 +313,12 @@ fn write_all(to: &impl AsRawFd, mut bytes: &[u8]) -> bool {
     true
 }
 
-/// Carries keys to the job's terminal, while they are ours.
+/// Copies keys to the job's terminal, while we are in the foreground.
 fn keys(own: &OwnTerminal, master: &OwnedFd, interrupted: &AtomicBool) {
     let Ok(mut from) = own_file(own.fd()) else { return };
     let mut bytes = [0; 4096];
     loop {
-        // Who was put into the foreground takes them from then on.
+        // Once we are put into the foreground, we take the keys.
         if !own.keep() {
             std::thread::sleep(LOOK_INTERVAL);
             continue;
@@ -340,7 +342,7 @@ fn keys(own: &OwnTerminal, master: &OwnedFd, interrupted: &AtomicBool) {
 }
 
 fn own_file(fd: RawFd) -> io::Result<File> {
-    // SAFETY: the terminal that it is of outlives the call.
+    // SAFETY: the terminal that owns the descriptor outlives the call.
     let fd = unsafe { std::os::fd::BorrowedFd::borrow_raw(fd) };
     Ok(fd.try_clone_to_owned()?.into())
 }

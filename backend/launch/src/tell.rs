@@ -1,5 +1,5 @@
-//! The server of this machine, which is told on a socket for datagrams and says that it has taken it; a file where nobody says
-//! so.
+//! Reports to the server of this machine over a datagram socket, with acknowledgment. Without an acknowledgment the
+//! report is saved to a file.
 
 use super::folder::Folder;
 use super::peer::Server;
@@ -8,27 +8,27 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// How long is waited for the answer of a server.
+/// Timeout of a server's answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The most files of runs before that are told, and how long that may take.
+/// Maximum number of saved reports that are delivered, and the timeout for all of them.
 const MAX_DELIVERED: usize = 100;
 const DELIVERY_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// What root is called in a file that belongs to another user, in whose folder it is.
+/// Name of root in a file that belongs to another user, in that user's folder.
 const ROOT: &str = "root";
 
-/// Tells of one run.
+/// Reports one run.
 pub struct Teller {
     sockets: Vec<PathBuf>,
     untold: Option<PathBuf>,
-    /// Where the server that answered looks for what it could not be told.
+    /// Folder from which the server that answered reads saved reports.
     of_server: Option<Folder>,
-    /// Where what was not taken is kept.
+    /// Folder of the saved report of this run.
     kept: Option<Folder>,
 }
 
-/// What a server makes of a message.
+/// Answer of a server to a report.
 enum Answered {
     Taken(TellAnswer, Option<u32>),
     Refused(String),
@@ -37,20 +37,20 @@ enum Answered {
 }
 
 impl Teller {
-    /// Tells whoever listens on the first of these sockets; else writes below `untold`.
+    /// Reports to the first of these sockets that has a listener, or saves reports below `untold`.
     pub fn new(sockets: Vec<PathBuf>, untold: Option<PathBuf>) -> Teller {
         Teller { sockets, untold, of_server: None, kept: None }
     }
 
-    /// The first socket on which somebody listens, for the command's own messages.
+    /// The first socket that has a listener, for messages of the command itself.
     pub fn socket(&self) -> Option<PathBuf> {
         Server::first(&self.sockets).map(|server| server.path)
     }
 
-    /// The folder in which a server keeps what jobs print, and the id that it has for a run. It is waited for a second.
+    /// Requests the server's folder for output of jobs, and the server's ID of a run. Waits at most one second.
     ///
     /// # Errors
-    /// Nobody listens, or answers, or the server keeps none, or not for us; the sentence says which.
+    /// No server listens or answers, or it records no output, or not for us; the sentence is the reason.
     pub fn folder(&self, run: &str) -> Result<(Folder, String), String> {
         let asked = serde_json::to_vec(&LogsOf { logs: run.into() }).unwrap_or_default();
         let Some(server) = self.sent(&asked) else { return Err("no watchglass listens on this machine".into()) };
@@ -62,7 +62,7 @@ impl Teller {
         };
         let folder = Path::new(&answer);
         if !folder.is_absolute() {
-            // What a server says that knows of no such question.
+            // The answer of a server that does not support this request.
             let is_unknown = answer.starts_with("this is no marker");
             return Err(if is_unknown { "the server records no output".into() } else { answer });
         }
@@ -80,17 +80,17 @@ impl Teller {
         Ok((folder, run))
     }
 
-    /// Sends a message to the first server that takes it.
+    /// Sends a message to the first server that accepts it.
     fn sent(&self, message: &[u8]) -> Option<Server> {
         let sent = |path: &PathBuf| Server::at(path).and_then(|server| server.send(message).map(|()| server)).ok();
         self.sockets.iter().find_map(sent)
     }
 
-    /// Tells, and waits for a second until it is taken: a server that does not answer is as one that is not there. What it says
-    /// to it, where it says something.
+    /// Reports, and waits at most one second for the acknowledgment. A server that does not answer counts as absent.
+    /// Returns a sentence if the run is listed under another ID.
     ///
     /// # Errors
-    /// Nobody has taken it; the sentence says what comes of it.
+    /// No server accepted it; the sentence has the consequence.
     pub fn tell(&mut self, told: &Told) -> Result<Option<String>, String> {
         let message = serde_json::to_vec(told).map_err(|error| format!("the run cannot be reported: {error}"))?;
         let nobody = match self.sent(&message).map_or(Answered::Nobody, |server| answered(&server)) {
@@ -114,8 +114,8 @@ impl Teller {
         }
     }
 
-    /// Writes what was not taken, in the place of what was written before: the newest message of a run has what the one before
-    /// said. Where that is not possible, why, or that there is no place.
+    /// Saves a report in place of the one before: the newest report of a run contains the content of earlier ones.
+    /// The error is the reason, or None if there is no folder for it.
     fn keep(&mut self, told: &Told) -> Result<(), Option<String>> {
         let before = [self.kept.take(), self.of_server.take()].into_iter().flatten().map(Ok);
         let own = self.untold.iter().map(|path| Folder::make(path).map_err(|error| (path.clone(), error)));
@@ -143,10 +143,10 @@ impl Teller {
         Err(failed)
     }
 
-    /// Tells what was kept of runs before on this machine, when nobody was there for them. It takes a second at most.
+    /// Delivers saved reports of earlier runs on this machine. It takes at most one second.
     pub fn deliver(&self) {
         let Some(path) = self.untold.as_ref().filter(|path| path.is_dir()) else { return };
-        // A server looks into its own folder by itself.
+        // A server reads its own folder by itself.
         if self.of_server.as_ref().is_some_and(|folder| is_same(folder.path(), path)) {
             return;
         }
@@ -161,7 +161,7 @@ impl Teller {
             if !is_this(&machine, &here) {
                 continue;
             }
-            // Its launcher may write more of it meanwhile, which is not removed then.
+            // Its launcher may write a newer report meanwhile. That has the old name, so it is not removed.
             let sending = name.trim_end_matches(KEPT_ENDINGS[0]).trim_end_matches(KEPT_ENDINGS[1]);
             let sending = format!("{sending}{}", KEPT_ENDINGS[1]);
             let _ = folder.rename(&name, &sending);
@@ -177,7 +177,7 @@ impl Teller {
     }
 }
 
-/// What a server answers to a message that tells of a run.
+/// Reads a server's answer to a report.
 fn answered(server: &Server) -> Answered {
     let Ok((answer, user)) = server.answer(Instant::now() + ANSWER_TIMEOUT) else { return Answered::Silent };
     match serde_json::from_str(&answer) {
@@ -187,7 +187,7 @@ fn answered(server: &Server) -> Answered {
     }
 }
 
-/// The file of a process of a run.
+/// Name of the file for a process of a run.
 fn name(told: &Told) -> String {
     let begun = told.begun();
     format!("{}-{}{}", begun.run, begun.pid, KEPT_ENDINGS[0])
@@ -198,13 +198,14 @@ fn read(folder: &Folder, name: &str) -> Result<Kept, ()> {
     serde_json::from_slice(&bytes).map_err(drop)
 }
 
-/// This machine, as [`Kept`] names it.
+/// This machine, in the form of [`Kept`]: host name and boot ID.
 pub fn machine() -> [Option<String>; 2] {
     let read = |path| std::fs::read_to_string(path).ok().map(|text| text.trim().to_string());
     ["/proc/sys/kernel/hostname", "/proc/sys/kernel/random/boot_id"].map(read)
 }
 
-/// Whether a machine is this one: of containers the names change, and the id with each start.
+/// Whether this is the same machine. One of both must match: the host name changes in containers, and the boot ID with
+/// each boot.
 pub fn is_this(machine: &[Option<String>; 2], here: &[Option<String>; 2]) -> bool {
     machine.iter().zip(here).any(|(one, here)| one == here)
 }
@@ -214,8 +215,8 @@ fn is_same(one: &Path, other: &Path) -> bool {
     ids(one).is_some_and(|one| Some(one) == ids(other))
 }
 
-/// Whether somebody other than its server may have put a socket where it is. That matters to root alone: others use no folder but
-/// their own.
+/// Whether users other than the server's could have placed a socket in its folder. It matters only to root, because
+/// others use only their own folders.
 fn is_open(socket: &Path, server: u32) -> bool {
     // SAFETY: the call cannot fail.
     let own = unsafe { libc::geteuid() };
@@ -240,7 +241,7 @@ mod tests {
         Told::End(Over { begun: begun(), t: 9, how: How { exit: Some(5), ..How::default() } })
     }
 
-    /// A server that answers so, and then what it was told.
+    /// Runs a server with these answers. Returns the reports that it received.
     fn serve(server: &UnixDatagram, answers: &[&str]) -> JoinHandle<Vec<Told>> {
         let server = server.try_clone().expect("a socket");
         let answers: Vec<String> = answers.iter().map(|answer| (*answer).into()).collect();
@@ -315,17 +316,17 @@ mod tests {
         let served = serve(&server, &[&answer]);
         assert_eq!(teller.tell(&Told::Begin(begun())), Ok(None));
         served.join().expect("no panic");
-        // It is killed with the end in its queue.
+        // The server is killed with the end report in its queue.
         assert!(teller.tell(&end()).is_err_and(|why| why.contains("the server does not respond")));
         assert_eq!((kept(&own), kept(&state)), (vec![("abc-7.json".into(), end())], Vec::new()));
-        // One that answers once more has all.
+        // A server that answers again gets everything.
         let mut bytes = [0; 4096];
         server.recv(&mut bytes).expect("what nobody answered");
         let served = serve(&server, &[TAKEN]);
         assert_eq!(teller.tell(&end()), Ok(None));
         served.join().expect("no panic");
         assert_eq!(kept(&own), []);
-        // Where its folder has gone, or is none of its own, our own is there.
+        // If the server's folder is gone, or is not its own, our own folder is used.
         let served = serve(&server, &[&answer]);
         assert_eq!(teller.tell(&Told::Begin(begun())), Ok(None));
         served.join().expect("no panic");

@@ -1,4 +1,4 @@
-//! Where everything stands: the head, the tiles, devices and charts, processes, the foot.
+//! Layout of the picture: head, tiles, devices and charts, processes, foot.
 
 use crate::chart::Frame;
 use crate::model::{Delivery, Model, Over, Places};
@@ -14,18 +14,18 @@ use std::collections::BTreeMap;
 use viewer::store::plan::{HEAT_SUFFIX, Panel};
 use viewer::tile::{MISSING_PREFIX, Say};
 
-/// The smallest terminal that is drawn on.
+/// Minimum size of the terminal, columns and rows.
 pub const SMALLEST: (u16, u16) = (40, 10);
-/// Cells of a chart, at least: across and down.
+/// Minimum cells of a chart, across and down.
 const CHART: (u16, u16) = (36, 6);
-/// Rows of a chart, at most.
+/// Maximum rows of a chart.
 const TALLEST: u16 = 16;
-/// The most charts beside each other.
+/// Maximum number of charts in a row.
 const MAX_ACROSS: u16 = 4;
-/// Rows of processes, at least, with their two heads.
+/// Minimum rows of the process table, with its two header rows.
 const PROCESSES: u16 = 5;
 
-/// Draws all of it.
+/// Draws the whole picture.
 pub fn draw(model: &mut Model, palette: Palette, offset: i64, area: Rect, buffer: &mut Buffer) {
     if area.width < SMALLEST.0 || area.height < SMALLEST.1 {
         let words = format!("{} x {} is too small; {} x {} is enough", area.width, area.height, SMALLEST.0, SMALLEST.1);
@@ -46,7 +46,7 @@ pub fn draw(model: &mut Model, palette: Palette, offset: i64, area: Rect, buffer
     let body = runs::draw(model, palette, body, buffer);
     let panels = model.panels();
     model.view.focus = model.view.focus.min(panels.len().saturating_sub(1));
-    // What is a row of devices is known when its series are.
+    // The rows of devices are known only once the lead chart's series are.
     if let Some(lead) = panels.first() {
         model.reduce(lead.id.trim_end_matches(HEAT_SUFFIX), i64::from(area.width));
     }
@@ -63,7 +63,7 @@ pub fn draw(model: &mut Model, palette: Palette, offset: i64, area: Rect, buffer
     let dots: BTreeMap<String, i64> =
         dots.into_iter().map(|(id, dots)| (id.trim_end_matches(HEAT_SUFFIX).to_string(), dots)).collect();
     dots.iter().for_each(|(id, dots)| model.reduce(id, *dots));
-    // Of charts that went out of sight nothing is kept.
+    // Charts that are no longer visible are dropped.
     model.reduced.retain(|id, _| {
         dots.contains_key(id) || panels.first().is_some_and(|p| p.id.trim_end_matches(HEAT_SUFFIX) == id)
     });
@@ -112,7 +112,7 @@ fn places(frame: &Frame, panels: &[Panel], body: Rect) -> Places {
     let least = if body.height > CHART.1 + PROCESSES { PROCESSES } else { 0 };
     let wish = (body.height * 3 / 10).max(least).min(listed.max(least));
     let mut rest = body.height - wish;
-    // Devices stand in rows where all of them fit, and always where the page has a map of them.
+    // Devices get a row each if all of them fit, and always if the page shows them as a heat map.
     let fits = devices >= 2 && devices as u16 + 2 <= rest;
     let rows = (is_map || fits).then(|| {
         let spare = if rest > devices as u16 + 2 + CHART.1 { CHART.1 } else { rest / 2 };
@@ -128,7 +128,7 @@ fn places(frame: &Frame, panels: &[Panel], body: Rect) -> Places {
     let mut charts = Vec::new();
     let mut used = 0;
     if let Some(height) = rest.checked_div(down).map(|height| height.min(TALLEST)) {
-        // The charts that are shown follow the focus by whole rows.
+        // The visible charts follow the focus by whole rows.
         let row = view.focus.saturating_sub(skipped) / usize::from(across);
         let first_row = row.saturating_sub(usize::from(down) - 1);
         let (gap, whole) = (2, body.width + 2);
@@ -147,7 +147,7 @@ fn places(frame: &Frame, panels: &[Panel], body: Rect) -> Places {
     Places { rows, charts, plots: Vec::new(), processes: (processes.height >= 3).then_some(processes) }
 }
 
-/// What is wrong, in a sentence: the link, the machine, or a family that has trouble.
+/// A sentence about the first problem: the connection, the machine, this program, a metric family, or dropped requests.
 pub fn trouble(model: &Model) -> Option<String> {
     if let Delivery::Lost(why) = &model.delivery {
         return Some(format!("{MISSING_PREFIX}disconnected: {why}; reconnecting"));
@@ -169,7 +169,7 @@ pub fn trouble(model: &Model) -> Option<String> {
     (dropped > 0).then(|| format!("{MISSING_PREFIX}the link is slow; dropped requests: {dropped}; they are retried"))
 }
 
-/// The facts of a machine in a line. A bare number gets its name.
+/// The facts of a machine in one line. A bare number gets its name.
 fn facts(model: &Model) -> String {
     let Some(source) = model.shown() else { return String::new() };
     let bare = |value: &str| value.bytes().all(|b| b.is_ascii_digit() || b == b'.');
@@ -178,7 +178,7 @@ fn facts(model: &Model) -> String {
     text.collect::<Vec<_>>().join(", ")
 }
 
-/// A length of time as a window is called: `5m`.
+/// A duration in the notation of the windows: `5m`.
 fn window(ms: i64) -> String {
     let known = shared::window::WINDOWS.iter().find(|window| window.ms == ms);
     known.map_or_else(|| rough_duration(ms), |window| window.name.into())
@@ -218,17 +218,17 @@ fn head(model: &Model, palette: Palette, offset: i64, area: Rect, buffer: &mut B
 pub struct TileTexts {
     /// Its id.
     pub id: String,
-    /// Title, and what stands at its right.
+    /// Title, and the text at its right.
     pub title: [String; 2],
-    /// The number, and its unit.
+    /// Number and unit.
     pub number: [String; 2],
-    /// The line under it.
+    /// Text below the number.
     pub note: String,
-    /// The value and what it is out of, in the base unit, and the name of that.
+    /// Value and total in the base unit, and the name of that unit.
     pub value: (Option<f64>, Option<f64>, &'static str),
 }
 
-/// The tiles in words, at the end of the span or the crosshair.
+/// The texts of the tiles, at the crosshair or the end of the span.
 pub fn words(model: &mut Model) -> Vec<TileTexts> {
     let (_, to) = model.span();
     let at = model.view.crosshair.unwrap_or(to);
@@ -254,7 +254,7 @@ pub fn words(model: &mut Model) -> Vec<TileTexts> {
     .collect()
 }
 
-/// A text of at most `room` letters: one that is longer ends with a whole word, since half a number is another one.
+/// A text of at most `room` letters. A longer one ends at a whole word, because part of a number is another number.
 pub fn shortened(text: &str, room: usize) -> String {
     if text.chars().count() <= room {
         return text.into();
@@ -277,7 +277,7 @@ fn tiles(model: &mut Model, palette: Palette, area: Rect, buffer: &mut Buffer) {
         let [title, corner] = &tile.title;
         let (faint, bold) = (palette.style(Ink::Faint), palette.style(Ink::Text).add_modifier(Modifier::BOLD));
         let end = put(buffer, 0, title, x, palette.style(Ink::Text));
-        // Half a word says nothing.
+        // The text is left out if it does not fit as a whole.
         if usize::from(end - x) + corner.chars().count() < room {
             put(buffer, 0, &format!(" {corner}"), end, faint);
         }

@@ -1,11 +1,11 @@
-//! A picture of dots in cells: 2 x 4 in Braille, 2 x 2 in quarters of blocks, one in ASCII.
+//! A bitmap of dots in cells: 2 x 4 in Braille, 2 x 2 in quarters of blocks, one in ASCII.
 
 use crate::palette::Signs;
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
 use ratatui_core::style::Style;
 
-/// Dots, and the style of each cell: that of what was drawn there last.
+/// Dots, and one style for each cell: that of the last dot.
 pub struct Canvas {
     signs: Signs,
     cells: (usize, usize),
@@ -14,13 +14,13 @@ pub struct Canvas {
 }
 
 impl Canvas {
-    /// An empty one of so many columns and rows of cells.
+    /// An empty canvas of `columns` x `rows` cells.
     pub fn new(signs: Signs, columns: u16, rows: u16) -> Self {
         let cells = (usize::from(columns), usize::from(rows));
         Canvas { signs, cells, dots: vec![0; cells.0 * cells.1], styles: vec![Style::new(); cells.0 * cells.1] }
     }
 
-    /// Dots of a cell, across and down.
+    /// Dots per cell, across and down.
     fn density(&self) -> (usize, usize) {
         match self.signs {
             Signs::Braille => (2, 4),
@@ -29,13 +29,13 @@ impl Canvas {
         }
     }
 
-    /// Dots of the whole, across and down.
+    /// Size in dots, across and down.
     pub fn size(&self) -> (i64, i64) {
         let (w, h) = self.density();
         ((self.cells.0 * w) as i64, (self.cells.1 * h) as i64)
     }
 
-    /// Sets a dot; (0, 0) is the lower left one. Beyond the edges nothing happens.
+    /// Sets a dot; (0, 0) is the lower left one. Dots outside are ignored.
     pub fn dot(&mut self, x: i64, y: i64, style: Style) {
         let ((w, h), (wide, high)) = (self.density(), self.size());
         if !(0..wide).contains(&x) || !(0..high).contains(&y) {
@@ -47,7 +47,7 @@ impl Canvas {
         self.styles[cell] = style;
     }
 
-    /// Sets the dots of a column from one height to another.
+    /// Sets the dots of a column between two heights.
     pub fn bar(&mut self, x: i64, (a, b): (i64, i64), style: Style) {
         let high = self.size().1;
         (a.min(b).max(0)..=a.max(b).min(high - 1)).for_each(|y| self.dot(x, y, style));
@@ -56,7 +56,7 @@ impl Canvas {
     /// Sets the dots of a line.
     pub fn line(&mut self, (x0, y0): (i64, i64), (x1, y1): (i64, i64), style: Style) {
         let n = (x1 - x0).abs().max((y1 - y0).abs()).max(1);
-        // A line that is longer than any picture leaves it on both sides.
+        // The steps are bounded; a longer line leaves the canvas on both sides.
         let most = 4 * (self.size().0 + self.size().1);
         (0..=n.min(most)).for_each(|i| {
             let at = |a: i64, b: i64| (2 * a * n + 2 * (b - a) * i + n).div_euclid(2 * n);
@@ -75,11 +75,11 @@ impl Canvas {
     }
 }
 
-/// The sign of these dots, of which bit 0 is the upper left one, row by row.
+/// The sign of these dots; bit 0 is the upper left one, row by row.
 fn sign(signs: Signs, dots: u8) -> char {
     match signs {
         Signs::Braille => {
-            // Unicode counts down the left column, then down the right one, and adds the fourth row last.
+            // Unicode numbers the dots down the left column, then down the right one, and adds the fourth row last.
             const PLACES: [u8; 8] = [0, 3, 1, 4, 2, 5, 6, 7];
             let bits =
                 PLACES.iter().enumerate().filter(|(i, _)| dots & 1 << i != 0).fold(0, |bits, (_, at)| bits | 1 << at);

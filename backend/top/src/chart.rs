@@ -16,12 +16,12 @@ use viewer::spread::{outliers, stand};
 use viewer::store::plan::Panel;
 use viewer::store::trace;
 
-/// The most series that are drawn as lines of their own.
+/// Maximum number of series drawn as lines of their own.
 const MAX_LINES: usize = 8;
-/// Cells of the texts at the left.
+/// Width of the axis texts at the left, cells.
 const LEFT: u16 = 6;
 
-/// How a chart is drawn.
+/// Settings for drawing a chart.
 pub struct Frame<'a> {
     /// Its data.
     pub model: &'a Model,
@@ -31,15 +31,15 @@ pub struct Frame<'a> {
     pub offset: i64,
 }
 
-/// What stands in a chart: axis, unit and the value of each series at the crosshair, or the newest.
+/// Content of a chart: axis, unit and the value of each series at the crosshair, else the newest.
 pub struct Reading<'a> {
-    /// The columns.
+    /// The reduced columns.
     pub reduced: &'a Reduced,
     /// The axis.
     pub axis: Axis,
-    /// By position; none where there is none.
+    /// By position; none for a series without a value.
     pub values: Vec<Option<f64>>,
-    /// The furthest from their peers, by position.
+    /// The positions that differ most from their peers.
     pub odd: Vec<usize>,
 }
 
@@ -49,7 +49,7 @@ pub fn metric<'a>(model: &'a Model, ids: &[SeriesId]) -> Option<&'a Metric> {
 }
 
 impl<'a> Frame<'a> {
-    /// What stands in a chart; none where nothing was reduced for it.
+    /// The content of a chart; none if no columns were reduced for it.
     pub fn reading(&self, id: &str) -> Option<Reading<'a>> {
         let (from, to) = self.model.span();
         let reduced = self.model.reduced.get(id)?;
@@ -74,7 +74,7 @@ impl<'a> Frame<'a> {
         Some(Reading { reduced, axis, values: values.collect(), odd: outliers(&stands) })
     }
 
-    /// Draws a chart into an area of at least three rows; where its dots are, when there is room for them.
+    /// Draws a chart into an area of at least three rows. Returns the area of its dots if there is room for them.
     pub fn draw(&self, panel: &Panel, focused: bool, area: Rect, buffer: &mut Buffer) -> Option<Rect> {
         let reading = self.reading(&panel.id)?;
         let metric = metric(self.model, &reading.reduced.ids)?;
@@ -104,7 +104,7 @@ impl<'a> Frame<'a> {
         Some(plot)
     }
 
-    /// Title and unit at the left; what all series are together at the right.
+    /// Title and unit at the left; the summary of all series at the right.
     fn title(&self, panel: &Panel, reading: &Reading, focused: bool, area: Rect, buffer: &mut Buffer) {
         let (axis, palette) = (&reading.axis, self.palette);
         let mut style = Style::new().add_modifier(Modifier::BOLD);
@@ -133,7 +133,7 @@ impl<'a> Frame<'a> {
         buffer.set_string(at.max(area.x), area.y, summed, palette.style(Ink::Text));
     }
 
-    /// Series by name, those that stand out first where not all fit.
+    /// Series by name. If not all fit, the ones that differ most come first.
     fn legend(&self, reading: &Reading, area: Rect) -> Vec<(String, Style)> {
         let (rows, names) = (usize::from(area.height.saturating_sub(2)), &reading.reduced.names);
         if names.len() < 2 || area.width < 34 || rows == 0 {
@@ -175,11 +175,11 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// Texts of the axis and their rows, the top one first; at most one a row.
+    /// Texts of the axis and their rows, the top one first; at most one per row.
     fn ticks(&self, axis: &Axis, rows: u16) -> Vec<(String, u16)> {
         let mut all: Vec<(String, u16)> = Vec::new();
         let ends = [axis.ticks.first(), axis.ticks.last()];
-        // The ends come first: what lies between is left out where there is no row for it.
+        // The ends come first; values between them are left out if there is no row for them.
         for (value, text) in ends.into_iter().flatten().chain(&axis.ticks) {
             let share = (value - axis.lo) / (axis.hi - axis.lo).max(f64::MIN_POSITIVE);
             let row =
@@ -235,7 +235,7 @@ impl<'a> Frame<'a> {
         canvas.write(area, buffer);
     }
 
-    /// A line where values are read.
+    /// A vertical line at the time of the crosshair.
     fn crosshair(&self, area: Rect, buffer: &mut Buffer) {
         let (from, to) = self.model.span();
         let Some(at) = self.model.view.crosshair.filter(|at| (from..=to).contains(at)) else { return };
@@ -246,7 +246,7 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// Times below a plot; none overlaps another.
+    /// Times below a plot, without overlap.
     pub fn times(&self, plot: Rect, buffer: &mut Buffer) {
         let (from, to) = self.model.span();
         let style = self.palette.style(Ink::Faint);

@@ -1,4 +1,4 @@
-//! The loop: takes in what comes, hands back what is asked for, draws.
+//! The event loop: processes inputs, sends requests, draws.
 
 use crate::ground::Told;
 use crate::keys::{self, Effect};
@@ -12,68 +12,68 @@ use std::io::{self, Write};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
 use std::time::{Duration, Instant};
 
-/// Inputs that wait to be taken in: who delivers waits while there are as many.
+/// Capacity of the input queue; senders block while it is full.
 pub const MAX_WAITING: usize = 64;
-/// How long what comes together is gathered before it is drawn.
+/// Time in which inputs are collected before a redraw.
 const GATHER: Duration = Duration::from_millis(15);
-/// How long one picture is waited for.
+/// Timeout of the first picture.
 const MAX_WAIT: Duration = Duration::from_secs(30);
-/// A rate needs two ticks: after so many ticks a picture whose questions were answered is whole enough.
+/// A rate needs two ticks. After this number of ticks a picture is complete if its requests were answered.
 const ENOUGH_TICKS: u32 = 5;
-/// Likewise after so long one whose questions were not.
+/// Time after which a picture is complete even without answers.
 const ENOUGH_WAIT: Duration = Duration::from_secs(15);
-/// Letters of a line where nothing says how many there is room for.
+/// Columns of a line if the width is unknown.
 const WIDTH: usize = 120;
 
-/// What comes.
+/// An input of the loop.
 #[derive(Debug)]
 pub enum Input {
-    /// There is a connection: the first word is ours.
+    /// A connection was made; we send the first message.
     Connected,
     /// A message of the stream.
     Message(Vec<u8>),
-    /// The connection was lost, and is tried again; or it could not be made for good.
+    /// The connection was lost, or cannot be made.
     Lost {
-        /// Why, in a sentence.
+        /// The reason, as a sentence.
         why: String,
-        /// Whether it is tried again.
+        /// Whether a reconnect is attempted.
         again: bool,
     },
-    /// A part of this program failed: a sentence.
+    /// A part of this program failed; a sentence.
     Failed(String),
-    /// A key, or a size, or what the terminal answers.
+    /// A key, a new size, or an answer of the terminal.
     Terminal(Told),
     /// The program is to end.
     End,
     /// The program is to be suspended.
     Suspend,
-    /// The program goes on after others may have written to the terminal.
+    /// The program continues, after others may have written to the terminal.
     Resumed,
 }
 
-/// What is wanted of who delivers.
+/// A request to the connection.
 #[derive(Debug)]
 pub enum Wish {
-    /// To send this.
+    /// Send this message.
     Say(PageMessage),
-    /// To begin anew.
+    /// Reconnect.
     Reopen,
 }
 
-/// Where inputs come from and wishes go to.
+/// Sources of inputs, and the target of requests.
 pub struct Ends {
-    /// For who reads the terminal.
+    /// Queue for the thread that reads the terminal.
     pub terminal: SyncSender<Input>,
-    /// All that comes.
+    /// All inputs.
     pub inputs: Receiver<Input>,
-    /// All that is wanted; false where nobody takes it.
+    /// Takes a request; returns false if it was dropped.
     pub wish: Box<dyn Fn(Wish) -> bool>,
 }
 
 /// Shows the picture until a person or a signal ends it.
 ///
 /// # Errors
-/// A sentence: why there is no picture.
+/// The reason why there is no picture, as a sentence.
 pub fn run(options: &Options, palette: Palette, origin: &str, ends: Ends) -> Result<(), String> {
     let model = Model::new(options.source.clone(), origin.into());
     match options.form {
@@ -82,14 +82,14 @@ pub fn run(options: &Options, palette: Palette, origin: &str, ends: Ends) -> Res
     }
 }
 
-/// What an input means for the loop.
+/// Consequence of an input for the loop.
 enum Turn {
     Draw,
     Idle,
     Do(Effect),
 }
 
-/// Says something to who delivers. What finds no room is counted, and what it asked for is asked again.
+/// Sends a message. A message that is dropped is counted, and its request is repeated later.
 fn say(model: &mut Model, message: PageMessage, wish: &dyn Fn(Wish) -> bool) {
     if !wish(Wish::Say(message)) {
         model.unsent();
@@ -102,7 +102,7 @@ fn reopen(model: &mut Model, wish: &dyn Fn(Wish) -> bool) {
     }
 }
 
-/// Takes in what was delivered.
+/// Processes an input.
 fn deliver(model: &mut Model, input: Input, wish: &dyn Fn(Wish) -> bool) -> Result<Turn, String> {
     match input {
         Input::Connected => {
@@ -117,7 +117,7 @@ fn deliver(model: &mut Model, input: Input, wish: &dyn Fn(Wish) -> bool) -> Resu
                 return Ok(if new { Turn::Draw } else { Turn::Idle });
             }
             Err(why) if model.newest() == 0 => return Err(why),
-            // What was lost comes again with a new connection.
+            // Lost messages are sent again over the new connection.
             Err(why) => {
                 model.delivery = Delivery::Lost(why);
                 reopen(model, wish);
@@ -144,7 +144,8 @@ fn gone(error: io::Error) -> String {
 
 fn screen(model: Model, options: &Options, palette: Palette, ends: Ends) -> Result<(), String> {
     let (to, failed) = (ends.terminal.clone(), ends.terminal.clone());
-    // Who panicked does not wait; where the queue is full the loop is alive, and the values that stop are seen.
+    // A thread that panics must not block. If the queue is full, the loop is running, and missing values show the
+    // failure.
     let failed = move |why| drop(failed.try_send(Input::Failed(why)));
     let (ask, mouse) = (options.ask, options.mouse);
     let mut screen = Screen::take(palette, ask, failed).map_err(gone)?;
@@ -170,7 +171,7 @@ fn show(screen: &mut Screen, mut model: Model, ends: &Ends) -> Result<(), String
         let local = offset(model.newest());
         screen.draw_model(&mut model, local).map_err(gone)?;
         let mut due: Option<Instant> = None;
-        // What is new is drawn, but not each message of many by itself.
+        // Messages that come together are drawn together.
         loop {
             let next = match due {
                 None => ends.inputs.recv().map_err(|_| RecvTimeoutError::Disconnected),
@@ -222,7 +223,7 @@ impl Screen {
     }
 }
 
-/// Whether all is there that one picture shows, after so many ticks and so long.
+/// Whether one picture is complete, after this number of ticks and this time.
 pub(crate) fn whole(model: &Model, ticks: u32, waited: Duration) -> bool {
     let long = model.shown().is_some_and(|source| source.last_t().zip(source.first_t()).is_some_and(|(a, b)| a > b));
     let told = match model.is_recording() {

@@ -1,65 +1,65 @@
-//! The ground of the terminal: it is asked for its color, and its answer is heard among the keys.
+//! Background color of the terminal: a query is sent, and the answer is filtered out of the keys.
 //!
-//! The answer comes when it comes, over a slow link seconds later, or never. So nothing waits for it, and it is taken out of
-//! what is typed: `ESC ] 11 ; rgb:ffff/ffff/ffff`, and a bell or `ESC \\` at its end.
+//! The answer may come seconds later over a slow link, or never, so nothing waits for it. It is removed from the typed
+//! keys: `ESC ] 11 ; rgb:ffff/ffff/ffff`, and a bell or `ESC \\` at its end.
 
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
 use std::time::Duration;
 
-/// The question.
+/// The query (OSC 11).
 pub const QUESTION: &str = "\u{1b}]11;?\u{7}";
-/// The begin of an answer comes at once: a key that may be it is held back for so long.
+/// The first bytes of an answer come together. A key that may be its start is held back for this time.
 const HELD: Duration = Duration::from_millis(50);
-/// What has begun like an answer is given up after so long without a letter.
+/// Time without a key after which an unfinished answer is discarded.
 const BROKEN: Duration = Duration::from_secs(1);
-/// How long a lone Escape may be the begin of an answer. It is never held back afterwards.
+/// Time after the query in which a lone Escape may start an answer. Afterwards it is never held back.
 pub const AWAITED: Duration = Duration::from_secs(5);
-/// Letters of an answer at most.
+/// Maximum keys of an answer.
 const MAX_LETTERS: usize = 64;
-/// How an answer begins, after its Escape.
+/// Start of an answer, after its Escape.
 const BEGIN: &str = "]11;";
 
-/// Listens for the answer.
+/// Filters the answer out of the keys.
 #[derive(Default)]
 pub struct Ear {
-    /// What may be an answer so far.
+    /// Keys that may be part of an answer.
     held: Vec<KeyEvent>,
     /// The same as text, without Escapes.
     text: String,
 }
 
-/// Something that the terminal tells.
+/// An event of the terminal.
 #[derive(Debug)]
 pub enum Told {
-    /// A person typed, or the size is another.
+    /// A key was typed, or the size changed.
     Typed(Event),
-    /// Whether its ground is light.
+    /// Whether its background is light.
     Ground(bool),
 }
 
-/// What was heard.
+/// Result of one event.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Heard {
-    /// What a person typed, and what else happened.
+    /// Typed keys, and other events.
     pub typed: Vec<Event>,
-    /// The answer: whether the ground is light.
+    /// Whether the background is light, if the answer is complete.
     pub is_light: Option<bool>,
 }
 
 impl Ear {
-    /// How long what is held back waits for more; none where nothing is.
+    /// Time to wait for the key after the held ones; none if none is held.
     pub fn patience(&self) -> Option<Duration> {
         let patience = if self.text.len() < BEGIN.len() { HELD } else { BROKEN };
         (!self.held.is_empty()).then_some(patience)
     }
 
-    /// Nothing followed on what was held back: a person typed it. The rest of an answer is none.
+    /// Returns the held keys, because no further key followed: a person typed them. An unfinished answer is discarded.
     pub fn silence(&mut self) -> Vec<Event> {
         let (held, text) = (std::mem::take(&mut self.held), std::mem::take(&mut self.text));
         if text.len() >= BEGIN.len() { Vec::new() } else { held.into_iter().map(Event::Key).collect() }
     }
 
-    /// Hears what comes. `awaits` says that a lone Escape may be the begin of an answer.
+    /// Processes an event. `awaits`: whether a lone Escape may start an answer.
     pub fn hear(&mut self, event: Event, awaits: bool) -> Heard {
         let Event::Key(key) = event else { return Heard { typed: vec![event], is_light: None } };
         let escaped = key.modifiers.contains(KeyModifiers::ALT);
@@ -83,7 +83,7 @@ impl Ear {
                 self.held.clear();
                 return Heard { typed: Vec::new(), is_light: is_light(&std::mem::take(&mut self.text)) };
             }
-            // Of an end in two parts this is the first one.
+            // First part of an end in two parts (`ESC \`), or the start of an answer.
             KeyCode::Esc if is_body || self.held.is_empty() => {}
             KeyCode::Char(letter) if !control && (is_body || BEGIN[self.text.len()..].starts_with(letter)) => {
                 self.text.push(letter);
@@ -99,7 +99,7 @@ impl Ear {
     }
 }
 
-/// Whether a color such as `]11;rgb:ffff/ffff/ffff`, with one to four digits each, is light; none when it is no color.
+/// Whether a color such as `]11;rgb:ffff/ffff/ffff` (one to four digits each) is light; none if it is no color.
 fn is_light(text: &str) -> Option<bool> {
     let (kind, digits) = text.strip_prefix(BEGIN)?.split_once(':')?;
     let share = |digits: &str| {
@@ -107,7 +107,7 @@ fn is_light(text: &str) -> Option<bool> {
         Some(f64::from(u32::from_str_radix(digits, 16).ok()?) / f64::from(most))
     };
     let parts: Vec<f64> = digits.split('/').take(3).map(share).collect::<Option<_>>()?;
-    // How bright each color seems to the eye, of Rec. 709.
+    // Luma weights of Rec. 709.
     let [r, g, b] = parts[..] else { return None };
     ["rgb", "rgba"].contains(&kind).then_some(0.2126 * r + 0.7152 * g + 0.0722 * b > 0.5)
 }
@@ -116,7 +116,7 @@ fn is_light(text: &str) -> Option<bool> {
 mod tests {
     use super::*;
 
-    /// What comes as keys of these bytes, as they are read at once, or each alone.
+    /// The key events of these bytes, read together or one by one (`alone`).
     fn keys(bytes: &str, alone: bool) -> Vec<Event> {
         let mut all = Vec::new();
         let mut escaped = false;

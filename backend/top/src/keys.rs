@@ -1,4 +1,4 @@
-//! What a key does: the table of the page, and what a terminal has besides.
+//! Actions of keys: the shortcuts of the page, and additional ones of the terminal.
 
 use crate::listing;
 use crate::model::{Model, Over};
@@ -8,26 +8,26 @@ use shared::window::WINDOWS;
 use viewer::shortcuts::{self, Action};
 use viewer::store::processes::Column;
 
-/// What is to be done outside of the model.
+/// Effect of a key outside of the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// Nothing but a new picture.
+    /// A redraw only.
     Draw,
-    /// The end.
+    /// The program ends.
     Quit,
     /// The program is to be suspended.
     Suspend,
-    /// Another machine is shown.
+    /// A reconnect to another machine.
     Reopen,
-    /// The other theme.
+    /// A change of the theme.
     Theme,
-    /// The mouse is taken, or given back.
+    /// The mouse is captured or released.
     Mouse,
-    /// Not even a new picture.
+    /// No redraw.
     Nothing,
 }
 
-/// Keys that the page does not have, and words for each.
+/// Keys that the page does not have, with descriptions.
 pub const OWN: &[(&str, &str)] = &[
     ("Q Ctrl-C", "end"),
     ("Ctrl-Z", "suspend; fg resumes"),
@@ -43,11 +43,11 @@ pub const OWN: &[(&str, &str)] = &[
     ("PgUp PgDn", "scroll the processes"),
 ];
 
-/// The columns by which processes are sorted, in the order of the key.
+/// Sort columns of the processes, in the order in which the key changes them.
 const COLUMNS: [Column; 7] =
     [Column::Cpu, Column::Memory, Column::Gpu, Column::Disk, Column::Threads, Column::Pid, Column::Name];
 
-/// Does what a key means.
+/// Handles a key.
 pub fn press(model: &mut Model, key: KeyEvent) -> Effect {
     let effect = pressed(model, key);
     model.list();
@@ -67,7 +67,7 @@ fn pressed(model: &mut Model, key: KeyEvent) -> Effect {
     match model.view.over.clone() {
         Over::Nothing => {}
         Over::Help(passed) => {
-            // It never passes more than there are; the picture knows how many lines have room.
+            // Drawing limits it to the number of lines, because only then the room is known.
             let passed = match key.code {
                 KeyCode::Down | KeyCode::Char('j') => Some(passed + 1),
                 KeyCode::PageDown => Some(passed + 10),
@@ -105,11 +105,11 @@ fn pressed(model: &mut Model, key: KeyEvent) -> Effect {
         _ => return Effect::Draw,
     };
     let times = if key.modifiers.contains(KeyModifiers::SHIFT) { 10 } else { 1 };
-    // A recording has no clock of its own here: its keys are those of any span.
+    // A recording has no clock of its own here, so its keys are those of any span.
     shortcuts::action(&name, false).map_or(Effect::Draw, |action| act(model, action, times))
 }
 
-/// What keys do while a process is chosen; whether this one does something then.
+/// Handles a key while a process is selected. Returns whether the key has a meaning then.
 fn process(model: &mut Model, code: KeyCode) -> bool {
     if model.view.chosen.is_none() {
         return false;
@@ -130,7 +130,7 @@ fn process(model: &mut Model, code: KeyCode) -> bool {
     true
 }
 
-/// Goes so many charts further on.
+/// Moves the focus by this number of charts.
 pub fn chart(model: &mut Model, by: i32) -> Effect {
     act(model, Action::Chart(by), 1)
 }
@@ -152,7 +152,7 @@ fn own(model: &mut Model, code: KeyCode) -> Option<Effect> {
             view.listing.tree = if view.listing.tree.is_some() { None } else { Some(Vec::new()) };
             let is_tree = view.listing.tree.is_some();
             model.list();
-            // What is to be folded is chosen first.
+            // Folding needs a selected process, so the first key selects one.
             match (is_tree, model.view.chosen) {
                 (true, None) => listing::step(model, 0),
                 (true, Some(_)) => {}
@@ -181,7 +181,7 @@ fn act(model: &mut Model, action: Action, times: i64) -> Effect {
     let recording = model.is_recording();
     let view = &mut model.view;
     match action {
-        // There is no time yet that could stand still.
+        // Before the first sample there is no time to freeze.
         Action::Read(_) | Action::Closer | Action::Wider | Action::Pan(_) | Action::Freeze if to == 0 => {
             view.note = "there are no samples yet".into();
         }
@@ -227,7 +227,7 @@ fn act(model: &mut Model, action: Action, times: i64) -> Effect {
     Effect::Draw
 }
 
-/// What can be found: charts by their place, and words for processes.
+/// Search results: charts by position, and words for processes.
 pub fn found(model: &Model, text: &str) -> Vec<(Found, String)> {
     let words = text.to_lowercase();
     let fits = |title: &str| words.split_whitespace().all(|word| title.to_lowercase().contains(word));
@@ -243,14 +243,14 @@ pub fn found(model: &Model, text: &str) -> Vec<(Found, String)> {
     all
 }
 
-/// What was found.
+/// A search result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
-    /// Processes that have the words.
+    /// Processes that match the words.
     Processes,
-    /// A window, by its place.
+    /// A window, by position.
     Window(usize),
-    /// A chart, by its place.
+    /// A chart, by position.
     Chart(usize),
 }
 

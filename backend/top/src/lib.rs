@@ -1,11 +1,13 @@
-//! The picture of a machine in a terminal: the same data, words and keys as the page, of the package `viewer`, in cells.
+//! The page of a machine in a terminal: same data, words and keys as the page, from the package `viewer`, in cells.
 //!
-//! Reading order: [`model`] (what is held and looked at), [`keys`] (what a key does), [`canvas`] (dots in cells) and
-//! [`palette`] (colors of this terminal), [`chart`], [`rows`], [`runs`] and [`table`] (its parts), [`board`] (where they stand), [`over`] (what
-//! lies over them), [`listing`] and [`pointer`] (processes and the mouse), [`text`] (the same in lines and as JSON), [`screen`] (the terminal itself, and how it is given
-//! back), [`ground`] (whether it is light) and [`follow`] (the loop).
+//! Reading order:
+//! - [`model`] (data and view), [`keys`] (actions of keys);
+//! - [`canvas`] (dots in cells), [`palette`] (colors of this terminal), [`chart`], [`rows`], [`runs`] and [`table`]
+//!   (parts of the picture), [`board`] (their layout), [`over`] (overlays);
+//! - [`listing`] and [`pointer`] (processes and mouse), [`text`] (plain lines and JSON);
+//! - [`screen`] (the terminal and its restoration), [`ground`] (its background color) and [`follow`] (the event loop).
 //!
-//! It opens no socket and reads no clock: it is handed [`follow::Input`]s, and hands back what it asks for.
+//! It opens no socket and reads no clock. It receives [`follow::Input`]s, and returns [`follow::Wish`]es.
 
 pub mod board;
 pub mod canvas;
@@ -29,14 +31,14 @@ mod tests;
 
 use std::time::Duration;
 
-/// What a person asked for.
+/// Options of the command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// The machine, by its name or key; none: the first.
+    /// The machine, by name or key; none: the first one.
     pub source: Option<String>,
-    /// The mouse is taken from the begin.
+    /// Whether the mouse is captured from the start.
     pub mouse: bool,
-    /// The terminal may be asked whether its ground is light.
+    /// Whether the terminal may be queried for its background color.
     pub ask: bool,
     /// The form of the output.
     pub form: Form,
@@ -51,6 +53,6 @@ pub enum Form {
     Once,
     /// One picture as JSON.
     Json,
-    /// Plain lines, again and again, for a screen reader or a log.
+    /// Plain lines at this interval, for a screen reader or a log.
     Plain(Duration),
 }

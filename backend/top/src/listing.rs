@@ -1,27 +1,28 @@
-//! What a person does with the processes: goes from one to the next, folds a tree, leafs through the table.
+//! Actions on the process table: selecting, folding, scrolling.
 
 use crate::model::Model;
 use std::collections::BTreeSet;
 
-/// Chooses the process so many lines further on; from none, the first that is shown.
+/// Moves the selection by this number of lines; without one, selects the first visible line.
 pub fn step(model: &mut Model, by: isize) {
     let at = model.view.chosen.map_or(model.view.first, |(_, at)| at.saturating_add_signed(by));
     choose(model, at);
 }
 
-/// Chooses the process of a line, or of the last line.
+/// Selects the process of a line, at most the last one.
 pub fn choose(model: &mut Model, at: usize) {
     let at = at.min(model.listed.len().saturating_sub(1));
     model.view.chosen = model.listed.get(at).map(|line| (line.process.pid, at));
 }
 
-/// Passes so many lines more, or fewer.
+/// Scrolls by this number of lines.
 pub fn scroll(model: &mut Model, by: isize) {
     let first = model.view.first.saturating_add_signed(by);
     model.view.first = first.min(model.listed.len().saturating_sub(1));
 }
 
-/// Folds the chosen process, or unfolds it; none does what is not so. What has nothing to fold leads to its parent.
+/// Folds the selected process (true), unfolds it (false) or toggles it (none).
+/// Folding a process without unfolded children selects its parent.
 pub fn fold(model: &mut Model, wanted: Option<bool>) {
     let Some((pid, at)) = model.view.chosen else { return };
     let Some(line) = model.listed.get(at) else { return };

@@ -1,4 +1,4 @@
-//! What is held of a machine, and what a person looks at.
+//! Data of a machine, and the view of a person on it.
 
 use ratatui_core::layout::Rect;
 use shared::processes::ProcessTable;
@@ -17,72 +17,72 @@ use viewer::store::source::Source;
 use viewer::store::trace::Trace;
 use viewer::tile::Sparkline;
 
-/// Time of the source between two questions for its processes, ms.
+/// Interval between two requests for processes, in time of the source, ms.
 const PROCESSES_MS: i64 = 2_000;
-/// Likewise for its runs, ms.
+/// Interval between two requests for runs, in time of the source, ms.
 const RUNS_MS: i64 = 5_000;
-/// The shortest span, ms.
+/// Minimum span, ms.
 const SHORTEST: i64 = 10_000;
 
-/// What lies over the picture.
+/// Overlay on the picture.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Over {
     /// Nothing.
     #[default]
     Nothing,
-    /// The list of keys, and how many lines of it are passed.
+    /// The list of keys, and the number of lines scrolled.
     Help(usize),
-    /// What was typed to be found, and the line that is chosen.
+    /// The search text, and the selected line.
     Find(String, usize),
-    /// The machines, and the line that is chosen.
+    /// The machines, and the selected line.
     Machines(usize),
 }
 
-/// What a person looks at.
+/// View settings of a person.
 #[derive(Clone, Debug)]
 pub struct View {
     /// Length of the live span, ms.
     pub window: i64,
-    /// The span at which time stands still, ms since the epoch.
+    /// The span at which time is frozen, ms since the epoch.
     pub frozen: Option<(i64, i64)>,
-    /// The instant whose values are shown.
+    /// The instant whose values are shown, ms since the epoch.
     pub crosshair: Option<i64>,
-    /// The chart that has the focus, by its place.
+    /// The focused chart, by position.
     pub focus: usize,
-    /// It fills the room of all.
+    /// Whether the focused chart fills the whole body.
     pub zoomed: bool,
-    /// Order and form of the processes.
+    /// Sort order and form of the process table.
     pub listing: Listing,
-    /// Words that processes must have.
+    /// Words that processes must match.
     pub words: String,
-    /// The first process that is shown.
+    /// Position of the first visible process.
     pub first: usize,
-    /// The process that is chosen, and its place: another takes its place when it has gone.
+    /// PID and position of the selected process. When it has ended, the process at its position is selected.
     pub chosen: Option<(u32, usize)>,
-    /// Processes of the tree whose children are folded into them.
+    /// PIDs of the tree whose children are folded.
     pub folded: BTreeSet<u32>,
-    /// The processes fill the room of the charts.
+    /// Whether the process table fills the whole body.
     pub table: bool,
-    /// What lies over the picture.
+    /// Overlay on the picture.
     pub over: Over,
-    /// A sentence for the person.
+    /// A message for the person.
     pub note: String,
 }
 
-/// Where the parts stood when they were drawn last.
+/// Areas of the parts as last drawn.
 #[derive(Default)]
 pub struct Places {
-    /// Devices, a row each.
+    /// Rows of devices.
     pub rows: Option<Rect>,
-    /// Charts by their place in the list of all.
+    /// Charts by position in the list of all.
     pub charts: Vec<(usize, Rect)>,
-    /// The dots of these charts.
+    /// Areas of the dots of these charts.
     pub plots: Vec<(usize, Rect)>,
-    /// The table of processes, with its two heads.
+    /// The process table, with its two header rows.
     pub processes: Option<Rect>,
 }
 
-/// Series of one chart, reduced.
+/// Reduced series of one chart.
 #[derive(Default)]
 pub struct Reduced {
     /// The series.
@@ -91,62 +91,62 @@ pub struct Reduced {
     pub names: Vec<Name>,
     /// Their columns.
     pub traces: BTreeMap<SeriesId, Trace>,
-    /// All of them at once, where they are many.
+    /// Distribution over all series, if there are more than two.
     pub spread: Spread,
 }
 
-/// The state of what delivers.
+/// State of the connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Delivery {
-    /// Nothing has come yet.
+    /// Nothing was received yet.
     Waiting,
-    /// It delivers.
+    /// Connected.
     Well,
-    /// It was lost, and is tried again: why.
+    /// Disconnected and reconnecting, with the reason.
     Lost(String),
 }
 
-/// All of it.
+/// Model of the program.
 pub struct Model {
     /// The data.
     pub store: Store,
-    /// The machine that was asked for.
+    /// The requested machine, by name or key.
     pub source: Option<String>,
-    /// What a person looks at.
+    /// View settings.
     pub view: View,
-    /// Tiles, charts and what is absent.
+    /// Tiles, charts and absent families.
     pub plan: Plan,
-    /// Charts by their id.
+    /// Reduced charts by ID.
     pub reduced: BTreeMap<String, Reduced>,
-    /// Tiles by their id.
+    /// Sparklines of the tiles by ID.
     pub sparklines: BTreeMap<String, Sparkline>,
-    /// The newest processes.
+    /// The newest process table.
     pub processes: ProcessTable,
-    /// Their lines, in the order and form that a person chose.
+    /// Its lines, in the selected order and form.
     pub listed: Vec<Line>,
-    /// The runs of the machine that are not over, or ended a moment ago, newest first; None before they were told.
+    /// Runs of the machine that run or ended a moment ago, newest first; None before the first answer.
     pub runs: Option<Vec<RunLine>>,
-    /// Where the parts stand.
+    /// Areas of the parts.
     pub places: Places,
-    /// What delivers.
+    /// State of the connection.
     pub delivery: Delivery,
-    /// What to say besides: where the values come from.
+    /// Description of the data source, shown beside.
     pub origin: String,
-    /// A part of this program that failed: a sentence.
+    /// A part of this program that failed; a sentence.
     pub failed: Option<String>,
-    /// Messages for which the way to the server had no room.
+    /// Number of messages dropped because the queue to the server was full.
     pub dropped: u64,
-    /// Processes were asked for and answered, be it by none.
+    /// Whether a process table was received, possibly an empty one.
     pub answered: bool,
     asked: Option<i64>,
     asked_runs: Option<i64>,
-    /// The span of history that is on its way.
+    /// Whether a requested span of history is still to come.
     awaited: bool,
     taken: u32,
 }
 
 impl Model {
-    /// Nothing so far.
+    /// An empty model.
     pub fn new(source: Option<String>, origin: String) -> Self {
         let view = View {
             window: DEFAULT.ms,
@@ -186,13 +186,13 @@ impl Model {
         }
     }
 
-    /// The line of the index of the machine that is shown: the one that was asked for, or the first.
+    /// Index entry of the machine shown: the requested one, or the first.
     pub fn entry(&self) -> Option<&IndexEntry> {
         let called = |text: &str| self.store.index.iter().find(|entry| entry.name == text || entry.key == text);
         self.source.as_deref().and_then(called).or_else(|| self.store.index.first())
     }
 
-    /// The machine that is shown.
+    /// Data of the machine shown.
     pub fn shown(&self) -> Option<&Source> {
         self.store.sources.get(&self.entry()?.id)
     }
@@ -202,18 +202,18 @@ impl Model {
         self.store.hello.as_ref().is_some_and(|hello| hello.recorded.is_some())
     }
 
-    /// The newest instant, ms since the epoch; 0 before there is one.
+    /// Time of the newest sample, ms since the epoch; 0 before the first one.
     pub fn newest(&self) -> i64 {
         self.shown().and_then(Source::last_t).unwrap_or(0)
     }
 
-    /// The span that is shown, ms since the epoch.
+    /// The visible span, ms since the epoch.
     pub fn span(&self) -> (i64, i64) {
         let to = self.newest();
         self.view.frozen.unwrap_or((to - self.view.window, to))
     }
 
-    /// The first words of a connection.
+    /// First message of a connection.
     pub fn open(&mut self) -> PageMessage {
         (self.delivery, self.taken, self.awaited) = (Delivery::Well, 0, false);
         let (from, to) = self.span();
@@ -225,13 +225,13 @@ impl Model {
         }
     }
 
-    /// Counts a message that was not sent. No answer comes then, so what is missing is asked for again.
+    /// Counts a message that was dropped. No answer will come, so its requests are repeated.
     pub fn unsent(&mut self) {
         self.dropped += 1;
         (self.awaited, self.asked, self.asked_runs) = (false, None, None);
     }
 
-    /// Shows another machine, which takes another connection.
+    /// Switches to another machine, which needs another connection.
     pub fn switch(&mut self, source: String) {
         let Model { view, .. } = Model::new(None, String::new());
         self.view = View { window: self.view.window, listing: self.view.listing.clone(), ..view };
@@ -241,10 +241,10 @@ impl Model {
         (self.reduced, self.sparklines, self.listed) = (BTreeMap::new(), BTreeMap::new(), Vec::new());
     }
 
-    /// Takes in a message; what is to be answered, and whether there is something new to see.
+    /// Processes a received message. Returns messages to send, and whether the picture changed.
     ///
     /// # Errors
-    /// A sentence: the connection is of no use any more.
+    /// The connection cannot be used any more; a sentence.
     pub fn take(&mut self, bytes: &[u8]) -> Result<(Vec<PageMessage>, bool), String> {
         let speaks = "the server has another version of Watchglass; install the same version on both sides";
         let mut answers = Vec::new();
@@ -255,7 +255,7 @@ impl Model {
             }
             Received::Control(ServerMessage::Runs(runs)) => self.runs = Some(runs),
             Received::Control(ServerMessage::Heartbeat { .. }) => {
-                // We are here as well.
+                // Answers the heartbeat.
                 answers.push(PageMessage::Ack { messages: self.taken });
                 return Ok((answers, false));
             }
@@ -301,7 +301,7 @@ impl Model {
         format!("there is no machine {name:?}; --source takes one of {}{more}", some.join(", "))
     }
 
-    /// What is to be asked so that all that is looked at is there.
+    /// Requests for data that the view needs and the store lacks.
     pub fn questions(&mut self) -> Vec<PageMessage> {
         let (span, newest) = (self.span(), self.newest());
         let mut all = Vec::new();
@@ -325,7 +325,7 @@ impl Model {
             self.asked = Some(at.unwrap_or(newest));
             all.push(PageMessage::Processes { at });
         }
-        // They are told as they are now.
+        // Runs have no history, so a recording has none.
         let told = self.asked_runs.is_some_and(|asked| (asked..asked + RUNS_MS).contains(&newest));
         if !told && !self.is_recording() {
             self.asked_runs = Some(newest);
@@ -334,7 +334,7 @@ impl Model {
         all
     }
 
-    /// Brings the columns of a chart up to date, each as wide as one of `dots`.
+    /// Updates the columns of a chart, for a width of `dots`.
     pub fn reduce(&mut self, id: &str, dots: i64) {
         let (from, to) = self.span();
         let Some(entry) = self.entry().map(|entry| entry.id) else { return };
@@ -363,7 +363,7 @@ impl Model {
         }
     }
 
-    /// Brings the lines of the processes up to date. A tree is unfolded but for what a person folded.
+    /// Updates the lines of the process table. A tree is unfolded except for the folded PIDs.
     pub fn list(&mut self) {
         let (view, rows) = (&mut self.view, &self.processes.rows);
         let mut listing = view.listing.clone();
@@ -379,13 +379,13 @@ impl Model {
         }
     }
 
-    /// All charts in their order: those on top, then those of the families.
+    /// All charts in order: the top ones, then those of the families.
     pub fn panels(&self) -> Vec<Panel> {
         let below = self.plan.sections.iter().flat_map(|section| &section.panels);
         self.plan.top.iter().chain(below).cloned().collect()
     }
 
-    /// Chooses the window at a place of the list.
+    /// Selects the window at a position of the list.
     pub fn choose(&mut self, place: usize) {
         let kept = self.store.hello.as_ref().map_or(i64::MAX, |hello| hello.retention);
         match WINDOWS.get(place) {
@@ -402,13 +402,13 @@ impl Model {
         }
     }
 
-    /// Goes back to the end of a recording.
+    /// Returns to the end of a recording.
     pub fn choose_end(&mut self) {
         let to = self.store.hello.as_ref().and_then(|hello| hello.recorded.as_ref()).map_or(0, |recorded| recorded.to);
         (self.view.frozen, self.view.crosshair) = (Some((to - self.view.window, to)), None);
     }
 
-    /// Moves or scales the span, and lets time stand still.
+    /// Moves or scales the span, and freezes time.
     pub fn look_at(&mut self, (from, to): (i64, i64)) {
         let length = (to - from).clamp(SHORTEST, shared::window::MAX_SAMPLES_SPAN_MS);
         let to = to.min(self.newest().max(from + SHORTEST));
@@ -417,7 +417,7 @@ impl Model {
     }
 }
 
-/// Width of a column in ms for so many dots; 1 while there are at most two samples a dot.
+/// Width of a column in ms for this number of dots; 1 (no reduction) if each dot has at most one sample.
 fn step(span: i64, dots: i64, interval: i64) -> i64 {
     let (dots, interval) = (dots.max(1), interval.max(1));
     let samples = (span + dots * interval - 1) / (dots * interval);

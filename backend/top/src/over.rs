@@ -1,4 +1,4 @@
-//! What lies over the picture: the list of keys, what can be found, the machines.
+//! Overlays on the picture: the list of keys, search results, machines.
 
 use crate::keys::{OWN, found};
 use crate::model::{Model, Over};
@@ -9,10 +9,10 @@ use ratatui_core::style::{Modifier, Style};
 use shared::unit::rough_duration;
 use viewer::shortcuts::{Action, KEYS, Shortcut};
 
-/// A line: text, and whether it is chosen.
+/// A line: text, and whether it is selected.
 type Entry = (String, bool);
 
-/// Draws what lies over the picture, if anything does.
+/// Draws the overlay, if there is one.
 pub fn draw(model: &Model, palette: Palette, area: Rect, buffer: &mut Buffer) {
     let (title, lines, chosen) = match &model.view.over {
         Over::Nothing => return,
@@ -73,14 +73,14 @@ fn frame(title: &str, palette: Palette, rect: Rect, buffer: &mut Buffer) {
     buffer.set_stringn(rect.x + 2, rect.y, format!(" {title} "), wide.saturating_sub(4), bold);
 }
 
-/// Whether a terminal does what a key does on the page.
+/// Whether the terminal supports this shortcut of the page.
 fn is_here(row: &Shortcut) -> bool {
     use Action::{Changed, Compare, Layouts, Menu, Open, Record};
     let elsewhere = |action: &Action| matches!(action, Compare | Changed | Layouts | Menu | Open | Record);
     !row.keys.iter().any(|(_, action)| elsewhere(action))
 }
 
-/// How many lines of the list of keys can be passed at most.
+/// Maximum number of lines that the list of keys can be scrolled.
 pub fn most_passed(area: Rect) -> usize {
     help().len().saturating_sub(usize::from(area.height.saturating_sub(2)))
 }

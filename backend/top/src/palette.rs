@@ -1,23 +1,23 @@
-//! Colors: those of the page's themes, as near as this terminal comes.
+//! Colors: those of the page's themes, as close as this terminal allows.
 
 use charts::theme::{DARK, LIGHT};
 use charts::{Hue, Theme};
 use ratatui_core::style::{Color, Modifier, Style};
 
-/// How many colors a terminal has.
+/// Number of colors of a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Depth {
     /// None, or none are wanted (`NO_COLOR`).
     None,
-    /// The sixteen that every terminal has, of which a person chose the shades.
+    /// The 16 standard colors, whose shades a person may have configured.
     Sixteen,
-    /// The cube of 6 x 6 x 6, and gray.
+    /// 256 colors: the cube of 6 x 6 x 6, and grays.
     Cube,
     /// 24 bits.
     True,
 }
 
-/// The signs that may be written.
+/// The characters that may be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signs {
     /// Braille, 2 x 4 dots a cell.
@@ -28,14 +28,14 @@ pub enum Signs {
     Ascii,
 }
 
-/// What a terminal can show.
+/// Capabilities of a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Palette {
     /// Colors.
     pub depth: Depth,
     /// Signs.
     pub signs: Signs,
-    /// Whether its ground is light.
+    /// Whether its background is light.
     pub light: bool,
 }
 
@@ -44,20 +44,20 @@ pub struct Palette {
 pub enum Ink {
     /// Numbers.
     Text,
-    /// Words beside them.
+    /// Words beside numbers.
     Faint,
-    /// What must be seen.
+    /// Warnings.
     Warn,
     /// A series.
     Of(Hue),
     /// The middle of many series.
     Band,
-    /// From the least, 0, to the most, 1.
+    /// Heat map value from 0 (least) to 1 (most).
     Heat(f64),
 }
 
 impl Palette {
-    /// What the environment says of the terminal; `ascii` is a person's wish.
+    /// Detects the terminal's capabilities from its environment variables. `ascii`: whether a person wants ASCII only.
     pub fn of(env: &dyn Fn(&str) -> Option<String>, ascii: bool) -> Palette {
         let var = |name: &str| env(name).filter(|text| !text.is_empty());
         let (term, color) = (var("TERM").unwrap_or_default(), var("COLORTERM").unwrap_or_default());
@@ -70,11 +70,11 @@ impl Palette {
         };
         let signs = match () {
             () if ascii || term == "dumb" || !(locale.contains("utf-8") || locale.contains("utf8")) => Signs::Ascii,
-            // The console of Linux has a font of 512 signs, none of them Braille.
+            // The Linux console has a font of 512 signs, none of them Braille.
             () if term == "linux" => Signs::Blocks,
             () => Signs::Braille,
         };
-        // Some terminals say which of the sixteen is their ground: 7 and 9 to 15 are light.
+        // Some terminals report the background as one of the 16 colors: 7 and 9 to 15 are light.
         let ground = var("COLORFGBG").and_then(|text| text.rsplit(';').next()?.parse::<u8>().ok());
         Palette { depth, signs, light: ground.is_some_and(|ground| ground == 7 || (9..=15).contains(&ground)) }
     }
@@ -109,12 +109,12 @@ impl Palette {
         plain.fg(color)
     }
 
-    /// A sign, or its ASCII stand-in.
+    /// A sign, or its ASCII substitute.
     pub fn sign(self, sign: &'static str, ascii: &'static str) -> &'static str {
         if self.signs == Signs::Ascii { ascii } else { sign }
     }
 
-    /// A text of others in the signs that may be written.
+    /// A foreign text, limited to the characters that may be written.
     pub fn text(self, text: &str) -> String {
         let plain = |c: char| match c {
             _ if self.signs != Signs::Ascii && !c.is_control() => c,
@@ -134,7 +134,7 @@ impl Palette {
     }
 }
 
-/// One of the sixteen for a series.
+/// One of the 16 colors for a series.
 fn few(hue: Hue) -> Color {
     const FEW: [Color; 8] = [
         Color::Yellow,
@@ -153,7 +153,7 @@ fn few(hue: Hue) -> Color {
     }
 }
 
-/// The nearest of the cube's colors and its grays.
+/// The nearest color of the cube and its grays.
 fn cube(r: u8, g: u8, b: u8) -> u8 {
     const LEVELS: [i32; 6] = [0, 95, 135, 175, 215, 255];
     let level = |v: u8| (0..6).min_by_key(|i| (LEVELS[*i] - i32::from(v)).abs()).unwrap_or(0);

@@ -1,4 +1,4 @@
-//! What the mouse does: a click chooses, the wheel leafs through.
+//! Actions of the mouse: a click selects, the wheel scrolls.
 
 use crate::keys::{self, Effect};
 use crate::listing;
@@ -6,10 +6,10 @@ use crate::model::{Model, Over};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use ratatui_core::layout::{Position, Rect};
 
-/// Lines of a step of the wheel.
+/// Lines per step of the wheel.
 const LINES: isize = 3;
 
-/// Does what the mouse means where it stands.
+/// Handles a mouse event at its position.
 pub fn point(model: &mut Model, mouse: MouseEvent) -> Effect {
     let effect = pointed(model, mouse);
     model.list();
@@ -40,7 +40,7 @@ fn pointed(model: &mut Model, mouse: MouseEvent) -> Effect {
             }
         }
         (Some(_), _) => {
-            // A process that is chosen is seen, so it is let go.
+            // The view follows a selected process, so scrolling deselects it.
             model.view.chosen = None;
             listing::scroll(model, wheel * LINES);
         }
@@ -50,7 +50,7 @@ fn pointed(model: &mut Model, mouse: MouseEvent) -> Effect {
     Effect::Draw
 }
 
-/// Chooses a chart, and the instant that is pointed at.
+/// Selects a chart, and the instant at the pointer.
 fn click(model: &mut Model, position: Position) {
     let places = &model.places;
     let chart = places.charts.iter().find(|(_, rect)| rect.contains(position)).map(|(at, _)| *at);
@@ -59,7 +59,7 @@ fn click(model: &mut Model, position: Position) {
     if let Some(chart) = chart {
         (model.view.focus, model.view.chosen) = (chart, None);
     }
-    // Before the first sample there is no time that could stand still.
+    // Before the first sample there is no time to freeze.
     if let Some(plot) = plot.filter(|_| model.newest() > 0) {
         let (from, to) = model.span();
         let share = f64::from(position.x - plot.x) / f64::from(plot.width.saturating_sub(1).max(1));

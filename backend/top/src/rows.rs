@@ -1,4 +1,4 @@
-//! Devices, a row each: their past as cells, and their newest values of the leading charts in columns.
+//! Devices, one row each: their history as cells, and the newest values of the top charts in columns.
 
 use crate::chart::{Frame, Reading};
 use crate::palette::{Depth, Ink, Signs};
@@ -10,15 +10,15 @@ use shared::series::SeriesId;
 use viewer::spread::stand;
 use viewer::store::plan::{HEAT_SUFFIX, Panel};
 
-/// Cells of a value.
+/// Width of a value, cells.
 const VALUE: u16 = 9;
-/// The most columns of values.
+/// Maximum number of value columns.
 const MAX_VALUES: usize = 6;
-/// Cells that the past has at least.
+/// Minimum width of the history, cells.
 const PAST: u16 = 16;
 
 impl Frame<'_> {
-    /// The devices of a chart, where they are of one kind and differ by their number alone: what they are, and how many.
+    /// Name and number of the devices of a chart, if they are of one kind and differ only by number.
     pub fn devices(&self, id: &str) -> Option<(&str, usize)> {
         let names = &self.model.reduced.get(id.trim_end_matches(HEAT_SUFFIX))?.names;
         let (first, _) = names.first()?.full.rsplit_once(' ')?;
@@ -27,7 +27,7 @@ impl Frame<'_> {
         names.iter().all(|name| alike(&name.full)).then_some((first, names.len()))
     }
 
-    /// Draws the devices of `panel`, with a column of values for it and each of `beside`.
+    /// Draws the devices of `panel`, with a column of values for it and for each of `beside`.
     pub fn draw_rows(&self, panel: &Panel, beside: &[Panel], focused: bool, area: Rect, buffer: &mut Buffer) {
         let id = panel.id.trim_end_matches(HEAT_SUFFIX);
         let Some(reading) = self.reading(id) else { return };
@@ -71,7 +71,7 @@ impl Frame<'_> {
             let unit = column.axis.scale.symbol;
             let word = if n == 0 { String::new() } else { title.rsplit(' ').next().unwrap_or_default().to_string() };
             let whole = palette.text(&format!("{word} {unit}"));
-            // Where the word has no room, its unit says which it is.
+            // If the word does not fit, the unit identifies the column.
             let fits = whole.chars().count() < usize::from(VALUE);
             let head = if fits { whole } else { palette.text(unit) };
             let at = plot.right() + VALUE * (n as u16 + 1) - head.chars().count() as u16;
@@ -104,7 +104,8 @@ impl Frame<'_> {
         self.times(Rect { height: rows.len() as u16, ..plot }, buffer);
     }
 
-    /// The devices that have a row, and how many have none: those that are least like the others come first then.
+    /// The devices that get a row, and the number without one. If not all fit, the ones that differ most from the
+    /// others get rows.
     fn order(&self, reading: &Reading, rows: usize) -> (Vec<usize>, usize) {
         let n = reading.reduced.ids.len();
         if n <= rows {
@@ -120,12 +121,12 @@ impl Frame<'_> {
         let mut all: Vec<(usize, f64)> = (0..n).map(|i| (i, distance(&i))).collect();
         all.sort_by(|a, b| b.1.total_cmp(&a.1));
         let mut all: Vec<usize> = all.into_iter().map(|(i, _)| i).take(rows).collect();
-        // The furthest first by choice, but in their own order: a list that jumps cannot be read.
+        // Shown in their usual order, because rows that change places cannot be read.
         all.sort_unstable();
         (all, n - rows)
     }
 
-    /// The past of one series as a row of cells.
+    /// The history of one series as a row of cells.
     fn past(&self, reading: &Reading, i: usize, area: Rect, buffer: &mut Buffer) {
         const BARS: [&str; 8] = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
         const LETTERS: [&str; 8] = [".", ":", "-", "=", "+", "*", "%", "#"];
@@ -137,7 +138,7 @@ impl Frame<'_> {
         let columns: &[Column] = trace.within(from, to);
         for (k, c) in columns.iter().enumerate() {
             let start = place(c.t).min(wide - 1);
-            // A cell between two samples of one line has the value before.
+            // A cell between two connected samples repeats the value before.
             let end = columns.get(k + 1).filter(|next| next.joined).map_or(start + 1, |next| place(next.t).min(wide));
             for cell in &mut cells[start..end.max(start + 1)] {
                 *cell = (cell.0 + c.mean(), cell.1 + 1.0);

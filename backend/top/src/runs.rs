@@ -1,4 +1,4 @@
-//! The training jobs of the machine, a line each: those that run, and those that ended a moment ago.
+//! The training jobs of the machine, one line each: those that run, and those that ended a moment ago.
 
 use crate::model::Model;
 use crate::palette::{Ink, Palette};
@@ -8,14 +8,14 @@ use ratatui_core::style::Modifier;
 use shared::run::{RunLine, RunState};
 use shared::unit::rough_duration;
 
-/// Lines of runs in the picture, at most; of more it is said how many.
+/// Maximum lines of runs in the picture; the number of further ones is shown.
 const MAX_LINES: usize = 4;
-/// Rows that are left to the rest of the picture, at least.
+/// Minimum rows left to the rest of the picture.
 const REST: u16 = 8;
-/// Letters of a name, at most.
+/// Maximum letters of a name.
 const NAME: usize = 24;
 
-/// A line for each run: shape of its state, name, how long it ran, what it holds, its state with the cause.
+/// A line for each run: symbol of its state, name, duration, resources, state with the cause.
 pub fn texts(model: &Model, palette: Palette) -> Vec<String> {
     let now = model.newest();
     model.runs.iter().flatten().map(|run| text(run, now, palette)).collect()
@@ -44,7 +44,7 @@ fn text(run: &RunLine, now: i64, palette: Palette) -> String {
     format!("{shape} {}", palette.text(&parts.join("  ")))
 }
 
-/// Draws the runs into the first rows of an area, where there are any and it is high enough; what is left of it.
+/// Draws the runs into the first rows of an area that is high enough. Returns the remaining area.
 pub fn draw(model: &Model, palette: Palette, area: Rect, buffer: &mut Buffer) -> Rect {
     let runs = model.runs.as_deref().unwrap_or_default();
     let room = MAX_LINES.min(usize::from(area.height.saturating_sub(REST)));

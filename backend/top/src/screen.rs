@@ -1,4 +1,4 @@
-//! The terminal itself: it is taken as a whole, and given back at every end, a panic among them.
+//! The terminal: it is taken over, and restored at every end, including a panic.
 
 use crate::ground::{AWAITED, Ear, Heard, QUESTION, Told};
 use crate::palette::Palette;
@@ -13,31 +13,31 @@ use ratatui_crossterm::CrosstermBackend;
 use std::io::{self, BufWriter, Stdout, Write};
 use std::time::{Duration, Instant};
 
-/// Bytes that are written at once.
+/// Size of the write buffer, bytes.
 const WRITTEN: usize = 1 << 16;
 
-/// Has the terminal tell clicks and the wheel, with places in decimal digits, or keep them.
+/// Escape sequences that disable and enable mouse reports, with positions in decimal digits.
 const MOUSE: [&str; 2] = ["\u{1b}[?1006l\u{1b}[?1000l", "\u{1b}[?1000h\u{1b}[?1006h"];
-/// An answer that comes later than this is not waited for at the end; a shell may get it then.
+/// Timeout at the end for an answer of the terminal. A later answer may reach the shell.
 const LAST_WORD: Duration = Duration::from_millis(500);
 
-/// A terminal that was taken.
+/// The terminal while we use it.
 pub struct Screen {
     terminal: Terminal<CrosstermBackend<BufWriter<Stdout>>>,
-    /// What it can show.
+    /// Its capabilities.
     pub palette: Palette,
-    /// Whether it tells clicks and the wheel.
+    /// Whether mouse events are reported.
     mouse: bool,
-    /// When it was asked for its ground, while there is no answer.
+    /// Time of the background query, while it is unanswered.
     asked: Option<Instant>,
 }
 
 impl Screen {
-    /// Takes the terminal of standard output. `failed` is told, in a sentence, that another thread has panicked; it must not
-    /// wait.
+    /// Takes over the terminal of standard output. `failed` is called with a sentence if another thread panics; it must
+    /// not block.
     ///
     /// # Errors
-    /// It cannot be taken.
+    /// The terminal cannot be used.
     pub fn take(palette: Palette, ask: bool, failed: impl Fn(String) + Send + Sync + 'static) -> io::Result<Self> {
         enter()?;
         give_back_on_panic(failed);
@@ -50,67 +50,67 @@ impl Screen {
         Ok(screen)
     }
 
-    /// Has the terminal tell clicks and the wheel, or leaves the mouse to it.
+    /// Enables or disables mouse reports.
     ///
     /// # Errors
-    /// The terminal has gone.
+    /// The terminal has closed.
     pub fn take_mouse(&mut self, mouse: bool) -> io::Result<()> {
         self.mouse = mouse;
         execute!(io::stdout(), Print(MOUSE[usize::from(mouse)]))
     }
 
-    /// Whether it tells clicks and the wheel.
+    /// Whether mouse events are reported.
     pub fn has_mouse(&self) -> bool {
         self.mouse
     }
 
-    /// A person chooses the other theme, which no answer changes.
+    /// Switches to the other theme. A later answer to the query does not change it.
     pub fn turn_theme(&mut self) {
         (self.palette.light, self.asked) = (!self.palette.light, None);
     }
 
-    /// The terminal has answered.
+    /// Applies the answer to the background query.
     pub fn hear(&mut self, is_light: bool) {
         if self.asked.take().is_some() {
             self.palette.light = is_light;
         }
     }
 
-    /// How long its answer is to be waited for before it is given back: a shell would take it for what was typed.
+    /// Remaining time to wait for the answer before the terminal is restored. A shell would read it as typed text.
     pub fn awaits(&self) -> Option<Duration> {
         self.asked.and_then(|asked| LAST_WORD.checked_sub(asked.elapsed()))
     }
 
-    /// Draws, and writes what is other than before.
+    /// Draws, and writes the changed cells.
     ///
     /// # Errors
-    /// The terminal has gone.
+    /// The terminal has closed.
     pub fn draw(&mut self, draw: impl FnOnce(Rect, &mut Buffer)) -> io::Result<()> {
         self.terminal.draw(|frame| draw(frame.area(), frame.buffer_mut())).map(drop)
     }
 
-    /// All of it is to be written anew: what stands there is not what we wrote.
+    /// Redraws everything, because other programs may have written to the terminal.
     ///
     /// # Errors
-    /// The terminal has gone.
+    /// The terminal has closed.
     pub fn anew(&mut self) -> io::Result<()> {
         enter()?;
         if self.mouse {
             self.take_mouse(true)?;
         }
-        // Not `clear`: it asks the terminal where its cursor is, and the thread of the keys would take the answer.
+        // Not `clear`: it queries the cursor position, and the thread that reads keys would take the answer.
         let area = self.terminal.size()?.into();
         self.terminal.resize(area)
     }
 
-    /// Gives the terminal back and stops the program until it is told to go on.
+    /// Restores the terminal and stops the program until it is continued.
     ///
     /// # Errors
-    /// The terminal has gone.
+    /// The terminal has closed.
     pub fn suspend(&mut self) -> io::Result<()> {
         leave();
         #[cfg(unix)]
-        // SAFETY: the signal stops this process, all of its group as a shell's job is; nothing is handed over.
+        // SAFETY: the signal stops this process and its whole group, as a shell expects of a job; no pointer is passed.
         unsafe {
             libc::kill(0, libc::SIGSTOP);
         }
@@ -129,15 +129,15 @@ fn enter() -> io::Result<()> {
     execute!(io::stdout(), EnterAlternateScreen, Hide)
 }
 
-/// Where it fails there is no terminal any more.
+/// Errors are ignored, because the terminal has closed then.
 fn leave() {
     let _ = execute!(io::stdout(), Print(MOUSE[0]), Show, LeaveAlternateScreen);
     let _ = disable_raw_mode();
     let _ = io::stdout().flush();
 }
 
-/// A panic of the thread that draws gives the terminal back before it is told. One of another thread, such as a collector,
-/// would be written over the picture, and is handed over.
+/// A panic of the drawing thread restores the terminal before it is printed. A panic of another thread, such as a
+/// collector, would be printed over the picture, so it is passed to `failed`.
 fn give_back_on_panic(failed: impl Fn(String) + Send + Sync + 'static) {
     let own = std::thread::current().id();
     let told = std::panic::take_hook();
@@ -151,14 +151,14 @@ fn give_back_on_panic(failed: impl Fn(String) + Send + Sync + 'static) {
     }));
 }
 
-/// What is said of a panic of another thread.
+/// Sentence for a panic of another thread.
 pub(crate) fn sentence(thread: Option<&str>, why: Option<&str>) -> String {
     let why = why.and_then(|why| why.lines().next()).unwrap_or("no reason given");
     format!("a part of this program failed ({}): {why}; its values stop", thread.unwrap_or("a thread"))
 }
 
-/// Hands on what is pressed, new sizes and the answer of a terminal that was `asked`, until nobody takes it. It has a thread
-/// of its own.
+/// Passes on keys, sizes and the answer to the background query (if `asked`) until `told` returns false. It needs a
+/// thread of its own.
 pub fn read(asked: bool, told: impl Fn(Told) -> bool) {
     let (mut ear, begin) = (Ear::default(), Instant::now());
     let mut listens = asked;
@@ -180,7 +180,7 @@ pub fn read(asked: bool, told: impl Fn(Told) -> bool) {
     }
 }
 
-/// Local time minus UTC at an instant (ms since the epoch), ms; 0 where the system does not say.
+/// Local time minus UTC at an instant (ms since the epoch), ms; 0 if the system does not report it.
 pub fn offset(t: i64) -> i64 {
     #[cfg(unix)]
     {

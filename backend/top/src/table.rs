@@ -1,4 +1,4 @@
-//! The table of processes.
+//! The process table.
 
 use crate::model::Model;
 use crate::palette::{Ink, Palette};
@@ -9,10 +9,10 @@ use shared::processes::Process;
 use shared::unit::Unit;
 use viewer::store::processes::{self, Column, Line};
 
-/// A column: its head, its width and what it sorts by.
+/// A column: its header, its width and its sort key.
 type Head = (&'static str, usize, Column);
 
-/// All columns but the name, in their order.
+/// All columns except the name, in order.
 const HEADS: [Head; 7] = [
     ("PID", 8, Column::Pid),
     ("USER", 9, Column::User),
@@ -23,7 +23,7 @@ const HEADS: [Head; 7] = [
     ("THR", 6, Column::Threads),
 ];
 
-/// The columns that mean something here.
+/// The columns that have values here.
 fn heads(model: &Model) -> Vec<Head> {
     let any = |fits: &dyn Fn(&Process) -> bool| model.processes.rows.iter().any(fits);
     let wanted = |column: Column| match column {
@@ -53,8 +53,8 @@ fn cell(column: Column, p: &Process) -> String {
     }
 }
 
-/// What a process is called: in a tree whether it is folded; its name, what an interpreter runs, and how many stand behind
-/// the line.
+/// Name of a process: in a tree, the fold marker; its name, the script of an interpreter, and the number of processes
+/// in the line.
 fn name(line: &Line, is_tree: bool) -> String {
     let p = &line.process;
     let run = p.script().map_or(String::new(), |script| format!(" {script}"));
@@ -68,7 +68,7 @@ fn name(line: &Line, is_tree: bool) -> String {
     format!("{}{mark}{}{run}{more}", "  ".repeat(line.depth), p.name)
 }
 
-/// The head of the table and a row of text for each of these lines; `width` cells wide.
+/// The table's header and one row of text for each line; `width` cells wide.
 pub fn texts(model: &Model, lines: &[Line], width: usize) -> Vec<String> {
     let heads = heads(model);
     let by = &model.view.listing;
@@ -99,7 +99,7 @@ pub fn draw(model: &mut Model, palette: Palette, area: Rect, buffer: &mut Buffer
     let (width, faint) = (usize::from(area.width), palette.style(Ink::Faint));
     let (shown, all) = (usize::from(area.height.saturating_sub(2)), model.listed.len());
     let view = &mut model.view;
-    // What is chosen is seen, and no line stays empty while there is one before the first.
+    // The selected process stays visible, and no row stays empty while lines are scrolled out above.
     if let Some((_, at)) = view.chosen {
         view.first = view.first.clamp((at + 1).saturating_sub(shown), at);
     }
@@ -131,7 +131,7 @@ pub fn draw(model: &mut Model, palette: Palette, area: Rect, buffer: &mut Buffer
         let style = if line.process.watched { bold } else { palette.style(Ink::Text) };
         let is_chosen = model.view.chosen.is_some_and(|(_, at)| at == first + row);
         let style = if is_chosen { style.add_modifier(Modifier::REVERSED) } else { style };
-        // The whole line is turned around, not its words alone.
+        // The style covers the whole row, not only its words.
         let text = if is_chosen { &format!("{text:<width$}") } else { text };
         buffer.set_stringn(area.x, area.y + 2 + row as u16, palette.text(text), width, style);
     }

@@ -24,7 +24,7 @@ const UTF: Palette = Palette { depth: Depth::None, signs: Signs::Braille, light:
 const ASCII: Palette = Palette { depth: Depth::None, signs: Signs::Ascii, light: false };
 const GIB: f64 = (1u64 << 30) as f64;
 
-/// A machine with so many GPUs, of which number 3 lags, after so many seconds.
+/// A machine with this number of GPUs, of which number 3 lags, after this number of seconds.
 fn machine(gpus: u32, seconds: i64) -> Model {
     let catalog = Catalog::new(VOCABULARY.iter().flat_map(|rows| rows.iter().copied()));
     let mut defs = Vec::new();
@@ -126,7 +126,7 @@ fn press(model: &mut Model, keys: &str) -> Effect {
     last
 }
 
-/// Whether a line is the row of a device: those of this machine are far above half of their axis.
+/// Whether a line is the row of a device. Those of this machine are far above half of their axis.
 fn is_device(line: &str) -> bool {
     line.starts_with("GPU ") && line.contains(['▆', '▇', '█'])
 }
@@ -267,7 +267,7 @@ fn a_tree_shows_children_below_their_parent_and_a_filter_leaves_out_the_others()
 #[test]
 fn a_tree_is_folded_by_keys_and_says_what_is_in_a_fold() {
     let mut model = machine(8, 30);
-    // The parent uses least of all by itself, but as a tree most.
+    // The parent uses least by itself, but most as a tree.
     press(&mut model, "e");
     let text = picture(&mut model, UTF, 120, 40).join("\n");
     assert!(text.contains("▾ torchrun") && text.contains("←→ fold"), "{text}");
@@ -297,7 +297,7 @@ fn who_is_chosen_stays_chosen_and_is_seen() {
     assert!(text.contains("4107") && !text.contains("4100"), "{text}");
     press(&mut model, "S");
     assert_eq!(model.view.chosen, Some((4_107, 1)), "the order is another, the process the same");
-    // When it has gone, its neighbor takes its place.
+    // When it has ended, its neighbor is selected.
     let rows = model.processes.rows.iter().filter(|row| row.pid != 4_107).cloned().collect();
     let table = ProcessTable { rows, ..model.processes.clone() };
     model.take(&wire::encode(&ServerMessage::Processes(table))).expect("it is understood");
@@ -366,7 +366,7 @@ fn runs_stand_above_the_charts_while_there_are_any() {
     let second = "■ fell  1 h 1 min  out of memory (Kubernetes: OOMKilled)  59 s ago";
     assert_eq!(lines[first + 1].trim_end(), second);
     assert!(lines.join("\n").contains("Processes"), "the rest is there, too");
-    // More of them do not push out what else there is.
+    // Many runs leave room for the rest of the picture.
     runs.extend((0..7).map(|n| run(&format!("more-{n}"), RunState::Running, "running", None)));
     tell(&mut model, &runs);
     let lines = picture(&mut model, ASCII, 80, 24);

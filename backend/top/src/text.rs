@@ -1,4 +1,4 @@
-//! The picture in lines, for scripts, logs and screen readers, and as JSON.
+//! The picture as lines, for scripts, logs and screen readers, and as JSON.
 
 use crate::board::{trouble, words};
 use crate::chart::Frame;
@@ -10,13 +10,13 @@ use serde_json::{Map, Value, json};
 use shared::controls::escaped_json;
 use viewer::store::{plan::HEAT_SUFFIX, reading, trace};
 
-/// The most processes that are told.
+/// Maximum number of processes in the output.
 const MAX_PROCESSES: usize = 20;
-/// Dots of a chart of which only the newest values are told.
+/// Dots of a chart that is only reduced for its newest values.
 const DOTS: i64 = 60;
 
-/// The picture in lines of at most `width` letters; `offset` is local time minus UTC, ms. `rows` are the processes that
-/// it has at most.
+/// The picture in lines of at most `width` letters. `offset` is local time minus UTC, ms. `rows` is the maximum number
+/// of processes.
 pub fn lines(model: &mut Model, palette: Palette, offset: i64, width: usize, rows: usize) -> String {
     let at = model.span().1;
     let mut all = Vec::new();
@@ -47,7 +47,7 @@ pub fn lines(model: &mut Model, palette: Palette, offset: i64, width: usize, row
     text
 }
 
-/// A table of the devices that are alike: a line each, with their newest values.
+/// A table of devices of one kind: a line each, with their newest values.
 fn devices(model: &mut Model, palette: Palette) -> Vec<String> {
     let top: Vec<_> = model.plan.top.iter().filter(|panel| !panel.id.ends_with(HEAT_SUFFIX)).cloned().collect();
     top.iter().for_each(|panel| model.reduce(&panel.id, DOTS));
@@ -80,8 +80,8 @@ fn devices(model: &mut Model, palette: Palette) -> Vec<String> {
     all
 }
 
-/// The same as a line of JSON, with escapes for what a terminal at the other end of a pipe would obey: names of processes may
-/// hold it.
+/// The same as a line of JSON. Control characters are escaped, because process names may contain them and a terminal
+/// may read the output.
 pub fn json_line(model: &mut Model) -> String {
     escaped_json(json(model).to_string()) + "\n"
 }

@@ -14,7 +14,7 @@ pub(crate) const TRAITS: Traits =
 /// Draws the area and its line.
 pub(crate) fn draw<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, plot: &Plot) -> Drawn<DB> {
     over_time(area, frame, plot, || {
-        // On an axis that is cut the height of an area would say nothing true.
+        // On a cut axis the height of an area would be misleading.
         if !frame.axis.cut {
             shade(area, frame, plot)?;
         }

@@ -15,19 +15,19 @@ pub struct Axis {
     pub ticks: Vec<(f64, String)>,
     /// Divisor and symbol of the unit in which this axis writes its numbers.
     pub scale: Scale,
-    /// Number of digits behind the decimal point, 0 to 3.
+    /// Number of decimals, 0 to 3.
     pub places: usize,
-    /// True when the axis begins above zero; the page then says so.
+    /// True when the axis begins above zero; the page then shows a note.
     pub cut: bool,
 }
 
 impl Axis {
-    /// The axis of a drawing that has none.
+    /// The axis of a drawing without one.
     pub(crate) const NONE: Axis =
         Axis { lo: 0.0, hi: 1.0, ticks: Vec::new(), scale: Scale { divisor: 1.0, symbol: "" }, places: 0, cut: false };
 
-    /// Writes a number as this chart does, in the shown unit. Every number gets the same digits behind the point, so
-    /// that they stand under each other. A value too small for these digits gets digits of its own.
+    /// Writes a number in the shown unit, in the format of this chart. Every number has the same number of decimals, so
+    /// that they align. A value too small for these decimals gets more of its own.
     pub fn number(&self, base: f64) -> String {
         let (shown, places) = (base / self.scale.divisor, self.places);
         let small = shown.abs() < 9.5 / 10f64.powi(places as i32);
@@ -40,10 +40,10 @@ impl Axis {
     }
 }
 
-/// Digits behind the point that can be told apart on an axis that ends at `hi` (in the shown unit).
+/// Number of decimals that can be distinguished on an axis that ends at `hi` (in the shown unit).
 fn places(unit: Unit, hi: f64) -> usize {
     match hi {
-        // Tenths of a degree are noise, so temperatures have no digits behind the point.
+        // Tenths of a degree are noise, so temperatures have no decimals.
         _ if unit == Unit::Celsius || hi >= 100.0 => 0,
         _ if hi >= 10.0 => 1,
         _ if hi >= 1.0 => 2,
@@ -77,8 +77,7 @@ fn from_zero(unit: Unit, min: f64, max: f64) -> Axis {
     let scale = unit.scale(max);
     let span = (max - min.min(0.0)) / scale.divisor;
     let step = step(unit, span / 3.2);
-    // The end is a multiple of half a step, so that the axis seldom moves, and lies 4 % or more above the largest
-    // value.
+    // The end is a multiple of half a step, so that the axis seldom moves. It is at least 4 % above the largest value.
     let hi = (max / scale.divisor * 1.04 / (step / 2.0)).ceil() * (step / 2.0);
     let lo = if min < 0.0 { (min / scale.divisor / step).floor() * step } else { 0.0 };
     finish(unit, scale, lo, hi, step, false)
@@ -124,7 +123,7 @@ fn step(unit: Unit, wish: f64) -> f64 {
         return 2f64.powi(wish.log2().ceil() as i32);
     }
     let power = 10f64.powi(wish.log10().floor() as i32);
-    // The step 2.5 is used only where its multiples are whole numbers.
+    // The step 2.5 is used only if its multiples are whole numbers.
     let quarter = if power >= 10.0 { 2.5 } else { 2.0 };
     [1.0, 2.0, quarter, 5.0].into_iter().map(|m| m * power).find(|s| *s >= wish * 0.999).unwrap_or(10.0 * power)
 }
@@ -152,9 +151,9 @@ const STEPS: [i64; 15] = [
     6 * HOUR,
 ];
 
-/// Ticks along the bottom: instants in ms since the epoch, each with its local time, or the date where a day begins.
-/// `room` is the number of texts that fit; `offset` is local time minus UTC in ms. A span that begins at 0 is the time since a
-/// start, and its texts are lengths of time.
+/// Ticks along the bottom: instants in ms since the epoch, each with its local time, or with the date at the start of a
+/// day. `room` is the number of texts that fit; `offset` is local time minus UTC in ms. A span that begins at 0 is the
+/// time since a start, and its texts are durations.
 pub fn times(from: i64, to: i64, room: f64, offset: i64) -> Vec<(i64, String)> {
     let wish = ((to - from) as f64 / room.max(2.0)) as i64;
     let step = STEPS.into_iter().find(|s| *s >= wish).unwrap_or(12 * HOUR);

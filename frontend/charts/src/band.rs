@@ -7,7 +7,7 @@ use crate::paint::{Point, faint, fill, path};
 use crate::{Area, Drawn, over_time};
 use plotters_backend::DrawingBackend;
 
-/// More series than can be told apart as lines.
+/// More series than can be distinguished as lines.
 pub(crate) const TRAITS: Traits = Traits {
     fits: |shape| shape.series > 8,
     shows: Shows::Outliers,

@@ -1,7 +1,7 @@
 //! The plotters backend of the page. It draws through the trait [`Surface`], so that this crate needs no browser.
 //!
-//! It does less than a backend that passes every call on to the browser. The canvas measures each text once, and the
-//! width is kept. Lines of one style that follow each other are drawn in one stroke. A style that is set already is not
+//! It makes fewer calls than a backend that passes every call on to the browser. The canvas measures each text once,
+//! and the width is cached. Consecutive lines of one style are drawn in one stroke. A style that is already set is not
 //! set again. Coordinates count quarters of a device pixel, so that a line 1.5 pixels wide is placed exactly.
 
 use plotters_backend::text_anchor::{HPos, VPos};
@@ -15,7 +15,7 @@ use std::convert::Infallible;
 /// Units of this backend in a device pixel.
 pub const SUBPIXELS: i32 = 4;
 
-/// Largest number of text widths that are kept. When there are more, all are dropped and measured anew.
+/// Maximum number of cached text widths. When it is exceeded, the cache is cleared.
 const MAX_CACHED_WIDTHS: usize = 4096;
 
 /// The calls of a canvas that the backend needs. Lengths are device pixels; a color is red, green, blue (0 to 255) and
@@ -43,8 +43,8 @@ pub trait Surface {
     fn measure(&mut self, text: &str) -> f32;
 }
 
-/// The state of a canvas between two drawings: the styles that are set on it, lines that wait to be drawn, and the
-/// widths of texts.
+/// The state of a canvas between two drawings: the styles that are set on it, lines that wait to be drawn, and widths
+/// of texts.
 #[derive(Default)]
 pub struct Pen {
     fill: Option<(u8, u8, u8, f64)>,
@@ -57,14 +57,14 @@ pub struct Pen {
 }
 
 impl Pen {
-    /// Forgets the styles that are set. Call this before drawing on another canvas, or on one that was resized.
+    /// Clears the cached styles. Call this before drawing on another canvas, or on a resized one.
     pub fn reset(&mut self) {
         (self.fill, self.stroke, self.font) = (None, None, None);
         self.lines.clear();
         self.ends.clear();
     }
 
-    /// Forgets the widths of texts. Call this when the font family has changed.
+    /// Clears the cached text widths. Call this when the font family has changed.
     pub fn forget_widths(&mut self) {
         self.widths.clear();
     }
@@ -263,7 +263,7 @@ mod tests {
     use super::*;
     use plotters::prelude::*;
 
-    /// A surface that writes down each call.
+    /// A surface that records each call.
     #[derive(Default)]
     struct Notes(Vec<String>);
 

@@ -1,8 +1,8 @@
-//! The input of a chart, and the places of its parts.
+//! The input of a chart, and the positions of its parts.
 //!
 //! Lengths are in *units*, because a plotters backend counts in whole numbers. A canvas has four units in a device
-//! pixel ([`crate::canvas::SUBPIXELS`]), an SVG picture has one. `css` and `device` say how many units a CSS pixel and
-//! a device pixel have. Drawing code writes CSS pixels and multiplies.
+//! pixel ([`crate::canvas::SUBPIXELS`]), an SVG picture has one. `css` and `device` are the numbers of units
+//! in a CSS pixel and a device pixel. Drawing code writes CSS pixels and multiplies.
 
 use crate::Chart;
 use crate::axis::Axis;
@@ -18,7 +18,8 @@ pub enum Hue {
     Ink,
     /// One of the eight hues of series, 0 to 7; lines of hue 4 to 7 are dashed.
     Of(u8),
-    /// The color of what is unlike its peers; the number counts such series from 0, and all but the first are dashed.
+    /// The color of a series that differs from its peers. The number counts such series from 0, and all but the first
+    /// are dashed.
     Odd(u8),
 }
 
@@ -37,7 +38,7 @@ impl Hue {
         matches!(self, Hue::Of(i) if i % 8 > 3) || matches!(self, Hue::Odd(1..))
     }
 
-    /// Place of this hue in the order of drawing, 0 at the bottom. Dashed lines lie under solid ones and warm hues
+    /// Position of this hue in the drawing order, 0 at the bottom. Dashed lines are under solid ones and warm hues
     /// under cold ones, so that many equal lines never look like a warning.
     pub fn depth(self) -> usize {
         const DEPTH: [u8; 8] = [7, 5, 6, 4, 0, 3, 2, 1];
@@ -73,19 +74,19 @@ pub struct Band {
     pub joined: bool,
 }
 
-/// How a bar is drawn, where its opacity does not say enough.
+/// Drawing style of a bar, if its opacity is not enough.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Grade {
     /// By its opacity, or in the color of a warning.
     #[default]
     Plain,
-    /// It may become an alert: a hairline.
+    /// A pending alert: a hairline.
     Pending,
-    /// An alert that is good to know.
+    /// An alert of severity info.
     Info,
-    /// An alert to look at: a triangle where it begins.
+    /// An alert of severity warning: a triangle at its start.
     Warning,
-    /// An alert to look at now: a square where it begins.
+    /// An alert of severity critical: a square at its start.
     Critical,
 }
 
@@ -102,7 +103,7 @@ pub struct Bar {
     pub strength: f64,
     /// True for a state that the user should look at.
     pub alert: bool,
-    /// How much it matters, of an alert.
+    /// Severity, if the bar is an alert.
     pub grade: Grade,
 }
 
@@ -115,7 +116,7 @@ pub struct Lane {
     pub bars: Vec<Bar>,
 }
 
-/// How the rows of cells are drawn; the values are in the frame's lines, one for each row.
+/// Drawing settings of the rows of cells; the values are in the frame's lines, one for each row.
 #[derive(Clone, Copy, Debug)]
 pub struct Heat<'a> {
     /// Name of each row.
@@ -140,7 +141,7 @@ pub struct Gap {
     pub from: i64,
     /// End, ms since the epoch.
     pub to: i64,
-    /// Text written in the gap where it is wide enough; empty for no text.
+    /// Text written in the gap if it is wide enough; empty for no text.
     pub text: String,
 }
 
@@ -158,7 +159,7 @@ pub struct Measures {
 }
 
 impl Measures {
-    /// True where only values, and no names in full, have space beside a plot: on a phone.
+    /// True if only values, and no full names, have space beside a plot: on a phone.
     pub fn near(&self) -> bool {
         self.right < 90.0
     }
@@ -201,7 +202,7 @@ pub struct Frame<'a> {
     pub lines: &'a [Line<'a>],
     /// The spread in each column, when there are too many series for lines; else empty.
     pub band: &'a [Band],
-    /// How the rows of a heat map are drawn; None for the other drawings.
+    /// Drawing settings of the rows of a heat map; None for the other drawings.
     pub heat: Option<Heat<'a>>,
     /// Rows of bars under the plot; for [`Chart::Lanes`] they fill the plot.
     pub lanes: &'a [Lane],
@@ -211,12 +212,12 @@ pub struct Frame<'a> {
     pub gaps: &'a [Gap],
     /// True when the right edge of the plot is now.
     pub live: bool,
-    /// Text that says how often there is a sample and how old the newest is; empty where the page says it elsewhere.
+    /// Text with the sample interval and the age of the newest sample; empty if the page shows it elsewhere.
     pub age: &'a str,
 }
 
 impl Frame<'_> {
-    /// Which of its series the chart shows one by one.
+    /// The series that the chart shows one by one.
     pub fn shows(&self) -> Shows {
         self.chart.traits().shows
     }
@@ -236,8 +237,8 @@ impl Frame<'_> {
         ((units / self.device).round() * self.device) as i32
     }
 
-    /// The rectangle in which the data are drawn. Where the drawing is too small for it, the space beside it goes first: that of
-    /// the names, then that of the axis. Its edges never cross.
+    /// The rectangle in which the data are drawn. If the drawing is too small, the space of the names is removed first,
+    /// then that of the axis. The edges never cross.
     pub fn plot(&self) -> Plot {
         let m = &self.measures;
         let stretch = m.text - 12.0;
@@ -259,7 +260,7 @@ impl Frame<'_> {
         }
     }
 
-    /// True where names and values have space beside the plot.
+    /// True if names and values have space beside the plot.
     pub fn has_names(&self) -> bool {
         self.plot().right < self.size.0
     }
@@ -283,10 +284,10 @@ impl Frame<'_> {
     }
 }
 
-/// The least width of a plot that has names beside it, and else an axis; CSS pixels.
+/// Minimum width in CSS pixels of a plot with names beside it, and of one with an axis.
 const MIN_PLOT: f64 = 40.0;
 
-/// The rectangle of the data; it turns times and values into places.
+/// The rectangle of the data; it converts times and values to positions.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Plot {
     /// Left edge in units.
@@ -308,37 +309,37 @@ pub struct Plot {
 }
 
 impl Plot {
-    /// True where there is no space for any data.
+    /// True if there is no space for any data.
     pub fn is_empty(&self) -> bool {
         self.left >= self.right || self.top >= self.bottom
     }
 
-    /// Horizontal place of an instant in units. It may lie beyond the edges.
+    /// Horizontal position of an instant in units. It may be beyond the edges.
     pub fn x(&self, t: i64) -> i32 {
         let share = (t - self.from) as f64 / (self.to - self.from).max(1) as f64;
         self.left + (share * f64::from(self.right - self.left)).round() as i32
     }
 
-    /// Horizontal place of an instant in units, moved to the nearest edge when the instant is outside.
+    /// Horizontal position of an instant in units, moved to the nearest edge when the instant is outside.
     pub fn x_within(&self, t: i64) -> i32 {
         self.x(t.min(self.to).max(self.from))
     }
 
-    /// Vertical place of a value in units.
+    /// Vertical position of a value in units.
     pub fn y(&self, v: f64) -> i32 {
         let share = (v - self.lo) / (self.hi - self.lo);
         // A value far beyond the axis is placed near the plot, so that no coordinate overflows.
         self.bottom - (share.clamp(-4.0, 4.0) * f64::from(self.bottom - self.top)).round() as i32
     }
 
-    /// Vertical place of a line of `width` units at a value, moved so that its upper edge lies between two device
+    /// Vertical position of a line of `width` units at a value, moved so that its upper edge is between two device
     /// pixels.
     pub fn snap(&self, v: f64, width: f64, device: f64) -> i32 {
         let edge = ((f64::from(self.y(v)) - width / 2.0) / device).round() * device;
         (edge + width / 2.0).round() as i32
     }
 
-    /// The instant at a horizontal place in units; places outside the plot give the time of the nearest edge.
+    /// The instant at a horizontal position in units; positions outside the plot return the time of the nearest edge.
     pub fn t(&self, x: f64) -> i64 {
         let share = (x - f64::from(self.left)) / f64::from((self.right - self.left).max(1));
         self.from + (share.clamp(0.0, 1.0) * (self.to - self.from) as f64).round() as i64

@@ -1,5 +1,5 @@
 //! Lines of other data under the same plot: an earlier period, or another chart with its own axis. They are thin,
-//! dashed and without marks, so that nobody takes them for the chart's own lines.
+//! dashed and without marks, so that they are not mistaken for the chart's own lines.
 
 use crate::frame::{Frame, Plot};
 use crate::kind::Shows;
@@ -32,7 +32,7 @@ pub fn draw<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, strength: f64) -
     Ok(())
 }
 
-/// Vertical place of a value, kept within the plot, because the axis was made for other values.
+/// Vertical position of a value, limited to the plot, because the axis was made for other values.
 fn y(plot: &Plot, v: f64) -> i32 {
     plot.y(v).clamp(plot.top, plot.bottom)
 }

@@ -39,7 +39,7 @@ impl Rows {
         let fit = |gap: i32| (height - groups * gap) / count as i32 / device * device;
         let mut gap = frame.whole(6.0 * frame.css);
         if fit(gap) < gap {
-            // Such low rows need the whole height. The pixels that are left over go into the spaces.
+            // Such low rows need the whole height. The remaining pixels go into the spaces.
             gap = (height - fit(0) * count as i32).max(0) / groups.max(1) / device * device;
         }
         let pitch = fit(gap).min(frame.px(64.0) / device * device);
@@ -57,14 +57,14 @@ impl Rows {
     }
 }
 
-/// A map that a person asked for.
+/// A map that a person selected.
 pub(crate) const TRAITS: Traits = Traits { fits: |shape| shape.map, shows: Shows::Rows, column_px: 2, note: no_note };
 
-/// Draws the cells of a frame that says how; its gaps are hatched row by row.
+/// Draws the cells of a frame with heat settings. Its gaps are hatched row by row.
 pub(crate) fn draw<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, plot: &Plot) -> Drawn<DB> {
     let Some(heat) = frame.heat else { return Ok(()) };
     let rows = Rows::new(frame, plot);
-    // High rows are divided by a seam.
+    // High rows are separated by a seam.
     let seam =
         if f64::from(rows.pitch) >= 6.0 * frame.css { frame.whole(frame.css).max(frame.device as i32) } else { 0 };
     let start = frame.lines.iter().filter_map(|l| l.columns.first()).map(|c| c.first_t - frame.interval).min();

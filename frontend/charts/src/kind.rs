@@ -1,23 +1,23 @@
-//! What the page must know of a kind of chart. A kind is a file with its `TRAITS` and its `draw`, and a row of the table
-//! in `lib.rs`; nothing else knows a kind by its name.
+//! Properties of a kind of chart that the page needs. A kind is a file with its `TRAITS` and its `draw`, and a row of
+//! the table in `lib.rs`. No other code names a kind.
 
-/// What a chart has to show, by which its kind is chosen.
+/// Properties of the data by which the kind of a chart is selected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Shape {
     /// Number of series.
     pub series: usize,
     /// Whether the values are states, not amounts.
     pub states: bool,
-    /// Whether a person asked for one row of cells for each series.
+    /// Whether a person selected one row of cells per series.
     pub map: bool,
 }
 
-/// Which of its series a chart shows one by one.
+/// The series that a chart shows one by one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shows {
     /// Every series, as a line.
     Each,
-    /// The few that stand out of the spread of all.
+    /// The few series that differ most from the others.
     Outliers,
     /// Every series, as a row of cells.
     Rows,
@@ -32,26 +32,26 @@ impl Shows {
     }
 }
 
-/// What the page must know of a kind of chart.
+/// Properties of a kind of chart that the page needs.
 pub struct Traits {
-    /// Whether a chart of this shape is of this kind. The first row of the table that says so counts.
+    /// Whether a chart of this shape is of this kind. The first matching row of the table counts.
     pub fits: fn(Shape) -> bool,
-    /// Which series it shows one by one.
+    /// The series that it shows one by one.
     pub shows: Shows,
-    /// The least width of a column in CSS pixels once samples are denser than pixels.
+    /// Minimum width of a column in CSS pixels once samples are denser than pixels.
     pub column_px: i64,
-    /// What stands beside the title, by the number of series; empty for nothing.
+    /// Text beside the title, by the number of series; empty for none.
     pub note: fn(usize) -> String,
 }
 
 impl Traits {
-    /// True when the vertical place says which series it is, not how much.
+    /// True if the vertical position identifies the series, and not a value.
     pub fn has_rows(&self) -> bool {
         matches!(self.shows, Shows::Rows | Shows::States)
     }
 }
 
-/// A note of kinds that have none.
+/// The empty note, for kinds without one.
 pub(crate) fn no_note(_: usize) -> String {
     String::new()
 }

@@ -1,6 +1,6 @@
-//! Where the names and values of lines stand at the right edge: each at the height of its line, and lines that lie
-//! together under one label. Values move every second, so both the order of the labels and what is joined change only
-//! when the values have moved clearly.
+//! Positions of the names and values of lines at the right edge. A label is at the height of its line, and lines that
+//! are close together share one. Values change every second, so the order and the grouping of labels change only after
+//! a clear move of the values.
 
 use crate::frame::Hue;
 
@@ -9,7 +9,7 @@ use crate::frame::Hue;
 pub struct Label {
     /// Name of the series; empty when it is the only series.
     pub name: String,
-    /// Value in base units; NaN when there is none, and then `text` says so.
+    /// Value in base units; NaN if there is none, which `text` then shows.
     pub value: f64,
     /// The value as it is written on the chart.
     pub text: String,
@@ -41,13 +41,13 @@ pub(crate) struct Room {
 
 /// The order of labels changes when two of them have changed places by more than this share of the axis.
 const REORDER_AXIS_SHARE: f64 = 0.05;
-/// Lines within this many pitches get one label.
+/// Lines within this many pitches share one label.
 const JOIN_PITCHES: f64 = 1.0;
-/// Lines that had one label keep it until they are this many pitches apart.
+/// Lines with a shared label keep it until they are this many pitches apart.
 const PART_PITCHES: f64 = 1.6;
 
-/// Positions of labels from the largest value to the smallest, those without a value last. The order `before` stays
-/// while it is nearly right; `span` is the height of the axis.
+/// Positions of labels from the largest value to the smallest; those without a value are last. The order `before` is
+/// kept while it is nearly right; `span` is the height of the axis.
 pub(crate) fn ordered(labels: &[Label], span: f64, before: &[Place]) -> Vec<usize> {
     let mut order: Vec<usize> = before.iter().flat_map(|place| place.series.iter().copied()).collect();
     let known = order.len() == labels.len() && (0..labels.len()).all(|i| order.contains(&i));
@@ -67,7 +67,8 @@ pub(crate) fn ordered(labels: &[Label], span: f64, before: &[Place]) -> Vec<usiz
     order
 }
 
-/// Joins neighbors in an order whose lines lie together. `y` gives the height of the line of a label in units.
+/// Joins adjacent labels in an order if their lines are close together. `y` returns the height of a label's line in
+/// units.
 pub(crate) fn joined(
     order: &[usize],
     labels: &[Label],
@@ -94,7 +95,7 @@ pub(crate) fn joined(
     groups
 }
 
-/// Moves the heights of texts, given from top to bottom, so that no text covers another.
+/// Moves the heights of texts, given from top to bottom, so that they do not overlap.
 pub(crate) fn apart(room: Room, mut ys: Vec<i32>) -> Vec<i32> {
     let pitch = room.pitch.min((room.bottom - room.top) / (ys.len() as i32 - 1).max(1));
     let mut least = room.top;
@@ -136,7 +137,7 @@ mod tests {
         let before = places(&[&[1], &[0], &[3], &[2]]);
         assert_eq!(ordered(&labels(&[99.5, 98.0, f64::NAN, 78.0]), 100.0, &before), start, "within a twentieth");
         assert_eq!(ordered(&labels(&[99.5, 60.0, f64::NAN, 78.0]), 100.0, &before), [0, 3, 1, 2]);
-        // No step is large, the whole is.
+        // No step is large, but their sum is.
         let rising = labels(&[90.0, 94.0, 98.0]);
         assert_eq!(ordered(&rising, 100.0, &places(&[&[0], &[1], &[2]])), [2, 1, 0]);
         assert_eq!(ordered(&rising, 100.0, &places(&[&[0], &[1]])), [2, 1, 0], "another list of series");

@@ -36,7 +36,7 @@ pub(crate) fn draw<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, plot: &Pl
     over_time(area, frame, plot, || Ok(()))
 }
 
-/// Draws the rows of bars of a frame, in the plot of a chart of states and under the plot of any other.
+/// Draws the rows of bars of a frame: in the plot for a chart of states, under the plot for any other.
 pub(crate) fn bars<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, plot: &Plot) -> Drawn<DB> {
     let (first, pitch) = places(frame, plot);
     let name = words(frame, frame.theme.text_3, false, HPos::Right);
@@ -46,7 +46,7 @@ pub(crate) fn bars<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, plot: &Pl
         let middle = first + i as i32 * pitch;
         let y = frame.whole(f64::from(middle - high / 2));
         if i % sparse(frame, pitch) == 0 {
-            // A name that is longer than the gutter is cut behind and not before: it is told by its beginning.
+            // A name that is longer than the gutter is cut at its end, because its beginning identifies it.
             let (right, room) = (plot.left - frame.px(8.0), plot.left - frame.px(10.0));
             let short = shorten(&lane.name, |text| width(area, text, &name) <= room);
             area.draw_text(&short, &name, (right, middle))?;
@@ -75,7 +75,7 @@ pub(crate) fn bars<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, plot: &Pl
     Ok(())
 }
 
-/// The shape of an alert where it begins: it says how much it matters without a color.
+/// The shape at the start of an alert: it shows the severity without color.
 fn begin<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, (x, y): (i32, i32), grade: Grade) -> Drawn<DB> {
     let h = frame.px(4.0);
     match grade {

@@ -1,10 +1,14 @@
 //! Pure drawing of a chart: the input is a [`frame`], the output are calls to any plotters backend.
 //!
-//! Reading order: [`reduce`] (samples to columns), [`frame`] (the input of a chart), [`axis`] (round ticks), [`kind`] (the
-//! table of kinds), the kinds [`line`](mod@line), `area`, `band`, [`heat`] and [`lanes`], [`over`] (labels and crosshair), [`value`]
-//! (sparklines), [`map`] (hosts and their devices), [`poster`] (the title above a saved chart), [`canvas`] (the backend), and the two outputs of its
-//! calls: [`raster`] (pixels) and [`svg`] (text). This crate knows no metric, no Leptos and no clock, and holds no
-//! state. It is the only user of plotters.
+//! Reading order:
+//! - [`reduce`] (samples to columns), [`frame`] (the input of a chart), [`axis`] (round ticks), [`kind`] (the table of
+//!   kinds);
+//! - the kinds [`line`](mod@line), `area`, `band`, [`heat`] and [`lanes`];
+//! - [`over`] (labels and crosshair), [`value`] (sparklines), [`map`] (hosts and their devices), [`poster`] (the title
+//!   above a saved chart);
+//! - [`canvas`] (the backend), and the two outputs of its calls: [`raster`] (pixels) and [`svg`] (text).
+//!
+//! This crate is independent of metrics, Leptos and clocks, and holds no state. It is the only user of plotters.
 
 mod area;
 mod line;
@@ -58,14 +62,14 @@ macro_rules! kinds {
             /// All kinds, in the order in which they are tried.
             pub const ALL: &[Chart] = &[$(Chart::$kind),*];
 
-            /// What the page must know of this kind.
+            /// Properties of this kind that the page needs.
             pub fn traits(self) -> &'static Traits {
                 match self {
                     $(Chart::$kind => &$module::TRAITS,)*
                 }
             }
 
-            /// Draws the data of a frame, and what belongs to it.
+            /// Draws the data of a frame with its decoration.
             pub(crate) fn draw<DB: DrawingBackend>(self, area: &Area<DB>, frame: &Frame, plot: &Plot) -> Drawn<DB> {
                 match self {
                     $(Chart::$kind => $module::draw(area, frame, plot),)*
@@ -94,7 +98,7 @@ impl Chart {
         Self::ALL.iter().copied().find(|kind| (kind.traits().fits)(shape)).unwrap_or(Chart::Band)
     }
 
-    /// The kind of a chart of so many series of amounts.
+    /// The kind of a chart with this number of series of amounts.
     pub fn for_series(series: usize) -> Chart {
         Self::of(Shape { series, ..Shape::default() })
     }
@@ -115,7 +119,7 @@ pub fn draw<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame) -> Drawn<DB> {
     frame.chart.draw(area, frame, &plot)
 }
 
-/// Draws `data` between what lies under and over the data of most kinds: gaps and limits, rows of states and words.
+/// Draws `data` between the lower and upper layers of most kinds: gaps and limits, rows of states and words.
 fn over_time<DB: DrawingBackend>(
     area: &Area<DB>,
     frame: &Frame,

@@ -17,7 +17,7 @@ pub(crate) fn draw<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, plot: &Pl
     over_time(area, frame, plot, || lines(area, frame, plot))
 }
 
-/// Draws the lines of a frame; those of a band are the few that are named.
+/// Draws the lines of a frame; for a band, only the named ones.
 pub(crate) fn lines<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, plot: &Plot) -> Drawn<DB> {
     let order = order::by(frame.lines.iter().map(|l| i64::from(l.bright) * 16 + l.hue.depth() as i64));
     let order: Vec<&Line> = order.into_iter().map(|i| &frame.lines[i]).collect();
@@ -39,7 +39,7 @@ fn shade<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, plot: &Plot, line: 
     if !frame.dense() || frame.shows() == Shows::Outliers {
         return Ok(());
     }
-    // Bands of many lines lie over each other, so each of them is fainter.
+    // Bands of many lines overlap, so each of them is fainter.
     let strength = 0.3 / (frame.lines.len() as f64).clamp(1.0, 6.0);
     let color = faint(line.hue.color(frame.theme), strength * alpha(line));
     for run in runs(line.columns, plot) {

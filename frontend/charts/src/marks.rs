@@ -1,6 +1,6 @@
-//! Runs of a notebook's cells under the data: a hairline where each begins, its number, a bar along the top for its time. One
-//! that runs, or that a person chose, has a ground of its own. One that failed has a square, for who sees no colors. And times in
-//! which something was wrong.
+//! Runs of a notebook's cells under the data: a hairline at the start, the cell's number, and a bar along the top for
+//! its duration. A running or selected one has a background. A failed one has a square, which is visible without color.
+//! Times of a problem are drawn, too.
 
 use crate::frame::{Frame, Plot};
 use crate::paint::{block, faint, width, words};
@@ -8,31 +8,31 @@ use crate::{Area, Drawn};
 use plotters::style::text_anchor::HPos;
 use plotters_backend::DrawingBackend;
 
-/// One run of a cell, or a time in which something was wrong.
+/// One run of a cell, or the time of a problem.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CellMark {
-    /// When it began, ms since the epoch.
+    /// Start, ms since the epoch.
     pub from: i64,
-    /// When it ended, ms since the epoch; of one that runs a time far ahead.
+    /// End, ms since the epoch; a time far ahead while it runs.
     pub to: i64,
-    /// What it is called, as `[7]`.
+    /// Its name, as `[7]`.
     pub name: String,
-    /// It ended with an error; of a time in which something was wrong: it is critical.
+    /// A run that ended with an error, or a critical problem.
     pub failed: bool,
-    /// It runs, or a person chose it.
+    /// Whether it is running or selected.
     pub strong: bool,
-    /// It is a time in which something was wrong.
+    /// Whether it is the time of a problem.
     pub fault: bool,
 }
 
-/// Draws the runs that lie in the span of a frame, beneath what is drawn later.
+/// Draws the marks in the span of a frame, below everything drawn later.
 ///
 /// # Errors
 /// Returns the error of the drawing backend.
 pub fn draw<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, marks: &[CellMark]) -> Drawn<DB> {
     let plot = frame.plot();
     let (hair, high, theme) = (frame.hair(), frame.px(3.0), frame.theme);
-    // Names that would touch the one before are left out, hairlines that would touch are one.
+    // Names that would touch the previous one are left out; hairlines that would touch are merged.
     let (mut name_end, mut line_end) = (plot.left, i32::MIN);
     for mark in marks.iter().filter(|mark| mark.to >= plot.from && mark.from <= plot.to) {
         let (a, b) = (plot.x_within(mark.from), plot.x_within(mark.to));
@@ -67,14 +67,14 @@ pub fn draw<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, marks: &[CellMar
     Ok(())
 }
 
-/// The shape of an error, where a run ended.
+/// The shape of an error, at the end of a run.
 fn square<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, plot: &Plot, x: i32) -> Drawn<DB> {
     let side = frame.px(7.0);
     let left = (x - side).max(plot.left);
     block(area, (left, plot.top), (left + side, plot.top + side), frame.theme.warn)
 }
 
-/// A time in which something was wrong: a hairline at its begin; of a strong one a ground as well.
+/// The time of a problem: a hairline at its start, and a background if it is strong.
 fn fault<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, plot: &Plot, mark: &CellMark) -> Drawn<DB> {
     let (a, b) = (plot.x_within(mark.from), plot.x_within(mark.to));
     let ink = if mark.failed { frame.theme.bad } else { frame.theme.warn };

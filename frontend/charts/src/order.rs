@@ -1,25 +1,25 @@
-//! Sorting for the whole page in one place, because a sort of the standard library adds three to eight kilobytes of code
-//! for each type and each comparison.
+//! Sorting for the whole page in one place. A sort of the standard library adds three to eight kilobytes of code for
+//! each type and each comparison.
 
 use std::cmp::Ordering;
 
-/// Sorts by a comparison; what is equal keeps its order.
+/// Sorts by a comparison; equal elements keep their order.
 pub fn sort_by<T>(all: &mut [T], mut compare: impl FnMut(&T, &T) -> Ordering) {
     let places = places(all.len(), &mut |a, b| compare(&all[a], &all[b]));
     put(places, &mut |a, b| all.swap(a, b));
 }
 
-/// Sorts by a key; what is equal keeps its order.
+/// Sorts by a key; equal elements keep their order.
 pub fn sort_by_key<T, K: Ord>(all: &mut [T], mut key: impl FnMut(&T) -> K) {
     sort_by(all, |a, b| key(a).cmp(&key(b)));
 }
 
-/// Sorts; what is equal keeps its order.
+/// Sorts; equal elements keep their order.
 pub fn sort<T: Ord>(all: &mut [T]) {
     sort_by(all, T::cmp);
 }
 
-/// The place that each element of the sorted list has before; `compare` is given such places.
+/// For each element of the sorted list, its position before. `compare` receives such positions.
 #[inline(never)]
 fn places(count: usize, compare: &mut dyn FnMut(usize, usize) -> Ordering) -> Vec<usize> {
     let mut places: Vec<usize> = (0..count).collect();
@@ -27,7 +27,7 @@ fn places(count: usize, compare: &mut dyn FnMut(usize, usize) -> Ordering) -> Ve
     places
 }
 
-/// Puts elements where they belong, by swaps: along each circle of places once.
+/// Moves elements to their positions by swaps, once along each cycle of positions.
 #[inline(never)]
 fn put(mut places: Vec<usize>, swap: &mut dyn FnMut(usize, usize)) {
     for begin in 0..places.len() {

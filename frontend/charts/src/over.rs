@@ -14,22 +14,22 @@ use plotters::style::Color;
 use plotters::style::text_anchor::HPos;
 use plotters_backend::DrawingBackend;
 
-/// What is said at the right edge of a chart, and how.
+/// Labels at the right edge of a chart, and how they are drawn.
 #[derive(Clone, Copy, Debug)]
 pub struct Said<'a> {
     /// One label for each series that is drawn by itself.
     pub labels: &'a [Label],
-    /// Unit of the values; it stands beside the value of a single series.
+    /// Unit of the values; shown beside the value of a single series.
     pub unit: &'a str,
-    /// What the series are together, such as `GPUs`: lines that lie together then share one label. None keeps each
-    /// label by itself.
+    /// Noun for the series together, such as `GPUs`: then lines that are close together share one label. None keeps
+    /// every label separate.
     pub joined_as: Option<&'a str>,
-    /// The labels of the drawing before, whose order and grouping are kept while they are nearly right.
+    /// The labels of the previous drawing. Their order and grouping are kept while they are nearly right.
     pub before: &'a [Place],
 }
 
-/// Draws the line of the crosshair at `at`, dots and labels. When `at` is None, labels show the instant `newest` and
-/// there is no line. Returns where the labels stand, for the pointer.
+/// Draws the line of the crosshair at `at`, dots and labels. If `at` is None, labels show the instant `newest` and
+/// there is no line. Returns the positions of the labels, for the pointer.
 ///
 /// # Errors
 /// Returns the error of the drawing backend.
@@ -56,7 +56,7 @@ pub fn draw<DB: DrawingBackend>(
     if !frame.measures.near() && frame.has_names() {
         lanes::say(area, frame, &plot, t)?;
         let age = words(frame, theme.text_3, false, HPos::Right);
-        // At the crosshair the values say of when they are; else how old the newest is.
+        // At the crosshair the text is the time of the values, else the age of the newest one.
         let when = at.map(|t| format!("at {}", axis::clock(t + frame.offset, true)));
         area.draw_text(when.as_deref().unwrap_or(frame.age), &age, (frame.size.0 - frame.px(12.0), frame.foot()))?;
     }
@@ -94,7 +94,7 @@ pub fn draw<DB: DrawingBackend>(
     };
     let middle = |group: &Vec<usize>| group.iter().map(|i| y(&labels[*i])).sum::<i32>() / group.len() as i32;
     let ys = apart(room, groups.iter().map(middle).collect());
-    // One group beside others is "others"; several are told apart by their values.
+    // A single group beside other labels is named "others"; several groups are distinguished by their values.
     let others = groups.len() > 1 && groups.iter().filter(|group| group.len() > 1).count() == 1;
     let mut places = Vec::with_capacity(groups.len());
     for (series, y) in groups.into_iter().zip(ys) {
@@ -112,7 +112,7 @@ pub fn draw<DB: DrawingBackend>(
     Ok(places)
 }
 
-/// One label for several: how many they are, and their range.
+/// One label for several series: their number, and their range.
 fn together(members: &[&Label], noun: &str, near: bool) -> Label {
     let largest = members.iter().max_by(|a, b| a.value.total_cmp(&b.value)).map_or("", |label| &label.text);
     let smallest = members.iter().min_by(|a, b| a.value.total_cmp(&b.value)).map_or("", |label| &label.text);
@@ -125,7 +125,7 @@ fn together(members: &[&Label], noun: &str, near: bool) -> Label {
     }
 }
 
-/// A range as it is written: whole numbers where they differ, because two decimals say less than the range itself.
+/// The text of a range: whole numbers if they differ, because decimals add little to a range.
 fn range(smallest: &str, largest: &str) -> String {
     match (smallest.parse::<f64>(), largest.parse::<f64>()) {
         _ if smallest == largest => largest.to_string(),
@@ -134,7 +134,7 @@ fn range(smallest: &str, largest: &str) -> String {
     }
 }
 
-/// The name of devices whose numbers follow each other, such as `GPU 8–15`; None for others.
+/// The name of devices with consecutive numbers, such as `GPU 8–15`; None for others.
 fn from_to(members: &[Label]) -> Option<String> {
     let number = |label: &Label| label.name.rsplit(' ').next()?.parse::<usize>().ok();
     let (first, last) = (number(members.first()?)?, number(members.last()?)?);
@@ -147,9 +147,9 @@ fn room(frame: &Frame, top: i32, bottom: i32) -> Room {
     Room { top, bottom, pitch: frame.px(frame.measures.text + 2.0) }
 }
 
-/// Draws the labels beside a heat map: the value of each row where rows are high enough for text; else the median, rows
-/// far below the median, and rows without a value. A mark stands at each row far below the median. The last label is
-/// the median.
+/// Draws the labels beside a heat map: the value of each row if rows are high enough for text. Otherwise the median,
+/// rows far below the median, and rows without a value. Each row far below the median has a mark. The last label is the
+/// median.
 fn rows<DB: DrawingBackend>(
     area: &Area<DB>,
     frame: &Frame,
@@ -180,7 +180,7 @@ fn rows<DB: DrawingBackend>(
         }
     }
     if !each {
-        // A healthy map says the range of each eight.
+        // A healthy map shows the range of each group of eight.
         for (group, members) in labels.chunks(ROWS_PER_GROUP).enumerate().filter(|_| said.is_empty() && !near) {
             if let Some(name) = from_to(members) {
                 let y = rows.y(group * ROWS_PER_GROUP) + rows.pitch * members.len() as i32 / 2;

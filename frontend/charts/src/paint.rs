@@ -8,7 +8,7 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 use plotters::style::{Color, FontDesc, FontFamily, FontStyle, RGBAColor, ShapeStyle, TextStyle};
 use plotters_backend::DrawingBackend;
 
-/// A place as x and y in units.
+/// A position as x and y in units.
 pub(crate) type Point = (i32, i32);
 
 /// A color whose opacity is multiplied by `alpha` (0 to 1).
@@ -17,7 +17,7 @@ pub(crate) fn faint(color: RGBAColor, alpha: f64) -> RGBAColor {
     RGBAColor(r, g, b, a * alpha)
 }
 
-/// The style of a text: color, weight, and which end of the text is at its place.
+/// The style of a text: color, weight, and the end of the text that is at its position.
 pub(crate) fn words(frame: &Frame, color: RGBAColor, bold: bool, at: HPos) -> TextStyle<'static> {
     let style = if bold { FontStyle::Bold } else { FontStyle::Normal };
     let font = FontDesc::new(FontFamily::SansSerif, frame.measures.text * frame.css, style);
@@ -123,7 +123,7 @@ pub(crate) fn gaps<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, plot: &Pl
     Ok(())
 }
 
-/// Hatches a rectangle with faint diagonals, to say that there are no data.
+/// Hatches a rectangle with faint diagonals, which mark missing data.
 pub(crate) fn hatch<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, (x0, y0): Point, (x1, y1): Point) -> Drawn<DB> {
     let pitch = frame.px(6.0).max(1);
     let h = y1 - y0;
@@ -186,14 +186,14 @@ pub(crate) fn axes<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, plot: &Pl
 /// Draws limits as dashed lines, each with its text above the left end.
 pub(crate) fn limits<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, plot: &Plot) -> Drawn<DB> {
     let style = words(frame, frame.theme.text_3, false, HPos::Left);
-    // Middle and right end of the text before: one that would lie over it stands beside it.
+    // Middle and right end of the previous text; an overlapping text is placed beside it.
     let mut before = (i32::MIN / 2, plot.left);
     for limit in frame.limits.iter().filter(|l| l.value >= plot.lo && l.value <= plot.hi) {
         let y = frame.whole(f64::from(plot.y(limit.value))) + frame.hair() / 2;
         let dash = f64::from(frame.px(4.0));
         let color = faint(frame.theme.text_3, 0.8);
         dashed(area, &[(plot.left, y), (plot.right, y)], color, f64::from(frame.hair()), (dash, dash))?;
-        // The text has a ground of its own, so that no grid line strikes it through.
+        // The text has a background, so that no grid line crosses it.
         let (middle, high) = (y - frame.px(9.0), frame.px(frame.measures.text / 2.0));
         let beside = (middle - before.0).abs() < 2 * high;
         let x = if beside { before.1 + frame.px(8.0) } else { plot.left + frame.px(4.0) };

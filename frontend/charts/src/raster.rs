@@ -116,8 +116,7 @@ impl Raster {
         parts
     }
 
-    /// Divides the colors in a part by their opacity, because browsers want them so. Needed on a transparent ground
-    /// only.
+    /// Divides the colors in a part by their opacity, as browsers expect. Needed only on a transparent ground.
     pub fn straighten(&mut self, (left, top, right, bottom): Part) {
         for y in top as usize..bottom as usize {
             for pixel in &mut self.pixels[y * self.width + left as usize..y * self.width + right as usize] {
@@ -410,7 +409,7 @@ impl Edge {
     }
 }
 
-/// From `y` downwards, changes the cover of a column by that of one cut: `sign` 1 adds it, -1 takes it away.
+/// Changes the cover of a column from `y` downwards by that of one cut: `sign` 1 adds it, -1 subtracts it.
 #[inline]
 fn add(rows: &mut (u32, u32), sums: &mut [i32], y: f32, sign: i32) {
     let fixed = (y * ROWS_PER_PIXEL + 0.5) as u32;
@@ -674,7 +673,7 @@ mod tests {
             steps in prop::collection::vec((1u8..12, 0u8..128), 2..10),
             width in prop::sample::select(vec![1.0f32, 1.5, 2.0, 3.0]),
         ) {
-            // Places are multiples of a quarter of a pixel, as in the canvas backend.
+            // Positions are multiples of a quarter of a pixel, as in the canvas backend.
             let mut x = 8;
             let line: Vec<Corner> =
                 steps.iter().map(|(dx, y)| { x += i32::from(*dx); (x as f32 / 4.0, f32::from(*y) / 4.0) }).collect();
@@ -682,7 +681,7 @@ mod tests {
             let drawn = raster(|r| r.polylines(&flat(&line), &[line.len() * 2], width, WHITE));
             let expected = tried(|x, y| shapes.iter().any(|s| in_convex(s, x, y)));
             let (most, mean) = apart(&cover(&drawn), &expected);
-            // Where a spike turns back within a pixel, both of its sides lie in it.
+            // A spike that turns back within a pixel has both of its sides in it.
             prop_assert!(most < 0.4 && mean < 0.05, "{} {}", most, mean);
         }
 
@@ -704,8 +703,8 @@ mod tests {
                 (x0..x1).contains(&x) && (a0 + (a1 - a0) * share..b0 + (b1 - b0) * share).contains(&y)
             }));
             let (most, mean) = apart(&cover(&drawn), &expected);
-            // Cuts tell where a steep edge is to a sixteenth, and points to a thirty-second. Both edges of a narrow column may
-            // lie in one pixel.
+            // Cuts locate a steep edge to a sixteenth, and points to a thirty-second. Both edges of a narrow column may
+            // be in one pixel.
             prop_assert!(most < 0.2 && mean < 0.08, "{} {}", most, mean);
             // There are no seams between columns of pixels. An edge may cut off a corner in which no test point lies.
             prop_assert!(cover(&drawn).iter().zip(&expected).all(|(c, e)| *e < 1.0 || *c > 0.97));
@@ -718,7 +717,7 @@ mod tests {
             let drawn = raster(|r| r.rect(x, y, width, high, WHITE));
             let expected = tried(|a, b| (x..x + width).contains(&a) && (y..y + high).contains(&b));
             let (most, mean) = apart(&cover(&drawn), &expected);
-            // The points tell the width of a narrow one to a sixteenth only.
+            // The points measure the width of a narrow one only to a sixteenth.
             prop_assert!(most < 0.13 && mean < 0.08, "rectangle {} {}", most, mean);
             let (cx, cy) = (x + 8.0, y + 8.0);
             let drawn = raster(|r| r.disc(cx, cy, radius, WHITE));

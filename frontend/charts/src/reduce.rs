@@ -152,8 +152,8 @@ impl Reducer {
         self.begin(t, v, joined);
     }
 
-    /// Takes `count` samples at once, of which only the smallest value, the largest value and the mean are known. They
-    /// lie between two times within one column, and come in order of time like single samples.
+    /// Adds `count` samples at once, of which only the smallest value, the largest value and the mean are known. They
+    /// are between two times within one column, and come in order of time like single samples.
     pub fn push_many(&mut self, (from, to): (i64, i64), [min, max, mean]: [f64; 3], count: u32) {
         self.push(from, mean);
         if let Some(c) = self.columns.last_mut().filter(|_| mean.is_finite()) {

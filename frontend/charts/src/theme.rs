@@ -24,15 +24,15 @@ pub struct Theme {
     pub hair_strong: RGBAColor,
     /// Color of the hatch in gaps.
     pub hatch: RGBAColor,
-    /// Color of a warning. A shape and a word always stand beside it, since not everybody sees it.
+    /// Color of a warning. A shape and a word always accompany it, because not everybody can distinguish it.
     pub warn: RGBAColor,
-    /// Color of what is worse than a warning; likewise.
+    /// Color of a problem worse than a warning. A shape and a word accompany it, too.
     pub bad: RGBAColor,
     /// Color of a state that is no warning.
     pub unknown: RGBAColor,
-    /// Color of a series that is unlike its peers, the same in lines and maps.
+    /// Color of a series that differs from its peers, the same in lines and maps.
     pub odd: RGBAColor,
-    /// Color of a busy device in a map that is like its peers: the ground on which an outlier stands.
+    /// Color of a busy device in a map that is like its peers: the background of outliers.
     pub cell: RGBAColor,
     /// Hues of series, in the order of their use.
     pub hues: [RGBAColor; 8],

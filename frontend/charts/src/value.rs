@@ -1,4 +1,4 @@
-//! Draws a sparkline: the small line in a tile that shows how its number came about.
+//! Draws a sparkline: the small line in a tile with the recent values of its number.
 
 use crate::paint::{faint, fill, path};
 use crate::theme::Theme;

@@ -1,5 +1,5 @@
-//! Checks the contrast of every text and mark on every surface, computed from the tokens of the stylesheet: at least
-//! 4.5:1 for text and 3:1 for graphics (WCAG 2.2), in both themes.
+//! Checks the contrast of every text and mark on every surface, in both themes, computed from the tokens of the
+//! stylesheet. It must be at least 4.5:1 for text and 3:1 for graphics (WCAG 2.2).
 
 const SHEET: &str = include_str!("../../../static/style.css");
 const THEMES: [&str; 2] = [":root {", ":root[data-theme=\"light\"] {"];

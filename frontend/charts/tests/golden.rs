@@ -70,7 +70,7 @@ struct Scene {
     tall: u32,
     css: f64,
     device: f64,
-    /// What lines that lie together are called.
+    /// Noun for lines that share a label.
     joined_as: Option<&'static str>,
 }
 

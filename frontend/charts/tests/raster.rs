@@ -1,4 +1,4 @@
-//! Reducing samples to columns changes no pixel: on a raster with one bit for each pixel, the reduced line and a line
+//! Reducing samples to columns changes no pixel. On a raster with one bit per pixel, the reduced line and a line
 //! through every sample give the same picture. Both go through all of the drawing code.
 
 use charts::reduce::Reducer;
@@ -111,8 +111,8 @@ proptest! {
 
     #[test]
     fn first_smallest_largest_and_last_of_a_column_draw_what_all_samples_draw(
-        // Each step is the time since the sample before and a value. The time counts quarters of a column, plus 8; many
-        // samples thus share a column.
+        // Each step is the time since the previous sample, and a value. The time counts quarters of a column, plus 8;
+        // many samples thus share a column.
         steps in prop::collection::vec((0i64..14, 0u8..=100), 2..900),
         quarter in 1i64..500,
     ) {

@@ -1,24 +1,29 @@
-//! Writes the view into the address of the page and reads it from there, so that a link shows what the sender saw. It
+//! Writes the view into the address of the page and reads it from there, so that a link shows the sender's view. It
 //! works on text alone.
 //!
-//! `w=90s` is the window; `from=&to=` the frozen span, in Unix seconds as in the API (older links have ms); `theme` and
-//! `source` are names; `hide=a,b` are charts that are left out; `open=a,b` and `shut=a,b`
-//! are sections that a person unfolded and folded; `front=a,b` are charts that stand first, in this order; `layout` is the
-//! name of the layout that these four came from; `only=CHART~SERIES`, `off=CHART~SERIES` and
-//! `pin=SERIES` are series that are isolated, hidden and highlighted in all charts; `over=CHART~CHART` is one chart
-//! drawn over another; `vs=1h` is an earlier period to compare with, `vs=before` the span just before;
-//! `kernel=ID` shows the charts of a Jupyter kernel first, `view=compact` is for the side of a notebook, `theme=lab` follows
-//! the page around. `heat=mean.values` is the order of the rows of heat maps and what their cells show. `page=` names a page other than
-//! that of one machine; `run=` is a run that is shown, several are compared; `state=`, `sort=` and `columns=` are the states, the
-//! order and the columns of the list of runs, `align=clock` shows several runs by the clock and not from their starts;
-//! `tab=` is a part of the page of alerts, `alert=` the alert that is shown there or the rule that is being written;
-//! `with=` is a further machine to compare with, `find=` filters the fleet, `by=` groups it. On a hub
-//! `team=` is the team whose people and keys are shown, `view=` the saved view that was opened, `share=` the share link.
+//! - `w=90s` is the window; `from=&to=` the frozen span, in Unix seconds as in the API (older links have ms).
+//! - `theme` and `source` are names; `theme=lab` follows the surrounding page.
+//! - `hide=a,b` are hidden charts; `open=a,b` and `shut=a,b` are sections that a person unfolded and folded.
+//! - `front=a,b` are the first charts, in this order; `layout` is the name of the layout that these four came from.
+//! - `only=CHART~SERIES`, `off=CHART~SERIES` and `pin=SERIES` are series that are isolated, hidden and highlighted in
+//!   all charts.
+//! - `over=CHART~CHART` is one chart drawn over another.
+//! - `vs=1h` is an earlier period to compare with, `vs=before` the span just before.
+//! - `kernel=ID` shows the charts of a Jupyter kernel first; `view=compact` is for the side of a notebook.
+//! - `heat=mean.values` is the order of the rows of heat maps, and the content of their cells.
+//! - `page=` names a page other than that of one machine.
+//! - `run=` is a run that is shown; several are compared. `align=clock` aligns several runs by the clock, not by their
+//!   starts.
+//! - `state=`, `sort=` and `columns=` are the states, the order and the columns of the list of runs.
+//! - `tab=` is a part of the page of alerts; `alert=` the alert that is shown there, or the rule that is being edited.
+//! - `with=` is a further machine to compare with, `find=` filters the fleet, `by=` groups it.
+//! - On a hub, `team=` is the team whose people and keys are shown, `view=` the saved view that was opened, `share=`
+//!   the share link.
 
 use crate::range;
 use shared::window;
 
-/// All that a person can choose to see, without the data.
+/// All view settings of a person, without the data.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct View {
     /// Length of the live window in ms.
@@ -29,15 +34,15 @@ pub struct View {
     pub theme: Option<Tone>,
     /// Name of the machine; None for the first one.
     pub source: Option<String>,
-    /// Ids of charts that are left out.
+    /// Ids of hidden charts.
     pub hide: Vec<String>,
     /// Ids of sections that a person unfolded.
     pub open: Vec<String>,
     /// Ids of sections that a person folded.
     pub shut: Vec<String>,
-    /// Ids of charts that stand before all others, in this order.
+    /// Ids of the first charts, in this order.
     pub front: Vec<String>,
-    /// Name of the layout that folds, hidden charts and their order came from; None for none.
+    /// Name of the layout that folds, hidden charts and their order came from; None if there is none.
     pub layout: Option<String>,
     /// Isolated series as id of the chart and name: the chart shows these alone.
     pub only: Vec<(String, String)>,
@@ -47,45 +52,44 @@ pub struct View {
     pub pin: Vec<String>,
     /// Pairs of chart ids: the first chart also shows the series of the second.
     pub over: Vec<(String, String)>,
-    /// How much earlier the period lies that is compared with, in ms. 0 stands for the length of the span; None for no
-    /// comparison.
+    /// Distance to the earlier period of a comparison, in ms. 0 means the length of the span; None means no comparison.
     pub versus: Option<i64>,
-    /// The page that is asked for; None for the one that fits what there is.
+    /// The requested page; None for the one that fits the data.
     pub place: Option<Route>,
-    /// Names of further machines, which are compared with the shown one.
+    /// Names of further machines to compare with the shown one.
     pub with: Vec<String>,
-    /// What the fleet is filtered by; empty for all machines.
+    /// Filter of the fleet; empty for all machines.
     pub find: String,
     /// The label by which the fleet is grouped; empty for the usual one.
     pub by: String,
     /// Ids of the runs that are shown.
     pub runs: Vec<String>,
-    /// How several runs are laid over each other: `clock`, or empty for from their starts.
+    /// Alignment of several runs: `clock`, or empty for their starts.
     pub align: String,
-    /// States of the runs that are listed, with commas between; empty for all.
+    /// States of the listed runs, separated by commas; empty for all.
     pub state: String,
     /// The column by which runs are sorted; empty for the usual one.
     pub sort: String,
-    /// The columns of the list of runs, with commas between; empty for the usual ones.
+    /// The columns of the list of runs, separated by commas; empty for the usual ones.
     pub columns: String,
     /// Id of the finding that is shown; None for the first.
     pub finding: Option<String>,
     /// The part of the page of alerts that is shown, as [`Tab`] names it; empty for the alerts themselves.
     pub tab: String,
-    /// Id of the alert that is shown; beside the rules the rule that is being written, as
-    /// [`Draft`](crate::draft::Draft) writes it. Empty for none.
+    /// Id of the alert that is shown. On the rules tab, the rule that is being edited, in the form of
+    /// [`Draft`](crate::draft::Draft). Empty for none.
     pub alert: String,
     /// The team whose people, keys and machines are shown, by id; None for the first.
     pub team: Option<String>,
     /// Id of the saved view that was opened; None for none.
     pub saved: Option<String>,
-    /// Id of the share link by which the page is seen; None for none.
+    /// Id of the share link through which the page is opened; None for none.
     pub share: Option<String>,
-    /// Id of the Jupyter kernel whose charts stand first; None for none.
+    /// Id of the Jupyter kernel whose charts are first; None for none.
     pub kernel: Option<String>,
-    /// True beside a notebook, where there is little room.
+    /// True beside a notebook, with little room.
     pub compact: bool,
-    /// True when the theme is that of the page around.
+    /// True when the theme is that of the surrounding page.
     pub lab: bool,
     /// Order and values of the rows of heat maps, as text that [`Rows`](crate::picture::Rows) writes and reads.
     pub heat: String,
@@ -104,9 +108,9 @@ pub enum Route {
     Runs,
     /// One training job, or several beside each other.
     Run,
-    /// What is wrong, and what was.
+    /// Problems, present and past.
     Findings,
-    /// What fires, the rules, who is told, and what is held back.
+    /// Firing alerts, rules, notification channels and silences.
     Alerts,
     /// The machines of a team: their keys, names and labels.
     Machines,
@@ -116,11 +120,11 @@ pub enum Route {
     Keys,
     /// The share links of a team.
     Links,
-    /// Who did what.
+    /// The audit log.
     Audit,
-    /// What was used.
+    /// Usage.
     Usage,
-    /// The account of who is signed in.
+    /// The account of the signed-in user.
     Me,
 }
 
@@ -162,7 +166,7 @@ impl Route {
         }
     }
 
-    /// True where machines are drawn, so that their values are needed.
+    /// True if the page draws machines, so that their values are needed.
     pub fn draws(self) -> bool {
         use Route::{Alerts, Compare, Findings, Fleet, Host, Run, Runs};
         matches!(self, Host | Fleet | Compare | Runs | Run | Findings | Alerts)
@@ -172,13 +176,13 @@ impl Route {
 /// A part of the page of alerts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tab {
-    /// What fires, and what did.
+    /// Firing and past alerts.
     Alerts,
-    /// What is watched.
+    /// Alert rules.
     Rules,
-    /// Who is told.
+    /// Notification channels and deliveries.
     Deliveries,
-    /// What is held back.
+    /// Silences.
     Silences,
 }
 
@@ -196,7 +200,7 @@ impl Tab {
         }
     }
 
-    /// The part of this name.
+    /// The part with this name.
     pub fn of(name: &str) -> Tab {
         Tab::ALL.into_iter().find(|tab| tab.name() == name).unwrap_or(Tab::Alerts)
     }
@@ -205,9 +209,9 @@ impl Tab {
 /// The theme of the page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tone {
-    /// Bright text on a dark ground.
+    /// Light text on a dark background.
     Dark,
-    /// Dark text on a bright ground.
+    /// Dark text on a light background.
     Light,
 }
 
@@ -229,17 +233,17 @@ pub const NAMES: [&str; 32] = [
 ];
 /// Runs that are compared by the clock.
 pub const CLOCK: &str = "clock";
-/// The view for little room; else a view is a saved one.
+/// The view with little room; any other value is a saved view.
 const COMPACT: &str = "compact";
 /// Names of the parameters that make a layout.
 const LAYOUT: [&str; 4] = ["hide", "open", "shut", "front"];
-/// Most characters of the name of a layout.
+/// Maximum length of the name of a layout, characters.
 pub const MAX_NAME_CHARS: usize = 40;
 /// Largest number of parameters that are read; the others are ignored.
 const MAX_LIST_ENTRIES: usize = 200;
 
-/// Reads a view from decoded pairs of name and value. Values that cannot be understood keep their default; the second
-/// result has a sentence about each.
+/// Reads a view from decoded pairs of name and value. Invalid values keep their default; the second result has a
+/// sentence about each.
 pub fn read(pairs: impl IntoIterator<Item = (String, String)>) -> (View, Vec<String>) {
     let mut view = View { window: window::DEFAULT.ms, ..View::default() };
     let (mut from, mut to, mut wrong) = (None, None, Vec::new());

@@ -1,4 +1,4 @@
-//! Alerts as people read them: in which part of the list one stands, its order, its times, what a silence of it matches.
+//! Alerts for display: part of the list, order, times, and the matching silence.
 
 use crate::draft::When;
 use charts::order;
@@ -14,21 +14,21 @@ const DAY: i64 = 86_400;
 /// The hour of the morning at which a silence until tomorrow ends.
 const MORNING: i64 = 8;
 
-/// How an alert stands for who looks at it.
+/// Display state of an alert.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum AlertStand {
-    /// It fires, and is told.
+    /// It fires, and notifications are sent.
     Firing,
-    /// It fires, and nobody is told.
+    /// It fires, but a silence suppresses notifications.
     Silenced,
-    /// Its condition holds, but not for long enough.
+    /// Its condition holds, but not yet for long enough.
     Pending,
     /// It is over.
     Resolved,
 }
 
 impl AlertStand {
-    /// How an alert stands.
+    /// The display state of an alert.
     pub fn of(alert: &Alert) -> AlertStand {
         match alert.state {
             AlertState::Resolved => AlertStand::Resolved,
@@ -49,7 +49,7 @@ impl AlertStand {
     }
 }
 
-/// The class of the shape of an alert, and the shape: it says severity without a color.
+/// Class and character of the shape of an alert: it shows the severity without color.
 pub fn shape(severity: AlertSeverity, stand: AlertStand) -> (&'static str, &'static str) {
     match (stand, severity) {
         (AlertStand::Resolved, _) => ("shape is-ok", "●"),
@@ -60,12 +60,12 @@ pub fn shape(severity: AlertSeverity, stand: AlertStand) -> (&'static str, &'sta
     }
 }
 
-/// What the list shows.
+/// Filter of the list.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Filter {
     /// `firing`, `silenced`, `over`, or one of the words of severity; empty for all.
     pub state: String,
-    /// Words that all must occur in what is said of it.
+    /// Words that must all occur in the text of the alert.
     pub find: String,
 }
 
@@ -87,7 +87,7 @@ impl Filter {
     }
 }
 
-/// Those that are open, the worst first and of these the newest; then, newest first, those that are over.
+/// Open alerts, the most severe first and then the newest; and past alerts, newest first.
 pub fn sorted<'a>(alerts: &'a [Alert], filter: &Filter) -> (Vec<&'a Alert>, Vec<&'a Alert>) {
     let (mut open, mut over): (Vec<&Alert>, Vec<&Alert>) =
         alerts.iter().filter(|one| filter.fits(one)).partition(|one| AlertStand::of(one) != AlertStand::Resolved);
@@ -96,19 +96,20 @@ pub fn sorted<'a>(alerts: &'a [Alert], filter: &Filter) -> (Vec<&'a Alert>, Vec<
     (open, over)
 }
 
-/// How long it has lasted, or lasted; `now` is ms since the epoch.
+/// Duration so far, or in total; `now` is ms since the epoch.
 pub fn lasted(alert: &Alert, now: i64) -> String {
     rough_duration((alert.ended.unwrap_or(now) - alert.began).max(0))
 }
 
-/// The span of charts that shows how it began, ms since the epoch: a third before, a minute at least and half an hour at most.
+/// The span of charts that shows its start, ms since the epoch. The margin is a third of its duration, at least a
+/// minute and at most half an hour.
 pub fn span(alert: &Alert, now: i64) -> (i64, i64) {
     let end = alert.ended.unwrap_or(now).max(alert.began + 1_000);
     let margin = ((end - alert.began) / 3).clamp(60_000, 1_800_000);
     (alert.began - margin, if alert.ended.is_some() { (end + margin).min(now.max(end)) } else { end })
 }
 
-/// Where it is: `GPU 5, rank 37, llama-70b`; the machine stands in the sentence.
+/// Its location: `GPU 5, rank 37, llama-70b`; the machine is in the sentence.
 pub fn place(alert: &Alert) -> String {
     let of = |name: &str| alert.labels.get(name).filter(|value| !value.is_empty());
     let words = [("source", ""), ("gpu", "GPU "), ("rank", "rank "), ("run", "run "), ("project", "project ")];
@@ -116,7 +117,7 @@ pub fn place(alert: &Alert) -> String {
     said.collect::<Vec<_>>().join(", ")
 }
 
-/// What a silence of this alert matches: its rule, and where it fires.
+/// Labels of a silence for this alert: its rule, and where it fires.
 pub fn matches(alert: &Alert) -> BTreeMap<String, String> {
     let mut found = BTreeMap::from([("rule".to_string(), alert.name.clone())]);
     for name in ["source", "gpu", "run"] {
@@ -127,7 +128,7 @@ pub fn matches(alert: &Alert) -> BTreeMap<String, String> {
     found
 }
 
-/// What a silence matches, in words: its rule, and what else must fit.
+/// Labels of a silence in words: its rule, and the rest.
 pub fn of_silence(silence: &Silence) -> (String, String) {
     let rule = silence.matches.get("rule").cloned().unwrap_or_else(|| "everything".into());
     let rest = silence.matches.iter().filter(|(name, _)| *name != "rule").map(|(name, value)| match name.as_str() {
@@ -139,7 +140,7 @@ pub fn of_silence(silence: &Silence) -> (String, String) {
     (rule, if rest.is_empty() { rest } else { format!("of {rest}") })
 }
 
-/// For how long a silence may be made: the value in a form and its words.
+/// Durations of a silence: the value in a form, and the text.
 pub const LENGTHS: [(&str, &str); 5] = [
     ("1h", "for 1 hour"),
     ("4h", "for 4 hours"),
@@ -148,7 +149,8 @@ pub const LENGTHS: [(&str, &str); 5] = [
     ("30d", "for 30 days"),
 ];
 
-/// When a silence of this length ends, Unix seconds. `now` is too; `offset` is local time minus UTC in seconds.
+/// End of a silence with this duration, Unix seconds. `now` is in Unix seconds too; `offset` is local time minus UTC in
+/// seconds.
 pub fn ends(length: &str, now: i64, offset: i64) -> i64 {
     match crate::draft::seconds(length) {
         Some(seconds) => now + seconds.min(30 * DAY),
@@ -159,19 +161,19 @@ pub fn ends(length: &str, now: i64, offset: i64) -> i64 {
     }
 }
 
-/// What charts show of alerts.
+/// Alerts in charts.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Alerted {
-    /// A bar for each alert, in order of their begin.
+    /// A bar for each alert, in order of their start.
     pub bars: Vec<Bar>,
     /// Limits of rules: position of the metric in the catalog, value in its base unit, and name of the rule.
     pub limits: Vec<(u16, f64, String)>,
 }
 
-/// An instant after all others that are drawn, ms since the epoch.
+/// An instant later than all drawn ones, ms since the epoch.
 const FAR: i64 = i64::MAX / 4;
 
-/// The bars of alerts, in order of their begin: the word says how much it matters, and what it is.
+/// The bars of alerts, in order of their start. The word has the severity and the name.
 pub fn bars(alerts: &[Alert]) -> Vec<Bar> {
     let bar = |one: &Alert| {
         let stand = AlertStand::of(one);
@@ -190,7 +192,7 @@ pub fn bars(alerts: &[Alert]) -> Vec<Bar> {
     bars
 }
 
-/// The position of what a tag measures; a `*` in it stands for each instance.
+/// The position of the metric of a tag; a `*` in it stands for each instance.
 pub fn metric(catalog: &Catalog, tag: &str) -> Option<u16> {
     catalog.known(tag).or_else(|| catalog.known(&tag.replace('*', "0"))).map(|found| found.metric)
 }
@@ -207,7 +209,7 @@ pub fn limits(rules: &[Rule], machine: &str, catalog: &Catalog) -> Vec<(u16, f64
     rules.iter().filter(|rule| rule.enabled && fits(rule)).filter_map(limit).collect()
 }
 
-/// The class of the shape of a delivery, and the shape, by its word.
+/// Class and character of the shape of a delivery, by its state.
 pub fn delivery(state: &str) -> (&'static str, &'static str) {
     match state {
         "ok" | "sent" => ("shape is-ok", "●"),
@@ -217,10 +219,10 @@ pub fn delivery(state: &str) -> (&'static str, &'static str) {
     }
 }
 
-/// A kind of channel: its name, what people call it, the sign beside it, and its fields in their order.
+/// A kind of channel: its id, its name for people, its sign, and its fields in order.
 pub type Kind = (&'static str, &'static str, &'static str, &'static [&'static str]);
 
-/// The kinds of channels that a person makes, as section 4 of the design lists them.
+/// The kinds of channels that a person can create.
 pub const KINDS: [Kind; 10] = [
     ("slack", "Slack", "#", &["address"]),
     ("mattermost", "Mattermost", "#", &["address"]),
@@ -239,12 +241,12 @@ pub fn kind(name: &str) -> Option<&'static Kind> {
     KINDS.iter().find(|(known, ..)| *known == name)
 }
 
-/// What is new against the time before, for a notification and for who listens: alerts that fire now and did not.
+/// Alerts that fire now but not before, for a notification and for screen readers.
 pub fn news<'a>(before: &[String], now: &'a [Alert]) -> Vec<&'a Alert> {
     now.iter().filter(|one| AlertStand::of(one) == AlertStand::Firing && !before.contains(&one.id)).collect()
 }
 
-/// What is said of those that are new, or of those that have ended; empty where nothing is to be said.
+/// Announcement of new or ended alerts; empty if there is none.
 pub fn announced(new: &[&Alert], ended: usize) -> String {
     match (new, ended) {
         ([], 0) => String::new(),

@@ -1,5 +1,5 @@
-//! A chart of lines that the server made: one a rank, or one a run. Where there are too many for lines, they are a band with
-//! those by name that are unlike the others.
+//! A chart of lines that the server computed: one per rank, or one per run. Too many for lines are drawn as a band,
+//! with the lines that differ most by name.
 
 use charts::axis::Axis;
 use charts::band::quantile;
@@ -10,16 +10,16 @@ use shared::catalog::Range;
 use shared::unit::Unit;
 use std::sync::Arc;
 
-/// So many lines are told apart by their hues.
+/// Maximum number of lines with hues of their own.
 pub const MAX_HUES: usize = 8;
-/// Lines that are named where there is a band.
+/// Number of named lines beside a band.
 const MAX_ODD: usize = 2;
-/// A line is unlike the others when it is so many times as far from their median as they are on the whole.
+/// A line differs if its distance from the median is this multiple of the general distance.
 const ODD_TIMES: f64 = 4.0;
-/// And by this share of what the chart spans.
+/// It must also be this share of the range of the chart.
 const ODD_SHARE: f64 = 0.06;
 
-/// One line: its name, and a value for each column; None where there is none.
+/// One line: its name, and a value per column; None for a column without one.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Curve {
     /// Its name.
@@ -28,41 +28,42 @@ pub struct Curve {
     pub values: Vec<Option<f64>>,
 }
 
-/// What a chart shows.
+/// Content of a chart.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CurveChart {
     /// Unit of the values.
     pub unit: Unit,
     /// Range of the axis.
     pub range: Range,
-    /// Where the lines begin, ms since the epoch; 0 where they show the time since a start.
+    /// Start of the lines, ms since the epoch; 0 if they show the time since a start.
     pub from: i64,
-    /// Where the span ends.
+    /// End of the span.
     pub to: i64,
     /// Width of a column, ms.
     pub step: i64,
     /// The lines.
     pub curves: Vec<Curve>,
-    /// Positions of those that the chart is about: they stand out, and all others are their peers. Empty where none is.
+    /// Positions of the lines that the chart is about: they are emphasized, and all others are their peers. Empty if
+    /// there are none.
     pub subjects: Vec<usize>,
     /// Limits to draw.
     pub limits: Vec<Limit>,
-    /// Values for which the axis has room, besides those of the lines and the limits.
+    /// Values that the axis must include, besides those of the lines and the limits.
     pub reach: Vec<f64>,
 }
 
-/// What follows from the lines, made once.
+/// Derived data of the lines, computed once.
 pub struct Prepared {
     /// The columns of each line.
     pub columns: Vec<Vec<Column>>,
-    /// The hue of each line; None for one that is not drawn by itself.
+    /// The hue of each line; None for a line that is not drawn separately.
     pub hues: Vec<Option<Hue>>,
-    /// The spread of many lines; empty where each is drawn.
+    /// The spread of many lines; empty if each line is drawn.
     pub band: Vec<Band>,
 }
 
 impl CurveChart {
-    /// A chart of nothing, for the moment in which one goes.
+    /// An empty chart, for the moment in which a chart is removed.
     pub fn nothing() -> Arc<CurveChart> {
         Arc::new(CurveChart {
             unit: Unit::Percent,
@@ -77,7 +78,7 @@ impl CurveChart {
         })
     }
 
-    /// The axis on which all lines find room.
+    /// The axis that includes all lines.
     pub fn axis(&self) -> Axis {
         let limits = self.limits.iter().map(|limit| &limit.value).chain(&self.reach);
         let all = self.curves.iter().flat_map(|curve| curve.values.iter().flatten()).chain(limits);
@@ -85,7 +86,7 @@ impl CurveChart {
         axis::values(self.unit, self.range, lo, hi)
     }
 
-    /// The symbol of the unit in which its values are shown: that which fits the largest.
+    /// The symbol of the unit of its values, which fits the largest one.
     pub fn symbol(&self) -> &'static str {
         self.axis().scale.symbol
     }
@@ -98,7 +99,7 @@ impl CurveChart {
         reducer.columns().to_vec()
     }
 
-    /// The values of all lines in a column, sorted; without those of its subjects.
+    /// The sorted values of all lines in a column, without those of its subjects.
     fn sorted(&self, column: usize) -> Vec<f64> {
         let peers = self.curves.iter().enumerate().filter(|(i, _)| !self.subjects.contains(i));
         let mut all: Vec<f64> = peers.filter_map(|(_, curve)| *curve.values.get(column)?).collect();
@@ -106,7 +107,7 @@ impl CurveChart {
         all
     }
 
-    /// The spread in each column, and for each line the sum of how far it is from the median, with the number of columns.
+    /// The spread in each column. For each line, the sum of its distances from the median and the number of columns.
     fn spread(&self) -> (Vec<Band>, Vec<(f64, u32)>) {
         let length = self.curves.iter().map(|curve| curve.values.len()).max().unwrap_or(0);
         let mut band: Vec<Band> = Vec::new();
@@ -131,7 +132,7 @@ impl CurveChart {
         (band, apart)
     }
 
-    /// The lines of its subjects, and their peers: one as a line, more of them as a band.
+    /// The lines of its subjects, and their peers: one peer as a line, several as a band.
     fn against_peers(&self, columns: Vec<Vec<Column>>) -> Prepared {
         let n = self.curves.len();
         let alone = n == self.subjects.len() + 1;
@@ -143,7 +144,7 @@ impl CurveChart {
         Prepared { columns, hues: (0..n).map(hue).collect(), band }
     }
 
-    /// What follows from the lines.
+    /// Computes the derived data of the lines.
     pub fn prepared(&self) -> Prepared {
         let columns = self.curves.iter().map(|curve| self.columns(&curve.values)).collect();
         let n = self.curves.len();

@@ -1,37 +1,36 @@
-//! A rule while it is being written: the fields of its sentence, the words that the server reads, and the text in the
-//! address of the page.
+//! A rule in the editor: the fields of its sentence, its text for the server, and its text in the address of the page.
 
 use shared::alert::{AlertSeverity, Rule};
 use shared::unit::{Scale, Unit, fixed, number, time};
 
-/// Seconds that a rule clears at least for, where it names nothing itself.
+/// Minimum clear time in seconds of a rule that sets none.
 const LEAST_CLEAR: i64 = 30;
 
-/// A condition on the values of a tag, as the sentence has it.
+/// A condition on the values of a tag, with the fields of the sentence.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Level {
     /// The tag; `*` stands for each instance.
     pub tag: String,
-    /// Of a counter the seconds over which its increase per second is taken; None for what the tag itself says.
+    /// For a counter, the seconds over which its rate per second is computed; None for the plain value.
     pub rate: Option<i64>,
-    /// True where it fires above the limit, false below.
+    /// True if it fires above the limit, false if below.
     pub above: bool,
     /// The limit, in `unit`.
     pub limit: f64,
-    /// Symbol of the unit as it was written; empty for a plain number.
+    /// Symbol of the unit as written; empty for a plain number.
     pub unit: String,
-    /// For how long, seconds.
+    /// Hold time, seconds.
     pub hold: i64,
-    /// How far on the other side of the limit it clears, in `unit`; None: at the limit.
+    /// Distance from the limit, on its other side, at which it clears, in `unit`; None: at the limit.
     pub margin: Option<f64>,
 }
 
-/// The symbol of a unit in the words of a rule: `C` for degrees, which few keyboards have.
+/// The symbol of a unit in the text of a rule: `C` for degrees, because few keyboards have the sign.
 fn plain(symbol: &str) -> &str {
     symbol.trim_start_matches('°')
 }
 
-/// The base units in one of this symbol; None where the unit is never written so.
+/// Number of base units in one of this symbol; None if the unit has no such symbol.
 fn divisor(unit: Unit, symbol: &str) -> Option<f64> {
     if symbol.is_empty() {
         return Some(1.0);
@@ -41,17 +40,17 @@ fn divisor(unit: Unit, symbol: &str) -> Option<f64> {
     all.next().map(|scale| scale.divisor)
 }
 
-/// A length as the words of a rule have it: `90s`, `2m`, `4h`.
+/// A duration in the form of a rule: `90s`, `2m`, `4h`.
 pub fn length(seconds: i64) -> String {
     time::typed(seconds * time::SECOND)
 }
 
-/// Reads a length such as `2m`, in seconds.
+/// Parses a duration such as `2m`, in seconds.
 pub fn seconds(text: &str) -> Option<i64> {
     time::read(text).filter(|ms| ms % time::SECOND == 0).map(|ms| ms / time::SECOND)
 }
 
-/// Digits that tell two limits on one scale apart, and no noise.
+/// Rounds to digits that distinguish two limits on one scale, without floating-point noise.
 fn digits(value: f64) -> f64 {
     if value == 0.0 || !value.is_finite() {
         return 0.0;
@@ -61,7 +60,7 @@ fn digits(value: f64) -> f64 {
 }
 
 impl Level {
-    /// Reads the words of a rule; None for all that the sentence has no fields for.
+    /// Parses the text of a rule; None for texts that the sentence has no fields for.
     pub fn read(when: &str) -> Option<Level> {
         let (fires, until) = match when.split_once(", until ") {
             Some((fires, until)) => (fires, Some(until)),
@@ -83,7 +82,7 @@ impl Level {
                 let (condition, _) = until.rsplit_once(" for ").unwrap_or((until, ""));
                 let (_, below, clear, same) = condition_of(&format!("{tag} {condition}"))?;
                 let margin = if above { limit - clear } else { clear - limit };
-                // Another way of writing it has no field here.
+                // Other forms have no field here.
                 if below == above || same != unit || margin < 0.0 {
                     return None;
                 }
@@ -93,7 +92,7 @@ impl Level {
         Some(Level { tag, rate, above, limit, unit, hold: seconds(hold)?, margin })
     }
 
-    /// The words of the rule.
+    /// The text of the rule.
     pub fn write(&self) -> String {
         let said = |value: f64| match self.unit.is_empty() {
             true => plainly(value),
@@ -111,30 +110,30 @@ impl Level {
         format!("{what} {op} {} for {}{}", said(self.limit), length(self.hold), until.unwrap_or_default())
     }
 
-    /// The unit of its values, where the tag has this one.
+    /// The unit of its values, for a tag with this unit.
     pub fn unit_of(&self, unit: Unit) -> Unit {
         if self.rate.is_some() { unit.per_second() } else { unit }
     }
 
-    /// The limit in the base unit of what the tag measures; None where the unit is of another kind.
+    /// The limit in the base unit of the tag's values; None if the units are of different kinds.
     pub fn base(&self, unit: Unit) -> Option<f64> {
         Some(self.limit * self.divisor(unit)?)
     }
 
-    /// The value at which it clears, likewise.
+    /// The value at which it clears, in the base unit.
     pub fn clears(&self, unit: Unit) -> Option<f64> {
         let margin = self.margin? * self.divisor(unit)?;
         let base = self.base(unit)?;
         Some(if self.above { base - margin } else { base + margin })
     }
 
-    /// Without a symbol it is meant in the unit of the tag.
+    /// Without a symbol the limit is in the unit of the tag.
     fn divisor(&self, unit: Unit) -> Option<f64> {
         if self.unit.is_empty() { Some(unit.to_base()) } else { divisor(unit, &self.unit) }
     }
 
-    /// Sets the limit from a value in the base unit, in steps that the span of an axis tells apart; `scale` is that of the
-    /// axis. The margin stays the same length.
+    /// Sets the limit from a value in the base unit, in steps that fit the span of the axis. `scale` is that of the
+    /// axis. The margin keeps its size.
     pub fn put(&mut self, base: f64, span: f64, scale: Scale) {
         let step = step(span / scale.divisor);
         let shown = digits_at((base / scale.divisor / step).round() * step);
@@ -142,7 +141,7 @@ impl Level {
         if self.unit != unit
             && let Some(margin) = self.margin
         {
-            // It was written in another multiple of the unit.
+            // The unit was written with another prefix.
             let from = Unit::ALL.into_iter().find_map(|of| {
                 let now = divisor(of, &self.unit).filter(|_| !self.unit.is_empty())?;
                 divisor(of, unit).map(|new| now / new)
@@ -152,7 +151,7 @@ impl Level {
         (self.limit, self.unit) = (shown, unit.to_string());
     }
 
-    /// Margins to choose from, in the unit of the limit: shares of the limit that are round.
+    /// Margins to choose from, in the unit of the limit: round shares of the limit.
     pub fn margins(&self) -> Vec<f64> {
         let base = if self.limit == 0.0 { 1.0 } else { self.limit.abs() };
         let mut all: Vec<f64> = [0.01, 0.03, 0.05, 0.1, 0.2].iter().map(|share| round(base * share)).collect();
@@ -163,15 +162,15 @@ impl Level {
     }
 }
 
-/// A number without noise and without a separator that would end it.
+/// A number without floating-point noise and without a thousands separator, which would end it.
 pub fn plainly(value: f64) -> String {
-    // The library's own way of writing a number would weigh ten kilobytes in the page.
+    // The standard library's number formatting would add ten kilobytes to the page.
     let text = fixed(value, 6);
     let short = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
     short.to_string()
 }
 
-/// The smallest round step of which an axis of this length has 100 or more.
+/// The smallest round step that divides this span into 100 or more.
 fn step(span: f64) -> f64 {
     let rough = (span / 100.0).max(f64::MIN_POSITIVE);
     let power = 10f64.powf(rough.log10().floor());
@@ -182,14 +181,14 @@ fn digits_at(value: f64) -> f64 {
     (value * 1e6).round() / 1e6
 }
 
-/// The nearest of 1, 2, 3, 5 and their tens.
+/// The nearest of 1, 2, 3, 5 and their multiples of ten.
 fn round(value: f64) -> f64 {
     let power = 10f64.powf(value.log10().floor());
     let near = |a: &f64, b: &f64| (a * power - value).abs().total_cmp(&(b * power - value).abs());
     digits_at([1.0, 2.0, 3.0, 5.0, 10.0].into_iter().min_by(near).unwrap_or(1.0) * power)
 }
 
-/// Reads `TAG > NUMBER UNIT`.
+/// Parses `TAG > NUMBER UNIT`.
 fn condition_of(text: &str) -> Option<(String, bool, f64, String)> {
     let mut words = text.split_whitespace();
     let tag = words.next()?;
@@ -210,22 +209,22 @@ fn condition_of(text: &str) -> Option<(String, bool, f64, String)> {
     (words.next().is_none() && is_tag).then(|| (tag.to_string(), above, limit, plain(unit).to_string()))
 }
 
-/// When a rule fires, while it is written.
+/// Condition of a rule in the editor.
 #[derive(Clone, Debug, PartialEq)]
 pub enum When {
-    /// The sentence with its fields.
+    /// The sentence with fields.
     Level(Level),
-    /// Words of any other form.
+    /// Text of any other form.
     Words(String),
 }
 
 impl When {
-    /// Reads the words of a rule.
+    /// Parses the text of a rule.
     pub fn read(words: &str) -> When {
         Level::read(words).map_or_else(|| When::Words(words.trim().to_string()), When::Level)
     }
 
-    /// The words of the rule.
+    /// The text of the rule.
     pub fn write(&self) -> String {
         match self {
             When::Level(level) => level.write(),
@@ -234,29 +233,29 @@ impl When {
     }
 }
 
-/// A rule that is being written.
+/// A rule in the editor.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Draft {
-    /// The rule that it changes; None for a new one.
+    /// Id of the rule to change; None for a new one.
     pub id: Option<String>,
-    /// The version of it that is changed; 0 for a new one.
+    /// Version of the rule to change; 0 for a new one.
     pub version: i64,
-    /// When it fires.
+    /// Condition.
     pub when: When,
-    /// What it is called; empty while nobody has given it a name.
+    /// Name; empty if none was entered.
     pub name: String,
-    /// How much it matters.
+    /// Severity.
     pub severity: AlertSeverity,
-    /// Facts that must fit, as in [`Rule::on`].
+    /// Labels that must match, as in [`Rule::on`].
     pub on: Vec<(String, String)>,
-    /// Names of channels; None for those of the team.
+    /// Names of channels; None for the team's default channels.
     pub to: Option<Vec<String>>,
-    /// What to do about it.
+    /// Note on how to handle the alert.
     pub note: String,
 }
 
 impl Draft {
-    /// A draft of these words.
+    /// A draft with this condition.
     pub fn of(when: &str) -> Draft {
         Draft {
             id: None,
@@ -270,7 +269,7 @@ impl Draft {
         }
     }
 
-    /// The text in the address: the words, then what is not as usual, as `~name=Hot`.
+    /// The text in the address: the condition, then the other values that differ from the default, as `~name=Hot`.
     pub fn write(&self) -> String {
         let mut parts = vec![self.when.write()];
         let mut put = |name: &str, value: &str| parts.push(format!("{name}={value}"));
@@ -294,7 +293,7 @@ impl Draft {
         parts.iter().map(|part| part.replace('~', "~-")).collect::<Vec<_>>().join("~.")
     }
 
-    /// Reads the text of an address; what is not understood is left out.
+    /// Parses the text in an address; unknown parts are ignored.
     pub fn read(text: &str) -> Draft {
         let mut parts = text.split("~.").map(|part| part.replace("~-", "~"));
         let mut draft = Draft::of(&parts.next().unwrap_or_default());
@@ -313,7 +312,7 @@ impl Draft {
         draft
     }
 
-    /// The draft that changes a rule.
+    /// A draft that changes a rule.
     pub fn from_rule(rule: &Rule) -> Draft {
         Draft {
             id: Some(rule.id.clone()).filter(|id| !id.is_empty()),
@@ -327,7 +326,7 @@ impl Draft {
         }
     }
 
-    /// A name for one that has none; `title` is what it measures, where that is known.
+    /// Its name, or a generated one; `title` is the title of the metric, if known.
     pub fn named(&self, title: &str) -> String {
         match (&self.when, title) {
             _ if !self.name.trim().is_empty() => self.name.trim().to_string(),
@@ -341,12 +340,12 @@ impl Draft {
         }
     }
 
-    /// A fact that must fit; empty where any does.
+    /// The required value of a label; empty if every value matches.
     pub fn fact(&self, name: &str) -> &str {
         self.on.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value)
     }
 
-    /// Sets a fact; an empty one fits all.
+    /// Sets the required value of a label; an empty one removes it.
     pub fn set_fact(&mut self, name: &str, value: &str) {
         self.on.retain(|(known, _)| known != name);
         if !value.is_empty() {
@@ -355,7 +354,7 @@ impl Draft {
     }
 }
 
-/// The severity of this word.
+/// The severity with this name.
 pub fn severity(word: &str) -> Option<AlertSeverity> {
     [AlertSeverity::Info, AlertSeverity::Warning, AlertSeverity::Critical].into_iter().find(|one| one.word() == word)
 }

@@ -1,10 +1,10 @@
-//! How well what was typed fits a name.
+//! Ranks how well a name matches a search.
 
-/// A typed word of so few letters is looked for at the begin of words alone: "oom" is in "zoom".
+/// A search word with at most this many letters must match the start of a word: "oom" is in "zoom".
 const SHORT: usize = 3;
 
-/// How well a text fits what was typed: 0 where it begins so, 1 where a word does, 2 where the letters are within; None
-/// where a typed word is missing. `typed` is in lower case.
+/// Rank of a text for a search: 0 if it begins with it, 1 if a word does, 2 if the letters are inside. None if a search
+/// word is missing. `typed` is in lower case.
 pub fn rank(text: &str, typed: &str) -> Option<usize> {
     let text = text.to_ascii_lowercase();
     let begins = |at: usize| !text[..at].ends_with(|c: char| c.is_ascii_alphanumeric());
@@ -19,8 +19,8 @@ pub fn rank(text: &str, typed: &str) -> Option<usize> {
     }
 }
 
-/// The same for the name of a metric, which may be typed without its numbers, or with those of one device, and as W&B
-/// writes it: `gpu.power` and `system.gpu.0.powerWatts` are `gpu.{i}.powerWatts`.
+/// Rank of the name of a metric. It may be typed without its numbers, with those of one device, or in the form of W&B:
+/// `gpu.power` and `system.gpu.0.powerWatts` are `gpu.{i}.powerWatts`.
 pub fn rank_name(name: &str, typed: &str) -> Option<usize> {
     let bare = |name: &str| {
         let parts = name.strip_prefix("system.").unwrap_or(name).split('.');
@@ -31,7 +31,7 @@ pub fn rank_name(name: &str, typed: &str) -> Option<usize> {
     rank(name, typed).or_else(|| rank(&bare(name), &wanted).filter(|_| !wanted.is_empty()))
 }
 
-/// What a person sees who types one of these words, and the charts and actions that show it.
+/// Symptoms that a person may type, with search words for the charts and actions that show them.
 const SYMPTOMS: [(&str, &[&str]); 10] = [
     ("oom", &["out of memory", "memory"]),
     ("out of memory", &["memory"]),
@@ -45,7 +45,7 @@ const SYMPTOMS: [(&str, &[&str]); 10] = [
     ("full", &["disk", "memory"]),
 ];
 
-/// Other texts to look for beside what was typed, the nearest first. `typed` is in lower case.
+/// Additional search words for the typed text, the nearest first. `typed` is in lower case.
 pub fn symptoms(typed: &str) -> impl Iterator<Item = &'static str> {
     let meant = SYMPTOMS
         .iter()
@@ -53,7 +53,7 @@ pub fn symptoms(typed: &str) -> impl Iterator<Item = &'static str> {
     meant.flat_map(|(_, texts)| texts.iter().copied())
 }
 
-/// The part of a description in which the first typed word stands, when each typed word is in the description.
+/// The part of a description that contains the first search word, if the description contains all of them.
 pub fn meaning(help: &str, typed: &str) -> Option<String> {
     let word = typed.split_whitespace().next().filter(|word| word.len() > 2)?;
     rank(help, typed)?;

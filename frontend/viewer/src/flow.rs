@@ -1,41 +1,41 @@
-//! How the samples of a machine come, from what arrives: its past, live, late, or nothing at all. Only what the server has said
-//! proves that a machine is silent: while history is on its way, or blocks of samples still come, nobody knows.
+//! State of the samples of a machine: loading, live, late, or none. Only a message of the server proves that a machine
+//! is silent. While history or blocks of samples are still arriving, that is unknown.
 
 /// A machine counts as silent after this many ms without a sample, or after three intervals if that is longer.
 const QUIET_AFTER_MS: i64 = 6_000;
 
-/// How the samples of the shown machine come.
+/// State of the samples of the shown machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Flow {
-    /// Its past is on its way.
+    /// Its history is still arriving.
     #[default]
     Loading,
-    /// As they are measured.
+    /// Samples arrive as they are measured.
     Live,
-    /// The newest that came is old, and the server has not said that there is nothing newer.
+    /// The newest received sample is old, and the server has not reported that there is no newer one.
     Behind,
-    /// The server is there and has nothing newer.
+    /// The server is connected and has nothing newer.
     Silent,
 }
 
-/// What is known of a machine. Times are ms since the epoch, by the server's clock.
+/// Received data of a machine. Times are ms since the epoch, by the server's clock.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrived {
     /// Now.
     pub now: i64,
-    /// The newest sample; None before the first.
+    /// Time of the newest sample; None before the first.
     pub last: Option<i64>,
     /// Time between two samples, ms.
     pub interval: i64,
-    /// Whether the answer to the opening has come whole.
+    /// Whether the answer to the first request is complete.
     pub opened: bool,
-    /// Whether a question for history is open.
+    /// Whether a request for history is pending.
     pub asks: bool,
-    /// The newest time at which the server said that it had nothing more; 0 before it did.
+    /// The latest time at which the server reported that it has nothing more; 0 before the first report.
     pub idle: i64,
 }
 
-/// How its samples come.
+/// The state of its samples.
 pub fn flow(arrived: Arrived) -> Flow {
     let quiet = (arrived.interval * 3).max(QUIET_AFTER_MS);
     match arrived.last {

@@ -1,13 +1,15 @@
-//! What the page and the terminal have in common, and all of the page that needs no browser: neither a browser nor a screen is
-//! known here.
+//! Code shared by the page and the terminal, and all parts of the page that need no browser. It uses neither a browser
+//! nor a screen.
 //!
-//! [`store`] is the data that a server sends, [`tile`] a number on top with its words, [`names`] what series are called and
-//! their colors, [`spread`] many series at once, [`shortcuts`] the one table of keys. [`address`] is the view as it stands in
-//! a link, with spans as people type them in [`range`]; [`player`] the clock of a recording. [`picture`] makes the frame of a
-//! chart, [`curves`] those of lines that the server made, and [`turns`] says which chart is drawn next; [`take`] is what a
-//! person takes from it. [`flow`] is how the samples of a machine
-//! come, [`find`] ranks what was typed, [`findings`] are what is wrong, [`runs`] the training jobs,
-//! [`past`] is one process over time, [`team`] people and machines in words.
+//! - [`store`]: the data that a server sends; [`flow`]: the state of a machine's samples.
+//! - [`tile`]: a number at the top with its texts; [`names`]: names and colors of series; [`spread`]: many series at
+//!   once.
+//! - [`shortcuts`]: the one table of keys; [`find`]: ranks of search results.
+//! - [`address`]: the view in a link; [`range`]: typed spans; [`player`]: the clock of a recording.
+//! - [`picture`]: the frame of a chart; [`curves`]: charts of lines that the server computed; [`turns`]: the drawing
+//!   order; [`take`]: exports of a chart.
+//! - [`findings`]: problems; [`runs`]: training jobs; [`past`]: one process over time; [`team`]: texts for people and
+//!   machines.
 
 pub mod address;
 pub mod alerts;

@@ -7,7 +7,7 @@ use shared::series::{SeriesDef, SeriesId};
 /// Name and color of a series.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Name {
-    /// The name without the first words that all names of the chart share.
+    /// The name without the first words that are common to all names of the chart.
     pub short: String,
     /// The full name.
     pub full: String,
@@ -26,8 +26,8 @@ pub fn names(catalog: &Catalog, defs: &[SeriesDef], series: &[SeriesId]) -> Vec<
     full.iter().zip(hues).map(|(f, hue)| Name { short: short(f), full: f.clone(), hue }).collect()
 }
 
-/// Colors by instance. A GPU has the same hue in every chart. Instances that are no distinct numbers take hues by
-/// position, and two such instances take the two hues that differ most.
+/// Colors by instance. A GPU has the same hue in every chart. Instances that are not distinct numbers get hues by
+/// position, and two such instances get the two hues that differ most.
 fn hues(instances: &[&str]) -> Vec<Hue> {
     let number = |instance: &&str| match instance.strip_prefix(LABEL) {
         Some(label) => rank(label),
@@ -43,8 +43,8 @@ fn hues(instances: &[&str]) -> Vec<Hue> {
     }
 }
 
-/// What the series are together, in the plural, such as `GPUs` of `GPU 0` and `GPU 1`; None when they are not at least
-/// three devices of one kind that differ by their number alone.
+/// Plural noun for the series, such as `GPUs` for `GPU 0` and `GPU 1`. None unless they are at least three devices of
+/// one kind that differ only by number.
 pub fn peers(names: &[Name]) -> Option<String> {
     let device = |name: &Name| {
         let (word, number) = name.full.rsplit_once(' ')?;

@@ -2,10 +2,10 @@
 
 /// Width and height of the drawing, in its own units.
 const SIZE: (f64, f64) = (1000.0, 56.0);
-/// A pause that is longer than so many usual ones is drawn as a gap.
+/// A pause that is longer than this multiple of the usual one is drawn as a gap.
 const GAP: f64 = 3.5;
 
-/// A line through points (ms, value) as the path of an SVG; `most` is the upper edge.
+/// The SVG path of a line through points (ms, value); `most` is the upper edge.
 pub fn path(points: &[(i64, f64)], (from, to): (i64, i64), most: f64) -> String {
     let mut pauses: Vec<i64> = points.windows(2).map(|two| two[1].0 - two[0].0).collect();
     pauses.sort_unstable();
@@ -18,7 +18,7 @@ pub fn path(points: &[(i64, f64)], (from, to): (i64, i64), most: f64) -> String 
         let begins = t - before > gap;
         text += &format!("{}{x:.1} {y:.1}", if begins { "M" } else { "L" });
         if begins {
-            // A single point is seen as a dot.
+            // A single point is drawn as a dot.
             text += &format!("l.5 0M{x:.1} {y:.1}");
         }
         before = *t;

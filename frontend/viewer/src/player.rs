@@ -13,7 +13,7 @@ pub const SLIDER_POSITIONS: i64 = 1000;
 pub struct Player {
     /// The recording that is played.
     pub recorded: Recorded,
-    /// The instant that the page takes for now, ms since the epoch.
+    /// The present time of the page, ms since the epoch.
     pub t: i64,
     /// True while the recording plays.
     pub playing: bool,
@@ -24,7 +24,7 @@ pub struct Player {
 }
 
 impl Player {
-    /// Makes a clock that stands at the end, so that the whole recording is visible.
+    /// Makes a clock at the end, so that the whole recording is visible.
     pub fn new(recorded: Recorded) -> Self {
         Player { t: recorded.to, recorded, playing: false, speed: 1, rest: 0.0 }
     }

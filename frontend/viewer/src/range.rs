@@ -6,18 +6,18 @@ use shared::window::MAX_SAMPLES_SPAN_MS;
 
 /// The shortest window in ms.
 pub const MIN_WINDOW_MS: i64 = 5_000;
-/// The longest window in ms, where history is kept so long. A page holds the minutes of such a window.
+/// The longest window in ms, if history is stored that long. A page can hold the minutes of such a window.
 pub const MAX_WINDOW_MS: i64 = 31 * DAY_MS;
 const DAY_MS: i64 = 86_400_000;
 
-/// The span that a person asked for.
+/// The span that a person requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asked {
     /// The newest span of this length in ms.
     Last(i64),
     /// Start and end, ms since the epoch.
     Span(i64, i64),
-    /// An instant, ms since the epoch; a window of the present length stands around it.
+    /// An instant, ms since the epoch, shown in the middle of a window of the present length.
     At(i64),
 }
 
@@ -45,7 +45,7 @@ pub fn length(text: &str) -> Option<i64> {
 /// UTC at an instant, in ms.
 ///
 /// # Errors
-/// Returns a sentence that says what can be typed.
+/// A sentence with the accepted forms.
 pub fn read(text: &str, now: i64, longest: i64, local: &dyn Fn(i64) -> i64) -> Result<Asked, String> {
     let text = text.trim().to_ascii_lowercase();
     if let Some(ms) = newest(&text) {
@@ -78,16 +78,16 @@ fn newest(text: &str) -> Option<i64> {
     length(bare).or_else(|| length(&format!("1 {bare}")).filter(|_| bare != text && bare.len() > 2))
 }
 
-/// A time that a person typed: an instant, or a day from its begin to its end; ms since the epoch.
+/// A time that a person typed: an instant, or a day from its start to its end; ms since the epoch.
 #[derive(Clone, Copy)]
 struct Typed {
     from: i64,
     to: i64,
-    /// It has no day, so it may mean the day before.
+    /// Whether it has no day, so that it may be on the previous day.
     dayless: bool,
 }
 
-/// Reads times as a clock on the wall has them.
+/// Parses times of a wall clock.
 struct Clock<'a> {
     now: i64,
     local: &'a dyn Fn(i64) -> i64,
@@ -102,9 +102,9 @@ impl Clock<'_> {
                 let (left, right) = (text[..i].trim(), text[i + separator.len()..].trim());
                 let Some(from) = self.time(left, None) else { continue };
                 let Some(to) = self.time(right, Some(from.from)) else { continue };
-                // A span like 23:50-00:10 goes over midnight.
+                // A span like 23:50-00:10 crosses midnight.
                 let end = to.to + if to.to < from.from && to.dayless { DAY_MS } else { 0 };
-                // A span without a day that would begin after now was yesterday.
+                // A span without a day that would begin after now is that of yesterday.
                 let back = from.from - self.past(from).from;
                 return Some((from.from - back, end - back));
             }
@@ -134,7 +134,7 @@ impl Clock<'_> {
         };
         let at = |day: i64, ms: i64| {
             let at = day * DAY_MS + ms;
-            // The offset is that of the instant itself, which may differ near a change of the clocks.
+            // The offset is that of the instant itself, which may differ around a daylight-saving change.
             if utc { at } else { at - (self.local)(at - (self.local)(at)) }
         };
         match time {
@@ -161,13 +161,13 @@ impl Clock<'_> {
         }
     }
 
-    /// A time without a day that would come after now was yesterday.
+    /// A time without a day that would be after now is that of yesterday.
     fn past(&self, typed: Typed) -> Typed {
         let back = if typed.dayless && typed.from > self.now { DAY_MS } else { 0 };
         Typed { from: typed.from - back, to: typed.to - back, ..typed }
     }
 
-    /// What the longest window can show of a day.
+    /// The part of a day within the longest window.
     fn kept(&self, day: Typed, longest: i64) -> Result<Asked, String> {
         let to = day.to.min(self.now);
         let from = day.from.max(self.now - longest);
@@ -190,9 +190,9 @@ fn before_now(text: &str) -> Option<i64> {
     length(text.strip_prefix("now").map_or(text, str::trim_start).strip_prefix('-')?.trim_start())
 }
 
-/// Splits a text into its day and its time of day, where it has them: `yesterday at 2:15 pm`, `2026-11-21t14:00`.
+/// Splits a text into its day and its time of day, if present: `yesterday at 2:15 pm`, `2026-11-21t14:00`.
 fn split_day(text: &str) -> (Option<&str>, Option<&str>) {
-    // In a date the letter t stands before the time; other words have letters t of their own.
+    // In a date the letter t separates the time; other words may contain a t.
     let date_end = text.get(..10).filter(|date| days(date).is_some()).map(str::len);
     let end = date_end.or_else(|| text.find(' ').filter(|_| text.starts_with(|c: char| c.is_ascii_alphabetic())));
     let end = end.unwrap_or(if text.starts_with(|c: char| c.is_ascii_digit()) { 0 } else { text.len() });

@@ -1,5 +1,5 @@
 //! The one table of keys: names of the keys, a description, and the action. The list of keys on the page, the titles of
-//! buttons and docs/use/keys.md follow it.
+//! buttons and docs/use/keys.md are made from it.
 
 /// The action of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,9 +19,9 @@ pub enum Action {
     About,
     /// Chooses the window at this position of the bar, from 0.
     Window(usize),
-    /// Opens the field that finds anything: charts, machines, processes, times, actions.
+    /// Opens the search field for charts, machines, processes, times and actions.
     Find,
-    /// Lists the layouts that are kept.
+    /// Lists the stored layouts.
     Layouts,
     /// Halves the span.
     Closer,
@@ -31,17 +31,17 @@ pub enum Action {
     Pan(i64),
     /// Goes back to the span before.
     Back,
-    /// Freezes the page, or goes on live.
+    /// Freezes the page, or returns to live.
     Freeze,
-    /// Closes what lies over the page; when nothing does, the page goes on live.
+    /// Closes the overlay; without one, returns the page to live.
     Leave,
     /// Compares with the span before, or ends the comparison.
     Compare,
     /// Opens or closes the list of what changed in the span.
     Changed,
-    /// Lists the devices that are unlike their peers.
+    /// Lists the devices that differ from their peers.
     Differs,
-    /// Goes to the page of what is wrong.
+    /// Goes to the page of findings.
     Findings,
     /// Goes to the page of alerts.
     Alerts,
@@ -49,7 +49,7 @@ pub enum Action {
     Record,
     /// Opens a recording.
     Open,
-    /// Changes to the other theme.
+    /// Switches to the other theme.
     Theme,
     /// Shows the list of keys.
     Keys,
@@ -79,7 +79,8 @@ pub struct Group {
     pub title: &'static str,
     /// Rows in the order of the list.
     pub rows: &'static [Shortcut],
-    /// True for the keys of recordings. They work only while a recording is shown, and go before all others then.
+    /// True for the keys of recordings. They work only while a recording is shown, and then take precedence over all
+    /// others.
     pub recorded: bool,
 }
 
@@ -193,8 +194,8 @@ impl Action {
         )
     }
 
-    /// By what name the action is offered, and other words by which it is looked for. None when it needs a chart, or is
-    /// a choice among several.
+    /// Name of the action in the search, and further search words. None if it needs a chart, or is one of several
+    /// choices.
     pub fn names(self) -> Option<(&'static str, &'static str)> {
         Some(match self {
             Action::Chart(_) | Action::Read(_) | Action::Pin | Action::Menu | Action::About => return None,
@@ -234,7 +235,7 @@ pub fn action(key: &str, recorded: bool) -> Option<Action> {
     recorded.then(|| known(true)).flatten().or_else(|| known(false))
 }
 
-/// The actions that can be offered by their names, each once, with the keys that do the same: `Space L`.
+/// The actions that can be found by name, each once, with the equivalent keys: `Space L`.
 pub fn offered(recorded: bool) -> Vec<(Action, String)> {
     let mut found: Vec<(Action, String)> = Vec::new();
     let keys = KEYS.iter().flat_map(|group| group.rows).flat_map(|row| row.keys);
@@ -252,7 +253,7 @@ pub fn offered(recorded: bool) -> Vec<(Action, String)> {
     found
 }
 
-/// The title of a button: its description, with the keys that do the same.
+/// The title of a button: its description, with the equivalent keys.
 pub fn title(words: &str, actions: &[Action]) -> String {
     let key = |action: &Action| {
         let known = |recorded| all(recorded).find(|(_, a)| a == action).map(|(name, _)| *name);

@@ -1,4 +1,4 @@
-//! The spread of many series, and the series that stand out of it.
+//! The spread of many series, and the series that differ most.
 
 use charts::band::quantile;
 use charts::reduce::Column;
@@ -7,14 +7,14 @@ use std::ops::Range;
 
 /// Largest number of series that are named in a band.
 const MAX_NAMED_OUTLIERS: usize = 3;
-/// A series stands out where it is further from the median than this share of the axis, and further than 1.5 times the
-/// width of the middle 80 % of all series.
+/// A series stands out if its distance from the median exceeds two limits. They are this share of the axis, and 1.5
+/// times the width of the middle 80 % of all series.
 const OUTLIER_AXIS_SHARE: f64 = 0.05;
-/// Of so few series one alone moves the middle 80 %, so the middle half is taken.
+/// With so few series a single one moves the middle 80 %, so the middle half is used.
 const FEW_SERIES: usize = 8;
-/// A series must stand out during this share of the window to be named.
+/// A series must stand out for this share of the window to be named.
 const OUTLIER_WINDOW_SHARE: f64 = 0.25;
-/// A series that stood out keeps its color until it is below this part of both limits.
+/// A series that stood out keeps its color until it is below this share of both limits.
 const OUTLIER_STAYS: f64 = 0.7;
 
 /// The spread of many series in a window.
@@ -89,7 +89,7 @@ pub struct Stand {
     pub mean: f64,
     /// Mean distance from the median, above or below.
     pub distance: f64,
-    /// How far the series stands out, summed over time; 0 when it stands out for too short a time.
+    /// Distance beyond the limits, summed over time; 0 if it stands out for too short a time.
     pub out: f64,
 }
 

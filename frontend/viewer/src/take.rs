@@ -1,4 +1,4 @@
-//! What is taken from a chart: its values as a table, the tags by which its samples are asked for, and the name of a file.
+//! Exports of a chart: its values as a table, the tags for its samples in the API, and a file name.
 
 use shared::catalog::Catalog;
 use shared::csv::plain;
@@ -12,7 +12,7 @@ const MAX_COLUMNS: usize = 24;
 /// The texts of a table.
 #[derive(Debug, PartialEq)]
 pub struct ChartText {
-    /// What the table leaves out, in words; empty when it has everything.
+    /// Text about rows and columns left out of the table; empty if it is complete.
     pub rest: String,
     /// Names of the columns; the first is that of the time.
     pub head: Vec<String>,
@@ -21,7 +21,8 @@ pub struct ChartText {
 }
 
 impl ChartText {
-    /// Makes a table of the newest instants. `clock` writes an instant, `values` gives the texts of all series at one.
+    /// Makes a table of the newest instants. `clock` formats an instant, `values` returns the texts of all series at
+    /// one.
     pub fn new(
         names: &[String],
         instants: &[i64],
@@ -47,8 +48,8 @@ impl ChartText {
         ChartText { rest, head, rows: instants.iter().rev().take(count).map(row).collect() }
     }
 
-    /// The table as lines with tabs between the cells, for spreadsheets. A name that would be a formula is made plain
-    /// text.
+    /// The table as lines with tabs between the cells, for spreadsheets. A name that would be a formula is converted to
+    /// plain text.
     pub fn text(&self) -> String {
         let name = |cell: &String| plain(&cell.replace(|c: char| c.is_control(), " "));
         let head: Vec<String> = self.head.iter().map(name).collect();

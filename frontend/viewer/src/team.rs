@@ -1,6 +1,6 @@
-//! The pages of people and machines in words: browsers, labels.
+//! Texts of the pages of people and machines: browsers, labels.
 
-/// What a browser says of itself, in two words.
+/// Browser and system of a user agent, in two words.
 pub fn browser_of(agent: &str) -> String {
     const BROWSERS: [(&str, &str); 5] =
         [("Edg/", "Edge"), ("OPR/", "Opera"), ("Firefox/", "Firefox"), ("Chrom", "Chrome"), ("Safari/", "Safari")];
@@ -15,7 +15,7 @@ pub fn browser_of(agent: &str) -> String {
     }
 }
 
-/// Labels as a person types them: `rack=r1 room=2`. None where a word is none.
+/// Typed labels: `rack=r1 room=2`. None if a word is no label.
 pub fn labels(typed: &str) -> Option<Vec<(String, String)>> {
     let word = |word: &str| {
         let (key, value) = word.split_once(['=', ':'])?;

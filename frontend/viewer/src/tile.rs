@@ -1,4 +1,4 @@
-//! A tile in words and numbers: a value over several series, its denominator, the extreme series by name, and the points of
+//! Texts and numbers of a tile: a value over several series, its total, the extreme series by name, and the points of
 //! its sparkline.
 
 use crate::store::source::Source;
@@ -15,38 +15,38 @@ pub const SPARKLINE_MS: i64 = 300_000;
 /// Width of the sparkline's columns in ms.
 const SPARKLINE_STEP_MS: i64 = 5_000;
 
-/// A device is named that was behind for so long, in ms, by more than so many percentage points, and by more than half as
-/// much again as the others lie apart.
+/// A device is named as straggler if it was below its peers for this time in ms. The distance must exceed this number
+/// of percentage points, and 1.5 times the spread of the others.
 const STRAGGLER_MS: i64 = 60_000;
 const STRAGGLER_POINTS: f64 = 6.0;
 
 /// Beginning of a note about series without data; such notes get another color.
 pub const MISSING_PREFIX: &str = "▲ ";
 
-/// The number of a tile, with what stands beside it.
+/// The number of a tile, with its texts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
-    /// The number; a dash where there is none.
+    /// The number; a dash if there is none.
     pub number: String,
-    /// Its unit, or what it is out of; empty where there is no number.
+    /// Its unit, or its total; empty if there is no number.
     pub symbol: String,
     /// The scale of both.
     pub scale: Scale,
     /// The value, in the base unit.
     pub value: Option<f64>,
-    /// What it is out of, likewise.
+    /// The total, in the base unit.
     pub of: Option<f64>,
 }
 
-/// The past of a tile's series, kept from one picture to the next.
+/// The history of a tile's series, kept between pictures.
 #[derive(Default)]
 pub struct Sparkline {
     traces: BTreeMap<SeriesId, Trace>,
 }
 
 impl Sparkline {
-    /// Who has been below its peers for a minute up to `to`, where the note is about the lowest: `▲ GPU 3 at 77 %`. It
-    /// is told from the points that were read last.
+    /// Text for a device that was below its peers for a minute up to `to`, computed from the last points: `▲ GPU 3 at
+    /// 77 %`. None unless the note is about the lowest one.
     pub fn straggler(&self, say: &Say, to: i64) -> Option<String> {
         let Note::Lowest(tag, _) = &say.tile.note else { return None };
         if say.unit() != Unit::Percent || !say.tile.metrics.contains(tag) || !say.ended().is_empty() {
@@ -67,7 +67,8 @@ impl Sparkline {
         far.then(|| format!("{MISSING_PREFIX}{} at {} %", say.store.catalog.label(def), number(value)))
     }
 
-    /// Times (ms since the epoch) and values of the last [`SPARKLINE_MS`] up to `to`, in the base unit; NaN ends the line.
+    /// Times (ms since the epoch) and values of the last [`SPARKLINE_MS`] up to `to`, in the base unit; NaN ends the
+    /// line.
     pub fn points(&mut self, say: &Say, to: i64) -> Vec<(i64, f64)> {
         let from = to - SPARKLINE_MS;
         let mut sums: BTreeMap<i64, (i64, f64)> = BTreeMap::default();
@@ -168,7 +169,7 @@ impl Say<'_> {
         Figure { number, symbol: value.map_or(String::new(), |_| symbol), scale, value, of }
     }
 
-    /// What stands at the right of the title.
+    /// Text at the right of the title.
     pub fn corner(&self) -> String {
         let (text, tag) = &self.tile.corner;
         if tag.is_empty() {
@@ -180,21 +181,21 @@ impl Say<'_> {
             0 => String::new(),
             1 if text.contains(" of ") => String::new(),
             n if told == 0 || told == n => text.replace("{n}", &n.to_string()),
-            // A series that has ended is not part of the value, so the corner says how many are.
+            // A series that has ended is not part of the value, so the corner shows the number of the others.
             n => text.replace("{n}", &format!("{told} of {n}")),
         }
     }
 
-    /// Names of the series that the corner counts and that have ended.
+    /// Names of the ended series among those that the corner counts.
     fn ended(&self) -> Vec<String> {
         let all = self.series(&self.tile.corner.1);
         let gone: Vec<SeriesId> = all.iter().copied().filter(|id| self.at(*id).is_none()).collect();
-        // When no series has a value, the whole machine is silent, and none is named.
+        // If no series has a value, the whole machine is silent, and none is named.
         let some = gone.len() < all.len();
         gone.into_iter().filter(|_| some).map(|id| self.store.catalog.label(&self.source.defs[id as usize])).collect()
     }
 
-    /// The line under the number, of which `scale` is the number's.
+    /// The line under the number; `scale` is that of the number.
     pub fn note(&self, scale: Scale) -> String {
         let ended = self.ended();
         match ended.as_slice() {
@@ -221,7 +222,7 @@ impl Say<'_> {
                     return String::new();
                 };
                 let (own, scale) = (unit(metric).scale(part), unit(metric).scale(whole));
-                // The unit stands once in `212 of 512 GiB`, but twice in `271 GiB of 1 TiB`.
+                // The unit is written once in `212 of 512 GiB`, but twice in `271 GiB of 1 TiB`.
                 let symbol = if own.symbol == scale.symbol { String::new() } else { format!(" {}", own.symbol) };
                 format!("{word} {}{symbol} of {} {}", own.number(part), scale.number(whole), scale.symbol)
             }

@@ -1,13 +1,14 @@
-//! Whose turn it is: a frame draws charts for a while, and the frames after it go on with those that are left. No task
-//! thus keeps the page from a click or a key, however many and large the charts are.
+//! Drawing order of charts: a frame draws charts for a limited time, and the next frames continue with the rest. So
+//! drawing never blocks clicks and keys, regardless of the number and size of charts.
 
 use charts::order;
 use std::collections::VecDeque;
 
-/// Time in ms after which a frame begins no other chart.
+/// Time in ms after which a frame starts no other chart.
 const FRAME_MS: f64 = 15.0;
-/// Charts that each frame draws, however long they take: the one under the pointer, which leads every round, and one of
-/// those that wait. None waits for ever, also where each frame brings a change.
+/// Number of charts that each frame draws, regardless of their duration: the one under the pointer, and one that waits.
+/// The one under the pointer is first in every round. So every chart is drawn eventually, even if each frame brings a
+/// change.
 const LEAST: usize = 2;
 
 /// The charts that are still to be drawn, the next one first.
@@ -18,8 +19,8 @@ pub struct Turns {
 }
 
 impl Turns {
-    /// Begins a round in which all charts are drawn, because something changed. It takes the place of an unfinished
-    /// one: `first` leads, then come the charts that were left.
+    /// Begins a round in which all charts are drawn, because something changed. It replaces an unfinished round:
+    /// `first` comes first, then the charts that were left.
     pub fn begin<'a>(&mut self, all: impl Iterator<Item = &'a str>, first: Option<&str>) {
         self.round += 1;
         let mut all: Vec<&str> = all.collect();
@@ -28,14 +29,14 @@ impl Turns {
         self.due = all.into_iter().map(str::to_string).collect();
     }
 
-    /// Has a chart lead what is left, because the pointer came to it.
+    /// Moves a waiting chart to the front, because the pointer is on it.
     pub fn lead(&mut self, first: Option<&str>) {
         if let Some(id) = self.due.iter().position(|id| Some(id.as_str()) == first).and_then(|i| self.due.remove(i)) {
             self.due.push_front(id);
         }
     }
 
-    /// Draws the next charts, until `begun` is at least [`FRAME_MS`] ago on `clock` (ms). Returns true when none is left.
+    /// Draws the next charts, until `begun` is at least [`FRAME_MS`] ago on `clock` (ms). Returns true if none is left.
     pub fn go(&mut self, begun: f64, clock: impl Fn() -> f64, mut draw: impl FnMut(&str)) -> bool {
         let mut done = 0;
         while done < LEAST || clock() - begun < FRAME_MS {
@@ -64,7 +65,7 @@ mod tests {
 
     const ALL: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
 
-    /// A frame in which each chart takes `ms`: what it drew, and whether nothing is left.
+    /// A frame in which each chart takes `ms`. Returns the drawn charts, and whether none is left.
     fn frame(turns: &mut Turns, ms: f64) -> (String, bool) {
         let (time, mut drawn) = (Cell::new(1_000.0), String::new());
         let done = turns.go(
@@ -95,11 +96,11 @@ mod tests {
         let mut turns = Turns::default();
         turns.begin(ALL.into_iter(), Some("e"));
         assert_eq!(frame(&mut turns, 5.0), ("eab".into(), false));
-        // It leads what is left, too, when the pointer comes to it meanwhile.
+        // It also moves to the front of the rest when the pointer comes to it meanwhile.
         turns.lead(Some("f"));
         turns.lead(Some("a"));
         assert_eq!(frame(&mut turns, 20.0), ("fc".into(), false));
-        // One that is not among them leads nothing.
+        // An unknown chart moves nothing.
         turns.begin(ALL.into_iter(), Some("x"));
         assert_eq!(frame(&mut turns, 1.0).0, "dabcef");
     }

@@ -1,28 +1,28 @@
-//! What one GPU of any vendor but NVIDIA answered in one tick, checked and put under the common rows.
+//! Values of one GPU of any vendor except NVIDIA in one tick, checked and put under the common metrics.
 
 use crate::Out;
 use shared::catalog::{MetricDef, gpu};
 
-/// What one GPU answered; what it did not answer is absent. Units are those of the rows.
+/// Values of one GPU in the units of the metrics. Values that it did not report are absent.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct GpuReading {
-    /// Busy, percent.
+    /// Utilization, percent.
     pub utilization: Option<f64>,
     /// Memory read or written, percent of the time.
     pub activity: Option<f64>,
     /// AMD's memory overdrive, percent.
     pub overdrive: Option<f64>,
-    /// Memory in use, percent; used where the bytes are absent.
+    /// Memory in use, percent. Used only if the bytes are absent.
     pub memory_percent: Option<f64>,
     /// Memory in use, bytes.
     pub memory_used: Option<f64>,
-    /// Memory that exists, bytes.
+    /// Total memory, bytes.
     pub memory_total: Option<f64>,
     /// Power, watts.
     pub power: Option<f64>,
     /// Power limit, watts.
     pub power_limit: Option<f64>,
-    /// Energy since some beginning, joules.
+    /// Energy since an arbitrary start, joules.
     pub energy: Option<f64>,
     /// Temperature, degrees Celsius.
     pub temp: Option<f64>,
@@ -45,12 +45,12 @@ pub(crate) struct GpuReading {
 }
 
 impl GpuReading {
-    /// Whether nothing at all was answered.
+    /// Whether no value was reported.
     pub fn is_empty(&self) -> bool {
         *self == GpuReading::default()
     }
 
-    /// Puts what is possible: a device that is being reset answers numbers that no GPU has.
+    /// Puts the plausible values: during a reset a device reports impossible numbers.
     pub fn put(&self, i: u32, out: &mut Out) {
         let mut put = |row: &'static MetricDef, value: Option<f64>, from: f64, to: f64| {
             let value = value.filter(|value| (from..=to).contains(value));
@@ -66,7 +66,7 @@ impl GpuReading {
         let percent = used.zip(total).map(|(used, total)| gpu::MEMORY_ALLOCATED.rounded(100.0 * used / total));
         put(&gpu::MEMORY_ALLOCATED, percent.or(self.memory_percent), 0.0, 100.0);
         let power = put(&gpu::POWER_WATTS, self.power, 0.0, 2000.0);
-        // A limit of zero is one that is not set.
+        // A limit of zero means that none is set.
         let limit = put(&gpu::POWER_LIMIT_WATTS, self.power_limit, 0.001, 4000.0);
         let share = power.zip(limit).map(|(power, limit)| gpu::POWER_PERCENT.rounded(100.0 * power / limit));
         put(&gpu::POWER_PERCENT, share, 0.0, ANY);

@@ -1,4 +1,4 @@
-//! Accelerators, one folder for each vendor, and what GPUs of all vendors share: their numbers and their common readings.
+//! Accelerators, one folder per vendor, and the parts common to GPUs of all vendors: numbers and readings.
 
 pub(crate) mod amd;
 pub(crate) mod apple;

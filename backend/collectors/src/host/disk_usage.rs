@@ -1,6 +1,6 @@
-//! How full the file systems at the watched paths are.
+//! Use of the file systems at the watched paths.
 //!
-//! Each path is a part of its own: a network mount whose server is gone never answers, and costs only itself.
+//! Each path is a part of its own: a network mount without its server never answers, and only blocks its own part.
 
 use crate::{CollectError, Collector, OpenError, Options, Out, Part, Roots};
 use shared::catalog::disk;
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 const GIB: f64 = (1u64 << 30) as f64;
 
-/// Opens one part per path. No path is touched here: that may hang.
+/// Opens one part per path. No path is accessed here, because that may hang.
 pub(crate) fn open(options: &Options, _: &Roots) -> Result<Vec<Part>, OpenError> {
     let mut parts: Vec<Part> = Vec::new();
     for path in &options.disk_paths {
@@ -48,7 +48,7 @@ impl Collector for Usage {
     }
 }
 
-/// What statvfs says, in its blocks.
+/// Result of statvfs, in blocks.
 #[derive(Clone, Copy, Debug)]
 struct Blocks {
     size: u64,
@@ -59,9 +59,9 @@ struct Blocks {
 
 #[derive(Debug, PartialEq)]
 struct Space {
-    /// Bytes that are in use.
+    /// Bytes in use.
     used: f64,
-    /// Of what unprivileged users can ever use.
+    /// Percent of the bytes that unprivileged users can ever use.
     percent: f64,
 }
 
@@ -78,7 +78,7 @@ fn statvfs(path: &Path) -> io::Result<Blocks> {
     let path = CString::new(path.as_os_str().as_bytes())?;
     let mut answer = MaybeUninit::<libc::statvfs>::uninit();
     loop {
-        // SAFETY: the path ends in a zero byte and the answer is as large as the call expects.
+        // SAFETY: the path ends in a zero byte, and `answer` has the size that the call expects.
         if unsafe { libc::statvfs(path.as_ptr(), answer.as_mut_ptr()) } == 0 {
             break;
         }

@@ -1,19 +1,19 @@
-//! Facts of the host: what does not change while we run.
+//! Constant facts of the host.
 
 use crate::Roots;
 use sysinfo::System;
 
-/// The machine's name; absent when it has none.
+/// The machine's host name; none if it has none.
 pub fn host_name() -> Option<String> {
     System::host_name().ok().filter(|name| !name.is_empty())
 }
 
-/// Word and value of what is known of the host: os, kernel, architecture, cpu, cores (logical), physical cores, memory.
-/// Read once and cheaply; what cannot be read is left out.
+/// Facts of the host as key and value: os, kernel, architecture, cpu, cores (logical), physical cores, memory.
+/// Cheap, for one read at the start. Facts that cannot be read are left out.
 pub fn facts(roots: &Roots) -> Vec<(String, String)> {
     let cores = std::thread::available_parallelism().ok().map(|n| n.to_string());
     let facts = [
-        // In the order of what tells machines apart: a bar has room for the first few.
+        // The most distinctive facts come first, because a bar has room only for those.
         ("cores", logical_cores(roots).map(|n| n.to_string()).or(cores)),
         ("memory", memory(roots)),
         ("cpu", cpu_model(roots)),
@@ -31,7 +31,7 @@ fn memory(roots: &Roots) -> Option<String> {
     Some(format!("{number} {symbol}"))
 }
 
-/// Memory of the machine, in bytes.
+/// Memory of the machine, bytes.
 #[cfg(target_os = "linux")]
 pub(crate) fn memory_bytes(roots: &Roots) -> Option<u64> {
     use crate::read::procfs::{fields, lines, number};
@@ -40,7 +40,7 @@ pub(crate) fn memory_bytes(roots: &Roots) -> Option<u64> {
     fields(line).next().and_then(number)?.checked_mul(1 << 10)
 }
 
-/// Logical cores that are online.
+/// Number of online logical cores.
 #[cfg(target_os = "linux")]
 pub(crate) fn logical_cores(roots: &Roots) -> Option<usize> {
     use crate::read::procfs::lines;
@@ -50,8 +50,8 @@ pub(crate) fn logical_cores(roots: &Roots) -> Option<usize> {
     Some(lines(&text).filter(is_core).count()).filter(|n| *n > 0)
 }
 
-/// The name of the first core's model. Only the beginning of /proc/cpuinfo is read: the kernel asks each core for its
-/// clock as the file is read on.
+/// Model name of the first core. Only the beginning of /proc/cpuinfo is read, because the kernel queries the clock of
+/// each core while the file is read.
 #[cfg(target_os = "linux")]
 fn cpu_model(roots: &Roots) -> Option<String> {
     use std::io::Read;
@@ -62,22 +62,22 @@ fn cpu_model(roots: &Roots) -> Option<String> {
     text.lines().find(named).and_then(|line| line.split_once(':')).map(|(_, name)| name.trim().to_string())
 }
 
-/// Bytes of a page of memory.
+/// Size of a memory page, bytes.
 #[cfg(target_os = "linux")]
 pub(crate) fn page_size() -> u64 {
-    // SAFETY: the call takes a number and answers one.
+    // SAFETY: the call takes a number and returns one.
     u64::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4 << 10)
 }
 
-/// Ticks of a second in which /proc counts CPU time.
+/// Ticks per second in which /proc counts CPU time.
 #[cfg(target_os = "linux")]
 pub(crate) fn ticks_per_second() -> f64 {
-    // SAFETY: the call takes a number and answers one.
+    // SAFETY: the call takes a number and returns one.
     let ticks = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
     if ticks > 0 { ticks as f64 } else { 100.0 }
 }
 
-/// Memory of the machine, in bytes.
+/// Memory of the machine, bytes.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn memory_bytes(_: &Roots) -> Option<u64> {
     let mut system = System::new().ok()?;
@@ -85,7 +85,7 @@ pub(crate) fn memory_bytes(_: &Roots) -> Option<u64> {
     Some(system.total_memory()).filter(|bytes| *bytes > 0)
 }
 
-/// Logical cores that are online.
+/// Number of online logical cores.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn logical_cores(_: &Roots) -> Option<usize> {
     std::thread::available_parallelism().ok().map(|n| n.get())

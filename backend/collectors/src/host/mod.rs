@@ -1,5 +1,5 @@
-//! This machine's own numbers. Linux has readers of its own, other systems those of the library sysinfo; the rest of the
-//! crate sees one face of both.
+//! Metrics of this machine itself. Linux has readers of its own, other systems use the library sysinfo. Both have the
+//! same interface for the rest of the crate.
 
 pub(crate) mod facts;
 pub mod monitor;

@@ -1,5 +1,4 @@
-//! What Watchglass itself costs. The rows that tell of the collectors' times are filled by the sampler, which measures
-//! them.
+//! Resource use of Watchglass itself. The sampler fills the metrics of collector times, because it measures them.
 
 use super::Own;
 use crate::{CollectError, Collector, OpenError, Options, Out, Part, Roots};
@@ -24,7 +23,7 @@ pub static RSS: MetricDef = MetricDef::gauge("monitor.rssMB", Unit::Mebibytes)
     .steps(256.0)
     .help("Resident set of this program.");
 
-/// How long a collector took; filled by the sampler.
+/// Duration of a collector; filled by the sampler.
 pub static MICROS: MetricDef = MetricDef::gauge("monitor.{collector}.micros", Unit::Microseconds)
     .title("Time a collector takes")
     .on("monitor.duration", "{collector}")
@@ -43,21 +42,21 @@ pub static CLOCK_STEPS: MetricDef = MetricDef::counter("monitor.clockSteps", Uni
     .on("monitor.late", "clock steps")
     .help("Number of times that the machine's clock was set since the start. Samples keep their timestamps.");
 
-/// Whether the link to a hub stands; filled by the sampler, as are all of links.
+/// Whether a hub is connected. The sampler fills this, and all other metrics of links.
 pub static UPLINK_LIVE: MetricDef =
     MetricDef::state("monitor.uplink.{hub}.live").title("Link to hub").on("monitor.uplink", "hub {hub}").help(
         "1 while this hub of the configuration is connected, 0 while the agent reconnects. Hubs are numbered from \
         0.",
     );
 
-/// How far what is sent is behind what is measured.
+/// Delay of sent samples behind measured ones.
 pub static UPLINK_BEHIND: MetricDef = MetricDef::gauge("monitor.uplink.{hub}.behind", Unit::Seconds)
     .title("Unsent to hub")
     .on("monitor.uplink.behind", "hub {hub} not sent")
     .range(Range::FromZero)
     .help("Seconds of live samples that are not sent to the hub yet.");
 
-/// How far the hub's log is behind what is measured.
+/// Delay of the hub's log behind measured samples.
 pub static UPLINK_MISSING: MetricDef = MetricDef::gauge("monitor.uplink.{hub}.missing", Unit::Seconds)
     .title("Unacknowledged by hub")
     .on("monitor.uplink.behind", "hub {hub} unacknowledged")
@@ -70,19 +69,19 @@ pub static UPLINK_BYTES: MetricDef = MetricDef::counter("monitor.uplink.{hub}.by
     .on("monitor.uplink.bytes", "hub {hub} all")
     .help("Bytes of all messages to the hub since the start, before TLS.");
 
-/// Bytes of what the hub asked for.
+/// Bytes of samples that the hub requested.
 pub static UPLINK_FILL_BYTES: MetricDef = MetricDef::counter("monitor.uplink.{hub}.fillBytes", Unit::Bytes)
     .title("Sent to hub on request")
     .on("monitor.uplink.bytes", "hub {hub} asked for")
     .help("Bytes of missing samples that the hub requested since the start; part of all bytes sent.");
 
-/// Links after the first.
+/// Connections after the first.
 pub static UPLINK_RECONNECTS: MetricDef = MetricDef::counter("monitor.uplink.{hub}.reconnects", Unit::Count)
     .title("Reconnects")
     .on("monitor.uplink.again", "hub {hub} reconnects")
     .help("Reconnects to the hub since the start.");
 
-/// Times that a place was lost.
+/// Times that the position in the log was lost.
 pub static UPLINK_SKIPPED: MetricDef = MetricDef::counter("monitor.uplink.{hub}.skipped", Unit::Count)
     .title("Skips to newest")
     .on("monitor.uplink.again", "hub {hub} skips")
@@ -108,7 +107,7 @@ pub static ROWS: &[&MetricDef] = &[
     &UPLINK_SKIPPED,
 ];
 
-/// Opens it. It always reads this machine, never a recording.
+/// Opens the collector. It always reads this machine, never a recording.
 pub(crate) fn open(_: &Options, _: &Roots) -> Result<Vec<Part>, OpenError> {
     let own = Own::open()?;
     Ok(Part::only(own.tried(), Monitor { own, before: None }))

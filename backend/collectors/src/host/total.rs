@@ -1,9 +1,9 @@
-//! Totals since our start, made of counters that may wrap, reset or vanish.
+//! Totals since our start, from counters that may wrap, reset or disappear.
 
-/// The largest step that is taken for a wrap; a larger one is a reset.
+/// The largest growth that counts as a wraparound; above it is a reset.
 const LARGEST_WRAP: u64 = 1 << 30;
 
-/// Readings within which a counter that fell a little comes back to where it was. Later its growth is new.
+/// Readings within which a slightly decreased counter may return to its old value. Later its growth is new.
 const DIP_READINGS: u8 = 3;
 
 /// A counter's total since its first reading. It starts at 0 and never falls.
@@ -11,12 +11,12 @@ const DIP_READINGS: u8 = 3;
 pub(crate) struct Total {
     last: Option<u64>,
     sum: u64,
-    /// By how much the counter lies below where it was, and for how many readings it has yet to come back.
+    /// Amount by which the counter is below its old value, and the remaining readings to return.
     below: (u64, u8),
 }
 
 impl Total {
-    /// Takes a reading and answers by how much the counter grew since the one before; 0 for the first.
+    /// Adds a reading. Returns the growth since the previous one; 0 for the first.
     pub fn add(&mut self, raw: u64) -> u64 {
         let mut grown = self.last.map_or(0, |last| increase(last, raw));
         let (below, readings) = &mut self.below;
@@ -39,21 +39,21 @@ impl Total {
         self.sum
     }
 
-    /// The counter is gone; should it come back, its first reading is a new baseline and the total goes on.
+    /// The counter is gone. If it comes back, its first reading is a new baseline and the total goes on.
     #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "sysinfo does not say when a device left"))]
     pub fn forget(&mut self) {
         (self.last, self.below) = (None, (0, 0));
     }
 }
 
-/// Whether a counter fell by less than half: a restart falls to about 0, and what is a sum of others (as of a bond's links)
+/// Whether a counter fell by less than half. A restart falls to about 0. A sum of other counters (as of a bond's links)
 /// may be read while one of them lags.
 fn is_dip(last: u64, raw: u64) -> bool {
     raw < last && raw > last / 2
 }
 
-/// Growth from one reading to the next. A reading far below the last one means that a 32-bit (or 64-bit) counter wrapped when
-/// both readings lie close to the wrap, else that it restarted from 0. One a little below it is no growth.
+/// Growth from one reading to the next. After a large fall, a 32-bit (or 64-bit) counter wrapped if both readings are
+/// close to the wraparound; else it restarted from 0. A small fall is no growth.
 pub(crate) fn increase(last: u64, raw: u64) -> u64 {
     if raw >= last {
         return raw - last;
@@ -111,7 +111,7 @@ mod tests {
         let of = 5_000_000_000_000;
         assert_eq!(sums(&[of, of - 1_000_000, of - 500_000, of, of + 7]), [0, 0, 0, 0, 7]);
         assert_eq!(sums(&[of, of - 10, of - 20, of + 5]), [0, 0, 0, 5], "it fell twice");
-        // One that stays below, as after a restart of a part, is not waited for.
+        // A counter that stays lower, as after a restart of a part, is accepted after some readings.
         assert_eq!(sums(&[1_000, 600, 610, 620, 630, 640]), [0, 0, 0, 0, 0, 10]);
         assert_eq!(sums(&[1_000, 499, 500]), [0, 499, 500], "a restart");
     }

@@ -1,4 +1,4 @@
-//! Pages of DCGM's exporter: which of its fields are readings of a GPU, in what unit, and what is no reading at all.
+//! Pages of DCGM's exporter: mapping of its fields to GPU metrics and units, and its sentinel values.
 
 use super::key::Labels;
 use shared::catalog::{MetricDef, gpu, gpu_profile as profile};
@@ -7,7 +7,7 @@ use shared::unit::Unit;
 const MIB: f64 = (1u64 << 20) as f64;
 const PERCENT: f64 = 100.0;
 
-/// Field behind `DCGM_FI_`, the row that it is, and what makes its values the row's.
+/// Field after `DCGM_FI_`, its metric, and the factor to the metric's unit.
 const FIELDS: &[(&str, &MetricDef, f64)] = &[
     ("DEV_GPU_UTIL", &gpu::UTILIZATION, 1.0),
     ("DEV_MEM_COPY_UTIL", &gpu::MEMORY_ACTIVITY, 1.0),
@@ -39,7 +39,7 @@ const FIELDS: &[(&str, &MetricDef, f64)] = &[
     ("PROF_NVLINK_RX_BYTES", &profile::NVLINK_RX, 1.0),
 ];
 
-/// The rows that a page of GPUs can fill.
+/// The metrics that a page of GPUs can fill.
 pub(crate) static ROWS: &[&MetricDef] = &{
     let mut rows = [FIELDS[0].1; FIELDS.len()];
     let mut i = 0;
@@ -52,44 +52,44 @@ pub(crate) static ROWS: &[&MetricDef] = &{
 
 const PREFIX: &str = "DCGM_FI_";
 
-/// Whether the sample is one of DCGM's, whose sentinels are no readings.
+/// Whether the sample is one of DCGM's, so that sentinels have to be dropped.
 pub(super) fn is_dcgm(name: &str) -> bool {
     name.starts_with(PREFIX)
 }
 
-/// DCGM writes large numbers for "blank", "not found", "not supported" and "not permitted": four of each kind.
+/// DCGM prints large numbers for "blank", "not found", "not supported" and "not permitted": four for each number type.
 pub(super) fn is_sentinel(value: f64) -> bool {
     let four = |first: f64| (first..=first + 3.0).contains(&value);
     value >= 9_223_372_036_854_775_792.0 || four(2_147_483_632.0) || four(140_737_488_355_328.0)
 }
 
-/// A sample that is a reading of a GPU.
+/// A sample that is a value of a GPU.
 #[derive(Clone, Debug)]
 pub(super) struct DcgmReading {
     pub def: &'static MetricDef,
-    /// Multiplies the printed value.
+    /// Factor for the printed value.
     pub factor: f64,
-    /// What stays with the GPU.
+    /// Permanent identity of the GPU.
     pub identity: String,
     /// Its index as DCGM counts.
     pub index: u32,
-    /// The machine that it sits in, as far as the page says.
+    /// The machine that it sits in, if the page names it.
     pub host: Option<String>,
-    /// Of the device that MIG cuts from the GPU, when it is not the whole.
+    /// The MIG device, if the value is not the whole GPU's.
     pub mig: Option<u32>,
-    /// It names a pod: of pods that share a GPU there is a sample each.
+    /// Whether it names a pod. Pods that share a GPU have a sample each.
     pub is_of_pod: bool,
 }
 
-/// Labels by which an exporter names the pod that uses a GPU, as it is and as Prometheus renames it.
+/// Labels of an exporter for the pod that uses a GPU, original and as renamed by Prometheus.
 const POD_LABELS: [&str; 5] = ["pod", "exported_pod", "pod_name", "container", "exported_container"];
 
-/// The readings of one row of one GPU in a page.
+/// The values of one metric of one GPU in a page.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OneReading {
     value: f64,
     is_of_pod: bool,
-    /// Pods have other values each: none of them is the device's.
+    /// Whether pods have different values; then none is the device's.
     differs: bool,
 }
 
@@ -98,7 +98,7 @@ impl OneReading {
         OneReading { value, is_of_pod, differs: false }
     }
 
-    /// Another sample of the same. What names no pod is the device's own.
+    /// Adds another sample of the same metric. A sample without a pod is the device's own.
     pub(super) fn add(&mut self, value: f64, is_of_pod: bool) {
         match (self.is_of_pod, is_of_pod) {
             (true, false) => *self = OneReading::new(value, false),
@@ -107,14 +107,14 @@ impl OneReading {
         }
     }
 
-    /// The device's value, where it is known.
+    /// The device's value, if it is known.
     pub(super) fn value(self) -> Option<f64> {
         (!self.differs).then_some(self.value)
     }
 }
 
 impl DcgmReading {
-    /// None for other samples.
+    /// Parses a sample; none for other samples.
     pub(super) fn of(endpoint: &str, name: &str, labels: &Labels<'_>) -> Option<DcgmReading> {
         let field = name.strip_prefix(PREFIX)?;
         let (_, def, factor) = *FIELDS.iter().find(|(known, ..)| *known == field)?;
@@ -124,7 +124,7 @@ impl DcgmReading {
             None => None,
         };
         let index = label("gpu").or_else(|| label("device")?.strip_prefix("nvidia"))?.parse().ok()?;
-        // One page may tell of many nodes, each of which counts its GPUs from 0.
+        // One page may cover several nodes, each of which numbers its GPUs from 0.
         let host = label("Hostname").or_else(|| label("instance")).map(str::to_string);
         let node = host.as_ref().map_or(String::new(), |host| format!(", {host}"));
         let identity = label("UUID").map_or_else(|| format!("{endpoint}{node}, GPU {index}"), str::to_string);
@@ -132,12 +132,12 @@ impl DcgmReading {
         Some(DcgmReading { def, factor, identity, index, host, mig, is_of_pod })
     }
 
-    /// What stands in the tag's place, when the GPU has this number.
+    /// The instance in the tag, for a GPU with this number.
     pub(super) fn instance(&self, number: u32) -> String {
         self.mig.map_or_else(|| number.to_string(), |mig| format!("{number}.mig.{mig}"))
     }
 
-    /// The value in the row's unit; none when no GPU can have it.
+    /// The value in the metric's unit; none if it is impossible.
     pub(super) fn value(&self, printed: f64) -> Option<f64> {
         let value = printed * self.factor;
         let possible = match self.def.unit {

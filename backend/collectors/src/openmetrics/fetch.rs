@@ -1,10 +1,10 @@
-//! Fetches a page of an endpoint: what it is asked for, where it may redirect to, and what is said of one that is none.
+//! Fetches a page of an endpoint: request headers, allowed redirects, and errors.
 
 use client::http::{Response, Uri, header};
 use client::{Body, BodyError, Client, MaxBytes, NOTHING_LISTENS, bare};
 use std::time::Duration;
 
-/// What a page may cost.
+/// Limits of a fetch.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FetchLimits {
     pub time: client::Limits,
@@ -12,7 +12,7 @@ pub(super) struct FetchLimits {
 }
 
 impl FetchLimits {
-    /// For an endpoint on this machine, or on another.
+    /// Limits for an endpoint on this machine (`local`), or on another.
     pub(super) const fn of(local: bool) -> Self {
         let connect = Duration::from_millis(if local { 250 } else { 2_000 });
         let time = client::Limits { connect, whole: Duration::from_secs(5), idle: Duration::from_secs(15) };
@@ -20,7 +20,7 @@ impl FetchLimits {
     }
 }
 
-/// Why there is no page; a sentence without a full stop, in which no header stands.
+/// Reason why there is no page; a sentence without a full stop and without any header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct FetchError(pub String);
 
@@ -34,31 +34,31 @@ impl<T: Into<String>> From<T> for FetchError {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Fetched {
     pub text: String,
-    /// It is OpenMetrics, by its content type: it must end with `# EOF`.
+    /// Whether it is OpenMetrics, by its content type. Then it must end with `# EOF`.
     pub open: bool,
 }
 
-/// Asks one endpoint.
+/// Fetches pages of one endpoint.
 pub(super) struct Fetcher {
     client: Client,
     uri: Uri,
     headers: Vec<(String, String)>,
     bytes: MaxBytes,
-    /// What it is asked for.
+    /// Value of the Accept header.
     accept: &'static str,
 }
 
-// Either format is read; OpenMetrics says where a page ends.
+// Both formats are parsed. OpenMetrics is preferred because it marks the end of a page.
 const ACCEPT: &str =
     "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.8,text/plain;q=0.5,*/*;q=0.1";
-/// For endpoints whose OpenMetrics is none.
+/// For endpoints whose OpenMetrics is invalid.
 const ACCEPT_TEXT: &str = "text/plain;version=0.0.4,text/plain;q=0.5,*/*;q=0.1";
 const MAX_REDIRECTS: usize = 3;
 
 /// Checks the address of an endpoint.
 ///
 /// # Errors
-/// What to write instead, the rest of a sentence.
+/// A correction, as the rest of a sentence.
 pub(super) fn address(url: &str) -> Result<Uri, String> {
     let shown = bare(url);
     let wrong = |what: &str| format!("\"{shown}\" {what}; write it like http://127.0.0.1:9400/metrics");
@@ -75,7 +75,7 @@ impl Fetcher {
         Fetcher { client: Client::new(limits.time), uri, headers, bytes: limits.bytes, accept: ACCEPT }
     }
 
-    /// From now on it is asked for the text format, and for OpenMetrics no more.
+    /// Requests only the text format from now on, no more OpenMetrics.
     pub(super) fn ask_for_text(&mut self) {
         self.accept = ACCEPT_TEXT;
     }
@@ -94,7 +94,7 @@ impl Fetcher {
     }
 
     fn ask(&self, uri: &Uri) -> Result<Response<Body>, FetchError> {
-        // A header that the user wrote takes the place of ours.
+        // A header of the user replaces ours.
         let own = [(header::ACCEPT.as_str(), self.accept), (header::ACCEPT_ENCODING.as_str(), "gzip")];
         let written = |name: &str| self.headers.iter().any(|(own, _)| own.eq_ignore_ascii_case(name));
         let own = own.into_iter().filter(|(name, _)| !written(name));
@@ -134,7 +134,7 @@ impl Fetcher {
     }
 }
 
-/// Where a redirect leads, as long as it is on the same server.
+/// Target of a redirect, which must be on the same server.
 fn redirected(first: &Uri, from: &Uri, response: &Response<Body>) -> Result<Uri, FetchError> {
     let status = response.status().as_u16();
     let to = response.headers().get(header::LOCATION).and_then(|v| v.to_str().ok()).unwrap_or("");

@@ -1,4 +1,4 @@
-//! The client against a server that misbehaves in every way that exporters and what stands in front of them do.
+//! Tests of the client with a server that misbehaves in every way known from exporters and proxies.
 
 use super::*;
 use flate2::write::GzEncoder;
@@ -7,10 +7,10 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// Serves each connection by a function until it is dropped.
+/// Serves each connection with a function until it is dropped.
 pub(in super::super) struct Server {
     pub url: String,
-    /// The heads of all requests.
+    /// The request heads.
     pub seen: Arc<Mutex<Vec<String>>>,
     stop: Arc<AtomicBool>,
 }
@@ -35,7 +35,7 @@ impl Server {
         Server { url, seen, stop }
     }
 
-    /// The same bytes for every request.
+    /// A server with the same response for every request.
     pub(in super::super) fn fixed(head: &str, body: impl Into<Vec<u8>>) -> Server {
         let (head, body) = (head.to_string(), body.into());
         Server::new(move |_, to| {
@@ -71,7 +71,7 @@ fn serve(
     }
 }
 
-/// Longer than a machine with much load takes for a page.
+/// Longer than a loaded machine takes for a page.
 const LONG: Duration = Duration::from_secs(20);
 
 fn fetcher_within(url: &str, whole: Duration) -> Fetcher {
@@ -199,7 +199,7 @@ fn what_is_slow_costs_its_time_limit_only() {
         let mut end = [0];
         to.read(&mut end).map(|_| ())
     });
-    // Each of them goes on for good, or for far longer.
+    // Each of them continues forever, or for far longer.
     for server in [head, body, silent] {
         let limit = Duration::from_millis(400);
         assert_eq!(fetch_within(&server, limit), Err("the response timed out after 0.4 s".into()));

@@ -1,34 +1,34 @@
-//! Which samples of an endpoint are kept.
+//! Filters for the samples of an endpoint.
 
 use super::key::Labels;
 use regex::Regex;
 
-/// One filter as a user writes it: a regular expression for `{endpoint}.{sample name}`, and one for each of some labels.
+/// One filter of a user: a regular expression for `{endpoint}.{sample name}`, and one for each of some labels.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Filter {
     /// Searched anywhere in `{endpoint}.{sample name}`.
     pub name: String,
-    /// Label and expression; a label that is missing does not match.
+    /// Label and expression; a missing label does not match.
     pub labels: Vec<(String, String)>,
 }
 
 impl Filter {
     /// # Errors
-    /// What is wrong with it, in a sentence.
+    /// A sentence about the invalid part.
     pub fn check(&self) -> Result<(), String> {
         Filters::new(std::slice::from_ref(self)).map(|_| ())
     }
 }
 
-/// Filters that are ready for use. Empty ones keep everything; else a sample is kept when any filter matches it.
+/// Compiled filters. Empty ones keep everything; else a sample is kept if any filter matches it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Filters(Vec<(Regex, Vec<(String, Regex)>)>);
 
 impl Filters {
     /// # Errors
-    /// What is wrong with the first expression that is none.
+    /// A sentence about the first invalid expression.
     pub(super) fn new(filters: &[Filter]) -> Result<Self, String> {
-        // An expression comes from the configuration; the limit only keeps `{1000}{1000}` from taking all memory.
+        // An expression comes from the configuration; the limit only prevents `{1000}{1000}` from taking all memory.
         let regex = |text: &str| {
             let built = regex::RegexBuilder::new(text).size_limit(1 << 20).build();
             built.map_err(|error| format!("{text:?} is not a regular expression: {}", last_line(&error.to_string())))

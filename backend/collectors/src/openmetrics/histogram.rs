@@ -1,27 +1,27 @@
-//! Quantiles of what a histogram counted since the scrape before.
+//! Quantiles of a histogram's counts since the previous scrape.
 
-/// The quantiles that are sent, as they stand in the `quantile` label.
+/// The reported quantiles, as in the `quantile` label.
 pub(super) const QUANTILES: [(&str, f64); 3] = [("0.5", 0.5), ("0.9", 0.9), ("0.99", 0.99)];
 
-/// One histogram: its buckets now and at the scrape before.
+/// One histogram: its buckets now and at the previous scrape.
 #[derive(Debug, Default)]
 pub(super) struct Histogram {
-    /// Upper bounds, ascending, with where the count stands.
+    /// Upper bounds, ascending, with the position of the count.
     buckets: Vec<(f64, usize)>,
     before: Vec<f64>,
     now: Vec<f64>,
 }
 
 impl Histogram {
-    /// Adds the bucket with this upper bound, whose count is found at `at`.
+    /// Adds a bucket with this upper bound, whose count is at position `at`.
     pub(super) fn add(&mut self, bound: f64, at: usize) {
         let place = self.buckets.partition_point(|(b, _)| *b < bound);
         self.buckets.insert(place, (bound, at));
         self.before.clear();
     }
 
-    /// Its counts have moved: where each of them is found now, none for those that are forgotten. False when no bucket is
-    /// left.
+    /// Updates the positions of its counts: `to` has the new one, or none for an evicted count. Returns false if no
+    /// bucket is left.
     pub(super) fn moved(&mut self, to: &[Option<usize>]) -> bool {
         let buckets = self.buckets.len();
         self.buckets = self.buckets.iter().filter_map(|(bound, at)| Some((*bound, to[*at]?))).collect();
@@ -31,8 +31,8 @@ impl Histogram {
         !self.buckets.is_empty()
     }
 
-    /// The quantiles of what was counted since the call before; none at first, when nothing was counted, when a bucket
-    /// is missing, and after a reset.
+    /// The quantiles of the counts since the previous call. None at first, without a new count, if a bucket is missing,
+    /// and after a reset.
     pub(super) fn quantiles(&mut self, counts: &[f64]) -> Option<[f64; 3]> {
         self.now.clear();
         self.now.extend(self.buckets.iter().map(|(_, at)| counts[*at]));
@@ -45,7 +45,8 @@ impl Histogram {
         if before.len() != now.len() || now.iter().zip(before.iter()).any(|(now, before)| now < before) {
             return None;
         }
-        // Counts are cumulative, and so are their increases; an endpoint that is read while it counts may be off by some.
+        // Counts are cumulative, and so are their increases. A page read while the endpoint counts may be slightly
+        // inconsistent.
         let mut least = 0f64;
         for (new, old) in now.iter().zip(before.iter_mut()) {
             least = least.max(new - *old);
@@ -64,7 +65,7 @@ impl Histogram {
     }
 }
 
-/// Within a bucket values are taken to be spread evenly; beyond the last finite bound nothing is known but the bound.
+/// Values in a bucket are assumed to be evenly spread. Above the last finite bound the result is that bound.
 fn quantile(buckets: &[(f64, usize)], increase: &[f64], rank: f64) -> Option<f64> {
     let i = increase.partition_point(|n| *n < rank);
     let upper = buckets.get(i)?.0;

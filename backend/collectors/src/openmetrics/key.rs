@@ -1,26 +1,26 @@
-//! The name and labels in front of a sample's value, in both formats, names in quotes included.
+//! Name and labels before a sample's value, in both formats, including quoted names.
 //!
-//! A name that only stands in quotes (`{"my.metric","a.b"="c"} 1`) is read under the one that its exporter would print
-//! for a reader who does not know of quotes: with `_` for every character that a plain name cannot have.
+//! Some names are only allowed in quotes (`{"my.metric","a.b"="c"} 1`). Every character that a plain name cannot
+//! contain is replaced by `_`, as exporters do for readers without support for quotes.
 
 use std::borrow::Cow;
 
-/// The labels of a sample, values unescaped, in order of name.
+/// The labels of a sample, values unescaped, ordered by name.
 pub(super) type Labels<'a> = Vec<(Cow<'a, str>, String)>;
 
-/// A piece of a key, quotes taken off, escapes as printed.
+/// A piece of a key, without quotes, escapes as printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Piece<'a> {
-    /// The name of the sample. It is in quotes when it stands within the braces.
+    /// The name of the sample. It is quoted inside the braces.
     Name { name: &'a str, quoted: bool },
-    /// A label; its name may stand in quotes, and its value always does.
+    /// A label; its name may be quoted, and its value always is.
     Label { name: &'a str, quoted: bool, value: &'a str },
 }
 
-/// The label that is no label but the name of the sample.
+/// Label name that stands for the name of the sample.
 pub(super) const NAME: &str = "__name__";
 
-/// How much of `text` name and labels take as printed. None when it does not begin with them.
+/// Length of the name and labels at the start of `text`. None if it does not begin with them.
 pub(super) fn key(text: &str) -> Option<usize> {
     let mut named = false;
     let end = walk(text, |piece| match piece {
@@ -30,7 +30,8 @@ pub(super) fn key(text: &str) -> Option<usize> {
     named.then_some(end)
 }
 
-/// Tells each piece of the key that `text` begins with; past its end. None where the text is no key.
+/// Calls `each` for each piece of the key at the start of `text`. Returns the position after the key; none if there is
+/// no key.
 pub(super) fn walk<'a>(text: &'a str, mut each: impl FnMut(Piece<'a>)) -> Option<usize> {
     let bytes = text.as_bytes();
     let mut at = 0;
@@ -38,7 +39,7 @@ pub(super) fn walk<'a>(text: &'a str, mut each: impl FnMut(Piece<'a>)) -> Option
         at = name_end(bytes, 0, b":")?;
         each(Piece::Name { name: &text[..at], quoted: false });
         let brace = blanks(bytes, at);
-        // Behind a blank it may be the value that begins with a brace: a native histogram's.
+        // After a blank, a brace may begin the value of a native histogram.
         let none = bytes.get(brace) != Some(&b'{') || (brace > at && within(text, brace, |_| ()).is_none());
         if none {
             return Some(at);
@@ -76,7 +77,7 @@ fn within<'a>(text: &'a str, brace: usize, mut each: impl FnMut(Piece<'a>)) -> O
     Some(at + 1)
 }
 
-/// The name that a comment is about, and what is said of it.
+/// The family name in a comment, and the text after it.
 pub(super) fn family(text: &str) -> Option<(Cow<'_, str>, &str)> {
     let quoted = text.starts_with('"');
     let end = if quoted { quoted_end(text.as_bytes(), 1)? } else { text.find([' ', '\t']).unwrap_or(text.len()) };
@@ -98,7 +99,7 @@ fn name_end(bytes: &[u8], at: usize, more: &[u8]) -> Option<usize> {
     (n > 0 && !bytes[at].is_ascii_digit()).then_some(at + n)
 }
 
-/// Past the closing quote.
+/// Position after the closing quote.
 fn quoted_end(bytes: &[u8], mut at: usize) -> Option<usize> {
     loop {
         match bytes.get(at)? {
@@ -110,20 +111,20 @@ fn quoted_end(bytes: &[u8], mut at: usize) -> Option<usize> {
     }
 }
 
-/// Why name and labels of a sample cannot be kept.
+/// Reason why name and labels of a sample are rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Odd {
-    /// It has two names.
+    /// The sample has two names.
     TwoNames,
-    /// A label stands there twice.
+    /// A label is repeated.
     Twice,
-    /// A label's name begins with `__`, which is kept for Prometheus' own.
+    /// A label's name begins with `__`, which is reserved for Prometheus.
     Reserved,
     /// A name is empty.
     Empty,
 }
 
-/// Name and labels of a key that [`key`] accepted, and what is odd about them.
+/// Name and labels of a key that [`key`] accepted, and the fault in them if any.
 pub(super) fn parts(text: &str) -> (Cow<'_, str>, Labels<'_>, Option<Odd>) {
     let (mut names, mut labels) = (Vec::new(), Labels::new());
     walk(text, |piece| match piece {
@@ -148,7 +149,7 @@ fn plain<'a>(name: &'a str, quoted: bool, more: &str) -> Cow<'a, str> {
     }
 }
 
-/// A name with `_` for what a plain one cannot have.
+/// A name with `_` for characters that a plain name cannot contain.
 fn legal<'a>(name: &'a str, more: &str) -> Cow<'a, str> {
     let fits =
         |i: usize, c: char| c.is_ascii_alphabetic() || c == '_' || more.contains(c) || (i > 0 && c.is_ascii_digit());
@@ -158,7 +159,7 @@ fn legal<'a>(name: &'a str, more: &str) -> Cow<'a, str> {
     }
 }
 
-/// The text that a label's value stands for.
+/// The unescaped text of a label's value.
 pub(super) fn unescape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut chars = text.chars();
@@ -176,7 +177,7 @@ pub(super) fn unescape(text: &str) -> String {
     out
 }
 
-/// Labels as they stand in a tag: `{a="1",b="2"}`, sorted and escaped; nothing when there are none.
+/// Labels in the form of a tag: `{a="1",b="2"}`, sorted and escaped; empty if there are none.
 pub(super) fn write_labels(labels: &[(Cow<'_, str>, String)]) -> String {
     let mut out = String::new();
     for (name, value) in labels {

@@ -1,7 +1,7 @@
-//! The lines of an endpoint that were seen, and where their values go.
+//! The known lines of an endpoint, and the targets of their values.
 //!
-//! What was not seen for [`FORGET_AFTER`] is forgotten and gives its place back: labels that change for ever take as much room as
-//! those of a quarter of an hour.
+//! Lines that were not seen for [`FORGET_AFTER`] are evicted. So labels that change permanently take only the room of a
+//! quarter of an hour.
 
 use super::dcgm::DcgmReading;
 use super::histogram::{Histogram, QUANTILES};
@@ -12,21 +12,21 @@ use std::hash::{BuildHasher, Hash, RandomState};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long a line is kept that is not seen any more: as long as the newest samples stay in memory as ticks.
+/// Time after which an unseen line is evicted: as long as the newest samples stay in memory as ticks.
 pub(super) const FORGET_AFTER: Duration = Duration::from_secs(900);
-/// Time between two looks for what is gone.
+/// Interval between two evictions.
 const FORGET_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Where a line's value goes.
+/// Target of a line's value.
 pub(super) enum Target {
     Series(&'static MetricDef, Box<str>),
-    /// DCGM's: absent when it is a sentinel.
+    /// DCGM's series: absent for a sentinel.
     Dcgm(&'static MetricDef, Box<str>),
-    /// A reading of a GPU; the series is for a GPU that a driver reports already.
+    /// A value of a GPU. The series is used if a driver already reports the GPU.
     Gpu(DcgmReading, &'static MetricDef, Box<str>),
-    /// A histogram takes it in.
+    /// A bucket of a histogram.
     Bucket,
-    /// No filter keeps it.
+    /// None: no filter keeps the line.
     Left,
 }
 
@@ -36,15 +36,15 @@ impl Target {
     }
 }
 
-/// A line that was seen before.
+/// A known line.
 pub(super) struct KnownLine {
     /// Name and labels as printed.
     key: Arc<str>,
-    /// Name and labels whatever their order and their quotes.
+    /// Hash of name and labels, independent of their order and their quotes.
     same: u64,
     pub target: Target,
     seen: Duration,
-    /// On this page.
+    /// Whether it is on this page.
     here: bool,
     stamp: Option<f64>,
 }
@@ -56,20 +56,20 @@ pub(super) struct Quantiles {
     pub histogram: Histogram,
 }
 
-/// Everything that is known of an endpoint's pages.
+/// State of an endpoint's pages.
 pub(super) struct Known {
-    /// The most series.
+    /// Maximum number of series.
     limit: usize,
     pub lines: Vec<KnownLine>,
     by_key: HashMap<Arc<str>, usize>,
     by_same: HashMap<u64, usize>,
     hasher: RandomState,
     pub histograms: BTreeMap<String, Quantiles>,
-    /// Series now, quantiles too.
+    /// Present number of series, including quantiles.
     series: usize,
     /// Bytes of their keys.
     bytes: usize,
-    /// By line, of this page.
+    /// Values of this page, by line.
     pub values: Vec<f64>,
     now: Duration,
     looked: Duration,
@@ -92,7 +92,7 @@ impl Known {
         }
     }
 
-    /// Begins a page: no line was seen on it. `now` is monotonic.
+    /// Begins a page. `now` is monotonic.
     pub(super) fn begin(&mut self, now: Duration) {
         self.now = now;
         if now.saturating_sub(self.looked) >= FORGET_INTERVAL {
@@ -108,34 +108,34 @@ impl Known {
         self.lines.get(at).map(|line| &*line.key)
     }
 
-    /// The position of a line as printed.
+    /// The position of a line with this exact key.
     pub(super) fn find(&self, key: &str) -> Option<usize> {
         self.by_key.get(key).copied()
     }
 
-    /// What stands for this name and these labels.
+    /// Hash of a name and labels.
     pub(super) fn same(&self, parts: impl Hash) -> u64 {
         self.hasher.hash_one(parts)
     }
 
-    /// The position of a line that says the same in another spelling.
+    /// The position of an equal line with another spelling.
     pub(super) fn find_same(&self, same: u64) -> Option<usize> {
         self.by_same.get(&same).copied()
     }
 
-    /// Whether no filter keeps a line.
+    /// Whether no filter keeps this line.
     pub(super) fn is_left(&self, at: usize) -> bool {
         matches!(self.lines[at].target, Target::Left)
     }
 
-    /// Whether there is room for one more line that takes this many series.
+    /// Whether there is room for one more line with this number of series.
     pub(super) fn has_room(&self, series: usize, key: &str) -> bool {
-        // Twice: lines that no filter keeps and buckets are remembered too.
+        // Twice, because lines that no filter keeps and buckets are stored too.
         let lines = self.lines.len() < 2 * self.limit;
         lines && self.series + series <= self.limit && self.bytes + key.len() <= MAX_KEY_BYTES
     }
 
-    /// Keeps a new line; its position.
+    /// Adds a new line. Returns its position.
     pub(super) fn push(&mut self, key: &str, same: u64, target: Target) -> usize {
         let (at, key) = (self.lines.len(), Arc::<str>::from(key));
         self.series += usize::from(target.is_series());
@@ -147,16 +147,17 @@ impl Known {
         at
     }
 
-    /// Keeps a new histogram.
+    /// Adds a new histogram.
     pub(super) fn push_histogram(&mut self, id: String, quantiles: Quantiles) {
         self.series += QUANTILES.len();
         self.histograms.insert(id, quantiles);
     }
 
-    /// Takes the value of a line; false when its series was on the page before, unless this is a later sample of it.
+    /// Sets the value of a line. Returns false if its series already has a value on the page, unless this sample is
+    /// later.
     pub(super) fn take(&mut self, at: usize, value: f64, stamp: Option<f64>) -> bool {
         let line = &mut self.lines[at];
-        // Finer than a billionth of the format's unit they are one time.
+        // Times that differ by less than a billionth of the format's unit are equal.
         let later =
             matches!((line.stamp, stamp), (Some(before), Some(now)) if (now * 1e9).trunc() > (before * 1e9).trunc());
         if line.here && !later {

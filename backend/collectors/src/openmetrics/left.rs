@@ -1,20 +1,20 @@
-//! Samples of a page that are left out alone: beyond a limit, or such as cannot be said to anybody.
+//! Single samples of a page that are dropped: above a limit, or not valid.
 
 use super::MAX_SERIES;
 use super::key::{Labels, Odd};
 use shared::unit::size;
 use std::fmt;
 
-/// The most labels of a sample.
+/// Maximum number of labels of a sample.
 const MAX_LABELS: usize = 32;
-/// The longest name of a sample or of a label, bytes.
+/// Maximum length of the name of a sample or of a label, bytes.
 const MAX_NAME_BYTES: usize = 256;
-/// The longest value of a label, bytes.
+/// Maximum length of a label's value, bytes.
 const MAX_VALUE_BYTES: usize = 1024;
-/// What the keys of an endpoint's series may take, bytes.
+/// Maximum total length of the keys of an endpoint's series, bytes.
 pub(super) const MAX_KEY_BYTES: usize = 8 << 20;
 
-/// Why a sample is left out.
+/// Reason why a sample is dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Why {
     Series,
@@ -29,7 +29,7 @@ pub(super) enum Why {
 const ALL: [Why; 7] = [Why::Series, Why::Labels, Why::Name, Why::Value, Why::Odd, Why::Again, Why::Native];
 
 impl Why {
-    /// Why a sample with this name and these labels is left out, whatever else is on the page.
+    /// Reason to drop a sample by its name and labels alone.
     pub(super) fn of(name: &str, labels: &Labels<'_>, odd: Option<Odd>) -> Option<Why> {
         let long = |name: &str| name.len() > MAX_NAME_BYTES;
         match () {
@@ -59,7 +59,7 @@ impl Why {
     }
 }
 
-/// How many samples of a page were left out, by reason, and on which line the first of each stands.
+/// Number of dropped samples of a page by reason, and the line of the first one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Left([(usize, usize); ALL.len()]);
 
@@ -72,7 +72,7 @@ impl Left {
         }
     }
 
-    /// All of them.
+    /// Number over all reasons.
     pub(super) fn count(&self) -> usize {
         self.0.iter().map(|(count, _)| count).sum()
     }

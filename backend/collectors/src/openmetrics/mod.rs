@@ -1,8 +1,8 @@
 //! Endpoints that print Prometheus or OpenMetrics text: exporters, servers, schedulers.
 //!
-//! Each endpoint is a part with its own thread and limits. What it prints becomes rows of the catalog when it is first
-//! seen. Read `page.rs` (lines to series), then `text.rs` and `key.rs` (the formats), `strict.rs` (the rules of
-//! OpenMetrics), `fetch.rs` (how a page is fetched) and `dcgm.rs` (pages of GPUs).
+//! Each endpoint is a part with its own thread and limits. Its samples become catalog rows when they are first seen.
+//! Read `page.rs` (lines to series), then `text.rs` and `key.rs` (the formats), `strict.rs` (the rules of OpenMetrics),
+//! `fetch.rs` (fetching a page) and `dcgm.rs` (pages of GPUs).
 
 pub(crate) mod dcgm;
 mod fetch;
@@ -51,24 +51,24 @@ pub static FAILED: MetricDef = MetricDef::counter("monitor.scrape.{endpoint}.fai
     .on("monitor.scrape.failed", "{endpoint}")
     .help("Failed scrapes since the start: no response, an incomplete one, or one without metrics.");
 
-/// What is told of each endpoint.
+/// Metrics of each endpoint.
 pub static ROWS: &[&MetricDef] = &[&SAMPLES, &DROPPED, &FAILED];
 
-/// The most series of an endpoint within a quarter of an hour, quantiles of histograms included.
+/// Maximum number of series of an endpoint within a quarter of an hour, including quantiles of histograms.
 pub const MAX_SERIES: usize = 10_000;
 
-/// An endpoint as a user names it. Its debug form tells no header's value.
+/// An endpoint of the configuration. Its debug form contains no header's value.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Endpoint {
     /// Its name in tags: letters, digits, `_` and `-`.
     pub name: String,
     /// Its address, http or https.
     pub url: String,
-    /// Samples to keep; empty: all.
+    /// Samples to keep; empty for all.
     pub filters: Vec<Filter>,
-    /// Headers that are sent along; their values are secret.
+    /// Headers of the request; their values are secret.
     pub headers: Vec<(String, String)>,
-    /// Time between scrapes when it is longer than the collector's.
+    /// Interval of scrapes, if it is longer than the collector's.
     pub every: Option<Duration>,
 }
 
@@ -86,20 +86,20 @@ impl fmt::Debug for Endpoint {
 }
 
 impl Endpoint {
-    /// The address without what may be secret in it: user, password, query.
+    /// The address without parts that may be secret: user, password, query.
     pub fn shown_url(&self) -> String {
         let hidden = if self.url.contains('?') { "?***" } else { "" };
         format!("{}{hidden}", client::bare(&self.url))
     }
 
-    /// Checks everything that can be checked without asking the endpoint.
+    /// Checks everything that can be checked without a request.
     ///
     /// # Errors
-    /// What is wrong and what to write instead, the rest of a sentence; no header's value is in it.
+    /// The fault and a correction, as the rest of a sentence; it contains no header's value.
     pub fn check(&self) -> Result<(), String> {
         let fits = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
         if self.name.is_empty() || self.name.len() > 64 || !self.name.chars().all(fits) {
-            // It is not repeated: an address that stands in its place may have a password in it.
+            // The name is not repeated, because an address in its place may contain a password.
             return Err("the name of the endpoint is invalid; use letters, digits, _ and -".into());
         }
         fetch::address(&self.url)?;
@@ -114,7 +114,7 @@ impl Endpoint {
     }
 }
 
-/// Opens one part per endpoint. Nothing is asked yet.
+/// Opens one part per endpoint. No request is sent yet.
 pub(crate) fn open(options: &Options, _: &Roots) -> Result<Vec<Part>, OpenError> {
     if options.endpoints.is_empty() {
         return Err(OpenError::absent(
@@ -150,8 +150,9 @@ fn part(endpoint: &Endpoint, options: &Options) -> Result<Part, OpenError> {
     Ok(Part { name: endpoint.name.clone(), tried: vec![shown], collector: Box::new(scraper) })
 }
 
-/// Reads pages that were fetched otherwise, as the bench does: puts what an endpoint of this name prints, as OpenMetrics
-/// when the second argument says so. The number of samples that were left out; none when the text is no page.
+/// Parses pages from another source, as the bench does. Puts the values of an endpoint with this name; the second
+/// argument is true for a page of OpenMetrics.
+/// Returns the number of dropped samples; none if the text is no page.
 pub fn reader(name: &str) -> impl FnMut(&str, bool, &mut Out) -> Option<usize> + use<> {
     let mut page = Page::new(name, Filters::default(), Default::default(), MAX_SERIES);
     move |text, open, out| page.read(text, open, out).ok().map(|counts| counts.left.count())
@@ -160,7 +161,7 @@ pub fn reader(name: &str) -> impl FnMut(&str, bool, &mut Out) -> Option<usize> +
 /// Checks that a page keeps the rules of OpenMetrics 1.0.
 ///
 /// # Errors
-/// The line that does not, and why.
+/// The invalid line, and the fault.
 pub fn check(page: &str) -> Result<(), String> {
     strict::check(page).map_err(|bad| match bad {
         Bad::Rule(line, fault) => format!("line {line} has {fault}"),
@@ -174,7 +175,7 @@ struct Scraper {
     page: Page,
     name: String,
     every: Duration,
-    /// When it was asked last, and how that went: what is said between scrapes.
+    /// Time of the last scrape, and its result, which is repeated between scrapes.
     last: Option<(Duration, Result<(), CollectError>)>,
     dropped: u64,
     failed: u64,
@@ -184,7 +185,7 @@ impl Collector for Scraper {
     fn collect(&mut self, out: &mut Out) -> Result<(), CollectError> {
         let now = out.at();
         match &self.last {
-            // Ticks are not met to the microsecond.
+            // Ticks are not exact to the microsecond.
             Some((at, result)) if now.saturating_sub(*at) + Duration::from_millis(50) < self.every => result.clone(),
             _ => {
                 let result = self.scrape(out);
@@ -208,7 +209,8 @@ impl Scraper {
                 Bad::Line(line) => told(&format!("line {line} is not a sample, so the page was ignored")),
                 Bad::Rule(line, fault) => {
                     if fetched.open {
-                        // Most exporters print the older format too, of which what is odd costs itself alone.
+                        // Most exporters also print the older format, in which an invalid sample does not affect the
+                        // rest.
                         self.fetcher.ask_for_text();
                     }
                     told(&format!("line {line} has {fault}, so the page was ignored"))

@@ -1,8 +1,8 @@
-//! From a page's lines to series.
+//! Converts a page's lines to series.
 //!
-//! An endpoint prints the same lines in the same order each time, so the key of each line is kept and compared as bytes;
-//! labels are parsed, sorted and matched against filters only when a line is new. `known.rs` keeps the lines, and
-//! forgets those that were not seen for a while.
+//! An endpoint prints the same lines in the same order each time. So the key of each line is stored and compared as
+//! bytes. Labels are parsed, sorted and matched against filters only for a new line. `known.rs` stores the lines, and
+//! evicts those that were not seen for a while.
 
 use super::dcgm::{self, DcgmReading, OneReading};
 use super::filter::Filters;
@@ -19,16 +19,16 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-/// What a page had.
+/// Counts of a page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct PageCounts {
-    /// Samples printed.
+    /// Number of samples.
     pub samples: usize,
-    /// Those of them that were left out.
+    /// The dropped ones among them.
     pub left: Left,
 }
 
-/// What the comments of a page say, by family.
+/// Metadata of a page's comments, by family.
 type Families<'a> = HashMap<Cow<'a, str>, FamilyAbout<'a>>;
 
 /// The series of one endpoint.
@@ -45,7 +45,7 @@ impl Page {
         Page { endpoint: endpoint.into(), filters, numbers, known: Known::new(limit), rows: Rows::new(endpoint) }
     }
 
-    /// Reads a page and puts what it says; a page that is not whole or not well-formed puts nothing.
+    /// Parses a page and puts its values. A page that is incomplete or malformed puts nothing.
     pub(super) fn read(&mut self, page: &str, open: bool, out: &mut Out) -> Result<PageCounts, Bad> {
         match open {
             true => strict::check(page)?,
@@ -114,7 +114,7 @@ impl Page {
         !self.filters.keep(&format!("{}.{name}", self.endpoint), &labels)
     }
 
-    /// A line that is new; none where no filter keeps it and there is no room to remember that.
+    /// Adds a new line. None if no filter keeps it and there is no room to remember that.
     fn add(&mut self, key: &str, families: &Families<'_>) -> Result<Option<usize>, Why> {
         let (name, labels, odd) = key::parts(key);
         let keep = self.filters.keep(&format!("{}.{name}", self.endpoint), &labels);
@@ -146,7 +146,7 @@ impl Page {
         Ok(Some(self.known.push(key, same, target)))
     }
 
-    /// Takes a bucket into its histogram.
+    /// Adds a bucket to its histogram.
     fn bucket(
         &mut self,
         key: &str,
@@ -183,7 +183,7 @@ impl Page {
 
     fn put(&mut self, out: &mut Out) {
         let now = out.at();
-        // By tag, GPU and device that MIG cuts from it: pods that share one have a sample each.
+        // By tag, GPU and MIG device: pods that share one have a sample each.
         let mut readings: BTreeMap<(&str, u32, Option<u32>), (&DcgmReading, OneReading)> = BTreeMap::new();
         for (line, &value) in self.known.lines.iter().zip(&self.known.values) {
             match &line.target {
@@ -223,10 +223,10 @@ impl Page {
     }
 }
 
-/// The most families of which something is remembered: each sample that is kept may have one.
+/// Maximum number of families with stored metadata: each kept sample may have one.
 const MAX_FAMILIES: usize = 2 * super::MAX_SERIES;
 
-/// What the comments of a page say, by family.
+/// Metadata of a page's comments, by family.
 fn families_of(page: &str) -> Families<'_> {
     let mut families = Families::new();
     for (name, about) in page.lines().filter(|line| line.starts_with('#')).filter_map(text::about) {

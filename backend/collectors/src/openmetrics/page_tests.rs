@@ -1,4 +1,4 @@
-//! Pages to series: our own small pages, the recordings, and pages that are damaged in every way.
+//! Tests of pages: small pages of our own, the recordings, and pages damaged in every way.
 
 use super::super::filter::Filter;
 use super::*;
@@ -10,7 +10,7 @@ fn page(endpoint: &str) -> Page {
     Page::new(endpoint, Filters::default(), Arc::default(), 10_000)
 }
 
-/// Everything that one page gives, with how it went.
+/// Values and result of one page.
 fn read(page: &mut Page, text: &str, open: bool) -> (Result<PageCounts, Bad>, Vec<(String, f64)>) {
     let mut out = Out::default();
     out.begin(Duration::ZERO);
@@ -24,12 +24,12 @@ fn tags(text: &str) -> Vec<(String, f64)> {
     present
 }
 
-/// Of a page of which nothing is left out.
+/// Counts of a page without dropped samples.
 fn whole(samples: usize) -> PageCounts {
     PageCounts { samples, left: Left::default() }
 }
 
-/// Samples, and those that were left out.
+/// Number of samples, and number of dropped ones.
 fn left(result: Result<PageCounts, Bad>) -> (usize, usize) {
     let counts = result.expect("a page");
     (counts.samples, counts.left.count())
@@ -174,7 +174,7 @@ fn more_labels_than_the_limit_within_a_quarter_of_an_hour_are_dropped_until_othe
     let stored: Vec<u64> =
         (0..2_000).filter(|i| at(&mut page, &mut out, *i, &format!("job{{id=\"{i}\"}} 1\n")).1 == 0).collect();
     let expected: Vec<u64> = (0..100).chain(900..1_000).chain(1_800..1_900).collect();
-    // The look for what is gone comes every 10 s.
+    // Lines are evicted every 10 s.
     assert!(stored.iter().zip(&expected).all(|(a, b)| a.abs_diff(*b) <= 20), "{stored:?}");
     assert_eq!(stored.len(), 300, "{stored:?}");
 }
@@ -216,7 +216,7 @@ fn what_cannot_be_kept_costs_itself_alone() {
              print classic buckets too (the first in line 8)"
         );
     }
-    // What no filter keeps is nobody's loss.
+    // Samples that no filter keeps do not count as dropped.
     let filters = Filters::new(&[Filter { name: "^e\\.[az]$".into(), labels: Vec::new() }]).expect("expressions");
     let mut page = Page::new("e", filters, Arc::default(), 10);
     let (result, present) = read(&mut page, &text, false);
@@ -260,7 +260,7 @@ fn the_rules_of_openmetrics_are_for_openmetrics() {
     assert_eq!((result, present.len()), (Err(Bad::Rule(2, "a counter below zero")), 0));
     let (result, present) = read(&mut page("e"), text, false);
     assert_eq!((result, present.len()), (Ok(whole(2)), 2));
-    // In the text format it is a comment like any other.
+    // In the text format it is an ordinary comment.
     assert_eq!(tags("a 1\n# EOF\nb 2\n").len(), 2);
 }
 
@@ -357,7 +357,7 @@ fn of_a_gpu_that_pods_share_the_devices_own_value_counts_or_none() {
         let found = tags(&page).into_iter().find(|(tag, _)| tag == "gpu.0.gpu").map(|(_, value)| value);
         assert_eq!(found, value, "{page}");
     }
-    // Devices that MIG cuts from it have each their own.
+    // Its MIG devices have values of their own.
     let mig = |id: u32, value: u32| row(&format!(",GPU_I_ID=\"{id}\",pod=\"p{id}\""), &value.to_string());
     is(&tags(&(mig(1, 10) + &mig(2, 20))), &[("gpu.0.mig.1.gpu", 10.0), ("gpu.0.mig.2.gpu", 20.0)]);
 }
@@ -376,7 +376,7 @@ fn what_is_no_page_puts_nothing_and_says_where() {
     assert_eq!(tags("  a\t1 \n\r\n\t\n# a comment\n"), [("openmetrics.e.a".to_string(), 1.0)]);
 }
 
-/// A page cut anywhere puts nothing, or exactly what its whole lines say.
+/// Checks that a page cut at any place puts nothing, or exactly the values of its complete lines.
 fn survives_every_cut(text: &str, step: usize) {
     let mut whole = Out::default();
     whole.begin(Duration::ZERO);
@@ -447,7 +447,7 @@ fn dcgm_gives_its_lists(names: &[&str]) {
     }
 }
 
-/// The flat form in which lists of other exporters name a sample: labels without quotes, and not all of them.
+/// The flat form of samples in lists of other exporters: labels without quotes, and not all of them.
 fn has(present: &[(String, f64)], name: &str, labels: &[(String, String)], value: f64) -> bool {
     present.iter().any(|(tag, v)| {
         let tag = tag.strip_prefix("openmetrics.e.").unwrap_or(tag);
@@ -515,7 +515,7 @@ fn servers_give_their_lists(names: &[(&str, &str)]) {
 
 #[test]
 fn the_parser_data_of_prometheus_is_read() {
-    // The sum of a histogram below zero is against the rules of OpenMetrics, and nothing to the text format.
+    // A negative sum of a histogram breaks the rules of OpenMetrics, but is valid in the text format.
     for (name, some, rule) in [
         (
             "prometheus-testdata_alltypes.5mfs.om.txt",

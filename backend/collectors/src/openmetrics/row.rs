@@ -1,6 +1,6 @@
-//! The catalog row of a scraped sample's name. Rows live as long as the program, since collectors name a row by a
-//! constant, so an endpoint makes [`MAX_ROWS`] at most. Names that it prints beyond them stand under the row that stands for
-//! any sample: under the same tag and with every value, but without a chart, a unit and a help of their own.
+//! Catalog rows of scraped sample names. Rows live as long as the program, because collectors refer to a row by a
+//! constant. So an endpoint creates at most [`MAX_ROWS`]. Further names use the general row for samples: same tag and
+//! all values, but no chart, unit and help of their own.
 
 use super::key::{self, Labels};
 use super::text::Type;
@@ -8,7 +8,7 @@ use shared::catalog::{Draw, Kind, MetricDef, Range, openmetrics::SAMPLE};
 use shared::unit::Unit;
 use std::collections::HashMap;
 
-/// What a page says of a family.
+/// Metadata of a family in a page.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct FamilyAbout<'a> {
     pub kind: Option<Type>,
@@ -16,22 +16,22 @@ pub(super) struct FamilyAbout<'a> {
     pub unit: &'a str,
 }
 
-/// What one name is within its family.
+/// Role of a name within its family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SamplePart {
-    /// A reading.
+    /// A gauge.
     Gauge,
     /// A total.
     Counter,
-    /// How often something happened: a count whatever the family's unit.
+    /// A number of events: a count in every unit of the family.
     Count,
-    /// A constant, or the time at which counting began: kept, not drawn.
+    /// A constant, or the start time of counting: kept, not drawn.
     Fact,
     /// A histogram's bucket.
     Bucket,
 }
 
-/// Endings of a sample's name that belong to a family without them, with what they are in which family.
+/// Suffixes of sample names that belong to a family without the suffix, with their role by family type.
 const ENDINGS: &[(&str, &[Type], SamplePart)] = &[
     ("_total", &[Type::Counter], SamplePart::Counter),
     ("_created", &[Type::Counter, Type::Histogram, Type::Summary], SamplePart::Fact),
@@ -44,7 +44,7 @@ const ENDINGS: &[(&str, &[Type], SamplePart)] = &[
     ("_info", &[Type::Info], SamplePart::Fact),
 ];
 
-/// Family and part of a sample. `family` looks up what the page says of a name.
+/// Family and part of a sample. `family` looks up the page's metadata of a name.
 pub(super) fn classify<'a>(
     name: &str,
     le: bool,
@@ -66,7 +66,7 @@ pub(super) fn classify<'a>(
             return (found, *part);
         }
     }
-    // Nothing says what it is; these two endings mean the same wherever they are used.
+    // The page has no type; these two suffixes always mean the same.
     let part = match () {
         () if name.ends_with("_total") => SamplePart::Counter,
         () if name.ends_with("_bucket") && le => SamplePart::Bucket,
@@ -75,7 +75,7 @@ pub(super) fn classify<'a>(
     (family(name).unwrap_or_default(), part)
 }
 
-/// The unit by what the page says, else by the name's ending. Ratios stay what they are: a number.
+/// The unit from the page's metadata, else from the name's suffix. Ratios stay plain numbers.
 fn unit(name: &str, said: &str, part: SamplePart) -> Unit {
     if part == SamplePart::Count || part == SamplePart::Fact {
         return Unit::Count;
@@ -96,10 +96,10 @@ fn unit(name: &str, said: &str, part: SamplePart) -> Unit {
 /// The placeholder for a sample's labels.
 const LABELS: &str = "{labels}";
 
-/// Longest help that is kept, in characters.
+/// Maximum length of the stored help, characters.
 const MAX_HELP_CHARS: usize = 400;
 
-/// The most rows that an endpoint makes.
+/// Maximum number of rows that an endpoint creates.
 pub(super) const MAX_ROWS: usize = 2_000;
 
 /// The rows of an endpoint.
@@ -150,11 +150,11 @@ fn make(endpoint: &str, name: &str, family: &FamilyAbout<'_>, part: SamplePart) 
     };
     let range = match (kind, unit) {
         (Kind::Gauge, Unit::Count | Unit::Celsius) => Range::Fit,
-        // A percentage of another's making need not end at 100.
+        // A percentage from elsewhere need not end at 100.
         _ => Range::FromZero,
     };
     let draw = if part == SamplePart::Fact { Draw::Hidden } else { Draw::Line };
-    // Values are kept as printed: nobody promised whole numbers.
+    // Values are kept as printed, because whole numbers are not guaranteed.
     let def = MetricDef { tag, unit, kind, range, draw, ..SAMPLE };
     Box::leak(Box::new(def.title(keep(name.to_string())).on(chart, LABELS).help(keep(help))))
 }

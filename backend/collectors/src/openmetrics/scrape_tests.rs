@@ -1,4 +1,4 @@
-//! Endpoints as the sampler meets them: as parts that are asked tick by tick.
+//! Tests of endpoints as parts that are read in every tick, as by the sampler.
 
 use super::fetch::tests::Server;
 use super::*;
@@ -24,7 +24,7 @@ impl Ticker {
         Ticker { parts: opened(vec![endpoint]).expect("an endpoint"), out: Out::default(), second: 0 }
     }
 
-    /// What one tick gives, without our own figures, and how it went.
+    /// Values of one tick without our own metrics, and its result.
     fn tick(&mut self) -> (Result<(), CollectError>, Vec<(String, f64)>) {
         self.second += 1;
         self.out.begin(Duration::from_secs(self.second));
@@ -38,7 +38,7 @@ impl Ticker {
     }
 }
 
-/// Answers each scrape with the next of these; the last one again and again.
+/// Answers each scrape with the next of these; repeats the last one.
 fn server(answers: &'static [(&'static str, &'static str)]) -> Server {
     let next = AtomicUsize::new(0);
     Server::new(move |_, to| {

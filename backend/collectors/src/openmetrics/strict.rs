@@ -1,7 +1,7 @@
-//! Whether a page of OpenMetrics keeps the rules of OpenMetrics 1.0, which says that a page that is invalid in part is
-//! invalid as a whole.
+//! Checks the rules of OpenMetrics 1.0. By the specification, a page with one invalid part is invalid as a whole.
 //!
-//! A page is looked through before it is read, line by line: what stays in memory is a number of 8 bytes for each name and,
+//! A page is checked before it is parsed, line by line. Only a hash of 8 bytes is stored for each name and, within a
+//! family, for each set of labels.
 //! within a family, for each set of labels.
 
 use super::key::{self, Piece};
@@ -10,10 +10,10 @@ use super::text::{self, Bad, Type};
 use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
 
-/// The most samples that a page may have: what is remembered of them is bounded by it.
+/// Maximum number of samples of a page; it limits the memory of the check.
 pub(super) const MAX_SAMPLES: usize = 1_000_000;
 
-/// Endings of the samples that a family of this type has.
+/// Suffixes of the samples in a family of this type.
 fn endings(kind: Option<Type>) -> &'static [&'static str] {
     match kind {
         Some(Type::Counter) => &["_total", "_created"],
@@ -25,10 +25,10 @@ fn endings(kind: Option<Type>) -> &'static [&'static str] {
     }
 }
 
-/// Looks through a page.
+/// Checks a page.
 ///
 /// # Errors
-/// The page breaks off before its `# EOF`; or the first line that is against the rules, and which.
+/// The page ends before its `# EOF`; or the first line that breaks a rule, with that rule.
 pub(super) fn check(page: &str) -> Result<(), Bad> {
     text::whole(page, true)?;
     let mut pages = Pages { family: None, names: HashSet::new(), hasher: RandomState::new(), samples: 0 };
@@ -51,7 +51,7 @@ pub(super) fn check(page: &str) -> Result<(), Bad> {
 
 struct Pages {
     family: Option<StrictFamily>,
-    /// What names of families and of their samples are taken.
+    /// Hashes of the used names of families and of their samples.
     names: HashSet<u64>,
     hasher: RandomState,
     samples: usize,
@@ -133,7 +133,7 @@ impl Pages {
         family.take(&StrictSample { name: &name, labels: &labels, value, stamp, exemplar }, hasher)
     }
 
-    /// The family has ended.
+    /// Ends the family.
     fn close(&mut self) -> Result<(), Fault> {
         let Some(mut family) = self.family.take() else { return Ok(()) };
         let own = family.endings.iter().copied().filter(|ending| !ending.is_empty());
@@ -146,7 +146,7 @@ impl Pages {
     }
 }
 
-/// Value, time stamp, and whether there is an exemplar.
+/// Value, timestamp, and whether there is an exemplar.
 fn tail(text: &str) -> Result<(f64, Option<f64>, bool), Fault> {
     let (printed, rest) = text.split_once(' ').map_or((text, None), |(value, rest)| (value, Some(rest)));
     let value = printed.parse().map_err(|_| "no number")?;
@@ -166,7 +166,7 @@ fn time(text: &str) -> Result<f64, Fault> {
     text.parse().ok().filter(|time: &f64| time.is_finite()).ok_or("no time stamp")
 }
 
-/// The most characters that the labels of an exemplar may have.
+/// Maximum number of characters in the labels of an exemplar.
 const MAX_EXEMPLAR_CHARS: usize = 128;
 
 fn exemplar(text: &str) -> Result<(), Fault> {

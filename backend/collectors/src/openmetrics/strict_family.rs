@@ -1,11 +1,11 @@
-//! One family of a page of OpenMetrics while its lines go by.
+//! State of one family in a page of OpenMetrics while its lines are checked.
 
 use super::key::Labels;
 use super::text::Type;
 use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
 
-/// What is wrong, the rest of a sentence.
+/// A fault, as the rest of a sentence.
 pub(super) type Fault = &'static str;
 
 /// A sample of a family.
@@ -23,7 +23,7 @@ impl StrictSample<'_> {
     }
 }
 
-/// What was met of a family.
+/// State of a family.
 pub(super) struct StrictFamily {
     pub name: String,
     pub kind: Option<Type>,
@@ -31,7 +31,7 @@ pub(super) struct StrictFamily {
     pub helped: bool,
     pub typed: bool,
     pub unit: Option<String>,
-    /// The group at hand and its time; none before the first sample.
+    /// Hash of the present group and its time; none before the first sample.
     group: Option<(u64, Option<f64>)>,
     groups: HashSet<u64>,
     native: bool,
@@ -58,7 +58,7 @@ impl StrictFamily {
         self.group.is_some() || self.native
     }
 
-    /// A native histogram: its figures are there and are numbers.
+    /// Checks a native histogram: its fields exist and are numbers.
     pub(super) fn native(&mut self, name: &str, text: &str) -> Result<(), Fault> {
         self.native = true;
         if self.endings.iter().any(|ending| name.ends_with(ending)) {
@@ -74,7 +74,7 @@ impl StrictFamily {
         }
     }
 
-    /// Takes in the next sample, whose name is one of this family.
+    /// Checks the next sample, whose name belongs to this family.
     pub(super) fn take(&mut self, sample: &StrictSample<'_>, hasher: &RandomState) -> Result<(), Fault> {
         let ending = &sample.name[self.name.len()..];
         self.labels(sample, ending)?;
@@ -90,7 +90,7 @@ impl StrictFamily {
         Ok(())
     }
 
-    /// Labels that the type of the family asks for.
+    /// Checks the labels that the type of the family requires.
     fn labels(&self, sample: &StrictSample<'_>, ending: &str) -> Result<(), Fault> {
         // Infinity has one spelling.
         let number = |text: &str| text.parse::<f64>().ok().filter(|n| *n != f64::INFINITY || text == "+Inf");
@@ -110,7 +110,7 @@ impl StrictFamily {
         }
     }
 
-    /// Samples of one set of labels stand together, with times that do not go back.
+    /// Checks that samples with one set of labels are adjacent, with times in order.
     fn grouped(&mut self, sample: &StrictSample<'_>, ending: &str, hasher: &RandomState) -> Result<(), Fault> {
         let left_out = match (self.kind, ending) {
             (Some(Type::Summary), "") => "quantile",
@@ -143,7 +143,7 @@ impl StrictFamily {
         Ok(())
     }
 
-    /// Values that the type of the family allows.
+    /// Checks that the type of the family allows the value.
     fn value(&self, sample: &StrictSample<'_>, ending: &str) -> Result<(), Fault> {
         let value = sample.value;
         let counts = matches!(ending, "_bucket" | "_count" | "_gcount");
@@ -165,7 +165,7 @@ impl StrictFamily {
         }
     }
 
-    /// No more samples come.
+    /// Ends the family.
     pub(super) fn close(&mut self) -> Result<(), Fault> {
         if let Some(unit) = self.unit.as_deref().filter(|unit| !unit.is_empty()) {
             if matches!(self.kind, Some(Type::Info | Type::StateSet)) {
@@ -179,10 +179,10 @@ impl StrictFamily {
     }
 }
 
-/// One histogram, of one group at one time.
+/// One histogram, for one group at one time.
 struct Histogram {
     group: (u64, Option<f64>),
-    /// The bucket before: its bound and its count.
+    /// Bound and count of the previous bucket.
     bucket: Option<(f64, f64)>,
     count: Option<f64>,
     sum: bool,
@@ -202,7 +202,7 @@ impl Histogram {
                 self.below_zero |= bound < 0.0;
                 match self.bucket {
                     Some((before, _)) if bound < before => return Err("buckets that are not in order"),
-                    // The same bucket once more is a duplicate, which is left out.
+                    // A repeated bucket is a duplicate, which is ignored.
                     Some((before, _)) if bound == before => return Ok(()),
                     Some((_, count)) if sample.value < count => {
                         return Err("buckets that count less than those before");

@@ -1,5 +1,5 @@
-//! The rules of OpenMetrics in small pages of our own, each the smallest that keeps or breaks one. What the specification
-//! leaves open goes as the parser of Prometheus' Python client has it.
+//! The rules of OpenMetrics in small pages of our own, each the smallest that keeps or breaks one. Cases that the
+//! specification leaves open follow the parser of Prometheus' Python client.
 
 use super::*;
 
@@ -174,7 +174,7 @@ fn values_are_such_as_their_type_allows() {
     );
 }
 
-/// A histogram's lines without the name in front: `le` and count, or ending and value.
+/// A histogram's lines without the name: `le` and count, or suffix and value.
 fn histogram(kind: &str, lines: &[(&str, &str)]) -> String {
     let mut page = format!("# TYPE x {kind}\n");
     for (what, value) in lines {

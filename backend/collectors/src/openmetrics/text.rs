@@ -1,24 +1,24 @@
-//! Reads Prometheus text 0.0.4 and OpenMetrics 1.0 alike, a line at a time, without copying.
+//! Parses Prometheus text 0.0.4 and OpenMetrics 1.0 alike, line by line, without copying.
 //!
-//! What both allow is read: names with colons, samples that nothing announces, blanks after commas, escapes, time
-//! stamps, exemplars, NaN, infinities and exponents. A line that is none of this makes the whole page [`Bad`], since a
-//! page that is damaged in one place cannot be trusted in another. A page of OpenMetrics is looked through by `strict.rs` before.
+//! It accepts the syntax of both: names with colons, samples without metadata, blanks after commas, escapes,
+//! timestamps, exemplars, NaN, infinities and exponents. Any other line makes the whole page [`Bad`], because a page
+//! damaged in one place cannot be trusted in another. For a page of OpenMetrics `strict.rs` runs before.
 
 use super::key;
 use std::borrow::Cow;
 
-/// A page that is not, or not wholly, of these formats.
+/// A page that is not, or not completely, in one of these formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Bad {
-    /// The page breaks off within a line, or before the `# EOF` that OpenMetrics ends with.
+    /// The page ends within a line, or before the `# EOF` of OpenMetrics.
     Truncated,
     /// The line with this number is neither a comment nor a sample.
     Line(usize),
-    /// The line with this number is not as OpenMetrics wants it, and why.
+    /// The line with this number breaks this rule of OpenMetrics.
     Rule(usize, &'static str),
 }
 
-/// What a `# TYPE` line says.
+/// Type in a `# TYPE` line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Type {
     Counter,
@@ -45,7 +45,7 @@ impl Type {
     }
 }
 
-/// A comment that says something of a family of samples.
+/// Content of a metadata comment for a family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum About<'a> {
     Type(Type),
@@ -53,7 +53,7 @@ pub(super) enum About<'a> {
     Unit(&'a str),
 }
 
-/// Family and statement of a comment line; none for any other comment.
+/// Family and content of a metadata comment; none for any other comment.
 pub(super) fn about(line: &str) -> Option<(Cow<'_, str>, About<'_>)> {
     let rest = line.strip_prefix('#')?.trim_start_matches([' ', '\t']);
     let (word, rest) = rest.split_once([' ', '\t'])?;
@@ -69,25 +69,25 @@ pub(super) fn about(line: &str) -> Option<(Cow<'_, str>, About<'_>)> {
     Some((family, about))
 }
 
-/// Whether a page is whole: it ends with a line's end, and with `# EOF` when it is OpenMetrics.
+/// Whether a page is complete: it ends with a line end, and with `# EOF` if it is OpenMetrics.
 pub(super) fn whole(page: &str, open: bool) -> Result<(), Bad> {
     let trimmed = page.trim_end_matches(['\n', '\r']);
     let ended = trimmed == "# EOF" || trimmed.ends_with("\n# EOF");
     if ended || (!open && (page.is_empty() || trimmed.len() < page.len())) { Ok(()) } else { Err(Bad::Truncated) }
 }
 
-/// What stands behind a key.
+/// The value after a key.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Value {
-    /// The number; none where it is a native histogram, which is read over.
+    /// The number; none for a native histogram, which is skipped.
     pub number: Option<f64>,
-    /// The time stamp, in the format's own unit: it only orders samples of one series.
+    /// The timestamp, in the format's own unit. It only orders samples of one series.
     pub stamp: Option<f64>,
-    /// How much of the text the rest of the line takes, its end included.
+    /// Length of the rest of the line, including its end.
     pub taken: usize,
 }
 
-/// The value behind a key. An exemplar is read over, and so is the time: what counts is what the endpoint says now, at the
+/// Parses the value after a key. Exemplar and timestamp are skipped: the present value of the endpoint counts, at the
 /// tick's own time.
 pub(super) fn value(text: &str) -> Option<Value> {
     let end = text.find('\n').unwrap_or(text.len());

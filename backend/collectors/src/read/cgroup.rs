@@ -1,25 +1,25 @@
-//! Control groups, version 2, and version 1 where it has memory or processor: the folders from a process's own group up to the
-//! visible root, and the limits in them.
+//! Control groups: version 2, and version 1 where it has memory or CPU. Lists the folders from a process's own group up
+//! to the visible root, and reads their limits.
 
 use super::procfs::{fields, lines, number, trim};
 use std::path::{Component, Path, PathBuf};
 
-/// Where the version 2 tree is mounted: beside version 1 it has a folder of its own.
+/// Mount point of the version 2 tree. Beside version 1 it has a folder of its own.
 pub(crate) fn mount(sys: &Path) -> PathBuf {
     let own = sys.join("fs/cgroup/unified");
     if own.join("cgroup.controllers").exists() { own } else { sys.join("fs/cgroup") }
 }
 
-/// The group of a process from its `cgroup` file: the path of the line that begins with `0::`. Absent on a machine that
-/// has version 1 alone.
+/// The group of a process from its `cgroup` file: the path of the line that begins with `0::`. None on a machine with
+/// only version 1.
 pub(crate) fn path_in(text: &[u8]) -> Option<PathBuf> {
     let line = lines(text).find_map(|line| line.strip_prefix(b"0::"))?;
     let text = String::from_utf8_lossy(line);
-    // The kernel adds this to the path of a group that was removed under its processes.
+    // The kernel appends this to the path of a group that was removed.
     Some(PathBuf::from(text.strip_suffix(" (deleted)").unwrap_or(&text)))
 }
 
-/// The group that a process has for a controller of version 1: the path of the line that names it.
+/// The version 1 group of a process for a controller: the path of the line that names it.
 pub(crate) fn path_of(controller: &[u8], text: &[u8]) -> Option<PathBuf> {
     lines(text).find_map(|line| {
         let mut parts = line.splitn(3, |byte| *byte == b':');
@@ -29,7 +29,7 @@ pub(crate) fn path_of(controller: &[u8], text: &[u8]) -> Option<PathBuf> {
     })
 }
 
-/// The files in which a version of control groups has memory, and the word for files that can be dropped.
+/// File names of a version's memory values, and the key for droppable file cache.
 #[derive(Debug)]
 pub(crate) struct MemoryFiles {
     pub current: &'static str,
@@ -60,14 +60,14 @@ impl MemoryFiles {
         std::fs::read(level.join(self.limit)).ok().and_then(|text| (self.parse)(&text)).filter(|bytes| *bytes > 0.0)
     }
 
-    /// The level with the smallest limit, and the limit.
+    /// The level with the smallest limit, and that limit.
     pub fn smallest(&self, levels: &[PathBuf]) -> Option<(PathBuf, f64)> {
         smallest(levels, |level| self.limit(level))
     }
 }
 
-/// The levels of a process for memory, from the text of its `cgroup` file: those of version 2, or those that version 1 has for
-/// memory where a limit is set there alone.
+/// The memory levels of a process, from the text of its `cgroup` file: those of version 2. If only version 1 has a
+/// limit, the levels of version 1.
 pub(crate) fn memory_levels(sys: &Path, text: &[u8]) -> (Vec<PathBuf>, &'static MemoryFiles) {
     let own = levels(&mount(sys), &path_in(text).unwrap_or_default());
     let of_version_1 = sys.join("fs/cgroup/memory");
@@ -83,7 +83,7 @@ pub(crate) fn memory_levels(sys: &Path, text: &[u8]) -> (Vec<PathBuf>, &'static 
     (own, &MEMORY_2)
 }
 
-/// Likewise for the processor.
+/// The CPU levels, by the same rule.
 pub(crate) fn cpu_levels(sys: &Path, text: &[u8]) -> Vec<PathBuf> {
     let own = levels(&mount(sys), &path_in(text).unwrap_or_default());
     if smallest(&own, quota).is_none()
@@ -96,20 +96,20 @@ pub(crate) fn cpu_levels(sys: &Path, text: &[u8]) -> Vec<PathBuf> {
     own
 }
 
-/// Cores that a level may use at most: its quota by its period.
+/// Maximum number of cores of a level: its quota divided by its period.
 pub(crate) fn quota(level: &Path) -> Option<f64> {
     let read = |file: &str| std::fs::read(level.join(file)).ok();
     if let Some(text) = read("cpu.max") {
         return cpu_limit(&text);
     }
-    // Of version 1; without a quota it is -1.
+    // Version 1; without a quota it is -1.
     let microseconds = |file: &str| read(file).and_then(|text| number(trim(&text))).map(|us| us as f64);
     let (quota, period) = (microseconds("cpu.cfs_quota_us")?, microseconds("cpu.cfs_period_us")?);
     (quota > 0.0 && period > 0.0).then(|| quota / period)
 }
 
-/// The folders of a group and of all above it, innermost first, as far as they are visible. A path that leads out of the
-/// visible tree (`/../..`, or that of a mounted part) ends at the visible root.
+/// The visible folders of a group and its ancestors, innermost first. A path that leaves the visible tree (`/../..`, or
+/// that of a mounted part) ends at the visible root.
 pub(crate) fn levels(mount: &Path, group: &Path) -> Vec<PathBuf> {
     let mut levels = vec![mount.to_path_buf()];
     let mut dir = mount.to_path_buf();
@@ -126,7 +126,8 @@ pub(crate) fn levels(mount: &Path, group: &Path) -> Vec<PathBuf> {
     levels
 }
 
-/// The level with the smallest limit, and the limit. Of equal limits the outermost binds, for it counts most.
+/// The level with the smallest limit, and that limit. Among equal limits the outermost is taken, because it counts
+/// most.
 pub(crate) fn smallest(levels: &[PathBuf], limit: impl Fn(&Path) -> Option<f64>) -> Option<(PathBuf, f64)> {
     let mut best: Option<(PathBuf, f64)> = None;
     for level in levels {
@@ -139,17 +140,17 @@ pub(crate) fn smallest(levels: &[PathBuf], limit: impl Fn(&Path) -> Option<f64>)
     best
 }
 
-/// Bytes of a `memory.max`; `max` is no limit.
+/// Bytes in a `memory.max`; `max` is no limit.
 fn memory_limit(text: &[u8]) -> Option<f64> {
     number(trim(text)).map(|bytes| bytes as f64)
 }
 
-/// Bytes of a `memory.limit_in_bytes` of version 1, where no limit is a number that no machine has.
+/// Bytes in a `memory.limit_in_bytes` of version 1. A number that no machine has means no limit.
 fn memory_limit_1(text: &[u8]) -> Option<f64> {
     number(trim(text)).filter(|bytes| *bytes < 1 << 60).map(|bytes| bytes as f64)
 }
 
-/// Cores of a `cpu.max`: quota over period; `max` is no limit.
+/// Cores in a `cpu.max`: quota divided by period; `max` is no limit.
 fn cpu_limit(text: &[u8]) -> Option<f64> {
     let mut parts = fields(trim(text));
     let quota = number(parts.next()?)? as f64;
@@ -157,7 +158,7 @@ fn cpu_limit(text: &[u8]) -> Option<f64> {
     (quota > 0.0 && period > 0.0).then(|| quota / period)
 }
 
-/// The number behind a word: `oom_kill 3`.
+/// The number after a word: `oom_kill 3`.
 pub(crate) fn value_of(text: &[u8], word: &str) -> Option<u64> {
     lines(text).find_map(|line| {
         let rest = line.strip_prefix(word.as_bytes())?.strip_prefix(b" ")?;

@@ -1,17 +1,17 @@
-//! Graphics cards in /sys: which there are, whose driver has them, their sensors. Nothing here wakes a sleeping card.
+//! Graphics cards in /sys: list, drivers, sensors. Nothing here wakes a sleeping card.
 
 use super::sysfs::names;
 use crate::{OpenError, Options};
 use std::path::{Path, PathBuf};
 
-/// A card that a driver has.
+/// A card with a driver.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Card {
     /// N of `cardN`.
     pub number: u32,
     /// Its driver: `amdgpu`, `xe`.
     pub driver: String,
-    /// Its PCI address, which stays with it.
+    /// Its permanent PCI address.
     pub pci: String,
     /// Its folder, `.../class/drm/cardN`.
     pub dir: PathBuf,
@@ -22,7 +22,7 @@ pub(crate) fn folder(sys: &Path) -> PathBuf {
     sys.join("class/drm")
 }
 
-/// The cards of these drivers by PCI address. A card without an address is a partition of another one.
+/// The cards of these drivers, ordered by PCI address. A card without an address is a partition of another one.
 pub(crate) fn cards(sys: &Path, drivers: &[&str]) -> Vec<Card> {
     let folder = folder(sys);
     let mut cards: Vec<Card> = names(&folder)
@@ -40,10 +40,10 @@ pub(crate) fn cards(sys: &Path, drivers: &[&str]) -> Vec<Card> {
     cards
 }
 
-/// The cards that the user keeps.
+/// The cards selected by the user.
 ///
 /// # Errors
-/// Absent when that is none of them.
+/// Absent if no card is selected.
 pub(crate) fn kept(cards: Vec<Card>, options: &Options) -> Result<Vec<Card>, OpenError> {
     let tried: Vec<String> = cards.iter().map(|card| card.dir.display().to_string()).collect();
     let kept: Vec<Card> = cards.into_iter().filter(|card| options.keeps_gpu(card.number)).collect();
@@ -54,20 +54,20 @@ pub(crate) fn kept(cards: Vec<Card>, options: &Options) -> Result<Vec<Card>, Ope
 }
 
 impl Card {
-    /// Whether it sleeps: any other reading would wake it.
+    /// Whether it sleeps. Any other reading would wake it.
     pub fn sleeps(&self) -> bool {
         let state = std::fs::read_to_string(self.dir.join("device/power/runtime_status"));
         state.is_ok_and(|state| matches!(state.trim(), "suspended" | "suspending"))
     }
 
-    /// Its folder of sensors.
+    /// Folder of its sensors.
     pub fn sensors(&self) -> Option<PathBuf> {
         let folder = self.dir.join("device/hwmon");
         names(&folder).into_iter().find(|name| name.starts_with("hwmon")).map(|name| folder.join(name))
     }
 
-    /// The names of a kind of sensor that have a file with this ending, by their labels: `[("edge", "temp1"), ...]` for
-    /// `temp` and `_input`. One without a label has an empty one.
+    /// Labels and names of sensors of a kind that have a file with this ending: `[("edge", "temp1"), ...]` for `temp`
+    /// and `_input`. The label is empty if there is none.
     pub fn labels(sensors: &Path, kind: &str, ending: &str) -> Vec<(String, String)> {
         let names = names(sensors);
         let inputs = names.iter().filter_map(|name| name.strip_suffix(ending).filter(|name| name.starts_with(kind)));
@@ -80,7 +80,7 @@ impl Card {
     }
 }
 
-/// The number in a file of /sys: one line that ends, for a cut number is another number.
+/// The number in a file of /sys: one terminated line, because a truncated number is another number.
 pub(crate) fn number(path: &Path) -> Option<f64> {
     number_in(&std::fs::read(path).ok()?)
 }

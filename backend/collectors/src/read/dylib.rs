@@ -1,14 +1,14 @@
-//! Vendor libraries: which names and paths to try, in words for doctor.
+//! Vendor libraries: names and paths to try, as texts for doctor.
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
-/// The name that a library goes by: the path that the user gave, else the system's name for it.
+/// Name of a library: the user's path, else the system's name.
 pub(crate) fn name(chosen: Option<&Path>, system: &str) -> OsString {
     chosen.map_or_else(|| OsString::from(system), |path| path.as_os_str().to_owned())
 }
 
-/// Whether the name is that of a file which exists: then a library that does not open is broken, not absent.
+/// Whether the name is an existing file. Then a library that does not open is broken, not absent.
 pub(crate) fn is_file(name: &OsStr) -> bool {
     let path = Path::new(name);
     path.components().count() > 1 && path.exists()

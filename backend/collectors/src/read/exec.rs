@@ -1,8 +1,10 @@
-//! Tools of vendors: one run of them with a deadline and a limit on what they print. The one place that starts processes.
+//! Runs vendor tools with a timeout and an output limit. It is the one place that starts processes.
 //!
-//! A tool gets nothing on standard input, `LC_ALL=C`, `/` as its folder and a process group of its own, which is killed as
-//! a whole, by us or, when we have gone, by the [`guard`]. Its exit status is a fact, not a verdict: some tools end well
-//! with nothing said, others fail after usable output, so callers judge by content. `find.rs` says where tools are.
+//! A tool gets empty standard input, `LC_ALL=C`, `/` as its folder and a process group of its own. The group is killed
+//! as a whole, by us or, after our end, by the [`guard`].
+//!
+//! The exit status is no verdict: some tools succeed without output, others fail after usable output. So callers check
+//! the content. `find.rs` finds tools.
 
 mod find;
 #[cfg(unix)]
@@ -21,52 +23,52 @@ use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How much of standard error is kept: its end.
+/// Maximum stored bytes of standard error; its end is kept.
 const MAX_ERROR_BYTES: usize = 2048;
 
-/// How long a killed process may take to go. One that hangs in a driver stays.
+/// Time to wait for a killed process to end. One that hangs in a driver stays.
 const REAP_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How often a wait looks at the process.
+/// Interval of checks of the process while waiting.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// How long a tool that is being written, as by its update, is tried again.
+/// Time in which a start is retried while the tool's file is being written, as by its update.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// How long the pipes of a process that has ended are waited for.
+/// Time to wait for the pipes of a process that has ended.
 const PIPE_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// Processes that did not go when they were killed. Their tools are not started again while they are there.
+/// Processes that did not end when killed. Their tools are not started again while they exist.
 static STUCK: Mutex<Vec<(PathBuf, Child)>> = Mutex::new(Vec::new());
 
-/// What a run may take.
+/// Limits of a run.
 pub(crate) struct RunLimits {
-    /// Time until the tool and all that it started are killed.
+    /// Timeout after which the tool and all its descendants are killed.
     pub deadline: Duration,
-    /// Bytes of standard output.
+    /// Maximum bytes of standard output.
     pub output: usize,
 }
 
 impl RunLimits {
-    /// 4 MiB of output.
+    /// A timeout, with 4 MiB of output.
     pub fn within(deadline: Duration) -> Self {
         RunLimits { deadline, output: 4 << 20 }
     }
 }
 
-/// What a tool printed before it ended.
+/// Output of a tool that has ended.
 #[derive(Debug)]
 pub(crate) struct Output {
-    /// Standard output, whole.
+    /// Standard output, complete.
     pub stdout: Vec<u8>,
     /// Standard error, its last 2 KiB.
     pub errors: String,
-    /// How it ended.
+    /// Exit status.
     pub status: ExitStatus,
 }
 
 impl Output {
-    /// In one sentence without a full stop what a tool that gave nothing usable said instead.
+    /// The message of a tool without usable output, in one sentence without a full stop.
     pub fn said(&self, tool: &Path) -> String {
         let last = self.errors.lines().rev().find(|line| !line.trim().is_empty());
         let text = String::from_utf8_lossy(&self.stdout[..self.stdout.len().min(4 * MAX_ERROR_BYTES)]);
@@ -77,21 +79,21 @@ impl Output {
     }
 }
 
-/// The first 200 characters without what would act on a terminal.
+/// The first 200 characters without control characters.
 pub(crate) fn short(text: &str) -> String {
     text.trim().chars().filter(|c| !c.is_control()).take(200).collect()
 }
 
-/// Why a run gave no output.
+/// Reason why a run gave no output.
 #[derive(Debug)]
 pub(crate) enum ExecError {
     /// It could not be started.
     Start(PathBuf, std::io::Error),
-    /// It had not ended at the deadline, and was killed.
+    /// It had not ended within the timeout, and was killed.
     Hung(PathBuf, Duration),
-    /// It printed more than the limit in bytes, and was killed.
+    /// It printed more than the limit (bytes), and was killed.
     Flood(PathBuf, usize),
-    /// An earlier run could not be killed and is still there.
+    /// An earlier run could not be killed and still exists.
     Stuck(PathBuf),
 }
 
@@ -112,7 +114,7 @@ impl std::fmt::Display for ExecError {
     }
 }
 
-/// What a tool prints, for who is no collector; None where it says nothing in time, or more than 1 MiB.
+/// Output of a tool, for callers that are no collectors. None if it prints nothing in time, or more than 1 MiB.
 pub fn printed(tool: &Path, args: &[&str], deadline: Duration) -> Option<String> {
     let output = run(tool, args, &RunLimits { deadline, output: 1 << 20 }).ok()?;
     Some(String::from_utf8_lossy(&output.stdout).into_owned())
@@ -121,12 +123,12 @@ pub fn printed(tool: &Path, args: &[&str], deadline: Duration) -> Option<String>
 /// Runs a tool to its end.
 ///
 /// # Errors
-/// [`ExecError`]. Whatever comes back, no process of the tool's group runs on, unless it hangs in the kernel.
+/// [`ExecError`]. In every case no process of the tool's group remains, unless it hangs in the kernel.
 pub(crate) fn run(path: &Path, args: &[impl AsRef<OsStr>], limits: &RunLimits) -> Result<Output, ExecError> {
     let begin = Instant::now();
     let mut child = start(path, args)?;
     let stop = Arc::new(AtomicBool::new(false));
-    // The tool waits when its output is not taken, so nothing piles up.
+    // The tool blocks while its output is not read, so nothing accumulates.
     let (sender, pieces) = sync_channel(8);
     read_from(child.stdout.take(), Piece::Out, &sender, &stop);
     read_from(child.stderr.take(), Piece::Err, &sender, &stop);
@@ -144,8 +146,8 @@ pub(crate) fn run(path: &Path, args: &[impl AsRef<OsStr>], limits: &RunLimits) -
             }
             Ok(Piece::Out(bytes)) => stdout.extend(bytes),
             Ok(Piece::Err(bytes)) => keep_end(&mut errors, &bytes),
-            // Ended, and nothing more comes: what it started may hold the pipe open for ever. On a busy machine the last
-            // words are still on their way.
+            // It has ended and no more output comes: its descendants may hold the pipe open. On a busy machine the last
+            // output may still be in transit.
             Err(RecvTimeoutError::Timeout) if ended(&mut child) => {
                 if gone.get_or_insert_with(Instant::now).elapsed() >= PIPE_TIMEOUT {
                     break Ok(());
@@ -163,7 +165,7 @@ pub(crate) fn run(path: &Path, args: &[impl AsRef<OsStr>], limits: &RunLimits) -
     Ok(Output { stdout, errors: String::from_utf8_lossy(&errors).into_owned(), status })
 }
 
-/// Starts a tool in a group of its own. The kernel kills it when the thread that starts it ends, so that thread waits for it.
+/// Starts a tool in a group of its own. The kernel kills it when the starting thread ends, so that thread waits for it.
 #[allow(clippy::disallowed_methods, reason = "the one place that starts tools")]
 fn start(path: &Path, args: &[impl AsRef<OsStr>]) -> Result<Child, ExecError> {
     let mut stuck = STUCK.lock().unwrap_or_else(PoisonError::into_inner);
@@ -200,23 +202,23 @@ fn start(path: &Path, args: &[impl AsRef<OsStr>]) -> Result<Child, ExecError> {
     Ok(child)
 }
 
-/// Has the kernel kill the process that this starts when the thread that starts it ends.
+/// Makes the kernel kill the started process when the starting thread ends.
 #[cfg(target_os = "linux")]
 fn die_with_thread(command: &mut Command) {
     let parent = std::process::id() as libc::pid_t;
     let ask = move || {
-        // SAFETY: plain system calls without pointers, safe to make between fork and exec.
+        // SAFETY: plain system calls without pointers, safe between fork and exec.
         match unsafe { (libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL), libc::getppid()) } {
             (0, now) if now == parent => Ok(()),
-            (0, _) => Err(std::io::ErrorKind::NotFound.into()), // It died before it could be said.
+            (0, _) => Err(std::io::ErrorKind::NotFound.into()), // The parent died before the call.
             _ => Err(std::io::Error::last_os_error()),
         }
     };
-    // SAFETY: the closure makes system calls, takes no lock and allocates nothing.
+    // SAFETY: the closure only makes system calls; it takes no lock and allocates nothing.
     unsafe { std::os::unix::process::CommandExt::pre_exec(command, ask) };
 }
 
-/// Whether a process has ended. It keeps its number until [`end`], so that its group can be killed safely.
+/// Whether a process has ended. It keeps its PID until [`end`], so its group can be killed safely.
 #[cfg(unix)]
 fn ended(child: &mut Child) -> bool {
     // SAFETY: all-zero bytes are a valid siginfo_t, a structure of integers.
@@ -224,7 +226,7 @@ fn ended(child: &mut Child) -> bool {
     let flags = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
     // SAFETY: `info` is a live siginfo_t that the call fills.
     let found = unsafe { libc::waitid(libc::P_PID, child.id(), &mut info, flags) };
-    // SAFETY: waitid filled the fields of a child's change of state, or left the zeroes.
+    // SAFETY: waitid filled the fields of a child's state change, or left the zeros.
     found != 0 || unsafe { info.si_pid() } != 0
 }
 
@@ -236,7 +238,7 @@ fn ended(child: &mut Child) -> bool {
 /// Kills a process with its whole group.
 fn kill(child: &mut Child) {
     #[cfg(unix)]
-    // SAFETY: a plain system call. The child was not waited for, so the number is its group's and nobody else's.
+    // SAFETY: a plain system call. The child is not reaped, so the number is still its group's.
     unsafe {
         libc::kill(-(child.id() as libc::pid_t), libc::SIGKILL);
     }
@@ -244,10 +246,10 @@ fn kill(child: &mut Child) {
     let _ = child.kill(); // It fails only when the process has ended.
 }
 
-/// Kills what is left of a tool and takes its status; none when it does not go.
+/// Kills the rest of a tool and returns its status; none if it does not end.
 fn end(path: &Path, mut child: Child) -> Option<ExitStatus> {
     kill(&mut child);
-    // Before its number can be another's.
+    // Done before the PID can be reused.
     #[cfg(unix)]
     guard::forget(child.id());
     let begin = Instant::now();
@@ -267,7 +269,7 @@ enum Piece {
     Err(Vec<u8>),
 }
 
-/// Sends what comes out of a pipe, from a thread of its own that ends with the pipe or after `stop`.
+/// Sends the bytes of a pipe, from a thread of its own that ends with the pipe or after `stop`.
 fn read_from(pipe: Option<impl Pipe>, piece: fn(Vec<u8>) -> Piece, sender: &SyncSender<Piece>, stop: &Arc<AtomicBool>) {
     let (sender, stop) = (sender.clone(), stop.clone());
     let read = move |mut pipe| {
@@ -278,7 +280,7 @@ fn read_from(pipe: Option<impl Pipe>, piece: fn(Vec<u8>) -> Piece, sender: &Sync
             }
         }
     };
-    // A thread that cannot be started drops the pipe: the tool then counts as one that printed nothing.
+    // If no thread can be started, the pipe is dropped, and the tool counts as one without output.
     let _ = pipe.map(|pipe| std::thread::Builder::new().stack_size(64 << 10).spawn(move || read(pipe)));
 }
 
@@ -301,12 +303,12 @@ trait Pipe: Read + Send + 'static {}
 #[cfg(not(unix))]
 impl<T: Read + Send + 'static> Pipe for T {}
 
-/// Waits until a pipe has bytes or has ended. Without it a thread would wait for ever on a pipe that a process outside
+/// Waits until a pipe has bytes or has ended. Without it a thread would block forever on a pipe that a process outside
 /// the killed group holds open.
 #[cfg(unix)]
 fn ready(pipe: &impl Pipe, wait: Duration) -> bool {
     let mut polled = libc::pollfd { fd: pipe.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-    // SAFETY: one live pollfd, whose descriptor `pipe` owns.
+    // SAFETY: one live pollfd, whose descriptor is owned by `pipe`.
     unsafe { libc::poll(&mut polled, 1, wait.as_millis() as libc::c_int) > 0 }
 }
 

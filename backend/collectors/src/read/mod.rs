@@ -1,5 +1,4 @@
-//! Reading: everything here touches the machine or turns its plain text into numbers; what the numbers mean is the
-//! collectors' part.
+//! Reading: code that accesses the machine or parses its plain texts to numbers. Collectors interpret the numbers.
 
 pub(crate) mod drm;
 pub(crate) mod dylib;
@@ -16,7 +15,7 @@ pub(crate) mod procfs;
 #[cfg(target_os = "linux")]
 use crate::CollectError;
 
-/// Counts the sources of one reading that answered and that did not, and keeps the first reason.
+/// Counts the sources of one reading that answered and that failed, and keeps the first reason.
 #[cfg(target_os = "linux")]
 #[derive(Debug, Default)]
 pub(crate) struct Sources {
@@ -36,7 +35,7 @@ impl Sources {
         self.reason.get_or_insert_with(reason);
     }
 
-    /// What the sampler is told.
+    /// Result for the sampler.
     pub fn outcome(self) -> Result<(), CollectError> {
         match self.reason {
             None => Ok(()),

@@ -1,80 +1,82 @@
-//! Whether a number of a process that a driver or a tool tells is that of a process here.
+//! Maps PIDs reported by a driver or a tool to processes here.
 //!
-//! Drivers number processes as the machine's first pid namespace does, as that of their caller, or as another system (Windows
-//! below WSL). In the first namespace these are the numbers of /proc. In every other one a number says nothing by itself: a
-//! process here is the one that is meant only where it has the device open, and only while no other number of the driver's
-//! lists contradicts that the driver numbers as we do.
+//! Drivers use the PIDs of the machine's first PID namespace, of their caller's, or of another system (Windows below
+//! WSL). In the first namespace they are the PIDs of /proc.
+//!
+//! In any other namespace a PID alone proves nothing. It is taken for a process here only if that process has the
+//! device open. This holds only while no other PID in the driver's lists contradicts that the driver uses our
+//! namespace.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// What `/proc/PID/ns/pid` of a process of the first namespace points to (`PROC_PID_INIT_INO` of the kernel).
+/// Target of `/proc/PID/ns/pid` for a process of the first namespace (`PROC_PID_INIT_INO` of the kernel).
 const FIRST_NAMESPACE: &str = "pid:[4026531836]";
 
-/// Flag of the kernel's own threads in field 9 of `stat` (`PF_KTHREAD`). They are in no other namespace.
+/// Flag of the kernel's own threads in field 9 of `stat` (`PF_KTHREAD`). They are visible only in the first namespace.
 const KERNEL_THREAD: u64 = 0x0020_0000;
 
-/// Files that a process may have open and that are looked at.
+/// Maximum number of open files checked per process.
 const MAX_FILES: usize = 4_096;
 
-/// A contradiction that lasts so long is none of a process that has just ended.
+/// A contradiction that lasts this long is not caused by a process that has just ended.
 const CONTRADICTION_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// For how long the numbers are another namespace's after that, whatever the lists say.
+/// Time after that in which the PIDs count as another namespace's, whatever the lists contain.
 const FOREIGN_FOR: Duration = Duration::from_secs(600);
 
-/// The processes here that a driver means by its numbers.
+/// Maps the PIDs of a driver to processes here.
 pub(crate) struct Pids {
     proc: PathBuf,
-    /// How the files of its devices begin, without their number: `nvidia`.
+    /// Prefix of its device files, without the number: `nvidia`.
     device: &'static str,
-    /// The numbers of /proc are those of the first namespace, and the driver is this system's.
+    /// Whether the PIDs of /proc are those of the first namespace, and the driver is this system's.
     are_first: bool,
     /// Processes that had the device open, with their starts.
     holders: HashMap<u32, u64>,
-    /// Since when the lists contradict us.
+    /// Start of a contradiction in the lists.
     contradicted: Option<Duration>,
-    /// Until when the numbers are another namespace's.
+    /// Time until which the PIDs count as another namespace's.
     foreign: Option<Duration>,
 }
 
-/// What is known of the process of a number.
+/// Result of a check of one PID.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verdict {
     /// It has the device open.
     Holds,
-    /// There is none, or it has no device open.
+    /// There is no such process, or it has no device open.
     Other,
     /// It had the device open, and has ended.
     Ended,
-    /// This user may not look.
+    /// This user may not read it.
     Closed,
 }
 
 impl Pids {
-    /// Those of a machine's /proc, for devices whose files are called so before their number.
+    /// PIDs of a machine's /proc, for devices whose files have this prefix before their number.
     pub fn new(proc: &Path, device: &'static str) -> Pids {
         let are_first = !cfg!(target_os = "linux") || is_first(proc);
         Pids { proc: proc.into(), device, are_first, holders: HashMap::new(), contradicted: None, foreign: None }
     }
 
-    /// Whether all numbers are known to be those of /proc.
+    /// Whether all PIDs are known to be those of /proc.
     pub fn are_first(&self) -> bool {
         self.are_first
     }
 
-    /// The processes that are meant by the numbers of these lists, one list a device. What is not in the answer is unknown:
-    /// it belongs to nobody.
+    /// The processes of these lists that exist here; one list per device. PIDs that are not in the result are unknown,
+    /// and belong to no process here.
     pub fn own(&mut self, lists: &[&[u32]], at: Duration) -> HashSet<u32> {
         let all: HashSet<u32> = lists.iter().flat_map(|list| list.iter().copied()).collect();
         if self.are_first {
-            // A driver that knows no number says 0.
+            // A driver that does not know the PID reports 0.
             return all.into_iter().filter(|pid| *pid != 0).collect();
         }
         self.holders.retain(|pid, _| all.contains(pid));
         let verdicts: Vec<(u32, Verdict)> = all.into_iter().map(|pid| (pid, self.verdict(pid))).collect();
-        // One number for several processes of a device names none of them.
+        // A PID repeated for one device stands for several processes, and identifies none.
         let repeats = |list: &&[u32]| list.iter().collect::<HashSet<_>>().len() < list.len();
         let is_other = verdicts.iter().any(|(_, verdict)| *verdict == Verdict::Other);
         self.contradicted = (is_other || lists.iter().any(repeats)).then(|| self.contradicted.unwrap_or(at));
@@ -87,7 +89,7 @@ impl Pids {
         verdicts.into_iter().filter(|(_, verdict)| *verdict == Verdict::Holds).map(|(pid, _)| pid).collect()
     }
 
-    /// Whether one number, for itself, is that of a process here.
+    /// Whether one PID, by itself, is a process here.
     pub fn is_own(&mut self, pid: u32) -> bool {
         self.are_first || self.verdict(pid) == Verdict::Holds
     }
@@ -120,25 +122,25 @@ impl Pids {
     }
 }
 
-/// Whether this /proc has the numbers of the machine's first namespace, and its driver those of this system.
+/// Whether this /proc has the PIDs of the machine's first namespace, and the driver is this system's.
 fn is_first(proc: &Path) -> bool {
     let release = std::fs::read_to_string(proc.join("sys/kernel/osrelease")).unwrap_or_default();
     if release.to_ascii_lowercase().contains("microsoft") {
         return false;
     }
-    // `self` is there only where the reader is in the namespace of this /proc or in one below: where that is the first, so is
-    // this. A container sees the first process of a /proc that was mounted into it, where it may.
+    // `self` exists only if the reader is in the namespace of this /proc or in one below it. If the reader's is the
+    // first one, so is that of this /proc. A container can read the first process of a mounted /proc if permitted.
     let points = |path: &str| std::fs::read_link(proc.join(path)).is_ok_and(|to| to.as_os_str() == FIRST_NAMESPACE);
     let kernel = || Some(field(proc, 2, 6)? & KERNEL_THREAD != 0);
     points("self/ns/pid") || points("1/ns/pid") || kernel().unwrap_or(false)
 }
 
-/// When a process started, clock ticks since boot.
+/// Start of a process, clock ticks since boot.
 fn start(proc: &Path, pid: u32) -> Option<u64> {
     field(proc, pid, 19)
 }
 
-/// A number behind the name in `stat`, counted from 0.
+/// A number after the name in `stat`, counted from 0.
 fn field(proc: &Path, pid: u32, at: usize) -> Option<u64> {
     let text = std::fs::read_to_string(proc.join(pid.to_string()).join("stat")).ok()?;
     let (_, behind) = text.rsplit_once(')')?;
@@ -202,14 +204,14 @@ mod tests {
             machine.process(7, 1, NONE);
             assert_eq!(own(&mut machine.pids(), 0, &[&[7, 8, 0]]), [7, 8], "{path}");
         }
-        // The kernel's threads are seen in the first alone, also where links of other users may not be read.
+        // The kernel's threads are visible only in the first namespace, even if links of other users may not be read.
         let machine = Machine::new();
         machine.process(2, 0, &[]);
         assert!(!machine.pids().are_first(), "a process of the number 2");
         let stat = "2 (kthreadd) S 0 0 0 0 -1 2129984 0 0 0 0 0 1 0 0 20 0 1 0 30 0 0\n";
         std::fs::write(machine.0.path().join("2/stat"), stat).expect("a file");
         assert!(machine.pids().are_first());
-        // The driver below WSL is that of Windows, and has its numbers.
+        // The driver below WSL is that of Windows, and uses its PIDs.
         std::fs::create_dir_all(machine.0.path().join("sys/kernel")).expect("a folder");
         let release = machine.0.path().join("sys/kernel/osrelease");
         std::fs::write(release, "5.15.153.1-microsoft-standard-WSL2\n").expect("a file");
@@ -241,7 +243,7 @@ mod tests {
         assert_eq!(own(&mut pids, 0, &[&[9, 10]]), [9, 10]);
         machine.ends(10);
         assert_eq!(own(&mut pids, 1, &[&[9, 10]]), [9], "the driver's list is a little behind");
-        // One that has the number now is another.
+        // The process that has the PID now is another one.
         machine.process(10, 5, NONE);
         assert_eq!(own(&mut pids, 2, &[&[9, 10]]), NOBODY);
         assert_eq!(own(&mut pids, 3, &[&[9]]), [9], "it was short");

@@ -1,36 +1,38 @@
 //! A thread pool for calls into a library that may never return.
 //!
-//! Usually one thread does all that is asked, in order. While it stands still with jobs behind it, another is started
-//! and goes on with those; a thread that has nothing left to do beside another idle one ends. A call that hangs keeps
-//! its thread, and nothing ever waits for it: not the next tick, not the end of the program.
+//! Usually one thread runs all jobs in order. If it is stalled with jobs in the queue, another thread is started and
+//! runs those. An idle thread ends if another one is idle. A call that hangs keeps its thread, but nothing ever waits
+//! for it, neither the next tick nor the end of the program.
 //!
-//! The program has two such pools, with this one rule and two ways to wait. Here a collector waits for its own calls and
-//! then answers. The sampler's pool (`backend/src/sampler/worker.rs`) reads whole collectors; the sampler sleeps on one
-//! channel for readings, late answers and collectors that have opened, and gets back what was not begun, so it cannot
-//! sleep here. What hangs outside of a library needs no pool: a tool is killed at its deadline ([`exec`](super::exec)),
-//! and a request to another server ends by its own limits.
+//! The program has two such pools, with the same rule and different ways to wait. Here a collector waits for its own
+//! calls and then returns. The sampler's pool (`backend/src/sampler/worker.rs`) reads whole collectors. The sampler
+//! cannot use this pool: it sleeps on one channel for readings, late answers and opened collectors, and takes back jobs
+//! that were not started.
+//!
+//! Calls outside of a library need no pool. A tool is killed at its timeout ([`exec`](super::exec)), and a request to
+//! another server has limits of its own.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long the threads may stand still while jobs wait before another thread is started.
+/// Time for which the threads may stall with queued jobs before another thread is started.
 const STALL_TIMEOUT: Duration = Duration::from_millis(40);
 
-/// More calls than this hang at the same time only in nightmares; the rest waits.
+/// Maximum number of threads; more hanging calls are not expected, and further jobs wait.
 const MAX_THREADS: usize = 64;
 
-/// Drivers are entered on these threads; of the stack only what is touched takes memory.
+/// Stack size of threads that enter drivers; only the used part takes memory.
 const STACK_BYTES: usize = 1 << 20;
 
 type Job<T> = Box<dyn FnOnce() -> T + Send>;
 
 /// A job that ended.
 pub(crate) struct Finished<T> {
-    /// As it was submitted.
+    /// Key of the submitted job.
     pub key: usize,
-    /// What it gave; absent when it panicked.
+    /// Its result; none if it panicked.
     pub result: Option<T>,
 }
 
@@ -38,18 +40,18 @@ struct Queue<T> {
     /// Round, key, job.
     jobs: VecDeque<(u64, usize, Job<T>)>,
     finished: Vec<Finished<T>>,
-    /// Jobs of the newest round that have not ended.
+    /// Unfinished jobs of the newest round.
     open: usize,
     round: u64,
     threads: usize,
     idle: usize,
-    /// Times that a job was taken or ended.
+    /// Number of times that a job was started or finished.
     steps: u64,
     closed: bool,
 }
 
 struct Shared<T> {
-    /// How long the threads may stand still while jobs wait.
+    /// Time for which the threads may stall with queued jobs.
     stall: Duration,
     queue: Mutex<Queue<T>>,
     work: Condvar,
@@ -62,11 +64,11 @@ impl<T> Shared<T> {
     }
 }
 
-/// The threads of one library, and the name that debuggers show for them.
+/// The threads of one library, and their name in debuggers.
 pub(crate) struct ThreadPool<T>(Arc<Shared<T>>, &'static str);
 
 impl<T: Send + 'static> ThreadPool<T> {
-    /// No thread yet.
+    /// An empty pool.
     pub fn new(name: &'static str) -> Self {
         Self::with_stall(name, STALL_TIMEOUT)
     }
@@ -86,8 +88,8 @@ impl<T: Send + 'static> ThreadPool<T> {
         ThreadPool(Arc::new(shared), name)
     }
 
-    /// Begins a round and takes what ended since the last one. Jobs that have not ended go on, but nothing waits for
-    /// them any more.
+    /// Begins a round. Returns the jobs that finished since the last one. Unfinished jobs continue, but nothing waits
+    /// for them any more.
     pub fn begin(&self) -> Vec<Finished<T>> {
         let mut queue = self.0.lock();
         queue.round += 1;
@@ -103,13 +105,13 @@ impl<T: Send + 'static> ThreadPool<T> {
         queue.jobs.push_back((round, key, Box::new(job)));
     }
 
-    /// Adds a job that nothing waits for and that begins at once, also between two rounds.
+    /// Adds a job that nothing waits for. It starts at once, also between two rounds.
     pub fn submit_behind(&self, key: usize, job: impl FnOnce() -> T + Send + 'static) {
         self.submit(key, job);
         self.wake(&mut self.0.lock());
     }
 
-    /// Lets the round run until all of its jobs have ended, at most for `patience`; gives what ended.
+    /// Runs the round until all of its jobs have finished, at most for `patience`. Returns the finished ones.
     pub fn run(&self, patience: Duration) -> Vec<Finished<T>> {
         let end = Instant::now() + patience;
         let mut queue = self.0.lock();
@@ -143,7 +145,7 @@ impl<T: Send + 'static> ThreadPool<T> {
         }
         let shared = self.0.clone();
         let thread = std::thread::Builder::new().name(self.1.into()).stack_size(STACK_BYTES);
-        // Without a thread the round ends unanswered, and the next one tries again.
+        // Without a thread the round ends without results, and the next one retries.
         queue.threads += usize::from(thread.spawn(move || work(&shared)).is_ok());
     }
 }
@@ -216,7 +218,7 @@ mod tests {
             finished.extend(pool.run(Duration::from_millis(300)));
         }
         assert_eq!(keys(&finished), (1..8).collect::<Vec<_>>());
-        // The next round runs at once, on the thread that is left.
+        // The next round runs at once, on the remaining thread.
         assert!(pool.begin().is_empty());
         pool.submit(1, || 1);
         assert_eq!(keys(&pool.run(TEST_TIMEOUT)), [1]);
@@ -234,7 +236,7 @@ mod tests {
 
     #[test]
     fn one_thread_is_enough_while_nothing_hangs() {
-        // A loaded machine may let the thread stand still for longer than the usual time.
+        // A loaded machine may stall the thread for longer than the usual time.
         let pool = ThreadPool::with_stall("test", TEST_TIMEOUT);
         for _ in 0..50 {
             pool.begin();

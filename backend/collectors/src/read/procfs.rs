@@ -1,4 +1,5 @@
-//! Files that are read at every tick: kept open and read again in place, and their numbers parsed without allocation.
+//! Files that are read in every tick: they stay open and are read again in place, and numbers are parsed without
+//! allocation.
 
 use std::fs::File;
 use std::io;
@@ -7,10 +8,10 @@ use std::path::{Path, PathBuf};
 
 const PAGE_BYTES: usize = 4096;
 
-/// No file that we read at every tick comes near this; beyond it the file is not what we think it is.
+/// Maximum size. No file that is read in every tick comes near it, so a larger file is not the expected one.
 const MAX_FILE_BYTES: usize = 16 << 20;
 
-/// A file that is kept open and read from its beginning again and again: an open costs more than most reads.
+/// A file that stays open and is read repeatedly from its beginning: opening costs more than most reads.
 #[derive(Debug)]
 pub(crate) struct HotFile {
     path: PathBuf,
@@ -19,30 +20,30 @@ pub(crate) struct HotFile {
 }
 
 impl HotFile {
-    /// A file that is opened when it is first read.
+    /// A file that is opened at its first reading.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         HotFile { path: path.into(), file: None, buffer: Vec::new() }
     }
 
-    /// A file that can be read now.
+    /// A file that is readable now.
     ///
     /// # Errors
-    /// When it cannot.
+    /// It cannot be read.
     pub fn open(path: impl Into<PathBuf>) -> io::Result<Self> {
         let mut hot = Self::new(path);
         hot.read()?;
         Ok(hot)
     }
 
-    /// The path that the file is opened by, also when it has come back.
+    /// The path of the file, used also to reopen it.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Its whole content. After an error it is opened anew, so that a file that was replaced is found again.
+    /// Its whole content. After an error it is reopened, so that a replaced file is found again.
     ///
     /// # Errors
-    /// When it can neither be read nor opened and read.
+    /// It can neither be read nor reopened and read.
     pub fn read(&mut self) -> io::Result<&[u8]> {
         let kept = self.file.take().and_then(|file| Some((fill(&file, &mut self.buffer).ok()?, file)));
         let (n, file) = match kept {
@@ -57,11 +58,11 @@ impl HotFile {
     }
 }
 
-/// Reads the file from its beginning; answers how many bytes of the buffer hold it.
+/// Reads the file from its beginning. Returns the number of bytes read.
 ///
-/// The kernel hands out a generated file in pieces of at most a page that end between two lines, and a piece ends early
-/// only when the next line does not fit. So a piece of less than half a page was the last, and the read that would only
-/// say "end of file" is spared. (Lines of the files read here are far shorter than half a page.)
+/// The kernel returns a generated file in pieces of at most a page that end between two lines. A piece ends early only
+/// if the next line does not fit. So a piece of less than half a page was the last one, and the read that would only
+/// return "end of file" is skipped. (Lines of these files are far shorter than half a page.)
 pub(crate) fn fill(file: &File, buffer: &mut Vec<u8>) -> io::Result<usize> {
     let mut n = 0;
     loop {
@@ -89,12 +90,12 @@ pub(crate) fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     text.split(|&b| b == b'\n')
 }
 
-/// What stands between blanks.
+/// The fields between blanks.
 pub(crate) fn fields(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     line.split(|&b| b == b' ' || b == b'\t').filter(|field| !field.is_empty())
 }
 
-/// A whole number: digits only. Anything else, and what does not fit 64 bits, is no number.
+/// A whole number: digits only. None for anything else, and for numbers above 64 bits.
 pub(crate) fn number(field: &[u8]) -> Option<u64> {
     if field.is_empty() {
         return None;
@@ -135,11 +136,12 @@ mod tests {
 
     #[test]
     fn the_kernels_pieces_make_the_whole_file() {
-        // This file is longer than a page wherever there are processes with libraries.
+        // This file is longer than a page if a process has libraries.
         for path in ["/proc/self/maps", "/proc/stat", "/proc/cpuinfo", "/proc/vmstat"] {
             let Ok(mut hot) = HotFile::open(path) else { continue };
             let names = |text: &[u8]| lines(text).filter_map(|l| fields(l).next().map(<[u8]>::to_vec)).count();
-            // Other tests start threads, which have memory of their own: what stood still meanwhile is compared.
+            // Other tests start threads, which allocate memory. So only a reading without a change meanwhile is
+            // compared.
             let whole = || names(&std::fs::read(path).unwrap());
             let still = (0..1_000).find_map(|_| {
                 let (before, own, after) = (whole(), names(hot.read().unwrap()), whole());

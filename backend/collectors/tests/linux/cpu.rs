@@ -1,8 +1,8 @@
-//! The processor collector over machines made of files.
+//! Tests of the processor collector with machines made of files.
 
 use crate::machine::{Machine, readings, value};
 
-/// Core `i` worked `i` of the 100 ticks since `start`.
+/// Core `i` was busy for `i` of the 100 ticks since `start`.
 fn stat(cores: impl Iterator<Item = u64> + Clone, seconds: u64) -> String {
     let line = |name: String, busy: u64, idle: u64| {
         format!("{name} {} 0 {} {} {} 0 0 0 0 0\n", 500 + busy, 300, 9000 + idle, 70)
@@ -13,7 +13,7 @@ fn stat(cores: impl Iterator<Item = u64> + Clone, seconds: u64) -> String {
     for core in cores {
         text += &line(format!("cpu{core}"), core * seconds, (100 - core) * seconds);
     }
-    // The numbers of interrupts are one for each source, most of them 0.
+    // One number per interrupt source, most of them 0.
     let each = " 0".repeat(3_000);
     let (interrupts, switches, forks) = (12_000 + 900 * seconds, 70_000 + 2_500 * seconds, 300 + 4 * seconds);
     text + &format!("intr {interrupts} 17{each}\nctxt {switches}\nbtime 1795457888\nprocesses {forks}\n")

@@ -1,4 +1,4 @@
-//! The disk collector over machines made of files.
+//! Tests of the disk collector with machines made of files.
 
 use crate::machine::{Machine, Readings, readings, value};
 
@@ -13,7 +13,7 @@ fn real(machine: &Machine, name: &str) {
     machine.folder(&format!("sys/block/{name}/device"));
 }
 
-/// What a mebibyte a second is in sectors.
+/// Sectors of a mebibyte.
 const MIB: u64 = 2048;
 
 #[test]
@@ -36,7 +36,7 @@ pub fn forty_disks_with_all_that_lies_on_them() {
             text += &line(259, 100 + i as u32, &format!("nvme{i}n1p1"), io);
         }
         for (i, name) in ["dm-0", "md127", "loop0", "zram0", "nvme39c1n1"].iter().enumerate() {
-            // The path counts less than its disk, which has counted what went over others, too.
+            // The path counts less than its disk, which also counts other paths.
             let busy = if name.starts_with("nvme") { 100 } else { 1000 };
             text += &line(250, i as u32, name, (5 * MIB * t, 5 * MIB * t, busy * t));
         }
@@ -65,7 +65,7 @@ pub fn forty_disks_with_all_that_lies_on_them() {
 
 #[test]
 fn an_nvme_disk_that_is_counted_on_its_hidden_paths_counts_once() {
-    // On the paths alone, on the disk alone, and on both.
+    // On the paths only, on the disk only, and on both.
     for (on_paths, on_disk) in [(1, 0), (0, 1), (1, 1)] {
         let machine = Machine::new();
         for name in ["nvme0n1", "nvme0c0n1", "nvme0c1n1", "nvme1n1"] {

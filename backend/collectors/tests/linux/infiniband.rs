@@ -1,10 +1,10 @@
-//! The InfiniBand collector over machines made of files, as the kernel's drivers write them.
+//! Tests of the InfiniBand collector with machines made of files, in the form of the kernel's drivers.
 
 use crate::machine::{Machine, readings, value};
 
 const CLASS: &str = "sys/class/infiniband";
 
-/// What an mlx5 adapter of 400 Gb/s counts.
+/// Counters of an mlx5 adapter of 400 Gb/s.
 fn port(machine: &Machine, adapter: &str, received: u64, sent: u64, errors: u64) {
     let dir = format!("{CLASS}/{adapter}/ports/1");
     machine.write(&format!("{dir}/state"), "4: ACTIVE\n").write(&format!("{dir}/phys_state"), "5: LinkUp\n");
@@ -30,7 +30,7 @@ fn port(machine: &Machine, adapter: &str, received: u64, sent: u64, errors: u64)
     }
 }
 
-/// Names of what is counted beside bytes, in the order above.
+/// Names of the counters other than bytes, in the order above.
 const ERRORS: [&str; 11] = [
     "symbol_errors",
     "link_downed",
@@ -76,7 +76,7 @@ fn ports_are_told_apart_and_one_that_left_goes_on_when_it_is_back() {
     adapters.next();
     port(&machine, "mlx5_0", 20, 10, 0);
     port(&machine, "mlx5_1", 10, 40, 0);
-    // A new one is found with the next look.
+    // A new port is found in the next search.
     port(&machine, "mlx5_2", 70, 70, 0);
     let now = adapters.next();
     assert_eq!(value(&now, "infiniband.mlx5_0/1.recv"), Some(40.0));
@@ -87,7 +87,7 @@ fn ports_are_told_apart_and_one_that_left_goes_on_when_it_is_back() {
     assert_eq!(value(&now, "infiniband.mlx5_1/1.sent"), None);
     assert_eq!(value(&now, "infiniband.mlx5_2/1.recv"), Some(0.0));
     assert_eq!(adapters.trouble(), None);
-    // Its counters began anew.
+    // Its counters were reset.
     port(&machine, "mlx5_1", 3, 3, 0);
     let now = adapters.after(10.0);
     assert_eq!(value(&now, "infiniband.mlx5_1/1.sent"), Some(120.0));
@@ -98,7 +98,7 @@ fn ports_are_told_apart_and_one_that_left_goes_on_when_it_is_back() {
 #[test]
 fn adapters_without_infinibands_counters_are_read_by_their_own() {
     let machine = Machine::new();
-    // AWS's EFA has no such folder; iWARP's file says in words that there is nothing.
+    // AWS's EFA has no such folder; iWARP's file contains words instead of a number.
     let (efa, iwarp) = (format!("{CLASS}/rdmap16s27/ports/1"), format!("{CLASS}/i40iw0/ports/1"));
     machine.write(&format!("{efa}/state"), "4: ACTIVE\n").write(&format!("{efa}/rate"), "100 Gb/sec (4X EDR)\n");
     machine.write(&format!("{efa}/hw_counters/rx_bytes"), "1000\n");

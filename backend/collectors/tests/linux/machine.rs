@@ -7,11 +7,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 thread_local! {
-    /// Tags of the rows that tests of this thread were shown.
+    /// Tags of the metrics that tests of this thread have checked.
     pub static SHOWN: RefCell<BTreeSet<&'static str>> = const { RefCell::new(BTreeSet::new()) };
 }
 
-/// What a tick showed, by tag.
+/// Values of a tick, by tag.
 pub type Readings = Vec<(String, f64)>;
 
 pub struct Machine {
@@ -77,12 +77,12 @@ pub struct Running {
     entry: &'static Entry,
     pub parts: Vec<(Part, Out)>,
     at: Duration,
-    /// How each part's last reading ended.
+    /// Result of each part's last reading.
     pub outcomes: Vec<Result<(), CollectError>>,
 }
 
 impl Running {
-    /// Reads once, so much later than the time before.
+    /// Reads once, this number of seconds after the previous reading.
     pub fn after(&mut self, seconds: f64) -> Readings {
         self.at += Duration::from_secs_f64(seconds);
         self.outcomes.clear();
@@ -103,26 +103,26 @@ impl Running {
         readings
     }
 
-    /// Reads once, one second after the time before.
+    /// Reads once, one second after the previous reading.
     pub fn next(&mut self) -> Readings {
         self.after(1.0)
     }
 
-    /// The first reason that a part gave, and whether it read something all the same.
+    /// The first reason of a failed part, and whether it still read some values.
     pub fn trouble(&self) -> Option<(&str, bool)> {
         let error = self.outcomes.iter().find_map(|outcome| outcome.as_ref().err())?;
         Some((&error.reason, error.partial))
     }
 }
 
-/// Expected readings, sorted as they come.
+/// Expected values, sorted like those read.
 pub fn readings<T: Into<String>>(expected: impl IntoIterator<Item = (T, f64)>) -> Readings {
     let mut expected: Readings = expected.into_iter().map(|(tag, value)| (tag.into(), value)).collect();
     expected.sort_by(|a, b| a.0.cmp(&b.0));
     expected
 }
 
-/// The value of a tag; none when it is absent.
+/// The value of a tag; none if it is absent.
 pub fn value(readings: &Readings, tag: &str) -> Option<f64> {
     readings.iter().find(|(found, _)| found == tag).map(|(_, value)| *value)
 }

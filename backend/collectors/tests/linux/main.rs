@@ -1,4 +1,4 @@
-//! Golden output of the Linux collectors over machines that the tests build: folders that look like /proc and /sys.
+//! Golden tests of the Linux collectors with machines made of files: folders that look like /proc and /sys.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "what a test builds for itself is there")]
 

@@ -1,4 +1,4 @@
-//! The memory collector over machines made of files.
+//! Tests of the memory collector with machines made of files.
 
 use crate::machine::{Machine, readings, value};
 
@@ -60,7 +60,7 @@ pub fn the_whole_host() {
         ("swap.used_percent", 25.0),
     ]);
     assert_eq!(machine.open("memory").next(), expected);
-    // Groups of version 1 alone, and groups without a limit, change nothing.
+    // Only version 1 groups, and groups without a limit, change nothing.
     machine.write("proc/self/cgroup", "4:memory:/job\n");
     limit(&machine, "/job", "1000", 1, 0);
     assert_eq!(machine.open("memory").next(), expected);
@@ -69,7 +69,7 @@ pub fn the_whole_host() {
     assert_eq!(machine.open("memory").next(), expected);
 }
 
-/// As a kernel writes it, shortened.
+/// In the kernel's form, shortened.
 fn vmstat(paged_in: u64, swapped_out: u64, faults: u64, kills: u64) -> String {
     format!(
         "nr_free_pages 1197277\nnr_zone_inactive_anon 121917\nnuma_hit 110384838\npgpgin {paged_in}\npgpgout 41\n\
@@ -92,12 +92,12 @@ pub fn paging_counts_from_the_start() {
     assert_eq!(names.map(|name| value(&now, name)), [None; 6], "it is read every 5 s");
     assert!(value(&now, "memory.total").is_some());
     let now = memory.after(4.0);
-    // SAFETY: the call takes a number and answers one.
+    // SAFETY: the call takes a number and returns one.
     let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as f64;
     let grown = [300.0 * 1024.0, 0.0, 0.0, 3.0 * page, 5.0, 1.0];
     assert_eq!(names.map(|name| value(&now, name)), grown.map(Some));
     assert_eq!(memory.trouble(), None);
-    // A kernel before 4.13 counts no kills, and one in a kernel nothing at all.
+    // Kernels before 4.13 count no kills, and a sandboxed kernel counts nothing at all.
     machine.write("proc/vmstat", "pgpgin 5300\npgpgout many\n");
     let now = memory.after(5.0);
     assert_eq!(names.map(|name| value(&now, name).is_some()), [true, false, false, false, false, false]);

@@ -1,4 +1,4 @@
-//! The network collector over machines made of files.
+//! Tests of the network collector with machines made of files.
 
 use crate::machine::{Machine, readings, value};
 

@@ -1,4 +1,4 @@
-//! The pressure collector over machines made of files.
+//! Tests of the pressure collector with machines made of files.
 
 use crate::machine::{Machine, readings};
 use collectors::OpenErrorKind;

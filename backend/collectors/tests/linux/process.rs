@@ -1,16 +1,16 @@
-//! The process collector over machines made of files.
+//! Tests of the process collector with machines made of files.
 
 use crate::machine::{Machine, Readings, readings, value};
 use collectors::OpenErrorKind;
 use std::cell::Cell;
 
-/// A machine of 8 cores and 1 GiB, whose clock of boot the test moves.
+/// A machine of 8 cores and 1 GiB. The test advances its boot clock.
 struct Proc {
     machine: Machine,
     uptime: Cell<u64>,
 }
 
-/// A process as its files tell of it. Times are in ticks, a hundredth of a second.
+/// A process as its files describe it. Times are in ticks of a hundredth of a second.
 #[derive(Clone)]
 struct Process {
     pid: u32,
@@ -40,7 +40,7 @@ impl Proc {
         proc
     }
 
-    /// Moves the clock of boot.
+    /// Advances the boot clock.
     fn pass(&self, seconds: u64) {
         self.uptime.set(self.uptime.get() + seconds);
         self.machine.write("proc/uptime", format!("{}.00 1.00\n", self.uptime.get()));
@@ -56,7 +56,7 @@ impl Proc {
                 pages - 1
             ),
         );
-        // The field of the stat file above falls short by a page, as it may.
+        // The field of the stat file above is short by a page, as it may be.
         self.machine.write(&format!("proc/{pid}/statm"), format!("9999 {pages} 1 1 0 1 0\n"));
         for (thread, children) in threads {
             let children: String = children.iter().map(|child| format!("{child} ")).collect();
@@ -95,7 +95,7 @@ pub fn processes_in_uninterruptible_sleep_are_counted() {
     proc.put(&with_children(process(10, 1, 500), &[(10, &[20, 21])]));
     proc.put(&waiting(20, 10));
     proc.put(&process(21, 10, 600));
-    // One that belongs to nobody, and a thread of the kernel.
+    // A process outside the tree, and a thread of the kernel.
     proc.put(&waiting(99, 1));
     proc.put(&waiting(3, 2));
     let (mut watched, mut all) = (proc.machine.open("process"), proc.machine.open("processes"));
@@ -149,7 +149,7 @@ fn children_of_every_thread_belong() {
 fn a_kernel_that_lists_no_children_is_searched_by_parents() {
     let proc = Proc::new(&[10]);
     proc.put(&with_children(process(10, 1, 500), &[]));
-    // The child has the lower number, so it is met before its parent.
+    // The child has the lower PID, so it is read before its parent.
     proc.put(&with_children(process(5, 30, 700), &[]));
     proc.put(&with_children(process(30, 10, 600), &[]));
     proc.put(&with_children(process(99, 1, 600), &[]));
@@ -173,7 +173,7 @@ fn a_tree_of_many_threads_is_searched_by_parents_too() {
     proc.put(&process(20, 10, 600));
     let mut collector = proc.machine.open("process");
     assert_eq!(count(&collector.next()), Some(2.0));
-    // From the second reading on the number of threads is known; the new child is listed nowhere.
+    // From the second reading on the number of threads is known; the new child is in no list of children.
     proc.put(&process(30, 20, 700));
     assert_eq!(count(&collector.next()), Some(3.0));
 }
@@ -240,7 +240,7 @@ fn what_a_watched_process_started_goes_on_when_it_ends() {
         proc.put(&process(99, 1, 600));
         let mut collector = proc.machine.open("process");
         assert_eq!(count(&collector.next()), Some(4.0));
-        // The watched one and its child end; the grandchild is init's now and starts another.
+        // The watched process and its child end. The grandchild now belongs to init and starts another process.
         proc.end(10);
         proc.end(20);
         proc.put(&using(below(process(30, 1, 700), &[40]), 140, 0));
@@ -249,12 +249,12 @@ fn what_a_watched_process_started_goes_on_when_it_ends() {
         let now = collector.next();
         assert_eq!((count(&now), value(&now, "cpu")), (Some(3.0), Some(10.0)), "80 of 800 ticks");
         assert_eq!(collector.trouble(), Some(("process 10 has ended; its descendants still run", true)));
-        // The other watched one ends too; its end hides nothing.
+        // The other watched process ends too; its end hides nothing.
         proc.end(50);
         proc.put(&using(below(process(30, 1, 700), &[]), 150, 0));
         proc.put(&using(below(process(40, 1, 100_010), &[]), 50, 0));
         assert_eq!(count(&collector.next()), Some(2.0));
-        // A number that is used again is no member, and the last one's end ends it.
+        // A process with a reused PID is no member, and the end of the last member ends the tags.
         proc.put(&below(process(30, 1, 200_000), &[]));
         assert_eq!(count(&collector.next()), Some(1.0));
         proc.end(40);
@@ -277,7 +277,7 @@ fn an_orphans_end_takes_nothing_from_what_others_reaped() {
     proc.put(&using(process(20, 1, 600), 5_000, 0));
     proc.pass(1);
     collector.next();
-    // Init takes note of the orphan's time, 50 of that of a child of its own.
+    // Init reaps the orphan's time, and process 50 that of a child of its own.
     proc.end(20);
     proc.put(&using(process(50, 1, 500), 0, 80));
     proc.pass(1);
@@ -293,7 +293,7 @@ fn time_of_children_that_ended_counts_once() {
     let mut collector = proc.machine.open("process");
     collector.next();
     let cpu = |now: &Readings| value(now, "cpu");
-    // 20 used 40 more ticks and ended; besides, a child that lived for less than a tick of ours used 120.
+    // Process 20 used 40 more ticks and ended. In addition, a child that lived for less than one of our ticks used 120.
     proc.put(&using(with_children(root.clone(), &[(10, &[])]), 100, 1000 + 340 + 120));
     proc.end(20);
     proc.pass(1);
@@ -304,12 +304,12 @@ fn time_of_children_that_ended_counts_once() {
     proc.put(&using(process(40, 10, 100_150), 80, 0));
     proc.pass(1);
     assert_eq!(cpu(&collector.next()), Some(10.0));
-    // It ends and nobody takes note of its time: nothing is counted back.
+    // It ends and its time is not reaped: the total does not fall.
     proc.put(&with_children(root.clone(), &[(10, &[])]));
     proc.end(40);
     proc.pass(1);
     assert_eq!(cpu(&collector.next()), Some(0.0));
-    // An old process that joins brings none of its past.
+    // An old process that joins does not add its past.
     proc.put(&with_children(root, &[(10, &[60])]));
     proc.put(&using(process(60, 10, 300), 1_000_000, 0));
     proc.pass(1);
@@ -341,7 +341,7 @@ pub fn a_groups_limits_are_the_capacity() {
     assert_eq!(value(&now, "cpu"), Some(50.0), "a core of two");
     assert_eq!(value(&now, "proc.cpu.throttledPercent"), Some(40.0));
     assert_eq!(value(&collector.next(), "proc.cpu.throttledPercent"), None, "no period passed");
-    // The kill that ends the watched processes is still told.
+    // The kill that ends the watched processes is still reported.
     proc.end(10);
     proc.end(20);
     group("memory.events", "low 0\noom 6\noom_kill 9\n");
@@ -361,8 +361,8 @@ fn pinned_processes_have_the_cores_of_both() {
     assert_eq!(value(&collector.next(), "cpu"), Some(50.0), "150 of 300 ticks");
 }
 
-/// Two processes in two groups below one with these limits: `cpu` after each has used two cores for a second, and the percent of
-/// memory of 2 MiB.
+/// Two processes in two groups below one with these limits. Returns `cpu` after each has used two cores for a second,
+/// and the percent of memory for 2 MiB.
 fn siblings(prepare: impl Fn(&Proc)) -> (Option<f64>, Option<f64>) {
     let proc = Proc::new(&[10, 20]);
     for (pid, task) in [(10, "task_0"), (20, "task_1")] {
@@ -387,7 +387,7 @@ fn a_limit_that_several_groups_share_counts_once() {
         proc.machine.write(&format!("sys/fs/cgroup/{level}/memory.max"), format!("{}\n", mib << 20));
     };
     assert_eq!(siblings(|proc| set(proc, "job/step", "4", 16)), (Some(100.0), Some(12.5)), "4 of 4 cores, 2 of 16 MiB");
-    // A group of its own limit, in one of a wider one.
+    // A group with a limit of its own, in a group with a wider one.
     let nested = siblings(|proc| {
         set(proc, "job", "6", 32);
         set(proc, "job/step/user/task_0", "1", 4);

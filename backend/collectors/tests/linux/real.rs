@@ -1,10 +1,10 @@
-//! On the machine that the tests run on.
+//! Tests on the machine that runs them.
 
 use collectors::{COLLECTORS, Options, Out, Part, Roots};
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
-/// A shell with a child of its own, ended when the test ends.
+/// A shell with a child, both ended with the test.
 struct Family {
     shell: Child,
 }
@@ -27,7 +27,7 @@ impl Family {
 
     fn end(&mut self) {
         let child = self.child();
-        // SAFETY: the child was started by our shell, which has not ended yet, so the number is still its own.
+        // SAFETY: the child was started by our shell, which has not ended yet, so the PID is still its own.
         child.inspect(|pid| unsafe { assert_eq!(libc::kill(*pid, libc::SIGKILL), 0) });
         let _ = self.shell.kill();
         let _ = self.shell.wait();
@@ -68,7 +68,7 @@ fn a_process_and_its_child_are_watched_until_they_end() {
         std::thread::yield_now();
     }
     family.end();
-    // The child was killed first, and may be a moment behind.
+    // The child was killed first, and may end a moment later.
     let outcome = loop {
         let (now, outcome) = read(&mut part);
         if now.iter().all(|(tag, _)| tag == "proc.memory.oomKills") {
@@ -80,12 +80,12 @@ fn a_process_and_its_child_are_watched_until_they_end() {
     assert!(outcome.unwrap_err().reason.ends_with("has ended"));
 }
 
-/// A group of processes, ended as a whole when the test ends.
+/// A group of processes, ended as a whole with the test.
 struct Group(Child);
 
 impl Drop for Group {
     fn drop(&mut self) {
-        // SAFETY: a plain system call; the group is that of our child, whose number is its own until it is waited for.
+        // SAFETY: a plain system call; the group is that of our child, whose PID is its own until it is reaped.
         unsafe { libc::kill(-(self.0.id() as i32), libc::SIGKILL) };
         let _ = self.0.wait();
     }
@@ -98,7 +98,7 @@ fn orphans_of_a_watched_process_and_what_they_start_stay_watched() {
     let dir = tempfile::tempdir().unwrap();
     let [end, go] = ["end", "go"].map(|name| dir.path().join(name));
     assert!(Command::new("mkfifo").args([&end, &go]).status().unwrap().success());
-    // The shell starts another one and ends when it is told; the other one starts a sleep when it is told.
+    // The shell starts another one and ends on request; the other one starts a sleep on request.
     let script = "sh -c 'read x < \"$2\"; sleep 300 & wait' sh \"$1\" \"$2\" & read x < \"$1\"";
     let mut command = Command::new("sh");
     command.args(["-c", script, "sh"]).args([&end, &go]).process_group(0);

@@ -1,4 +1,4 @@
-//! The table of collectors.
+//! Tests of the table of collectors.
 
 use crate::machine::{Machine, SHOWN};
 use crate::{cpu, disk, infiniband, memory, network, pressure, process};

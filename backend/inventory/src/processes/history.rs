@@ -3,9 +3,9 @@
 use shared::processes::{MAX_PAST_POINTS, Process, ProcessPast, ProcessTable};
 use std::collections::{HashMap, VecDeque};
 
-/// Tables kept: 12 hours of one every five seconds.
+/// Maximum number of tables: 12 hours with one every five seconds.
 const MAX_TABLES: usize = 12 * 720;
-/// Rows kept of a table for each of CPU and memory.
+/// Rows kept of a table for CPU, and as many for memory.
 const MAX_ROWS_OF_A_KIND: usize = 8;
 
 #[derive(Debug)]
@@ -16,20 +16,20 @@ struct Row {
     rss: u64,
 }
 
-/// Rows of the last hours; names and users are kept once.
+/// Rows of the last hours. Each name and user is stored once.
 #[derive(Debug, Default)]
 pub(super) struct History {
     tables: VecDeque<(i64, u32, Box<[Row]>)>,
     names: Vec<(String, String)>,
     ids: HashMap<(String, String), u32>,
-    /// Names that were still referred to when the others went last.
+    /// Number of names still in use after the last compaction.
     needed: usize,
 }
 
 impl History {
-    /// Keeps the largest rows of a table and drops the oldest table beyond the limit.
+    /// Stores the largest rows of a table, and drops the oldest table above the limit.
     pub fn keep(&mut self, table: &ProcessTable) {
-        // The rows come busiest first.
+        // The rows are sorted by CPU, busiest first.
         let mut largest: Vec<usize> = (0..table.rows.len()).collect();
         largest.sort_by_key(|&i| std::cmp::Reverse(table.rows[i].rss));
         largest.truncate(MAX_ROWS_OF_A_KIND);
@@ -42,7 +42,7 @@ impl History {
         if self.tables.len() > MAX_TABLES {
             self.tables.pop_front();
         }
-        // Names of processes long gone go when they may be half of all: then each costs its share of one pass.
+        // Unused names are removed when they may be half of all. So each name costs its share of one pass.
         if self.names.len() > 2 * self.needed.max(1_000) {
             self.compact();
             self.needed = self.names.len();
@@ -70,7 +70,7 @@ impl History {
         }
     }
 
-    /// The largest users at the table nearest to `t`.
+    /// The largest users in the table nearest to `t`.
     pub fn at(&self, t: i64) -> Option<ProcessTable> {
         let (when, total, rows) = self.tables.iter().min_by_key(|(when, ..)| (when - t).abs())?;
         let rows = rows.iter().map(|row| {
@@ -80,7 +80,7 @@ impl History {
         Some(ProcessTable { t: *when, total: *total, whole: false, rows: rows.collect() })
     }
 
-    /// A process in a span, as far as it was among the largest users.
+    /// A process within a span, for the times at which it was among the largest users.
     pub fn past(&self, pid: u32, name: &str, (from, to): (i64, i64)) -> ProcessPast {
         let within = self.tables.iter().filter(|(t, ..)| (from..=to).contains(t));
         let of = |rows: &[Row]| {

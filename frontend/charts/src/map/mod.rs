@@ -1,7 +1,7 @@
 //! Draws a fleet as a map: a cell for each device, a box of cells for each host, hosts in columns by group. Lightness
-//! says how busy a device is; hue only how far it is from its peers; each state of a host that is not live has a shape
-//! of its own. Where something is wrong, a frame stands around the device, or around the host. [`Plan`] has the places,
-//! so that a pointer and the arrow keys find the same hosts.
+//! shows how busy a device is; hue shows only its distance from its peers. Each state of a host that is not live has a
+//! shape of its own. A device or host with a problem has a frame. [`Plan`] has the positions, so that a pointer and the
+//! arrow keys find the same hosts.
 
 mod plan;
 
@@ -15,17 +15,17 @@ use plotters::style::RGBAColor;
 use plotters::style::text_anchor::HPos;
 use plotters_backend::DrawingBackend;
 
-/// Points of busy share by which a device must be apart from its peers to get a hue.
+/// Minimum distance of a device from its peers, in points of busy share, for a hue.
 pub const APART: f64 = 6.0;
-/// Further points after which the hue is full.
+/// Additional points at which the hue is full.
 const APART_FULL: f64 = 14.0;
 
 /// A device of a host.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cell {
-    /// Busy share, 0 to 100; NaN where nothing is known.
+    /// Busy share, 0 to 100; NaN if it is unknown.
     pub busy: f64,
-    /// Points above (positive) or below the median of its peers; NaN where there are none.
+    /// Points above (positive) or below the median of its peers; NaN if there are none.
     pub apart: f64,
 }
 
@@ -34,13 +34,13 @@ pub struct Cell {
 pub enum Mark {
     /// Its cells.
     Live,
-    /// Its cells, and under them the share (0 to 1) of its past that is here.
+    /// Its cells, and under them the share (0 to 1) of its history that is stored here.
     Filling(f64),
     /// Its last cells faint, under a hatch.
     Late,
     /// A dashed frame with a cross.
     Lost,
-    /// A frame with a square: somebody stopped it.
+    /// A frame with a square: it was stopped on purpose.
     Stopped,
     /// A frame with a bar across.
     Refused,
@@ -49,38 +49,38 @@ pub enum Mark {
 /// A host of the map.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Host<'a> {
-    /// Name of the host, as short as it has to be.
+    /// Name of the host, as short as necessary.
     pub name: &'a str,
     /// Its devices.
     pub cells: &'a [Cell],
     /// Its state as a shape.
     pub mark: Mark,
-    /// Its state in words, written where there is room; empty while live.
+    /// Its state as text, written if there is room; empty while live.
     pub word: &'a str,
-    /// How much what is wrong with it matters: a frame for a warning and for what is critical.
+    /// Severity of its problem: warning and critical are drawn as a frame.
     pub grade: Grade,
-    /// Positions of the devices with which something is wrong; empty where it is the host itself.
+    /// Positions of the devices with a problem; empty if the host itself has it.
     pub faulty: &'a [usize],
-    /// True when a filter leaves it out.
+    /// True if a filter excludes it.
     pub dim: bool,
-    /// True when a person chose it.
+    /// True if a person selected it.
     pub chosen: bool,
     /// True when the pointer or the keys are on it.
     pub here: bool,
 }
 
-/// Hosts that belong together.
+/// A group of hosts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Group<'a> {
     /// Name of the group; may be empty.
     pub name: &'a str,
-    /// What is said of it beside the name.
+    /// Note beside the name.
     pub note: &'a str,
-    /// Name of the part of the fleet in which it lies; groups of one part stand together. May be empty.
+    /// Name of the part of the fleet that it belongs to; groups of one part are adjacent. May be empty.
     pub part: &'a str,
-    /// What is said of that part, beneath its name.
+    /// Note on that part, below its name.
     pub part_note: &'a str,
-    /// Number of its hosts. They follow each other in the list of all hosts.
+    /// Number of its hosts. They are consecutive in the list of all hosts.
     pub hosts: usize,
 }
 
@@ -97,9 +97,9 @@ pub struct Map<'a> {
     pub theme: &'a Theme,
     /// Measures in CSS pixels.
     pub measures: Measures,
-    /// True when cells show values, false when they show what is unlike its peers.
+    /// True if cells show values, false if they show the distance from their peers.
     pub values: bool,
-    /// True when all of it is old, because the link is lost: it has no hue then.
+    /// True if all data are old, because the connection is lost. Then no hue is used.
     pub stale: bool,
     /// Groups in their order.
     pub groups: &'a [Group<'a>],
@@ -107,7 +107,7 @@ pub struct Map<'a> {
     pub hosts: &'a [Host<'a>],
 }
 
-/// The color of a cell; None for one in which nothing runs, or of which nothing is known: it is hollow.
+/// The color of a cell. None for an idle or unknown one, which is drawn hollow.
 fn color(map: &Map, cell: Cell) -> Option<RGBAColor> {
     let theme = map.theme;
     if !cell.busy.is_finite() || (cell.busy < 1.0 && !map.values) {
@@ -123,7 +123,7 @@ fn color(map: &Map, cell: Cell) -> Option<RGBAColor> {
     Some(Theme::ramp(&[theme.card, theme.cell], 0.16 + 0.84 * cell.busy / 100.0))
 }
 
-/// Draws a map. `plan` is the one of the same groups.
+/// Draws a map. `plan` was made for the same groups.
 ///
 /// # Errors
 /// Returns the error of the drawing backend.
@@ -178,7 +178,7 @@ fn frame<'a>(map: &Map<'a>) -> Frame<'a> {
     }
 }
 
-/// A text that fits into `room` units: its end is cut off where it does not.
+/// A text that fits into `room` units, with its end cut off if necessary.
 fn cut<DB: DrawingBackend>(area: &Area<DB>, text: &str, style: &plotters::style::TextStyle, room: i32) -> String {
     if width(area, text, style) <= room {
         return text.to_string();
@@ -284,7 +284,7 @@ fn draw_host<DB: DrawingBackend>(
             spots = vec![(a, b)];
         }
         spots.into_iter().try_for_each(|spot| around(spot, px(1), color))?;
-        // Who sees no colors sees its shape.
+        // The shape identifies the severity without color.
         match host.grade {
             _ if plan.name == 0 => {}
             Grade::Critical => block(area, (left - r, y - r), (left + r, y + r), color)?,
@@ -307,7 +307,7 @@ fn is_high(frame: &Frame, (a, b): Corners) -> bool {
     b.1 - a.1 >= frame.px(18.0)
 }
 
-/// The place of a cell of `n` in a host's box: one row of them in a high box or of a single one, else two.
+/// The position of a cell among `n` in a host's box: one row in a high box or for a single cell, else two rows.
 fn spot(frame: &Frame, n: usize, (a, b): Corners, i: usize) -> Corners {
     let device = frame.device as i32;
     let (n, i) = (n.max(1) as i32, i as i32);

@@ -1,40 +1,40 @@
-//! The places of a map in CSS pixels.
+//! The layout of a map in CSS pixels.
 
 use super::Group;
 
 /// Hosts in a column.
 const COLUMN: usize = 8;
-/// Most hosts with their names beside them; more are drawn small.
+/// Maximum number of hosts with their names beside them; more are drawn small.
 const MAX_NAMED: usize = 128;
 
-/// The manner of a map.
+/// The layout style of a map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Manner {
-    /// A row for each host: its name, then its cells.
+    /// One row per host: its name, then its cells.
     Named,
-    /// A small box for each host, two rows of cells.
+    /// One small box per host, with two rows of cells.
     Small,
-    /// Small boxes in rows, with the group's name on the left: a phone.
+    /// Small boxes in rows, with the group's name on the left, for a phone.
     Phone,
 }
 
-/// A place in CSS pixels: left, top, width, height.
+/// A rectangle in CSS pixels: left, top, width, height.
 pub type Spot = (i32, i32, i32, i32);
 
-/// The places of a map.
+/// The layout of a map.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// The manner that fits the number of hosts and the width.
+    /// The style that fits the number of hosts and the width.
     pub manner: Manner,
     /// Spot of each host's cells.
     pub boxes: Vec<Spot>,
-    /// Where names of groups stand (left, middle of the text), the group, and the room for it.
+    /// Position of each group's name (left, middle of the text), the group, and the room for the name.
     pub(super) heads: Vec<(i32, i32, usize, i32)>,
-    /// Where names of parts stand, and a group of each.
+    /// Position of each part's name, and one of its groups.
     pub(super) parts: Vec<(i32, i32, usize)>,
     /// Room for a host's name left of its box; 0 for none.
     pub(super) name: i32,
-    /// Height of the whole in CSS pixels.
+    /// Total height in CSS pixels.
     pub height: i32,
 }
 
@@ -61,7 +61,7 @@ impl Plan {
 
     fn named(columns: &[Vec<Piece>], wide: i32, name: i32, per: usize) -> Plan {
         let mut plan = Plan { name, ..Self::empty(Manner::Named) };
-        // Bands of the same number of columns look calm.
+        // Equal numbers of columns per band look calm.
         let bands = columns.len().div_ceil(per).max(1);
         let per = columns.len().div_ceil(bands).max(1);
         let pitch = (f64::from(wide) / per as f64).min(330.0);
@@ -109,7 +109,7 @@ impl Plan {
                     (top, k, labeled) = (top + SMALL_BAND, 0, i32::MIN);
                 }
                 let x = left + (f64::from(k) * pitch).round() as i32;
-                // A name that would touch the one before is left out; the pointer still says it.
+                // A name that would touch the previous one is left out; the pointer still shows it.
                 if rest == group.hosts && x >= labeled {
                     plan.heads.push((x, top + 7, i, 6 * pitch as i32));
                     labeled = x + 6 * pitch as i32 - 4;
@@ -144,7 +144,7 @@ impl Plan {
         plan
     }
 
-    /// The host at a place in CSS pixels, or the one whose name is there.
+    /// The host at a position in CSS pixels, or the one whose name is there.
     pub fn at(&self, x: f64, y: f64) -> Option<usize> {
         let slack = if self.manner == Manner::Named { 3.0 } else { 2.0 };
         self.boxes.iter().position(|&(left, top, wide, high)| {
@@ -155,7 +155,7 @@ impl Plan {
         })
     }
 
-    /// The host that an arrow leads to from `from`: the nearest in the direction (`dx`, `dy`).
+    /// The host that an arrow key moves to from `from`: the nearest in the direction (`dx`, `dy`).
     pub fn beside(&self, from: usize, (dx, dy): (i32, i32)) -> Option<usize> {
         let &(x0, y0, ..) = self.boxes.get(from)?;
         let far = |&(x, y, ..): &Spot| {
@@ -167,7 +167,7 @@ impl Plan {
     }
 }
 
-/// Least distance from one column of small boxes to the next. Forty-two racks stand beside each other in a window of 1,440 px.
+/// Minimum distance between two columns of small boxes. Forty-two racks fit beside each other in a window of 1,440 px.
 const SMALL_WIDE: i32 = 30;
 /// Height of a band of small boxes.
 const SMALL_BAND: i32 = 18 + COLUMN as i32 * SMALL_PITCH + 8;
@@ -181,12 +181,12 @@ struct Piece {
     head: bool,
 }
 
-/// Hosts in a column: eight, and fewer where a small fleet would else stand in one corner of a wide page.
+/// Number of hosts in a column: eight, or fewer if a small fleet would otherwise fill only one corner of a wide page.
 fn rows_of(hosts: usize, wide: i32) -> usize {
     hosts.div_ceil((wide / 300).max(1) as usize).clamp(2, COLUMN)
 }
 
-/// Groups as columns: large ones have columns of their own, small ones share one.
+/// Arranges groups as columns: large ones have columns of their own, small ones share one.
 fn columns(groups: &[Group], rows: usize) -> Vec<Vec<Piece>> {
     let (mut columns, mut shared, mut used): (Vec<Vec<Piece>>, Vec<Piece>, usize) = (Vec::new(), Vec::new(), 0);
     for (group, g) in groups.iter().enumerate() {
@@ -217,7 +217,7 @@ mod tests {
         sizes.iter().map(|&hosts| Group { name: "r", note: "", part: "", part_note: "", hosts }).collect()
     }
 
-    /// Boxes lie within the width and the height, and none over another.
+    /// Checks that boxes are within the width and the height, and do not overlap.
     #[track_caller]
     fn fits(plan: &Plan, hosts: usize, wide: i32) {
         assert_eq!(plan.boxes.len(), hosts);

@@ -1,25 +1,25 @@
-//! The evidence of a finding: whom its charts show, and both sides of one as a line each.
+//! The evidence of a finding: the machines in its charts, and a line for each side of the comparison.
 
 use crate::curves::CurveChart;
 use charts::band::quantile;
 use shared::finding::Finding;
 
-/// Most machines on one chart.
+/// Maximum number of machines in one chart.
 const MAX_MACHINES: usize = 4;
 
-/// Text before and after the placeholder of a tag; None where it has none.
+/// Text before and after the placeholder of a tag; None without a placeholder.
 pub fn sides(tag: &str) -> Option<(&str, &str)> {
     let (before, rest) = tag.split_once('{')?;
     Some((before, rest.split_once('}')?.1))
 }
 
-/// What stands in the placeholder's place of a series.
+/// The placeholder's value in the name of a series.
 pub fn instance<'a>(tag: &str, series: &'a str) -> &'a str {
     let inner = sides(tag).and_then(|(before, after)| series.strip_prefix(before)?.strip_suffix(after));
     inner.unwrap_or_default()
 }
 
-/// The machines whose devices are drawn: those that have it first, then those that suffer from it.
+/// The machines whose devices are drawn: first those with the problem, then the affected ones.
 pub fn machines(finding: &Finding) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     let places = finding.subject.iter().chain(&finding.affects).map(|place| &place.source);

@@ -1,23 +1,23 @@
-//! Findings below each other: each cause with what follows from it under it.
+//! The list of findings: each cause followed by its consequences.
 
 use crate::store::fleet::words::{count, thousands};
 use charts::order;
 use shared::finding::{Finding, Severity};
 use std::cmp::Reverse;
 
-/// Most rows of each part of the list.
+/// Maximum number of rows in each part of the list.
 const MAX_LISTED: usize = 200;
 
-/// A row: the finding, and whether it stands under its cause.
+/// A row: the finding, and whether it is listed under its cause.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
     /// The finding.
     pub finding: Finding,
-    /// It stands under its cause.
+    /// Whether it is listed under its cause.
     pub follows: bool,
 }
 
-/// The rows of a part of the list: each cause with what follows from it under it.
+/// The rows of a part of the list: each cause followed by its consequences.
 pub fn rows(all: &[Finding], open: bool) -> Vec<Row> {
     let part: Vec<&Finding> = all.iter().filter(|one| one.until.is_none() == open).collect();
     let cause = |one: &Finding| one.because.as_ref().and_then(|id| part.iter().find(|other| other.id == *id));
@@ -27,7 +27,7 @@ pub fn rows(all: &[Finding], open: bool) -> Vec<Row> {
     } else {
         order::sort_by_key(&mut roots, |one| Reverse(one.told));
     }
-    // What follows from what follows stands under the first cause as well.
+    // Indirect consequences are listed under the first cause, too.
     let root_of = |one: &Finding| {
         let mut at = one.id.clone();
         for _ in 0..part.len() {
@@ -50,7 +50,7 @@ pub fn rows(all: &[Finding], open: bool) -> Vec<Row> {
     found
 }
 
-/// How many are open: `2 open, 1 note`. What follows from another is told with that; what was dismissed does not count.
+/// Number of open findings: `2 open, 1 note`. Consequences and dismissed findings do not count.
 pub fn gist(rows: &[Row]) -> String {
     let own = || rows.iter().filter(|row| !row.follows && row.finding.dismissed.is_none());
     let notes = own().filter(|row| row.finding.severity == Severity::Note).count();

@@ -1,6 +1,7 @@
-//! What is wrong with the machines, as the server said it last: what leads a page, and what charts draw of it. [`list`] is how
-//! findings stand below each other, [`words`] how they are said, [`rules`] what is looked for, and [`evidence`] whom a chart of
-//! one shows.
+//! Findings of the machines, as last received: the leading ones of a page, and their marks in charts.
+//!
+//! [`list`] has the order of findings, [`words`] their texts, [`rules`] the state of the rules, and [`evidence`] the
+//! data of a finding's charts.
 
 pub mod evidence;
 pub mod list;
@@ -13,27 +14,27 @@ use shared::finding::{Finding, RuleState, Severity};
 use std::cmp::Reverse;
 use std::rc::Rc;
 
-/// An instant after all others that are drawn, ms since the epoch.
+/// An instant later than all drawn ones, ms since the epoch.
 const FAR: i64 = i64::MAX / 4;
 
-/// What is wrong, and what was, as the server said it last.
+/// Present and past findings, as last received.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Findings {
-    /// The machine of which it was said; empty for all.
+    /// The machine of the request; empty for all.
     pub machine: String,
-    /// The newest told first.
+    /// All findings, newest first.
     pub all: Vec<Finding>,
-    /// What each rule can see.
+    /// State of each rule.
     pub rules: Vec<RuleState>,
     /// False until the first answer.
     pub known: bool,
-    /// True where the server refuses to tell.
+    /// True if the server denies access.
     pub refused: bool,
 }
 
 impl Findings {
-    /// Those that lead a page, out of those that `shown` names: the most severe first, then those that follow from no other,
-    /// then the oldest. Notes, and what was dismissed as wrong, are never among them.
+    /// The leading findings among those that `shown` accepts: the most severe first, then those without a cause, then
+    /// the oldest. Notes and dismissed findings are excluded.
     pub fn leading(&self, shown: impl Fn(&Finding) -> bool) -> Vec<&Finding> {
         let mut found: Vec<&Finding> = self
             .all
@@ -41,19 +42,19 @@ impl Findings {
             .filter(|one| one.severity > Severity::Note && one.dismissed.is_none() && shown(one))
             .collect();
         order::sort_by_key(&mut found, |one| (Reverse(one.severity), one.because.is_some(), one.since));
-        // What follows from one that is here is told with that.
+        // A consequence is reported with its cause, if that is in the list.
         let follows = |one: &Finding| one.because.as_ref().is_some_and(|id| found.iter().any(|root| root.id == *id));
         let own: Vec<&Finding> = found.iter().copied().filter(|one| !follows(one)).collect();
         if own.is_empty() { found } else { own }
     }
 
-    /// Whether it is this machine's, or this machine suffers from it.
+    /// Whether it belongs to this machine, or affects it.
     pub fn of_machine(finding: &Finding, machine: &str) -> bool {
         let named = finding.subject.iter().chain(&finding.affects);
         machine.is_empty() || named.into_iter().any(|place| place.source == machine)
     }
 
-    /// What charts draw: a hairline at the begin of each, and its time; in order of time.
+    /// Marks for charts, in order of time: a hairline at the start of each finding, and its duration.
     pub fn marks(&self) -> Rc<[CellMark]> {
         let found = self.leading(|one| Findings::of_machine(one, &self.machine));
         let mut marks: Vec<CellMark> = found.into_iter().map(|one| mark(one, false)).collect();
@@ -62,7 +63,7 @@ impl Findings {
     }
 }
 
-/// A finding as charts draw it; with `strong` its time has a ground of its own.
+/// A finding as a mark in charts; with `strong` its time has a background.
 pub fn mark(finding: &Finding, strong: bool) -> CellMark {
     CellMark {
         from: finding.since * 1_000,
@@ -74,7 +75,7 @@ pub fn mark(finding: &Finding, strong: bool) -> CellMark {
     }
 }
 
-/// Marks that were told of, and those of `before` that lie outside of the span of which they were told: keys lead back to them.
+/// New marks, and those of `before` outside of the new marks' span, so that keys can return to them.
 pub fn with_others(told: &[CellMark], before: &[CellMark], (from, to): (i64, i64)) -> Rc<[CellMark]> {
     let is_told = |mark: &CellMark| told.iter().any(|other| (other.from, &other.name) == (mark.from, &mark.name));
     let others = before.iter().filter(|mark| (mark.from > to || mark.to < from) && !is_told(mark));

@@ -1,8 +1,8 @@
-//! What each rule can see on the machines that are here, in words.
+//! The state of each rule on the present machines, in words.
 
 use shared::finding::{RuleState, Watch};
 
-/// What a rule can see, in words.
+/// The state of a rule, in words.
 pub fn said(rule: &RuleState) -> String {
     match (rule.state, rule.words.is_empty()) {
         (Watch::Watching, true) => "active".into(),
@@ -12,7 +12,7 @@ pub fn said(rule: &RuleState) -> String {
     }
 }
 
-/// How many rules there are of each state: `12 active, 2 weaker, 1 without data`.
+/// Number of rules in each state: `12 active, 2 weaker, 1 without data`.
 pub fn gist(rules: &[RuleState]) -> String {
     let of = |state: Watch, words: &str| match rules.iter().filter(|rule| rule.state == state).count() {
         0 => None,

@@ -1,10 +1,10 @@
-//! Findings in words, without a clock.
+//! Texts of findings, without a clock.
 
 use crate::store::fleet::words::count;
 use shared::finding::{Finding, Place, Severity};
 use shared::unit::{number, rough_duration};
 
-/// The first clause with its mark, and the rest: it ends at the first semicolon or colon, else at the first comma.
+/// Splits a sentence after its first clause: at the first semicolon or colon, else at the first comma.
 pub fn split(sentence: &str) -> (String, String) {
     let first = |marks: &[&str]| marks.iter().filter_map(|mark| sentence.find(mark)).min();
     match first(&["; ", ": "]).or_else(|| first(&[", "])) {
@@ -13,7 +13,7 @@ pub fn split(sentence: &str) -> (String, String) {
     }
 }
 
-/// What is told, in words: `slow link`.
+/// The kind of a finding in words: `slow link`.
 pub fn kind(kind: &str) -> String {
     match kind {
         "lost_gpu" => "lost GPU".into(),
@@ -23,7 +23,7 @@ pub fn kind(kind: &str) -> String {
     }
 }
 
-/// The class of the shape of a severity, and the shape. One that is over and was no crash has that of what is well.
+/// Class and character of the shape of a severity. A past one that is not critical has the shape of a healthy state.
 pub fn shape(severity: Severity, over: bool) -> (&'static str, &'static str) {
     match (severity, over) {
         (Severity::Critical, _) => ("shape is-bad", "■"),
@@ -33,7 +33,7 @@ pub fn shape(severity: Severity, over: bool) -> (&'static str, &'static str) {
     }
 }
 
-/// The same of a finding; one that was dismissed has that of what is not known.
+/// The shape of a finding; a dismissed one has the shape of an unknown state.
 pub fn shape_of(finding: &Finding) -> (&'static str, &'static str) {
     match finding.dismissed {
         Some(_) => shape(Severity::Note, false),
@@ -41,15 +41,15 @@ pub fn shape_of(finding: &Finding) -> (&'static str, &'static str) {
     }
 }
 
-/// How long it has lasted, or lasted; `now` is ms since the epoch.
+/// Duration so far, or in total; `now` is ms since the epoch.
 pub fn lasted(finding: &Finding, now: i64) -> String {
     rough_duration(finding.until.map_or(now, |until| until * 1_000) - finding.since * 1_000)
 }
 
-/// Before the onset the charts show a third of the time since then, but so much at least and at most, ms.
+/// Minimum and maximum time shown before the start of a finding, ms. Between them it is a third of the duration.
 const BEFORE_MS: (i64, i64) = (60_000, 1_800_000);
 
-/// The span of charts that shows how it began; `now` is ms since the epoch.
+/// The span of charts that shows its start; `now` is ms since the epoch.
 pub fn span(finding: &Finding, now: i64) -> (i64, i64) {
     let since = finding.since * 1_000;
     let end = finding.until.map_or(now, |until| until * 1_000).max(since);
@@ -58,7 +58,7 @@ pub fn span(finding: &Finding, now: i64) -> (i64, i64) {
     (since - margin, to)
 }
 
-/// Numbers as people write them: `0–2, 5`.
+/// Numbers as ranges: `0–2, 5`.
 fn ranges(numbers: &[u32]) -> String {
     let mut parts: Vec<(u32, u32)> = Vec::new();
     for n in numbers {
@@ -84,7 +84,7 @@ pub fn place(place: &Place) -> String {
     }
 }
 
-/// Who suffers from it: `63 GPUs on 8 machines wait for it`; empty where it is nobody.
+/// The affected GPUs: `63 GPUs on 8 machines wait for it`; empty if there are none.
 pub fn waits(finding: &Finding) -> String {
     let over = finding.until.is_some();
     let gpus: usize = finding.affects.iter().map(|place| place.gpus.len()).sum();
@@ -104,12 +104,12 @@ pub fn waits(finding: &Finding) -> String {
     }
 }
 
-/// Where a device stands: `GPU 3 of node-7`.
+/// A device with its machine: `GPU 3 of node-7`.
 pub fn device(label: &str, source: &str) -> String {
     if label.is_empty() { source.to_string() } else { format!("{label} of {source}") }
 }
 
-/// How sure it is, by what was measured.
+/// Confidence, as measured on labeled data.
 pub fn sure(confidence: Option<f64>) -> String {
     match confidence {
         Some(share) => {
@@ -119,7 +119,7 @@ pub fn sure(confidence: Option<f64>) -> String {
     }
 }
 
-/// How many more there are: `and 2 more`.
+/// Number of further ones: `and 2 more`.
 pub fn more(others: usize) -> String {
     if others == 0 { String::new() } else { format!("and {others} more") }
 }

@@ -8,8 +8,7 @@ use charts::reduce::Column;
 use shared::series::SeriesId;
 
 /// Finds the spans from `from` to `to` in which none of the series has a sample although one had before. `cadence` is
-/// the time in ms between the samples of the series that has the fewest; `seen` are the columns of each series within
-/// the span.
+/// the time in ms between the samples of the sparsest series. `seen` are the columns of each series within the span.
 pub fn find(
     source: &Source,
     (traces, seen): (&[(SeriesId, &Trace)], &[&[Column]]),
@@ -21,7 +20,7 @@ pub fn find(
         let mut gaps = Vec::new();
         let mut last = i64::MIN;
         if columns.first().is_none_or(|c| !c.joined) {
-            // A trace of days has the column before nearby, or it is not known.
+            // A trace of days has a recent earlier column, or none is known.
             let earlier = || trace.columns().iter().rev().map(|c| c.last_t).find(|t| *t < from);
             last = if trace.is_of_days() { earlier() } else { source.last_before(*id, from) }.unwrap_or(last);
         }
@@ -43,8 +42,8 @@ pub fn find(
     all
 }
 
-/// The span from `from` on of which the server keeps nothing of these series: up to the first sample of any. None while
-/// that is not known, where there is no sample at all, and where the span is too short to be seen for one.
+/// The span from `from` on for which the server has no data of these series: up to their first sample. None while that
+/// is unknown, if there is no sample at all, and if the span is too short to be visible.
 pub fn before(
     source: &Source,
     (traces, seen): (&[(SeriesId, &Trace)], &[&[Column]]),

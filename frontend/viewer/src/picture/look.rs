@@ -1,4 +1,4 @@
-//! What the page asks of a drawing now, the state of a panel, and a key that tells whether a drawing would change.
+//! Drawing settings of the page, the state of a panel, and a key that detects whether a drawing would change.
 
 use super::rows::Rows;
 use crate::alerts::Alerted;
@@ -29,7 +29,7 @@ impl State {
     }
 }
 
-/// How the page is drawn at the moment; the same for all panels.
+/// Present drawing settings of the page, the same for all panels.
 #[derive(Clone, Debug)]
 pub struct Look {
     /// Colors of the theme.
@@ -52,7 +52,7 @@ pub struct Look {
     pub frozen: bool,
     /// Runs of a notebook's cells, in order of time.
     pub marks: Rc<[CellMark]>,
-    /// What is drawn of alerts.
+    /// Alerts to draw.
     pub alerts: Rc<Alerted>,
 }
 
@@ -64,7 +64,7 @@ impl Look {
     }
 
     /// The span that is drawn on a canvas of `width` units. A live span ends at a whole pixel since the epoch, at most
-    /// one pixel late. It thus moves by whole pixels, and lines do not flicker while they move.
+    /// one pixel late. So it moves by whole pixels, and lines do not flicker.
     pub(super) fn drawn(&self, width: i32) -> (i64, i64) {
         let (from, to) = self.span;
         if !self.live {
@@ -76,9 +76,8 @@ impl Look {
     }
 }
 
-/// The inputs that decide what a drawing looks like. While they stay the same, a new drawing would change hardly a
-/// pixel. Time counts in quarters of a pixel, so a window of 12 h is drawn a few times a minute and one of 5 min each
-/// second.
+/// The inputs that determine a drawing. While they stay the same, a new drawing would hardly change a pixel. Time
+/// counts in quarters of a pixel. So a window of 12 h is drawn a few times a minute, and one of 5 min every second.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RedrawKey {
     pub(super) edges: (i64, i64),

@@ -1,7 +1,7 @@
 //! Makes the frame of one panel from the store: updated traces, axis, gaps, limits, labels, texts.
 //!
-//! [`look`] and [`rows`] are the wishes of the page and of a person; [`read`] gives the values of a picture. [`gaps`]
-//! finds spans without data, and limits; [`states`] makes bars of states.
+//! [`look`] and [`rows`] are the settings of the page and of a person; [`read`] returns the values of a picture.
+//! [`gaps`] finds spans without data, and limits; [`states`] makes bars of states.
 
 mod gaps;
 mod look;
@@ -30,7 +30,7 @@ use shared::series::SeriesId;
 use shared::unit::{Unit, duration, rough_duration};
 use std::collections::BTreeMap;
 
-/// Largest number of columns that a panel keeps for a view that is zoomed back: 2 MB.
+/// Maximum number of columns that a panel keeps for zooming back: 2 MB.
 const MAX_ASIDE_COLUMNS: usize = 24_000;
 /// Longest name that a narrow chart writes in full, in characters.
 const BRIEF: usize = 7;
@@ -54,7 +54,7 @@ pub struct Picture {
     pub newest: i64,
     /// Symbol of the unit of the numbers.
     pub unit: &'static str,
-    /// Width of a column in ms; 1 when each sample is drawn by itself.
+    /// Width of a column in ms; 1 if each sample is drawn separately.
     pub step: i64,
     /// By position: true for series that a person hid; only their names are shown. Empty when none is hidden.
     pub muted: Vec<bool>,
@@ -63,9 +63,9 @@ pub struct Picture {
     /// Order and values of the rows of a heat map.
     pub rows: Rows,
     full_names: bool,
-    /// What the series are together; see [`peers`].
+    /// Plural noun for the series; see [`peers`].
     peers: Option<String>,
-    /// By position: the series that are unlike their peers, the furthest first.
+    /// Positions of the series that differ from their peers, the furthest first.
     odd: Vec<usize>,
     chart: Option<Chart>,
     axis: Option<Axis>,
@@ -78,11 +78,10 @@ pub struct Picture {
     limits: Vec<Limit>,
     gaps: Vec<Gap>,
     traces: BTreeMap<SeriesId, Trace>,
-    /// Traces with columns of other widths, the newest last: who zooms in often zooms out again.
+    /// Traces with columns of other widths, the newest last, because zooming in is often followed by zooming out.
     aside: Vec<BTreeMap<SeriesId, Trace>>,
     spread: Spread,
-    /// Positions of the series that are drawn by themselves: those of a band that are named, or the rows of a heat map
-    /// in their order.
+    /// Positions of the series that are drawn separately: the named ones of a band, or the rows of a heat map in order.
     order: Vec<usize>,
     lanes: Vec<Lane>,
     /// The lanes, and the series of each.
@@ -129,8 +128,8 @@ impl Picture {
             self.aside.clear();
             self.spread = Spread::default();
         }
-        // A chart with enough room names its series in full when it is wide, when it names a few of many series, or when
-        // the names are as short as "GPU 7".
+        // A chart with enough room names its series in full in three cases. It is wide, it names a few of many series,
+        // or the names are as short as "GPU 7".
         let brief = self.names.iter().all(|name| name.full.chars().count() <= BRIEF);
         self.full_names = (wide || brief || chart.traits().shows.median()) && look.measures.right >= 70.0;
         self.interval = source.map_or(1000, |s| s.info.interval);
@@ -180,8 +179,8 @@ impl Picture {
         }
     }
 
-    /// Takes the traces of the present step; those of the step before are kept for a while. Returns false when the step
-    /// is as it was.
+    /// Switches to the traces of the present step, and keeps those of the previous step for a while. Returns false if
+    /// the step did not change.
     fn change_step(&mut self, days: bool) -> bool {
         let step = self.step;
         let now = move |traces: &BTreeMap<SeriesId, Trace>| traces.values().next().is_none_or(|t| t.is_of(step, days));
@@ -214,7 +213,7 @@ impl Picture {
         let top = self.limits.iter().map(|l| l.value).fold(hi, f64::max);
         let mut axis = axis::values(unit, range, lo, if count > 0 { top } else { f64::NAN });
         if count == 0 {
-            // Numbers beside nothing would say that it is measured, and jump when the first sample comes.
+            // Tick numbers on an empty chart would suggest that it is measured, and would jump at the first sample.
             axis.ticks.clear();
         }
         self.unit = axis.scale.symbol;
@@ -251,7 +250,7 @@ impl Picture {
         self.axis = Some(axis);
     }
 
-    /// Adds the limits of the rules that watch these series, where they lie within the axis: they must not flatten the lines.
+    /// Adds the limits of the rules for these series that are within the axis. They must not flatten the lines.
     fn watched(&mut self, look: &Look, source: Option<&Source>) {
         let (Some(source), Some(axis)) = (source, &self.axis) else { return };
         let drawn =
@@ -267,7 +266,7 @@ impl Picture {
         self.limits.extend(made);
     }
 
-    /// Makes the spread of many series, and finds those that are drawn by themselves.
+    /// Makes the spread of many series, and finds those that are drawn separately.
     fn rank(&mut self, look: &Look, all: &[(SeriesId, &Trace)], seen: &[&[Column]]) {
         let spread = self.shows().is_some_and(Shows::median);
         if !spread {
@@ -286,7 +285,7 @@ impl Picture {
         let stands: Vec<spread::Stand> = seen
             .iter()
             .enumerate()
-            // Only a line of a live view keeps its color for a while: a view that was moved is one like any other.
+            // A line keeps its color for a while only in a live view. A moved view does not depend on the past.
             .map(|(i, c)| spread::stand(c, &self.spread.band, span, !spread && look.live && self.odd.contains(&i)))
             .collect();
         self.odd = spread::outliers(&stands);
@@ -315,7 +314,7 @@ impl Picture {
         order::by(stands.iter().map(rank)).into_iter().filter(|i| !is(&self.muted, *i)).collect()
     }
 
-    /// Positions and colors of the series that are drawn by themselves. In a band all colors differ.
+    /// Positions and colors of the series that are drawn separately. In a band all colors differ.
     fn drawn(&self) -> Vec<(usize, Hue)> {
         let mut list: Vec<(usize, Hue)> = Vec::new();
         for &i in &self.order {
@@ -331,7 +330,7 @@ impl Picture {
         list
     }
 
-    /// Color of a series by position. What is unlike its peers has one color everywhere.
+    /// Color of a series by position. A series that differs from its peers has one color everywhere.
     pub fn hue(&self, i: usize) -> Hue {
         match self.odd.iter().position(|odd| *odd == i) {
             Some(n) => Hue::Odd(n as u8),
@@ -339,12 +338,12 @@ impl Picture {
         }
     }
 
-    /// What the series are together, such as `GPUs`; None when they are not alike.
+    /// Plural noun for the series, such as `GPUs`; None if they are not alike.
     pub fn peers(&self) -> Option<&str> {
         self.peers.as_deref()
     }
 
-    /// Which of its series the chart shows one by one; none before the first [`update`](Self::update).
+    /// The series that the chart shows one by one; none before the first [`update`](Self::update).
     fn shows(&self) -> Option<Shows> {
         self.chart.map(|chart| chart.traits().shows)
     }
@@ -446,9 +445,9 @@ pub fn is(list: &[bool], i: usize) -> bool {
     list.get(i).copied().unwrap_or(false)
 }
 
-/// Width of a column in ms; 1 (each sample by itself) while there are at most two samples for each pixel. Else a column
-/// is 0.7 to 1.5 pixels wide, and above three samples their number is a power of two: when the view is zoomed a little,
-/// most often the columns stay, and samples need not be read again.
+/// Width of a column in ms; 1 (each sample separately) while there are at most two samples per pixel. Otherwise a
+/// column is 0.7 to 1.5 pixels wide, and above three samples their number is a power of two. So a small zoom usually
+/// keeps the columns, and samples need not be read again.
 fn step(look: &Look, width: i32, interval: i64, chart: Chart) -> i64 {
     let plot = f64::from(width) / look.css - look.measures.left - look.measures.right;
     let pixels = (plot.max(60.0) as i64) / chart.traits().column_px;

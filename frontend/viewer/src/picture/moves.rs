@@ -1,4 +1,4 @@
-//! Tests that a picture is the same after any moves of the view as one that is made anew.
+//! Tests that a picture after any moves of the view equals a new one.
 
 use super::{Look, Picture};
 use crate::store::Store;
@@ -133,7 +133,7 @@ impl Server {
     }
 }
 
-/// All that a person can see of a picture.
+/// All visible parts of a picture.
 #[derive(Debug, PartialEq)]
 struct Seen {
     axis: Option<Axis>,

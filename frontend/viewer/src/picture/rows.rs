@@ -1,4 +1,4 @@
-//! What a person chose for the heat maps.
+//! Settings of a person for the heat maps.
 
 /// The order of the rows of a heat map.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -12,7 +12,7 @@ pub enum Order {
     Distance,
 }
 
-/// What a person chose for the heat maps.
+/// Settings of a person for the heat maps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rows {
     /// Order of the rows.
@@ -43,7 +43,7 @@ impl Rows {
         }
     }
 
-    /// True when a choice is in force.
+    /// True if a choice is set.
     pub fn is(self, choice: &str) -> bool {
         self.with(choice) == self
     }

@@ -9,7 +9,7 @@ use charts::{Bar, Chart, Grade, Shows, order};
 use shared::catalog::{self, Lane};
 use shared::series::SeriesId;
 
-/// The word of a time in which nothing was wrong.
+/// The word for a time without a problem.
 const NOTHING: &str = "none";
 
 impl Picture {
@@ -43,7 +43,7 @@ impl Picture {
     }
 }
 
-/// The lane of times in which something was wrong; None where there was none in the span, ms since the epoch.
+/// The lane of times with a problem; None if there is none in the span, ms since the epoch.
 pub fn fault_lane(marks: &[CellMark], (from, to): (i64, i64)) -> Option<charts::Lane> {
     let bar = |from: i64, to: i64, word: &str, strength: f64, grade: Grade| Bar {
         from,
@@ -55,7 +55,7 @@ pub fn fault_lane(marks: &[CellMark], (from, to): (i64, i64)) -> Option<charts::
     };
     let (mut bars, mut end) = (Vec::new(), from);
     for mark in marks.iter().filter(|mark| mark.fault && mark.to > from && mark.from < to) {
-        // Where two overlap, the second stands where the first has ended.
+        // If two overlap, the second one begins at the end of the first.
         let begin = mark.from.max(end);
         if begin > end {
             bars.push(bar(end, begin, NOTHING, 0.0, Grade::Plain));
@@ -75,11 +75,11 @@ pub fn fault_lane(marks: &[CellMark], (from, to): (i64, i64)) -> Option<charts::
     Some(charts::Lane { name: "finding".into(), bars })
 }
 
-/// Lanes of alerts: most that are drawn.
+/// Maximum number of alert lanes.
 const MAX_ALERT_LANES: usize = 3;
 
-/// The lanes of alerts in a span, ms since the epoch: one bar each, in as few lanes as have room for those at one time. `alerts`
-/// are in order of their begin; one that has no room is left out, and the page of alerts has it.
+/// The lanes of alerts in a span, ms since the epoch: one bar per alert, in as few lanes as possible without overlap.
+/// `alerts` are in order of their start. Alerts without room are left out; the page of alerts lists them.
 pub fn alert_lanes(alerts: &[Bar], (from, to): (i64, i64)) -> Vec<charts::Lane> {
     let nothing = |from: i64, to: i64| Bar { from, to, word: NOTHING.into(), ..Bar::default() };
     let mut lanes: Vec<(i64, Vec<Bar>)> = Vec::new();

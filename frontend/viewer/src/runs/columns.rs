@@ -1,29 +1,29 @@
-//! The columns of the list of runs: what each shows, by what it sorts, and which of them a person has chosen.
+//! The columns of the list of runs: content, sort order, and selection by a person.
 
 use super::Listed;
 use super::words::{energy, figure, percent, size, where_it_ran};
 use shared::run::RunState;
 use std::cmp::Ordering;
 
-/// What stands in a cell.
+/// Content of a cell.
 pub enum Shown {
-    /// How a run stands, with its shape.
+    /// State of a run, with its shape.
     State(RunState),
-    /// The name of the run, and what stands behind it.
+    /// Name of the run as a link, with its details.
     Name,
-    /// A small line of its use of the GPUs; empty where it has none.
+    /// Sparkline of its GPU use; empty if there is none.
     Spark(Vec<Option<f64>>),
-    /// Words.
+    /// Text.
     Words(String),
-    /// Words that stand out.
+    /// Emphasized text.
     Strong(String),
-    /// Words, and what a pointer that rests there is told.
+    /// Text and its tooltip.
     Titled(String, String),
     /// An idle share, 0 to 1.
     Idle(Option<f64>),
     /// A time of the clock, ms since the epoch.
     At(i64),
-    /// How long it has lasted: its begin and its end, ms since the epoch.
+    /// Duration: start and end, ms since the epoch.
     Lasted(i64, Option<i64>),
 }
 
@@ -33,13 +33,13 @@ pub struct RunColumn {
     pub id: &'static str,
     /// Its heading.
     pub words: &'static str,
-    /// Whether it stands at the left.
+    /// Whether it is left-aligned.
     pub left: bool,
-    /// Shown until a person chooses others.
+    /// Whether it is shown by default.
     usual: bool,
-    /// What it shows.
+    /// Its content.
     pub cell: fn(&Listed) -> Shown,
-    /// In which order it sorts: largest and newest first, names from A. None: it does not.
+    /// Its sort order: largest and newest first, names from A. None: not sortable.
     pub order: Option<fn(&Listed, &Listed, i64) -> Ordering>,
 }
 
@@ -60,23 +60,23 @@ impl RunColumn {
         RunColumn { order: Some(order), ..self }
     }
 
-    /// Whether what stands first is the smallest.
+    /// Whether the smallest value is first.
     pub fn rises(&self) -> bool {
         self.left
     }
 }
 
-/// The column that is always there.
+/// The column that is always shown.
 pub const NAME: &str = "name";
-/// By which the list is sorted unless another was chosen.
+/// The default sort column.
 pub const BEGAN: &str = "began";
 
-/// Larger first; what is not known last.
+/// Largest first; unknown values last.
 fn largest(a: Option<f64>, b: Option<f64>) -> Ordering {
     b.unwrap_or(f64::MIN).total_cmp(&a.unwrap_or(f64::MIN))
 }
 
-/// From A to Z; what has no name last.
+/// From A to Z; empty names last.
 fn named(a: &str, b: &str) -> Ordering {
     (a.is_empty(), a.to_lowercase()).cmp(&(b.is_empty(), b.to_lowercase()))
 }
@@ -143,8 +143,7 @@ pub static COLUMNS: [RunColumn; 22] = [
         .sorts(|a, b, _| largest(a.figures.coverage, b.figures.coverage)),
 ];
 
-/// The columns that an address names, in its order; the usual ones where it names none that is known. The name is always
-/// among them.
+/// The columns in an address, in order; the default ones if it has no known column. The name is always included.
 pub fn chosen(names: &str) -> Vec<&'static RunColumn> {
     let find = |name: &str| COLUMNS.iter().find(|column| column.id == name);
     let mut own: Vec<&RunColumn> = Vec::new();
@@ -162,7 +161,7 @@ pub fn chosen(names: &str) -> Vec<&'static RunColumn> {
     own
 }
 
-/// What the address says when a column is put behind the others, or taken away; empty for the usual ones.
+/// The text for the address after a column is added at the end, or removed; empty for the default ones.
 pub fn toggled(names: &str, id: &str) -> String {
     let mut own: Vec<&str> = chosen(names).iter().map(|column| column.id).collect();
     match own.iter().position(|known| *known == id) {
@@ -173,7 +172,7 @@ pub fn toggled(names: &str, id: &str) -> String {
     if own.iter().copied().eq(usual) { String::new() } else { own.join(",") }
 }
 
-/// Sorts by a column; a leading `-` turns the order.
+/// Sorts by a column; a leading `-` reverses the order.
 pub fn sort(runs: &mut [Listed], by: &str, now: i64) {
     let (by, turned) = by.strip_prefix('-').map_or((by, false), |by| (by, true));
     let order = |by: &str| COLUMNS.iter().find(|column| column.id == by).and_then(|column| column.order);

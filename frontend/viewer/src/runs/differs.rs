@@ -1,5 +1,5 @@
-//! What differs between several training jobs: a row for each measure that at least one of them has, and for what they ran
-//! with.
+//! Differences between several training jobs: one row per measure that at least one of them has, and per configuration
+//! value.
 
 use super::Whole;
 use super::words::{energy, figure, percent, size, where_it_ran};
@@ -7,15 +7,15 @@ use crate::store::fleet::words::thousands;
 use shared::unit::{number, rough_duration};
 use std::collections::BTreeSet;
 
-/// A row: what is compared, as text of each run, and as a number with what its difference is said in.
+/// A row: its name, its text for each run, and its value as a number.
 pub struct Compared {
-    /// What is compared.
+    /// Name of the row.
     pub what: &'static str,
-    /// What is said of a run at a time of the server, ms.
+    /// Text for a run, at a time of the server, ms.
     pub said: fn(&Whole, i64) -> String,
-    /// The same as a number.
+    /// Value as a number.
     pub value: fn(&Whole, i64) -> Option<f64>,
-    /// Shares differ by points, all else by a part of itself.
+    /// Whether differences are in percentage points (for shares), and not in percent of the value.
     points: bool,
 }
 
@@ -58,24 +58,24 @@ pub static ROWS: [Compared; 12] = [
     part("GPUs", |run, _| figure(run.run.figures.gpus, ""), |run, _| run.run.figures.gpus),
 ];
 
-/// Steps a minute, of which markers tell.
+/// Steps per minute, from markers.
 fn a_minute(run: &Whole) -> Option<f64> {
     run.per_second.map(|rate| rate * 60.0)
 }
 
-/// Energy of a thousand steps, kWh; None where not all of the energy is known.
+/// Energy of a thousand steps, kWh; None if the energy is not completely known.
 fn a_thousand(run: &Whole) -> Option<f64> {
     let step = run.step.filter(|step| *step > 0.0)?;
     run.run.figures.energy_kwh.filter(|_| !run.run.figures.assumed).map(|kwh| kwh / step * 1_000.0)
 }
 
-/// Mean power of its GPUs over its life, kW.
+/// Mean power of its GPUs over its duration, kW.
 fn mean_power(run: &Whole, now: i64) -> Option<f64> {
     let hours = run.run.lasted(now) as f64 / 3_600_000.0;
     run.run.figures.energy_kwh.filter(|_| hours > 0.0).map(|kwh| kwh / hours)
 }
 
-/// What a run ran with, in words: what is said of each, and its value.
+/// Configuration of a run: names and values.
 fn words(run: &Whole) -> Vec<(String, String)> {
     let own = &run.run;
     let fixed = [
@@ -89,13 +89,13 @@ fn words(run: &Whole) -> Vec<(String, String)> {
         ("User", own.user.clone()),
     ];
     let fixed = fixed.into_iter().map(|(what, value)| (what.to_string(), value));
-    // A tag without a value is there or not.
+    // A tag without a value is either set or not.
     let tag =
         |(name, value): &(String, String)| (name.clone(), if value.is_empty() { "yes" } else { value }.to_string());
     fixed.chain(own.tags.iter().map(tag)).filter(|(_, value)| !value.is_empty()).collect()
 }
 
-/// Rows of what they ran with: of GPUs and drivers always, of all else where it differs.
+/// Rows of the configuration: GPUs and drivers always, all others only if they differ.
 pub fn rows_of_words(runs: &[Whole]) -> Vec<(String, Vec<String>)> {
     let said: Vec<Vec<(String, String)>> = runs.iter().map(words).collect();
     let mut names: Vec<&String> = Vec::new();
@@ -114,7 +114,7 @@ pub fn rows_of_words(runs: &[Whole]) -> Vec<(String, Vec<String>)> {
     names.into_iter().map(row).filter(is_shown).collect()
 }
 
-/// How the first differs from the second: `+11 %`, `−2.9 points`; a dash where one is not known.
+/// Difference of the first value from the second: `+11 %`, `−2.9 points`; a dash if one is unknown.
 pub fn difference(row: &Compared, a: Option<f64>, b: Option<f64>) -> String {
     let Some((a, b)) = a.zip(b) else { return "–".into() };
     let sign = |v: f64| if v < 0.0 { "−" } else { "+" };
@@ -127,8 +127,8 @@ pub fn difference(row: &Compared, a: Option<f64>, b: Option<f64>) -> String {
     }
 }
 
-/// How much faster the first of two goes, and what it takes for it: `11 % more steps a minute and 9 % less energy a step`.
-/// Empty where nobody tells steps.
+/// Speed and energy of the first of two runs, compared: `11 % more steps a minute and 9 % less energy a step`. Empty if
+/// no steps are reported.
 pub fn headline(runs: &[Whole]) -> String {
     let [a, b] = runs else { return String::new() };
     let more = |what: &str, of: fn(&Whole) -> Option<f64>| {

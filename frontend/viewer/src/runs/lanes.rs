@@ -1,14 +1,14 @@
-//! Runs as lanes over time: those of one name and user follow each other in one lane.
+//! Runs as lanes over time: runs with one name and user share a lane.
 
 use super::Listed;
 use charts::order;
 
-/// What jobs of one lane have in common.
+/// The key of a run's lane.
 pub fn lane_of(run: &Listed) -> String {
     format!("{}\n{}", run.name, run.user)
 }
 
-/// Lanes of the runs that reach into a span, as keys: those with a job that runs first, then those that ended last.
+/// Keys of the lanes with runs in a span: first those with a running job, then those that ended last.
 pub fn lanes(runs: &[Listed], (from, to): (i64, i64)) -> Vec<String> {
     let mut known: Vec<(String, i64)> = Vec::new();
     for run in runs.iter().filter(|run| run.began < to && run.ended.unwrap_or(to) > from) {

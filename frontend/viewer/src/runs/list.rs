@@ -1,4 +1,4 @@
-//! The list of runs: its rows in their order, in groups.
+//! The list of runs: sorted and grouped rows.
 
 use super::columns::sort;
 use super::words::{figure, percent};
@@ -15,13 +15,13 @@ fn group_of<'a>(run: &'a Listed, by: &str) -> &'a str {
     }
 }
 
-/// The keys of rows in their order: a group's is its name behind `=`, a run's its id behind `:`.
+/// The keys of rows in order: `=` and the name for a group, `:` and the id for a run.
 pub fn keys(mut runs: Vec<Listed>, by: &str, order: &str, now: i64) -> Vec<String> {
     sort(&mut runs, order, now);
     if by == "none" {
         return runs.into_iter().map(|run| format!(":{}", run.id)).collect();
     }
-    // Groups stand in the order of their first runs.
+    // Groups are in the order of their first runs.
     let mut groups: Vec<(String, Vec<String>)> = Vec::new();
     for run in &runs {
         let name = group_of(run, by);
@@ -34,7 +34,7 @@ pub fn keys(mut runs: Vec<Listed>, by: &str, order: &str, now: i64) -> Vec<Strin
     groups.into_iter().flat_map(|(name, own)| std::iter::once(format!("={name}")).chain(own)).collect()
 }
 
-/// What is said of a group: its runs and what they used.
+/// Summary of a group: its runs and their use of resources.
 pub fn gist(runs: &[Listed], by: &str, name: &str) -> String {
     let own: Vec<&Listed> = runs.iter().filter(|run| group_of(run, by) == name).collect();
     let running = own.iter().filter(|run| run.ended.is_none()).count();

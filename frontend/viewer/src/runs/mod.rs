@@ -1,5 +1,5 @@
-//! Training jobs, as the server says them. [`list`] is the list of them with its [`columns`], [`lanes`] those of a fleet over
-//! time; [`side`] is several beside each other, with what [`differs`]. [`words`] is how they are said.
+//! Training jobs, as received from the server. [`list`] is the list of them with its [`columns`], [`lanes`] those of a
+//! fleet over time. [`side`] compares several, with the rows of [`differs`]. [`words`] has their texts.
 
 pub mod columns;
 pub mod differs;
@@ -12,67 +12,67 @@ pub mod words;
 use crate::curves::CurveChart;
 use shared::run::RunState;
 
-/// What a run held and used; None is not known.
+/// Resources that a run held and used; None if unknown.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Figures {
-    /// Number of different GPUs that it held.
+    /// Number of distinct GPUs that it held.
     pub gpus: Option<f64>,
-    /// GPUs times the hours that it held them.
+    /// GPU-hours held.
     pub gpu_hours: Option<f64>,
     /// Mean use of its GPUs while it was measured, percent.
     pub utilization: Option<f64>,
-    /// Share of the measured time in which its GPUs hardly worked, 0 to 1.
+    /// Share of the measured time in which its GPUs were nearly idle, 0 to 1.
     pub idle: Option<f64>,
     /// Energy of its GPUs, kWh.
     pub energy_kwh: Option<f64>,
     /// Share of the held time that was measured, 0 to 1.
     pub coverage: Option<f64>,
-    /// The most memory in use on one of its GPUs, bytes.
+    /// Peak memory in use on one of its GPUs, bytes.
     pub memory_peak: Option<f64>,
-    /// What GPU-hours and energy cost, where the server has prices.
+    /// Cost of GPU-hours and energy, if the server has prices.
     pub cost: Option<f64>,
-    /// In what the cost is.
+    /// Currency of the cost.
     pub currency: String,
-    /// A part of the energy is power times time.
+    /// Whether a part of the energy is estimated as power times time.
     pub estimated: bool,
-    /// Which GPUs it holds is not the driver's word.
+    /// Whether the assignment of GPUs is assumed, and not reported by the driver.
     pub assumed: bool,
 }
 
-/// A run, as it is listed.
+/// A run in the list.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Listed {
     /// Its id.
     pub id: String,
     /// Its name, else its program, else its id.
     pub name: String,
-    /// Its project; empty for none, like the others that follow.
+    /// Its project; empty for none, as are the following fields.
     pub project: String,
     /// Its group.
     pub group: String,
     /// Its type.
     pub job_type: String,
-    /// Whose it is.
+    /// Its user.
     pub user: String,
-    /// How it stands.
+    /// Its state.
     pub state: RunState,
-    /// The same in a sentence.
+    /// Its state as a sentence.
     pub sentence: String,
-    /// Its begin, ms since the epoch.
+    /// Start, ms since the epoch.
     pub began: i64,
-    /// Its end, ms since the epoch; None while it runs.
+    /// End, ms since the epoch; None while it runs.
     pub ended: Option<i64>,
     /// Names of its machines.
     pub hosts: Vec<String>,
-    /// What it runs.
+    /// Its program.
     pub program: String,
-    /// Names and values, each as one text.
+    /// Names and values of tags.
     pub tags: Vec<(String, String)>,
-    /// What its GPUs are called.
+    /// Models of its GPUs.
     pub gpu_models: Vec<String>,
-    /// Number of its ranks; 0 where it tells none.
+    /// Number of its ranks; 0 if it reports none.
     pub ranks: usize,
-    /// What it held and used.
+    /// Resources that it held and used.
     pub figures: Figures,
     /// Use of its GPUs over its life, percent.
     pub spark: Vec<Option<f64>>,
@@ -83,23 +83,23 @@ pub struct Listed {
 pub struct Ranked {
     /// Name of its machine.
     pub source: String,
-    /// Its number there.
+    /// Its PID there.
     pub pid: u32,
-    /// Its rank, where it has one.
+    /// Its rank, if it has one.
     pub rank: Option<u32>,
-    /// What its code calls it; empty for nothing.
+    /// Label from its code; empty for none.
     pub label: String,
     /// The GPUs that it holds, as text.
     pub gpus: String,
-    /// How it stands.
+    /// Its state.
     pub state: RunState,
-    /// The same in a sentence.
+    /// Its state as a sentence.
     pub sentence: String,
-    /// Its begin, ms since the epoch.
+    /// Start, ms since the epoch.
     pub began: i64,
-    /// Its end, ms since the epoch; None while it runs.
+    /// End, ms since the epoch; None while it runs.
     pub ended: Option<i64>,
-    /// It is the first that ended badly.
+    /// Whether it is the first one that failed.
     pub is_cause: bool,
 }
 
@@ -110,7 +110,7 @@ pub struct Measured {
     pub id: String,
     /// Its title.
     pub title: String,
-    /// How the GPUs of a rank are one line; empty for what is a machine's.
+    /// Aggregation of a rank's GPUs into one line; empty for measures of a machine.
     pub of_gpus: String,
     /// Its lines.
     pub chart: CurveChart,
@@ -119,38 +119,38 @@ pub struct Measured {
 /// All of one run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Whole {
-    /// The run, as it is listed.
+    /// The run as in the list.
     pub run: Listed,
     /// Its processes.
     pub processes: Vec<Ranked>,
-    /// The line that says best why it ended, for who may read what it printed.
+    /// The output line that best explains the end, for users who may read the output.
     pub words: Option<String>,
     /// Versions of the drivers of its machines.
     pub drivers: Vec<String>,
-    /// Its curves are those that were kept when it ended: its samples have gone.
+    /// Whether its curves are those stored at its end, because its samples have expired.
     pub is_kept: bool,
-    /// The newest step that a marker names.
+    /// The newest step reported by a marker.
     pub step: Option<f64>,
-    /// Steps a second.
+    /// Steps per second.
     pub per_second: Option<f64>,
-    /// Processes that are not in the list, and ranks without a line.
+    /// Number of processes missing in the list, and of ranks without a line.
     pub left_out: usize,
     /// Its charts.
     pub measures: Vec<Measured>,
 }
 
-/// Id of the chart of steps, which are a job's and no rank's.
+/// Id of the chart of steps, which belong to a job and not to a rank.
 pub const STEPS: &str = "steps";
 
 impl Listed {
-    /// How long it lasted, or lasts at `now`, ms.
+    /// Duration, in total or until `now`, ms.
     pub fn lasted(&self, now: i64) -> i64 {
         (self.ended.unwrap_or(now) - self.began).max(0)
     }
 }
 
 impl Ranked {
-    /// What it is called in its run.
+    /// Its name within its run.
     pub fn name(&self) -> String {
         match (self.rank, self.label.is_empty()) {
             (_, false) => self.label.clone(),

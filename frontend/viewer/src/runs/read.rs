@@ -1,4 +1,4 @@
-//! Runs as pages list and draw them, made of what the server answers.
+//! Converts answers of the server to runs as pages list and draw them.
 
 use super::{Figures, Listed, Measured, Ranked, STEPS, Whole};
 use crate::curves::{Curve, CurveChart};
@@ -16,7 +16,7 @@ fn values(values: Vec<Option<Number>>) -> Vec<Option<f64>> {
 }
 
 impl Listed {
-    /// A run, of the parts of an answer.
+    /// A run from the parts of an answer.
     pub fn new(run: RunRow, about: About, figures: RunFigures) -> Listed {
         let text = |text: Option<String>| text.unwrap_or_default();
         let named = about.name.filter(|name| !name.is_empty());
@@ -76,7 +76,7 @@ fn ranked(process: ListedProcess) -> Ranked {
 }
 
 impl Whole {
-    /// A run with its processes and charts, of the parts of an answer, as it is at `now`, ms since the epoch.
+    /// A run with its processes and charts, from the parts of an answer; `now` is ms since the epoch.
     pub fn new(mut run: RunRow, about: About, figures: RunFigures, now: i64) -> Whole {
         let cause = run.cause.take();
         let is_cause = |one: &Ranked| {
@@ -90,7 +90,7 @@ impl Whole {
         let (curves, steps, drivers) = (run.curves.take().unwrap_or_default(), run.steps, run.drivers.take());
         let further = run.further as usize;
         let run = Listed::new(run, about, figures);
-        // An answer without charts has no span of them.
+        // An answer without charts has no span for them.
         let (from, step) = if curves.step.ms() > 0 { (curves.from.ms(), curves.step.ms()) } else { (run.began, 1_000) };
         let to = run.ended.unwrap_or(now).max(from + 1_000);
         let several = run.hosts.len() > 1;
@@ -132,7 +132,7 @@ fn curve(line: MeasureLine, several: bool) -> Curve {
     Curve { name, values: values(line.values) }
 }
 
-/// The range of a chart; None for one that this page does not know.
+/// The range of a chart; None for an unknown one.
 fn range(id: &str) -> Option<Range> {
     Some(match id {
         "gpu" | "gpu_memory_share" | "cpu" | "memory" => Range::PERCENT,

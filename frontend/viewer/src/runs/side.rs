@@ -1,4 +1,4 @@
-//! Several training jobs beside each other: a line each over the time since its start or by the clock.
+//! Comparison of several training jobs: one line each, aligned by start or by the clock.
 
 use super::Measured;
 use crate::curves::{Curve, CurveChart};
@@ -6,7 +6,7 @@ use crate::curves::{Curve, CurveChart};
 /// Columns of a line.
 const POINTS: i64 = 480;
 
-/// One line of a run: at each column the lines of its ranks as one. It begins `later` ms behind the first column.
+/// The line of a run: the lines of its ranks, merged per column. It begins `later` ms after the first column.
 fn line(measured: &Measured, later: i64, step: i64, points: usize) -> Vec<Option<f64>> {
     let own = &measured.chart;
     let fold = |values: Vec<f64>| {
@@ -22,7 +22,7 @@ fn line(measured: &Measured, later: i64, step: i64, points: usize) -> Vec<Option
         if end <= 0 {
             return None;
         }
-        // The columns of the run that lie in this one, at least the one under it.
+        // The columns of the run within this one, at least the one under it.
         let first = (begin.max(0) / own.step) as usize;
         let last = ((end - 1) / own.step) as usize;
         let mean = |curve: &Curve| {
@@ -34,7 +34,7 @@ fn line(measured: &Measured, later: i64, step: i64, points: usize) -> Vec<Option
     (0..points).map(one).collect()
 }
 
-/// What several runs have of one measure, aligned at their starts or by the clock; None where fewer than two of them have it.
+/// One measure of several runs, aligned by start or by the clock; None if fewer than two of them have it.
 pub fn aligned(runs: &[(String, &Measured)], by_clock: bool) -> Option<CurveChart> {
     let first = runs.iter().map(|(_, m)| m.chart.from).min().filter(|_| runs.len() > 1)?;
     let later = |m: &Measured| if by_clock { m.chart.from - first } else { 0 };

@@ -1,4 +1,4 @@
-//! Runs in words.
+//! Texts of runs.
 
 use super::{Figures, Listed};
 use shared::run::RunState;
@@ -20,13 +20,13 @@ pub fn word(state: RunState) -> String {
     state.name().replace('_', " ")
 }
 
-/// A sentence with a large first letter.
+/// A sentence with a capital first letter.
 pub fn sentence(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }
 
-/// A number with its unit; a dash where there is none.
+/// A number with its unit; a dash for None.
 pub fn figure(value: Option<f64>, unit: &str) -> String {
     match value {
         Some(value) if unit.is_empty() => number(value),
@@ -56,7 +56,7 @@ pub fn size(bytes: Option<f64>) -> String {
     format!("{} {}", scale.number(bytes), scale.symbol)
 }
 
-/// How many ranks on how many machines.
+/// Number of ranks and of machines.
 pub fn where_it_ran(run: &Listed) -> String {
     let hosts = match &run.hosts[..] {
         [] => String::new(),

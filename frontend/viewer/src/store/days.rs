@@ -1,5 +1,5 @@
-//! Days of one machine as minutes, still compressed. Windows longer than [`MAX_SAMPLES_SPAN_MS`] are drawn from these.
-//! The newest hours follow from the samples of the page.
+//! History of one machine in minutes, still compressed. Windows longer than [`MAX_SAMPLES_SPAN_MS`] are drawn from
+//! these. The newest hours come from the samples of the page.
 
 use shared::rollup::Bucket;
 use shared::segment::{TIER_MS, tier};
@@ -18,7 +18,7 @@ struct Stretch {
     columns: BTreeMap<SeriesId, Vec<u8>>,
 }
 
-/// The minutes of a machine that the page holds.
+/// The minutes of a machine that the page stores.
 #[derive(Default)]
 pub struct Days {
     /// Stretches by the sequence of their first tick; they do not overlap.
@@ -26,7 +26,7 @@ pub struct Days {
     arriving: BTreeMap<u64, Stretch>,
     /// Start of the time for which the minutes are complete, ms since the epoch; None before the first answer.
     from: Option<i64>,
-    /// Time of the newest tick when minutes were asked for last, ms since the epoch.
+    /// Time of the newest tick at the last request for minutes, ms since the epoch.
     asked: i64,
 }
 
@@ -36,7 +36,7 @@ impl Days {
         self.stretches.is_empty()
     }
 
-    /// Takes in a part of an answer. Several messages may bring the columns of one stretch.
+    /// Adds a part of an answer. Several messages may contain the columns of one stretch.
     pub fn take(&mut self, message: Minutes) {
         let Minutes { first_seq, last_seq, from, to, columns, .. } = message;
         let new = || Stretch { last_seq, from, to, columns: BTreeMap::default() };
@@ -57,11 +57,11 @@ impl Days {
         }
     }
 
-    /// The span to ask for, so that all minutes from `from` on are there; None when they are. `newest` is the time of
+    /// The span to request, so that all minutes from `from` on are available; None if they are. `newest` is the time of
     /// the newest tick.
     pub fn ask(&mut self, from: i64, newest: i64) -> Option<(i64, i64)> {
         let to = self.stretches.last_key_value().map(|(_, s)| s.to);
-        // Whole hours are asked for, since the start of a live window always moves a little.
+        // Whole hours are requested, because the start of a live window always moves a little.
         let from = from.div_euclid(HOUR_MS) * HOUR_MS;
         let ask = match (self.from, to) {
             (None, _) => (from, newest),
@@ -97,7 +97,7 @@ impl Days {
     }
 
     /// Calls `each` with the minutes of a series that end after `from`, oldest first, and with the time of the last
-    /// tick in each; ms since the epoch.
+    /// tick in each. Times are ms since the epoch.
     pub fn minutes(&self, series: SeriesId, from: i64, mut each: impl FnMut(&Bucket, i64)) {
         for stretch in self.stretches.values().filter(|s| s.to >= from) {
             let buckets = stretch.columns.get(&series).and_then(|bytes| tier::decode(bytes));

@@ -1,5 +1,5 @@
-//! What changed, and who differs: compares the series of a span with those of the span before, which is as long, as
-//! [`shared::changed`] does. Likewise each device of several is compared with the others.
+//! Changes over time, and differences between devices. The series of a span are compared with those of the equally long
+//! span before, as in [`shared::changed`]. In the same way each device is compared with its peers.
 
 use super::source::Source;
 use super::trace::{Rate, Trace};
@@ -10,7 +10,7 @@ use shared::segment::TIER_MS;
 use shared::series::SeriesId;
 use std::collections::BTreeMap;
 
-/// A device is unlike its peers from this multiple of what is usual among them.
+/// Minimum score at which a device differs from its peers, as a multiple of their usual distance.
 const MIN_DISSENT: f64 = 3.0;
 
 /// The difference of one series between the two spans.
@@ -18,9 +18,9 @@ const MIN_DISSENT: f64 = 3.0;
 pub struct Difference {
     /// The series.
     pub series: SeriesId,
-    /// How far the series moved, as a multiple of its spread.
+    /// Distance that the series moved, as a multiple of its spread.
     pub score: f64,
-    /// The part that moved most: empty for the median, `low` or `high` for the ends.
+    /// The part of the distribution that moved most: empty for the median, `low` or `high` for the ends.
     pub what: &'static str,
     /// The value of that part in the span before and in the span, in base units.
     pub values: (f64, f64),
@@ -49,8 +49,8 @@ pub fn rank(source: &Source, catalog: &Catalog, (from, to): (i64, i64)) -> Optio
     compared.then_some(found)
 }
 
-/// Hands out the values of a series in a span, in base units; counters as rates, and for a span that is drawn from
-/// minutes (`days`) the means of minutes.
+/// Calls back with the values of a series in a span, in base units; counters as rates. For a span that is drawn from
+/// minutes (`days`), these are the means of minutes.
 pub fn read(
     source: &Source,
     catalog: &Catalog,
@@ -78,23 +78,23 @@ pub fn read(
     }
 }
 
-/// A device that is unlike its peers in a span.
+/// A device that differs from its peers in a span.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Dissenter {
     /// The series of the device.
     pub series: SeriesId,
-    /// How far its median lies from that of its peers, as a multiple of what is usual among them.
+    /// Distance of its median from that of its peers, as a multiple of their usual distance.
     pub score: f64,
     /// Median of the device in the span, in base units.
     pub value: f64,
-    /// Smallest and largest median of its peers, in base units; of a single peer its ends.
+    /// Smallest and largest median of its peers, in base units; for a single peer, its 5th and 95th percentile.
     pub peers: (f64, f64),
     /// Number of peers.
     pub count: usize,
 }
 
-/// For each metric of numbered devices the device that is furthest from its peers in a span, the furthest first. A device
-/// within the range of its peers, or hardly outside of it, is none.
+/// For each metric of numbered devices, the device that is furthest from its peers in a span, the furthest first. A
+/// device within the range of its peers, or slightly outside of it, does not count.
 pub fn dissenters(source: &Source, catalog: &Catalog, span: (i64, i64)) -> Vec<Dissenter> {
     let days = source.in_days(span);
     let mut metrics: BTreeMap<u16, Vec<SeriesId>> = BTreeMap::new();
@@ -123,7 +123,7 @@ pub fn dissenters(source: &Source, catalog: &Catalog, span: (i64, i64)) -> Vec<D
     found
 }
 
-/// The device that is furthest from the others, by its sorted values; None where all are alike.
+/// The device that is furthest from the others, by its sorted values; None if all are alike.
 fn dissenter(devices: &[(SeriesId, Vec<f64>)]) -> Option<Dissenter> {
     let medians: Vec<f64> = devices.iter().map(|(_, values)| quantile(values, 0.5)).collect();
     let noise: f64 = devices.iter().map(|(_, values)| deviation(values)).sum::<f64>() / devices.len().max(1) as f64;
@@ -133,7 +133,7 @@ fn dissenter(devices: &[(SeriesId, Vec<f64>)]) -> Option<Dissenter> {
         others.sort_unstable_by(f64::total_cmp);
         let peers = match others[..] {
             [] => return None,
-            // One peer has no range but its own.
+            // A single peer has only its own range.
             [_] => {
                 let values = &devices[usize::from(i == 0)].1;
                 (quantile(values, 0.05), quantile(values, 0.95))

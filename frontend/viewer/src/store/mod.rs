@@ -1,10 +1,10 @@
-//! The data of the page: sources with their series, sealed chunks (still compressed as they arrived), the head of
-//! newest ticks, and ways to read them. It needs no browser, so that it is compiled and tested natively.
+//! The data of the page, and ways to read them: sources with their series, sealed chunks (still compressed as they
+//! arrived), and the head of newest ticks. It needs no browser, so that it is compiled and tested natively.
 //!
-//! [`source`] is one machine, [`days`] its days as minutes, [`spans`] the spans that are held; [`trace`] is one series
-//! reduced to columns, updated as ticks arrive; [`presence`] counts the instants of a chart; [`reading`] gives the
-//! newest value of a series; [`difference`] says what changed; [`fleet`] is all machines at once; [`plan`] says which panels, tiles and sections there
-//! are.
+//! - [`source`]: one machine; [`days`]: its history in minutes; [`spans`]: the spans that are stored.
+//! - [`trace`]: one series reduced to columns, updated as ticks arrive; [`presence`]: number of instants of a chart.
+//! - [`reading`]: the newest value of a series; [`difference`]: changes and differing devices.
+//! - [`fleet`]: all machines at once; [`plan`]: the list of panels, tiles and sections.
 
 pub mod days;
 pub mod difference;
@@ -45,9 +45,9 @@ pub struct Store {
     pub catalog: Catalog,
     /// Machines by their number.
     pub sources: BTreeMap<SourceId, Source>,
-    /// Lines of the index of machines, rising by their number.
+    /// Entries of the index of machines, in ascending order of their number.
     pub index: Vec<IndexEntry>,
-    /// What is shown of all machines at once.
+    /// The overview of all machines.
     pub fleet: Fleet,
 }
 
@@ -64,7 +64,7 @@ impl Store {
         self.sources.get_mut(&id)
     }
 
-    /// Takes in a control message.
+    /// Applies a control message.
     pub fn take(&mut self, message: ServerMessage) -> Changed {
         let mut changed = Changed::default();
         match message {
@@ -145,7 +145,7 @@ impl Store {
         changed
     }
 
-    /// Takes in a line of the index of sources.
+    /// Adds or replaces an entry of the index of sources.
     fn enter(&mut self, entry: IndexEntry) {
         let IndexEntry { id, key, name, interval, .. } = entry.clone();
         match self.index.binary_search_by_key(&id, |known| known.id) {
@@ -159,7 +159,7 @@ impl Store {
         (source.info.key, source.info.name, source.info.interval) = (key, name, interval);
     }
 
-    /// Takes in frames of ticks; true when at least one was a tick. An error means that all data must be sent again.
+    /// Applies frames of ticks; true when at least one was a tick. An error means that all data must be sent again.
     pub fn ticks(&mut self, source: SourceId, frames: &[&[u8]]) -> Result<bool, shared::tick::FrameError> {
         let Some(s) = self.sources.get_mut(&source) else { return Ok(false) };
         let mut any = false;
@@ -171,8 +171,8 @@ impl Store {
         Ok(any)
     }
 
-    /// The place in each stream from which the server can go on; None while no tick is held, or the history of one is still
-    /// on its way: then all of it is to be sent anew.
+    /// The position in each stream from which the server can resume. None while no tick is stored, or while history of
+    /// a source is still arriving: then everything must be sent again.
     pub fn places(&self) -> Option<Resume> {
         if self.sources.values().any(|s| s.last_seq().is_some() && s.loaded.is_empty()) {
             return None;
@@ -183,8 +183,8 @@ impl Store {
         (!places.is_empty()).then_some(Resume { boot, rows: self.catalog.metrics.len() as u32, places })
     }
 
-    /// The same for a connection that opens. Where there is no such place the server sends everything anew, and what is held
-    /// is forgotten.
+    /// The same for a new connection. Without such a position the server sends everything again, and the stored data
+    /// are dropped.
     pub fn resume(&mut self) -> Option<Resume> {
         let places = self.places();
         if places.is_none() {
@@ -337,10 +337,10 @@ mod tests {
             drawn.map(|(chart, _)| chart.clone()).collect::<Vec<_>>()
         };
         let before = charts(&store, 0);
-        // A page that resumes is told known series again, which changes nothing.
+        // A resuming page receives known series again, which changes nothing.
         store.take(ServerMessage::Series { source: 0, first: 0, defs: server.defs.clone() });
         assert_eq!((read(&store, 0).len(), charts(&store, 0)), (901, before.clone()));
-        // The series first goes away, long before another takes its place. The new one has other steps.
+        // The series first disappears, long before another takes its id. The new one has other steps.
         server.state.encode(START + 901_000, false, &[f64::NAN, 901_000.0]);
         let away = server.state.keyframe();
         store.ticks(0, &[&away]).unwrap();
@@ -388,7 +388,7 @@ mod tests {
         assert_eq!((read(&store, 0), count(&store)), (expected(0), 3_600));
         assert_eq!(store.sources[&0].chunks.len(), 1);
         assert_eq!(store.sources[&0].last_seq(), Some(3_600));
-        // A stretch that is held in part adds only the ticks that were not held.
+        // A stretch that is stored in part adds only the missing ticks.
         let (server, mut store) = (Server::new(), Store::default());
         server.greet(&mut store, 1);
         let mut bring = |stretches: &[(i64, i64)]| {

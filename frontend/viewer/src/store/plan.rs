@@ -9,7 +9,7 @@ use shared::wire::{Check, CheckState};
 const MAX_OPEN_PANELS: usize = 24;
 /// Largest number of panels on top, the wide one included.
 const MAX_TOP_PANELS: usize = 7;
-/// Largest number of charts that a person puts before all others.
+/// Maximum number of charts that a person moves to the front.
 const MAX_FRONT_PANELS: usize = 24;
 /// Largest number of tiles.
 const MAX_TILES: usize = 4;
@@ -44,7 +44,7 @@ pub struct Absent {
     pub state: CheckState,
     /// Reason for the state, in words.
     pub reason: String,
-    /// What a person can do about it, in words.
+    /// Remedy, as a text for a person.
     pub remedy: String,
 }
 
@@ -60,12 +60,12 @@ impl Absent {
         }
     }
 
-    /// By what it is known that a person has dismissed the line.
+    /// Identifies the line when a person dismisses it.
     pub fn said(&self) -> String {
         format!("{} {}", self.id, self.why())
     }
 
-    /// Whether the family was there and has trouble, or is just not there.
+    /// Whether the family exists and has a problem, and is not just absent.
     pub fn is_trouble(&self) -> bool {
         matches!(self.state, CheckState::Hung | CheckState::Failed | CheckState::Partial)
     }
@@ -89,7 +89,7 @@ pub struct Section {
 pub struct Plan {
     /// Ids of the tiles.
     pub tiles: Vec<String>,
-    /// Families of the top that have no chart, or that have trouble.
+    /// Families of the top that have no chart, or that have a problem.
     pub absent: Vec<Absent>,
     /// Charts on top: the wide one and up to six more.
     pub top: Vec<Panel>,
@@ -97,14 +97,15 @@ pub struct Plan {
     pub many: Option<usize>,
     /// Number of charts with data that a person hid.
     pub hidden: usize,
-    /// The other charts, by family, and the process table: first where there are devices beside the host, else last.
+    /// The other charts by family, and the process table. The table is first if there are devices beside the host, else
+    /// last.
     pub sections: Vec<Section>,
     /// All checks that give no values on this machine.
     pub missing: Vec<Absent>,
 }
 
-/// Makes the plan for a source; empty while there is no source. Charts in `hide` are left out, those in `front` stand
-/// before all others.
+/// Makes the plan for a source; empty while there is no source. Charts in `hide` are left out, those in `front` come
+/// first.
 pub fn plan(store: &Store, source: Option<&Source>, hide: &[String], front: &[String]) -> Plan {
     let layout = &store.catalog.layout;
     let Some(source) = source else { return Plan::default() };
@@ -112,16 +113,16 @@ pub fn plan(store: &Store, source: Option<&Source>, hide: &[String], front: &[St
     let absent: Vec<Absent> = layout.sections.iter().filter_map(|s| trouble(layout, source, s)).collect();
     let has = |id: &str| source.charts.get(id).is_some_and(|m| !m.lines.is_empty());
     let section_of = |id: &str| layout.charts.iter().find(|c| c.id == id).map(|c| c.section.as_str());
-    // Before the first sample, empty charts stand for the families that some collector looks for.
+    // Before the first sample, empty charts stand for the families that a collector provides.
     let sought =
         |s: &catalog::Section| source.checks.is_empty() || source.checks.iter().any(|c| s.checks.contains(&c.id));
     let known = |id: &str| layout.sections.iter().any(|s| s.id == id && sought(s));
     let expected = |id: &str| waiting && section_of(id).is_some_and(|s| known(s) && !absent.iter().any(|a| a.id == s));
     let hides = |id: &str| hide.iter().any(|h| h == id);
     let shown = |id: &str| has(id) || expected(id);
-    // Who leads does not depend on what is hidden.
+    // The wide chart does not depend on hidden ones.
     let wide = layout.wide.iter().find(|id| shown(id));
-    // For more than eight devices a heat map leads, followed by the same chart as a band and the charts that explain
+    // For more than eight devices a heat map is first, followed by the same chart as a band and the charts that explain
     // it.
     let many = |id: &str| source.charts.get(id).is_some_and(|m| m.lines.len() > 8);
     let kin = |id: &&String| section_of(id) == wide.and_then(|w| section_of(w));
@@ -133,7 +134,7 @@ pub fn plan(store: &Store, source: Option<&Source>, hide: &[String], front: &[St
     let rest = layout.lead.iter().filter(|id| shown(id) && !lead.contains(id));
     let top = lead.iter().copied().chain(rest).filter(|id| !hides(id));
     let top: Vec<&String> = top.take(MAX_TOP_PANELS).collect();
-    // Who leads does not depend on what stands before it either.
+    // The wide chart does not depend on charts in front of it either.
     let mut chosen: Vec<&String> = Vec::new();
     for id in front.iter().filter(|id| has(id) && !hides(id)) {
         if chosen.len() < MAX_FRONT_PANELS && !chosen.contains(&id) {
@@ -187,7 +188,7 @@ pub fn plan(store: &Store, source: Option<&Source>, hide: &[String], front: &[St
     }
 }
 
-/// Why a family has no chart, or which trouble it has; None when all is well.
+/// Reason why a family has no chart, or its problem; None if there is none.
 fn trouble(layout: &Layout, source: &Source, section: &catalog::Section) -> Option<Absent> {
     let mut charts = layout.charts.iter().filter(|c| c.section == section.id);
     let here = charts.any(|c| source.charts.get(&c.id).is_some_and(|m| !m.lines.is_empty()));
@@ -200,14 +201,15 @@ fn trouble(layout: &Layout, source: &Source, section: &catalog::Section) -> Opti
         _ => 0,
     };
     let checks = source.checks.iter().filter(|c| section.checks.contains(&c.id) && rank(c.state) > 0);
-    // Of equally bad checks the first counts, which is that of the most common hardware.
+    // Among equally bad checks the first one is used, which is that of the most common hardware.
     let check = checks.reduce(|a, b| if rank(b.state) > rank(a.state) { b } else { a })?;
     let (id, title) = (section.id.clone(), section.title.clone());
     Some(absent(check, id, title, check.id.clone()))
 }
 
 fn missing(layout: &Layout, source: &Source) -> Vec<Absent> {
-    // What is no family's, such as the database of a hub, is told when it works in part, too: nothing else says it.
+    // Checks without a family, such as the database of a hub, are listed even if they work in part. They are shown
+    // nowhere else.
     let family = |c: &Check| layout.sections.iter().any(|s| s.checks.contains(&c.id));
     let gone = source.checks.iter().filter(|c| is_missing(c.state) || (c.state == CheckState::Partial && !family(c)));
     gone.map(|c| absent(c, c.id.clone(), c.id.clone(), if family(c) { c.id.clone() } else { String::new() })).collect()

@@ -33,7 +33,7 @@ impl Presence {
             self.minutes = Default::default();
         }
         self.chunks.retain(|first, _| source.chunks.contains_key(first));
-        // Ticks that are in the minutes are not counted again as samples.
+        // Ticks that are already in the minutes are not counted again.
         let days = source.in_days((from, to));
         let minutes = if days { source.days.last_seq() } else { 0 };
         let (mut total, mut before) = (if days { self.of_days(source, series, from, to) } else { 0 }, minutes);
@@ -83,7 +83,7 @@ impl Presence {
             *epoch = source.epoch;
             minutes.clear();
             let mut all = Vec::new();
-            // The series of a chart are sampled together, so a few stand for all.
+            // The series of a chart are sampled together, so a few represent all.
             for id in series.iter().take(MAX_SERIES) {
                 source.days.minutes(*id, i64::MIN / 2, |bucket, _| all.push((bucket.t, bucket.count)));
             }

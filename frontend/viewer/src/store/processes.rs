@@ -4,7 +4,7 @@ use shared::processes::Process;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-/// A process stands at most so deep in its tree; one that is deeper stands at its left edge.
+/// Maximum depth of a process in its tree; a deeper one is shown at the left edge.
 const MAX_DEPTH: usize = 64;
 
 /// The columns by which the table can be sorted.
@@ -30,7 +30,7 @@ pub enum Column {
     User,
 }
 
-/// Which lines there are, and their order.
+/// Selection and order of the lines.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Listing {
     /// The column by which the lines are sorted.
@@ -52,7 +52,7 @@ impl Default for Listing {
 /// One line of the table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Line {
-    /// A process, or with the sum of its descendants when these are folded.
+    /// A process, with the sum of its descendants if these are folded.
     pub process: Process,
     /// Number of processes in the line.
     pub processes: usize,
@@ -69,7 +69,7 @@ fn sum(a: Option<f32>, b: Option<f32>) -> Option<f32> {
     }
 }
 
-/// What a process reads from and writes to disks, bytes per second; None where that is not known.
+/// Bytes per second that a process reads from and writes to disks; None if unknown.
 pub fn disk(p: &Process) -> Option<f32> {
     sum(p.read, p.written)
 }
@@ -87,7 +87,7 @@ fn add(all: &mut Process, process: &Process) {
     all.gpu_share = sum(all.gpu_share, process.gpu_share);
 }
 
-/// The lines of a table: of the processes in whose name, PID, user or arguments all `words` occur.
+/// The lines of a table: processes whose name, PID, user or arguments contain all `words`.
 pub fn lines(rows: &[Process], choice: &Listing, words: &str) -> Vec<Line> {
     let words = words.to_ascii_lowercase();
     let fits = |p: &&Process| {
@@ -108,7 +108,8 @@ pub fn lines(rows: &[Process], choice: &Listing, words: &str) -> Vec<Line> {
         let parent = rows[i].process.parent;
         places.get(&parent).copied().filter(|_| parent > 1)
     };
-    // Processes come and go while the table is read, so parents may form a circle. Those on it stand alone.
+    // Processes start and end while the table is read, so parents may form a cycle. Those processes are shown without a
+    // parent.
     let ends = |i: usize| (0..MAX_DEPTH).try_fold(i, |at, _| next(at)).is_none();
     let parents: Vec<Option<usize>> = (0..rows.len()).map(|i| next(i).filter(|_| ends(i))).collect();
     let mut sums = rows.clone();
@@ -153,7 +154,7 @@ impl Tree<'_> {
     }
 }
 
-/// The order of two lines. What is absent counts as less than nothing, and equal ones go by process id.
+/// The order of two lines. Absent values count as less than zero; equal ones are ordered by PID.
 fn order(choice: &Listing, a: &Process, b: &Process) -> Ordering {
     let float = |v: Option<f32>| f64::from(v.unwrap_or(-1.0));
     let number = |p: &Process| match choice.by {

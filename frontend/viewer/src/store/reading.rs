@@ -6,7 +6,7 @@ use shared::catalog::Catalog;
 use shared::segment::TIER_MS;
 use shared::series::SeriesId;
 
-/// How old a value may be, as a number of samples.
+/// Maximum age of a value, as a number of samples.
 const MAX_VALUE_AGE_SAMPLES: i64 = 3;
 
 /// The newest value at `t` (ms since the epoch) or shortly before; None when there is none.
@@ -35,7 +35,7 @@ pub fn at(source: &Source, catalog: &Catalog, series: SeriesId, t: i64) -> Optio
         source.samples(series, 0, (from, t), take);
     }
     if found.is_none() {
-        // Further back than the held samples there are minutes; those of counters are rates already.
+        // Before the stored samples there are minutes; those of counters are already rates.
         source.days.minutes(series, from.min(t - TIER_MS), |b, _| found = if b.t <= t { Some(b.mean) } else { found });
     }
     found.map(|v| v * metric.unit.to_base())

@@ -1,9 +1,8 @@
 //! One machine: its series, its sealed chunks, and the head of newest ticks.
 //!
-//! Ticks are ordered by their sequence numbers. The head is read for the ticks that it holds, the chunks for older
-//! ones. The server merges its chunks by the hour, so an answer may bring ticks that the head or smaller chunks hold
-//! already. These copies are dropped when the whole answer has arrived. A tick that is in two chunks is read from the
-//! first.
+//! Ticks are ordered by their sequence numbers. Ticks in the head are read from it, older ones from the chunks. The
+//! server merges its chunks by the hour, so an answer may contain ticks that the head or smaller chunks already have.
+//! These copies are dropped when the whole answer has arrived. A tick that is in two chunks is read from the first.
 
 use super::days::Days;
 use super::spans::Spans;
@@ -17,25 +16,25 @@ use std::collections::BTreeMap;
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// Number of ticks from which on the head is handed back: the page asks for sealed columns in its place.
+/// Number of ticks from which on the head is replaced: the page requests sealed columns for it.
 pub const MAX_HEAD_TICKS: usize = 1800;
 
-/// Bytes of sealed ticks that are held before those far from what is looked at are dropped: ten hours of 8 GPUs, or
-/// two hours of 64. They are asked for again when a person goes back to them.
+/// Bytes of sealed ticks above which those far from the viewed span are dropped: ten hours of 8 GPUs, or two hours of
+/// 64. They are requested again when a person returns to them.
 const MAX_HELD_BYTES: usize = 40 << 20;
-/// The newest ticks, in ms, are held however many bytes they are.
+/// The newest ticks, in ms, are kept regardless of their size.
 const MIN_HELD_MS: i64 = 1_800_000;
 
 /// A stretch of ticks in the form in which it arrived.
 pub struct Chunk {
-    /// Sequence of the last tick. A chunk has fewer ticks than sequence numbers where ticks were lost, and more where
-    /// samples arrived late.
+    /// Sequence of the last tick. A chunk has fewer ticks than sequence numbers if ticks were lost, and more if samples
+    /// arrived late.
     pub last_seq: u64,
     /// Times of the ticks, ms since the epoch.
     pub times: Vec<i64>,
     /// Encoded columns by series.
     pub columns: BTreeMap<SeriesId, Vec<u8>>,
-    /// Memory of times and values in bytes, once all of it has arrived.
+    /// Memory of times and values in bytes, once the chunk is complete.
     bytes: usize,
 }
 
@@ -50,9 +49,9 @@ impl Chunk {
         column::decode(self.columns.get(&series)?, self.times.len()).ok()
     }
 
-    /// Positions of the ticks to read from this chunk. Ticks up to sequence `before` were read already, and those from
-    /// `head` on are in the head. `first` is the sequence of the chunk's first tick. Where the numbers of ticks and
-    /// sequences differ, times decide.
+    /// Positions of the ticks to read from this chunk. Ticks up to sequence `before` were already read, and those from
+    /// `head` on are in the head. `first` is the sequence of the chunk's first tick. If the numbers of ticks and
+    /// sequences differ, times are compared.
     pub fn own(&self, first: u64, before: u64, head: Option<&Tick>) -> Range<usize> {
         let whole = self.last_seq - first + 1 == self.times.len() as u64;
         let skip = (before + 1).saturating_sub(first);
@@ -107,7 +106,7 @@ pub struct Source {
     pub newest: Vec<i64>,
     /// Time between the last two samples of each series in ms; 0 before the second.
     pub spacing: Vec<i64>,
-    /// Grows when older history arrives, so that reductions begin anew.
+    /// Grows when older history arrives, so that reductions start again.
     pub epoch: u32,
     /// Spans for which the samples are complete.
     pub loaded: Spans,
@@ -119,8 +118,8 @@ pub struct Source {
     /// The parts of an answer that have arrived so far, by first and last sequence.
     arriving: BTreeMap<(u64, u64), Chunk>,
     ask_at: usize,
-    /// The span that is looked at, ms since the epoch. Its samples are not dropped, and those within half a day of it only
-    /// where they are many.
+    /// The viewed span, ms since the epoch. Its samples are not dropped. Samples within half a day of it are dropped
+    /// only if they are many.
     looked: (i64, i64),
 }
 
@@ -147,7 +146,7 @@ impl Source {
         }
     }
 
-    /// Takes in series from id `first` on. Known series are skipped. A series that replaces another under its id first
+    /// Adds series from id `first` on. Known series are skipped. A series that replaces another under its id first
     /// drops the values of the other.
     pub fn announce(&mut self, first: SeriesId, defs: Vec<SeriesDef>, catalog: &Catalog) {
         for (id, def) in (first..).zip(defs) {
@@ -180,7 +179,7 @@ impl Source {
         self.spacing.resize(self.defs.len(), 0);
     }
 
-    /// Forgets all values of a series, and removes it from its charts.
+    /// Drops all values of a series, and removes it from its charts.
     fn forget_series(&mut self, id: SeriesId) {
         for members in self.charts.values_mut() {
             members.lines.retain(|line| *line != id);
@@ -217,13 +216,13 @@ impl Source {
         self.head.back().map(|t| t.t).or_else(sealed)
     }
 
-    /// Time of the oldest tick held, ms since the epoch; None before the first.
+    /// Time of the oldest stored tick, ms since the epoch; None before the first.
     pub fn first_t(&self) -> Option<i64> {
         let sealed = self.chunks.first_key_value().and_then(|(_, c)| c.times.first().copied());
         sealed.or_else(|| self.head.front().map(|t| t.t))
     }
 
-    /// When the machine was first measured, where that lies between two instants and the server keeps nothing of it before; ms
+    /// Time of the machine's first measurement, if it is between two instants and the server has nothing older; ms
     /// since the epoch.
     pub fn begins_within(&self, from: i64, to: i64) -> Option<i64> {
         let first = self.first_t().filter(|first| (from + 1..=to).contains(first))?;
@@ -250,8 +249,8 @@ impl Source {
         }
     }
 
-    /// Takes in a part of an answer. Several messages may bring the columns of one stretch. The stretch is read when
-    /// the answer is complete.
+    /// Adds a part of an answer. Several messages may contain the columns of one stretch. The stretch is used once the
+    /// answer is complete.
     pub fn keep(&mut self, message: Columns) {
         let Ok(times) = column::decode_times(&message.times, message.ticks as usize) else { return };
         let Some(&last) = times.last() else { return };
@@ -269,15 +268,14 @@ impl Source {
         chunk.columns.extend(message.columns.into_iter().map(|(id, bytes)| (id, bytes.0)));
     }
 
-    /// The answer for the span from `from` to `to` (ms since the epoch) is complete. Returns true when it brought ticks
-    /// that were not held.
+    /// Ends the answer for the span from `from` to `to` (ms since the epoch). Returns true when it contained new ticks.
     pub fn history_end(&mut self, from: i64, to: i64) -> bool {
         self.loaded.add((from, to));
         let mut older = false;
         for ((first, last), mut chunk) in std::mem::take(&mut self.arriving) {
             older |= !self.holds(first, last);
             if self.chunks.range(..=first).any(|(_, held)| held.last_seq > last) {
-                // The ticks are part of an hour that is held.
+                // The ticks are part of a stored hour.
                 continue;
             }
             self.chunks.retain(|from, held| *from < first || held.last_seq > last);
@@ -285,7 +283,7 @@ impl Source {
             self.chunks.insert(first, chunk);
         }
         let sealed = self.chunks.values().map(|c| c.last_seq).max().unwrap_or(0);
-        // The newest tick stays, so that the head always knows the position in the stream.
+        // The newest tick stays, so that the head always has the position in the stream.
         while self.head.len() > 1 && self.head.front().is_some_and(|t| t.seq <= sealed) {
             self.head.pop_front();
         }
@@ -295,7 +293,7 @@ impl Source {
         older
     }
 
-    /// Learns from what came how often those series are read of which the head holds at most one sample.
+    /// Derives the sample spacing from chunks, for series of which the head has at most one sample.
     fn learn_spacing(&mut self) {
         for id in 0..self.spacing.len() {
             let series = id as SeriesId;
@@ -314,7 +312,7 @@ impl Source {
         }
     }
 
-    /// True when every tick from sequence `first` to `last` is held, in chunks or in the head.
+    /// True when every tick from sequence `first` to `last` is stored, in chunks or in the head.
     fn holds(&self, first: u64, last: u64) -> bool {
         let mut next = first;
         for (from, chunk) in self.chunks.iter() {
@@ -334,8 +332,7 @@ impl Source {
         Some((self.head.front()?.t, self.head.back()?.t))
     }
 
-    /// The span of samples to ask for, so that `spans` are complete; None when they are. `spans` are what is looked at
-    /// now.
+    /// The span of samples to request, so that `spans` (the present view) are complete; None if they are.
     pub fn ask(&mut self, spans: &[(i64, i64)]) -> Option<(i64, i64)> {
         let from = spans.iter().map(|s| s.0).min()?;
         let to = spans.iter().map(|s| s.1).max()?;
@@ -346,7 +343,7 @@ impl Source {
         spans.iter().find_map(|span| self.loaded.missing(*span))
     }
 
-    /// The span of minutes to ask for, so that all from `from` on are there; None when they are. `newest` is the time
+    /// The span of minutes to request, so that all from `from` on are available; None if they are. `newest` is the time
     /// of the newest tick.
     pub fn ask_days(&mut self, from: i64, newest: i64) -> Option<(i64, i64)> {
         if self.loaded.is_empty() { None } else { self.days.ask(from, newest) }
@@ -357,20 +354,19 @@ impl Source {
         to - from > MAX_SAMPLES_SPAN_MS && !self.days.is_empty()
     }
 
-    /// True when all that the server keeps between two instants (ms since the epoch) is held, in the form in which `span`
-    /// is drawn.
+    /// True when all server data between two instants (ms since the epoch) are stored, in the form in which `span` is
+    /// drawn.
     pub fn has_all(&self, from: i64, to: i64, span: (i64, i64)) -> bool {
         if self.in_days(span) { self.days.has_from(from) } else { self.loaded.missing((from, to)).is_none() }
     }
 
-    /// Drops samples older than `keep` ms, or than half a day if that is less, unless they are near the spans that are
-    /// looked at. Where all that is held is large, the oldest are dropped that are not looked at. Drops minutes older than
-    /// `keep` and an hour.
+    /// Drops samples older than `keep` ms, or than half a day if that is less, except near the viewed spans. If the
+    /// stored data are large, the oldest outside of the view are dropped. Drops minutes older than `keep` and an hour.
     pub fn forget(&mut self, keep: i64) {
         self.forget_beyond(keep, MAX_HELD_BYTES);
     }
 
-    /// Does the same with another limit for what is held, in bytes.
+    /// Does the same with another limit for the stored data, in bytes.
     pub(super) fn forget_beyond(&mut self, keep: i64, most: usize) {
         let Some(last) = self.last_t() else { return };
         let (from, to) = self.looked;
@@ -384,13 +380,13 @@ impl Source {
             many
         });
         if let Some((_, end)) = old.last().map(Chunk::span) {
-            // What changed is told from the span before.
+            // Changes are computed from the previous span, so that stays.
             self.drop_before(end + 1, around(to.saturating_sub(from)));
         }
         self.days.forget(last - keep - 3_600_000);
     }
 
-    /// Drops the stretches that end before `limit` and lie outside of a span; times are ms since the epoch.
+    /// Drops the stretches that end before `limit` and are outside of a span; times are ms since the epoch.
     fn drop_before(&mut self, limit: i64, (from, to): (i64, i64)) {
         let outside = |c: &Chunk| {
             let (first, end) = c.span();
@@ -403,7 +399,7 @@ impl Source {
     }
 
     /// Calls `each` with time and value of every tick after sequence `after`, oldest first. Values are as sampled; NaN
-    /// is absent. Returns the last sequence that was read, from which the next call can go on. Chunks outside of the
+    /// is absent. Returns the last sequence that was read, from which the next call can continue. Chunks outside of the
     /// span are not decoded. The head is read to its end, and so are chunks after which the clock was set back.
     pub fn samples(&self, series: SeriesId, after: u64, span: (i64, i64), mut each: impl FnMut(i64, f64)) -> u64 {
         self.runs(series, after, span, &mut |times, values| times.iter().zip(values).for_each(|(t, v)| each(*t, *v)))
@@ -429,7 +425,7 @@ impl Source {
                 let mut begins = chunks.clone().filter_map(|(_, c)| c.times.first().copied()).chain(head.map(|t| t.t));
                 begins.any(|t| t <= to)
             };
-            // Where the numbers of ticks and sequences differ, reading cannot stop in the middle of a chunk.
+            // If the numbers of ticks and sequences differ, reading cannot stop in the middle of a chunk.
             if reached < chunk.times.len() && (reached > 0 && !whole || back()) {
                 reached = chunk.times.len();
             }
@@ -465,7 +461,7 @@ impl Source {
         all.windows(2).all(|w| w[0].0 <= w[1].0 && w[0].1 <= w[1].1)
     }
 
-    /// Time of the last sample of a series before `t`, among the samples that are held; ms since the epoch.
+    /// Time of the last stored sample of a series before `t`; ms since the epoch.
     pub fn last_before(&self, series: SeriesId, t: i64) -> Option<i64> {
         let here = |tick: &&Tick| tick.t < t && tick.values.get(series as usize).is_some_and(|v| v.is_finite());
         let mut found = self.head.iter().rev().find(here).map(|tick| tick.t);

@@ -1,11 +1,11 @@
-//! Spans of time for which samples are held.
+//! Spans of time for which samples are stored.
 
 /// Spans in order of time that do not touch each other; both ends are included, ms since the epoch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Spans(Vec<(i64, i64)>);
 
 impl Spans {
-    /// True when no span is held.
+    /// True when no span is stored.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -23,8 +23,8 @@ impl Spans {
         self.0.insert(at, (from, to));
     }
 
-    /// The part of a span that must be asked for: from the first to the last instant that is not held. None when all is
-    /// held.
+    /// The part of a span that must be requested: from the first to the last missing instant. None if nothing is
+    /// missing.
     pub fn missing(&self, (mut from, mut to): (i64, i64)) -> Option<(i64, i64)> {
         for &(a, b) in &self.0 {
             if (a..=b).contains(&from) {
@@ -39,7 +39,7 @@ impl Spans {
         (from <= to).then_some((from, to))
     }
 
-    /// Keeps only the parts that lie in one of two spans.
+    /// Keeps only the parts that are in one of two spans.
     pub fn keep(&mut self, spans: [(i64, i64); 2]) {
         let all = std::mem::take(&mut self.0);
         for (from, to) in spans {

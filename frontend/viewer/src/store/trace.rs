@@ -33,12 +33,12 @@ impl Rate {
 
 /// Number of complete columns beyond each end of the window, so that lines begin and end outside of the plot.
 const MARGIN_COLUMNS: i64 = 4;
-/// Number of columns that are read at once when a view is moved beyond what was read.
+/// Number of columns that are read at once when a view is moved beyond the read part.
 const READ_AHEAD_COLUMNS: i64 = 120;
 /// Number of columns that are read before the first complete one: a rate needs an earlier sample, and a line its gap.
 const LEAD_COLUMNS: i64 = 4;
 
-/// The columns of one series, and what of the series has been read.
+/// The columns of one series, and the extent that has been read.
 pub struct Trace {
     series: SeriesId,
     reducer: Reducer,
@@ -110,27 +110,27 @@ impl Trace {
         MARGIN_COLUMNS + i64::from(self.series % 16) * 3
     }
 
-    /// False when the trace must be made anew: the span is far from what was read, older history arrived, or the cadence
+    /// False if the trace must be made again: the span is far from the read part, older history arrived, or the cadence
     /// changed.
     pub fn fits(&self, from: i64, source: &Source) -> bool {
         let moved = self.from - from + self.width() * MARGIN_COLUMNS;
-        // A span that begins a little further left needs only some more reading.
+        // A span that begins slightly further left needs only some more reading.
         (moved <= 0 || moved <= self.width() * READ_AHEAD_COLUMNS && !self.days && source.in_order())
             && (self.upto == i64::MIN || from <= self.upto)
             && self.epoch == source.epoch
             && self.longest == (source.cadence(self.series) * 3 / 2).max(if self.days { TIER_MS * 3 / 2 } else { 0 })
     }
 
-    /// Reads the new samples up to a little after `to`, and older ones if the view has moved to the left. Forgets what
-    /// is far from the view. Times are ms since the epoch.
+    /// Reads the new samples up to a little after `to`, and older ones if the view has moved to the left. Drops columns
+    /// far from the view. Times are ms since the epoch.
     pub fn feed(&mut self, source: &Source, from: i64, to: i64) {
         let width = self.width();
         let wanted = from - width * MARGIN_COLUMNS;
         if wanted < self.from && !self.read_before(source, wanted - width * READ_AHEAD_COLUMNS) {
             self.restart(wanted - width * READ_AHEAD_COLUMNS);
         }
-        // When a view has moved far to the left, columns far to its right are dropped. They are read again when the
-        // view comes back.
+        // If a view has moved far to the left, columns far to its right are dropped. They are read again when the view
+        // returns.
         if self.upto > i64::MIN && self.columns().last().is_some_and(|c| c.t > to + width * READ_AHEAD_COLUMNS * 4) {
             self.restart(wanted);
         }
@@ -160,7 +160,7 @@ impl Trace {
     /// Drops columns far before a view.
     fn forget(&mut self, from: i64) {
         let width = self.width();
-        // The start moves with them, so that they are read again when the view goes back.
+        // The start moves with them, so that they are read again when the view returns.
         let old = from - width * READ_AHEAD_COLUMNS * 2;
         if old > self.from {
             self.reducer.forget_before(old - width);
@@ -207,7 +207,7 @@ impl Trace {
         &columns[start..end.max(start)]
     }
 
-    /// The newest column up to `to`. It lies after `from`, or at most two widths before; else the result is None.
+    /// The newest column up to `to`. It is after `from`, or at most two widths before; else the result is None.
     pub fn newest(&self, from: i64, to: i64) -> Option<&Column> {
         let columns = self.columns();
         let newest = columns[..columns.partition_point(|c| c.first_t <= to)].last();

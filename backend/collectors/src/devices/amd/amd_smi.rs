@@ -1,4 +1,4 @@
-//! `amd-smi metric --json`: a list of GPUs until ROCm 6, the same below `gpu_data` from 7 on; `amd-smi monitor --json`
+//! `amd-smi metric --json`: a list of GPUs up to ROCm 6, the same below `gpu_data` from 7 on. `amd-smi monitor --json`
 //! has the same values under flat names.
 
 use super::answer::{AmdForm, AmdGpu};
@@ -6,7 +6,7 @@ use super::json::{self, number, with_unit};
 use crate::devices::gpu_reading::GpuReading;
 use serde_json::Value;
 
-/// What is asked for.
+/// Command lines of the tool.
 pub(super) static FORMS: [AmdForm; 1] = [AmdForm { args: &["metric", "--json"], document: json::document }];
 
 const PERCENT: &[(&str, f64)] = &[("%", 1.0)];
@@ -30,7 +30,7 @@ pub(super) fn gpus(document: &Value) -> Vec<AmdGpu> {
 }
 
 fn reading(gpu: &Value) -> GpuReading {
-    // The first of several places that holds a number; a partitioned GPU has lists in some, which are no number.
+    // The first of several places that has a number. A partitioned GPU has lists in some places; those are skipped.
     let first = |places: &[&str], units: &[(&str, f64)]| {
         places.iter().find_map(|place| gpu.pointer(place).and_then(|value| with_unit(value, units)))
     };
@@ -46,7 +46,7 @@ fn reading(gpu: &Value) -> GpuReading {
         memory_used: first(&["/mem_usage/used_vram", "/vram_used"], BYTES),
         memory_total: first(&["/mem_usage/total_vram", "/vram_total"], BYTES),
         power: first(&["/power/socket_power", "/power_usage"], WATTS),
-        // Cards that do not count print 0.0; a running card has used some.
+        // Cards without an energy counter print 0.0; a running card has used some energy.
         energy: first(&["/energy/total_energy_consumption"], JOULES).filter(|joules| *joules > 0.0),
         temp: memory.or_else(hottest),
         shader_clock: first(&["/clock/gfx_0/clk", "/gfx_clock"], MEGAHERTZ),

@@ -1,8 +1,8 @@
-//! Numbers out of the JSON of AMD's tools, which print them as text, as numbers, as `{"value", "unit"}` or as `N/A`.
+//! Numbers in the JSON of AMD's tools. They are printed as text, as numbers, as `{"value", "unit"}` or as `N/A`.
 
 use serde_json::Value;
 
-/// The document in what a tool printed: warnings may stand before it, each on lines of its own.
+/// The JSON document in the output of a tool. Warnings may precede it, on lines of their own.
 pub(super) fn document(text: &[u8]) -> Option<Value> {
     let text = std::str::from_utf8(text).ok()?;
     let mut at = 0;
@@ -10,7 +10,7 @@ pub(super) fn document(text: &[u8]) -> Option<Value> {
         if line.starts_with(['{', '['])
             && let Some(Ok(value)) = serde_json::Deserializer::from_str(&text[at..]).into_iter::<Value>().next()
         {
-            // A warning like `[WARN]` is no document, and neither is the `[1]` of one.
+            // A warning like `[WARN]` is no document, and neither is a `[1]` in one.
             return Some(value).filter(|value| value.is_object() || value.get(0).is_some_and(Value::is_object));
         }
         at += line.len();
@@ -18,7 +18,7 @@ pub(super) fn document(text: &[u8]) -> Option<Value> {
     None
 }
 
-/// A plain number; anything else, `N/A (Secondary die)` among it, is none.
+/// A plain number; none for anything else, such as `N/A (Secondary die)`.
 pub(super) fn number(value: &Value) -> Option<f64> {
     let number = match value {
         Value::Number(number) => number.as_f64(),
@@ -28,7 +28,7 @@ pub(super) fn number(value: &Value) -> Option<f64> {
     number.filter(|number: &f64| number.is_finite())
 }
 
-/// A number with its unit, in that unit's factor; a unit that is not in `units` is none.
+/// A number with its unit, multiplied by that unit's factor; none for a unit that is not in `units`.
 pub(super) fn with_unit(value: &Value, units: &[(&str, f64)]) -> Option<f64> {
     let unit = value.get("unit")?.as_str()?;
     let &(_, factor) = units.iter().find(|(known, _)| *known == unit)?;

@@ -1,4 +1,4 @@
-//! `gpu_metrics`: the table of the card's own controller as the driver hands it out, binary, in the layouts that we know.
+//! `gpu_metrics`: the binary table of the card's controller, as the driver exposes it, in the known layouts.
 
 /// The width of a field in bytes, or a list of such fields at consecutive places.
 #[derive(Clone, Copy)]
@@ -19,7 +19,8 @@ struct Layout {
 }
 
 /// Layouts of the kernel's `kgd_pp_interface.h`. Graphics cards have 1.3, accelerators 1.4 to 1.7, processors with
-/// graphics 2.x and 3.0. Of each only what is read, and what tells that the layout is right.
+/// graphics 2.x and 3.0.
+/// Each lists only the fields that are read, and those that verify the layout.
 const LAYOUTS: &[Layout] = &[
     Layout {
         version: (1, 3),
@@ -68,7 +69,7 @@ const LAYOUTS: &[Layout] = &[
     },
 ];
 
-/// Accelerators differ in where the energy stands.
+/// Layouts of accelerators differ in the offset of the energy counter.
 const fn accelerator(energy: usize) -> [Field; 6] {
     [
         ("temperature_hotspot", 4, Two),
@@ -87,7 +88,7 @@ pub(crate) struct Metrics<'a> {
 }
 
 impl<'a> Metrics<'a> {
-    /// The table, when its header names a layout that we know and both its length and the header's are that layout's.
+    /// The table, if its header names a known layout and both its length and the header's size match that layout.
     pub fn of(bytes: &'a [u8]) -> Option<Self> {
         let &[low, high, format, content, ..] = bytes else { return None };
         let layout = LAYOUTS.iter().find(|layout| layout.version == (format, content))?;
@@ -95,7 +96,7 @@ impl<'a> Metrics<'a> {
         (size == layout.size && bytes.len() == size).then_some(Metrics { layout, bytes })
     }
 
-    /// A field as it stands; all bits set mean that the card does not have it.
+    /// A raw field; none if all bits are set, which marks an absent field.
     fn raw(&self, name: &str) -> Option<u64> {
         let &(_, at, width) = self.layout.fields.iter().find(|(field, ..)| *field == name)?;
         let take = |n: usize| self.bytes.get(at..at + n);
@@ -110,24 +111,25 @@ impl<'a> Metrics<'a> {
         names.iter().find_map(|name| self.raw(name)).map(|value| value as f64)
     }
 
-    /// Busy, percent. The 2.x tables count in hundredths on some processors and in percent on others, so they tell none.
+    /// Utilization, percent. None for 2.x tables: their unit is hundredths on some processors and percent on others.
     pub fn utilization(&self) -> Option<f64> {
         self.first(&["average_gfx_activity"]).filter(|_| self.layout.version.0 == 1)
     }
 
-    /// Power of the whole package, watts; the 2.x tables have milliwatts, or watts on old processors, so they tell none.
+    /// Power of the whole package, watts. None for 2.x tables: their unit is milliwatts, or watts on old processors.
     pub fn power(&self) -> Option<f64> {
         self.first(&["average_socket_power", "curr_socket_power"]).filter(|_| self.layout.version.0 == 1)
     }
 
-    /// Temperature of the memory, else of the hottest place, else of the edge, degrees. A memory at exactly 0 is none.
+    /// Temperature of the memory, else of the hottest place, else of the edge, degrees Celsius. A memory at exactly 0
+    /// is skipped.
     pub fn temp(&self) -> Option<f64> {
         let memory = self.first(&["temperature_mem"]).filter(|degrees| *degrees != 0.0);
         let processor = || self.first(&["temperature_gfx"]).map(|hundredths| hundredths / 100.0);
         memory.or_else(|| self.first(&["temperature_hotspot", "temperature_edge"])).or_else(processor)
     }
 
-    /// Energy in joules; accelerators only, for graphics cards count in units of their own.
+    /// Energy in joules; accelerators only, because graphics cards use units of their own.
     pub fn energy(&self) -> Option<f64> {
         self.first(&["accelerator_energy"]).map(|units| units / f64::from(1 << 16))
     }
@@ -139,7 +141,7 @@ mod tests {
     use crate::recordings;
     use proptest::prelude::*;
 
-    /// A table of a layout whose fields hold these values, all others the mark of absence.
+    /// A table of a layout with these field values; all other fields are marked absent.
     fn table(version: (u8, u8), values: &[(&str, u64)]) -> Vec<u8> {
         let layout = LAYOUTS.iter().find(|layout| layout.version == version).unwrap();
         let mut bytes = vec![0xff; layout.size];

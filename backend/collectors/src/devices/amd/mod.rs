@@ -1,7 +1,7 @@
-//! AMD GPUs: the kernel's own files, else what rocm-smi or amd-smi print.
+//! AMD GPUs: read from the kernel's own files, else with rocm-smi or amd-smi.
 //!
-//! The files need no library, no process and no rights, so they come first, with a part for each card: a card that hangs
-//! while it is reset costs its own series only. A tool that the configuration names takes their place.
+//! The files need no library, process or permission, so they come first. Each card is a part of its own: a card that
+//! hangs during a reset costs only its own series. A tool in the configuration takes their place.
 
 mod amd_smi;
 mod answer;
@@ -15,10 +15,10 @@ mod tool;
 use crate::read::{drm, exec};
 use crate::{OpenError, OpenErrorKind, OptionRow, Options, Part, Roots};
 
-/// Drivers of AMD's cards; `radeon` has the old ones.
+/// Driver names of AMD's cards; `radeon` is the one for old cards.
 const DRIVERS: &[&str] = &["amdgpu", "radeon"];
 
-/// Where AMD's packages put their tools.
+/// Folders of the tools in AMD's packages.
 const DIRS: &[&str] = &["/opt/rocm/bin", "/usr/bin"];
 
 const REMEDY: &str = "load the driver: sudo modprobe amdgpu; in a container pass /sys/class/drm, or set rocm_smi or \
@@ -31,7 +31,7 @@ static AMD_SMI: OptionRow = OptionRow::path("amd_smi", "amd-smi executable to us
 /// Keys below `[collectors.amd]`.
 pub(crate) static OPTIONS: &[&OptionRow] = &[&ROCM_SMI, &AMD_SMI];
 
-/// Opens the tool that the configuration names, else all cards in /sys, else a tool that is installed.
+/// Opens the tool in the configuration, else all cards in /sys, else an installed tool.
 pub(crate) fn open(options: &Options, roots: &Roots) -> Result<Vec<Part>, OpenError> {
     for (configured, tool) in [(&ROCM_SMI, &tool::ROCM_SMI), (&AMD_SMI, &tool::AMD_SMI)] {
         if let Some(configured) = options.own.path(configured) {

@@ -1,4 +1,4 @@
-//! `rocm-smi --json` of ROCm 3 to 7: an object a card, all values text, names that changed from release to release.
+//! `rocm-smi --json` of ROCm 3 to 7: one object per card, all values as text. The names changed between releases.
 
 use super::answer::{AmdForm, AmdGpu};
 use super::json::{self, number};
@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 type Card = Map<String, Value>;
 
-/// What is asked for: `-a` leaves the memory out, and searches a topology that grows with the square of the cards.
+/// The requested values. `-a` leaves out the memory, and its topology search grows with the square of the card count.
 macro_rules! asked {
     ($($form:literal)?) => {
         &[
@@ -28,7 +28,7 @@ macro_rules! asked {
     };
 }
 
-/// Its forms, best first.
+/// Output forms, best first.
 pub(super) static FORMS: [AmdForm; 3] = [
     AmdForm { args: asked!("--json"), document: json::document },
     AmdForm { args: asked!("--csv"), document: |text| rocm_text::table(&String::from_utf8_lossy(text)) },
@@ -51,15 +51,15 @@ pub(super) fn gpus(document: &Value) -> Vec<AmdGpu> {
 
 fn reading(card: &Card) -> GpuReading {
     let first = |keys: &[&str]| keys.iter().find_map(|key| card.get(*key).and_then(number));
-    // 6.0 calls the power of accelerators and of processors otherwise; 7 may print both, one of them N/A.
+    // From 6.0 on, accelerators and processors have another name for power. 7 may print both, one of them `N/A`.
     let power = first(&["Average Graphics Package Power (W)", "Current Socket Graphics Package Power (W)"]);
-    // The limit of a second die is its package's, which the first die tells.
+    // The first die reports the power limit of the package, so the second die's is left out.
     let limit = power.and_then(|_| first(&["Max Graphics Package Power (W)"]));
     let temps = ["memory", "junction", "edge"].map(|sensor| format!("Temperature (Sensor {sensor}) (C)"));
     let memory = first(&[&temps[0]]).filter(|degrees| *degrees != 0.0);
     GpuReading {
         utilization: first(&["GPU use (%)"]),
-        // Until 6.1.1 the second name stood for the same: the share of time, not of memory.
+        // Until 6.1.1 the second name meant the same: the share of time, not of memory.
         activity: first(&["GPU Memory Read/Write Activity (%)", "GPU memory use (%)"]),
         overdrive: first(&["GPU Memory OverDrive value (%)"]),
         memory_percent: first(&["GPU Memory Allocated (VRAM%)"]),

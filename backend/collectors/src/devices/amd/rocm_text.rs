@@ -1,19 +1,19 @@
-//! What rocm-smi prints without `--json`: a table (`--csv`) or lines of text. Both are brought into the form of its JSON,
-//! an object a card with the same names, so that one place knows what they mean.
+//! Output of rocm-smi without `--json`: a table (`--csv`) or lines of text. Both are converted to the form of its JSON,
+//! one object per card with the same names, so that names are interpreted in one place.
 
 use serde_json::{Map, Value};
 
-/// Most cards of a machine, partitions among them.
+/// Maximum number of cards of a machine, including partitions.
 const MAX_CARDS: usize = 512;
 
-/// A table: the header tells the columns, the first of which is `device`. Only lines that ended count.
+/// A table: the header names the columns, and the first one is `device`. Unterminated lines are skipped.
 pub(super) fn table(text: &str) -> Option<Value> {
     let mut lines = text.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n')).map(str::trim);
     let header: Vec<&str> = lines.find(|line| line.starts_with("device,"))?.split(',').collect();
     let mut cards = Map::new();
     for line in lines.take(MAX_CARDS) {
         let cells: Vec<&str> = line.split(',').collect();
-        // A comma inside a name would move every cell behind it.
+        // A comma in a name would shift the cells after it.
         if cells.len() == header.len() && cells[0].starts_with("card") {
             let card = header.iter().zip(&cells).skip(1).map(|(name, cell)| (name.to_string(), Value::from(*cell)));
             cards.insert(cells[0].to_string(), Value::Object(card.collect()));
@@ -22,7 +22,7 @@ pub(super) fn table(text: &str) -> Option<Value> {
     (!cards.is_empty()).then_some(Value::Object(cards))
 }
 
-/// Lines like `GPU[0]    : GPU use (%): 0`. Only lines that ended count.
+/// Lines like `GPU[0]    : GPU use (%): 0`. Unterminated lines are skipped.
 pub(super) fn lines(text: &str) -> Option<Value> {
     let mut cards = Map::new();
     for line in text.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n')) {
@@ -32,7 +32,7 @@ pub(super) fn lines(text: &str) -> Option<Value> {
             continue;
         };
         let known = cards.len() < MAX_CARDS || cards.contains_key(&format!("card{number}"));
-        // `sclk clock level: S: (137Mhz)` is `"sclk clock speed:": "(137Mhz)"` there.
+        // `sclk clock level: S: (137Mhz)` is `"sclk clock speed:": "(137Mhz)"` in the JSON.
         let (key, value) = match key.strip_suffix(" clock level") {
             Some(clock) => (format!("{clock} clock speed:"), value.rsplit(' ').next().unwrap_or("")),
             None => (key.to_string(), value.trim()),
@@ -59,8 +59,8 @@ mod tests {
         form(text).map(|document| present_in(gpus, &document)).unwrap_or_default()
     }
 
-    /// Cut anywhere, nothing is read that the whole does not say, but for what a later line replaces; with a digit altered
-    /// no other tag appears.
+    /// Checks that a truncated text gives only values of the whole text, except those in `replaced` (a later line
+    /// replaces them). With a digit changed, no other tag may appear.
     fn survives(form: Form, text: &str, replaced: &[&str]) {
         let whole = present(form, text);
         for end in (0..text.len()).filter(|end| text.is_char_boundary(*end)).step_by(1 + text.len() / 2000) {
@@ -71,7 +71,7 @@ mod tests {
         }
         let digits: Vec<usize> = text.match_indices(|c: char| c.is_ascii_digit()).map(|(at, _)| at).collect();
         for &at in digits.iter().step_by(1 + digits.len() / 500) {
-            // The number of a card names it.
+            // The card number is part of the tag.
             if text[..at].ends_with("GPU[") || text[..at].ends_with("card") {
                 continue;
             }
@@ -148,7 +148,7 @@ GPU[3]          : Average Graphics Package Power (W): N/A (Secondary die)
     #[test]
     fn recordings_yield_their_values() {
         let text = recordings::text("amd/rocm-smi-a_mi300x-x4_rocm6.0.txt");
-        // The list is that of the same output brought into JSON, which left the clocks out.
+        // The list is from the same output in JSON form, without the clocks.
         let (clocks, listed): (Vec<_>, Vec<_>) =
             present(lines, &text).into_iter().partition(|(tag, _)| tag.ends_with("Clock"));
         recordings::check("amd_rocm-smi_mi300x-x4_rocm6.0_CONVERTED", &listed);
@@ -156,7 +156,7 @@ GPU[3]          : Average Graphics Package Power (W): N/A (Secondary die)
         let memory = |i: u32| (format!("gpu.{i}.memoryClock"), 900.0);
         let wanted = [(0, 137.0), (1, 133.0), (2, 141.0), (3, 132.0)];
         assert_eq!(clocks, wanted.map(|(i, megahertz)| [memory(i), shader(i, megahertz)]).concat());
-        // The sensor at the junction stands before the memory's, which is taken once it is there.
+        // The junction temperature precedes the memory temperature, which replaces it.
         survives(lines, &text, &[".temp"]);
     }
 
@@ -169,7 +169,7 @@ GPU[3]          : Average Graphics Package Power (W): N/A (Secondary die)
         survives(lines, &text, &[]);
         let text = recordings::text("amd/rocm-smi_rx7900xtx-x4_rocm7.2.3_cut.csv");
         let read = present(table, &text);
-        // Three of the four cards are left in it: temperature of the memory, power, memory of which 27947008 bytes are used.
+        // The recording has three of the four cards: temperature of the memory, power, 27947008 bytes of used memory.
         for (i, temp, power) in [(0, 42.0, 19.0), (1, 58.0, 18.0), (2, 53.0, 19.0)] {
             let own: Vec<_> = read.iter().filter(|(tag, _)| tag.starts_with(&format!("gpu.{i}."))).cloned().collect();
             let own: Vec<(&str, f64)> = own.iter().map(|(tag, value)| (&tag["gpu.0.".len()..], *value)).collect();

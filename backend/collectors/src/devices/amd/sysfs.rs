@@ -1,4 +1,4 @@
-//! One AMD card by the files of its driver.
+//! One AMD card, read from the files of its driver.
 
 use super::metrics::Metrics;
 use crate::devices::gpu_reading::GpuReading;
@@ -21,7 +21,7 @@ struct AmdCard {
     i: u32,
     card: Card,
     sensors: Option<Sensors>,
-    /// Whether the controller's table tells what no plain file does; known after the first reading.
+    /// Whether the controller's table has values that no plain file has. None before the first reading.
     table_tells: Option<bool>,
 }
 
@@ -43,7 +43,7 @@ impl Collector for AmdCard {
 }
 
 impl AmdCard {
-    /// A card that left comes back under another number and with other sensors, at the same PCI address.
+    /// Finds a card again at the same PCI address. After a return its number and its sensors may differ.
     fn found_again(&mut self) -> bool {
         let found = drm::cards(&self.sys, super::DRIVERS).into_iter().find(|card| card.pci == self.card.pci);
         let Some(card) = found else { return false };
@@ -73,9 +73,10 @@ impl AmdCard {
     }
 }
 
-/// What only the controller's table has, and what the plain files did not tell. Its memory activity stays out: cards
-/// that have no `mem_busy_percent` leave it at zero there. The table is asked from the controller, which takes far longer
-/// than a plain file, so it is read again only where it tells something; `tells` remembers that.
+/// Adds values that only the controller's table has or that the plain files lack. Its memory activity is not used:
+/// cards without `mem_busy_percent` report zero there.
+/// The controller takes far longer to answer than a plain file, so the table is read again only if it adds values;
+/// `tells` stores that.
 fn fill(reading: &mut GpuReading, path: &Path, tells: &mut Option<bool>) {
     let missing = reading.utilization.is_none() || reading.power.is_none() || reading.temp.is_none();
     if !missing && *tells == Some(false) {
@@ -91,13 +92,13 @@ fn fill(reading: &mut GpuReading, path: &Path, tells: &mut Option<bool>) {
     *tells = Some(reading.energy.is_some());
 }
 
-/// The count behind a word in lines like `ce: 3`.
+/// The number after a word in lines like `ce: 3`.
 fn errors(text: &str, word: &str) -> Option<f64> {
     let line = text.split_inclusive('\n').find_map(|line| line.strip_prefix(word)?.strip_suffix('\n'))?;
     line.trim().parse::<u64>().ok().map(|count| count as f64)
 }
 
-/// A card's sensors; which there are is asked once.
+/// Paths of a card's sensors, determined once.
 struct Sensors {
     folder: PathBuf,
     /// In order of preference: memory, junction, edge.
@@ -110,7 +111,7 @@ impl Sensors {
     fn of(card: &Card) -> Option<Self> {
         let folder = card.sensors()?;
         let input = |name: &str| folder.join(format!("{name}_input"));
-        // Old drivers have one temperature without a label, which is the edge's.
+        // Old drivers have one temperature without a label: the edge.
         let order = |label: &str| match label {
             "mem" => 0,
             "junction" => 1,
@@ -135,7 +136,7 @@ impl Sensors {
         reading.power = sensor("power1_average").or_else(|| sensor("power1_input")).map(micro);
         reading.power_limit = sensor("power1_cap").map(micro);
         reading.fan_rpm = sensor("fan1_input");
-        // Cards without a sensor in their memory print 0 for it.
+        // Cards without a memory sensor print 0 for it.
         reading.temp = self.temps.iter().find_map(|(label, path)| {
             let value = number(path)? / 1000.0;
             (label != "mem" || value != 0.0).then_some(value)
@@ -177,14 +178,14 @@ mod tests {
             "vega56",
         ] {
             let sys = recordings::sys(&format!("amd/sysfs_{card}.json"));
-            // The lists call the first card 0, whatever number the machine gave it.
+            // The lists number the first card 0, regardless of its number on the machine.
             let present: Vec<_> =
                 read(sys.path()).into_iter().map(|(tag, value)| (tag.replacen("gpu.1.", "gpu.0.", 1), value)).collect();
             recordings::check(&format!("amd_sysfs_{card}"), &present);
         }
     }
 
-    /// A card of our own making with every file that is read.
+    /// A constructed card with every file that is read.
     fn machine() -> tempfile::TempDir {
         let dir = tempfile::tempdir().unwrap();
         for (path, text) in [

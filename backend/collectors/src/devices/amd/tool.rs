@@ -1,5 +1,5 @@
-//! AMD's command line tools: run whole, one run a reading, what they print read by content. Where one form of it gives
-//! nothing, the next run asks for the next form; what worked is kept.
+//! AMD's command line tools: one process per reading, output parsed by content. If one output form gives nothing, the
+//! next run requests the next form; a working form is kept.
 
 use super::answer::{AmdForm, AmdGpu};
 use super::{amd_smi, rocm_smi};
@@ -9,7 +9,7 @@ use serde_json::Value;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// A tool: a Python program that takes a second on a busy machine.
+/// A tool: a Python program that takes one second on a busy machine.
 pub(super) struct SmiTool {
     pub names: &'static [&'static str],
     forms: &'static [AmdForm],
@@ -21,10 +21,10 @@ pub(super) const AMD_SMI: SmiTool = SmiTool { names: &["amd-smi"], forms: &amd_s
 
 const RUN_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Shortest time between two runs: a second of Python each second would cost more than what it measures.
+/// Minimum time between two runs: one second of Python every second would cost more than it is worth.
 const RUN_INTERVAL: Duration = Duration::from_secs(5);
 
-/// Opens a tool that was found. What it says is seen at the first reading.
+/// Opens a tool that was found. Its output is checked at the first reading.
 pub(super) fn open(tool: &'static SmiTool, path: PathBuf, options: &Options) -> Result<Vec<Part>, OpenError> {
     let tried = vec![format!("{} {}", path.display(), tool.forms[0].args.join(" "))];
     let next = Duration::ZERO;
@@ -35,9 +35,9 @@ struct AmdTool {
     tool: &'static SmiTool,
     path: PathBuf,
     options: Options,
-    /// When it may run again.
+    /// Earliest time of the next run.
     next: Duration,
-    /// Which of the tool's forms it is asked for.
+    /// Index of the tool's form in use.
     form: usize,
 }
 
@@ -67,7 +67,7 @@ pub(super) mod tests {
     use super::super::json;
     use super::*;
 
-    /// What is put from what a tool printed; nothing when it is no document.
+    /// The values from a tool's output; empty if it is no document.
     pub fn present(gpus: fn(&Value) -> Vec<AmdGpu>, text: &[u8]) -> Vec<(String, f64)> {
         json::document(text).map(|document| present_in(gpus, &document)).unwrap_or_default()
     }
@@ -76,11 +76,11 @@ pub(super) mod tests {
         crate::recordings::present(|out| gpus(document).into_iter().for_each(|gpu| gpu.reading.put(gpu.number, out)))
     }
 
-    /// Cut at every byte nothing is read, for the document is not whole. With a number altered no other tag appears, and
-    /// every tag follows some number.
+    /// Checks that a document truncated at any byte gives nothing. With a number changed no other tag may appear, and
+    /// every tag must depend on some number.
     pub fn altered(gpus: fn(&Value) -> Vec<AmdGpu>, text: &[u8], whole: &[(String, f64)]) {
         let end = text.trim_ascii_end().len();
-        // A cut document is parsed to its end, so the cuts of a long one are sampled.
+        // A truncated document is parsed to its end, so for a long one only some lengths are tried.
         for n in (0..end).step_by(1 + end / 3000) {
             assert_eq!(present(gpus, &text[..n]), [], "cut at {n}");
         }
@@ -92,7 +92,7 @@ pub(super) mod tests {
                 *document.pointer_mut(&leaf).unwrap() = other;
                 let others = present_in(gpus, &document);
                 let strange = others.iter().find(|(tag, _)| !whole.iter().any(|(known, _)| known == tag));
-                // Some zeros mean that there is nothing.
+                // For some values zero means absent.
                 assert!(strange.is_none() || json::number(&own) == Some(0.0), "{leaf}: {strange:?} appears");
                 followed.extend(whole.iter().filter(|reading| !others.contains(reading)).map(|(tag, _)| tag));
             }
@@ -102,7 +102,8 @@ pub(super) mod tests {
         assert!(fixed.is_empty(), "no number stands for {fixed:?}");
     }
 
-    /// Pointers to the leaves of a document that hold a number; identities, which name the GPU, are left as they are.
+    /// JSON pointers to the leaves of a document that hold a number. Identities are left out, because they name the
+    /// GPU.
     fn numbers(value: &Value, at: String) -> Vec<String> {
         match value {
             Value::Object(map) => map

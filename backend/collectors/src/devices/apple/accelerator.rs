@@ -1,7 +1,7 @@
-//! What Apple's GPU has of the machine's memory, and how often its driver started it anew: the statistics of the kernel's
-//! IOAccelerator, which `ioreg` prints, without root.
+//! Memory use of Apple's GPU, and the number of restarts by its driver. Source: the statistics of the kernel's
+//! IOAccelerator, printed by `ioreg`, without root.
 //!
-//! W&B's `powerPercent` is not among them: Apple tells no highest power, and W&B divided by 16.5 W on every chip.
+//! W&B's `powerPercent` is not provided: Apple publishes no maximum power, and W&B divided by 16.5 W on every chip.
 
 use crate::read::exec::{self, RunLimits};
 use crate::{CollectError, Collector, Out, Part};
@@ -9,16 +9,16 @@ use shared::catalog::gpu;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Where macOS has it.
+/// Path of the tool on macOS.
 const TOOL: &str = "/usr/sbin/ioreg";
 const ARGS: &[&str] = &["-r", "-d", "1", "-w", "0", "-c", "IOAccelerator"];
 
 const RUN_TIMEOUT: Duration = Duration::from_secs(4);
 
-/// Shortest time between two runs.
+/// Minimum time between two runs.
 const RUN_INTERVAL: Duration = Duration::from_secs(5);
 
-/// The part of the collector that reads them. `memory`: the machine's, bytes.
+/// The part of the collector that reads these values. `memory`: the machine's memory, bytes.
 pub(super) fn part(gpu: u32, memory: Option<u64>) -> Part {
     let accelerator = Accelerator { path: TOOL.into(), gpu, memory, next: Duration::ZERO };
     let tried = vec![format!("{TOOL} {}", ARGS.join(" "))];
@@ -29,7 +29,7 @@ struct Accelerator {
     path: PathBuf,
     gpu: u32,
     memory: Option<u64>,
-    /// When it may run again.
+    /// Earliest time of the next run.
     next: Duration,
 }
 
@@ -51,7 +51,7 @@ impl Collector for Accelerator {
     }
 }
 
-/// What the driver tells; what it does not tell is absent.
+/// Statistics of the driver; values that it does not report are absent.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Statistics {
     /// Bytes of the machine's memory that the GPU uses.
@@ -60,7 +60,7 @@ struct Statistics {
 }
 
 impl Statistics {
-    /// The first accelerator's; none when the text has no whole set of statistics.
+    /// Statistics of the first accelerator; none if the text has no complete set.
     fn read(text: &str) -> Option<Statistics> {
         let (_, rest) = text.split_once("\"PerformanceStatistics\" = {")?;
         let (all, _) = rest.split_once('}')?;
@@ -72,7 +72,7 @@ impl Statistics {
     }
 
     fn put(&self, i: u32, memory: Option<u64>, out: &mut Out) {
-        // What is more than there is cannot be.
+        // More than the machine's memory is impossible, so such a value is dropped.
         let used = self.used.filter(|used| memory.is_none_or(|memory| *used <= memory)).map(|used| used as f64);
         out.put_some(&gpu::MEMORY_ALLOCATED_BYTES, i, used);
         let share = used.zip(memory.filter(|memory| *memory > 0)).map(|(used, memory)| 100.0 * used / memory as f64);

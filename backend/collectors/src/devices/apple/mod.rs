@@ -1,7 +1,7 @@
 //! Apple silicon: cores by kind, GPU, power and temperatures, without root.
 //!
-//! The reading itself is macmon's; [`sampler`] hands its answers to [`report`], which says what they mean. Where it cannot
-//! read the sensors, [`powermetrics`] takes their place, as root. What the GPU has of the memory is [`accelerator`]'s.
+//! macmon reads the sensors; [`sampler`] passes its samples to [`report`], which converts them to metrics. If the
+//! sensors cannot be read, [`powermetrics`] replaces them, as root. [`accelerator`] reads the GPU's use of memory.
 
 #[cfg(any(test, all(target_os = "macos", target_arch = "aarch64")))]
 mod accelerator;
@@ -15,7 +15,7 @@ mod sampler;
 #[cfg(all(target_os = "macos", target_arch = "aarch64"))]
 pub(crate) use sampler::open;
 
-/// There is nothing to open on other machines.
+/// Other machines have nothing to open.
 #[cfg(not(all(target_os = "macos", target_arch = "aarch64")))]
 pub(crate) fn open(_: &crate::Options, _: &crate::Roots) -> Result<Vec<crate::Part>, crate::OpenError> {
     let reason = "only on macOS with Apple silicon";

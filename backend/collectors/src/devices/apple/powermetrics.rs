@@ -1,7 +1,7 @@
-//! `powermetrics`, Apple's own tool, in the place of the sensors where those cannot be read: GPU and powers, one run a
-//! reading. It needs root.
+//! `powermetrics`, Apple's own tool, used if the sensors cannot be read: GPU and power, one process per reading. It
+//! needs root.
 //!
-//! What it prints is made for people; a value counts when its unit follows it, so a reading that is cut gives less.
+//! Its output is text for people. A value counts only if its unit follows, so truncated output gives fewer values.
 
 use super::report::{AppleReport, Cluster};
 use crate::read::exec::{self, RunLimits};
@@ -9,7 +9,7 @@ use crate::{CollectError, Collector, OpenError, OpenErrorKind, Out, Part};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Where macOS has it.
+/// Path of the tool on macOS.
 const TOOL: &str = "/usr/sbin/powermetrics";
 
 /// One sample over half a second.
@@ -17,10 +17,11 @@ const ARGS: &[&str] = &["--samplers", "cpu_power,gpu_power", "-n", "1", "-i", "5
 
 const RUN_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Shortest time between two runs: each measures for half a second.
+/// Minimum time between two runs: each measures for half a second.
 const RUN_INTERVAL: Duration = Duration::from_secs(5);
 
-/// Opens the tool because of what the sensors said. `is_root`: this process may run it.
+/// Opens the tool. `sensors`: the reason why the sensors cannot be read. `is_root`: whether this process may run the
+/// tool.
 pub(super) fn open(sensors: &str, is_root: bool, gpu: Option<u32>) -> Result<Vec<Part>, OpenError> {
     let tried = vec!["IOReport, SMC and IOHID".to_string(), format!("{TOOL} {}", ARGS.join(" "))];
     if !is_root {
@@ -38,7 +39,7 @@ pub(super) fn open(sensors: &str, is_root: bool, gpu: Option<u32>) -> Result<Vec
 struct Powermetrics {
     path: PathBuf,
     gpu: Option<u32>,
-    /// When it may run again.
+    /// Earliest time of the next run.
     next: Duration,
 }
 
@@ -59,7 +60,7 @@ impl Collector for Powermetrics {
     }
 }
 
-/// What a text says; the last sample where there are several.
+/// The values of an output; the last sample if it has several.
 fn report(text: &str) -> AppleReport {
     let mut report = AppleReport::default();
     let (mut megahertz, mut ratio) = (None, None);
@@ -74,12 +75,12 @@ fn report(text: &str) -> AppleReport {
             _ => {}
         }
     }
-    // A GPU that slept has no frequency.
+    // A GPU that was asleep has no frequency.
     report.gpu = ratio.map(|ratio| Cluster { megahertz: megahertz.unwrap_or(0.0), ratio });
     report
 }
 
-/// A number and the unit behind it; more may follow.
+/// A number followed by its unit; more text may follow.
 fn number(text: &str, unit: &str) -> Option<f64> {
     let text = text.trim_start();
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.')?;

@@ -1,4 +1,4 @@
-//! What one sample of Apple silicon means in our rows. Nothing here knows macOS.
+//! Converts one sample of Apple silicon to metrics. It is independent of macOS.
 
 use crate::Out;
 use shared::catalog::{MetricDef, apple, cpu, gpu};
@@ -12,7 +12,7 @@ pub(super) struct Cluster {
     pub ratio: f64,
 }
 
-/// One sample. What the machine does not have is absent; powers are watts.
+/// One sample. Values that the machine does not have are absent; powers are in watts.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct AppleReport {
     /// The slowest kind of core.
@@ -28,13 +28,13 @@ pub(super) struct AppleReport {
     /// Mean of the sensors, degrees Celsius.
     pub cpu_temp: Option<f64>,
     pub gpu_temp: Option<f64>,
-    /// Bytes; memory and GPU memory are one. How much is in use is the memory collector's to put.
+    /// Bytes; memory and GPU memory are one. The memory collector reports memory in use.
     pub memory_used: Option<f64>,
     pub memory_total: Option<f64>,
 }
 
 impl AppleReport {
-    /// Puts what is possible; the GPU is `gpu.{i}`, and left out where it has no number.
+    /// Puts the plausible values. The GPU is `gpu.{i}`, and is left out if it has no number.
     pub fn put(&self, i: Option<u32>, out: &mut Out) {
         put_cluster(out, (&apple::ECPU_PERCENT, &apple::ECPU_FREQUENCY), self.efficiency);
         put_cluster(out, (&apple::PCPU_PERCENT, &apple::PCPU_FREQUENCY), self.performance);
@@ -62,11 +62,11 @@ fn put_cluster(out: &mut Out, rows: (&'static MetricDef, &'static MetricDef), cl
 }
 
 fn percent(ratio: f64) -> Option<f64> {
-    // Residencies and their interval are read one after the other, so a busy cluster can come out a little above.
+    // Residencies and their interval are read in sequence, so a busy cluster can be slightly above 1.
     (0.0..=1.05).contains(&ratio).then(|| 100.0 * ratio.min(1.0))
 }
 
-/// A frequency of 0 means that it slept the whole time.
+/// A frequency of 0 means that the cluster was asleep the whole time.
 fn awake(megahertz: f64) -> Option<f64> {
     (megahertz > 0.0 && megahertz < 10_000.0).then_some(megahertz)
 }
@@ -75,7 +75,7 @@ fn watts(value: Option<f64>) -> Option<f64> {
     value.filter(|watts| (0.0..=2000.0).contains(watts))
 }
 
-/// Sensors that are not there answer 0 or less, broken ones far more than a chip survives.
+/// Absent sensors report 0 or less, and broken ones far more than a chip survives.
 fn degrees(value: Option<f64>) -> Option<f64> {
     value.filter(|degrees| *degrees > 0.0 && *degrees <= 150.0)
 }
@@ -87,7 +87,7 @@ mod tests {
     use serde_json::Value;
     use shared::catalog::memory;
 
-    /// A sample in the JSON that the tool of the same library prints, in the layout of 0.6 and 0.7 or of 0.8.
+    /// A sample from the JSON printed by the same library's tool, in the layout of 0.6 and 0.7 or of 0.8.
     fn report(json: &Value) -> AppleReport {
         let number = |place: &str| json.pointer(place).and_then(Value::as_f64);
         let cluster = |name: &str| {
@@ -123,7 +123,7 @@ mod tests {
             let text = recordings::text(&format!("apple/{file}"));
             let json: Value = serde_json::from_str(&text).unwrap();
             let mut read = present(&json);
-            // What is in use and the swap are the memory collector's on this system too.
+            // Memory in use and swap come from the memory collector on this system, too.
             let mut out = Out::default();
             out.begin(std::time::Duration::ZERO);
             let bytes = |key: &str| json["memory"][key].as_f64().unwrap();
@@ -165,7 +165,7 @@ mod tests {
         altered(&json);
     }
 
-    /// A number that is taken away or impossible takes its own tags away and makes none.
+    /// Checks that a number that is removed or impossible removes its own tags and adds none.
     fn altered(json: &Value) {
         let whole = present(json);
         let object = json.as_object().unwrap();

@@ -1,4 +1,4 @@
-//! macmon's sampler on a thread of its own: it holds handles of the system that may not change threads.
+//! macmon's sampler on a thread of its own, because it holds system handles that must stay on one thread.
 
 use super::report::{AppleReport, Cluster};
 use super::{accelerator, powermetrics};
@@ -6,7 +6,8 @@ use crate::{CollectError, Collector, OpenError, Options, Out, Part, Roots};
 use macmon::{CpuTierMetrics, Metrics, Sampler};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
-/// Shortest interval of a sample, ms. The sampler measures from the sample before, so only its first one waits for this.
+/// Minimum interval of a sample, ms. The sampler measures since the previous sample, so only the first one waits for
+/// this.
 const MIN_SAMPLE_MS: u32 = 100;
 
 /// Opens the sensors.
@@ -34,13 +35,13 @@ fn sensors(options: &Options) -> Result<Vec<Part>, OpenError> {
     Ok(Part::only(tried, Apple { worker: Some(worker), gpu: gpu(options) }))
 }
 
-/// The number of the GPU; none where it is not kept.
+/// The number of the GPU; none if the configuration excludes it.
 fn gpu(options: &Options) -> Option<u32> {
     options.keeps_gpu(0).then(|| options.gpu_numbers.claim("apple", 0))
 }
 
 struct Apple {
-    /// Absent after its thread ended, until it is started anew.
+    /// None after its thread has ended, until the next start.
     worker: Option<Worker>,
     gpu: Option<u32>,
 }
@@ -51,7 +52,7 @@ impl Collector for Apple {
             Some(worker) => worker,
             None => Worker::start().map_err(CollectError::failed)?,
         };
-        // A worker that panicked is not kept: that costs this sample only.
+        // A worker that panicked is not kept; only this sample is lost.
         let answer = worker.sample().ok_or_else(|| CollectError::failed("Apple's sampler panicked"))?;
         self.worker = Some(worker);
         answer.map_err(CollectError::failed)?.put(self.gpu, out);
@@ -79,7 +80,7 @@ impl Worker {
                 }
             };
             let _ = opened.send(Ok(sampler.get_soc_info().vm));
-            // The first of the GPU's frequencies is that of a GPU that is off.
+            // The first GPU frequency is that of a GPU that is off.
             let has_gpu = sampler.get_soc_info().gpu_freqs.len() > 1;
             while asked.recv().is_ok() {
                 let sample = sampler.get_metrics(MIN_SAMPLE_MS).map_err(|error| error.to_string());
@@ -93,7 +94,7 @@ impl Worker {
         Ok(Worker { ask, answers, virtual_machine })
     }
 
-    /// The next sample; none when the thread ended.
+    /// The next sample; none if the thread has ended.
     fn sample(&self) -> Option<Result<AppleReport, String>> {
         self.ask.send(()).ok()?;
         self.answers.recv().ok()
@@ -103,7 +104,7 @@ impl Worker {
 fn report(metrics: &Metrics, has_gpu: bool) -> AppleReport {
     let cluster = |mhz: u32, ratio: f32| Cluster { megahertz: mhz.into(), ratio: ratio.into() };
     let tier = |tier: &CpuTierMetrics| cluster(tier.freq_mhz, tier.scaled_ratio);
-    // Tiers go from the slowest kind of core to the fastest; their names change from chip to chip.
+    // Tiers are ordered from the slowest kind of core to the fastest; their names vary between chips.
     let tiers = &metrics.cpu_tiers;
     AppleReport {
         efficiency: tiers.first().filter(|_| tiers.len() > 1).map(tier),

@@ -1,4 +1,5 @@
-//! What Graphcore's tools print of a device: keys with values that carry their unit, as text or as JSON.
+//! Attributes of a device in the output of Graphcore's tools: keys with values that include their unit, as text or
+//! JSON.
 
 use serde_json::Value;
 use shared::catalog::{MetricDef, ipu};
@@ -6,28 +7,28 @@ use shared::catalog::{MetricDef, ipu};
 /// One device.
 #[derive(Debug)]
 pub(super) struct Device {
-    /// Its own number.
+    /// The tool's device ID.
     pub id: u32,
-    /// The process that uses it.
+    /// PID of the process that uses it.
     pub user: Option<u32>,
-    /// What the tool says of it in numbers.
+    /// Its numeric attributes.
     pub attributes: Vec<IpuAttribute>,
 }
 
-/// A number and where it belongs.
+/// A number and the metric that it belongs to.
 #[derive(Debug)]
 pub(super) struct IpuAttribute {
     pub row: &'static MetricDef,
-    /// For rows with free text: the device's number and what the row's tag does not say of the key.
+    /// For metrics with free text: the device ID, and the part of the key that the metric's tag lacks.
     pub instance: Option<String>,
     pub value: f64,
 }
 
-/// Ends of keys whose numbers say which one and not how much, and their rows.
+/// Key suffixes whose numbers identify a part and measure nothing, and their metrics.
 static IDENTIFIERS: &[(&str, &MetricDef)] =
     &[("id", &ipu::ID), ("index", &ipu::INDEX), ("node", &ipu::NODE), ("slot", &ipu::SLOT)];
 
-/// A key with a row of its own: its unit, its row, and the values that it can have.
+/// A key with a metric of its own: its unit, its metric, and the range of plausible values.
 type Varying = (&'static str, &'static str, &'static MetricDef, std::ops::RangeInclusive<f64>);
 static VARYING: &[Varying] = &[
     ("average board temp", "C", &ipu::BOARD_TEMP, -40.0..=150.0),
@@ -39,16 +40,16 @@ static VARYING: &[Varying] = &[
     ("ipu utilisation (session)", "%", &ipu::SESSION_UTILIZATION, 0.0..=100.0),
 ];
 
-/// More than any machine and any device has: the rest of a wrong output would become series.
+/// Maximum numbers of devices and of attributes per device. The limits prevent series from malformed output.
 const MAX_DEVICES: usize = 256;
 const MAX_ATTRIBUTES: usize = 128;
 
 /// Texts that may look like numbers.
 const PRIVATE: &[&str] = &["user name", "user executable", "board serial number"];
 
-/// Devices in the output of `gc-info -i` or `gc-inventory`, text or JSON; none when it is neither.
+/// Devices in the output of `gc-info -i` or `gc-inventory`, text or JSON; empty if it is neither.
 ///
-/// A last line without its end is left out: it may be a part of a number.
+/// An unterminated last line is skipped, because it may contain a part of a number.
 pub(super) fn devices(output: &[u8]) -> Vec<Device> {
     let text = String::from_utf8_lossy(output);
     // Lines before JSON are warnings.
@@ -80,7 +81,7 @@ fn in_text(text: &str) -> Vec<Device> {
     devices.into_iter().filter_map(|pairs| device(pairs.into_iter())).collect()
 }
 
-/// Objects with an `id`, wherever they are: the tools wrap them in lists of devices or of cards.
+/// Objects with an `id` at any depth: the tools wrap them in lists of devices or of cards.
 fn in_json(json: &Value) -> Vec<Device> {
     match json {
         Value::Array(list) => list.iter().flat_map(in_json).collect(),
@@ -108,13 +109,13 @@ fn device<'a>(pairs: impl Iterator<Item = (&'a str, &'a str)> + Clone) -> Option
     Some(Device { id, user, attributes })
 }
 
-/// The number behind a key; none for text, `N/A`, a unit that is missing, or a value that the key cannot have.
+/// The numeric attribute of a key; none for text, `N/A`, a missing unit, or an implausible value.
 fn attribute(id: u32, key: &str, value: &str) -> Option<IpuAttribute> {
     if let Some((_, unit, row, possible)) = VARYING.iter().find(|known| known.0 == key) {
         let value = with_unit(value, unit).filter(|value| possible.contains(value))?;
         return Some(IpuAttribute { row, instance: None, value });
     }
-    // The rows' tags end in these words themselves.
+    // The metrics' tags end with these words themselves.
     if let Some(before) = key.strip_suffix("speed") {
         let value = with_unit(value, "GT/s")?;
         return Some(IpuAttribute { row: &ipu::LINK_SPEED, instance: Some(format!("{id}.{before}")), value });
@@ -135,14 +136,14 @@ fn with_unit(value: &str, unit: &str) -> Option<f64> {
     number(value.trim().strip_suffix(unit)?)
 }
 
-/// A decimal number; what else Rust would read (`inf`, `nan`) is no number of a device.
+/// A decimal number. Other forms that Rust would parse (`inf`, `nan`) are rejected.
 fn number(text: &str) -> Option<f64> {
     let text = text.trim();
     let plain = text.bytes().all(|b| b.is_ascii_digit() || b"+-.eE".contains(&b));
     text.parse().ok().filter(|number: &f64| plain && number.is_finite())
 }
 
-/// Single devices in the output of `gc-info -l`; groups of several IPUs have numbers too, and are left out.
+/// Single devices in the output of `gc-info -l`. Groups of several IPUs have IDs too, and are left out.
 pub(super) fn listed(text: &str) -> Vec<u32> {
     let single = |line: &&str| line.starts_with("-+-") && !line.contains("Multi IPU");
     let id = |line: &str| line.split_once("Id: [")?.1.split_once(']')?.0.trim().parse().ok();

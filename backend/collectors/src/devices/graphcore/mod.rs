@@ -1,7 +1,7 @@
 //! Graphcore IPUs through the vendor's tools: `gc-inventory -j` for all devices at once, or `gc-info` device by device.
 //!
-//! W&B's tags are the tools' keys. W&B sends numbers that stand still (sizes, slots, link speeds) once; here all are put at
-//! each reading, so that none looks old.
+//! W&B's tags are the tools' keys. W&B sends constant numbers (sizes, slots, link speeds) once. Here all are put at
+//! each reading, so that none becomes stale.
 
 mod attributes;
 
@@ -16,14 +16,14 @@ use std::time::Duration;
 
 const INVENTORY: &str = "gc-inventory";
 const INFO: &str = "gc-info";
-/// Where Poplar's installation is usually linked to.
+/// Usual link targets of a Poplar installation.
 const DIRS: &[&str] = &["/opt/poplar/bin", "/opt/graphcore/bin"];
 const REMEDY: &str = "install Graphcore's command line tools, or set command under [collectors.graphcore]";
 
-/// Below the least deadline of a part, so that a tool that hangs is killed before its thread counts as hung.
+/// Shorter than the minimum timeout of a part, so a tool that hangs is killed before its thread counts as hung.
 const RUN_TIMEOUT: Duration = Duration::from_millis(4500);
 
-/// How often gc-info is asked for the list of devices.
+/// Interval of device lists from gc-info.
 const LIST_INTERVAL: Duration = Duration::from_secs(60);
 
 static COMMAND: OptionRow =
@@ -32,7 +32,7 @@ static COMMAND: OptionRow =
 /// Keys below `[collectors.graphcore]`.
 pub(crate) static OPTIONS: &[&OptionRow] = &[&COMMAND];
 
-/// Opens it, when there is a tool.
+/// Opens the collector, if a tool is installed.
 pub(crate) fn open(options: &Options, roots: &Roots) -> Result<Vec<Part>, OpenError> {
     let configured = options.own.path(&COMMAND);
     let found = exec::find(&[INVENTORY, INFO], DIRS, configured).map_err(|mut error| {
@@ -42,7 +42,7 @@ pub(crate) fn open(options: &Options, roots: &Roots) -> Result<Vec<Part>, OpenEr
         error
     })?;
     let mut tools = vec![found];
-    // The form of gc-inventory's JSON may differ by version; gc-info's text is documented.
+    // The JSON of gc-inventory may differ by version; the text of gc-info is documented.
     if configured.is_none() && !is_info(&tools[0]) {
         tools.extend(exec::find(&[INFO], DIRS, None));
     }
@@ -58,13 +58,13 @@ fn is_info(tool: &Path) -> bool {
 }
 
 struct Graphcore {
-    /// Tools to use, the first one that answers; those before it are dropped.
+    /// Candidate tools. The first one is in use; tools that failed before it are dropped.
     tools: Vec<PathBuf>,
-    /// Absent where no process is watched: then all devices count.
+    /// None if no process is watched; then all devices count.
     watched: Option<Watched>,
-    /// Which processes are meant by the tools' numbers.
+    /// Maps the tools' PIDs to processes here.
     pids: Pids,
-    /// Devices by gc-info, and when they were listed.
+    /// Devices listed by gc-info, and the time of that list.
     listed: Option<(Duration, Vec<u32>)>,
 }
 
@@ -88,7 +88,7 @@ impl Collector for Graphcore {
 }
 
 impl Graphcore {
-    /// The devices as the current tool shows them, and what went wrong.
+    /// The devices in the current tool's output, and the failure if any.
     fn read(&mut self, now: Duration) -> (Vec<Device>, Option<String>) {
         let tool = self.tools[0].clone();
         if !is_info(&tool) {
@@ -115,7 +115,7 @@ impl Graphcore {
         (devices, trouble)
     }
 
-    /// The single devices that gc-info lists; groups of several are left out.
+    /// The single devices in the list of gc-info; groups of several are left out.
     fn list(&mut self, tool: &Path, now: Duration) -> Result<Vec<u32>, String> {
         if let Some((then, ids)) = &self.listed
             && now.saturating_sub(*then) < LIST_INTERVAL
@@ -151,7 +151,7 @@ impl Graphcore {
     }
 }
 
-/// The devices that a run of a tool shows.
+/// The devices in the output of one run of a tool.
 fn devices_of(tool: &Path, args: &[&str], deadline: Duration) -> Result<Vec<Device>, String> {
     let output = exec::run(tool, args, &RunLimits::within(deadline)).map_err(|error| error.to_string())?;
     let devices = attributes::devices(&output.stdout);

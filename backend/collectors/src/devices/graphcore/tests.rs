@@ -1,4 +1,4 @@
-//! Graphcore against recordings, against our own fixtures, and against a fake tool.
+//! Tests of Graphcore with recordings, fixtures of our own, and a fake tool.
 
 use super::*;
 use crate::{OpenErrorKind, OwnOptions, recordings};
@@ -29,10 +29,10 @@ Partition: p1 [active]
  |--- Id: [3], DNC Id: [0], PCI Domain: [3]
 ";
 
-/// The number of a process here that has no device open.
+/// PID of a process here that has no device open.
 const NO_HOLDER: u32 = 4713;
 
-/// It watches these on a machine where they run, and the folder of that machine.
+/// A collector that watches these PIDs, which run on a fake machine, and the folder of that machine.
 fn graphcore(pids: &[u32]) -> (Graphcore, tempfile::TempDir) {
     let dir = tempfile::tempdir().unwrap();
     for pid in pids {
@@ -41,7 +41,7 @@ fn graphcore(pids: &[u32]) -> (Graphcore, tempfile::TempDir) {
         let stat = format!("{pid} (a) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 {pid} 0 1 0\n");
         std::fs::write(folder.join("stat"), stat).unwrap();
         std::fs::create_dir(folder.join("fd")).unwrap();
-        // One of them merely has the number of a process elsewhere that the tool tells.
+        // One of them only has the same PID as a process elsewhere that the tool reports.
         let file = if *pid == NO_HOLDER { "/dev/null" } else { "/dev/ipu3" };
         std::os::unix::fs::symlink(file, folder.join("fd/3")).unwrap();
     }
@@ -51,7 +51,7 @@ fn graphcore(pids: &[u32]) -> (Graphcore, tempfile::TempDir) {
     (Graphcore { tools: Vec::new(), watched, pids, listed: None }, dir)
 }
 
-/// What is put of an output, at the first reading and at the one after it.
+/// The values put for an output, at the first reading and at the next one.
 fn twice(output: &[u8], pids: &[u32]) -> [Vec<(String, f64)>; 2] {
     let ((mut graphcore, _dir), mut out) = (graphcore(pids), Out::default());
     [0, 1].map(|second| {
@@ -152,7 +152,7 @@ fn watched_processes_choose_their_devices() {
     assert_eq!(twice(others.as_bytes(), &[NO_HOLDER])[0], []);
 }
 
-/// Every prefix gives values of the whole only.
+/// Checks that every prefix gives only values of the whole.
 fn cut(output: &[u8]) {
     let [whole, _] = twice(output, &[]);
     assert!(!whole.is_empty());
@@ -198,7 +198,7 @@ fn with_recordings_texts_and_tables_give_their_lists() {
         }
         cut(text.as_bytes());
     }
-    // The same two devices as in the texts, both in one answer.
+    // The same two devices as in the texts, both in one output.
     let inventory = recordings::text("graphcore/gc-inventory-j_CONSTRUCTED.json");
     let text = |name: &str| recordings::text(&format!("graphcore/{name}.txt"));
     let second = text("gc-info_c600-pcie").replace("  id: 0\n", "  id: 1\n");
@@ -215,7 +215,7 @@ fn open_with(tool: &Path) -> Result<Vec<Part>, OpenError> {
 #[test]
 fn gc_info_is_asked_device_by_device() {
     let dir = tempfile::tempdir().unwrap();
-    // Both questions get both answers; each is read for its own part.
+    // Both commands get both outputs; the parser of each uses its own part.
     std::fs::write(dir.path().join("both"), format!("{LIST}{TEXT}")).unwrap();
     let tool = place(dir.path(), "gc-info", "print both");
     let mut parts = open_with(&tool).unwrap();

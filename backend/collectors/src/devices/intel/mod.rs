@@ -1,7 +1,7 @@
-//! Intel GPUs: the kernel's own files, else the stream of xpu-smi.
+//! Intel GPUs: read from the kernel's own files, else from the stream of xpu-smi.
 //!
-//! The files have no memory in use and no utilization; xpu-smi has both on data center cards, and takes the files' place
-//! when the configuration names it.
+//! The files have neither memory in use nor utilization. xpu-smi has both on data center cards, and replaces the files
+//! if the configuration names it.
 
 mod sysfs;
 mod xpu_smi;
@@ -9,10 +9,10 @@ mod xpu_smi;
 use crate::read::{drm, exec};
 use crate::{OpenError, OpenErrorKind, OptionRow, Options, Part, Roots};
 
-/// Drivers of Intel's cards.
+/// Driver names of Intel's cards.
 const DRIVERS: &[&str] = &["i915", "xe"];
 
-/// Older releases had another name.
+/// Tool names; the second is that of older releases.
 const TOOLS: &[&str] = &["xpu-smi", "xpumcli"];
 
 const DIRS: &[&str] = &["/usr/bin", "/opt/xpum/bin"];
@@ -25,7 +25,7 @@ static COMMAND: OptionRow = OptionRow::path("command", "xpu-smi executable to us
 /// Keys below `[collectors.intel]`.
 pub(crate) static OPTIONS: &[&OptionRow] = &[&COMMAND];
 
-/// Opens the tool that the configuration names, else all cards in /sys, else a tool that is installed.
+/// Opens the tool in the configuration, else all cards in /sys, else an installed tool.
 pub(crate) fn open(options: &Options, roots: &Roots) -> Result<Vec<Part>, OpenError> {
     if let Some(configured) = options.own.path(&COMMAND) {
         return Ok(xpu_smi::open(exec::find(TOOLS, DIRS, Some(configured))?, options));

@@ -1,4 +1,4 @@
-//! One Intel card by the files of its driver, i915 or xe.
+//! One Intel card, read from the files of its driver, i915 or xe.
 
 use crate::devices::gpu_reading::GpuReading;
 use crate::read::drm::{self, Card, number};
@@ -28,7 +28,7 @@ struct IntelCard {
 #[derive(Clone, Copy)]
 struct Energy {
     at: Duration,
-    /// Which of the counters, for each counts something else.
+    /// Index of the counter, because each one covers another part of the card.
     counter: usize,
     microjoules: f64,
 }
@@ -56,7 +56,7 @@ impl Collector for IntelCard {
 }
 
 impl IntelCard {
-    /// A card that left comes back under another number and with other sensors, at the same PCI address.
+    /// Finds a card again at the same PCI address. After a return its number and its sensors may differ.
     fn found_again(&mut self) -> bool {
         let found = drm::cards(&self.sys, super::DRIVERS).into_iter().find(|card| card.pci == self.card.pci);
         let Some(card) = found else { return false };
@@ -67,7 +67,7 @@ impl IntelCard {
     }
 }
 
-/// Mean power between two readings of one counter; a counter that went back began anew.
+/// Mean power between two readings of one counter; none if the counter was reset.
 fn watts(before: Energy, now: Energy) -> Option<f64> {
     let seconds = now.at.checked_sub(before.at)?.as_secs_f64();
     let joules = (now.microjoules - before.microjoules) / 1e6;
@@ -75,14 +75,14 @@ fn watts(before: Energy, now: Energy) -> Option<f64> {
         .then(|| gpu::POWER_WATTS.rounded(joules / seconds))
 }
 
-/// A card's files; which there are is asked once.
+/// Paths of a card's files, determined once.
 struct Files {
     frequency: Option<PathBuf>,
     fan: Option<PathBuf>,
     temp: Option<PathBuf>,
     memory_temp: Option<PathBuf>,
     power_limit: Option<PathBuf>,
-    /// The whole card's counter before that of its package.
+    /// The counter of the whole card precedes that of its package.
     energy: Vec<PathBuf>,
 }
 
@@ -92,7 +92,7 @@ impl Files {
             .map(|path| card.dir.join(path));
         let frequency = frequency.into_iter().find(|path| path.exists());
         let sensors = card.sensors();
-        // One sensor without a label is the GPU's: i915 names none.
+        // A single sensor without a label is the GPU's: i915 labels none.
         let by_label = |kind: &str, ending: &str, labels: &[&str]| -> Vec<PathBuf> {
             let Some(folder) = &sensors else { return Vec::new() };
             let all = Card::labels(folder, kind, ending);
@@ -123,7 +123,7 @@ impl Files {
         }
     }
 
-    /// The first counter that counts: cards that cannot measure the whole board leave its counter at zero.
+    /// The first counter above zero: cards that cannot measure the whole board leave its counter at zero.
     fn energy(&self, at: Duration) -> Option<Energy> {
         let counters = self.energy.iter().map(|path: &PathBuf| number(Path::new(path))).enumerate();
         let (counter, microjoules) = counters
@@ -156,8 +156,8 @@ mod tests {
         for card in ["a380-i915", "a380-xe", "b580", "b580-6.16", "tigerlake"] {
             let sys = recordings::sys(&format!("intel/sysfs_{card}.json"));
             let read = tick(&mut parts(sys.path())[0], &mut Out::default(), 0);
-            // The lists call the first card 0, whatever number the machine gave it, and note temperatures and the limit
-            // by the kernel's names instead of ours: what is read must be exactly that.
+            // The lists number the first card 0, regardless of its number on the machine. They have temperatures and
+            // the limit under the kernel's names instead of ours. All values must match exactly.
             let read = read.into_iter().map(|(tag, value)| (tag.replacen("gpu.1.", "gpu.0.", 1), value));
             let (noted, listed): (Vec<_>, Vec<_>) =
                 read.partition(|(tag, _)| NOTED.iter().any(|(known, _)| known == tag));

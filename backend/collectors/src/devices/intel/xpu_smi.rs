@@ -1,4 +1,5 @@
-//! `xpu-smi dump`: comma-separated lines without end, a line a GPU and second, whose columns the first line names.
+//! `xpu-smi dump`: an endless stream of comma-separated lines, one per GPU and second. The first line names the
+//! columns.
 
 use crate::devices::gpu_reading::GpuReading;
 use crate::read::exec::Stream;
@@ -9,7 +10,7 @@ use std::time::Duration;
 /// All GPUs, every second: utilization, power, frequency, both temperatures, memory in percent and in MiB.
 const ARGS: &[&str] = &["dump", "-d", "-1", "-m", "0,1,2,3,4,5,18", "-i", "1"];
 
-/// It prints every second; after this long without a line it hangs.
+/// It prints every second; without a line for this time it counts as hung.
 const SILENCE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Opens the tool that was found, and keeps it running.
@@ -30,7 +31,7 @@ impl Collector for XpuSmi {
         let lines = self.stream.take();
         for line in &lines {
             let Ok(text) = std::str::from_utf8(&line.text) else { continue };
-            // A tool that was started again names its columns again.
+            // A restarted tool names its columns again.
             if let Some(columns) = Columns::of(text) {
                 self.columns = Some(columns);
             } else if let Some((device, reading)) = self.columns.as_ref().and_then(|columns| columns.row(text))
@@ -50,21 +51,21 @@ impl Collector for XpuSmi {
     }
 }
 
-/// A column's place, what it holds, and the factor to our unit.
+/// A column: its index, its field, and the factor to our unit.
 type Column = (usize, fn(&mut GpuReading) -> &mut Option<f64>, f64);
 
-/// Which column holds what.
+/// Meaning of the columns.
 struct Columns {
     count: usize,
     device: usize,
     known: Vec<Column>,
 }
 
-/// Memory is printed in MiB and sent in bytes.
+/// Memory is printed in MiB and stored in bytes.
 const MIB: f64 = 1_048_576.0;
 
 impl Columns {
-    /// The columns that a line names, when it is the line that names them.
+    /// The columns named by a header line; none for other lines.
     fn of(line: &str) -> Option<Self> {
         let names: Vec<&str> = line.split(',').map(str::trim).collect();
         let device = names.iter().position(|name| *name == "DeviceId")?;
@@ -84,7 +85,7 @@ impl Columns {
         (!known.is_empty()).then_some(Columns { count: names.len(), device, known })
     }
 
-    /// Device and values of a line; `N/A` and blanks are no values, and a line of another length belongs to no columns.
+    /// Device and values of a line. `N/A` and blanks are no values; none for a line with another number of cells.
     fn row(&self, line: &str) -> Option<(u32, GpuReading)> {
         let cells: Vec<&str> = line.split(',').map(str::trim).collect();
         if cells.len() != self.count {
@@ -105,14 +106,14 @@ mod tests {
     use super::*;
     use crate::recordings;
 
-    /// Device and reading of each whole line.
+    /// Device and reading of each complete line.
     fn rows(text: &str) -> Vec<(u32, GpuReading)> {
         let mut lines = text.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n'));
         let Some(columns) = lines.next().and_then(Columns::of) else { return Vec::new() };
         lines.filter_map(|line| columns.row(line)).collect()
     }
 
-    /// What is put from the lines that stand at one place among the lines of their device.
+    /// The values put from the lines at index `place` among the lines of their device.
     fn present(text: &str, place: usize) -> Vec<(String, f64)> {
         let rows = rows(text);
         recordings::present(|out| {
@@ -140,7 +141,7 @@ mod tests {
         }
     }
 
-    /// Cut at every byte the lines before the cut are read and nothing else; a cell that is altered alters its value.
+    /// Checks that truncated output gives only the lines before the cut, and that a changed cell changes its value.
     fn cut_and_altered(text: &str) {
         let whole = rows(text);
         for n in (0..text.len()).filter(|n| text.is_char_boundary(*n)) {
@@ -194,7 +195,7 @@ mod tests {
             std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
             super::open(path.clone(), &Options::default()).remove(0)
         };
-        // Values and outcome of readings until they are as wanted. A reading may come between two lines of the tool.
+        // Reads until values and result match. A reading may fall between two lines of the tool.
         type Seen = std::collections::BTreeMap<String, f64>;
         let until = |part: &mut Part, done: &dyn Fn(&Seen, &Result<(), CollectError>) -> bool| {
             let begin = std::time::Instant::now();

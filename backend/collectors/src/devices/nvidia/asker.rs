@@ -1,11 +1,11 @@
-//! The calls that are made of one GPU in one tick: each when it is due, and none once the GPU is known to be lost.
+//! The calls for one GPU in one tick. Each is made when it is due, and none after the GPU is known to be lost.
 
 use super::reading::{NvidiaReading, Place};
 use super::retry::{MUST_BE_RESET, NvmlFailure, Retry, failure};
 use nvml_wrapper::error::NvmlError;
 use shared::catalog::MetricDef;
 
-/// The calls that fail on their own; see [`Retry`].
+/// The calls that can fail independently; see [`Retry`].
 #[derive(Clone, Copy)]
 pub(super) enum Call {
     Utilization,
@@ -31,11 +31,11 @@ pub(super) enum Call {
 }
 
 impl Call {
-    /// How many there are.
+    /// Number of calls.
     pub const COUNT: usize = Call::Profile as usize + 1;
 
-    /// Whether it names a part of the GPU by a number. Where the driver calls that an invalid argument, the GPU has no such
-    /// part: driver 580 says so of the fan of a board without one.
+    /// Whether the call names a part of the GPU by number. Then an invalid-argument error means that the GPU has no
+    /// such part. Driver 580 reports this for the fan of a board without one.
     fn names_a_part(self) -> bool {
         matches!(
             self,
@@ -70,16 +70,16 @@ impl Call {
     }
 }
 
-/// Makes the calls of one tick: those that are due, and none once the GPU is known to be lost.
+/// Makes the due calls of one tick, and none after the GPU is known to be lost.
 pub(super) struct Asker {
     pub retries: [Retry; Call::COUNT],
     pub reading: NvidiaReading,
-    /// The call whose failure the reading tells.
+    /// The call whose failure is in the reading.
     pub failed: Option<Call>,
 }
 
 impl Asker {
-    /// Nothing was asked in this tick yet.
+    /// No call was made yet in this tick.
     pub fn new(retries: [Retry; Call::COUNT]) -> Self {
         Asker { retries, reading: NvidiaReading::default(), failed: None }
     }
@@ -117,12 +117,12 @@ impl Asker {
         }
     }
 
-    /// Puts a value of the GPU itself that was computed, if there is one.
+    /// Puts a computed value of the whole GPU, if there is one.
     pub fn put_rounded(&mut self, def: &'static MetricDef, computed: Option<f64>) {
         self.put(def, computed.map(|value| def.rounded(value)));
     }
 
-    /// Puts a reading of the GPU itself, if there is one.
+    /// Puts a value of the whole GPU, if there is one.
     pub fn put(&mut self, def: &'static MetricDef, value: Option<f64>) {
         self.reading.put(def, Place::Gpu, value);
     }

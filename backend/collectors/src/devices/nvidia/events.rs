@@ -1,4 +1,5 @@
-//! Critical errors that the driver reports by number (XID): fetched by a thread of their own, which waits in the driver.
+//! Critical errors that the driver reports by number (XID). A thread of its own fetches them, because it blocks in the
+//! driver.
 
 use super::library::Library;
 #[cfg(target_os = "linux")]
@@ -9,30 +10,30 @@ use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// How long one wait in the driver may take: the library cannot be closed before it ends.
+/// Timeout of one wait in the driver. The library cannot be closed before the wait ends.
 #[cfg(target_os = "linux")]
 const WAIT_MS: u32 = 500;
 
-/// How many errors a GPU had since we listen, and the last one's number.
+/// Number of a GPU's errors since the listener started, and the number of the last one.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Xids {
     pub count: u64,
     pub last: Option<u64>,
-    /// How often each number was told, by each teller.
+    /// Count of reports for each XID, by source.
     told: BTreeMap<u64, [u64; 2]>,
 }
 
-/// Who tells of errors.
+/// Source of error reports.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Teller {
-    /// The library's events.
+    /// Events of the library.
     Events,
     /// The kernel's log.
     KernelLog,
 }
 
 impl Xids {
-    /// Takes in an error. What the other teller has told already, or tells later, is the same one.
+    /// Adds a report of an error. A report of the same error by the other source, before or after, counts once.
     pub fn told(&mut self, by: Teller, number: u64) {
         let told = self.told.entry(number).or_default();
         let (own, other) = (by as usize, 1 - by as usize);
@@ -43,29 +44,29 @@ impl Xids {
     }
 }
 
-/// By UUID, for the GPUs of which errors are heard. It outlives the listener, so that counts go on when the library is
-/// started anew.
+/// Errors by UUID, for the GPUs with a listener. It outlives the listener, so that counts continue when the library is
+/// restarted.
 pub(super) type Seen = Arc<Mutex<HashMap<String, Xids>>>;
 
 /// The thread that listens; it ends soon after this is dropped.
 pub(super) struct Listener {
     stop: Arc<AtomicBool>,
-    /// Index and UUID of those it was told to listen to.
+    /// Index and UUID of the GPUs that it listens to.
     gpus: Vec<(u32, String)>,
 }
 
 impl Listener {
-    /// Listens to these GPUs. Where the driver has no events the thread ends at once.
+    /// Listens to these GPUs. If the driver has no events, the thread ends at once.
     pub fn start(library: Arc<Library>, gpus: Vec<(u32, String)>, seen: Seen) -> Listener {
         let stop = Arc::new(AtomicBool::new(false));
         let listener = Listener { stop: stop.clone(), gpus: gpus.clone() };
         let thread = std::thread::Builder::new().name("nvidia events".into()).stack_size(256 * 1024);
-        // Without a thread there are no errors to show; everything else goes on.
+        // Without a thread no errors are shown; everything else works.
         let _ = thread.spawn(move || listen(&library, &gpus, &seen, &stop));
         listener
     }
 
-    /// Whether it was told to listen to just these.
+    /// Whether it listens to exactly these GPUs.
     pub fn hears(&self, gpus: &[(u32, String)]) -> bool {
         self.gpus == gpus
     }
@@ -77,7 +78,7 @@ impl Drop for Listener {
     }
 }
 
-/// The driver has events on Linux only.
+/// The driver has events only on Linux.
 #[cfg(not(target_os = "linux"))]
 fn listen(_: &Library, _: &[(u32, String)], _: &Seen, _: &AtomicBool) {}
 
@@ -93,13 +94,13 @@ fn listen(library: &Library, gpus: &[(u32, String)], seen: &Seen, stop: &AtomicB
                 any = true;
                 seen.lock().unwrap_or_else(PoisonError::into_inner).entry(uuid.clone()).or_default();
             }
-            // The set went with the error; those that were registered are listened to on a set of their own.
+            // The failed registration consumed the event set; the remaining GPUs get a new set.
             Err(_) => return retry(library, gpus, index, seen, stop),
         }
     }
     while any && !stop.load(Ordering::Relaxed) {
         match set.wait(WAIT_MS) {
-            // Another listener has taken over, and hears of it too.
+            // Another listener has taken over, and receives this event too.
             Ok(_) if stop.load(Ordering::Relaxed) => return,
             Ok(event) => {
                 let number = match event.event_data {
@@ -118,7 +119,7 @@ fn listen(library: &Library, gpus: &[(u32, String)], seen: &Seen, stop: &AtomicB
     }
 }
 
-/// Listens to all but the one that could not be registered.
+/// Listens to all GPUs except the one whose registration failed.
 #[cfg(target_os = "linux")]
 fn retry(library: &Library, gpus: &[(u32, String)], without: &u32, seen: &Seen, stop: &AtomicBool) {
     let others: Vec<_> = gpus.iter().filter(|(index, _)| index != without).cloned().collect();
@@ -141,7 +142,7 @@ mod tests {
         };
         assert_eq!(tell(Events, 63), (1, Some(63)));
         assert_eq!(tell(KernelLog, 63), (1, Some(63)));
-        // The log comes first, and of one no event comes.
+        // The log reports first, and one error has no event.
         assert_eq!(tell(KernelLog, 31), (2, Some(31)));
         assert_eq!(tell(KernelLog, 79), (3, Some(79)));
         assert_eq!(tell(Events, 31), (3, Some(79)));

@@ -1,5 +1,5 @@
-//! Which GPUs there are. A GPU is known by its UUID and keeps its number; its index, its handle and whether it is there
-//! may change at any time.
+//! The GPUs of the machine. A GPU is identified by its UUID and keeps its number. Its index, its handle and its
+//! presence may change at any time.
 
 use super::gpu::Gpu;
 use super::library::{Handle, Library};
@@ -9,23 +9,23 @@ use nvml_wrapper::error::NvmlError;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What the library says of an index.
+/// Result of the library for one index.
 pub(super) struct Found {
     pub index: u32,
     pub gpu: Result<(Handle, String), (NvmlFailure, String)>,
 }
 
-/// What the library says of all.
+/// Result of the library for all GPUs.
 pub(super) struct Survey {
     pub count: u32,
-    /// Absent when only the number was asked for, and it is as before.
+    /// None if only the count was read, and it is unchanged.
     pub found: Option<Vec<Found>>,
 }
 
-/// Asks how many GPUs there are, and who they are when that number has changed or `full` is asked for.
+/// Reads the number of GPUs. Reads their identities if that number has changed, or if `full` is set.
 ///
 /// # Errors
-/// When the library does not count.
+/// The library reports no count.
 pub(super) fn survey(library: &Library, before: Option<u32>, full: bool) -> Result<Survey, NvmlError> {
     let count = library.nvml().device_count()?;
     let look = |index| {
@@ -36,13 +36,13 @@ pub(super) fn survey(library: &Library, before: Option<u32>, full: bool) -> Resu
     Ok(Survey { count, found })
 }
 
-/// Where a GPU's state is.
+/// Owner of a GPU's state.
 pub(super) enum State {
-    /// No thread asks it.
+    /// No thread is reading it.
     Idle(Box<Gpu>),
-    /// With a thread that asks it, since this tick.
+    /// A thread is reading it, since this tick.
     Busy(Duration),
-    /// Nowhere: its handle is not known.
+    /// None, because its handle is unknown.
     Missing,
 }
 
@@ -50,29 +50,29 @@ pub(super) enum State {
 pub(super) struct Seat {
     pub uuid: String,
     pub number: u32,
-    /// The library's number for it at present.
+    /// The library's index of it at present.
     pub index: u32,
     pub state: State,
-    /// The library lists it.
+    /// Whether the library lists it.
     pub listed: bool,
-    /// Since when it is off the bus or out of the library's list.
+    /// Tick from which it is off the bus or missing in the library's list.
     pub lost: Option<Duration>,
-    /// Why it gave nothing, or not all.
+    /// Reason why values are missing.
     pub trouble: Option<String>,
-    /// The processes on it, as the library numbers them.
+    /// PIDs of the processes on it, as the library reports them.
     pub pids: Vec<u32>,
-    /// Wall time of the tick in which it answered last, milliseconds since the Unix epoch.
+    /// Wall time of the tick in which it last answered, milliseconds since the Unix epoch.
     pub heard: Option<i64>,
 }
 
-/// All GPUs that were ever seen; at most as many as this machine ever had, so none is forgotten.
+/// All GPUs ever seen. Their number is bounded by the GPUs that this machine has had, so none is evicted.
 pub(super) struct Fleet {
     pub seats: Vec<Seat>,
     pub count: Option<u32>,
-    /// Indices at which a GPU is that was never seen.
+    /// Indices of GPUs that were never identified.
     pub strangers: Vec<String>,
     pub numbers: Arc<GpuNumbers>,
-    /// Indices to keep; empty: all.
+    /// Indices to keep; empty for all.
     only: Vec<u32>,
 }
 
@@ -81,7 +81,7 @@ impl Fleet {
         Fleet { seats: Vec::new(), count: None, strangers: Vec::new(), numbers, only }
     }
 
-    /// Takes in what the library says.
+    /// Applies a survey.
     pub fn update(&mut self, survey: Survey, at: Duration) {
         self.count = Some(survey.count);
         let Some(found) = survey.found else { return };
@@ -130,7 +130,7 @@ impl Fleet {
         }
     }
 
-    /// The library is started anew: no handle is worth anything.
+    /// Invalidates all handles, because the library is restarted.
     pub fn forget_handles(&mut self) {
         self.count = None;
         for seat in self.seats.iter_mut().filter(|seat| matches!(seat.state, State::Idle(_))) {
@@ -140,7 +140,7 @@ impl Fleet {
 }
 
 impl Seat {
-    /// What it is called in a sentence, and since when it is silent.
+    /// Its name in a sentence, and a clause with the time of its last answer.
     pub fn called(&self, numbers: &GpuNumbers) -> (String, String) {
         let place = numbers.pci(&self.uuid).map(|pci| format!(" (PCI {pci})")).unwrap_or_default();
         let since = self.heard.filter(|wall| *wall > 0).map(|wall| {
@@ -159,12 +159,12 @@ impl Seat {
                 self.state = State::Idle(Box::new(Gpu::new(handle)));
                 (self.lost, self.trouble) = (None, None);
             }
-            // It is asked by its old handle; when that comes to an end, the next look finds the new one.
+            // It is read with its old handle; once that fails, the next survey finds the new one.
             State::Busy(_) => {}
         }
     }
 
-    /// It is gone, since this tick if it was not before.
+    /// Marks it lost, since this tick if it was not lost before.
     pub fn lose(&mut self, at: Duration, reason: String) {
         self.lost.get_or_insert(at);
         self.trouble = Some(reason);

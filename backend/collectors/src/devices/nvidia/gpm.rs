@@ -1,21 +1,21 @@
-//! The profiling counters of Hopper and newer (NVML calls them GPM): one sample a tick, computed against the one before,
-//! so that each value covers the whole time between ticks and nothing ever waits.
+//! The profiling counters of Hopper and newer (GPM in NVML): one sample per tick, computed against the previous one. So
+//! each value covers the whole time between ticks, and nothing waits.
 
 use super::asker::{Asker, Call};
 use super::library::{GpmSample, Handle, Library};
 use shared::catalog::{MetricDef, gpu_profile};
 use std::time::Duration;
 
-/// The library refuses samples that are closer.
+/// The library rejects samples that are closer together.
 const MIN_SAMPLE_INTERVAL: Duration = Duration::from_millis(100);
 
-/// How often a GPU without the counters is asked whether it has them.
+/// Interval of checks whether a GPU without the counters supports them.
 const SUPPORT_INTERVAL: Duration = Duration::from_secs(60);
 
-/// Throughput comes in MiB per second.
+/// Throughput is reported in MiB per second.
 const MIB: f64 = (1 << 20) as f64;
 
-/// The library's numbers of the counters, in the order of [`Profiled`].
+/// The library's IDs of the counters, in the order of [`Profiled`].
 const ASKED: [u32; 12] = [2, 3, 10, 5, 7, 11, 12, 13, 20, 21, 61, 60];
 
 static SHARES: [&MetricDef; 8] = [
@@ -29,10 +29,10 @@ static SHARES: [&MetricDef; 8] = [
     &gpu_profile::FP16_ACTIVE,
 ];
 
-/// What the counters say of the time since the previous tick.
+/// Values of the counters since the previous tick.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Profiled {
-    /// Row of a whole GPU, and percent.
+    /// Metric of a whole GPU, and percent.
     pub shares: [(&'static MetricDef, Option<f64>); 8],
     /// Bytes per second: PCIe sent and received, NVLink sent and received.
     pub links: [Option<f64>; 4],
@@ -48,20 +48,20 @@ impl Default for Profiled {
 #[derive(Debug)]
 pub(super) struct Profile {
     instance: Option<u32>,
-    /// Room for two samples; the first is the previous tick's.
+    /// Two samples; the first is the previous tick's.
     samples: Option<[GpmSample; 2]>,
-    /// When the previous sample was taken.
+    /// Time of the previous sample.
     taken: Option<Duration>,
     supported: Option<(bool, Duration)>,
 }
 
 impl Profile {
-    /// Of the whole GPU, or of a GPU instance.
+    /// Counters of the whole GPU, or of a GPU instance.
     pub fn new(instance: Option<u32>) -> Self {
         Profile { instance, samples: None, taken: None, supported: None }
     }
 
-    /// Takes this tick's sample and says what happened since the previous one.
+    /// Takes this tick's sample, and returns the values since the previous one.
     pub fn read(&mut self, asker: &mut Asker, library: &Library, handle: Handle, at: Duration) -> Profiled {
         if !self.is_supported(library, handle, at)
             || self.taken.is_some_and(|then| at.saturating_sub(then) < MIN_SAMPLE_INTERVAL)

@@ -1,4 +1,4 @@
-//! One GPU: what is asked of it in a tick, and what is kept from tick to tick to ask less.
+//! One GPU: the calls of a tick, and the values cached between ticks to reduce calls.
 
 use super::asker::{Asker, Call};
 use super::gpm::Profile;
@@ -16,14 +16,14 @@ use nvml_wrapper::error::NvmlError;
 use shared::catalog::{gpu, gpu_parts, gpu_profile};
 use std::time::Duration;
 
-/// How often what hardly changes is asked for again.
+/// Intervals of reading values that rarely change.
 const LIMITS_INTERVAL: Duration = Duration::from_secs(60);
 const LINK_INTERVAL: Duration = Duration::from_secs(10);
 
-/// How often it is asked whether somebody computes through the multi-process service, while nobody does.
+/// Interval of checks for processes of the multi-process service (MPS), while there are none.
 const SHARED_INTERVAL: Duration = Duration::from_secs(5);
 
-/// A value that is asked for now and then.
+/// A cached value that is read periodically.
 #[derive(Clone, Copy, Debug, Default)]
 struct Kept {
     value: Option<u32>,
@@ -39,11 +39,11 @@ impl Kept {
     }
 }
 
-/// What is known of a GPU between ticks.
+/// State of a GPU between ticks.
 pub(super) struct Gpu {
     handle: Handle,
     retries: [Retry; Call::COUNT],
-    /// The last failure, and the call whose it was: it stands until that call works, also in ticks that spare it.
+    /// The last failure, and its call. It stays until that call succeeds, also in ticks without the call.
     trouble: Option<(Call, NvmlFailure, String)>,
     power_limit: Kept,
     max_temp: Kept,
@@ -56,14 +56,14 @@ pub(super) struct Gpu {
     health: Health,
     profile: Profile,
     parts: Parts,
-    /// When nobody computed through the multi-process service.
+    /// Time of the last list without processes of the multi-process service.
     unshared: Option<Duration>,
-    /// The driver's clock at the newest share of a process.
+    /// The driver's clock at the newest share of a process, microseconds.
     shares_since: u64,
 }
 
 impl Gpu {
-    /// A GPU of which nothing is known yet.
+    /// A GPU without state.
     pub fn new(handle: Handle) -> Self {
         Gpu {
             handle,
@@ -85,23 +85,23 @@ impl Gpu {
         }
     }
 
-    /// What the library knows it by, until it is lost or the library is started anew.
+    /// Handle in the library, valid until the GPU is lost or the library is restarted.
     pub fn handle(&self) -> Handle {
         self.handle
     }
 
-    /// The GPU came back, or the library was started anew: handles and samples are of no use any more, and calls that
-    /// failed may work.
+    /// Resets the state, because the GPU came back or the library was restarted. Handles and samples are invalid then,
+    /// and calls that failed may work.
     pub fn reset(&mut self, handle: Handle) {
         *self = Gpu::new(handle);
     }
 
-    /// Reads all that is due at a tick.
+    /// Makes all due calls of a tick.
     pub fn read(&mut self, library: &Library, at: Duration) -> NvidiaReading {
         let mut asker = Asker::new(self.retries);
         let device = library.device(self.handle);
         if self.parts.look(library, self.handle, at) {
-            // What one mode does not have, the other may.
+            // Calls that one mode does not support may work in the other.
             asker.retries = Default::default();
             self.profile = Profile::new(None);
         }
@@ -137,7 +137,7 @@ impl Gpu {
         };
         errors(Call::Corrected, MemoryError::Corrected, &gpu::CORRECTED_ERRORS);
         errors(Call::Uncorrected, MemoryError::Uncorrected, &gpu::UNCORRECTED_ERRORS);
-        // Fans may turn faster than what their maker calls all of it.
+        // Fans may turn faster than their maker's 100 percent.
         let fan = asker.ask(Call::Fan, || device.fan_speed(0)).filter(|percent| *percent <= 200);
         asker.put(&gpu::FAN_SPEED, fan.map(f64::from));
         let encoder = asker.ask(Call::Encoder, || device.encoder_utilization());
@@ -205,7 +205,7 @@ impl Gpu {
             &gpu_profile::MAX_PCIE_WIDTH,
             count(max_width.get(at, LIMITS_INTERVAL, || device.max_pcie_link_width())),
         );
-        // Millions of transfers per second.
+        // The unit is millions of transfers per second.
         let speed = self.lane_speed.get(at, LINK_INTERVAL, || device.pcie_link_speed());
         asker.put(
             &gpu_profile::PCIE_SPEED,
@@ -213,7 +213,7 @@ impl Gpu {
         );
     }
 
-    /// The links' rates: by the profiling counters where there are any, else by the driver's own counts of bytes.
+    /// Throughput of the links: from the profiling counters if there are any, else from the driver's byte counters.
     fn links(&mut self, asker: &mut Asker, library: &Library, fields: Fields, at: Duration) {
         let counted = [
             (&gpu_profile::PCIE_TX, self.pcie[0].of(fields.pcie_tx, at)),
@@ -236,11 +236,11 @@ impl Gpu {
         let compute: Vec<Process> = list(Call::Compute, Who::Compute);
         let mut pids: Vec<u32> = compute.iter().map(|process| process.pid).collect();
         let mut all = together(compute);
-        // The service's server computes too, so without it nobody computes through the service.
+        // The server of the service is a compute process too, so without compute processes nobody uses the service.
         let rest = self.unshared.is_some_and(|then| at.saturating_sub(then) < SHARED_INTERVAL);
         let shared = if all.is_empty() || rest { Vec::new() } else { list(Call::Shared, Who::Shared) };
         self.unshared = if shared.is_empty() { self.unshared.filter(|_| rest).or(Some(at)) } else { None };
-        // A process that computes and draws is in both lists, with the same figure.
+        // A process that computes and draws is in both lists, with the same value.
         for process in shared.into_iter().chain(list(Call::Graphics, Who::Graphics)) {
             if all.iter().all(|other| other.pid != process.pid) {
                 pids.push(process.pid);
@@ -262,7 +262,7 @@ impl Gpu {
         let since = self.shares_since;
         let mut shares = asker.ask(Call::Shares, || library.shares(self.handle, since)).unwrap_or_default();
         self.shares_since = shares.iter().map(|(.., when)| *when).fold(since, u64::max);
-        // The newest of each process.
+        // Keeps the newest share of each process.
         shares.sort_unstable_by_key(|(pid, _, when)| (*pid, std::cmp::Reverse(*when)));
         shares.dedup_by_key(|(pid, ..)| *pid);
         shares.retain(|(pid, ..)| asker.reading.pids.contains(pid));
@@ -272,7 +272,7 @@ impl Gpu {
     }
 }
 
-/// A driver that is being reset answers numbers that no utilization has.
+/// A driver that is being reset reports impossible values; those are dropped.
 fn percent(value: u32) -> Option<f64> {
     (value <= 100).then(|| f64::from(value))
 }

@@ -1,7 +1,7 @@
-//! How a GPU and its links are: what changes rarely, and is asked for rarely.
+//! Health of a GPU and its links: values that change rarely and are read rarely.
 //!
-//! A driver reads some of this out of the board, so that a call costs more than one for a clock; and a GPU may have
-//! eighteen NVLinks, each of which is asked by itself. What a card does not have is asked for again every minute.
+//! A driver reads some of them from the board, so such a call costs more than one for a clock. A GPU may have eighteen
+//! NVLinks, each with a call of its own. Values that a card does not support are requested again every minute.
 
 use super::asker::Asker;
 use super::library::{Handle, Library};
@@ -14,33 +14,33 @@ use shared::catalog::{MetricDef, gpu_health};
 use std::ffi::c_uint;
 use std::time::Duration;
 
-/// How often states and counts are asked for, NVLinks whether they are up, and what hardly ever changes or takes a call
-/// for each link. A little less, so that a tick that comes early by a hair is not passed over.
+/// Intervals of reading states and counts, of NVLink states, and of values that hardly change or need a call per link.
+/// They are slightly short, so that a tick that is marginally early is not skipped.
 const STATE_INTERVAL: Duration = Duration::from_millis(9_900);
 const LINKS_INTERVAL: Duration = Duration::from_millis(29_900);
 const RARE_INTERVAL: Duration = Duration::from_millis(59_900);
 
-/// The kinds of errors of an NVLink, as the library numbers them, and their rows.
+/// Error kinds of an NVLink, as the library numbers them, and their metrics.
 static LINK_ERRORS: [(nvmlNvLinkErrorCounter_t, &MetricDef); 3] = [
     (nvmlNvLinkErrorCounter_enum_NVML_NVLINK_ERROR_DL_REPLAY, &gpu_health::NVLINK_REPLAYS),
     (nvmlNvLinkErrorCounter_enum_NVML_NVLINK_ERROR_DL_RECOVERY, &gpu_health::NVLINK_RECOVERIES),
     (nvmlNvLinkErrorCounter_enum_NVML_NVLINK_ERROR_DL_CRC_FLIT, &gpu_health::NVLINK_CRC_ERRORS),
 ];
-/// Where recoveries stand among them.
+/// Index of recoveries in the list above.
 const RECOVERIES: usize = 1;
 
-/// The time held back by each policy, and its row.
+/// Time of throttling by each policy, and its metric.
 static VIOLATIONS: [(nvmlPerfPolicyType_t, &MetricDef); 2] = [
     (nvmlPerfPolicyType_enum_NVML_PERF_POLICY_POWER, &gpu_health::POWER_VIOLATION),
     (nvmlPerfPolicyType_enum_NVML_PERF_POLICY_THERMAL, &gpu_health::THERMAL_VIOLATION),
 ];
 
-/// When something is asked for next.
+/// Time of the next call.
 #[derive(Clone, Copy, Debug, Default)]
 struct Turn(Option<Duration>);
 
 impl Turn {
-    /// The answer, where it is time to ask and there is one.
+    /// Makes the call if it is due. Returns its value if it succeeds.
     fn ask<T>(&mut self, at: Duration, every: Duration, ask: impl FnOnce() -> Result<T, NvmlError>) -> Option<T> {
         if self.0.is_some_and(|next| at < next) {
             return None;
@@ -51,7 +51,7 @@ impl Turn {
     }
 }
 
-/// What is kept of it from reading to reading.
+/// State between readings.
 #[derive(Debug, Default)]
 pub(super) struct Health {
     state: Turn,
@@ -61,12 +61,12 @@ pub(super) struct Health {
     violations: [(Turn, Rate); VIOLATIONS.len()],
     links: Turn,
     errors: Turn,
-    /// The NVLinks that there are, by their numbers, and what they counted since the start.
+    /// The existing NVLinks by number, and their counts since the start.
     counted: Vec<(u32, [Total; LINK_ERRORS.len()])>,
 }
 
 impl Health {
-    /// Asks for all that is due. A GPU that is divided by MIG has its links for itself.
+    /// Makes all due calls. A GPU divided by MIG does not read links.
     pub fn read(&mut self, asker: &mut Asker, library: &Library, handle: Handle, divided: bool, at: Duration) {
         let state = self.state.ask(at, STATE_INTERVAL, || library.performance_state(handle));
         asker.put(&gpu_health::PERFORMANCE_STATE, state.filter(|state| *state < 16).map(f64::from));
@@ -83,7 +83,7 @@ impl Health {
         for ((turn, rate), (policy, row)) in self.violations.iter_mut().zip(VIOLATIONS) {
             if let Some(nanoseconds) = turn.ask(at, STATE_INTERVAL, || library.violation(handle, policy)) {
                 let share = rate.of(Some(nanoseconds as f64), at).map(|per_second| per_second / 1e7);
-                // The two readings lie some microseconds off their times.
+                // The two readings are some microseconds off their nominal times.
                 asker.put_rounded(row, share.filter(|percent| *percent <= 102.0).map(|percent| percent.min(100.0)));
             }
         }
@@ -116,7 +116,7 @@ impl Health {
                 }
             }
         }
-        // A link that is down tells nothing, and what it had counted stays in the sum.
+        // A link that is down reports nothing; its earlier counts stay in the sum.
         for (kind, (_, row)) in LINK_ERRORS.iter().enumerate() {
             let any = errors.iter().any(|counts| counts[kind].is_some());
             let sum: u64 = self.counted.iter().map(|(_, totals)| totals[kind].sum()).sum();
@@ -125,25 +125,25 @@ impl Health {
     }
 }
 
-/// Rows of device memory that spare ones stand for.
+/// Rows of device memory replaced by spare ones.
 #[derive(Debug)]
 pub(super) struct Remapped {
-    /// After corrected errors.
+    /// Rows replaced after corrected errors.
     pub corrected: u32,
-    /// After uncorrected errors.
+    /// Rows replaced after uncorrected errors.
     pub uncorrected: u32,
-    /// Some wait for a reset.
+    /// Whether a replacement is pending until a reset.
     pub pending: bool,
-    /// One could not be replaced.
+    /// Whether a row could not be replaced.
     pub failed: bool,
 }
 
 type Plain = unsafe extern "C" fn(nvmlDevice_t, *mut c_uint) -> nvmlReturn_t;
-/// Errors of one NVLink, in the order of [`LINK_ERRORS`]; absent where it does not count them.
+/// Errors of one NVLink, in the order of [`LINK_ERRORS`]; none for a kind that it does not count.
 pub(super) type LinkErrors = [Option<u64>; LINK_ERRORS.len()];
 
 impl Library {
-    /// One number that a call of the plainest form writes.
+    /// The value of a library call that writes one number.
     fn plain(&self, handle: Handle, call: Result<&Plain, NvmlError>) -> Result<u32, NvmlError> {
         let call = call?;
         let mut value = 0;
@@ -152,7 +152,7 @@ impl Library {
         Ok(value)
     }
 
-    /// The performance state, 0 to 15; 32 stands for one that is not known.
+    /// The performance state, 0 to 15; 32 if it is unknown.
     ///
     /// # Errors
     /// As the library's.
@@ -180,7 +180,7 @@ impl Library {
         Ok(Remapped { corrected, uncorrected, pending: pending != 0, failed: failed != 0 })
     }
 
-    /// Nanoseconds that a policy kept the clocks below the application clocks, since the driver was loaded.
+    /// Nanoseconds in which a policy kept the clocks below the application clocks, since the driver was loaded.
     ///
     /// # Errors
     /// As the library's.
@@ -192,10 +192,10 @@ impl Library {
         Ok(time.violationTime)
     }
 
-    /// Numbers of the NVLinks that the GPU has, and whether each is active.
+    /// Numbers of the GPU's NVLinks, and whether each is active.
     ///
     /// # Errors
-    /// As the library's; not supported where it has none.
+    /// As the library's; not supported if it has none.
     pub fn nvlinks(&self, handle: Handle) -> Result<Vec<(u32, bool)>, NvmlError> {
         let call = nvml_sym(self.nvml().lib().nvmlDeviceGetNvLinkState.as_ref())?;
         let mut links = Vec::new();
@@ -205,7 +205,7 @@ impl Library {
             match nvml_try(unsafe { call(self.raw(handle), link, &mut state) }) {
                 // 2 is a link that sleeps.
                 Ok(()) => links.push((link, state != 0)),
-                // Behind the last one, and one that was switched off in the factory.
+                // After the last link, and at a link that is disabled in the factory.
                 Err(NvmlError::InvalidArg) if !links.is_empty() => break,
                 Err(NvmlError::NotSupported) if !links.is_empty() => {}
                 Err(error) => return Err(error),
@@ -214,10 +214,10 @@ impl Library {
         Ok(links)
     }
 
-    /// Errors of these NVLinks since the driver was loaded.
+    /// Error counts of these NVLinks since the driver was loaded.
     ///
     /// # Errors
-    /// As the library's, when none counts anything.
+    /// As the library's, if no link counts anything.
     pub fn nvlink_errors(&self, handle: Handle, links: &[u32]) -> Result<Vec<LinkErrors>, NvmlError> {
         let call = nvml_sym(self.nvml().lib().nvmlDeviceGetNvLinkErrorCounter.as_ref())?;
         let count = |link: u32, kind: nvmlNvLinkErrorCounter_t| {
@@ -232,7 +232,7 @@ impl Library {
         }
     }
 
-    /// The same of GPUs from Blackwell on, which have the recoveries alone, as a field's values.
+    /// Same for GPUs from Blackwell on. They have only the recoveries, as field values.
     fn nvlink_recoveries(&self, handle: Handle, links: &[u32]) -> Result<Vec<LinkErrors>, NvmlError> {
         let asked: Vec<_> = links.iter().map(|link| (NVML_FI_DEV_NVLINK_COUNT_LINK_RECOVERY_EVENTS, *link)).collect();
         let found = self.values(handle, &asked)?;

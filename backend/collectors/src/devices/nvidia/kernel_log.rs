@@ -1,33 +1,34 @@
-//! Critical errors (XID) in the kernel's log, for GPUs whose driver reports no events, and for errors of which no event
-//! came: `NVRM: Xid (PCI:0000:65:00): 79, pid=4711, GPU has fallen off the bus.`
+//! Critical errors (XID) in the kernel's log, for GPUs without driver events, and for errors without an event.
 //!
-//! `/dev/kmsg` gives a record a reading and never waits: where nothing is new, that is one call of a microsecond.
+//! Example: `NVRM: Xid (PCI:0000:65:00): 79, pid=4711, GPU has fallen off the bus.`
+//!
+//! `/dev/kmsg` returns one record per read and never blocks. Without a new record this is one call of a microsecond.
 
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-/// Room for a record; the kernel's own are shorter.
+/// Buffer size for a record; the kernel's own are shorter.
 const RECORD_BYTES: usize = 8 << 10;
-/// Most records of one reading; a log that runs over is read on at the next.
+/// Maximum records per reading; the rest follows at the next one.
 const MAX_RECORDS: usize = 1_000;
-/// Lines of one GPU and number that stand closer than this are of one error, microseconds.
+/// Lines with one GPU and number that are closer than this belong to one error, microseconds.
 const ONE_ERROR_MICROS: u64 = 1_000_000;
-/// Numbers of this size are none of NVIDIA's.
+/// NVIDIA uses no XID numbers from here on.
 const MAX_XID: u64 = 10_000;
 
-/// Where a GPU sits on the PCI bus: domain, bus and device.
+/// PCI address of a GPU: domain, bus and device.
 pub(super) type PciPlace = [u32; 3];
 
-/// The log from the moment on in which it was opened.
+/// The log, read from the time of opening on.
 #[derive(Debug, Default)]
 pub(super) struct KernelLog {
-    /// Absent where there is none, or it may not be read.
+    /// None if there is no log, or it may not be read.
     file: Option<File>,
-    /// Why it may not be read, and what helps; until it was said.
+    /// Reason why it may not be read, with a remedy. Cleared once reported.
     denied: Option<String>,
-    /// When each was told last, in the kernel's time.
+    /// Time of the last report of each error, in the kernel's clock.
     told: HashMap<(PciPlace, u64), u64>,
 }
 
@@ -41,23 +42,23 @@ impl KernelLog {
         }
     }
 
-    /// One that may not be read, for this reason.
+    /// A log that may not be read, with this reason.
     #[cfg(test)]
     pub fn denied(reason: &str) -> KernelLog {
         KernelLog { denied: Some(reason.into()), ..KernelLog::default() }
     }
 
-    /// Whether errors would be heard of.
+    /// Whether errors can be read.
     pub fn is_open(&self) -> bool {
         self.file.is_some()
     }
 
-    /// Why it may not be read, and what helps; once.
+    /// Returns once the reason why it may not be read, with a remedy.
     pub fn say_denied(&mut self) -> Option<String> {
         self.denied.take()
     }
 
-    /// Errors since it was read last: of which GPU, and which number.
+    /// Errors since the last reading: GPU and XID number.
     pub fn read(&mut self) -> Vec<(PciPlace, u64)> {
         let mut errors = Vec::new();
         let Some(file) = &mut self.file else { return errors };
@@ -75,7 +76,7 @@ impl KernelLog {
                     }
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                // What was not read in time is overwritten (EPIPE), and a record may be longer than any of ours.
+                // Unread records were overwritten (EPIPE), or a record is longer than any of the driver.
                 Err(error) if matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::InvalidInput) => {}
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(_) => {
@@ -88,13 +89,13 @@ impl KernelLog {
     }
 }
 
-/// The file, so that a reading gives what is new.
+/// Opens the file at its end, so that only new records are read.
 #[cfg(target_os = "linux")]
 fn from_its_end(path: &Path) -> io::Result<File> {
     use std::io::{Seek, SeekFrom};
     use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
     let about = path.metadata()?;
-    // Containers may have another device in its place, such as a console or one that is always empty.
+    // In containers the file may be another device, such as a console or an always empty one.
     if about.file_type().is_char_device() && about.rdev() != libc::makedev(1, 11) {
         return Err(io::ErrorKind::NotFound.into());
     }
@@ -103,7 +104,7 @@ fn from_its_end(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Only Linux has such a file.
+/// Only Linux has this file.
 #[cfg(not(target_os = "linux"))]
 fn from_its_end(_: &Path) -> io::Result<File> {
     Err(io::ErrorKind::NotFound.into())
@@ -120,13 +121,13 @@ fn denied(path: &Path, error: &io::Error) -> Option<String> {
     })
 }
 
-/// Microseconds since boot, GPU and number of a record that tells of an error:
+/// Microseconds since boot, GPU and XID of a record that reports an error:
 /// `3,1234,5678901,-;NVRM: Xid (PCI:0000:65:00 GPU-I:05): 94, pid=7194, Contained: SM (0x1).`
 fn error_in(record: &str) -> Option<(u64, PciPlace, u64)> {
     let (head, message) = record.split_once(';')?;
     let mut head = head.split(',');
     let (priority, _, micros) = (head.next()?, head.next()?, head.next()?);
-    // Above 7 it is of a program, not of the kernel.
+    // Records above 7 are from programs, not from the kernel.
     if priority.parse::<u32>().ok()? > 7 {
         return None;
     }
@@ -136,7 +137,7 @@ fn error_in(record: &str) -> Option<(u64, PciPlace, u64)> {
     Some((micros.parse().ok()?, self::place(place.strip_prefix("PCI:").unwrap_or(place))?, number))
 }
 
-/// `0000:65:00`, `00000000:65:00.0`, `0000:65:00 GPU-I:05`
+/// Parses `0000:65:00`, `00000000:65:00.0` and `0000:65:00 GPU-I:05`.
 pub(super) fn place(text: &str) -> Option<PciPlace> {
     let mut parts = text.split([' ', '.']).next()?.split(':').map(|part| u32::from_str_radix(part, 16).ok());
     let place = [parts.next()??, parts.next()??, parts.next()??];
@@ -157,7 +158,7 @@ mod tests {
             ("3,1,77,c;NVRM: Xid (PCI:0000:07:00 GPU-I:05): 94, pid=7194, Contained: SM (0x1).", Some((7, 94))),
             ("3,1,77,-;NVRM: Xid (0000:01:00): 13, 0003 00000000 0000A0C0", Some((1, 13))),
             ("3,1,77,-;NVRM: Xid (PCI:0000:01:00.0): 62", Some((1, 62))),
-            // A program that writes into the kernel's log.
+            // A record that a program has written to the kernel's log.
             ("11,1,77,-;NVRM: Xid (PCI:0000:65:00): 79, GPU has fallen off the bus.", None),
             ("6,1,77,-;NVRM: GPU 0000:65:00.0: GPU has fallen off the bus.", None),
             ("3,1,77,-;NVRM: Xid (PCI:0000:65:00): none", None),
@@ -172,7 +173,7 @@ mod tests {
         assert_eq!(place("00000009:C1:00.0"), Some([9, 0xc1, 0]));
     }
 
-    /// A log that tests write.
+    /// A log written by tests.
     struct Log {
         dir: tempfile::TempDir,
         log: KernelLog,

@@ -1,4 +1,4 @@
-//! The driver's library as one process has it open, and the calls that the wrapper does not have as we need them.
+//! The driver's library, and calls that the wrapper lacks or provides in another form.
 
 use nvml_wrapper::error::{NvmlError, nvml_sym, nvml_try};
 use nvml_wrapper::{Device, Nvml};
@@ -7,58 +7,58 @@ use nvml_wrapper_sys::bindings::*;
 use std::ffi::{OsStr, c_uint};
 use std::mem::zeroed;
 
-/// The library. Closing it is a call into the driver, so it stands in an `Arc` that a call which hangs keeps alive.
+/// The library. Closing it is a call into the driver. So it is in an `Arc`, which a hanging call keeps alive.
 pub(super) struct Library(Nvml);
 
-/// A GPU or a part of one, as the library names it until it is closed.
+/// A GPU or a part of one; valid until the library is closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Handle(nvmlDevice_t);
 
-// SAFETY: the library's calls may be made from any thread; a handle is a name and is not followed by us.
+// SAFETY: the library's calls may be made from any thread, and we never dereference a handle.
 unsafe impl Send for Handle {}
 
-/// A sample of the profiling counters; the library frees it when it is closed.
+/// A sample of the profiling counters. The library frees it when it is closed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct GpmSample(nvmlGpmSample_t);
 
-// SAFETY: only one thread at a time has the GPU's state that holds it.
+// SAFETY: only one thread at a time owns the GPU's state with the sample.
 unsafe impl Send for GpmSample {}
 
-/// What one call gives for many values; absent where the card does not have it.
+/// Values of one call for many fields; none for fields that the card lacks.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Fields {
-    /// °C.
+    /// Memory temperature, °C.
     pub memory_temp: Option<f64>,
     /// Milliwatts at this instant.
     pub power: Option<f64>,
     /// Millijoules since the driver was loaded.
     pub energy: Option<f64>,
-    /// Bytes that were sent over PCIe since the driver was loaded.
+    /// Bytes sent over PCIe since the driver was loaded.
     pub pcie_tx: Option<f64>,
-    /// Bytes that were received over PCIe since then.
+    /// Bytes received over PCIe since the driver was loaded.
     pub pcie_rx: Option<f64>,
-    /// KiB that were sent over all NVLinks since the driver was loaded.
+    /// KiB sent over all NVLinks since the driver was loaded.
     pub nvlink_tx: Option<f64>,
-    /// KiB that were received over all NVLinks since then.
+    /// KiB received over all NVLinks since the driver was loaded.
     pub nvlink_rx: Option<f64>,
 }
 
-/// Of all links together.
+/// Scope of all links together.
 const ALL_LINKS: c_uint = c_uint::MAX;
 
-/// More processes than most GPUs ever have; where there are more, a second call asks with room enough.
+/// More than the usual number of processes on a GPU. If there are more, a second call is made with enough room.
 const FIRST_LIST_LENGTH: u32 = 64;
 
 impl Library {
-    /// Loads the library and starts it.
+    /// Loads and initializes the library.
     ///
     /// # Errors
-    /// When it is missing or does not start.
+    /// It is missing or does not start.
     pub fn start(path: &OsStr) -> Result<Library, NvmlError> {
         Nvml::builder().lib_path(path).init().map(Library)
     }
 
-    /// The calls that the wrapper has; the others are below.
+    /// The wrapper, for the calls that it has.
     pub fn nvml(&self) -> &Nvml {
         &self.0
     }
@@ -72,21 +72,21 @@ impl Library {
         Ok(Handle(unsafe { self.0.device_by_index(index)?.handle() }))
     }
 
-    /// A GPU's handle as the library's own functions take it.
+    /// A GPU's handle in the type of the library's own functions.
     pub(super) fn raw(&self, handle: Handle) -> nvmlDevice_t {
         handle.0
     }
 
     /// The GPU behind a handle.
     pub fn device(&self, handle: Handle) -> Device<'_> {
-        // SAFETY: the handle came from this library; where its GPU is gone, calls answer an error.
+        // SAFETY: the handle came from this library; if its GPU is gone, calls return an error.
         unsafe { Device::new(handle.0, &self.0) }
     }
 
     /// Handle of the MIG device at an index, and its GPU instance.
     ///
     /// # Errors
-    /// As the library's; not found where no device has this index.
+    /// As the library's; not found if no device has this index.
     pub fn mig(&self, parent: Handle, index: u32) -> Result<(Handle, u32), NvmlError> {
         // SAFETY: as in `handle`.
         let handle = unsafe { self.device(parent).mig_device_by_index(index)?.handle() };
@@ -97,7 +97,7 @@ impl Library {
         Ok((Handle(handle), instance))
     }
 
-    /// Memory in bytes, used and total. Drivers before 510 count their own part as used.
+    /// Memory in bytes, used and total. Drivers before 510 include their own part in used memory.
     ///
     /// # Errors
     /// As the library's.
@@ -122,7 +122,7 @@ impl Library {
     /// # Errors
     /// As the library's.
     pub fn fields(&self, handle: Handle) -> Result<Fields, NvmlError> {
-        // All are below the numbers that the driver's versions number otherwise.
+        // All field IDs are below those whose numbers vary with the driver version.
         const ASKED: [(u32, c_uint); 7] = [
             (id::NVML_FI_DEV_MEMORY_TEMP, 0),
             (id::NVML_FI_DEV_POWER_INSTANT, 0),
@@ -139,7 +139,7 @@ impl Library {
         Ok(Fields { memory_temp, power, energy, pcie_tx, pcie_rx, nvlink_tx, nvlink_rx })
     }
 
-    /// The values of fields, by number and scope, in their order; absent where the card does not have one.
+    /// The values of fields, by ID and scope, in the same order; none for fields that the card lacks.
     ///
     /// # Errors
     /// As the library's.
@@ -152,19 +152,18 @@ impl Library {
             value
         };
         let mut values: Vec<nvmlFieldValue_t> = asked.iter().map(field).collect();
-        // SAFETY: the library fills as many as it is told there are.
+        // SAFETY: the library fills as many fields as the length says.
         nvml_try(unsafe { call(handle.0, values.len() as i32, values.as_mut_ptr()) })?;
         Ok(values.iter().map(number).collect())
     }
 
-    /// Process, percent of the multiprocessors, and when, for what was measured after `since` (µs of the driver's
-    /// clock).
+    /// PID, percent of the multiprocessors, and time of each measurement after `since` (µs of the driver's clock).
     ///
     /// # Errors
-    /// As the library's; nothing measured is no error.
+    /// As the library's; no measurement is no error.
     pub fn shares(&self, handle: Handle, since: u64) -> Result<Vec<(u32, u32, u64)>, NvmlError> {
         let call = nvml_sym(self.0.lib().nvmlDeviceGetProcessUtilization.as_ref())?;
-        // SAFETY: `list` gives room for as many as it says.
+        // SAFETY: `list` provides room for the length that it passes.
         let found = list(|count, out| unsafe { call(handle.0, out, count, since) });
         match found {
             Ok(samples) => Ok(samples
@@ -176,7 +175,7 @@ impl Library {
         }
     }
 
-    /// Room for a sample of the profiling counters.
+    /// Allocates a sample of the profiling counters.
     ///
     /// # Errors
     /// As the library's.
@@ -195,7 +194,7 @@ impl Library {
     pub fn take(&self, handle: Handle, instance: Option<u32>, sample: GpmSample) -> Result<(), NvmlError> {
         let lib = self.0.lib();
         match instance {
-            // SAFETY: both came from this library, and one thread at a time has the sample.
+            // SAFETY: both came from this library, and only one thread at a time owns the sample.
             None => nvml_try(unsafe { nvml_sym(lib.nvmlGpmSampleGet.as_ref())?(handle.0, sample.0) }),
             Some(instance) => {
                 let call = nvml_sym(lib.nvmlGpmMigSampleGet.as_ref())?;
@@ -205,7 +204,7 @@ impl Library {
         }
     }
 
-    /// The asked counters between two samples; absent where the GPU does not have one.
+    /// The requested counters between two samples; none for counters that the GPU lacks.
     ///
     /// # Errors
     /// As the library's.
@@ -216,7 +215,8 @@ impl Library {
         asked: [u32; N],
     ) -> Result<[Option<f64>; N], NvmlError> {
         let call = nvml_sym(self.0.lib().nvmlGpmMetricsGet.as_ref())?;
-        // SAFETY: all zero is a valid request; N is below the room of the request; both samples are this library's.
+        // SAFETY: all zero is a valid request; N is below the capacity of the request; both samples belong to this
+        // library.
         let request = unsafe {
             let mut request: nvmlGpmMetricsGet_t = zeroed();
             request.version = NVML_GPM_METRICS_GET_VERSION;
@@ -233,12 +233,12 @@ impl Library {
     }
 }
 
-/// Whether a driver says by this error that it has an older form of the call only.
+/// Whether this error means that the driver has only an older form of the call.
 pub(super) fn is_older(error: &NvmlError) -> bool {
     matches!(error, NvmlError::FailedToLoadSymbol(_) | NvmlError::FunctionNotFound | NvmlError::UnexpectedVariant(25))
 }
 
-/// A field's value, when it has one; fields of ours are never negative.
+/// A field's value, if it has one; our fields are never negative.
 #[allow(non_upper_case_globals, reason = "the bindings name their constants like C")]
 #[allow(clippy::unnecessary_cast, reason = "this one is 32 bits wide under Windows")]
 fn number(field: &nvmlFieldValue_t) -> Option<f64> {
@@ -263,7 +263,7 @@ fn number(field: &nvmlFieldValue_t) -> Option<f64> {
     number.filter(|number| number.is_finite() && *number >= 0.0)
 }
 
-/// A list of a length that may change while we ask for it.
+/// A list whose length may change between calls.
 pub(super) fn list<T: Copy>(mut call: impl FnMut(*mut c_uint, *mut T) -> nvmlReturn_t) -> Result<Vec<T>, NvmlError> {
     let mut room = FIRST_LIST_LENGTH;
     for _ in 0..3 {
@@ -275,7 +275,7 @@ pub(super) fn list<T: Copy>(mut call: impl FnMut(*mut c_uint, *mut T) -> nvmlRet
                 unsafe { items.set_len(count.min(room) as usize) };
                 return Ok(items);
             }
-            // Some more than it said: others may start meanwhile.
+            // Slightly more than the reported length, because more processes may start meanwhile.
             Err(NvmlError::InsufficientSize(_)) => {
                 room = count.max(room).saturating_add(FIRST_LIST_LENGTH).min(1 << 16)
             }

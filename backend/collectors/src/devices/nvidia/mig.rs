@@ -1,4 +1,4 @@
-//! MIG: a GPU cut into devices. Which there are is looked up every few seconds, and at once when one of them fails.
+//! MIG: a GPU divided into devices. The list of devices is read every few seconds, and at once when one of them fails.
 
 use super::asker::Asker;
 use super::gpm::Profile;
@@ -8,7 +8,7 @@ use super::retry::{NvmlFailure, failure};
 use shared::catalog::gpu;
 use std::time::Duration;
 
-/// How often the mode and the list of devices are looked up.
+/// Interval of reading the mode and the list of devices.
 const LIST_INTERVAL: Duration = Duration::from_secs(5);
 
 struct Part {
@@ -21,19 +21,19 @@ struct Part {
 /// The MIG devices of one GPU.
 #[derive(Default)]
 pub(super) struct Parts {
-    /// None where the card cannot be cut, or did not say.
+    /// None if the card does not support MIG, or did not answer.
     on: Option<bool>,
     looked: Option<Duration>,
     all: Vec<Part>,
 }
 
 impl Parts {
-    /// Whether the GPU is cut.
+    /// Whether the GPU is divided.
     pub fn are_on(&self) -> bool {
         self.on == Some(true)
     }
 
-    /// Looks up mode and devices when it is time; true when the mode has changed.
+    /// Reads mode and devices if it is time. Returns whether the mode has changed.
     pub fn look(&mut self, library: &Library, gpu: Handle, at: Duration) -> bool {
         if self.looked.is_some_and(|then| at.saturating_sub(then) < LIST_INTERVAL) {
             return false;
@@ -57,7 +57,7 @@ impl Parts {
 
     /// Reads each device.
     pub fn read(&mut self, asker: &mut Asker, library: &Library, gpu: Handle, at: Duration) {
-        // Two devices of one instance share its counters; the first of them speaks for it.
+        // Two devices of one instance share its counters; they are put for the first one.
         let mut told = Vec::new();
         for part in &mut self.all {
             match library.memory(part.handle) {

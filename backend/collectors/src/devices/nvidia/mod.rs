@@ -1,11 +1,13 @@
 //! NVIDIA GPUs through the driver's own library, opened at run time.
 //!
-//! A GPU is known by its UUID and keeps the number that it was given first, which is NVML's index. GPUs may come, go,
-//! hang, return and be renumbered while we read. Every call into the driver is made on a thread that may be lost
-//! ([`pool`](crate::read::pool)): what takes too long is left out of the tick, and the other GPUs go on. A call that fails is made again
-//! later and never given up for good; a library that fails as a whole is started anew.
+//! A GPU is identified by its UUID and keeps its first number, which is NVML's index. GPUs may appear, disappear, hang,
+//! return and be renumbered at run time.
 //!
-//! Reading order: [`gpu`] (what is read), [`fleet`] (of whom), this file (when).
+//! Every call into the driver is made on a thread that may be lost ([`pool`](crate::read::pool)). Slow calls are left
+//! out of the tick, and the other GPUs continue. A failed call is always retried later; a library that fails as a whole
+//! is restarted.
+//!
+//! Reading order: [`gpu`] (values), [`fleet`] (the GPUs), this file (timing).
 
 mod asker;
 mod events;
@@ -46,51 +48,51 @@ use std::path::PathBuf;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long a tick waits for its GPUs: a fifth of the interval, within these bounds. The sampler waits longer.
+/// Time that a tick waits for its GPUs: a fifth of the interval, within these bounds. The sampler waits longer.
 const ROUND_TIMEOUT: (Duration, Duration) = if cfg!(test) {
     (TEST_ROUND_TIMEOUT, TEST_ROUND_TIMEOUT)
 } else {
     (Duration::from_millis(20), Duration::from_millis(200))
 };
 
-/// Tests run beside many others, and an answer that comes a tick late is not what most of them are about.
+/// Tests run beside many others, and most of them are not about an answer that is one tick late.
 const TEST_ROUND_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// After this time without an answer a GPU is said to hang.
+/// Time without an answer after which a GPU counts as hung.
 const HUNG_AFTER: Duration = Duration::from_secs(5);
 
-/// How often all GPUs are looked up: usually, and while one of them is in trouble.
+/// Intervals of surveys of all GPUs: usual, and while one of them is in trouble.
 const SURVEY_INTERVALS: (Duration, Duration) = (Duration::from_secs(10), Duration::from_secs(2));
 
-/// How often a library that failed as a whole is started anew.
+/// Interval of restarts of a library that fails as a whole.
 const RESTART_INTERVAL: Duration = Duration::from_secs(60);
 
-/// What is said beside a lost GPU where there is no tool to ask for it.
+/// Addition to the message of a lost GPU if there is no tool to query it.
 const BLIND: &str =
     " (if it stays missing after its return, restart Watchglass: nvidia-smi, which would show it, was not found)";
 
-/// How long a GPU may be without events before the kernel's log, if that is closed too, is spoken of.
+/// Time that a GPU may be without events before an unreadable kernel log is reported.
 const DEAF_AFTER: Duration = Duration::from_secs(10);
 
-/// How the files of GPUs are called before their number.
+/// Prefix of the device files of GPUs, before their number.
 const DEVICE_FILE: &str = "nvidia";
 
-/// How long no process of the library's list must be found before its numbers count as another namespace's.
+/// Time in which no process of the library's list is found here. Then its PIDs count as another namespace's.
 const FOREIGN_AFTER: Duration = Duration::from_secs(10);
 
-/// What is said where the driver's numbers cannot be shown to be those of processes here.
+/// Message if the driver's PIDs cannot be matched to processes here.
 const UNKNOWN_PIDS: &str = "GPU memory by process is unknown: the driver counts processes in another pid namespace, \
     so its pids match no process here; start the container with --pid=host, or name the host's folder with --root";
 
-/// Most processes that get series of their own, ever: each series is kept for as long as the history is.
+/// Maximum number of processes that ever get series of their own, because each series is stored as long as the history.
 const MAX_PROCESSES: usize = 512;
 
-/// The key of jobs that concern the library; a seat's job has the seat's position.
+/// Job key for the library; the key of a GPU's job is its position in the list.
 const LIBRARY: usize = usize::MAX;
-/// The key of the question whether a lost GPU is back.
+/// Job key for the check whether a lost GPU is back.
 const PROBE: usize = usize::MAX - 1;
 
-/// What a job gives back.
+/// Result of a job.
 enum Done {
     Started(Result<(Arc<Library>, Survey), String>),
     Surveyed(Result<Survey, String>),
@@ -100,7 +102,7 @@ enum Done {
 
 struct Nvidia {
     path: OsString,
-    /// Absent while it is started anew and after that failed.
+    /// None while it is restarted, and after that has failed.
     library: Option<Arc<Library>>,
     fleet: Fleet,
     pool: ThreadPool<Done>,
@@ -108,25 +110,25 @@ struct Nvidia {
     listener: Option<Listener>,
     xids: Seen,
     kernel_log: KernelLog,
-    /// Since when there is a GPU of whose errors nothing would be heard.
+    /// Time since when there is a GPU whose errors cannot be received.
     deaf: Option<Duration>,
     /// Processes that have series.
     processes: HashSet<(u32, u32)>,
-    /// Where processes have their folders.
+    /// Folder of the processes.
     proc: PathBuf,
-    /// Which processes there are meant by the driver's numbers.
+    /// Maps the driver's PIDs to processes here.
     pids: Pids,
-    /// There are processes on the GPUs of which that is not known.
+    /// There are processes on the GPUs that cannot be mapped.
     are_unknown: bool,
-    /// Since when no process on the GPUs was found there.
+    /// Time since when no process on the GPUs was found here.
     foreign: Option<Duration>,
-    /// Where the process table learns what processes use.
+    /// Process table, which gets the GPU use of processes.
     tables: Arc<Processes>,
-    /// A job that concerns the library is under way.
+    /// Whether a job for the library is running.
     busy: bool,
-    /// What another process sees of lost GPUs.
+    /// Check for lost GPUs through another process.
     probe: Probe,
-    /// Why the library as a whole gives nothing.
+    /// Reason why the library as a whole gives nothing.
     failed: Option<String>,
     last_tick: Option<Duration>,
     looked: Duration,
@@ -142,7 +144,7 @@ impl Collector for Nvidia {
         let watched = self.watched.pids();
         let mut answered = false;
         for finished in self.pool.begin() {
-            // What came too late for its own tick is good for the next one, and not for a later one.
+            // An answer that is late for its tick may be used in the next one, but not later.
             let fresh = interval.map_or(Duration::ZERO, |interval| 2 * interval);
             answered |= self.accept(finished, at, fresh, &watched, out);
         }
@@ -159,7 +161,7 @@ impl Collector for Nvidia {
 }
 
 impl Nvidia {
-    /// Asks for all that is due.
+    /// Submits all due jobs.
     fn submit(&mut self, at: Duration) {
         if !self.busy && self.is_restart_due(at) {
             self.restart(at);
@@ -192,7 +194,7 @@ impl Nvidia {
         }
     }
 
-    /// Takes in what a job gave; true when it put values into the tick. `late`: how old an answer may be.
+    /// Processes the result of a job. Returns whether it put values into the tick. `late`: maximum age of an answer.
     fn accept(
         &mut self,
         finished: Finished<Done>,
@@ -230,7 +232,7 @@ impl Nvidia {
             Some(Done::Read(gpu, mut reading)) => {
                 let Some(seat) = self.fleet.seats.get_mut(finished.key) else { return false };
                 let asked = if let State::Busy(asked) = seat.state { asked } else { at };
-                // The library was started anew meanwhile: the handle is an old one.
+                // If the library was restarted meanwhile, the handle is an old one.
                 let current = self.library.is_some() && self.fleet.count.is_some() && seat.listed;
                 seat.state = if current { State::Idle(gpu) } else { State::Missing };
                 if seat.listed {
@@ -267,7 +269,7 @@ impl Nvidia {
         false
     }
 
-    /// Whether the library as a whole answers nothing any more.
+    /// Detects that the library as a whole no longer answers.
     fn judge(&mut self, answered: bool) {
         if self.library.is_none() || self.busy {
             return;
@@ -287,7 +289,7 @@ impl Nvidia {
         }
     }
 
-    /// Whether there are processes on the GPUs and none of them is here.
+    /// Whether there are processes on the GPUs and none of them exists here.
     fn are_pids_foreign(&self) -> bool {
         let mut pids = self.fleet.seats.iter().flat_map(|seat| &seat.pids).peekable();
         pids.peek().is_some() && pids.all(|pid| !self.proc.join(pid.to_string()).exists())
@@ -298,8 +300,8 @@ impl Nvidia {
         failed && at.saturating_sub(self.restarted) >= RESTART_INTERVAL
     }
 
-    /// Asks elsewhere for lost GPUs, and starts the library anew when one is back. Both begin when the tick has its
-    /// answers, so that they have the time until the next one.
+    /// Checks for lost GPUs with another process, and restarts the library when one is back. Both start after the tick
+    /// has its answers, so they have the time until the next one.
     fn look_for_lost(&mut self, at: Duration) {
         if let Some(question) = self.probe.due(&self.fleet, at) {
             self.pool.submit_behind(PROBE, move || Done::Probed(question()));
@@ -327,7 +329,7 @@ impl Nvidia {
         self.listen();
     }
 
-    /// Listens to the GPUs that are there, unless they are listened to already.
+    /// Listens for errors of the present GPUs, unless a listener for them runs already.
     fn listen(&mut self) {
         let there = self.fleet.seats.iter().filter(|seat| seat.listed && seat.lost.is_none());
         let gpus: Vec<_> = there.map(|seat| (seat.index, seat.uuid.clone())).collect();
@@ -380,7 +382,7 @@ impl Nvidia {
             }
         }
         reasons.extend(self.fleet.strangers.iter().cloned());
-        // A process that has just ended is in the library's list a little longer.
+        // A process stays in the library's list for a moment after its end.
         let is_foreign = self.foreign.is_some_and(|since| at.saturating_sub(since) >= FOREIGN_AFTER);
         if is_foreign || self.are_unknown && !self.pids.are_first() {
             reasons.push(UNKNOWN_PIDS.into());

@@ -1,4 +1,4 @@
-//! Opening the driver's library, and why it does not open.
+//! Opens the driver's library, or explains why it does not open.
 
 use super::fleet::{Fleet, Survey, survey};
 use super::kernel_log::KernelLog;
@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 /// The library's name where the driver installs it.
 const LIBRARY: &str = if cfg!(windows) { "nvml.dll" } else { "libnvidia-ml.so.1" };
 
-/// How long a library that is to be closed is waited for: other threads may still be in it.
+/// Time to wait before closing a library, because other threads may still be in it.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
 pub(super) static LIBRARY_PATH: OptionRow = OptionRow::path("library", "NVML library to use instead of the system's");
@@ -30,18 +30,18 @@ pub(super) static LIBRARY_PATH: OptionRow = OptionRow::path("library", "NVML lib
 pub(super) static COMMAND: OptionRow =
     OptionRow::path("command", "nvidia-smi executable to use where the library cannot be loaded");
 
-/// Where `gpu` stood when it chose among NVIDIA's GPUs alone.
+/// Earlier place of `gpu`, when it selected among NVIDIA's GPUs only.
 static GPUS: OptionRow = OptionRow::moved_gpus("gpus", "gpu");
 
 /// Keys below `[collectors.nvidia]`.
 pub(crate) static OPTIONS: &[&OptionRow] = &[&LIBRARY_PATH, &COMMAND, &GPUS];
 
-/// Opens the library and asks for GPUs; where it cannot be loaded, NVIDIA's tool.
+/// Opens the library and lists GPUs; if it cannot be loaded, opens NVIDIA's tool.
 pub(crate) fn open(options: &Options, roots: &Roots) -> Result<Vec<Part>, OpenError> {
     open_with(options, roots, KernelLog::open(&roots.dev))
 }
 
-/// The same with a kernel's log that is open, or not.
+/// Same with a given kernel log.
 pub(super) fn open_with(options: &Options, roots: &Roots, kernel_log: KernelLog) -> Result<Vec<Part>, OpenError> {
     let path = dylib::name(options.own.path(&LIBRARY_PATH), LIBRARY);
     let library = match Library::start(&path) {
@@ -85,7 +85,7 @@ pub(super) fn open_with(options: &Options, roots: &Roots, kernel_log: KernelLog)
     Ok(Part::only(tried, nvidia))
 }
 
-/// What the driver and its GPUs are called, for doctor and for the labels of GPUs.
+/// Names of the driver and its GPUs, for doctor and for the labels of GPUs.
 fn names(library: &Library, survey: &Survey, numbers: &GpuNumbers) -> Vec<String> {
     let driver = library.nvml().sys_driver_version().ok();
     driver.iter().for_each(|version| numbers.driven_by(version.clone()));
@@ -103,7 +103,7 @@ fn names(library: &Library, survey: &Survey, numbers: &GpuNumbers) -> Vec<String
     names
 }
 
-/// Opens the tool in the library's place, or says why there is neither.
+/// Opens the tool in place of the library, or returns the reasons why neither works.
 fn tool(options: &Options, roots: &Roots, kernel_log: KernelLog, library: OpenError) -> Result<Vec<Part>, OpenError> {
     match exec::find(&["nvidia-smi"], smi::DIRS, options.own.path(&COMMAND)) {
         Ok(path) => {
@@ -131,14 +131,14 @@ fn tool(options: &Options, roots: &Roots, kernel_log: KernelLog, library: OpenEr
     }
 }
 
-/// Closes the library, if nothing is in it any more, and starts it anew.
+/// Closes the library if no call is running in it, and starts it again.
 pub(super) fn start_anew(old: Option<Arc<Library>>, path: &OsStr) -> Result<(Arc<Library>, Survey), String> {
     if let Some(old) = old {
         let end = Instant::now() + CLOSE_TIMEOUT;
         while Arc::strong_count(&old) > 1 && Instant::now() < end {
             std::thread::sleep(Duration::from_millis(10));
         }
-        // Where a call hangs in it the library stays open, and the start below is its second.
+        // If a call hangs in it, the library stays open, and the start below is a second one.
         drop(old);
     }
     let says = |error: NvmlError| {

@@ -1,42 +1,42 @@
-//! Whether a GPU that is lost to this process answers another one.
+//! Checks whether a GPU that is lost to this process answers another process.
 //!
-//! The library goes on showing what was there when it was started. To start it anew takes the other GPUs' handles and
-//! samples, so that is done only when it will help: when NVIDIA's tool, a process with a library of its own, has an answer
-//! from a GPU that is lost here.
+//! The library keeps reporting the state of its start. A restart invalidates the handles and samples of the other GPUs,
+//! so it is done only when it will help. The test is NVIDIA's tool, a process with a library of its own: it must get an
+//! answer from a GPU that is lost here.
 
 use super::fleet::Fleet;
 use crate::read::exec::{self, RunLimits};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// When the tool is asked, counted from the loss, and how often after that.
+/// Time of the first check after the loss, and the interval of later ones.
 const FIRST_ASK_AND_INTERVAL: (Duration, Duration) = (Duration::from_secs(30), Duration::from_secs(300));
 
-/// The tool may wait long for a GPU in trouble; nothing waits for the tool.
+/// Timeout of the tool, which may wait long for a GPU in trouble. No other work waits for the tool.
 const RUN_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// What is known of lost GPUs from elsewhere.
+/// State of checks for lost GPUs.
 pub(super) struct Probe {
     tool: Option<PathBuf>,
     asked: Option<Duration>,
-    /// A run of the tool is under way.
+    /// Whether a run of the tool is in progress.
     busy: bool,
-    /// One that is lost here has answered there.
+    /// Whether a GPU that is lost here has answered the tool.
     pub back: bool,
 }
 
 impl Probe {
-    /// Without a tool nothing is ever asked.
+    /// Without a tool no check is made.
     pub fn new(tool: Option<PathBuf>) -> Self {
         Probe { tool, asked: None, busy: false, back: false }
     }
 
-    /// Whether there is no tool to ask.
+    /// Whether there is no tool.
     pub fn is_blind(&self) -> bool {
         self.tool.is_none()
     }
 
-    /// The question, when it is time for one; its answer goes to [`answered`](Self::answered).
+    /// The check to run, if one is due. Its result goes to [`answered`](Self::answered).
     pub fn due(&mut self, fleet: &Fleet, at: Duration) -> Option<impl FnOnce() -> bool + Send + 'static> {
         let lost = || fleet.seats.iter().filter_map(|seat| Some((seat.lost?, &seat.uuid)));
         let Some(then) = lost().map(|(then, _)| then).min() else {
@@ -53,13 +53,13 @@ impl Probe {
         Some(move || uuids.iter().any(|uuid| answers(&tool, uuid)))
     }
 
-    /// Takes in an answer; none where the question came to grief.
+    /// Stores the result of a check; none if the check failed.
     pub fn answered(&mut self, back: Option<bool>) {
         (self.busy, self.back) = (false, back == Some(true));
     }
 }
 
-/// Whether the tool tells a temperature of the GPU; of one that is lost it says so in words.
+/// Whether the tool prints a temperature of the GPU. For a lost one it prints words.
 fn answers(tool: &Path, uuid: &str) -> bool {
     let args = ["--query-gpu=uuid,temperature.gpu", "--format=csv,noheader,nounits", "-i", uuid];
     let Ok(output) = exec::run(tool, &args, &RunLimits::within(RUN_TIMEOUT)) else { return false };

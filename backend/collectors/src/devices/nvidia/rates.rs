@@ -7,8 +7,8 @@ use std::time::Duration;
 pub(super) struct Rate(Option<(f64, Duration)>);
 
 impl Rate {
-    /// Takes a reading and answers the growth per second since the one before. Absent for the first one, and where the
-    /// counter fell: it was reset or wrapped, and which one nobody can tell.
+    /// Adds a reading, and returns the growth per second since the previous one. None for the first one, and if the
+    /// counter fell: reset and wraparound cannot be distinguished.
     pub fn of(&mut self, count: Option<f64>, at: Duration) -> Option<f64> {
         let before = std::mem::replace(&mut self.0, count.map(|count| (count, at)));
         let (count, (before, then)) = count.zip(before)?;

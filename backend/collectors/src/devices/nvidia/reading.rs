@@ -1,4 +1,4 @@
-//! What one GPU gave in one tick, on its way from the thread that asked to the tick.
+//! Values of one GPU in one tick, passed from the reading thread to the tick.
 
 use super::retry::NvmlFailure;
 use crate::Out;
@@ -6,7 +6,7 @@ use inventory::GpuUse;
 use shared::catalog::{MetricDef, gpu, gpu_parts, gpu_process};
 use std::collections::HashSet;
 
-/// Of what a value is.
+/// Subject of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     /// The GPU as a whole.
@@ -21,11 +21,11 @@ pub(super) enum Place {
 #[derive(Debug, Default)]
 pub(super) struct NvidiaReading {
     values: Vec<(&'static MetricDef, Place, f64)>,
-    /// Numbers of the processes on it, as the driver tells them: one that stands for several comes as often.
+    /// PIDs of the processes on it, as the driver reports them. A PID that stands for several processes is repeated.
     pub pids: Vec<u32>,
     /// At least one call worked.
     pub answered: bool,
-    /// The first failure that is not a card's plain lack of something.
+    /// The first failure, except that a card does not support a value.
     pub failure: Option<(NvmlFailure, String)>,
 }
 
@@ -44,7 +44,7 @@ impl NvidiaReading {
         used
     }
 
-    /// Leaves out the processes that are not among these.
+    /// Drops the processes that are not in `own`.
     pub fn keep_processes(&mut self, own: &HashSet<u32>) {
         self.values.retain(|(_, place, _)| !matches!(place, Place::Process(pid) if !own.contains(pid)));
         self.pids.retain(|pid| own.contains(pid));
@@ -55,20 +55,20 @@ impl NvidiaReading {
         self.values.extend(value.map(|value| (def, place, value)));
     }
 
-    /// Notes a failure; a loss outweighs what was noted before it.
+    /// Stores a failure; a loss replaces an earlier failure.
     pub fn fail(&mut self, failure: NvmlFailure, reason: String) {
         if self.failure.is_none() || matches!(failure, NvmlFailure::Lost | NvmlFailure::Silent) {
             self.failure = Some((failure, reason));
         }
     }
 
-    /// Whether to ask no more in this tick.
+    /// Whether no more calls are to be made in this tick.
     pub fn stopped(&self) -> bool {
         matches!(self.failure, Some((NvmlFailure::Lost | NvmlFailure::Silent, _)))
     }
 
-    /// Puts it into the tick under the GPU's number. `watched`: a watched process is on it. `known` is asked about
-    /// each process before its series are put.
+    /// Puts the values into the tick under the GPU's number. `watched`: a watched process is on it. `known` is called
+    /// for each process before its series are put.
     pub fn publish(&self, number: u32, watched: bool, known: &mut dyn FnMut(u32, u32) -> bool, out: &mut Out) {
         for &(def, place, value) in &self.values {
             match place {
@@ -90,7 +90,7 @@ impl NvidiaReading {
     }
 }
 
-/// What W&B repeats of a device while a watched process is on it.
+/// Metrics that W&B repeats for a device while a watched process is on it.
 static COPIES: &[(&MetricDef, &MetricDef)] = &[
     (&gpu::UTILIZATION, &gpu_process::UTILIZATION),
     (&gpu::MEMORY_ALLOCATED_BYTES, &gpu_process::MEMORY_ALLOCATED_BYTES),

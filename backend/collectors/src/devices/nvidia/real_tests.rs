@@ -1,5 +1,5 @@
-//! The collector on a real GPU: `cargo test -p watchglass-collectors real_nvml -- --ignored --nocapture`. It prints what
-//! every call costs, and compares each reading with what nvidia-smi says at the same time.
+//! Tests of the collector on a real GPU: `cargo test -p watchglass-collectors real_nvml -- --ignored --nocapture`. They
+//! print the cost of every call, and compare each reading with the simultaneous output of nvidia-smi.
 
 use super::*;
 use crate::read::exec::{self, RunLimits};
@@ -7,8 +7,8 @@ use crate::{Options, Out, Roots};
 use nvml_wrapper::enum_wrappers::device::{Clock, EccCounter, MemoryError, MemoryLocation, TemperatureSensor};
 use std::collections::BTreeMap;
 
-/// What nvidia-smi calls it, the reading behind `gpu.0.`, what makes its unit ours, and how far the two may differ:
-/// absolutely and as a share, for the GPU goes on between the two.
+/// Name in nvidia-smi, tag after `gpu.0.`, factor to our unit, and the allowed difference, absolute and as a share.
+/// Both differ because the GPU keeps working between the readings.
 const SAME: &[(&str, &str, f64, f64, f64)] = &[
     ("utilization.gpu", "gpu", 1.0, 20.0, 0.0),
     ("utilization.memory", "memory", 1.0, 20.0, 0.0),

@@ -1,15 +1,15 @@
-//! When a call that failed is made again: after 1, 5, then every 30 ticks, and never not at all.
+//! Retry of a failed call: after 1, 5, then every 30 ticks, without end.
 
 use nvml_wrapper::error::NvmlError;
 
-/// Ticks from a failure to the next try.
+/// Ticks from a failure to the next attempt.
 const RETRY_TICKS: [u8; 3] = [1, 5, 30];
 
-/// What is said of a GPU that must be reset.
+/// Message for a GPU that must be reset.
 pub(super) const MUST_BE_RESET: &str = "the driver requires a reset of the GPU (sudo nvidia-smi --gpu-reset -i N \
     once it is unused, or restart the machine); values that it still reports are read";
 
-/// How one call on one GPU stands.
+/// Retry state of one call on one GPU.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Retry {
     failures: u8,
@@ -24,7 +24,7 @@ impl Retry {
         due
     }
 
-    /// Whether it failed the last time it was made.
+    /// Whether its last call failed.
     pub fn fails(&self) -> bool {
         self.failures > 0
     }
@@ -41,29 +41,29 @@ impl Retry {
     }
 }
 
-/// What a failure says.
+/// Kind of a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NvmlFailure {
-    /// This card, mode or driver does not have it: normal.
+    /// This card, mode or driver does not support the call; normal.
     Unsupported,
     /// The GPU is off the bus.
     Lost,
-    /// The GPU must be reset. What does not need its engines is told all the same.
+    /// The GPU must be reset. Values that do not need its engines are still reported.
     Reset,
     /// The driver gave up waiting for the GPU.
     Silent,
-    /// The driver answers nothing for this process: what a container sees that lost its device group.
+    /// The driver rejects all calls of this process, as in a container that lost its device group.
     Shut,
-    /// This user may not.
+    /// This user lacks permission.
     Denied,
     /// Anything else.
     Other,
 }
 
-/// Sorts an error.
+/// Classifies an error.
 pub(super) fn failure(error: &NvmlError) -> NvmlFailure {
     match error {
-        // 25 and 26: the driver knows another version of the call's struct, or has retired the call.
+        // 25 and 26: the driver has another version of the call's struct, or has removed the call.
         NvmlError::NotSupported
         | NvmlError::FailedToLoadSymbol(_)
         | NvmlError::FunctionNotFound

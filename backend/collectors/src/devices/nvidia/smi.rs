@@ -1,9 +1,9 @@
-//! Where the library cannot be loaded (a static build, a broken installation) but NVIDIA's tool is there: `nvidia-smi -q
-//! -x`, one run a reading. Where that gives nothing, the next run asks for text ([`text`]), the one after for a table
-//! ([`csv`]); what worked is kept.
+//! Fallback if the library cannot be loaded (a static build, a broken installation) but NVIDIA's tool is installed:
+//! `nvidia-smi -q -x`, one process per reading. If that gives nothing, the next run requests text ([`text`]), and the
+//! one after that a table ([`csv`]). A working form is kept.
 //!
-//! The document's form changed with every other driver, so values are found by the names of their elements, each
-//! carries its unit, and a GPU counts when its element is whole.
+//! The form of the document changed with every other driver. So values are found by the names of their elements, each
+//! with its unit, and a GPU counts only if its element is complete.
 
 mod csv;
 mod text;
@@ -27,26 +27,26 @@ use std::time::Duration;
 
 const RUN_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What the readings of the power of a GPU stand in, in newer and older documents.
+/// Parents of a GPU's power values, in newer and older documents.
 const POWER: &str = "gpu_power_readings";
 const OLD_POWER: &str = "power_readings";
 
-/// Shortest time between two runs: each takes up to a second.
+/// Minimum time between two runs: each takes up to a second.
 const RUN_INTERVAL: Duration = Duration::from_secs(5);
 
-/// The most reasons that are said at once.
+/// Maximum number of reasons reported at once.
 const MAX_REASONS: usize = 4;
 
-/// One way to ask, and how the answer is read.
+/// One command line, and the parser of its output.
 pub(super) struct SmiForm {
     pub args: &'static [&'static str],
     gpus: fn(&str) -> Vec<SmiGpu>,
 }
 
-/// What NVIDIA's tool says in place of values, and worse of two.
+/// Errors that NVIDIA's tool prints in place of values, by rising severity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum SmiTrouble {
-    /// An error, of some values.
+    /// An error of some values.
     Error,
     /// The GPU is off the bus.
     Lost,
@@ -57,7 +57,7 @@ enum SmiTrouble {
 }
 
 impl SmiTrouble {
-    /// What a value says; None for one that is told, and for what the card does not have.
+    /// The error printed in place of a value. None for a value, and for one that the card lacks.
     fn of(value: &str) -> Option<SmiTrouble> {
         let value = value.to_ascii_lowercase();
         let says = |word: &str| value.contains(word);
@@ -69,7 +69,7 @@ impl SmiTrouble {
         }
     }
 
-    /// What the driver recommends to do.
+    /// The action recommended by the driver.
     fn of_action(value: &str) -> Option<SmiTrouble> {
         let value = value.to_ascii_lowercase();
         match () {
@@ -91,34 +91,34 @@ impl SmiTrouble {
     }
 }
 
-/// What it is asked, best first.
+/// Command lines of the tool, best first.
 pub(super) static FORMS: [SmiForm; 3] = [
     SmiForm { args: &["-q", "-x"], gpus },
     SmiForm { args: &["-q"], gpus: text::gpus },
     SmiForm { args: csv::ARGS, gpus: csv::gpus },
 ];
 
-/// Where the tool is looked for beside PATH.
+/// Folders in which the tool is searched beside PATH.
 pub(super) const DIRS: &[&str] = &["/usr/bin", "/usr/local/nvidia/bin", "/usr/lib/wsl/lib"];
 
 /// The collector that runs nvidia-smi at most every few seconds.
 pub(super) struct Smi {
     pub path: PathBuf,
     pub numbers: Arc<GpuNumbers>,
-    /// Positions to keep; empty: all.
+    /// Positions to keep; empty for all.
     pub only: Vec<u32>,
     pub watched: Watched,
-    /// Which processes are meant by the tool's numbers.
+    /// Maps the tool's PIDs to processes here.
     pub pids: Pids,
-    /// The tool tells of no critical errors.
+    /// Kernel log, because the tool reports no critical errors.
     pub kernel_log: KernelLog,
-    /// Numbers of the GPUs that were seen, and their errors, by their places on the PCI bus.
+    /// Numbers and errors of the GPUs seen, by PCI address.
     pub xids: HashMap<kernel_log::PciPlace, (u32, Xids)>,
-    /// When it may run again.
+    /// Earliest time of the next run.
     pub next: Duration,
-    /// Which of the forms it is asked for.
+    /// Index of the form in use.
     pub form: usize,
-    /// Columns that the tool does not know.
+    /// Columns that the tool does not support.
     pub refused: Vec<String>,
 }
 
@@ -193,24 +193,24 @@ impl Smi {
     }
 }
 
-/// What the tool said of one GPU.
+/// Values of one GPU from the tool.
 #[derive(Default)]
 pub(super) struct SmiGpu {
     uuid: Option<String>,
     place: Option<kernel_log::PciPlace>,
     reading: NvidiaReading,
-    /// The worst that is said in place of a value.
+    /// The worst error printed in place of a value.
     trouble: Option<SmiTrouble>,
     power: Option<f64>,
     instant_power: Option<f64>,
-    /// The mean of the driver's last second, as newer cards tell it.
+    /// The mean of the last second, as newer cards report it.
     mean_power: Option<f64>,
     power_limit: Option<f64>,
     memory: Memory,
     /// The MIG device and the process that are being read.
     part: (Option<u32>, Memory),
     process: (Option<u32>, Option<f64>),
-    /// Those that were read.
+    /// Processes that were read.
     processes: Vec<Process>,
 }
 
@@ -221,7 +221,7 @@ struct Memory {
 }
 
 impl Memory {
-    /// Whether there was something to put.
+    /// Puts the memory. Returns whether there was a valid value.
     fn put(self, place: Place, reading: &mut NvidiaReading) -> bool {
         let Some((used, total)) = self.used.zip(self.total).filter(|(used, total)| *total > 0.0 && used <= total)
         else {
@@ -236,7 +236,7 @@ impl Memory {
     }
 }
 
-/// All GPUs whose elements are whole.
+/// All GPUs whose elements are complete.
 fn gpus(text: &str) -> Vec<SmiGpu> {
     let (mut found, mut path, mut current) = (Vec::new(), Vec::<&str>::new(), SmiGpu::default());
     for piece in text.split('<').skip(1) {
@@ -256,7 +256,7 @@ fn gpus(text: &str) -> Vec<SmiGpu> {
             if let [_, "gpu", inside @ ..] = path.as_slice()
                 && let Some((name, inside)) = inside.split_last()
             {
-                // What is cut off before its end is no value; what stands before an inner element is blank.
+                // Text without its end tag is no value; text before an inner element is blank.
                 let end = content.as_ptr() as usize - text.as_ptr() as usize + content.len();
                 let closed = text[end..].strip_prefix("</").and_then(|rest| rest.split_once('>'));
                 if closed.is_some_and(|(closed, _)| closed.trim() == *name) {
@@ -269,11 +269,11 @@ fn gpus(text: &str) -> Vec<SmiGpu> {
 }
 
 impl SmiGpu {
-    /// A value of the document, by the elements that it stands in.
+    /// Reads a value of the document. `inside` has the enclosing elements.
     fn value(&mut self, inside: &[&str], name: &str, value: &str) {
         self.hear(name, value);
         match (inside, name) {
-            // In place of it there may be an error, which is no name for a GPU.
+            // It may be an error text, which identifies no GPU.
             ([], "uuid") => self.uuid = Some(value.to_string()).filter(|uuid| uuid.starts_with("GPU-")),
             (["pci"], "pci_bus_id") => self.place = kernel_log::place(value),
             ([], "fan_speed") => self.put(&gpu::FAN_SPEED, number(value, "%", 0.0, 200.0)),
@@ -308,7 +308,7 @@ impl SmiGpu {
                 let lanes = value.strip_suffix('x').and_then(count);
                 self.put(&gpu_profile::PCIE_WIDTH, lanes.filter(|n| (1.0..=64.0).contains(n)));
             }
-            // Drivers move them one level deeper and back.
+            // Some drivers have them one level deeper.
             ([POWER | OLD_POWER, ..], "instant_power_draw") => self.instant_power = watts(value),
             ([POWER | OLD_POWER, ..], "average_power_draw") => self.mean_power = watts(value),
             ([POWER | OLD_POWER, ..], "power_draw") => self.power = watts(value),
@@ -326,7 +326,7 @@ impl SmiGpu {
         }
     }
 
-    /// Notes what is said in place of a value.
+    /// Records an error that is printed in place of a value.
     fn hear(&mut self, name: &str, value: &str) {
         // A name may be any text.
         if ["process_name", "product_name", "Name", "Product Name"].contains(&name) {
@@ -337,7 +337,7 @@ impl SmiGpu {
         self.trouble = self.trouble.max(trouble);
     }
 
-    /// An element with others inside ends.
+    /// Ends an element that contains others.
     fn close(&mut self, inside: &[&str], name: &str) {
         match (inside, name) {
             (["mig_devices"], "mig_device") => {
@@ -359,14 +359,14 @@ impl SmiGpu {
         self.reading.put(row, Place::Gpu, value);
     }
 
-    /// The mean is what the library tells as the power; the moment's stands where there is no mean.
+    /// The library reports the mean as the power, so the instantaneous value is used only without a mean.
     fn with_mean_power(mut self) -> SmiGpu {
         self.power = self.power.or(self.mean_power);
         self.instant_power = self.instant_power.filter(|_| self.power.is_none());
         self
     }
 
-    /// All of it was read.
+    /// Completes the GPU after its element was read.
     fn whole(mut self) -> SmiGpu {
         let power = self.instant_power.or(self.power).or(self.mean_power);
         self.put(&gpu::POWER_WATTS, power);
@@ -383,7 +383,7 @@ impl SmiGpu {
     }
 }
 
-/// A number before its unit, within what is possible.
+/// A number followed by its unit, within the plausible range.
 fn number(text: &str, unit: &str, from: f64, to: f64) -> Option<f64> {
     let number: f64 = text.strip_suffix(unit)?.trim_end().parse().ok()?;
     (from..=to).contains(&number).then_some(number)
@@ -419,7 +419,7 @@ fn either(text: &str, one: &str, zero: &str) -> Option<f64> {
     }
 }
 
-/// The tool prints MiB; a petabyte is more than any GPU has.
+/// The tool prints MiB; the limit of a petabyte is more than any GPU has.
 fn bytes(text: &str) -> Option<f64> {
     const MIB: f64 = (1 << 20) as f64;
     number(text, "MiB", 0.0, MIB * 1000.0).map(|mib| mib * MIB)
@@ -430,7 +430,7 @@ mod tests {
     use super::*;
     use crate::recordings;
 
-    /// What is put of GPUs.
+    /// The values put for GPUs.
     pub fn present_in(gpus: Vec<SmiGpu>) -> Vec<(String, f64)> {
         recordings::present(|out| {
             for (number, gpu) in (0..).zip(gpus) {
@@ -443,7 +443,7 @@ mod tests {
         present_in(gpus(text))
     }
 
-    /// The collector over this tool.
+    /// The collector with this tool.
     fn tool(path: PathBuf, kernel_log: KernelLog) -> Smi {
         let watched = Watched::new(&crate::Roots::default(), &[]);
         let (numbers, only, xids) = (Arc::default(), Vec::new(), HashMap::new());
@@ -508,7 +508,7 @@ mod tests {
         assert_eq!(present(OWN), expected.map(|(tag, value)| (tag.to_string(), value)));
     }
 
-    /// Cut anywhere, nothing is read that the whole does not say; with a number altered no other tag appears.
+    /// Checks that truncated output gives only values of the whole, and that a changed number adds no other tag.
     pub fn survives(gpus: fn(&str) -> Vec<SmiGpu>, text: &str) {
         let numbered = |tag: &str| tag.contains(".proc.") || tag.contains(".mig.");
         recordings::survives(text, |text| present_in(gpus(text)), numbered);
@@ -533,7 +533,7 @@ mod tests {
         assert_eq!(power("<average_power_draw>50.00 kW</average_power_draw>"), [None; 3], "a unit that is not known");
     }
 
-    /// Each form of a GPU that must be reset, and of one that is well.
+    /// Every output form for a GPU that must be reset, and for a healthy one.
     const RESET: [(&str, &str); 3] = [
         (
             "-q -x",
@@ -588,7 +588,7 @@ mod tests {
             ];
             assert_eq!(out.present(), expected.map(|(tag, value)| (tag.to_string(), value)), "{asked}");
             assert_eq!(smi.form, form, "{asked}: what gives values is kept");
-            // What is left of one GPU alone is enough.
+            // The remaining text of one GPU is enough.
             let alone = (FORMS[form].gpus)(text).remove(0);
             assert!(alone.reading.answered, "{asked}");
         }
@@ -676,8 +676,8 @@ mod tests {
         }
     }
 
-    /// Performance state and persistence mode, replays, rows remapped after corrected and uncorrected errors, pending and
-    /// failed; `-` is absent.
+    /// Performance state and persistence mode, replays, rows remapped after corrected and uncorrected errors, pending
+    /// and failed. `-` is absent.
     fn how_it_is(gpus: Vec<SmiGpu>) -> String {
         let present = present_in(gpus);
         let names = ["performanceState", "persistenceMode", "pcieReplays", "correctedRemappedRows"];
@@ -766,7 +766,7 @@ mod tests {
         assert_eq!(read(1), (true, none));
         let mut log = std::fs::OpenOptions::new().append(true).open(&kmsg).unwrap();
         log.write_all(b"3,7,99,-;NVRM: Xid (PCI:0000:c1:00): 79, GPU has fallen off the bus.\n").unwrap();
-        // The tool may fail as the GPU does.
+        // The tool may fail together with the GPU.
         std::fs::write(&path, "#!/bin/sh\necho 'Unable to determine the device handle'\n").unwrap();
         let one = tags(&[("gpu.0.xidErrors", 0.0), ("gpu.1.lastXid", 79.0), ("gpu.1.xidErrors", 1.0)]);
         assert_eq!(read(6), (false, one));

@@ -1,4 +1,4 @@
-//! The collector over a library that is really loaded and answers from a scenario.
+//! Tests of the collector with a fake library that is really loaded and answers from a scenario.
 
 use super::open::{COMMAND, LIBRARY_PATH, open_with};
 use super::*;
@@ -7,7 +7,7 @@ use fake_nvml::Fake;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// A GPU of no maker, whole and in use.
+/// A healthy GPU of no maker, in use.
 fn gpu(number: u32) -> Value {
     json!({
         "uuid": format!("GPU-{number}"), "name": "Test", "mig_mode": false,
@@ -21,7 +21,7 @@ fn gpu(number: u32) -> Value {
     })
 }
 
-/// What a Hopper board tells of itself and its links.
+/// Adds the health values and links of a Hopper board.
 fn healthy(gpu: &mut Value) {
     let link = json!({"active": true, "replays": 0, "recoveries": 0, "crc": 0});
     gpu["nvlinks"] = json!(vec![link; 18]);
@@ -44,7 +44,7 @@ fn with(mut scenario: Value, key: &str, value: Value) -> Value {
     scenario
 }
 
-/// This machine as its first pid namespace sees it, with our own process.
+/// This machine as its first PID namespace sees it, with our own process.
 fn first_namespace() -> Roots {
     let proc = tempfile::tempdir().expect("a folder").keep();
     let namespace = proc.join("1/ns");
@@ -55,7 +55,7 @@ fn first_namespace() -> Roots {
     Roots { proc, ..Roots::default() }
 }
 
-/// The collector over a library of its own.
+/// The collector with a library of its own.
 struct Bench {
     fake: Fake,
     part: Part,
@@ -87,7 +87,7 @@ impl Bench {
         self.fake.scenario(&scenario.to_string());
     }
 
-    /// A tick a second after the one before.
+    /// A tick one second after the previous one.
     fn tick(&mut self) -> BTreeMap<String, f64> {
         self.tick_after(1)
     }
@@ -105,7 +105,7 @@ impl Bench {
         self.result.as_ref().err().map(|error| error.reason.clone()).unwrap_or_default()
     }
 
-    /// Ticks a second of their own time apart until one fits.
+    /// Ticks, one second of their own time apart, until a result fits.
     fn until(&mut self, fits: impl Fn(&BTreeMap<String, f64>) -> bool) -> BTreeMap<String, f64> {
         let end = Instant::now() + Duration::from_secs(20);
         while Instant::now() < end {
@@ -176,7 +176,7 @@ fn all_of_a_gpu_is_read_and_rates_come_with_the_second_tick() {
     later["nvlink_rx_kib"] = json!(1020);
     bench.change(&machine(&[later]));
     let second = bench.tick();
-    // The clock runs on between tick and reading, by milliseconds.
+    // The clock advances between tick and reading by milliseconds.
     let near = |tag: &str, value: f64| {
         let read = second[tag];
         assert!((read - value).abs() <= 0.1 * value, "{tag}: {read} is not near {value}");
@@ -186,7 +186,7 @@ fn all_of_a_gpu_is_read_and_rates_come_with_the_second_tick() {
     near("gpu.0.nvlinkRxBytes", 1_024_000.0);
     assert_eq!((second["gpu.0.pcieRxBytes"], second["gpu.0.nvlinkTxBytes"]), (0.0, 0.0));
 
-    // The driver was loaded anew.
+    // The driver was reloaded.
     bench.change(&machine(&[gpu(0)]));
     let third = bench.tick();
     assert_eq!(third["gpu.0.energyJoules"], 1000.0);
@@ -209,7 +209,7 @@ fn a_tick_stays_within_its_calls_and_never_asks_for_the_throughput() {
     let waits = bench.fake.calls(c"nvmlEventSetWait_v2") - waits;
     let calls = (bench.fake.all_calls() - before - waits) as f64 / 60.0 / 8.0;
     println!("{calls:.2} calls a GPU and tick");
-    // Two of them are for what is asked rarely: eighteen links every 30 s, their errors every 60 s, five more every 10 s.
+    // Two of them are for rare calls: eighteen links every 30 s, their errors every 60 s, five more every 10 s.
     assert!(calls <= 20.5, "{calls} calls a GPU and tick");
     assert_eq!(bench.fake.calls(c"nvmlDeviceGetPcieThroughput"), 0);
 }
@@ -221,13 +221,13 @@ fn what_a_card_does_not_have_is_absent_and_asked_for_less_and_less_often() {
     for _ in 0..40 {
         let present = bench.tick();
         assert_eq!(bench.result, Ok(()));
-        // The listener for errors may still be on its way.
+        // The listener for errors may not have started yet.
         let tags: Vec<&str> = present.keys().map(String::as_str).filter(|tag| !tag.ends_with("xidErrors")).collect();
-        // Power by the older call, and without a limit no share of it.
+        // Power comes from the older call; without a limit there is no share.
         assert_eq!(tags, ["gpu.0.powerWatts", "gpu.0.temp"].as_slice(), "{present:?}");
     }
     assert!(bench.fake.calls(c"nvmlDeviceGetFanSpeed_v2") < 6);
-    // It gets a fan after all.
+    // The GPU gains a fan later.
     let mut better = gpu(0);
     better["fan"] = json!(12);
     bench.change(&machine(&[better]));
@@ -265,7 +265,7 @@ fn an_old_driver_is_read_by_its_older_calls() {
     (old["memory_v2"], old["instant_power"]) = (json!(false), json!(false));
     let mut bench = Bench::new(&with(machine(&[old]), "driver_version", json!("470.82.01")));
     let present = bench.tick();
-    // Version 1 counts the driver's own part as used.
+    // Version 1 includes the driver's own part in used memory.
     assert_eq!((present["gpu.0.memoryAllocatedBytes"], present["gpu.0.powerWatts"]), (2.0512e10, 350.0));
 }
 
@@ -274,7 +274,7 @@ fn the_process_lists_of_older_drivers_are_read_in_their_own_layout() {
     let lists = ["Compute", "Graphics", "MPSCompute"];
     let of_version = |end: &str| lists.map(|list| format!("nvmlDeviceGet{list}RunningProcesses{end}"));
     let mut used = gpu(0);
-    // More than one, so that a layout of another size would show.
+    // More than one, so that a wrong struct size would be noticed.
     used["processes"] = json!([
         {"pid": 1, "type": "C", "used_gpu_memory": 4096, "gpu_instance_id": 7, "compute_instance_id": 9},
         {"pid": 2, "type": "C", "used_gpu_memory": 8192}, {"pid": 3, "type": "C", "used_gpu_memory": null},
@@ -318,7 +318,7 @@ fn a_lost_gpu_is_told_and_the_others_go_on_until_it_returns_under_another_index(
     assert_eq!(indices(&present), [0, 1, 2, 4, 5, 6, 7]);
     let named = "GPU 3 (PCI 0000:65:00.0) is lost: no response since 14:02 UTC: ";
     assert!(bench.reason().contains(named), "{}", bench.reason());
-    // It leaves the list; what comes behind moves up.
+    // A GPU leaves the list; the following ones move up.
     let without: Vec<Value> = (0..8).filter(|i| *i != 3).map(gpu).collect();
     bench.change(&machine(&without));
     bench.tick();
@@ -326,7 +326,7 @@ fn a_lost_gpu_is_told_and_the_others_go_on_until_it_returns_under_another_index(
     assert_eq!(indices(&present), [0, 1, 2, 4, 5, 6, 7]);
     assert_eq!(present["gpu.7.temp"], 47.0);
     assert!(bench.reason().contains("driver no longer lists it"), "{}", bench.reason());
-    // And it comes back as the last one.
+    // It comes back as the last one.
     let mut moved = without.clone();
     moved.push(gpu(3));
     bench.change(&machine(&moved));
@@ -348,7 +348,7 @@ fn a_lost_gpu_costs_the_others_nothing_and_the_library_is_started_anew_once_it_i
     assert_eq!(indices(&bench.tick()), [0, 1, 2, 3]);
     let energy = bench.tick().keys().filter(|tag| tag.ends_with("powerMeanWatts")).count();
     assert_eq!(energy, 4);
-    // It stays lost to the library until that is started anew.
+    // It stays lost in the library until a restart of that.
     bench.change(&with(all(4), "faults", json!([{"gpu": "GPU-3", "code": 15, "until_init": 2}])));
     for second in 0..1_000 {
         let present = bench.tick();
@@ -404,7 +404,7 @@ fn a_gpu_that_hangs_costs_itself_only() {
         assert!(begin.elapsed() < 2 * TEST_ROUND_TIMEOUT, "it waited {:?}", begin.elapsed());
     }
     assert!(bench.reason().contains("GPU 2 hangs: no response since 14:02 UTC"), "{}", bench.reason());
-    // The call returns after all.
+    // The hanging call returns.
     bench.change(&all(8));
     let present = bench.until(|present| present.contains_key("gpu.2.temp"));
     assert_eq!(indices(&present), (0..8).collect::<Vec<_>>());
@@ -425,7 +425,7 @@ fn slow_gpus_are_read_all_the_same() {
 fn a_container_that_lost_its_devices_is_named_and_the_library_started_anew() {
     let mut bench = Bench::new(&all(2));
     bench.tick();
-    // The first start anew does not help yet.
+    // The first restart does not help yet.
     bench.change(&with(all(2), "faults", json!([{"code": 999, "until_init": 3}])));
     let present = bench.tick();
     assert!(indices(&present).is_empty());
@@ -494,7 +494,7 @@ fn profiling_counters_cover_the_time_between_two_ticks() {
     }
     assert_eq!(second["gpu.0.pcieTxBytes"], 2_097_152.0, "MiB/s are told as bytes/s");
     assert_eq!(second["gpu.0.nvlinkRxBytes"], 3_145_728.0);
-    // What the counters do not tell comes from the driver's counts.
+    // Values that the counters lack come from the driver's byte counts.
     assert_eq!(second["gpu.0.pcieRxBytes"], 0.0);
     assert!(!second.contains_key("gpu.0.pipeFp64Active"));
     assert_eq!(bench.fake.calls(c"nvmlGpmSampleAlloc"), 2);
@@ -503,7 +503,7 @@ fn profiling_counters_cover_the_time_between_two_ticks() {
 #[test]
 fn each_profiling_counter_is_read() {
     let mut hopper = gpu(0);
-    // In the order of the names below, each with its own number as the value.
+    // In the order of the names below; each value is the counter's ID.
     let counters = [2, 3, 10, 5, 7, 11, 12, 13];
     hopper["gpm"] = counters.iter().map(|n| (n.to_string(), json!(*n))).collect::<serde_json::Map<_, _>>().into();
     let mut bench = Bench::new(&machine(&[hopper]));
@@ -544,7 +544,7 @@ fn what_hardly_changes_is_read() {
     }
 }
 
-/// The values of these rows of GPU 0, in their order.
+/// The values of these metrics of GPU 0, in order.
 fn of_gpu<const N: usize>(present: &BTreeMap<String, f64>, names: [&str; N]) -> [Option<f64>; N] {
     names.map(|name| present.get(&format!("gpu.0.{name}")).copied())
 }
@@ -575,7 +575,7 @@ fn how_a_gpu_is_is_read_every_ten_seconds() {
     let shares = of_gpu(&later, states);
     let near = |share: Option<f64>, percent: f64| share.is_some_and(|share| (share - percent).abs() < 0.5);
     assert!(near(shares[2], 25.0) && near(shares[3], 100.0), "{shares:?}");
-    // The driver was loaded anew, and a state that is not known has a number of its own.
+    // The driver was reloaded. An unknown state has a number of its own.
     ill["violations"] = json!({"power_ns": 0, "thermal_ns": 0});
     ill["performance_state"] = json!(32);
     bench.change(&machine(&[ill]));
@@ -589,7 +589,7 @@ fn how_a_gpu_is_is_read_every_ten_seconds() {
 fn the_links_of_a_gpu_are_read() {
     let mut linked = gpu(0);
     healthy(&mut linked);
-    // One of them is switched off in the factory.
+    // One link is disabled in the factory.
     linked["nvlinks"][11] = json!({});
     linked["nvlinks"][0]["crc"] = json!(100);
     let mut bench = Bench::new(&machine(&[linked.clone()]));
@@ -600,7 +600,7 @@ fn the_links_of_a_gpu_are_read() {
     bench.change(&machine(&[linked.clone()]));
     assert_eq!(of_gpu(&bench.tick_after(30), names), [Some(17.0), Some(17.0), None, None, None]);
     assert_eq!(of_gpu(&bench.tick_after(30), names), [17.0, 17.0, 3.0, 2.0, 5.0].map(Some));
-    // One goes down and tells nothing; then it is back, and its counters began anew.
+    // One link goes down and reports nothing. Then it is back, with its counters reset.
     linked["nvlinks"][1] = json!({"active": false});
     bench.change(&machine(&[linked.clone()]));
     assert_eq!(of_gpu(&bench.tick_after(60), names), [16.0, 17.0, 3.0, 2.0, 5.0].map(Some));
@@ -635,7 +635,7 @@ fn a_gpu_that_tells_nothing_of_how_it_is_is_asked_once_a_minute() {
         assert_eq!(bench.fake.calls(call), 2, "{call:?}");
     }
     assert_eq!(bench.fake.calls(c"nvmlDeviceGetNvLinkErrorCounter"), 0);
-    // A driver that is too old for a call is one that does not tell.
+    // A driver that is too old for a call reports no value.
     let old = ["nvmlDeviceGetRemappedRows", "nvmlDeviceGetNvLinkErrorCounter", "nvmlDeviceGetViolationStatus"];
     let mut board = gpu(0);
     healthy(&mut board);
@@ -742,7 +742,7 @@ fn errors_of_which_no_event_comes_are_those_of_the_kernels_log() {
     let present = bench.tick();
     assert_eq!((present["gpu.1.xidErrors"], present["gpu.1.lastXid"]), (2.0, 79.0));
     assert_eq!(present["gpu.0.xidErrors"], 0.0);
-    // Of the other's error both tell.
+    // Both sources report the other GPU's error.
     write(4, "3b", 63);
     bench.change(&with(scenario, "xids", json!([{"gpu": "GPU-0", "xid": 63}, {"gpu": "GPU-0", "xid": 64}])));
     let present = bench.until(|present| present.get("gpu.0.lastXid") == Some(&64.0));
@@ -784,7 +784,7 @@ fn what_this_user_may_not_read_is_named_and_the_rest_is_read() {
     let mut bench = Bench::new(&with(all(1), "faults", fault));
     for tick in 0..10 {
         assert_eq!(bench.tick()["gpu.0.temp"], 40.0);
-        // Also in ticks that spare the call.
+        // The message also stays in ticks without the call.
         assert!(bench.reason().contains("GPU 0: processes: the current user does not have permission"), "tick {tick}");
         assert!(bench.result.as_ref().unwrap_err().partial);
     }
@@ -839,7 +839,7 @@ fn the_labels_of_a_gpu_are_known_once_it_is_open() {
 #[test]
 fn pids_of_another_namespace_are_said() {
     let mut foreign = gpu(0);
-    // Above the highest pid that the kernel gives.
+    // Above the maximum PID of the kernel.
     foreign["processes"] = json!([{"pid": 4_194_305, "type": "C", "used_gpu_memory": 4096}]);
     let mut bench = Bench::new(&machine(&[foreign.clone()]));
     for _ in 0..9 {
@@ -850,7 +850,7 @@ fn pids_of_another_namespace_are_said() {
     bench.tick();
     let error = bench.result.clone().expect_err("a sentence");
     assert!(error.partial && error.reason.contains("another pid namespace"), "{}", error.reason);
-    // One that is here is enough: our own.
+    // One process that exists here is enough: our own.
     let own = json!({"pid": std::process::id(), "type": "C", "used_gpu_memory": 4096});
     foreign["processes"].as_array_mut().expect("a list").push(own);
     bench.change(&machine(&[foreign]));
@@ -859,7 +859,7 @@ fn pids_of_another_namespace_are_said() {
     assert_eq!(bench.result, Ok(()));
 }
 
-/// A machine of files: processes, each with its open files.
+/// A machine made of files: processes, each with its open files.
 fn processes_of_files(all: &[(u32, &str)]) -> (tempfile::TempDir, Roots) {
     let dir = tempfile::tempdir().expect("a folder");
     for (pid, file) in all {

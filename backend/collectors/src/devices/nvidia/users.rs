@@ -1,7 +1,7 @@
-//! Who is on a GPU: the library's lists of processes, in the newest form that the driver has.
+//! Processes on a GPU: the library's lists, in the newest form that the driver has.
 //!
-//! Drivers from 510 on have version 3 of the three lists; before it were version 2, of the same layout, and the functions
-//! without a number, whose entries lack the two instances.
+//! Drivers from 510 on have version 3 of the three lists. Older ones have version 2 with the same layout, and the
+//! functions without a number, whose entries lack the two instances.
 
 use super::library::{Handle, Library, is_older, list};
 use nvml_wrapper::error::{NvmlError, nvml_sym};
@@ -12,18 +12,18 @@ use std::ffi::c_uint;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Process {
     pub pid: u32,
-    /// Bytes; absent where the driver does not say.
+    /// Bytes; none if the driver does not report them.
     pub memory: Option<u64>,
 }
 
-/// Which processes.
+/// Kind of process.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Who {
-    /// Those that compute.
+    /// Compute processes.
     Compute,
-    /// Those that draw.
+    /// Graphics processes.
     Graphics,
-    /// Those that compute through NVIDIA's multi-process service.
+    /// Processes that compute through NVIDIA's multi-process service (MPS).
     Shared,
 }
 
@@ -69,13 +69,13 @@ impl Library {
         process: impl Fn(&T) -> Process,
     ) -> Result<Vec<Process>, NvmlError> {
         let call = call?;
-        // SAFETY: `list` gives room for as many entries of the call's own layout as it says.
+        // SAFETY: `list` provides room for the number of entries that it passes, in the call's own layout.
         let found = list(|count, out: *mut T| unsafe { call(self.raw(handle), count, out) })?;
         Ok(found.iter().map(process).collect())
     }
 }
 
-/// The answer, or that of an older form of the call where the driver has no newer one.
+/// The result, or that of an older form of the call if the driver lacks the newer one.
 fn older<T>(answer: Result<T, NvmlError>, older: impl FnOnce() -> Result<T, NvmlError>) -> Result<T, NvmlError> {
     match answer {
         Err(error) if is_older(&error) => older(),
@@ -87,8 +87,8 @@ fn process(pid: c_uint, bytes: u64) -> Process {
     Process { pid, memory: Some(bytes).filter(|bytes| *bytes != u64::MAX) }
 }
 
-/// A list in which each number is once: what one process holds in several parts of a GPU, or what several hold that the driver
-/// gives one number.
+/// Merges entries with the same PID: one process in several parts of a GPU, or several processes to which the driver
+/// gives one PID.
 pub(super) fn together(list: Vec<Process>) -> Vec<Process> {
     let mut all: Vec<Process> = Vec::with_capacity(list.len());
     for process in list {

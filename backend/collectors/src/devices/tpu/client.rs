@@ -1,4 +1,4 @@
-//! One unary gRPC call over HTTP/2, on a connection that is kept.
+//! One unary gRPC call over HTTP/2, on a persistent connection.
 
 use super::messages::{ListRequest, ListResponse, MetricRequest, MetricResponse, TpuMetric};
 use h2::client::SendRequest;
@@ -13,28 +13,28 @@ use tokio::time::timeout;
 
 const SERVICE: &str = "tpu.monitoring.runtime.RuntimeMetricService";
 
-/// How long a connection may take: the port is on this machine.
+/// Timeout of a connection; the port is on this machine.
 const CONNECT_TIMEOUT: Duration = Duration::from_millis(250);
 
-/// How long a call may take.
+/// Timeout of a call.
 const CALL_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// Bytes of one answer.
+/// Maximum size of an answer.
 const MAX_MESSAGE_BYTES: usize = 4 << 20;
 
-/// Before each message: whether it is compressed, and its length.
+/// Size of the prefix of each message: compression flag and length.
 const PREFIX_BYTES: usize = 5;
 
-/// Why there is no answer.
+/// Reason why there is no answer.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum RpcFailure {
-    /// Nobody listens.
+    /// Nothing listens on the port.
     Refused,
-    /// The program does not know the metric or the call.
+    /// The program does not support the metric or the call.
     Unknown,
-    /// It answered that it cannot, or not in time.
+    /// It answered with an error, or not in time.
     Answer(String),
-    /// The connection cannot be used any more.
+    /// The connection is unusable.
     Broken(String),
 }
 
@@ -54,7 +54,7 @@ impl From<h2::Error> for RpcFailure {
     }
 }
 
-/// A connection. Clones share it.
+/// A connection, shared by clones.
 #[derive(Clone)]
 pub(super) struct Channel {
     address: SocketAddr,
@@ -69,23 +69,23 @@ impl Channel {
             ErrorKind::ConnectionRefused => RpcFailure::Refused,
             _ => RpcFailure::Broken(format!("no connection: {error}")),
         })?;
-        // Without it small requests wait for each other's acknowledgement; with an error they just do.
+        // Without it small requests wait for each other's acknowledgment. An error only costs that time.
         let _ = stream.set_nodelay(true);
         let handshake = h2::client::Builder::new().enable_push(false).handshake(stream);
         let (sender, connection) = timeout(CONNECT_TIMEOUT, handshake).await.map_err(late)??;
-        // It ends with the connection; calls see the error themselves.
+        // The task ends with the connection; calls get the error themselves.
         tokio::spawn(async move { drop(connection.await) });
         Ok(Channel { address, sender })
     }
 
-    /// One metric; an empty one when the program has no values for it.
+    /// One metric; empty if the program has no values for it.
     pub async fn metric(&self, name: &str) -> Result<TpuMetric, RpcFailure> {
         let request = MetricRequest { metric_name: name.into() };
         let response: MetricResponse = self.call("GetRuntimeMetric", &request).await?;
         Ok(response.metric.unwrap_or_default())
     }
 
-    /// Names of the metrics that the program has.
+    /// Names of the metrics that the program supports.
     pub async fn supported(&self) -> Result<Vec<String>, RpcFailure> {
         let response: ListResponse = self.call("ListSupportedMetrics", &ListRequest {}).await?;
         Ok(response.supported.into_iter().map(|metric| metric.metric_name).collect())
@@ -121,7 +121,7 @@ impl Channel {
             bytes.extend_from_slice(&chunk);
             body.flow_control().release_capacity(chunk.len())?;
         }
-        // An answer without a body has its status in front.
+        // An answer without a body has its status in the headers.
         status(method, &body.trailers().await?.unwrap_or(head.headers))?;
         unframed(&bytes).ok_or_else(|| RpcFailure::Answer(format!("the response to {method} cannot be decoded")))
     }
@@ -135,19 +135,19 @@ fn framed(message: &impl Message) -> Bytes {
     bytes.freeze()
 }
 
-/// The one message of an answer; none when it is compressed, which we never asked for, or not whole.
+/// The single message of an answer. None if it is incomplete, or compressed (which we never request).
 pub(super) fn unframed<A: Message + Default>(bytes: &[u8]) -> Option<A> {
     let (prefix, message) = bytes.split_at_checked(PREFIX_BYTES)?;
     let length = u32::from_be_bytes(prefix[1..].try_into().ok()?) as usize;
     (prefix[0] == 0 && message.len() == length).then(|| A::decode(message).ok())?
 }
 
-/// What gRPC's status says.
+/// Result of gRPC's status.
 fn status(method: &str, headers: &HeaderMap) -> Result<(), RpcFailure> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     match text("grpc-status") {
         Some("0") => Ok(()),
-        // Invalid argument, not found, not implemented: how versions say that they lack a metric differs.
+        // Invalid argument, not found, not implemented: versions differ in the status for an unsupported metric.
         Some("3" | "5" | "12") => Err(RpcFailure::Unknown),
         Some(code) => {
             let message = crate::read::exec::short(text("grpc-message").unwrap_or("no reason given"));

@@ -1,14 +1,14 @@
-//! Distributions: what came between two readings, and its percentiles.
+//! Distributions: the values between two readings, and their percentiles.
 //!
-//! The runtime counts since it started. Percentiles of such counts hardly move after an hour, so they are taken from the
-//! difference of two readings.
+//! The runtime counts since its start. Percentiles of such counts hardly move after an hour, so they are computed from
+//! the difference of two readings.
 
 use super::messages::{BucketOptions, Distribution};
 
-/// More buckets than any runtime has; it keeps a wrong answer from filling the memory.
+/// Maximum number of buckets; protects the memory from a malformed answer.
 const MAX_BUCKETS: i32 = 10_000;
 
-/// BucketCounts by bucket: the first one ends at the first bound, the last one begins at the last.
+/// Counts by bucket. The first bucket ends at the first bound, and the last one begins at the last.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct BucketCounts {
     bounds: Vec<f64>,
@@ -18,7 +18,7 @@ pub(super) struct BucketCounts {
 }
 
 impl BucketCounts {
-    /// Reads a distribution; none when its buckets cannot be.
+    /// Reads a distribution; none if its buckets are invalid.
     pub fn read(distribution: &Distribution) -> Option<BucketCounts> {
         let bounds = bounds(distribution.bucket_options.as_ref()?)?;
         let mut buckets = distribution.bucket_counts.clone();
@@ -26,13 +26,13 @@ impl BucketCounts {
         if bounds.is_empty() || !rising || buckets.len() > bounds.len() + 1 || buckets.iter().any(|n| *n < 0) {
             return None;
         }
-        // Empty buckets at the end are left out on the wire.
+        // The encoding leaves out empty buckets at the end.
         buckets.resize(bounds.len() + 1, 0);
         let (count, sum) = (distribution.count, distribution.mean * distribution.count as f64);
         Some(BucketCounts { bounds, buckets, count, sum })
     }
 
-    /// Adds another one; false when it has other bounds.
+    /// Adds another one; returns false if it has other bounds.
     pub fn add(&mut self, other: &BucketCounts) -> bool {
         if self.bounds != other.bounds {
             return false;
@@ -45,7 +45,7 @@ impl BucketCounts {
         true
     }
 
-    /// What came since an earlier reading; none when nothing did, or when the program began anew.
+    /// The values since an earlier reading; none if there are none, or if the program restarted.
     pub fn since(&self, before: &BucketCounts) -> Option<BucketCounts> {
         let buckets: Vec<i64> = self.buckets.iter().zip(&before.buckets).map(|(now, then)| now - then).collect();
         let reset = self.bounds != before.bounds || buckets.iter().any(|n| *n < 0);
@@ -59,8 +59,8 @@ impl BucketCounts {
         Some(self.sum / self.count as f64).filter(|mean| self.count > 0 && mean.is_finite() && *mean >= 0.0)
     }
 
-    /// The value below which this share (0 to 1) lies: linear within its bucket, which begins at zero for the first one.
-    /// Beyond the last bound nothing more is known than that bound.
+    /// The value below which this share (0 to 1) of the values is, interpolated linearly in its bucket. The first
+    /// bucket begins at zero. Above the last bound the result is that bound.
     pub fn percentile(&self, share: f64) -> Option<f64> {
         let all: f64 = self.buckets.iter().map(|n| *n as f64).sum();
         let rank = share * all;

@@ -1,11 +1,10 @@
-//! What the runtime's metric service says and hears: the messages of `tpu.monitoring.runtime`, by their field numbers, as
-//! far as they are used here.
+//! Messages of the runtime's metric service `tpu.monitoring.runtime`, by field number, limited to those used here.
 //!
-//! Fields of a oneof are written as optional ones, which read the same bytes.
+//! Fields of a oneof are declared as optional, which decodes the same bytes.
 
 use prost::Message;
 
-/// Asks for one metric.
+/// Requests one metric.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct MetricRequest {
     #[prost(string, tag = "1")]
@@ -19,11 +18,11 @@ pub(super) struct MetricResponse {
     pub metric: Option<TpuMetric>,
 }
 
-/// Asks for all names.
+/// Requests all names.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct ListRequest {}
 
-/// The names of all metrics that there are.
+/// The names of all supported metrics.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct ListResponse {
     #[prost(message, repeated, tag = "1")]
@@ -37,7 +36,7 @@ pub(super) struct Supported {
     pub metric_name: String,
 }
 
-/// A metric: a point for each device, size or whatever else its attribute tells apart.
+/// A metric: a point for each device, size or other attribute.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct TpuMetric {
     #[prost(string, tag = "1")]
@@ -57,7 +56,7 @@ pub(super) struct Point {
     pub distribution: Option<Distribution>,
 }
 
-/// What tells a point from others.
+/// Distinguishes a point from others.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Attribute {
     #[prost(string, tag = "1")]
@@ -84,7 +83,7 @@ pub(super) struct AttributeList {
     pub attributes: Vec<Attribute>,
 }
 
-/// A reading.
+/// A single value.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Gauge {
     #[prost(double, optional, tag = "1")]
@@ -106,7 +105,7 @@ pub(super) struct Distribution {
     pub bucket_counts: Vec<i64>,
 }
 
-/// Where buckets end.
+/// Upper bounds of buckets.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct BucketOptions {
     #[prost(message, optional, tag = "2")]

@@ -1,9 +1,11 @@
 //! Google Cloud TPUs through the metric service of their runtime, gRPC on a local port.
 //!
-//! The program that uses the TPU opens the port, so a refused connection means that no such program runs: the usual idle
-//! state, and no error. libtpu itself is never loaded: it crashes on machines without a TPU, and where there is one it
-//! belongs to that program. Where no port answers, [`tool`] is asked if it is installed; it knows the use of the tensor
-//! cores too. Health of links and throttling, which only the library knows, are absent.
+//! The program that uses the TPU opens the port. So a refused connection means that no such program runs, which is the
+//! usual idle state and no error.
+//!
+//! libtpu itself is never loaded: it crashes on machines without a TPU, and elsewhere it belongs to that program. If no
+//! port answers, [`tool`] is used if it is installed; it also has the use of the tensor cores. Health of links and
+//! throttling are absent, because only the library has them.
 
 mod client;
 mod distribution;
@@ -23,15 +25,15 @@ use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinSet;
 
-/// Where libtpu serves when it is not told otherwise.
+/// Default port of libtpu.
 const PORT: u16 = 8431;
 
-/// Google's PCI vendor id, and the device ids of its TPUs: v2 and v3, v4, v5e, v5p, v6e, 7x. Network and disk devices of
-/// its virtual machines have the same vendor.
+/// Google's PCI vendor ID, and the device IDs of its TPUs: v2 and v3, v4, v5e, v5p, v6e, 7x. Network and disk devices
+/// of its virtual machines have the same vendor ID.
 const VENDOR: &str = "0x1ae0";
 const DEVICES: &[&str] = &["0x0027", "0x005e", "0x0063", "0x0062", "0x006f", "0x0076"];
 
-/// How often a program is asked anew which metrics it has: some come with its first transfer.
+/// Interval of reading a program's list of metrics: some appear with its first transfer.
 const LIST_INTERVAL: Duration = Duration::from_secs(60);
 
 static ENDPOINTS: OptionRow =
@@ -40,7 +42,7 @@ static ENDPOINTS: OptionRow =
 /// Keys below `[collectors.tpu]`.
 pub(crate) static OPTIONS: &[&OptionRow] = &[&ENDPOINTS];
 
-/// Opens it, when there is a TPU or an endpoint was named.
+/// Opens the collector, if there is a TPU or an endpoint was configured.
 pub(crate) fn open(options: &Options, roots: &Roots) -> Result<Vec<Part>, OpenError> {
     let pci = roots.sys.join("bus/pci/devices");
     let mut addresses = options.own.addresses(&ENDPOINTS);
@@ -60,7 +62,7 @@ pub(crate) fn open(options: &Options, roots: &Roots) -> Result<Vec<Part>, OpenEr
                 tried.push(found.shown());
                 tool = Some(found);
             }
-            // It is one of two ways, and the one that takes no second of Python comes first.
+            // A broken tool is only noted: the port is preferred, because it takes no second of Python.
             Err(error) if error.kind != OpenErrorKind::Absent => tried.push(error.reason),
             Err(_) => {}
         }
@@ -75,7 +77,7 @@ pub(crate) fn open(options: &Options, roots: &Roots) -> Result<Vec<Part>, OpenEr
     Ok(Part::only(tried, Tpu { runtime, endpoints, tool }))
 }
 
-/// Whether a TPU is among the PCI devices. Reads names of devices and nothing else.
+/// Whether a TPU is among the PCI devices. Reads only IDs of devices.
 fn has_tpu(pci: &Path) -> bool {
     let is = |device: &Path, file: &str, known: &[&str]| {
         std::fs::read_to_string(device.join(file)).is_ok_and(|id| known.contains(&id.trim()))
@@ -84,25 +86,25 @@ fn has_tpu(pci: &Path) -> bool {
     devices.map(|entry| entry.path()).any(|device| is(&device, "vendor", &[VENDOR]) && is(&device, "device", DEVICES))
 }
 
-/// A runtime of its own: h2 needs one to speak to, it costs no thread, and it runs only while a reading is made.
+/// h2 needs an async runtime. It costs no thread, and runs only during a reading.
 struct Tpu {
     runtime: Runtime,
     endpoints: Vec<Endpoint>,
-    /// Asked where no port answers.
+    /// Used if no port answers.
     tool: Option<TpuInfo>,
 }
 
 /// One program's port.
 struct Endpoint {
     address: SocketAddr,
-    /// Kept from tick to tick.
+    /// Connection, kept between ticks.
     channel: Option<Channel>,
-    /// Positions in the table of what the program has, and when it was asked.
+    /// Positions in the table of the metrics that the program supports, and the time of its list.
     known: Option<(Duration, HashSet<usize>)>,
     reader: Reader,
 }
 
-/// What a port answered.
+/// Answer of a port.
 struct Heard {
     endpoint: Endpoint,
     answers: Vec<(usize, TpuMetric)>,
@@ -149,11 +151,11 @@ impl Endpoint {
         Endpoint { address, channel: None, known: None, reader: Reader::default() }
     }
 
-    /// Asks for every metric at once.
+    /// Requests every metric at once.
     async fn ask(mut self, now: Duration) -> Heard {
         let channel = match self.channel.take() {
             Some(channel) => Ok(channel),
-            // Another program may have come, with other metrics and other counts.
+            // Another program may have started, with other metrics and counts.
             None => {
                 (self.known, self.reader) = (None, Reader::default());
                 Channel::connect(self.address).await
@@ -192,7 +194,7 @@ impl Endpoint {
             }
         }
         answers.sort_unstable_by_key(|(metric, _)| *metric);
-        // A connection on which nothing comes back is of no use any more.
+        // A connection without answers is closed.
         let broken = failures.iter().any(|failure| matches!(failure, RpcFailure::Broken(_)));
         if !broken && (failures.is_empty() || !answers.is_empty()) {
             self.channel = Some(channel);

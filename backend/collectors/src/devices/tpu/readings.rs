@@ -1,4 +1,4 @@
-//! Which metrics are asked for, and what their answers mean.
+//! The requested metrics, and the conversion of their answers.
 
 use super::distribution::BucketCounts;
 use super::messages::{Attribute, AttributeValue, Gauge, Point, TpuMetric};
@@ -8,21 +8,21 @@ use std::collections::{BTreeMap, HashMap};
 
 /// A metric of the service.
 pub(super) struct Metric {
-    /// As the service calls it.
+    /// Name in the service.
     pub name: &'static str,
     meaning: Meaning,
 }
 
 enum Meaning {
-    /// A reading of each device, within these bounds.
+    /// A value per device, within these bounds.
     Device(&'static MetricDef, f64, f64),
-    /// A reading of each device, or of each chip where a chip is two devices.
+    /// A value per device, or per chip if a chip is two devices.
     Duty,
     /// A count by label.
     Queue,
-    /// By label: mean and percentiles.
+    /// Mean and percentiles by label.
     Labeled(&'static [MetricDef; 6]),
-    /// Likewise, and without a label too.
+    /// Mean and percentiles, by label and without a label.
     Both(&'static [MetricDef; 6], &'static [MetricDef; 6]),
 }
 
@@ -34,7 +34,7 @@ const fn metric(name: &'static str, meaning: Meaning) -> Metric {
     Metric { name, meaning }
 }
 
-/// All that is asked for.
+/// All requested metrics.
 pub(super) static METRICS: &[Metric] = &[
     metric("tpu.runtime.hbm.memory.total.bytes", Meaning::Device(&tpu::HBM_TOTAL, 0.0, BYTES)),
     metric("tpu.runtime.hbm.memory.usage.bytes", Meaning::Device(&tpu::HBM_USAGE, 0.0, BYTES)),
@@ -77,27 +77,27 @@ pub(super) static METRICS: &[Metric] = &[
     ),
 ];
 
-/// Keys of attributes by which points are told apart, best first.
+/// Attribute keys that distinguish points, best first.
 const LABELS: &[&str] = &["buffer-size", "buffer_size", "device_ordinal", "device-id"];
 
-/// Shares of the percentiles, by position in a distribution's rows.
+/// Shares of the percentiles, by position in the list of a distribution's metrics.
 const SHARES: [(usize, f64); 5] =
     [(tpu::P50, 0.5), (tpu::P90, 0.9), (tpu::P95, 0.95), (tpu::P99, 0.99), (tpu::P999, 0.999)];
 
-/// Points of one metric that are read. Hosts have eight devices and a dozen sizes of buffers; the rest of a wrong answer
-/// would become series.
+/// Maximum points of one metric. Hosts have eight devices and a dozen buffer sizes; the limit prevents series from a
+/// malformed answer.
 const MAX_POINTS: usize = 512;
 
-/// What one program said before, as far as its next answers need it.
+/// State of one program between readings.
 #[derive(Default)]
 pub(super) struct Reader {
     /// BucketCounts by metric and label.
     counts: HashMap<(usize, String), BucketCounts>,
-    /// Whether duty is told by chip, two devices each; none until it was seen beside the memory of devices.
+    /// Whether duty is reported by chip, with two devices each. None until it was compared with the memory of devices.
     by_chip: Option<bool>,
 }
 
-/// What all programs say in one tick.
+/// Values of all programs in one tick.
 #[derive(Default)]
 pub(super) struct TpuReadings {
     devices: Vec<(&'static MetricDef, u32, f64)>,
@@ -108,7 +108,7 @@ pub(super) struct TpuReadings {
 }
 
 impl Reader {
-    /// Adds a program's answers; each is a position in the table and what came.
+    /// Adds a program's answers: position in the table and metric.
     pub fn read(&mut self, answers: &[(usize, TpuMetric)], all: &mut TpuReadings) {
         let mut duty = BTreeMap::new();
         let mut seen = BTreeMap::new();
@@ -139,8 +139,8 @@ impl Reader {
         self.duty(&duty, &seen, all);
     }
 
-    /// v2 and v3 tell the duty of chips, of two devices each, and the memory of devices. Without knowing which it is
-    /// nothing is put: the figure might stand for another device.
+    /// v2 and v3 report duty by chip (two devices each) and memory by device. Nothing is put until the form is known,
+    /// because a value might belong to another device.
     fn duty(&mut self, duty: &BTreeMap<u32, f64>, devices: &BTreeMap<u32, f64>, all: &mut TpuReadings) {
         if !duty.is_empty() && !devices.is_empty() {
             let pair = |chip: &u32| devices.contains_key(&(2 * chip)) && devices.contains_key(&(2 * chip + 1));
@@ -155,7 +155,7 @@ impl Reader {
         }
     }
 
-    /// Adds what came since the last reading. Points with the same label are summed.
+    /// Adds the values since the last reading. Points with the same label are summed.
     fn distributions(&mut self, position: usize, answer: &TpuMetric, all: &mut TpuReadings) {
         let mut now: BTreeMap<String, BucketCounts> = BTreeMap::new();
         for point in answer.metrics.iter().take(MAX_POINTS) {
@@ -180,7 +180,7 @@ impl Reader {
 }
 
 impl TpuReadings {
-    /// Puts all; false when there is nothing.
+    /// Puts all values; returns false if there are none.
     pub fn put(&self, out: &mut Out) -> bool {
         for (row, device, value) in &self.devices {
             out.put(row, *device, *value);
@@ -234,7 +234,7 @@ fn number(gauge: &Gauge) -> Option<f64> {
     gauge.double.or(gauge.int.map(|int| int as f64)).filter(|value| value.is_finite())
 }
 
-/// The device's own number: a slice's begin anywhere.
+/// The device's own number; in a slice, numbers need not begin at zero.
 fn device(attribute: &Attribute) -> Option<u32> {
     let value = attribute.value.as_ref()?;
     let nested = || value.list.as_ref()?.attributes.iter().filter(|a| a.key.starts_with("device")).find_map(device);
@@ -242,7 +242,7 @@ fn device(attribute: &Attribute) -> Option<u32> {
     own.or_else(|| value.text.as_ref()?.parse().ok()).or_else(nested)
 }
 
-/// What tells a point from others, in the words of a tag: `8MB+` is `8mb_plus`.
+/// The label of a point in the words of a tag: `8MB+` is `8mb_plus`.
 fn label(point: &Point) -> Option<String> {
     let value = point.attribute.as_ref()?.value.as_ref()?;
     let text = match &value.list {
@@ -256,7 +256,7 @@ fn label(point: &Point) -> Option<String> {
     words(&text?)
 }
 
-/// A text in the words of a tag.
+/// Converts a text to the words of a tag.
 pub(super) fn words(text: &str) -> Option<String> {
     let text = text.replace('+', " plus ").replace('%', " percent ").to_lowercase();
     let words: Vec<&str> = text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty()).collect();

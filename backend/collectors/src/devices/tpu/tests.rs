@@ -1,4 +1,4 @@
-//! TPUs against a metric service in this process: recordings, idle, slow, reset, empty, unknown metrics.
+//! Tests of TPUs with a metric service in this process: recordings, idle, slow, reset, empty, unknown metrics.
 
 use super::messages::*;
 use super::*;
@@ -11,14 +11,14 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use tokio::net::TcpListener;
 
-/// How the service behaves.
+/// Behavior of the service.
 #[derive(Clone)]
 enum Play {
     /// Answers with these metrics; others are not found.
     Metrics(BTreeMap<String, TpuMetric>),
-    /// Likewise, without a list of names.
+    /// Same, without a list of names.
     Unlisted(BTreeMap<String, TpuMetric>),
-    /// Says nothing.
+    /// Sends no answer.
     Slow,
     /// Closes the connection in the middle of a call.
     Reset,
@@ -26,7 +26,7 @@ enum Play {
     Empty,
     /// Fails with this gRPC status.
     Status(u32),
-    /// Answers something that is no message.
+    /// Answers with an invalid message.
     Junk,
 }
 
@@ -219,7 +219,7 @@ fn nobody_listening_is_idle_and_a_program_that_comes_is_found() {
     let mut part = tpu(&[address]);
     assert_eq!(tick(&mut part, &mut out, 0).0.len(), 8);
     drop(service);
-    // The connection of the program that ended breaks once, then nobody listens.
+    // The connection of the ended program breaks once; then nothing listens.
     let _ = tick(&mut part, &mut out, 1);
     assert_eq!(tick(&mut part, &mut out, 2), (Vec::new(), Ok(())));
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -410,7 +410,7 @@ fn points_with_and_without_a_label_have_rows_of_their_own() {
 #[test]
 fn every_distribution_is_read() {
     let latency = |name: &str| format!("megascale.{name}.microsecond.cumulative.distribution");
-    // The tag of each, the service's name for it, and whether it is told without a label, too.
+    // The tag of each, the service's name for it, and whether it also comes without a label.
     let kinds = [
         ("hloExecTiming", "hlo.execution.timing.distribution.microseconds".to_string(), false),
         ("collectiveE2ELatency", latency("collective_end_to_end_latencies"), false),
@@ -434,7 +434,7 @@ fn every_distribution_is_read() {
     assert_eq!(tick(&mut part, &mut out, 0), (Vec::new(), Ok(())));
     service.becomes(play(11));
     let values = tags(&tick(&mut part, &mut out, 1).0);
-    // Ten came, all from 1 to 2.
+    // Ten values were added, all from 1 to 2.
     let stats = [("mean", 1.0), ("p50", 1.5), ("p90", 1.9), ("p95", 1.95), ("p99", 1.99), ("p999", 2.0)];
     for (tag, _, both) in &kinds {
         let unit = if tag.ends_with("Rate") { "Mbps" } else { "Us" };
@@ -514,7 +514,7 @@ fn recordings_give_their_lists() {
         assert_eq!(result, Ok(()));
         recordings::check(&format!("tpu_runtime-metrics_{name}_CONSTRUCTED"), &values);
     }
-    // The recorded distribution as what came since a program without one.
+    // The recorded distribution as the values since a program without any.
     let metrics = recorded("v6e-slice");
     let mut before = metrics.clone();
     let counts = before.get_mut(TRANSFER).unwrap().metrics[0].distribution.as_mut().unwrap();
@@ -524,7 +524,7 @@ fn recordings_give_their_lists() {
     tick(&mut part, &mut out, 0).1.unwrap();
     service.becomes(Play::Metrics(metrics));
     let (values, _) = tick(&mut part, &mut out, 1);
-    // By hand: 10 below 2, 30 below 4, 40 below 8, so the 50th of 100 lies a quarter into 4 to 8.
+    // By hand: 10 are below 2, 30 below 4, 40 below 8, so the 50th of 100 is a quarter into 4 to 8.
     assert!(tags(&values).contains(&"tpu.bufferTransferLatency.8mb_plus.p50Us 5".to_string()), "{values:?}");
     assert!(tags(&values).contains(&"tpu.bufferTransferLatency.8mb_plus.meanUs 31".to_string()), "{values:?}");
 }

@@ -1,8 +1,8 @@
-//! `tpu-info`, Google's tool, where no port of the runtime answers: newer programs tell their figures to it alone.
+//! `tpu-info`, Google's tool, used if no port of the runtime answers: newer programs report their values only to it.
 //!
-//! It prints tables for people, with bars or with drawn lines. Columns are found by their names, and a row counts when it
-//! is whole. Memory comes with two decimals, so its share is put and no bytes. Its percentiles are those that the library
-//! hands out, not ours of the time since the reading before.
+//! It prints tables for people, with bars or drawn lines. Columns are found by name, and a row counts only if it is
+//! complete. Memory has two decimals, so only its share is put, and no bytes. Percentiles are those of the library, not
+//! ours of the time since the previous reading.
 
 use super::readings::words;
 use crate::read::exec::{self, RunLimits};
@@ -14,27 +14,27 @@ use std::time::Duration;
 
 const RUN_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Time to the next run, after one that gave values and after one that did not: it is a Python program, and mostly no
-/// program uses the TPU.
+/// Time to the next run after a run with values, and after one without. It is a Python program, and usually no program
+/// uses the TPU.
 const RUN_INTERVALS: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(60));
 
-/// Rows of one answer that are read.
+/// Maximum rows read from one output.
 const MAX_ROWS: usize = 512;
 
-/// Bars between cells: plain, and as drawn lines.
+/// Cell separators: plain, and as drawn lines.
 const BARS: [char; 3] = ['|', '│', '┃'];
 
-/// The program tpu-info, which is run at most every few seconds.
+/// The tool tpu-info, run at most every few seconds.
 pub(super) struct TpuInfo {
     path: PathBuf,
-    /// When it may run again.
+    /// Earliest time of the next run.
     next: Duration,
-    /// What the last run came to.
+    /// Result of the last run.
     last: Result<bool, String>,
 }
 
 impl TpuInfo {
-    /// The tool where it is installed.
+    /// The tool, if it is installed.
     ///
     /// # Errors
     /// As [`exec::find`].
@@ -46,12 +46,12 @@ impl TpuInfo {
         TpuInfo { path, next: Duration::ZERO, last: Ok(false) }
     }
 
-    /// What is run.
+    /// Path of the tool.
     pub fn shown(&self) -> String {
         self.path.display().to_string()
     }
 
-    /// Runs it if it is due. Whether it gave values in its last run, or why it could not be run.
+    /// Runs it if it is due. Returns whether its last run gave values, or the reason why it could not be run.
     pub fn read(&mut self, out: &mut Out) -> Result<bool, String> {
         if out.at() >= self.next {
             let run = exec::run(&self.path, &[] as &[&str], &RunLimits::within(RUN_TIMEOUT));
@@ -65,20 +65,21 @@ impl TpuInfo {
     }
 }
 
-/// What tables say.
+/// Content of the tables.
 #[derive(Default)]
 struct Tables {
     duty: BTreeMap<u32, f64>,
     memory: BTreeMap<u32, f64>,
     cores: BTreeMap<u32, f64>,
-    /// Rows, label and value.
+    /// Metrics, label and value.
     percentiles: Vec<(&'static MetricDef, Option<String>, f64)>,
 }
 
 impl Tables {
-    /// Puts all; false when there is nothing.
+    /// Puts all values; returns false if there are none.
     fn put(&self, out: &mut Out) -> bool {
-        // Cores are counted from zero, chips of a slice are not: which core is whose is then not said.
+        // Cores are numbered from zero, but chips of a slice are not. Then cores cannot be mapped to chips, and are
+        // left out.
         let chips: Vec<&u32> = self.memory.keys().chain(self.duty.keys()).collect();
         let same = chips.is_empty() || self.cores.keys().all(|core| chips.contains(&core));
         let cores = self.cores.iter().filter(|_| same);
@@ -126,7 +127,8 @@ fn row(title: &str, header: &[&str], cells: &[&str], all: &mut Tables) {
             let value = number(cell, unit).filter(|_| label != Some(None));
             all.percentiles.extend(value.map(|value| (row, label.clone().flatten(), value)));
         }
-        // Older tools name devices, of which two are a chip of v2 and v3; whose figure theirs is is not said.
+        // Older tools name devices, two of which are a chip on v2 and v3. Their values cannot be mapped, so they are
+        // skipped.
         let Some(id) = cells[0].parse().ok().filter(|_| ["Chip", "Core ID"].contains(&header[0])) else { continue };
         let percent = number(cell, "%").filter(|percent| *percent <= 100.0).map(|percent| (id, percent));
         match column.to_lowercase().as_str() {
@@ -138,7 +140,7 @@ fn row(title: &str, header: &[&str], cells: &[&str], all: &mut Tables) {
     }
 }
 
-/// The rows of a table's title, and the unit in its cells.
+/// The metrics for a table's title, and the unit in its cells.
 fn distribution(title: &str) -> Option<(&'static [MetricDef; 6], &'static str)> {
     Some(match title {
         "TPU Buffer Transfer Latency" => (&tpu::BUFFER_TRANSFER, "us"),
@@ -155,14 +157,14 @@ fn percentile(column: &str) -> Option<usize> {
     known.iter().find(|(name, _)| *name == column).map(|(_, position)| *position)
 }
 
-/// `18.45 GiB / 31.25 GiB` in percent.
+/// `18.45 GiB / 31.25 GiB` as percent.
 fn share(cell: &str) -> Option<f64> {
     let (used, total) = cell.split_once(" / ")?;
     let (used, total) = (number(used, "GiB")?, number(total, "GiB")?);
     (total > 0.0 && used <= total).then(|| 100.0 * used / total)
 }
 
-/// A number before its unit, not below zero.
+/// A number followed by its unit, not below zero.
 fn number(cell: &str, unit: &str) -> Option<f64> {
     let number: f64 = cell.strip_suffix(unit)?.trim().parse().ok()?;
     (0.0..1e12).contains(&number).then_some(number)
@@ -179,7 +181,7 @@ mod tests {
         })
     }
 
-    /// A digit that is altered may be of an id or a size.
+    /// Checks that a changed digit only changes an ID or a size in a tag.
     fn survives(text: &str) {
         let kind = |tag: &str| tag.chars().filter(|c| !c.is_ascii_digit()).collect::<String>();
         let known: Vec<String> = present(text).iter().map(|(tag, _)| kind(tag)).collect();
@@ -237,7 +239,7 @@ TPU gRPC TCP Delivery Rate
     #[test]
     fn recordings_yield_their_list_and_ids() {
         let text = recordings::text("tpu/tpu-info-static_v6e-4.txt");
-        // Of the percentiles the list has three; all that are printed are read.
+        // The list has three of the percentiles; all printed ones are read.
         let list = recordings::expected("tpu_tpu-info-static_v6e-4");
         let (listed, more): (Vec<_>, Vec<_>) = present(&text).into_iter().partition(|(tag, _)| list.contains_key(tag));
         recordings::check("tpu_tpu-info-static_v6e-4", &listed);

@@ -1,7 +1,7 @@
-//! AWS Trainium and Inferentia through `neuron-monitor`, a tool that prints a report per line for as long as it runs.
+//! AWS Trainium and Inferentia through `neuron-monitor`, a tool that runs permanently and prints one report per line.
 //!
-//! Memory is summed over the runtimes of the watched processes, or over all when none is watched. A report stands until
-//! the next one, for three of its periods at most.
+//! Memory is summed over the runtimes of the watched processes, or over all if none is watched. A report stays valid
+//! until the next one, for at most three of its periods.
 
 mod report;
 
@@ -18,18 +18,18 @@ const NAME: &str = "neuron-monitor";
 const DIRS: &[&str] = &["/opt/aws/neuron/bin"];
 const REMEDY: &str = "install the package aws-neuronx-tools, or set command under [collectors.trainium]";
 
-/// The groups that have rows here, as often as the tool can.
+/// Configuration of the tool: the groups that have metrics here, at the tool's shortest period.
 const CONFIG: &str = r#"{
   "period": "1s",
   "neuron_runtimes": [{"tag_filter": ".*", "metrics": [{"type": "neuroncore_counters"}, {"type": "memory_used"}]}],
   "system_metrics": []
 }"#;
 
-/// How long the tool may print nothing before it is started again. A user's configuration may ask for long periods.
+/// Time without output after which the tool is restarted. A user's configuration may set long periods.
 const SILENCE_TIMEOUT: Duration = Duration::from_secs(30);
 const SILENCE_TIMEOUT_OF_USERS: Duration = Duration::from_secs(600);
 
-/// How long to wait for the first report before it is missed.
+/// Time to wait for the first report before it counts as missing.
 const FIRST_REPORT_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Periods after which a report is too old.
@@ -43,7 +43,7 @@ static TOOL_CONFIG: OptionRow =
 /// Keys below `[collectors.trainium]`.
 pub(crate) static OPTIONS: &[&OptionRow] = &[&COMMAND, &TOOL_CONFIG];
 
-/// Opens it, when there is a tool.
+/// Opens the collector, if the tool is installed.
 pub(crate) fn open(options: &Options, roots: &Roots) -> Result<Vec<Part>, OpenError> {
     let configured = options.own.path(&COMMAND);
     let tool = exec::find(&[NAME], DIRS, configured).map_err(|mut error| {
@@ -92,18 +92,18 @@ fn missing_config(path: &Path, error: &std::io::Error) -> OpenError {
     }
 }
 
-/// A file that no folder holds, and the path by which the tool reads it: nothing is left behind, however we end.
+/// A file in memory only, and the path by which the tool reads it. So no file remains, however the program ends.
 #[cfg(target_os = "linux")]
 fn in_memory(text: &str) -> Option<(File, PathBuf)> {
     use std::io::Write;
     use std::os::fd::{AsRawFd, FromRawFd};
-    // By its number: glibc before 2.27 has no function for it, and the program is to start there, too.
-    // SAFETY: the name is a C string, and the call has no other demands.
+    // Called by number: glibc before 2.27 has no function for it, and the program must start there, too.
+    // SAFETY: the name is a C string, and the call has no other requirements.
     let fd = unsafe { libc::syscall(libc::SYS_memfd_create, c"neuron-monitor.json".as_ptr(), libc::MFD_CLOEXEC) };
     if fd < 0 {
         return None; // Then the tool runs with its own defaults, every 5 s.
     }
-    // SAFETY: the descriptor was just made and nobody else has it.
+    // SAFETY: the descriptor was just created and has no other owner.
     let mut file = unsafe { File::from_raw_fd(fd as i32) };
     file.write_all(text.as_bytes()).ok()?;
     let path = format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd());
@@ -120,14 +120,14 @@ struct Trainium {
     tool: PathBuf,
     /// Our configuration lives as long as the tool may read it.
     _config: Option<File>,
-    /// Absent where no process is watched: then all runtimes count.
+    /// None if no process is watched; then all runtimes count.
     watched: Option<Watched>,
-    /// Which processes are meant by the tool's numbers.
+    /// Maps the tool's PIDs to processes here.
     pids: Pids,
-    /// When the last report came, or the start.
+    /// Time of the last report, or of the start.
     since: Instant,
     newest: Option<NeuronReport>,
-    /// What came in place of a report last.
+    /// The last output that was no report.
     unread: Option<String>,
 }
 

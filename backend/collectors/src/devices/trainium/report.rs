@@ -1,5 +1,5 @@
-//! One report of neuron-monitor: a line of JSON. Fields that are not known are ignored, and a group that names an error
-//! is left out alone.
+//! One report of neuron-monitor: a line of JSON. Unknown fields are ignored. If a group has an error, only that group
+//! is left out.
 
 use crate::Out;
 use serde_json::{Map, Value};
@@ -7,28 +7,28 @@ use shared::catalog::{MetricDef, trainium};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// What a report says of the runtimes that count here.
+/// Values of a report for the runtimes that count here.
 #[derive(Debug)]
 pub(super) struct NeuronReport {
-    /// The longest time between two readings of a group.
+    /// The longest period of a group.
     pub period: Duration,
-    /// Why something is missing, one sentence without a full stop.
+    /// Reason for missing values, one sentence without a full stop.
     pub trouble: Option<String>,
     /// Use of cores, percent.
     cores: BTreeMap<u32, f64>,
-    /// Bytes of rows without a placeholder.
+    /// Bytes of metrics without a placeholder.
     totals: Vec<(&'static MetricDef, f64)>,
-    /// Bytes of parts of the host's memory that have no row of their own.
+    /// Bytes of parts of the host's memory that have no metric of their own.
     others: BTreeMap<String, f64>,
-    /// Bytes by row and core.
+    /// Bytes by metric and core.
     parts: Vec<(&'static MetricDef, u32, f64)>,
 }
 
-/// More cores than any instance has, and more kinds of memory: the rest of a wrong report would become series.
+/// Maximum numbers of cores and of kinds of memory. The limits prevent series from a malformed report.
 const MAX_CORES: usize = 1024;
 const MAX_MEMORY_KINDS: usize = 32;
 
-/// Used when no group says it: the tool's own default.
+/// Used if no group has a period: the tool's own default.
 const DEFAULT_PERIOD_SECONDS: f64 = 5.0;
 
 static HOST_PARTS: &[(&str, &MetricDef)] = &[
@@ -47,7 +47,7 @@ static CORE_PARTS: &[(&str, &MetricDef)] = &[
 ];
 
 impl NeuronReport {
-    /// Reads a line; none when it is no report. `watched`: whether a process counts.
+    /// Reads a line; none if it is no report. `watched`: whether a process counts.
     pub fn read(line: &[u8], mut watched: impl FnMut(u32) -> bool) -> Option<NeuronReport> {
         let json: Value = serde_json::from_slice(line).ok()?;
         let runtimes = json.get("neuron_runtime_data")?.as_array()?;
@@ -75,7 +75,7 @@ impl NeuronReport {
         Some(report)
     }
 
-    /// Keeps the first error that something names; true when it names one.
+    /// Stores the first error of a group. Returns whether the group has one.
     fn note(&mut self, what: &str, json: &Value) -> bool {
         let error = json["error"].as_str().map(str::trim).filter(|error| !error.is_empty());
         if let Some(error) = error {
@@ -139,7 +139,7 @@ impl NeuronReport {
         }
     }
 
-    /// Whether it holds no number.
+    /// Whether it contains no number.
     pub fn is_empty(&self) -> bool {
         self.cores.is_empty() && self.totals.is_empty() && self.others.is_empty() && self.parts.is_empty()
     }
@@ -157,7 +157,7 @@ fn object(json: &Value) -> impl Iterator<Item = (&String, &Value)> {
     json.as_object().into_iter().flat_map(Map::iter)
 }
 
-/// Members whose names are numbers of cores.
+/// Members whose names are core numbers.
 fn by_core(json: &Value) -> impl Iterator<Item = (u32, &Value)> {
     object(json).take(MAX_CORES).filter_map(|(core, fields)| Some((core.parse().ok()?, fields)))
 }

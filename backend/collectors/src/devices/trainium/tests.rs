@@ -1,4 +1,4 @@
-//! Trainium against recordings, against our own reports, and against a fake neuron-monitor.
+//! Tests of Trainium with recordings, reports of our own, and a fake neuron-monitor.
 
 use super::*;
 use crate::{OwnOptions, recordings};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 type Read = (Vec<(String, f64)>, Option<String>);
 
-/// What is put of a line, and what is wrong with it; none when it is no report.
+/// The values put for a line, and its trouble; none if it is no report.
 fn read(line: &[u8], pids: &[u32]) -> Option<Read> {
     let report = NeuronReport::read(line, |pid| pids.is_empty() || pids.contains(&pid))?;
     let mut out = Out::default();
@@ -79,7 +79,7 @@ fn a_report_stands_for_three_of_its_periods() {
     assert_eq!(period(&report(&[])), Duration::from_secs(5));
 }
 
-/// No prefix of a line is a report, and no prefix panics.
+/// Checks that no prefix of a line is a report or panics.
 fn cut(line: &[u8]) {
     (0..line.trim_ascii_end().len()).for_each(|end| assert!(read(&line[..end], &[]).is_none(), "cut at {end}"));
 }
@@ -98,7 +98,7 @@ fn recordings_give_their_lists() {
         recordings::check(&format!("trainium_neuron-monitor_trn1_{list}"), &read(line, &[pid]).unwrap().0);
         recordings::check(&format!("trainium_neuron-monitor_trn1_{list}"), &read(line, &[]).unwrap().0);
         assert_eq!(read(line, &[1]).unwrap().0, []);
-        // Each cut parses what is before it; some hundred are enough for lines this long.
+        // Every cut parses the text before it; some hundred cuts are enough for lines this long.
         (0..line.len()).step_by(37).for_each(|end| assert!(read(&line[..end], &[]).is_none(), "cut at {end}"));
     }
     let failures = recordings::text("trainium/neuron-monitor_failures_CONSTRUCTED.jsonl");
@@ -132,7 +132,7 @@ fn numbers_of_recordings_that_are_altered_never_panic_and_invent_no_tag() {
     let line = text.lines().next().unwrap();
     let tags: Vec<String> = read(line.as_bytes(), &[]).unwrap().0.into_iter().map(|(tag, _)| tag).collect();
     for (from, to) in [("1", "9"), ("0", "null"), ("5", "-5"), ("8", "1e300"), ("6", "\"\"")] {
-        // Numbers as whole values only: after a colon.
+        // Only whole numbers as values: after a colon.
         let altered = line.replace(&format!(": {from}"), &format!(": {to}"));
         if let Some((read, _)) = read(altered.as_bytes(), &[]) {
             assert!(read.iter().all(|(tag, value)| tags.contains(tag) && *value >= 0.0), "{from} to {to}");
@@ -146,7 +146,7 @@ fn open_with(tool: &Path, config: Option<&Path>) -> Result<Vec<Part>, OpenError>
     open(&Options { own, ..Options::default() }, &Roots::default())
 }
 
-/// Reads until it holds, and answers the last reading.
+/// Reads until the condition holds, and returns the result of the last reading.
 fn until(
     part: &mut Part,
     holds: impl Fn(&[(String, f64)], &Result<(), CollectError>) -> bool,
@@ -167,7 +167,7 @@ fn until(
 #[test]
 fn reports_of_a_running_tool_are_read_and_an_old_one_is_dropped() {
     let dir = tempfile::tempdir().unwrap();
-    // Longer than a pipe and than W&B's reader takes, and one that stays without a successor.
+    // Longer than a pipe's buffer and than the limit of W&B's reader, and without a later line.
     let mut long = report(&[runtime(10, "0", 25.0, 100)]);
     long["padding"] = "x".repeat(300_000).into();
     std::fs::write(dir.path().join("lines"), format!("starting\n{long}\n")).unwrap();

@@ -8,7 +8,7 @@ use crate::{CollectError, Collector, OpenError, Options, Out, Part, Roots};
 use shared::catalog::cpu;
 use std::time::Duration;
 
-/// Opens it: one part for the processor, one for its sensors where there are any (a sensor's bus may be slow).
+/// Opens one part for the processor, and one for its sensors if there are any (a sensor's bus may be slow).
 pub(crate) fn open(_: &Options, roots: &Roots) -> Result<Vec<Part>, OpenError> {
     let stat = roots.proc.join("stat");
     let stat = HotFile::open(&stat).map_err(|error| OpenError::from_io(&stat, &error))?;
@@ -37,7 +37,7 @@ struct Cpu {
     whole: Option<Times>,
     before: Vec<(u32, Times)>,
     now: Vec<(u32, Times)>,
-    /// When that was.
+    /// Time of that reading.
     at: Option<Duration>,
     /// Interrupts, context switches and forks.
     totals: [Total; 3],
@@ -94,7 +94,7 @@ impl Cpu {
             out.put_rounded(&cpu::STEAL_PERCENT, (), share.steal);
         }
         for (i, (core, now)) in self.now.iter().enumerate() {
-            // Cores keep their order, so the same position is nearly always right; not after one went offline.
+            // Cores keep their order, so the same position is usually right. It is wrong after a core went offline.
             let at = |(id, _): &&(u32, Times)| id == core;
             let before = self.before.get(i).filter(at).or_else(|| self.before.iter().find(at));
             let share = before.and_then(|(_, before)| Share::between(before, now, passed));
@@ -117,7 +117,7 @@ impl Cpu {
     }
 }
 
-/// What /proc/stat tells beside times: totals since boot, and tasks that wait for I/O now.
+/// Other fields of /proc/stat: totals since boot, and tasks that wait for I/O now.
 #[derive(Debug, Default, PartialEq)]
 struct Work {
     interrupts: Option<u64>,
@@ -127,7 +127,7 @@ struct Work {
 }
 
 impl Work {
-    /// Read from the end of the file up to the interrupts, whose line is the longest by far: a number for each source.
+    /// Read from the end of the file up to the interrupts. Their line is by far the longest: one number per source.
     fn parse(text: &[u8]) -> Work {
         let mut work = Work::default();
         for line in text.rsplit(|&b| b == b'\n') {
@@ -140,7 +140,7 @@ impl Work {
                     work.interrupts = words.next().and_then(number);
                     break;
                 }
-                // Where the kernel keeps no interrupts to itself, the cores come next.
+                // Some kernels have no interrupt line; then the cores come next.
                 Some(name) if name.starts_with(b"cpu") => break,
                 _ => continue,
             };
@@ -150,14 +150,14 @@ impl Work {
     }
 }
 
-/// Time by kind, in the kernel's ticks: user, nice, system, idle, I/O wait, interrupts, soft interrupts, stolen. (Time of
-/// guests, which follows, is part of user and nice.)
+/// Time by kind, in the kernel's ticks: user, nice, system, idle, I/O wait, interrupts, soft interrupts, stolen. The
+/// guest times that follow are part of user and nice.
 type Times = [u64; 8];
 
-/// Ticks a second in /proc/stat, on all architectures.
+/// Ticks per second in /proc/stat, on all architectures.
 const USER_HZ: f64 = 100.0;
 
-/// Ticks by which the kernel may be late, and the part of the expected ones that is all of the time.
+/// Ticks by which the kernel may be late, and the share of the expected ticks that counts as all of the time.
 const SLACK_TICKS: f64 = 4.0;
 const FULL_SHARE: f64 = 0.9;
 
@@ -172,9 +172,10 @@ struct Share {
 }
 
 impl Share {
-    /// Absent when no tick passed; `passed` ticks are expected. A kind that went down (the kernel corrects I/O wait and idle)
-    /// counts as still. Where idle time does not go on at all (lxcfs, some hypervisors), and the others have not all of the
-    /// time, the rest was idle.
+    /// None if no tick passed; `passed` ticks are expected. A kind that decreased (the kernel corrects I/O wait and
+    /// idle) counts as unchanged.
+    /// On some systems idle time never increases (lxcfs, some hypervisors). If the other kinds do not cover all of the
+    /// time there, the rest was idle.
     fn between(before: &Times, now: &Times, passed: f64) -> Option<Share> {
         let mut d = [0; 8];
         for (d, (before, now)) in d.iter_mut().zip(before.iter().zip(now)) {
@@ -195,7 +196,8 @@ impl Share {
     }
 }
 
-/// The whole machine's times; those of the cores go to `cores`. Stops at the interrupts, the long part of the file.
+/// The whole machine's times; those of the cores are added to `cores`. Stops at the interrupts, the long part of the
+/// file.
 fn parse_stat(text: &[u8], cores: &mut Vec<(u32, Times)>) -> Option<Times> {
     cores.clear();
     let mut whole = None;
@@ -211,12 +213,12 @@ fn parse_stat(text: &[u8], cores: &mut Vec<(u32, Times)>) -> Option<Times> {
     whole
 }
 
-/// Kinds that an old kernel does not have stay 0; a kind that is no number spoils the line.
+/// Kinds that an old kernel lacks stay 0; a kind that is no number makes the line invalid.
 fn parse_times(text: &[u8]) -> Option<Times> {
     let mut times = Times::default();
     let mut found = 0;
     for (time, field) in times.iter_mut().zip(fields(text)) {
-        // The sum of all kinds must fit, whatever the text says.
+        // The limit keeps the sum of all kinds from overflowing, for any text.
         *time = number(field).filter(|&n| n < 1 << 60)?;
         found += 1;
     }
@@ -265,7 +267,7 @@ mod tests {
         for idle in [9_000, 8_990, 0] {
             assert_eq!(busy([105, 0, 55, idle, 0, 0, 0, 0], 100.0), Some(10.0), "idle at {idle}");
             assert_eq!(busy([150, 0, 60, idle, 0, 0, 0, 0], 100.0), Some(60.0), "idle at {idle}");
-            // All of the time, as far as the kernel counts.
+            // All of the time, within the kernel's accuracy.
             assert_eq!(busy([190, 0, 58, idle, 0, 0, 0, 0], 100.0), Some(100.0), "idle at {idle}");
             assert_eq!(
                 busy([108, 0, 50, idle, 0, 0, 0, 0], 10.0),

@@ -1,9 +1,11 @@
 //! Reads and writes of a Linux host's disks.
 //!
-//! The totals count *real disks*: entries of /sys/block that have a `device` link. Partitions, device mapper, RAID, loop
-//! and zram lie on top of them (or of memory) and would count the same bytes again. The device behind a watched path is
-//! listed whatever it is, but enters no total. Of an NVMe disk with native multipath (`nvme0n1`) some kernels count the disk,
-//! some its hidden paths (`nvme0c0n1`, `nvme0c1n1`), some both: the larger of disk and paths is what the disk did.
+//! The totals count *real disks*: entries of /sys/block that have a `device` link. Partitions, device mapper, RAID,
+//! loop and zram are layered on them (or on memory) and would count the same bytes again. The device behind a watched
+//! path is always listed, but is not part of a total.
+//!
+//! For an NVMe disk with native multipath (`nvme0n1`), some kernels count the disk, some its hidden paths (`nvme0c0n1`,
+//! `nvme0c1n1`), and some both. So the larger of disk and paths is used.
 
 use super::mounts::{self, Number};
 use crate::host::total::Total;
@@ -18,13 +20,13 @@ use std::time::Duration;
 
 const SECTORS_PER_MIB: f64 = 2048.0;
 
-/// How often the devices behind the watched paths are looked up again.
+/// Interval of searching the devices behind the watched paths.
 const PATHS_INTERVAL: Duration = Duration::from_secs(30);
 
-/// Devices that left are remembered so that their totals go on; not without end.
+/// Maximum number of devices. Removed devices are kept so that their totals continue.
 const MAX_DEVICES: usize = 1000;
 
-/// Opens it.
+/// Opens the collector.
 pub(crate) fn open(options: &Options, roots: &Roots) -> Result<Vec<Part>, OpenError> {
     let path = roots.proc.join("diskstats");
     let file = HotFile::open(&path).map_err(|error| OpenError::from_io(&path, &error))?;
@@ -68,26 +70,26 @@ struct Device {
     read: Total,
     written: Total,
     busy: Total,
-    /// Since the reading before, milliseconds.
+    /// Busy time since the previous reading, milliseconds.
     busy_ms: u64,
-    /// Whether there was a reading at all, and one before that.
+    /// Whether there was a reading, and one before that.
     is_read: bool,
     was_read: bool,
-    /// Of the hidden paths that lead to it: sectors read and written since the start.
+    /// Sectors read and written since the start by its hidden paths.
     of_paths: [u64; 2],
-    /// The busiest of them since the reading before, milliseconds.
+    /// Busy time of its busiest path since the previous reading, milliseconds.
     path_busy: u64,
-    /// What entered the totals of all disks: sectors read and written.
+    /// Sectors read and written that are already part of the totals.
     entered: [u64; 2],
 }
 
-/// What a device is to the totals.
+/// Role of a device in the totals.
 #[derive(Clone, Debug, PartialEq)]
 enum Kind {
     Real,
     /// A hidden path to the disk of this name.
     PathOf(String),
-    /// It lies on others.
+    /// A device that is layered on others.
     Other,
 }
 
@@ -153,7 +155,7 @@ impl Collector for Disks {
 }
 
 impl Disks {
-    /// Adds what hidden paths count to the disks that they lead to.
+    /// Adds the counts of hidden paths to their disks.
     fn join_paths(&mut self) {
         let paths: Vec<(String, [u64; 2], u64)> = self.devices.iter().filter_map(Device::path).collect();
         if paths.is_empty() {
@@ -182,20 +184,20 @@ impl Disks {
         self.watched.clear();
         for path in &self.paths {
             let Some(mount) = mounts::of(&mounts, path) else { continue };
-            // btrfs and the like show a number of their own; the source names the device.
+            // btrfs and similar file systems have a device number of their own; the source names the device.
             let number = if mount.number.0 == 0 { number_of(&mount.source) } else { Some(mount.number) };
             self.watched.extend(number);
         }
     }
 }
 
-/// The number of a device below /dev, which never hangs.
+/// Number of a device below /dev; reading it never hangs.
 fn number_of(source: &str) -> Option<Number> {
     let found = source.starts_with("/dev/").then(|| std::fs::metadata(source).ok()).flatten()?;
     Some((u64::from(libc::major(found.rdev())), u64::from(libc::minor(found.rdev()))))
 }
 
-/// Devices keep their order, so the next one is nearly always right.
+/// Devices keep their order, so the next one is usually right.
 fn find(devices: &[Device], next: usize, line: &Line<'_>) -> Option<usize> {
     let is = |device: &Device| device.number == line.number && device.name.as_bytes() == line.name;
     if devices.get(next).is_some_and(is) { Some(next) } else { devices.iter().position(is) }
@@ -204,7 +206,7 @@ fn find(devices: &[Device], next: usize, line: &Line<'_>) -> Option<usize> {
 impl Device {
     fn new(line: &Line<'_>, block: &std::path::Path) -> Device {
         let name = String::from_utf8_lossy(line.name).into_owned();
-        // /sys writes the slash of names such as `cciss/c0d0` as an exclamation mark.
+        // /sys replaces the slash of names such as `cciss/c0d0` with an exclamation mark.
         let entry = block.join(name.replace('/', "!"));
         let hidden = sysfs::text(&entry.join("hidden")).is_some_and(|text| text == "1");
         let kind = match entry.join("device").exists() {
@@ -230,7 +232,7 @@ impl Device {
     }
 
     fn take(&mut self, line: &Line<'_>) {
-        // The first reading of a device, or the first since it came back, is where its busy time begins.
+        // Busy time begins at the first reading of a device, or the first after its return.
         self.was_read = std::mem::replace(&mut self.is_read, true);
         self.seen = true;
         self.read.add(line.read);
@@ -238,7 +240,8 @@ impl Device {
         self.busy_ms = self.busy.add(line.busy_ms);
     }
 
-    /// The disk to which this path leads, and what went over it: sectors since the start, milliseconds since the reading before.
+    /// The disk that this path leads to, and its traffic: sectors since the start, busy milliseconds since the previous
+    /// reading.
     fn path(&self) -> Option<(String, [u64; 2], u64)> {
         match &self.kind {
             Kind::PathOf(disk) => Some((disk.clone(), [self.read.sum(), self.written.sum()], self.busy_ms)),
@@ -251,7 +254,7 @@ impl Device {
         [self.read.sum().max(self.of_paths[0]), self.written.sum().max(self.of_paths[1])]
     }
 
-    /// Sectors read and written that have not yet entered the totals of all disks; now they have.
+    /// Returns the sectors read and written that are not yet part of the totals, and marks them as added.
     fn enter(&mut self) -> [u64; 2] {
         let now = self.sectors();
         let before = std::mem::replace(&mut self.entered, now);
@@ -259,7 +262,7 @@ impl Device {
     }
 }
 
-/// The disk to which a hidden path leads: `nvme0n1` of `nvme0c2n1`, where the number behind the `c` is the controller's.
+/// The disk of a hidden path: `nvme0n1` for `nvme0c2n1`. The number after `c` is the controller's.
 fn disk_of(path: &str) -> Option<String> {
     let (head, rest) = path.strip_prefix("nvme")?.split_once('c')?;
     let (controller, namespace) = rest.split_once('n')?;
@@ -278,8 +281,8 @@ struct Line<'a> {
 }
 
 impl Line<'_> {
-    /// Fields: major, minor, name, then of reads: count, merged, sectors, time; of writes likewise; requests in flight,
-    /// time with requests in flight.
+    /// Fields: major, minor, name, then for reads: count, merged, sectors, time; the same for writes; requests in
+    /// flight, time with requests in flight.
     fn parse(line: &[u8]) -> Option<Line<'_>> {
         let mut fields = fields(line);
         let numbers = (number(fields.next()?)?, number(fields.next()?)?);
@@ -291,7 +294,7 @@ impl Line<'_> {
     }
 }
 
-/// The kernel counts whole milliseconds at its own instants, so a busy disk may come out a little above 100.
+/// The kernel counts whole milliseconds at its own times, so a busy disk may be slightly above 100.
 fn percent(busy_ms: u64, passed: Duration) -> Option<f64> {
     let passed = passed.as_secs_f64() * 1000.0;
     (passed > 0.0).then(|| (100.0 * busy_ms as f64 / passed).min(100.0))

@@ -1,6 +1,6 @@
-//! Ports of InfiniBand and RoCE adapters of a Linux host: what RDMA moves past the kernel, and what goes wrong there.
+//! Ports of InfiniBand and RoCE adapters of a Linux host: RDMA traffic, which bypasses the kernel, and its errors.
 //!
-//! To read a counter an adapter is asked by a command, which takes some ten microseconds, so only traffic is read at
+//! Reading a counter sends a command to the adapter, which takes some ten microseconds. So only traffic is read in
 //! every tick; states, rates and errors are read every ten seconds.
 
 use crate::host::total::Total;
@@ -13,20 +13,20 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How often ports are looked for, and what is not read at every tick. A little less, so that a tick that comes early by
-/// a hair is not passed over.
+/// Interval of searching ports, and of reading states, rates and errors. Slightly short, so that a tick that is
+/// marginally early is not skipped.
 const LOOK_INTERVAL: Duration = Duration::from_millis(9_900);
 
-/// More ports than any machine has; adapters that are cut into virtual ones have a port each.
+/// Maximum number of ports; adapters divided into virtual ones have a port each.
 const MAX_PORTS: usize = 256;
 
-/// Where a direction's bytes are counted, and what one is: words of 4 bytes where the adapter speaks InfiniBand's own
-/// management, bytes where it does not.
+/// Counter files of a direction, and the bytes per unit. Adapters with InfiniBand's own management count words of 4
+/// bytes, others count bytes.
 type Counted = [(&'static str, f64); 2];
 const RECEIVED: Counted = [("counters/port_rcv_data", 4.0), ("hw_counters/rx_bytes", 1.0)];
 const SENT: Counted = [("counters/port_xmit_data", 4.0), ("hw_counters/tx_bytes", 1.0)];
 
-/// What is counted beside bytes.
+/// Counters other than bytes.
 static ERRORS: [(&MetricDef, &str); 11] = [
     (&infiniband::SYMBOL_ERRORS, "counters/symbol_error"),
     (&infiniband::LINK_DOWNED, "counters/link_downed"),
@@ -41,7 +41,7 @@ static ERRORS: [(&MetricDef, &str); 11] = [
     (&infiniband::CONGESTION_HANDLED, "hw_counters/rp_cnp_handled"),
 ];
 
-/// Opens it, where there is a port.
+/// Opens the collector, if there is a port.
 pub(crate) fn open(_: &Options, roots: &Roots) -> Result<Vec<Part>, OpenError> {
     let class = roots.sys.join("class/infiniband");
     let tried = [class.display().to_string()];
@@ -56,7 +56,7 @@ pub(crate) fn open(_: &Options, roots: &Roots) -> Result<Vec<Part>, OpenError> {
 
 struct Adapters {
     class: PathBuf,
-    /// All ports that were ever here; those that left go on where they were when they come back.
+    /// All ports ever seen; a port that returns continues its totals.
     ports: Vec<Port>,
     looked: Option<Duration>,
 }
@@ -76,7 +76,7 @@ struct Port {
 struct Traffic {
     row: &'static MetricDef,
     counted: Counted,
-    /// The file that counts them, and what one is. Absent while none does.
+    /// Counter file, and its bytes per unit. None while there is no such file.
     file: Option<(HotFile, f64)>,
     total: Total,
 }
@@ -140,7 +140,7 @@ impl Port {
         out.put_some(&infiniband::STATE, name, state(&read("state")));
         out.put_some(&infiniband::RATE, name, rate(&read("rate")));
         for (total, (row, file)) in self.errors.iter_mut().zip(ERRORS) {
-            // An adapter without a counter has no file, or one that says so in words.
+            // An adapter without a counter has no file, or a file with words.
             if let Some(count) = number(trim(&read(file))) {
                 total.add(count);
                 out.put(row, name, total.sum() as f64);
@@ -150,7 +150,7 @@ impl Port {
 }
 
 impl Traffic {
-    /// Finds the file, or lets it go where the port has left.
+    /// Finds the counter file, or closes it if the port has left.
     fn look(&mut self, dir: &Path, here: bool) {
         if !here {
             self.file = None;
@@ -174,7 +174,7 @@ impl Traffic {
                 out.put(self.row, port, self.total.sum() as f64 * *each);
             }
             Ok(None) => sources.failed(|| format!("{}: not a number", file.path().display())),
-            // The adapter has left; the next look says so.
+            // The adapter has left; the next search detects that.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => sources.failed(|| format!("{}: {error}", file.path().display())),
         }

@@ -1,18 +1,19 @@
-//! Which links of a machine count. A byte may pass several: a network card, the bond of which that is a part, the VLAN on the
-//! bond, the bridge below a container, the tunnel whose packets the card sends. The total of all links has each byte once.
+//! Selects the links that count. A byte may pass several of them: a network card, a bond of cards, a VLAN on the bond,
+//! a bridge of containers, a tunnel. The total of all links contains each byte once.
 //!
-//! As with disks, what is real counts: a link with a `device` in /sys/class/net. Where none is (in a container, in a part of a
-//! machine's files), those count that lie on no other and lead out of this network namespace.
+//! As for disks, real devices count: links with a `device` in /sys/class/net. Without any, a link counts if it is not
+//! layered on another and leads out of this network namespace. This is the case in a container, or with a part of a
+//! machine's files.
 
 use crate::read::sysfs;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-/// The type of a loopback link, and that of Ethernet, in /sys/class/net/X/type.
+/// Values of /sys/class/net/X/type: a loopback link, and Ethernet.
 const LOOPBACK: &str = "772";
 const ETHERNET: &str = "1";
 
-/// Kinds of links that lie on others, by DEVTYPE in /sys/class/net/X/uevent.
+/// DEVTYPE (in /sys/class/net/X/uevent) of links that are layered on others.
 const ON_OTHERS: [&str; 13] = [
     "bond",
     "bridge",
@@ -29,39 +30,39 @@ const ON_OTHERS: [&str; 13] = [
     "ip6gretap",
 ];
 
-/// How links are called whose other end is a container or a virtual machine of this host, and those that programs make.
+/// Name prefixes of links to containers or virtual machines of this host, and of links that programs create.
 const OF_GUESTS: [&str; 17] = [
     "veth", "tap", "vnet", "cali", "lxc", "azv", "gke", "cilium", "vif", "fwln", "fwpr", "docker", "virbr", "br-",
     "cni", "flannel", "dummy",
 ];
 
-/// What a link is to the totals.
+/// Role of a link in the totals.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Role {
-    /// Its bytes are in the total.
+    /// Whether its bytes are in the total.
     pub counts: bool,
-    /// It has series of its own.
+    /// Whether it has series of its own.
     pub listed: bool,
 }
 
-/// A link, as far as /sys tells.
+/// A link, as described in /sys.
 #[derive(Debug, Default)]
 struct Link {
     is_loopback: bool,
-    /// It is a device, as the kernel has it.
+    /// Whether the kernel lists a device for it.
     is_real: bool,
-    /// It represents a function that it lends to a guest: what passes it the card counts.
+    /// Whether it represents a function lent to a guest. The card counts its traffic, too.
     represents: bool,
     /// DEVTYPE.
     kind: Option<String>,
     is_ethernet: Option<bool>,
-    /// The number of the link at whose other end it is, where that is not itself.
+    /// `iflink`: index of the link at its other end, if that is another link.
     other_end: Option<String>,
     index: Option<String>,
-    /// A program is at its other end.
+    /// Whether its other end is a program.
     is_tap: bool,
     master: Option<String>,
-    /// Links on which it lies.
+    /// Links on which it is layered.
     lower: HashSet<String>,
 }
 
@@ -78,7 +79,7 @@ pub(super) fn roles<'a>(names: impl Iterator<Item = &'a str> + Clone, class: &Pa
     names.map(role).collect()
 }
 
-/// Adds to each link on which others it lies: what either of both says.
+/// Adds the links below each link; either of the two may name the relation.
 fn connect(links: &mut HashMap<&str, Link>, class: &Path) {
     let mut below: Vec<(String, String)> = Vec::new();
     for (name, link) in links.iter() {
@@ -106,7 +107,8 @@ fn counting<'a>(links: &HashMap<&'a str, Link>) -> HashSet<&'a str> {
         links.iter().filter(|(name, link)| !link.is_loopback && counts(name, link)).map(|(name, _)| *name).collect()
     };
     let is_real = |name: &str| links.get(name).is_some_and(|link| link.is_real);
-    // A virtual card has its master count again, and so has a port of a switch the port to the processor.
+    // The master of a virtual card counts its bytes again. The same holds for a switch port and the port to the
+    // processor.
     let has_real_above = |link: &Link| link.master.as_deref().is_some_and(is_real);
     let real = of(&|_, link| {
         let on_real = link.lower.iter().any(|lower| is_real(lower) && !links[lower.as_str()].has_master(links, link));
@@ -143,7 +145,7 @@ impl Link {
         let is_loopback = name == "lo" || kind.as_deref() == Some(LOOPBACK);
         let uevent = text("uevent").unwrap_or_default();
         let represents = text("phys_port_name").is_some_and(|port| {
-            // Of a card's function: pf0vf3, pf0sf1, c1pf0vf0; a card's own is p0.
+            // Functions of a card have names such as pf0vf3, pf0sf1, c1pf0vf0; the card's own port is p0.
             port.contains("pf") && (port.contains("vf") || port.contains("sf"))
         });
         let (index, other_end) = (text("ifindex"), text("iflink"));
@@ -161,24 +163,24 @@ impl Link {
         }
     }
 
-    /// It lies on others, or carries what other links carry in packets of their own.
+    /// Whether it is layered on others, or carries traffic in packets of other links.
     fn is_on_others(&self) -> bool {
         self.kind.as_deref().is_some_and(|kind| ON_OTHERS.contains(&kind)) || self.is_ethernet == Some(false)
     }
 
-    /// Its other end is a guest of this machine, or a program.
+    /// Whether its other end is a guest of this machine, or a program.
     fn is_of_guest(&self, name: &str) -> bool {
         let is_called_so = || OF_GUESTS.iter().any(|word| name.starts_with(word));
         !self.is_real && self.kind.is_none() && (self.is_tap || is_called_so())
     }
 
-    /// Whether this one is a part of that one.
+    /// Whether `of` is the master of this link.
     fn has_master(&self, links: &HashMap<&str, Link>, of: &Link) -> bool {
         self.master.as_deref().and_then(|master| links.get(master)).is_some_and(|master| std::ptr::eq(master, of))
     }
 }
 
-/// The name of what a link of /sys points at. A copy of a machine's files may have it as a file.
+/// Name of the target of a symbolic link in /sys. A copy of a machine's files may have a plain file instead.
 fn target(path: &Path) -> Option<String> {
     let target = std::fs::read_link(path).ok().or_else(|| sysfs::text(path).map(PathBuf::from))?;
     Some(target.file_name()?.to_string_lossy().into_owned())
@@ -189,7 +191,7 @@ mod tests {
     use super::*;
     use std::os::unix::fs::symlink;
 
-    /// A machine's links: name and what /sys/class/net has of it, `file=text` or `file>target`.
+    /// Files of a machine's links: name and entries of /sys/class/net, `file=text` or `file>target`.
     fn machine(links: &[(&str, &str)]) -> (tempfile::TempDir, Vec<String>) {
         let folder = tempfile::tempdir().expect("a folder");
         for (name, files) in links {
@@ -206,7 +208,7 @@ mod tests {
         (folder, links.iter().map(|(name, _)| (*name).to_string()).collect())
     }
 
-    /// Those that count, and those that are listed beside them.
+    /// The links that count, and the other listed ones.
     fn of(links: &[(&str, &str)]) -> (String, String) {
         let (folder, names) = machine(links);
         let roles = roles(names.iter().map(String::as_str), folder.path());

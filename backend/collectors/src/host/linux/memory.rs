@@ -1,4 +1,4 @@
-//! Memory, paging and swap of a Linux host, or of the control group's limit where there is one.
+//! Memory, paging and swap of a Linux host, or of the control group's limit if there is one.
 
 use crate::host::facts;
 use crate::host::total::Total;
@@ -13,14 +13,14 @@ use std::time::Duration;
 const MIB: f64 = (1 << 20) as f64;
 const KIB: f64 = (1 << 10) as f64;
 
-/// How often the limits are looked up again: a group's limit can be changed and a process moved.
+/// Interval of searching the limits: a group's limit can change, and a process can move.
 const LIMIT_INTERVAL: Duration = Duration::from_secs(10);
 
-/// How often /proc/vmstat is read: the kernel sums each of its numbers over all cores, which takes longer than all the
-/// rest of a reading. A little less, so that a tick that comes early by a hair is not passed over.
+/// Interval of reading /proc/vmstat. The kernel sums each number over all cores, which takes longer than the rest of a
+/// reading. Slightly short, so that a tick that is marginally early is not skipped.
 const PAGING_INTERVAL: Duration = Duration::from_millis(4_900);
 
-/// Opens it.
+/// Opens the collector.
 pub(crate) fn open(_: &Options, roots: &Roots) -> Result<Vec<Part>, OpenError> {
     let path = roots.proc.join("meminfo");
     let meminfo = HotFile::open(&path).map_err(|error| OpenError::from_io(&path, &error))?;
@@ -42,7 +42,7 @@ struct Memory {
     group: Option<Group>,
 }
 
-/// The group whose limit binds.
+/// The group with the effective limit.
 struct Group {
     limit: f64,
     files: &'static MemoryFiles,
@@ -84,7 +84,7 @@ impl Memory {
             let (levels, files) = cgroup::memory_levels(&self.roots.sys, &text);
             Some((files.smallest(&levels)?, files))
         });
-        // What is above the machine's memory limits nothing.
+        // A limit above the machine's memory has no effect.
         let total = facts::memory_bytes(&self.roots).map_or(f64::INFINITY, |bytes| bytes as f64);
         self.group = found.filter(|((_, limit), _)| *limit < total).map(|((dir, limit), files)| Group {
             limit,
@@ -120,18 +120,18 @@ impl Group {
     }
 }
 
-/// What /proc/vmstat counts, since the start.
+/// Counters of /proc/vmstat since the start.
 struct Paging {
     vmstat: HotFile,
     read: Option<Duration>,
     counts: [Count; 6],
 }
 
-/// One line of it.
+/// One counter.
 struct Count {
     name: &'static [u8],
     row: &'static MetricDef,
-    /// What one is in the row's unit.
+    /// Factor to the metric's unit.
     each: u64,
     total: Total,
 }
@@ -158,14 +158,14 @@ impl Paging {
         self.read = Some(out.at());
         let text = match self.vmstat.read() {
             Ok(text) => text,
-            // Kernels in a kernel have no such file.
+            // Sandboxed kernels (such as gVisor) have no such file.
             Err(error) if error.kind() == io::ErrorKind::NotFound => return,
             Err(error) => return sources.failed(|| format!("{}: {error}", self.vmstat.path().display())),
         };
         sources.answered();
         let mut missing = self.counts.len();
         for line in lines(text) {
-            // All that we look for begin so, and most of the file does not.
+            // All wanted names begin with these letters, and most lines do not.
             if !matches!(line.first(), Some(b'p' | b'o')) {
                 continue;
             }
@@ -184,7 +184,7 @@ impl Paging {
     }
 }
 
-/// What /proc/meminfo says, in bytes.
+/// Fields of /proc/meminfo, in bytes.
 #[derive(Debug, Default, PartialEq)]
 struct Host {
     total: Option<f64>,
@@ -228,7 +228,7 @@ impl Host {
         host
     }
 
-    /// Whether every field is there; the pattern names all, so that none can be forgotten.
+    /// Whether every field was found. The pattern names all fields, so that a new one cannot be forgotten.
     fn is_whole(&self) -> bool {
         let Host { total, free, available, buffers, cached, dirty, writeback, shared, slab, swap_total, swap_free } =
             self;

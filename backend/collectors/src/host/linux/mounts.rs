@@ -1,4 +1,4 @@
-//! The table of mounts of this process: which device lies behind a path, without touching the path (it may hang).
+//! The mount table of this process: finds the device behind a path without accessing the path, because that may hang.
 
 use crate::read::procfs::{fields, lines, number};
 use std::path::{Path, PathBuf};
@@ -9,15 +9,15 @@ pub(crate) type Number = (u64, u64);
 /// One mount.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Mount {
-    /// Device number; with major 0 the file system has no device of its own (btrfs, overlay, network).
+    /// Device number. Major 0 means that the file system has no device of its own (btrfs, overlay, network).
     pub number: Number,
-    /// Where it is mounted.
+    /// Mount point.
     pub point: PathBuf,
-    /// What is mounted: `/dev/vda1`, `overlay`, `server:/export`.
+    /// Mounted source: `/dev/vda1`, `overlay`, `server:/export`.
     pub source: String,
 }
 
-/// The mounts of a `mountinfo` text, in its order.
+/// The mounts of a `mountinfo` text, in order.
 pub(crate) fn parse(text: &[u8]) -> Vec<Mount> {
     lines(text).filter_map(parse_line).collect()
 }
@@ -33,14 +33,14 @@ fn parse_line(line: &[u8]) -> Option<Mount> {
     Some(Mount { number, point, source })
 }
 
-/// The mount that a path lies on: the one with the longest point above it; of several at one point the last, which
-/// covers the others.
+/// The mount of a path: the one with the longest mount point above it. Among several at one point it is the last, which
+/// hides the others.
 pub(crate) fn of<'a>(mounts: &'a [Mount], path: &Path) -> Option<&'a Mount> {
     let above = mounts.iter().filter(|mount| path.starts_with(&mount.point));
     above.max_by_key(|mount| mount.point.components().count())
 }
 
-/// Blanks and backslashes stand as three octal digits.
+/// Blanks and backslashes are escaped as three octal digits.
 fn unescape(word: &[u8]) -> String {
     let mut bytes = Vec::with_capacity(word.len());
     let mut rest = word;

@@ -1,4 +1,4 @@
-//! Traffic of a Linux host's links, and TCP segments that were sent again.
+//! Traffic of a Linux host's links, and retransmitted TCP segments.
 
 use super::links::{Role, roles};
 use crate::host::total::Total;
@@ -9,16 +9,16 @@ use shared::catalog::network;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How often it is looked again on which others a link lies.
+/// Interval of reading the relations between links.
 const ROLE_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Links that left are remembered so that their totals go on; not without end.
+/// Maximum number of links. Removed links are kept so that their totals continue.
 const MAX_LINKS: usize = 1000;
 
-/// Opens it.
+/// Opens the collector.
 pub(crate) fn open(_: &Options, roots: &Roots) -> Result<Vec<Part>, OpenError> {
-    // /proc/net is that of the reader's own network namespace. Of a machine whose files are mounted into a container,
-    // the first process tells of the machine.
+    // /proc/net belongs to the reader's own network namespace. If a machine's files are mounted into a container, the
+    // first process has the machine's namespace.
     let of_the_machine = roots.proc.join("1/net");
     let foreign = roots.proc != Path::new("/proc") && of_the_machine.join("dev").exists();
     let dir = if foreign { of_the_machine } else { roots.proc.join("net") };
@@ -40,7 +40,7 @@ struct Network {
     class: PathBuf,
     /// In the order of the file.
     known: Vec<Link>,
-    /// When it was looked last on which others they lie.
+    /// Time of the last reading of the relations between links.
     looked: Option<Duration>,
     /// Bytes of all links that count, since the start.
     received: u64,
@@ -52,7 +52,7 @@ struct Link {
     name: String,
     role: Role,
     seen: bool,
-    /// Since the reading before.
+    /// Bytes since the previous reading.
     grown: [u64; 2],
     received: Total,
     sent: Total,
@@ -85,14 +85,14 @@ impl Network {
         sources.answered();
         self.known.iter_mut().for_each(|link| link.seen = false);
         let mut next = 0;
-        // Two lines of headings.
+        // The first two lines are headings.
         for line in lines(text).skip(2).filter(|line| !line.is_empty()) {
             let Some(line) = Line::parse(line) else {
                 sources.failed(|| "a line of /proc/net/dev cannot be parsed".to_string());
                 continue;
             };
             let is = |link: &Link| link.name.as_bytes() == line.name;
-            // Links keep their order, so the next one is nearly always right.
+            // Links keep their order, so the next one is usually right.
             let at = if self.known.get(next).is_some_and(is) { Some(next) } else { self.known.iter().position(is) };
             let at = at.unwrap_or_else(|| {
                 self.known.push(Link::new(line.name));
@@ -156,7 +156,7 @@ struct Line<'a> {
 impl Line<'_> {
     /// `  eth0: bytes packets errs drop fifo frame compressed multicast bytes packets ...`
     fn parse(line: &[u8]) -> Option<Line<'_>> {
-        // A name may hold a colon, the numbers cannot.
+        // A name may contain a colon, the numbers cannot.
         let colon = line.iter().rposition(|&b| b == b':')?;
         let mut fields = fields(&line[colon + 1..]);
         let (received, sent) = (number(fields.next()?)?, number(fields.nth(7)?)?);

@@ -1,4 +1,4 @@
-//! What this program itself uses.
+//! Resource use of this program.
 
 use crate::host::facts;
 use crate::read::procfs::{HotFile, fields, number};
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 const STATM: &str = "/proc/self/statm";
 
-/// This program, by its files in /proc.
+/// Reads this program's files in /proc.
 pub(crate) struct LinuxOwn {
     statm: HotFile,
     page: f64,
@@ -25,20 +25,20 @@ impl LinuxOwn {
         vec![STATM.into(), "getrusage".into()]
     }
 
-    /// User and system time so far.
+    /// User and system time since the start.
     pub fn cpu_time(&mut self) -> Result<Duration, CollectError> {
         let mut usage = MaybeUninit::<libc::rusage>::uninit();
-        // SAFETY: the answer is as large as the call expects.
+        // SAFETY: `usage` has the size that the call expects.
         if unsafe { libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr()) } != 0 {
             return Err(CollectError::failed(format!("getrusage: {}", std::io::Error::last_os_error())));
         }
-        // SAFETY: the call succeeded, so the answer is filled in.
+        // SAFETY: the call succeeded, so `usage` is filled.
         let usage = unsafe { usage.assume_init() };
         let time = |t: libc::timeval| Duration::new(t.tv_sec as u64, 1000 * t.tv_usec as u32);
         Ok(time(usage.ru_utime) + time(usage.ru_stime))
     }
 
-    /// Bytes.
+    /// Resident memory, bytes.
     pub fn resident(&mut self) -> Result<f64, CollectError> {
         let text = self.statm.read().map_err(|error| CollectError::partial(format!("{STATM}: {error}")))?;
         let pages = fields(text).nth(1).and_then(number);

@@ -1,4 +1,4 @@
-//! Pressure of a Linux host: how much of the time tasks stood still for want of a core, memory or I/O.
+//! Pressure of a Linux host: the share of time in which tasks were stalled for lack of CPU, memory or I/O.
 
 use crate::read::Sources;
 use crate::read::procfs::{HotFile, fields, lines, number};
@@ -6,7 +6,7 @@ use crate::{CollectError, Collector, OpenError, OpenErrorKind, Options, Out, Par
 use shared::catalog::{MetricDef, cpu};
 use std::time::Duration;
 
-/// Opens the resources that this kernel tells of.
+/// Opens the resources that this kernel reports.
 pub(crate) fn open(_: &Options, roots: &Roots) -> Result<Vec<Part>, OpenError> {
     type Row = Option<&'static MetricDef>;
     let resources: [(&str, Row, Row); 3] = [
@@ -27,7 +27,7 @@ pub(crate) fn open(_: &Options, roots: &Roots) -> Result<Vec<Part>, OpenError> {
         }
     }
     match first_error {
-        // A kernel with the feature switched off answers "not supported"; then it is as absent as without the files.
+        // A kernel with the feature disabled returns "not supported"; this is handled like missing files.
         Some(error) if found.is_empty() && error.kind != OpenErrorKind::Denied => Err(OpenError::absent(
             [dir.display().to_string()],
             format!("the kernel does not measure pressure ({})", error.reason),
@@ -106,8 +106,8 @@ impl Stalled {
     }
 }
 
-/// Share of the time between two totals. The readings lie some microseconds off their ticks, so the share of a machine
-/// that stands still may come out a little above 100 and is cut there.
+/// Share of the time between two totals. The readings are some microseconds off their ticks. So the share of a fully
+/// stalled machine may exceed 100 slightly, and is limited to 100.
 fn percent(before: u64, now: u64, passed: Duration) -> Option<f64> {
     let stalled = now.checked_sub(before)? as f64;
     let passed = passed.as_micros() as f64;

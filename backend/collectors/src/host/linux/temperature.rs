@@ -6,7 +6,7 @@ use crate::{CollectError, Collector, Out, Part, Roots};
 use shared::catalog::cpu;
 use std::path::Path;
 
-/// Sensors by how well they speak for the processor, best first.
+/// Kinds of sensors by how well they represent the processor, best first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
     Package,
@@ -21,7 +21,7 @@ pub(crate) struct Temperature {
 }
 
 impl Temperature {
-    /// The part, when the machine has a sensor of its processor.
+    /// The part, if the machine has a sensor of its processor.
     pub fn part(roots: &Roots) -> Option<Part> {
         let mut sensors = hwmon(&roots.sys.join("class/hwmon"));
         sensors.extend(zones(&roots.sys.join("class/thermal")));
@@ -49,7 +49,7 @@ impl Collector for Temperature {
     }
 }
 
-/// Thousandths of a degree; what no running processor has is dropped.
+/// Parses thousandths of a degree; drops values that no running processor has.
 fn parse(text: &[u8]) -> Option<f64> {
     let thousandths: i64 = std::str::from_utf8(trim(text)).ok()?.parse().ok()?;
     let celsius = thousandths as f64 / 1000.0;
@@ -77,7 +77,7 @@ fn rank(chip: &str, label: &str) -> Option<Rank> {
         "k10temp" | "zenpower" if label == "Tdie" => Some(Rank::Package),
         "k10temp" | "zenpower" if label == "Tctl" => Some(Rank::Control),
         "k10temp" | "zenpower" if label.starts_with("Tccd") => Some(Rank::Core),
-        // Chips before family 17h have one sensor without a label.
+        // Chips before family 17h have one sensor, without a label.
         "k10temp" if label.is_empty() => Some(Rank::Control),
         _ => None,
     }

@@ -7,7 +7,7 @@ use sysinfo::System;
 
 struct Cpu {
     system: System,
-    /// Use is measured between two readings.
+    /// Whether there was a reading: use is measured between two.
     read_before: bool,
 }
 
@@ -28,7 +28,7 @@ impl Collector for Cpu {
         if !cores.is_empty() {
             out.put(&cpu::CORES, (), cores.len() as f64);
         }
-        // Windows keeps no load averages; sysinfo answers zeros or an error there.
+        // Windows has no load averages; sysinfo returns zeros or an error there.
         if let Some(load) = System::load_average().ok().filter(|_| cfg!(unix)) {
             out.put(&cpu::LOAD1, (), load.one);
             out.put(&cpu::LOAD5, (), load.five);

@@ -9,7 +9,7 @@ use sysinfo::{DiskRefreshKind, Disks};
 
 struct DiskIo {
     disks: Disks,
-    /// By name; a disk that is mounted in several places is listed several times.
+    /// Totals by name, because a disk that is mounted in several places is listed several times.
     totals: BTreeMap<String, (Total, Total)>,
 }
 

@@ -1,4 +1,4 @@
-//! How full the volumes at the watched paths are.
+//! Use of the volumes at the watched paths.
 
 use super::handle;
 use crate::{CollectError, Collector, OpenError, Options, Out, Part, Roots};

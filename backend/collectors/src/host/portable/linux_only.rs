@@ -1,4 +1,5 @@
-//! In the place of collectors that only Linux has. Their rows of the table say so, so nobody opens them elsewhere.
+//! Replaces collectors that only Linux has. Their entries in the table name only Linux, so they are never opened
+//! elsewhere.
 
 use crate::{OpenError, Options, Part, Roots};
 

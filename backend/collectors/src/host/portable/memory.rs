@@ -27,7 +27,7 @@ impl Collector for Memory {
     }
 }
 
-/// What the system says of its memory.
+/// Memory as the system reports it, bytes.
 pub(crate) struct Bytes {
     pub total: f64,
     pub used: f64,
@@ -36,7 +36,7 @@ pub(crate) struct Bytes {
 }
 
 impl Bytes {
-    /// Puts them, with the shares that follow. There is no share of a swap that does not exist.
+    /// Puts them with their shares. There is no share without swap.
     pub fn put(&self, out: &mut Out) {
         let percent = 100.0 * self.used / self.total;
         out.put(&memory::TOTAL, (), self.total);

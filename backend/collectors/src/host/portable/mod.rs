@@ -1,5 +1,5 @@
-//! The host collectors of macOS and Windows, thin readers over sysinfo. On Linux this is built for tests only: there it
-//! is the independent reading that our own readers are compared with.
+//! The host collectors of macOS and Windows, thin readers over sysinfo. On Linux they are built only for tests, as an
+//! independent reading to compare our own readers with.
 
 pub(crate) mod cpu;
 pub(crate) mod disk;
@@ -18,7 +18,7 @@ use crate::{Collector, OpenError, OpenErrorKind, Part};
 
 const MIB: f64 = (1 << 20) as f64;
 
-/// A sysinfo handle, or why there is none.
+/// A sysinfo handle, or the reason why there is none.
 fn handle<T>(made: Result<T, sysinfo::Error>) -> Result<T, OpenError> {
     made.map_err(|error| OpenError {
         kind: OpenErrorKind::Failed,

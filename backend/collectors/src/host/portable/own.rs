@@ -1,4 +1,4 @@
-//! What this program itself uses.
+//! Resource use of this program.
 
 use super::handle;
 use crate::{CollectError, OpenError};
@@ -20,7 +20,7 @@ impl PortableOwn {
         vec!["sysinfo".into()]
     }
 
-    /// User and system time so far. This reads the memory as well.
+    /// User and system time since the start. This reads the memory as well.
     pub fn cpu_time(&mut self) -> Result<Duration, CollectError> {
         let kind = ProcessRefreshKind::nothing().with_cpu().with_memory().without_tasks();
         self.system.refresh_processes_specifics(ProcessesToUpdate::Some(&[self.pid]), false, kind);
@@ -29,7 +29,7 @@ impl PortableOwn {
             .ok_or_else(|| CollectError::failed("the system does not list this process"))
     }
 
-    /// Bytes.
+    /// Resident memory, bytes.
     pub fn resident(&mut self) -> Result<f64, CollectError> {
         let own = self.system.process(self.pid);
         own.map(|own| own.memory() as f64).ok_or_else(|| CollectError::partial("the system does not list this process"))

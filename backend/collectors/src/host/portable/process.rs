@@ -1,4 +1,4 @@
-//! The watched processes with all their descendants, by their parents' numbers.
+//! The watched processes with all their descendants, by parent PIDs.
 
 use super::{MIB, handle, part};
 use crate::{CollectError, Collector, OpenError, Options, Out, Part, Roots};
@@ -7,16 +7,16 @@ use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 use sysinfo::{Pid, Process, ProcessRefreshKind, ProcessesToUpdate, System};
 
-/// Number and start.
+/// PID and start.
 type Identity = (Pid, u64);
 
 struct Processes {
     system: System,
-    /// Those to watch, and since the last reading all that were found below them: they stay when those above them end.
+    /// The watched processes, and all descendants found in the last reading. They stay when their ancestors end.
     watched: HashSet<Identity>,
     cores: Option<f64>,
     memory: Option<f64>,
-    /// The tick before, and milliseconds of CPU time then.
+    /// The previous tick, and milliseconds of CPU time then.
     before: Option<(Duration, HashMap<Identity, u64>)>,
 }
 
@@ -47,7 +47,8 @@ impl Processes {
         self.watched.contains(&(process.pid(), process.start_time()))
     }
 
-    /// Whether the process or one above it is watched. Parents' numbers may be used again, and then make a circle.
+    /// Whether the process or one of its ancestors is watched. Reused PIDs of parents may form a cycle, so the depth is
+    /// limited.
     fn belongs(&self, process: &Process) -> bool {
         let mut above = Some(process);
         for _ in 0..1000 {
@@ -61,20 +62,20 @@ impl Processes {
         false
     }
 
-    /// Keeps those that live and belong.
+    /// Keeps the living processes that belong to the tree.
     fn keep(&mut self) {
         let tree = self.system.processes().values().filter(|process| self.belongs(process));
         self.watched = tree.map(|process| (process.pid(), process.start_time())).collect();
     }
 }
 
-/// The watched processes' numbers, for collectors that see who uses a device.
+/// PIDs of the watched processes, for collectors that report the users of a device.
 pub(crate) struct PortableWatched(Option<Processes>);
 #[cfg(not(target_os = "linux"))]
 pub(crate) use PortableWatched as Watched;
 
 impl PortableWatched {
-    /// Nothing is read where no process is watched.
+    /// Nothing is read if no process is watched.
     pub fn new(_: &Roots, pids: &[u32]) -> Self {
         let open = || {
             let mut system = handle(System::new()).ok()?;
@@ -86,7 +87,7 @@ impl PortableWatched {
         PortableWatched(if pids.is_empty() { None } else { open() })
     }
 
-    /// Those that live now.
+    /// PIDs of the living ones.
     pub fn pids(&mut self) -> HashSet<u32> {
         let Some(processes) = &mut self.0 else { return HashSet::new() };
         refresh(&mut processes.system);

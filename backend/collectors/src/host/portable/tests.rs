@@ -1,4 +1,4 @@
-//! Our readers against sysinfo, on the machine that the tests run on.
+//! Compares our readers with sysinfo on the test machine.
 
 use super::*;
 use crate::{Options, Out, Roots};
@@ -11,12 +11,12 @@ use std::time::{Duration, Instant};
 
 type Open = fn(&Options, &Roots) -> Result<Vec<Part>, OpenError>;
 
-/// Two readings of both, as close together as can be; the load between them is one busy core.
+/// Two readings of both, as close together as possible. `busy` keeps one core busy between them.
 fn both(ours: Open, theirs: Open, busy: bool) -> [Out; 2] {
     both_of(std::process::id(), ours, theirs, busy)
 }
 
-/// The same, of a process with all that it started.
+/// The same for a process with all its descendants.
 fn both_of(pid: u32, ours: Open, theirs: Open, busy: bool) -> [Out; 2] {
     let options = Options { pids: vec![pid], ..Options::default() };
     let mut parts = [ours, theirs].map(|open| open(&options, &Roots::default()).unwrap().remove(0));
@@ -62,7 +62,7 @@ fn memory_agrees() {
     });
     let outs = both(crate::host::memory::open, memory::open, false);
     agree(&outs, &SWAP_TOTAL, 0.0);
-    // sysinfo knows no limits here.
+    // sysinfo ignores limits here.
     if in_a_group.is_none() {
         agree(&outs, &TOTAL, 0.0);
         agree(&outs, &PERCENT, 5.0);
@@ -81,12 +81,12 @@ fn traffic_agrees() {
     assert!(links(&outs[0]).is_subset(&links(&outs[1])));
 }
 
-/// A process that ends with the test, also when that fails.
+/// A process that is ended with the test, even if the test fails.
 struct Ended(std::process::Child);
 
 impl Drop for Ended {
     fn drop(&mut self) {
-        // Either fails only when it has ended already.
+        // Both calls fail only if it has already ended.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
@@ -94,7 +94,7 @@ impl Drop for Ended {
 
 #[test]
 fn a_process_agrees() {
-    // Not this one: other tests start programs below it at any moment.
+    // Not this process, because other tests start programs below it at any time.
     #[allow(clippy::disallowed_methods, reason = "a process to look at, in a test")]
     let child = std::process::Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap();
     let child = Ended(child);

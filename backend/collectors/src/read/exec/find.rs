@@ -1,20 +1,20 @@
-//! Where a vendor's tool is, and whether it may be run.
+//! Finds a vendor's tool, and checks whether it may be run.
 
 use crate::{OpenError, OpenErrorKind};
 use std::path::{Path, PathBuf};
 
-/// Looks for a tool: where the configuration says, else each name in `PATH`, then in `dirs`. Starts nothing.
+/// Finds a tool: at the path in the configuration, else each name in `PATH`, then in `dirs`. Starts nothing.
 ///
 /// # Errors
-/// Absent when it is nowhere; failed when the configuration names a file that is not there; denied when this user may
-/// not execute it, or is root and others could have put it there. The remedy is the caller's to write where it is empty.
+/// Absent if it is nowhere; failed if the configuration names a missing file. Denied if this user may not execute it,
+/// or is root and others could have placed it there. The caller fills an empty remedy.
 pub(crate) fn find(names: &[&str], dirs: &[&str], configured: Option<&Path>) -> Result<PathBuf, OpenError> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let dirs: Vec<PathBuf> = std::env::split_paths(&path).chain(dirs.iter().map(PathBuf::from)).collect();
     find_in(names, &dirs, configured, is_root())
 }
 
-/// `root`: nothing is run that somebody else could have put there, unless the configuration names it.
+/// `root`: run no file that another user could have placed there, unless the configuration names it.
 fn find_in(names: &[&str], dirs: &[PathBuf], configured: Option<&Path>, root: bool) -> Result<PathBuf, OpenError> {
     let denied = |path: &Path| OpenError {
         kind: OpenErrorKind::Denied,
@@ -34,7 +34,7 @@ fn find_in(names: &[&str], dirs: &[PathBuf], configured: Option<&Path>, root: bo
             }),
         };
     }
-    // A relative folder in PATH would mean something else wherever the server is started.
+    // A relative folder in PATH would depend on the working folder of the server.
     let files = names.iter().flat_map(|name| {
         let name = format!("{name}{}", std::env::consts::EXE_SUFFIX);
         dirs.iter().filter(|dir| dir.is_absolute()).map(move |dir| dir.join(&name))
@@ -59,7 +59,7 @@ fn find_in(names: &[&str], dirs: &[PathBuf], configured: Option<&Path>, root: bo
     }
 }
 
-/// Whether a file may be executed; none when there is no such file.
+/// Whether a file may be executed; none if there is no such file.
 fn executable(path: &Path) -> Option<bool> {
     let meta = std::fs::metadata(path).ok().filter(|meta| meta.is_file())?;
     #[cfg(unix)]
@@ -92,7 +92,7 @@ fn is_root() -> bool {
     false
 }
 
-/// The first of a file and the folders on the way to it that others than root can change, link by link.
+/// The first of a file and its parent folders that others than root can change, following links.
 #[cfg(unix)]
 fn others_place(file: &Path) -> Option<PathBuf> {
     let changes = |place: &&Path| std::fs::metadata(place).map_or(true, |meta| others_change(&meta));
@@ -117,8 +117,8 @@ fn others_place(_: &Path) -> Option<PathBuf> {
     None
 }
 
-/// Whether others than root can change a file, or what is in a folder. In a folder with the sticky bit (`/tmp`) they can
-/// change their own only, and what is theirs is found by its owner.
+/// Whether others than root can change a file, or the content of a folder. In a folder with the sticky bit (`/tmp`)
+/// they can only change their own files, which are detected by owner.
 #[cfg(unix)]
 fn others_change(meta: &std::fs::Metadata) -> bool {
     use std::os::unix::fs::MetadataExt;
@@ -156,7 +156,7 @@ mod tests {
         assert!(denied.remedy.starts_with("sudo chmod a+rx "), "{}", denied.remedy);
     }
 
-    /// Every file of a test is its user's, so a file of the system stands for one that is root's alone.
+    /// Files of a test belong to its user, so a system file represents one that only root can change.
     #[cfg(target_os = "linux")]
     #[test]
     fn root_runs_nothing_that_others_could_have_put_there() {
@@ -175,7 +175,7 @@ mod tests {
         assert_eq!(error.kind, OpenErrorKind::Denied);
         assert!(error.reason.contains(&format!("{} is not executed as root", tool.display())), "{}", error.reason);
         assert!(error.remedy.contains("chmod go-w") && error.remedy.contains("PATH"), "{}", error.remedy);
-        // Behind a link that is root's own, and where there is another one.
+        // A safe folder may be a link of root's own (`/bin`). The tool in the open folder is skipped.
         let safe = [PathBuf::from("/bin"), "/usr/bin".into()];
         let both: Vec<PathBuf> = [within.clone()].into_iter().chain(safe).collect();
         std::fs::copy(&tool, within.join("sh")).unwrap();

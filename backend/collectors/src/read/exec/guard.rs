@@ -1,7 +1,7 @@
-//! Kills the tools that run when this program has ended, however it ended: a shell that knows their process groups and waits
-//! for the end of the pipe that we hold. The kernel's own way takes the tool along, but nothing that the tool has started.
+//! Kills running tools after the end of this program, for whatever reason it ended. A shell knows their process groups
+//! and waits for the end of our pipe. The kernel's own mechanism ends the tool, but not its descendants.
 //!
-//! It is started with the first tool, and ends with us.
+//! The shell is started with the first tool, and ends with us.
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// `+ GROUP` and `- GROUP` come in; at the end what is left is killed.
+/// Receives `+ GROUP` and `- GROUP`; at the end of input it kills the remaining groups.
 const SCRIPT: &str = r#"
 trap '' HUP INT QUIT TERM
 groups=
@@ -27,14 +27,14 @@ for group in $groups; do kill -s KILL -- "-$group"; done
 static GUARD: Mutex<Guard> = Mutex::new(Guard { shell: None, groups: BTreeSet::new() });
 
 struct Guard {
-    /// None before the first tool, and where there is no shell.
+    /// None before the first tool, and on systems without a shell.
     shell: Option<Child>,
-    /// What it was told to kill.
+    /// The groups to kill.
     groups: BTreeSet<u32>,
 }
 
-/// Has the process that this starts say by itself, before it is the tool, that its group is to be killed: we may be gone
-/// before we could. Where it does not become the tool, [`renew`].
+/// Makes the new process announce its own group before it becomes the tool, because we may end before we can. If it
+/// does not become the tool, call [`renew`].
 pub(super) fn announce(command: &mut Command) {
     let mut guard = lock();
     if guard.shell.is_none() {
@@ -52,21 +52,21 @@ pub(super) fn announce(command: &mut Command) {
                 break;
             }
         }
-        // Where another tool's start has failed since, that shell is gone, and its pipe must not end this tool. The standard
-        // library has set the signal to its default already, as tools expect it.
+        // After a failed start of another tool that shell is gone; a write to its closed pipe must not end this tool.
+        // The standard library has already set the signal to its default, as tools expect.
         // SAFETY: plain system calls with a live buffer, on a descriptor that this closure owns.
         unsafe {
             libc::signal(libc::SIGPIPE, libc::SIG_IGN);
             libc::write(pipe.as_raw_fd(), line.as_ptr().cast(), line.len());
             libc::signal(libc::SIGPIPE, libc::SIG_DFL);
         }
-        Ok(()) // What was not written, `watch` writes.
+        Ok(()) // After a failed write, `watch` sends it again.
     };
     // SAFETY: the closure makes plain system calls, takes no lock and allocates nothing.
     unsafe { std::os::unix::process::CommandExt::pre_exec(command, announce) };
 }
 
-/// A tool runs, at the head of a process group.
+/// Adds a running tool, by its process group.
 pub(super) fn watch(group: u32) {
     let mut guard = lock();
     guard.groups.insert(group);
@@ -75,12 +75,12 @@ pub(super) fn watch(group: u32) {
     }
 }
 
-/// What was announced has become no tool: its number may be another's some day.
+/// Replaces the shell, because an announced process became no tool and its PID may be reused.
 pub(super) fn renew() {
     lock().renew();
 }
 
-/// It has been killed.
+/// Removes a group that was killed.
 pub(super) fn forget(group: u32) {
     let mut guard = lock();
     guard.groups.remove(&group);
@@ -92,7 +92,7 @@ fn lock() -> MutexGuard<'static, Guard> {
 }
 
 impl Guard {
-    /// False when there is no shell that listens; one that has stopped to is let go.
+    /// Sends a line to the shell. Returns false if there is none; a shell that does not read is dropped.
     fn tell(&mut self, words: &str) -> bool {
         let Some(shell) = &mut self.shell else { return false };
         if shell.stdin.as_mut().is_some_and(|pipe| pipe.write_all(words.as_bytes()).is_ok()) {
@@ -102,7 +102,7 @@ impl Guard {
         false
     }
 
-    /// A shell that knows the groups of now.
+    /// Starts a new shell with the present groups.
     fn renew(&mut self) {
         self.let_go();
         self.shell = start();
@@ -112,22 +112,22 @@ impl Guard {
 
     fn let_go(&mut self) {
         if let Some(mut shell) = self.shell.take() {
-            // Killed first: with its pipe closed it would kill the tools that run.
+            // Killed first: at the end of its pipe it would kill the running tools.
             let _ = shell.kill().and_then(|()| shell.wait());
         }
     }
 }
 
-/// Starts the shell. None where there is none: the tools themselves die with us all the same.
+/// Starts the shell. None if there is none; the tools themselves still end with us.
 #[allow(clippy::disallowed_methods, reason = "beside the tools that it guards")]
 fn start() -> Option<Child> {
     let mut command = Command::new("/bin/sh");
     command.args(["-c", SCRIPT]).env_clear().current_dir("/");
     command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
-    // The terminal's signals are for us.
+    // Its own group, because signals of the terminal are for us.
     let shell = std::os::unix::process::CommandExt::process_group(&mut command, 0).spawn().ok()?;
     let pipe = shell.stdin.as_ref()?.as_raw_fd();
-    // A shell that somebody has stopped reads nothing, and must not hold up a tool's reading.
+    // A stopped shell reads nothing, and must not block a tool's reading.
     // SAFETY: a plain system call on a descriptor that `shell` owns.
     unsafe { libc::fcntl(pipe, libc::F_SETFL, libc::O_NONBLOCK | libc::O_WRONLY) };
     Some(shell)
@@ -143,7 +143,7 @@ mod tests {
         super::renew();
         let mut child = command.spawn().unwrap();
         let status = child.wait().unwrap();
-        super::renew(); // Its number may be another's.
+        super::renew(); // Its PID may be reused.
         assert!(status.success(), "{status}");
     }
 }

@@ -1,4 +1,4 @@
-//! A tool that runs on and prints a line per report.
+//! A tool that runs permanently and prints one line per report.
 
 use super::{ExecError, MAX_ERROR_BYTES, Pipe, end, ended, keep_end, kill, next, short, start};
 use std::collections::VecDeque;
@@ -9,13 +9,13 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// The longest line, and all that waits to be taken.
+/// Maximum length of a line, and of all lines in the queue, bytes.
 const MAX_LINE_BYTES: usize = 16 << 20;
 
-/// Lines that wait to be taken; beyond it the oldest goes.
+/// Maximum number of lines in the queue; the oldest is dropped.
 const MAX_LINES: usize = 1000;
 
-/// Time until the next start after so many ends without a line in between.
+/// Backoff: delay of the next start after this number of ends without a line.
 const BACK_OFF: [Duration; 4] =
     [Duration::from_secs(1), Duration::from_secs(5), Duration::from_secs(30), Duration::from_secs(120)];
 
@@ -24,11 +24,11 @@ const BACK_OFF: [Duration; 4] =
 pub(crate) struct StreamLine {
     /// As printed.
     pub text: Vec<u8>,
-    /// When it came.
+    /// Time of arrival.
     pub at: Instant,
 }
 
-/// A tool that is kept running until this is dropped. It is started again when it ends or falls silent, later each time.
+/// A tool that is kept running until this is dropped. It is restarted with backoff when it ends or prints nothing.
 pub(crate) struct Stream {
     shared: Arc<Shared>,
 }
@@ -44,16 +44,16 @@ struct Shared {
 
 #[derive(Default)]
 struct State {
-    /// Here from start to wait, so that whoever drops the stream can kill it.
+    /// Stored here from start to wait, so that a drop of the stream can kill it.
     child: Option<Child>,
     lines: VecDeque<StreamLine>,
     trouble: Option<String>,
-    /// Ends without a line in between.
+    /// Number of ends without a line in between.
     failures: usize,
 }
 
 impl Stream {
-    /// Starts it, on a thread of its own. After `silence` without a line the tool counts as hung.
+    /// Starts it on a thread of its own. After `silence` without a line the tool counts as hung.
     pub fn start(path: &Path, args: &[&str], silence: Duration) -> Stream {
         let args = args.iter().map(|arg| arg.to_string()).collect();
         let shared = Arc::new(Shared {
@@ -77,7 +77,8 @@ impl Stream {
         self.shared.state().lines.drain(..).collect()
     }
 
-    /// Why it does not run, or what is wrong with what it prints: one sentence without a full stop. A good line ends it.
+    /// The reason why it does not run, or the fault in its output: one sentence without a full stop. A valid line
+    /// clears it.
     pub fn trouble(&self) -> Option<String> {
         self.shared.state().trouble.clone()
     }
@@ -114,7 +115,8 @@ impl Shared {
         }
     }
 
-    /// Runs the tool until it ends, falls silent or is not wanted any more, and says why it ended.
+    /// Runs the tool until it ends, prints nothing for too long or is not wanted any more. Returns the reason of its
+    /// end.
     fn run_once(&self) -> Result<String, ExecError> {
         let mut child = start(&self.path, &self.args)?;
         let (out, err) = (child.stdout.take(), child.stderr.take());
@@ -136,12 +138,12 @@ impl Shared {
         })
     }
 
-    /// Reads lines until the tool's end; true when it fell silent instead.
+    /// Reads lines until the tool's end. Returns true if it was silent for too long instead.
     fn read(&self, mut pipe: impl Pipe) -> bool {
         let (mut part, mut too_long) = (Vec::new(), false);
         let mut buffer = [0; 32 << 10];
         let mut heard = Instant::now();
-        // Looked at between waits: that is when the tool said nothing for a moment.
+        // Checked between waits, when no output came for a moment.
         let look = AtomicBool::new(true);
         loop {
             let read = next(&mut pipe, &mut buffer, &look);
@@ -167,7 +169,7 @@ impl Shared {
                     }
                 }
                 None if heard.elapsed() > self.silence => return true,
-                // Ended, and what it started holds the pipe open.
+                // It has ended, but its descendants hold the pipe open.
                 None if self.state().child.as_mut().is_none_or(ended) => return false,
                 None => {}
             }
@@ -190,11 +192,11 @@ impl Shared {
     }
 }
 
-/// Reads standard error to its end, or to what is there when `quiet` is set, and keeps the last of it.
+/// Reads standard error to its end, or only the available bytes once `quiet` is set. Keeps the last part.
 fn keep_errors(mut pipe: impl Pipe, quiet: Arc<AtomicBool>) -> Option<JoinHandle<Vec<u8>>> {
     let read = move || {
         let (mut kept, mut buffer) = (Vec::with_capacity(MAX_ERROR_BYTES), [0; 4096]);
-        // A pipe holds 64 KiB; what comes after that is from somebody who outlived the tool.
+        // A pipe holds 64 KiB; later output is from a process that outlived the tool.
         let mut rest = 16;
         while let Some(n) = next(&mut pipe, &mut buffer, &quiet).filter(|n| *n > 0 && rest > 0) {
             keep_end(&mut kept, &buffer[..n]);

@@ -1,11 +1,11 @@
-//! Against a fake tool that does all that real ones do to their readers.
+//! Tests with a fake tool that behaves in every way known from real ones.
 
 use super::*;
 use fake_tool::{place, starts};
 use tempfile::TempDir;
 
 const NO_ARGS: [&str; 0] = [];
-/// Longer than any wait of a test that goes well.
+/// Longer than any wait of a passing test.
 const LONG: Duration = Duration::from_secs(60);
 
 fn folder() -> TempDir {
@@ -16,7 +16,7 @@ fn within(deadline: Duration) -> RunLimits {
     RunLimits::within(deadline)
 }
 
-/// Polls until it holds.
+/// Polls until the condition holds.
 fn wait_for(what: &str, mut holds: impl FnMut() -> bool) {
     let begin = Instant::now();
     while !holds() {
@@ -28,7 +28,7 @@ fn wait_for(what: &str, mut holds: impl FnMut() -> bool) {
 #[cfg(target_os = "linux")]
 fn runs(pid: &str) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    // The state stands behind the name's bracket; a zombie is a process that has ended.
+    // The state follows the name's parenthesis; a zombie has ended.
     stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
 }
 
@@ -89,7 +89,7 @@ fn a_grandchild_that_holds_the_pipe_neither_delays_nor_survives() {
     assert!(begin.elapsed() < Duration::from_secs(30), "{:?}", begin.elapsed());
     let pid = std::fs::read_to_string(dir.path().join("smi.grandchild")).unwrap();
     wait_for("the grandchild ends", || !runs(&pid));
-    // With its parent it hangs until the deadline, and dies with it. A busy machine may take longer to start the two.
+    // Parent and child hang until the timeout, and are killed together. A busy machine may take longer to start them.
     let tool = place(dir.path(), "hangs", "grandchild 600000\nwait 600000");
     let pid = [500, 2_000, 8_000, 30_000].iter().find_map(|ms| {
         assert!(matches!(run(&tool, &NO_ARGS, &within(Duration::from_millis(*ms))), Err(ExecError::Hung(..))));
@@ -108,7 +108,7 @@ fn a_grandchild_outside_the_group_delays_nobody() {
     assert_eq!(run(&tool, &NO_ARGS, &within(LONG)).unwrap().stdout, b"done\n");
     assert!(begin.elapsed() < Duration::from_secs(15), "{:?}", begin.elapsed());
     let pid = std::fs::read_to_string(dir.path().join("smi.grandchild")).unwrap();
-    // SAFETY: a plain system call on the process that this test started.
+    // SAFETY: a plain system call on a process that this test started.
     unsafe { libc::kill(pid.parse().unwrap(), libc::SIGKILL) };
 }
 
@@ -206,7 +206,7 @@ fn with_recordings_failures_of_real_tools_come_back_as_they_were() {
     plays("failures/tool-failures.json", 16);
 }
 
-/// Plays each recorded failure: what the tool printed, and how it ended, comes back as it was.
+/// Replays each recorded failure: the tool's output and its exit status are returned unchanged.
 fn plays(recording: &str, failures: usize) {
     let cases: Vec<serde_json::Value> = serde_json::from_str(&crate::recordings::text(recording)).unwrap();
     assert_eq!(cases.len(), failures);

@@ -1,24 +1,25 @@
-//! Which devices are apart from those of their machine, and for how long. Colors of a map say so only of what has lasted: a job
-//! that writes a checkpoint pauses its devices within some seconds, one after the other, and nothing is odd about it.
+//! Devices that differ from the others of their machine, and since when. Colors of a map show a difference only after
+//! some time. A job that writes a checkpoint pauses its devices within some seconds, one after the other, which is
+//! normal.
 
 use super::Values;
 use charts::map::APART;
 use shared::wire::SourceId;
 use std::collections::BTreeMap;
 
-/// How long a device must be apart before it is shown so, ms.
+/// Time for which a device must differ before it is shown so, ms.
 const HOLD_MS: i64 = 8_000;
 
-/// Since when each device that is apart has been so, ms since the epoch, and on which side.
+/// Start of each device's difference, ms since the epoch, and its side.
 #[derive(Default)]
 pub(super) struct Apart {
     since: BTreeMap<(SourceId, u32), (bool, i64)>,
-    /// False until the first values: of what was before them nothing is known, and what is odd then is shown at once.
+    /// False until the first values. The time before them is unknown, so a difference in them is shown at once.
     begun: bool,
 }
 
 impl Apart {
-    /// Takes in the values of an instant, by the number of the machine.
+    /// Stores the values of an instant, by the number of the machine.
     pub fn note(&mut self, t: i64, all: &[Values]) {
         let mut next = BTreeMap::new();
         for (source, values) in (0..).zip(all) {
@@ -38,7 +39,7 @@ impl Apart {
         self.since = next;
     }
 
-    /// Marks the devices that have been apart for long enough.
+    /// Marks the devices that have differed for long enough.
     pub fn mark(&self, t: i64, all: &mut [Values]) {
         for ((source, number), _) in self.since.iter().filter(|(_, (_, since))| t - since >= HOLD_MS) {
             let Some(values) = all.get_mut(usize::from(*source)) else { continue };
@@ -53,12 +54,12 @@ impl Apart {
 mod tests {
     use super::*;
 
-    /// A machine whose GPU 0 is so busy and the others are at 98 %.
+    /// A machine whose GPU 0 has this use, with the others at 98 %.
     fn machine(first: f64) -> Vec<Values> {
         vec![Values { apart: vec![false; 4], ..Values::new(&[], vec![first, 98.0, 98.0, 98.0]) }]
     }
 
-    /// How far the first device is shown apart after these values, one a second.
+    /// Shown distance of the first device after these values, one per second.
     fn shown(values: impl IntoIterator<Item = f64>) -> f64 {
         let (mut apart, mut last) = (Apart::default(), machine(98.0));
         let mut t = 0;

@@ -1,4 +1,4 @@
-//! Machines of the fleet: in groups by rack or by the begin of their names, filtered, sorted, and counted.
+//! Machines of the fleet: grouped by rack or by name prefix, filtered, sorted, and counted.
 
 use super::{Instant, Values};
 use charts::order;
@@ -6,28 +6,28 @@ use shared::catalog::fleet::{self, FleetRow};
 use shared::standing::Standing;
 use shared::wire::IndexEntry;
 
-/// A GPU counts as busy from this share on.
+/// Use from which a GPU counts as busy, percent.
 const BUSY: f64 = 5.0;
-/// Labels that name a part of the fleet, the first that a machine has.
+/// Labels that name a part of the fleet; the first one that a machine has is used.
 const PART_LABELS: [&str; 4] = ["pod", "row", "room", "site"];
 
 /// A machine of the fleet.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Host {
-    /// Its line of the index.
+    /// Its entry in the index.
     pub entry: IndexEntry,
     /// Its newest values.
     pub values: Values,
 }
 
 impl Host {
-    /// How busy it is, 0 to 100: its GPUs, or its processor where it has none; NaN where nothing is known.
+    /// Its use, 0 to 100: of its GPUs, or of its processor if it has none; NaN if unknown.
     pub fn busy(&self) -> f64 {
         let gpus = self.values.of(&fleet::GPU_BUSY);
         if gpus.is_nan() { self.values.of(&fleet::CPU) } else { gpus }
     }
 
-    /// Each of its GPUs as how busy it is, and how far from the median of all of them (NaN below three). A machine
+    /// For each of its GPUs, the use and the distance from the median of all of them (NaN below three). A machine
     /// without GPUs has one cell, its processor.
     pub fn cells(&self) -> Vec<(f64, f64)> {
         let gpus = &self.values.gpus;
@@ -42,7 +42,7 @@ impl Host {
         self.entry.labels.iter().find(|(k, _)| k == key).map(|(_, v)| v.as_str())
     }
 
-    /// What a filter looks through: name, state and labels.
+    /// Text that a filter searches: name, state and labels.
     fn text(&self) -> String {
         let lost = if self.entry.state == Standing::Unreachable { " state:lost" } else { "" };
         let mut text = format!("{} state:{}{lost}", self.entry.name, self.entry.state.word());
@@ -59,18 +59,18 @@ impl Host {
     }
 }
 
-/// A group of machines that stand together.
+/// A group of machines.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HostGroup {
-    /// Its rack, or the begin of its machines' names.
+    /// Its rack, or the common prefix of its machines' names.
     pub name: String,
-    /// The part of the fleet in which it lies; empty where no label says one.
+    /// The part of the fleet that it belongs to; empty if no label names one.
     pub part: String,
     /// Positions of its machines in the list that was grouped.
     pub hosts: Vec<usize>,
 }
 
-/// A text whose order is that of its numbers: `node-9` before `node-10`.
+/// A text that sorts by its numbers: `node-9` before `node-10`.
 pub fn natural(text: &str) -> String {
     let (mut key, mut digits) = (String::new(), String::new());
     for c in text.chars().chain(['\0']) {
@@ -86,7 +86,7 @@ pub fn natural(text: &str) -> String {
     key
 }
 
-/// The begin of a name, before its number: `node` of `node-12`.
+/// The prefix of a name, before its number: `node` of `node-12`.
 fn prefix(name: &str) -> &str {
     let stem = name.split('.').next().unwrap_or(name).trim_end_matches(|c: char| c.is_ascii_digit());
     let stem = stem.trim_end_matches(['-', '_', '.']);
@@ -103,13 +103,13 @@ pub fn hosts(index: &[IndexEntry], values: &[Values]) -> Vec<Host> {
     keys.into_iter().map(|(_, host)| host).collect()
 }
 
-/// Puts something into a list that rises by its keys, behind what has the same key. Most lists come in their order.
+/// Inserts into a list in ascending order of keys, after equal keys. Most elements come in order.
 fn put<T>(list: &mut Vec<(String, T)>, key: String, make: impl FnOnce() -> T) {
     let at = list.partition_point(|(known, _)| *known <= key);
     list.insert(at, (key, make()));
 }
 
-/// Machines in groups: by the label `by`, and those that lack it by the begin of their names.
+/// Machines in groups: by the label `by`, or by name prefix if they lack it.
 pub fn grouped(hosts: &[Host], by: &str) -> Vec<HostGroup> {
     let mut groups: Vec<(String, HostGroup)> = Vec::new();
     for (at, host) in hosts.iter().enumerate() {
@@ -126,8 +126,7 @@ pub fn grouped(hosts: &[Host], by: &str) -> Vec<HostGroup> {
     groups.into_iter().map(|(_, group)| group).collect()
 }
 
-/// Labels by which machines can be grouped: those that have at least two values. `rack` is
-/// the first.
+/// Labels by which machines can be grouped: those with at least two values. `rack` is the first.
 pub fn labels(hosts: &[Host]) -> Vec<String> {
     // Key, its first value, and whether there is another.
     let mut known: Vec<(String, (&str, bool))> = Vec::new();
@@ -145,7 +144,7 @@ pub fn labels(hosts: &[Host]) -> Vec<String> {
     keys
 }
 
-/// Orders of the table that are none of its [columns](COLUMNS): those with something to say first, and by name.
+/// Orders of the table that are none of its [columns](COLUMNS): by state (problems first), and by name.
 pub const BY_STATE: &str = "state";
 /// See [`BY_STATE`].
 pub const BY_NAME: &str = "name";
@@ -163,8 +162,8 @@ pub static COLUMNS: &[(&FleetRow, &str)] = &[
     (&fleet::DISK, "disk"),
 ];
 
-/// Machines that fit a filter, in an order: [`BY_STATE`], [`BY_NAME`], or the place of a column, the largest first. A leading
-/// `-` turns it; machines without a value stay last. `hosts` is in the order of names.
+/// Machines that match a filter, in an order: [`BY_STATE`], [`BY_NAME`], or the position of a column, largest first. A
+/// leading `-` reverses it; machines without a value stay last. `hosts` is in the order of names.
 pub fn sorted(hosts: &[Host], filter: &str, by: &str) -> Vec<usize> {
     let filter = filter.to_lowercase();
     let (by, turned) = by.strip_prefix('-').map_or((by, false), |by| (by, true));
@@ -187,7 +186,7 @@ pub fn sorted(hosts: &[Host], filter: &str, by: &str) -> Vec<usize> {
     order::by(fits.iter().map(|i| key(&hosts[*i]))).into_iter().map(|k| fits[k]).collect()
 }
 
-/// Place of a state among all: what needs somebody comes first.
+/// Sort position of a state: states that need attention come first.
 fn urgency(state: &Standing) -> u8 {
     match state {
         Standing::Refused(_) => 0,
@@ -200,28 +199,28 @@ fn urgency(state: &Standing) -> u8 {
     }
 }
 
-/// What all machines have together.
+/// Totals over all machines.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Totals {
-    /// Machines, those that ended apart.
+    /// Number of machines, without those that have ended.
     pub hosts: usize,
-    /// Machines whose values come.
+    /// Number of machines that send values.
     pub answer: usize,
     /// Machines by [`Standing::code`].
     pub states: [usize; 7],
     /// GPUs of all machines.
     pub gpus: usize,
-    /// GPUs of which a value is known, and how many of them are busy.
+    /// Number of GPUs with a known value, and number of busy ones.
     pub busy: (usize, usize),
-    /// Mean busy share of the busy GPUs; NaN of none.
+    /// Mean use of the busy GPUs; NaN if there are none.
     pub busy_mean: f64,
-    /// Mean busy share of all processors.
+    /// Mean use of all processors.
     pub cpu: f64,
-    /// Power of all GPUs in W; NaN of none.
+    /// Power of all GPUs in W; NaN if there are none.
     pub power: f64,
-    /// Bytes that come in each second over all links of all machines; NaN of none.
+    /// Bytes received per second over all links of all machines; NaN if there are none.
     pub network_in: f64,
-    /// Bytes that go out each second, likewise.
+    /// Bytes sent per second over all links of all machines; NaN if there are none.
     pub network_out: f64,
     /// The hottest GPU in °C, and its machine.
     pub hottest: Option<(f64, String)>,
@@ -266,7 +265,7 @@ impl Totals {
         totals
     }
 
-    /// One instant of the small lines.
+    /// One instant of the sparklines.
     pub fn instant(&self, t: i64) -> Instant {
         let most = self.hottest.as_ref().or(self.fullest.as_ref()).map_or(f64::NAN, |(v, _)| *v);
         let busy = match self.busy.0 {
@@ -282,7 +281,7 @@ impl Totals {
 pub(super) mod tests {
     use super::*;
 
-    /// A machine with this name, state and labels, and GPUs that are so busy.
+    /// A machine with this name, state and labels, and this use of its GPUs.
     pub fn host(id: u16, name: &str, state: Standing, labels: &[(&str, &str)], gpus: &[f64]) -> Host {
         let labels = labels.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
         let entry = IndexEntry {

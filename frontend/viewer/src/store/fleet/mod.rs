@@ -1,4 +1,4 @@
-//! The fleet: the overviews that the server sends, the machines that they make, and what is said of all together.
+//! The fleet: the overviews that the server sends, their machines, and texts about all of them.
 //!
 //! [`hosts`] are machines in groups, filtered and sorted; [`words`] are sentences about them. Like the rest of the
 //! store this needs no browser.
@@ -16,7 +16,7 @@ use shared::tick::{Applied, FrameError, TickState};
 use shared::wire::{Cell, SourceId};
 use std::collections::VecDeque;
 
-/// Instants that the small lines of the fleet's tiles reach back.
+/// Maximum number of instants in the sparklines of the fleet's tiles.
 const MAX_INSTANTS: usize = 600;
 /// Length of these lines in ms.
 pub const HISTORY_MS: i64 = 300_000;
@@ -44,7 +44,7 @@ impl Overview {
                     let series = (at * rows.len()) as SeriesId..;
                     series.zip(rows).for_each(|(id, row)| self.state.redefine(id, row.steps));
                 }
-                // Cells are announced in order; one beyond would have no place.
+                // Cells are announced in order; a later one has no position yet.
                 None if at == known + pushed => {
                     pushed += 1;
                     self.cells.push(cell);
@@ -55,7 +55,7 @@ impl Overview {
         }
     }
 
-    /// Takes in frames; true when one of them was new.
+    /// Applies frames; true when one of them was new.
     fn apply(&mut self, frames: &[&[u8]]) -> Result<bool, FrameError> {
         let mut any = false;
         for frame in frames {
@@ -65,27 +65,26 @@ impl Overview {
     }
 }
 
-/// What is shown of one machine: values by row of [`Grain::Sources`], NaN where there is none, and how busy each of its
-/// GPUs is.
+/// Shown values of one machine: by row of [`Grain::Sources`], NaN if there is none, and the use of each of its GPUs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Values {
     rows: Vec<f64>,
-    /// Busy share of each GPU, 0 to 100, in order of its number; NaN where it is not known.
+    /// Use of each GPU, 0 to 100, in order of its number; NaN if unknown.
     pub gpus: Vec<f64>,
     /// Number of each of these GPUs.
     numbers: Vec<u32>,
-    /// Whether each of them has been apart from the others for some time.
+    /// Whether each of them has differed from the others for some time.
     apart: Vec<bool>,
 }
 
 impl Values {
-    /// The value of a row; NaN where there is none.
+    /// The value of a row; NaN if there is none.
     pub fn of(&self, row: &FleetRow) -> f64 {
         let at = fleet::place(Grain::Sources, row);
         at.and_then(|at| self.rows.get(at).copied()).unwrap_or(f64::NAN)
     }
 
-    /// Takes in a GPU. Cells are announced machine by machine and in order; only one that came later is not the last.
+    /// Adds a GPU. Cells are announced machine by machine and in order, so only a later one is inserted in the middle.
     fn put(&mut self, number: u32, busy: f64) {
         let at = self.numbers.partition_point(|known| *known <= number);
         self.numbers.insert(at, number);
@@ -93,7 +92,8 @@ impl Values {
         self.apart.insert(at, false);
     }
 
-    /// Each of its GPUs as how busy it is, and how far from the median of all of them; NaN where there are fewer than three.
+    /// For each of its GPUs, the use and the distance from the median of all of them; NaN if there are fewer than
+    /// three.
     fn spread(&self) -> impl Iterator<Item = (f64, f64)> {
         let known: Vec<f64> = self.gpus.iter().copied().filter(|v| v.is_finite()).collect();
         let sorted = order::by(known.iter().map(|v| order::key(*v)));
@@ -101,8 +101,8 @@ impl Values {
         self.gpus.iter().map(move |busy| (*busy, busy - median))
     }
 
-    /// The same, where a device that has just left the others still stands with them: when a job pauses, its devices do not
-    /// stop in the same second.
+    /// The same, but without a difference that has just begun: when a job pauses, its devices do not stop in the same
+    /// second.
     pub fn cells(&self) -> Vec<(f64, f64)> {
         let shown = |((busy, apart), lasts): ((f64, f64), &bool)| {
             (busy, if *lasts { apart } else { apart.clamp(-APART, APART) })
@@ -123,18 +123,18 @@ impl Values {
     }
 }
 
-/// What all machines had together at an instant.
+/// Totals of all machines at an instant.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Instant {
-    /// When, ms since the epoch.
+    /// Time, ms since the epoch.
     pub t: i64,
-    /// Mean busy share of all GPUs, or of all CPUs where no machine has a GPU; NaN of none.
+    /// Mean use of all GPUs, or of all CPUs if no machine has a GPU; NaN if unknown.
     pub busy: f64,
-    /// Machines that answer.
+    /// Number of machines that answer.
     pub answer: f64,
-    /// Power of all GPUs in W, or the bytes that come in each second where no machine has a GPU; NaN of none.
+    /// Power of all GPUs in W, or bytes received per second if no machine has a GPU; NaN if unknown.
     pub power: f64,
-    /// The hottest GPU in °C, or the largest share of memory in use; NaN of none.
+    /// The hottest GPU in °C, or the largest share of memory in use; NaN if unknown.
     pub most: f64,
 }
 
@@ -143,24 +143,24 @@ pub struct Instant {
 pub struct Fleet {
     sources: Overview,
     gpus: Overview,
-    /// Which devices are apart from their peers, and since when.
+    /// Devices that differ from their peers, and since when.
     apart: Apart,
     /// The last minutes, oldest first.
     pub history: VecDeque<Instant>,
 }
 
 impl Fleet {
-    /// Takes in cells of an overview.
+    /// Adds cells of an overview.
     pub fn announce(&mut self, grain: Grain, first: u32, cells: Vec<Cell>, left_out: u32, interval: i64) {
         let overview = self.overview(grain);
         overview.announce(fleet::rows(grain), first, cells);
         (overview.left_out, overview.interval) = (left_out, interval);
     }
 
-    /// Takes in frames of an overview; true when there is something new to show.
+    /// Applies frames of an overview; true when there is something new to show.
     ///
     /// # Errors
-    /// A frame is missing or damaged: the overview must be sent anew.
+    /// A frame is missing or damaged: the overview must be sent again.
     pub fn apply(&mut self, grain: Grain, frames: &[&[u8]]) -> Result<bool, FrameError> {
         let new = self.overview(grain).apply(frames)?;
         if new && grain == Grain::Gpus {
@@ -187,7 +187,7 @@ impl Fleet {
         self.sources.interval
     }
 
-    /// GPUs that no cell shows, because an overview has a bound.
+    /// Number of GPUs without a cell, because an overview is bounded.
     pub fn left_out(&self) -> u32 {
         self.gpus.left_out
     }
@@ -223,7 +223,7 @@ impl Fleet {
         all
     }
 
-    /// Keeps what all machines have together now, for the small lines.
+    /// Stores the present totals of all machines, for the sparklines.
     pub fn remember(&mut self, now: Instant) {
         if self.history.back().is_some_and(|last| last.t >= now.t) {
             return;
@@ -245,7 +245,7 @@ mod tests {
         Cell { source: Some(source), instance: instance.into() }
     }
 
-    /// The other end of an overview.
+    /// The sender of an overview.
     fn sender(grain: Grain, cells: usize) -> TickState {
         let mut state = TickState::default();
         state.extend((0..cells).flat_map(|_| fleet::rows(grain).iter().map(|row| row.steps)));

@@ -1,35 +1,35 @@
-//! What is said of the fleet, in one sentence, and of each machine, in a few words.
+//! Texts of the fleet, in one sentence, and of each machine, in a few words.
 
 use super::hosts::{Host, Totals};
 use shared::standing::Standing;
 use shared::unit::rough_duration;
 
-/// The sentence that leads the page.
+/// The leading sentence of the page.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sentence {
-    /// True when nothing needs anybody.
+    /// True when nothing needs attention.
     pub calm: bool,
-    /// Its subject and what is with it, in bold.
+    /// Its subject and predicate, in bold.
     pub head: String,
-    /// What follows.
+    /// The rest.
     pub rest: String,
     /// A second line, fainter.
     pub below: String,
-    /// The machine that it is about, when it is about one.
+    /// The machine that it is about, if any.
     pub about: Option<String>,
     /// True when it is about alerts.
     pub fires: bool,
 }
 
-/// What is known of findings and alerts: only who knows both says that all is well.
+/// Knowledge of findings and alerts. All is reported as well only if both are known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Checked {
-    /// They are being asked for.
+    /// They were requested and not yet received.
     #[default]
     Asked,
-    /// Nobody who looks here is told of them, as by a share link.
+    /// They are not available here, as through a share link.
     Untold,
-    /// They are known; so many alerts fire.
+    /// They are known; the number is that of firing alerts.
     Told(u64),
 }
 
@@ -64,7 +64,7 @@ pub fn explained(host: &Host, now: i64) -> String {
     }
 }
 
-/// A number of things.
+/// A number and its noun.
 pub fn count(n: usize, one: &str, many: &str) -> String {
     format!("{} {}", thousands(n), if n == 1 { one } else { many })
 }
@@ -82,10 +82,10 @@ pub fn thousands(n: usize) -> String {
     text
 }
 
-/// What is said of the machines of a state, by its code; empty where nobody needs to be told.
+/// Word for machines in a state, by its code; empty for states that need no mention.
 const NAMES: [&str; 7] = ["", "late", "filling in", "lost", "stopped", "refused", ""];
 
-/// Which machines of a state there are: `3 lost`.
+/// Number of machines by state: `3 lost`.
 pub fn states(totals: &Totals) -> String {
     listed(|code| totals.states[code])
 }
@@ -95,7 +95,7 @@ fn listed(number: impl Fn(usize) -> usize) -> String {
     named.map(|(code, name)| format!("{} {name}", number(code))).collect::<Vec<_>>().join(", ")
 }
 
-/// The sentence about a fleet of which no finding leads the page. `now` is ms since the epoch.
+/// The sentence about a fleet without a leading finding. `now` is ms since the epoch.
 pub fn sentence(hosts: &[Host], totals: &Totals, checked: Checked, now: i64) -> Sentence {
     let needs =
         |host: &&Host| matches!(host.entry.state, Standing::Late | Standing::Unreachable | Standing::Refused(_));
@@ -186,7 +186,7 @@ fn calm(totals: &Totals, checked: Checked) -> Sentence {
     let head = match checked {
         Checked::Told(0) => "All is well:".to_string(),
         Checked::Told(n) => format!("{}:", count(n as usize, "alert fires", "alerts fire")),
-        // What is not known is not called well.
+        // An unknown state is not reported as well.
         Checked::Asked | Checked::Untold => String::new(),
     };
     let rest = if head.is_empty() { upper(rest) } else { rest };
@@ -247,7 +247,7 @@ mod tests {
         assert!(untold.head.is_empty() && !untold.below.contains("read"), "{untold:?}");
         let fires = said(Checked::Told(2));
         assert_eq!((fires.calm, fires.head.as_str()), (false, "2 alerts fire:"));
-        // A machine that is lost is told of whatever else is known.
+        // A lost machine is reported independently of everything else.
         let lost = [host(1, "b", Standing::Unreachable, &[], &[])];
         assert_eq!(sentence(&lost, &Totals::of(&lost), Checked::Asked, 1_044_000).head, "b has been lost for 44 s;");
     }

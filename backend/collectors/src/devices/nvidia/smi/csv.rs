@@ -1,9 +1,10 @@
-//! `nvidia-smi --query-gpu=... --format=csv`: a line a GPU, for tools whose `-q` fails. Columns are found by their names,
-//! units are in the cells, and processes and MIG devices are not told.
+//! `nvidia-smi --query-gpu=... --format=csv`: one line per GPU, for tools whose `-q` fails. Columns are found by name,
+//! and units are in the cells. Processes and MIG devices are not included.
 
 use super::SmiGpu;
 
-/// What it is asked: fields that every driver of the last ten years knows, for one unknown field fails the whole query.
+/// Arguments of the tool: fields that every driver of the last ten years supports, because one unknown field fails the
+/// whole query.
 pub(in super::super) const ARGS: &[&str] = &[
     "--query-gpu=uuid,pci.bus_id,pstate,persistence_mode,pcie.link.gen.current,pcie.link.width.current,fan.speed,memory.total,memory.used,\
      utilization.gpu,utilization.memory,ecc.errors.corrected.volatile.device_memory,\
@@ -38,20 +39,20 @@ const NAMES: &[(&str, &[&str], &str)] = &[
     ("clocks.current.memory", &["clocks"], "mem_clock"),
 ];
 
-/// Columns whose cells have no unit where the document has one, and that unit.
+/// Columns whose cells lack the document's unit, and that unit.
 const BARE: &[(&str, &[&str], &str, &str)] = &[
     ("temperature.gpu", &["temperature"], "gpu_temp", "C"),
     ("temperature.memory", &["temperature"], "memory_temp", "C"),
     ("pcie.link.width.current", &["pci", "pci_gpu_link_info", "link_widths"], "current_link_width", "x"),
 ];
 
-/// Most GPUs of a machine; what is printed beyond is no such table.
+/// Maximum number of GPUs of a machine; further lines are ignored.
 const MAX_GPUS: usize = 64;
 
-/// What is asked for in place of a column that a tool does not know.
+/// Replacements of columns that a tool does not support.
 const INSTEAD: &[(&str, &str)] = &[("power.draw", "power.draw.average"), ("power.draw.average", "power.draw.instant")];
 
-/// The arguments without the columns that the tool does not know.
+/// The arguments without the columns that the tool does not support.
 pub(super) fn without(args: &[&str], refused: &[String]) -> Vec<String> {
     let is_refused = |column: &str| refused.iter().any(|one| one == column);
     let known = |column: &str| {
@@ -71,7 +72,7 @@ pub(super) fn without(args: &[&str], refused: &[String]) -> Vec<String> {
     args.iter().map(query).collect()
 }
 
-/// The column that a tool says it does not know: `Field "power.draw" is not a valid field to query.`
+/// The column in a tool's error message: `Field "power.draw" is not a valid field to query.`
 pub(super) fn refused(text: &str) -> Option<String> {
     let of =
         |line: &str| Some(line.trim().strip_prefix("Field \"")?.split_once("\" is not a valid field")?.0.to_string());
@@ -82,13 +83,13 @@ pub(super) fn refused(text: &str) -> Option<String> {
     text.lines().find_map(of).filter(asked)
 }
 
-/// All GPUs whose lines are whole: ended, and with as many cells as the header.
+/// All GPUs with complete lines: terminated, and with as many cells as the header.
 pub(super) fn gpus(text: &str) -> Vec<SmiGpu> {
     let mut lines = text.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n')).map(str::trim);
     let Some(header) = lines.find(|line| line.split(", ").any(|column| column == "uuid")) else { return Vec::new() };
     let columns: Vec<&str> = header.split(", ").map(bare).collect();
     let rows = lines.map(|line| line.split(", ").map(str::trim).collect::<Vec<_>>());
-    // Between two lines there may be what the tool says of a GPU that it cannot ask.
+    // Messages about a GPU that the tool cannot read may stand between lines.
     rows.filter(|cells| cells.len() == columns.len()).take(MAX_GPUS).map(|cells| gpu(&columns, &cells)).collect()
 }
 
@@ -153,8 +154,8 @@ GPU-b, 16, 33 %, 1000 MiB, 0 MiB, [N/A], [N/A], 200.00 W, 7 %
         assert_eq!(present_in(gpus("uuid, temperature.gpu\nGPU-a, 41, 42\n")), []);
     }
 
-    /// The tables were printed a moment after the texts that the lists were made from: the same tags, and values that move
-    /// no further than in that moment. Processes and MIG devices are other queries.
+    /// The tables were printed just after the texts of the lists, so they have the same tags and nearly the same
+    /// values. Processes and MIG devices need other queries.
     #[test]
     fn recordings_give_the_tags_of_their_lists() {
         for machine in [
@@ -179,7 +180,7 @@ GPU-b, 16, 33 %, 1000 MiB, 0 MiB, [N/A], [N/A], 200.00 W, 7 %
                     let found = read.iter().find(|(read, _)| read == tag);
                     assert!(found.is_some_and(|(_, value)| moved || near(*value)), "{machine} {mode}: {tag} {found:?}");
                 }
-                // The text of this driver did not tell the limit; the table does.
+                // The text of this driver lacks the limit; the table has it.
                 let told = ["memoryTotalBytes", "enforcedPowerLimitWatts", "powerPercent"];
                 let ours = ["performanceState", "persistenceMode"];
                 let beyond: Vec<&str> = told.into_iter().chain(ours).collect();

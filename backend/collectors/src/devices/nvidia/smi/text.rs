@@ -1,11 +1,11 @@
-//! `nvidia-smi -q` without `-x`: the same facts as the document, indented lines of `key : value`.
+//! `nvidia-smi -q` without `-x`: the content of the document as indented lines of `key : value`.
 //!
-//! A line counts when it is whole. What stands below what is told by the indentation, and the names are taken to the
-//! document's, so that both forms are read by one table.
+//! Unterminated lines are skipped. The indentation gives the parent of a line. Names are mapped to the document's, so
+//! that one table covers both forms.
 
 use super::{SmiGpu, watts};
 
-/// Keys with what they stand below, and the document's names for them.
+/// Keys with their parents, and the document's names for them.
 const NAMES: &[(&[&str], &[&str], &str)] = &[
     (&["GPU UUID"], &[], "uuid"),
     (&["Fan Speed"], &[], "fan_speed"),
@@ -41,7 +41,7 @@ const NAMES: &[(&[&str], &[&str], &str)] = &[
     (&["Processes", "Process ID", "Used GPU Memory"], &["processes", "process_info"], "used_memory"),
 ];
 
-/// The same below either of these, at any depth: drivers since 610 have the limits one level deeper.
+/// Power keys, at any depth below either of these: drivers since 610 have the limits one level deeper.
 const POWER: [&str; 2] = ["GPU Power Readings", "Power Readings"];
 const POWER_NAMES: &[(&str, &str)] = &[
     ("Instantaneous Power Draw", "instant_power_draw"),
@@ -53,7 +53,7 @@ const PCIE_GEN: &[&str] = &["pci", "pci_gpu_link_info", "pcie_gen"];
 const PCIE_WIDTH: &[&str] = &["pci", "pci_gpu_link_info", "link_widths"];
 const MIG_MEMORY: &[&str] = &["mig_devices", "mig_device", "fb_memory_usage"];
 
-/// All GPUs, each with what whole lines say of it.
+/// All GPUs, with the values of complete lines.
 pub(super) fn gpus(text: &str) -> Vec<SmiGpu> {
     let (mut found, mut current, mut path) = (Vec::new(), None::<SmiGpu>, Vec::<(usize, &str)>::new());
     for line in text.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n')) {
@@ -82,7 +82,7 @@ pub(super) fn gpus(text: &str) -> Vec<SmiGpu> {
     found
 }
 
-/// Ends all that a line with this indentation does not stand below.
+/// Ends all groups that are not parents of a line with this indentation.
 fn leave(gpu: &mut SmiGpu, path: &mut Vec<(usize, &str)>, indent: usize) {
     while path.last().is_some_and(|(deep, _)| *deep >= indent) {
         match path.iter().map(|(_, key)| *key).collect::<Vec<_>>().as_slice() {
@@ -224,7 +224,7 @@ GPU 00000000:02:00.0
         for name in recordings::scenarios() {
             let text = recordings::text(&format!("nvidia/nvidia-smi-q_{name}.txt"));
             let mut present = present_in(gpus(&text));
-            // The list was made without the limit, which this driver tells one level deeper.
+            // The list was made without the limit, which this driver prints one level deeper.
             if name.starts_with("rtx2080super_610") {
                 let of = |end: &str| present.iter().find(|(tag, _)| tag.ends_with(end)).map(|(_, value)| *value);
                 assert_eq!(of("enforcedPowerLimitWatts"), Some(250.0), "{name}");

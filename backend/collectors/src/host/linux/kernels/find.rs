@@ -1,4 +1,4 @@
-//! Which processes are kernels, by their arguments.
+//! Detects kernels among processes by their arguments.
 
 use crate::host::linux::process::stat::Stat;
 use crate::read::procfs::fill;
@@ -9,21 +9,21 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// A process between its fork and its exec has the arguments of the one that started it, so each is looked at twice.
+/// Number of times that a process is checked. Between fork and exec it still has the arguments of its parent.
 const LOOKS: u8 = 2;
-/// After so many looks at the new processes all are looked at: a number may have been used again.
+/// Number of searches of new processes after which all are checked, because PIDs are reused.
 const FULL_LOOK_PERIOD: u32 = 24;
-/// Processes above a process that are looked at.
+/// Maximum number of ancestors checked for a process.
 const MAX_ABOVE: usize = 32;
-/// The longest id of a kernel, bytes.
+/// Maximum length of a kernel ID, bytes.
 const MAX_ID_BYTES: usize = 64;
-/// Options of kernels that name their connection file, without dashes.
+/// Options of kernels for the connection file, without dashes.
 const CONNECTION_OPTIONS: [&[u8]; 5] =
     [b"f", b"conn", b"connection-file", b"connection_file", b"IPKernelApp.connection_file"];
-/// Bytes of a notebook's path that are kept.
+/// Maximum stored length of a notebook's path, bytes.
 const MAX_PATH_BYTES: usize = 512;
 
-/// A kernel that was found.
+/// A detected kernel.
 #[derive(Debug)]
 pub(super) struct FoundKernel {
     pub id: String,
@@ -32,13 +32,13 @@ pub(super) struct FoundKernel {
     pub path: Option<String>,
 }
 
-/// Looks at processes that are new.
+/// Searches new processes for kernels.
 pub(super) struct Finder {
     proc: PathBuf,
     uid: u32,
-    /// Processes that are no kernels, and how often that was seen.
+    /// Processes that are no kernels, and how often each was checked.
     others: HashMap<u32, u8>,
-    /// Ids that the last full look found.
+    /// IDs found in the last search.
     known: HashSet<String>,
     looks: u32,
     buffer: Vec<u8>,
@@ -49,7 +49,7 @@ impl Finder {
         Finder { proc, uid: own_uid(), others: HashMap::new(), known: HashSet::new(), looks: 0, buffer: Vec::new() }
     }
 
-    /// Kernels among the processes that are new, and those that were found before.
+    /// Kernels among new processes, and those found before.
     ///
     /// # Errors
     /// The processes cannot be listed.
@@ -75,18 +75,18 @@ impl Finder {
         Ok(found)
     }
 
-    /// Whether the last look found a kernel of this id.
+    /// Whether the last search found a kernel with this ID.
     pub fn knows(&self, id: &str) -> bool {
         self.known.contains(id)
     }
 
-    /// Looks at all processes the next time.
+    /// Makes the next search check all processes.
     pub fn look_anew(&mut self) {
         self.looks = 0;
     }
 }
 
-/// The kernel to which a process belongs: it, or the next above it.
+/// The kernel that a process belongs to: itself, or its nearest ancestor that is one.
 pub(super) fn above(proc: &Path, pid: u32) -> Result<FoundKernel, NoKernel> {
     let (uid, mut buffer) = (own_uid(), Vec::new());
     let owner = std::fs::metadata(proc.join(pid.to_string())).map_err(|_| NoKernel::NoProcess)?.uid();
@@ -97,7 +97,7 @@ pub(super) fn above(proc: &Path, pid: u32) -> Result<FoundKernel, NoKernel> {
     for _ in 0..MAX_ABOVE {
         let Some(stat) = Stat::read(proc, next, &mut buffer) else { break };
         match (kernel(proc, next, uid, &mut buffer), &best) {
-            // Children of a kernel have its arguments: the topmost of the id is meant.
+            // Children of a kernel have its arguments, so the topmost process with the ID is the kernel.
             (Some(found), None) => best = Some(found),
             (Some(found), Some(below)) if found.id == below.id => best = Some(found),
             (_, Some(_)) => break,
@@ -112,11 +112,11 @@ pub(super) fn above(proc: &Path, pid: u32) -> Result<FoundKernel, NoKernel> {
 }
 
 fn own_uid() -> u32 {
-    // SAFETY: the call takes nothing, answers a number and cannot fail.
+    // SAFETY: the call takes no argument, returns a number and cannot fail.
     unsafe { libc::geteuid() }
 }
 
-/// A process of this user that is a kernel, or what one started without arguments of its own.
+/// A process of this user that is a kernel, or a child of one with inherited arguments.
 fn kernel(proc: &Path, pid: u32, uid: u32, buffer: &mut Vec<u8>) -> Option<FoundKernel> {
     let dir = proc.join(pid.to_string());
     if std::fs::metadata(&dir).ok()?.uid() != uid {
@@ -127,14 +127,15 @@ fn kernel(proc: &Path, pid: u32, uid: u32, buffer: &mut Vec<u8>) -> Option<Found
     let stat = Stat::read(proc, pid, buffer).filter(|stat| !stat.ended)?;
     let path = File::open(dir.join("environ")).and_then(|file| fill(&file, buffer)).ok();
     let path = path.and_then(|n| session_name(&buffer[..n]));
-    // What else was in the two files is forgotten.
+    // The rest of the two files may contain secrets, so it is erased.
     buffer.fill(0);
     Some(FoundKernel { id, pid, start: stat.start, path })
 }
 
-/// The id of a kernel from the arguments of its process, each of which ends with a zero byte: from the name of its connection
-/// file. Jupyter's servers name it by a UUID. Others have names of their own: `kernel-v2-123abc.json` of VS Code, `kernel-123.json`
-/// of a console, `tmpabc.json` of papermill and nbclient. Such a file counts where it is given to something called a kernel.
+/// The kernel ID from the arguments of a process (each ends with a zero byte): the name of its connection file. Jupyter
+/// servers use a UUID. Others use names of their own: `kernel-v2-123abc.json` of VS Code, `kernel-123.json` of a
+/// console, `tmpabc.json` of papermill and nbclient. Such a file counts only if the file
+/// name in another argument contains "kernel".
 fn id_in(arguments: &[u8]) -> Option<String> {
     let words = || arguments.split(|byte| *byte == 0);
     let by_server = words().find_map(|word| {
@@ -157,7 +158,7 @@ fn file_name(path: &[u8]) -> &[u8] {
     path.rsplit(|byte| *byte == b'/').next().unwrap_or_default()
 }
 
-/// The file that an option names, as the next word or behind `=`.
+/// The file of an option, as the next word or after `=`.
 fn connection_file<'a>(words: impl Iterator<Item = &'a [u8]>) -> Option<&'a [u8]> {
     let mut is_next = false;
     for word in words {
@@ -187,7 +188,7 @@ fn is_uuid(text: &[u8]) -> bool {
     text.len() == 36 && text.iter().enumerate().all(fits)
 }
 
-/// The path of the notebook, from the environment that Jupyter gave its kernel.
+/// The notebook's path, from the environment that Jupyter set for its kernel.
 fn session_name(environment: &[u8]) -> Option<String> {
     let value = environment.split(|byte| *byte == 0).find_map(|word| word.strip_prefix(b"JPY_SESSION_NAME="))?;
     let text: String = String::from_utf8_lossy(value).chars().filter(|letter| !letter.is_control()).collect();

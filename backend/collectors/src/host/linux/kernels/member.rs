@@ -1,15 +1,15 @@
-//! What is read of one process of a kernel, beside its `stat` file.
+//! Values of one process of a kernel, beside its `stat` file.
 
 use crate::read::procfs::{fields, fill, lines, number};
 use std::fs::File;
 use std::path::Path;
 
-/// Files that a process may have open and that are looked at.
+/// Maximum number of open files checked per process.
 const MAX_FILES: usize = 4_096;
-/// How the files of GPUs begin.
+/// Prefixes of device files of GPUs.
 const DEVICES: [&str; 4] = ["/dev/nvidia", "/dev/kfd", "/dev/dri/", "/dev/accel/"];
 
-/// Proportional set size of a process with what of it is swapped out, bytes. None where the system does not say.
+/// Proportional set size of a process including swap, bytes. None if the system does not report it.
 pub(super) fn proportional(proc: &Path, pid: u32) -> Option<u64> {
     let mut buffer = Vec::new();
     let file = File::open(proc.join(pid.to_string()).join("smaps_rollup")).ok()?;
@@ -25,8 +25,8 @@ fn proportional_in(text: &[u8]) -> Option<u64> {
     value(b"Pss:")?.checked_add(value(b"SwapPss:").unwrap_or_default())
 }
 
-/// Whether a process has the file of a GPU open. The numbers that a driver gives may be those of another namespace: a process
-/// that has no such file open is none of those that hold its memory.
+/// Whether a process has a GPU's device file open. The driver's PIDs may belong to another namespace: a process without
+/// such a file is not the one that the driver means.
 pub(super) fn has_gpu_open(proc: &Path, pid: u32) -> bool {
     let Ok(files) = std::fs::read_dir(proc.join(pid.to_string()).join("fd")) else { return false };
     let device = |entry: std::fs::DirEntry| {

@@ -1,7 +1,7 @@
-//! The Jupyter kernels of this user, found by the argument with which Jupyter starts them: a path that ends in
-//! `kernel-UUID.json`. Of the other arguments nothing is kept, and of the environment only the notebook's path.
+//! The Jupyter kernels of this user, detected by the argument with which Jupyter starts them: a path that ends in
+//! `kernel-UUID.json`. Other arguments are not stored, and of the environment only the notebook's path is.
 //!
-//! Every five seconds the processes that are new are looked at; where there is no kernel nothing else is read.
+//! New processes are checked every five seconds; without a kernel nothing else is read.
 
 mod find;
 mod member;
@@ -18,14 +18,14 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// How often new processes are looked at. A little less, so that a tick that comes early by a hair is not passed over.
+/// Interval of checking new processes. Slightly short, so that a tick that is marginally early is not skipped.
 const LOOK_INTERVAL: Duration = Duration::from_millis(4_900);
-/// Kernels that are watched at once.
+/// Maximum number of kernels that are watched at once.
 const MAX_KERNELS: usize = 32;
-/// Digits of a kernel's id that its series have.
+/// Number of digits of the kernel ID in its series.
 const SHORT_ID: usize = 8;
 
-/// Opens it.
+/// Opens the collector.
 pub(crate) fn open(options: &Options, roots: &Roots) -> Result<Vec<Part>, OpenError> {
     if let Err(error) = std::fs::read_dir(&roots.proc) {
         options.kernels.set_reader(None);
@@ -45,7 +45,7 @@ pub(crate) fn open(options: &Options, roots: &Roots) -> Result<Vec<Part>, OpenEr
     Ok(Part::only(tried, collector))
 }
 
-/// What the collector and those who ask between two ticks have in common.
+/// State shared by the collector and requests between two ticks.
 struct Shared {
     inner: Mutex<Inner>,
     roots: Roots,
@@ -54,7 +54,7 @@ struct Shared {
 #[derive(Default)]
 struct Inner {
     watched: Vec<Watch>,
-    /// Ids of kernels that found no place.
+    /// IDs of kernels above the limit.
     left_out: HashSet<String>,
 }
 
@@ -65,7 +65,8 @@ impl Shared {
 }
 
 impl Inner {
-    /// Watches what was found. Children of a kernel have its arguments, too: the oldest of an id is the kernel.
+    /// Watches detected kernels. Children of a kernel have its arguments, too; the oldest process with an ID is the
+    /// kernel.
     fn take(&mut self, mut found: Vec<find::FoundKernel>, roots: &Roots) {
         found.sort_by_key(|found| found.start);
         for found in found {
@@ -133,7 +134,7 @@ impl Collector for Collect {
 impl Collect {
     fn read(&mut self, out: &mut Out) {
         let uptime = self.uptime.read().ok().and_then(|text| fields(text).next().and_then(decimal));
-        // The system may take its time for the memory of a large process, so nobody waits for it: it is read unlocked.
+        // Reading the memory of a large process may take long, so it is done without the lock.
         let due: Vec<(u32, u64)> = {
             let mut inner = self.shared.lock();
             inner.watched.iter_mut().flat_map(|watch| watch.tick(out.at(), &self.shared.roots)).collect()
@@ -155,7 +156,7 @@ impl Collect {
         inner.watched.retain(|watch| watch.kernel.end.is_none());
         let running = inner.watched.iter().map(|watch| watch.kernel.clone()).collect();
         self.to.put(running, ended, inner.left_out.len() as u64);
-        // A place that is free is taken at the next look.
+        // A free slot is filled in the next search.
         if !inner.left_out.is_empty() && inner.watched.len() < MAX_KERNELS {
             self.finder.look_anew();
         }

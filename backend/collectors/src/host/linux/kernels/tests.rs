@@ -1,4 +1,4 @@
-//! Kernels of a machine made of files.
+//! Tests of kernels on a machine made of files.
 
 use super::*;
 use crate::host::facts;
@@ -96,7 +96,7 @@ fn a_kernel_and_what_it_started_are_read() {
     let cpu = kernel::CPU.rounded(100.0 * 200.0 / per_second / 4.0);
     let expected = [
         ("kernel.0a1b2c3d.cpu_percent", cpu),
-        // The other process of the list has no GPU open: the driver means another one by its number.
+        // The other PID in the list has no GPU open here, so the driver means another process.
         ("kernel.0a1b2c3d.gpu.2.memory", (5 << 20) as f64),
         ("kernel.0a1b2c3d.gpu.2.share", 37.0),
         ("kernel.0a1b2c3d.memory", memory),

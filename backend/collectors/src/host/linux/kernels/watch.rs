@@ -1,4 +1,4 @@
-//! One kernel that runs, from tick to tick.
+//! State of one running kernel between ticks.
 
 use super::find::FoundKernel;
 use super::member;
@@ -11,25 +11,25 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// How often the proportional set size is read, and limits are looked up again.
+/// Intervals of reading the proportional set size, and of searching the limits.
 const PROPORTIONAL_INTERVAL: Duration = Duration::from_millis(4_900);
 const LIMITS_INTERVAL: Duration = Duration::from_secs(10);
-/// Processes of a kernel whose proportional set size is read; of others the resident set counts.
+/// Maximum number of processes of a kernel whose proportional set size is read; for others the resident set counts.
 const MAX_PROPORTIONAL: usize = 256;
-/// How long a process may live after it was killed for memory.
+/// Maximum time from a kill because of memory to the end of the process.
 const KILL_TIME: Duration = Duration::from_secs(5);
-/// Of how long a time growth is measured, and how soon it must reach the limit to be warned of.
+/// Span in which growth is measured, its minimum, and the time to the limit from which a warning is given.
 const GROWTH_SPAN: Duration = Duration::from_secs(10);
 const MIN_GROWTH_SPAN: Duration = Duration::from_secs(5);
 const WARN_BEFORE_SECONDS: f64 = 60.0;
-/// Shares of the limit: what is warned of, how much must grow within the span to be no noise, and what counts as short.
+/// Shares of the limit: the warning threshold, and the minimum growth in the span that is not noise.
 const WARN_SHARE: f64 = 0.9;
 const NOISE_SHARE: f64 = 0.02;
 
-/// What is known of the memory of one process.
+/// Memory readings of one process.
 struct Known {
     start: u64,
-    /// Proportional set size with swap, less the resident set, when both were read, bytes.
+    /// Proportional set size with swap minus the resident set, at the same time, bytes.
     beside_resident: Option<i64>,
 }
 
@@ -41,18 +41,18 @@ pub(super) struct Watch {
     looked: Option<Duration>,
     known: HashMap<u32, Known>,
     proportional_at: Option<Duration>,
-    /// CPU time so far, seconds: what the processes said together the last time, and what it grew to.
+    /// CPU time, seconds: the sum over the processes at the last reading, and the monotonic total.
     said: f64,
     grown: f64,
-    /// The last tick, and CPU time then.
+    /// Time of the last tick, and the CPU time then.
     before: Option<(Duration, f64)>,
-    /// Percent of what it may use, since the tick before.
+    /// CPU use since the previous tick, percent of the cores that it may use.
     pub cpu_percent: Option<f64>,
     kills: f64,
-    /// When the kernel last killed something for memory in its group.
+    /// Time of the last kill because of memory in its cgroup.
     killed_at: Option<Duration>,
     used: VecDeque<(Duration, u64)>,
-    /// Processes that have a GPU open, by number and start.
+    /// Processes that have a GPU open, by PID and start.
     on_gpu: HashSet<(u32, u64)>,
     proc: PathBuf,
     ticks: f64,
@@ -86,17 +86,17 @@ impl Watch {
         watch
     }
 
-    /// Whether its own process lives.
+    /// Whether its own process is alive.
     pub fn lives(&self) -> bool {
         self.tree.roots.iter().any(|root| root.gone.is_none())
     }
 
-    /// Reads the processes anew.
+    /// Reads its processes.
     pub fn refresh(&mut self) {
         self.tree.refresh();
         let ticks: u64 = self.tree.members.values().map(|member| member.stat.own + member.stat.reaped).sum();
         let now = ticks as f64 / self.ticks;
-        // What ends outside the tree takes its time along; what was counted stays counted.
+        // A process that ends outside the tree takes its CPU time away; time already counted stays counted.
         self.grown += (now - self.said).max(0.0);
         self.said = now;
     }
@@ -113,13 +113,13 @@ impl Watch {
         self.tree.members.get(&pid).is_some_and(|member| !member.stat.ended)
     }
 
-    /// Number, start, resident bytes and threads of each process that lives.
+    /// PID, start, resident bytes and threads of each living process.
     fn alive(&self) -> impl Iterator<Item = (u32, u64, u64, u64)> {
         let living = self.tree.members.iter().filter(|(_, member)| !member.stat.ended);
         living.map(|(pid, member)| (*pid, member.stat.start, member.stat.pages * self.page, member.stat.threads))
     }
 
-    /// What all hold together, by what was read of each last.
+    /// Memory of all its processes, from the last reading of each.
     pub fn memory(&self) -> Option<u64> {
         let each = self.alive().map(|(pid, start, resident, _)| {
             let known = self.known.get(&pid).filter(|known| known.start == start);
@@ -129,7 +129,7 @@ impl Watch {
         (bytes > 0).then_some(bytes)
     }
 
-    /// Whether one of the processes has a GPU open. Once it had, it is not asked again.
+    /// Whether the process has a GPU open. A positive result is cached.
     pub fn holds_device(&mut self, pid: u32) -> bool {
         let Some(member) = self.tree.members.get(&pid) else { return false };
         let key = (pid, member.stat.start);
@@ -143,7 +143,7 @@ impl Watch {
         holds
     }
 
-    /// Begins a tick; number and start of the processes whose proportional set size is to be read.
+    /// Begins a tick. Returns PID and start of the processes whose proportional set size is due.
     pub fn tick(&mut self, now: Duration, roots: &Roots) -> Vec<(u32, u64)> {
         self.refresh();
         if self.looked.is_none_or(|then| now.saturating_sub(then) >= LIMITS_INTERVAL) {
@@ -167,7 +167,7 @@ impl Watch {
         new.take(MAX_PROPORTIONAL).collect()
     }
 
-    /// Takes in what was read.
+    /// Stores the readings of proportional set sizes.
     pub fn take_proportional(&mut self, read: &HashMap<u32, (u64, Option<u64>)>) {
         let own: Vec<(u32, Known)> = self
             .alive()
@@ -180,7 +180,7 @@ impl Watch {
         self.known.extend(own);
     }
 
-    /// Ends a tick: how it stands, or how it ended. `uptime` is the system's, seconds.
+    /// Ends a tick: updates the state of the kernel, or its end. `uptime` is the system's, seconds.
     pub fn judge(&mut self, now: Duration, wall: i64, uptime: Option<f64>) {
         let kills = self.limits.kills().unwrap_or(self.kills);
         if kills > self.kills {
@@ -188,9 +188,9 @@ impl Watch {
         }
         self.kills = kills;
         if !self.lives() {
-            // A process that is killed gives its memory back before it ends, which takes a while.
+            // A killed process frees its memory before it ends, which takes time.
             let killed_for_memory = self.killed_at.is_some_and(|at| now.saturating_sub(at) <= KILL_TIME);
-            // What it held last stays said.
+            // Its last memory value is kept.
             self.kernel.end = Some(KernelEnd { at: wall, killed_for_memory, cell: None });
             self.kernel.warning = None;
             return;
@@ -216,7 +216,7 @@ impl Watch {
     }
 }
 
-/// Whether a limit is near, by what was used in the last seconds.
+/// Whether a limit is near, by the memory use of the last seconds.
 fn growth_warning(used: &VecDeque<(Duration, u64)>, limit: u64) -> Option<MemoryWarning> {
     let ((first, before), (last, now)) = (used.front()?, used.back()?);
     let (limit, grown, now) = (limit as f64, *now as f64 - *before as f64, *now as f64);

@@ -1,5 +1,5 @@
-//! What the watched processes may use: cores and memory of their control groups, and what the groups say of throttling
-//! and kills.
+//! Limits of the watched processes: cores and memory of their control groups, with the groups' counts of throttling and
+//! kills.
 
 use crate::Roots;
 use crate::host::facts;
@@ -9,21 +9,21 @@ use crate::read::procfs::{fields, lines, number, trim};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// The most processes whose groups are looked up, and the most threads of one that are asked on which cores they may run.
+/// Maximum number of processes whose groups are read, and of threads of one whose allowed cores are read.
 const MAX_PROCESSES: usize = 256;
 const MAX_THREADS: usize = 256;
 
 /// A control group with watched processes in it.
 struct Group {
-    /// Its levels for the processor, innermost first.
+    /// Its CPU levels, innermost first.
     levels: Vec<PathBuf>,
-    /// Its levels for memory, innermost first, and the names in them: version 1 has folders of its own.
+    /// Its memory levels, innermost first, and their file names: version 1 has folders of its own.
     of_memory: (Vec<PathBuf>, &'static MemoryFiles),
     /// Cores on which its watched processes may run.
     cores: BTreeSet<u32>,
-    /// The level whose quota binds.
+    /// The level with the effective quota.
     throttled_at: Option<PathBuf>,
-    /// Whether one of its levels has a limit of memory.
+    /// Whether one of its levels has a memory limit.
     has_limit: bool,
     kills: Total,
     /// Periods and throttled periods.
@@ -34,17 +34,17 @@ struct Group {
 #[derive(Default)]
 pub(in crate::host::linux) struct TreeLimits {
     groups: Vec<Group>,
-    /// Cores' worth of time that the processes can use.
+    /// Cores that the processes can use.
     pub capacity: Option<f64>,
-    /// Bytes that they can use.
+    /// Memory that they can use, bytes.
     pub memory: Option<f64>,
-    /// The levels whose limits of memory these are together; none: the machine's memory is.
+    /// The levels whose limits make up `memory`; empty if the machine's memory is the limit.
     bound_at: Vec<(PathBuf, &'static MemoryFiles)>,
 }
 
 impl TreeLimits {
-    /// Looks the limits of these processes up. What is known of groups that stay is kept; when no process is left, all
-    /// is: a kill is noticed after the death.
+    /// Reads the limits of these processes. State of groups that remain is kept. Without any process all state is kept,
+    /// because a kill is only noticed after the process has ended.
     pub fn refresh(&mut self, roots: &Roots, pids: &[u32]) {
         let host = facts::logical_cores(roots).map(|n| n as f64);
         let mut groups: Vec<Group> = Vec::new();
@@ -82,8 +82,8 @@ impl TreeLimits {
         self.bound_at = if binds { bound_at } else { Vec::new() };
     }
 
-    /// Cores' worth of time: of each level no more than its quota, than the cores on which its processes may run, and than what
-    /// the groups in it come to. So a limit that several share counts once.
+    /// Cores that can be used. Each level counts at most its quota, the cores on which its processes may run, and the
+    /// sum of its groups. So a shared limit counts once.
     fn cores(&self) -> Option<f64> {
         let mut levels: BTreeMap<&Path, (f64, BTreeSet<u32>)> = BTreeMap::new();
         for group in &self.groups {
@@ -105,7 +105,7 @@ impl TreeLimits {
         Some(all).filter(|cores| *cores > 0.0 && cores.is_finite())
     }
 
-    /// Likewise bytes of memory, infinite without a limit, and the levels whose limits these are.
+    /// Memory in bytes by the same rule (infinite without a limit), and the levels whose limits make it up.
     fn limit_of_memory(&self) -> (f64, Vec<(PathBuf, &'static MemoryFiles)>) {
         let mut levels: BTreeMap<&Path, Bytes> = BTreeMap::new();
         let mut files: BTreeMap<&Path, &'static MemoryFiles> = BTreeMap::new();
@@ -129,13 +129,12 @@ impl TreeLimits {
         (if self.groups.is_empty() { f64::INFINITY } else { all.sum }, all.at)
     }
 
-    /// Whether limits of groups bind, and not the machine's memory.
+    /// Whether limits of groups apply instead of the machine's memory.
     pub fn limited(&self) -> bool {
         !self.bound_at.is_empty()
     }
 
-    /// Bytes that are used of the limit, by whomever, without files that can be dropped; where there is no limit those of the
-    /// machine.
+    /// Bytes in use below the limit by all processes, without droppable file cache. Without a limit, the machine's.
     pub fn used(&self, proc: &Path) -> Option<f64> {
         let in_group = |(level, files): &(PathBuf, &MemoryFiles)| {
             let current = number(trim(&std::fs::read(level.join(files.current)).ok()?))?;
@@ -153,8 +152,7 @@ impl TreeLimits {
         Some((of(b"MemTotal:")?.saturating_sub(of(b"MemAvailable:")?) << 10) as f64)
     }
 
-    /// 100 x throttled periods / periods since the last call, of all groups that have a quota; absent when no period
-    /// passed.
+    /// 100 x throttled periods / periods since the last call, over all groups with a quota. None if no period passed.
     pub fn throttled_percent(&mut self) -> Option<f64> {
         let (mut periods, mut throttled) = (0, 0);
         for group in &mut self.groups {
@@ -171,7 +169,7 @@ impl TreeLimits {
         (periods > 0).then(|| 100.0 * throttled as f64 / periods as f64)
     }
 
-    /// Kills since the first call in all groups that have a limit; absent when none has.
+    /// Kills since the first call in all groups with a limit; none if no group has one.
     pub fn kills(&mut self) -> Option<f64> {
         let mut kills = None;
         for group in self.groups.iter_mut().filter(|group| group.has_limit) {
@@ -188,14 +186,14 @@ impl TreeLimits {
     }
 }
 
-/// Bytes, and the levels whose limits come to them.
+/// Bytes, and the levels whose limits make them up.
 #[derive(Default)]
 struct Bytes {
     sum: f64,
     at: Vec<(PathBuf, &'static MemoryFiles)>,
 }
 
-/// What groups come to that lie side by side.
+/// Sum over sibling groups.
 trait Add {
     fn add(&mut self, other: Self);
 }
@@ -214,8 +212,8 @@ impl Add for (f64, BTreeSet<u32>) {
     }
 }
 
-/// Goes from the groups up, level by level: what the groups in a level come to is bounded by `bound`. What is left at the ends
-/// of the trees is returned.
+/// Walks from the groups upwards, level by level. The sum of the groups in a level is limited by `bound`. Returns the
+/// values at the roots.
 fn up<'a, T: Add + Default>(
     mut levels: BTreeMap<&'a Path, T>,
     groups: &'a [Group],
@@ -228,7 +226,7 @@ fn up<'a, T: Add + Default>(
         .map(|pair| (pair[0].as_path(), pair[1].as_path()))
         .collect();
     let mut ends = Vec::new();
-    // The longest path first: all that is in a level comes before it.
+    // The longest path first, so everything in a level precedes it.
     while let Some(level) = levels.keys().max_by_key(|level| level.components().count()).copied() {
         let inner = levels.remove(level).unwrap_or_default();
         let bounded = bound(level, inner);
@@ -240,7 +238,7 @@ fn up<'a, T: Add + Default>(
     ends
 }
 
-/// The cores on which the threads of a process may run: its first one may be bound to one of them.
+/// The cores on which the threads of a process may run. The first thread may be bound to one of them.
 fn cores_of_threads(dir: &Path, host: Option<f64>) -> BTreeSet<u32> {
     let cores_in = |dir: &Path| cores_allowed(&std::fs::read(dir.join("status")).unwrap_or_default());
     let mut cores = cores_in(dir);
@@ -255,7 +253,7 @@ fn cores_of_threads(dir: &Path, host: Option<f64>) -> BTreeSet<u32> {
     cores
 }
 
-/// The smaller one, or the one that there is.
+/// The smaller value, or the only one.
 fn least(a: Option<f64>, b: Option<f64>) -> Option<f64> {
     match (a, b) {
         (Some(a), Some(b)) => Some(a.min(b)),
@@ -271,7 +269,7 @@ fn cores_allowed(text: &[u8]) -> BTreeSet<u32> {
         let mut ends = range.split(|&b| b == b'-').map(number);
         let Some(first) = ends.next().flatten() else { continue };
         let last = ends.next().unwrap_or(Some(first)).unwrap_or(first);
-        // No machine has more; a range beyond it is not one.
+        // No machine has more cores; a larger range is invalid.
         if last < 1 << 16 {
             cores.extend((first..=last).map(|core| core as u32));
         }

@@ -1,7 +1,7 @@
-//! The watched processes of a Linux host (`--pid`), each with all its descendants, counted once when trees overlap.
+//! The watched processes of a Linux host (`--pid`) with all their descendants, counted once when trees overlap.
 //!
-//! A process is known by its number and its start. When a watched one ends, what it started goes on to be watched, under
-//! whatever parent; when all have ended their tags are absent from then on, whoever gets their numbers.
+//! A process is identified by its PID and its start. When a watched one ends, its descendants stay watched, under any
+//! parent. When all have ended their tags stay absent, even if their PIDs are reused.
 
 pub(super) mod limits;
 pub(crate) mod stat;
@@ -21,10 +21,10 @@ use std::time::Duration;
 
 const MIB: f64 = (1 << 20) as f64;
 
-/// How often limits are looked up again.
+/// Interval of reading limits.
 const LIMITS_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Opens it, when there is a process to watch.
+/// Opens the collector, if there is a process to watch.
 pub(crate) fn open(options: &Options, roots: &Roots) -> Result<Vec<Part>, OpenError> {
     if options.pids.is_empty() {
         return Err(OpenError::absent([], "no process is configured", "name one with --pid PID"));
@@ -53,7 +53,7 @@ struct Processes {
     limits: TreeLimits,
     looked: Option<Duration>,
     uptime: HotFile,
-    /// The tick before, and the machine's uptime then, in the kernel's ticks.
+    /// The previous tick, and the machine's uptime then, in the kernel's ticks.
     before: Option<(Duration, Option<f64>)>,
     roots: Roots,
     ticks: f64,
@@ -104,7 +104,7 @@ impl Processes {
         }
         self.looked = Some(now);
         let roots = self.tree.roots.iter().filter(|root| root.gone.is_none()).map(|root| root.pid);
-        // What they started may be in other groups, and stands for one that has ended.
+        // Descendants may be in other groups, and replace a process that has ended.
         let members = self.tree.members.iter().filter(|(_, member)| !member.stat.ended).map(|(pid, _)| *pid);
         let mut pids: Vec<u32> = roots.collect();
         let members: Vec<u32> = members.filter(|pid| !pids.contains(pid)).collect();
@@ -115,9 +115,11 @@ impl Processes {
 
 /// Ticks of CPU time that the tree used between two readings.
 ///
-/// A process that ended passes its time to the parent that takes note of it; of that, what was counted while it lived is
-/// taken off, so that children that live for less than a tick count in full and none counts twice; one whose parent is
-/// outside the tree passes nothing to it. A process that is new to the tree but was born before the first reading joined it late; its time until now was not the tree's.
+/// A process that ends passes its time to the parent that reaps it. Time already counted while it lived is subtracted.
+/// So children that live for less than a tick count in full, and none counts twice.
+///
+/// A process with a parent outside the tree passes nothing to the tree. A process that is new to the tree but older
+/// than the previous reading joined late, so its earlier time is left out.
 fn used(before: &HashMap<u32, Member>, now: &HashMap<u32, Member>, uptime_before: Option<f64>) -> u64 {
     let known =
         |pid: &u32, stat: &Stat| before.get(pid).map(|member| member.stat).filter(|old| old.start == stat.start);

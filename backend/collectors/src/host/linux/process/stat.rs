@@ -4,41 +4,41 @@ use crate::read::procfs::{fields, fill, number};
 use std::fs::File;
 use std::path::Path;
 
-/// What we take from /proc/PID/stat.
+/// Fields of /proc/PID/stat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stat {
-    /// It ended and waits for its parent to notice.
+    /// Whether it has ended and is not yet reaped.
     pub ended: bool,
-    /// It waits for a disk or a driver and cannot be killed meanwhile (state D).
+    /// Whether it waits for a disk or a driver and cannot be killed (state D).
     pub uninterruptible: bool,
-    /// A signal has stopped it (state T); a debugger that holds it does not count.
+    /// Whether a signal has stopped it (state T); a stop by a debugger does not count.
     pub stopped: bool,
     pub parent: u32,
-    /// Ticks of CPU time: its own, user and system.
+    /// CPU time of its own, user and system, ticks.
     pub own: u64,
-    /// Ticks of its children that ended and that it took note of, and of theirs.
+    /// CPU time of its reaped children and of their reaped children, ticks.
     pub reaped: u64,
     pub threads: u64,
-    /// Ticks from boot to its start. With its number it is the process's identity: numbers are used again.
+    /// Ticks from boot to its start. Start and PID identify the process, because PIDs are reused.
     pub start: u64,
     /// Resident pages.
     pub pages: u64,
 }
 
 impl Stat {
-    /// Reads the process with this number, if there is one.
+    /// Reads the process with this PID, if there is one.
     pub fn read(proc: &Path, pid: u32, buffer: &mut Vec<u8>) -> Option<Stat> {
         let dir = proc.join(pid.to_string());
         let mut stat = Stat::parse(read(&dir.join("stat"), buffer)?)?;
-        // On machines of many cores `stat` gives the resident set short by some pages a core, for speed; `statm` is exact.
+        // On machines with many cores `stat` may be some pages per core short, for speed; `statm` is exact.
         if let Some(pages) = read(&dir.join("statm"), buffer).and_then(|text| number(fields(text).nth(1)?)) {
             stat.pages = pages;
         }
         Some(stat)
     }
 
-    /// `PID (NAME) STATE PARENT ...`; the name may hold blanks, brackets and line ends, and what follows its last bracket
-    /// does not.
+    /// `PID (NAME) STATE PARENT ...`. The name may contain blanks, parentheses and line ends; the text after its last
+    /// parenthesis does not.
     pub fn parse(text: &[u8]) -> Option<Stat> {
         let name_ends = text.iter().rposition(|&b| b == b')')?;
         let mut fields = fields(text[name_ends + 1..].trim_ascii());
@@ -50,7 +50,7 @@ impl Stat {
         let threads = time(2)?;
         let start = time(1)?;
         let pages = time(1)?;
-        // The first thread of a process may end before the others; then the process goes on.
+        // The first thread of a process may end before the others, and the process goes on.
         let ended = matches!(state, b"Z" | b"X" | b"x") && threads <= 1;
         let uninterruptible = state == b"D";
         let stopped = state == b"T";
@@ -58,7 +58,7 @@ impl Stat {
     }
 }
 
-/// The name between the outer brackets of a `stat` file.
+/// The name between the outer parentheses of a `stat` file.
 pub(crate) fn name_of(text: &[u8]) -> Option<&[u8]> {
     let open = text.iter().position(|&b| b == b'(')?;
     let close = text.iter().rposition(|&b| b == b')')?;

@@ -6,27 +6,27 @@ use crate::read::sysfs;
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 
-/// Children are listed thread by thread. In a tree of more threads than this it is cheaper to look at every process that
-/// is new on the machine.
+/// Children are listed by thread. In a tree with more threads than this, checking every new process of the machine is
+/// cheaper.
 const MAX_THREADS_BY_CHILDREN: u64 = 64;
 
-/// After so many looks at the new processes, all are looked at: a number may have been used again.
+/// Number of checks of new processes after which all are checked, because PIDs are reused.
 const FULL_SCAN_PERIOD: u32 = 30;
 
-/// A process that was given to watch.
+/// A configured process.
 #[derive(Debug)]
 pub(in crate::host::linux) struct Root {
     pub pid: u32,
-    /// Its identity; absent when it is gone.
+    /// Its identity; none after its end.
     start: Option<u64>,
-    /// Why it is gone.
+    /// Reason why it is gone.
     pub gone: Option<String>,
 }
 
 /// A process of the tree.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::host::linux) struct Member {
-    /// Below which watched process it was found.
+    /// Index of the watched process below which it was found.
     pub root: usize,
     pub stat: Stat,
 }
@@ -59,10 +59,10 @@ impl Tree {
         Tree { proc, roots, members, lists_children, strangers, looks: 0, buffer }
     }
 
-    /// Reads the tree anew and answers what it was before.
+    /// Reads the tree again, and returns its previous state.
     ///
-    /// A process belongs to the tree as long as it lives, and so does what it starts, also when those above it ended and
-    /// the kernel gave it another parent.
+    /// A process stays in the tree as long as it lives, and so do its descendants. This holds even if their ancestors
+    /// ended and the kernel gave them another parent.
     pub fn refresh(&mut self) -> HashMap<u32, Member> {
         let before = std::mem::take(&mut self.members);
         let threads: u64 = before.values().map(|member| member.stat.threads).sum();
@@ -81,7 +81,7 @@ impl Tree {
         before
     }
 
-    /// Whether the watched process lives.
+    /// Whether the watched process is alive.
     fn check(&mut self, root: usize) -> bool {
         let Some(start) = self.roots[root].start else { return false };
         let pid = self.roots[root].pid;
@@ -99,7 +99,7 @@ impl Tree {
         self.roots[root].start.is_some()
     }
 
-    /// Adds a process, if it is the one that is meant, and with `children` all below it.
+    /// Adds a process if its start matches, with all its descendants if `children` is set.
     fn add(&mut self, root: usize, pid: u32, start: Option<u64>, children: bool) {
         let mut open = vec![(pid, start)];
         while let Some((pid, start)) = open.pop() {
@@ -128,7 +128,7 @@ impl Tree {
         }
     }
 
-    /// Adds processes whose parent is in the tree, from all processes that are not known to be strangers.
+    /// Adds processes whose parent is in the tree, among all that are not known strangers.
     fn look_at_new_processes(&mut self) {
         self.looks += 1;
         if self.looks.is_multiple_of(FULL_SCAN_PERIOD) {

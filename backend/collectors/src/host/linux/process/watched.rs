@@ -1,4 +1,4 @@
-//! The watched processes' numbers, for collectors that see who uses a device.
+//! PIDs of the watched processes, for collectors that report the users of a device.
 
 use super::tree::Tree;
 use crate::Roots;
@@ -8,12 +8,12 @@ use std::collections::HashSet;
 pub(crate) struct Watched(Option<Tree>);
 
 impl Watched {
-    /// Nothing is read where no process is watched.
+    /// Nothing is read if no process is watched.
     pub fn new(roots: &Roots, pids: &[u32]) -> Self {
         Watched((!pids.is_empty()).then(|| Tree::new(roots.proc.clone(), pids)))
     }
 
-    /// Those that live now.
+    /// PIDs of the living ones.
     pub fn pids(&mut self) -> HashSet<u32> {
         let Some(tree) = &mut self.0 else { return HashSet::new() };
         tree.refresh();

@@ -1,20 +1,20 @@
-//! Memory that a process holds on AMD's and Intel's GPUs, by what their drivers write of each open device.
+//! Memory that a process holds on AMD's and Intel's GPUs, from their drivers' `fdinfo` of each open device.
 //!
-//! It needs no library and no root for one's own processes. Which files are devices is told by the names of the links, so
-//! that only those few are opened. The figure is what lies in the card's own memory, not what was asked for.
+//! It needs no library, and no root for the user's own processes. Devices are recognized by link names, so only those
+//! few files are opened. The value is the memory in the card, not the requested one.
 
 use crate::read::procfs::{fill, lines};
 use std::collections::HashMap;
 use std::fs::File;
 use std::path::Path;
 
-/// Drivers whose figures these are. NVIDIA's come from its library.
+/// Drivers with these values. NVIDIA's come from its library.
 pub(super) const DRIVERS: &[&str] = &["amdgpu", "radeon", "i915", "xe"];
 
-/// Most open files of a process that are looked at.
+/// Maximum number of open files of a process that are checked.
 const MAX_FILES: usize = 4096;
 
-/// Bytes in the memory of cards; none when the process has no such device open, or is not ours to look into.
+/// Bytes in the memory of cards; none if the process has no such device open, or may not be read.
 pub(super) fn gpu_memory(process: &Path, buffer: &mut Vec<u8>) -> Option<u64> {
     let mut clients = HashMap::new();
     for link in std::fs::read_dir(process.join("fd")).ok()?.flatten().take(MAX_FILES) {
@@ -23,14 +23,14 @@ pub(super) fn gpu_memory(process: &Path, buffer: &mut Vec<u8>) -> Option<u64> {
         if let Some(n) = file.and_then(|file| fill(&file, buffer).ok())
             && let Some((client, bytes)) = client(&buffer[..n])
         {
-            // A device that was duplicated or inherited is the same client under several numbers.
+            // A duplicated or inherited device is the same client under several descriptors.
             clients.insert(client, bytes);
         }
     }
     (!clients.is_empty()).then(|| clients.values().fold(0, |sum, bytes| u64::saturating_add(sum, *bytes)))
 }
 
-/// The card and number of a client, and what it holds in the card's own memory.
+/// The card and ID of a client, and its bytes in the card's own memory.
 fn client(text: &[u8]) -> Option<((String, String), u64)> {
     let pairs: Vec<(&str, &str)> = lines(text)
         .filter_map(|line| std::str::from_utf8(line).ok()?.split_once(':'))
@@ -38,13 +38,13 @@ fn client(text: &[u8]) -> Option<((String, String), u64)> {
         .collect();
     let value = |key: &str| pairs.iter().find(|(known, _)| *known == key).map(|(_, value)| *value);
     value("drm-driver").filter(|driver| DRIVERS.contains(driver))?;
-    // What lies there comes first; `memory` is its older name, and `total` counts what was moved out too.
+    // Resident memory comes first. `memory` is its older name, and `total` includes evicted memory.
     let kinds = ["drm-resident-", "drm-memory-", "drm-total-"].map(|kind| held(&pairs, kind));
     let bytes = kinds.into_iter().flatten().next()?;
     Some(((value("drm-pdev").unwrap_or("").into(), value("drm-client-id")?.into()), bytes))
 }
 
-/// The sum over the card's own regions of one kind; none without any, or when one cannot be read.
+/// The sum over the card's own regions of one kind; none if there is none, or if one cannot be parsed.
 fn held(pairs: &[(&str, &str)], kind: &str) -> Option<u64> {
     let own = |(key, value): &(&str, &str)| {
         let region = key.strip_prefix(kind)?.trim_end_matches(|c: char| c.is_ascii_digit());

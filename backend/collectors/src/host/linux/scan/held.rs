@@ -1,5 +1,5 @@
-//! Files of processes that are kept open from table to table, as many as there is room for: opening and closing a file of
-//! /proc costs more than reading it.
+//! Cache of open files of processes, with a limit on their number. Opening and closing a file of /proc costs more than
+//! reading it.
 
 use crate::read::procfs::fill;
 use std::fs::File;
@@ -8,22 +8,22 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Share of the files that this program may have open.
+/// Divisor of the open-file limit of this program: a quarter is used.
 const OPEN_FILES_SHARE: u64 = 4;
-/// And more than these are not kept open in any case.
+/// Maximum number of cached files.
 const MAX_OPEN_FILES: usize = 1_000;
 
-/// How many more files may be kept open.
+/// Number of files that may still be cached.
 #[derive(Clone)]
 pub(super) struct Room(Arc<AtomicUsize>);
 
 impl Room {
-    /// Room for this many.
+    /// A limit of this number of files.
     pub fn new(files: usize) -> Self {
         Room(Arc::new(AtomicUsize::new(files)))
     }
 
-    /// Room for a share of what the system allows this program.
+    /// A limit from this program's share of the system's limit.
     pub fn by_limit() -> Self {
         let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
         // SAFETY: `limit` is a valid rlimit that the call fills.
@@ -33,7 +33,7 @@ impl Room {
         Room::new(files.min(MAX_OPEN_FILES))
     }
 
-    /// How many that are.
+    /// Number of files left.
     #[cfg(test)]
     pub fn left(&self) -> usize {
         self.0.load(Ordering::Relaxed)
@@ -45,7 +45,7 @@ impl Room {
     }
 }
 
-/// The room of one open file, which is given back with it.
+/// The slot of one open file; returned on drop.
 struct Place(Arc<AtomicUsize>);
 
 impl Drop for Place {
@@ -54,13 +54,13 @@ impl Drop for Place {
     }
 }
 
-/// A file of one process. It stays this process's when the number is given to another: reading it then fails, and what is
-/// at the path now is opened.
+/// A file of one process. After a reuse of the PID, reading the old file fails, and the file at the path is opened
+/// again.
 #[derive(Default)]
 pub(super) struct Held(Option<(File, Place)>);
 
 impl Held {
-    /// Reads it into the buffer; answers how many bytes hold it, none when it cannot be read.
+    /// Reads it into the buffer. Returns the number of bytes read; none if it cannot be read.
     pub fn read(&mut self, path: impl FnOnce() -> PathBuf, buffer: &mut Vec<u8>, room: &Room) -> Option<usize> {
         if let Some((file, _)) = &self.0 {
             match fill(file, buffer) {
@@ -71,7 +71,7 @@ impl Held {
         }
         let file = File::open(path()).ok()?;
         let read = fill(&file, buffer);
-        // What this user may open and not read is kept too, so that it is not opened again and again.
+        // A file that this user may open but not read is cached too, so that it is not reopened in every round.
         if read.is_ok() || read.as_ref().is_err_and(is_refused) {
             self.0 = room.take().map(|place| (file, place));
         }
@@ -97,7 +97,7 @@ mod tests {
         assert_eq!(held.read(|| path.clone(), &mut buffer, &room), Some(3));
         std::fs::write(&path, "three").unwrap();
         assert_eq!(held.read(|| panic!("it is open"), &mut buffer, &room), Some(5));
-        // Without room a file is read all the same.
+        // Without a slot a file is read, but not cached.
         let mut second = Held::default();
         assert_eq!(second.read(|| path.clone(), &mut buffer, &room), Some(5));
         assert!(second.0.is_none());

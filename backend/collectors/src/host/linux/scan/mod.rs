@@ -1,8 +1,8 @@
 //! Every process of a Linux machine, every five seconds.
 //!
-//! One `stat` file is read per process. Disks, container and the exact resident set cost further files, so they are read
-//! for the watched tree and the busiest only. Files are kept open where there are not too many ([`held`]):
-//! opening one costs more than reading it. Arguments are read only where an operator asked for them ([`shared::redact`]), the
+//! One `stat` file is read per process. Disks, container and the exact resident set need further files, so they are
+//! read only for the watched tree and the busiest processes. Files stay open within a limit ([`held`]), because opening
+//! one costs more than reading it. Arguments are read only if an operator enabled that ([`shared::redact`]), the
 //! environment never.
 
 mod fdinfo;
@@ -26,19 +26,19 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How often the table is made. A little less, so that a tick that comes early by a hair is not passed over.
+/// Interval of the table. Slightly short, so that a tick that is marginally early is not skipped.
 const TABLE_INTERVAL: Duration = Duration::from_millis(4_900);
-/// Processes beside the watched tree whose details are read.
+/// Maximum number of processes beside the watched tree whose details are read.
 const MAX_BUSIEST: usize = 50;
 /// The kernel's own threads are children of this process; idle ones have no row.
 const KTHREADD: u32 = 2;
 const MIB: f64 = (1 << 20) as f64;
 
-/// Opens it.
+/// Opens the collector.
 pub(crate) fn open(options: &Options, roots: &Roots) -> Result<Vec<Part>, OpenError> {
     std::fs::read_dir(&roots.proc).map_err(|error| OpenError::from_io(&roots.proc, &error))?;
     let tried = [roots.proc.join("PID/stat").display().to_string()];
-    // Names of users are this system's; a mounted host has its own, which we cannot see.
+    // User names are those of this system; names of a mounted host cannot be read.
     let users = if *roots == Roots::default() {
         users(&std::fs::read("/etc/passwd").unwrap_or_default())
     } else {
@@ -90,31 +90,31 @@ impl Collector for Tables {
     }
 }
 
-/// What is known of a process between two tables.
+/// State of a process between two tables.
 #[derive(Default)]
 struct Known {
     stat: Held,
     statm: Held,
     io: Held,
-    /// Absent while nothing is known.
+    /// None while nothing was read.
     start: Option<u64>,
     user: String,
     cpu_ticks: u64,
-    /// Bytes read and written, when they were read last.
+    /// Bytes read and written, at the last reading.
     disk: Option<(u64, u64)>,
     container: Option<String>,
-    /// Its name when its arguments were read, and these: a program that starts another in its place has others.
+    /// Its arguments, and its name when they were read: an exec changes both.
     args: Option<(String, String)>,
-    /// It belongs to the watched tree, and goes on to when those above it end.
+    /// Whether it belongs to the watched tree. It stays so when its ancestors end.
     watched: bool,
-    /// It is among those whose details are read.
+    /// Whether its details are read.
     detailed: bool,
     seen: bool,
 }
 
 struct Scan {
     proc: PathBuf,
-    /// Number and start.
+    /// Start by PID.
     watched: HashMap<u32, u64>,
     users: HashMap<u32, String>,
     known: HashMap<u32, Known>,
@@ -123,13 +123,13 @@ struct Scan {
     ticks: f64,
     page: u64,
     room: Room,
-    /// There are GPUs whose drivers tell what each process holds.
+    /// Whether there are GPUs whose drivers report memory by process.
     graphics: bool,
     /// Whether arguments are read.
     show_args: bool,
     /// Processes in state D, in the newest table.
     uninterruptible: u32,
-    /// Number and start of the processes in state T, likewise.
+    /// PID and start of the processes in state T, in the newest table.
     stopped: HashSet<(u32, u64)>,
 }
 
@@ -204,8 +204,8 @@ impl Scan {
         Some((row, used == 0))
     }
 
-    /// Marks the watched processes, all their descendants, and what was marked before: the kernel gives the children of a
-    /// process that ended to another.
+    /// Marks the watched processes, all their descendants, and processes marked before: the kernel gives orphaned
+    /// children another parent.
     fn mark_watched(&mut self, rows: &mut [Process]) {
         if self.watched.is_empty() {
             return;
@@ -227,7 +227,7 @@ impl Scan {
         }
     }
 
-    /// Exact resident set, disk traffic and container, where they are `wanted`.
+    /// Reads exact resident set, disk traffic and container, if `wanted`.
     fn details(&mut self, row: &mut Process, wanted: bool, seconds: Option<f64>) {
         let Some(known) = self.known.get_mut(&row.pid) else { return };
         if !wanted {
@@ -244,7 +244,7 @@ impl Scan {
         {
             row.rss = pages * self.page;
         }
-        // Other users' processes keep this to themselves, unless we are root.
+        // Other users' processes can only be read by root.
         let disk = known.io.read(|| dir().join("io"), buffer, &self.room).and_then(|n| disk_bytes(&buffer[..n]));
         if let (Some(now), Some(before), Some(s)) = (disk, known.disk, seconds) {
             row.read = Some((now.0.saturating_sub(before.0) as f64 / s) as f32);
@@ -273,13 +273,13 @@ fn read<'a>(path: &Path, buffer: &'a mut Vec<u8>) -> Option<&'a [u8]> {
     Some(&buffer[..n])
 }
 
-/// `read_bytes` and `write_bytes` of an `io` file: what went to and came from disks.
+/// `read_bytes` and `write_bytes` of an `io` file: traffic of disks.
 fn disk_bytes(text: &[u8]) -> Option<(u64, u64)> {
     let value = |key: &[u8]| lines(text).find_map(|line| number(trim(line.strip_prefix(key)?)));
     Some((value(b"read_bytes:")?, value(b"write_bytes:")?))
 }
 
-/// First twelve digits of the 64-digit id that container runtimes put into the name of a control group.
+/// First twelve digits of the 64-digit ID that container runtimes put into the name of a control group.
 fn container_of(text: &[u8]) -> Option<String> {
     let hex = |b: &u8| b.is_ascii_hexdigit();
     let words = text.split(|b| !b.is_ascii_alphanumeric());
@@ -287,7 +287,7 @@ fn container_of(text: &[u8]) -> Option<String> {
     Some(String::from_utf8_lossy(&id[..12]).into_owned())
 }
 
-/// Names by number from a passwd file.
+/// User names by ID, from a passwd file.
 fn users(text: &[u8]) -> HashMap<u32, String> {
     let user = |line: &[u8]| {
         let mut parts = line.split(|&b| b == b':');

@@ -1,5 +1,5 @@
-//! What the ranks of training jobs use, each with all that it started: added up from the process table, so nothing more is
-//! read for it.
+//! Resource use of the ranks of training jobs, each with all descendants. It is summed from the process table, so
+//! nothing more is read.
 
 use super::{MIB, Scan};
 use crate::host::linux::process::limits::TreeLimits;
@@ -9,19 +9,19 @@ use shared::catalog::process;
 use shared::processes::Process;
 use std::collections::HashMap;
 
-/// How deep below a rank a process is looked for.
+/// Maximum depth of descendants of a rank.
 const MAX_DEPTH: usize = 16;
 
-/// What is known of ranks between two tables.
+/// State of ranks between two tables.
 #[derive(Default)]
 pub(super) struct Ranks {
-    /// Cores that each may use, by number and start. They are looked up once.
+    /// Cores that each may use, by PID and start. They are read once.
     capacities: HashMap<(u32, u64), Option<f64>>,
-    /// What each used by the newest table: share of its cores, threads, and MiB.
+    /// Use of each by the newest table: share of its cores, threads, and MiB.
     newest: Vec<(RankProcess, Option<f64>, f64, f64)>,
 }
 
-/// What a rank uses.
+/// Use of a rank.
 #[derive(Clone, Copy, Default)]
 struct Use {
     /// Percent of a core; None until there are two tables.
@@ -31,7 +31,8 @@ struct Use {
 }
 
 impl Ranks {
-    /// Puts what these used by the newest table: it counts until the next, so that a line has no holes.
+    /// Puts the values of these ranks from the newest table. They are repeated until the next one, so that a line has
+    /// no gaps.
     pub fn put(&self, ranks: &[RankProcess], out: &mut Out) {
         for (rank, share, threads, mib) in self.newest.iter().filter(|(rank, ..)| ranks.contains(rank)) {
             let instance = rank.instance.as_str();
@@ -41,7 +42,7 @@ impl Ranks {
         }
     }
 
-    /// Takes what these use, by a table.
+    /// Computes the use of these ranks from a table.
     pub fn take(&mut self, ranks: &[RankProcess], scan: &Scan, rows: &[Process], roots: &Roots) {
         let is_here = |rank: &&RankProcess| scan.known.get(&rank.pid).is_some_and(|one| one.start == Some(rank.start));
         let ranks: Vec<&RankProcess> = ranks.iter().filter(is_here).collect();
@@ -59,7 +60,7 @@ impl Ranks {
     }
 }
 
-/// What each of these ranks uses with all below it, as far as that is no other rank's.
+/// Use of each of these ranks with its descendants, except those of another rank.
 fn used(ranks: &[&RankProcess], rows: &[Process]) -> Vec<Use> {
     let mut all = vec![Use::default(); ranks.len()];
     if ranks.is_empty() {

@@ -1,4 +1,4 @@
-//! Tables of machines made of files.
+//! Tests of tables of machines made of files.
 
 use super::*;
 use proptest::prelude::*;
@@ -150,7 +150,7 @@ fn what_the_watched_tree_started_stays_marked_when_those_above_it_end() {
         watched
     };
     assert_eq!(watched(5), [12, 30]);
-    // A number that was the watched one's and is used again is another process.
+    // A process that reuses the watched one's PID is another process.
     let stat = "10 (p) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 3 0 9999 0 1 0\n";
     std::fs::create_dir(machine.0.path().join("10")).unwrap();
     std::fs::write(machine.0.path().join("10/stat"), stat).unwrap();
