@@ -93,7 +93,7 @@ impl Hooks {
         std::thread::spawn(move || {
             for client in listener.incoming().flatten() {
                 let hooks = theirs.clone();
-                // The sender of notices notices a broken connection.
+                // The sender detects a broken connection.
                 std::thread::spawn(move || hooks.serve(client));
             }
         });
