@@ -123,7 +123,7 @@ impl Row {
         Row { what: what.into(), times, seen: audit.seen(), stored: audit.stored, found, said, left_out: false, failed }
     }
 
-    /// The result of a torture that could not be done here.
+    /// The result of a torture that cannot run here.
     pub fn left_out(what: &str, why: &str) -> Self {
         let mut row = Row::of(what, 0, 0, &Audit::default());
         (row.said, row.left_out) = (format!("left out: {why}"), true);
