@@ -69,7 +69,7 @@ fn what_breaks_is_told_in_a_sentence_and_a_recording_says_the_same() {
     }
 }
 
-/// Rules for what every machine has.
+/// Rules that apply to every machine.
 const OF_ANY_MACHINE: [&str; 3] = ["host_memory", "disk_full", "slow_link.net"];
 
 /// Waits until the rules for every machine are active. `get` sends a GET request to a path.

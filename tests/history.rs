@@ -80,7 +80,7 @@ fn a_second_server_on_the_same_folder_leaves_at_once_and_says_why() {
     let path = folder.path().to_str().expect("text");
     let begin = Instant::now();
     let second = watchglass(["--port", "0", "--data-dir", path]).output().expect("it starts");
-    // A loaded machine takes a part of it. A server that waited for the folder would wait forever.
+    // A loaded machine takes a part of this time. A server that waited for the folder would wait forever.
     assert!(begin.elapsed() < MAX_WAIT, "{:?}", begin.elapsed());
     let words = String::from_utf8_lossy(&second.stderr).into_owned();
     assert_eq!((second.status.code(), &second.stdout[..]), (Some(4), &b""[..]), "{words}");

@@ -182,7 +182,7 @@ fn with_prometheus_its_reader_of_exports_has_every_sample() {
     let made = ["tsdb", "create-blocks-from", "openmetrics", &paths[0], &paths[1]];
     let made = programs::run("promtool", &made, "");
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
-    // promtool's reader looks for a log beside the blocks.
+    // promtool's reader expects a log beside the blocks.
     std::fs::create_dir(data.join("wal")).expect("a folder");
     let dump = programs::run("promtool", &["tsdb", "dump", &paths[1]], "");
     assert!(dump.status.success(), "{}", String::from_utf8_lossy(&dump.stderr));

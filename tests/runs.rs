@@ -626,7 +626,7 @@ fn ranks_are_found_by_themselves_and_which_fell_first_is_said() {
         }
         false => assert_eq!((sentence, signals), ("failed (exit 1)", vec![&Value::Null; 3])),
     }
-    // Of their environment only the variables in the table are stored, in memory or on disk.
+    // From their environment only the variables in the table are stored, in memory or on disk.
     assert!(!run.to_string().contains(CANARY) && run.to_string().contains("torch"));
     assert!(!server.log().contains(CANARY), "{}", server.log());
     server.end_by("TERM");

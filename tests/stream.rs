@@ -151,8 +151,7 @@ async fn closed(server: &Server, query: &str, bytes: &[u8]) -> (u16, String) {
 #[test]
 fn each_fault_of_the_protocol_has_its_close_code_and_a_sentence() {
     let server = Server::start([]);
-    // The message is larger than the limit, and all of it is sent. Bytes that are not read must not hide the close
-    // frame.
+    // The message is larger than the limit, and it is sent completely. Unread bytes must not hide the close frame.
     let mut large = vec![0x82, 0xff, 0, 0, 0, 0, 0, 0x10, 0, 0, 0, 0, 0, 0];
     large.resize(14 + (1 << 20), 0);
     block_on(async {

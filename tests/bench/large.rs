@@ -88,7 +88,7 @@ fn hours(path: &Path, machines: u16, series: u32, recording: &Recording) -> std:
     hours_of(path, &names, series, recording)
 }
 
-/// Writes 12 hours of these machines. Each column of the recording stands for many series.
+/// Writes 12 hours of these machines. Each column of the recording is used for many series.
 fn hours_of(path: &Path, names: &[String], series: u32, recording: &Recording) -> std::io::Result<()> {
     let disk = Disk::new(path);
     disk.make()?;

@@ -140,7 +140,7 @@ fn the_table_sorts_both_ways_and_says_when_no_machine_fits() {
         browser.eval("document.querySelector('#hosts [data-column=name]').getAttribute('aria-sort')"),
         "descending"
     );
-    // What is ticked stays ticked while values change, and a link that has the focus keeps it.
+    // A checked row stays checked while values change, and a focused link keeps the focus.
     browser.eval("document.querySelector('#hosts tr[data-row=node-02] a').focus()");
     crowd.pass(3);
     until(&crowd, &browser, &format!("{ROWS}.length > 0"));

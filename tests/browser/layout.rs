@@ -217,7 +217,7 @@ fn folds_are_kept_in_the_link_and_in_the_browser() {
     browser.reload();
     super::live(&browser);
     browser.until(&folds);
-    // The next visit without a link shows the same, and its link says so.
+    // The next visit without a link shows the same layout, and its address contains it.
     browser.open(&server.url);
     super::live(&browser);
     browser.until(&folds);

@@ -68,7 +68,7 @@ fn processes_of_a_gpu_machine_stand_near_its_gpus_and_are_found_folded_and_count
     let first = r#"document.querySelector(".sections > details").matches(".processes")"#;
     assert_eq!(browser.eval(first), true);
     unfold(&browser);
-    // Of 56 processes 24 are shown at first.
+    // At first 24 of 56 processes are shown.
     browser.until(&format!("{NAMES}.length === 24"));
     browser.until(r#"document.querySelector(".processes td.rest").textContent === "… 32 more show all""#);
     press(&browser, ".processes td.rest button");

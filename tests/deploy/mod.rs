@@ -94,7 +94,7 @@ fn units_start_what_the_program_knows_and_take_nothing_from_a_monitor() {
             assert!(value(&unit, "StateDirectory").is_some(), "{name} writes nowhere else");
         }
     }
-    // The user unit has all of it that needs no namespace.
+    // The user unit has all settings of the system unit that need no namespace.
     let (system, own) = (read(&at("systemd/watchglass.service")), read(&at("systemd/watchglass-user.service")));
     let keeps = ["NoNewPrivileges=", "Restrict", "Lock", "Memory", "SystemCall", "UMask="];
     for line in system.lines().filter(|line| keeps.iter().any(|key| line.starts_with(key)) && !line.contains("Restart"))

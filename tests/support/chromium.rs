@@ -280,7 +280,7 @@ impl Heard {
             bytes.clear();
             let dialog = message["method"] == "Page.javascriptDialogOpening";
             if dialog && let Some(session) = message["sessionId"].as_str() {
-                // Only dialogs that ask before a page is left are accepted.
+                // Only dialogs that confirm the leaving of a page are accepted.
                 let accept = message["params"]["type"] == "beforeunload";
                 let _ = send(reply, 0, session, "Page.handleJavaScriptDialog", json!({ "accept": accept }));
             }

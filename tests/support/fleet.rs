@@ -496,7 +496,7 @@ impl Fleet {
         self.settle_by(scrapes)
     }
 
-    /// The agent's samples up to the hub's newest that the hub lacks: times (ms since the epoch) and tags.
+    /// The agent's samples, up to the hub's newest, that are missing at the hub: times (ms since the epoch) and tags.
     pub fn lacks(&self) -> Vec<(i64, String)> {
         let hub = samples(&self.of_hub());
         let newest = hub.keys().map(|(t, _)| *t).max().unwrap_or(i64::MIN);
@@ -564,8 +564,8 @@ impl Fleet {
     }
 }
 
-/// Samples up to the hub's newest that the hub lacks, and samples that only the hub has. With `forgot`, samples that
-/// the agent lost are compared only with the ledger.
+/// Samples up to the hub's newest that are missing at the hub, and samples that only the hub has. With `forgot`,
+/// samples that the agent lost are compared only with the ledger.
 fn differ<'a>(agent: &'a Samples, hub: &'a Samples, forgot: bool) -> [Vec<(&'a (i64, String), &'a String)>; 2] {
     let newest = hub.keys().map(|(t, _)| *t).max().unwrap_or(i64::MIN);
     let lacking = agent.iter().filter(|((t, _), _)| *t <= newest).filter(|(at, value)| hub.get(*at) != Some(*value));

@@ -187,7 +187,7 @@ impl Link {
     }
 }
 
-/// Connects a machine, with retries after the time that a busy hub asks for. Returns the number of rejections too.
+/// Connects a machine, with retries after the time in a busy hub's `Retry-After`. Returns the number of rejections too.
 ///
 /// # Panics
 /// Panics when it is rejected for another reason.

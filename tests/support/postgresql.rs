@@ -175,7 +175,7 @@ impl Postgresql {
     }
 
     /// A command of PostgreSQL, run as a user that is not root, with the libraries unpacked beside it.
-    #[allow(clippy::disallowed_methods)] // a test starts what it needs itself
+    #[allow(clippy::disallowed_methods)] // a test starts its own programs
     fn program(&self, name: &str) -> Command {
         let program = self.programs.join(name);
         let mut command = if is_root() {

@@ -55,7 +55,7 @@ pub enum Signed {
 pub struct Script {
     /// Claims about the person that replace those of the provider; null removes one.
     pub claims: Value,
-    /// How tokens are signed.
+    /// Kind of signature of the tokens.
     pub signed: Signed,
     /// Keys, the newest last.
     pub keys: Vec<Key>,

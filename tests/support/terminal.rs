@@ -61,7 +61,7 @@ impl Terminal {
         // SAFETY: the pointers are to live values, which the call fills or reads, or null where it allows that.
         let opened = unsafe { libc::openpty(&mut master, &mut slave, name, std::ptr::null(), &at) };
         assert_eq!(opened, 0, "no pseudo-terminal");
-        // SAFETY: both descriptors were just opened and belong to nobody else.
+        // SAFETY: both descriptors were just opened and have no other owner.
         let (master, slave) = unsafe { (File::from_raw_fd(master), File::from_raw_fd(slave)) };
         for end in [&master, &slave] {
             // Programs that other tests start meanwhile must not hold the terminal open.

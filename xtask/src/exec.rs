@@ -69,7 +69,7 @@ impl Cmd {
         let all = dirs.iter().cloned().chain(std::env::split_paths(&old));
         match std::env::join_paths(all) {
             Ok(joined) => self.env("PATH", joined),
-            // A folder with a separator in its name cannot be on PATH. The tool then says what is missing.
+            // A folder with a separator in its name cannot be on PATH. The tool then reports the missing program.
             Err(_) => self,
         }
     }

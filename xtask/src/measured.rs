@@ -11,7 +11,7 @@ use std::path::PathBuf;
 pub const DONE: &str = "done";
 /// Result of a step that had nothing to do.
 pub const READY: &str = "ready";
-/// Result of the row that stands for all steps together.
+/// Result of the row for all steps together.
 pub const ALL: &str = "all";
 
 const FIRST_BUILD: &str = include_str!("../first_build.json");

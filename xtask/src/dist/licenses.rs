@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::PathBuf;
 
-/// Allowed licenses of a crate. Of an expression with alternatives, one must be allowed.
+/// Allowed licenses of a crate. In an expression with alternatives, one must be allowed.
 const ALLOWED: [&str; 13] = [
     "MIT",
     "Apache-2.0",
