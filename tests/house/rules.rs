@@ -583,8 +583,8 @@ const CHANGEABLE: &[&str] = &["Atomic", "Cell", "Condvar", "LazyLock", "Mutex", 
 /// Statics that are mutable nevertheless, and the reason.
 const STATICS: &[(&str, &str)] = &[
     ("backend/stream/src/clock.rs", "START"), // process-wide: the start of its clock
-    ("backend/src/stderr.rs", "OWN"), // process-wide: it has one standard error and one panic hook
-    ("shared/src/catalog/tag.rs", "READS"), // counts for its own tests
+    ("backend/src/stderr.rs", "OWN"),         // process-wide: it has one standard error and one panic hook
+    ("shared/src/catalog/tag.rs", "READS"),   // counts for its own tests
     ("shared/imports/src/steps.rs", "STEPS"), // likewise
     ("backend/collectors/src/golden.rs", "SEEN"), // likewise
     // Process-wide: the tools that it started, and those of them that do not end.
