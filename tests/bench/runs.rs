@@ -1,5 +1,5 @@
-//! Measures training jobs: the cost of detecting 64 ranks, the delay until a rank and its end are known, and the lists
-//! of a hub with 100,000 runs and with 10,000 running ranks.
+//! Measures training jobs: the cost of detecting 64 ranks, and the delay until a rank and its end are known. Also
+//! measures the lists of a hub with 100,000 runs and with 10,000 running ranks.
 
 use crate::cost::{cpu_of, thread_cpu};
 use crate::table::Table;

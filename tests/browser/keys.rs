@@ -176,7 +176,7 @@ fn a_chart_s_menu_opens_by_key_and_gives_the_focus_back() {
     browser.until(&format!("document.getElementById('menu').hidden && document.activeElement === {title}"));
     browser.strike("Enter", 0);
     browser.until(r##"document.activeElement.closest("#menu")"##);
-    // Tab goes through the whole menu and on; the menu then closes.
+    // Tab moves through the whole menu and out of it, which closes the menu.
     tab_to(&browser, "document.getElementById('menu').hidden");
     assert_eq!(browser.eval(HERE), browser.eval(r#"document.querySelector("article.hero").dataset.panel"#));
     no_faults(&browser);

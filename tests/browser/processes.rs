@@ -117,7 +117,7 @@ fn processes_of_a_gpu_machine_stand_near_its_gpus_and_are_found_folded_and_count
     }
     let left = |name: &str| format!("{}.getBoundingClientRect().left", twig.replace("NAME", name));
     assert_eq!(browser.eval(&format!("{} > {}", left("torchrun"), left("slurmstepd"))), true);
-    // On a phone the user gives way to the numbers.
+    // On a phone the user column is hidden in favor of the numbers.
     let shown =
         "[2, 3, 4].map(n => document.querySelector(`.processes tbody tr td:nth-child(${n})`).checkVisibility()).join()";
     assert_eq!(browser.eval(shown), "true,true,true");

@@ -24,8 +24,8 @@ fn short_demo() -> &'static Server {
     Server::shared(&["demo", "--gpus", "1", "--retention", "20m"])
 }
 
-/// An expression for the bytes of the recorded demo; `minutes` is its length. A server gives two recordings at a time, so one
-/// is made for all tests.
+/// An expression for the bytes of the recorded demo; `minutes` is its length. A server gives two recordings at a time,
+/// so one is made for all tests.
 fn recorded(minutes: u32) -> String {
     static ALL: Mutex<BTreeMap<u32, String>> = Mutex::new(BTreeMap::new());
     let mut all = ALL.lock().unwrap_or_else(PoisonError::into_inner);

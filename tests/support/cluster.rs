@@ -1,5 +1,5 @@
-//! Several hubs with one PostgreSQL, one NATS and one receiver of remote write, all on loopback, and an agent that scrapes a
-//! ledger.
+//! Several hubs with one PostgreSQL, one NATS and one receiver of remote write, all on loopback, and an agent that
+//! scrapes a ledger.
 
 use crate::agent::{self, Agent};
 use crate::fleet::{self, Samples};

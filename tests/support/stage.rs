@@ -43,7 +43,7 @@ pub fn serve(live: &Arc<Live>) -> (String, tokio::runtime::Runtime) {
     (url, runtime)
 }
 
-/// A machine on a stage. Its server ends when this is dropped.
+/// A simulated machine. Its server ends when this is dropped.
 pub struct Stage {
     /// The address of the page.
     pub url: String,

@@ -1,6 +1,6 @@
-//! Runs a hub for hours of its own clock, which is faster than the real one, and checks that its memory stops growing
-//! once its retention is full. Its load is agents that sample every second, jobs that begin and end, markers, alerts
-//! from code, viewers that come and go, and requests.
+//! Runs a hub for hours of its own clock, which is faster than the real one. Its memory must stop growing once its
+//! retention is full. Its load is agents that sample every second, jobs that begin and end, markers, alerts from code,
+//! viewers that come and go, and requests.
 
 use crate::{Plan, Row};
 use std::collections::BTreeMap;

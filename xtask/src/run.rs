@@ -57,7 +57,7 @@ pub fn run(args: &[String]) -> Result<(), Failure> {
 }
 
 /// Builds the page, then the binary with it. On a first run the server is compiled at the same time as the tools and
-/// the page, which leave a core idle while they download and link.
+/// the page. Those leave a core idle while they download and link.
 pub fn release(steps: &mut Steps) -> Result<PathBuf, String> {
     let left = left::program();
     if !left.is_empty()

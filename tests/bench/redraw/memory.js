@@ -1,4 +1,4 @@
-// After 12 h of history, 12 h of ticks follow, and the charts are drawn twice a minute. Sealed ticks come back as columns.
+// After 12 h of history, 12 h of ticks follow, and the charts are drawn twice a minute. Sealed ticks return as columns.
 import { Board, init, median, panels } from './kit.js';
 
 const CHARTS = 24, SERIES = 8, POINTS = 43200;
