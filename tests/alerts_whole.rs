@@ -243,8 +243,8 @@ fn a_hub_that_starts_again_calls_no_machine_lost() {
     // Longer than the allowed silence of a machine.
     clock.pass(MINUTE);
     fleet.start_hub();
-    // It is present for longer than a machine that never came may take. Each time it is away for less than the allowed
-    // silence of its connection.
+    // The hub now runs for longer than its grace period for missing machines. Each step is shorter than the allowed
+    // silence of a connection.
     let mut last = fleet.until("samples come again", || newest(&fleet, &key));
     for _ in 0..13 {
         clock.pass(10_000);

@@ -1,5 +1,5 @@
-//! Each service of a cluster is away for ten minutes: NATS, PostgreSQL, the sample store. The page reports it, and
-//! reads afterwards return each sample once. The ten minutes pass only on the wall clock of hubs and agent.
+//! One service of a cluster at a time is away for ten minutes: NATS, PostgreSQL, the sample store. The page reports it,
+//! and reads afterwards return each sample once. The ten minutes pass only on the wall clock of hubs and agent.
 #![cfg(target_os = "linux")]
 
 use crate::sample_stores::{DEDUP, ledger_in, victoria_metrics};

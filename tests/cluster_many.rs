@@ -116,7 +116,7 @@ fn with_nats_a_silent_hub_says_nothing_of_its_machines_any_more() {
     cluster.start_agent(&[0]);
     let state = |cluster: &Cluster| machine(cluster, 1).map(|one| one["state"].as_str().unwrap_or("").to_string());
     cluster.until("it is live on the other hub", || state(&cluster).as_deref() == Some("live"));
-    // Its overview over time is requested from the hub that holds it. No samples are copied here.
+    // Its overview over time is requested from the hub that holds it, without a relay of its samples to this hub.
     let key = machine(&cluster, 1).expect("just seen")["key"].clone();
     let over_time = |cluster: &Cluster| {
         let all = json_of(&cluster.get(1, "/api/v1/fleet?row=cpu&from=-1m&step=1s"));

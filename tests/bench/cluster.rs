@@ -12,7 +12,7 @@ use watchglass_tests::programs::found;
 
 /// Machines of the goal.
 const MACHINES: usize = 1_000;
-/// Warm-up: progress is written to the database every 15 s, and gossip goes out every 10 s.
+/// Warm-up: progress is written to the database every 15 s, and the full state is gossiped every 10 s.
 const SETTLING: Duration = Duration::from_secs(30);
 /// Duration of the measurement: four periods of 15 s.
 const MEASURED: Duration = Duration::from_secs(60);

@@ -207,7 +207,7 @@ fn a_chart_says_in_a_sentence_what_it_shows_and_leads_with_what_is_odd() {
     browser.until(&format!(r"/^GPU power: 8 GPUs, \d+ watts, GPU \d (lowest|highest) with \d+$/.test({label})"));
     // A chart far from the screen is not drawn, and has only its title until it comes near.
     let live = "[...document.querySelectorAll('article.chart .plot')].filter(p => p.closest('article').dataset.state === 'live')";
-    // Only elements with a label take the keys.
+    // Only elements with a description take the keys.
     let bare = "[...document.querySelectorAll('[role=application]')].filter(e => !e.getAttribute('aria-label').includes(': ')).length";
     assert_eq!(browser.eval(bare), 0);
     let count = browser.eval(&format!("{live}.length")).as_u64().unwrap();

@@ -101,7 +101,8 @@ fn on_paper_the_map_of_a_fleet_has_all_its_machines() {
     browser.eval("(dispatchEvent(new Event('beforeprint')), 0)");
     let words = browser.eval("document.body.dataset.paper");
     assert!(words.as_str().is_some_and(|words| words.starts_with("64 machines, ")), "{words}");
-    // The print layout is ready at once: the cells of the last machine of the last rack are in the lower right.
+    // The map is drawn at once, as printing requires: the cells of the last machine of the last rack are in the lower
+    // right.
     let ink = r#"(c => { const w = c.width, h = c.height;
         const part = c.getContext("2d").getImageData(w * .8, h - h / 12, w * .2, h / 12).data;
         return part.filter((v, at) => at % 4 === 3 && v > 0).length; })(document.querySelector(".map canvas"))"#;
@@ -308,7 +309,7 @@ fn the_figures_of_a_chart_have_one_space_between_them() {
     let (_server, browser) = super::start("");
     let wide = r#"[...document.querySelectorAll("article.chart .figures")].filter(f => f.offsetWidth)"#;
     browser.until(&format!("{wide}.length > 5"));
-    // Labels start at columns of equal width for all numbers, or at a column of their own where a number is longer.
+    // The gaps before the labels are equal, regardless of the widths of the numbers.
     let uneven = format!(
         r#"{wide}.filter(f => {{
             const [a, b, c] = [...f.querySelectorAll("span")].map(s => s.getBoundingClientRect());

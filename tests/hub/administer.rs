@@ -133,7 +133,7 @@ fn the_control_socket_is_its_owners_alone_and_another_site_cannot_use_it() {
         assert_eq!(send(&format!("{passed_on}{json}")), "401", "{passed_on}");
     }
     assert_eq!(send(&format!("Origin: http://evil.example\r\n{json}")), "403");
-    // A uid in a header counts only on the socket.
+    // Over TCP the owner's uid gives no access, because only the socket reports it.
     assert_eq!(ask(hub.server.addr(), "GET /api/v1/accounts HTTP/1.1\r\nHost: localhost\r\n").status, 401);
 }
 

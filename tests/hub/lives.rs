@@ -104,7 +104,7 @@ fn a_machine_that_was_revoked_samples_on_and_comes_back_by_a_line_of_its_own() {
     fleet.administer(&["agents", "revoke", &name]);
     fleet.agent().says("revoked");
     fleet.samples_on(30);
-    // Its join line does not admit it again, and neither does another machine's.
+    // Its old join line does not admit it any more, and neither does another machine's.
     fleet.kill_agent();
     fleet.key = fleet.join_line(&["--as", &name]);
     fleet.start_agent();
@@ -136,7 +136,7 @@ fn a_machine_that_is_removed_is_gone_from_the_running_hub_and_samples_on_for_its
         (!there && !sources.contains(&id)).then_some(())
     });
     assert!(find(&fleet).is_none(), "it is in no list");
-    // Its line admits one machine, so it is rejected as unknown, and continues on its own.
+    // Its join line admits only one machine, so the agent is rejected as unknown, and keeps sampling.
     fleet.agent().says("was removed");
     fleet.samples_on(30);
     // A restart does not restore any of it.

@@ -80,7 +80,7 @@ fn a_run_that_crashes_is_told_to_its_owner_by_mail_and_to_nobody_else() {
         assert!(told.iter().all(|one| one.to == ["mara@example.org"]), "{told:?}");
         told
     };
-    // Notices to others about the first run are sent with it, long before the second.
+    // A wrong notice about the first run would arrive together with the right one, long before that of the second run.
     for id in ["first-run", "second-run"] {
         crash(&folder, id);
         told(id);

@@ -130,7 +130,7 @@ fn what_has_no_socket_ends_with_the_session_at_once() {
     assert_eq!(say(&hub, &[&vera, &own, JSON], &viewer.id, &opening()), 200);
     comes(&hub, &vera, &viewer, "GPU utilization");
     thread::scope(|scope| {
-        // Only the end of their session ends both streams.
+        // Both streams end because their session ends. Nothing else would end the event stream.
         let events = scope.spawn(|| hub.send("GET", LIVE, &[&vera, EVENTS], ""));
         let viewers = || {
             let metrics = hub.send("GET", "/metrics", &[&hub.cookie("root")], "").body;
