@@ -1,4 +1,4 @@
-//! `watchglass agent` and `doctor --hub` as a person meets them, without a hub.
+//! The commands `watchglass agent` and `doctor --hub` as a user runs them, without a hub.
 
 use watchglass_tests::server::{free_port, run};
 

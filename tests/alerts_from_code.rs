@@ -1,5 +1,5 @@
-//! Tests alerts from code: by command, by datagram and by the API; tied to the run that the kernel names, bounded, and never in
-//! the way of who calls.
+//! Tests alerts from code, by command, by datagram and by the API. They belong to the run that the kernel identifies,
+//! are bounded, and never block the caller.
 #![cfg(target_os = "linux")]
 
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use watchglass_tests::server::{Server, ask_with, run, watchglass};
 use watchglass_tests::waiting::until;
 
-/// A server of a folder, and scripts beside it.
+/// A server of a folder, with scripts in the same folder.
 struct Bench {
     folder: tempfile::TempDir,
 }
@@ -26,7 +26,7 @@ impl Bench {
         Server::start(["--collectors", "cpu", "--data-dir", self.data()])
     }
 
-    /// `watchglass alert` with these words: its status, and what it said.
+    /// Runs `watchglass alert` with these arguments. Returns its status and output.
     fn alert(&self, words: &[&str]) -> (Option<i32>, String) {
         let mut command = watchglass(["alert", "--data-dir", self.data()]);
         command.args(words).env_remove("WATCHGLASS_RUN_ID").env_remove("WATCHGLASS_SOCKET");
@@ -36,7 +36,7 @@ impl Bench {
         (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
     }
 
-    /// A job with this script, whose shell has `$A` for the program.
+    /// A job with this script, in whose shell `$A` is the program.
     fn job(&self, id: &str, script: &str) -> Command {
         let mut command = watchglass(["run", "--data-dir", self.data(), "--id", id, "--", "sh", "-c", script]);
         let own = watchglass(["alert"]);
@@ -54,14 +54,14 @@ impl Bench {
         (answer.status, serde_json::from_str(&answer.body).unwrap_or_default())
     }
 
-    /// What the files of the folder have, as an export.
+    /// Contents of the folder's files, as an export.
     fn kept(&self) -> String {
         let tag = "system.cpu_percent";
         let export = ["export", "--format", "json", "--from", "-1h", "--tag", tag, "--data-dir", self.data()];
         String::from_utf8(run(export).stdout).expect("text")
     }
 
-    /// What the records of the machine say, once it is as it should be.
+    /// Records of the machine, once they meet a condition.
     fn records(&self, server: &Server, what: &str, so: impl Fn(&[Value]) -> bool) -> Vec<Value> {
         until(what, || {
             let all = alerts(server);
@@ -70,12 +70,12 @@ impl Bench {
     }
 }
 
-/// The alerts in the records of the machine, in the order in which they came.
+/// The alerts in the records of the machine, in order of arrival.
 fn alerts(server: &Server) -> Vec<Value> {
     records(&server.get("/api/v1/export?format=json&from=-1h&tag=system.cpu_percent", &[]).body)
 }
 
-/// Likewise in an export.
+/// The alerts in an export.
 fn records(lines: &str) -> Vec<Value> {
     let records = lines.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     records.filter(|line| line["record"] == "alert").map(|line| line["body"].clone()).collect()
@@ -92,7 +92,7 @@ fn an_alert_is_of_the_run_that_the_kernel_names_and_of_no_other() {
     for wrong in [&["x", "--severity", "loud"][..], &["x", "--wait", "8d"], &["  "], &[], &["x", "--to", "me"]] {
         assert_eq!(bench.alert(wrong).0, Some(2), "{wrong:?}");
     }
-    // Who is outside of all runs may not speak for one that is not there, and who is in one speaks for no other.
+    // A caller outside of all runs cannot name a run that does not exist. A caller in a run cannot name another one.
     let (status, line) = bench.alert(&["x", "--run", "nobody"]);
     assert!(status == Some(1) && line.contains("no such run on this machine"), "{line}");
     let datagram = "import os, socket, json, sys; s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM); \
@@ -122,7 +122,7 @@ fn an_alert_is_of_the_run_that_the_kernel_names_and_of_no_other() {
 fn a_thousand_calls_in_a_second_and_sixty_four_ranks_at_once_are_a_few_records() {
     let bench = Bench::new();
     let server = bench.server();
-    // As fast as they go: what the socket has no room for is not waited for, which is the caller's own business.
+    // At full speed: datagrams without room in the socket are dropped, which is the caller's own decision.
     let script = "import os, socket, json, time\n\
                   s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM); s.setblocking(False)\n\
                   sent = 0; begin = time.monotonic()\n\
@@ -139,7 +139,7 @@ fn a_thousand_calls_in_a_second_and_sixty_four_ranks_at_once_are_a_few_records()
     let counted = |all: &[Value]| all.iter().filter_map(|one| one["count"].as_u64()).sum::<u64>();
     let all = bench.records(&server, "its alerts", |all| !all.is_empty() && counted(all) > 1);
     assert!(all.len() <= 6 && counted(&all) <= sent, "{sent} calls: {all:?}");
-    // Each of a job's processes says one thing.
+    // Each process of a job sends the same alert.
     let ranks = "for n in $(seq 64); do $A alert 'gradient overflow' & done; wait; sleep 4";
     assert!(bench.job("ranks", ranks).output().expect("it ran").status.success());
     let of = |all: &[Value]| all.iter().filter(|one| one["run"] == "ranks").cloned().collect::<Vec<_>>();
@@ -179,7 +179,7 @@ fn what_comes_from_outside_stays_data_and_keeps_to_its_bounds() {
         let (status, said) = bench.post(&server, &nowhere);
         assert!(status == 404, "{said}");
     }
-    // Ten new ones a minute; one is taken already.
+    // Ten new ones per minute are accepted; one is accepted already.
     let taken: Vec<u16> = (0..20).map(|n| bench.post(&server, &json!({ "title": format!("step {n}") })).0).collect();
     assert_eq!(taken.iter().filter(|status| **status == 201).count(), 9, "{taken:?}");
     assert_eq!(taken.iter().filter(|status| **status == 429).count(), 11, "{taken:?}");

@@ -1,4 +1,5 @@
-//! Tests alerts as a whole, from a sample or a call to what a receiver gets: kills, outages, restarts, clocks that are set.
+//! Tests alerts end to end, from a sample or a call to the receiver's request: kills, outages, restarts, changes of the
+//! clock.
 #![cfg(target_os = "linux")]
 
 use fake_clock::FakeClock;
@@ -9,32 +10,33 @@ use watchglass_tests::hooks::{Hooks, Reply, Request};
 use watchglass_tests::server::{Server, ask_with, watchglass};
 use watchglass_tests::waiting::{until, until_so};
 
-/// Rules that fire at once, each a group of its own.
+/// Rules that fire at once, each in its own group.
 const RULES: usize = 5;
 
-/// By what the receiver knows us.
+/// Webhook secret by which the receiver authenticates us.
 const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 
-/// Almost as long as a notice waits for others of its group, s.
+/// Almost the wait of a notice for others of its group, s.
 const GATHERED_S: usize = 9;
-/// Longer than what was under way is in the hands of who sent it, and than a machine may be silent, ms.
+/// Longer than the lease of a notice in flight, and than the allowed silence of a machine, ms.
 const MINUTE: i64 = 61_000;
-/// Longer than the pause between two tries, ms.
+/// Longer than the pause between two attempts, ms.
 const HALF_HOUR: i64 = 1_800_000;
 
-/// A server of a folder, and a receiver that it tells. Time passes where a test says so, and nothing is under way.
+/// A server of a folder, and a receiver of its notices. Time passes only where a test moves the clock, while no notice
+/// is in flight.
 struct Whole {
     folder: tempfile::TempDir,
     hooks: Hooks,
     clock: FakeClock,
-    /// Between two samples.
+    /// Interval between two samples.
     interval: &'static str,
 }
 
 impl Whole {
     fn new(interval: &'static str) -> Whole {
         let (folder, hooks) = (tempfile::tempdir().expect("a folder"), Hooks::start());
-        // Those that come along would tell of the time in which nothing was measured.
+        // Built-in rules are off, because they would report the time without samples.
         let off: String = rules::builtin::TABLE.iter().map(|row| format!("{} = false\n", row.id)).collect();
         let config = format!("[alerts]\nallow_targets = [{:?}]\n[rules_builtin]\n{off}", hooks.target());
         std::fs::write(folder.path().join("watchglass.toml"), config).expect("written");
@@ -57,28 +59,28 @@ impl Whole {
         made(server, "channels", &json!({ "name": "hook", "kind": "webhook", "address": address, "secret": SECRET }));
     }
 
-    /// Has all rules fire. The channel is there before: who is told of an alert is known when it fires.
+    /// Makes all rules fire. The channel is created before, because the channels of an alert are chosen when it fires.
     fn begin(&self, server: &Server) {
         self.channel(server);
         (0..RULES).for_each(|n| made_rule(server, &format!("always {n}"), "system.load1 >= 0"));
         all_fire(server);
     }
 
-    /// Has a second pass, and waits for a sample: where none comes, that is an alert.
+    /// Advances one second, and waits for a sample: a missing one would be an alert.
     fn step(&self, server: &Server) {
         let ticks = figure(server, "self_ticks_total");
         self.clock.pass(1_000);
         until_so("samples come", || figure(server, "self_ticks_total") > ticks);
     }
 
-    /// Has so much time pass that a notice hardly waits any longer for others of its group. The rest passes by itself: while
-    /// a notice is under way, its time is that of the machine.
+    /// Advances the clock until a notice has almost finished its wait for others of its group. The rest passes in real
+    /// time: while a notice is in flight, the clock must not jump.
     fn gather(&self, server: &Server) {
         let came = self.hooks.came().len();
         (0..GATHERED_S).take_while(|_| self.hooks.came().len() == came).for_each(|_| self.step(server));
     }
 
-    /// Makes a rule, and waits until it fires: all that was measured before was looked at.
+    /// Makes a rule, and waits until it fires: by then all earlier samples have been evaluated.
     fn fires(&self, server: &Server, name: &str) {
         made_rule(server, name, "system.load1 >= 0");
         until_so("it fires", || {
@@ -87,15 +89,15 @@ impl Whole {
         });
     }
 
-    /// Has one more rule fire, and waits until the receiver is told of it: what was to be told before was told before.
+    /// Makes one more rule fire, and waits for its notice: earlier notices have been delivered by then.
     fn tells_of_one_more(&self, server: &Server) {
-        // The first may fire by a sample from before much time passed, which is too old to be told of.
+        // The first may fire by a sample from before the jump, which is too old for a notice.
         ["first", "second"].iter().for_each(|name| self.fires(server, name));
         self.gather(server);
         self.hooks.wait_for("it is told of one more", |request| request.text().contains("second"));
     }
 
-    /// What came of our rules: how often, by rule and id.
+    /// Number of notices for our rules, by rule and id.
     fn told(&self) -> BTreeMap<(usize, String), usize> {
         let mut told = BTreeMap::new();
         for request in self.hooks.came() {
@@ -111,7 +113,7 @@ fn is_of(request: &Request, rule: usize) -> bool {
     request.text().contains(&format!("always {rule}"))
 }
 
-/// Makes something of a server's alerts.
+/// Creates an object by a POST request to `api/v1/{what}`, and expects success.
 #[track_caller]
 fn made(server: &Server, what: &str, body: &Value) {
     let (addr, body) = (server.addr(), body.to_string());
@@ -127,7 +129,7 @@ fn made_rule(server: &Server, name: &str, when: &str) {
     made(server, "rules", &json!({ "name": name, "severity": "critical", "when": when }));
 }
 
-/// The alerts of rules whose name begins so that a server has, by state.
+/// The states of a server's alerts whose rule names begin with `name`.
 fn states(server: &Server, name: &str) -> Vec<String> {
     let all: Value = serde_json::from_str(&server.get("/api/v1/alerts", &[]).body).expect("JSON");
     let ours = all["alerts"].as_array().expect("a list").iter();
@@ -139,7 +141,7 @@ fn all_fire(server: &Server) {
     until_so("all rules fire", || states(server, "always").iter().filter(|state| *state == "firing").count() == RULES);
 }
 
-/// A figure that a server has of itself.
+/// A value of a server's own metrics.
 #[track_caller]
 fn figure(server: &Server, name: &str) -> f64 {
     let all = server.get("/metrics", &[]).body;
@@ -147,7 +149,7 @@ fn figure(server: &Server, name: &str) -> f64 {
     all.lines().find_map(value).unwrap_or_else(|| panic!("no {name} in {all}"))
 }
 
-/// Tries to tell the receiver that failed so far.
+/// Number of failed deliveries to the receiver so far.
 fn failed(server: &Server) -> usize {
     figure(server, "alerts_notices_total{cause=\"retried\"}") as usize
 }
@@ -162,16 +164,16 @@ fn a_kill_between_send_and_mark_repeats_one_message_and_loses_none() {
     until_so("a notice is under way", || !whole.told().is_empty());
     server.end_by("KILL");
     whole.hooks.answers(Reply::Status(200));
-    // What was under way is in nobody's hands a minute later.
+    // Notices in flight lose their lease after a minute.
     whole.clock.pass(MINUTE);
     let server = whole.server();
     let told = until("each rule is told of", || {
         let told = whole.told();
         (0..RULES).all(|n| told.keys().any(|(rule, _)| *rule == n)).then_some(told)
     });
-    // What was under way came once more, by the same id, and everything else once.
+    // A notice in flight was repeated with the same id, and all others came once.
     assert!(told.iter().all(|((_, id), times)| !id.is_empty() && *times <= 2), "{told:?}");
-    // What is under way while a minute passes would be given up.
+    // A notice in flight would lose its lease in that minute.
     let taken = || figure(&server, "alerts_notices_total{cause=\"delivered\"}");
     until_so("nothing is under way", || {
         taken() >= RULES as f64 && figure(&server, "alerts_outbox_oldest_seconds") == 0.0
@@ -197,7 +199,7 @@ fn an_outage_of_three_hours_ends_in_one_message_a_group() {
         until_so("all are tried again", || failed(&server) >= before + RULES);
     }
     assert!(whole.told().is_empty(), "nothing was taken");
-    // The pause before the next try is a minute by now: none is under way.
+    // The pause before the next attempt is a minute by now: no notice is in flight.
     whole.hooks.refuses(false);
     whole.clock.pass(HALF_HOUR);
     until_so("each rule is told of", || whole.told().len() >= RULES);
@@ -212,7 +214,7 @@ fn a_clock_that_is_set_fires_nothing() {
     let server = whole.server();
     whole.channel(&server);
     made_rule(&server, "always slow", "system.load1 >= 0 for 30m");
-    // What has just begun is not shown.
+    // An alert that has just become pending is not shown.
     whole.gather(&server);
     until_so("it is pending", || states(&server, "always") == ["pending"]);
     for ahead in [3_600_000, -3_600_000, 7_200_000] {
@@ -224,7 +226,7 @@ fn a_clock_that_is_set_fires_nothing() {
     assert!(whole.hooks.came().iter().all(|request| !request.text().contains("always slow")));
 }
 
-/// When the newest sample was taken that a hub of one machine has, s since the Unix epoch.
+/// Time of the newest sample of a hub's only machine, s since the Unix epoch.
 fn newest(fleet: &Fleet, key: &str) -> Option<f64> {
     let told: Value = serde_json::from_str(&fleet.server().get("/api/v1/sources", &[key]).body).expect("JSON");
     told["sources"][0]["last"].as_f64()
@@ -238,10 +240,11 @@ fn a_hub_that_starts_again_calls_no_machine_lost() {
     fleet.start_agent();
     fleet.until("samples come", || newest(&fleet, &key));
     fleet.kill_hub();
-    // Longer than a machine may be silent.
+    // Longer than the allowed silence of a machine.
     clock.pass(MINUTE);
     fleet.start_hub();
-    // It is there for longer than one that never came may take, each time for less than the link may be silent.
+    // The hub now runs for longer than its grace period for missing machines. Each step is shorter than the allowed
+    // silence of a connection.
     let mut last = fleet.until("samples come again", || newest(&fleet, &key));
     for _ in 0..13 {
         clock.pass(10_000);
@@ -250,7 +253,7 @@ fn a_hub_that_starts_again_calls_no_machine_lost() {
     }
     let all = |fleet: &Fleet| fleet.administer(&["alerts", "history"]);
     assert!(!all(&fleet).contains("no data from"), "{}", all(&fleet));
-    // One that is silent while the hub is there is lost.
+    // A machine that is silent while the hub runs is lost.
     fleet.lose_agent();
     fleet.until("the machine is lost", || {
         clock.pass(10_000);

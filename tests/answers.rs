@@ -1,4 +1,5 @@
-//! Answers of the API are the types of `shared`: what a server wrote is read by them, and written by them again it is the same.
+//! Answers of the API have the types of `shared`: a server's answer can be read by them, and writing it again gives the
+//! same JSON.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -12,7 +13,7 @@ use shared::finding::Findings;
 use watchglass_tests::server::Server;
 use watchglass_tests::waiting::until;
 
-/// What a type makes of an answer; a sentence where it cannot read it.
+/// An answer that was read and written again by its type; an error when it cannot be read.
 fn written<T: DeserializeOwned + Serialize>(answer: &str) -> Result<Value, serde_json::Error> {
     serde_json::to_value(serde_json::from_str::<T>(answer)?)
 }
@@ -26,7 +27,7 @@ fn is_the_same(what: &str, answer: &str, written: Written) {
     assert_eq!(after, before, "{what}");
 }
 
-/// An answer as a server wrote it before these types did, recorded in `tests/fixtures/answers`.
+/// An answer that a server wrote before these types existed, recorded in `tests/fixtures/answers`.
 macro_rules! recorded {
     ($($name:literal $of:ty),*) => {
         [$(($name, include_str!(concat!("fixtures/answers/", $name, ".json")), written::<$of> as Written)),*]
@@ -82,8 +83,8 @@ fn what_a_server_answers_is_what_these_types_write() {
     }
 }
 
-/// The page reads the fields of a type by the names that serde derives, one after the other. An alias is one name more, and
-/// all fields behind it would be read as their neighbor.
+/// The page reads the fields of a type in order, by the names that serde derives. An alias is one more name, and all
+/// fields after it would be read as their neighbors.
 #[test]
 fn no_type_that_the_page_reads_has_an_alias() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/src");

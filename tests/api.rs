@@ -229,7 +229,7 @@ fn each_series_comes_once_and_too_many_parameters_are_refused() {
 
 #[test]
 fn work_ends_with_its_caller() {
-    // The answer is larger than the buffers of the sockets, so that it does not end while nobody reads it.
+    // The answer is larger than the socket buffers, so that it does not end while it is not read.
     for path in ["/api/v1/export?tag=*&from=-20m", "/api/v1/query?tag=*&from=-20m"] {
         let mut command = watchglass_tests::server::watchglass(["demo", "--gpus", "8", "--port", "0"]);
         command.args(["--retention", "20m"]);
@@ -248,7 +248,8 @@ fn work_ends_with_its_caller() {
         assert_eq!(server.get("/api/v1/sources", &[]).status, 200, "lists have places of their own");
         drop(readers);
         until_so("the places are given back", || server.get(small, &[]).status == 200);
-        // The server does no more work: looks in a row at which none of its threads runs. Work that goes on runs at each.
+        // Whether the server is idle: several checks in a row at which none of its threads runs. Ongoing work shows at
+        // each.
         #[cfg(target_os = "linux")]
         {
             let mut looks = 0;

@@ -1,16 +1,17 @@
-//! Tests the table of metrics: against the collectors, against its document, and with every tag in W&B's pages and
-//! versions.
+//! Tests the table of metrics: against the collectors, against its document, and with every tag in the pages and
+//! versions of W&B.
 
 use crate::house::source::{Source, tree};
 use collectors::COLLECTORS;
 use shared::catalog::{self as rows, MetricDef, VOCABULARY, faults, metrics_markdown};
 use std::collections::HashSet;
 
-/// Slices without a producer, each with the collector for which it waits. A slice leaves this list when its collector
-/// is added; the test below checks that.
+/// Slices without a producer, each with the collector that will fill it. A slice leaves this list when its collector is
+/// added; the test below checks that.
 const WAITING: &[(&str, &[&[&MetricDef]])] = &[
     ("tpu", &[rows::tpu::LIBRARY]),
-    // W&B derives these rates for its terminal view. Ours are drawn from the counters, so nothing will ever send these.
+    // W&B derives these rates for its terminal view. Ours are drawn from the counters, so no producer will ever send
+    // these.
     ("wandb", &[rows::wandb::ROWS]),
 ];
 
@@ -51,12 +52,12 @@ fn statics(sources: &[Source]) -> Vec<(String, String, String)> {
     found
 }
 
-// A slice in an entry is a claim; only a collector that names the row can put it.
+// A slice in an entry is only a claim. A collector can fill a row only if it names it.
 #[test]
 fn rows_are_named_by_a_collector_exactly_when_they_are_claimed() {
     let sources = tree();
     let claimed = tags(COLLECTORS.iter().flat_map(|entry| entry.metrics).copied());
-    // The table itself names slices, and the readers of other systems put nothing here.
+    // The table itself names slices, and the readers of other systems fill none here.
     let elsewhere = |path: &str| path.ends_with("/lib.rs") || path.contains("/portable/");
     let collectors: Vec<HashSet<&str>> = sources
         .iter()
@@ -118,7 +119,7 @@ fn the_document_is_fresh() {
     );
 }
 
-/// Tags as W&B's pages and versions wrote them, and their canonical form.
+/// Tags as the pages and versions of W&B wrote them, and their canonical form.
 const SPELLINGS: &[(&str, &str)] = &[
     ("gpu.0.memoryTotal", "gpu.0.memoryTotalBytes"),
     ("memory", "memory_percent"),

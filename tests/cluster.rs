@@ -1,5 +1,5 @@
-//! Several hubs over a real NATS and a real PostgreSQL: any of them shows any machine, and what becomes of that when one is
-//! killed, or NATS is away.
+//! Several hubs over a real NATS and a real PostgreSQL. Any hub shows any machine, also after one is killed or while
+//! NATS is away.
 #![cfg(target_os = "linux")]
 
 use std::collections::BTreeSet;
@@ -16,27 +16,27 @@ async fn with_nats_any_hub_shows_a_machine_live_and_all_that_there_is_of_it() {
     let mut cluster = Cluster::start(2);
     cluster.start_agent(&[0]);
     cluster.until("hub 0 has samples", || cluster.shown(0).len() > 60);
-    // The other hub has had none of it until it is asked.
+    // The other hub has none of it until the first request.
     let n = cluster.is_whole(1);
     assert!(n > 60, "{n}");
     cluster.is_live(1);
-    // A page follows it there.
+    // A page shows it live there.
     let key = cluster.machine(1);
     let (mut page, mut connection) = cluster.page(1).await;
     page.until(&mut connection, |page| page.ticks.len() > 40 && page.newest(TAG).is_some()).await;
     assert!(page.whole() && page.repeated == 0, "no tick is lost on the way, and none comes twice");
-    // Its agent is asked through the hub that has its link.
+    // A request to its agent is relayed through the hub that holds its connection.
     let doctor = cluster.get(1, &format!("/api/v1/doctor?source={key}"));
     assert_eq!(doctor.status, 200, "{doctor:?}");
     assert!(doctor.body.contains("openmetrics"), "{doctor:?}");
-    // The lease of the hub that made the people is over some time after it was killed.
+    // The lease of the hub that created the people expires some time after it was killed.
     for said in ["watchglass_cluster_hubs 2", "watchglass_cluster_relays_in 1", "watchglass_cluster_connected 1"] {
         cluster.until(said, || cluster.metrics(1).lines().any(|line| line == said));
     }
 }
 
-/// A viewer on another hub sees it live within 2 s of a move: so many ticks of 100 ms it may miss. They are counted, and not
-/// timed, since a machine that stands still measures nothing either.
+/// A viewer on another hub sees it live within 2 s of a move, so it may miss this many ticks of 100 ms. Ticks are
+/// counted instead of time, since a machine that is suspended does not measure either.
 const MISSED: usize = 20;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -62,7 +62,7 @@ async fn with_nats_a_hub_is_killed_and_its_machines_move_without_a_hole() {
         let first = first(&page).expect("just seen");
         let measured: BTreeSet<i64> = cluster.measured().into_keys().map(|(t, _)| t).collect();
         missed.push(measured.range(since + 1..first).count());
-        // It comes back, and is one of them again.
+        // The hub returns, and joins the cluster again.
         cluster.start_hub(killed);
         cluster.is_live(killed);
     }
@@ -83,9 +83,9 @@ fn with_nats_a_hub_that_lost_its_folder_is_whole_again() {
     cluster.kill_hub(0);
     cluster.until("another hub holds it", || ![String::new(), first.clone()].contains(&cluster.holder()));
     cluster.is_live(1);
-    // What a hub has on its disk is a cache.
+    // The data on a hub's disk is only a cache.
     std::fs::remove_dir_all(cluster.folder(0)).expect("removed");
-    // It comes back, and is one of them again.
+    // The hub returns, and joins the cluster again.
     cluster.start_hub(0);
     cluster.is_live(0);
     cluster.is_whole(0);
@@ -121,7 +121,7 @@ fn with_nats_a_hub_that_is_told_to_end_hands_its_machines_over_and_ends_in_time(
     cluster.until("the other hub has it", || ![String::new(), first.clone()].contains(&cluster.holder()));
     cluster.is_live(1);
     cluster.is_whole(1);
-    // The next version of it is one of them again.
+    // Its next version joins the cluster again.
     cluster.start_hub(0);
     cluster.is_live(0);
     cluster.is_whole(0);
@@ -146,7 +146,7 @@ fn with_nats_any_hub_lists_the_runs_and_markers_of_a_machine_and_goes_on() {
     everywhere(&cluster, "begun", &[0, 1, 2]);
 }
 
-/// From the kill of two of three hubs until the third one shows new samples.
+/// Maximum time from the kill of two of three hubs until the third one shows new samples.
 const LIVE_AGAIN: Duration = Duration::from_secs(10);
 
 #[test]

@@ -1,5 +1,5 @@
-//! What a cluster is made of is away for ten minutes, one at a time: NATS, PostgreSQL, the sample store. The page says so, and
-//! what is read back has each sample once. The ten minutes pass on the wall clock of hubs and agent alone.
+//! One service of a cluster at a time is away for ten minutes: NATS, PostgreSQL, the sample store. The page reports it,
+//! and reads afterwards return each sample once. The ten minutes pass only on the wall clock of hubs and agent.
 #![cfg(target_os = "linux")]
 
 use crate::sample_stores::{DEDUP, ledger_in, victoria_metrics};
@@ -13,7 +13,7 @@ use watchglass_tests::waiting::MAX_WAIT;
 
 const TEN_MINUTES: i64 = 600_000;
 
-/// A cluster over a real store. A machine is linked to the first hub, and looked at on the second.
+/// A cluster over a real store. A machine is connected to the first hub, and shown on the second.
 struct Stage {
     cluster: Cluster,
     store: Option<Program>,
@@ -40,7 +40,7 @@ impl Stage {
         ledger_in(self.store.as_ref().expect("it runs"))
     }
 
-    /// What the agent has itself, by the names that a store has.
+    /// The agent's own samples, by the names in a store.
     fn measured(&self) -> Ledger {
         let name = |tag: &str| {
             let tag = tag.trim_start_matches('"').strip_prefix("openmetrics.books.").unwrap_or_else(|| panic!("{tag}"));
@@ -50,7 +50,8 @@ impl Stage {
         all.map(|((t, tag), value)| ((t, name(&tag)), value.parse().expect("a number"))).collect()
     }
 
-    /// Has one of it away for ten minutes. A page of the second hub says this meanwhile, and then no more.
+    /// Takes one service away for ten minutes. A page of the second hub reports this meanwhile, and no longer
+    /// afterwards.
     async fn without(mut self, said: &str, stop: impl FnOnce(&mut Stage), start: impl FnOnce(&mut Stage)) {
         self.cluster.is_live(0);
         self.cluster.is_live(1);
@@ -61,7 +62,7 @@ impl Stage {
         assert!(!says(&page), "{:?}", page.checks);
         stop(&mut self);
         self.cluster.clock.set_ahead(TEN_MINUTES);
-        // A request goes every 15 s.
+        // A request is sent every 15 s.
         let said = async {
             while !says(&page) {
                 assert!(page.take(&mut connection).await, "the stream ended: {:?}", page.goodbye);

@@ -1,5 +1,5 @@
-//! What all hubs of a cluster must know, over a real NATS and a real PostgreSQL: how machines stand that another holds, what
-//! fires and who has already acknowledged it, and who may see it.
+//! State that all hubs of a cluster share, over a real NATS and a real PostgreSQL: the states of machines that another
+//! hub holds, firing alerts and their acknowledgments, and permissions.
 #![cfg(target_os = "linux")]
 
 use crate::hub::sockets::{ended, open_at};
@@ -13,11 +13,12 @@ use watchglass_tests::server::Answer;
 
 const JSON: &str = "Content-Type: application/json";
 
-/// By what the receiver knows us.
+/// Webhook secret by which the receiver authenticates us.
 const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 
-/// Who tells holds for so long that nobody else does, and a group waits before it speaks: what is told twice comes by then.
-/// Steps, and ms of each, in which neither hub nor agent seems silent to anybody.
+/// The notifying hub holds its lease so long that no other hub notifies, and a group waits before it is sent. So a
+/// repeated notice arrives within this time. Number of steps, and ms of each, in which neither hub nor agent counts as
+/// silent.
 const SETTLED: (i64, i64) = (15, 2_000);
 
 fn by(cluster: &Cluster, hub: usize, who: &str, (method, path): (&str, &str), body: &Value) -> Answer {
@@ -31,7 +32,7 @@ fn json_of(answer: &Answer) -> Value {
     serde_json::from_str(&answer.body).unwrap_or_else(|_| panic!("{answer:?}"))
 }
 
-/// What a hub lists of the agent's machine.
+/// The entry of the agent's machine in a hub's list.
 fn machine(cluster: &Cluster, hub: usize) -> Option<Value> {
     json_of(&cluster.get(hub, "/api/v1/sources"))["sources"]
         .as_array()?
@@ -40,7 +41,7 @@ fn machine(cluster: &Cluster, hub: usize) -> Option<Value> {
         .cloned()
 }
 
-/// Ids of what fires of a rule, as a hub says.
+/// Ids of a rule's firing alerts, from a hub.
 fn firing(cluster: &Cluster, hub: usize, rule: &str) -> BTreeSet<String> {
     let answer = by(cluster, hub, "ada", ("GET", &format!("alerts?state=firing&rule={rule}")), &Value::Null);
     let all = json_of(&answer);
@@ -60,7 +61,7 @@ fn with_nats_what_fires_moves_with_its_machine_and_is_told_once() {
     assert!(matches!(made.status, 200 | 201), "{made:?}");
     cluster.start_agent(&[0, 1]);
     cluster.until("somebody holds it", || !cluster.holder().is_empty());
-    // Whichever hub is asked: it is live there, with what its agent says of itself, before anybody opened it there.
+    // Both hubs show it live and with its agent's facts, before a page opened it there.
     for hub in [0, 1] {
         cluster.until(&format!("it is live on hub {hub}"), || {
             machine(&cluster, hub).is_some_and(|one| one["state"] == "live" && one["version"].is_string())
@@ -70,18 +71,18 @@ fn with_nats_what_fires_moves_with_its_machine_and_is_told_once() {
     let id = firing(&cluster, 0, "always");
     let told = |rule: &str| hooks.came().iter().filter(|request| request.text().contains(rule)).count();
     cluster.until("it is told", || told("always") == 1);
-    // Taken on at one hub, it is so at the other.
+    // An acknowledgment at one hub is visible at the other.
     let one = id.first().expect("one");
     let acked = by(&cluster, 1, "ada", ("POST", &format!("alerts/{one}/ack")), &json!({}));
     assert_eq!(acked.status, 200, "{acked:?}");
     let shown = json_of(&by(&cluster, 0, "ada", ("GET", &format!("alerts/{one}")), &Value::Null));
     assert!(shown["acked"].is_object(), "{shown}");
-    // The hub dies that has the agent, and told of all.
+    // The hub that holds the agent, and that sent all notices, is killed.
     let first = cluster.holder();
     cluster.kill_hub(0);
     cluster.until("the other hub has it", || ![String::new(), first.clone()].contains(&cluster.holder()));
     cluster.until("it is live there", || machine(&cluster, 1).is_some_and(|one| one["state"] == "live"));
-    // What a person adds then is watched, and told by who is left.
+    // A rule that is added then is evaluated, and the remaining hub notifies.
     let rule = json!({ "name": "later", "severity": "critical", "when": "system.load1 >= 0" });
     let made = by(&cluster, 1, "ada", ("POST", "rules"), &rule);
     assert!(matches!(made.status, 200 | 201), "{made:?}");
@@ -93,12 +94,12 @@ fn with_nats_what_fires_moves_with_its_machine_and_is_told_once() {
         assert_eq!(told("always"), 1, "nobody is told twice");
     }
     assert!(firing(&cluster, 1, "machine-lost").is_empty(), "the agent had time to move");
-    // The one that comes back knows all of it, and adds nothing.
+    // The hub that returns knows all alerts, and adds none.
     cluster.start_hub(0);
     cluster.until("it knows", || {
         machine(&cluster, 0).is_some_and(|one| one["state"] == "live") && firing(&cluster, 0, "always") == id
     });
-    // The agent ends in order: all are told so.
+    // The agent ends in order, and all hubs learn it.
     cluster.end_agent();
     for hub in [0, 1] {
         cluster.until(&format!("it has ended on hub {hub}"), || {
@@ -115,7 +116,7 @@ fn with_nats_a_silent_hub_says_nothing_of_its_machines_any_more() {
     cluster.start_agent(&[0]);
     let state = |cluster: &Cluster| machine(cluster, 1).map(|one| one["state"].as_str().unwrap_or("").to_string());
     cluster.until("it is live on the other hub", || state(&cluster).as_deref() == Some("live"));
-    // Its overview over time is asked of the hub that holds it: nothing of it is brought here.
+    // Its overview over time is requested from the hub that holds it, without a relay of its samples to this hub.
     let key = machine(&cluster, 1).expect("just seen")["key"].clone();
     let over_time = |cluster: &Cluster| {
         let all = json_of(&cluster.get(1, "/api/v1/fleet?row=cpu&from=-1m&step=1s"));
@@ -130,7 +131,7 @@ fn with_nats_a_silent_hub_says_nothing_of_its_machines_any_more() {
     assert!(cluster.metrics(1).lines().any(|line| line == "watchglass_cluster_relays_in 0"), "{}", cluster.metrics(1));
     // Its agent knows no other hub.
     cluster.kill_hub(0);
-    // Its lease holds for some seconds.
+    // Its lease expires after some seconds.
     cluster.until("it is said why that lacks", || {
         over_time(&cluster)["lacks"].as_str().is_some_and(|why| why.contains("the other hub"))
     });
@@ -165,10 +166,10 @@ async fn with_nats_a_session_is_one_over_all_hubs_and_ends_on_all() {
     let (goodbye, close) = ended(page).await;
     assert_eq!(goodbye.as_deref(), Some("signed out"));
     assert!(close.is_some_and(|close| u16::from(close.code) == 1008));
-    // Without word from the other hub a socket's rights are looked at once a minute.
+    // Without a message from the other hub, a socket's permissions are checked once a minute.
     assert!(begin.elapsed() < Duration::from_secs(30), "{:?}", begin.elapsed());
     assert_eq!(status(1, &headers(1, "vera")), 401);
-    // A key that is ended on one.
+    // A key is revoked on one hub.
     let begin = Instant::now();
     let keys = json_of(&by(&cluster, 0, "root", ("GET", "teams/main/keys"), &Value::Null));
     let data = keys["keys"].as_array().and_then(|keys| keys.iter().find(|key| key["name"] == "data"));
@@ -179,7 +180,7 @@ async fn with_nats_a_session_is_one_over_all_hubs_and_ends_on_all() {
     assert_eq!(goodbye.as_deref(), Some("this key was revoked"));
     assert!(begin.elapsed() < Duration::from_secs(30), "{:?}", begin.elapsed());
     cluster.until("it opens nothing", || status(1, std::slice::from_ref(&key)) == 401);
-    // There is an account: no hub gives a code to make the first one.
+    // An account exists, so no hub gives a setup code.
     let body = json!({ "code": "x", "name": "again", "password": PASSWORD }).to_string();
     for hub in [0, 1] {
         let refused =

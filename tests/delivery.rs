@@ -1,4 +1,4 @@
-//! Notices to real servers: an Alertmanager, and one of e-mail.
+//! Notices to real servers: an Alertmanager and a mail server.
 
 use notify::address::Allowed;
 use notify::{Attempt, Outcome, Road, Sender, Settings, Smtp, SmtpTls};
@@ -12,7 +12,7 @@ use watchglass_tests::programs::{Program, run};
 use watchglass_tests::provider::now;
 use watchglass_tests::waiting::until_so;
 
-/// What must arrive as it is and do nothing on its way.
+/// A text that must arrive unchanged and have no effect on its way.
 const HOSTILE: &str = "@everyone <script>alert(1)</script> {run} \"quoted\" 89.1 °C 🔥";
 
 fn alert(number: u8) -> Alert {
@@ -61,7 +61,7 @@ fn notice(kind: NoticeKind, id: &str) -> Notice {
     }
 }
 
-/// Its alerts are over since two seconds.
+/// The notice with its alerts resolved two seconds ago.
 fn resolved(mut notice: Notice) -> Notice {
     notice.kind = NoticeKind::Resolved;
     for alert in &mut notice.alerts {
@@ -80,11 +80,11 @@ fn accepted(outcome: &Outcome) {
     assert!(matches!(outcome, Outcome::Done { .. }), "{outcome:?}");
 }
 
-/// Where Debian's Alertmanager looks for its templates.
+/// Folder in which Debian's Alertmanager looks for its templates.
 const TEMPLATES: &str = "/usr/share/prometheus/alertmanager";
 
-/// An Alertmanager that runs: one that is installed, or a copy of one that was unpacked. Debian's knows one place for its
-/// templates; in the copy stands another path of the same length, with slashes that say nothing behind it.
+/// An Alertmanager that runs: an installed one, or a copy of an unpacked one. Debian's has a fixed path for its
+/// templates. In the copy it is replaced by another path, padded with slashes to the same length.
 fn alertmanager(folder: &Path) -> PathBuf {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let found = std::env::split_paths(&path).map(|dir| dir.join("prometheus-alertmanager")).find(|path| path.is_file());
@@ -118,7 +118,7 @@ fn active(server: &Program) -> Vec<Value> {
 #[test]
 #[ignore = "needs Debian's prometheus-alertmanager on PATH"]
 fn with_alertmanager_alerts_begin_and_end_and_it_takes_every_label() {
-    // Its path is short, whatever TMPDIR says.
+    // Its path is short, regardless of TMPDIR.
     let folder = tempfile::tempdir_in("/tmp").expect("a folder");
     let program = alertmanager(folder.path());
     let config = folder.path().join("alertmanager.yml");
@@ -143,7 +143,7 @@ fn with_alertmanager_alerts_begin_and_end_and_it_takes_every_label() {
     };
     let settings = Settings::check(&input, &allowed, false).expect("settings");
     let mut sender = Sender::new(&Road { allowed, ..Road::default() }).expect("a sender");
-    // Its port is open a moment before it takes anything.
+    // Its port is open a moment before it accepts requests.
     until_so("it is ready", || server.get("/-/ready").status == 200);
 
     let firing = notice(NoticeKind::Firing, "N1");
@@ -164,7 +164,7 @@ fn with_alertmanager_alerts_begin_and_end_and_it_takes_every_label() {
     }
     assert_eq!(first["annotations"]["summary"], format!("node-1 GPU 1: {HOSTILE}"));
     assert_eq!(first["status"]["state"], "active");
-    // Told again, they are the same ones.
+    // A repeated notice updates the same alerts.
     accepted(&send(&mut sender, &settings, &firing));
     assert_eq!(active(&server).len(), 2);
 
@@ -175,7 +175,7 @@ fn with_alertmanager_alerts_begin_and_end_and_it_takes_every_label() {
     accepted(&send(&mut sender, &settings, &test));
     assert_eq!(active(&server)[0]["labels"]["alertname"], "WatchglassTest");
 
-    // Where it has nothing, that is said, with what to do and without an address.
+    // For a wrong path the error gives the remedy, without an address.
     let input = ChannelInput { addresses: vec![Secret::new(format!("http://{}/nowhere", server.addr))], ..input };
     let elsewhere = Settings::check(&input, &Allowed::parse(&["127.0.0.1/32"]).expect("an entry"), false);
     let outcome = send(&mut sender, &elsewhere.expect("settings"), &test);
@@ -185,7 +185,7 @@ fn with_alertmanager_alerts_begin_and_end_and_it_takes_every_label() {
     assert!(!sentence.contains("nowhere") && !sentence.contains("127.0.0.1"), "{sentence}");
 }
 
-/// A server of e-mail that keeps what comes in a folder.
+/// A mail server that stores messages in a folder.
 fn mail_server(folder: &Path, tls: &[String]) -> Program {
     Program::start("aiosmtpd", |addr| {
         let mut args: Vec<String> =
@@ -196,7 +196,7 @@ fn mail_server(folder: &Path, tls: &[String]) -> Program {
     })
 }
 
-/// So many messages, read by a program that is not ours: headers decoded, in the order of their ids.
+/// This many messages, parsed by an independent program: headers decoded, in the order of their ids.
 fn messages(folder: &Path, count: usize) -> Vec<Value> {
     const READ: &str = "
 import email, email.policy, json, os, sys
@@ -294,7 +294,7 @@ fn with_aiosmtpd_nothing_goes_to_a_server_that_is_not_trusted_or_without_the_tls
     let outcome = send(&mut sender(smtp(port, SmtpTls::None)), &mail_channel(), &firing);
     let Outcome::GivenUp { sentence } = outcome else { panic!("{outcome:?}") };
     assert!(sentence.starts_with("530: it requires TLS or a user"), "{sentence}");
-    // The server still takes what is right, and that is the only message.
+    // The server still accepts a correct message, and that is the only one.
     let pem = std::fs::read_to_string(authority.write(folder.path())).expect("a certificate");
     accepted(&send(&mut sender(smtp(port, SmtpTls::StartTls).trusting(&pem)), &mail_channel(), &firing));
     assert_eq!(messages(folder.path(), 1).len(), 1);

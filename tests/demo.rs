@@ -60,9 +60,9 @@ fn eight_gpus_are_served_with_their_history_and_said_to_be_simulated() {
 fn two_runs_of_one_seed_agree_at_the_same_instants() {
     let (one, two) = (start(&["--gpus=2", "--hosts=2", "--seed=7"]), start(&["--gpus=2", "--hosts=2", "--seed=7"]));
     let last = |server: &Server| json(server, "/api/v1/sources")["sources"][1]["last"].as_f64().expect("ticks");
-    // Of the simulated past alone: a loaded machine may leave out ticks of the live seconds, which both say.
+    // Only the simulated past is compared: a loaded machine may skip ticks of the live seconds, which both report.
     let to = last(&one).min(last(&two)) - 100.0;
-    // The tags have counters from the machine's start, and values that move from second to second.
+    // The tags have counters from the machine's start, and values that change every second.
     let path = format!(
         "/api/v1/query?tag=gpu.*.powerWatts&tag=gpu.*.energyJoules&tag=network.recv&tag=cpu.*.cpu_percent&from={}&to={to}",
         to - 100.0
@@ -95,7 +95,7 @@ fn machines_whose_links_fail_are_late_lost_stopped_and_filling() {
         let all = list(&sources, "sources").iter();
         all.map(|source| source["state"].as_str().unwrap_or_default().to_owned()).collect()
     };
-    // That one is late is noticed when nothing comes.
+    // Lateness is detected when no tick comes.
     until_so("the second is late", || states()[1] == "late");
     assert_eq!(states(), ["live", "late", "unreachable", "stopped", "filling", "live"]);
     let sources = json(&server, "/api/v1/sources");
@@ -147,13 +147,13 @@ fn a_page_is_sent_the_machine_that_it_shows_and_no_other() {
     });
 }
 
-/// A fleet of two racks at the usual interval.
+/// A fleet of two racks at the default interval.
 const TWO_RACKS: [&str; 7] = ["demo", "--gpus", "1", "--hosts", "9", "--retention", "2h"];
 
-/// It takes some seconds of a core to simulate the past of a fleet in the profile of tests.
+/// The simulation of a fleet's past takes some CPU seconds in the test profile.
 const SIMULATED_WITHIN: Duration = MAX_WAIT.saturating_mul(9);
 
-/// Waits until the history of all machines is whole.
+/// Waits until the history of all machines is complete.
 fn whole(server: &Server) {
     let whole = within(SIMULATED_WITHIN, || {
         let sources = json(server, "/api/v1/sources");
@@ -169,7 +169,7 @@ fn a_fleet_begins_with_its_history_and_a_run_of_each_rack() {
     let fleet = json(&server, "/api/v1/fleet?row=gpu&from=-110m&step=10m");
     let values = fleet.to_string();
     assert!(values.contains("demo-09") && !values.contains("null"), "{values}");
-    // Each chart of each machine has its line over any time, also those that are made of rates.
+    // Each chart of each machine has its line over any time, including charts of rates.
     for (from, to) in [("-115m", "-114m"), ("-30m", "-25m")] {
         for tag in ["gpu.0.gpu", "cpu.0.cpu_percent", "network.recv"] {
             let path = format!("/api/v1/query?source=demo-09&tag={tag}&from={from}&to={to}");
@@ -244,7 +244,7 @@ fn a_demo_that_does_not_keep_its_interval_says_so_until_it_does() {
     until_so("it has ticked", || ticks() > first);
     assert!(server.get("/metrics", &[]).body.contains("watchglass_demo_behind_seconds "));
     let before = dropped();
-    // For half a minute it gets nothing done.
+    // For half a minute it makes no progress.
     clock.pass(30_000);
     let said = until("it says so", || check().filter(|check| check["state"] == "partial"));
     let reason = said["reason"].as_str().expect("a sentence");
@@ -255,7 +255,7 @@ fn a_demo_that_does_not_keep_its_interval_says_so_until_it_does() {
     assert!(reason.contains(" ticks of the last ") && reason.ends_with(" were dropped"), "{reason}");
     assert!(dropped() >= before + 28.0, "{} after {before}", dropped());
     assert!(server.log().contains("the demo is behind: this machine is too slow"), "{}", server.log());
-    // A minute in which it keeps its interval; the clock passes in steps that drop nothing.
+    // A minute in which it keeps its interval. The clock passes in steps that drop no tick.
     until_so("it is well again", || {
         clock.pass(900);
         check().is_some_and(|check| check["state"] == "ok")

@@ -4,7 +4,7 @@ use serde_json::Value;
 use std::process::Output;
 use watchglass_tests::server::{Server, run, watchglass};
 
-/// Names of families that are promised on every platform.
+/// Names of families that are documented for every platform.
 const FAMILIES: &[&str] = &[
     "cpu",
     "memory",
@@ -74,7 +74,7 @@ fn the_server_tells_the_same_families() {
 #[test]
 fn status_is_0_when_what_was_asked_for_works_and_1_otherwise() {
     let own = std::process::id().to_string();
-    // These families work on every machine. A machine for tests may have a GPU that only half works.
+    // These families work on every machine. A test machine may have a GPU that only half works.
     let some = ["--collectors", "cpu,memory,process"];
     let status = |args: &[&str]| {
         let output = run(["doctor"].into_iter().chain(some).chain(args.iter().copied()));
@@ -85,7 +85,7 @@ fn status_is_0_when_what_was_asked_for_works_and_1_otherwise() {
     assert!(text.ends_with("All requested collectors work.\n"), "{text}");
     let (code, text) = status(&["--pid", &own]);
     assert_eq!(code, Some(0), "{text}");
-    // This is the highest number that a process can have, and no process has it.
+    // This is the highest possible process id, and no process has it.
     let (code, text) = status(&["--pid", "2147483647"]);
     assert_eq!(code, Some(1), "{text}");
     assert!(text.contains("process, requested by --pid 2147483647: "), "{text}");
@@ -127,7 +127,7 @@ fn a_bundle_is_one_text_without_names_and_addresses() {
     for name in ["box-9", "corp.example", "wiki", "10.20.30.40", "127.0.0.1", "::1", "jörg", "neill", "rack-17"] {
         assert!(!lower.contains(name), "{name} in {text}");
     }
-    // Short names are looked for as whole words.
+    // Short names are searched as whole words.
     let words: Vec<&str> = lower.split(|c: char| !c.is_alphanumeric() && c != '-').collect();
     for name in ["al", own.trim()] {
         assert!(name.is_empty() || !words.contains(&name.to_lowercase().as_str()), "{name} in {text}");

@@ -1,4 +1,4 @@
-//! Tests `watchglass doctor` with the configuration of a hub: the servers that it names are tried.
+//! Tests `watchglass doctor` with the configuration of a hub: connections to the configured servers are tested.
 #![cfg(target_os = "linux")]
 
 use crate::sample_stores::{DEDUP, victoria_metrics};
@@ -8,7 +8,7 @@ use watchglass_tests::postgresql::Postgresql;
 use watchglass_tests::programs::Program;
 use watchglass_tests::server::watchglass;
 
-/// What doctor says of the servers of a configuration, its status, and all that it printed.
+/// Doctor's results for the servers of a configuration, its status, and its whole output.
 fn servers(folder: &Path, text: &str) -> (Vec<Value>, Option<i32>, String) {
     let file = folder.join("hub.toml");
     std::fs::write(&file, text).expect("written");
@@ -22,7 +22,7 @@ fn one<'a>(servers: &'a [Value], id: &str) -> &'a Value {
     servers.iter().find(|server| server["id"] == id).unwrap_or_else(|| panic!("no {id} in {servers:?}"))
 }
 
-/// What is wrong with a server, and what to do.
+/// Reason and remedy for a faulty server.
 fn wrong<'a>(servers: &'a [Value], id: &str) -> [&'a str; 2] {
     let server = one(servers, id);
     assert_eq!(server["state"], "failed", "{server}");

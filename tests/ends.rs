@@ -1,5 +1,5 @@
-//! Tests what ends the server and what does not: a log or an output that nobody takes, signals, limits, tools that
-//! hang.
+//! Tests events that end the server and events that do not: a log or an output without a reader, signals, limits,
+//! hanging tools.
 #![cfg(target_os = "linux")]
 
 use std::fs::File;
@@ -11,7 +11,7 @@ use std::time::Instant;
 use watchglass_tests::server::{Server, as_user, binary, free_port, run, watchglass, watchglass_by};
 use watchglass_tests::waiting::until_so;
 
-/// A full pipe. Its reader takes nothing while it is held.
+/// A full pipe, whose reader reads nothing while it is held.
 fn stuck() -> (PipeReader, Stdio) {
     let (reader, writer) = std::io::pipe().expect("a pipe");
     let set = |flags: libc::c_int| {
@@ -55,7 +55,7 @@ fn check(server: &Server, id: &str) -> Option<(String, String)> {
     Some((own["state"].as_str()?.to_string(), own["reason"].as_str()?.to_string()))
 }
 
-/// Checks that the server measures and stores, ends when asked to, and has stored samples.
+/// Checks that the server measures and stores, ends on request, and has stored samples.
 #[track_caller]
 fn works_on(server: Server, folder: &Path) {
     let before = ticks(&server);
@@ -128,7 +128,7 @@ fn a_terminal_that_goes_ends_it_in_order_and_nohup_keeps_it() {
     let folder = tempfile::tempdir().expect("a folder");
     let log = folder.path().join("log");
     let mut command = watchglass(quick(folder.path()));
-    // Whoever runs the tests may have used nohup, which is inherited.
+    // The tests may run under nohup, which is inherited.
     let heed = || {
         // SAFETY: this is a plain system call, which is safe between fork and exec.
         unsafe { libc::signal(libc::SIGHUP, libc::SIG_DFL) };
@@ -184,8 +184,7 @@ fn where_no_thread_is_granted_a_sentence_says_so() {
         unsafe { std::os::unix::process::CommandExt::pre_exec(&mut command, limit) };
         command.args(["--memory", "--port", "0"]).output().expect("it starts")
     };
-    // The limit does not hold for root.
-    // SAFETY: this is a plain system call without arguments, which cannot fail.
+    // The limit does not apply to root. SAFETY: this is a plain system call without arguments, which cannot fail.
     let root = unsafe { libc::geteuid() } == 0;
     let output = if root { as_user(64_321, binary(), start) } else { start(watchglass([])) };
     let said = String::from_utf8_lossy(&output.stderr);
@@ -203,7 +202,7 @@ fn nothing_that_a_tool_started_outlives_the_server() {
         std::fs::write(&config, command).expect("a file");
         let config = config.to_str().expect("text");
         let server = Server::start(["--collectors", "nvidia", "--config", config]);
-        // The tool's argument is its own path. The folder of the tool is on no other command line.
+        // The tool's argument is its own path. No other command line contains the tool's folder.
         let running = || running(tools.path());
         until_so("the tool and what it started run", || running() == 2);
         match signal {
@@ -214,7 +213,7 @@ fn nothing_that_a_tool_started_outlives_the_server() {
     }
 }
 
-/// Number of processes whose command line names a folder.
+/// Number of processes whose command line contains a folder.
 fn running(folder: &Path) -> usize {
     let all = std::fs::read_dir("/proc").expect("it is there").flatten();
     let lines = all.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());

@@ -1,5 +1,5 @@
-//! Tests files that a user names and that others might have prepared: writing follows no link and waits at no pipe,
-//! reading does not wait at a pipe either, and a file that was cut gives what is left of it.
+//! Tests files that a user names and that others might have prepared. A write follows no link and does not block at a
+//! pipe, and neither does a read. A truncated file yields its remaining part.
 
 #![cfg(unix)]
 
@@ -177,7 +177,7 @@ fn a_cut_log_is_counted() {
     let folder = tempfile::tempdir().expect("a folder");
     let data = folder.path().join("data");
     let start = || Server::start(["--interval", "100ms", "--collectors", "cpu", "--data-dir", text(&data)]);
-    // The figure is absent until the archive has looked.
+    // The figure is absent until the archive has run.
     let figure = |server: &Server, name: &str| {
         let body = server.get("/metrics", &[]).body;
         body.lines().find_map(|line| line.strip_prefix(&format!("watchglass_self_{name} "))).map(String::from)
@@ -193,7 +193,7 @@ fn a_cut_log_is_counted() {
     });
     let mut bytes = fs::read(&log).expect("the log");
     bytes.truncate(bytes.len() * 6 / 10);
-    // The cut is in the middle of a record, after the two bytes with which each record begins.
+    // The file is truncated in the middle of a record, after the two bytes with which each record begins.
     let record = bytes.windows(2).rposition(|two| two == [0xff, 0xd7]).expect("a record");
     fs::write(&log, &bytes[..record + 5]).expect("cut");
     let again = start();

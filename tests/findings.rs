@@ -22,7 +22,7 @@ fn all(server: &Server, query: &str) -> Vec<Value> {
     answer["findings"].as_array().expect("a list").clone()
 }
 
-/// The finding of a kind, once there is one.
+/// The finding of a kind, once it exists.
 fn found(server: &Server, kind: &str) -> Value {
     until(kind, || all(server, &format!("?kind={kind}")).into_iter().next())
 }
@@ -39,7 +39,7 @@ fn what_breaks_is_told_in_a_sentence_and_a_recording_says_the_same() {
         ("oom", "gpu_memory.ended", "all 4 GPUs have been idle since"),
     ] {
         let server = Server::start(["demo", "--gpus", "4", "--retention", "1h", "--fail", fail]);
-        // What became of the other GPUs is known a moment after the job has ended.
+        // The states of the other GPUs are known a moment after the job has ended.
         let says =
             |one: &Value| one["sentence"].as_str().is_some_and(|text| text.contains(said) && text.contains(" UTC"));
         let open = || all(&server, &format!("?kind={rule}"));
@@ -57,7 +57,7 @@ fn what_breaks_is_told_in_a_sentence_and_a_recording_says_the_same() {
         let answer: Value = serde_json::from_slice(&once.stdout).expect("JSON");
         let of_file = answer["findings"].as_array().expect("a list");
         let same = of_file.iter().find(|one| one["rule"] == rule).unwrap_or_else(|| panic!("{fail}: {answer}"));
-        // What is usual was learned over more of the past there: the numbers of the sentence may differ by that.
+        // The recording learned its baseline from more of the past, so the numbers of the sentence may differ.
         assert_eq!((&same["kind"], &same["subject"]), (&live["kind"], &live["subject"]), "{fail}");
         let apart = same["since"].as_i64().expect("a time") - live["since"].as_i64().expect("a time");
         assert!(apart.abs() <= 5, "{fail}: {apart} s");
@@ -69,10 +69,10 @@ fn what_breaks_is_told_in_a_sentence_and_a_recording_says_the_same() {
     }
 }
 
-/// Rules for what every machine has.
+/// Rules that apply to every machine.
 const OF_ANY_MACHINE: [&str; 3] = ["host_memory", "disk_full", "slow_link.net"];
 
-/// Waits until the rules for what every machine has watch. `get` asks for a path.
+/// Waits until the rules for every machine are active. `get` sends a GET request to a path.
 #[track_caller]
 fn watches(what: &str, get: impl Fn(&str) -> Answer) {
     let mut states = Value::Null;
@@ -190,8 +190,8 @@ fn the_command_reads_a_folder_and_says_what_it_cannot_read() {
 #[test]
 #[cfg(target_os = "linux")]
 fn what_changed_is_ranked_by_how_far_it_moved() {
-    // Nothing but training is in the 100 s before the hang at this time of the demo: a checkpoint among them spreads power so
-    // far that others come before it.
+    // Only training happens in the 100 s before the hang at this time of the demo. A checkpoint would spread power so
+    // far that other findings come first.
     let folder = tempfile::tempdir().expect("a folder");
     let clock = fake_clock::FakeClock::new(folder.path());
     clock.set_to(UNIX_EPOCH + Duration::from_secs(1_795_830_200));

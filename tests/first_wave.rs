@@ -1,5 +1,5 @@
-//! Files of the first release are read for ever: a data folder, a recording and a configuration, made by it and never made
-//! anew. What it said of them stands beside them.
+//! Files of the first release stay readable forever: a data folder, a recording and a configuration, made by it and
+//! never regenerated. Its own output for them is stored with them.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -14,12 +14,12 @@ fn text(path: &Path) -> &str {
     path.to_str().expect("a plain path")
 }
 
-/// The lines of a table without their order, which is not promised.
+/// The lines of a table in any order, because the order is not part of the promise.
 fn lines(csv: &str) -> BTreeSet<&str> {
     csv.lines().collect()
 }
 
-/// What the first release read from its folder and from its recording.
+/// The first release's output for its folder and its recording.
 fn samples() -> String {
     std::fs::read_to_string(fixture("samples.csv")).expect("the list")
 }
@@ -76,7 +76,7 @@ fn a_recording_is_replayed_as_it_was() {
     assert_eq!(lines(&served), lines(&samples));
 }
 
-/// Each key of a configuration with its section.
+/// The keys of a configuration, each with its section.
 fn keys(toml: &str) -> BTreeSet<String> {
     let mut section = "";
     let mut keys = BTreeSet::new();
@@ -96,7 +96,7 @@ fn a_configuration_means_what_it_meant() {
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let printed = std::fs::read_to_string(fixture(printed)).expect("the list");
         let now = keys(&String::from_utf8_lossy(&output.stdout));
-        // New keys may stand beside them.
+        // New keys may be added.
         let missing: Vec<String> = keys(&printed).into_iter().filter(|key| !now.contains(key)).collect();
         assert!(missing.is_empty(), "{file}: {missing:#?}");
     }

@@ -1,4 +1,4 @@
-//! The guard of the real binary: foreign names, foreign origins, other users.
+//! Access checks of the real binary: foreign host names, foreign origins, other users.
 
 use std::net::SocketAddr;
 use std::process::Stdio;
@@ -137,7 +137,7 @@ fn headers_are_never_logged() {
     assert!(!server.log().contains("oyster-7"), "{}", server.log());
 }
 
-/// Not a test of its own: it asks the address in its environment.
+/// Not a test of its own: it sends a request to the address in its environment.
 #[test]
 #[ignore = "is run by the tests below, as another user"]
 fn asks_when_told_to() {
@@ -146,7 +146,7 @@ fn asks_when_told_to() {
     println!("answer {} {}", answer.status, answer.body.get(..200).unwrap_or(&answer.body));
 }
 
-/// What a user of this machine gets: the status and the body's beginning. Needs root.
+/// The status and the beginning of the body that another user of this machine receives. Needs root.
 #[cfg(target_os = "linux")]
 fn ask_as(uid: u32, server: &Server) -> (u16, String) {
     let output = as_user(uid, std::path::Path::new("/proc/self/exe"), |mut caller| {

@@ -24,15 +24,15 @@ fn start(folder: &Path, ledger: &Ledger) -> Server {
     Server::start_as_it_is(keeping(folder, ledger, "100ms"))
 }
 
-/// All values that the export shows of the ledger, by tag and time.
+/// All values of the ledger in the export, by tag and time.
 fn visible(server: &Server) -> BTreeMap<(String, String), f64> {
     let answer = server.get("/api/v1/export?format=csv&tag=openmetrics.books.*&from=0", &[]);
     if answer.status == 404 {
-        return BTreeMap::new(); // Before the first scrape nobody knows the tags of the endpoint.
+        return BTreeMap::new(); // Before the first scrape the tags of the endpoint are unknown.
     }
     assert_eq!(answer.status, 200, "{}", answer.body);
     let mut all = BTreeMap::new();
-    // A tag with labels is quoted, but none here has a comma.
+    // A tag with labels is quoted, but none here contains a comma.
     for line in answer.body.lines().skip(1) {
         let cells: Vec<&str> = line.split(',').collect();
         let [time, _, tag, value] = cells[..] else { panic!("{line}") };
@@ -80,14 +80,14 @@ fn a_second_server_on_the_same_folder_leaves_at_once_and_says_why() {
     let path = folder.path().to_str().expect("text");
     let begin = Instant::now();
     let second = watchglass(["--port", "0", "--data-dir", path]).output().expect("it starts");
-    // A machine with much load takes a part of it; one that waited for the folder would wait for good.
+    // A loaded machine takes a part of this time. A server that waited for the folder would wait forever.
     assert!(begin.elapsed() < MAX_WAIT, "{:?}", begin.elapsed());
     let words = String::from_utf8_lossy(&second.stderr).into_owned();
     assert_eq!((second.status.code(), &second.stdout[..]), (Some(4), &b""[..]), "{words}");
     for word in [path, &server.id().to_string(), "--data-dir", "--memory"] {
         assert!(words.contains(word), "{word} is missing: {words}");
     }
-    // The first server has not suffered. After it is killed, its lock does not stop the next one.
+    // The first server is unaffected. After it is killed, its lock does not block the next one.
     let before = until("a scrape", || Some(visible(&server)).filter(|seen| !seen.is_empty()));
     drop(server);
     let after = visible(&start(folder.path(), &ledger));
@@ -139,8 +139,8 @@ fn with_root_a_folder_of_another_user_is_status_4_with_whose_it_is_and_what_to_d
     };
     let folder = folder();
     std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o755)).expect("own folder");
-    // There are three folders: one of root, one below a folder of root, and an own one in which a server of root has
-    // written.
+    // There are three folders: one of root, one below a folder of root, and an own one with files that root's server
+    // has written.
     for (name, mode, owner) in [("closed", Some(0o700), 0), ("new", None, 0), ("own", Some(0o700), 54321)] {
         let data = folder.path().join(name);
         if let Some(mode) = mode {
@@ -192,7 +192,7 @@ fn one_instant_has_one_value_wherever_it_is_asked_for() {
     let (newest, values) = stage.live().store().newest(0).expect("it has measured");
     let sent = || receiver.samples().values().map(|own| own.len()).max().unwrap_or(0);
     until("all of it is sent", || (sent() == 400).then_some(()));
-    // The clock is set back twice, by half a minute and 400 ms. Some instants are new, and others are not.
+    // The clock is set back twice, by half a minute and by 400 ms. Some timestamps are new, and others are repeated.
     let others: Vec<f64> = values.iter().map(|_| 1.0).collect();
     let append = |t: i64| stage.live().append(0, t, t % 1_000 == 0, &others).is_some();
     for second in 0..30 {

@@ -1,5 +1,5 @@
-//! The rules of the house that Cargo and clippy cannot keep: who may import whom, where tags and units stand, and what a
-//! module says of itself. A rule has a name here and a planted violation below it.
+//! The house rules that Cargo and clippy cannot enforce: allowed imports, the places of tags and units, and module
+//! headers. Each rule has a name here and a planted violation below it.
 
 mod circles;
 mod documents;
@@ -104,7 +104,7 @@ fn the_tree_names_no_place_where_it_was_made() {
 #[test]
 fn links_in_documents_lead_somewhere() {
     let mut sources = tree().to_vec();
-    // Pictures are no text, so the tree does not hold them.
+    // Pictures are not text, so the tree does not contain them.
     for entry in std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../static")).expect("static/ is there") {
         let name = entry.expect("static/ can be read").file_name();
         sources.push(Source::new(&format!("static/{}", name.to_string_lossy()), ""));
@@ -121,7 +121,7 @@ fn files_are_small() {
     assert!(median <= 180, "the median file has {median} lines: split what has two reasons to change");
 }
 
-/// The rule finds a fault in the second text, at the planted place, and none in the first.
+/// Asserts that the rule finds a fault in the second text, at the planted place, and none in the first.
 fn catches(rule: impl Fn(&[Source]) -> Vec<String>, path: &str, good: &str, bad: &str) {
     assert_eq!(rule(&[Source::new(path, good)]), Vec::<String>::new(), "{path}: {good}");
     assert_eq!(rule(&[Source::new(path, bad)]).len(), 1, "{path}: {bad}");
@@ -187,11 +187,11 @@ fn a_planted_circle_is_caught() {
         circles::circles(&sources, &["frontend/src".to_string()].into())
     };
     let none: [String; 0] = [];
-    // A parent and its child may name each other, and tests whom they like.
+    // A parent and its child may name each other, and tests may name any module.
     let kin = [("a/mod", "use self::b::B;"), ("a/b", "use super::A; use crate::c::C;"), ("c", "// crate::a\nmod d {}")];
     assert_eq!(faults(&kin), none);
     assert_eq!(faults(&[("a", "use crate::b::B;"), ("b", "#[cfg(test)]\nmod tests {\n use crate::a;\n}")]), none);
-    // Between files, by each way of writing it; between rooms where no two files know each other.
+    // Between files, by each form of import; between rooms where no two files name each other.
     assert_eq!(faults(&[("r/a", "use super::b::B;"), ("r/b", "fn f() { crate::r::a::g() }")]).len(), 1);
     assert_eq!(
         faults(&[("r/a", "use super::{c, b::{B, D}};"), ("r/b", "use super::c;"), ("r/c", "use super::a;")]).len(),
@@ -274,7 +274,7 @@ fn a_planted_name_of_two_types_is_caught() {
     {
         assert_eq!(faults(counts, "backend/src/doctor/mod.rs", second), 0, "{second}");
     }
-    // The same for another system.
+    // The same type for another system.
     let twice = "#[cfg(unix)]\npub struct Own(u8);\n#[cfg(not(unix))]\npub struct Own;";
     assert_eq!(faults(twice, "backend/src/doctor/mod.rs", ""), 0);
 }

@@ -1,4 +1,4 @@
-//! Tests of what a notebook's kernel is shown by, with a shell in the kernel's place: it has the argument of one.
+//! Tests the view of a notebook's kernel. A shell with a kernel's argument stands in for the kernel.
 #![cfg(target_os = "linux")]
 
 use serde_json::{Value, json};
@@ -8,12 +8,12 @@ use watchglass_tests::cgroup::MemoryGroup;
 use watchglass_tests::server::{Answer, Server, ask_with, watchglass, watchglass_by};
 use watchglass_tests::waiting::{until, until_so};
 
-/// An id that no other process of this machine has: its kernels are seen here as well.
+/// An id that no other process of this machine has, because its real kernels are visible here too.
 fn id() -> String {
     format!("{:08x}-4e5f-6071-8293-a4b5c6d7e8f9", std::process::id())
 }
 
-/// A process with the arguments of a kernel, which ends with this value.
+/// A process with the arguments of a kernel. It is killed when this is dropped.
 struct Kernel(Child);
 
 impl Kernel {
@@ -21,13 +21,13 @@ impl Kernel {
         Self::that("read line")
     }
 
-    /// One that does this.
+    /// A kernel that runs this script.
     fn that(script: &str) -> Self {
         let file = format!("/run/kernel-{}.json", id());
         let mut shell = watchglass_by(script, ["-f", &file]);
         shell.env("JPY_SESSION_NAME", "/home/a/<b>train<b>.ipynb").stdin(Stdio::piped());
         let shell = Kernel(shell.spawn().expect("a shell"));
-        // The system says that it has begun before it has its arguments.
+        // The system reports the start before the arguments are set.
         let arguments = format!("/proc/{}/cmdline", shell.pid());
         until_so("its arguments", || std::fs::read_to_string(&arguments).is_ok_and(|text| text.contains(&file)));
         shell
@@ -65,7 +65,7 @@ fn get(server: &Server, path: &str) -> Value {
     serde_json::from_str(&answer.body).expect("JSON")
 }
 
-/// What is told of our kernel; null while nothing is.
+/// The server's entry of our kernel; null while there is none.
 fn told(server: &Server) -> Value {
     let all = get(server, "/api/v1/kernels");
     let all = all["kernels"].as_array().expect("a list");
@@ -83,7 +83,7 @@ fn a_kernel_and_its_cells_are_seen_kept_and_told_of_when_it_has_ended() {
     let args = ["--interval", "100ms", "--data-dir", &path, "--collectors", "kernels,cpu"];
     let server = Server::start(args);
     let kernel = Kernel::start();
-    // While the collector is being opened, who sends is told to come again.
+    // While the collector starts, senders get 503 and retry.
     let begin = cell(kernel.pid(), 1, "start").to_string();
     let taken = until("the collector", || Some(send(&server, JSON, &begin)).filter(|answer| answer.status != 503));
     assert_eq!((taken.status, taken.body.contains("\"taken\":1")), (200, true), "{taken:?}");
@@ -99,7 +99,7 @@ fn a_kernel_and_its_cells_are_seen_kept_and_told_of_when_it_has_ended() {
     });
     assert!(memory.iter().all(|point| point[1].as_u64().is_some_and(|bytes| bytes > 0)), "{memory:?}");
     assert!(server.get("/metrics", &[]).body.contains("watchglass_jupyter_kernel_memory_bytes{"));
-    // What the client could not know to have arrived comes again.
+    // Markers whose delivery the client cannot confirm are sent again.
     let end = cell(kernel.pid(), 2, "end");
     assert_eq!(post(&server, &json!({ "markers": [end] })), json!({ "taken": 1, "dropped": 0 }));
     let markers = get(&server, &format!("/api/v1/markers?kernel={}", id()));
@@ -130,7 +130,7 @@ fn a_kernel_and_its_cells_are_seen_kept_and_told_of_when_it_has_ended() {
 fn with_cgroups_a_kernel_that_is_killed_for_memory_is_explained_in_one_sentence() {
     let server = Server::start(["--memory", "--interval", "100ms", "--collectors", "kernels,cpu"]);
     let group = MemoryGroup::new("kernel", 64 << 20);
-    // It begins to eat when it is told to, and eats itself: what is killed is the kernel.
+    // It allocates memory after a line of input, in its own process: the kernel itself is killed.
     let script = "read line; x=$(head -c 50000000 /dev/zero | tr '\\0' x); x=$x$x$x$x; read line";
     let mut kernel = Kernel::that(script);
     group.take(kernel.pid());

@@ -1,4 +1,4 @@
-//! Tests that a hub has what its agent sampled, each sample once, whatever becomes of the link and of either end.
+//! Tests that a hub has its agent's samples, each once, regardless of faults of the connection and of either end.
 
 use watchglass_tests::agent::Agent;
 use watchglass_tests::fleet::{Fleet, Harm};
@@ -35,7 +35,7 @@ fn two_hubs_of_an_agent_are_two_whole_copies_though_each_is_cut_off_for_a_while(
     one.take_agent(start(&one));
     one.grows("the first has samples");
     other.grows("and the second");
-    // Each is cut off once, while the other goes on, and the agent is killed while it knows both.
+    // Each hub is cut off once while the other goes on, and the agent is killed while it knows both.
     for cut in [&one, &other] {
         cut.cutter.close();
         let goes_on = if std::ptr::eq(cut, &one) { &other } else { &one };
@@ -51,7 +51,7 @@ fn two_hubs_of_an_agent_are_two_whole_copies_though_each_is_cut_off_for_a_while(
     let audit = one.settle();
     assert!(audit.sound() && audit.stored > 50, "{audit:?}");
     one.until("the second lacks nothing", || other.lacks().is_empty().then_some(()));
-    // Sample by sample, with its bits, as far as both have got.
+    // Each sample is compared bit by bit, as far as both have got.
     let (ours, theirs) = (one.stored(), other.stored());
     let newest = |all: &std::collections::BTreeMap<(i64, String), String>| all.keys().map(|(t, _)| *t).max();
     let end = newest(&ours).min(newest(&theirs)).expect("samples");

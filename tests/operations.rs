@@ -1,4 +1,5 @@
-//! The table of operations as others read it: the reference page, the OpenAPI document, and what a server really answers.
+//! The table of operations in its published forms: the reference page, the OpenAPI document, and a server's real
+//! answers.
 
 use api::parameter::{ParameterKind, TEAM};
 use api::{Answer as Answered, Method, Operation};
@@ -23,10 +24,10 @@ fn the_reference_page_is_what_the_table_gives() {
     );
 }
 
-/// Where the document is for the validator.
+/// Address of the document for the validator.
 const DOCUMENT: &str = "https://watchglass.test/openapi.json";
 
-/// The document, and its types as a validator has them.
+/// The document, and its types for a validator.
 struct Document {
     value: Value,
     compiler: Compiler,
@@ -47,14 +48,14 @@ impl Document {
         self.compiler.compile(&place, &mut self.schemas).unwrap_or_else(|error| panic!("{pointer}: {error:#}"))
     }
 
-    /// What is wrong with an answer.
+    /// The fault in an answer; None when it is valid.
     fn faults(&mut self, pointer: &str, answer: &Value) -> Option<String> {
         let schema = self.schema(pointer);
         self.schemas.validate(answer, schema).err().map(|error| format!("{pointer}: {error:#}"))
     }
 }
 
-/// A part of a pointer.
+/// A segment of a JSON pointer, escaped.
 fn token(text: &str) -> String {
     text.replace('~', "~0").replace('/', "~1").replace('{', "%7B").replace('}', "%7D")
 }
@@ -112,12 +113,12 @@ fn the_document_is_valid_and_has_every_operation() {
     for name in types {
         document.schema(&format!("/components/schemas/{name}"));
     }
-    // What is planted is caught.
+    // The planted fault is found.
     document.value["paths"]["/healthz"]["get"]["responses"]["default"] = Value::Null;
     assert!(document.schemas.validate(&document.value, whole).is_err());
 }
 
-/// The place of the schema of what an operation answers; none where it is no JSON.
+/// The pointer to the schema of an operation's answer; None when it is not JSON.
 fn place(operation: Operation) -> Option<String> {
     let status = match operation.row().answer {
         Answered::Json(_) | Answered::Text(_, Some(_)) => "200",
@@ -127,8 +128,8 @@ fn place(operation: Operation) -> Option<String> {
     Some(format!("/paths/{path}/get/responses/{status}/content/application~1json/schema"))
 }
 
-/// Asks all that is read, and judges each answer by the document; `fill` is the path of a request. Those that were answered
-/// as they should.
+/// Requests all operations that read, and validates each answer by the document. `fill` is the path of a request.
+/// Returns the operations with valid answers.
 fn judged(
     document: &mut Document,
     fill: impl Fn(Operation) -> Option<String>,
@@ -154,7 +155,7 @@ fn judged(
     good
 }
 
-/// What a request needs to be answered, beyond its path.
+/// Query that a request needs in addition to its path.
 fn query(operation: Operation) -> &'static str {
     match operation {
         Operation::QuerySamples => "?tag=cpu&from=-30s&step=5s",
@@ -200,7 +201,7 @@ fn a_server_answers_what_the_document_says() {
     }
 }
 
-/// Answers as a server wrote them, in `tests/fixtures/answers`, and of which operation each is.
+/// Answers that a server wrote, in `tests/fixtures/answers`, and the operation of each.
 const RECORDED: [(&str, Operation); 14] = [
     ("runs", Operation::ListRuns),
     ("runs_sums", Operation::ListRuns),
@@ -243,7 +244,7 @@ fn a_hub_answers_what_the_document_says() {
     let ask = |path: &str| hub.send("GET", path, &[&root, &origin], "");
     let fill = |operation: Operation| {
         let path = operation.path().replace("{team}", "main").replace("{person}", "root");
-        // An admin of the hub who is in no team says which one is meant.
+        // An admin of the hub without a team must name one.
         let asked = if operation.takes(TEAM.name) { "?team=main" } else { query(operation) };
         (!path.contains('{')).then(|| path + asked)
     };
@@ -280,7 +281,7 @@ fn served_by(hub: &Hub, who: &str) -> Document {
     Document::of(read(&hub.send("GET", "/api/v1/openapi.json", &[who], "")))
 }
 
-/// A value that a parameter of this kind may not have.
+/// An invalid value for a parameter of this kind.
 fn nonsense(kind: ParameterKind) -> Option<&'static str> {
     match kind {
         ParameterKind::Text => None,
@@ -299,7 +300,7 @@ fn a_value_that_a_parameter_may_not_have_is_refused_with_its_name() {
     for operation in Operation::ALL.iter().copied().filter(reads) {
         for parameter in operation.row().parameters {
             let Some(value) = nonsense(parameter.kind) else { continue };
-            // What is wrong with it is said before it is looked for what is asked.
+            // Parameters are validated before the object is looked up.
             let path = operation.path().replace("{id}", "none") + query(operation);
             let path = format!("{path}{}{}={value}", if path.contains('?') { '&' } else { '?' }, parameter.name);
             let answer = match operation {
@@ -315,7 +316,7 @@ fn a_value_that_a_parameter_may_not_have_is_refused_with_its_name() {
     assert!(faults.is_empty() && asked > 50, "{asked} asked:\n{}", faults.join("\n"));
 }
 
-/// Whether a path that some code writes, up to what it fills in, is the begin of an operation's.
+/// Whether a path in code, up to its first placeholder, is the prefix of an operation's path.
 fn is_known(path: &str) -> bool {
     let written: Vec<&str> = path.trim_end_matches('/').split('/').collect();
     let fits = |(written, known): (&&str, &str)| written.contains('{') || known.starts_with('{') || **written == *known;

@@ -1,4 +1,4 @@
-//! The documents of the options against the one table of them.
+//! Checks the documents of the options against their one table.
 
 use backend::config;
 use watchglass_tests::server::Server;
@@ -25,7 +25,7 @@ fn common_flags_have_the_values_and_defaults_of_the_table() {
         .filter_map(|line| {
             let mut columns = line.split(" | ").map(|column| column.trim_matches(['|', ' ']));
             let flag = columns.next()?.trim_matches('`');
-            // Words in the place of a default may be others there.
+            // Text in the place of a default may differ there.
             let default = columns.nth(1)?.strip_prefix('`').unwrap_or_default();
             flag.starts_with("--").then_some((flag, default.trim_end_matches('`')))
         })
@@ -83,7 +83,7 @@ fn the_page_of_counters_is_what_the_server_prints() {
     }
 }
 
-/// The example of the configuration file, in the lines that one key takes: which table it stands in, and how it is written.
+/// One key of the example configuration file: its table, and its line.
 struct Setting {
     header: String,
     line: String,
@@ -110,7 +110,7 @@ fn settings_of(example: &str) -> Vec<Setting> {
     all
 }
 
-/// The configuration file that has these settings, each below its table; none: the program does not take it.
+/// The configuration with these settings, each in its table; an error when the program does not accept it.
 fn configuration(settings: &[&Setting]) -> Result<config::Config, String> {
     let (mut text, mut header) = (String::new(), "");
     for setting in settings {
@@ -156,7 +156,7 @@ fn each_key_of_the_example_is_accepted_by_itself() {
     assert!(all.len() > 120, "{}", all.len());
     for one in &all {
         assert!(!one.line.ends_with("= []") && !one.line.ends_with("= \"\""), "{} is no example", one.line);
-        // It and what its table is nothing without; some keys need one or two others of their table.
+        // The key with the required keys of its table. Some keys need one or two others of their table.
         let beside: Vec<&Setting> =
             all.iter().filter(|other| other.header == one.header && other.line != one.line).collect();
         let with = |others: &[&Setting]| {
@@ -185,7 +185,7 @@ fn all_keys_of_the_example_are_accepted_together_but_those_that_exclude_each_oth
     let (choices, rest): (Vec<_>, Vec<_>) = all.iter().partition(is_choice);
     assert_eq!(choices.len(), CHOICES.len());
     let written = configuration(&rest).expect("the rest is one configuration");
-    // The way back: what is printed is the same again, but for secrets.
+    // Round trip: the printed configuration reads back as the same, except for secrets.
     let printed = written.to_toml();
     assert_eq!(read(&printed).expect("it is read again").to_toml(), printed);
     for choice in choices {
@@ -202,7 +202,7 @@ const CHOICES: &[&str] = &[
     "[[hub]] pin = ",
 ];
 
-/// The own part of the help of a command and of those below it: shared options stand in the page of options.
+/// The specific part of the help of a command and its subcommands. Shared options are on the page of options.
 fn help_of(words: &[&str], page: &mut String) {
     let asked = words.iter().copied().chain(["--help"]);
     let help = String::from_utf8(watchglass_tests::server::run(asked).stdout).expect("text");

@@ -1,4 +1,4 @@
-//! The overview of a fleet as a page is sent it, and as the API answers it over time.
+//! The overview of a fleet, on a page's stream and over time in the API.
 
 use serde_json::Value;
 use shared::catalog::fleet::{EACH_TEMP, FleetRow, GPU_BUSY, GPU_TEMP, Grain, STATE, place, rows};
@@ -14,7 +14,7 @@ fn demo(gpus: &str, hosts: &str) -> Server {
     Server::start_command(command)
 }
 
-/// What a page that shows the fleet has of one overview.
+/// State of one overview on a page that shows the fleet.
 #[derive(Default)]
 struct Fleet {
     index: Vec<IndexEntry>,

@@ -1,4 +1,4 @@
-//! What packages bring: completions and manual pages.
+//! Additional files of the packages: completions and manual pages.
 
 use watchglass_tests::programs;
 use watchglass_tests::server::run;
@@ -34,7 +34,7 @@ fn with_bash_words_are_completed() {
     let script = folder.path().join("watchglass");
     std::fs::write(&script, printed(&["completions", "bash"])).expect("written");
     let complete = |line: &str| {
-        // What readline does: words, the place of the last one, and the function that `complete` was told.
+        // Like readline: words, the index of the last one, and the function that was registered by `complete`.
         let asked = format!(
             "source {}; COMP_WORDS=({line}); COMP_CWORD=$(( ${{#COMP_WORDS[@]}} - 1 )); \
              _watchglass watchglass \"${{COMP_WORDS[COMP_CWORD]}}\" \"${{COMP_WORDS[COMP_CWORD-1]}}\"; \

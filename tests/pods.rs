@@ -1,5 +1,5 @@
-//! Tests that Kubernetes says how the pods of training jobs ended, with the real binary and an API server that answers as the
-//! real one is specified to.
+//! Tests that Kubernetes reports how the pods of training jobs ended, with the real binary and an API server that
+//! answers by the real one's specification.
 
 use serde_json::{Value, json};
 use std::os::unix::net::UnixDatagram;
@@ -22,7 +22,7 @@ fn uid(n: u32) -> String {
     format!("0d6eb1a6-2d3c-4b9f-8f3e-{n:012}")
 }
 
-/// A pod as the API server tells it, with much that nobody asked for.
+/// A pod as the API server returns it, with many fields that we do not use.
 fn pod(n: u32, status: Value) -> Value {
     json!({ "metadata": { "name": format!("train-{n}"), "namespace": "training", "uid": uid(n), "labels": { "job-name": "train" } },
             "spec": { "nodeName": "node-1", "containers": [{ "name": "train", "image": "train" }] }, "status": status })
@@ -48,7 +48,7 @@ impl PodBench {
         PodBench { folder, api, server }
     }
 
-    /// Tells of a run in a pod that ended so, as `watchglass run` in it does.
+    /// Reports a run in a pod that ended in this way, as `watchglass run` in the pod does.
     fn ended(&self, n: u32, how: Value) {
         let mut job = watchglass(["run", "--data-dir"]);
         job.arg(self.folder.path()).args(["--", "sh", "-c", "echo $WATCHGLASS_SOCKET"]);
@@ -96,7 +96,7 @@ fn kubernetes_says_why_pods_ended() {
         ),
         pod(5, json!({ "phase": "Failed", "reason": "Evicted" })),
     ];
-    // The first answer leads to the second.
+    // The first answer links to the second.
     let answer = move |line: &str| match line.contains("continue=") {
         false => list(&pods[..2], "more"),
         true => list(&pods[2..], ""),
@@ -119,7 +119,7 @@ fn kubernetes_says_why_pods_ended() {
     assert!(line.starts_with("GET /api/v1/pods?fieldSelector=spec.nodeName") && line.contains("limit=250"), "{line}");
     assert!(asked.iter().all(|head| head.to_lowercase().contains("authorization: bearer first-canary")), "{asked:?}");
     assert!(asked.len() <= 12, "who ends together is asked for together: {}", asked.len());
-    // The kubelet writes a new token long before the old one ends.
+    // The kubelet writes a new token long before the old one expires.
     bench.api.set_token("second-canary");
     bench.ended(1, json!({}));
     until("the new token", || bench.api.asked().last().filter(|head| head.contains("second-canary")).map(|_| ()));
@@ -182,7 +182,7 @@ fn doctor_says_which_right_is_missing() {
     let well = doctor(&within);
     assert_eq!((&well["state"], &well["found"]), (&"ok".into(), &"it reports 1 pods of this namespace".into()));
     assert!(doctor(&[])["reason"].as_str().is_some_and(|why| why.contains("KUBERNETES_SERVICE_HOST is not set")));
-    // Another server with another authority is not told the token.
+    // Another server with another authority must not receive the token.
     let other = ApiServer::start(|_| ApiAnswer::Status(200));
     let wrong = doctor(&other.environment());
     assert_eq!(wrong["state"], "failed");

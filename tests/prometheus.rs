@@ -9,7 +9,7 @@ fn json(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
 }
 
-/// The points of the only series of a tag, as time in Unix seconds and value.
+/// The points of a query's only series, as time in Unix seconds and value.
 fn points(server: &Server, query: &str) -> Vec<(f64, f64)> {
     let answer = server.get(&format!("/api/v1/query?{query}"), &[]);
     assert_eq!(answer.status, 200, "{}", answer.body);
@@ -23,7 +23,7 @@ fn demo() -> Server {
     Server::start_command(command)
 }
 
-/// Where the built-in rules stand as Prometheus' own.
+/// File with the built-in rules in Prometheus' format.
 const RULES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../static/prometheus-rules.yml");
 
 #[test]
@@ -65,7 +65,7 @@ fn rules_of_prometheus_are_printed_as_ours_and_the_rest_is_named_by_line() {
     let (status, made, said) = import(hot);
     assert_eq!((status, said.as_str()), (Some(0), ""), "{made}");
     assert!(made.contains("when = \"gpu.*.temp > 85 °C for 2m, until <= 85 °C for 1m\""), "{made}");
-    // It is what the configuration takes.
+    // The configuration accepts it.
     std::fs::write(&ours, &made).expect("written");
     let printed = watchglass(["--print-config", "--config", &ours.display().to_string()]).output().expect("it ran");
     assert!(printed.status.success(), "{}", String::from_utf8_lossy(&printed.stderr));
@@ -86,7 +86,7 @@ fn with_prometheus_its_checker_has_nothing_to_say_about_our_rules() {
 #[test]
 #[ignore = "needs Debian's prometheus on PATH"]
 fn with_prometheus_its_checker_has_nothing_to_say_about_our_page() {
-    // All GPU rows of the demo, and what this machine and its data folder have.
+    // All GPU rows of the demo, and the series of this machine and its data folder.
     let folder = tempfile::tempdir().expect("a folder");
     let data = folder.path().to_str().expect("plain");
     for server in [demo(), Server::start(["--interval", "100ms", "--data-dir", data])] {
@@ -141,7 +141,7 @@ fn with_prometheus_it_scrapes_us_and_answers_with_our_values() {
         json(&server.get("/api/v1/series?match=cpu.*.cpu_percent", &[]).body)["series"].as_array().map(Vec::len);
     assert_eq!(Some(cores.len()), known);
     assert!(cores.iter().all(|core| value(core).is_some_and(|v| (0.0..=1.0).contains(&v))), "{cores:?}");
-    // Prometheus knows our counters as counters, and their help.
+    // Prometheus knows our counters as counters, with their help.
     let about = until("it knows what we say of them", || {
         let all = get("/api/v1/targets/metadata")["data"].as_array().cloned().unwrap_or_default();
         let ours = |row: &Value| {
@@ -182,7 +182,7 @@ fn with_prometheus_its_reader_of_exports_has_every_sample() {
     let made = ["tsdb", "create-blocks-from", "openmetrics", &paths[0], &paths[1]];
     let made = programs::run("promtool", &made, "");
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
-    // promtool's reader looks for a log beside the blocks.
+    // promtool's reader expects a log beside the blocks.
     std::fs::create_dir(data.join("wal")).expect("a folder");
     let dump = programs::run("promtool", &["tsdb", "dump", &paths[1]], "");
     assert!(dump.status.success(), "{}", String::from_utf8_lossy(&dump.stderr));

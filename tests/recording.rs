@@ -47,7 +47,7 @@ fn what_was_recorded_is_replayed_sample_for_sample() {
         assert_eq!(theirs, ours);
     }
     assert_eq!(json(&replayed, "/api/v1/sources")["sources"].as_array().map(Vec::len), Some(2));
-    // Nobody is notified of it, and yet it can be said what a rule would have done.
+    // There are no notices for it, but the rules are still evaluated.
     let rule =
         object!({ "rule": { "name": "always", "severity": "warning", "when": "system.load1 >= 0" }, "span": 300 });
     let checked =
@@ -94,7 +94,7 @@ fn a_run_of_w_and_b_is_imported_served_and_converted() {
         )
     };
     let lines: Vec<String> = (0..20).map(line).collect();
-    // The last line is cut, as by a crash.
+    // The last line is truncated, as by a crash.
     fs::write(&file, lines.join("\n") + "\n{\"_wandb\": tr").expect("written");
     let check = |server: &Server| {
         let answer =

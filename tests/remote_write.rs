@@ -1,4 +1,4 @@
-//! Tests remote write and reading back: against receivers that fail in every way, and against the real VictoriaMetrics
+//! Tests remote write and reading back: against receivers that fail in many ways, and against the real VictoriaMetrics
 //! and Prometheus.
 
 use backend::config::RemoteWrite;
@@ -28,12 +28,12 @@ pub(crate) const SERIES: usize = 300;
 const TICKS: usize = 200;
 const HOUR: i64 = 3_600_000;
 
-/// The name of this machine, so that the binary here finds what the known machine has sent.
+/// The name of this machine, so that the binary here finds the samples of the known machine.
 pub(crate) fn host() -> String {
     collectors::host_name().unwrap_or_else(|| "this machine".into())
 }
 
-/// A machine whose measurements are known: series of a core each, one of which comes and goes.
+/// A machine with known measurements: one series per core, one of which comes and goes.
 pub(crate) struct Known {
     pub live: Arc<Live>,
     pub defs: Vec<SeriesDef>,
@@ -67,7 +67,7 @@ impl Known {
         known
     }
 
-    /// Measures the ticks from `first` to before `last`.
+    /// Measures the ticks from `first` to `last`, exclusive.
     pub fn extend(&self, first: usize, last: usize) {
         let mut store = self.live.store();
         for tick in first..last {
@@ -76,12 +76,12 @@ impl Known {
         }
     }
 
-    /// The samples that a server should have of the first `ticks` ticks.
+    /// The expected samples on a server for the first `ticks` ticks.
     pub fn samples(&self, ticks: usize) -> Samples {
         self.samples_from(0, ticks)
     }
 
-    /// The samples that a server should have of the ticks from `first` to before `ticks`.
+    /// The expected samples on a server for the ticks from `first` to `ticks`, exclusive.
     pub fn samples_from(&self, first: usize, ticks: usize) -> Samples {
         let catalog = self.live.store().catalog().clone();
         let mut all = Samples::new();
@@ -100,7 +100,7 @@ impl Known {
         all
     }
 
-    /// Measures the ticks behind the first `first`, with a gap of `gap` ticks before them, whose numbers stay free.
+    /// Measures the ticks after the first `first`, with a gap of `gap` ticks before them, whose numbers stay free.
     pub fn extend_behind_a_gap(&self, first: usize, gap: usize, last: usize) {
         let mut store = self.live.store();
         for tick in first + gap..last {
@@ -111,7 +111,7 @@ impl Known {
         }
     }
 
-    /// The ticks from `first` to before `last` come late.
+    /// Adds the ticks from `first` to `last`, exclusive, late.
     pub fn fill(&self, first: usize, last: usize) {
         let times: Vec<i64> = (first..last).map(|tick| self.from + tick as i64 * 1_000).collect();
         let column = |series: usize| {
@@ -134,7 +134,7 @@ pub(crate) fn hours_ago(hours: i64) -> i64 {
     System.wall() / 1_000 * 1_000 - hours * HOUR
 }
 
-/// The samples without repeated ones, and the number of these. A repeated sample must have the same value.
+/// The samples without repeated ones, and the number of repeated ones. A repeated sample must have the same value.
 fn once(mut samples: Samples) -> (Samples, usize) {
     let mut again = 0;
     for values in samples.values_mut().flat_map(|own| own.values_mut()) {
@@ -168,7 +168,7 @@ fn every_sample_arrives_once_though_the_server_fails() {
     let count = |count: &std::sync::atomic::AtomicU64| count.load(Relaxed);
     let c = &remote.counts;
     until_so("it is counted", || count(&c.sent) == samples as u64);
-    // The connection was lost once, behind some of it.
+    // The connection was lost once, after some of it.
     until_so("what was just sent went again", || count(&c.resent) == samples as u64);
     assert_eq!((count(&c.retries), count(&c.dropped)), (3, 0));
     let requests = receiver.came().requests.clone();
@@ -194,8 +194,8 @@ fn every_sample_arrives_once_though_the_server_fails() {
 fn what_was_sent_in_the_last_half_minute_goes_again_after_each_loss_and_no_more() {
     let clock = Arc::new(Manual::at(System.wall(), Duration::ZERO));
     let known = Known::by(clock.clone(), hours_ago(1), TICKS);
-    // Two are servers that are killed and started between two requests, the third is one behind a proxy that tells so. The
-    // answers 500 and 429 are no loss.
+    // Two are servers that are killed and started between two requests. The third is behind a proxy that reports this.
+    // The answers 500 and 429 are not a loss.
     let (next, theirs) = (Arc::new(Mutex::new(None)), Arc::new(AtomicUsize::new(0)));
     let (told, failed) = (next.clone(), theirs.clone());
     let receiver = Receiver::start(move |n| match n {
@@ -211,12 +211,12 @@ fn what_was_sent_in_the_last_half_minute_goes_again_after_each_loss_and_no_more(
     let mut expected = 0;
     for (round, answer) in (0..).zip([Answer::TakeAndLeave, Answer::TakeAndLeave, Answer::Status(503, "", "")]) {
         let ticks = TICKS + round * 75;
-        // What was sent 20 s ago and more is on the server's disk by now; 15 s of samples were sent 10 s ago.
+        // Samples that were sent at least 20 s ago are on the server's disk by now; 15 s of samples were sent 10 s ago.
         clock.pass(Duration::from_secs(20));
         known.extend(ticks, ticks + 15);
         until_so("some more", || once(receiver.samples()).0 == known.samples(ticks + 15));
         clock.pass(Duration::from_secs(10));
-        // Of the last request that a server takes before it is killed it may have lost all.
+        // A killed server may lose all of the last request that it accepted.
         let is_taken = matches!(answer, Answer::TakeAndLeave);
         *next.lock().expect("no panic") = Some(answer);
         known.extend(ticks + 15, ticks + 45);
@@ -264,7 +264,7 @@ fn a_server_that_has_what_was_sent_last_may_refuse_it() {
     let receiver = Receiver::start(move |_| match (told.load(Relaxed), left.swap(!told.load(Relaxed), Relaxed)) {
         (true, _) => Answer::Take,
         (false, false) => Answer::TakeAndLeave,
-        // The next one is new, and those behind it are what went before.
+        // The next one is new, and those after it are repeated.
         (false, true) if refused.fetch_add(1, Relaxed) == 0 => Answer::Take,
         (false, true) => Answer::Status(400, "", "out of order sample"),
     });
@@ -322,7 +322,7 @@ fn after_a_kill_at_any_request_nothing_is_missing_and_no_value_differs() {
         let remote = known.send(receiver.url(), Some(folder.path()));
         until_so("the request came that meets the kill", || receiver.came().requests.len() == killed + 1);
         remote.stop();
-        // The place is the one that a kill leaves: a request is on its way. The history has gone on since.
+        // The state is the one after a kill: a request is in flight. The history has gone on since.
         let again = Known::new(from, TICKS + 20);
         let remote = again.send(receiver.url(), Some(folder.path()));
         until_so("everything is taken", || once(receiver.samples()).0 == again.samples(TICKS + 20));
@@ -407,7 +407,7 @@ fn what_came_late_is_sent_on_once_and_a_refusal_says_what_cures_it() {
     wanted.values_mut().for_each(|own| own.retain(|t, _| !lost.contains(t)));
     until_so("all but what was refused, each once", || receiver.samples() == wanted);
     assert!(remote.counts.dropped.load(Relaxed) > 0);
-    // It is said as long as the server runs, though all else is taken.
+    // It is reported as long as the server runs, although all other samples are accepted.
     let check = remote.check();
     assert!(check.reason.contains("late samples were rejected"), "{}", check.reason);
     assert!(check.remedy.contains("out_of_order_time_window: 12h"), "{}", check.remedy);
@@ -438,7 +438,7 @@ impl Table {
     }
 }
 
-/// A hub of a cluster that has a history of the known machine, and may hold it.
+/// A hub of a cluster with a history of the known machine, which it may hold.
 struct ClusterHub {
     known: Known,
     holds: Arc<AtomicBool>,
@@ -474,18 +474,18 @@ impl ClusterHub {
 fn hubs_of_a_cluster_send_each_sample_once_though_the_machine_moves_between_them() {
     let (from, table) = (hours_ago(1), Table::default());
     let receiver = Receiver::start(|_| Answer::Take);
-    // Both have the same: one holds it, the other has it by a relay, with a gap that is filled later.
+    // Both have the same samples: one holds the machine, the other gets it by a relay, with a gap that is filled later.
     let one = ClusterHub::new(from, 0..100, receiver.url(), &table);
     let other = ClusterHub::new(from, 40..100, receiver.url(), &table);
     one.hold(true);
     until_so("it waits for what others sent", || {
-        // Nothing goes before the interval is over, however often it is looked.
+        // Nothing is sent before the interval is over, regardless of the number of polls.
         one.clock.pass(Duration::from_secs(1));
         let taken = once(receiver.samples()).0 == one.known.samples(100);
         assert!(taken || receiver.came().requests.is_empty() || !receiver.samples().is_empty());
         taken
     });
-    // The machine moves before the first hub has said what it sent: it says so when it learns of it.
+    // The machine moves before the first hub has recorded its progress. It records it when it learns of the move.
     one.hold(false);
     until_so("what was sent is written down", || table.ranges() == [(1, 100)]);
     other.known.fill(0, 40);
@@ -496,7 +496,7 @@ fn hubs_of_a_cluster_send_each_sample_once_though_the_machine_moves_between_them
         other.clock.pass(Duration::from_secs(1));
         once(receiver.samples()).0 == one.known.samples(130)
     });
-    // And back, where ticks have come by the relay, and one gap was filled that nobody has sent.
+    // And back: ticks came by the relay, and a gap was filled that no hub has sent.
     other.hold(false);
     until_so("what was sent is written down, too", || table.ranges().iter().any(|(_, last)| *last == 130));
     one.known.extend(130, 160);
@@ -513,7 +513,7 @@ fn hubs_of_a_cluster_send_each_sample_once_though_the_machine_moves_between_them
 fn what_a_killed_hub_did_not_write_down_goes_once_more_and_no_more() {
     let (from, table) = (hours_ago(1), Table::default());
     let receiver = Receiver::start(|_| Answer::Take);
-    // The first hub had sent all, and said so of the ticks up to the fiftieth.
+    // The first hub had sent all ticks, and recorded its progress up to the fiftieth.
     let one = Known::new(from, 100);
     let _remote = one.send(receiver.url(), None);
     until_so("all is taken", || receiver.samples() == one.samples(100));
@@ -528,7 +528,7 @@ fn what_a_killed_hub_did_not_write_down_goes_once_more_and_no_more() {
         ranges.iter().map(|(from, to)| one.samples_from(*from, *to).values().map(|own| own.len()).sum::<usize>()).sum()
     };
     until_so("what was not written down came twice", || once(receiver.samples()).1 == of([(20, 30), (50, 100)]));
-    // The server may still lose it together with this hub, so it is written down once that server has had it for 30 s.
+    // The server may still lose it together with this hub. So it is recorded only after the server has had it for 30 s.
     assert_eq!(table.ranges(), [(1, 20), (31, 50)]);
     other.clock.pass(Duration::from_secs(31));
     other.known.extend(130, 160);
@@ -602,10 +602,10 @@ fn the_binary_goes_on_after_a_kill_where_the_server_was() {
     assert_eq!(sent, own[..sent.len()], "every tick that the history has, in its order");
 }
 
-/// Sends the known machine through a real server: writes it, asks for the raw samples, and reads it back.
+/// Sends the known machine through a real server: writes it, requests the raw samples, and reads it back.
 fn through(server: &Program, write: &str, raw: impl Fn(&str) -> Vec<(i64, f64)>) {
     let ticks = 1_000;
-    // Prometheus takes new samples of any age, VictoriaMetrics those within its retention.
+    // Prometheus accepts new samples of any age, VictoriaMetrics those within its retention.
     let known = Known::new(hours_ago(3), ticks);
     let (url, read_url) = (format!("http://{}{write}", server.addr), Some(format!("http://{}", server.addr)));
     let remote = RemoteWriter::start(&known.live, RemoteWrite { url, read_url, headers: Vec::new() }, None);
@@ -627,7 +627,7 @@ fn through(server: &Program, write: &str, raw: impl Fn(&str) -> Vec<(i64, f64)>)
             .collect();
         let selector = format!("{name}{{core=\"{series}\",source=\"{}\"}}", host());
         until_so("it shows what it took", || raw(&selector).len() >= wanted.len());
-        // VictoriaMetrics keeps some 15 decimal digits, and not the bits.
+        // VictoriaMetrics keeps some 15 decimal digits, not the exact bits.
         let same = |(own, theirs): (&(i64, f64), &(i64, f64))| own.0 == theirs.0 && (own.1 - theirs.1).abs() < 1e-12;
         let theirs = raw(&selector);
         assert!(theirs.len() == wanted.len() && wanted.iter().zip(&theirs).all(same), "{wanted:?}\n{theirs:?}");
@@ -672,7 +672,7 @@ fn victoria_metrics(folder: &Path) -> Program {
     })
 }
 
-/// What VictoriaMetrics has of a series.
+/// A series' samples in VictoriaMetrics.
 pub(crate) fn exported(server: &Program, selector: &str) -> Vec<(i64, f64)> {
     server.get("/internal/force_flush");
     let text = server.get(&format!("/api/v1/export?match[]={}", escaped(selector))).body;
@@ -711,7 +711,7 @@ fn with_prometheus_what_is_sent_comes_back() {
     });
 }
 
-/// Asks the binary for samples that are older than the binary's own.
+/// Requests samples from the binary that are older than its own.
 fn older(server: &Program, write: &str, from: i64, first: f64) {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("w.toml");
@@ -734,7 +734,7 @@ fn older(server: &Program, write: &str, from: i64, first: f64) {
     assert!(!without.body.contains("\"older\""), "{}", without.body);
 }
 
-/// A text in the form that a query in an address needs.
+/// A text encoded for the query of an address.
 pub(crate) fn escaped(text: &str) -> String {
     utf8_percent_encode(text, NON_ALPHANUMERIC).to_string()
 }

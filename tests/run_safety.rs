@@ -1,4 +1,4 @@
-//! Tests what others can do to a job by `watchglass run`, and what is lost when a server dies: nothing.
+//! Tests attacks of other users on a job of `watchglass run`, and that a server's end loses no record.
 #![cfg(target_os = "linux")]
 
 use serde_json::Value;
@@ -11,7 +11,7 @@ use watchglass_tests::cgroup::MemoryGroup;
 use watchglass_tests::server::{Server, as_user, binary, watchglass};
 use watchglass_tests::waiting::{until, until_so};
 
-/// Who runs servers and jobs besides root.
+/// User id of servers and jobs besides root.
 const SERVICE: u32 = 54_321;
 const OTHER: u32 = 54_322;
 
@@ -19,7 +19,7 @@ fn text(path: &Path) -> &str {
     path.to_str().expect("plain letters")
 }
 
-/// Waits for a run that is as it should be.
+/// Waits for a run that meets a condition.
 fn listed(server: &Server, what: &str, so: impl Fn(&Value) -> bool) -> Value {
     until(what, || {
         let all: Value = serde_json::from_str(&server.get("/api/v1/runs", &[]).body).expect("JSON");
@@ -31,7 +31,7 @@ fn sentence(server: &Server, id: &str, sentence: &str) -> Value {
     listed(server, sentence, |run| run["id"] == id && run["sentence"] == sentence)
 }
 
-/// `watchglass run` with these words, by a user who keeps their own in a state folder.
+/// The command `watchglass run` with these arguments, for a user with this state folder.
 fn job(state: &Path, socket: &Path, words: &[&str]) -> Command {
     let mut command = watchglass(["run"]);
     command.args(words).env_remove("WATCHGLASS_RUN_ID").env("WATCHGLASS_SOCKET", socket).env("XDG_STATE_HOME", state);
@@ -42,7 +42,7 @@ fn waits(mut job: Command) -> Child {
     job.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts")
 }
 
-/// Lets a job that waits for its input end.
+/// Ends a job that waits for its input, and returns its status.
 fn goes_on(mut job: Child) -> Option<i32> {
     drop(job.stdin.take());
     job.wait().expect("it ended").code()
@@ -64,17 +64,17 @@ fn how_a_job_ended_outlives_a_server_that_died_before_it_took_it() {
     for id in ["away", "queued"] {
         sentence(&server, id, "running");
     }
-    // It stands still with what is told in its queue, and is killed.
+    // It is suspended with messages in its queue, and is killed.
     server.signal("STOP");
     assert_eq!(goes_on(queued), Some(5));
     server.end_by("KILL");
-    // It is away when the other ends.
+    // The server is away when the other job ends.
     assert_eq!(goes_on(away), Some(5));
     let server = serve();
     sentence(&server, "queued", "failed (exit 5)");
     sentence(&server, "away", "failed (exit 5)");
     until_so("what was kept is taken", || fs::read_dir(data.join("runs")).expect("a folder").count() == 0);
-    // Nobody ever listened: a server of this user finds it, wherever it keeps its own.
+    // No server ever listened. A server of this user finds the record, wherever its own folder is.
     server.end();
     assert_eq!(goes_on(start("alone")), Some(5));
     let server = serve();
@@ -83,7 +83,7 @@ fn how_a_job_ended_outlives_a_server_that_died_before_it_took_it() {
     assert_eq!(server.end().code(), Some(0));
 }
 
-/// A folder that others may enter, with one in it of the service.
+/// A folder that others may enter, with a folder of the service in it.
 fn service_folder() -> (tempfile::TempDir, PathBuf) {
     let open = tempfile::tempdir_in("/tmp").expect("a folder");
     fs::set_permissions(open.path(), PermissionsExt::from_mode(0o755)).expect("opened");
@@ -94,7 +94,7 @@ fn service_folder() -> (tempfile::TempDir, PathBuf) {
     (open, data)
 }
 
-/// What can be told of a path without following it: whose it is, and its mode.
+/// Owner and mode of a path, without following links.
 fn owner(path: &Path) -> (u32, u32, u32) {
     let found = path.symlink_metadata().expect("it is there");
     (found.uid(), found.gid(), found.mode() & 0o7777)
@@ -122,7 +122,7 @@ fn with_root_a_job_of_root_gives_nothing_of_roots_to_the_user_of_the_server() {
         job.env_remove("WATCHGLASS_RUN_ID").env_remove("WATCHGLASS_SOCKET");
         job.output().expect("it ran")
     };
-    // The service lays a link where root is to write.
+    // The service places a link where root is to write.
     let logs = data.join("run-logs");
     fs::create_dir(&logs).expect("made");
     fs::set_permissions(&logs, PermissionsExt::from_mode(0o700)).expect("set");
@@ -134,7 +134,7 @@ fn with_root_a_job_of_root_gives_nothing_of_roots_to_the_user_of_the_server() {
     assert!(said.contains("it is a symbolic link"), "{said}");
     assert_eq!([&secret, &secret.join("program"), &large].map(|path| owner(path)), before);
     assert_eq!(fs::read_dir(&secret).expect("there").count(), 2, "nothing is made and nothing removed");
-    // Without one its lines are the service's, as those of its own jobs.
+    // Without a link its lines belong to the service, as those of its own jobs.
     let plain = run("plain", &data);
     assert_eq!((plain.status.code(), plain.stderr.as_slice()), (Some(0), &b""[..]));
     assert_eq!(owner(&logs.join("plain")), (SERVICE, SERVICE, 0o700));
@@ -142,7 +142,7 @@ fn with_root_a_job_of_root_gives_nothing_of_roots_to_the_user_of_the_server() {
         fs::read_dir(logs.join("plain")).expect("there").flatten().map(|file| file.path()).collect();
     assert_eq!(files.iter().map(|file| owner(file)).collect::<Vec<_>>(), [(SERVICE, SERVICE, 0o600)]);
     until_so("its lines", || server.get("/api/v1/runs/plain/logs", &[]).body.contains("printed"));
-    // Nor where nobody listens, and root writes down how it ended.
+    // Nor when no server listens, and root itself records the end.
     server.end_by("KILL");
     let runs = data.join("runs");
     fs::remove_dir_all(&runs).expect("removed");
@@ -162,7 +162,7 @@ fn with_root_an_id_that_another_user_took_takes_no_run_away() {
     fs::write(&config, format!("[runs]\nsocket = {socket:?}\nsocket_mode = \"0666\"\n")).expect("written");
     let data = folder.path().join("data");
     let server = Server::start(["--collectors", "cpu", "--data-dir", text(&data), "--config", text(&config)]);
-    // Each has tools of the others' jobs by their ids, which can be guessed.
+    // Each user tries to stop and end the other's jobs by their ids, which can be guessed.
     let run_by = |uid: u32, status: &str| {
         let script = format!("exit {status}");
         as_user(uid, binary(), |mut command| {

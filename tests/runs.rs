@@ -1,4 +1,4 @@
-//! Tests `watchglass run`: the job has what it would have without it, and the list says how it ended.
+//! Tests `watchglass run`: the job behaves as without it, and the list reports how it ended.
 #![cfg(target_os = "linux")]
 
 use fake_clock::FakeClock;
@@ -12,7 +12,7 @@ use watchglass_tests::server::{Answer, Server, as_user, ask_with, watchglass};
 use watchglass_tests::terminal::Terminal;
 use watchglass_tests::waiting::{until, until_so};
 
-/// A server of a folder, and jobs that it is told of.
+/// A server of a folder, and jobs that report to it.
 struct Bench {
     folder: tempfile::TempDir,
 }
@@ -30,21 +30,21 @@ impl Bench {
         Server::start(["--collectors", "cpu", "--data-dir", self.data()])
     }
 
-    /// Likewise one that goes by a clock.
+    /// A server with a fake clock.
     fn server_by(&self, clock: &FakeClock) -> Server {
         let mut command = watchglass(["--collectors", "cpu", "--port", "0", "--data-dir", self.data()]);
         command.envs(clock.environment());
         Server::start_command(command)
     }
 
-    /// `watchglass run` with these words.
+    /// The command `watchglass run` with these arguments.
     fn job(&self, words: &[&str]) -> Command {
         let mut command = watchglass(["run", "--data-dir", self.data()]);
         command.args(words).env_remove("WATCHGLASS_RUN_ID").env_remove("WATCHGLASS_SOCKET");
         command
     }
 
-    /// Waits for a run that is as it should be.
+    /// Waits for a run that meets a condition.
     fn run(&self, server: &Server, id: &str, what: &str, so: impl Fn(&Value) -> bool) -> Value {
         until(what, || {
             let all: Value = serde_json::from_str(&server.get("/api/v1/runs", &[]).body).expect("JSON");
@@ -58,13 +58,13 @@ impl Bench {
     }
 }
 
-/// How a process stands, as the kernel says: `T` is stopped.
+/// The kernel's state of a process: `T` is stopped.
 fn state_of(id: u32) -> char {
     let told = std::fs::read_to_string(format!("/proc/{id}/stat")).expect("it is there");
     told.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next()).unwrap_or_else(|| panic!("{told}"))
 }
 
-/// The one child of a process.
+/// The only child of a process.
 fn child_of(id: u32) -> u32 {
     until("a child", || {
         let children = std::fs::read_to_string(format!("/proc/{id}/task/{id}/children")).unwrap_or_default();
@@ -73,7 +73,7 @@ fn child_of(id: u32) -> u32 {
 }
 
 fn kill(id: u32, signal: i32) {
-    // SAFETY: it is a process of this test, which nobody else has waited for.
+    // SAFETY: it is a process of this test that was not waited for yet.
     assert_eq!(unsafe { libc::kill(id as libc::pid_t, signal) }, 0);
 }
 
@@ -97,7 +97,7 @@ fn a_job_keeps_its_status_its_signal_and_its_streams_where_nobody_listens() {
     let lines: Vec<&str> = told.lines().collect();
     assert_eq!(lines.len(), 2, "{told}");
     assert!(lines.iter().any(|line| line.contains("no watchglass listens on this machine")), "{told}");
-    // Nothing can be written either: the job runs all the same.
+    // No file can be written either, and the job still runs.
     let mut job = watchglass(["run", "--data-dir", "/dev/null/none", "--", "true"]);
     assert_eq!(job.output().expect("it ran").status.code(), Some(0));
 }
@@ -124,7 +124,7 @@ fn a_run_is_listed_with_its_names_and_how_it_ended() {
     assert!(listed(&["LR", "--project", "llm"]).contains("one"));
     let wrong = server.get("/api/v1/runs?state=over", &[]);
     assert!(wrong.status == 400 && wrong.error().contains("states are running"), "{}", wrong.error());
-    // Who asks a job to end cancels it.
+    // A job that is ended by a signal from a user is canceled.
     let mut job = started(bench.job(&["--id", "two", "--", "sleep", "1000"]));
     bench.sentence(&server, "two", "running");
     kill(job.id(), libc::SIGTERM);
@@ -161,7 +161,7 @@ fn the_kernel_tells_of_an_end_that_no_launcher_lived_to_tell() {
     job.wait().expect("it ended");
     assert_eq!(bench.sentence(&server, "left", "running")["ended"], Value::Null, "the job goes on without it");
     kill(child, libc::SIGTERM);
-    // Kernels before 6.15 tell that it ended, and not how.
+    // Kernels before 6.15 report that it ended, but not how.
     let told = ["crashed (SIGTERM)", "ended for an unknown reason"];
     bench.run(&server, "left", "its end", |run| told.iter().any(|told| run["sentence"] == *told));
 }
@@ -169,7 +169,7 @@ fn the_kernel_tells_of_an_end_that_no_launcher_lived_to_tell() {
 #[test]
 fn runs_outlive_the_server_that_was_told_of_them() {
     let bench = Bench::new();
-    // Nobody is there.
+    // No server runs.
     bench.job(&["--id", "before", "--", "sh", "-c", "exit 5"]).output().expect("it ran");
     let server = bench.server();
     bench.sentence(&server, "before", "failed (exit 5)");
@@ -204,7 +204,7 @@ fn a_scheduler_says_why_a_job_ended() {
     let tool = bench.folder.path().join("scontrol");
     std::fs::write(&tool, "").expect("written");
     std::fs::set_permissions(&tool, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("a program");
-    // A job that Slurm has forgotten by now stands in its accounts.
+    // A job that scontrol does not know any more is still in Slurm's accounting.
     let forgets =
         "#!/bin/sh\n[ \"$3\" = GONE ] && { echo 'slurm_load_jobs error: Invalid job id specified'; exit 1; }\n";
     std::fs::write(
@@ -272,7 +272,7 @@ fn where_ranks_are_not_looked_for_a_run_is_the_process_that_was_told_of() {
     let child = child_of(job.id());
     bench.sentence(&server, "alone", "running");
     kill(child, libc::SIGSTOP);
-    // Who looks whether a process is stopped would have looked for ranks by then.
+    // A check for a stopped process would have searched for ranks by then.
     let run = bench.sentence(&server, "alone", "suspended");
     assert_eq!(run["processes"].as_array().map(Vec::len), Some(1), "{run}");
     assert!(run["processes"][0]["rank"].is_null(), "{run}");
@@ -305,12 +305,12 @@ fn with_root_jobs_of_other_users_are_told_of_and_nobody_speaks_for_another() {
     assert_eq!(run["user"], OTHER.to_string(), "as the kernel says: {run}");
     let mut job = started(bench.job(&["--id", "of-root", "--config", config, "--", "sleep", "1000"]));
     bench.sentence(&server, "of-root", "running");
-    // It joins a run of root, which fails; it alerts for one, and asks where output is kept.
+    // It tries to join a run of root, to alert for one, and to have its output kept. All of that is denied.
     let joined = by_other(&["run", "--id", "of-root", "--logs", "--", "sh", "-c", "echo printed; exit 4"]);
     assert_eq!((joined.status.code(), joined.stdout.as_slice()), (Some(4), &b"printed\n"[..]), "its job runs");
     let said = String::from_utf8_lossy(&joined.stderr).into_owned();
     assert!(said.contains("this server does not record the output of other users' jobs"), "{said}");
-    // Nor by its environment, as far as that may be read.
+    // Nor by its environment, as far as that can be read.
     let script = "WATCHGLASS_RUN_ID=of-root RANK=0 WORLD_SIZE=1 LOCAL_RANK=0 sleep 1000 & wait";
     let mut named = as_user(OTHER, watchglass_tests::server::binary(), |mut command| {
         command.env_remove("WATCHGLASS_RUN_ID").env("WATCHGLASS_SOCKET", &socket).env("HOME", open.path());
@@ -326,7 +326,7 @@ fn with_root_jobs_of_other_users_are_told_of_and_nobody_speaks_for_another() {
     assert_eq!(alerted.status.code(), Some(1), "{alerted:?}");
     assert!(String::from_utf8_lossy(&alerted.stderr).contains("no such run on this machine"), "{alerted:?}");
     assert_eq!(by_other(&["alert", "of the machine"]).status.code(), Some(0));
-    // What comes in order has come.
+    // Messages that were sent before have arrived by then.
     by_other(&["run", "--id", "last", "--", "true"]);
     bench.sentence(&server, "last", "finished");
     let run = bench.sentence(&server, "of-root", "running");
@@ -335,7 +335,7 @@ fn with_root_jobs_of_other_users_are_told_of_and_nobody_speaks_for_another() {
     job.wait().expect("it ended");
 }
 
-/// Tells by a request.
+/// Reports by a request.
 fn told(server: &Server, path: &str, body: &Value) -> Answer {
     let (host, body) = (server.addr(), body.to_string());
     let head = format!("POST {path} HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\n");
@@ -369,14 +369,14 @@ fn a_launcher_without_our_binary_tells_of_its_run_by_requests() {
     assert!(status == 404 && why.contains("POST api/v1/runs"), "{why}");
     let wrong = told(&server, "/api/v1/runs", &json!({ "id": "../x" }));
     assert!(wrong.status == 400 && wrong.error().contains("letters, digits"), "{}", wrong.error());
-    // The kernel speaks for a run whose processes are here, and nobody else.
+    // The kernel is the source for a run with processes here, and no request is.
     let mut job = started(bench.job(&["--id", "own", "--", "sleep", "1000"]));
     bench.sentence(&server, "own", "running");
     assert_eq!(told(&server, "/api/v1/runs", &json!({ "id": "own" })).status, 409);
     assert_eq!(event("own", json!({ "event": "end", "exit": 0 })).0, 404);
     kill(job.id(), libc::SIGTERM);
     job.wait().expect("it ended");
-    // A minute without a word is no end, and the next word says so; a server that is begun anew goes on.
+    // A minute of silence is not an end, and the next heartbeat clears it. A restarted server continues the run.
     clock.pass(61_000);
     until_so("it is not reporting", || server.get("/api/v1/runs", &[]).body.contains("its launcher is not reporting"));
     assert_eq!(event("silent", json!({ "event": "heartbeat" })).0, 200);
@@ -407,7 +407,7 @@ fn the_silence_of_an_agent_is_no_end_of_its_jobs() {
     };
     listed(&fleet, "running");
     fleet.lose_agent();
-    // A machine is silent for a minute before that is said.
+    // A machine is reported as silent after a minute.
     clock.pass(61_000);
     listed(&fleet, "is not reporting");
     fleet.start_agent();
@@ -485,7 +485,7 @@ fn a_run_has_a_report_also_when_its_samples_have_gone() {
     };
     assert!(printed(false).starts_with("<!doctype html>") && printed(true).contains("\"curves\""));
     let kept = Path::new(bench.data()).join("ended-runs");
-    // What has just ended is not settled yet.
+    // A run that has just ended is not settled yet.
     clock.pass(30_000);
     until_so("a summary is kept", || kept.join("told.json").exists());
     server.end_by("KILL");
@@ -514,7 +514,8 @@ fn a_marker_is_of_the_run_that_the_kernel_names() {
     assert_eq!(mark(&["epoch 2", "--kind", "epoch"]), (Some(0), String::new()));
     assert_eq!(mark(&["x", "--kind", "over"]).0, Some(2));
     assert_eq!(mark(&["by hand", "--run", "other", "--step", "9"]), (Some(0), String::new()));
-    // From within a job, by the command and by one datagram without a library; who it says it is does not count.
+    // From within a job, by the command, and by one datagram without a library. The run that the sender claims is
+    // ignored.
     let own = watchglass(["mark"]);
     let program = own.get_program().to_string_lossy();
     let datagram = "import os, socket, sys; s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM); \
@@ -542,7 +543,7 @@ fn a_marker_is_of_the_run_that_the_kernel_names() {
     assert!(job.wait().expect("it ended").success());
 }
 
-/// All files below a folder that have these bytes.
+/// All files below a folder that contain these bytes.
 fn files_with(folder: &Path, part: &str) -> Vec<std::path::PathBuf> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).expect("a folder").flatten() {
@@ -565,7 +566,7 @@ fn ranks_are_found_by_themselves_and_which_fell_first_is_said() {
     const CANARY: &str = "canary-of-the-environment";
     let bench = Bench::new();
     let server = Server::start(["--collectors", "cpu,processes", "--data-dir", bench.data()]);
-    // A launcher as torchrun is: when a rank falls it ends the others, and itself with a plain status.
+    // A launcher like torchrun: when a rank fails it ends the others, and itself with a plain status.
     let rank = |n: u32| {
         let world = "WORLD_SIZE=2 TORCHELASTIC_RUN_ID=none MASTER_ADDR=localhost MASTER_PORT=29500";
         let canaries =
@@ -593,7 +594,7 @@ fn ranks_are_found_by_themselves_and_which_fell_first_is_said() {
         })
     };
     assert_eq!((&found[0].0, &found[1].0), (&of(0, 4), &of(1, 6)));
-    // Each has a line on the charts of processes, and what it is called there joins it with its run.
+    // Each has a line on the charts of processes, whose label joins it with its run.
     until("series of each rank", || {
         let told = server.get("/api/v1/query?run=ranks", &[]).body;
         let has = |tag: &str| (0..2).all(|n| told.contains(&format!("\"{tag}/l:rank_{n}\"")));
@@ -616,7 +617,7 @@ fn ranks_are_found_by_themselves_and_which_fell_first_is_said() {
     };
     let run = bench.run(&server, "ranks", "its end", all_over);
     let sentence = run["sentence"].as_str().expect("a sentence");
-    // Kernels before 6.15 tell that a rank ended, and not how.
+    // Kernels before 6.15 report that a rank ended, but not how.
     let signals: Vec<&Value> = run["processes"].as_array().expect("a list").iter().map(|one| &one["signal"]).collect();
     match signals.contains(&&"SIGKILL".into()) {
         true => {
@@ -625,7 +626,7 @@ fn ranks_are_found_by_themselves_and_which_fell_first_is_said() {
         }
         false => assert_eq!((sentence, signals), ("failed (exit 1)", vec![&Value::Null; 3])),
     }
-    // Of their environment only what is in the table is known, here or on the disk.
+    // From their environment only the variables in the table are stored, in memory or on disk.
     assert!(!run.to_string().contains(CANARY) && run.to_string().contains("torch"));
     assert!(!server.log().contains(CANARY), "{}", server.log());
     server.end_by("TERM");
@@ -633,7 +634,8 @@ fn ranks_are_found_by_themselves_and_which_fell_first_is_said() {
     assert!(!files_with(Path::new(bench.data()), "run.begin").is_empty(), "records can be searched");
 }
 
-/// Two ranks as torchrun starts them, which meet at an address that means the same on all machines; their launcher, and they.
+/// Two ranks as torchrun starts them, which meet at an address that is valid on all machines. Returns their launcher
+/// and their process ids.
 fn job_at_an_address() -> (Child, Vec<u32>) {
     let world =
         "WORLD_SIZE=2 TORCHELASTIC_RUN_ID=none TORCHELASTIC_RESTART_COUNT=0 MASTER_ADDR=node-1 MASTER_PORT=29500";
@@ -687,7 +689,7 @@ fn the_next_job_at_an_address_is_another_run() {
         ranks.iter().for_each(|pid| kill(*pid, libc::SIGTERM));
         launcher.wait().expect("it ended");
         let runs = until("its end", || Some(listed()).filter(|runs| !runs[0]["ended"].is_null()));
-        // What was known of the job before is as it was.
+        // The record of the job before is unchanged.
         assert_eq!(runs[1..], known[..]);
         assert_eq!((runs.len(), processes(&runs[0])), (jobs, 2), "{runs:?}");
         known = runs;
@@ -725,8 +727,8 @@ fn a_terminal_is_the_jobs_own_and_its_keys_reach_the_job_once() {
     let bench = Bench::new();
     let script = "stty size; trap 'n=$((n+1)); echo got $n' INT; echo ready; while [ -z $n ]; do sleep 0.1; done; read line; echo \"read $line\"; exit 7";
     let mut job = bench.job(&["--", "sh", "-c", script]);
-    // SAFETY: the call is safe between fork and exec. Who starts tests in the background may have it ignored, and what is
-    // ignored when a shell starts stays so.
+    // SAFETY: the call is safe between fork and exec. Tests that run in the background may have the signal ignored, and
+    // a shell keeps signals ignored that were ignored at its start.
     unsafe {
         job.pre_exec(|| {
             libc::signal(libc::SIGINT, libc::SIG_DFL);
@@ -766,7 +768,7 @@ fn with_cgroups_a_job_that_is_killed_for_memory_is_said_to_be() {
 }
 
 impl Bench {
-    /// The lines that a run printed, as the server has them.
+    /// The lines of a run, from the server.
     fn lines(&self, server: &Server, id: &str) -> Vec<Value> {
         let answer = server.get(&format!("/api/v1/runs/{id}/logs"), &[]);
         assert_eq!(answer.status, 200, "{}", answer.body);
@@ -786,7 +788,7 @@ fn texts<'a>(lines: &'a [Value], stream: &str) -> Vec<&'a str> {
     lines.iter().filter(|line| line["stream"] == stream).map(|line| line["text"].as_str().expect("a text")).collect()
 }
 
-/// A terminal whose job may be interrupted, whoever started the tests.
+/// A terminal whose job can be interrupted, regardless of how the tests were started.
 fn on_terminal(mut job: Command, cells: (u16, u16)) -> Terminal {
     // SAFETY: the calls are safe between fork and exec.
     unsafe {
@@ -842,12 +844,12 @@ fn a_job_whose_output_is_kept_is_stopped_and_ended_as_it_would_be() {
     stopped.press("\x1a");
     assert_eq!(stopped.did(), Did::Stop);
     until_so("a plain terminal", || stopped.is_plain());
-    // Who keeps the output is between the two.
+    // The process that keeps the output is between the two.
     let own = child_of(child_of(stopped.id()));
     until_so("the job is stopped, too", || state_of(own) == 'T');
     stopped.signal(libc::SIGCONT);
     until_so("the job goes on", || state_of(own) != 'T');
-    // More than what was on its way to the screen when it was stopped.
+    // More than the output in flight when it was stopped.
     let last =
         |text: &str| text.lines().filter_map(|line| line.strip_prefix("tick ")?.trim().parse::<u32>().ok()).max();
     let before = last(&stopped.text());
@@ -857,7 +859,7 @@ fn a_job_whose_output_is_kept_is_stopped_and_ended_as_it_would_be() {
     assert_eq!(stopped.did(), Did::Die(libc::SIGTERM));
     assert!(stopped.is_plain());
     bench.sentence(&server, "stopped", "cancelled (SIGTERM)");
-    // Who keeps the output is killed: the job's terminal has gone, and ours is plain.
+    // The process that keeps the output is killed: the job's terminal is gone, and ours is plain.
     let mut killed = job("killed");
     bench.prints(&server, "killed", "tick 1");
     killed.signal(libc::SIGKILL);
@@ -865,7 +867,7 @@ fn a_job_whose_output_is_kept_is_stopped_and_ended_as_it_would_be() {
     until_so("a plain terminal", || killed.is_plain());
     bench.run(&server, "killed", "its end", |run| !run["ended"].is_null());
     assert!(texts(&bench.prints(&server, "killed", "tick 1"), "tty").contains(&"begun"));
-    // A program that is not there is told as by a shell.
+    // A missing program has the exit status of a shell.
     let mut none = on_terminal(bench.job(&["--logs", "--", "/no/such/program"]), (80, 24));
     assert_eq!(none.did(), Did::Exit(127));
 }
@@ -890,7 +892,7 @@ fn streams_that_are_pipes_stay_apart_and_every_byte_arrives() {
         (texts(&lines, "out"), texts(&lines, "err")),
         (vec!["no terminal", "\u{fffd} line"], vec!["error", "given"])
     );
-    // Who stops to read ends the job, as a pipe does.
+    // A reader that closes its end ends the job, as a pipe does.
     let own = bench.job(&["--logs", "--id", "head", "--", "yes"]);
     let words: Vec<String> = std::iter::once(own.get_program())
         .chain(own.get_args())
@@ -900,7 +902,7 @@ fn streams_that_are_pipes_stay_apart_and_every_byte_arrives() {
     let head = Command::new("sh").args(["-c", "\"$@\" | head -n 3", "sh"]).args(&words).output().expect("it ran");
     assert_eq!(head.stdout, b"y\ny\ny\n");
     bench.run(&server, "head", "its end", |run| !run["ended"].is_null());
-    // A daemon that holds the streams does not hold us.
+    // A daemon that holds the streams open does not block us.
     let begin = std::time::Instant::now();
     let mut job = bench.job(&["--logs", "--id", "daemon", "--", "sh", "-c", "sleep 90 & echo left; exit 0"]);
     let mut ended = job.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("it starts");
@@ -943,7 +945,7 @@ fn lines_outlive_the_server_and_without_one_the_job_runs_and_one_line_says_so() 
     let server = bench.server();
     let lines = bench.prints(&server, "long", "after the kill");
     assert_eq!(texts(&lines, "out"), ["before", "after the kill"]);
-    // A folder that cannot be made is said, and nothing else.
+    // A folder that cannot be created is reported, without any other effect.
     let logs = bench.folder.path().join("run-logs");
     std::fs::remove_dir_all(&logs).expect("removed");
     std::fs::write(&logs, "a file").expect("written");

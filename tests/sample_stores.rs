@@ -1,5 +1,5 @@
-//! What real sample stores do with what hubs send: VictoriaMetrics, alone and twice behind vmagent and vmauth, Prometheus,
-//! and the addresses of VictoriaMetrics' cluster and of Mimir.
+//! Tests hubs with real sample stores: VictoriaMetrics, alone and twice behind vmagent and vmauth, Prometheus, and the
+//! addresses of VictoriaMetrics' cluster and of Mimir.
 
 use crate::remote_write::{Known, SERIES, escaped, exported, host, hours_ago, value};
 use backend::config::RemoteWrite;
@@ -20,7 +20,7 @@ use watchglass_tests::programs::Program;
 use watchglass_tests::server::{Server, watchglass};
 use watchglass_tests::waiting::{MAX_WAIT, until_or, until_so, within};
 
-/// Keeps a sample once that was sent twice.
+/// Flag with which a repeated sample is stored once.
 pub(crate) const DEDUP: &str = "-dedup.minScrapeInterval=1ms";
 
 pub(crate) fn victoria_metrics(addr: SocketAddr, folder: &Path, more: &[&str]) -> Program {
@@ -46,14 +46,14 @@ fn prometheus(folder: &Path, settings: &str) -> Program {
     server
 }
 
-/// How the other server calls a series of the known machine.
+/// Selector of a series of the known machine on the other server.
 fn selector(known: &Known, series: usize) -> String {
     let catalog = known.live.store().catalog().clone();
     let name = Family::of(catalog.metric(&known.defs[series]).expect("a row")).name;
     format!("{name}{{core=\"{series}\",source=\"{}\"}}", host())
 }
 
-/// The samples of a series as `/api/v1/query` has them.
+/// The samples of a series from `/api/v1/query`.
 fn queried(server: &Program, selector: &str) -> Vec<(i64, f64)> {
     let query = escaped(&format!("{selector}[13h]"));
     let path = format!("/api/v1/query?query={query}&time={}", System.wall() / 1000);
@@ -67,7 +67,7 @@ fn count(known: &Known, from: usize, to: usize) -> u64 {
     known.samples_from(from, to).values().map(|own| own.len() as u64).sum()
 }
 
-/// What a server should have of a series of the known machine, in the base unit.
+/// The expected samples on a server for a series of the known machine, in the base unit.
 fn wanted(known: &Known, series: usize, ticks: usize) -> Vec<(i64, f64)> {
     let tick = |tick: usize| (known.from + tick as i64 * 1_000, value(series, tick) / 100.0);
     (0..ticks).map(tick).filter(|(_, value)| value.is_finite()).collect()
@@ -75,7 +75,7 @@ fn wanted(known: &Known, series: usize, ticks: usize) -> Vec<(i64, f64)> {
 
 #[track_caller]
 fn same(ours: &[(i64, f64)], theirs: &[(i64, f64)]) {
-    // VictoriaMetrics keeps some 15 decimal digits, and not the bits.
+    // VictoriaMetrics keeps some 15 decimal digits, not the exact bits.
     let equal = |(own, theirs): (&(i64, f64), &(i64, f64))| own.0 == theirs.0 && (own.1 - theirs.1).abs() < 1e-9;
     let differ = ours.iter().zip(theirs).find(|pair| !equal(*pair));
     assert!(ours.len() == theirs.len() && differ.is_none(), "{} and {}: {differ:?}", ours.len(), theirs.len());
@@ -107,7 +107,7 @@ fn with_prometheus_what_comes_late_is_refused_with_the_cure_and_taken_with_it() 
         until_so("what is late is taken or refused", || {
             (remote.counts.sent.load(Relaxed), remote.counts.dropped.load(Relaxed)) == (sent, dropped)
         });
-        // All that follows is taken, and what was refused is still said, with its cure.
+        // All later samples are accepted. The rejected ones are still reported, with the remedy.
         known.extend(120, 135);
         until_so("what follows is taken", || remote.counts.sent.load(Relaxed) == sent + count(&known, 120, 135));
         let mut samples = wanted(&known, 0, 135);
@@ -119,7 +119,7 @@ fn with_prometheus_what_comes_late_is_refused_with_the_cure_and_taken_with_it() 
             true => remote.check().state == CheckState::Ok,
             false => remote.check().remedy.contains("storage.tsdb.out_of_order_time_window: 12h"),
         });
-        // A hub that was killed sends some of it once more: that is there once.
+        // A killed hub sends some of it again, and it is stored once.
         let fresh = Known::new(known.from, 135);
         let again = fresh.send(url, None);
         until_so("it is answered", || {
@@ -130,7 +130,7 @@ fn with_prometheus_what_comes_late_is_refused_with_the_cure_and_taken_with_it() 
     }
 }
 
-/// A hub that has nothing of the known machine, which nobody holds any more.
+/// A hub without samples of the known machine, which no hub holds now.
 fn stranger(addr: SocketAddr, known: &Known) -> (Known, Arc<RemoteWriter>) {
     let other = Known::new(known.from, 0);
     other.live.set_holder(0, Holder::Nobody);
@@ -152,7 +152,7 @@ fn with_victoria_metrics_a_machine_that_nobody_has_is_read_back_and_gives_way_wh
         let url = format!("http://{}/api/v1/write", server.addr);
         let remote = known.send(url.clone(), None);
         all_taken(&remote, &known, ticks);
-        // A hub that knows nothing of it sends all once more, as one that was killed does with some.
+        // A hub without any state sends all again, as a killed one does with some.
         let again = known.send(url, None);
         all_taken(&again, &known, ticks);
         until_so("it shows what it took", || {
@@ -175,7 +175,7 @@ fn with_victoria_metrics_a_machine_that_nobody_has_is_read_back_and_gives_way_wh
         assert_eq!(other.live.store().ticks_after(0, 0), 0, "it is no history of ours: it is neither sent nor offered");
         assert_eq!(reader.counts.requests.load(Relaxed), 0);
         assert_eq!(reader.figures().iter().find(|row| row.0 == "remote_write_doubled").expect("a row").3 > 0, twice);
-        // The machine returns: what it has takes the place of what was read back, and is not counted twice.
+        // The machine returns: its samples replace those that were read back, and are not counted twice.
         other.fill(0, ticks);
         let store = other.live.store();
         let id = store.id(0, &known.defs[0]).expect("a series");
@@ -198,7 +198,7 @@ fn with_victoria_metrics_away_for_ten_minutes_nothing_is_lost_or_doubled() {
     let known = Known::new(hours_ago(1), 120);
     let remote = known.send(format!("http://{addr}/api/v1/write"), None);
     all_taken(&remote, &known, 120);
-    // Stopped in order, it keeps what it took; of what it took last, a minute goes once more. Another test kills it.
+    // Stopped in order, it keeps all accepted samples. The last minute of them is sent again. Another test kills it.
     server.end();
     known.extend_behind_a_gap(120, 30, 720);
     until_so("it is said that it is away", || remote.check().state == CheckState::Failed);
@@ -220,7 +220,7 @@ fn with_victoria_metrics_killed_while_a_hub_catches_up_nothing_is_lost_or_double
     let (folder, addr) = (tempfile::tempdir().expect("a folder"), Program::free());
     let start = || victoria_metrics(addr, folder.path(), &[DEDUP]);
     let mut server = start();
-    // Two hours that were not sent: a request has many minutes of them.
+    // Two hours of unsent samples: one request has many minutes of them.
     let ticks = 7_200;
     let known = Known::new(hours_ago(3), ticks);
     let all = count(&known, 0, ticks);
@@ -228,13 +228,13 @@ fn with_victoria_metrics_killed_while_a_hub_catches_up_nothing_is_lost_or_double
     let sent = || remote.counts.sent.load(Relaxed);
     for kill in 1..=3 {
         until_so("it takes some more", || sent() >= all * kill / 4);
-        // SIGKILL: what it has taken and not written yet is gone.
+        // SIGKILL: samples that were accepted but not yet written are lost.
         drop(server);
         assert!(sent() < all, "it is killed while it takes");
         server = start();
     }
     until_so("all is taken", || sent() == all);
-    // What was sent before a kill goes again behind it, and nothing else.
+    // Samples that were sent shortly before a kill are sent again after it, and no others.
     let resent = remote.counts.resent.load(Relaxed);
     assert!(resent > 0 && remote.counts.dropped.load(Relaxed) == 0, "{resent}");
     for series in [0, 7, 150, SERIES - 1] {
@@ -275,11 +275,11 @@ fn with_victoria_metrics_killed_and_the_binary_too_each_sample_is_there_once() {
         }
         store = start();
         let newest = own(&server).last().expect("a sample").0;
-        // A request goes every 15 s, and after failures the pauses grow.
+        // A request is sent every 15 s, and after failures the pauses grow.
         let last = || exported(&store, &selector).pop().filter(|(t, _)| *t >= newest);
         until_or(5 * MAX_WAIT, last, || "what came meanwhile arrives".into());
     }
-    // What went once more is shown some moments after what came behind it.
+    // Repeated samples are visible some moments after later ones.
     let up_to = |end: i64| own(&server).into_iter().filter(|(t, _)| *t <= end).collect::<Vec<_>>();
     let all = within(MAX_WAIT, || {
         let theirs = exported(&store, &selector);
@@ -291,7 +291,7 @@ fn with_victoria_metrics_killed_and_the_binary_too_each_sample_is_there_once() {
         (up_to(theirs.last().expect("a sample").0), theirs)
     });
     assert!(ours.len() > 80, "{}", ours.len());
-    // Sample by sample, with their values: percent here, a ratio there.
+    // Each sample is compared with its value: percent here, a ratio there.
     let ratios: Vec<(i64, f64)> = ours.iter().map(|(t, v)| (*t, v / 100.0)).collect();
     same(&ratios, &theirs);
 }
@@ -329,11 +329,11 @@ fn with_victoria_metrics_twice_behind_vmagent_and_vmauth_both_have_all() {
     let headers = vec![("Authorization".to_string(), "Basic aHViOnMzY3JldA==".to_string())];
     let remote = RemoteWriter::start(&known.live, RemoteWrite { url, read_url, headers }, None);
     all_taken(&remote, &known, 120);
-    // One of the two is away, and the other goes on; vmagent keeps for it what it lacks.
+    // One of the two is away, and the other goes on. vmagent queues the missing samples for it.
     for server in [&one, &two] {
         until_so("it shows what it took", || exported(server, &selector(&known, 0)).len() == 120);
     }
-    // In order: killed, it loses what it took in the last seconds, which vmagent does not send again.
+    // In order: a killed one loses the last seconds, which vmagent does not send again.
     one.end();
     known.extend(120, 300);
     all_taken(&remote, &known, 300);
@@ -349,7 +349,7 @@ fn with_victoria_metrics_twice_behind_vmagent_and_vmauth_both_have_all() {
     read_back(&known, &remote, 300);
 }
 
-/// Reads minutes of a series back through whatever stands between.
+/// Reads minutes of a series back through the servers in between.
 fn read_back(known: &Known, remote: &RemoteWriter, ticks: usize) {
     let (host, catalog) = (host(), known.live.store().catalog().clone());
     let series = [RemoteSeries {
@@ -401,14 +401,14 @@ fn with_nginx_the_addresses_of_victoria_metrics_cluster_and_of_mimir_are_written
         read_back(&known, &remote, 180);
         until_so("it shows what it took", || exported(&server, &selector(&known, 0)).len() == 180);
     }
-    // Another tenant is not let in, and what it has is kept until somebody mends the header.
+    // Another tenant is rejected, and its samples are kept until the header is fixed.
     let url = format!("http://{addr}/api/v1/push");
     let remote = RemoteWriter::start(&known.live, RemoteWrite { url, read_url: None, headers: scope("other") }, None);
     until_so("it is told", || remote.check().reason.contains("it returned 401"));
     assert_eq!(remote.counts.dropped.load(Relaxed), 0);
 }
 
-/// What VictoriaMetrics has of the ledger that the agent of a cluster scrapes: values by time, ms, and name.
+/// The ledger that a cluster's agent scrapes, from VictoriaMetrics: values by time (ms) and name.
 #[cfg(target_os = "linux")]
 pub(crate) fn ledger_in(store: &Program) -> BTreeMap<(i64, String), f64> {
     store.get("/internal/force_flush");
@@ -452,7 +452,7 @@ fn with_nats_each_sample_is_in_victoria_metrics_once_though_a_hub_is_killed_and_
     let newest = |all: &BTreeMap<(i64, String), f64>| all.keys().map(|(t, _)| *t).max().unwrap_or_default();
     let now = newest(&measured(&cluster));
     cluster.until("what came meanwhile is sent by the other", || newest(&ledger_in(&store)) > now);
-    // The ledger, sample by sample: what was measured, and nothing else.
+    // The ledger is compared sample by sample, with no others.
     let (ours, theirs) = (measured(&cluster), ledger_in(&store));
     let up_to =
         |all: BTreeMap<(i64, String), f64>| -> Vec<_> { all.into_iter().filter(|((t, _), _)| *t <= now).collect() };
@@ -460,13 +460,13 @@ fn with_nats_each_sample_is_in_victoria_metrics_once_though_a_hub_is_killed_and_
     assert!(ours.len() > 100, "{}", ours.len());
     let differ = ours.iter().zip(&theirs).find(|(own, other)| own.0 != other.0 || (own.1 - other.1).abs() > 1e-9);
     assert!(differ.is_none() && ours.len() == theirs.len(), "{} and {}: {differ:?}", ours.len(), theirs.len());
-    // Now all that had it die, and a hub comes that has nothing of it.
+    // Now all holders of the samples are gone, and a hub without any starts.
     cluster.end_agent();
     cluster.kill_hub(1);
     std::fs::remove_dir_all(cluster.folder(0)).expect("removed");
     cluster.start_hub(0);
     let cpu = "watchglass_cpu_utilization_ratio";
-    // It shows what it took last only after a moment.
+    // It shows the last accepted samples only after a moment.
     let theirs = || exported(&store, cpu);
     let name = cluster.postgresql.sql("hub", "SELECT name FROM sources WHERE id IN (SELECT source FROM links)");
     let path = format!("/api/v1/query?tag=system.cpu_percent&from=-1h&source={}", escaped(&name));

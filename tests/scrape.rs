@@ -1,5 +1,5 @@
 //! Tests scraped endpoints with the real binary: new rows reach the API, the exports, and a page that was open before.
-//! A real exporter is read as it prints.
+//! The output of a real exporter is read unchanged.
 
 use serde_json::Value;
 use watchglass_tests::exporter;
@@ -40,8 +40,8 @@ fn what_an_endpoint_prints_later_reaches_a_page_that_was_there_before() {
     let series = json(&server, "/api/v1/series?match=openmetrics.books.*");
     let late = series["series"].as_array().expect("a list").iter().find(|s| s["labels"]["a"] == "x y").expect("late");
     assert_eq!((&late["labels"]["b"], &late["kind"]), (&Value::from("2"), &Value::from("gauge")));
-    // Counters are stored raw, so each value is the number of a scrape. No value is stored twice. A scrape that is too
-    // late for its tick gives way to the next one.
+    // Counters are stored raw, so each value is the number of a scrape, and no value is stored twice. A scrape that is
+    // too late for its tick is dropped in favor of the next.
     let ledger = json(&server, "/api/v1/query?tag=openmetrics.books.ledger_total");
     let points = ledger["series"][0]["points"].as_array().expect("points").clone();
     let values: Vec<f64> = points.iter().filter_map(|p| p[1].as_f64()).collect();

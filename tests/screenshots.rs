@@ -11,9 +11,9 @@ const PICTURES: [(&str, &str, &str, u32, u32); 4] = [
     ("page-64", "64", "dark", 1440, 900),
     ("page-phone", "8", "dark", 390, 844),
 ];
-/// Largest size of a picture in bytes. Everyone who reads the README loads it.
+/// Maximum size of a picture in bytes. All readers of the README load it.
 const MAX_PICTURE_BYTES: usize = 300_000;
-/// History that a picture should show, in seconds.
+/// Minimum history in a picture, in seconds.
 const MIN_HISTORY_SECONDS: u64 = 240;
 
 fn main() {
@@ -28,7 +28,7 @@ fn main() {
         browser.until(r#"document.documentElement.dataset.link === "live" && document.fonts.status === "loaded""#);
         // The scroll bar is hidden, so it must take no space.
         browser.eval("(document.documentElement.style.scrollbarGutter = 'auto', 0)");
-        // The hint that appears once is not on a picture.
+        // The hint that appears once must not be in a picture.
         browser.until(&format!("(b => b ? b.click() : true)(document.querySelector('.once button')) && +document.querySelector('.charts .chart').dataset.samples >= {MIN_HISTORY_SECONDS}"));
         // After two frames everything is drawn.
         browser.script("return new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(1))))");

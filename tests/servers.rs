@@ -1,4 +1,4 @@
-//! Two servers in one process: each is a value, and nothing of one counts for the other.
+//! Two servers in one process: each is a value, and neither affects the other.
 
 use watchglass_tests::server::ask_unread;
 use watchglass_tests::stage::Stage;
@@ -10,7 +10,7 @@ fn two_servers_in_one_process_work_beside_each_other() {
     let gpus = |stage: &Stage| stage.get("/api/v1/series?match=gpu.*.temp").body.matches("\"tag\"").count();
     assert_eq!((gpus(&one), gpus(&other)), (64, 2), "each has its own data");
 
-    // More than the sockets hold, so that answers that nobody reads do not end.
+    // More than the socket buffers hold, so that unread answers do not end.
     let (whole, small) = ("/api/v1/export?tag=*&from=-1h", "/api/v1/query?tag=gpu.0.temp&from=-10s");
     let addr = one.url.trim_start_matches("http://").trim_end_matches('/').parse().expect("its address");
     let unread = std::cell::RefCell::new(Vec::new());

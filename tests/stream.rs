@@ -91,7 +91,7 @@ fn a_viewer_that_never_reads_is_sent_its_credit_and_others_do_not_notice() {
         };
         assert_eq!(figure("watchglass_self_viewers"), 2.0);
         assert!(figure("watchglass_self_live_held_back_total") > 0.0);
-        // The page wakes up and gets what it missed, without a hole.
+        // The page wakes up and gets the missed ticks, without a gap.
         let newest = *page.ticks.keys().next_back().expect("ticks");
         sleeping.until(&mut asleep, |page| page.ticks.contains_key(&newest)).await;
         assert!(sleeping.whole());
@@ -151,8 +151,7 @@ async fn closed(server: &Server, query: &str, bytes: &[u8]) -> (u16, String) {
 #[test]
 fn each_fault_of_the_protocol_has_its_close_code_and_a_sentence() {
     let server = Server::start([]);
-    // The message is larger than the limit, and all of it is sent. Bytes that are not read must not hide the close
-    // frame.
+    // The message is larger than the limit, and it is sent completely. Unread bytes must not hide the close frame.
     let mut large = vec![0x82, 0xff, 0, 0, 0, 0, 0, 0x10, 0, 0, 0, 0, 0, 0];
     large.resize(14 + (1 << 20), 0);
     block_on(async {
@@ -166,7 +165,7 @@ fn each_fault_of_the_protocol_has_its_close_code_and_a_sentence() {
             (&[0x82, 0x83, 0, 0, 0, 0, 9, 9, 9], 1007, "message of a page"),
             (&large, 1009, "65536"),
         ] {
-            // A control frame is read completely before it is refused.
+            // A control frame is read completely before it is rejected.
             let bytes = [bytes, if bytes[0] == 0x89 { &[0; 126] } else { &[][..] }].concat();
             let (told, reason) = closed(&server, "", &bytes).await;
             assert_eq!(told, code, "{:?}: {reason}", &bytes[..3]);

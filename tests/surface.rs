@@ -1,6 +1,6 @@
-//! What people and programs rely on: nothing of it disappears unseen. Each list in `tests/surface/` names what there was;
-//! what is new is added by `UPDATE=1 cargo test -p watchglass-tests surface`. What is taken out of a list is promised to
-//! nobody any more, and stands in `CHANGELOG.md`.
+//! The interface that people and programs rely on: none of it disappears unnoticed. Each list in `tests/surface/` has
+//! its earlier names; `UPDATE=1 cargo test -p watchglass-tests surface` adds new ones. A name that is removed from a
+//! list is no longer supported, and is listed in `CHANGELOG.md`.
 
 use api::Operation;
 use std::cell::RefCell;
@@ -13,7 +13,7 @@ fn listed(name: &str) -> BTreeSet<String> {
     std::fs::read_to_string(&path).unwrap_or_default().lines().map(str::to_owned).collect()
 }
 
-/// Whether the list is written anew, as asked for.
+/// Whether the list is to be rewritten.
 fn updates(name: &str, now: &BTreeSet<String>) -> bool {
     let wanted = std::env::var_os("UPDATE").is_some_and(|v| v == "1");
     if wanted {
@@ -36,7 +36,8 @@ fn keeps(name: &str, now: BTreeSet<String>) {
     }
 }
 
-/// The same of what a server says while it runs: it is waited for, and what else it has to say is no fault.
+/// The same check for names that a running server prints over time. It waits for them, and additional names are not a
+/// fault.
 #[track_caller]
 fn says_all(name: &str, now: impl Fn() -> BTreeSet<String>) {
     let before = listed(name);
@@ -120,13 +121,13 @@ fn tags_and_their_names_in_prometheus_stay() {
     keeps("tags", names.collect());
 }
 
-/// The keys of an answer, by where they stand; what lists hold counts once.
+/// The keys of an answer by their path. Elements of lists share one path.
 fn keys(value: &serde_json::Value, at: &str, into: &mut BTreeSet<String>) {
     match value {
         serde_json::Value::Object(all) => {
             for (key, value) in all {
                 let at = format!("{at}.{key}");
-                // Facts are the machine's own.
+                // Facts are specific to the machine.
                 if !at.ends_with(".facts") {
                     keys(value, &at, into);
                 }

@@ -1,4 +1,4 @@
-//! `watchglass top`: in a real pseudo-terminal, and as lines.
+//! The command `watchglass top`: in a real pseudo-terminal, and as lines.
 
 use serde_json::Value;
 use watchglass_tests::agent::{Agent, command};
@@ -29,7 +29,7 @@ fn one_picture_of_a_server_is_lines_or_an_object() {
     let object: Value = serde_json::from_str(&object).expect("an object");
     assert_eq!((status, object["simulated"].as_bool()), (Some(0), Some(true)), "{error}");
     assert!(object["values"].as_object().is_some_and(|values| values.len() > 50), "{object}");
-    // Standard output is no terminal: one picture, and the end.
+    // Standard output is not a terminal: it prints one picture and ends.
     let (status, lines, error) = output(&["--url", &server.url]);
     assert!(status == Some(0) && lines.contains("GPU utilization"), "{lines}{error}");
     let (status, _, error) = output(&["--url", &server.url, "--source", "nobody", "--once"]);
@@ -69,7 +69,7 @@ fn the_server_of_a_folder_is_found_by_its_socket() {
         let (status, object, error) = output(&[origin[0], origin[1], "--once", "--json"]);
         let object: Value = serde_json::from_str(&object).expect("an object");
         let values = object["values"].as_object().expect("values");
-        // Were they collected by itself, all collectors would have theirs.
+        // If it collected by itself, all collectors would have values.
         let only_cpu = values.keys().any(|tag| tag.contains("cpu")) && !values.keys().any(|tag| tag.contains("memory"));
         assert!(status == Some(0) && only_cpu, "{object}{error}");
     }
@@ -143,7 +143,7 @@ mod pty {
     pub const DOWN: &str = "\u{1b}[B";
     pub const SMALL: (u16, u16) = (80, 24);
 
-    /// The command, for a terminal of 256 colors that writes UTF-8, far from the settings of the caller.
+    /// The command, for a terminal with 256 colors and UTF-8, without the caller's settings.
     pub fn top(args: &[&str]) -> Command {
         let mut command = watchglass(["top"].iter().chain(args).copied());
         command.env("TERM", "xterm-256color").env("LC_ALL", "C.UTF-8").env("TZ", "UTC");
@@ -153,7 +153,7 @@ mod pty {
         command
     }
 
-    /// Compares the screen of a recording with the picture that was looked at once.
+    /// Compares the screen of a recording with the reference picture, which was reviewed.
     #[track_caller]
     fn golden(cells: (u16, u16)) {
         let path = format!("{}/top/{}x{}.txt", env!("CARGO_MANIFEST_DIR"), cells.0, cells.1);
@@ -189,7 +189,7 @@ mod pty {
     fn a_person_looks_asks_for_help_freezes_searches_and_ends() {
         let server = served();
         let mut terminal = Terminal::start(top(&["--url", &server.url]), SMALL);
-        // Before the first sample there is no time that could stand still.
+        // Before the first sample there is no time to freeze.
         terminal.shows("live 5m");
         terminal.shows("Processes");
         terminal.shows("GPU 7");
@@ -213,7 +213,7 @@ mod pty {
         terminal.press("g");
         terminal.shows("Machines");
         terminal.press("\u{1b}");
-        // Of a key and a size that come at once, crossterm tells the key only when another one comes.
+        // When a key and a resize arrive together, crossterm reports the key only with the next event.
         terminal.hides("Machines");
         terminal.resize((120, 40));
         terminal.until("a line as wide as the terminal", |text| text.lines().any(|line| line.chars().count() > 100));

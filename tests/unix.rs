@@ -1,4 +1,4 @@
-//! Tests the server behind a Unix socket: for a proxy of one's own, as Jupyter starts it.
+//! Tests the server behind a Unix socket, for a user's own proxy such as Jupyter's.
 #![cfg(target_os = "linux")]
 
 use std::io::{Read, Write};
@@ -8,22 +8,22 @@ use std::path::Path;
 use watchglass_tests::server::{Server, run, watchglass, watchglass_by};
 use watchglass_tests::waiting::until_so;
 
-/// Asks for the sources with these lines of a head, and leaves the answer to be read.
+/// Requests the sources with these header lines, and leaves the answer to be read.
 fn asked(socket: &Path, lines: &str) -> UnixStream {
     let mut stream = UnixStream::connect(socket).expect("it listens");
     write!(stream, "GET /api/v1/sources HTTP/1.1\r\n{lines}\r\nConnection: close\r\n\r\n").expect("asked");
     stream
 }
 
-/// The status of the answer; empty where the connection ends without one.
+/// The status of the answer; empty when the connection ends without one.
 fn status(socket: &Path, lines: &str) -> String {
     let mut answer = String::new();
-    // A connection that is ended in the middle has no status.
+    // A connection that is cut in the middle has no status.
     let _ = asked(socket, lines).read_to_string(&mut answer);
     answer.split(' ').nth(1).unwrap_or_default().to_string()
 }
 
-/// Whether a process listens on a port: one of its sockets is a listening one (state 0A) of the system's table.
+/// Whether a process listens on a port: one of its sockets is in the listening state (0A) of the system's table.
 fn has_port(id: u32) -> bool {
     let fds = std::fs::read_dir(format!("/proc/{id}/fd")).expect("it runs");
     let links = fds.flatten().filter_map(|fd| std::fs::read_link(fd.path()).ok());
@@ -36,7 +36,7 @@ fn has_port(id: u32) -> bool {
     })
 }
 
-/// Whether each thread of a process is stopped: a signal takes a moment to reach all of them.
+/// Whether each thread of a process is stopped. A signal takes a moment to reach all of them.
 fn stands_still(id: u32) -> bool {
     let tasks = std::fs::read_dir(format!("/proc/{id}/task")).expect("it runs").flatten();
     let mut states = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("stat")).ok());
@@ -48,7 +48,7 @@ fn a_unix_socket_is_for_its_user_and_only_one_that_is_dead_is_replaced() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("page.sock");
     let at = path.to_str().expect("plain letters");
-    // One that was left behind by a program that ended.
+    // A stale socket that an ended program left behind.
     drop(UnixListener::bind(&path).expect("bound"));
     let server = Server::start(["--memory", "--collectors", "cpu", "--unix", at]);
     assert_eq!(path.metadata().expect("there").permissions().mode() & 0o777, 0o600);
@@ -79,7 +79,7 @@ fn a_socket_alone_takes_no_port_and_is_called_by_any_one_name() {
     assert!(!has_port(server.id()));
     let beside = Server::start(["--collectors", "cpu"]);
     assert!(has_port(beside.id()), "where there is one, it is seen");
-    // A proxy passes on the name that people typed, and all cookies of its own.
+    // A proxy forwards the public host name, and all cookies of its own.
     assert_eq!(status(&path, "Host: hub.example\r\nOrigin: https://hub.example"), "200");
     assert_eq!(status(&path, &format!("Host: hub.example\r\nCookie: a={}", "x".repeat(40_000))), "200");
     assert_eq!(status(&path, "Host: hub.example\r\nOrigin: https://evil.example"), "403");
@@ -100,7 +100,7 @@ fn who_joins_shows_what_is_measured_already_and_goes_on_when_that_ends() {
     assert_eq!(joined.url, format!("unix:{at}"));
     assert_eq!(status(&path, "Host: hub.example\r\nOrigin: https://hub.example"), "200");
     assert_eq!(status(&path, "Host: hub.example\r\nOrigin: https://evil.example"), "403");
-    // It is the other one that answers: while that is stopped, nobody does.
+    // The holder answers: while it is stopped, there is no answer.
     holder.signal("STOP");
     until_so("all of it stands still", || stands_still(holder.id()));
     let mut waiting = asked(&path, "Host: localhost");
@@ -131,7 +131,7 @@ fn who_joins_a_hub_gets_none_of_its_powers() {
     hub.args(["--collectors", "cpu"]);
     let hub = Server::start_as_it_is(hub);
     let joined = Server::start_as_it_is(watchglass(["--data-dir", data, "--unix", at, "--join"]));
-    // The socket of a hub's commands is not the way there: whoever calls it is an admin.
+    // The socket of a hub's commands must not be used for this, because its callers are admins.
     assert_eq!(status(&path, "Host: localhost"), "");
     drop((joined, hub));
 }

@@ -1,4 +1,5 @@
-//! Measures what it costs a hub to judge who asks: sessions and keys among many, and what they may see.
+//! Measures the cost of authorization on a hub: lookups of sessions and keys among many, and of the data that they may
+//! read.
 
 use crate::cost::cpu_of;
 use crate::table::Table;
@@ -16,18 +17,18 @@ use std::time::Duration;
 use stream::clock;
 use team::accounts::{Accounts, Network, Principal};
 
-/// Accounts and sessions of the goal, and machines that each account sees.
+/// Accounts and sessions of the goal, and machines visible to each account.
 const ACCOUNTS: usize = 1_000;
 const SESSIONS: usize = 10_000;
 const MACHINES: usize = 100;
-/// Of these accounts one session each is known, and asks.
+/// Number of accounts that send requests, with one session each.
 const ASKING: usize = 20;
-/// Requests that are judged.
+/// Number of authorized requests.
 const REQUESTS: usize = 20_000;
 
 const PASSWORD: &str = "correct horse battery";
 
-/// Measures all of it.
+/// Measures all figures of this file.
 pub fn measure(table: &mut Table) {
     let folder = tempfile::tempdir().expect("a folder");
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
@@ -43,7 +44,7 @@ fn id(kind: char, n: usize) -> String {
     format!("{kind}{n:025}")
 }
 
-/// Microseconds of CPU time for each request, by what it is known by.
+/// CPU time of each request in microseconds, by kind of credential.
 async fn judged(folder: &Path) -> [(&'static str, f64); 2] {
     let accounts = Accounts::open(folder, Arc::new(clock::System)).await.expect("a database");
     let (local, network) = (Principal::local(0), Network::local());

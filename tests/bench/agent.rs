@@ -1,5 +1,5 @@
-//! Measures what its link costs an agent beside a server alone, and how fast a hub fetches 12 hours of one machine: the real
-//! programs on loopback.
+//! Measures the cost of an agent's connection compared with a server alone, and the speed at which a hub fetches 12
+//! hours of one machine. Both use the real programs on loopback.
 
 use crate::cost::{cpu_of, intern};
 use crate::history::{Keeping, RETENTION, START, rss};
@@ -13,13 +13,13 @@ use watchglass_tests::certificate::Authority;
 use watchglass_tests::hub::people;
 use watchglass_tests::server::{Server, watchglass};
 
-/// How long both run before they are measured, and for how long they are.
+/// Warm-up before the measurement, and its duration.
 const SETTLING: Duration = Duration::from_secs(15);
 const MEASURED: Duration = Duration::from_secs(120);
-/// A fetch that takes longer than this has failed.
+/// Maximum time of a fetch. A longer one has failed.
 const MAX_FETCH: Duration = Duration::from_secs(180);
 
-/// Measures all of it.
+/// Measures all figures of this file.
 pub fn measure(table: &mut Table, procfs: &Recording) {
     let rows = ["CPU of an agent over serve alone, a minute", "... its memory over that"];
     match beside() {
@@ -60,14 +60,14 @@ pub fn measure(table: &mut Table, procfs: &Recording) {
     }
 }
 
-/// What a process costs.
+/// Cost of a process.
 struct Cost {
-    /// Seconds of CPU in a minute.
+    /// CPU seconds per minute.
     cpu: f64,
     mib: f64,
 }
 
-/// What a server alone costs, and what an agent with its link does, at the same time on the same machine.
+/// Cost of a server alone, and of an agent with its connection, at the same time on the same machine.
 fn beside() -> Result<[Cost; 2], String> {
     let temp = tempfile::tempdir().map_err(|error| error.to_string())?;
     let (data, authority) = (temp.path().join("hub"), Authority::new());
@@ -96,16 +96,16 @@ fn beside() -> Result<[Cost; 2], String> {
     Ok([cost(0)?, cost(1)?])
 }
 
-/// How a fetch went.
+/// Figures of a fetch.
 struct Fetched {
-    /// From the start of the agent.
+    /// Seconds from the start of the agent.
     seconds: f64,
     bytes: f64,
     /// CPU seconds of the hub and of the agent.
     cpu: [f64; 2],
 }
 
-/// A hub that has nothing, and an agent that has 12 hours.
+/// Fetch by an empty hub from an agent that has 12 hours.
 fn fetched(procfs: &Recording) -> Result<Fetched, String> {
     let temp = tempfile::tempdir().map_err(|error| error.to_string())?;
     let (data, folder) = (temp.path().join("hub"), temp.path().join("agent"));
@@ -113,7 +113,7 @@ fn fetched(procfs: &Recording) -> Result<Fetched, String> {
     let ticks = RETENTION / 1_000;
     sampled(&folder, procfs, ticks)?;
     let keys = people(&data);
-    // Both keep more than was sampled, so that none of it expires meanwhile.
+    // Both have a longer retention than the samples need, so that none of them expires meanwhile.
     let mut hub = watchglass(["hub", "--no-local", "--port", "0", "--retention", "48h", "--data-dir"]);
     hub.arg(&data);
     let hub = Server::start_as_it_is(hub);
@@ -128,7 +128,7 @@ fn fetched(procfs: &Recording) -> Result<Fetched, String> {
     command.args(["--spool", "48h", "--collectors", "cpu"]);
     let begun = Instant::now();
     let agent = Agent::start(command);
-    // Those that it samples meanwhile are not counted.
+    // Ticks that are sampled meanwhile are not counted.
     while counted("ticks")? < ticks as f64 + begun.elapsed().as_secs_f64().floor() {
         if begun.elapsed() > MAX_FETCH {
             return Err(format!("{} of {ticks} ticks came; the agent said:\n{}", counted("ticks")?, agent.said()));
@@ -140,7 +140,7 @@ fn fetched(procfs: &Recording) -> Result<Fetched, String> {
     Ok(Fetched { seconds, bytes: counted("fill_bytes")?, cpu })
 }
 
-/// Makes the folder of an agent that has sampled this machine so many times.
+/// Makes the folder of an agent that has this many ticks of this machine.
 fn sampled(folder: &Path, procfs: &Recording, ticks: i64) -> Result<(), String> {
     let name = collectors::host_name().unwrap_or_else(|| "this machine".into());
     let mut kept = Keeping::open(folder, &name);

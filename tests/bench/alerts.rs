@@ -1,4 +1,4 @@
-//! Measures what rules cost.
+//! Measures the cost of rules.
 
 use crate::cost::thread_cpu;
 use crate::history::rss;
@@ -9,16 +9,16 @@ use shared::catalog::{Catalog, VOCABULARY};
 use shared::series::SeriesDef;
 use std::collections::BTreeMap;
 
-/// Series that are watched.
+/// Number of watched series.
 const SERIES: u32 = 10_000;
-/// GPUs of a machine, one series of each is watched.
+/// GPUs of a machine. One series of each is watched.
 const GPUS: u32 = 8;
-/// Series of a machine that no rule names.
+/// Series of a machine that no rule matches.
 const OTHERS: u32 = 492;
-/// Seconds that are measured, and before that.
+/// Seconds that are measured, and warm-up seconds.
 const SECONDS: i64 = 300;
 const WARM: i64 = 20;
-/// Rules over the same series, to see what a subject takes.
+/// Rules over the same series, for the memory of a subject.
 const RULES: u32 = 10;
 const T0: i64 = 1_790_000_000_000;
 
@@ -38,7 +38,7 @@ fn rule(limit: u32) -> Rule {
     }
 }
 
-/// Machines that no rule fires for, each with what it measures.
+/// An engine with machines for which no rule fires, and the names of the machines.
 fn engine(rules: &[Rule], catalog: &Catalog) -> (Engine, Vec<String>) {
     let mut engine = Engine::new(T0);
     let wrong = engine.set_rules(rules, catalog, T0);
@@ -59,13 +59,13 @@ fn engine(rules: &[Rule], catalog: &Catalog) -> (Engine, Vec<String>) {
     (engine, names)
 }
 
-/// Hands the engine what so many seconds bring; CPU seconds.
+/// Feeds the engine this many seconds of data, and returns its CPU seconds.
 fn fed(engine: &mut Engine, names: &[String], from: i64, seconds: i64) -> f64 {
     let mut values = vec![50.0; (GPUS + OTHERS) as usize];
     let begun = thread_cpu();
     for second in from..from + seconds {
         let t = T0 + second * 1_000;
-        // Some are warm for a moment, so that not only the first comparison is measured.
+        // Some GPUs are warm for a moment, so that more than the first comparison is measured.
         values[0] = if second % 7 == 0 { 90.0 } else { 60.0 };
         for source in names {
             engine.tick(&Tick { source, t, now: t, clock_step: false, values: &values });
@@ -99,8 +99,8 @@ pub fn measure(table: &mut Table) {
     );
 }
 
-/// What rules take beside what the machines take: the same machines, watched by more rules. It comes first, while there is no
-/// memory that was given back and is taken again.
+/// Memory of rules without that of the machines: the same machines are watched by more rules. It is measured first,
+/// before any memory was freed and can be reused.
 fn memory(table: &mut Table, catalog: &Catalog) {
     let all: Vec<Rule> = (0..RULES).map(|n| rule(90 + n)).collect();
     let (mut few, names) = engine(&all[..1], catalog);

@@ -1,5 +1,5 @@
-//! Measures what several hubs cost that are one: two real hubs over the real NATS and PostgreSQL, and agents of the protocol
-//! alone, all linked to the first hub. The second shows all of them in its overview.
+//! Measures the cost of a cluster: two real hubs over the real NATS and PostgreSQL, and agents of the protocol alone,
+//! all connected to the first hub. The second hub shows all of them in its overview.
 
 use crate::cost::cpu_of;
 use crate::history::rss;
@@ -12,12 +12,12 @@ use watchglass_tests::programs::found;
 
 /// Machines of the goal.
 const MACHINES: usize = 1_000;
-/// How long all run before they are measured: what was sent is written down every 15 s, and told to others every 10 s.
+/// Warm-up: progress is written to the database every 15 s, and the full state is gossiped every 10 s.
 const SETTLING: Duration = Duration::from_secs(30);
-/// Duration of the measurement: four times what goes every 15 s.
+/// Duration of the measurement: four periods of 15 s.
 const MEASURED: Duration = Duration::from_secs(60);
 
-/// Measures all of it with so many machines, a thousand unless it is said.
+/// Measures all figures with this many machines, by default a thousand.
 pub fn measure(table: &mut Table, machines: Option<usize>) {
     let rows = [
         "CPU of the hub of a cluster that has all links",
@@ -51,16 +51,16 @@ pub fn measure(table: &mut Table, machines: Option<usize>) {
 }
 
 struct Figures {
-    /// Of the hub that has the links, percent of a core.
+    /// CPU of the hub with the connections, percent of a core.
     cpu: f64,
     mib: f64,
-    /// Bytes a second.
+    /// Bytes per second.
     nats: f64,
     transactions: f64,
     ticks: f64,
 }
 
-/// A row of what a hub says of itself.
+/// A row of a hub's metrics.
 fn row(cluster: &Cluster, hub: usize, name: &str) -> Result<f64, String> {
     let begin = format!("watchglass_cluster_{name} ");
     let said = cluster.metrics(hub);
@@ -90,7 +90,7 @@ fn figures(machines: usize) -> Result<Figures, String> {
         cpu: (after.3 - before.3).as_secs_f64() / seconds * 100.0,
         mib: rss(&process).ok_or("the hub has ended")?,
         nats: a_second(before.1, after.1),
-        // The second question is one itself.
+        // The second read is a transaction itself.
         transactions: a_second(before.2, after.2 - 1.0),
         ticks: a_second(before.0 as f64, after.0 as f64),
     })

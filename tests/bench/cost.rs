@@ -1,4 +1,4 @@
-//! Measures what Watchglass costs: CPU of a host sample and of the whole process, and memory after 12 hours.
+//! Measures the cost of Watchglass: CPU of a host sample and of the whole process, and memory after 12 hours.
 
 use crate::record::Recording;
 use crate::table::Table;
@@ -104,8 +104,8 @@ fn host_sample() -> f64 {
     costs[costs.len() / 2].as_secs_f64() * 1e6
 }
 
-/// CPU of a tick at 1 Hz for the collectors of devices on a machine without devices, in microseconds. A collector that
-/// opened is read at each tick; one that did not is tried again every five minutes.
+/// CPU of a tick at 1 Hz, in microseconds, for the device collectors on a machine without devices. An open collector is
+/// read at each tick. A collector that did not open is retried every five minutes.
 fn no_devices() -> f64 {
     const DEVICES: &[&str] = &["nvidia", "amd", "intel", "graphcore", "tpu", "trainium"];
     const TRIES: u32 = 50;
@@ -124,7 +124,7 @@ fn no_devices() -> f64 {
                 for second in 0..TRIES {
                     out.begin(Duration::from_secs(second.into()));
                     for part in &mut parts {
-                        // A reading that finds nothing is what this measures.
+                        // This measures readings that find nothing.
                         let _ = part.collector.collect(&mut out);
                     }
                 }
@@ -143,7 +143,7 @@ pub fn thread_cpu() -> Duration {
 
 /// CPU time of all threads of a process (`self` for this one); zero when there is no such process.
 pub fn cpu_of(process: &str) -> Duration {
-    // The file schedstat of a process is that of its main thread only. The other threads have files of their own.
+    // The file schedstat of a process covers only its main thread. The other threads have files of their own.
     let Ok(tasks) = fs::read_dir(format!("/proc/{process}/task")) else { return Duration::ZERO };
     let one = |task: fs::DirEntry| {
         let text = fs::read_to_string(task.path().join("schedstat")).ok()?;
@@ -191,7 +191,7 @@ pub struct Ended(pub Child);
 
 impl Drop for Ended {
     fn drop(&mut self) {
-        // Both fail only when it has ended already.
+        // Both calls fail only when the process has already ended.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
@@ -203,7 +203,7 @@ pub fn server() -> Result<std::path::PathBuf, String> {
     if path.exists() { Ok(path) } else { Err("build the server first: cargo xtask build".into()) }
 }
 
-/// CPU seconds in a minute of the server at 1 Hz without a viewer; `seconds` is the time of the measurement.
+/// CPU seconds per minute of the server at 1 Hz without a viewer. `seconds` is the time of the measurement.
 pub fn running(seconds: u64, args: &[&str]) -> Result<f64, String> {
     #[allow(clippy::disallowed_methods, reason = "the bench starts the server itself")]
     let mut child = Command::new(server()?)

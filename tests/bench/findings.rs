@@ -1,4 +1,4 @@
-//! Measures what it costs to look for what is wrong.
+//! Measures the cost of detecting findings.
 
 use crate::cost::thread_cpu;
 use crate::table::Table;
@@ -11,14 +11,14 @@ use std::time::Duration;
 use stream::clock::Manual;
 use stream::store::{Limits, Store};
 
-/// Seconds of data that are looked at.
+/// Seconds of data in the measurement.
 const SECONDS: i64 = 900;
-/// Seconds of data of many machines.
+/// Seconds of data for many machines.
 const SHORT: i64 = 120;
 const MACHINES: u32 = 1_000;
 const T0: i64 = 1_790_000_000_000;
 
-/// One machine of 8 GPUs that trains, tick by tick.
+/// One machine of 8 GPUs during training, tick by tick.
 struct Machine {
     store: Store,
     ticks: Vec<(i64, Vec<(SeriesId, f64)>)>,
@@ -52,7 +52,7 @@ fn announced(machine: &Machine, sources: u32) -> Insight {
     insight
 }
 
-/// CPU seconds that these ticks of so many machines take.
+/// CPU seconds for these ticks of this many machines.
 fn looked(machine: &Machine, ticks: &[(i64, Vec<(SeriesId, f64)>)], sources: u32) -> f64 {
     let mut insight = announced(machine, sources);
     let mut found = Vec::new();

@@ -7,7 +7,7 @@ use collectors::{COLLECTORS, Options, Out, OwnOptions, Roots};
 use std::time::Duration;
 
 const GPUS: u32 = 8;
-/// Number of ticks before the measurement, so that rare calls have been made.
+/// Number of ticks before the measurement, so that all infrequent calls have been made.
 const WARM: u32 = 40;
 const TICKS: u32 = 1000;
 

@@ -1,8 +1,7 @@
-//! Measures what history on disk costs: bytes, CPU of a tick with its log, time to read and to open, memory.
+//! Measures the cost of history on disk: bytes, CPU of a tick with its log, time to read and to open, memory.
 //!
-//! The real archive makes the folders, and the bench sets its clock. Only folders that would take an hour to make (a
-//! fleet, 10,000 series) are written segment by segment. Everything runs on this thread, except the two threads of the
-//! log.
+//! The real archive makes the folders, and the bench sets its clock. Folders that would take an hour to make (a fleet,
+//! 10,000 series) are written segment by segment. Everything runs on this thread, except the two threads of the log.
 
 use crate::cost::{cpu_of, intern, server, thread_cpu};
 use crate::record::Recording;
@@ -25,12 +24,12 @@ use stream::store::{Limits, Store};
 pub static START: LazyLock<i64> = LazyLock::new(|| (System.wall() / HOUR - 13) * HOUR);
 /// An hour in ms.
 pub const HOUR: i64 = 3_600_000;
-/// How long history is kept, in ms.
+/// Retention of the history in ms.
 pub const RETENTION: i64 = 12 * HOUR;
 /// Number of repetitions of a reading. The 95th percentile is the third slowest.
 const READS: usize = 60;
 
-/// Measures all figures of this file. False where it could not.
+/// Measures all figures of this file. Returns false when that failed.
 pub fn measure(table: &mut Table, procfs: &Recording) -> bool {
     let temp = match tempfile::tempdir() {
         Ok(temp) => temp,
@@ -142,7 +141,8 @@ impl Keeping {
         values.iter().filter(|v| v.is_finite()).count() as u64
     }
 
-    /// Feeds `ticks` ticks by repeating a recording, with totals that go on. Returns the number of samples.
+    /// Feeds `ticks` ticks by repeating a recording. Totals keep rising across repetitions. Returns the number of
+    /// samples.
     pub fn feed(&mut self, recording: &Recording, ticks: i64) -> u64 {
         let mut samples = 0;
         for (i, values) in repeated(recording).take(ticks as usize).enumerate() {
@@ -156,8 +156,8 @@ impl Keeping {
         samples
     }
 
-    /// CPU time in microseconds of a tick, over all threads of this process: for ticks without a pause, and once a
-    /// second.
+    /// CPU time of a tick in microseconds, over all threads of this process: for ticks without a pause, and for one
+    /// tick a second.
     fn tick_cost(&self, recording: &Recording) -> (f64, f64) {
         const QUICK: u32 = 840;
         let mut all = repeated(recording);
@@ -181,7 +181,7 @@ impl Keeping {
     }
 }
 
-/// The ticks of a recording, repeated without end. A value that only rises goes on from its end.
+/// The ticks of a recording, repeated endlessly. A counter continues from its last value.
 fn repeated(recording: &Recording) -> impl Iterator<Item = Vec<f64>> + '_ {
     let (first, last) = (&recording.ticks[0], &recording.ticks[recording.ticks.len() - 1]);
     let rises = |i: usize| recording.ticks.windows(2).all(|pair| pair[0][i] <= pair[1][i]);
@@ -214,7 +214,7 @@ pub fn started(folder: &Path) -> Result<Start, String> {
     starts?.into_iter().min_by(|a, b| a.wall.total_cmp(&b.wall)).ok_or_else(|| "it was never started".into())
 }
 
-/// Links all files of a folder into another. Links are enough, because no file is changed after it was written.
+/// Hard-links all files of a folder into another. This is enough, because no file changes after it was written.
 fn linked(from: &Path, to: &Path) -> std::io::Result<()> {
     std::fs::create_dir(to)?;
     for file in std::fs::read_dir(from)?.flatten().filter(|file| file.file_name() != "lock") {

@@ -1,5 +1,6 @@
-//! Measures what a thousand machines cost a hub: ticks, their log and segments, memory, the overview, and how long a tick
-//! waits at a quarter of an hour. In process, on a clock that the bench moves; no sockets, no TLS.
+//! Measures the cost of a thousand machines on a hub: ticks, their log and segments, memory, the overview, and the
+//! delay of a tick at a quarter of an hour. It runs in one process on a clock that the bench moves, without sockets or
+//! TLS.
 
 use crate::cost::{cpu_of, thread_cpu};
 use crate::history::{RETENTION, START, on_disk, rss};
@@ -21,7 +22,7 @@ use stream::clock::{Clock, Manual};
 use stream::live::{Live, NewTick, OverviewPlace};
 use stream::store::{Limits, Store};
 
-/// Machines of the goal, series of each, and how many of these move.
+/// Machines of the goal, series of each, and the number of these that change.
 const MACHINES: u16 = 1_000;
 const SERIES: usize = 500;
 const MOVING: usize = 150;
@@ -30,7 +31,7 @@ const QUARTER: usize = 900;
 /// Readers of the overview.
 const VIEWERS: usize = 10_000;
 
-/// Measures all of it, in another process, so that its memory is its own.
+/// Measures all figures in another process, so that its memory is its own.
 pub fn measure(table: &mut Table) {
     let figures = match child() {
         Ok(figures) => figures,
@@ -54,7 +55,7 @@ pub fn measure(table: &mut Table) {
     row("... a beat for each of 10,000 viewers", "viewer", "µs", 8.7, "8.7 µs");
 }
 
-/// The figures of another process by name.
+/// Figures of the child process by name.
 fn child() -> Result<BTreeMap<String, f64>, String> {
     let exe = std::env::current_exe().map_err(|e| e.to_string())?;
     #[allow(clippy::disallowed_methods, reason = "a process of its own, so that only the hub counts")]
@@ -67,13 +68,13 @@ fn child() -> Result<BTreeMap<String, f64>, String> {
     }
 }
 
-/// The machines, with what the bench makes their values of.
+/// The machines, with the state from which the bench makes their values.
 struct Hub {
     clock: Arc<Manual>,
     live: Arc<Live>,
     values: Vec<Vec<f64>>,
     chance: u64,
-    /// CPU time that went into the values themselves.
+    /// CPU time spent on making the values.
     made: Duration,
 }
 
@@ -98,7 +99,7 @@ impl Hub {
         (Hub { clock, live, values, chance: 0x9e37_79b9_7f4a_7c15, made: Duration::ZERO }, archive)
     }
 
-    /// A second passes; the values of all machines walk on.
+    /// Advances one second: the values of all machines take a random step.
     fn walk(&mut self) {
         let before = thread_cpu();
         self.clock.pass(Duration::from_secs(1));
@@ -114,7 +115,7 @@ impl Hub {
         self.made += thread_cpu() - before;
     }
 
-    /// A tick of each machine, as they come from a thousand links: in groups.
+    /// Appends a tick of each machine in groups, as they come from a thousand connections.
     fn tick(&mut self) {
         self.walk();
         let t = self.clock.wall();
@@ -127,7 +128,7 @@ impl Hub {
     }
 }
 
-/// The series of a machine: eight GPUs and the machine itself, as the overview shows them, and others.
+/// The series of a machine: the eight GPUs and the machine as the overview shows them, and others.
 fn series(store: &Store) -> Vec<SeriesDef> {
     let catalog = store.catalog();
     let of = |metric: &MetricDef, instance: String| {
@@ -144,14 +145,14 @@ fn series(store: &Store) -> Vec<SeriesDef> {
     all
 }
 
-/// The child process of [`child`]: prints a figure a line.
+/// The child process of [`child`]: prints one figure per line.
 #[allow(clippy::print_stdout, reason = "its lines are read by the parent")]
 pub fn hub() -> ExitCode {
     let Ok(folder) = tempfile::tempdir() else { return ExitCode::FAILURE };
     let (mut hub, mut archive) = Hub::open(folder.path());
     let samples = f64::from(MACHINES) * (SERIES * QUARTER) as f64;
     let (begun, made) = (cpu_of("self"), hub.made);
-    // The quarter begins with the first tick; the last one is that of its end.
+    // The quarter begins with the first tick. The last tick is that of its end.
     (0..QUARTER - 1).for_each(|_| hub.tick());
     let spent = (cpu_of("self") - begun) - (hub.made - made);
     println!("append {}", spent.as_secs_f64() / QUARTER as f64 * 100.0);
@@ -173,7 +174,7 @@ pub fn hub() -> ExitCode {
         });
         let mut t = hub.clock.wall();
         while !done.load(Ordering::Relaxed) {
-            // Links bring their ticks all the time: a group of a fiftieth of the machines every 20 ms.
+            // Connections deliver ticks continuously: a group of a fiftieth of the machines every 20 ms.
             t += 20;
             let group = (0..20).map(|n| ((ticks * 20 + n) % u32::from(MACHINES)) as SourceId);
             let tick = |source: SourceId| NewTick {
@@ -202,7 +203,7 @@ pub fn hub() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// What the overview costs: a beat, its bytes, and handing it to each viewer.
+/// Cost of the overview: a beat, its bytes, and its delivery to each viewer.
 #[allow(clippy::print_stdout, reason = "as above")]
 fn overview(hub: &Hub) {
     const BEATS: usize = 20;
@@ -216,7 +217,7 @@ fn overview(hub: &Hub) {
     let mut chance = 7u64;
     let mut values = hub.values.clone();
     for _ in 0..BEATS {
-        // Between two beats all values of a machine that the overview shows have moved by some percent.
+        // Between two beats, all values of a machine that the overview shows have changed by some percent.
         hub.clock.pass(Duration::from_secs(2));
         let t = hub.clock.wall();
         for values in &mut values {

@@ -1,4 +1,4 @@
-//! Measures what a fleet of 100 machines costs, and a machine with 10,000 series.
+//! Measures the cost of a fleet of 100 machines, and of a machine with 10,000 series.
 
 use crate::history::{HOUR, Keeping, RETENTION, START, p95, rss, started};
 use crate::record::Recording;
@@ -55,7 +55,7 @@ pub fn fleet(table: &mut Table, procfs: &Recording) {
 /// Measures a machine with many series.
 fn machine(table: &mut Table, procfs: &Recording, temp: &Path) {
     let large = temp.join("large");
-    // It has the name of this machine, so that the server takes the folder for its own.
+    // It has the name of this machine, so that the server accepts the folder as its own.
     let name = collectors::host_name().unwrap_or_else(|| "this machine".into());
     hours_of(&large, &[name], MANY, procfs).expect("a temporary folder can be written to");
     let open = || Folder::open(&large, Options::default()).map(|(_, found)| found.segments.len());
@@ -88,7 +88,7 @@ fn hours(path: &Path, machines: u16, series: u32, recording: &Recording) -> std:
     hours_of(path, &names, series, recording)
 }
 
-/// Writes 12 hours of these machines. Each column of the recording stands for many series.
+/// Writes 12 hours of these machines. Each column of the recording is used for many series.
 fn hours_of(path: &Path, names: &[String], series: u32, recording: &Recording) -> std::io::Result<()> {
     let disk = Disk::new(path);
     disk.make()?;
@@ -137,7 +137,7 @@ fn child(folder: &Path) -> Result<f64, String> {
     text.trim().parse().map_err(|_| String::from_utf8_lossy(&output.stderr).into_owned())
 }
 
-/// The child process of [`child`]: takes 900 ticks of many series and prints the memory of each in KiB.
+/// The child process of [`child`]: takes 900 ticks of many series and prints the memory per series in KiB.
 #[allow(clippy::print_stdout, reason = "its one line is read by the parent")]
 pub fn live(args: &[String]) -> ExitCode {
     let (Some(folder), Some(before)) = (args.first(), rss("self")) else { return ExitCode::FAILURE };
@@ -162,6 +162,6 @@ pub fn live(args: &[String]) -> ExitCode {
     }
     let Some(after) = rss("self") else { return ExitCode::FAILURE };
     println!("{}", (after - before) * 1024.0 / f64::from(MANY)); // The figure is converted from MiB to KiB.
-    // The process ends as by a kill, without closing anything.
+    // The process ends without closing anything, as after a kill.
     std::process::exit(0)
 }

@@ -1,5 +1,6 @@
-//! Measures what a thousand linked agents cost a hub: the real hub behind its certificate, and agents of the protocol alone
-//! in another process, over real sockets. The clock is the real one, so only some minutes of a quarter are measured.
+//! Measures the cost of a thousand connected agents on a hub. The real hub uses its certificate. The agents, made of
+//! the protocol alone, run in another process over real sockets. The clock is the real one, so only some minutes of a
+//! quarter are measured.
 
 use crate::cost::{Ended, cpu_of, server};
 use crate::history::rss;
@@ -31,18 +32,18 @@ use tokio_tungstenite::tungstenite::http::{HeaderValue, header};
 use watchglass_tests::certificate::Authority;
 use watchglass_tests::hub::{machines, people};
 
-/// Agents of the goal, series of each, and how many of these move.
+/// Agents of the goal, series of each, and the number of these that change.
 const AGENTS: usize = 1_000;
 const SERIES: usize = 500;
 const MOVING: usize = 150;
-/// Pause between two links that are opened: a hub takes 50 in a second.
+/// Pause between two new connections: a hub accepts 50 per second.
 const OPENING: Duration = Duration::from_millis(25);
 /// Duration of the measurement.
 const MEASURED: Duration = Duration::from_secs(60);
-/// Agents send within so much time after the second, as a hub of a thousand tells them.
+/// Agents send within this many ms after the second, as a hub of a thousand requests it.
 const SPREAD: u64 = 250;
 
-/// Measures all of it.
+/// Measures all figures of this file.
 pub fn measure(table: &mut Table, procfs: &Recording) {
     let mut state = TickState::default();
     state.extend(procfs.steps.iter().copied());
@@ -50,7 +51,7 @@ pub fn measure(table: &mut Table, procfs: &Recording) {
         let frame = state.encode(second * 1_000, false, tick);
         agent::encode_ticks([&frame[..]]).len()
     };
-    // The first has all values.
+    // The first frame has all values.
     let sizes: Vec<usize> = (0..).zip(&procfs.ticks).map(size).skip(1).collect();
     let wire = sizes.iter().sum::<usize>() as f64 / sizes.len().max(1) as f64;
     let on = format!("{} series of /proc recorded here; WebSocket, TLS and TCP heads not counted", procfs.steps.len());
@@ -81,27 +82,27 @@ pub fn measure(table: &mut Table, procfs: &Recording) {
     }
 }
 
-/// What the agents cost their hub.
+/// Cost of the agents on their hub.
 struct Figures {
     /// CPU of the hub in percent of a core.
     cpu: f64,
     mib: f64,
-    /// Ticks a second that were acknowledged.
+    /// Acknowledged ticks per second.
     ticks: f64,
-    /// How long ticks had come when the hub was killed, seconds.
+    /// Seconds of ticks in the log when the hub was killed.
     logged: f64,
-    /// How long the hub then took to answer, seconds.
+    /// Seconds from the restart to the first answer.
     start: f64,
 }
 
 impl Figures {
-    /// How much more a whole quarter of an hour is than what was logged.
+    /// Ratio of a whole quarter of an hour to the logged time.
     fn scale(&self) -> f64 {
         (QUARTER as f64 / 1_000.0 / self.logged).max(1.0)
     }
 }
 
-/// Starts the hub of a folder, and waits until it says where it answers.
+/// Starts the hub of a folder, and waits until it prints its address.
 pub fn start(folder: &Path, (chain, key): &(PathBuf, PathBuf)) -> Result<(Ended, SocketAddr), String> {
     let words = |error: std::io::Error| error.to_string();
     #[allow(clippy::disallowed_methods, reason = "the bench starts the hub itself")]
@@ -135,7 +136,7 @@ fn hub() -> Result<Figures, String> {
     let (hub, address) = start(&data, &certificate)?;
     let process = hub.0.id().to_string();
 
-    // A quarter of an hour is not to end meanwhile: what that costs is measured by itself.
+    // The quarter of an hour must not end meanwhile: its end is measured separately.
     let needed = OPENING * AGENTS as u32 + MEASURED + Duration::from_secs(30);
     let left = Duration::from_millis((QUARTER - System.wall().rem_euclid(QUARTER)) as u64);
     if left < needed {
@@ -143,13 +144,14 @@ fn hub() -> Result<Figures, String> {
     }
     let begun = Instant::now();
     let mut agents = Linked::start(address, &list, Some(&ca))?;
-    // That the links are opened is not measured.
+    // The opening of the connections is not measured.
     std::thread::sleep(Duration::from_secs(5));
     let (since, before, cpu) = (Instant::now(), agents.ticks()?, cpu_of(&process));
     std::thread::sleep(MEASURED);
     let (seconds, after, cpu) = (since.elapsed().as_secs_f64(), agents.ticks()?, cpu_of(&process) - cpu);
     let mib = rss(&process).ok_or("the hub has ended")?;
-    // Its end is that of a kill -9; on average an agent has ticked for half of the time in which links were opened.
+    // The hub ends by SIGKILL. On average an agent has sent ticks for half of the time in which connections were
+    // opened.
     let logged = (begun.elapsed() - OPENING * AGENTS as u32 / 2).as_secs_f64();
     drop(hub);
     drop(agents);
@@ -164,7 +166,7 @@ fn hub() -> Result<Figures, String> {
     })
 }
 
-/// Agents in a process of their own, so that only the hub counts.
+/// Agents in a process of their own, so that only the hub is measured.
 pub struct Linked {
     _process: Ended,
     ask: ChildStdin,
@@ -172,7 +174,8 @@ pub struct Linked {
 }
 
 impl Linked {
-    /// Starts one for each line of a list of keys, and waits until all are welcome. With an authority they go by TLS.
+    /// Starts one agent for each line of a list of keys, and waits until all are welcome. With a certificate authority
+    /// they use TLS.
     pub fn start(address: SocketAddr, list: &Path, ca: Option<&Path>) -> Result<Linked, String> {
         let words = |error: std::io::Error| error.to_string();
         let exe = std::env::current_exe().map_err(words)?;
@@ -189,7 +192,7 @@ impl Linked {
         Ok(linked)
     }
 
-    /// How many ticks were acknowledged.
+    /// Number of acknowledged ticks.
     pub fn ticks(&mut self) -> Result<u64, String> {
         writeln!(self.ask).map_err(|error| error.to_string())?;
         self.answer()
@@ -202,8 +205,8 @@ impl Linked {
     }
 }
 
-/// The child process of [`Linked`]. It opens all links and prints a line when each is welcome. For each line of its input it
-/// then prints how many ticks were acknowledged.
+/// The child process of [`Linked`]. It opens all connections and prints a line when all are welcome. For each line of
+/// its input it then prints the number of acknowledged ticks.
 #[allow(clippy::print_stdout, reason = "its lines are read by the parent")]
 pub fn agents(args: &[String]) -> ExitCode {
     let (address, list, ca) = match args {
@@ -262,7 +265,7 @@ fn trusting(ca: &Path) -> Option<Arc<rustls::ClientConfig>> {
 trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 
-/// One agent: it tells its series, and then a tick a second.
+/// One agent. It sends its series, and then a tick per second.
 async fn link(
     address: SocketAddr,
     tls: Option<Arc<rustls::ClientConfig>>,
@@ -304,7 +307,7 @@ async fn link(
         record: 0,
         retention: 43_200_000,
         memory: false,
-        // What it has is what it sends: nothing is lacking.
+        // It stores only samples that it sends, so none is missing.
         offers: vec![Offer { first: first + 1, last: u64::MAX, from: now, to: i64::MAX }],
     };
     let metric = Metric::from(&cpu::CORE_PERCENT);

@@ -1,9 +1,9 @@
-//! `cargo xtask bench`: prints a table with each figure, its goal, and the figure of a peer where there is one.
+//! `cargo xtask bench`: prints a table with each figure, its goal, and the figure of a peer if there is one.
 //!
-//! Machines are shared and noisy, so figures are CPU time, counts, bytes and ratios of pairs, and never only wall time.
-//! Each row says on what its figure was measured. `--record SECONDS` first records this machine at 1 Hz (procfs and our
-//! own series). The recording stays in `target/bench`, and later runs use it. `--machines N` says with how many machines a
-//! cluster is measured.
+//! Machines are shared and noisy. So figures are CPU time, counts, bytes and ratios of pairs, and never only wall time.
+//! Each row names the setup of its measurement. `--record SECONDS` first records this machine at 1 Hz (procfs and our
+//! own series). The recording stays in `target/bench`, and later runs use it. `--machines N` sets the number of
+//! machines of a cluster.
 
 mod accounts;
 mod agent;
@@ -32,7 +32,7 @@ mod whole;
 use std::path::PathBuf;
 use table::Table;
 
-/// The parts that `--only` can name.
+/// The parts that `--only` accepts.
 const PARTS: [&str; 19] = [
     "codec", "history", "fleet", "hub", "links", "accounts", "cost", "top", "remote", "scrape", "gpus", "viewers",
     "page", "whole", "findings", "alerts", "cluster", "notebook", "runs",
@@ -93,7 +93,7 @@ fn main() -> std::process::ExitCode {
                     large::measure(&mut table, &procfs);
                 }
             }
-            // The fleet is part of the history when everything is measured.
+            // A run of all parts measures the fleet with the history.
             "fleet" if only.is_some() => large::fleet(&mut table, &procfs),
             "fleet" => {}
             "hub" => hub::measure(&mut table),

@@ -1,4 +1,4 @@
-"""What the Python package costs a kernel: CPU milliseconds of `%load_ext watchglass`, and of its hooks a cell."""
+"""Cost of the Python package in a kernel: CPU milliseconds of `%load_ext watchglass`, and of its hooks per cell."""
 
 import os
 import sys
@@ -22,7 +22,7 @@ each = []
 
 def timed(hook):
     def run(about):
-        # Of this thread alone: the one that sends works beside the cell.
+        # Only the time of this thread: the sender runs in parallel with the cell.
         begin = time.thread_time()
         hook(about)
         each[-1] += time.thread_time() - begin
@@ -38,7 +38,7 @@ for _ in range(int(sys.argv[1])):
     each.append(0.0)
     shell.run_cell("None", store_history=False)
 each.sort()
-# A sender without a server would try once more at the end.
+# A sender without a server would retry once more at exit.
 sys.stdout.write("%.4f %.4f %.4f\n" % (load * 1e3, each[len(each) // 2] * 1e3, each[-1] * 1e3))
 sys.stdout.flush()
 os._exit(0)

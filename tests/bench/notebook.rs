@@ -1,4 +1,4 @@
-//! What we cost those who use notebooks: the kernel, Jupyter, and JupyterLab in the browser.
+//! Measures our cost in notebooks: in the kernel, in Jupyter, and in JupyterLab in the browser.
 
 use crate::cost::cpu_of;
 use crate::table::Table;
@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 use watchglass_tests::browser::Browser;
 use watchglass_tests::jupyter::{Home, Jupyter};
 
-/// Cells that run while the hooks are timed.
+/// Number of cells that run while the hooks are timed.
 const CELLS: &str = "2000";
-/// How long Jupyter is watched, without a page and with one.
+/// Duration of the measurement of Jupyter, without a page and with one.
 const WATCHED: Duration = Duration::from_secs(40);
-/// Starts of JupyterLab of which the median counts, with the extension and without.
+/// Number of starts of JupyterLab, with the extension and without. The median counts.
 const STARTS: usize = 7;
 const ROWS: [(&str, &str); 5] = [
     ("CPU of %load_ext watchglass", "20 ms"),
@@ -22,7 +22,7 @@ const ROWS: [(&str, &str); 5] = [
     ("JupyterLab's start takes longer by, CPU of its main thread", "20 ms"),
 ];
 
-/// Measures all rows, where JupyterLab is there.
+/// Measures all rows, if JupyterLab is installed.
 pub fn measure(table: &mut Table) {
     let figures = match std::env::var_os("WATCHGLASS_JUPYTER").map(PathBuf::from) {
         None => Err("JupyterLab is missing, see cargo xtask test".to_string()),
@@ -48,7 +48,7 @@ pub fn measure(table: &mut Table) {
     }
 }
 
-/// CPU milliseconds: of loading the package, of its hooks a cell, and of those at worst.
+/// CPU milliseconds: for loading the package, for its hooks per cell, and the maximum of those.
 fn in_kernel(environment: &std::path::Path) -> Result<[f64; 3], String> {
     let folder = tempfile::tempdir().map_err(|e| e.to_string())?;
     let here = concat!(env!("CARGO_MANIFEST_DIR"), "/bench/notebook.py");
@@ -66,12 +66,12 @@ fn in_kernel(environment: &std::path::Path) -> Result<[f64; 3], String> {
         let figures: Vec<f64> = last.split(' ').filter_map(|word| word.parse().ok()).collect();
         <[f64; 3]>::try_from(figures).map_err(|_| format!("{text}{}", String::from_utf8_lossy(&output.stderr)))
     };
-    // The first time Python compiles it, as pip does when it installs it.
+    // Python compiles it at the first start, as pip does on installation.
     run()?;
     run()
 }
 
-/// Percent of a core that Jupyter needs more with a live tab than without.
+/// Additional CPU of Jupyter with a live tab, in percent of a core.
 fn relaying(home: &Home) -> f64 {
     let jupyter = home.jupyter();
     let browser = Browser::alone();
@@ -82,7 +82,7 @@ fn relaying(home: &Home) -> f64 {
     busy - self::busy(&jupyter)
 }
 
-/// Percent of a core that Jupyter is busy.
+/// CPU of Jupyter in percent of a core.
 fn busy(jupyter: &Jupyter) -> f64 {
     let process = jupyter.id().to_string();
     let (begin, before) = (Instant::now(), cpu_of(&process));
@@ -90,7 +90,7 @@ fn busy(jupyter: &Jupyter) -> f64 {
     (cpu_of(&process) - before).as_secs_f64() / begin.elapsed().as_secs_f64() * 100.0
 }
 
-/// Milliseconds by which Lab starts later with our extension, in CPU time of its main thread.
+/// Additional CPU time of Lab's main thread at its start with our extension, ms.
 fn longer_start(home: &Home) -> f64 {
     let settings = home.at("config/labconfig");
     std::fs::create_dir_all(&settings).expect("made");
@@ -104,7 +104,7 @@ fn longer_start(home: &Home) -> f64 {
         browser.until("!!window.jupyterapp && !!document.querySelector('.jp-LauncherCard')");
         browser.main_thread()
     };
-    // In turns, so that what else the machine does falls on both.
+    // In turns, so that other load on the machine affects both.
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     for _ in 0..STARTS {
         ours.push(took(&with));

@@ -13,10 +13,10 @@ use watchglass_tests::waiting::{MAX_WAIT, until_or};
 
 /// Time of one frame on a 60 Hz screen in ms.
 const FRAME_MS: f64 = 16.7;
-/// Longest time for a scenario. One of them takes 12 h of ticks through the page.
+/// Maximum time for a scenario. One of them takes 12 h of ticks through the page.
 const SCENARIO: Duration = Duration::from_secs(600);
 
-/// A scenario: name of its script, what it measures, goal in ms and as text, and the goal for our time as a share of
+/// A scenario: name of its script, description, goal in ms and as text, and the goal for our time as a share of
 /// uPlot's.
 type Scenario = (&'static str, &'static str, f64, &'static str, Option<(f64, &'static str)>);
 
@@ -58,20 +58,20 @@ pub fn measure(table: &mut Table, redraw: Option<&Path>) {
     }
 }
 
-/// Bytes of the page as a browser that takes brotli loads them; all 0 where the page was not built.
+/// Transferred bytes of the page in a browser that accepts brotli; all 0 when the page was not built.
 #[derive(Default)]
 struct Weight {
-    /// What it waits for.
+    /// Bytes that the page needs before it starts.
     page: usize,
-    /// The wasm among that.
+    /// The wasm among them.
     wasm: usize,
-    /// The font and its license, which it does not wait for.
+    /// The font and its license, which are loaded later.
     font: usize,
-    /// What opens files, which it loads when the first one comes.
+    /// The module that opens files, which is loaded with the first file.
     reader: usize,
 }
 
-/// Asks a server for each file of the built page.
+/// Requests each file of the built page from a server.
 fn weight(server: &Server) -> Weight {
     let dist = Path::new(env!("CARGO_MANIFEST_DIR")).join("../frontend/dist");
     let mut weight = Weight::default();
@@ -115,8 +115,8 @@ fn first_chart(table: &mut Table, server: &Server, browser: &Browser) {
     table.at_most(what, times[2], "ms", 1000.0, "1 s", "", "headless, median of 5 loads");
 }
 
-/// A network as Chromium emulates it: its name, its latency in ms and its rates down and up in bit/s (none: as it is), and the
-/// goals for the first number and for four live charts, in ms and as text.
+/// A network as Chromium emulates it: its name, its latency in ms, and its rates down and up in bit/s (None:
+/// unlimited). Also the goals for the first number and for four live charts, in ms and as text.
 struct Network {
     name: &'static str,
     limits: Option<(u32, u32, u32)>,
@@ -140,7 +140,7 @@ const NETWORKS: [Network; 3] = [
     Network { name: "this machine", limits: None, first: (500.0, "0.5 s"), four: (600.0, "0.6 s") },
 ];
 
-/// Notes when the first chart with a sample and when the fourth is live, in ms since the navigation began.
+/// Records when the first chart with a sample and when the fourth is live, in ms since the start of navigation.
 const WATCH: &str = r#"
 window.__first = window.__four = null;
 const watch = () => {
@@ -152,8 +152,8 @@ const watch = () => {
 requestAnimationFrame(watch);
 "#;
 
-/// Time to the first number and to four live charts of a machine with eight GPUs and history, over three networks: median of
-/// three loads with an empty cache.
+/// Time to the first number and to four live charts, for a machine with eight GPUs and history, over three networks.
+/// Each is the median of three loads with an empty cache.
 fn over_networks(table: &mut Table) {
     let server = Server::start(["demo", "--gpus", "8"]);
     until_or(3 * MAX_WAIT, || server.log().contains("of the past").then_some(()), || server.log());
@@ -162,7 +162,7 @@ fn over_networks(table: &mut Table) {
     browser.cdp("Network.enable", json!({}));
     browser.cdp("Network.setCacheDisabled", json!({ "cacheDisabled": true }));
     for network in NETWORKS {
-        // Rates are bytes here; -1 is none.
+        // Chromium takes bytes per second; -1 is unlimited.
         let rate = |bits: u32| i64::from(bits / 8);
         let (latency, down, up) = network.limits.map_or((0, -1, -1), |(ms, down, up)| (ms, rate(down), rate(up)));
         let mut times: Vec<[f64; 2]> = (0..3)
@@ -236,7 +236,7 @@ fn run(browser: &Browser, url: &str) -> Value {
     browser.open(url);
     let started = Instant::now();
     while started.elapsed() < SCENARIO {
-        // A busy page answers late.
+        // A busy page responds late.
         let title = browser.eval("document.title");
         if let Ok(result) = serde_json::from_str(title.as_str().unwrap_or_default()) {
             return result;
@@ -270,7 +270,7 @@ pub fn serve(folder: PathBuf) -> std::io::Result<SocketAddr> {
             let body = if name.contains("..") { None } else { std::fs::read(folder.join(&name)).ok() };
             let status = if body.is_some() { "200 OK" } else { "404 Not Found" };
             let body = body.unwrap_or_default();
-            // A browser that has left needs no answer.
+            // The browser may have closed the connection.
             let _ = write!(
                 stream,
                 "HTTP/1.1 {status}\r\nContent-Type: {mime}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",

@@ -29,12 +29,11 @@ const FILES: &[&str] = &[
     "pressure/io",
     "loadavg",
 ];
-/// Number of ticks of a recording that nobody asked for. They are enough for the bytes of a tick, but too few for
-/// columns.
+/// Number of ticks of a recording without `--record`. They are enough for the bytes of a tick, but too few for columns.
 const SHORT: usize = 120;
 /// Number of ticks after which a column is sealed.
 pub const COLUMN: usize = (stream::store::QUARTER / 1_000) as usize;
-/// Largest number of procfs series in a recording; the goals are stated for about 500.
+/// Maximum number of procfs series in a recording; the goals are stated for about 500.
 const MAX_SAMPLES: usize = 500;
 
 /// Loads the recordings of a folder. They are made first when there are none, or when `seconds` is given.

@@ -1,4 +1,4 @@
-//! Measures what remote write costs: bytes of a sample on the wire, and CPU of its thread.
+//! Measures the cost of remote write: bytes of a sample on the wire, and CPU of its thread.
 
 use crate::record::Recording;
 use crate::table::Table;
@@ -17,10 +17,10 @@ use watchglass_tests::receiver::{Answer, Receiver};
 
 /// Number of ticks in one request.
 const TICKS: usize = 15;
-/// Number of requests that are measured, after the first.
+/// Number of requests in the measurement, after the first.
 const REQUESTS: usize = 7;
 
-/// Sends a recording, 15 s in each request, to a receiver in this process that takes everything.
+/// Sends a recording, 15 s per request, to a receiver in this process that accepts everything.
 pub fn measure(table: &mut Table, procfs: &Recording) {
     let series = procfs.steps.len();
     let on = format!("{series} series, requests of {TICKS} s, names as node_exporter's");
@@ -42,7 +42,7 @@ pub fn measure(table: &mut Table, procfs: &Recording) {
     let receiver = Receiver::start(|_| Answer::Take);
     match of_many(procfs, receiver.url(), || None) {
         Some((cpu, wall, _)) => {
-            // Seconds of each second of a machine.
+            // Seconds per second of data of one machine.
             let scale = 500.0 / series as f64;
             table.at_most(share, cpu * scale * 1_000.0 * 100.0, "%", f64::INFINITY, "", "", &on);
             table.at_most(many, 1.0 / (wall * scale), "machines", f64::INFINITY, "", "", &on);
@@ -77,12 +77,12 @@ fn cpu_of(process: u32) -> Option<Duration> {
     Some(Duration::from_nanos(tasks.filter_map(one).sum()))
 }
 
-/// Machines of a hub that sends, and how often each of them sends after the first time.
+/// Machines of a hub that sends, and the number of sends of each after the first.
 const MACHINES: usize = 300;
 const ROUNDS: usize = 4;
 
-/// CPU and time of the sender's thread for a second of one of many machines, and CPU of the `other` end where that is
-/// known, in seconds; none where not all was taken.
+/// CPU and time of the sender's thread, and CPU of the `other` end where it is known. All are in seconds, for one
+/// second of data of one machine. None when not all samples were accepted.
 fn of_many(
     recording: &Recording,
     url: String,
@@ -135,7 +135,7 @@ fn of_many(
     for round in 1..=ROUNDS {
         let requests = remote.counts.requests.load(Relaxed);
         all += feed(round)?;
-        // It looks once a second whether something is due: that wait is no work.
+        // It checks once a second whether data is due. That wait is not part of the work.
         while remote.counts.requests.load(Relaxed) == requests {
             std::thread::sleep(Duration::from_millis(1));
         }
@@ -150,7 +150,7 @@ fn of_many(
     Some((used.as_secs_f64() / seconds, wall.as_secs_f64() / seconds, theirs))
 }
 
-/// Bytes of a sample, and microseconds of CPU for a tick; None when the recording is too short.
+/// Bytes per sample, and microseconds of CPU per tick; None when the recording is too short.
 fn sent(recording: &Recording) -> Option<(f64, f64)> {
     let mut store = Store::new(Arc::new(collectors::catalog()), Limits { retention: 86_400_000, bytes: 64 << 20 });
     let source = store.add_source("a-host-of-usual-length".into(), 1_000, Vec::new());
@@ -168,7 +168,7 @@ fn sent(recording: &Recording) -> Option<(f64, f64)> {
     let settings = RemoteWrite { url: receiver.url(), read_url: None, headers: Vec::new() };
     let from = System.wall() - 3_600_000;
     let mut ticks = recording.ticks.iter().enumerate();
-    // This feeds the next ticks and returns the number of their samples; None at the end of the recording.
+    // Feeds the next ticks and returns the number of their samples; None at the end of the recording.
     let mut feed = || {
         let mut store = live.store();
         let mut samples = 0;
@@ -200,7 +200,7 @@ fn sent(recording: &Recording) -> Option<(f64, f64)> {
     (samples > 0).then_some((bytes, used.as_secs_f64() * 1e6 / (REQUESTS * TICKS) as f64))
 }
 
-/// CPU time that the thread of the sender has used that was started last.
+/// CPU time of the most recently started sender thread.
 fn cpu() -> Option<Duration> {
     let tasks = std::fs::read_dir("/proc/self/task").ok()?.flatten();
     let mut tasks: Vec<_> = tasks.map(|task| task.path()).collect();

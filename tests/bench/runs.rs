@@ -1,5 +1,5 @@
-//! Measures training jobs: what it costs to find 64 ranks, how soon a rank and its end are known, and the lists of a hub with
-//! 100,000 runs and with 10,000 ranks that run.
+//! Measures training jobs: the cost of detecting 64 ranks, and the delay until a rank and its end are known. Also
+//! measures the lists of a hub with 100,000 runs and with 10,000 running ranks.
 
 use crate::cost::{cpu_of, thread_cpu};
 use crate::table::Table;
@@ -16,21 +16,21 @@ use stream::live::Live;
 use stream::store::{Limits, Store};
 use watchglass_tests::server::{Server, watchglass};
 
-/// How long servers run before they are measured, and for how long they are.
+/// Warm-up of servers before the measurement, and its duration.
 const SETTLING: Duration = Duration::from_secs(45);
 const MEASURED: Duration = Duration::from_secs(120);
 /// Ranks of one launcher.
 const RANKS: u32 = 64;
-/// What a list is made of.
+/// Number of runs in a list.
 const RUNS: u32 = 100_000;
-/// Ranks that run, on machines of eight.
+/// Running ranks, on machines of eight.
 const LIVE_RANKS: u32 = 10_000;
-/// Ends of ranks that are measured.
+/// Number of measured ends of ranks.
 const ENDS: usize = 20;
-/// What a job prints while its output is kept, and how often it is tried, in turns with the peer.
+/// Command whose output is kept, and the number of attempts, in turns with the peer.
 const PRINTED: &str = "yes 'step 1200 loss 2.3125 grad_norm 0.731 tokens/s 18432.5 lr 0.0003' | head -c 100000000";
 const PRINTINGS: usize = 3;
-/// How often a hub looks whether runs have ended, seconds.
+/// Interval at which a hub checks whether runs have ended, seconds.
 const LOOK_SECONDS: f64 = 10.0;
 
 /// Measures all figures of this file.
@@ -68,14 +68,14 @@ pub fn measure(table: &mut Table) {
     table.at_most("10,000 ranks that run, of a core", look / LOOK_SECONDS * 100.0, "%", 1.0, "1 %", "", on);
 }
 
-/// A server of a folder of its own.
+/// A server with a folder of its own.
 fn server(folder: &tempfile::TempDir) -> Server {
     let mut command = watchglass(["serve", "--port", "0", "--data-dir"]);
     command.arg(folder.path());
     Server::start_as_it_is(command)
 }
 
-/// A job that starts so many ranks, which sleep until it ends.
+/// A job that starts this many ranks, which sleep until it ends.
 fn job(folder: &tempfile::TempDir, id: &str, ranks: u32) -> Result<Child, String> {
     let rank = |n: u32| format!("RANK={n} WORLD_SIZE={ranks} LOCAL_RANK={n} sleep 100000 & ");
     let script: String = (0..ranks).map(rank).collect::<String>() + "read end; kill $(jobs -p)";
@@ -93,7 +93,7 @@ fn end(mut job: Child) {
     let _ = job.wait();
 }
 
-/// CPU seconds a minute of a server with a job of many ranks, and of one without.
+/// CPU seconds per minute of a server with a job of many ranks, and of one without.
 fn detection() -> Result<[f64; 2], String> {
     let folders = [folder()?, folder()?];
     let servers = folders.each_ref().map(server);
@@ -109,7 +109,7 @@ fn detection() -> Result<[f64; 2], String> {
     Ok(used)
 }
 
-/// How long until a rank is listed, and until its end is dated, seconds; medians.
+/// Seconds until a rank is listed, and until its end has a time; medians.
 fn ends() -> Result<(f64, f64), String> {
     let folder = folder()?;
     let server = server(&folder);
@@ -121,7 +121,7 @@ fn ends() -> Result<(f64, f64), String> {
         let pid = until("a rank", || ranks(&server, &id).first().map(|(pid, _)| *pid))?;
         seen.push(begun.elapsed().as_secs_f64());
         let killed = System.wall() as f64 / 1_000.0;
-        // SAFETY: it is a process of a job of ours.
+        // SAFETY: it is a process of our own job.
         unsafe { libc::kill(pid as libc::pid_t, libc::SIGKILL) };
         let ended =
             until("its end", || ranks(&server, &id).into_iter().find_map(|(own, end)| end.filter(|_| own == pid)))?;
@@ -135,7 +135,7 @@ fn ends() -> Result<(f64, f64), String> {
     Ok((median(seen), median(dated)))
 }
 
-/// Seconds until what a job prints has been printed: with its output kept, and by `script`.
+/// Seconds until a job has printed all its output: with its output kept, and by `script`.
 #[allow(clippy::disallowed_methods, reason = "terminals, each of which ends with what runs in it")]
 fn printing() -> Result<[f64; 2], String> {
     let folder = folder()?;
@@ -144,7 +144,7 @@ fn printing() -> Result<[f64; 2], String> {
     let data = folder.path().display();
     let ours = format!("{binary} run --logs --data-dir {data} -- sh -c \"{PRINTED}\"");
     let theirs = format!("script --quiet --command \"{PRINTED}\" /dev/null");
-    // Both write to a terminal of the same kind, which is read as fast as it can be.
+    // Both write to a terminal of the same kind, which is read as fast as possible.
     let time = |command: &str| {
         let mut outer = Command::new("script");
         outer
@@ -166,7 +166,7 @@ fn printing() -> Result<[f64; 2], String> {
     Ok(pairs[PRINTINGS / 2])
 }
 
-/// Numbers of the processes that are ranks of a run, and when each ended, seconds since the Unix epoch.
+/// Process ids of the ranks of a run, and the end of each in seconds since the Unix epoch.
 fn ranks(server: &Server, id: &str) -> Vec<(u64, Option<f64>)> {
     let told = server.get(&format!("/api/v1/runs/{id}"), &[]).body;
     let told: Value = serde_json::from_str(&told).unwrap_or_default();
@@ -178,7 +178,7 @@ fn folder() -> Result<tempfile::TempDir, String> {
     tempfile::tempdir().map_err(|error| error.to_string())
 }
 
-/// Looks again and again for a minute.
+/// Polls for up to a minute.
 fn until<T>(what: &str, look: impl Fn() -> Option<T>) -> Result<T, String> {
     let begun = Instant::now();
     loop {
@@ -190,7 +190,7 @@ fn until<T>(what: &str, look: impl Fn() -> Option<T>) -> Result<T, String> {
     }
 }
 
-/// CPU seconds of the first list of a hub, which reads the records, and of a later one that is filtered.
+/// CPU seconds of the first list of a hub, which reads the records, and of a later filtered one.
 fn lists(machines: u32, processes: u32, are_over: bool) -> (f64, f64) {
     let now = System.wall();
     let mut store = Store::new(Arc::new(collectors::catalog()), Limits { retention: 86_400_000, bytes: usize::MAX });
@@ -233,7 +233,7 @@ fn lists(machines: u32, processes: u32, are_over: bool) -> (f64, f64) {
         thread_cpu().saturating_sub(begun).as_secs_f64()
     };
     let first = list();
-    // The second makes what the others find made.
+    // The second list fills the caches that later ones use.
     list();
     let mut later: Vec<f64> = (0..9).map(|_| list()).collect();
     later.sort_by(f64::total_cmp);

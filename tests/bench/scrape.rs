@@ -8,7 +8,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
 use std::time::Instant;
 
-/// Number of times that a page is read.
+/// Number of readings of a page.
 const READINGS: u32 = 1_000;
 
 /// Measures both figures.
@@ -33,7 +33,7 @@ pub fn measure(table: &mut Table) {
     }
 }
 
-/// A page of node_exporter's.
+/// A page of node_exporter.
 fn page() -> String {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/recordings/openmetrics/node_exporter_e2e-output.prom");
     std::fs::read_to_string(path).expect("the recording is in the tree")

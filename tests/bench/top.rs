@@ -7,25 +7,25 @@ use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 use watchglass_tests::terminal::Terminal;
 
-/// Processes of this machine during the measurement, at least.
+/// Minimum number of processes on this machine during the measurement.
 const PROCESSES: usize = 500;
-/// How long each is watched, after as long as it takes to settle.
+/// Duration of the measurement of each program, after a warm-up of the same length.
 const WATCHED: Duration = Duration::from_secs(30);
 const SETTLE: Duration = Duration::from_secs(5);
-/// How long a first picture is waited for.
+/// Maximum wait for the first picture.
 const MAX_FIRST: Duration = Duration::from_secs(20);
 
-/// What a program costs in a terminal of 120 x 40.
+/// Cost of a program in a terminal of 120 x 40.
 struct Cost {
-    /// From its start to the first words on the screen, ms.
+    /// Time from its start to the first text on the screen, ms.
     picture: f64,
-    /// From its start to the first values, ms.
+    /// Time from its start to the first values, ms.
     first: f64,
-    /// CPU seconds in a minute.
+    /// CPU seconds per minute.
     cpu: f64,
     /// Resident memory, MiB.
     memory: f64,
-    /// Bytes a second that it writes.
+    /// Bytes per second that it writes.
     bytes: f64,
 }
 
@@ -91,12 +91,12 @@ fn sleepers() -> Vec<Child> {
     (running..PROCESSES).filter_map(|_| command("sleep").arg("600").spawn().ok()).collect()
 }
 
-/// A program on PATH at one picture a second.
+/// A program on PATH at one picture per second.
 fn peer(name: &str, word: &str) -> Result<Cost, String> {
     let mut command =
         watchglass_tests::programs::found(name).ok_or("not on PATH; `cargo xtask bench` fetches Debian's")?;
     on_a_terminal(&mut command);
-    // Neither reads nor writes a person's settings.
+    // Neither reads nor writes the user's settings.
     let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
     command.env("HOME", folder.path()).env("XDG_CONFIG_HOME", folder.path());
     if name == "htop" {
@@ -148,13 +148,14 @@ fn cost(command: Command, word: &str) -> Result<Cost, String> {
     })
 }
 
-/// CPU seconds of a process so far, with those of threads that have ended; zero when there is no such process.
+/// CPU seconds of a process so far, including ended threads; zero when there is no such process.
 fn used(process: &str) -> f64 {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
-    // The name before may hold whatever. Behind it user time is the 12th field, and system time the next.
+    // The process name before may contain any character. After it, user time is the 12th field and system time the
+    // next.
     let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields).split_whitespace();
     let ticks: f64 = fields.skip(11).take(2).filter_map(|field| field.parse::<f64>().ok()).sum();
-    // SAFETY: the call reads a constant of the system.
+    // SAFETY: the call reads a system constant.
     let second = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
     ticks / second.max(1) as f64
 }

@@ -1,4 +1,4 @@
-//! Measures what ten thousand viewers cost the server, with real sockets on loopback in another process.
+//! Measures the cost of ten thousand viewers on the server, with real sockets on loopback in another process.
 
 use crate::cost::{Ended, cpu_of, server};
 use crate::history::rss;
@@ -22,7 +22,7 @@ use watchglass_tests::crowd::Crowd;
 const VIEWERS: usize = 10_000;
 /// Number of viewers from one address of loopback, which has fewer ports than there are viewers.
 const EACH: usize = 5_000;
-/// Number of connections that are being opened at the same time.
+/// Number of connections that are opened at the same time.
 const OPENING: usize = 64;
 /// Duration of the measurement.
 const MEASURED: Duration = Duration::from_secs(20);
@@ -56,7 +56,7 @@ pub fn measure(table: &mut Table) {
     }
 }
 
-/// The command of the server that viewers of this form follow.
+/// The command of the server for viewers of this form.
 fn served(form: &str) -> Result<Command, String> {
     let hosts = match form {
         "machines" => MACHINES,
@@ -75,8 +75,8 @@ fn served(form: &str) -> Result<Command, String> {
     Ok(command)
 }
 
-/// The child process of [`viewers`] where many machines are followed: serves so many machines whose values are made up, and
-/// prints its address. Their samples cost next to nothing, and no agent is linked.
+/// The child process of [`viewers`] for many machines: serves this many machines with made-up values, and prints its
+/// address. Their samples cost next to nothing, and no agent is connected.
 #[allow(clippy::print_stdout, reason = "its line is read by the parent")]
 pub fn crowd(args: &[String]) -> ExitCode {
     let Some(hosts) = args.first().and_then(|hosts| hosts.parse().ok()) else { return ExitCode::FAILURE };
@@ -89,12 +89,12 @@ pub fn crowd(args: &[String]) -> ExitCode {
     }
 }
 
-/// What the viewers cost their server.
+/// Cost of the viewers on their server.
 struct Figures {
     /// CPU of the server in percent of a core.
     cpu: f64,
     kib: f64,
-    /// Messages that the viewers received in a second.
+    /// Messages that the viewers received per second.
     messages: f64,
 }
 
@@ -148,7 +148,7 @@ fn viewers(form: &str) -> Result<Figures, String> {
 }
 
 /// The child process of [`viewers`]. It opens all viewers and prints a line when each has had a tick. For each line of
-/// its input it then prints the number of messages that arrived.
+/// its input it then prints the number of received messages.
 #[allow(clippy::print_stdout, reason = "its lines are read by the parent")]
 pub fn watch(args: &[String]) -> ExitCode {
     let [form, address] = args else { return ExitCode::FAILURE };
@@ -184,7 +184,7 @@ pub fn watch(args: &[String]) -> ExitCode {
     if ready.is_some() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// One viewer. It behaves as a page: it takes all messages and acknowledges them by half of its credit.
+/// One viewer. It behaves as a page: it reads all messages and acknowledges them by half of its credit.
 async fn viewer(
     address: SocketAddr,
     n: usize,

@@ -1,5 +1,5 @@
-//! Measures the whole page as a person feels it: CPU of its main thread while it is zoomed, pointed at and followed, beside
-//! uPlot with the same charts under the same mouse, and its memory over 12 hours.
+//! Measures the whole page in use: CPU of its main thread during zoom, hover and live updates, and its memory over 12
+//! hours. The peer is uPlot with the same charts under the same mouse.
 //!
 //! The machine is simulated and served by the real server, with a clock that the bench moves.
 
@@ -18,15 +18,15 @@ use watchglass_tests::browser::{Browser, CTRL};
 use watchglass_tests::stage;
 
 const HOUR_MS: i64 = 3_600_000;
-/// Steps of the wheel, first into the charts and then back.
+/// Wheel steps, first into the charts and then back.
 const STEPS: usize = 24;
-/// Places to which the mouse is moved.
+/// Number of mouse moves.
 const MOVES: usize = 60;
-/// How long the live page is watched, in s. The goal is for ten minutes.
+/// Duration for which the live page is measured, in s. The goal is for ten minutes.
 const LIVE_S: u64 = 180;
-/// Seconds of the machine that go by at once while its memory is measured.
+/// Seconds of the machine that pass at once while the memory is measured.
 const STRIDE_S: u64 = 60;
-/// Server clock and page clock go together, also where time is made to pass. The page's memory is that of its module.
+/// Server clock and page clock advance together, also across jumps. The page's memory is that of its module.
 const PREPARED: &str = r#"
 const now = Date.now;
 window.__passed = 0;
@@ -46,7 +46,7 @@ window.WebSocket = class extends Socket {
   }
 };
 "#;
-/// The panels that the page draws: those on the screen and up to 200 pixels from it, as width, height and lines.
+/// The panels that the page draws, as width, height and lines: those on the screen and up to 200 pixels from it.
 const DRAWN: &str = r#"[...document.querySelectorAll("article.chart")].filter(a => {
   const r = a.getBoundingClientRect();
   return r.bottom > -200 && r.top < innerHeight + 200;
@@ -64,7 +64,7 @@ struct Machine {
 }
 
 impl Machine {
-    /// A machine with `gpus` GPUs that has `history` ms behind it.
+    /// A machine with `gpus` GPUs and `history` ms of history.
     fn new(gpus: u32, history: i64) -> Self {
         let limits = Limits { retention: 12 * HOUR_MS, bytes: 2 << 30 };
         let mut store = Store::new(Arc::new(collectors::catalog()), limits);
@@ -78,7 +78,8 @@ impl Machine {
         Machine { url, live, clock, demo, open: 0, runtime: Some(runtime) }
     }
 
-    /// Lets `seconds` seconds go by, with a tick in each. What is complete is sealed, as the server's archive does.
+    /// Advances time by `seconds` seconds, with a tick in each. Complete columns are sealed, as by the server's
+    /// archive.
     fn pass(&mut self, seconds: u64) {
         self.clock.pass(Duration::from_secs(seconds));
         self.demo.catch_up(&self.live);
@@ -127,7 +128,7 @@ fn moved(table: &mut Table, machine: &Machine, peer: &str, (width, height, scale
     let browser = Browser::alone();
     browser.before_each_page(PREPARED);
     browser.size_at(width, height, scale);
-    // A span that stands: what a live page does beside is measured by itself.
+    // A fixed span, because the work of a live page is measured separately.
     let to = machine.clock.wall() / 1_000;
     browser.open(&format!("{}?from={}&to={to}&hide=cpu,memory", machine.url, to - 12 * HOUR_MS / 1_000));
     browser.until("document.querySelector('article.chart').dataset.samples > 43000");
@@ -159,7 +160,7 @@ fn moved(table: &mut Table, machine: &Machine, peer: &str, (width, height, scale
     table.at_most("... against uPlot with an eighth of the lines", share, "of its time", f64::INFINITY, "", &peer, on);
 }
 
-/// CPU in ms of a step of the wheel, and of a move of the mouse, over a plot. What the page does by itself is taken off.
+/// CPU in ms of a wheel step, and of a mouse move, over a plot. The page's idle work is subtracted.
 fn cost(browser: &Browser, [left, top, width, height]: [f64; 4]) -> (f64, f64) {
     let pause = Duration::from_millis(120);
     let timed = |work: &mut dyn FnMut(usize), times: usize, pause: Duration| {
@@ -178,7 +179,7 @@ fn cost(browser: &Browser, [left, top, width, height]: [f64; 4]) -> (f64, f64) {
     let (zoom, took) = timed(&mut turn, STEPS, pause);
     let zoom = (zoom - rest * took) / STEPS as f64;
     let mut point = |i: usize| {
-        // Not from left to right in small steps: each move is to another sample.
+        // The moves do not go from left to right in small steps: each is to another sample.
         let share = (i * 37 % MOVES) as f64 / MOVES as f64;
         browser.move_to((left + 90.0 + (width - 260.0) * share, top + height * 0.4));
     };
@@ -188,7 +189,7 @@ fn cost(browser: &Browser, [left, top, width, height]: [f64; 4]) -> (f64, f64) {
     (zoom, (hover - rest * took) / MOVES as f64)
 }
 
-/// Tasks of the page that follows 64 GPUs.
+/// Tasks of a page that shows 64 GPUs live.
 fn followed(table: &mut Table, (width, height, scale): (u32, u32, u32), on: &str) {
     let mut machine = Machine::new(64, HOUR_MS / 2);
     let browser = Browser::traced();
@@ -227,7 +228,7 @@ fn followed(table: &mut Table, (width, height, scale): (u32, u32, u32), on: &str
     table.at_most("... CPU of the main thread", sum / LIVE_S as f64, "ms a second", f64::INFINITY, "", "", &on);
 }
 
-/// Memory of the page that follows 64 GPUs for 12 hours, which go by faster.
+/// Memory of a page that shows 64 GPUs for 12 hours, which pass faster.
 fn grown(table: &mut Table) {
     let mut machine = Machine::new(64, HOUR_MS / 2);
     let browser = Browser::alone();
@@ -244,7 +245,7 @@ fn grown(table: &mut Table) {
         browser.eval(&format!("window.__passed += {}", STRIDE_S * 1_000));
         machine.pass(STRIDE_S);
         browser.until(&format!("window.__messages > {before}"));
-        // Two frames: one that draws, and what it leaves for the next.
+        // Two frames: one that draws, and one for its remaining work.
         browser.script("return new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))");
         if (minute * STRIDE_S).is_multiple_of(1_800) {
             samples.push(held());

@@ -1,5 +1,4 @@
-//! Checks the page for users who cannot see: what axe-core finds in each state, in both themes, on a screen and on a
-//! phone.
+//! Checks the page for users who cannot see, with axe-core: each state, in both themes, on a screen and on a phone.
 
 use super::{live, no_faults, people, team, teams};
 use shared::standing::Standing;
@@ -7,9 +6,8 @@ use watchglass_tests::browser::Browser;
 use watchglass_tests::crowd::Crowd;
 use watchglass_tests::server::Server;
 
-/// A script for the faults that axe-core calls serious or critical, and for what stands outside of all landmarks or is no target
-/// of the skip link: the rule and the element. What fades in is judged when
-/// it is there.
+/// A script that returns rule and element of each fault that axe-core rates serious or critical. It also finds elements
+/// outside of all landmarks, and a skip link without a target. It waits for elements that fade in.
 const SERIOUS: &str = r#"
 const coming = document.getAnimations().filter(one => Number.isFinite(one.effect.getComputedTiming().endTime));
 return Promise.all(coming.map(one => one.finished.catch(() => null)))
@@ -82,11 +80,11 @@ fn with_axe_nothing_serious_is_found_on_the_members_page_of_a_real_hub() {
 #[ignore = "needs WATCHGLASS_AXE, the path of an axe.min.js"]
 fn with_axe_nothing_serious_is_found() {
     let axe = axe();
-    // This server has a line of trouble below the bar.
+    // This server has an error line below the bar.
     let server = Server::start(["demo", "--gpus", "8", "--fail", "lost"]);
     // Simulated machines have no processes.
     let own = Server::start([]);
-    // Most of its machines are well, some are not.
+    // Most of its machines are healthy, some are not.
     let crowd = Crowd::new(24);
     crowd.stand(1, Standing::Unreachable);
     crowd.stand(2, Standing::Stopped("it was told to".into()));
@@ -131,7 +129,7 @@ fn with_axe_nothing_serious_is_found() {
             browser.open(&own.url);
             live(&browser);
             browser.script(&axe);
-            // The browser keeps what is open from one visit to the next.
+            // The browser keeps open sections from one visit to the next.
             browser
                 .eval(r#"(d => d.open || d.querySelector("summary").click())(document.querySelector(".processes"))"#);
             browser.until(r#"document.querySelector(".processes tbody tr")"#);

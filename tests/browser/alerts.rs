@@ -1,13 +1,13 @@
-//! Alerts on the page: the bell, the list and one of them, a rule that is written over a chart, who is told, and what is
-//! silenced. What the server says is told by a script in its place, so that it is known; the charts are of a real server.
+//! Alerts on the page: the bell, the list, a single alert, a rule that is written over a chart, notifications, and
+//! silences. A script replaces the server's answers, so that they are known. The charts are of a real server.
 
 use super::{live, no_faults};
 use serde_json::json;
 use watchglass_tests::browser::Browser;
 use watchglass_tests::server::Server;
 
-/// Answers of the paths of alerts, of the shapes of `shared::alert`. `__raise` makes an alert that began so many seconds ago;
-/// `__done` has what was asked to be changed.
+/// Answers of the paths of alerts, in the shapes of `shared::alert`. `__raise` makes an alert that began this many
+/// seconds ago. `__done` has the requested changes.
 pub(super) const TOLD: &str = r##"
 const ms = () => Date.now(), base = +(sessionStorage.alertBase ||= ms());
 window.__alerts = []; window.__done = []; window.__checks = []; window.__asked = [];
@@ -80,7 +80,7 @@ window.fetch = async (path, init) => {
 };
 "##;
 
-/// Some that fire, one that is held back, one that may, and one that is over.
+/// Some that fire, one that is suppressed, one that is pending, and one that is over.
 pub(super) const FIRING: &str = r#"
 __raise("ALERTA", "warning", "firing", 400, {});
 __raise("ALERTB", "critical", "firing", 60, { gpu: "5", name: "run crashed", rule: "run-crashed", sentence: "llama <i>70b</i> crashed: out of memory" });
@@ -149,7 +149,7 @@ fn the_list_is_walked_and_filtered_and_one_is_taken_on_and_silenced_by_keys() {
     let held = said(&browser, &format!("{ROWS}[2].querySelector('.below').innerText"));
     assert!(held.ends_with("silenced: silenced by sofia until 18:00"), "{held}");
 
-    // One stands beside the list, and follows a walk.
+    // One is shown beside the list, and follows the selection.
     let shown = "document.querySelector('.finding-one').dataset.alert";
     browser.until(&format!("{shown} === 'ALERTB'"));
     browser.press("j");
@@ -161,7 +161,7 @@ fn the_list_is_walked_and_filtered_and_one_is_taken_on_and_silenced_by_keys() {
     browser.until("document.querySelector('.finding-one').innerText.includes('acknowledged by amira at')");
     assert_eq!(browser.eval("document.querySelector('[data-do=ack]')"), json!(null));
 
-    // A key asks how long, another makes it an hour.
+    // A key opens the choice of the duration, another makes it an hour.
     browser.press("s");
     browser.until("document.querySelector('dialog[open] [data-form=silence]')");
     assert_eq!(
@@ -213,7 +213,7 @@ fn an_alert_that_is_older_than_the_list_is_asked_for_by_its_id() {
 fn a_rule_is_made_over_a_chart_by_dragging_a_line() {
     let (_server, browser) = page("", FIRING);
     live(&browser);
-    // The menu of a chart leads to a draft of it.
+    // The menu of a chart leads to a draft of a rule for it.
     browser.eval("(document.querySelector('article[data-panel=\"gpu.temp\"] h3 button').click(), 0)");
     browser.until("document.querySelector('#menu [data-do=alert]')");
     browser.click("#menu [data-do=alert]");
@@ -406,7 +406,7 @@ fn an_answer_that_cannot_be_read_is_said_and_is_no_empty_list() {
     let logged = browser.eval("window.__faults.some(text => text.includes('channels.1.delivery.sent'))");
     assert_eq!(logged, true, "who develops sees it, too");
 
-    // The answer is read as soon as it can be.
+    // The answer is read as soon as possible.
     browser.eval("(window.__channels[1].delivery.sent = 1, window.__notices[0].at = 1700000000, 0)");
     browser.until("document.querySelectorAll('[data-channel]').length === 4");
     assert_eq!(browser.eval(wrong), "");

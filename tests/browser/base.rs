@@ -40,7 +40,8 @@ fn the_page_works_below_a_base_path_that_is_not_stripped() {
 const BANNER: &str = "(b => b ? b.innerText : '')(document.querySelector('.banner'))";
 const CHIP: &str = "(b => b ? b.innerText : '')(document.querySelector('.link [data-way]'))";
 
-/// A page behind such a proxy, from its begin until it is live; and how long that took after its bar was there, ms.
+/// A page behind such a proxy, from its start until it is live. Also the time that this took after its bar was there,
+/// ms.
 fn lives_through(sockets: Sockets, way: &str) -> (Server, Proxy, Browser) {
     let server = Server::start([]);
     let proxy = Proxy::with_sockets("/a", server.addr(), sockets);
@@ -66,11 +67,11 @@ fn where_no_websocket_passes_the_page_is_live_by_an_event_stream_and_says_so() {
         let (server, _proxy, browser) = lives_through(sockets, "over server-sent events");
         browser.until("document.querySelector('.link').title.startsWith('live over server-sent events')");
         assert_eq!(browser.eval(&format!("{BANNER}.includes('No live data')")), false);
-        // What the page asks is answered: it goes by POST.
+        // Requests of the page succeed: they are sent by POST.
         browser.eval("document.querySelector('.processes summary').click()");
         browser.until("document.querySelectorAll('.processes tbody td.cmd').length > 0");
         drop(server);
-        // Without the server there is nothing to blame the way for.
+        // While the server is down, the page does not blame the connection.
         browser.until("document.documentElement.dataset.link === 'reconnecting'");
         browser.until(&format!("!{BANNER}.includes('No live data')"));
     }
@@ -82,11 +83,11 @@ fn where_event_streams_are_held_back_too_the_page_polls_and_a_socket_is_taken_on
     browser.eval("document.querySelector('.processes summary').click()");
     browser.until("document.querySelectorAll('.processes tbody td.cmd').length > 0");
     browser.screenshot("live-by-polling");
-    // The way that works is taken at once by the next page of this session.
+    // The next page of this session uses the working transport at once.
     browser.reload();
     live(&browser);
     browser.until(&format!("{CHIP}.includes('over polling')"));
-    // Five minutes later a socket is tried beside it.
+    // Five minutes later the page tries a WebSocket in addition.
     proxy.set(Sockets::Pass);
     browser.eval("void (Date.now = (now => () => now() + 301_000)(Date.now.bind(Date)))");
     browser.until(&format!("{CHIP} === '' && document.documentElement.dataset.link === 'live'"));
@@ -99,7 +100,7 @@ fn where_event_streams_are_held_back_too_the_page_polls_and_a_socket_is_taken_on
 fn a_proxy_that_hides_the_name_of_the_server_is_told_of_in_words() {
     let server = machine();
     let browser = Browser::start();
-    // As with nginx's proxy_pass alone: our Host is the server's own, the page's Origin the proxy's.
+    // As with nginx's proxy_pass alone: our Host is the server's own, the page's Origin is the proxy's.
     let proxy = Proxy::with_sockets("", server.addr(), Sockets::OwnHost);
     browser.open(&format!("http://{}/", proxy.addr));
     browser.until("!document.getElementById('stopped').hidden");

@@ -1,4 +1,4 @@
-//! What stands beside a notebook: its kernel and the runs of its cells, on the page.
+//! The page beside a notebook: its kernel and the runs of its cells.
 
 use super::no_faults;
 use serde_json::json;
@@ -12,7 +12,7 @@ const KERNEL: &str = "7c0ffee5-4e5f-6071-8293-a4b5c6d7e8f9";
 #[test]
 fn runs_of_cells_are_listed_and_a_click_marks_one_in_all_charts() {
     let server = Server::start(["--memory", "--interval", "200ms", "--collectors", "kernels,cpu"]);
-    // A shell in the kernel's place: it has the argument of one.
+    // A shell in place of the kernel, with an argument of a kernel.
     let mut shell = watchglass_by("read line", ["-f", &format!("/run/kernel-{KERNEL}.json")]);
     let mut kernel =
         shell.env("JPY_SESSION_NAME", "/home/a/<i>train.ipynb").stdin(Stdio::piped()).spawn().expect("a shell");
@@ -47,7 +47,7 @@ fn runs_of_cells_are_listed_and_a_click_marks_one_in_all_charts() {
     browser.until("document.querySelector('[data-kernel]')?.innerText.includes('busy, cell [9]')");
     let line = browser.eval("document.querySelector('[data-kernel]').innerText");
     assert!(line.as_str().is_some_and(|line| line.contains("<i>train.ipynb")), "{line}");
-    // The kernel's own charts stand first, from its first reading on.
+    // The kernel's own charts come first, from its first reading on.
     browser.until("document.querySelector('article[data-panel]').dataset.panel.startsWith('kernel')");
     browser.screenshot("cells-dark");
     browser.click(".cells tbody tr:nth-child(2) button");

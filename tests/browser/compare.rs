@@ -69,7 +69,7 @@ fn what_changed_is_ranked_and_opens_its_chart() {
     browser.press("d");
     let open = r##"document.querySelector("#sheet:not([hidden]) h2 [aria-pressed=true]").textContent"##;
     browser.until(&format!("{open} === 'Changes'"));
-    // The list is made again when the history has come.
+    // The list is rebuilt when the history has arrived.
     browser.until(r##"!document.querySelector("#sheet ol + p").textContent.includes("on its way")"##);
     let scores = browser.eval(r##"[...document.querySelectorAll("#sheet .score")].map(s => parseInt(s.textContent))"##);
     let scores: Vec<i64> = serde_json::from_value(scores).expect("numbers");
@@ -80,7 +80,7 @@ fn what_changed_is_ranked_and_opens_its_chart() {
     browser.until(
         r#"(r => r.top < innerHeight && r.bottom > 0)(document.querySelector("article.found").getBoundingClientRect())"#,
     );
-    // It does not lie over the charts that it speaks of.
+    // It does not cover the charts that it describes.
     let apart = r#"[...document.querySelectorAll("article.chart")].every(a =>
         a.getBoundingClientRect().right <= document.getElementById("sheet").getBoundingClientRect().left)"#;
     browser.until(apart);
@@ -99,12 +99,12 @@ fn who_differs_is_named_with_the_range_of_the_others() {
     let rows = r##"[...document.querySelectorAll("#sheet li")].map(l => l.innerText.replace(/\s+/g, " "))"##;
     let straggler = r"/^GPU SM clock ?GPU \d 1\.[34]\d*, others 1\.9\d*(–1\.9\d*)? GHz/";
     browser.until(&format!("{rows}.some(text => {straggler}.test(text))"));
-    // Whose line it is is never cut, and of one row all numbers have the same digits.
+    // The label of a line is never truncated, and in one row all numbers have the same digits.
     let cut =
         r##"[...document.querySelectorAll("#sheet li small")].filter(s => s.scrollWidth > s.clientWidth).length"##;
     assert_eq!(browser.eval(cut), 0);
     browser.until(&format!(r"{rows}.some(text => /^GPU SM clock ?GPU \d 1\.\d\d, others 1\.\d\d GHz/.test(text))"));
-    // The dot lies beyond the bar.
+    // The dot is beyond the bar.
     let marks = r##"(s => [s.querySelector("rect").x.baseVal.value, s.querySelector("circle").cx.baseVal.value])(
         [...document.querySelectorAll("#sheet li")].find(l => l.innerText.startsWith("GPU SM clock")).querySelector("svg"))"##;
     let marks: Vec<f64> = serde_json::from_value(browser.eval(marks)).expect("two numbers");

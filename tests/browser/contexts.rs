@@ -1,10 +1,11 @@
-//! Tests the browser of the tests: each page is as in a new profile, and what ends fails those who wait for it.
+//! Tests the test browser itself: each page is as in a new profile, and an ended browser fails the tests that wait for
+//! it.
 
 use super::machine;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use watchglass_tests::browser::Browser;
 
-/// What a page has kept: cookies, storage of both kinds, databases, and caches.
+/// Data that a page has stored: cookies, storage of both kinds, databases, and caches.
 const KEPT: &str = "Promise.all([indexedDB.databases(), caches.keys()])
     .then(all => [document.cookie, localStorage.length, sessionStorage.length, ...all.map(one => one.length)].join())";
 
@@ -26,7 +27,7 @@ fn a_page_finds_nothing_of_another_one_and_hears_nothing_of_it() {
     first.eval("(new BroadcastChannel('a').postMessage(1), 0)");
     super::live(&second);
     assert_eq!(second.eval("window.__heard ?? null"), serde_json::Value::Null);
-    // Files come from the server again, and each page is the one in front.
+    // Files come from the server again, and each page is in front.
     let files = "performance.getEntriesByType('resource').filter(e => /\\.(js|wasm)$/.test(e.name) && e.transferSize === 0).length";
     assert_eq!(second.eval(files), 0);
     for browser in [&first, &second] {
@@ -35,7 +36,7 @@ fn a_page_finds_nothing_of_another_one_and_hears_nothing_of_it() {
     assert_eq!(first.eval("matchMedia('(prefers-color-scheme: dark)').matches"), true);
 }
 
-/// The words with which a test fails.
+/// The message of a failed test.
 fn failure(test: impl FnOnce()) -> String {
     let failure = catch_unwind(AssertUnwindSafe(test)).expect_err("it fails");
     failure.downcast_ref::<String>().cloned().unwrap_or_default()

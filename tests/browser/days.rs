@@ -1,4 +1,4 @@
-//! Tests windows of days, where history is kept so long. Shorter spans come as samples.
+//! Tests windows of days, where the retention is long enough. Shorter spans come as samples.
 
 use super::{demo_of, no_faults, plot_at};
 use watchglass_tests::browser::Browser;
@@ -6,7 +6,7 @@ use watchglass_tests::server::Server;
 
 const CHOICES: &str =
     r#"[...document.querySelectorAll("[data-window-choice]")].map(b => b.dataset.windowChoice).join()"#;
-/// An expression for the number of questions of a kind since the page was loaded: 1 for samples, 4 for minutes.
+/// An expression for the number of requests of a kind since the page was loaded: 1 for samples, 4 for minutes.
 fn asked(kind: u32) -> String {
     format!("window.__sent.filter(kind => kind === {kind}).length")
 }

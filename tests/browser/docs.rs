@@ -5,7 +5,7 @@ use watchglass_tests::browser::Browser;
 use watchglass_tests::proxy::Proxy;
 use watchglass_tests::server::Server;
 
-/// Whether the text goes beyond the window.
+/// Whether the text is wider than the window.
 const WIDER: &str = "document.documentElement.scrollWidth > document.documentElement.clientWidth";
 
 #[test]
@@ -31,7 +31,8 @@ fn a_page_of_the_book_is_found_by_search_at_every_width() {
     browser.until("document.activeElement.closest('#mdbook-sidebar')");
     browser.press("Escape");
     browser.until("document.activeElement.id === 'book-menu'");
-    // mdBook's search hides a field by a style attribute when it closes; the policy refuses it, and nothing is seen of it.
+    // mdBook's search hides a field by a style attribute when it closes. The policy blocks that, without a visible
+    // effect.
     let mut faults = browser.faults();
     faults.retain(|fault| !(fault.contains("/docs/searcher-") && fault.contains("inline style")));
     assert!(faults.is_empty(), "{faults:?}");

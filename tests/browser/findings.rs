@@ -1,12 +1,12 @@
-//! Findings on the page: the sentence that leads it, the list, and one with its evidence. What is wrong is told by a script in
-//! place of the server, so that it is known; all charts are of a real server.
+//! Findings on the page: the headline, the list, and one finding with its evidence. A script replaces the server's
+//! findings, so that they are known. All charts are of a real server.
 
 use super::{live, no_faults, nothing_moved, span};
 use watchglass_tests::browser::Browser;
 use watchglass_tests::server::Server;
 
-/// Answers of `api/v1/findings`: what `window.__findings` has, chosen as the server does. `__raise` makes one of the shape of
-/// `shared::finding`, which began so many seconds ago.
+/// Answers of `api/v1/findings`: the contents of `window.__findings`, selected as the server does. `__raise` makes a
+/// finding in the shape of `shared::finding`, which began this many seconds ago.
 const TOLD: &str = r##"
 const now = () => Math.floor(Date.now() / 1000), clock = t => new Date(t * 1000).toISOString().slice(11, 16) + " UTC";
 window.__findings = [];
@@ -45,7 +45,7 @@ window.fetch = async (path, init) => {
 };
 "##;
 
-/// Some that are wrong, from the first answer on.
+/// Some findings, from the first answer on.
 const WRONG: &str = r#"
 const root = __raise("throttle", "warning", 3, 150, { affects: [{ source: "demo-01", gpus: [0, 1, 2, 4, 5, 6, 7] }] });
 __raise("straggler", "warning", 3, 140, { because: root });
@@ -57,7 +57,7 @@ __raise("ecc", "critical", 1, 1000, { until: Math.floor(Date.now() / 1000) - 900
 const LINE: &str = "document.querySelector('main > .say[data-finding]')";
 const ROWS: &str = "[...document.querySelectorAll('.finding')]";
 
-/// A page of a demo with eight GPUs whose server tells of nothing, or of some.
+/// A page of a demo with eight GPUs whose server reports no findings, or some.
 fn page(query: &str, wrong: &str) -> (&'static Server, Browser) {
     let server = super::demo("8");
     let browser = Browser::start();
@@ -184,7 +184,7 @@ fn the_list_has_causes_with_what_follows_and_one_finding_with_its_evidence() {
             .starts_with("warning: starvation, since ")
     );
 
-    // The evidence as charts: who has it against its peers.
+    // The evidence as charts: the affected GPU against its peers.
     browser.until("document.querySelectorAll('.proofs figure').length === 2");
     browser.until("[...document.querySelectorAll('.proofs figure')].every(f => f.dataset.lines === '8' && f.dataset.subjects === '1')");
     assert_eq!(
@@ -201,7 +201,7 @@ fn the_list_has_causes_with_what_follows_and_one_finding_with_its_evidence() {
     assert!(said(&browser, "document.querySelector('.finding-one').innerText").contains("at least 98.4 %"));
     browser.screenshot("findings-dark");
 
-    // Keys walk, and the finding beside the list follows.
+    // Keys move the selection, and the finding beside the list follows.
     let chosen = "new URLSearchParams(location.search).get('finding').split(':')[0]";
     let shown = "document.querySelector('.finding-one').dataset.finding.split(':')[0]";
     for (key, id) in [("ArrowDown", "straggler"), ("j", "starvation"), ("k", "straggler")] {
@@ -257,7 +257,7 @@ fn keys_lead_from_mark_to_mark_in_all_charts() {
             "(d => [d.getHours(), d.getMinutes(), d.getSeconds()].map(n => String(n).padStart(2, '0')).join(':'))";
         format!("!{tip}.hidden && {tip}.innerText.includes({time}(new Date(__findings[{i}].since * 1000)))")
     };
-    // The last that began lies before the minute that is shown: the charts go there.
+    // The latest onset is before the shown minute: the charts move there.
     browser.press("(");
     browser.until("document.documentElement.dataset.link === 'frozen'");
     browser.until(&told("starvation, "));
@@ -279,7 +279,7 @@ fn keys_lead_from_mark_to_mark_in_all_charts() {
     no_faults(&browser);
 }
 
-/// What of the map has the color of what is critical: the number of pixels, and how far they reach, CSS pixels.
+/// The pixels of the map in the color of critical findings: their number, and their extent in CSS pixels.
 const RED: &str = r#"(c => { if (!c || !c.width) return { n: 0 };
     const d = c.getContext("2d").getImageData(0, 0, c.width, c.height).data, scale = c.clientWidth / c.width;
     let n = 0, right = 0, bottom = 0;
@@ -298,7 +298,7 @@ fn the_page_of_all_machines_leads_to_the_finding() {
     assert_eq!(browser.eval("__asked[0]"), "?active=1");
     browser.until("document.querySelector('.nav .count')?.innerText === '1'");
     assert_eq!(browser.eval("document.querySelectorAll('.say').length"), 1);
-    // The device has a frame on the map, in the color of what is critical.
+    // The device has a frame on the map, in the color of critical findings.
     browser.until(&format!("{RED}.n > 60"));
     browser.screenshot("finding-fleet-dark");
     let [left, top, ..] = browser.rect("#map");
@@ -310,7 +310,7 @@ fn the_page_of_all_machines_leads_to_the_finding() {
     assert_eq!(label, "Machines: demo-03 has a problem.", "who waits for it has nothing wrong");
     browser.move_to((5.0, 5.0));
     browser.eval("(document.getElementById('map').focus(), 0)");
-    // Two machines stand in a column.
+    // Two machines are in a column.
     for (key, host) in [("ArrowDown", "demo-01"), ("ArrowRight", "demo-03")] {
         browser.press(key);
         browser.until(&format!("document.getElementById('said').innerText.startsWith('{host}: live')"));
@@ -318,7 +318,7 @@ fn the_page_of_all_machines_leads_to_the_finding() {
     assert!(
         said(&browser, "document.getElementById('said').innerText").contains("; critical: GPU 5 of demo-03 runs at")
     );
-    // What is over has none.
+    // A finding that is over has no frame.
     browser.eval("(__findings[0].until = Math.floor(Date.now() / 1000), 0)");
     browser.until(&format!("{RED}.n === 0"));
     browser.eval("(__findings[0].until = null, 0)");
@@ -393,7 +393,7 @@ fn a_file_that_is_dropped_tells_what_was_wrong_in_it() {
     );
     assert_eq!(browser.eval("document.querySelectorAll('[data-tab]').length"), 0, "a file has no rules");
     browser.screenshot("findings-file-dark");
-    // A condition leads to its chart at its span, and Back here again.
+    // A condition leads to its chart at its span, and Back returns here.
     browser.click(".evidence li[data-tag='gpu.{i}.temp'] a");
     browser.until("document.querySelector('.charts article.chart')?.dataset.panel === 'gpu.temp'");
     assert_eq!(

@@ -11,9 +11,9 @@ const LIVE: &str = r#"document.documentElement.dataset.link === "live""#;
 const SAY: &str = r#"(s => s ? s.innerText : "")(document.querySelector(".say"))"#;
 /// An expression for the machines of the table in their order.
 const ROWS: &str = r#"[...document.querySelectorAll('#hosts tbody tr')].map(r => r.dataset.row).join()"#;
-/// How often the page is asked in a second of the machines.
+/// Polls of the page per second of the machines.
 const ASKED_A_SECOND: usize = 4;
-/// An expression for the number of pixels of the map that are not its ground.
+/// An expression for the number of pixels of the map that are not background.
 const INK: &str = r#"(c => { if (!c || !c.width) return 0;
     const d = c.getContext("2d").getImageData(0, 0, c.width, c.height).data, at = i => d[i] << 16 | d[i + 1] << 8 | d[i + 2];
     const ground = at((c.width * c.height - 1) * 4); let n = 0;
@@ -34,7 +34,7 @@ fn drawn(crowd: &Crowd, browser: &Browser, hosts: usize) {
     until(crowd, browser, &format!("{INK} > 2000"));
 }
 
-/// Lets seconds of the machines go by until an expression is true.
+/// Advances the machines second by second until an expression is true.
 #[track_caller]
 fn until(crowd: &Crowd, browser: &Browser, expression: &str) {
     let mut asked = 0;
@@ -42,7 +42,7 @@ fn until(crowd: &Crowd, browser: &Browser, expression: &str) {
         2 * MAX_WAIT,
         || {
             let is_so = browser.eval(&format!("!!({expression})")) == true;
-            // A page of a thousand machines needs its time for a second of them.
+            // A page of a thousand machines needs some time for a second of them.
             if !is_so && asked % ASKED_A_SECOND == 0 {
                 crowd.pass(1);
             }
@@ -61,20 +61,20 @@ fn several_machines_open_as_a_fleet_and_a_click_on_one_opens_its_page() {
     assert!(browser.eval(SAY).as_str().is_some_and(|said| said.starts_with("●") && said.contains("All is well")));
     let [left, top, width, _] = browser.rect("#map");
     assert!(browser.rect("#map")[1] + browser.rect("#map")[3] < 900.0, "the map stands on the first screen");
-    // The first machine stands below the name of its rack.
+    // The first machine is below the name of its rack.
     browser.move_to((left + 40.0, top + 36.0));
     browser.until(
         "!document.getElementById('tip').hidden && document.getElementById('tip').innerText.includes('node-01')",
     );
     browser.screenshot("fleet-64-dark");
-    // Heads end where their figures end.
+    // Column heads are aligned with the end of their figures.
     let apart = r#"(() => {
         const edge = e => { const r = document.createRange(); r.selectNodeContents(e); return r.getBoundingClientRect().right; };
         const heads = document.querySelector('#hosts thead tr').children, cells = document.querySelector('#hosts tbody tr').children;
         return [...heads].map((head, i) => Math.abs(edge(head.querySelector("button") || head) - edge(cells[i]))).slice(3);
     })()"#;
     browser.until(&format!("(apart => apart.length > 4 && Math.max(...apart) < 1.5)({apart})"));
-    // What is pointed at is said before it is clicked: values that arrive may have moved the map.
+    // The machine under the pointer is checked before the click: new values may have moved the map.
     let next = (left + width / 8.0 + 40.0, browser.rect("#map")[1] + 36.0);
     browser.move_to(next);
     browser.until("document.getElementById('tip').innerText.includes('node-09')");
@@ -89,7 +89,7 @@ fn several_machines_open_as_a_fleet_and_a_click_on_one_opens_its_page() {
     no_faults(&browser);
 }
 
-/// Holds the answers about findings and alerts until `__tell` is called with how many alerts fire.
+/// Holds the answers about findings and alerts until `__tell` is called with the number of firing alerts.
 const HELD: &str = r#"
 const before = window.fetch, told = new Promise(done => { window.__tell = done; });
 window.fetch = async (path, init) => {
@@ -140,7 +140,7 @@ fn the_table_sorts_both_ways_and_says_when_no_machine_fits() {
         browser.eval("document.querySelector('#hosts [data-column=name]').getAttribute('aria-sort')"),
         "descending"
     );
-    // What is ticked stays ticked while values change, and a link that has the focus keeps it.
+    // A checked row stays checked while values change, and a focused link keeps the focus.
     browser.eval("document.querySelector('#hosts tr[data-row=node-02] a').focus()");
     crowd.pass(3);
     until(&crowd, &browser, &format!("{ROWS}.length > 0"));
@@ -180,7 +180,7 @@ fn each_state_has_its_word_and_the_sentence_names_who_is_missing() {
         first.as_str().is_some_and(|row| row.starts_with("node-05") && row.contains("its key was ended")),
         "{first}"
     );
-    // The way to all that are lost.
+    // The link to all lost machines.
     browser.click("[data-do=lost]");
     browser.until(&format!("{rows}.length === 1 && {rows}[0].startsWith('node-02')"));
     assert_eq!(browser.eval("new URLSearchParams(location.search).get('find')"), "state:lost");
@@ -297,7 +297,7 @@ fn from_a_machine_the_bar_leads_to_another_one_and_says_how_each_stands() {
     browser.until(&format!(
         "{lines}.length === 3 && {lines}[1].includes('shown here') && {lines}.every(l => l.includes('machine'))"
     ));
-    // Not its number alone, which an hour or a process may have, too.
+    // Not its number alone, which may also match an hour or a process.
     browser.insert("demo-03");
     browser.until(&format!("{lines}.length === 1"));
     browser.press("Enter");

@@ -1,5 +1,5 @@
-//! What a page of somebody else brings a real browser to do, in which somebody is signed in to a hub: nothing. `hub::forgery`
-//! asks the same without a browser, by hand-made headers.
+//! A foreign page must not make a real browser act for a user who is signed in to a hub. `hub::forgery` tests the same
+//! without a browser, by hand-made headers.
 
 use super::people::fill;
 use std::io::{Read, Write};
@@ -7,7 +7,7 @@ use std::net::{SocketAddr, TcpListener};
 use watchglass_tests::browser::Browser;
 use watchglass_tests::hub::{Hub, PASSWORD};
 
-/// The page of somebody else: a form, requests of a script, and a socket, each noted when it is over.
+/// The foreign page: a form, requests of a script, and a socket, each recorded when it is over.
 const FOREIGN: &str = r#"<!doctype html><title>Win a GPU</title><iframe name="frame"></iframe>
 <form method="post" enctype="text/plain" target="frame" action="HUB/api/v1/teams/main/join">
 <input name='{"uses": 1, "expires": "24h", "labels": {"a": "' value='"}}'></form>
@@ -53,7 +53,7 @@ fn serve(page: String) -> SocketAddr {
 fn a_foreign_page_changes_reads_and_opens_nothing_though_its_browser_is_signed_in() {
     let hub = Hub::start(["--no-local"]);
     let url = format!("http://{}", hub.server.addr());
-    // The context of a test refuses the cookies of third parties, and would do so in place of the hub.
+    // The context of a test blocks third-party cookies, and so would hide the hub's own check.
     let browser = Browser::alone();
     browser.open(&url);
     fill(&browser, "form[data-form=sign-in] [name=name]", "ada");
@@ -64,19 +64,19 @@ fn a_foreign_page_changes_reads_and_opens_nothing_though_its_browser_is_signed_i
     let before = joins();
 
     let foreign = serve(FOREIGN.replace("HUB", &url));
-    // Another port is another origin of the same site, to which cookies go; another name is another site.
+    // Another port is another origin of the same site, to which cookies are sent. Another name is another site.
     for name in ["127.0.0.1", "localhost"] {
         browser.open(&format!("http://{name}:{}/", foreign.port()));
         browser.until("window.done && Object.keys(window.done).length === 6");
         let done = browser.eval("JSON.stringify(window.done, Object.keys(window.done).sort())");
-        // What is asked without CORS arrives; of its answer the foreign page is not even told that it came.
+        // A request without CORS arrives. The foreign page cannot even see that it was answered.
         let expected =
             r#"{"form":"sent","json":"refused","out":"refused","plain":"refused","read":"refused","socket":"refused"}"#;
         assert_eq!(done, expected, "{name}");
         assert_eq!(joins(), before, "{name}: nothing was made");
     }
 
-    // Still signed in: and what is refused to others, our own page may.
+    // The user is still signed in, and our own page may do what others may not.
     browser.open(&url);
     browser.until(r#"document.documentElement.dataset.role === "admin""#);
     browser.eval(

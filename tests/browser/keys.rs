@@ -1,4 +1,4 @@
-//! Tests the page without a mouse: every chart and control by keys, what a screen reader hears, and where the focus is.
+//! Tests the page without a mouse: every chart and control by keys, the texts for screen readers, and the focus.
 
 use super::{live, no_faults};
 use watchglass_tests::browser::{Browser, SHIFT};
@@ -53,7 +53,7 @@ fn one_chart_is_a_stop_and_the_arrows_go_through_all() {
     }
     browser.press("ArrowUp");
     browser.until(&format!("{HERE} === {:?}", ids[ids.len() - 2]));
-    // Tab leaves the charts, and shift-Tab comes back to the chart that was left.
+    // Tab leaves the charts, and Shift-Tab returns to the last chart.
     browser.strike("Tab", 0);
     browser.until(&format!("{HERE} === ''"));
     browser.strike("Tab", SHIFT);
@@ -152,7 +152,7 @@ fn a_question_mark_lists_the_keys_and_keeps_the_focus_within() {
         let within = "document.activeElement === document.body || document.getElementById('dialog').contains(document.activeElement)";
         assert_eq!(browser.eval(within), true);
     }
-    // The page does not hear keys that are meant for the list.
+    // The page ignores keys that are meant for the list.
     let theme = browser.eval("document.documentElement.dataset.theme");
     browser.strike("t", 0);
     assert_eq!(browser.eval("document.documentElement.dataset.theme"), theme);
@@ -176,7 +176,7 @@ fn a_chart_s_menu_opens_by_key_and_gives_the_focus_back() {
     browser.until(&format!("document.getElementById('menu').hidden && document.activeElement === {title}"));
     browser.strike("Enter", 0);
     browser.until(r##"document.activeElement.closest("#menu")"##);
-    // Tab goes through the whole menu and on; the menu then closes.
+    // Tab moves through the whole menu and out of it, which closes the menu.
     tab_to(&browser, "document.getElementById('menu').hidden");
     assert_eq!(browser.eval(HERE), browser.eval(r#"document.querySelector("article.hero").dataset.panel"#));
     no_faults(&browser);
@@ -202,12 +202,12 @@ fn a_chart_says_in_a_sentence_what_it_shows_and_leads_with_what_is_odd() {
     let browser = Browser::start();
     browser.open(&format!("{}?w=1m", server.url));
     live(&browser);
-    // All GPUs of a job with a straggler are busy: those that wait for it spin, and draw less.
+    // All GPUs of a job with a straggler are busy: those that wait for it spin, and use less power.
     let label = "document.querySelector('article[data-panel=\"gpu.power\"] .plot').getAttribute('aria-label')";
     browser.until(&format!(r"/^GPU power: 8 GPUs, \d+ watts, GPU \d (lowest|highest) with \d+$/.test({label})"));
-    // A chart far from the screen is not drawn, and has its title alone until it comes near.
+    // A chart far from the screen is not drawn, and has only its title until it comes near.
     let live = "[...document.querySelectorAll('article.chart .plot')].filter(p => p.closest('article').dataset.state === 'live')";
-    // Only what says what it shows takes the keys.
+    // Only elements with a description take the keys.
     let bare = "[...document.querySelectorAll('[role=application]')].filter(e => !e.getAttribute('aria-label').includes(': ')).length";
     assert_eq!(browser.eval(bare), 0);
     let count = browser.eval(&format!("{live}.length")).as_u64().unwrap();
@@ -234,7 +234,7 @@ fn a_symptom_finds_the_finding_and_times_are_typed_as_people_write_them() {
         browser.until("document.activeElement.id === 'find'");
         browser.insert(text);
     };
-    // Three letters within a word are no find: "oom" is in "Zoom in".
+    // Three letters within a word do not match: "oom" is in "Zoom in".
     ask("oom");
     browser.until(&format!("{hits}.some(hit => /GPU memory.*chart/i.test(hit))"));
     assert_eq!(browser.eval(&format!("{hits}.some(hit => /zoom|closer|wider/i.test(hit))")), false);
@@ -272,7 +272,7 @@ fn anything_is_found_by_a_few_letters() {
     browser.until(&format!("/the last 1h.*time/.test({first})"));
     browser.press("Enter");
     browser.until("document.querySelector('article.chart').dataset.window === '1h'");
-    // What the page can do, chosen with the arrows.
+    // Commands of the page, chosen with the arrows.
     ask("dark or");
     browser.until(&format!("/dark or light.*action/i.test({first})"));
     let before = browser.eval("document.documentElement.dataset.theme");
@@ -291,7 +291,7 @@ fn anything_is_found_by_a_few_letters() {
     for name in ["gpu.power", "gpu.0.powerWatts", "system.gpu.0.powerWatts", "watchglass_gpu_power"] {
         finds(name, "/^GPU power.*chart$/i");
     }
-    // Words of descriptions, sections, and what the menus offer.
+    // Words of descriptions and sections, and entries of the menus.
     finds("dcgm", "/DCGM.*chart$/");
     finds("gpu, more", "/^GPU, more.*section$/");
     finds("hide", "/^Hide this chart.*action$/");
@@ -318,14 +318,14 @@ fn anything_is_found_by_a_few_letters() {
         .eval("([...document.querySelectorAll('#hits li')].find(l => /section$/.test(l.innerText.trim())).click(), 0)");
     browser.until("!document.getElementById('dialog').open");
     browser.until(&section(true));
-    // The menu of a chart opens where it is asked for.
+    // The menu of a chart opens at the place of the request.
     ask("hide this");
     browser.until(&format!("/hide this chart.*action/i.test({first})"));
     browser.press("Enter");
     browser.until("document.querySelector('#menu:not([hidden]) [data-do=hide]')");
     browser.press("Escape");
     browser.until("document.getElementById('menu').hidden");
-    // And the page stands still by a word.
+    // A command freezes the page.
     ask("freeze");
     browser.until(&format!("/^pause or resume.*action/i.test({first})"));
     browser.press("Enter");

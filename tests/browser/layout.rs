@@ -1,4 +1,4 @@
-//! Tests the layout: every width, nothing that jumps, and what a folded family says.
+//! Tests the layout: every width, no layout shifts, and the summary of a collapsed family.
 
 use super::{demo, live, no_faults, nothing_moved, start};
 use watchglass_tests::browser::Browser;
@@ -30,7 +30,7 @@ fn the_page_fits_every_width_from_a_small_phone_to_a_wall() {
 
 #[test]
 fn a_wall_shows_the_seven_without_scrolling() {
-    // With many devices there are also a heat map and a hint, which nobody has read yet.
+    // With many devices there are also a heat map and a hint that was not dismissed yet.
     for (gpus, charts) in [("8", 7), ("64", 8)] {
         let server = demo(gpus);
         let browser = Browser::start();
@@ -101,7 +101,8 @@ fn on_paper_the_map_of_a_fleet_has_all_its_machines() {
     browser.eval("(dispatchEvent(new Event('beforeprint')), 0)");
     let words = browser.eval("document.body.dataset.paper");
     assert!(words.as_str().is_some_and(|words| words.starts_with("64 machines, ")), "{words}");
-    // At once, as the printer wants it: the cells of the last machine of the last rack are in the lower right.
+    // The map is drawn at once, as printing requires: the cells of the last machine of the last rack are in the lower
+    // right.
     let ink = r#"(c => { const w = c.width, h = c.height;
         const part = c.getContext("2d").getImageData(w * .8, h - h / 12, w * .2, h / 12).data;
         return part.filter((v, at) => at % 4 === 3 && v > 0).length; })(document.querySelector(".map canvas"))"#;
@@ -120,7 +121,7 @@ fn on_paper_each_chart_is_drawn_whole_under_the_machine_and_the_span() {
     let words = browser.eval("document.body.dataset.paper");
     let words = words.as_str().expect("a title");
     assert!(words.starts_with("demo-01, ") && words.contains('–'), "{words}");
-    // The page is as wide as a sheet, and also charts that no screen has shown are drawn.
+    // The page is as wide as a sheet, and charts that were never on the screen are drawn too.
     assert_eq!(browser.eval("Math.round(document.querySelector('main').getBoundingClientRect().width)"), 940);
     let ink = format!(
         r#"(c => c.getContext("2d").getImageData(0, 0, c.width, c.height).data.some(v => v > 0))
@@ -150,7 +151,7 @@ fn nothing_jumps_while_data_arrives() {
     let tiles = r#"[...document.querySelectorAll(".tile canvas, article.hero .plot")].map(c => c.getBoundingClientRect().width).join(" ")"#;
     let before = browser.eval(tiles);
     let ticks = r#"+document.querySelector("article.hero").dataset.samples"#;
-    // Within this time, numbers of other lengths come and go.
+    // Within this time, numbers of different lengths appear.
     browser.until("performance.now() > 10000");
     assert!(browser.eval(ticks).as_u64() > Some(200));
     assert_eq!(browser.eval(tiles), before);
@@ -184,7 +185,7 @@ fn families_are_open_as_far_as_twenty_four_charts_go_and_the_rest_says_what_is_i
     browser.until(&format!(
         "{folded}.every(f => +f.querySelector('.n').textContent > 0 && f.querySelector('.gist').textContent.length > 3)"
     ));
-    // The line of what is not available has a reason for each entry.
+    // The line of unavailable data has a reason for each entry.
     browser.eval(r#"(document.querySelector(".why summary").click(), 0)"#);
     browser.until(r#"[...document.querySelectorAll(".why dd")].every(d => d.textContent.length > 10)"#);
     no_faults(&browser);
@@ -217,12 +218,12 @@ fn folds_are_kept_in_the_link_and_in_the_browser() {
     browser.reload();
     super::live(&browser);
     browser.until(&folds);
-    // The next visit without a link shows the same, and its link says so.
+    // The next visit without a link shows the same layout, and its address contains it.
     browser.open(&server.url);
     super::live(&browser);
     browser.until(&folds);
     browser.until("location.search.includes('shut=gpu.link')");
-    // A link goes first.
+    // A link takes precedence.
     browser.open(&format!("{}?open=gpu.errors", server.url));
     super::live(&browser);
     browser.until(&format!("{} && !{} && {}", open("gpu.link"), open("processes"), open("gpu.errors")));
@@ -244,7 +245,7 @@ fn a_chart_is_hidden_by_its_menu_and_a_line_brings_it_back() {
     let words = "document.querySelector('.absent.hidden')?.innerText";
     browser.until(&format!("{words}.includes('2 charts are hidden')"));
     browser.until("location.search.includes('hide=gpu.power%2Cgpu')");
-    // Back is one step; a page that is loaded again shows the same.
+    // Back is one step, and a reloaded page shows the same.
     browser.eval("(history.back(), 0)");
     browser.until(&format!("{} && {words}.includes('1 chart is hidden')", there("gpu")));
     browser.reload();
@@ -274,7 +275,7 @@ fn charts_stand_as_a_person_puts_them_in_a_layout_that_is_kept_and_in_the_link()
     choose(all[3], "first");
     browser.until(&format!("{order}.startsWith('{},{},{},{}')", all[3], all[0], all[1], all[2]));
     browser.until(&format!("location.search.includes('front={}')", all[3]));
-    // It is kept under a name, the page goes back to how it is at first, and the layout comes back by its name.
+    // The layout is saved under a name, the page returns to its default, and the layout is restored by its name.
     browser.press("v");
     browser.until("document.getElementById('layout')");
     browser.eval("(document.getElementById('layout').focus(), 0)");
@@ -308,7 +309,7 @@ fn the_figures_of_a_chart_have_one_space_between_them() {
     let (_server, browser) = super::start("");
     let wide = r#"[...document.querySelectorAll("article.chart .figures")].filter(f => f.offsetWidth)"#;
     browser.until(&format!("{wide}.length > 5"));
-    // The words begin in steps of one width, whatever the numbers are, or of their own where a number is longer.
+    // The gaps before the labels are equal, regardless of the widths of the numbers.
     let uneven = format!(
         r#"{wide}.filter(f => {{
             const [a, b, c] = [...f.querySelectorAll("span")].map(s => s.getBoundingClientRect());

@@ -1,4 +1,4 @@
-//! Tests the link: live, and live again after a break.
+//! Tests the connection: live, and live again after a break.
 
 use super::{LIVE, live, no_faults};
 use watchglass_tests::browser::Browser;
@@ -53,7 +53,7 @@ fn a_server_that_comes_back_is_found_again() {
     assert_eq!(browser.eval("window.__same"), true, "without loading the page again");
     let errors = browser.eval(r#"window.__faults.filter(text => !text.startsWith("console"))"#);
     assert_eq!(errors, serde_json::json!([]));
-    // Until the first tick some panels are drawn from what came before; those of rates then wait for the second one.
+    // Until the first tick some panels are drawn from earlier samples. Panels of rates then wait for the second tick.
     browser.until(&format!("{LIVE} >= 20 && document.documentElement.dataset.link === 'live'"));
 }
 

@@ -54,20 +54,20 @@ fn no_faults(browser: &Browser) {
     assert_eq!(browser.faults(), [""; 0], "the page ran into errors");
 }
 
-/// This machine, of which some history is known: a server that many tests look at and none changes.
+/// A server of this machine with some history. Many tests share it, and none changes it.
 fn machine() -> &'static Server {
     Server::shared(&[])
 }
 
-/// A demo with `gpus` GPUs that has simulated all of its past, so that all history can be asked for. Many tests look at it,
-/// and none changes it.
+/// A demo with `gpus` GPUs that has simulated all of its past, so that all history can be requested. Many tests share
+/// it, and none changes it.
 fn demo(gpus: &str) -> &'static Server {
     let server = Server::shared(&["demo", "--gpus", gpus]);
     has_history(server);
     server
 }
 
-/// A demo of one's own with these flags that has simulated all of its past.
+/// A demo for one test with these flags, which has simulated all of its past.
 fn demo_of(flags: &[&str]) -> Server {
     let server = Server::start(["demo"].into_iter().chain(flags.iter().copied()));
     has_history(&server);
@@ -90,7 +90,7 @@ fn start(query: &str) -> (&'static Server, Browser) {
     (server, browser)
 }
 
-/// Waits until an expression has had one value for ten frames: what was to be drawn is drawn.
+/// Waits until an expression has had one value for ten frames: then all drawing is done.
 #[track_caller]
 fn still(browser: &Browser, expression: &str) {
     browser.script(&format!(
@@ -104,8 +104,8 @@ fn still(browser: &Browser, expression: &str) {
     ));
 }
 
-/// Asserts that nothing has moved by itself since the page was opened. The link's state in the bar has words of its own length,
-/// and the finder beside it gives way.
+/// Asserts that no layout shift has happened since the page was opened. The link state in the bar varies in length, and
+/// the finder beside it gives way.
 #[track_caller]
 fn nothing_moved(browser: &Browser) {
     let moved = "window.__shifted.filter(one => !/^(finder|link)\\b/.test(one))";

@@ -1,12 +1,13 @@
-//! Tests what the page shows of people and their machines: sign-in, the first admin, the password again, adding and
-//! naming machines. The hub is a script in front of a server without accounts, so that each of its answers can be had.
+//! Tests people and their machines on the page: sign-in, the first admin, confirmation of the password, and adding and
+//! naming machines. The hub is a script in front of a server without accounts, so that a test can choose each of its
+//! answers.
 
 use super::no_faults;
 use watchglass_tests::browser::Browser;
 use watchglass_tests::crowd::Crowd;
 
-/// A hub in a page: it answers as `shared::session` says, refuses sockets while nobody is signed in, and notes what it was
-/// asked.
+/// A hub in a page: it answers in the shapes of `shared::session`, rejects sockets while no user is signed in, and
+/// records the requests.
 pub(super) const HUB: &str = r##"
 window.__asked = [];
 const hub = window.__hub = { old: true, accounts: sessionStorage.fresh !== "yes",
@@ -100,7 +101,7 @@ fn nobody_sees_a_machine_before_signing_in_and_the_wanted_page_comes_after() {
     assert_eq!(browser.eval("new URLSearchParams(location.search).get('find')"), "node-03");
     assert_eq!(browser.eval("document.documentElement.dataset.team"), "main");
 
-    // Out again: what was shown is gone.
+    // Signed out again: the shown data is gone.
     browser.click(".person summary");
     browser.click("[data-do=sign-out]");
     browser.until(SIGN_IN);

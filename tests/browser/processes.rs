@@ -11,7 +11,7 @@ fn press(browser: &Browser, selector: &str) {
     browser.eval(&format!(r#"(document.querySelector("{selector}").click(), true)"#));
 }
 
-/// The numbers of a column, as far as there are numbers.
+/// The numbers in a column, up to the first cell without one.
 fn column(browser: &Browser, n: usize) -> Vec<f64> {
     let cells = format!(
         r#"[...document.querySelectorAll(".processes tbody td:nth-child({n}):not(.rest)")]
@@ -26,7 +26,7 @@ fn unfold(browser: &Browser) {
     browser.until(&format!("{NAMES}.length > 3"));
 }
 
-/// Types into the filter what a person would.
+/// Types into the filter as a person does.
 fn filter(browser: &Browser, words: &str) {
     browser.eval(r#"(document.querySelector(".processes input").focus(), document.activeElement.select(), 0)"#);
     browser.insert(words);
@@ -68,7 +68,7 @@ fn processes_of_a_gpu_machine_stand_near_its_gpus_and_are_found_folded_and_count
     let first = r#"document.querySelector(".sections > details").matches(".processes")"#;
     assert_eq!(browser.eval(first), true);
     unfold(&browser);
-    // Of 56 processes 24 are shown at first.
+    // At first 24 of 56 processes are shown.
     browser.until(&format!("{NAMES}.length === 24"));
     browser.until(r#"document.querySelector(".processes td.rest").textContent === "… 32 more show all""#);
     press(&browser, ".processes td.rest button");
@@ -82,7 +82,7 @@ fn processes_of_a_gpu_machine_stand_near_its_gpus_and_are_found_folded_and_count
     let whole = r#"[...document.querySelectorAll(".processes tbody td:is(:nth-child(5), :nth-child(8)):not(.rest)")]
         .every(td => /^[0-9,]+$/.test(td.textContent))"#;
     assert_eq!(browser.eval(whole), true);
-    // In each column thousands are told apart in one way.
+    // All columns group thousands in the same way.
     let alike = r#"[...document.querySelectorAll(".processes tbody td:is(:nth-child(4), :nth-child(5), :nth-child(7), :nth-child(8), :nth-child(9))")]
         .every(td => /^(–|\d{1,3}(,\d{3})*(\.\d)?)$/.test(td.textContent))"#;
     filter(&browser, " ");
@@ -105,7 +105,7 @@ fn processes_of_a_gpu_machine_stand_near_its_gpus_and_are_found_folded_and_count
     choose("jonas");
     browser.until(&format!("{NAMES}.length === 2"));
     choose("");
-    // The tree: the job is one line; unfolded, its trainers stand below it, further to the right.
+    // The tree: the job is one line. When it is expanded, its trainers are indented below it.
     press(&browser, ".processes .choices button:nth-child(2)");
     browser.until(&format!("{NAMES}.includes('slurmstepd') && !{NAMES}.includes('torchrun')"));
     let twig = r#"[...document.querySelectorAll(".processes .twig")].find(b => b.textContent === "NAME")"#;
@@ -117,7 +117,7 @@ fn processes_of_a_gpu_machine_stand_near_its_gpus_and_are_found_folded_and_count
     }
     let left = |name: &str| format!("{}.getBoundingClientRect().left", twig.replace("NAME", name));
     assert_eq!(browser.eval(&format!("{} > {}", left("torchrun"), left("slurmstepd"))), true);
-    // On a phone the user gives way to the numbers.
+    // On a phone the user column is hidden in favor of the numbers.
     let shown =
         "[2, 3, 4].map(n => document.querySelector(`.processes tbody tr td:nth-child(${n})`).checkVisibility()).join()";
     assert_eq!(browser.eval(shown), "true,true,true");
@@ -150,7 +150,7 @@ fn a_process_is_drawn_over_time_by_a_click_on_its_number() {
     live(&browser);
     unfold(&browser);
     press(&browser, ".processes [data-do=past]");
-    // Two lines of several points each, with their largest values in words.
+    // Two lines of several points each, with their maximums in words.
     browser.until("[...document.querySelectorAll('.past path')].filter(p => p.getAttribute('d').split('L').length > 5).length === 2");
     browser.until(r"/CPU last [0-9.,]+, most [0-9.,]+ % of a core/.test(document.querySelector('.past').innerText.replace(/\s+/g, ' '))");
     press(&browser, ".processes [data-do=past][aria-expanded=true]");

@@ -1,5 +1,5 @@
-//! Signing in by a provider through the page of a real hub: away to the provider, back, and what is said when it came to
-//! nothing.
+//! Sign-in by a provider through the page of a real hub: the redirect to the provider, the way back, and the messages
+//! for failures.
 
 use super::people::fill;
 use watchglass_tests::browser::Browser;
@@ -8,7 +8,8 @@ use watchglass_tests::provider::{Provider, Signed, hub_of};
 
 const BUTTON: &str = "form[data-form=sign-in] [data-provider=lab]";
 
-/// A hub that takes new people of a provider `lab` as viewers, and a browser. `ways` stands in front.
+/// A hub that accepts new people of a provider `lab` as viewers, and a browser. `ways` is the beginning of its
+/// configuration.
 fn start(ways: &str) -> (Provider, Hub, Browser, String) {
     let provider = Provider::start();
     let hub = hub_of(&format!("[sign_in]\nnew_accounts = \"viewer\"\n{ways}\n{}", provider.table("lab")));
@@ -17,7 +18,7 @@ fn start(ways: &str) -> (Provider, Hub, Browser, String) {
     (provider, hub, Browser::start(), url)
 }
 
-/// A page's first socket is refused while nobody is signed in, which a browser calls a fault.
+/// A page's first socket is rejected while no user is signed in, which a browser reports as an error.
 #[track_caller]
 fn no_faults(browser: &Browser) {
     let faults: Vec<String> = browser.faults().into_iter().filter(|fault| !fault.contains("/api/v1/live")).collect();
@@ -58,11 +59,11 @@ fn the_provider_sends_one_back_to_the_page_that_was_wanted_or_with_a_sentence() 
     assert_eq!(browser.eval("location.hash"), "", "the word leaves the address");
     role(&browser, "none");
     browser.screenshot("signin-refused-dark-390");
-    // Whoever makes an address chooses one of our sentences at most.
+    // A forged address can at most choose one of our sentences.
     browser.open(&format!("{url}?w=5m#refused=%3Cb%3EPay%20here"));
     browser.until(&format!("document.querySelector({BUTTON:?})"));
     assert_eq!(browser.eval("document.querySelector('.wrong').innerText + location.hash"), "");
-    // The other way is not concerned.
+    // The other way to sign in is not affected.
     fill(&browser, "form [name=name]", "vera");
     fill(&browser, "form [name=password]", PASSWORD);
     browser.click("form[data-form=sign-in] .primary");

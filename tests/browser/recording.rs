@@ -1,4 +1,4 @@
-//! Tests recordings in the page: replayed by a server, or dropped on a page.
+//! Tests recordings in the page, replayed by a server or dropped on a page.
 
 use super::{live, machine, no_faults};
 use std::collections::BTreeMap;
@@ -19,13 +19,13 @@ const READERS: &str =
     "performance.getEntriesByType('resource').filter(e => /\\/reader-[0-9a-f]+\\.js$/.test(e.name)).length";
 const BANNER: &str = r#"(document.querySelector(".banner") || { innerText: "" }).innerText"#;
 
-/// A demo of twenty minutes, which many tests look at and none changes.
+/// A demo of twenty minutes, which many tests share and none changes.
 fn short_demo() -> &'static Server {
     Server::shared(&["demo", "--gpus", "1", "--retention", "20m"])
 }
 
-/// An expression for the bytes of the recorded demo; `minutes` is its length. A server gives two recordings at a time, so one
-/// is made for all tests.
+/// An expression for the bytes of the recorded demo; `minutes` is its length. A server gives two recordings at a time,
+/// so one is made for all tests.
 fn recorded(minutes: u32) -> String {
     static ALL: Mutex<BTreeMap<u32, String>> = Mutex::new(BTreeMap::new());
     let mut all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
@@ -77,7 +77,7 @@ fn a_replayed_recording_has_a_clock_of_its_own() {
     browser.open(&server.url);
     browser.until(&format!(r#"{LINK} === "recorded""#));
     browser.until(&format!("{SAMPLES} > 1000"));
-    // The recording stands at its end, in a window that fits it, so that everything is visible and nothing is empty.
+    // The recording is at its end, in a window that fits it, so that all of it is visible.
     let window = browser.eval("document.querySelector('article.hero').dataset.window");
     assert!(window.as_str().is_some_and(|window| window.starts_with("10m") || window.starts_with("9m")), "{window}");
     assert_eq!(browser.eval(&format!("document.querySelector('{SLIDER}').value")), "1000");
@@ -123,11 +123,11 @@ fn a_recording_dropped_on_a_live_page_is_shown_there_and_sent_nowhere() {
     let sent = browser
         .eval("performance.getEntriesByType('resource').map(e => e.name).filter(n => n.includes('record')).length");
     assert_eq!(sent, 0, "nothing was asked of a server");
-    // A file that was cut shows its sound part, and the page says what is missing.
+    // A truncated file shows its valid part, and the page names the missing one.
     let half = format!("{bytes}.then(b => b.slice(0, b.length * 0.7))");
     drop_file(&browser, "half.watchglass", &half);
     browser.until(r#"document.querySelector(".player .note") && document.querySelector(".player .note").innerText.includes("missing")"#);
-    // Closed, the page is that of the server again.
+    // When the file is closed, the page is that of the server again.
     browser.click(".player [data-do=close-file]");
     live(&browser);
     assert_eq!(browser.eval("document.querySelector('.player')"), serde_json::Value::Null);
@@ -169,7 +169,7 @@ fn a_run_of_w_and_b_that_is_dropped_is_shown() {
     browser.until(&format!(r#"{LINK} === "recorded""#));
     browser.until(&format!("{SAMPLES} >= 80"));
     assert_eq!(browser.eval(MACHINE), "wandb-events", "the file names no machine");
-    // A label is one.
+    // A label counts as a machine.
     browser.click("[data-do=machines]");
     browser.until("[...document.querySelectorAll('#hits li')].some(line => line.innerText.includes('rank_1'))");
     browser.press("Escape");
@@ -183,7 +183,7 @@ fn a_file_that_makes_its_reader_stop_costs_the_page_nothing() {
     let browser = Browser::start();
     browser.open(&server.url);
     live(&browser);
-    // No file is known that stops the reader, so the test uses a module that stops at any file.
+    // No known file stops the reader, so the test uses a module that stops at any file.
     browser.script(
         "window.Worker = class { postMessage() { setTimeout(() => this.onmessage({ data: 'stopped' })) } terminate() {} };",
     );
@@ -240,7 +240,7 @@ fn a_large_file_shows_how_far_it_is_and_is_given_up_by_a_button_while_the_page_g
     browser.click(".opening [data-do=cancel-file]");
     browser.until("!document.querySelector('.opening')");
     live(&browser);
-    // The same file opens when it is not given up.
+    // The same file opens when it is not canceled.
     drop_file(&browser, "large.csv", LARGE);
     browser.until(&format!(r#"{LINK} === "recorded" && {MACHINE} === "node-7""#));
     browser.until(&format!("{SAMPLES} >= 1000 && !document.querySelector('.opening')"));
@@ -260,7 +260,7 @@ fn a_file_lies_under_what_is_live_until_it_is_taken_away() {
     live(&browser);
     browser.until("document.querySelector('.compared').innerText.includes('faint lines are')");
     assert_eq!(browser.eval("document.querySelector('.player')"), serde_json::Value::Null);
-    // The values of both stand in the tooltip: of GPU 0, which both have, and of GPU 1, which the file has not.
+    // The tooltip has the values of both: of GPU 0, which both have, and of GPU 1, which the file lacks.
     browser.move_to(super::plot_at(&browser, 0.5, 0.5));
     let rows = r##"[...document.querySelectorAll("#tip .row")].map(r => r.innerText.replace(/\s+/g, " ")).join("; ")"##;
     browser.until(&format!(r"/GPU 0 [0-9.]+ was [0-9.]+/.test({rows}) && /GPU 1 [0-9.]+($|;)/.test({rows})"));

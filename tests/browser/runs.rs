@@ -1,4 +1,4 @@
-//! Training jobs: on the page of their machine, in the list, on a page of their own, and beside each other.
+//! Training jobs: on the page of their machine, in the list, on a page of their own, and side by side.
 
 use super::no_faults;
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use watchglass_tests::waiting::until;
 
 const LINK: &str = "document.documentElement.dataset.link";
 
-/// A server of a machine with GPUs, and jobs that it is told of.
+/// A server of a machine with GPUs, and jobs that report to it.
 struct Bench {
     folder: tempfile::TempDir,
     server: Server,
@@ -35,7 +35,7 @@ impl Bench {
         Bench { folder, server, _driver: driver }
     }
 
-    /// `watchglass run` with these words.
+    /// Starts `watchglass run` with these arguments.
     fn job(&self, words: &[&str]) -> Child {
         let data = self.folder.path().to_str().expect("plain letters");
         let mut command = watchglass([&["run", "--data-dir", data], words].concat());
@@ -43,7 +43,7 @@ impl Bench {
         command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts")
     }
 
-    /// A launcher as torchrun is, with two ranks: when one falls it ends the other, and itself with a plain status.
+    /// A launcher like torchrun, with two ranks. When one fails, it ends the other, and itself with a plain status.
     fn launcher(&self, id: &str) -> Child {
         let rank = |n: u32| {
             let world = "WORLD_SIZE=2 TORCHELASTIC_RUN_ID=none MASTER_ADDR=localhost MASTER_PORT=29500";
@@ -66,7 +66,7 @@ impl Bench {
         ])
     }
 
-    /// Waits until a run is as it should be.
+    /// Waits until a run meets a condition.
     fn run(&self, id: &str, what: &str, so: impl Fn(&Value) -> bool) -> Value {
         until(what, || {
             let answer = self.server.get(&format!("/api/v1/runs/{id}"), &[]);
@@ -96,7 +96,7 @@ fn a_job_of_a_machine_has_a_lane_and_leads_to_its_page_and_back() {
     browser.until("document.querySelector('.runs .n')?.innerText === '2'");
     assert_eq!(browser.eval("document.querySelector('.runs .gist').innerText"), "sh: failed (exit 3)");
     browser.until("document.querySelectorAll('.run-lanes [data-run]').length === 2");
-    // They stand under the first chart and on its axis of time, and took their room from it.
+    // They are below the first chart on its time axis, and take their room from it.
     let chart = ".charts article.chart:first-child";
     let [left, top, wide, high] = browser.rect(&format!("{chart} .plot"));
     let [track_left, track_top, track_wide, _] = browser.rect(&format!("{chart} .run-lanes .lane:nth-child(2) .track"));
@@ -107,8 +107,8 @@ fn a_job_of_a_machine_has_a_lane_and_leads_to_its_page_and_back() {
     assert!(track_top >= top + high, "{track_top} lies over the plot, which ends at {}", top + high);
     assert!((track_left - left - gutter("l")).abs() < 1.5, "{track_left} beside {left}");
     assert!((track_left + track_wide + gutter("r") - left - wide).abs() < 1.5, "{track_wide} of {wide}");
-    // The ways to other pages stand in the bar once there are runs; below it nothing moved but the bars of the lanes, whose
-    // axis grows with a machine that was just begun.
+    // Links to other pages are in the bar once there are runs. Below it only the bars of the lanes moved, whose axis
+    // grows on a machine that was just started.
     let moved = "window.__shifted.filter(one => !/^(finder|link|windows|icons|who|shape)\\b/.test(one))";
     assert_eq!(browser.eval(moved), json!([]));
     browser.screenshot("host-lanes-dark");
@@ -124,7 +124,7 @@ fn a_job_of_a_machine_has_a_lane_and_leads_to_its_page_and_back() {
     browser.eval("history.back()");
     browser.until("document.querySelector('.runs .n')?.innerText === '2'");
     no_faults(&browser);
-    // In the lanes of all machines, how it ended stands at its place.
+    // In the lanes of all machines, the end of a run is marked at its place.
     browser.open(&format!("{}?page=fleet", bench.server.url));
     browser.until("document.querySelector('.fleet-runs .fell')?.innerText.includes('failed')");
     let [left, _, wide, _] = browser.rect(".fleet-runs .fell");
@@ -169,7 +169,7 @@ fn runs_are_listed_filtered_shown_with_their_ranks_and_compared() {
     );
     assert_eq!(browser.eval("new URLSearchParams(location.search).get('state')"), "running,suspended");
 
-    // Its own page.
+    // The run's own page.
     browser.click("#runs [data-row=sft] a");
     browser.until("document.querySelector('.run-head[data-state=running]')");
     browser.until("document.querySelector('[data-measure=gpu]')?.dataset.lines === '2'");
@@ -185,17 +185,17 @@ fn runs_are_listed_filtered_shown_with_their_ranks_and_compared() {
     assert!(report.status == 200 && report.body.contains("&lt;b&gt;sft&lt;/b&gt;"), "{}", report.status);
     let second = run["processes"].as_array().expect("a list").iter().find(|one| one["rank"]["rank"] == 1);
     let pid = second.and_then(|one| one["pid"].as_i64()).expect("its number");
-    // SAFETY: it is a process of this test, which nobody else has waited for.
+    // SAFETY: it is a process of this test that was not waited for yet.
     assert_eq!(unsafe { libc::kill(pid as libc::pid_t, libc::SIGKILL) }, 0);
     job.wait().expect("it ended");
     browser.until("document.querySelector('.run-head[data-state=failed]')");
-    // How it ended may be told more exactly a moment later; the page follows.
+    // A more exact end may be reported a moment later. The page follows.
     let over = until("the page says what is told", || {
         let over = bench.run("sft", "its end", |run| run["state"] == "failed");
         let said = over["sentence"].as_str().expect("a sentence").replacen('f', "F", 1);
         (browser.eval("document.querySelector('.run-head .how b').innerText") == said).then_some(over)
     });
-    // Kernels before 6.15 tell that a rank ended, and not how.
+    // Kernels before 6.15 report that a rank ended, but not how.
     if over["cause"]["rank"] == 1 {
         browser.until("document.querySelector('.rank-lanes [data-cause]')?.dataset.rank === '1'");
     }
@@ -203,13 +203,13 @@ fn runs_are_listed_filtered_shown_with_their_ranks_and_compared() {
     browser.until("document.querySelector('#runs')");
     no_faults(&browser);
 
-    // Beside another.
+    // Side by side with another run.
     let browser = open(&bench, "?page=run&run=sft&run=other");
     browser.until("document.querySelectorAll('.key [data-run]').length === 2");
     browser.until("document.querySelectorAll('.differs tbody tr').length >= 5");
     browser.until("document.querySelector('[data-measure=cpu] canvas')");
     browser.screenshot("runs-compare-dark");
-    // By the clock: the address says it, and Back leads to their starts again.
+    // Aligned by the clock: the address contains it, and Back returns to alignment by start.
     let pressed = "document.querySelector('[data-do=align][aria-pressed=true]')?.innerText";
     assert_eq!(browser.eval(pressed), "from start");
     let picture = "document.querySelector('[data-measure=cpu] canvas').toDataURL()";
@@ -269,7 +269,7 @@ fn what_a_job_printed_stands_below_its_charts_as_text_in_its_own_colors() {
     choose("Text", "");
     browser.until("document.querySelectorAll('[data-logs] [data-line]').length === 3");
     no_faults(&browser);
-    // A job whose output is not kept has no such panel.
+    // A job without kept output has no such panel.
     bench.job(&["--id", "quiet", "--", "sh", "-c", "echo x; sleep 1"]).wait().expect("it ended");
     bench.run("quiet", "its end", |run| !run["ended"].is_null());
     browser.open(&format!("{}?page=run&run=quiet", bench.server.url));

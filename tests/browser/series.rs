@@ -1,4 +1,4 @@
-//! Tests the crosshair, its tooltip, and what a person does with single series.
+//! Tests the crosshair, its tooltip, and the operations on single series.
 
 use super::{live, no_faults, plot_at, still};
 use serde_json::json;
@@ -24,7 +24,7 @@ fn label(browser: &Browser, row: f64) -> (f64, f64) {
 /// Points at the labels of the wide chart, and waits until each series has its own.
 fn unfold(browser: &Browser) {
     browser.move_to(label(browser, 2.0));
-    // The chart under the pointer leads what is left to draw: one frame ends, the next draws it.
+    // The chart under the pointer is drawn first: one frame ends, the next draws it.
     browser.script(
         "return new Promise(done => { let frames = 0;
             const look = () => ++frames > 4 ? done(1) : requestAnimationFrame(look); look(); })",
@@ -130,7 +130,7 @@ fn keys_move_the_crosshair_and_say_where_it_is() {
 #[test]
 fn series_are_isolated_hidden_and_followed_and_a_second_tab_shows_the_same() {
     let (_server, browser) = demo("8");
-    // Lines that lie together share a label until somebody points at it.
+    // Lines at the same height share a label until the pointer is over it.
     unfold(&browser);
     browser.click_at(label(&browser, 2.0), 0);
     browser.until(&format!("{QUERY}.getAll('only').length === 1"));
@@ -148,7 +148,7 @@ fn series_are_isolated_hidden_and_followed_and_a_second_tab_shows_the_same() {
     second.until(&format!("{QUERY}.get('only') === {only:?}"));
     drop(second);
 
-    // The tools for single series bring all of them back.
+    // The tools for single series restore all of them.
     browser.click("article.hero h3 button");
     browser.click("#menu button[data-do=series]");
     browser.until(&format!("!{NOTE}.includes('hidden') && !{QUERY}.has('only') && !{QUERY}.has('pin')"));
@@ -160,7 +160,7 @@ fn series_are_isolated_hidden_and_followed_and_a_second_tab_shows_the_same() {
     no_faults(&browser);
 }
 
-/// The kinds of pixels of the wide chart's data: how many are as pale as a band, and how many as strong as a line.
+/// Two counts of pixels in the wide chart's data: pale as a band, and strong as a line.
 const INKS: &str = r##"(canvas => {
     const paint = canvas.getContext("2d");
     const { data } = paint.getImageData(0, 0, canvas.width, canvas.height);
@@ -187,13 +187,13 @@ fn over_hours_means_are_lines_and_extremes_a_pale_band() {
     browser.press("Escape");
     browser.press("7");
     browser.until(r#"/means of/.test(document.querySelector("article.hero .note").textContent)"#);
-    // The hours come in parts.
+    // The hours arrive in parts.
     browser.until(r#"+document.querySelector("article.hero").dataset.samples > 4000"#);
     browser.press(" ");
     browser.until(r#"document.documentElement.dataset.link === "frozen""#);
     still(&browser, INKS);
     let [far, lines] = inks();
-    // Each step of twelve hours holds pauses, so the band reaches down to them; a second has one value and no band.
+    // Each step of twelve hours contains pauses, so the band reaches down to them. A second has one value and no band.
     assert!(far > near * 2.0 && far > lines, "pale near {near}, pale far {far}, lines {lines}");
     no_faults(&browser);
 }

@@ -1,9 +1,9 @@
-//! Tests the files of the page as they are served: compressed, cached for ever where the name has a hash, and with a
-//! strict policy.
+//! Tests the files of the page as they are served: compressed, with a strict policy, and cached forever where the name
+//! has a hash.
 
 use watchglass_tests::server::Answer;
 
-/// The most bytes of the page, packed, as people build it.
+/// Maximum compressed size of the page in bytes, as users build it.
 const MAX_PAGE_BYTES: usize = 1_950_000;
 
 /// The text before the address of the module that opens files.
@@ -61,8 +61,8 @@ fn every_file_of_the_page_is_packed_and_kept_for_ever() {
             weight += sizes[1];
         }
     }
-    // This bound is for growth that nobody meant. `cargo xtask dist --check` sets another one for the page that is handed out,
-    // whose goal the bench checks.
+    // This bound catches unintended growth. `cargo xtask dist --check` sets another one for the released page, whose
+    // goal the bench checks.
     let most = std::env::var("WATCHGLASS_PAGE_BYTES").ok().and_then(|bytes| bytes.parse().ok());
     let most: usize = most.unwrap_or(MAX_PAGE_BYTES);
     assert!(weight < most, "the page weighs {weight} bytes, and may weigh {most}");

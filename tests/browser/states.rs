@@ -1,4 +1,4 @@
-//! Tests the states that people meet. Each says in words what is wrong and what to do, and ends by itself.
+//! Tests the error states of the page. Each describes the fault and the remedy in words, and ends by itself.
 
 use super::{live, no_faults, nothing_moved};
 use shared::wire::CheckState;
@@ -60,7 +60,7 @@ fn without_a_gpu_the_cores_lead_and_one_line_says_why_and_what_to_type() {
     assert!(line.contains("No GPU here: libnvidia-ml.so.1 was not found"), "{line}");
     assert!(line.contains("set library under [collectors.nvidia]"), "{line}");
     assert_eq!(browser.eval(r#"document.querySelector(".tile h2 span").innerText"#), "CPU");
-    // It has a row of its own and wraps on a phone; dismissed it stays so, as long as it says the same.
+    // It has a row of its own and wraps on a phone. Once dismissed it stays hidden while its text is the same.
     browser.size(390, 844);
     browser.until("innerWidth === 390");
     let cut = r#"(s => s.scrollWidth > s.clientWidth || s.getClientRects().length < 1)(document.querySelector(".notices article > span:not(.shape)"))"#;
@@ -104,7 +104,7 @@ fn a_collector_that_hangs_is_named_until_it_answers_again() {
     stage.check("nvidia", CheckState::Hung, hung, "");
     browser.until(&format!("{LINES}.includes('GPU hangs: nvidia: no response')"));
     browser.until(r#"document.querySelector(".absent.trouble .shape").innerText === "▲""#);
-    // The line hangs from the bar and covers nothing that a person reads.
+    // The line is attached to the bar and covers no text.
     let [_, top, _, height] = browser.rect(".absent");
     assert!(top + height <= browser.rect(".tile h2")[1], "it covers a title");
     stage.check("nvidia", CheckState::Ok, "", "");
@@ -124,7 +124,7 @@ fn a_lost_gpu_is_counted_out_and_named() {
     browser.until(&format!(r#"{} === "▲ GPU 7 has no data""#, tile(".note")));
     stage.lose(None);
     run_until(&stage, &browser, &format!(r#"{} === "mean of 8" && !{}.includes("▲")"#, tile(".corner"), tile(".note")));
-    // The check of the demo says what happened and what to do.
+    // The check of the demo describes the fault and the remedy.
     let server = Server::start(["demo", "--gpus", "8", "--fail", "lost"]);
     browser.open(&server.url);
     browser.until(&format!("/GPU incomplete: GPU \\d does not respond.*XID 79.*restart/.test({LINES})"));
@@ -147,7 +147,7 @@ fn a_server_that_went_and_came_back_with_its_folder_has_lost_nothing() {
     let before = browser.eval(SAMPLES).as_u64().expect("a count");
     let _again = Server::start_command(watchglass(["--port", &port, "--data-dir", folder]));
     live(&browser);
-    // The new run of the server shows what the old one kept, and what it has measured since.
+    // The new run of the server shows the stored samples of the old one, and its own.
     browser.until(&format!("{SAMPLES} >= {}", before + 2));
     browser.until(&format!("{BANNER} === ''"));
     assert_eq!(browser.eval("window.__same"), true, "without loading the page again");
@@ -180,11 +180,11 @@ fn a_clock_that_is_set_stops_nothing() {
     let stage = Stage::with_past(1);
     let browser = open(&stage, "?w=5m");
     run_until(&stage, &browser, &format!(r#"{LINK} === "live" && {SAMPLES} > 290"#));
-    // The browser's clock is set by two hours. The page uses the server's clock.
+    // The browser's clock is set ahead by two hours. The page uses the server's clock.
     browser.eval("(Date.now = (then => () => then() + 7200000)(Date.now), 0)");
     run_until(&stage, &browser, "performance.now() - (window.__then ??= performance.now()) > 3000");
     run_until(&stage, &browser, &format!(r#"{LINK} === "live" && {SAMPLES} > 290"#));
-    // The machine's clock is set an hour ahead and back. Samples are shown at the times that the machine gives them.
+    // The machine's clock is set an hour ahead and back. Samples are shown at the machine's times.
     for by in [3_600_000, -3_600_000] {
         stage.set_clock(by);
         stage.pass(10);
@@ -211,7 +211,8 @@ fn a_machine_that_sends_nothing_is_silent_and_not_live() {
     no_faults(&browser);
 }
 
-/// Holds back what `held` of a message (its bytes) says, in order with all that follows of it, until `__pass` is called.
+/// Delays each message for which `held` (of its bytes) is true, and all that follow it in order, until `__pass` is
+/// called.
 const HOLDS: &str = r#"
 let passed = false;
 const queue = [], set = Object.getOwnPropertyDescriptor(WebSocket.prototype, "onmessage").set;
@@ -228,12 +229,13 @@ Object.defineProperty(WebSocket.prototype, "onmessage", { configurable: true, se
 fn while_its_history_is_on_its_way_a_machine_is_neither_live_nor_silent() {
     let stage = Stage::with_past(8);
     let browser = Browser::start();
-    // Stretches of history, and the ends of answers.
+    // Parts of history, and the ends of answers.
     browser.before_each_page(&format!("const held = b => b[0] === 0 && (b[1] === 5 || b[1] === 6);{HOLDS}"));
     browser.open(&stage.url);
     browser.until(&format!(r#"{LINK} === "loading""#));
     assert_eq!(browser.eval(r#"document.querySelector(".link [role=status]").innerText"#), "LOADING");
-    // The machine stops meanwhile. That it is silent the server says by a heartbeat, and what lies before it has not come.
+    // The machine stops meanwhile. The server's heartbeat reports its silence, and the earlier samples have not
+    // arrived.
     stage.stand_still(60);
     let begun = browser.eval("performance.now()").as_f64().expect("a time");
     browser.until(&format!("performance.now() - {begun} > 8000"));
@@ -249,7 +251,7 @@ fn while_its_history_is_on_its_way_a_machine_is_neither_live_nor_silent() {
 fn a_slow_socket_is_not_called_blocked() {
     let stage = Stage::with_past(1);
     let browser = Browser::start();
-    // The whole way is slow: an answer takes 2 s, and the first message 7 s.
+    // The whole connection is slow: an answer takes 2 s, and the first message 7 s.
     let slow = r#"const held = () => true, before = window.fetch, wait = ms => new Promise(done => setTimeout(done, ms));
         window.__sockets = 0;
         setTimeout(() => window.__pass(), 7000);
@@ -316,7 +318,7 @@ fn an_address_that_cannot_be_shown_is_said_with_the_way_back() {
         browser.until(r#"!/nobody|9y|from/.test(location.search)"#);
         no_faults(&browser);
     }
-    // A span without history is empty, and says how to leave it.
+    // A span without history is empty, and names the way out.
     let browser = open(&stage, "?from=1500000000&to=1500000300");
     run_until(&stage, &browser, &format!(r#"{LINK} === "frozen" && document.querySelector("article.hero")"#));
     browser.until(&format!("{WORDS_IN_PLOT}.includes('goes on live')"));
@@ -344,12 +346,12 @@ fn a_page_that_traps_is_loaded_again_once_and_says_so() {
     browser.until(&format!("!document.getElementById('reloaded').hidden && {LINK} === 'live'"));
     assert_eq!(browser.eval("location.href"), address);
     assert_eq!((hidden("stopped"), browser.eval("'__thrown' in window")), (true.into(), false.into()));
-    // A second one would come again and again.
+    // A second crash must not reload the page forever.
     browser.eval(TRAP);
     browser.until("!document.getElementById('stopped').hidden");
     let said = browser.eval("document.getElementById('stopped').innerText");
     assert!(said.as_str().is_some_and(|said| said.contains("Reload")), "{said}");
-    // A person who loads it again is not told of what they saw.
+    // After a reload by the user, the page does not repeat a message that they saw.
     browser.reload();
     browser.until(&format!("{LINK} === 'live'"));
     assert_eq!((hidden("stopped"), hidden("reloaded")), (true.into(), true.into()));
@@ -375,12 +377,12 @@ fn a_script_that_is_refused_is_said_so() {
 
 #[test]
 fn before_the_first_sample_there_is_no_number_at_an_axis_and_what_has_no_history_is_hatched() {
-    // Nothing was measured before this server began, so nearly all of twelve hours is hatched.
+    // There are no samples from before the start of this server, so nearly all of twelve hours is hatched.
     let server = Server::start([]);
     let browser = Browser::start();
     browser.open(&format!("{}?w=12h", server.url));
     super::live(&browser);
-    // A row of pixels between two lines of the grid, right of the numbers.
+    // A row of pixels between two lines of the grid, to the right of the numbers.
     let colors = r#"(c => { const k = c.width / c.getBoundingClientRect().width;
         const row = c.getContext("2d").getImageData(80 * k, Math.round(c.height * .31), 120 * k, 1).data;
         return new Set(Array.from({ length: row.length / 4 }, (_, i) => row.slice(4 * i, 4 * i + 4).join())).size; })(

@@ -1,4 +1,4 @@
-//! Tests what can be taken from a chart: its table, a picture, its samples, the link.
+//! Tests the exports of a chart: its table, a picture, its samples, the link.
 
 use super::{live, no_faults};
 use serde_json::json;
@@ -9,7 +9,7 @@ use watchglass_tests::waiting::until;
 
 const DID: &str = r##"(document.querySelector("#menu .did") || {}).textContent"##;
 
-/// A live page of a demo that many tests look at.
+/// A live page of a demo that many tests share.
 fn demo(gpus: &str) -> Browser {
     demo_in(Browser::start(), gpus)
 }
@@ -116,7 +116,7 @@ fn a_chart_leaves_as_a_picture_with_its_words() {
 
 #[test]
 fn every_sample_is_in_the_csv_and_the_link_shows_the_same() {
-    // The clipboard is of one Chromium.
+    // All pages of a Chromium share its clipboard.
     let browser = demo_in(Browser::alone(), "8");
     browser.press(" ");
     browser.until(r#"document.documentElement.dataset.link === "frozen""#);
@@ -237,7 +237,7 @@ fn a_chart_and_a_section_say_what_they_show_with_names_to_copy() {
     browser.until("document.querySelector('#dialog .did').innerText.startsWith('Copied')");
     browser.press("Escape");
     browser.until("!document.getElementById('dialog').open");
-    // By a key where the pointer is, and of a whole section.
+    // By a key at the pointer, and of a whole section.
     browser.eval("document.activeElement.blur()");
     browser.move_to(super::plot_at(&browser, 0.5, 0.5));
     browser.press("i");

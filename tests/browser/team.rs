@@ -1,12 +1,12 @@
-//! Tests the pages of a hub's people: members, keys, one's own account, views, share links, audit and usage. The hub is a
-//! script, as in `people`.
+//! Tests the pages of a hub's people: members, keys, the user's own account, views, share links, audit and usage. The
+//! hub is a script, as in `people`.
 
 use super::no_faults;
 use super::people::{HUB, sign_in};
 use watchglass_tests::browser::Browser;
 use watchglass_tests::crowd::Crowd;
 
-/// What the hub of `people` answers besides: `shared::{team, me, views, audit}`.
+/// Answers of the hub of `people` for more paths: `shared::{team, me, views, audit}`.
 pub(super) const TEAM: &str = r##"
 const more = window.__more = {
   members: [{ id: "p1", name: "amira", role: "admin", disabled: false, seen: Date.now() / 1000 },
@@ -94,14 +94,14 @@ window.fetch = (path, init) => {
 };
 "##;
 
-/// A hub in which the one admin is signed in, on a page of it.
+/// A hub with its one admin signed in, on a page of it.
 pub(super) fn at(page: &str) -> (Crowd, Browser) {
     let (crowd, browser) = outside();
     sign_in(&browser, &format!("{}?page={page}", crowd.url));
     (crowd, browser)
 }
 
-/// A hub at which nobody is signed in.
+/// A hub without a signed-in user.
 fn outside() -> (Crowd, Browser) {
     let crowd = Crowd::new(6);
     let browser = Browser::start();
@@ -121,7 +121,7 @@ fn fill(browser: &Browser, field: &str, text: &str) {
     browser.insert(text);
 }
 
-/// An expression: the body of the last question of this method whose address ends so.
+/// An expression: the body of the last request with this method whose address ends with `end`.
 fn sent(method: &str, end: &str) -> String {
     format!("(window.__asked.filter(a => a[0] === {method:?} && a[1].split('?')[0].endsWith({end:?})).pop() || [])[2]")
 }
@@ -132,7 +132,7 @@ fn people_are_invited_by_a_link_get_roles_and_are_removed() {
     browser.until(&format!("{}.innerText.includes('amira')", row("members", "p1")));
     assert_eq!(browser.eval("document.querySelector('[data-row=p1] [data-do=remove]')"), serde_json::Value::Null);
     assert_eq!(browser.eval("document.querySelector('[data-row=p3]').innerText.includes('disabled')"), true);
-    // With one team no team is shown.
+    // With only one team, no team name is shown.
     assert_eq!(browser.eval("/team|main/i.test(document.querySelector('header.bar').innerText)"), false);
     browser.eval("(s => { s.value = 'viewer'; s.dispatchEvent(new Event('change', { bubbles: true })); })(document.querySelector('[data-row=p2] select'))");
     browser.until(&format!("({}) && {}.role === 'viewer'", sent("PUT", "/members/p2"), sent("PUT", "/members/p2")));
@@ -180,7 +180,7 @@ fn keys_are_made_with_what_they_may_shown_once_and_ended() {
     browser.until("document.querySelector('form[data-form=end-key] button')");
     browser.click("form[data-form=end-key] button");
     browser.until(&format!("!{}", row("keys", "k3")));
-    // A key of a service is ended where it was made.
+    // A key of a service is revoked where it was created.
     assert_eq!(
         browser.eval("window.__asked.some(a => a[0] === 'DELETE' && a[1] === 'api/v1/teams/t1/services/s1/keys/k3')"),
         true
@@ -224,7 +224,7 @@ fn an_invitation_makes_an_account_or_is_taken_by_who_is_signed_in() {
     fill(&browser, "form [name=same]", "correct horse battery");
     browser.click("form[data-form=invite] button");
     browser.until(r#"document.documentElement.dataset.role === "hub-admin""#);
-    // Signed in, the code alone is enough.
+    // For a signed-in user the code alone is enough.
     browser.open(&format!("{}?theme=dark#invite=c0de", crowd.url));
     browser.until(
         "document.querySelector('form[data-form=invite]') && document.body.innerText.includes('You were invited as')",
@@ -250,7 +250,7 @@ fn a_view_is_saved_opened_and_says_that_it_was_changed() {
     );
     browser.until("document.querySelector('.views summary') && document.querySelector('.views summary').innerText.includes('rack 2')");
     assert_eq!(browser.eval("!!document.querySelector('.views .changed')"), false);
-    // Another filter: a dot says so, and Save keeps it.
+    // A dot marks a changed filter, and Save stores it.
     fill(&browser, "#filter", "rack:r01");
     browser.until("document.querySelector('.views .changed')");
     browser.click(".views summary");
@@ -307,7 +307,7 @@ fn what_is_shown_is_shared_by_a_link_which_shows_it_and_nothing_else() {
     browser.until("document.querySelector('form[data-form=end-share] button')");
     browser.click("form[data-form=end-share] button");
     browser.until(&format!("!{}", row("shares", "h1")));
-    // Somebody else opens it.
+    // Another user opens it.
     browser.eval("sessionStorage.signed = 'no'");
     browser.open(&format!("{}?theme=dark#share=wrong", crowd.url));
     browser

@@ -1,4 +1,4 @@
-//! Tests what admins of a hub do about teams, machines and accounts on the page. The hub is a script, as in `people`.
+//! Tests the administration of teams, machines and accounts of a hub on the page. The hub is a script, as in `people`.
 
 use super::no_faults;
 use super::people::fill;
@@ -6,7 +6,7 @@ use super::team::at;
 use watchglass_tests::browser::Browser;
 use watchglass_tests::hub::{Hub, PASSWORD};
 
-/// What the hub of `team` answers besides: `shared::team` of several teams, and accounts.
+/// Answers of the hub of `team` for more paths: `shared::team` of several teams, and accounts.
 pub(super) const TEAMS: &str = r##"
 const several = window.__several = {
   teams: [{ id: "t1", name: "main", role: "admin", members_invite: false, default_view: null }],
@@ -48,14 +48,14 @@ window.fetch = async (path, init) => {
 };
 "##;
 
-/// An expression: the body of the last question of this method whose address ends so, as text.
+/// An expression: the body, as text, of the last request with this method whose address ends with `end`.
 fn sent(method: &str, end: &str) -> String {
     format!(
         "JSON.stringify((window.__asked.filter(a => a[0] === {method:?} && a[1].split('?')[0].endsWith({end:?})).pop() || [])[2])"
     )
 }
 
-/// Opens the form of a deed, types into its first field what is to stand there, and sends it.
+/// Opens the form of an action, types into its first field, and sends it.
 #[track_caller]
 fn deed(browser: &Browser, button: &str, form: &str, typed: Option<&str>) {
     browser.until(&format!("document.querySelector({button:?})"));
@@ -131,7 +131,7 @@ fn accounts_are_disabled_promoted_removed_and_erased() {
     deed(&browser, "#accounts [data-row=p2] [data-do=erase-account]", "erase-account", None);
     browser.until(&format!("!{}", row("p2")));
     deed(&browser, "#accounts [data-row=p3] [data-do=delete]", "delete", None);
-    // With one person there is no list of them.
+    // With one person there is no list of accounts.
     browser.until("!document.getElementById('accounts')");
     no_faults(&browser);
 }
@@ -148,14 +148,14 @@ pub(super) fn at_real_hub() -> (Hub, Browser) {
     (hub, browser)
 }
 
-/// The row of a table in which a name stands.
+/// The row of a table that contains a name.
 fn named(table: &str, name: &str) -> String {
     format!(
         "[...document.querySelectorAll('#{table} tbody tr')].find(r => r.querySelector('th').innerText.trim().startsWith({name:?}))"
     )
 }
 
-/// Opens the form of a deed of a named row, and sends it with this in its first field.
+/// Opens the form of an action of a named row, and sends it with this text in its first field.
 #[track_caller]
 fn deed_of(browser: &Browser, (table, name): (&str, &str), what: &str, typed: Option<&str>) {
     browser.until(&named(table, name));

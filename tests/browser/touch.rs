@@ -1,4 +1,4 @@
-//! Tests fingers: one scrolls, a resting one moves the crosshair, two zoom.
+//! Tests touch: one finger scrolls, a resting finger moves the crosshair, two fingers zoom.
 
 use super::{live, no_faults, plot_at};
 use serde_json::json;
@@ -56,8 +56,8 @@ fn a_resting_finger_shows_the_values_and_a_tap_lets_them_go() {
 fn a_tap_on_a_label_isolates_its_series() {
     let (_server, browser) = phone();
     let [left, top, width, height] = browser.rect("article.hero .plot");
-    // A label stands at the height of its value, which depends on the simulated job.
-    // Charts are drawn over several frames where a frame has no time for all.
+    // A label is at the height of its value, which depends on the simulated job. Charts are drawn over several frames
+    // where one frame is too short.
     let isolated = r#"new Promise(told => { let frames = 0; const look = () => {
         const hidden = document.querySelector("article.hero .note").textContent.includes("7 hidden");
         if (hidden || ++frames > 20) told(hidden); else requestAnimationFrame(look);

@@ -1,10 +1,10 @@
-//! Tests that many large charts are drawn over several frames, and all of them in the end.
+//! Tests that many large charts are drawn over several frames, and that all of them are drawn in the end.
 
 use super::no_faults;
 use watchglass_tests::browser::Browser;
 use watchglass_tests::stage::Stage;
 
-/// A clock by which each chart takes longer than a frame has, and a list of the charts that are drawn in each frame.
+/// A clock by which each chart takes longer than a frame, and a list of the charts that are drawn in each frame.
 const WATCHED: &str = r#"
 const now = Performance.prototype.now;
 // The clock is only wrong while a frame is made, because the connection has an eye on clocks.
@@ -28,7 +28,7 @@ CanvasRenderingContext2D.prototype.putImageData = function (...args) {
   return put.apply(this, args);
 };
 "#;
-/// The charts on the screen that were not drawn since the list was emptied.
+/// The charts on the screen that were not drawn since the list was cleared.
 const LEFT: &str = r#"(seen => [...document.querySelectorAll("article.chart")].filter(a => {
   const r = a.getBoundingClientRect();
   return r.height > 0 && r.bottom > 0 && r.top < innerHeight && !seen.has(a.dataset.panel);
@@ -43,7 +43,7 @@ fn large_charts_are_drawn_over_several_frames_and_all_of_them_in_the_end() {
     browser.open(&format!("{}?w=5m", stage.url));
     browser.until(r#"document.querySelectorAll("article.chart").length >= 6"#);
     browser.until(&format!("!{LEFT}.length"));
-    // The pointer is at the last chart on the screen, which then leads.
+    // The pointer is at the last chart on the screen, which is then drawn first.
     let last = browser.eval(
         r#"(a => a[a.length - 1].dataset.panel)([...document.querySelectorAll("article.chart")]
             .filter(a => a.getBoundingClientRect().bottom < innerHeight - 60))"#,

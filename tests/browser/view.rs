@@ -1,11 +1,11 @@
-//! Tests what a person does with the view: window, freezing, theme, size, reload.
+//! Tests the controls of the view: window, freezing, theme, size, reload.
 
 use super::{live, machine, no_faults, still};
 use watchglass_tests::browser::Browser;
 use watchglass_tests::server::Server;
 
 const LINK: &str = "document.documentElement.dataset.link";
-/// The button that shows the state of the link, and that freezes the view or lets it go on.
+/// The button that shows the state of the link, and that freezes or resumes the view.
 const LINK_BUTTON: &str = "button.link";
 const THEME_BUTTON: &str = r#"button[aria-label="Theme"]"#;
 const THEME: &str = "document.documentElement.dataset.theme";
@@ -114,13 +114,13 @@ fn the_page_fits_a_phone_and_a_wall() {
     let browser = Browser::start();
     browser.open(&server.url);
     live(&browser);
-    // A phone's browser widens the page when something sticks out, and innerWidth then never gets the wanted value.
+    // A phone's browser widens the page when an element sticks out. Then innerWidth never gets the wanted value.
     for (width, height) in [(390, 844), (360, 640), (2560, 1440), (1440, 900)] {
         browser.size(width, height);
         browser.until(&format!("innerWidth === {width}"));
         let overflow = "document.documentElement.scrollWidth > innerWidth";
         browser.until(&format!("!({overflow})"));
-        // A canvas that kept its old size would be stretched or cut off.
+        // A canvas of the old size would be stretched or cut off.
         browser.until(
             r#"[...document.querySelectorAll("article[data-panel] canvas")].filter(c => c.clientWidth && c.width)
                 .every(c => c.getBoundingClientRect().right <= innerWidth + 1)"#,

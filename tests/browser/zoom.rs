@@ -1,14 +1,14 @@
-//! Tests looking closer: drag, wheel, pan, steps back, typed spans. The page must not ask for data that it already has.
+//! Tests zooming: drag, wheel, pan, steps back, typed spans. The page must not request data that it already has.
 
 use super::{live, no_faults, plot_at, span, start};
 use serde_json::json;
 use watchglass_tests::browser::{Browser, CTRL, SHIFT};
 
 const FROZEN: &str = r#"document.documentElement.dataset.link === "frozen""#;
-/// An expression for the number of questions for history since the page was loaded.
+/// An expression for the number of history requests since the page was loaded.
 const ASKED: &str = "window.__sent.filter(kind => kind === 1).length";
 
-/// Waits until the address has a span that begins at `from` and is `length` long, with an error of at most `within`;
+/// Waits until the address has a span that begins at `from` and has this `length`, with an error of at most `within`;
 /// all in seconds.
 #[track_caller]
 fn comes_to(browser: &Browser, from: f64, length: f64, within: f64) -> (f64, f64) {
@@ -83,7 +83,7 @@ fn the_browsers_own_buttons_go_back_and_forward_through_what_was_chosen() {
     browser.drag(plot_at(&browser, 0.2, 0.5), plot_at(&browser, 0.8, 0.5), 0);
     browser.until("new URLSearchParams(location.search).has('to')");
     let first = span(&browser);
-    // Many turns of the wheel, and many pictures of a drag, are one step each.
+    // Many turns of the wheel, and many frames of a drag, are one step each.
     for _ in 0..4 {
         browser.wheel(plot_at(&browser, 0.25, 0.5), -60.0, CTRL);
     }
@@ -108,9 +108,9 @@ fn the_browsers_own_buttons_go_back_and_forward_through_what_was_chosen() {
     browser.until(&format!("+new URLSearchParams(location.search).get('from') === {}", last.0));
     browser.until(FROZEN);
     browser.until("new URLSearchParams(location.search).has('vs')");
-    // What the page shows follows, not only the address.
+    // The page follows, not only the address.
     browser.until("document.querySelector('article.chart').dataset.window !== '15m'");
-    // Loaded again, a step back is still one.
+    // After a reload, a step back is still one step.
     browser.eval("location.reload()");
     browser.until(FROZEN);
     browser.press("Backspace");
@@ -159,7 +159,7 @@ fn what_stands_still_loses_nothing_and_says_what_it_shows() {
     browser.until(&format!(r#"+/, (\d+) s new/.exec({words})[1] >= 4"#));
     browser.press("Escape");
     live(&browser);
-    // Every second of the minute is there, also those in which nothing was drawn.
+    // Every second of the minute is there, including those in which nothing was drawn.
     browser.until(&format!("{samples} >= 59"));
     assert_eq!(browser.eval(ASKED), 0, "and none had to be asked for");
 }
@@ -174,7 +174,7 @@ fn spans_are_typed() {
     browser.type_line("90s");
     browser.until(&format!(r#"{window} === "90s""#));
     browser.until(r#"new URLSearchParams(location.search).get("w") === "90s""#);
-    // The keys mean the page again.
+    // The keys apply to the page again.
     browser.press("1");
     browser.until(&format!(r#"{window} === "1m""#));
 

@@ -1,4 +1,4 @@
-//! The manifests for Kubernetes: read as kustomize reads them, and held against what the API takes and what we promise.
+//! The Kubernetes manifests, read as kustomize reads them, and checked against the API's schema and our documentation.
 
 use super::{at, read, reads, takes, texts, yaml};
 use serde_json::{Map, Value};
@@ -10,16 +10,16 @@ use watchglass_tests::server::ask;
 
 const SETS: [&str; 2] = ["kubernetes/hub", "kubernetes/cluster"];
 
-/// What a folder gives.
+/// Objects of a folder.
 #[derive(Default)]
 struct Set {
     objects: Vec<Value>,
-    /// Files of generated ConfigMaps: name of the map, of the file, and the text.
+    /// Files of generated ConfigMaps: name of the map, name of the file, and the text.
     configs: Vec<(String, String, String)>,
     images: Vec<String>,
 }
 
-/// Reads a folder, and those that it stands on.
+/// Reads a folder, and its bases.
 fn set(folder: &Path) -> Set {
     let [kustomization] = &yaml::documents(&folder.join("kustomization.yaml"))[..] else { panic!("one document") };
     fields("kustomization", kustomization, "apiVersion kind namespace resources configMapGenerator images replicas");
@@ -53,7 +53,7 @@ fn text(value: &Value, key: &str) -> String {
     value[key].as_str().unwrap_or_else(|| panic!("no {key} in {value}")).to_owned()
 }
 
-/// A misspelled field is one that the API drops in silence.
+/// A misspelled field would be dropped silently by the API.
 fn fields(place: &str, value: &Value, known: &str) {
     for name in value.as_object().unwrap_or_else(|| panic!("{place}: no object")).keys() {
         assert!(known.split(' ').any(|known| known == name), "{place}: there is no field {name}");
@@ -82,7 +82,7 @@ const KINDS: [(&str, &str, &str); 6] = [
     ("PodDisruptionBudget", "policy/v1", "maxUnavailable selector"),
 ];
 
-/// A container that starts what the program knows, with no more rights than it needs.
+/// The container starts with valid arguments and minimal permissions.
 fn container(set: &Set, kind: &str, container: &Value) {
     let place = format!("{kind}/{}", text(container, "name"));
     fields(
@@ -101,7 +101,7 @@ fn container(set: &Set, kind: &str, container: &Value) {
     let written = set.configs.iter().find(|(name, own, _)| *name == map && own == file);
     let (_, _, written) = written.unwrap_or_else(|| panic!("{place}: {config} is in no ConfigMap"));
     reads(&place, args[0], written);
-    // What it names is mounted.
+    // Each path in it is mounted.
     for path in written.split('"').filter(|word| word.starts_with('/')) {
         let is_below =
             |(_, mount): &(String, String)| Path::new(mount).starts_with(path) || Path::new(path).starts_with(mount);
@@ -259,7 +259,7 @@ fn with_kubectl_the_sets_are_put_together() {
         let text = String::from_utf8(output.stdout).expect("text");
         assert!(text.contains("image: registry.example.org/watchglass:"), "{text}");
         for (name, ..) in set(&at(folder)).configs {
-            // A change of it is a change of the pods: its name has the hash of what is in it.
+            // A change of the file changes the pods, because its name contains a hash of its content.
             assert!(text.matches(&format!("name: {name}-")).count() >= 2, "{name}");
         }
     }

@@ -1,4 +1,4 @@
-//! What stands in `deploy/`: units, manifests and scripts say nothing that the program does not know.
+//! Units, manifests and scripts in `deploy/` use only flags and keys that the program accepts.
 
 mod kubernetes;
 mod yaml;
@@ -22,8 +22,8 @@ fn texts(list: &Value) -> Vec<&str> {
     list.as_array().map(|all| all.iter().filter_map(Value::as_str).collect()).unwrap_or_default()
 }
 
-/// Checks that the program takes a command line, but for the file of its configuration, which is checked apart. What systemd,
-/// Kubernetes or a shell puts in is a word.
+/// Checks that the program accepts a command line. The configuration file is checked separately. Placeholders of
+/// systemd, Kubernetes or a shell count as words.
 ///
 /// # Panics
 /// Panics when it does not.
@@ -34,10 +34,10 @@ fn takes(place: &str, words: &[&str]) {
     let mut rest = words.iter();
     while let Some(word) = rest.next() {
         match *word {
-            // Each says what is to be done, and has its own line in the help.
+            // Each action has its own line in the help.
             "--status" => assert!(help(words[0]).contains("--status"), "{place}"),
             "--config" => drop(rest.next()),
-            // What stands for a variable that is not set.
+            // The default for a variable that is not set.
             word if word.contains(":-") => {
                 let (before, rest) = word.split_once("${").expect("a variable");
                 let (default, after) =
@@ -58,7 +58,7 @@ fn help(command: &str) -> String {
     String::from_utf8(run([command, "--help"]).stdout).expect("text")
 }
 
-/// Checks that the program reads a configuration: every key and every value in it.
+/// Checks that the program accepts a configuration: every key and every value in it.
 ///
 /// # Panics
 /// Panics when it does not.
@@ -94,7 +94,7 @@ fn units_start_what_the_program_knows_and_take_nothing_from_a_monitor() {
             assert!(value(&unit, "StateDirectory").is_some(), "{name} writes nowhere else");
         }
     }
-    // A person's has all of it that needs no namespace.
+    // The user unit has all settings of the system unit that need no namespace.
     let (system, own) = (read(&at("systemd/watchglass.service")), read(&at("systemd/watchglass-user.service")));
     let keeps = ["NoNewPrivileges=", "Restrict", "Lock", "Memory", "SystemCall", "UMask="];
     for line in system.lines().filter(|line| keeps.iter().any(|key| line.starts_with(key)) && !line.contains("Restart"))
@@ -113,7 +113,7 @@ fn units_start_what_the_program_knows_and_take_nothing_from_a_monitor() {
 fn with_systemd_analyze_units_are_sound_and_hardened() {
     let folder = tempfile::tempdir().expect("a folder");
     for name in UNITS {
-        // It looks for the program where the unit names it.
+        // systemd-analyze looks for the program at the path in the unit.
         let text = read(&at("systemd").join(name)).replace("/usr/bin/watchglass", binary().to_str().expect("plain"));
         let unit = folder.path().join(name);
         std::fs::write(&unit, text).expect("written");
@@ -170,7 +170,7 @@ fn what_the_page_says_is_there_and_its_configuration_is_read() {
     for block in page.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next()) {
         reads("README.md", "hub", block);
     }
-    // Its commands that administer are ours, too.
+    // Its administration commands are valid, too.
     for command in page.split("watchglass agents join").skip(1) {
         let flags =
             command.split(['`', '\n']).next().unwrap_or_default().split(' ').filter(|word| word.starts_with("--"));

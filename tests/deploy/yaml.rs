@@ -1,4 +1,4 @@
-//! YAML as JSON in which every scalar is a text.
+//! YAML as JSON in which every scalar is a string.
 
 use saphyr_parser::{Event, Parser};
 use serde_json::{Map, Value};
@@ -6,14 +6,14 @@ use std::path::Path;
 
 enum Open {
     List(Vec<Value>),
-    /// The key whose value comes next stands behind the fields.
+    /// The fields, and the key whose value comes next.
     Map(Map<String, Value>, Option<String>),
 }
 
 /// The documents of a file.
 ///
 /// # Panics
-/// Panics when it is no YAML, when a key stands twice, and at an alias, which not every reader of these files follows.
+/// Panics when it is not YAML, when a key is repeated, and at an alias, which not every reader of these files supports.
 pub fn documents(path: &Path) -> Vec<Value> {
     let text = std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let (mut documents, mut open): (Vec<Value>, Vec<Open>) = (Vec::new(), Vec::new());

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// Makes a tool called `name` in `dir` that plays the steps in `play`; the tool's own documentation lists the steps.
+/// Makes a tool called `name` in `dir` that plays the steps in `play`. The tool's own documentation lists the steps.
 /// Files that it prints must be in `dir`. Each start adds a line with its arguments to `<name>.log`.
 pub fn place(dir: &Path, name: &str, play: &str) -> PathBuf {
     let tool = dir.join(name);
@@ -24,8 +24,8 @@ pub fn starts(tool: &Path) -> Vec<String> {
     log.lines().map(str::to_string).collect()
 }
 
-/// The binary of the tool beside that of the test. `cargo test -p` does not build the binary of another package. So it
-/// is built here when it is missing or older than its source.
+/// The binary of the tool, in the folder of the test's binary. `cargo test -p` does not build the binary of another
+/// package. So it is built here when it is missing or older than its source.
 fn binary() -> &'static Path {
     static BINARY: OnceLock<PathBuf> = OnceLock::new();
     BINARY.get_or_init(|| {

@@ -35,7 +35,7 @@ fn wait(millis: &str) {
     std::thread::sleep(Duration::from_millis(number(millis) as u64));
 }
 
-/// Plays all steps. Returns true when they are to be played again.
+/// Plays all steps. Returns true when they are to be repeated.
 fn play_once(own: &Path, play: &str) -> io::Result<bool> {
     let mut out = io::stdout();
     let file = |name: &str| std::fs::read(own.with_file_name(name));

@@ -1,5 +1,5 @@
-//! No circles: of two files of a package, or two rooms, only one may know the other. A parent and what stands below it are
-//! one thing that may name each other.
+//! No circles: of two files of a package, or two rooms, only one may name the other. A parent and the modules below it
+//! are one unit and may name each other.
 
 use super::source::{Source, word};
 use serde_json::Value;
@@ -7,10 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
 
-/// Module and the modules that it names.
+/// Modules, and the modules that each of them names.
 type Graph = BTreeMap<String, BTreeSet<String>>;
 
-/// Folders of the sources of all packages, as Cargo names them, from the root of the tree.
+/// Source folders of all packages from Cargo's metadata, relative to the root of the tree.
 #[allow(clippy::disallowed_methods, reason = "cargo, in tests only")]
 pub fn folders() -> BTreeSet<String> {
     let mut metadata = Command::new(env!("CARGO"));
@@ -20,7 +20,8 @@ pub fn folders() -> BTreeSet<String> {
     named(&serde_json::from_slice(&out.stdout).expect("cargo prints JSON"))
 }
 
-/// The folder of each library and program of these packages. A program that is one file (`src/bin/x.rs`) has none of its own.
+/// The folder of each library and program of these packages. A program in a single file (`src/bin/x.rs`) has no folder
+/// of its own.
 pub fn named(metadata: &Value) -> BTreeSet<String> {
     let root = metadata["workspace_root"].as_str().expect("a workspace has a root");
     let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
@@ -49,8 +50,8 @@ pub fn circles(sources: &[Source], folders: &BTreeSet<String>) -> Vec<String> {
     faults
 }
 
-/// The module of a file: `http::stream` of `http/stream/mod.rs`; none for what puts a package together, is a program, or has
-/// tests alone.
+/// The module of a file: `http::stream` of `http/stream/mod.rs`. None for a file that assembles a package, is a
+/// program, or contains only tests.
 fn module(path: &str, folder: &str) -> Option<String> {
     let inner = path.strip_prefix(folder)?.strip_prefix('/')?.strip_suffix(".rs")?;
     let inner = inner.strip_suffix("/mod").unwrap_or(inner);
@@ -73,7 +74,7 @@ fn files(sources: &[Source], folder: &str) -> Graph {
     graph
 }
 
-/// The same between what stands directly in the folder.
+/// The same graph between the rooms, which are the direct children of the folder.
 fn rooms(files: &Graph) -> Graph {
     let room = |module: &str| module.split("::").next().unwrap_or_default().to_string();
     let mut graph = Graph::new();
@@ -85,13 +86,13 @@ fn rooms(files: &Graph) -> Graph {
     graph
 }
 
-/// Whether one stands below the other.
+/// Whether one is below the other.
 fn kin(a: &str, b: &str) -> bool {
     let below = |a: &str, b: &str| a == b || a.strip_prefix(b).is_some_and(|rest| rest.starts_with("::"));
     below(a, b) || below(b, a)
 }
 
-/// The module that a path names, seen from another: the longest beginning of it that is a file.
+/// The module that a path names, seen from another: the longest prefix of it that is a file.
 fn resolve(from: &str, path: &[&str], modules: &BTreeSet<String>) -> Option<String> {
     let mut at: Vec<&str> = if path[0] == "crate" { Vec::new() } else { from.split("::").collect() };
     for part in path {
@@ -104,7 +105,7 @@ fn resolve(from: &str, path: &[&str], modules: &BTreeSet<String>) -> Option<Stri
     (1..=at.len()).rev().map(|n| at[..n].join("::")).find(|name| modules.contains(name))
 }
 
-/// Every path that begins with `crate`, `super` or `self`, those of a `use` tree one by one.
+/// Every path that begins with `crate`, `super` or `self`. Those of a `use` tree are listed one by one.
 fn paths(code: &str) -> Vec<Vec<&str>> {
     let mut found = Vec::new();
     for begin in ["crate::", "super::", "self::"] {
@@ -118,7 +119,7 @@ fn paths(code: &str) -> Vec<Vec<&str>> {
     found
 }
 
-/// Reads a `use` tree behind `prefix`; answers with what follows it.
+/// Reads a `use` tree behind `prefix`. Returns the text after it.
 fn tree<'a>(mut text: &'a str, prefix: &mut Vec<&'a str>, found: &mut Vec<Vec<&'a str>>) -> &'a str {
     let depth = prefix.len();
     loop {
@@ -153,7 +154,7 @@ fn tree<'a>(mut text: &'a str, prefix: &mut Vec<&'a str>, found: &mut Vec<Vec<&'
     text
 }
 
-/// A circle, its first name at the end again.
+/// A circle, with its first name repeated at the end.
 fn circle(graph: &Graph) -> Option<Vec<String>> {
     fn walk<'a>(graph: &'a Graph, at: &'a str, way: &mut Vec<&'a str>, done: &mut BTreeSet<&'a str>) -> bool {
         let back = way.contains(&at);

@@ -1,16 +1,17 @@
-//! Rules for README and docs/: short sentences, plain beginnings, American spelling, links that arrive. Pages below
-//! docs/reference are generated from texts of the program, and the changelog names what was; neither is judged here.
+//! Rules for README and docs/: short sentences, plain beginnings, American spelling, valid links. Pages below
+//! docs/reference are generated from texts of the program, and the changelog names earlier versions; neither is checked
+//! here.
 
 use super::source::Source;
 
-/// The most lines of README: it is a front door, and the book has the rest.
+/// Maximum number of lines of README. It is an entry point, and the book has the details.
 const MAX_README_LINES: usize = 200;
-/// The most words of one sentence.
+/// Maximum number of words in a sentence.
 const MAX_WORDS: usize = 30;
-/// The most words of a sentence on average, over all pages.
+/// Maximum mean number of words in a sentence, over all pages.
 const MAX_MEAN_WORDS: f64 = 18.0;
 
-/// British spellings, by their begin, and how they are written here.
+/// Prefixes of British spellings, and their American forms.
 const SPELLINGS: [(&str, &str); 20] = [
     ("utilis", "utiliz"),
     ("colour", "color"),
@@ -34,13 +35,13 @@ const SPELLINGS: [(&str, &str); 20] = [
     ("grey", "gray"),
 ];
 
-/// Words whose American form keeps what [`SPELLINGS`] would take.
+/// Words whose American form matches one of [`SPELLINGS`].
 const KEPT: [&str; 2] = ["cancellation", "cancellations"];
 
-/// Names in code that others gave, or that an older version stored.
+/// Names in code that come from others, or that an older version stored.
 const OTHERS_NAMES: [&str; 4] = ["ipu utilisation", "alias = \"gpu_utilisation", "labelledby", "\"licence\""];
 
-/// Words that send a reader away with nothing, and what to write.
+/// Words without information, and their replacements.
 const REFUSED: [(&str, &str); 6] = [
     ("simply", "leave it out"),
     ("obviously", "leave it out"),
@@ -50,7 +51,7 @@ const REFUSED: [(&str, &str); 6] = [
     ("i.e", "that is"),
 ];
 
-/// Words with which a clause begins that is the subject of its sentence.
+/// Words that begin a clause that is the subject of its sentence.
 const CLAUSES: [&str; 6] = ["Who", "Whoever", "What", "Whatever", "Of", "Told"];
 
 fn is_prose(path: &str) -> bool {
@@ -63,7 +64,8 @@ fn prose(sources: &[Source]) -> impl Iterator<Item = &Source> {
     sources.iter().filter(|source| is_prose(&source.path))
 }
 
-/// The sentences of a document: of its paragraphs, items and cells. Code and headings are none; a link is its words.
+/// The sentences of a document: of its paragraphs, items and cells. Code and headings are excluded. A link counts as
+/// its text.
 pub fn sentences(text: &str) -> Vec<String> {
     let (mut all, mut open, mut fenced) = (Vec::new(), String::new(), false);
     for line in text.lines().chain([""]) {
@@ -119,7 +121,7 @@ fn words(sentence: &str) -> usize {
     sentence.split_whitespace().filter(|word| word.chars().any(char::is_alphanumeric)).count()
 }
 
-/// README is no longer than one can read at once.
+/// README has at most this many lines.
 pub fn front_door(sources: &[Source]) -> Vec<String> {
     let lines = |source: &&Source| source.path == "README.md" && source.text.lines().count() > MAX_README_LINES;
     let fault =
@@ -127,7 +129,7 @@ pub fn front_door(sources: &[Source]) -> Vec<String> {
     sources.iter().filter(lines).map(fault).collect()
 }
 
-/// No sentence has more words than people hold.
+/// No sentence has too many words.
 pub fn long_sentences(sources: &[Source]) -> Vec<String> {
     let of = |source: &Source| {
         let long = |sentence: &String| words(sentence) > MAX_WORDS;
@@ -140,7 +142,7 @@ pub fn long_sentences(sources: &[Source]) -> Vec<String> {
     prose(sources).flat_map(|source| -> Vec<String> { of(source) }).collect()
 }
 
-/// The mean number of words of a sentence is low; sentences of one or two words, such as cells, do not count.
+/// The mean number of words in a sentence is low. Sentences of one or two words, such as cells, do not count.
 pub fn mean(sources: &[Source]) -> Vec<String> {
     let counts: Vec<usize> =
         prose(sources).flat_map(|source| sentences(&source.text)).map(|s| words(&s)).filter(|&n| n > 2).collect();
@@ -165,7 +167,7 @@ pub fn clauses(sources: &[Source]) -> Vec<String> {
     faults
 }
 
-/// One spelling, and no word that says nothing.
+/// One spelling, and no words without information.
 pub fn spelling(sources: &[Source]) -> Vec<String> {
     let mut faults = Vec::new();
     for source in prose(sources) {
@@ -183,7 +185,7 @@ pub fn spelling(sources: &[Source]) -> Vec<String> {
     faults
 }
 
-/// Code, its texts and its comments have the spelling of the documents. Names that others gave are left out.
+/// Code, its strings and its comments use the spelling of the documents. Names from others are excluded.
 pub fn spelling_of_code(sources: &[Source]) -> Vec<String> {
     let mut faults = Vec::new();
     let is_code = |path: &str| [".rs", ".css", ".py", ".ts", ".html"].iter().any(|end| path.ends_with(end));
@@ -200,7 +202,7 @@ pub fn spelling_of_code(sources: &[Source]) -> Vec<String> {
     faults
 }
 
-/// Links to a heading find one.
+/// Links to a heading are valid.
 pub fn anchors(sources: &[Source]) -> Vec<String> {
     let mut faults = Vec::new();
     for source in sources.iter().filter(|source| source.path.ends_with(".md")) {
@@ -244,7 +246,7 @@ pub fn linked_from_code(sources: &[Source]) -> Vec<String> {
     faults
 }
 
-/// The anchors of a document, as forges and mdBook make them of its headings.
+/// The anchors of a document, as forges and mdBook generate them from its headings.
 fn slugs(text: &str) -> impl Iterator<Item = String> {
     let mut fenced = false;
     let headings = text.lines().filter(move |line| {

@@ -1,15 +1,15 @@
-//! The same features in each build: what was compiled for all packages is not compiled anew for the tests of one.
+//! The same features in each build: a crate that was compiled for all packages is not recompiled for the tests of one.
 
 use std::collections::BTreeSet;
 use std::process::Command;
 
-/// The page is built for browsers alone, so it is not among all packages.
+/// The page is built only for browsers, so it is excluded from all packages.
 const ALL: [&str; 3] = ["--workspace", "--exclude", "watchglass-frontend"];
 
 /// Crates of a build, each as `NAME VERSION|FEATURE,FEATURE`.
 type Crates = BTreeSet<String>;
 
-/// The crates that cargo would compile of a choice of packages: for tests, or else for the programs alone.
+/// The crates that cargo would compile for a selection of packages: for tests, or only for the programs.
 #[allow(clippy::disallowed_methods, reason = "cargo, in tests only")]
 fn crates(packages: &[&str], tests: bool) -> Crates {
     let edges = if tests { "normal,build,dev" } else { "normal,build" };
@@ -20,13 +20,13 @@ fn crates(packages: &[&str], tests: bool) -> Crates {
     listed(&String::from_utf8_lossy(&out.stdout))
 }
 
-/// What `cargo tree` printed, without the marks at what it printed before.
+/// Parses the output of `cargo tree`, without its marks for repeated entries.
 fn listed(text: &str) -> Crates {
     let lines = text.lines().map(|line| line.trim_end_matches(" (*)"));
     lines.filter(|line| !line.is_empty()).map(String::from).collect()
 }
 
-/// Crates that were compiled before with other features only, and so are compiled twice.
+/// Crates that were compiled before only with other features, and so are compiled twice.
 fn twice(now: &Crates, before: &Crates) -> Vec<String> {
     let name = |line: &str| line.split('|').next().unwrap_or_default().to_string();
     let features = |line: &str| -> BTreeSet<String> {

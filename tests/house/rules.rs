@@ -4,12 +4,12 @@ use super::source::{Source, word};
 use shared::catalog::{Catalog, VOCABULARY};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Package folder, the packages of the workspace that it may name, and what else it may never name.
+/// Package folder, the packages of the workspace that it may name, and other packages that it must not name.
 const PACKAGES: &[(&str, &[&str], &[&str])] = &[
     ("shared", &[], &["tokio", "axum", "libc", "sysinfo", "leptos", "plotters", "web-sys", "js-sys", "tracing"]),
     ("shared/api", &["shared"], &["tokio", "axum", "libc", "leptos", "web-sys", "js-sys", "tracing"]),
     ("shared/imports", &["shared"], &["tokio", "axum", "libc", "leptos", "web-sys", "js-sys", "tracing"]),
-    // tokio is there for the sockets of the TPU's HTTP/2 alone; the readings themselves are plain threads.
+    // tokio is only for the sockets of the TPU's HTTP/2. The readings themselves run on plain threads.
     ("backend/client", &[], &["tokio", "axum", "hyper", "leptos", "plotters", "tracing"]),
     ("backend/system", &[], &["tokio", "axum", "hyper", "leptos", "plotters", "tracing"]),
     ("backend/settings", &["shared"], &["tokio", "axum", "hyper", "clap", "leptos", "plotters", "tracing"]),
@@ -18,46 +18,46 @@ const PACKAGES: &[(&str, &[&str], &[&str])] = &[
     ("backend/history", &["shared"], &["tokio", "axum", "hyper", "leptos", "plotters", "tracing"]),
     // Findings: the same code on a server, in a command and in the page.
     ("backend/insight", &["shared"], &["tokio", "axum", "libc", "leptos", "plotters", "web-sys", "js-sys", "tracing"]),
-    // It is handed what comes: sockets and clocks are the program's.
+    // It gets its data passed in. Sockets and clocks belong to the program.
     ("backend/top", &["shared", "charts", "viewer"], &["tokio", "axum", "hyper", "leptos", "plotters", "tracing"]),
-    // Ticks and records on their way; no collector and no socket.
+    // Transport of ticks and records, without collectors and sockets.
     ("backend/stream", &["shared", "history", "inventory"], &["axum", "hyper", "tower", "sqlx", "leptos", "plotters"]),
-    // Training jobs; no page, no account and no alert.
+    // Training jobs, without page, accounts and alerts.
     (
         "backend/jobs",
         &["shared", "client", "inventory", "launch", "rules", "settings", "stream", "system"],
         &["axum", "hyper", "tower", "sqlx", "leptos", "plotters"],
     ),
-    // People and keys: it knows no socket.
+    // People and keys, without sockets.
     (
         "backend/team",
         &["shared", "records", "rules", "stream"],
         &["axum", "hyper", "tower", "sqlx", "leptos", "plotters"],
     ),
-    // The hub's end of links: who listens hands it the socket.
+    // The hub's end of agent connections. The listener passes it the socket.
     (
         "backend/fleet",
         &["shared", "records", "stream", "team"],
         &["axum", "hyper", "tower", "sqlx", "leptos", "plotters"],
     ),
-    // Others who say who somebody is: it asks them, and knows no table and no socket of ours.
+    // Identity providers. It sends requests to them, and has no table and no listening socket.
     (
         "backend/providers",
         &["shared", "client", "settings", "stream", "team"],
         &["axum", "hyper", "tower", "sqlx", "leptos", "plotters"],
     ),
-    // What is wrong, and who is notified: it sends, and has no socket that listens.
+    // Findings, alerts and notifications. It sends, and has no listening socket.
     (
         "backend/watch",
         &["shared", "insight", "jobs", "notify", "records", "rules", "stream", "system", "team"],
         &["axum", "hyper", "tower", "sqlx", "leptos", "plotters"],
     ),
-    // It is there beside the job: small, and without a runtime of its own.
+    // It runs beside the job: small, and without a runtime of its own.
     ("backend/launch", &["shared"], &["tokio", "axum", "hyper", "leptos", "plotters", "tracing"]),
-    // What is sent to others, and where it may go: no rule, no table, no runtime.
+    // Outgoing notices and their allowed targets: no rule, no table, no runtime.
     ("backend/notify", &["shared", "client"], &["tokio", "axum", "hyper", "leptos", "plotters", "tracing", "ureq"]),
     ("backend/records", &["shared"], &["axum", "hyper", "leptos", "plotters", "tracing"]),
-    // Time and samples are handed in: the service that feeds it, and a check of stored samples, run the same code.
+    // Time and samples are passed in. The service that feeds it, and a check of stored samples, run the same code.
     ("backend/rules", &["shared"], &["tokio", "axum", "hyper", "libc", "leptos", "plotters", "web-sys", "tracing"]),
     (
         "backend",
@@ -92,7 +92,7 @@ const PACKAGES: &[(&str, &[&str], &[&str])] = &[
     ("backend/program", &["backend", "page"], &["tokio", "axum", "hyper", "leptos", "plotters", "tracing"]),
     ("frontend/charts", &["shared"], &["leptos", "web-sys", "js-sys", "wasm-bindgen", "tokio"]),
     ("frontend/viewer", &["shared", "charts"], &["leptos", "web-sys", "js-sys", "wasm-bindgen", "plotters", "tokio"]),
-    // It is loaded beside the page, and has no glue to a browser.
+    // It is loaded in addition to the page, and has no browser bindings.
     (
         "frontend/reader",
         &["shared", "imports", "insight"],
@@ -101,7 +101,7 @@ const PACKAGES: &[(&str, &[&str], &[&str])] = &[
     ("frontend", &["shared", "charts", "viewer"], &["plotters", "plotters-backend", "tokio", "axum"]),
     ("xtask", &[], &["leptos", "plotters", "axum"]),
     ("xtask/bindgen", &[], &["leptos", "plotters", "axum"]),
-    // No code, and so no arrow: features of dependencies alone.
+    // No code, and so no dependencies between packages: only features of dependencies.
     ("tests/features", &[], &["leptos", "web-sys", "js-sys", "wasm-bindgen"]),
     ("tests/features/base", &["api"], &["leptos", "web-sys", "js-sys", "wasm-bindgen"]),
     (
@@ -136,7 +136,7 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
     ("backend/src", "terminal", &[]),
     ("backend/src", "stderr", &["terminal"]),
     ("backend/src", "export", &["config"]),
-    // A picture by the page's own drawing code: it reads nothing.
+    // A chart as SVG by the page's own drawing code. It reads nothing.
     ("backend/src", "figure", &[]),
     ("backend/src", "report", &["figure"]),
     ("backend/src", "data", &["config"]),
@@ -149,13 +149,13 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
     ("backend/src", "findings", &["config", "terminal"]),
     // The commands that administer a hub.
     ("backend/src", "admin", &["config", "control"]),
-    // An agent's end of the link.
+    // The agent's end of its connection.
     ("backend/src", "uplink", &["config"]),
-    // The other end of the page's stream.
+    // The client end of the page's stream.
     ("backend/src", "follow", &["config", "uplink"]),
     // The other hubs that share our database.
     ("backend/src", "cluster", &["config", "uplink"]),
-    // What every hub of a cluster knows of all machines.
+    // The state of all machines that every hub of a cluster has.
     ("backend/src", "over", &["cluster"]),
     (
         "backend/src",
@@ -173,7 +173,7 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
             "stderr",
         ],
     ),
-    // Nobody but the program imports a mode.
+    // Only the program imports a mode.
     (
         "backend/src",
         "modes",
@@ -194,7 +194,7 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
     ("frontend/src", "fetch", &[]),
     ("frontend/src", "access", &["browser", "fetch", "state"]),
     ("frontend/src", "browser", &["address"]),
-    // These five stand in frontend/viewer.
+    // These five are in frontend/viewer.
     ("frontend/src", "address", &[]),
     ("frontend/src", "player", &[]),
     ("frontend/src", "range", &[]),
@@ -233,10 +233,10 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
     ("frontend/src", "keys", &["browser", "gestures", "panels", "player", "recording", "shortcuts", "state", "tools"]),
 ];
 
-/// What puts the rooms together may import them all.
+/// Rooms that assemble the rest may import all of it.
 const ROOTS: &[&str] = &["lib", "main", "app", "bin", "program"];
 
-/// Package folder and the room that alone may name it.
+/// Package folder and the only room that may name it.
 const ONLY: &[(&str, &str, &[&str])] = &[
     ("plotters::", "frontend/charts/", &[]),
     ("leptos::", "frontend/src/", &[]),
@@ -246,7 +246,7 @@ const ONLY: &[(&str, &str, &[&str])] = &[
     ("h2::", "backend/collectors/src/devices/tpu", &[]),
     ("collectors::", "backend/", &["http"]),
     ("catalog", "", &["widgets"]), // a widget knows no metric
-    // What answers a request asks a Reader, which knows who may see what.
+    // Request handlers use a Reader, which checks permissions.
     ("store().sources", "", &["http"]),
 ];
 
@@ -289,7 +289,7 @@ fn dependencies(manifest: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The arrows between packages, from their manifests.
+/// The dependencies between packages, from their manifests.
 pub fn packages(sources: &[Source]) -> Vec<String> {
     let mut faults = Vec::new();
     for (folder, may, never) in PACKAGES {
@@ -305,7 +305,7 @@ pub fn packages(sources: &[Source]) -> Vec<String> {
     faults
 }
 
-/// Names at the begin of each path in a `use` tree: `a` and `b` of `{a, b::{c, d}}`, `a` of `a::b`.
+/// The first name of each path in a `use` tree: `a` and `b` of `{a, b::{c, d}}`, `a` of `a::b`.
 fn heads(tree: &str) -> Vec<&str> {
     let name = |text: &str| text.len() - text.trim_start_matches(word).len();
     let Some(group) = tree.strip_prefix('{') else { return vec![&tree[..name(tree)]] };
@@ -326,7 +326,7 @@ fn heads(tree: &str) -> Vec<&str> {
     heads
 }
 
-/// Rooms that this code names by `crate::` or by as many `super::` as the file lies deep.
+/// Rooms that this code names by `crate::`, or by as many `super::` as the file is deep.
 fn imports(code: &str, depth: usize) -> Vec<(usize, &str)> {
     let up = "super::".repeat(depth);
     let mut found = Vec::new();
@@ -349,7 +349,7 @@ fn room<'a>(path: &'a str, folder: &str) -> Option<(&'a str, usize)> {
     Some((inner.split('/').next()?, depth))
 }
 
-/// The arrows between rooms.
+/// The dependencies between rooms.
 pub fn rooms(sources: &[Source]) -> Vec<String> {
     let mut faults = Vec::new();
     let folders: BTreeSet<&str> = ROOMS.iter().map(|(folder, ..)| *folder).collect();
@@ -385,15 +385,15 @@ pub fn rooms(sources: &[Source]) -> Vec<String> {
     faults
 }
 
-/// No tag and no chart's id is written outside the catalog; a collector writes its own rows' tags only.
+/// Tags and chart ids are written only in the catalog. A collector writes only the tags of its own rows.
 pub fn tags(sources: &[Source], catalog: &Catalog) -> Vec<String> {
     let vocabulary = Catalog::new(VOCABULARY.iter().copied().flatten().copied());
     let mut faults = Vec::new();
-    // What lies between two vocabularies has both; its tests find each tag in the catalog.
+    // A translation between two vocabularies contains both. Its tests find each tag in the catalog.
     let is_table =
         |path: &str| path.starts_with("shared/src/catalog/") || path.starts_with("backend/rules/src/prometheus/");
     for source in sources.iter().filter(|s| !s.is_test() && !is_table(&s.path)) {
-        // Rows that are not W&B's stand with the collector that fills them.
+        // Rows that are not W&B's are in the collector that fills them.
         let known = if source.path.starts_with("backend/collectors/src/") { &vocabulary } else { catalog };
         for (line, text) in &source.literals {
             let shaped = text.contains(['.', '_', '{']) && !text.ends_with(".rs") && !text.contains(' ');
@@ -409,8 +409,8 @@ pub fn tags(sources: &[Source], catalog: &Catalog) -> Vec<String> {
     faults
 }
 
-/// Conversion by 1024 is a unit's business; elsewhere the line, or the one above it, says why. A size written as a product
-/// of numbers (`64 * 1024`) converts nothing.
+/// Conversion by 1024 belongs to the units. Elsewhere a comment on the line, or on the one above it, gives the reason.
+/// A size written as a product of numbers (`64 * 1024`) is not a conversion.
 pub fn kibi(sources: &[Source]) -> Vec<String> {
     const NUMBERS: &[&str] = &["1024", "1024.0", "1048576", "1048576.0", "1073741824", "1073741824.0"];
     let at_home = |path: &str| path == "shared/src/unit.rs" || path.starts_with("shared/src/catalog/");
@@ -438,7 +438,7 @@ pub fn kibi(sources: &[Source]) -> Vec<String> {
     faults
 }
 
-/// Files that write a number and its unit by themselves, and why they may.
+/// Files that write a number with its unit themselves, and the reason.
 const WRITES_UNITS: &[(&str, &str)] = &[
     ("backend/client/src/body.rs", "the client knows no other package"),
     ("backend/jobs/src/markers/words.rs", "still to be replaced"),
@@ -447,8 +447,8 @@ const WRITES_UNITS: &[(&str, &str)] = &[
     ("backend/team/src/accounts/usage.rs", "days of the calendar are counted, and none is a length of time"),
 ];
 
-/// A number beside a unit of time or size (`{} min`, `{}GiB`) is written by the units alone, so that one quantity reads
-/// the same on the page, the command line, in findings, notices and errors.
+/// A number with a unit of time or size (`{} min`, `{}GiB`) is formatted only by the units. So one quantity reads the
+/// same on the page, the command line, in findings, notices and errors.
 pub fn written_units(sources: &[Source]) -> Vec<String> {
     const UNITS: &[&str] =
         &["min", "h", "d", "days", "hours", "minutes", "kB", "MB", "GB", "TB", "KiB", "MiB", "GiB", "TiB"];
@@ -460,7 +460,7 @@ pub fn written_units(sources: &[Source]) -> Vec<String> {
     }
     let mut faults = Vec::new();
     for source in sources.iter().filter(|s| ours(&s.path) && !s.is_test() && !at_home(&s.path)) {
-        // What is measured of this program for its own report stands in examples.
+        // Reports of measurements of this program are in examples.
         if source.path.contains("/examples/") {
             continue;
         }
@@ -482,8 +482,8 @@ pub fn written_units(sources: &[Source]) -> Vec<String> {
     faults
 }
 
-/// What makes elements of the page by hand, or keeps memory for good, and the one file that may: canvases, links to save
-/// a file, the field to choose one and the field to copy from stand nowhere on the page.
+/// Calls that create elements of the page by hand, or leak memory, and the one file that may use each. Canvases, links
+/// to save a file, the field to choose one and the field to copy from are never in the page.
 const BY_HAND: &[(&str, &[&str])] = &[
     ("set_inner_html", &[]),
     ("set_outer_html", &[]),
@@ -492,7 +492,7 @@ const BY_HAND: &[(&str, &[&str])] = &[
     ("Box::leak", &[]),
 ];
 
-/// Markup of the page stands in views, its values in signals.
+/// Markup of the page is in views, its values are in signals.
 pub fn markup(sources: &[Source]) -> Vec<String> {
     let mut faults = Vec::new();
     for source in sources.iter().filter(|s| s.path.starts_with("frontend/src/")) {
@@ -505,7 +505,8 @@ pub fn markup(sources: &[Source]) -> Vec<String> {
     faults
 }
 
-/// The page is compiled for browsers alone, where no unit test runs: what can be tested without one stands in the viewer.
+/// The page is compiled only for browsers, where no unit test runs. Code that can be tested without a browser belongs
+/// in the viewer.
 pub fn untested(sources: &[Source]) -> Vec<String> {
     let own = sources.iter().filter(|s| s.path.starts_with("frontend/src/"));
     let test = |line: &str| ["#[test]", "#[cfg(test)]"].contains(&line.trim());
@@ -513,11 +514,11 @@ pub fn untested(sources: &[Source]) -> Vec<String> {
     own.filter_map(first).map(|place| format!("{place}: no test of the page runs; frontend/viewer has tests")).collect()
 }
 
-/// A test runs to its end: one that lacks something is ignored with a reason, never passed.
+/// A test runs to its end. A test without its prerequisites is ignored with a reason, never passed.
 pub fn early_returns(sources: &[Source]) -> Vec<String> {
     let mut faults = Vec::new();
     for source in sources.iter().filter(|s| s.path.ends_with(".rs")) {
-        // Whether the next function is a test, and how far the test is indented that the line stands in.
+        // Whether the next function is a test, and the indent of the test that contains the line.
         let (mut marked, mut inside) = (false, None);
         for (i, line) in source.text.lines().enumerate() {
             let code = line.trim_start();
@@ -538,10 +539,10 @@ pub fn early_returns(sources: &[Source]) -> Vec<String> {
     faults
 }
 
-/// Files and folders of the tests that may let time pass by sleeping, and why.
+/// Files and folders of the tests that may sleep, and the reason.
 const SLEEPERS: &[&str] = &[
-    "tests/support/waiting.rs", // between two looks, for all others
-    // What stands for something that is slow, or hangs.
+    "tests/support/waiting.rs", // between two polls, for all others
+    // Stand-ins for slow or hanging programs.
     "tests/fake-tool/",
     "tests/fake-nvml/",
     "tests/support/cutter.rs",
@@ -549,13 +550,13 @@ const SLEEPERS: &[&str] = &[
     "tests/support/kubernetes.rs",
     "tests/support/link.rs",
     "tests/support/receiver.rs",
-    "tests/support/kills.rs", // a kill comes at a moment by chance
-    // What is measured takes as long as it takes.
+    "tests/support/kills.rs", // a kill comes at a random moment
+    // Measurements take a fixed time.
     "tests/bench/",
     "tests/torture/",
 ];
 
-/// Tests wait until something is so, and where time has to pass they move a clock.
+/// Tests wait for a condition. Where time has to pass, they move a clock.
 pub fn sleeps(sources: &[Source]) -> Vec<String> {
     let may = |source: &&Source| !SLEEPERS.iter().any(|path| source.path.starts_with(path));
     let mut faults = Vec::new();
@@ -573,26 +574,26 @@ pub fn sleeps(sources: &[Source]) -> Vec<String> {
     faults
 }
 
-/// Folders of native code, where a server is a value of which there may be several.
+/// Folders of native code, where a server is a value and several may exist.
 const NATIVE: &[&str] = &["backend/", "shared/"];
 
-/// Types that can be changed though they are shared.
+/// Types with interior mutability.
 const CHANGEABLE: &[&str] = &["Atomic", "Cell", "Condvar", "LazyLock", "Mutex", "OnceLock", "RwLock", "Semaphore"];
 
-/// Statics that are changeable all the same, and why.
+/// Statics that are mutable nevertheless, and the reason.
 const STATICS: &[(&str, &str)] = &[
-    ("backend/stream/src/clock.rs", "START"), // a fact of the process: when its clock began
-    ("backend/src/stderr.rs", "OWN"), // a fact of the process: it has one standard error, as it has one panic hook
-    ("shared/src/catalog/tag.rs", "READS"), // counts for its own tests
+    ("backend/stream/src/clock.rs", "START"), // process-wide: the start of its clock
+    ("backend/src/stderr.rs", "OWN"),         // process-wide: it has one standard error and one panic hook
+    ("shared/src/catalog/tag.rs", "READS"),   // counts for its own tests
     ("shared/imports/src/steps.rs", "STEPS"), // likewise
     ("backend/collectors/src/golden.rs", "SEEN"), // likewise
-    // Facts of the process: the tools that it started, and which of them do not end.
+    // Process-wide: the tools that it started, and those of them that do not end.
     ("backend/collectors/src/read/exec.rs", "STUCK"),
     ("backend/collectors/src/read/exec/guard.rs", "GUARD"),
-    ("shared/src/crc32c.rs", "TABLES"), // computed once, and never another
+    ("shared/src/crc32c.rs", "TABLES"), // computed once and never changed
 ];
 
-/// No static of native code can be changed, but in programs, examples and tests.
+/// No static of native code is mutable, except in programs, examples and tests.
 pub fn statics(sources: &[Source]) -> Vec<String> {
     let mut faults = Vec::new();
     let native = |s: &&Source| NATIVE.iter().any(|folder| s.path.starts_with(folder)) && !s.is_test();
@@ -619,7 +620,7 @@ pub fn statics(sources: &[Source]) -> Vec<String> {
     faults
 }
 
-/// No two files of a package have public types of one name.
+/// No two files of a package have public types with the same name.
 pub fn type_names(sources: &[Source]) -> Vec<String> {
     let mut known: BTreeMap<(&str, &str), &str> = BTreeMap::new();
     let mut faults = Vec::new();
@@ -640,7 +641,7 @@ pub fn type_names(sources: &[Source]) -> Vec<String> {
     faults
 }
 
-/// The name of a type that a line declares for others.
+/// The name of a public type that a line declares.
 fn public_type(line: &str) -> Option<&str> {
     let rest = line.trim_start().strip_prefix("pub")?;
     let rest = match rest.strip_prefix('(') {
@@ -652,7 +653,7 @@ fn public_type(line: &str) -> Option<&str> {
     (rest.starts_with(' ') && ["struct", "enum", "trait", "type", "union"].contains(&kind)).then_some(name)
 }
 
-/// Each module says what it is for, and has a name that does.
+/// Each module begins with its purpose, and has a name that describes it.
 pub fn modules(sources: &[Source]) -> Vec<String> {
     const NAMES: &[&str] = &["utils", "util", "common", "helpers", "helper", "types", "core", "manager", "misc"];
     let mut faults = Vec::new();
@@ -668,9 +669,9 @@ pub fn modules(sources: &[Source]) -> Vec<String> {
     faults
 }
 
-/// The tree does not speak of the places where it was made or where its parts come from.
+/// The tree does not name the places where it was made or its parts come from.
 pub fn places(sources: &[Source]) -> Vec<String> {
-    // Written apart, so that this file does not break its own rule.
+    // Split, so that this file does not break its own rule.
     let words = [
         concat!("crates", ".io"),
         concat!("docs", ".rs/"),
@@ -696,7 +697,7 @@ pub fn places(sources: &[Source]) -> Vec<String> {
     faults
 }
 
-/// A link in a document leads to something in the tree.
+/// A link in a document leads to a file in the tree.
 pub fn links(sources: &[Source]) -> Vec<String> {
     let mut faults = Vec::new();
     for source in sources.iter().filter(|s| s.path.ends_with(".md")) {
@@ -713,7 +714,7 @@ pub fn links(sources: &[Source]) -> Vec<String> {
     faults
 }
 
-/// The path in the tree that a link means which stands in a document of this folder.
+/// The path in the tree of a link target in a document of this folder.
 pub fn resolved(folder: &str, target: &str) -> String {
     let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
     for part in target.split('/').filter(|part| !part.is_empty() && *part != ".") {

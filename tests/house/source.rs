@@ -1,4 +1,4 @@
-//! Sources as the rules read them: code without comments, text and tests; the text that stands in the code.
+//! Sources in the form that the rules check: code without comments, strings and tests; and the strings in the code.
 
 use std::path::Path;
 use std::sync::OnceLock;
@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 pub struct Source {
     /// Path from the root of the tree, with slashes.
     pub path: String,
-    /// All of it.
+    /// Complete text.
     pub text: String,
     /// Rust code with comments and literals blanked out, line by line as in the text, without its inline tests.
     pub code: String,
@@ -23,7 +23,7 @@ impl Source {
         Source { path: path.into(), text: text.into(), code, literals }
     }
 
-    /// Whether all of it is tests.
+    /// Whether the whole file is tests.
     pub fn is_test(&self) -> bool {
         self.path.starts_with("tests/")
             || ["/tests/", "/testing/"].iter().any(|folder| self.path.contains(folder))
@@ -62,7 +62,7 @@ fn walk(folder: &Path, name: &str, ignored: &[&str], sources: &mut Vec<Source>) 
         } else if kind.is_file()
             && let Ok(text) = std::fs::read_to_string(entry.path())
         {
-            sources.push(Source::new(&path, &text)); // what is not text is a picture or a recording
+            sources.push(Source::new(&path, &text)); // other files are pictures or recordings
         }
     }
 }
@@ -72,7 +72,7 @@ fn without_tests(text: &str) -> &str {
     while let Some(at) = text[from..].find("#[cfg(test)]\nmod ").map(|at| from + at) {
         let line = text[at..].lines().nth(1).unwrap_or("");
         if line.ends_with('{') {
-            return &text[..at]; // inline tests stand at the end
+            return &text[..at]; // inline tests are at the end
         }
         from = at + 1;
     }
@@ -121,7 +121,7 @@ fn read(text: &str) -> (String, Vec<(usize, String)>) {
     (code, literals)
 }
 
-/// Whether the character may stand in a name.
+/// Whether the character may be part of a name.
 pub fn word(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }

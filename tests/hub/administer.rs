@@ -1,5 +1,5 @@
-//! `watchglass user`, `key` and `agents`: on the files of a hub that does not run, through its control socket, and from
-//! elsewhere with a key.
+//! The commands `watchglass user`, `key` and `agents`: on the files of a stopped hub, through its control socket, and
+//! remotely with a key.
 
 use serde_json::Value;
 use std::path::Path;
@@ -128,12 +128,12 @@ fn the_control_socket_is_its_owners_alone_and_another_site_cannot_use_it() {
     let (own, json) = ("Origin: http://localhost\r\n", "Content-Type: application/json\r\n");
     assert_eq!(send(json), "400", "no name, so it was looked at");
     assert_eq!(send(""), "415");
-    // A socket has no web origin: what a browser asks through it, by a proxy, is no command of its owner.
+    // A socket has no web origin. So a browser's request through it, by a proxy, is not accepted as its owner's.
     for passed_on in [own, "Sec-Fetch-Site: same-origin\r\n", "Cookie: a=b\r\n", "X-Forwarded-For: 10.0.0.1\r\n"] {
         assert_eq!(send(&format!("{passed_on}{json}")), "401", "{passed_on}");
     }
     assert_eq!(send(&format!("Origin: http://evil.example\r\n{json}")), "403");
-    // The owner's uid is nothing where it is not the socket that says it.
+    // Over TCP the owner's uid gives no access, because only the socket reports it.
     assert_eq!(ask(hub.server.addr(), "GET /api/v1/accounts HTTP/1.1\r\nHost: localhost\r\n").status, 401);
 }
 
@@ -178,7 +178,7 @@ fn a_person_gets_a_key_by_command_on_the_hubs_machine_alone() {
     assert!(own.contains("laptop"), "she sees and ends it herself: {own}");
     let audit = hub.send("GET", "/api/v1/audit?action=key.add", &[&hub.cookie("root")], "").body;
     assert!(audit.contains("vera/laptop: data:read") && audit.contains("command line"), "{audit}");
-    // An admin from elsewhere sees and ends keys of others, and makes none under their names.
+    // A remote admin sees and revokes others' keys, but creates none in their names.
     let root = hub.key("hub");
     let path = "/api/v1/accounts/vera/keys";
     let made = hub.send("POST", path, &[&root, super::JSON], "{\"name\":\"x\",\"scopes\":[\"data:read\"]}");

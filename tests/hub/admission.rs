@@ -1,11 +1,11 @@
-//! The whole table of routes, asked by everybody.
+//! The whole table of routes, requested with every kind of credential.
 
 use super::JSON;
 use api::Operation;
 use std::collections::BTreeSet;
 use watchglass_tests::hub::Hub;
 
-/// Everybody: the letter in the table below, and their header line.
+/// Every kind of credential: the letter in the table below, and the header line.
 pub fn everybody(hub: &Hub) -> Vec<(char, Option<String>)> {
     let person = |letter, name| (letter, Some(hub.cookie(name)));
     let key = |letter, name| (letter, Some(hub.key(name)));
@@ -31,14 +31,14 @@ pub fn everybody(hub: &Hub) -> Vec<(char, Option<String>)> {
     ]
 }
 
-/// The letters of keys.
+/// Letters of the keys.
 pub const KEYS: &str = "pdmrvluthgj";
 
-/// Everybody's letter.
+/// All letters.
 pub const EVERY: &str = "0SVMAOHpdmrvluthgj";
 
-/// Method, path as the table of routes has it, path as it is asked, who may, and what they are answered: what is asked is
-/// wrong or unknown wherever it would change something, so that the order of callers means nothing.
+/// Method, path in the table of routes, requested path, the letters that may, and the status for them. Requests that
+/// would change data are invalid or name an unknown object, so that the order of callers does not matter.
 const EXPECTED: &[(&str, &str, &str, &str, u16)] = &[
     ("GET", "/{*file}", "/", EVERY, 200),
     ("GET", "/healthz", "/healthz", EVERY, 200),
@@ -166,11 +166,11 @@ const EXPECTED: &[(&str, &str, &str, &str, u16)] = &[
     ("DELETE", "/api/v1/accounts/{person}/keys/{id}", "/api/v1/accounts/none/keys/none", "Hh", 404),
     ("POST", "/api/v1/ingest/enrol", "/api/v1/ingest/enrol", "j", 400),
     ("GET", "/api/v1/ingest", "/api/v1/ingest", "g", 426),
-    // Last: who signs out may nothing any more.
+    // Last, because a signed-out session has no permissions.
     ("DELETE", "/api/v1/session", "/api/v1/session", "0SVMAOH", 200),
 ];
 
-/// What no route takes.
+/// A body that no route accepts.
 const WRONG: &str = "{\"unheard\": 1";
 
 #[test]
@@ -187,19 +187,19 @@ fn every_route_answers_those_whom_the_table_names_and_nobody_else() {
         for (letter, header) in everybody(&hub) {
             let mut headers = vec![JSON];
             headers.extend(header.as_deref());
-            // A page of ours says where it is from; a program does not.
+            // Our page sends its origin; a program does not.
             if !KEYS.contains(letter) {
                 headers.push(&origin);
             }
             let answer = hub.send(method, path, &headers, if *method == "GET" { "" } else { WRONG });
-            // For an admin of another team this one is not there: what they are told is what an unknown id is told.
+            // For an admin of another team this one does not exist: they receive the answer for an unknown id.
             let hides = letter == 'O' && (path.contains("/teams/main") || path.contains("team=main"));
             let is_right = match (may.contains(letter), letter) {
                 (true, 'O') if hides => answer.status == if *status == 400 { 400 } else { 404 },
                 (false, 'O') if hides => [400, 403, 404].contains(&answer.status),
                 (true, _) => answer.status == *status,
                 (false, '0') => answer.status == 401,
-                // A key that is for machines alone is none elsewhere; many of them are slowed down.
+                // A machine's key is invalid elsewhere. Many such requests are rate-limited.
                 (false, 'g' | 'j') => [401, 429].contains(&answer.status),
                 (false, _) => answer.status == 403,
             };
@@ -232,7 +232,7 @@ fn an_account_removes_itself_and_nobody_else_is_asked() {
             'S' => &[403],
             'V' | 'M' | 'A' | 'O' => &[200],
             'H' => &[409],
-            // Its key went with the account.
+            // Its key was removed with the account.
             'p' | 'g' | 'j' => &[401, 429],
             _ => &[403],
         };

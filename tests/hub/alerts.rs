@@ -1,5 +1,5 @@
-//! Rules, silences, channels and alerts, attacked: by another team, by another page, by who may only read; and secrets, which
-//! no answer, log, database or audit row tells.
+//! Attacks on rules, silences, channels and alerts by another team, by another page, and by read-only users. Secrets
+//! must not appear in any answer, log, database or audit row.
 
 use super::JSON;
 use records::alerts::AlertRow;
@@ -19,7 +19,7 @@ fn slack(name: &str) -> String {
     channel(name, &format!(r#", "address": "https://hooks.slack.com/services/{SECRET}""#))
 }
 
-/// Asks as a person from the hub's own page.
+/// Sends a request as a person from the hub's own page.
 fn by(hub: &Hub, who: &str, method: &str, path: &str, body: &str) -> Answer {
     hub.send(method, &format!("/api/v1/{path}"), &[&hub.cookie(who), &hub.origin(), JSON], body)
 }
@@ -59,7 +59,7 @@ fn what_a_team_has_does_not_exist_for_another_and_a_viewer_changes_nothing() {
             assert!(!answer.body.contains(SECRET) && !answer.body.contains("gpu-*"), "{answer:?}");
         }
     }
-    // What olga is told of another's is what she is told of what was never there.
+    // For an object of another team, olga gets the answer for an object that never existed.
     let never = by(&hub, "olga", "DELETE", "rules/00000000000000000000000000", "");
     assert_eq!(by(&hub, "olga", "DELETE", &format!("rules/{}", rule.id), "").body, never.body);
     assert!(read::<Rules>(&by(&hub, "olga", "GET", "rules", "")).rules.iter().all(|row| row.rule.id != rule.id));
@@ -67,7 +67,7 @@ fn what_a_team_has_does_not_exist_for_another_and_a_viewer_changes_nothing() {
     assert_eq!(read::<Channels>(&by(&hub, "olga", "GET", "channels", "")).channels, []);
     assert!(read::<Rules>(&by(&hub, "vera", "GET", "rules", "")).rules.iter().any(|row| row.rule.id == rule.id));
 
-    // One's own, or an admin's; and only the version that somebody has seen.
+    // Only the owner or an admin may change it, and only the version that they have read.
     let of_ada: Rule = read(&by(&hub, "ada", "POST", "rules", &RULE.replace("CPU", "CPU 2")));
     let theirs = by(&hub, "mike", "PUT", &format!("rules/{}", of_ada.id), &RULE.replace("CPU", "mine"));
     assert_eq!((theirs.status, theirs.error().contains("belongs to ada")), (403, true), "{theirs:?}");
@@ -154,7 +154,7 @@ fn secrets_are_sealed_kept_and_never_told() {
         assert!(!bytes.windows(secret.len()).any(|part| part == secret), "{} tells it", entry.path().display());
     }
     assert!(looked > 1 && folder.join("secret.key").exists());
-    // Without the key everything else works, and the channel says what is missing.
+    // Without the key everything else works, and the channel reports the missing file.
     std::fs::rename(folder.join("secret.key"), folder.join("away")).expect("moved");
     let before = hub.server.addr().port();
     let Hub { server, cookies, keys, link, folder } = hub;

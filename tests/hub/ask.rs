@@ -1,4 +1,4 @@
-//! What a hub asks of a machine when somebody looks at it: its processes, and how its collectors stand.
+//! On-demand requests of a hub to a machine while a page shows it: its processes, and the states of its collectors.
 
 use super::machine::Machine;
 use super::sockets::open_on;
@@ -15,7 +15,7 @@ fn json(answer: &Answer) -> Value {
     serde_json::from_str(&answer.body).unwrap_or_else(|_| panic!("{answer:?}"))
 }
 
-/// Rows of the table of `node-9` by HTTP, once there are some.
+/// Rows of the process table of `node-9` over HTTP, once there are some.
 fn processes(hub: &Hub, headers: &[&str]) -> Vec<Value> {
     until("a process table of node-9", || {
         let answer = hub.send("GET", "/api/v1/processes?source=node-9", headers, "");
@@ -24,7 +24,7 @@ fn processes(hub: &Hub, headers: &[&str]) -> Vec<Value> {
     })
 }
 
-/// Rows of the table of `node-9` as a page gets them, which asks until there are some.
+/// Rows of the process table of `node-9` on a page's socket, which repeats the request until there are some.
 async fn shown(hub: &Hub, name: &str) -> Vec<Process> {
     let headers = [hub.cookie(name), hub.origin()];
     let mut page = open_on(hub, "", &headers, "node-9").await;
@@ -34,7 +34,7 @@ async fn shown(hub: &Hub, name: &str) -> Vec<Process> {
         loop {
             let bytes = page.next().await.expect("a message").expect("a message").into_data();
             match wire::decode_server(&bytes) {
-                // Its answer was late: a page asks again, too.
+                // The answer was late: a page repeats the request, too.
                 Ok(Received::Control(ServerMessage::Processes(table))) if table.rows.is_empty() => {
                     page.send(ask()).await.expect("it listens");
                 }
@@ -54,7 +54,7 @@ async fn processes_of_a_machine_are_shown_and_their_arguments_to_members_alone()
     let agent = |row: &&Value| row["args"].as_str().is_some_and(|args| args.contains("--show-args"));
     let [root, mike, vera, key] = [hub.cookie("root"), hub.cookie("mike"), hub.cookie("vera"), hub.key("data")];
     for whole in [&root, &mike] {
-        // Of a machine with many processes the arguments are read one after the other.
+        // On a machine with many processes, their arguments are read one after the other.
         let own = until("arguments of the agent", || processes(&hub, &[whole]).iter().find(agent).cloned());
         assert!(!own["args"].as_str().expect("text").contains(&hub.keys["join"]), "a key is left out: {own}");
     }

@@ -1,4 +1,4 @@
-//! Who did what, also as a file of JSON lines.
+//! The audit log, also as a file of JSON lines.
 
 use super::JSON;
 use shared::audit::{AuditEntry, AuditLog};
@@ -7,7 +7,7 @@ use watchglass_tests::hub::Hub;
 use watchglass_tests::server::watchglass;
 use watchglass_tests::waiting::until_so;
 
-/// A hub whose file of the audit log is this.
+/// A hub that writes its audit log to this file.
 fn hub(folder: &Path, file: &Path) -> Hub {
     let config = folder.join("hub.toml");
     std::fs::write(&config, format!("[audit]\nfile = {:?}\nkeep = \"90d\"\n", file.display().to_string()))

@@ -1,4 +1,4 @@
-//! The first admin, sessions and their cookies, and what a hub refuses to be.
+//! The first admin, sessions and their cookies, and configurations that a hub rejects.
 
 use super::JSON;
 use shared::session::Session;
@@ -11,7 +11,7 @@ fn said(server: &Server, begin: &str) -> String {
     until(begin, || {
         let log = server.log();
         let rest = &log[log.find(begin)? + begin.len()..];
-        // The whole word is there when something stands behind it.
+        // The word is complete when another character follows.
         rest.find(char::is_whitespace).map(|end| rest[..end].to_string())
     })
 }
@@ -20,7 +20,7 @@ fn session(answer: &Answer) -> Session {
     serde_json::from_str(&answer.body).expect("a session")
 }
 
-/// What a browser would keep of an answer.
+/// The cookie that a browser would keep of an answer.
 fn kept(answer: &Answer) -> String {
     answer.header("set-cookie").split(';').next().unwrap_or_default().to_string()
 }
@@ -53,7 +53,7 @@ fn a_new_hub_answers_nothing_but_how_its_first_admin_is_made() {
     let cookie = format!("Cookie: {}", kept(&made));
     assert_eq!(server.get("/api/v1/sources", &[&cookie]).status, 200);
     assert_eq!(server.get("/api/v1/sources", &[]).status, 401);
-    // Who starts it again is told no code any more, and is known on.
+    // A restarted hub prints no setup code, and existing sessions stay valid.
     assert!(server.end().success());
     let server = Hub::server(folder.path(), ["--no-local"]);
     assert!(!session(&server.get("/api/v1/session", &[])).setup && !server.log().contains("#setup="));
@@ -78,7 +78,7 @@ fn a_session_ends_when_its_holder_signs_out_and_no_other_does() {
     let cookie = format!("Cookie: {}", kept(&begun));
     let who = |cookie: &str| session(&hub.send("GET", "/api/v1/session", &[cookie], "")).account.map(|one| one.name);
     assert_eq!(who(&cookie).as_deref(), Some("ada"));
-    // A new sign-in ends the session that came along, and is another.
+    // A new sign-in ends the session in the request and creates another.
     let renewed = format!("Cookie: {}", kept(&sign_in("ada", PASSWORD, &[&cookie])));
     assert_ne!(renewed, cookie);
     assert_eq!((who(&cookie), who(&renewed).as_deref()), (None, Some("ada")));
@@ -108,7 +108,7 @@ fn a_key_in_an_address_is_ended() {
     let hub = Hub::start(["--no-local"]);
     let (key, header) = (&hub.keys["data"], hub.key("data"));
     assert_eq!(hub.send("GET", "/api/v1/sources", &[&header], "").status, 200);
-    // Somebody who knows a part of it cannot end it.
+    // A partly known key cannot be revoked.
     let wrong = spoiled(key);
     assert_eq!(hub.send("GET", &format!("/api/v1/sources?key={wrong}"), &[], "").status, 400);
     assert_eq!(hub.send("GET", "/api/v1/sources", &[&header], "").status, 200);

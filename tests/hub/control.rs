@@ -1,4 +1,4 @@
-//! The socket in the data folder: who owns the folder asks what runs there.
+//! The control socket in the data folder: the owner of the folder can send requests to the process there.
 
 use super::machine::Machine;
 use serde_json::Value;
@@ -10,7 +10,7 @@ use watchglass_tests::hub::Hub;
 use watchglass_tests::server::{Answer, Server, run};
 use watchglass_tests::waiting::until;
 
-/// Asks the process of a data folder over its socket.
+/// Sends a request to the process of a data folder over its socket.
 fn ask(folder: &Path, path: &str) -> Answer {
     let mut stream = UnixStream::connect(folder.join("control.sock")).expect("it listens");
     write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").expect("sent");
@@ -23,7 +23,7 @@ fn text(folder: &Path) -> &str {
     folder.to_str().expect("a plain path")
 }
 
-/// What `agent --status` prints, and its exit status.
+/// Output of `agent --status`, and its exit status.
 fn status(folder: &Path) -> (Option<i32>, Value, String) {
     let output = run(["agent", "--status", "--data-dir", text(folder)]);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();

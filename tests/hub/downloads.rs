@@ -1,4 +1,4 @@
-//! An answer that is being read breaks off when what admitted it ends.
+//! A streamed answer is cut when its session or key ends.
 
 use super::JSON;
 use super::shares::link;
@@ -9,20 +9,20 @@ use watchglass_tests::hub::Hub;
 use watchglass_tests::server::ask_unread_with;
 use watchglass_tests::waiting::{MAX_WAIT, until_so};
 
-/// Series of the endpoint; each takes some 30 bytes a tick in an answer.
+/// Series of the endpoint. Each takes some 30 bytes per tick in an answer.
 const SERIES: usize = 4_000;
-/// More than what the buffers of a connection take of which nobody reads.
+/// Larger than the buffers of a connection without a reader.
 const LARGE: usize = 8 << 20;
 const PATH: &str = "/api/v1/query?tag=*&from=-10m";
 
-/// The rest of an answer, and whether it is whole.
+/// The rest of an answer, and whether it is complete.
 fn rest(mut stream: TcpStream) -> (Vec<u8>, bool) {
     stream.set_nonblocking(false).expect("it blocks");
     stream.set_read_timeout(Some(MAX_WAIT)).expect("a time limit");
     let (mut bytes, mut part) = (Vec::new(), vec![0; 1 << 16]);
     loop {
         match stream.read(&mut part) {
-            // It is cut off with an error where bytes of it were still on their way.
+            // The connection ends with an error when bytes were still on their way.
             Ok(0) => break,
             Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset => break,
             Ok(count) => bytes.extend_from_slice(&part[..count]),

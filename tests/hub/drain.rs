@@ -1,4 +1,4 @@
-//! A hub that is told to end lets go of who is linked: agents and viewers move to the next one, and nothing is lost on the way.
+//! A hub on SIGTERM closes its connections gradually. Agents and viewers move to the next hub, and no sample is lost.
 
 use super::sockets::{Stream, ended};
 use futures_util::{SinkExt, StreamExt};
@@ -12,9 +12,9 @@ use watchglass_tests::hub::Hub;
 use watchglass_tests::server::{Server, ask, watchglass};
 use watchglass_tests::waiting::{MAX_WAIT, until};
 
-/// What is promised: whatever hangs, a hub that is told to end has ended then.
+/// The documented maximum: a hub ends within this time after SIGTERM, even when a client hangs.
 const MOST: Duration = Duration::from_secs(15);
-/// As many streams as one principal may have, less some for the test itself.
+/// Maximum streams of one principal, less some for the test itself.
 const IDLE: usize = 90;
 
 async fn open(addr: SocketAddr, query: &str, key: &str) -> Option<Stream> {
@@ -23,7 +23,7 @@ async fn open(addr: SocketAddr, query: &str, key: &str) -> Option<Stream> {
     Some(tokio_tungstenite::connect_async(request).await.ok()?.0)
 }
 
-/// Scripts that are there and take nothing: they do not even answer that the stream was closed.
+/// Scripts that keep a stream open but do not read, and do not answer a close frame either.
 async fn idle(addr: SocketAddr, key: &str) -> Vec<Stream> {
     let mut all = Vec::new();
     for _ in 0..IDLE {
@@ -32,7 +32,7 @@ async fn idle(addr: SocketAddr, key: &str) -> Vec<Stream> {
     all
 }
 
-/// The time of the next tick, ms since the epoch; none where the stream has ended.
+/// The time of the next tick, ms since the epoch; None when the stream has ended.
 async fn tick(stream: &mut Stream) -> Option<i64> {
     loop {
         match tokio::time::timeout(MAX_WAIT, stream.next()).await.expect("it goes on, or ends") {
@@ -90,7 +90,7 @@ async fn agents_and_viewers_move_to_the_next_hub_and_it_has_every_tick() {
     while let Some(t) = tick(&mut script).await {
         last = (t, Instant::now());
     }
-    // A viewer comes back, to the next hub that is there.
+    // A viewer reconnects to the next hub.
     let mut script = open(next, "?format=json", &key).await.expect("it is let in");
     while tick(&mut script).await.expect("it is live there") <= last.0 {}
     let moved = last.1.elapsed();

@@ -1,4 +1,4 @@
-//! Who is erased is named nowhere any more, and what they did stays in the log.
+//! An erased person's name appears nowhere, while their actions stay in the log.
 
 use super::JSON;
 use super::sockets::{ended, open};
@@ -11,7 +11,7 @@ fn erase(hub: &Hub, args: &[&str]) -> Output {
     command.args(args).arg("--data-dir").arg(hub.folder.path()).output().expect("the binary starts")
 }
 
-/// All that the hub tells an admin: the log, accounts, members, views, links, keys.
+/// All data that the hub shows an admin: the log, accounts, members, views, links, keys.
 fn everything(hub: &Hub) -> Vec<(String, String)> {
     let paths = [
         "audit?limit=1000",
@@ -36,7 +36,7 @@ async fn a_person_who_is_erased_is_named_nowhere_and_what_they_did_stays() {
     let hub = Hub::start([]);
     let (mike, ada, origin) = (hub.cookie("mike"), hub.cookie("ada"), hub.origin());
     let own = [mike.as_str(), &origin, JSON];
-    // What leaves traces of a name: a view of the team, a link, an invitation, an address, a wrong password.
+    // Actions that store a name: a view of the team, a link, an invitation, an address, a wrong password.
     for (method, path, body) in [
         ("POST", "/api/v1/views", "{\"name\":\"nights\",\"query\":\"w=5m\",\"scope\":\"team\"}"),
         ("POST", "/api/v1/shares", "{\"query\":\"w=5m\"}"),
@@ -47,7 +47,7 @@ async fn a_person_who_is_erased_is_named_nowhere_and_what_they_did_stays() {
         let answer = hub.send(method, path, &own, body);
         assert!([200, 201, 401].contains(&answer.status), "{path}: {answer:?}");
     }
-    // More than an hour of samples, taken by a key of his own.
+    // More than an hour of samples, read with a key of their own.
     assert_eq!(hub.send("GET", "/api/v1/export?tag=*&from=-2h", &[&hub.key("own")], "").status, 200);
     let page = open(&hub, "", &[mike.clone(), origin.clone()]).await;
     let of_key = open(&hub, "", &[hub.key("own")]).await;
@@ -75,7 +75,7 @@ async fn a_person_who_is_erased_is_named_nowhere_and_what_they_did_stays() {
     assert!(rows(&after) > rows(&before) && after[0].1.contains("erased-"), "the rows stay, and one says so");
     assert!(after[6].1.contains("nights"), "what is the team's stays");
 
-    // Who was removed before is in the log alone.
+    // A person who was removed before is only in the log.
     let headers = [hub.cookie("root"), origin.clone(), JSON.to_string()];
     let headers: Vec<&str> = headers.iter().map(String::as_str).collect();
     assert_eq!(hub.send("DELETE", "/api/v1/accounts/vera", &headers, "").status, 200);

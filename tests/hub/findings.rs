@@ -1,9 +1,9 @@
-//! A machine that falls silent is told of, also after a restart of the hub, and no more once it is removed.
+//! A silent machine is a finding, also after a restart of the hub, until the machine is removed.
 
 use serde_json::Value;
 use watchglass_tests::fleet::Fleet;
 
-/// The findings that say that the machine is silent.
+/// The findings about the silent machine.
 fn silent(fleet: &Fleet, query: &str) -> Vec<Value> {
     let key = format!("Authorization: Bearer {}", fleet.keys["data"]);
     let answer = fleet.server().get(&format!("/api/v1/findings?kind=host_lost&source=node-7{query}"), &[&key]);
@@ -19,7 +19,7 @@ fn a_machine_that_falls_silent_is_told_of_until_it_comes_back_or_is_removed() {
     fleet.agent_args = ["--name", "node-7"].map(String::from).to_vec();
     fleet.start_agent();
     fleet.grows("samples come");
-    // A machine is missed that was there for some time.
+    // Only a machine that was present for some time is missed.
     fleet.samples_on(50);
     fleet.grows("samples come on");
     fleet.kill_agent();

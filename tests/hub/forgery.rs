@@ -1,4 +1,4 @@
-//! What a page of somebody else can bring a browser to do: nothing.
+//! A foreign page cannot make a browser change anything on a hub.
 
 use super::JSON;
 use watchglass_tests::hub::Hub;
@@ -48,7 +48,7 @@ fn a_form_cannot_be_told_for_json() {
     }
     let large = format!("{{\"expires\":\"{}\"}}", "9".repeat(70_000));
     assert_eq!(hub.send("POST", JOIN, &[&cookie, &own, JSON], &large).status, 413);
-    // Nothing that looks like a reading changes anything.
+    // GET requests change nothing.
     let before = hub.send("GET", JOIN, &[&cookie], "").body;
     for trick in ["X-HTTP-Method-Override: POST", "X-Method-Override: DELETE"] {
         assert_eq!(hub.send("GET", JOIN, &[&cookie, &own, trick, JSON], "{}").status, 200);

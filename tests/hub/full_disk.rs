@@ -1,4 +1,5 @@
-//! A hub whose disk is full: it starts, takes samples, says what is wrong, and changes accounts again once there is room.
+//! A hub whose disk is full: it starts, accepts samples, reports the fault, and changes accounts again once there is
+//! space.
 
 use std::path::Path;
 use watchglass_tests::fleet::Fleet;
@@ -6,7 +7,7 @@ use watchglass_tests::mount::{Mount, fill, own_namespace};
 use watchglass_tests::server::watchglass;
 use watchglass_tests::waiting::until_so;
 
-/// A fleet whose hub has a disk of its own, on which this thread alone can make room.
+/// A fleet whose hub has a disk of its own, on which only this thread can free space.
 fn fleet() -> (Fleet, Mount) {
     own_namespace().expect("root may mount");
     let mount = Mount::memory("16m").expect("mounted");
@@ -17,14 +18,14 @@ fn fleet() -> (Fleet, Mount) {
     (fleet, mount)
 }
 
-/// Waits until the hub shows more than now.
+/// Waits until the hub shows more samples than now.
 fn shows_more(fleet: &Fleet, what: &str) {
     let newest = || fleet.shown().keys().map(|(t, _)| *t).max();
     let before = newest();
     fleet.until(what, || (newest() > before).then_some(()));
 }
 
-/// Whether a key can be made at the hub of this folder, and what the command says where it cannot.
+/// Creates a key at the hub of this folder; an error with the command's output when it cannot.
 fn add_key(folder: &Path, name: &str) -> Result<(), String> {
     let mut command = watchglass(["key", "add", name, "--scope", "data:read", "--data-dir"]);
     let output = command.arg(folder).output().expect("the binary starts");
@@ -34,7 +35,7 @@ fn add_key(folder: &Path, name: &str) -> Result<(), String> {
     }
 }
 
-/// Nothing is changed while the disk is full, and what is wrong is said; all goes on once there is room.
+/// No account changes while the disk is full, and the fault is reported. All goes on once there is space.
 fn goes_on_after(fleet: &mut Fleet, ballast: &Path, round: usize) {
     for write in 0..3 {
         let said = add_key(fleet.hub_folder(), &format!("full-{round}-{write}")).expect_err("there is no room");
@@ -66,7 +67,7 @@ fn with_root_a_hub_starts_on_a_full_disk_and_takes_samples() {
     for round in 0..2 {
         fill(&ballast).expect("filled");
         fleet.kill_hub();
-        // What the killed one held open is free now.
+        // Space of files that the killed hub held open is free now.
         fill(&mount.path().join(format!("more-{round}"))).expect("filled");
         fleet.start_hub();
         assert_eq!(fleet.server().get("/healthz", &[]).status, 200);
@@ -76,7 +77,7 @@ fn with_root_a_hub_starts_on_a_full_disk_and_takes_samples() {
         goes_on_after(&mut fleet, &ballast, round);
         std::fs::remove_file(mount.path().join(format!("more-{round}"))).expect("room is made");
     }
-    // In order, with nothing of it lost.
+    // In order, without any lost data.
     fleet.kill_hub();
     fleet.start_hub();
     let keys = fleet.administer(&["key", "list"]);

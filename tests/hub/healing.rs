@@ -1,10 +1,11 @@
-//! What a hub lost, or could not get in time, it gets later: a block that was damaged, and all that is behind a slow link.
+//! A hub fetches samples later that it lost or did not get in time: a damaged block, and the backlog of a slow
+//! connection.
 
 use std::path::{Path, PathBuf};
 use watchglass_tests::cutter::{Direction, Way};
 use watchglass_tests::fleet::{Fleet, Harm, SLOW};
 
-/// Sealed files of a hub, in whichever folder of it.
+/// Sealed files of a hub, in any of its folders.
 fn segments(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).expect("a folder").flatten() {
@@ -23,7 +24,7 @@ fn a_damaged_block_of_the_hub_is_fetched_again_from_the_agent() {
     fleet.start_agent();
     fleet.grows("samples come");
     fleet.harm(Harm::Away);
-    // What came late is in a file of its own once it is complete.
+    // Late samples are in a file of their own once they are complete.
     let file = fleet.until("what was missing is in a segment", || segments(fleet.hub_folder()).pop());
     fleet.kill_hub();
     let mut bytes = std::fs::read(&file).expect("a segment");
@@ -33,7 +34,7 @@ fn a_damaged_block_of_the_hub_is_fetched_again_from_the_agent() {
     assert!(!fleet.lacks().is_empty(), "what is damaged is not told for sound");
     fleet.start_hub();
     fleet.grows("samples come again");
-    // Who reads it finds it.
+    // A read includes them.
     let key = format!("Authorization: Bearer {}", fleet.keys["data"]);
     let read = || fleet.server().get("/api/v1/export?format=csv&tag=openmetrics.books.*&from=-1h", &[&key]);
     let answer = read();

@@ -1,4 +1,4 @@
-//! An agent that means ill, over a real socket: whatever it sends costs its own source alone, and is counted.
+//! A malicious agent over a real socket: whatever it sends affects only its own source, and is counted.
 
 use super::JSON;
 use serde_json::Value;
@@ -12,7 +12,7 @@ use watchglass_tests::link::{Link, TurnedAway, patient};
 use watchglass_tests::server::Server;
 use watchglass_tests::waiting::{MAX_WAIT, until};
 
-/// What was left out by a cause since the start, as `/metrics` has it.
+/// Number of inputs rejected for a cause since the start, from `/metrics`.
 fn refused(hub: &Hub, cause: &str) -> u64 {
     counted(&hub.server, &hub.key("metrics"), cause)
 }
@@ -24,7 +24,7 @@ fn counted(server: &Server, key: &str, cause: &str) -> u64 {
     count.unwrap_or_else(|| panic!("no count of {cause} in {metrics:?}"))
 }
 
-/// What was left out of a machine, as the page and the API show it.
+/// A machine's rejected inputs, as the page and the API show them.
 fn refused_of(hub: &Hub, name: &str) -> Value {
     let answer = hub.send("GET", "/api/v1/sources", &[&hub.cookie("root")], "");
     let told: Value = serde_json::from_str(&answer.body).expect("JSON");
@@ -33,7 +33,7 @@ fn refused_of(hub: &Hub, name: &str) -> Value {
     source.unwrap_or_else(|| panic!("no {name} in {told}"))["refused"].clone()
 }
 
-/// Another machine that has joined: its key.
+/// Joins another machine and returns its key.
 fn joined(hub: &Hub, n: u32, name: &str) -> String {
     let body = serde_json::json!({ "request": format!("{n:032x}"), "name": name, "host": name }).to_string();
     let answer = hub.send("POST", "/api/v1/ingest/enrol", &[&hub.key("join"), JSON], &body);
@@ -57,7 +57,8 @@ async fn whatever_a_hostile_machine_sends_another_goes_on_and_its_own_source_has
     };
     goes_on().await;
     let rows = AgentMessage::Rows { rows: vec![(0, Metric::from(cpu::ROWS[0]))], charts: Vec::new() };
-    // Each over a link of its own: what is sent once, or so many times 500 names of 1,000 bytes, and with which code it ends.
+    // Each over a connection of its own: the bytes of a single message, or this many times 500 names of 1,000 bytes;
+    // and the close code.
     let attacks: Vec<(Vec<u8>, u32, u16)> = vec![
         (Vec::new(), 1, close::FRAME_ERROR),
         (vec![CONTROL, 0xff, 0xff, 0xff], 1, close::FRAME_ERROR),
@@ -71,7 +72,7 @@ async fn whatever_a_hostile_machine_sends_another_goes_on_and_its_own_source_has
         let (mut link, _) = Link::welcome(addr, &hostile).await;
         link.say(&rows).await;
         for n in 0..times {
-            // The numbers of series differ, so that none stands in place of another.
+            // The ids of the series differ, so that none replaces another.
             let mut bytes = bytes.clone();
             if times > 1 {
                 let highest = MAX_SERIES_IDS - 1 - n * 500;
@@ -84,12 +85,12 @@ async fn whatever_a_hostile_machine_sends_another_goes_on_and_its_own_source_has
         assert_eq!(ended, code, "{reason}");
         goes_on().await;
     }
-    // A frame that says it is of 2^62 bytes: no memory is taken by that.
+    // A frame with a declared length of 2^62 bytes allocates no memory.
     let (mut link, _) = Link::welcome(addr, &hostile).await;
     link.raw(&[0x82, 0xff, 0x40, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4]).await;
     assert_eq!(link.goodbye().await.map(|(code, _)| code), Some(close::LIMIT));
     goes_on().await;
-    // Labels, facts and texts that cannot be, and a value that is none, over a link that stays.
+    // Invalid labels, facts and texts, and a value that is not a number, over a connection that stays open.
     let (mut link, welcome) = Link::welcome(addr, &hostile).await;
     let labels = vec![("Rack".to_owned(), "x".to_owned()), ("rack".to_owned(), "\u{1b}[2J".to_owned())];
     link.say(&AgentMessage::Facts { host: "h".repeat(300), facts: Vec::new(), labels }).await;
@@ -100,7 +101,7 @@ async fn whatever_a_hostile_machine_sends_another_goes_on_and_its_own_source_has
     goes_on().await;
     assert_eq!((refused(&hub, "label"), refused(&hub, "text"), refused(&hub, "fill")), (2, 1, 1));
     assert_eq!(refused(&hub, "ended"), ends + 1);
-    // It is told once a second.
+    // It is reported once a second.
     let expected = [("label", 2), ("ended", ends + 1), ("fill", 1), ("text", 1)];
     until("the counts of the hostile machine", || {
         let told = refused_of(&hub, "hostile");
@@ -115,7 +116,7 @@ async fn keys_that_are_none_are_slowed_down_and_one_that_comes_again_and_again_t
     let hub = Hub::start(["--no-local"]);
     let addr = hub.server.addr();
     let (hostile, honest) = (joined(&hub, 1, "hostile"), joined(&hub, 2, "honest"));
-    // More than it may begin at once, and more than all together may begin in a second.
+    // More fills than it may begin at once, and than all machines together may begin per second.
     let mut turned_away = 0;
     for _ in 0..120 {
         match Link::open(addr, &hostile).await {
@@ -141,12 +142,12 @@ async fn keys_that_are_none_are_slowed_down_and_one_that_comes_again_and_again_t
     let body = serde_json::json!({ "request": format!("{:032x}", 9), "name": "x", "host": "x" }).to_string();
     let answer = hub.send("POST", "/api/v1/ingest/enrol", &["Authorization: Bearer wg_j_guess", JSON], &body);
     assert_eq!((answer.status, refused(&hub, "key")), (429, 13));
-    // Who is linked notices nothing.
+    // A connected machine is not affected.
     link.tick((System.wall() / 100) as u64, 1.0).await;
     link.acknowledged(1).await;
 }
 
-/// A machine that comes with all others: it is let in in its turn, and has its ticks acknowledged.
+/// A machine that connects together with all others. It is accepted in its turn, and its ticks are acknowledged.
 async fn one_of_many(addr: SocketAddr, key: String, arrived: tokio::sync::mpsc::Sender<u32>) {
     let (mut link, turned_away) = patient(addr, &key).await;
     link.tell("0").await;
@@ -156,11 +157,11 @@ async fn one_of_many(addr: SocketAddr, key: String, arrived: tokio::sync::mpsc::
         link.acknowledged(n).await;
     }
     arrived.send(turned_away).await.expect("it is waited for");
-    // It stays, as long as the others come.
+    // It stays connected while the others connect.
     while link.heard().await.is_some() {}
 }
 
-/// In its short form; `cargo xtask bench -- --only links` has a thousand.
+/// The short form; `cargo xtask bench -- --only links` has a thousand.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn hundreds_of_machines_that_come_at_once_are_all_let_in_and_each_tick_arrives() {
     const MACHINES: usize = 250;

@@ -1,4 +1,4 @@
-//! Two teams on one hub: neither is told a word of the other's machines, whichever way it asks.
+//! Two teams on one hub: no request returns any data of the other team's machines.
 
 use super::JSON;
 use futures_util::{SinkExt, StreamExt};
@@ -12,13 +12,13 @@ use watchglass_tests::hub::Hub;
 use watchglass_tests::ledger::Ledger;
 use watchglass_tests::waiting::{MAX_WAIT, within};
 
-/// A team, as the other must not know it: the names of its machine, and all words that tell of it.
+/// A team, with its data that the other must not see: the names of its machine, and all words about it.
 struct Side {
-    /// Header lines of those who may read.
+    /// Header lines of readers of the team.
     askers: Vec<String>,
-    /// How its machine may be called: its name, the one that it had, its id.
+    /// Names of its machine: the current name, the earlier one, the id.
     names: Vec<String>,
-    /// What nobody else is to hear.
+    /// Words that the other team must not receive.
     words: Vec<String>,
 }
 
@@ -28,7 +28,7 @@ fn two_teams() -> (Hub, [Side; 2], Vec<Agent>) {
     let url = format!("http://{}", hub.server.addr());
     let ledger = Ledger::start();
     let root = hub.cookie("root");
-    // What the other team has is made as its people make it.
+    // The other team's objects are created by its own people.
     let made = |what: &str, body: &str| {
         let path = format!("/api/v1/teams/other/{what}");
         let answer = hub.send("POST", &path, &[&root, &hub.origin(), JSON], body);
@@ -80,7 +80,7 @@ fn two_teams() -> (Hub, [Side; 2], Vec<Agent>) {
     (hub, sides, agents)
 }
 
-/// Everything that is read. `{}` is the name of a machine; what has none is asked for all.
+/// All paths that read. `{}` is the name of a machine; paths without it read all.
 const READ: &[&str] = &[
     "/api/v1/session",
     "/api/v1/catalog",
@@ -88,7 +88,7 @@ const READ: &[&str] = &[
     "/api/v1/series",
     "/api/v1/query?tag=cpu",
     "/api/v1/query?tag=openmetrics.*",
-    // What comes nearest is told of a tag that is none.
+    // An unknown tag returns the most similar ones.
     "/api/v1/query?tag=openmetrics.betaboks.books_total",
     "/api/v1/query?tag=openmetrics.alphaboks.books_total",
     "/api/v1/series?match=openmetrics.betaboks.books_total",
@@ -135,7 +135,7 @@ fn no_answer_tells_a_team_of_the_machines_of_another() {
                     faults.push(format!("{asker:.40} {path}: {} tells of {word}", answer.status));
                 }
             }
-            // One that is there is answered as one that was never there.
+            // An existing object has the same answer as one that never existed.
             for path in OF_ONE {
                 let unknown = get(&path.replace("{}", "nosuchmachine"));
                 for name in &sides[other].names {
@@ -151,7 +151,7 @@ fn no_answer_tells_a_team_of_the_machines_of_another() {
             }
         }
     }
-    // Who sees both sees them under the same questions: they are questions about something.
+    // A reader of both teams sees both under the same paths, so the paths do return data.
     let all = hub.send("GET", "/api/v1/series", &[&hub.cookie("root")], "").body;
     assert!(all.contains("alphabooks") && all.contains("betabooks"), "{all}");
     for (own, word) in [(0, "alphabooks"), (1, "betabooks")] {
@@ -188,7 +188,7 @@ fn what_would_change_a_machine_of_another_team_finds_none() {
     }
 }
 
-/// Numbers that machines of a small hub can have.
+/// Ids of the machines in a small hub.
 const NUMBERS: std::ops::Range<SourceId> = 0..6;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -214,7 +214,7 @@ async fn no_message_of_a_stream_tells_a_team_of_the_machines_of_another() {
         for message in &say {
             stream.send(Message::Binary(wire::encode(message).into())).await.expect("it listens");
         }
-        // Answers come in order: its own minutes, once more, are the last.
+        // Answers come in order: its own minutes, requested once more, are the last.
         let (mut mine, mut asked, mut tick) = (None::<SourceId>, false, false);
         let (mut answers, mut faults) = (0, Vec::new());
         let all = async {

@@ -1,4 +1,4 @@
-//! The routes of agents before their link: what is wrong is said where the agent can hear it.
+//! The routes of agents before their connection: errors are returned where the agent can read them.
 
 use super::JSON;
 use watchglass_tests::hub::{Hub, spoiled};

@@ -1,5 +1,5 @@
-//! Lives of agents: a folder that was wiped, one that was copied, a key that was ended, a hub that forgets, a clock that is
-//! wrong. What was sampled is at the hub once.
+//! Life cycles of agents: a wiped folder, a copied folder, a revoked key, a hub that loses data, a wrong clock. Each
+//! sample is at the hub once.
 
 use std::path::Path;
 use watchglass_tests::agent::{self, Agent};
@@ -7,7 +7,7 @@ use watchglass_tests::audit::Audit;
 use watchglass_tests::fleet::Fleet;
 use watchglass_tests::server::watchglass;
 
-/// What tells a machine from others, below a folder: its id, its network card, its boot.
+/// Identity of a machine, below a folder: its id, its network card, its boot.
 fn root(folder: &Path, boot: &str) -> String {
     let write = |path: &str, text: &str| {
         let path = folder.join(path);
@@ -27,7 +27,7 @@ fn sound(audit: &Audit) {
     assert!(audit.stored > 15, "{} samples, and each test waits for more", audit.stored);
 }
 
-/// A fleet whose agent is known by its machine, or where it is in a container by its name.
+/// A fleet whose agent is identified by its machine, or by its name in a container.
 fn known(name: &str) -> Fleet {
     let mut fleet = Fleet::hub(&[]);
     fleet.key = fleet.join_line(&["--by-name", "--uses", "9"]);
@@ -54,14 +54,14 @@ fn a_machine_whose_folder_was_wiped_is_the_same_and_goes_on_above_what_the_hub_h
     sound(&fleet.settle());
 }
 
-/// A copy of what an agent keeps, as of a disk that was cloned.
+/// A copy of an agent's folder, as on a cloned disk.
 fn copied(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).expect("made");
     for entry in std::fs::read_dir(from).expect("a folder").flatten() {
         let (path, to) = (entry.path(), to.join(entry.file_name()));
         match entry.file_type() {
             Ok(kind) if kind.is_dir() => copied(&path, &to),
-            // What is replaced or removed meanwhile is none of the copy, nor is a socket.
+            // A file that is replaced or removed meanwhile is not copied, nor is a socket.
             Ok(kind) if kind.is_file() => drop(std::fs::copy(&path, &to)),
             _ => {}
         }
@@ -104,7 +104,7 @@ fn a_machine_that_was_revoked_samples_on_and_comes_back_by_a_line_of_its_own() {
     fleet.administer(&["agents", "revoke", &name]);
     fleet.agent().says("revoked");
     fleet.samples_on(30);
-    // The line that it was started with lets it in no more, that of another machine neither.
+    // Its old join line does not admit it any more, and neither does another machine's.
     fleet.kill_agent();
     fleet.key = fleet.join_line(&["--as", &name]);
     fleet.start_agent();
@@ -136,15 +136,15 @@ fn a_machine_that_is_removed_is_gone_from_the_running_hub_and_samples_on_for_its
         (!there && !sources.contains(&id)).then_some(())
     });
     assert!(find(&fleet).is_none(), "it is in no list");
-    // Its line let one machine join, so it is told that it is unknown, and goes on by itself.
+    // Its join line admits only one machine, so the agent is rejected as unknown, and keeps sampling.
     fleet.agent().says("was removed");
     fleet.samples_on(30);
-    // A start brings nothing of it back.
+    // A restart does not restore any of it.
     fleet.kill_hub();
     fleet.start_hub();
     assert_ne!(samples(&fleet, &id).status, 200);
     assert!(!fleet.server().get("/api/v1/sources", &[&key]).body.contains(&id));
-    // With a line of its own it joins as another machine, from its new life on: what was removed does not come back.
+    // With a line of its own it joins as another machine, from its new life on. The removed data does not come back.
     fleet.kill_agent();
     fleet.key = fleet.join_line(&["--uses", "1"]);
     fleet.start_agent();
@@ -163,7 +163,7 @@ fn a_hub_that_was_restored_from_before_a_machine_joined_lets_it_join_anew() {
     let database = |from: &Path, to: &Path| {
         std::fs::create_dir_all(to).expect("made");
         for file in ["hub.db", "hub.db-wal", "hub.db-shm"] {
-            // The two others are there only while there is something in them.
+            // The two others exist only while they have content.
             let _ = std::fs::remove_file(to.join(file));
             let _ = std::fs::copy(from.join(file), to.join(file));
         }
@@ -221,10 +221,10 @@ mod clock {
     use watchglass_tests::server::watchglass;
 
     const HOUR: i64 = 3_600_000;
-    /// Stamps may be as far from the truth as a clock that is left alone, and a test may take so long, ms.
+    /// Maximum error of timestamps with an unsynchronized clock, and maximum duration of a test, ms.
     const LONG: i64 = 600_000;
 
-    /// A fleet whose agent has a clock of its own, so many ms ahead.
+    /// A fleet whose agent has a clock of its own, this many ms ahead.
     fn ahead(ms: i64) -> (Fleet, FakeClock) {
         let mut fleet = Fleet::hub(&[]);
         let clock = FakeClock::new(fleet.folder());
@@ -234,7 +234,7 @@ mod clock {
         (fleet, clock)
     }
 
-    /// The hub's samples are of now, whatever the agent's clock says.
+    /// The hub's samples have current timestamps, regardless of the agent's clock.
     #[track_caller]
     fn in_place(fleet: &Fleet) {
         use stream::clock::{Clock, System};
@@ -288,7 +288,7 @@ mod clock {
     }
 }
 
-/// How long the hub keeps each machine, seconds.
+/// Retention of each machine at the hub, seconds.
 fn retention(fleet: &Fleet, key: &str, name: &str) -> Option<f64> {
     let told = fleet.server().get("/api/v1/sources", &[key]);
     let told: serde_json::Value = serde_json::from_str(&told.body).expect("JSON");
@@ -306,7 +306,7 @@ fn machines_are_kept_as_long_as_the_labels_say_that_an_admin_gave_them() {
     let key = fleet.administer(&["key", "add", "reader", "--scope", "data:read"]);
     let key = format!("Authorization: Bearer {}", key.trim());
     fleet.key = fleet.join_line(&["--uses", "1", "--label", "tier=gpu"]);
-    // What it says of itself counts for nothing.
+    // Its own claims are ignored.
     fleet.agent_args = ["--name", "node-7", "--label", "tier=test"].map(String::from).to_vec();
     fleet.start_agent();
     fleet.grows("samples come");

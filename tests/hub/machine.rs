@@ -1,4 +1,4 @@
-//! An agent beside a hub: the real one, on this machine.
+//! The real agent connected to a hub, on this machine.
 
 use std::process::{Child, Command, Stdio};
 use watchglass_tests::hub::Hub;
@@ -8,7 +8,7 @@ use watchglass_tests::server::watchglass;
 pub struct Machine(Child);
 
 impl Machine {
-    /// Starts an agent that keeps nothing on disk, and joins a hub under this name.
+    /// Starts an agent that stores nothing on disk, and joins a hub under this name.
     pub fn start<'a>(hub: &Hub, name: &str, args: impl IntoIterator<Item = &'a str>) -> Machine {
         let mut command = Self::command(hub, name, args);
         command.arg("--memory");

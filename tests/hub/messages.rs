@@ -1,4 +1,5 @@
-//! Every message of a page's socket, said by everybody: what each is answered, and who is sent what.
+//! Every message of a page's socket, sent with every kind of credential: the answer, and the recipients of each
+//! message.
 
 use super::admission::{EVERY, KEYS, everybody};
 use super::sockets::say;
@@ -11,11 +12,11 @@ use tokio_tungstenite::tungstenite::{Error, Message};
 use watchglass_tests::hub::Hub;
 use watchglass_tests::waiting::MAX_WAIT;
 
-/// Who may open a socket at all; the others are told as any request of theirs is.
+/// Credentials that may open a socket at all. The others are rejected as for any request.
 const READERS: &str = "SVMAOHpd";
 
-/// What a page may say, and who is answered with something of the machine; who with nothing, as of one that was never there;
-/// and whose socket is closed for it.
+/// Messages of a page. For each: credentials that receive data of the machine, those that receive nothing as for an
+/// unknown machine, and those whose socket is closed.
 const EXPECTED: &[(&str, &str, &str, &str)] = &[
     ("open", "SVMAHpd", "O", ""),
     ("history", "SVMAOHpd", "", ""),
@@ -27,7 +28,7 @@ const EXPECTED: &[(&str, &str, &str, &str)] = &[
     ("runs", "VMAOHpd", "", "S"),
 ];
 
-/// A message by its word. One that is new has no word yet, and no line above.
+/// The name of a message. A new one has no name yet, and no row above.
 fn word(message: &PageMessage) -> &'static str {
     match message {
         PageMessage::Open { .. } => "open",
@@ -41,7 +42,7 @@ fn word(message: &PageMessage) -> &'static str {
     }
 }
 
-/// Who may be sent a message of the server; `tells` where it tells of a machine.
+/// Credentials that may receive a message of the server, and whether it contains data of a machine.
 fn may_be_sent(message: &ServerMessage) -> (&'static str, bool) {
     match message {
         ServerMessage::Hello(_)
@@ -50,7 +51,7 @@ fn may_be_sent(message: &ServerMessage) -> (&'static str, bool) {
         | ServerMessage::Heartbeat { .. }
         | ServerMessage::Goodbye { .. }
         | ServerMessage::Rows { .. }
-        // That they are over is said of what is not there, too.
+        // The end is also reported for unknown objects.
         | ServerMessage::HistoryEnd { .. }
         | ServerMessage::MinutesEnd { .. } => (READERS, false),
         ServerMessage::Sources(all) | ServerMessage::Changed(all) => (READERS, !all.is_empty()),
@@ -68,7 +69,7 @@ fn may_be_sent(message: &ServerMessage) -> (&'static str, bool) {
     }
 }
 
-/// One of each.
+/// One message of each kind.
 fn messages() -> Vec<PageMessage> {
     let (source, from, to) = (0, 1, i64::MAX / 4);
     vec![
@@ -83,7 +84,7 @@ fn messages() -> Vec<PageMessage> {
     ]
 }
 
-/// What came of a message.
+/// The result of a message.
 #[derive(Debug, PartialEq, Eq)]
 enum Came {
     Something,
@@ -91,7 +92,7 @@ enum Came {
     Closed,
 }
 
-/// Opens a stream by a header line; the status of the refusal where it is one.
+/// Opens a stream by a header line; an error with the status when it is rejected.
 async fn connect(hub: &Hub, letter: char, header: Option<&str>) -> Result<super::sockets::Stream, u16> {
     let mut request = format!("ws://{}/api/v1/live", hub.server.addr()).into_client_request().expect("an address");
     let origin = (!KEYS.contains(letter)).then(|| hub.origin());
@@ -107,7 +108,7 @@ async fn connect(hub: &Hub, letter: char, header: Option<&str>) -> Result<super:
     }
 }
 
-/// Whether this message of the server answers that of the page.
+/// The result if this server message answers the page's message.
 fn answers(asked: &str, told: &ServerMessage) -> Option<Came> {
     let something = |there: bool| Some(if there { Came::Something } else { Came::Nothing });
     match (asked, told) {
@@ -116,7 +117,7 @@ fn answers(asked: &str, told: &ServerMessage) -> Option<Came> {
         ("processes", ServerMessage::Processes(table)) => something(!table.rows.is_empty()),
         ("history", ServerMessage::HistoryEnd { from: 1, .. }) => something(true),
         ("minutes", ServerMessage::MinutesEnd { from: 1, .. }) => something(true),
-        // It is answered by nothing: the socket goes on.
+        // It has no answer: the socket stays open.
         ("ack", ServerMessage::HistoryEnd { from: 2, .. }) => something(true),
         ("past", ServerMessage::Past(_)) => something(true),
         ("runs", ServerMessage::Runs(_)) => something(true),
@@ -131,7 +132,7 @@ async fn every_message_is_answered_to_those_whom_the_table_names_and_to_nobody_e
     let written: BTreeSet<&str> = EXPECTED.iter().map(|(word, ..)| *word).collect();
     assert_eq!(said, written, "every message has its line here");
     let mut faults = Vec::new();
-    // The link of the cast was made before the hub's own machine was there.
+    // The cast's link was created before the hub's own machine existed.
     let link = super::shares::link(&hub, "w=5m");
     for (letter, header) in everybody(&hub) {
         let header = if letter == 'S' { Some(link.clone()) } else { header };

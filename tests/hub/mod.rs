@@ -1,4 +1,4 @@
-//! The hub itself, attacked first: who may ask for what, what a foreign page can bring a browser to do, how sessions end.
+//! Tests of the hub itself, attacks first: permissions, forged requests of a foreign page, ends of sessions.
 
 mod administer;
 mod admission;
@@ -41,5 +41,5 @@ mod tls;
 mod usage;
 mod vouched;
 
-/// What every request with JSON says.
+/// Content type of every request with JSON.
 const JSON: &str = "Content-Type: application/json";

@@ -1,4 +1,4 @@
-//! What people are told of their own runs.
+//! Notices to people about their own runs.
 
 use super::machine::Machine;
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use watchglass_tests::waiting::until;
 
 const JSON: &str = "Content-Type: application/json";
 
-/// A request of somebody's page, by their cookie.
+/// A request from a person's page, by their cookie.
 fn by(hub: &Hub, cookie: &str, method: &str, path: &str, body: &Value) -> Answer {
     let answer = hub.send(method, &format!("/api/v1/{path}"), &[cookie, &hub.origin(), JSON], &body.to_string());
     assert!(matches!(answer.status, 200 | 201), "{path}: {answer:?}");
@@ -21,7 +21,7 @@ fn read(answer: &Answer) -> Value {
     serde_json::from_str(&answer.body).expect("JSON")
 }
 
-/// Somebody who came by an invitation to an address: their cookie.
+/// Cookie of a person who accepted an invitation to an address.
 fn invited(hub: &Hub, name: &str, email: Option<&str>) -> String {
     let invite = json!({ "role": "member", "email": email });
     let made = read(&by(hub, &hub.cookie("root"), "POST", "teams/main/invites", &invite));
@@ -53,7 +53,8 @@ fn a_run_that_crashes_is_told_to_its_owner_by_mail_and_to_nobody_else() {
     let hub = Hub::start(["--no-local", "--config", config.to_str().expect("plain letters")]);
     let user = system::user::login_of(system::user::own_uid());
     let people = [
-        // Whose it is; whose address nobody vouches for; whose runs are another user's; who wants other runs.
+        // The owner; a person with an unverified address; one with another user name; one who subscribes to other
+        // events.
         (invited(&hub, "mara", Some("mara@example.org")), "mara@example.org", user.as_str(), ["tell_crashed"; 2]),
         (invited(&hub, "typed", None), "stranger@example.org", &user, ["tell_crashed"; 2]),
         (invited(&hub, "other", Some("other@example.org")), "other@example.org", "nobody-here", ["tell_crashed"; 2]),
@@ -79,7 +80,7 @@ fn a_run_that_crashes_is_told_to_its_owner_by_mail_and_to_nobody_else() {
         assert!(told.iter().all(|one| one.to == ["mara@example.org"]), "{told:?}");
         told
     };
-    // What others would be told of the first run is sent with it, long before the second.
+    // A wrong notice about the first run would arrive together with the right one, long before that of the second run.
     for id in ["first-run", "second-run"] {
         crash(&folder, id);
         told(id);
@@ -89,11 +90,11 @@ fn a_run_that_crashes_is_told_to_its_owner_by_mail_and_to_nobody_else() {
     assert!(all[0].text.contains("crashed (SIGSEGV)"), "{all:?}");
     let runs = read(&hub.send("GET", "/api/v1/runs", &[&hub.cookie("mike")], ""));
     assert_eq!(runs["runs"][0]["user"], user, "{runs}");
-    // A rule that tells who made it.
+    // A rule that notifies its creator.
     let rule = json!({ "name": "always mine", "title": "always mine", "when": "system.load1 >= 0", "to": ["me"] });
     by(&hub, &people[0].0, "POST", "rules", &rule);
     assert_eq!(told("always mine").len(), 3);
-    // It is nothing that others of the team see.
+    // Others of the team do not see it.
     let channels = by(&hub, &hub.cookie("ada"), "GET", "channels", &json!({}));
     assert_eq!(read(&channels), json!({ "channels": [], "sent": [] }));
 }

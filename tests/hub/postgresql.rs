@@ -1,4 +1,4 @@
-//! A hub whose records are in a real PostgreSQL: begun, asked, without it for a while, and moved to it from its file.
+//! A hub with its records in a real PostgreSQL: setup, requests, an outage, and migration from its file.
 
 use super::JSON;
 use super::revoked::all_is_closed;
@@ -11,12 +11,12 @@ use watchglass_tests::postgresql::Postgresql;
 use watchglass_tests::server::watchglass;
 use watchglass_tests::waiting::until_so;
 
-/// A configuration that names a new database of it, and the address of that.
+/// A configuration with a new database, and the address of the database.
 fn configured(postgresql: &Postgresql, folder: &Path) -> (PathBuf, String) {
     configured_at(postgresql, folder, postgresql.database("hub"))
 }
 
-/// Likewise by this address.
+/// A configuration with the database at this address.
 fn configured_at(postgresql: &Postgresql, folder: &Path, url: String) -> (PathBuf, String) {
     let config = folder.join("config.toml");
     let password = postgresql.password_file();
@@ -25,7 +25,7 @@ fn configured_at(postgresql: &Postgresql, folder: &Path, url: String) -> (PathBu
     (config, url)
 }
 
-/// A hub with everybody in a PostgreSQL.
+/// A hub with all people in a PostgreSQL.
 fn hub(postgresql: &Postgresql, args: &[&str]) -> Hub {
     let folder = tempfile::tempdir().expect("a folder");
     let (config, url) = configured(postgresql, folder.path());
@@ -39,7 +39,7 @@ fn sign_in(hub: &Hub, name: &str) -> watchglass_tests::server::Answer {
     hub.send("POST", "/api/v1/session", &[&hub.origin(), JSON], &body)
 }
 
-/// The status of a command beside a configuration, what it prints, and what it says.
+/// Status, standard output and standard error of a command with this configuration.
 fn told(config: &Path, folder: &Path, args: &[&str]) -> (Option<i32>, String, String) {
     let mut command = watchglass(args.iter().copied());
     let output = command.arg("--config").arg(config).arg("--data-dir").arg(folder).output().expect("it runs");
@@ -72,7 +72,7 @@ fn with_postgresql_people_sign_in_machines_join_and_it_is_written_down_who_did_w
     let log = fleet.administer(&["audit", "--json"]);
     assert!(log.contains("\"key.add\"") && log.contains("root"), "{log}");
     assert_eq!(postgresql.sql("hub", "SELECT count(*) FROM audit WHERE action = 'key.add'"), "1");
-    // It knows all of them when it starts again.
+    // It knows all of them after a restart.
     fleet.kill_hub();
     fleet.start_hub();
     assert_eq!(send(fleet.server(), "GET", "/api/v1/sources", &[&cookie], "").status, 200);
@@ -110,7 +110,7 @@ fn with_postgresql_away_a_sign_in_is_told_so_and_it_comes_back_by_itself() {
     let refused = sign_in(&hub, "ada");
     assert_eq!(refused.status, 503, "{refused:?}");
     assert!(refused.error().contains("database of the hub is unavailable"), "{refused:?}");
-    // Nobody is let in who was not known, and what is changed needs the database.
+    // Only known sessions and keys are accepted, and changes need the database.
     until_so("nobody else can be judged", || get("/api/v1/sources", &olga) == 503);
     assert_eq!(get("/api/v1/sources", &hub.key("own")), 503);
     assert_eq!(get("/api/v1/teams", &ada), 503);
@@ -144,7 +144,7 @@ fn with_postgresql_a_hub_moves_there_from_its_file() {
     let postgresql = Postgresql::start();
     let (config, _) = configured(&postgresql, folder.path());
     let file = folder.path().join("hub.db").display().to_string();
-    // It does not begin anew without a word.
+    // It does not start anew silently.
     let (status, _, said) = told(&config, folder.path(), &["hub", "--port", "0", "--no-local"]);
     assert_eq!(status, Some(4), "{said}");
     assert!(said.contains(&format!("watchglass restore {file}")), "{said}");
@@ -160,7 +160,7 @@ fn with_postgresql_a_hub_moves_there_from_its_file() {
     let server = Hub::server(folder.path(), ["--no-local", "--config", &config]);
     let key = format!("Authorization: Bearer {}", keys["data"]);
     assert_eq!(send(&server, "GET", "/api/v1/sources", &[&key], "").status, 200);
-    // Cookies carry the port, and are known on by all else.
+    // Cookie names contain the port; otherwise sessions stay valid.
     let (name, token) = cookies["ada"].split_once('=').expect("a cookie");
     let instance = name.rsplit_once('-').expect("a port").0;
     let cookie = format!("Cookie: {instance}-{}={token}", server.addr().port());

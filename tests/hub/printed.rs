@@ -1,5 +1,5 @@
-//! What a job prints is read by members of a team of its machine, and by nobody else, whichever way they ask. Lines are in no
-//! record: those go to every viewer, every link and every recording.
+//! The output of a job can be read only by members of its machine's team, by any path. Lines are in no record, because
+//! records go to every viewer, every link and every recording.
 
 use super::JSON;
 use super::admission::everybody;
@@ -16,7 +16,7 @@ use watchglass_tests::hub::Hub;
 use watchglass_tests::server::{Answer, watchglass};
 use watchglass_tests::waiting::{until, until_so};
 
-/// What the job prints, and nothing else has.
+/// A text that only the job prints.
 const LINE: &str = "zebra-crossing-of-the-job";
 
 /// Runs a job on the hub's own machine to its end.
@@ -24,7 +24,7 @@ fn printed(hub: &Hub, id: &str, script: &str) {
     printed_in(hub.folder.path(), id, script);
 }
 
-/// Runs a job to its end on the machine of who has this data folder.
+/// Runs a job to its end on the machine with this data folder.
 fn printed_in(folder: &Path, id: &str, script: &str) {
     let mut job = watchglass(["run", "--logs", "--id", id, "--data-dir"]);
     job.arg(folder).args(["--", "sh", "-c", script]);
@@ -34,7 +34,7 @@ fn printed_in(folder: &Path, id: &str, script: &str) {
     assert!(!said.contains("watchglass:"), "{said}");
 }
 
-/// A share link of all machines, its own one included.
+/// A share link of all machines, including the hub's own.
 fn link(hub: &Hub) -> String {
     let made = hub.send(
         "POST",
@@ -48,12 +48,12 @@ fn link(hub: &Hub) -> String {
     format!("Cookie: {}", opened.header("set-cookie").split(';').next().expect("name and value"))
 }
 
-/// The hub with a job that printed, failed, and is known to have.
+/// A hub with a job that has printed and failed, both of which it lists.
 fn hub() -> Hub {
     hub_with(Vec::new())
 }
 
-/// Likewise with these variables.
+/// The same hub with these variables.
 fn hub_with(env: Vec<(String, String)>) -> Hub {
     let hub = Hub::start_with(env, ["--collectors", "cpu,process"]);
     printed(&hub, "loud", &format!("echo begin; echo 'RuntimeError: {LINE}' >&2; exit 1"));
@@ -64,7 +64,7 @@ fn hub_with(env: Vec<(String, String)>) -> Hub {
     hub
 }
 
-/// The same job on the machine of an agent, in its folder.
+/// The same job on an agent's machine, in its folder.
 fn hub_of_agent(folder: &Path) -> (Hub, Machine) {
     let hub = Hub::start(["--no-local"]);
     let mut command = Machine::command(&hub, "node-9", ["--collectors", "cpu,process"]);
@@ -79,7 +79,7 @@ fn hub_of_agent(folder: &Path) -> (Hub, Machine) {
     (hub, machine)
 }
 
-/// Everything that could tell of it.
+/// All paths that could contain a line.
 const ASKED: &[&str] = &[
     "/api/v1/runs/loud/logs",
     "/api/v1/runs/loud/logs?format=json",
@@ -120,13 +120,13 @@ fn whoever_does_not_see_arguments_sees_nothing_that_a_job_printed() {
 fn lines_of_an_agent_reach_its_hub_whole_and_one_that_is_away_is_named() {
     let folder = tempfile::tempdir().expect("a folder");
     let (hub, machine) = hub_of_agent(folder.path());
-    // More than a part has room for, and less than is kept in a second.
+    // More than one part has room for, and less than the limit per second.
     let many = "for n in $(seq 3000); do echo \"line $n of many $PADDING\"; echo \"other $n\" >&2; done";
     let padding = format!("PADDING={}; {many}; echo the last", "x".repeat(80));
     printed_in(folder.path(), "many", &padding);
     let by = hub.cookie("mike");
     let asked = |query: &str| hub.send("GET", &format!("/api/v1/runs/many/logs{query}"), &[&by], "");
-    // The two streams are two pipes: which of their last lines was read first, nobody can say.
+    // The two streams are two pipes, so the order of their last lines is undefined.
     let whole = until("all lines", || {
         let answer = asked("?format=text");
         (answer.body.contains("the last\n") && answer.body.contains("other 3000\n")).then_some(answer.body)
@@ -148,7 +148,7 @@ fn lines_of_an_agent_reach_its_hub_whole_and_one_that_is_away_is_named() {
     assert!(newest.iter().all(|line| line["source"] == "node-9"));
     let found = asked("?stream=err&text=OTHER%202999&format=text").body;
     assert_eq!(found, "other 2999\n");
-    // The command of the hub's own machine, and the report.
+    // The command on the hub's own machine, and the report.
     let mut logs = watchglass(["logs", "many", "--stream", "out", "--last", "1", "--data-dir"]);
     let said = logs.arg(hub.folder.path()).output().expect("it ran");
     assert_eq!(String::from_utf8_lossy(&said.stdout), "the last\n", "{said:?}");
@@ -171,10 +171,10 @@ fn told_to_members_alone(hub: &Hub) {
         let headers: Vec<&str> = header.as_deref().into_iter().collect();
         for path in ASKED {
             if path.starts_with("/api/v1/live") {
-                continue; // It does not end; below.
+                continue; // It does not end; it is tested below.
             }
             let answer = hub.send("GET", path, &headers, "");
-            // The lines themselves, the line in the cause, and the report: for members of the machine's team alone.
+            // The lines themselves, the line in the cause, and the report: only for members of the machine's team.
             let is_about_it = path.contains("/loud");
             let may = "MAH".contains(letter) && is_about_it;
             if tells(&answer) != may {
@@ -185,7 +185,7 @@ fn told_to_members_alone(hub: &Hub) {
                 ));
             }
             let closed = path.contains("/logs") && !"MAH".contains(letter);
-            // Who sees nothing of the machine is answered as of a run that never was.
+            // A requester without access to the machine gets the answer for an unknown run.
             let expected: &[u16] = match letter {
                 '0' => &[401],
                 'O' => &[404],
@@ -239,7 +239,7 @@ async fn no_stream_has_a_line_of_a_job_not_even_a_members() {
     }
 }
 
-/// All files below a folder that have these bytes.
+/// All files below a folder that contain these bytes.
 fn files_with(folder: &Path, part: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).expect("a folder").flatten() {
@@ -259,14 +259,14 @@ fn what_is_kept_of_a_run_that_ended_tells_members_alone_as_well() {
     let clock = FakeClock::new(own.path());
     let hub = hub_with(clock.environment());
     let ended = hub.folder.path().join("ended-runs");
-    // What has just ended is not settled yet.
+    // A run that has just ended is not settled yet.
     clock.pass(30_000);
     until_so("a summary is kept", || ended.join("loud.json").exists());
     let lines = hub.folder.path().join("run-logs");
     let elsewhere: Vec<PathBuf> =
         files_with(hub.folder.path(), LINE).into_iter().filter(|path| !path.starts_with(&lines)).collect();
     assert_eq!(elsewhere, [ended.join("loud.jsonl")], "beside the files of lines the last of them alone");
-    // As when they have gone with the samples.
+    // As after their retention has ended with the samples.
     std::fs::remove_dir_all(&lines).expect("removed");
     for (name, may) in [("vera", false), ("mike", true), ("olga", false), ("root", true)] {
         for path in [

@@ -1,5 +1,5 @@
-//! Signing in by a provider, attacked first: tokens that are forged, old, another's or used before; answers that somebody else
-//! began; people who may not come in.
+//! Sign-in by a provider, attacks first: forged, expired, foreign and reused tokens; answers of a flow that another
+//! browser began; people without admission.
 
 use super::JSON;
 use serde_json::{Value, json};
@@ -12,12 +12,12 @@ use watchglass_tests::waiting::until_so;
 const BEGIN: &str = "/api/v1/session/oidc";
 const SESSION: &str = "/api/v1/session";
 
-/// A hub with a provider `lab`; `more` stands in its table, `ways` in front of it.
+/// A hub with a provider `lab`. `more` is added to its table, `ways` comes before it.
 fn hub(provider: &Provider, ways: &str, more: &str) -> Hub {
     hub_of(&format!("[sign_in]\n{ways}\n{}{more}\n", provider.table("lab")))
 }
 
-/// A hub with a GitHub.
+/// A hub with GitHub as its provider.
 fn with_github(provider: &Provider, more: &str) -> Hub {
     hub_of(&format!(
         "[sign_in]\nnew_accounts = \"viewer\"\n[sign_in.github]\nurl = \"{}\"\nclient_id = \"{CLIENT}\"\n\
@@ -26,20 +26,20 @@ fn with_github(provider: &Provider, more: &str) -> Hub {
     ))
 }
 
-/// A sign-in on its way: where the browser was sent, and the cookie that it was given.
+/// A sign-in in progress: the redirect target of the browser, and its cookie.
 #[derive(Clone)]
 struct Begun {
     url: String,
     cookie: String,
 }
 
-/// All cookies that an answer sets, by the begin of their lines.
+/// All cookies that an answer sets whose lines begin with a prefix.
 fn cookies(answer: &Answer) -> Vec<String> {
     let lines = answer.head.lines().filter_map(|line| line.split_once(": "));
     lines.filter(|(name, _)| name.eq_ignore_ascii_case("set-cookie")).map(|(_, value)| value.to_string()).collect()
 }
 
-/// Begins with this body and these headers beside that of our own page.
+/// Begins a sign-in with this body, our page's `Origin` header and these headers.
 #[track_caller]
 fn begin_as(hub: &Hub, body: &Value, headers: &[&str]) -> Begun {
     let answer = hub.send("POST", BEGIN, &[&[JSON, &hub.origin()], headers].concat(), &body.to_string());
@@ -56,7 +56,7 @@ fn begin(hub: &Hub) -> Begun {
     begin_as(hub, &json!({ "provider": "lab" }), &[])
 }
 
-/// Follows an address of the provider: the path of ours to which it sends the browser back.
+/// Follows an address of the provider, and returns our path to which it redirects the browser.
 #[track_caller]
 fn granted(url: &str) -> String {
     let (addr, path) = url.strip_prefix("http://").and_then(|rest| rest.split_once('/')).expect("an address");
@@ -67,7 +67,7 @@ fn granted(url: &str) -> String {
     back.strip_prefix("http://127.0.0.1:9").unwrap_or_else(|| panic!("to the hub: {back}")).to_string()
 }
 
-/// The browser comes back. A browser sends no header of our page there, and says that another site sent it.
+/// The browser returns. It sends no header of our page there, and reports another site as the origin of the navigation.
 #[track_caller]
 fn back(hub: &Hub, path: &str, cookie: &str) -> Answer {
     let answer = hub.send("GET", path, &[cookie, "Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: navigate"], "");
@@ -75,7 +75,7 @@ fn back(hub: &Hub, path: &str, cookie: &str) -> Answer {
     answer
 }
 
-/// The whole way with a sign-in that has begun: where the page stands then, and the session's cookie.
+/// The whole flow of a sign-in that has begun. Returns the final address of the page, and the session's cookie.
 #[track_caller]
 fn ended(hub: &Hub, begun: &Begun) -> (String, Option<String>) {
     came(hub, &back(hub, &granted(&begun.url), &begun.cookie))
@@ -91,14 +91,14 @@ fn came(hub: &Hub, answer: &Answer) -> (String, Option<String>) {
     (answer.header("location").to_string(), session)
 }
 
-/// Signs in: where the page stands then; and who is signed in, by name.
+/// Signs in. Returns the final address of the page, and the name of the signed-in account.
 #[track_caller]
 fn sign_in(hub: &Hub) -> (String, String) {
     let (place, session) = ended(hub, &begin(hub));
     (place, session.map(|session| who(hub, &session)).unwrap_or_default())
 }
 
-/// Who is signed in by this header.
+/// Name of the account that is signed in with this header.
 fn who(hub: &Hub, header: &str) -> String {
     let session: Value = serde_json::from_str(&hub.send("GET", SESSION, &[header], "").body).expect("JSON");
     session["account"]["name"].as_str().unwrap_or_default().to_string()
@@ -125,7 +125,7 @@ fn who_proves_themselves_is_signed_in_as_the_same_account_each_time() {
     assert_eq!(who(&hub, &session), "nora");
     let me = hub.send("GET", "/api/v1/me", &[&session], "").body;
     assert!(me.contains("nora@example.org") && me.contains("\"role\":\"viewer\""), "{me}");
-    // Whatever else changes there, it is the same person; what stays the same is another one.
+    // A change of any other claim keeps the person. Another subject is another person, with all other claims equal.
     provider.script(|script| {
         script.claims = json!({ "sub": "p-1", "preferred_username": "ada", "email": "x@example.org" })
     });
@@ -185,7 +185,7 @@ fn a_token_that_does_not_stand_every_test_signs_nobody_in() {
         provider.script(|script| script.claims = claims);
         refused(&hub, "untrusted", &wrong.to_string());
     }
-    // Clocks may be a little apart.
+    // Clocks may differ slightly.
     provider.script(|script| {
         script.claims = json!({ "sub": "p-1", "azp": CLIENT, "iat": now() - 30, "nbf": now() + 10, "exp": now() - 10 })
     });
@@ -243,7 +243,7 @@ fn an_answer_counts_once_and_in_the_browser_that_began_it() {
     let hub = hub(&provider, VIEWERS, "");
     let (own, other) = (begin(&hub), begin(&hub));
     let path = granted(&own.url);
-    // Somebody is sent another's answer: they would be signed in as that one (login CSRF).
+    // A browser is sent another person's answer, and would be signed in as that person (login CSRF).
     for cookie in ["Accept: */*", &other.cookie, &hub.cookie("ada"), &format!("{}x", own.cookie)] {
         let (place, session) = came(&hub, &back(&hub, &path, cookie));
         assert_eq!((place.as_str(), session), ("/#refused=elsewhere", None), "{cookie}");
@@ -259,7 +259,7 @@ fn an_answer_counts_once_and_in_the_browser_that_began_it() {
     assert!(came(&hub, &first).1.is_some());
     let (place, session) = came(&hub, &back(&hub, &path, &own.cookie));
     assert_eq!((place.as_str(), session), ("/#refused=over", None), "the same again");
-    // A state that holds, with a code that does not, or with another's.
+    // A valid state with an invalid code, or with another's code.
     let path = granted(&other.url).replace("code=", "code=a");
     assert_eq!(came(&hub, &back(&hub, &path, &other.cookie)).0, "/#refused=away");
     let (one, two) = (begin(&hub), begin(&hub));
@@ -285,7 +285,7 @@ fn answers_that_nobody_awaits_fill_no_log_and_lock_nobody_out() {
         let one = |_| back(&hub, &path, cookie).header("location").to_string();
         (0..35).map(one).collect::<Vec<_>>()
     };
-    // A page elsewhere lets browsers come back that never went away.
+    // A foreign page sends browsers to the callback that never began a sign-in.
     assert_eq!(places("Accept: */*"), ["/#refused=elsewhere"; 35]);
     let again = places(&used.cookie);
     assert_eq!(
@@ -300,7 +300,7 @@ fn answers_that_nobody_awaits_fill_no_log_and_lock_nobody_out() {
     assert_eq!((audit("elsewhere"), audit("over")), (30, 0), "all of a network in one bound");
     let told = hub.send("GET", "/api/v1/audit?limit=1", &[&hub.cookie("root")], "").body;
     let told: Value = serde_json::from_str(&told).expect("JSON");
-    // 5 of the first 35, and of the next 35 those that were looked at, and those that were not.
+    // 5 of the first 35. Of the next 35, both those that were checked and those that were not.
     assert_eq!(told["unwritten"], 40, "what is not in the log is counted");
     let team = hub.send("GET", "/api/v1/audit?team=main", &[&hub.cookie("ada")], "").body;
     assert!(!team.contains("unwritten"), "for admins of the hub: {team}");
@@ -340,7 +340,7 @@ fn a_sign_in_begins_on_our_own_page_and_ends_there() {
 fn two_providers_are_never_mixed_up() {
     let (honest, evil) = (Provider::start(), Provider::start());
     let hub = hub_of(&format!("[sign_in]\n{VIEWERS}\n{}{}", honest.table("lab"), evil.table("evil")));
-    // The browser began at one and comes back to the address of the other.
+    // The browser began at one provider and returns to the callback of the other.
     let begun = begin(&hub);
     let path = granted(&begun.url).replace("/auth/lab/", "/auth/evil/");
     assert_eq!(came(&hub, &back(&hub, &path, &begun.cookie)), ("/#refused=untrusted".into(), None));
@@ -349,11 +349,11 @@ fn two_providers_are_never_mixed_up() {
     let path = format!("{}&iss=http%3A%2F%2F{}", granted(&begun.url), evil.addr);
     assert_eq!(came(&hub, &back(&hub, &path, &begun.cookie)), ("/#refused=untrusted".into(), None));
     assert_eq!(honest.asked("/token"), 0);
-    // The same subject at two of them is two people.
+    // The same subject at two providers is two people.
     assert_eq!(sign_in(&hub).1, "nora");
     let (_, session) = ended(&hub, &begin_as(&hub, &json!({ "provider": "evil" }), &[]));
     assert_eq!(who(&hub, &session.expect("signed in")), "nora-2");
-    // A token of one is none of the other's, whatever it says.
+    // A token of one provider is invalid for the other, whatever its claims are.
     evil.script(|script| script.claims = json!({ "sub": "p-1", "iss": honest.issuer() }));
     let (place, session) = ended(&hub, &begin_as(&hub, &json!({ "provider": "evil" }), &[]));
     assert_eq!((place.as_str(), session), ("/#refused=untrusted", None));
@@ -418,7 +418,7 @@ fn who_has_no_account_needs_an_invitation_and_takes_it_by_the_provider() {
     provider.script(|script| script.claims = json!({ "sub": "p-2", "preferred_username": "otto" }));
     let (place, session) = ended(&hub, &begin_as(&hub, &json!({ "provider": "lab", "code": code }), &[]));
     assert_eq!((place.as_str(), session), ("/#refused=uninvited", None), "a code works once");
-    // A disabled account stays outside.
+    // A disabled account stays out.
     let off = "{\"disabled\":true}";
     let answer = hub.send("PATCH", "/api/v1/accounts/nora", &[&hub.cookie("root"), &hub.origin(), JSON], off);
     assert_eq!(answer.status, 200, "{answer:?}");
@@ -484,13 +484,13 @@ fn another_way_is_added_by_who_is_signed_in_and_the_last_one_stays() {
     let body = format!("{{\"name\":\"ada\",\"password\":\"{PASSWORD}\"}}");
     assert_eq!(hub.send("POST", SESSION, &[&hub.origin(), JSON], &body).status, 401);
     assert_eq!(sign_in(&hub).1, "ada");
-    // Who is asked anew proves it there, and as the same person.
+    // A confirmation of identity needs the same provider and the same person.
     let again = json!({ "provider": "lab", "purpose": "again" });
     assert_eq!(ended(&hub, &begin_as(&hub, &again, &[&ada])), ("/".into(), None));
     assert_eq!(ended(&hub, &begin_as(&hub, &again, &[&vera])).0, "/#refused=other");
     provider.script(|script| script.claims["auth_time"] = json!(now() - 3_600));
     assert_eq!(ended(&hub, &begin_as(&hub, &again, &[&ada])).0, "/#refused=untrusted");
-    // A session that ended meanwhile gains nothing by it.
+    // A session that ended meanwhile does not come back by it.
     let begun = begin_as(&hub, &link, &[&vera]);
     assert_eq!(hub.send("DELETE", SESSION, &[&vera, &hub.origin(), JSON], "").status, 200);
     provider.script(|script| script.claims = json!({ "sub": "p-7" }));
@@ -512,7 +512,7 @@ fn a_provider_that_is_away_costs_its_own_button_and_says_so_in_the_log() {
     assert_eq!(hub.send("POST", SESSION, &[&hub.origin(), JSON], &password).status, 200);
     until_so("the log says it", || hub.server.log().contains("it returned 500"));
     assert!(hub.server.log().contains("http://127.0.0.1:9/auth/lab/callback; register that address"));
-    // It is back, and nobody has to start the hub anew.
+    // The provider is back, and the hub needs no restart.
     provider.script(|script| script.broken = None);
     until_so("it works again", || hub.send("POST", BEGIN, &[JSON, &hub.origin()], body).status == 200);
 
@@ -557,7 +557,7 @@ fn github_identifies_by_number_and_admits_members() {
     let session = ended(&hub, &begin()).1.expect("signed in");
     assert_eq!(who(&hub, &session), "nora");
     assert!(hub.send("GET", "/api/v1/me", &[&session], "").body.contains("nora@example.org"));
-    // A login name may be taken over by somebody else.
+    // A login name may later belong to another person.
     provider.script(|script| script.github.extend(person(8, "nora")));
     assert_eq!(who(&hub, &ended(&hub, &begin()).1.expect("signed in")), "nora-2");
     provider.script(|script| script.github.extend(person(7, "renamed")));

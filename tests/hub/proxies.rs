@@ -1,5 +1,5 @@
-//! Real proxies between an agent and its hub: they cut what says nothing, and no link of ours; one that is started again
-//! costs no sample.
+//! Real proxies between an agent and its hub. They cut idle connections, but none of ours. A restart of a proxy loses
+//! no sample.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -9,10 +9,10 @@ use watchglass_tests::fleet::Fleet;
 use watchglass_tests::programs::Program;
 use watchglass_tests::road::{connecting, idle_until_cut, silent, upgrade};
 
-/// How long proxies let what says nothing be, seconds. Both ends of a link speak every five.
+/// Idle timeout of the proxies, seconds. Both ends of our connection send every five.
 const IDLE: u32 = 10;
 
-/// Starts a proxy with a file of settings, at an address that it may have had before.
+/// Starts a proxy with a configuration file, at an address that it may have had before.
 fn start(folder: &Path, addr: SocketAddr, name: &str, settings: &str, args: &[&str]) -> Program {
     let file = folder.join("settings");
     std::fs::write(&file, settings).expect("written");
@@ -21,7 +21,7 @@ fn start(folder: &Path, addr: SocketAddr, name: &str, settings: &str, args: &[&s
     Program::start_in(folder, addr, name, &args)
 }
 
-/// An agent that samples so seldom that its link lives by its heartbeats.
+/// An agent that samples so rarely that only its heartbeats keep the connection alive.
 fn calm(fleet: &Fleet) -> Agent {
     let mut command = agent::command(&fleet.url, &fleet.key, &fleet.folder().join("calm"));
     command.args(["--interval", "60s", "--collectors", "cpu", "--name", "calm"]).args(&fleet.agent_args);
@@ -29,7 +29,7 @@ fn calm(fleet: &Fleet) -> Agent {
     Agent::start(command)
 }
 
-/// Agents of a fleet go through a proxy, which cuts others for their silence and is then started again.
+/// Sends a fleet's agents through a proxy, which cuts idle connections and is then restarted.
 fn through(mut fleet: Fleet, start: impl Fn() -> Program, silence: impl FnOnce()) {
     let proxy = start();
     fleet.start_agent();
@@ -103,7 +103,7 @@ fn with_caddy_a_link_goes_through_its_tls_and_outlives_its_restart() {
     );
     fleet.url = format!("https://localhost:{}", addr.port());
     let start = || start(&folder, addr, "caddy", &settings, &["run", "--adapter", "caddyfile", "--config", ""]);
-    // Its authority is made when it first starts.
+    // It creates its certificate authority at its first start.
     drop(start());
     let authority = folder.join("caddy/pki/authorities/local/root.crt");
     fleet.until("Caddy has an authority", || authority.is_file().then_some(()));
@@ -136,7 +136,7 @@ fn with_tinyproxy_of_the_environment_a_link_with_tls_goes_out_through_it() {
     let (chain, key) = (chain.display().to_string(), key.display().to_string());
     let mut fleet = Fleet::hub(&["--tls-cert", &chain, "--tls-key", &key, "--host", "hub.example.test"]);
     let addr = Program::free();
-    // Nobody but the proxy knows the way: it asks another, which leads all to the hub.
+    // Only the proxy can reach the hub: it uses an upstream proxy that connects all requests to it.
     let upstream = connecting(fleet.addr());
     fleet.url = "https://hub.example.test".into();
     fleet.agent_args = vec!["--ca".into(), authority.write(files.path()).display().to_string()];

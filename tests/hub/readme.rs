@@ -1,5 +1,6 @@
-//! The command lines of README.md, deploy/README.md and the pages of docs/ that are written by hand, each run against a hub: without TLS, with its own certificate, and
-//! behind a proxy. The lines are read from the documents, so that a new one cannot be left out.
+//! The command lines of README.md, deploy/README.md and the hand-written pages of docs/, each run against a hub:
+//! without TLS, with its own certificate, and behind a proxy. The lines are read from the documents, so that a new one
+//! cannot be left out.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -7,8 +8,8 @@ use watchglass_tests::certificate::Authority;
 use watchglass_tests::hub::{Hub, PASSWORD, machines, people};
 use watchglass_tests::server::{Server, watchglass};
 
-/// What a hub is asked for: the line as a document has it, without `watchglass`, and the commands that stand for it, in the
-/// order in which they are run. `{NAME}` is something that is there, or that a command before has made.
+/// Commands for a hub: the line in a document, without `watchglass`, and the commands that are run in its place, in
+/// order. `{NAME}` is an existing object, or one that an earlier command has created.
 const OF_A_HUB: &[(&str, &[&str])] = &[
     ("user list", &["user list", "user list --json"]),
     (
@@ -84,14 +85,14 @@ const OF_A_HUB: &[(&str, &[&str])] = &[
     ("alerts import prometheus.yml", &["alerts import {prometheus}"]),
 ];
 
-/// Those that a hub answers with "there is none": what was asked for is not there, and the question was heard.
+/// Commands whose object does not exist. The hub answers "there is none", so the request was understood.
 const OF_NOTHING: &[(&str, &str)] = &[
     ("runs report ID > run.html", "runs report none"),
     ("logs ID --rank 3 --last 50", "logs none --rank 3 --last 50"),
     ("agents approve", "agents approve node-1"),
 ];
 
-/// Those that a key may ask from elsewhere, too.
+/// Commands that also work remotely with a key.
 const FROM_ELSEWHERE: &[&str] = &[
     "user list",
     "user invite --team main",
@@ -107,7 +108,8 @@ const FROM_ELSEWHERE: &[&str] = &[
     "alerts list",
 ];
 
-/// Those that ask no hub of this machine: they begin one or an agent, look at files, or tell of a job. Tests elsewhere run them.
+/// Commands that use no hub of this machine: they start one or an agent, read files, or report about a job. Other tests
+/// run them.
 const OF_NO_HUB: &[&str] = &[
     "demo --gpus 8 --fail straggler",
     "demo --gpus 8",
@@ -149,17 +151,17 @@ const OF_NO_HUB: &[&str] = &[
     "agent --hub https://watch.example.org --key wg_j_...",
     "agent --hub https://watch.example.org/ --key wg_j_...",
     "agent --status",
-    // Into a PostgreSQL, which is not everywhere.
+    // Restores into a PostgreSQL, which is not available everywhere.
     "restore DATA/hub.db",
 ];
 
-/// The words in backticks of a line.
+/// The code spans of a line.
 fn spans(line: &str) -> impl Iterator<Item = &str> {
     line.split('`').skip(1).step_by(2)
 }
 
-/// The command lines of a document, without `watchglass`: lines of its blocks of shell commands, words in backticks that begin
-/// with it, and in a row of a table that begins with one those that go on with the first word of it.
+/// The command lines of a document, without `watchglass`. They are lines of its shell blocks, and code spans that begin
+/// with it. In a table row that begins with such a span, spans that continue its first word count too.
 fn lines_of(document: &str) -> BTreeSet<String> {
     let (mut lines, mut block) = (BTreeSet::new(), None);
     for line in document.lines() {
@@ -221,20 +223,20 @@ fn lines_of_a_document_are_found_in_blocks_sentences_and_tables() {
     assert_eq!(all, ["a b", "e --f", "h i", "h j [--k 1|2]", "l m", "l n"]);
 }
 
-/// A hub of this machine, and how its commands are run.
+/// A hub of this machine, and the ways to run its commands.
 struct Ran {
     server: Server,
     folder: tempfile::TempDir,
-    /// How it is called from elsewhere, and whom to trust there.
+    /// Its remote address, and the certificate to trust there.
     url: String,
     authority: Option<PathBuf>,
-    /// What placeholders stand for.
+    /// Values of placeholders.
     known: BTreeMap<&'static str, String>,
     faults: Vec<String>,
 }
 
 impl Ran {
-    /// A hub with these arguments; what they name is made in its folder first.
+    /// A hub with these arguments. Files that they name are created in its folder first.
     fn start(args: impl FnOnce(&Path) -> (Vec<String>, Option<PathBuf>)) -> Ran {
         let folder = tempfile::tempdir().expect("a folder");
         let data = folder.path().join("data");
@@ -268,7 +270,7 @@ impl Ran {
         command.split(' ').map(fill).collect()
     }
 
-    /// Runs a command, which is to end with this status.
+    /// Runs a command, which must end with this status.
     fn run(&mut self, command: &str, status: i32, more: &[&str]) -> String {
         let words = self.filled(command);
         let mut started = watchglass(words.iter().map(String::as_str));
@@ -291,7 +293,7 @@ impl Ran {
         self.run(command, status, &more)
     }
 
-    /// The id of what a list has last.
+    /// The id of the last entry of a list.
     fn last_id(&mut self, list: &str, of: &str) -> String {
         let answer = self.here(&format!("{list} --json"), 0);
         let answer: serde_json::Value = serde_json::from_str(&answer).unwrap_or_default();
@@ -299,7 +301,7 @@ impl Ran {
         rows.last().and_then(|row| row["id"].as_str()).unwrap_or("none").into()
     }
 
-    /// Runs all of them, each as its own machine and as a key may.
+    /// Runs all commands, each on the hub's machine, and remotely where a key allows it.
     #[track_caller]
     fn all(mut self) {
         let scopes = "data:read,audit:read,team:admin,hub:admin";

@@ -1,4 +1,5 @@
-//! What another program takes back in the hub's own records is closed by the hub, which nobody told of it.
+//! Grants that another program revokes directly in the hub's records end the hub's open connections, without a
+//! notification.
 
 use super::sockets::{ended, open};
 use futures_util::StreamExt;
@@ -11,12 +12,12 @@ use watchglass_tests::agent::{self, Agent};
 use watchglass_tests::hub::Hub;
 use watchglass_tests::waiting::{MAX_WAIT, until_so};
 
-/// The records of a hub as another program has them open.
+/// The records of a hub, opened by another program.
 pub async fn elsewhere(database: &Database) -> Accounts {
     Accounts::open_in(database, Arc::new(clock::System)).await.expect("the hub's records")
 }
 
-/// Takes back all that a hub has given, in its records alone, and waits until the hub has closed what it had open.
+/// Revokes all of a hub's grants only in its records, and waits until the hub has closed its open connections.
 pub async fn all_is_closed(hub: &Hub, database: &Database) {
     let (origin, local) = (hub.origin(), Principal::local(0));
     let headers = |name: &str| [hub.cookie(name), origin.clone()];
@@ -37,7 +38,7 @@ pub async fn all_is_closed(hub: &Hub, database: &Database) {
     let data = keys.iter().find(|key| key.name == "data").expect("the key");
     let links = other.shares(&local, Some("main")).await.expect("links");
     let disabled = PersonChange { disabled: Some(true), ..PersonChange::default() };
-    // A link ends with its maker, too: it goes first.
+    // A link ends with its creator, so it is revoked first.
     other.end_share(&local, &links[0].id).await.expect("taken back");
     other.end_service_key(&local, "main", &data.id).await.expect("ended");
     other.change_person(&local, "vera", &disabled).await.expect("disabled");

@@ -1,4 +1,4 @@
-//! The road between an agent and its hub: TLS as the hub itself speaks it, and where a road that is broken ends.
+//! The path between an agent and its hub: the hub's own TLS, and the reported step of a broken path.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -11,7 +11,7 @@ use watchglass_tests::proxy::{Proxy, Sockets};
 use watchglass_tests::road::{answering, silent};
 use watchglass_tests::server::{free_port, run, watchglass};
 
-/// A hub with TLS for `localhost`, whose certificate lies in `folder`.
+/// A hub with TLS for `localhost`, with its certificate in `folder`.
 fn encrypted(authority: &Authority, folder: &Path) -> Fleet {
     let (chain, key) = authority.sign("localhost", folder);
     let (chain, key) = (chain.display().to_string(), key.display().to_string());
@@ -27,7 +27,7 @@ fn an_agent_trusts_an_authority_and_a_renewed_certificate_needs_no_restart() {
     fleet.agent_args = vec!["--ca".into(), authority.write(files.path()).display().to_string()];
     fleet.start_agent();
     fleet.grows("samples come over TLS");
-    // Another agent trusts but the key that is shown now.
+    // Another agent trusts only the current key of the certificate.
     let pinned = |pin: &str, folder: &str| {
         let mut command = agent::command(&fleet.url, &fleet.key, &fleet.folder().join(folder));
         command.args(["--collectors", "cpu", "--name", "pinned", "--pin", pin]);
@@ -39,7 +39,7 @@ fn an_agent_trusts_an_authority_and_a_renewed_certificate_needs_no_restart() {
     let pin = said.split("sha256/").nth(1).and_then(|rest| rest.get(..44)).expect("the pin of the key that is shown");
     let right = pinned(&format!("sha256/{pin}"), "right");
     right.says("connected to");
-    // Unknown authorities are not believed, and what to do is said.
+    // Unknown authorities are not trusted, and the error gives the remedy.
     let mut command = agent::command(&fleet.url, &fleet.key, &fleet.folder().join("other"));
     let other = tempfile::tempdir().expect("a folder");
     command.args(["--collectors", "cpu", "--ca"]).arg(Authority::new().write(other.path()));
@@ -70,7 +70,7 @@ fn who_writes_http_for_a_hub_with_tls_is_told_so_and_the_other_way_round() {
     starts(plain.url.replace("http:", "https:"), "b").says("it does not speak TLS: write http://");
 }
 
-/// The last step of a road that is broken, and what is said of it.
+/// The last step of a broken path, and its message.
 fn end(output: &Output) -> (String, String) {
     let told: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
     let steps = told["hubs"][0]["steps"].as_array().expect("steps");
@@ -124,7 +124,7 @@ fn doctor_says_where_each_broken_road_ends() {
         (&never, &[], "upgrade", "timed out after 10 s"),
         (&plain.url, &[], "key", "join line"),
     ];
-    // One of them waits ten seconds for an answer, so all do at once.
+    // One of them waits ten seconds for an answer, so all run in parallel.
     let faults: Vec<String> = std::thread::scope(|scope| {
         let asked = cases.map(|(url, more, step, said)| {
             let asked = scope.spawn(move || end(&doctor(url, more)));

@@ -1,5 +1,5 @@
-//! The stream without a WebSocket, attacked first: it counts for who opened it, ends with their session, and is asked for from
-//! our own page alone.
+//! The stream without a WebSocket, attacks first: it belongs to its opener, ends with their session, and only our own
+//! page may request it.
 
 use super::JSON;
 use shared::wire::{self, PROTOCOL, PageMessage};
@@ -12,7 +12,7 @@ use watchglass_tests::waiting::until;
 const LIVE: &str = "/api/v1/live";
 const EVENTS: &str = "Accept: text/event-stream";
 
-/// A viewer that polls: its id, and how many bytes were read.
+/// A polling viewer: its id, and the number of bytes read.
 struct Polled {
     id: String,
     place: Cell<u64>,
@@ -46,7 +46,7 @@ fn opening() -> PageMessage {
     PageMessage::Open { protocol: PROTOCOL, window: 60_000, resume: None, sources: vec!["gpu-7".into()] }
 }
 
-/// Polls until a text has come.
+/// Polls until a text arrives.
 fn comes(hub: &Hub, who: &str, viewer: &Polled, text: &str) {
     until(text, || {
         let answer = poll(hub, who, viewer);
@@ -64,7 +64,7 @@ fn a_viewer_that_polls_counts_for_who_opened_it_alone() {
     let viewer = begin(&hub, &vera);
     assert_eq!(say(&hub, &[&vera, &own, JSON], &viewer.id, &opening()), 200);
     comes(&hub, &vera, &viewer, "GPU utilization");
-    // What another has is as what nobody has.
+    // Another user's viewer gets the answer of an unknown one.
     let (others, nobodys) =
         (poll(&hub, &mike, &viewer), poll(&hub, &mike, &Polled { id: "0".repeat(26), place: Cell::new(0) }));
     assert_eq!((others.status, &others.body), (404, &nobodys.body));
@@ -80,7 +80,7 @@ fn a_viewer_that_polls_counts_for_who_opened_it_alone() {
         let told = say(&hub, &[&who, &own, JSON], &viewer.id, &opening());
         assert_eq!(told, status, "{who}");
     }
-    // A page of somebody else cannot speak for her, nor begin a stream.
+    // A foreign page can neither send for her nor begin a stream.
     let ack = PageMessage::Ack { messages: 0 };
     for (headers, status) in [
         (vec![vera.as_str(), JSON], 403),
@@ -130,7 +130,7 @@ fn what_has_no_socket_ends_with_the_session_at_once() {
     assert_eq!(say(&hub, &[&vera, &own, JSON], &viewer.id, &opening()), 200);
     comes(&hub, &vera, &viewer, "GPU utilization");
     thread::scope(|scope| {
-        // Both end by themselves, because their session does; nothing else would end the event stream.
+        // Both streams end because their session ends. Nothing else would end the event stream.
         let events = scope.spawn(|| hub.send("GET", LIVE, &[&vera, EVENTS], ""));
         let viewers = || {
             let metrics = hub.send("GET", "/metrics", &[&hub.cookie("root")], "").body;

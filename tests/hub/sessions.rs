@@ -1,4 +1,4 @@
-//! Sessions as their owner sees them.
+//! Sessions from their owner's view.
 
 use super::JSON;
 use shared::me::OwnSessions;

@@ -1,4 +1,4 @@
-//! A share link, as whoever has it uses it.
+//! A share link, from its user's view.
 
 use super::JSON;
 use super::sockets::{Stream, ended, open, say};
@@ -15,7 +15,7 @@ use watchglass_tests::waiting::{MAX_WAIT, until_so};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_link_shows_one_view_to_whoever_has_it_until_it_is_taken_back() {
-    // It measures its own machine, so that there is something to show.
+    // The hub measures its own machine, so that there is data to show.
     let hub = Hub::start([]);
     let (mike, origin) = (hub.cookie("mike"), hub.origin());
     let made = hub.send("POST", "/api/v1/shares", &[&mike, &origin, JSON], "{\"query\":\"w=5m\"}");
@@ -41,7 +41,7 @@ async fn a_link_shows_one_view_to_whoever_has_it_until_it_is_taken_back() {
     }
     let past = hub.send("GET", "/api/v1/query?tag=*&from=-2h&to=-1h", &[&cookie], "");
     assert_eq!(past.status, 403, "before its window: {past:?}");
-    // Who is signed in as well is shown the link where the request names it.
+    // A signed-in user is shown the link where the request names it.
     let both = format!("{}; {}", hub.cookie("olga"), set.split(';').next().expect("name and value"));
     let seen = |path: &str| hub.send("GET", path, &[&both], "").body.contains("\"key\"");
     assert!(!seen("/api/v1/sources") && seen(&format!("/api/v1/sources?share={}", made.id)));
@@ -55,7 +55,7 @@ async fn a_link_shows_one_view_to_whoever_has_it_until_it_is_taken_back() {
     assert_eq!(hub.send("GET", "/api/v1/sources", &[&cookie], "").status, 401);
 }
 
-/// What a page was told of the machine's series on a socket.
+/// Data of the machine's series that a page received on a socket.
 #[derive(Default)]
 struct Told {
     catalog: Catalog,
@@ -66,7 +66,7 @@ struct Told {
     tags: BTreeSet<String>,
     ticks: usize,
     ends: usize,
-    /// Checks of collectors.
+    /// Number of received collector checks.
     checks: usize,
 }
 
@@ -130,7 +130,7 @@ impl Told {
     }
 }
 
-/// Follows a machine for some ticks, asks for all of its history, and says which series were told of.
+/// Follows a machine for some ticks, requests all of its history, and collects the received data.
 async fn told(mut stream: Stream) -> Told {
     let mut told = Told::default();
     let all = async {
@@ -152,7 +152,7 @@ async fn told(mut stream: Stream) -> Told {
     told
 }
 
-/// A link of `mike`'s to this query, as whoever has it: the header line of its cookie.
+/// A share link of `mike`'s to this query: the header line of its cookie.
 pub fn link(hub: &Hub, query: &str) -> String {
     let body = serde_json::json!({ "query": query }).to_string();
     let made = hub.send("POST", "/api/v1/shares", &[&hub.cookie("mike"), &hub.origin(), JSON], &body);
@@ -172,7 +172,7 @@ fn tags(hub: &Hub, who: &str, path: &str) -> BTreeSet<String> {
     series.filter_map(|one| Some(one["tag"].as_str()?.to_string())).collect()
 }
 
-/// What the chart `cpu` shows.
+/// Metric of the chart `cpu`.
 const CPU: &str = "system.cpu_percent";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,4 +1,4 @@
-//! A stream lives as long as what opened it.
+//! A stream lives as long as the session, key or link that opened it.
 
 use super::JSON;
 use futures_util::{SinkExt, StreamExt};
@@ -14,17 +14,17 @@ use watchglass_tests::waiting::MAX_WAIT;
 
 pub type Stream = WebSocketStream<MaybeTlsStream<TcpStream>>;
 
-/// Opens a stream with these header lines, and waits until it greets.
+/// Opens a stream with these header lines, and waits for its hello message.
 pub async fn open(hub: &Hub, query: &str, headers: &[String]) -> Stream {
     open_on(hub, query, headers, "").await
 }
 
-/// Likewise one that follows the machine of this name.
+/// Opens a stream that follows the machine of this name.
 pub async fn open_on(hub: &Hub, query: &str, headers: &[String], source: &str) -> Stream {
     open_at(&hub.server, query, headers, source).await
 }
 
-/// Likewise at a server.
+/// Opens a stream at a server.
 pub async fn open_at(server: &Server, query: &str, headers: &[String], source: &str) -> Stream {
     let url = format!("ws://{}/api/v1/live{query}", server.addr());
     let mut request = url.into_client_request().expect("an address");
@@ -43,12 +43,12 @@ pub async fn open_at(server: &Server, query: &str, headers: &[String], source: &
     stream
 }
 
-/// Says something as a page does.
+/// Sends a message of a page.
 pub async fn say(stream: &mut Stream, message: &PageMessage) {
     stream.send(Message::Binary(wire::encode(message).into())).await.expect("it listens");
 }
 
-/// Reads to the end: the reason of the goodbye, and the close.
+/// Reads to the end: the reason of the goodbye, and the close frame.
 pub async fn ended(
     mut stream: impl StreamExt<Item = Result<Message, Error>> + Unpin,
 ) -> (Option<String>, Option<CloseFrame>) {

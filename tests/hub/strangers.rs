@@ -1,4 +1,4 @@
-//! Callers without an account who hold what they were given: bodies that never end, connections on which nothing is asked.
+//! Clients without an account that hold resources: endless bodies, idle connections.
 
 use super::JSON;
 use std::io::{Read, Write};
@@ -8,24 +8,24 @@ use watchglass_tests::hub::{Hub, PASSWORD};
 use watchglass_tests::server::Answer;
 use watchglass_tests::waiting::{MAX_WAIT, until, until_so};
 
-/// More connections than there are for strangers, and fewer than a program may have open files.
+/// More than the connection limit for clients without an account, and fewer than the limit of open files.
 const MANY: usize = 700;
 
-/// A request to sign in whose body never ends.
+/// A sign-in request whose body never ends.
 fn endless(hub: &Hub, more: &str) -> TcpStream {
     let addr = hub.server.addr();
     let mut stream = TcpStream::connect(addr).expect("it listens");
     let head = format!("POST /api/v1/session HTTP/1.1\r\nHost: {addr}\r\n{}\r\n{JSON}\r\n{more}", hub.origin());
-    // One that was closed to make room is one, too.
+    // A connection that was closed to make room counts, too.
     let _ = write!(stream, "{head}Content-Length: 200\r\n\r\n{{");
     stream
 }
 
-/// The answer on a connection, once it is there.
+/// The answer on a connection, once it arrives.
 fn answered(mut stream: TcpStream) -> Answer {
     stream.set_read_timeout(Some(MAX_WAIT)).expect("a time limit");
     let mut bytes = Vec::new();
-    // The connection may end in a reset; what came before counts.
+    // The connection may end in a reset; earlier bytes count.
     let _ = stream.read_to_end(&mut bytes);
     Answer::read(&bytes)
 }
@@ -45,14 +45,14 @@ fn bodies_that_never_end_stop_nobody_and_are_not_waited_for() {
     assert_eq!(late.status, 408, "{late:?}");
     assert!((Duration::from_secs(9)..MAX_WAIT).contains(&begun.elapsed()), "{:?}", begun.elapsed());
     assert_eq!(figure(&hub, "watchglass_self_bodies_timed_out_total"), 1.0);
-    // Each takes the place of another, and nobody else's.
+    // Each replaces another of them, and no one else's connection.
     let held: Vec<TcpStream> = (0..MANY).map(|_| endless(&hub, "")).collect();
     goes_on(&hub);
     assert!(refused(&hub) > 0.0, "there were more than there may be");
     drop(held);
 }
 
-/// Who has an account is answered, and who has not may sign in, whatever others hold.
+/// Users with an account are served, and others may sign in, regardless of the held connections.
 #[track_caller]
 fn goes_on(hub: &Hub) {
     let begun = Instant::now();
@@ -67,7 +67,7 @@ fn goes_on(hub: &Hub) {
     assert!(begun.elapsed() < MAX_WAIT, "{:?}", begun.elapsed());
 }
 
-/// What was closed or refused to make room.
+/// Number of connections that were closed or rejected to make room.
 fn refused(hub: &Hub) -> f64 {
     figure(hub, "watchglass_self_unauthenticated_closed_total")
         + figure(hub, "watchglass_self_unauthenticated_refused_total")
@@ -78,7 +78,7 @@ fn connections_on_which_nothing_is_asked_stop_nobody() {
     let hub = Hub::start(["--no-local"]);
     let held: Vec<TcpStream> = (0..MANY).map(|_| TcpStream::connect(hub.server.addr()).expect("it listens")).collect();
     goes_on(&hub);
-    // Of 700 there may be 512.
+    // The limit is 512 of these 700.
     assert!(refused(&hub) >= 100.0, "{}", refused(&hub));
     drop(held);
 }
@@ -90,7 +90,7 @@ fn behind_a_proxy_requests_are_counted_by_the_address_that_it_names() {
     std::fs::write(&file, "[proxy]\ntrusted = [\"127.0.0.1\"]\n").expect("written");
     let hub = Hub::start(["--no-local", "--config", &file.display().to_string()]);
     let held: Vec<TcpStream> = (0..64).map(|_| endless(&hub, "X-Forwarded-For: 203.0.113.9\r\n")).collect();
-    // It says nothing that could be right, so that it is answered at once.
+    // Its content is invalid, so it is answered at once.
     let ask = |from: &str| {
         let from = format!("X-Forwarded-For: {from}");
         hub.send("POST", "/api/v1/session", &[&hub.origin(), JSON, &from], "{}").status

@@ -13,7 +13,7 @@ fn made() -> rcgen::CertifiedKey<rcgen::KeyPair> {
     rcgen::generate_simple_self_signed(["localhost".to_string()]).expect("a certificate")
 }
 
-/// Asks over TLS, trusting this certificate alone; none when it is not the one that is shown.
+/// Sends a request over TLS that trusts only this certificate; None when the server presents another.
 fn ask(
     addr: std::net::SocketAddr,
     trusted: &rcgen::CertifiedKey<rcgen::KeyPair>,
@@ -37,7 +37,7 @@ fn ask(
     let request = format!("{lines}Content-Length: {length}\r\nConnection: close\r\n\r\n{body}");
     stream.write_all(request.as_bytes()).ok()?;
     let mut bytes = Vec::new();
-    // A connection may end without TLS's own goodbye; what came before counts.
+    // A connection may end without a close_notify; earlier bytes count.
     let _ = stream.read_to_end(&mut bytes);
     (!bytes.is_empty()).then(|| Answer::read(&bytes))
 }
@@ -72,7 +72,7 @@ fn a_hub_behind_its_own_certificate_is_asked_by_tls_alone() {
     assert!(cookie.starts_with("__Host-wg-") && cookie.contains("Secure") && cookie.contains("Path=/"), "{cookie}");
     assert_eq!(sign_in(&format!("http://{host}")).status, 403, "a page that came without TLS is not ours");
     assert!(ask(addr, &made(), &format!("GET / HTTP/1.1\r\nHost: {host}\r\n"), "").is_none(), "no other is believed");
-    // A renewed certificate is shown without a restart.
+    // A renewed certificate is used without a restart.
     let renewed = made();
     write(&renewed);
     let health = format!("GET /healthz HTTP/1.1\r\nHost: {host}\r\n");

@@ -1,4 +1,4 @@
-//! What a team uses, from the sample to the table of CSV.
+//! The usage of a team, from the sample to the CSV table.
 
 use super::sockets::open;
 use shared::audit::{Usage, UsageRow};
@@ -6,7 +6,7 @@ use watchglass_tests::hub::{Hub, send};
 use watchglass_tests::server::watchglass;
 use watchglass_tests::waiting::until_so;
 
-/// What a command prints.
+/// Output of a command.
 fn told(folder: &std::path::Path, args: &[&str]) -> String {
     let mut command = watchglass(args.iter().copied());
     let output = command.arg("--data-dir").arg(folder).output().expect("it runs");
@@ -18,14 +18,14 @@ fn rows(text: &str) -> Vec<UsageRow> {
     serde_json::from_str::<Usage>(text).expect("what was used").usage
 }
 
-/// A value of all days together.
+/// The sum of a value over all days.
 fn sum<'a>(rows: impl IntoIterator<Item = &'a UsageRow>, measure: &str) -> f64 {
     rows.into_iter().filter_map(|row| row.values.get(measure)).sum()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_machines_programs_and_viewers_use_is_written_down_when_a_hub_ends() {
-    // It measures its own machine, so that there is something to count.
+    // The hub measures its own machine, so that there is usage to count.
     let hub = Hub::start([]);
     let sampled = || hub.send("GET", "/api/v1/query?tag=memory_percent&from=-1h", &[&hub.key("data")], "");
     until_so("there are samples", || sampled().body.contains("\"points\":[["));
@@ -54,7 +54,7 @@ async fn what_machines_programs_and_viewers_use_is_written_down_when_a_hub_ends(
     assert!(sum(data.iter().copied(), "queries") >= questions && sum(data, "bytes_out") > 1_000.0, "{programs:?}");
     assert!(sum(&all, "viewers_peak") >= 1.0 && sum(&all, "viewer_hours") > 0.0, "{all:?}");
 
-    // As a table of CSV, and from the hub that runs again.
+    // As a CSV table, and from the restarted hub.
     let csv = told(folder, &["usage", "--by", "source", "--csv"]);
     let mut lines = csv.lines();
     assert!(lines.next().is_some_and(|heads| heads.starts_with("day,team,kind,subject,name,samples,")), "{csv}");

@@ -1,4 +1,5 @@
-//! A proxy that says in a header who asks, attacked first: from elsewhere, twice, beside cookies, from a foreign page.
+//! A proxy that sends the identity in a header, attacks first: from another address, twice, with cookies, from a
+//! foreign page.
 
 use super::JSON;
 use serde_json::Value;
@@ -17,12 +18,12 @@ const UPGRADE: [&str; 4] = [
     "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
 ];
 
-/// A hub that believes these; `more` stands in front of the table of the proxy.
+/// A hub that trusts these addresses. `more` comes before the table of the proxy.
 fn hub(from: &str, more: &str) -> Hub {
     hub_with(from, more, "")
 }
 
-/// Likewise; `behind` stands behind what is in the table of the proxy.
+/// A hub that trusts these addresses. `behind` is added to the table of the proxy.
 fn hub_with(from: &str, more: &str, behind: &str) -> Hub {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("config.toml");
@@ -34,7 +35,7 @@ fn hub_with(from: &str, more: &str, behind: &str) -> Hub {
     Hub::start(["--no-local", "--config", &file.display().to_string()])
 }
 
-/// Who is signed in by these headers, by name; empty: nobody.
+/// Name of the account that is signed in with these headers; empty: none.
 fn who(hub: &Hub, headers: &[&str]) -> String {
     let answer = hub.send("GET", SESSION, headers, "");
     assert_eq!(answer.status, 200, "{headers:?}: {answer:?}");
@@ -42,7 +43,7 @@ fn who(hub: &Hub, headers: &[&str]) -> String {
     session["account"]["name"].as_str().unwrap_or_default().to_string()
 }
 
-/// Gives a person's password through the proxy.
+/// Sends a person's password through the proxy.
 fn bind(hub: &Hub, name: &str, header: &str) -> u16 {
     let body = format!("{{\"name\":\"{name}\",\"password\":\"{PASSWORD}\"}}");
     hub.send("POST", SESSION, &[header, &hub.origin(), JSON], &body).status

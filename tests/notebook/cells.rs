@@ -1,4 +1,4 @@
-//! What stands under the cells of a notebook, and what is saved with it.
+//! The lines below the cells of a notebook, and the saved notebook.
 
 use super::{BOOK, idle, lab, run, run_cell, until};
 use serde_json::Value;
@@ -67,12 +67,12 @@ fn with_jupyter_cells_have_their_lines_without_anything_to_load_however_short_an
     line("t.startsWith('[3] ') && t.includes('KeyboardInterrupt')");
     run_cell(&browser, &home, 3);
     line("t.startsWith('[4] ') && t.includes('KeyError')");
-    // One line each, of the times that the kernel itself said.
+    // One line each, with the times that the kernel itself reported.
     assert_eq!(browser.eval("document.querySelectorAll('.wg-Line').length"), 4);
 }
 
-/// Holds back the begin of a cell, and what the kernel publishes after it, until the reply has come; counts the cells. The
-/// two come by two sockets of a kernel, and a server reads these in whatever order: the reply may be first by itself.
+/// Delays the start of a cell, and later kernel messages, until the reply has come; counts the cells. The two come by
+/// two sockets of a kernel. A server reads these in any order, so the reply can also come first by itself.
 const REPLY_FIRST: &str = "(() => {
   const socket = BOOK.sessionContext.session.kernel._ws;
   const [pass, held] = [socket.onmessage, []];
@@ -98,7 +98,7 @@ const REPLY_FIRST: &str = "(() => {
   return 1;
 })()";
 
-/// Whether a line stands under a cell that begins like this.
+/// An expression: whether a line below a cell begins with this text.
 fn begins(line: &str) -> String {
     format!("[...document.querySelectorAll('.wg-Line')].some(l => l.textContent.startsWith({line:?}))")
 }

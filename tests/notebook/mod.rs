@@ -1,4 +1,5 @@
-//! Beside a real JupyterLab in a real browser. `cargo xtask test` prepares both where Python and Node.js are there.
+//! Tests in a real JupyterLab in a real browser. `cargo xtask test` prepares both where Python and Node.js are
+//! available.
 
 mod cells;
 mod roads;
@@ -10,7 +11,7 @@ use watchglass_tests::browser::Browser;
 use watchglass_tests::jupyter::{Home, Jupyter};
 use watchglass_tests::waiting::until_or;
 
-/// What Lab and a kernel may take to start on a machine with much load.
+/// Maximum time in which Lab and a kernel start on a loaded machine.
 const LONG: Duration = Duration::from_secs(120);
 
 #[track_caller]
@@ -25,7 +26,7 @@ fn until(browser: &Browser, home: &Home, what: &str) -> Value {
     )
 }
 
-/// Opens Lab, with a notebook where one is named.
+/// Opens Lab, with a notebook where one is given.
 fn lab(home: &Home, jupyter: &Jupyter, notebook: Option<&str>) -> Browser {
     let browser = Browser::start();
     let path = notebook.map_or("lab?reset".to_string(), |name| format!("lab/tree/{name}?reset"));
@@ -38,13 +39,13 @@ fn run(browser: &Browser, command: &str) {
     browser.eval(&format!("(window.jupyterapp.commands.execute({command:?}), 1)"));
 }
 
-/// The notebook that is open.
+/// The open notebook.
 const BOOK: &str = "[...window.jupyterapp.shell.widgets('main')].find(w => w.sessionContext)";
 
-/// The page in the tab that is shown.
+/// The page in the visible tab.
 const PAGE: &str = "[...document.querySelectorAll('.wg-Page iframe')].find(f => f.offsetParent).contentDocument";
 
-/// Runs the code in the page of the frame: `page` is its window.
+/// Runs the code in the frame of the page: `page` is its window.
 fn in_page(browser: &Browser, code: &str) -> Value {
     browser.eval(&format!("(page => {code})({PAGE}.defaultView)"))
 }
@@ -56,7 +57,7 @@ fn tab(browser: &Browser, home: &Home) {
     until(browser, home, &format!("{PAGE}.documentElement.dataset.link === 'live'"));
 }
 
-/// Waits until the kernel of a notebook has nothing to do.
+/// Waits until the kernel of a notebook is idle.
 fn idle(browser: &Browser, home: &Home, book: &str) {
     until(browser, home, &format!("{book}.sessionContext.session.kernel.status === 'idle'"));
 }

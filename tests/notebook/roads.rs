@@ -1,4 +1,4 @@
-//! How the page comes through Jupyter and what stands before it, and which programs run for that.
+//! The ways of the page through Jupyter and the proxy before it, and the programs that run for it.
 
 use super::{PAGE, in_page, lab, tab, until};
 use watchglass_tests::browser::Browser;
@@ -19,11 +19,11 @@ fn with_jupyter_a_card_opens_the_page_which_is_live_below_any_path_through_the_p
     browser.eval(&format!("({card}.click(), 1)"));
     until(&browser, &home, &format!("{PAGE}.documentElement.dataset.link === 'live'"));
     until(&browser, &home, &format!("{PAGE}.querySelectorAll('[data-panel]').length > 3"));
-    // It is the page of the one program that Jupyter started, at a Unix socket.
+    // It is the page of the one program that Jupyter started, on a Unix socket.
     let programs = home.programs();
     assert_eq!(programs.len(), 1, "{programs:?}");
     assert!(programs[0].1.contains("--unix") && !programs[0].1.contains("--port"), "{programs:?}");
-    // Killed, Jupyter ends nothing by itself.
+    // A killed Jupyter ends no child by itself.
     jupyter.kill();
     until_so("no process stays", || home.programs().is_empty());
 }
@@ -41,7 +41,7 @@ fn with_jupyter_two_of_one_person_have_one_collector_and_one_goes_on_for_the_oth
     };
     let (_one, two) = (of(&first), of(&second));
     assert_eq!(home.programs().len(), 2);
-    // Who samples holds the folder; the other relays.
+    // The program that samples holds the folder; the other relays.
     let samples = |pid: u32| {
         let list = std::fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
         let mut paths = list.filter_map(|entry| std::fs::read_link(entry.path()).ok());
@@ -96,7 +96,7 @@ fn with_jupyter_the_page_is_live_under_a_foreign_name_and_by_tls() {
     }
 }
 
-/// nginx before Jupyter as it is mostly written: with the name that people type, without the lines for WebSockets.
+/// A typical nginx before Jupyter: with the public name, but without the lines for WebSockets.
 fn nginx(home: &Home, jupyter: &Jupyter) -> Program {
     let (folder, addr, to) = (home.at("nginx"), Program::free(), jupyter.addr());
     std::fs::create_dir(&folder).expect("made");
@@ -122,7 +122,7 @@ fn with_jupyter_behind_nginx_that_passes_no_sockets_the_page_is_live_all_the_sam
     let browser = Browser::start();
     browser.open(&format!("http://{}{BASE}watchglass/?token=t", nginx.addr));
     until(&browser, &home, "document.documentElement.dataset.link === 'live'");
-    // By an event stream; by polling where jupyter-server-proxy is older than its streams are.
+    // By an event stream, or by polling where jupyter-server-proxy is too old for streams.
     until(&browser, &home, "document.querySelector('.link [data-way]').innerText.includes('over ')");
     until(&browser, &home, "document.querySelectorAll('[data-panel]').length > 3");
 }

@@ -35,7 +35,7 @@ fn with_jupyter_the_page_follows_the_notebook_in_front_and_its_name_which_is_tex
     front("b.ipynb");
     front("a.ipynb");
     assert_eq!(home.programs().len(), 1, "two notebooks, one collector: {:?}", home.programs());
-    // A kernel knows the name alone that its notebook had when it began.
+    // A kernel knows only the name that its notebook had at the start.
     let hostile = "<img src=x onerror=alert(1)>.ipynb";
     browser.eval(&format!("({}.context.rename({hostile:?}), 1)", book("a.ipynb")));
     until(&browser, &home, &format!("!!{}", book(hostile)));
@@ -54,7 +54,7 @@ fn with_jupyter_a_page_that_nobody_sees_costs_no_stream() {
     browser.before_each_page(count);
     browser.open(&jupyter.url("lab?reset"));
     until(&browser, &home, "!!document.querySelector('#watchglass-side, [data-id=\"watchglass-side\"]')");
-    // The sidebar has a page, which is not loaded before it is shown.
+    // The sidebar has a page, which is loaded only when it is shown.
     assert_eq!(browser.eval("[...document.querySelectorAll('.wg-Page iframe[src]')].length"), 0);
     browser.eval("(window.jupyterapp.shell.activateById('watchglass-side'), 1)");
     until(&browser, &home, &format!("{PAGE}.documentElement.dataset.link === 'live'"));
@@ -63,7 +63,7 @@ fn with_jupyter_a_page_that_nobody_sees_costs_no_stream() {
     until(&browser, &home, &hears);
     let side = "document.querySelector('.wg-Page iframe').contentWindow";
     browser.eval("(window.jupyterapp.shell.collapseRight(), 1)");
-    // A tick comes each second while it is seen.
+    // A tick arrives each second while it is visible.
     until(&browser, &home, &format!("{side}.performance.now() - {side}.__last > 5000"));
     browser.eval("(window.jupyterapp.shell.activateById('watchglass-side'), 1)");
     until(&browser, &home, &hears);
@@ -76,7 +76,7 @@ fn with_jupyter_the_status_bar_says_what_the_kernel_holds_of_memory_and_of_gpus(
     home.notebook("a.ipynb", &["x = 1"]);
     let jupyter = home.jupyter();
     let browser = Browser::start();
-    // There is no GPU here: what the server would say of some is answered in its place, all else is its own.
+    // There is no GPU here: the server's answer about GPUs is replaced, all else is its own.
     browser.before_each_page(
         "window.__held = []; const real = window.fetch; window.fetch = (asked, ...more) => \
          /api.v1.query.tag=kernel[.]/.test(asked.url || asked) \

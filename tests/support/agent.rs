@@ -1,4 +1,4 @@
-//! The real agent: started, listened to, and killed when dropped.
+//! The real agent: its start, its output, and its end. It is killed when dropped.
 
 use crate::server::watchglass;
 use crate::waiting::{MAX_WAIT, until_or};
@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex};
 
-/// Variables by which a proxy on the way is named, which the caller's are no part of a test.
+/// Variables that name a proxy on the way. The caller's values must not affect a test.
 const PROXIES: [&str; 4] = ["HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "NO_PROXY"];
 
 /// A running agent.
@@ -16,7 +16,7 @@ pub struct Agent {
     said: Arc<Mutex<String>>,
 }
 
-/// The command of an agent of a hub that keeps its history in a folder.
+/// Command of an agent that reports to a hub and keeps its history in a folder.
 pub fn command(hub: &str, key: &str, folder: &Path) -> Command {
     let mut command = watchglass(["agent", "--hub", hub, "--key", key, "--data-dir"]);
     command.arg(folder);
@@ -36,12 +36,12 @@ impl Agent {
         Agent { child, said }
     }
 
-    /// What it has said so far, on standard output and standard error.
+    /// Output so far, on standard output and standard error.
     pub fn said(&self) -> String {
         self.said.lock().expect("no panic while it is held").clone()
     }
 
-    /// Waits until it has said this.
+    /// Waits until this text is in the output.
     ///
     /// # Panics
     /// Panics when that takes too long.
@@ -56,7 +56,7 @@ impl Agent {
         self.child.id()
     }
 
-    /// Waits for its end; its status.
+    /// Waits for its end and returns its status.
     pub fn wait(&mut self) -> ExitStatus {
         self.child.wait().expect("it is ours")
     }
@@ -74,7 +74,7 @@ fn hear(from: impl Read + Send + 'static, said: &Arc<Mutex<String>>) {
 
 impl Drop for Agent {
     fn drop(&mut self) {
-        // Both fail only when it has ended already.
+        // Both calls fail only when the agent has already ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -1,4 +1,4 @@
-//! Compares what was seen of a ledger through a server with what is there later.
+//! Compares earlier reads of a ledger through a server with later ones.
 
 use crate::ledger::Ledger;
 use crate::server::Server;
@@ -7,18 +7,18 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Samples by time (ms since the epoch) and tag.
 type Samples = BTreeMap<(i64, String), f64>;
 
-/// The address at which a server shows its ledger, without the start of the span.
+/// Path at which a server exports its ledger, without the start of the span.
 const ALL: &str = "/api/v1/export?format=csv&tag=openmetrics.books.*";
 
 /// The samples that were seen, and the faults that were found.
 #[derive(Debug, Default)]
 pub struct Audit {
     seen: Samples,
-    /// Times of samples that were seen once and were missing later.
+    /// Times of samples that were seen once and were missing later, in ms since the epoch.
     pub lost: BTreeSet<i64>,
-    /// Times with two samples of one series, and of scrapes that stand at two instants.
+    /// Times with two samples of one series, and times of scrapes that are stored at two instants.
     pub doubled: BTreeSet<i64>,
-    /// Times with a value that was not served, or that differs from what was seen before.
+    /// Times with a value that was not served, or that differs from an earlier read.
     pub wrong: BTreeSet<i64>,
     /// Number of stored samples.
     pub stored: usize,
@@ -40,12 +40,12 @@ impl Audit {
         self.lost.is_empty() && self.doubled.is_empty() && self.wrong.is_empty()
     }
 
-    /// Reads the last `seconds` seconds from a running server. What it shows now must be there later.
+    /// Reads the last `seconds` seconds from a running server. Samples in this read must also be in later ones.
     pub fn look(&mut self, server: &Server, seconds: u64) {
         self.note(&shown(server, &format!("-{seconds}s")));
     }
 
-    /// Does the same with an export in CSV.
+    /// Records an export in CSV like [`look`](Self::look).
     pub fn note(&mut self, csv: &str) {
         let now = self.read(csv);
         for (place, value) in now {
@@ -55,13 +55,13 @@ impl Audit {
         }
     }
 
-    /// Compares all that a server shows with what was seen until `until` (ms since the epoch) and with what the ledger
-    /// served. Samples after `until` count from now on only if they are still there.
+    /// Compares all samples of a server with those that were seen until `until` (ms since the epoch), and with those
+    /// that the ledger served. Samples after `until` count from now on only if they are still there.
     pub fn settle(&mut self, server: &Server, ledger: &Ledger, until: i64) {
         self.compare(&shown(server, "0"), ledger, until);
     }
 
-    /// Does the same as [`settle`](Self::settle) with an export in CSV.
+    /// Compares an export in CSV like [`settle`](Self::settle).
     pub fn compare(&mut self, csv: &str, ledger: &Ledger, until: i64) {
         let all = self.read(csv);
         self.stored = all.len();
@@ -95,7 +95,7 @@ impl Audit {
     fn read(&mut self, csv: &str) -> Samples {
         let mut all = Samples::new();
         for line in csv.lines().skip(1) {
-            // A tag with labels is quoted, but none here has a comma.
+            // A tag with labels is quoted, but none here contains a comma.
             let cells: Vec<&str> = line.split(',').collect();
             let [time, _, tag, value] = cells[..] else { panic!("{line}") };
             let [time, value] = [time, value].map(|text| text.parse::<f64>().unwrap_or_else(|_| panic!("{line}")));
@@ -108,10 +108,10 @@ impl Audit {
     }
 }
 
-/// The ledger's samples that a server shows, as CSV; empty before the first.
+/// The ledger's samples on a server, as CSV; empty before the first.
 fn shown(server: &Server, from: &str) -> String {
     let answer = server.get(&format!("{ALL}&from={from}"), &[]);
-    // Before the first scrape nobody knows the tags of the endpoint.
+    // Before the first scrape the tags of the endpoint are unknown.
     assert!(answer.status == 200 || answer.status == 404, "{}", answer.body);
     if answer.status == 404 { String::new() } else { answer.body }
 }

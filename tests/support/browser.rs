@@ -1,5 +1,6 @@
-//! Controls a page of a real browser. The pages of all tests of a program are in one Chromium, each in a context of its own:
-//! cookies, storage, cache, permissions and all that a test sets are as in a new profile, and go with the page.
+//! Controls a page of a real browser. All tests of a program share one Chromium. Each page has a browser context of its
+//! own with a new profile: cookies, storage, cache, permissions and settings of the test. They are removed with the
+//! page.
 
 use crate::chromium::Chromium;
 use crate::keys;
@@ -12,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// A script that runs before the page's own scripts. It keeps faults, sent messages, moved elements, and the time when
+/// A script that runs before the page's own scripts. It records faults, sent messages, layout shifts, and the time when
 /// the page is first live.
 const WITNESS: &str = r#"
 window.__faults = [];
@@ -52,15 +53,15 @@ const look = () => {
 requestAnimationFrame(look);
 "#;
 
-/// An expression for the state of the page, for the message of a failed test.
+/// An expression for the state of the page, used in the message of a failed test.
 const DESCRIBE: &str = r#"{ url: location.href, link: document.documentElement.dataset.link, faults: window.__faults,
   panels: [...document.querySelectorAll("article[data-panel]")].map(
     p => [p.dataset.panel, p.dataset.state, p.dataset.samples, p.dataset.window].join(" ")),
   text: document.body && document.body.innerText.slice(0, 300) }"#;
 
-/// A script for the place of a click: the middle of the first element that a selector finds, once that has stood still for a
-/// frame. What is not in view is scrolled there; what lies over it is an error. A press that misses it, because it has moved
-/// since, is kept from the page, and `__missed` is true.
+/// A script that finds the place of a click: the middle of the first element that a selector finds, once that has not
+/// moved for a frame. An element out of view is scrolled into view. An element that covers it is an error. A press that
+/// misses it, because it has moved since, is kept from the page, and `__missed` is true.
 const AIM: &str = r#"(selector => new Promise((done, fail) => {
   let last = "", covered = 0;
   const look = () => {
@@ -100,26 +101,26 @@ const AIM: &str = r#"(selector => new Promise((done, fail) => {
   look();
 }))"#;
 
-/// The control key as a modifier of the mouse.
+/// The control key as a mouse modifier.
 pub const CTRL: u8 = 2;
-/// The shift key as a modifier of the mouse and of keys.
+/// The shift key as a modifier for mouse and keys.
 pub const SHIFT: u8 = 8;
 
-/// The Chromium that this program's pages share.
+/// The Chromium that the pages of this program share.
 static SHARED: Mutex<Option<Arc<Chromium>>> = Mutex::new(None);
 
 /// A browser with one page, which is closed when this is dropped.
 pub struct Browser {
     chromium: Arc<Chromium>,
-    /// The context of the page; None in a Chromium of its own.
+    /// The context of the page. None in a Chromium of its own.
     context: Option<String>,
     session: String,
-    /// Whether there was input since the page was last asked: it may have led to another page.
+    /// Whether there was input since the last command to the page: it may have led to another page.
     touched: AtomicBool,
 }
 
 impl Browser {
-    /// Starts a browser with a page of 1440 x 900 CSS pixels. All share a clipboard, and who has none of the rights of a
+    /// Starts a browser with a page of 1440 x 900 CSS pixels. All share a clipboard, and none has the permissions of a
     /// profile: see [`alone`](Self::alone).
     ///
     /// # Panics
@@ -131,19 +132,19 @@ impl Browser {
         Self::in_context(chromium, context)
     }
 
-    /// Starts a browser with a Chromium of its own and a new profile, with the same page: for what is measured, and for
-    /// what all pages of a Chromium have in common.
+    /// Starts a browser with a Chromium of its own and a new profile, with the same page. This is for measurements, and
+    /// for state that all pages of a Chromium share.
     ///
     /// # Panics
-    /// As [`start`](Self::start) does.
+    /// Panics as [`start`](Self::start) does.
     pub fn alone() -> Self {
         Self::in_context(Arc::new(Chromium::start()), None)
     }
 
-    /// Likewise one whose [tasks](Self::tasks) are traced.
+    /// Starts a browser like [`alone`](Self::alone) with a trace of its [tasks](Self::tasks).
     ///
     /// # Panics
-    /// As [`start`](Self::start) does.
+    /// Panics as [`start`](Self::start) does.
     pub fn traced() -> Self {
         let browser = Self::alone();
         browser.chromium.trace().expect("a trace begins");
@@ -156,7 +157,7 @@ impl Browser {
         for name in ["Page.enable", "Runtime.enable", "Log.enable"] {
             browser.cdp(name, json!({}));
         }
-        // Each page has the focus, however many there are.
+        // Each page has the focus, regardless of how many there are.
         browser.cdp("Emulation.setFocusEmulationEnabled", json!({ "enabled": true }));
         browser.before_each_page(WITNESS);
         browser.size(1440, 900);
@@ -174,7 +175,7 @@ impl Browser {
         if let Some(error) = answer["errorText"].as_str() {
             return Err(format!("{url}: {error}"));
         }
-        // There is no new document where only the part behind the # is another one.
+        // No new document is loaded when only the part behind the # differs.
         let Some(document) = answer["loaderId"].as_str() else { return Ok(()) };
         self.chromium
             .wait(&self.session, url, |page| !page.is_loading && page.documents.iter().any(|one| one == document))
@@ -213,7 +214,7 @@ impl Browser {
     fn run(&self, body: &str) -> Result<Value, String> {
         let source = json!({ "expression": format!("(function () {{ {body}\n}})()"), "returnByValue": true, "awaitPromise": true });
         let answer = match self.try_cdp("Runtime.evaluate", source) {
-            // What leads to another page, such as a step back, has no value.
+            // An expression that leads to another page, such as a step back, has no value.
             Err(why) if why.ends_with("Inspected target navigated or closed") => return Ok(Value::Null),
             answer => answer?,
         };
@@ -221,7 +222,7 @@ impl Browser {
             let words = thrown["exception"]["description"].as_str().or(thrown["text"].as_str());
             return Err(words.unwrap_or_default().to_string());
         }
-        // What JSON has not, such as NaN, has no value.
+        // Values that JSON does not have, such as NaN, are null.
         Ok(answer["result"]["value"].clone())
     }
 
@@ -261,40 +262,40 @@ impl Browser {
     /// Clicks in the middle of the first element that a CSS selector finds, and scrolls there first.
     ///
     /// # Panics
-    /// Panics when a mouse could not hit it: it has no size, or something lies over it.
+    /// Panics when a mouse could not hit it: it has no size, or another element covers it.
     #[track_caller]
     pub fn click(&self, selector: &str) {
         let hits = || {
             let place = self.try_eval(&format!("{AIM}({})", json!(selector))).expect(selector);
             let side = |at: usize| place[at].as_f64().expect("a length");
             self.click_at((side(0), side(1)), 0);
-            // The page that the click led to knows nothing of it.
+            // A page that the click led to does not have this variable.
             self.try_eval("!window.__missed").map_or(Some(()), |hit| (hit == true).then_some(()))
         };
         until_or(MAX_WAIT, hits, || format!("{selector} never stands still"));
     }
 
-    /// Presses and releases a key, given by its name in JavaScript.
+    /// Presses and releases a key, given by its JavaScript name.
     pub fn press(&self, key: &str) {
         for kind in ["keyDown", "keyUp"] {
             self.cdp("Input.dispatchKeyEvent", json!({ "type": kind, "key": key, "code": key }));
         }
     }
 
-    /// Presses and releases a key as a person does, so that the browser itself reacts too. The key is one character or one
-    /// of [`keys`]; `held` is 0 or [`SHIFT`].
+    /// Presses and releases a key as a person does, so that the browser itself reacts too. The key is one character or
+    /// one of [`keys`]. `held` is 0 or [`SHIFT`].
     pub fn strike(&self, key: &str, held: u8) {
         for event in keys::strike(key, held) {
             self.cdp("Input.dispatchKeyEvent", event);
         }
     }
 
-    /// Types a text into the field that has the focus.
+    /// Types a text into the focused field.
     pub fn insert(&self, text: &str) {
         self.cdp("Input.insertText", json!({ "text": text }));
     }
 
-    /// Types a text into the element that has the focus, and ends it with Enter.
+    /// Types a text into the focused element, followed by Enter.
     pub fn type_line(&self, text: &str) {
         self.insert(text);
         for kind in ["keyDown", "keyUp"] {
@@ -304,7 +305,7 @@ impl Browser {
         }
     }
 
-    /// Left, top, width and height in CSS pixels of the first element that a CSS selector finds.
+    /// Left, top, width and height, in CSS pixels, of the first element that a CSS selector finds.
     #[track_caller]
     pub fn rect(&self, selector: &str) -> [f64; 4] {
         let rect = self.eval(&format!(
@@ -348,7 +349,7 @@ impl Browser {
         self.mouse("mouseReleased", to, held, json!({ "button": "left", "clickCount": 1 }));
     }
 
-    /// Turns the wheel by `by` pixels.
+    /// Turns the wheel by `by` pixels at a place.
     pub fn wheel(&self, place: (f64, f64), by: f64, held: u8) {
         self.mouse("mouseWheel", place, held, json!({ "deltaX": 0, "deltaY": by }));
     }
@@ -360,18 +361,18 @@ impl Browser {
         self.cdp("Input.dispatchMouseEvent", event);
     }
 
-    /// Sends an event of fingers: `touchStart`, `touchMove` or `touchEnd` (which has no places).
+    /// Sends a touch event: `touchStart`, `touchMove` or `touchEnd` (which has no places).
     pub fn touch(&self, kind: &str, places: &[(f64, f64)]) {
         let points = places.iter().enumerate().map(|(id, (x, y))| json!({ "x": x, "y": y, "id": id }));
         self.cdp("Input.dispatchTouchEvent", json!({ "type": kind, "touchPoints": points.collect::<Vec<_>>() }));
     }
 
-    /// Sets the size of the page in CSS pixels. A narrow page is a phone, with two device pixels in a CSS pixel.
+    /// Sets the size of the page in CSS pixels. A narrow page is a phone, with two device pixels per CSS pixel.
     pub fn size(&self, width: u32, height: u32) {
         self.size_at(width, height, if width < 600 { 2 } else { 1 });
     }
 
-    /// Likewise with `scale` device pixels in a CSS pixel.
+    /// Sets the size like [`size`](Self::size), with `scale` device pixels per CSS pixel.
     pub fn size_at(&self, width: u32, height: u32, scale: u32) {
         let metrics = json!({ "width": width, "height": height, "deviceScaleFactor": scale, "mobile": width < 600 });
         self.cdp("Emulation.setDeviceMetricsOverride", metrics);
@@ -383,23 +384,23 @@ impl Browser {
         self.cdp("Emulation.setEmulatedMedia", json!({ "features": [feature] }));
     }
 
-    /// The faults since the page was loaded: errors, refusals of the content security policy, failed requests.
+    /// The faults since the page was loaded: errors, violations of the content security policy, failed requests.
     pub fn faults(&self) -> Vec<String> {
         let mut faults: Vec<String> =
             serde_json::from_value(self.eval("window.__faults")).expect("a list of sentences");
-        // A refusal in the first document comes too early for a script, and a missing file is no script error. Both are
-        // in the log.
+        // A violation in the first document comes too early for a script, and a missing file is not a script error.
+        // Both are in the log.
         faults.extend(self.chromium.errors(&self.session).into_iter().map(|words| format!("log: {words}")));
         faults
     }
 
-    /// CPU time in ms of each task of the page's main thread since the last call, by a browser that is
-    /// [traced](Self::traced). It is the thread's own time: what else runs on the machine does not count. The browser
-    /// may deliver the last seconds with the next call. An error means that it did not answer in time.
+    /// CPU time in ms of each task of the page's main thread since the last call. The browser must be
+    /// [traced](Self::traced). It is the thread's own time, so other load on the machine does not count. The browser
+    /// may deliver the last seconds with the next call. An error is returned when it does not answer in time.
     pub fn tasks(&self) -> Result<Vec<f64>, String> {
         let mut by_process = BTreeMap::<u64, Vec<f64>>::new();
         for event in self.chromium.traced()? {
-            // The main thread of a process has the number of the process.
+            // The main thread's id is the process id.
             let (process, thread) = (event["pid"].as_u64(), event["tid"].as_u64());
             let Some(process) = process.filter(|_| process == thread) else { continue };
             if let (Some(micros), "ThreadControllerImpl::RunTask") =
@@ -408,7 +409,7 @@ impl Browser {
                 by_process.entry(process).or_default().push(micros / 1000.0);
             }
         }
-        // The process of the page works most.
+        // The page's process is the one with the most CPU time.
         let most = by_process.into_values().max_by(|a, b| a.iter().sum::<f64>().total_cmp(&b.iter().sum()));
         Ok(most.unwrap_or_default())
     }
@@ -427,7 +428,7 @@ impl Browser {
         STANDARD.decode(picture["data"].as_str().expect("a picture")).expect("base64")
     }
 
-    /// Saves what the page gives to download in a folder, without asking.
+    /// Saves the page's downloads in a folder, without a dialog.
     pub fn save_to(&self, folder: &Path) {
         let mut about = json!({ "behavior": "allow", "downloadPath": folder });
         if let Some(context) = &self.context {
@@ -436,7 +437,7 @@ impl Browser {
         self.chromium.call("", "Browser.setDownloadBehavior", about).expect("the browser knows it");
     }
 
-    /// Writes a picture of the page to `target/screenshots/NAME.png`, and returns the path.
+    /// Writes a screenshot of the page to `target/screenshots/NAME.png`, and returns the path.
     pub fn screenshot(&self, name: &str) -> PathBuf {
         let own = std::env::current_exe().expect("this program");
         let folder = own.ancestors().nth(3).expect("target/PROFILE/deps/NAME").join("screenshots");
@@ -446,14 +447,14 @@ impl Browser {
         path
     }
 
-    /// Sends a command of the Chrome DevTools Protocol, and returns its answer.
+    /// Sends a command of the Chrome DevTools Protocol, and returns its result.
     #[track_caller]
     pub fn cdp(&self, name: &str, params: Value) -> Value {
         self.try_cdp(name, params).expect("the browser knows it")
     }
 
     fn try_cdp(&self, name: &str, params: Value) -> Result<Value, String> {
-        // What was pressed may lead to another page, and what comes next means that one.
+        // A click or key may lead to another page, and the next command is for that one.
         if self.touched.swap(false, Ordering::Relaxed) {
             let _ = self.chromium.call(&self.session, "Runtime.evaluate", json!({ "expression": "0" }));
         }
@@ -465,7 +466,7 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // The page of a Chromium of its own ends with that.
+        // In a Chromium of its own, the page ends with the browser.
         if let Some(context) = &self.context {
             let _ = self.chromium.call("", "Target.disposeBrowserContext", json!({ "browserContextId": context }));
             self.chromium.forget(&self.session);
@@ -473,9 +474,9 @@ impl Drop for Browser {
     }
 }
 
-/// The Chromium of this program. When one has ended, which fails the tests whose pages it had, the next test starts another.
+/// The Chromium of this program. When one has ended, the tests with its pages fail, and the next test starts another.
 fn shared() -> Arc<Chromium> {
-    // A test that could not start one fails, and poisons the lock; the next one tries it itself.
+    // A failed start fails its test and poisons the lock. The next test retries.
     let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
     match shared.as_ref().filter(|chromium| chromium.runs()) {
         Some(chromium) => chromium.clone(),

@@ -1,12 +1,12 @@
-//! A cgroup with too little memory, for what is killed in it. Only root can make one.
+//! A cgroup with too little memory, for processes that are to be killed in it. It needs root.
 
 use std::path::{Path, PathBuf};
 
-/// A cgroup with a limit, which goes with this.
+/// A cgroup with a limit. It is removed when this is dropped.
 pub struct MemoryGroup(PathBuf);
 
 impl MemoryGroup {
-    /// A new one, of version 1 or 2, with so many bytes.
+    /// Makes a cgroup of version 1 or 2 with this limit in bytes.
     ///
     /// # Panics
     /// Panics when it cannot be made.
@@ -22,15 +22,15 @@ impl MemoryGroup {
         MemoryGroup(folder)
     }
 
-    /// The file that takes the numbers of processes which are to be in it.
+    /// The file that takes the ids of processes that join it.
     pub fn entrance(&self) -> PathBuf {
         self.0.join("cgroup.procs")
     }
 
-    /// Takes a process in.
+    /// Moves a process into it.
     ///
     /// # Panics
-    /// Panics when it cannot.
+    /// Panics when it cannot be moved.
     pub fn take(&self, pid: u32) {
         std::fs::write(self.entrance(), pid.to_string()).expect("root may move processes");
     }

@@ -1,5 +1,5 @@
-//! A headless Chromium that is spoken to over two pipes, by the Chrome DevTools Protocol: there is no port, and no driver
-//! between. It ends when its pipe is closed, so with the process that started it, however that ends.
+//! A headless Chromium, controlled over two pipes by the Chrome DevTools Protocol. There is no port and no driver. It
+//! ends when its pipe is closed, so with the process that started it, even when that is killed.
 
 use crate::server::command;
 use crate::waiting::MAX_WAIT;
@@ -12,12 +12,12 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Flags of Chromium. It can reach only loopback, by the name hub.example as well, and makes no requests of its own.
+/// Flags of Chromium. It can reach only loopback, also by the name hub.example, and makes no requests of its own.
 const FLAGS: [&str; 22] = [
     "--headless",
     "--remote-debugging-pipe",
     "--no-startup-window",
-    // There is no sandbox for root, as in most containers. All pages that are opened are ours.
+    // Root cannot use the sandbox, as in most containers. All opened pages are ours.
     "--no-sandbox",
     "--disable-gpu",
     "--disable-quic",
@@ -30,19 +30,19 @@ const FLAGS: [&str; 22] = [
     "--disable-hang-monitor",
     "--disable-popup-blocking",
     "--password-store=basic",
-    // What stands below the address bar is two pages of its own for each of ours: three quarters of what an empty one costs.
+    // The address bar has two pages of its own for each of ours. They cost three quarters of an empty page.
     "--disable-features=WebUIOmniboxPopup,WebUIOmniboxAimPopup",
-    // Each page is in front, however many there are.
+    // Each page counts as visible, regardless of how many there are.
     "--disable-backgrounding-occluded-windows",
     "--disable-background-timer-throttling",
     "--disable-renderer-backgrounding",
-    // A bench counts memory without garbage, and exactly.
+    // A bench measures memory exactly, after a garbage collection.
     "--js-flags=--expose-gc",
     "--enable-precise-memory-info",
     "--host-resolver-rules=MAP hub.example 127.0.0.1, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost",
 ];
 
-/// Starts Chromium with our pipes as its descriptors 3 and 4, in a profile that goes when it ends.
+/// Starts Chromium with our pipes as its descriptors 3 and 4, in a profile that is removed when it ends.
 const START: &str = r#"
 for chromium in chromium chromium-browser google-chrome; do command -v "$chromium" > /dev/null && break; done
 profile=$(mktemp -d) || exit
@@ -52,11 +52,11 @@ rm -rf "$profile"
 exit $code
 "#;
 
-/// Commands that may wait to be written. Each caller waits for the answer to its own.
+/// Maximum number of queued commands. Each caller waits for the answer to its own.
 const MAX_COMMANDS: usize = 256;
-/// Wait for its last words when it has closed its pipe.
+/// Wait for its last output after it has closed its pipe.
 const LAST_WORDS: Duration = Duration::from_secs(1);
-/// Lines of its standard error that are kept for the message of a test that fails.
+/// Maximum number of lines of its standard error in the message of a test that fails.
 const MAX_LINES: usize = 12;
 
 /// A running Chromium.
@@ -67,7 +67,7 @@ pub struct Chromium {
     last_id: AtomicU64,
 }
 
-/// What Chromium has said.
+/// State that Chromium has reported.
 #[derive(Default)]
 struct Heard {
     said: Mutex<Said>,
@@ -76,7 +76,7 @@ struct Heard {
 
 #[derive(Default)]
 struct Said {
-    /// The answers to commands, by their numbers; None until there is one.
+    /// Answers to commands by command id; None until the answer arrives.
     answers: BTreeMap<u64, Option<Value>>,
     pages: BTreeMap<String, Page>,
     /// Events of a trace, and the number of traces that are complete.
@@ -86,17 +86,17 @@ struct Said {
     ended: bool,
 }
 
-/// What is known of a page, by the session that drives it.
+/// State of a page, by the session that drives it.
 #[derive(Default)]
 pub struct Page {
     /// Its outermost frame.
     frame: String,
-    /// The documents that were in it.
+    /// The documents that were loaded in it.
     pub documents: Vec<String>,
-    /// Whether one is on the way.
+    /// Whether a document is loading.
     pub is_loading: bool,
     has_crashed: bool,
-    /// Errors of its log that nobody has taken.
+    /// Errors in its log that were not read yet.
     errors: Vec<String>,
 }
 
@@ -109,13 +109,13 @@ impl Chromium {
         let mut shell = command("/bin/sh");
         shell.args(["-c", START, "sh"]).args(FLAGS);
         shell.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        // A key that ends this process in a terminal is none of the shell's, which removes the profile then.
+        // Ctrl-C in a terminal must not reach the shell, which then still removes the profile.
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut shell, 0);
         let mut shell = shell.spawn().expect("a shell");
         let (commands, to_write) = sync_channel::<Vec<u8>>(MAX_COMMANDS);
         let mut to = shell.stdin.take().expect("a pipe");
-        // A pipe that is full stops this thread and nobody else.
+        // A full pipe blocks only this thread.
         std::thread::spawn(move || to_write.iter().try_for_each(|bytes| to.write_all(&bytes)));
         let heard = Arc::<Heard>::default();
         let (said, lines) = (shell.stdout.take().expect("a pipe"), shell.stderr.take().expect("a pipe"));
@@ -128,7 +128,7 @@ impl Chromium {
         let reply = commands.clone();
         std::thread::spawn(move || {
             also.hear(said, &reply);
-            // Its last words say why.
+            // Its last output gives the reason.
             let _ = complete.recv_timeout(LAST_WORDS);
             also.said().ended = true;
             also.news.notify_all();
@@ -161,7 +161,8 @@ impl Chromium {
         }
     }
 
-    /// Opens an empty page, in a context of its own where there is one, and returns the session that drives it.
+    /// Opens an empty page and returns the session that drives it. `context` is the browser context; None for the
+    /// default one.
     pub fn open(&self, context: Option<&str>) -> Result<String, String> {
         let mut about = json!({ "url": "about:blank" });
         if let Some(context) = context {
@@ -171,7 +172,7 @@ impl Chromium {
         let about = json!({ "targetId": target, "flatten": true });
         let session = self.call("", "Target.attachToTarget", about)?["sessionId"].clone();
         let session = session.as_str().unwrap_or_default().to_string();
-        // The frame of a page has the id of its target.
+        // The frame id of a page is its target id.
         let frame = target.as_str().unwrap_or_default().to_string();
         self.heard.said().pages.insert(session.clone(), Page { frame, ..Page::default() });
         Ok(session)
@@ -182,12 +183,12 @@ impl Chromium {
         self.heard.said().pages.remove(session);
     }
 
-    /// Waits until a page is `so`. `what` says it in words.
+    /// Waits until the condition `so` holds for a page. `what` describes it.
     pub fn wait(&self, session: &str, what: &str, so: impl Fn(&Page) -> bool) -> Result<(), String> {
         self.heard.wait(session, what, |said| said.pages.get(session).is_some_and(&so).then_some(()))
     }
 
-    /// Number of documents that were in a page so far.
+    /// Number of documents that were loaded in a page so far.
     pub fn documents(&self, session: &str) -> usize {
         self.heard.said().pages.get(session).map_or(0, |page| page.documents.len())
     }
@@ -204,7 +205,7 @@ impl Chromium {
         self.call("", "Tracing.start", json!({ "traceConfig": about })).map(drop)
     }
 
-    /// The events since the trace was begun. It goes on with a new one.
+    /// The events since the trace began. A new trace begins.
     pub fn traced(&self) -> Result<Vec<Value>, String> {
         let before = self.heard.said().traces;
         self.call("", "Tracing.end", json!({}))?;
@@ -219,7 +220,7 @@ impl Drop for Chromium {
     fn drop(&mut self) {
         let _ = send(&self.commands, 0, "", "Browser.close", json!({}));
         let shell = self.shell.get_mut().unwrap_or_else(PoisonError::into_inner);
-        // It has ended when the shell has, too. No panic here: a test may be ending by one.
+        // It has ended when the shell has, too. This must not panic: a test may be unwinding.
         let said = self.heard.said();
         let over = self.heard.news.wait_timeout_while(said, MAX_WAIT, |said| !said.ended);
         if over.is_ok_and(|(_, late)| late.timed_out()) {
@@ -229,7 +230,7 @@ impl Drop for Chromium {
     }
 }
 
-/// Gives a command to the thread that writes.
+/// Sends a command to the writer thread.
 fn send(to: &SyncSender<Vec<u8>>, id: u64, session: &str, name: &str, params: Value) -> Result<(), String> {
     let mut message = json!({ "id": id, "method": name, "params": params });
     if !session.is_empty() {
@@ -245,7 +246,7 @@ impl Heard {
         self.said.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until `ask` finds something, unless Chromium or the page ends before, or it takes too long.
+    /// Waits until `ask` returns a value. Fails when Chromium or the page ends first, or it takes too long.
     fn wait<T>(&self, session: &str, what: &str, mut ask: impl FnMut(&mut Said) -> Option<T>) -> Result<T, String> {
         // The first start on a cold machine reads hundreds of megabytes.
         let most = 4 * MAX_WAIT;
@@ -270,7 +271,7 @@ impl Heard {
         }
     }
 
-    /// Reads what Chromium says until it ends. Dialogs, which would stop a page, are closed by `reply`.
+    /// Reads Chromium's messages until it ends. Dialogs, which would block a page, are closed by `reply`.
     fn hear(&self, from: ChildStdout, reply: &SyncSender<Vec<u8>>) {
         let mut from = BufReader::new(from);
         let mut bytes = Vec::new();
@@ -279,7 +280,7 @@ impl Heard {
             bytes.clear();
             let dialog = message["method"] == "Page.javascriptDialogOpening";
             if dialog && let Some(session) = message["sessionId"].as_str() {
-                // Only what would keep a page from being left is granted.
+                // Only dialogs that confirm the leaving of a page are accepted.
                 let accept = message["params"]["type"] == "beforeunload";
                 let _ = send(reply, 0, session, "Page.handleJavaScriptDialog", json!({ "accept": accept }));
             }
@@ -302,7 +303,7 @@ impl Heard {
 impl Said {
     fn take(&mut self, mut message: Value) {
         if let Some(id) = message["id"].as_u64() {
-            // Nobody waits any more for an answer that came too late.
+            // The caller of a late answer has given up.
             if let Some(answer) = self.answers.get_mut(&id) {
                 *answer = Some(message);
             }
@@ -327,18 +328,18 @@ impl Page {
         let mut error = |words: String| self.errors.push(words);
         let is_mine = about["frameId"] == *self.frame;
         match event {
-            // A script has asked for another document,
+            // A script has requested another document,
             "Page.frameRequestedNavigation" if is_mine && about["disposition"] == "currentTab" => {
                 self.is_loading = true
             }
-            // or one is on its way, whoever wanted it.
+            // or one is loading, for any reason.
             "Page.frameStartedLoading" if is_mine => self.is_loading = true,
             "Page.frameStoppedLoading" if is_mine => self.is_loading = false,
             "Page.frameNavigated" if about["frame"]["id"] == *self.frame => {
                 self.documents.push(text(&about["frame"]["loaderId"]));
             }
             "Inspector.targetCrashed" => self.has_crashed = true,
-            // A failed request and a refusal of the policy, which no script hears of.
+            // A failed request or a violation of the policy, which no script receives.
             "Log.entryAdded" if about["entry"]["level"] == "error" => {
                 error(format!("{} {}", text(&about["entry"]["url"]), text(&about["entry"]["text"])));
             }

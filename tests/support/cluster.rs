@@ -1,5 +1,5 @@
-//! Several hubs with one PostgreSQL, one NATS and one receiver of remote write, all on loopback, and an agent that scrapes a
-//! ledger.
+//! Several hubs with one PostgreSQL, one NATS and one receiver of remote write, all on loopback, and an agent that
+//! scrapes a ledger.
 
 use crate::agent::{self, Agent};
 use crate::fleet::{self, Samples};
@@ -23,20 +23,20 @@ use std::time::{Duration, Instant};
 use team::accounts::Database;
 use tempfile::TempDir;
 
-/// The longest that machines and hubs may take to find one another again.
+/// Maximum time in which machines and hubs must reconnect.
 const MAX_WAIT: Duration = Duration::from_secs(90);
 
-/// How long a hub may take to say that it is well: one that takes longer hangs.
+/// Maximum response time of a hub's health check. A slower hub counts as hung.
 const MAX_HANG: Duration = Duration::from_secs(5);
 
-/// Time between two questions whether the hubs are well.
+/// Time between two health checks.
 const WATCH_INTERVAL: Duration = Duration::from_millis(250);
 
-/// Asks the hubs that run whether they are well, all the time.
+/// Checks the health of all running hubs continuously.
 struct Watchdog {
-    /// The hubs that run; none: it is over.
+    /// Addresses of the running hubs. None: the watchdog has stopped.
     hubs: Arc<Mutex<Option<Vec<Option<SocketAddr>>>>>,
-    /// What was found, in words.
+    /// The first failure, in words.
     found: Arc<Mutex<Option<String>>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -55,7 +55,7 @@ impl Watchdog {
                     let began = Instant::now();
                     let Err(error) = is_well(*addr) else { continue };
                     let now = theirs.lock().expect("no panic while it is held").clone();
-                    // One that was killed meanwhile need not answer.
+                    // A hub that was killed meanwhile need not answer.
                     if began.elapsed() >= MAX_HANG && now.is_some_and(|now| now[n] == Some(*addr)) {
                         let said = format!("hub {n} hangs: /healthz has no answer within {MAX_HANG:?} ({error})");
                         says.lock().expect("no panic while it is held").get_or_insert(said);
@@ -67,7 +67,7 @@ impl Watchdog {
         Watchdog { hubs, found, thread: Some(std::thread::spawn(watch)) }
     }
 
-    /// A hub runs at this address, or does not run.
+    /// Sets the address of a running hub; None when it does not run.
     fn runs(&self, n: usize, addr: Option<SocketAddr>) {
         if let Some(hubs) = self.hubs.lock().expect("no panic while it is held").as_mut() {
             hubs[n] = addr;
@@ -92,7 +92,7 @@ impl Drop for Watchdog {
     }
 }
 
-/// Asks a hub whether it is well; any answer will do.
+/// Requests the health of a hub. Any answer counts.
 fn is_well(addr: SocketAddr) -> std::io::Result<()> {
     let mut stream = TcpStream::connect_timeout(&addr, MAX_HANG)?;
     stream.set_read_timeout(Some(MAX_HANG))?;
@@ -101,30 +101,30 @@ fn is_well(addr: SocketAddr) -> std::io::Result<()> {
     stream.read_exact(&mut [0; 8])
 }
 
-/// Hubs that are one. All that was started ends when this is dropped.
+/// Several hubs that form one cluster. Everything that was started ends when this is dropped.
 pub struct Cluster {
     watchdog: Watchdog,
-    /// Where their records are.
+    /// Database of the hubs' records.
     pub postgresql: Postgresql,
-    /// Where their samples go.
+    /// Receiver of the hubs' samples.
     pub receiver: Receiver,
     nats: Option<Program>,
     nats_at: SocketAddr,
     hubs: Vec<Option<Server>>,
-    /// Ports of the hubs, which they keep; 0: none yet.
+    /// Ports of the hubs, which they keep. 0: not assigned yet.
     ports: Vec<u16>,
     own: TempDir,
-    /// The wall clock of all hubs, and of the agent.
+    /// The wall clock of all hubs and of the agent.
     pub clock: FakeClock,
-    /// Keys by what they are for, as of [`Hub`].
+    /// Keys by purpose, as in [`Hub`].
     pub keys: BTreeMap<&'static str, String>,
-    /// Cookies by name, as of [`Hub`], in which `PORT` stands for the port of a hub.
+    /// Cookies by name, as in [`Hub`], in which `PORT` is a placeholder for the port of a hub.
     cookies: BTreeMap<&'static str, String>,
     ledger: Ledger,
     agent: Option<Agent>,
 }
 
-/// Keys by what they are for, and cookies by name.
+/// Keys by purpose, and cookies by name.
 type People = (BTreeMap<&'static str, String>, BTreeMap<&'static str, String>);
 
 fn nats(at: SocketAddr) -> Program {
@@ -134,34 +134,34 @@ fn nats(at: SocketAddr) -> Program {
 }
 
 impl Cluster {
-    /// Starts so many hubs.
+    /// Starts this many hubs.
     ///
     /// # Panics
-    /// Panics when one of the programs is not there, or does not start.
+    /// Panics when one of the programs is missing or does not start.
     pub fn start(hubs: usize) -> Cluster {
         Self::start_as(hubs, "", None, true)
     }
 
-    /// Likewise with nobody in it: the last hub has said how the first account is made.
+    /// Starts hubs without any accounts. The last hub has printed the instructions for the first account.
     ///
     /// # Panics
-    /// As [`Cluster::start`] does.
+    /// Panics as [`Cluster::start`] does.
     pub fn start_empty(hubs: usize) -> Cluster {
         Self::start_as(hubs, "", None, false)
     }
 
-    /// Likewise; their samples go to the server at this address, in the place of the receiver.
+    /// Starts hubs whose samples go to the server at this address instead of the receiver.
     ///
     /// # Panics
-    /// As [`Cluster::start`] does.
+    /// Panics as [`Cluster::start`] does.
     pub fn start_over(hubs: usize, store: SocketAddr) -> Cluster {
         Self::start_as(hubs, "", Some(store), true)
     }
 
-    /// Likewise with more lines in their configuration.
+    /// Starts hubs with more lines in their configuration.
     ///
     /// # Panics
-    /// As [`Cluster::start`] does.
+    /// Panics as [`Cluster::start`] does.
     pub fn start_with(hubs: usize, more: &str) -> Cluster {
         Self::start_as(hubs, more, None, true)
     }
@@ -209,7 +209,7 @@ impl Cluster {
         cluster
     }
 
-    /// Keys and cookies of everybody, who are made by a hub that has gone.
+    /// Keys and cookies of all people. A temporary hub makes them.
     fn people(own: &Path, url: &str, postgresql: &Postgresql, config: &Path) -> People {
         let first = tempfile::tempdir_in(own).expect("a folder");
         let database = Database::of(first.path(), Some(url), Some(&postgresql.password_file())).expect("a database");
@@ -219,7 +219,7 @@ impl Cluster {
         (keys, cookies.into_iter().map(|(name, cookie)| (name, cookie.replace(&port, "-PORT="))).collect())
     }
 
-    /// The code of the link for the first admin, which a hub has printed.
+    /// The code of the link for the first admin, from the output of a hub.
     ///
     /// # Panics
     /// Panics when it has printed none.
@@ -263,10 +263,10 @@ impl Cluster {
         self.hubs[n] = None;
     }
 
-    /// Tells a hub to end, by SIGTERM; how it ended.
+    /// Ends a hub by SIGTERM and returns its status.
     ///
     /// # Panics
-    /// Panics where it was killed, and where it has not ended after so long.
+    /// Panics when it was killed, or has not ended after `most`.
     pub fn end_hub(&mut self, n: usize, most: Duration) -> ExitStatus {
         self.watchdog.runs(n, None);
         let hub = self.hubs[n].take().expect("it runs");
@@ -274,10 +274,10 @@ impl Cluster {
         hub.wait(most)
     }
 
-    /// A hub, which runs.
+    /// A running hub.
     ///
     /// # Panics
-    /// Panics where it was killed.
+    /// Panics when it was killed.
     pub fn hub(&self, n: usize) -> &Server {
         self.hubs[n].as_ref().expect("it runs")
     }
@@ -292,7 +292,7 @@ impl Cluster {
         self.nats = Some(nats(self.nats_at));
     }
 
-    /// Starts the agent, which goes to these hubs in turn. A run begins and ends on its machine, with a marker in it.
+    /// Starts the agent, which tries these hubs in turn. A run begins and ends on its machine, with a marker in it.
     pub fn start_agent(&mut self, hubs: &[usize]) {
         let urls: Vec<String> = hubs.iter().map(|n| format!("http://{}", self.hub(*n).addr())).collect();
         let mut command = agent::command(&urls.join(","), &self.keys["join"], &self.agent_folder());
@@ -302,7 +302,7 @@ impl Cluster {
         self.run_a_job("begun");
     }
 
-    /// Runs a job of this name on the agent's machine, which leaves a marker of the same text.
+    /// Runs a job of this name on the agent's machine. It leaves a marker with the same text.
     ///
     /// # Panics
     /// Panics when it cannot be run.
@@ -313,7 +313,7 @@ impl Cluster {
         assert!(job.status().expect("it starts").success(), "the job {name} has failed");
     }
 
-    /// Whether a hub lists a run of this name that has ended, and its marker.
+    /// Whether a hub lists a run of this name that has ended, with its marker.
     pub fn lists_job(&self, n: usize, name: &str) -> bool {
         let runs: serde_json::Value = serde_json::from_str(&self.get(n, "/api/v1/runs").body).unwrap_or_default();
         let ended = |run: &serde_json::Value| run["name"] == name && run["ended"].is_number();
@@ -322,45 +322,45 @@ impl Cluster {
         has_run && markers.contains(&format!("\"text\":\"{name}\""))
     }
 
-    /// Ends the agent in order.
+    /// Ends the agent by SIGTERM.
     pub fn end_agent(&mut self) {
         self.agent = None;
     }
 
-    /// Asks a hub by the key for data.
+    /// Sends a GET request to a hub with the data key.
     pub fn get(&self, n: usize, path: &str) -> Answer {
         let key = format!("Authorization: Bearer {}", self.keys["data"]);
         send(self.hub(n), "GET", path, &[&key], "")
     }
 
-    /// The header line of somebody's cookie at a hub.
+    /// The header line of a person's cookie at a hub.
     pub fn cookie(&self, n: usize, name: &str) -> String {
         format!("Cookie: {}", self.cookies[name].replace("-PORT=", &format!("-{}=", self.hub(n).addr().port())))
     }
 
-    /// The header line of a hub's own page.
+    /// The `Origin` header line of a hub's own page.
     pub fn origin(&self, n: usize) -> String {
         format!("Origin: http://{}", self.hub(n).addr())
     }
 
-    /// What a hub says of itself.
+    /// The metrics of a hub.
     pub fn metrics(&self, n: usize) -> String {
         let key = format!("Authorization: Bearer {}", self.keys["metrics"]);
         send(self.hub(n), "GET", "/metrics", &[&key], "").body
     }
 
-    /// What a hub shows of the ledger: by time, ms, and tag.
+    /// The ledger's samples on a hub, by time in ms and tag.
     pub fn shown(&self, n: usize) -> Samples {
         let answer = self.get(n, "/api/v1/export?format=csv&from=-1h&tag=openmetrics.books.*");
         if answer.status == 200 { fleet::samples(&answer.body) } else { Samples::new() }
     }
 
-    /// What the agent has itself.
+    /// The agent's own samples.
     pub fn measured(&self) -> Samples {
         fleet::samples(&fleet::export(&self.agent_folder(), &[]))
     }
 
-    /// Waits until the agent has measured so many times more.
+    /// Waits until the agent has taken this many more measurements.
     ///
     /// # Panics
     /// Panics when that takes too long.
@@ -373,7 +373,7 @@ impl Cluster {
     /// The key of the agent's machine, as a hub knows it.
     ///
     /// # Panics
-    /// Panics when the hub has nothing of it.
+    /// Panics when the hub has no such machine.
     pub fn machine(&self, n: usize) -> String {
         let answer = self.get(n, "/api/v1/sources");
         let sources: serde_json::Value = serde_json::from_str(&answer.body).expect("JSON");
@@ -389,12 +389,12 @@ impl Cluster {
         (page, connection)
     }
 
-    /// The id of the hub that holds the agent's machine, as the database has it; empty: none.
+    /// The id of the hub that holds the agent's machine, from the database; empty when no hub does.
     pub fn holder(&self) -> String {
         self.postgresql.sql("hub", "SELECT hub FROM links")
     }
 
-    /// Waits until a hub shows the newest of what the agent measures; how long that took.
+    /// Waits until a hub shows the agent's newest sample, and returns the time that this took.
     ///
     /// # Panics
     /// Panics when it takes too long.
@@ -406,10 +406,10 @@ impl Cluster {
         begin.elapsed()
     }
 
-    /// Waits until a hub shows all that the agent has, up to now, and not one sample else.
+    /// Waits until a hub has exactly the samples that the agent has up to now.
     ///
     /// # Panics
-    /// Panics when that takes too long, and says what lacks.
+    /// Panics when that takes too long, with the missing samples.
     #[track_caller]
     pub fn is_whole(&self, n: usize) -> usize {
         let measured = self.measured();
@@ -439,7 +439,7 @@ impl Cluster {
     /// Waits until `so` returns true.
     ///
     /// # Panics
-    /// Panics when that takes too long, with what all said.
+    /// Panics when that takes too long, with the output of all programs.
     #[track_caller]
     pub fn until(&self, what: &str, so: impl Fn() -> bool) {
         let so = || self.watchdog.found().is_some() || so();
@@ -447,7 +447,7 @@ impl Cluster {
         assert_eq!(self.watchdog.found(), None, "{what}\n{}", self.said());
     }
 
-    /// What all said.
+    /// Output of all programs.
     pub fn said(&self) -> String {
         let hubs = self.hubs.iter().flatten().map(|hub| format!("{} said:\n{}\n", hub.url, hub.log()));
         let agent = self.agent.as_ref().map(Agent::said).unwrap_or_default();

@@ -1,5 +1,5 @@
-//! A server of many machines whose states and values a test decides: the overview, the page and the paths are the real
-//! ones, the samples made up.
+//! A server of many machines whose states and values a test sets. The overview, the page and the paths are the real
+//! ones; the samples are made up.
 
 use crate::stage::serve;
 use shared::catalog::fleet::{self, FleetRow};
@@ -22,7 +22,7 @@ const HOUR: i64 = 3_600_000;
 const RACK: usize = 8;
 const POD: usize = 42;
 
-/// Rows of the overview that machines have, and how many series of each.
+/// Rows of the overview that machines have, and the number of series of each.
 static ROWS: [(&FleetRow, usize); 5] = [
     (&fleet::GPU_BUSY, GPUS),
     (&fleet::GPU_TEMP, GPUS),
@@ -39,13 +39,13 @@ pub struct Crowd {
     clock: Arc<Manual>,
     sources: Mutex<Vec<SourceId>>,
     series: Vec<SeriesDef>,
-    /// Places of machines from which nothing comes.
+    /// Indexes of machines that send nothing.
     mute: Mutex<BTreeSet<usize>>,
     runtime: Option<tokio::runtime::Runtime>,
 }
 
 impl Crowd {
-    /// So many machines of eight GPUs, eight to a rack: `node-01` and so on. They have measured for a minute.
+    /// This many machines of eight GPUs, eight per rack: `node-01` and so on. They have measured for a minute.
     pub fn new(hosts: usize) -> Self {
         let mut store = Store::new(Arc::new(collectors::catalog()), Limits { retention: 12 * HOUR, bytes: 256 << 20 });
         let series: Vec<SeriesDef> = ROWS
@@ -82,7 +82,7 @@ impl Crowd {
         crowd
     }
 
-    /// Lets `seconds` seconds go by, with a tick of each machine that is not mute in each.
+    /// Advances time by `seconds` seconds. In each, every machine that is not mute has a tick.
     pub fn pass(&self, seconds: u32) {
         for _ in 0..seconds {
             self.clock.pass(Duration::from_millis(INTERVAL as u64));
@@ -102,7 +102,7 @@ impl Crowd {
         self.sources.lock().expect("no panic while it is held").clone()
     }
 
-    /// A machine of this name comes.
+    /// Adds a machine of this name.
     pub fn join(&self, name: &str) {
         let source = {
             let mut store = self.live.store();
@@ -115,19 +115,19 @@ impl Crowd {
         self.sources.lock().expect("no panic while it is held").push(source);
     }
 
-    /// How the machine at this place, from 0, stands. From one that is not linked nothing comes any more.
+    /// Sets the connection state of the machine at this index, from 0. A machine that is not linked sends nothing.
     pub fn stand(&self, host: usize, standing: Standing) {
         if !matches!(standing, Standing::Live | Standing::Filling { .. }) {
             self.mute.lock().expect("no panic while it is held").insert(host);
         }
         if standing != Standing::Late {
-            // Lateness the server finds by itself.
+            // The server detects lateness by itself.
             self.live.set_standing(self.sources()[host], standing);
         }
     }
 }
 
-/// The values of a machine: one of five is idle, one in ten has a GPU that is far behind the others.
+/// The values of a machine: one of five is idle, one in ten has a GPU far behind the others.
 fn values(host: usize, t: i64) -> Vec<f64> {
     let wave = ((t / INTERVAL + host as i64 * 3) % 7) as f64;
     let busy = |gpu: usize| match host {

@@ -1,5 +1,5 @@
-//! A relay of TCP that breaks links on command: it passes, swallows, slows down, cuts, or cuts after so many bytes, each
-//! direction by itself.
+//! A TCP relay that disturbs connections on command: it can drop, delay, throttle or cut, or cut after a number of
+//! bytes. Each direction has its own setting.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -12,22 +12,22 @@ const PART_BYTES: usize = 4 << 10;
 /// A direction through the relay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
-    /// From who has connected.
+    /// From the client to the server.
     Up,
-    /// To who has connected.
+    /// From the server to the client.
     Down,
 }
 
-/// What becomes of the bytes of a direction.
+/// Treatment of the bytes of a direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Way {
-    /// They are swallowed, and nobody is told: the link is half open.
+    /// Bytes are dropped silently: the connection is half open.
     pub drop: bool,
-    /// They wait so long.
+    /// Delay of the bytes.
     pub delay: Duration,
-    /// So many pass in a second; none: as many as there are.
+    /// Maximum rate in bytes per second; None for no limit.
     pub rate: Option<u32>,
-    /// All links are cut once so many have passed.
+    /// All connections are cut once this many bytes have passed.
     pub cut_after: Option<u64>,
 }
 
@@ -35,7 +35,7 @@ pub struct Way {
 struct Ways {
     up: Way,
     down: Way,
-    /// Who connects is turned away at once.
+    /// New connections are closed at once.
     closed: bool,
     upstream: Option<SocketAddr>,
     links: Vec<TcpStream>,
@@ -52,21 +52,21 @@ impl Ways {
 
     fn cut(&mut self) {
         for link in self.links.drain(..) {
-            // It may have ended by itself.
+            // The connection may have ended by itself.
             let _ = link.shutdown(Shutdown::Both);
         }
     }
 }
 
-/// A relay on a free port; its threads end with the test program.
+/// A relay on a free port. Its threads end with the test program.
 pub struct Cutter {
-    /// Where it listens.
+    /// Address on which it listens.
     pub addr: SocketAddr,
     ways: Arc<Mutex<Ways>>,
 }
 
 impl Cutter {
-    /// Starts a relay to this address, through which everything passes.
+    /// Starts a relay to this address that lets everything pass.
     pub fn start(upstream: SocketAddr) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let addr = listener.local_addr().expect("an address");
@@ -84,7 +84,7 @@ impl Cutter {
         self.ways.lock().expect("no panic while it is held")
     }
 
-    /// Says what becomes of the bytes of a direction from now on, on links that are there, too.
+    /// Sets the treatment of a direction from now on, on existing connections too.
     pub fn set(&self, direction: Direction, way: Way) {
         *self.ways().of(direction) = way;
     }
@@ -95,19 +95,19 @@ impl Cutter {
         (ways.up, ways.down, ways.closed) = (Way::default(), Way::default(), false);
     }
 
-    /// Cuts the links that are there. Others can be made.
+    /// Cuts the existing connections. New ones can be made.
     pub fn cut(&self) {
         self.ways().cut();
     }
 
-    /// Cuts the links that are there, and lets none be made until everything [passes](Self::pass).
+    /// Cuts the existing connections, and accepts none until everything [passes](Self::pass).
     pub fn close(&self) {
         let mut ways = self.ways();
         ways.closed = true;
         ways.cut();
     }
 
-    /// Links that were made so far, those apart that were turned away.
+    /// Number of accepted connections so far, without rejected ones.
     pub fn accepted(&self) -> u64 {
         self.ways().accepted
     }
@@ -118,7 +118,7 @@ fn accept(client: TcpStream, ways: &Arc<Mutex<Ways>>) {
         let ways = ways.lock().expect("no panic while it is held");
         ways.upstream.filter(|_| !ways.closed)
     };
-    // Who is turned away sees that the link ends.
+    // A rejected client sees the end of the connection.
     let Some(server) = upstream.and_then(|upstream| TcpStream::connect(upstream).ok()) else { return };
     let clones = || -> std::io::Result<[TcpStream; 4]> {
         Ok([client.try_clone()?, server.try_clone()?, client.try_clone()?, server.try_clone()?])
@@ -134,7 +134,7 @@ fn accept(client: TcpStream, ways: &Arc<Mutex<Ways>>) {
     std::thread::spawn(move || relay(down_from, down_to, Direction::Down, &second));
 }
 
-/// Moves bytes until one end is gone; the other then goes, too.
+/// Moves bytes until one end closes. Then the other is closed too.
 fn relay(mut from: TcpStream, mut to: TcpStream, direction: Direction, ways: &Mutex<Ways>) {
     let mut part = [0; PART_BYTES];
     while let Ok(n @ 1..) = from.read(&mut part) {
@@ -170,7 +170,7 @@ fn relay(mut from: TcpStream, mut to: TcpStream, direction: Direction, ways: &Mu
 mod tests {
     use super::*;
 
-    /// A server that says each byte back, and a relay before it.
+    /// An echo server, with a relay before it.
     fn echo() -> Cutter {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let addr = listener.local_addr().expect("an address");

@@ -1,4 +1,4 @@
-//! An endpoint to scrape, whose page is made anew for each scrape.
+//! An endpoint to scrape, whose page is generated for each scrape.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;

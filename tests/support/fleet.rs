@@ -1,4 +1,4 @@
-//! A hub and an agent of it that scrapes a ledger, with a relay between them: their link is cut, and either is killed.
+//! A hub and its agent that scrapes a ledger, with a relay between them. Tests cut their connection and kill either.
 
 use crate::agent::{self, Agent};
 use crate::audit::Audit;
@@ -14,33 +14,33 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// The longest that the two may take to find each other again: an agent waits up to 45 s before it tries.
+/// Maximum time in which the two must reconnect: an agent waits up to 45 s before a retry.
 const MAX_WAIT: Duration = Duration::from_secs(150);
 
-/// A rate at which a link is slow, bytes a second: 64 kbit/s.
+/// Rate of a slow connection, bytes per second: 64 kbit/s.
 pub const SLOW: u32 = 8_000;
 
-/// What can happen to the two.
+/// A disturbance of the hub or the agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Harm {
-    /// The link is cut, and can be made again at once.
+    /// The connection is cut, and can be made again at once.
     Cut,
-    /// The link is cut once so many bytes have gone to the hub.
+    /// The connection is cut once this many bytes have gone to the hub.
     CutAfter(u64),
-    /// The link is cut, and none can be made for a while.
+    /// The connection is cut, and no new one is accepted for a while.
     Away,
-    /// What goes into one direction is swallowed until another link is made.
+    /// The bytes of one direction are dropped until another connection is made.
     Swallow(Direction),
     /// The hub is killed by SIGKILL, and started again.
     KillHub,
-    /// Likewise the agent.
+    /// The agent is killed by SIGKILL, and started again.
     KillAgent,
-    /// Likewise both.
+    /// Both are killed by SIGKILL, and started again.
     KillBoth,
 }
 
 impl Harm {
-    /// One by chance. Most of them are kills.
+    /// A random disturbance. Most of them are kills.
     pub fn any(chance: &mut Chance) -> Harm {
         match chance.below(40) {
             0..4 => Harm::Cut,
@@ -54,7 +54,7 @@ impl Harm {
         }
     }
 
-    /// How many processes it kills.
+    /// Number of processes that it kills.
     fn kills(self) -> u32 {
         match self {
             Harm::KillHub | Harm::KillAgent => 1,
@@ -64,33 +64,33 @@ impl Harm {
     }
 }
 
-/// What was done to a hub and an agent, and what became of the samples.
+/// Disturbances of a hub and an agent, and the resulting samples.
 pub struct Harmed {
-    /// How often something was done.
+    /// Number of disturbances.
     pub times: u32,
-    /// Processes that were killed.
+    /// Number of killed processes.
     pub kills: u32,
-    /// The comparison.
+    /// The comparison of the samples.
     pub audit: Audit,
 }
 
-/// Harms a hub and an agent `number` times by chance, and compares them at the end. It ends early at `until`.
+/// Disturbs a hub and an agent `number` times at random, and compares them at the end. It ends early at `until`.
 ///
 /// # Panics
-/// Panics where one of the two does not come back.
+/// Panics when one of the two does not come back.
 pub fn harms(number: u32, seed: u64, until: Instant) -> Harmed {
     let (mut fleet, mut chance) = (Fleet::start(), Chance::new(seed));
     let (mut times, mut kills) = (0, 0);
     while times < number && Instant::now() < until {
         let harm = Harm::any(&mut chance);
-        // Now and then something happens while what was lost before is still on its way.
+        // Some disturbances come while samples lost by the one before are still on their way.
         if chance.below(3) == 0 {
             fleet.strike(harm)
         } else {
             fleet.harm(harm)
         }
         (times, kills) = (times + 1, kills + harm.kills());
-        // What was wrong in between shows at the end as well; now and then it is looked, so that it is found sooner.
+        // An error in between also shows at the end. A check now and then finds it sooner.
         if times % 10 == 0 {
             fleet.settle();
         }
@@ -101,34 +101,34 @@ pub fn harms(number: u32, seed: u64, until: Instant) -> Harmed {
 
 /// A hub and an agent. Both are killed when this is dropped.
 pub struct Fleet {
-    /// The folders of both, unless they are elsewhere.
+    /// Folder of both, unless they have folders elsewhere.
     own: TempDir,
     hub_folder: PathBuf,
     agent_folder: PathBuf,
     ledger: Ledger,
     /// The relay before the hub.
     pub cutter: Cutter,
-    /// The key of the join line.
+    /// The join key of the join line.
     pub key: String,
-    /// Keys of people, by what they are for; none where there are no people.
+    /// Keys of people by purpose; empty where there are no people.
     pub keys: BTreeMap<&'static str, String>,
-    /// The address of the hub that the agent is told.
+    /// The address of the hub that the agent gets.
     pub url: String,
-    /// More arguments of the agent.
+    /// Additional arguments of the agent.
     pub agent_args: Vec<String>,
-    /// Variables of the agent.
+    /// Environment of the agent.
     pub agent_env: Vec<(String, String)>,
     hub_args: Vec<String>,
-    /// Variables of the hub, and of what looks into its folder.
+    /// Environment of the hub, and of commands that read its folder.
     hub_env: Vec<(String, String)>,
     port: u16,
     hub: Option<Server>,
     agent: Option<Agent>,
-    /// What the hub had when the agent lost what it has.
+    /// Samples of the hub at the time when the agent lost its own.
     kept: Samples,
 }
 
-/// Samples by time, ms, and tag: as text, so that not a bit of a value is another.
+/// Samples by time (ms) and tag. Values are text, so that they are compared bit by bit.
 pub type Samples = BTreeMap<(i64, String), String>;
 
 impl Fleet {
@@ -143,7 +143,7 @@ impl Fleet {
         fleet
     }
 
-    /// Starts a hub with these arguments alone.
+    /// Starts only a hub, with these arguments.
     ///
     /// # Panics
     /// Panics when it does not start.
@@ -153,28 +153,28 @@ impl Fleet {
         Fleet::hub_in(own, hub, agent, args)
     }
 
-    /// Likewise with these folders of the hub and of the agent.
+    /// Starts only a hub, with these folders of hub and agent.
     ///
     /// # Panics
-    /// As [`Fleet::hub`] does.
+    /// Panics as [`Fleet::hub`] does.
     pub fn hub_at(hub: PathBuf, agent: PathBuf) -> Fleet {
         Fleet::hub_in(tempfile::tempdir().expect("a folder"), hub, agent, &[])
     }
 
-    /// Likewise one with people: those of [`crate::hub::people`], whose keys are there to ask it.
+    /// Starts a hub with the people of [`crate::hub::people`] and their keys.
     ///
     /// # Panics
-    /// As [`Fleet::hub`] does.
+    /// Panics as [`Fleet::hub`] does.
     pub fn with_people() -> Fleet {
         let own = tempfile::tempdir().expect("a folder");
         let (hub, agent) = (own.path().join("hub"), own.path().join("agent"));
         Fleet::with_people_at(own, hub, agent)
     }
 
-    /// Likewise with these folders of the hub and of the agent.
+    /// Starts a hub with people, with these folders of hub and agent.
     ///
     /// # Panics
-    /// As [`Fleet::hub`] does.
+    /// Panics as [`Fleet::hub`] does.
     pub fn with_people_at(own: TempDir, hub: PathBuf, agent: PathBuf) -> Fleet {
         std::fs::create_dir(&hub).expect("made");
         let keys = crate::hub::people(&hub);
@@ -182,10 +182,10 @@ impl Fleet {
         Fleet { keys, ..Fleet::of(own, (hub, agent), &[], Vec::new(), |_| key) }
     }
 
-    /// Likewise a hub that goes by a clock, as its agent will.
+    /// Starts a hub with a fake clock, which its agent will use too.
     ///
     /// # Panics
-    /// As [`Fleet::hub`] does.
+    /// Panics as [`Fleet::hub`] does.
     #[cfg(target_os = "linux")]
     pub fn by_clock() -> (Fleet, fake_clock::FakeClock) {
         let own = tempfile::tempdir().expect("a folder");
@@ -195,10 +195,10 @@ impl Fleet {
         (Fleet { agent_env: clock.environment(), ..fleet }, clock)
     }
 
-    /// Likewise one with people, and with these arguments of the hub.
+    /// Starts a hub with a fake clock, people, and these arguments.
     ///
     /// # Panics
-    /// As [`Fleet::hub`] does.
+    /// Panics as [`Fleet::hub`] does.
     #[cfg(target_os = "linux")]
     pub fn with_people_by_clock(args: &[&str]) -> (Fleet, fake_clock::FakeClock) {
         let own = tempfile::tempdir().expect("a folder");
@@ -250,7 +250,7 @@ impl Fleet {
         self.cutter.addr
     }
 
-    /// A folder for what else a test needs.
+    /// A folder for other files of a test.
     pub fn folder(&self) -> &Path {
         self.own.path()
     }
@@ -274,7 +274,7 @@ impl Fleet {
         command
     }
 
-    /// How often the endpoint of the ledger was scraped.
+    /// Number of scrapes of the ledger's endpoint.
     pub fn scrapes(&self) -> u64 {
         self.ledger.served()
     }
@@ -284,10 +284,10 @@ impl Fleet {
         self.agent = Some(Agent::start(self.agent_command(&self.agent_folder)));
     }
 
-    /// The agent, which runs.
+    /// The running agent.
     ///
     /// # Panics
-    /// Panics where none was started, or it was killed.
+    /// Panics when none was started, or it was killed.
     pub fn agent(&self) -> &Agent {
         self.agent.as_ref().expect("it was started")
     }
@@ -297,7 +297,7 @@ impl Fleet {
         self.agent = None; // Dropping it kills it by SIGKILL.
     }
 
-    /// Kills the agent, and waits until the hub knows that it is gone.
+    /// Kills the agent, and waits until the hub has noticed.
     ///
     /// # Panics
     /// Panics when that takes too long.
@@ -309,7 +309,7 @@ impl Fleet {
 
     /// Kills the hub.
     pub fn kill_hub(&mut self) {
-        self.hub = None; // Likewise.
+        self.hub = None; // Dropping it kills it by SIGKILL.
     }
 
     /// Starts the hub again.
@@ -317,24 +317,24 @@ impl Fleet {
         self.hub = Some(start_hub(&self.hub_folder, self.port, &self.hub_args, &self.hub_env));
     }
 
-    /// The hub, which runs.
+    /// The running hub.
     ///
     /// # Panics
-    /// Panics where it was killed.
+    /// Panics when it was killed.
     pub fn server(&self) -> &Server {
         self.hub.as_ref().expect("it runs")
     }
 
-    /// From now on the hub is another one, with this folder; the one before, which may be about to end.
+    /// Replaces the hub by another one with this folder. Returns the one before, which may be about to end.
     ///
     /// # Panics
-    /// Panics where it was killed.
+    /// Panics when it was killed.
     pub fn succeed(&mut self, folder: PathBuf, hub: Server) -> Server {
         self.hub_folder = folder;
         self.hub.replace(hub).expect("it runs")
     }
 
-    /// Runs a command that administers the hub, on its machine; what it prints.
+    /// Runs a command that administers the hub, on its machine, and returns its output.
     ///
     /// # Panics
     /// Panics when it fails.
@@ -357,30 +357,30 @@ impl Fleet {
         key_in(&line).unwrap_or_else(|| panic!("no key in {line}"))
     }
 
-    /// The machines that the hub knows.
+    /// The machines that the hub lists.
     ///
     /// # Panics
-    /// Panics when it does not tell.
+    /// Panics when the request fails.
     #[track_caller]
     pub fn machines(&self) -> Vec<shared::session::Agent> {
         let told = self.administer(&["agents", "list", "--json"]);
         serde_json::from_str::<shared::session::Agents>(&told).expect("a list of agents").agents
     }
 
-    /// From now on the agent may lack what the hub has: it has lost it.
+    /// Records that the agent has lost its samples: from now on it may lack samples that the hub has.
     pub fn agent_forgets(&mut self) {
         self.kept.extend(samples(&self.of_hub()));
     }
 
-    /// What the folder of the hub has of the ledger.
+    /// The ledger's samples in the folder of the hub.
     fn of_hub(&self) -> String {
         export(&self.hub_folder, &self.hub_env)
     }
 
-    /// What the hub shows to whoever has the key for data: what is in its memory, too.
+    /// The hub's samples over HTTP with the data key, those in its memory included.
     ///
     /// # Panics
-    /// Panics where there are no people.
+    /// Panics when there are no people.
     pub fn shown(&self) -> Samples {
         let key = format!("Authorization: Bearer {}", self.keys["data"]);
         let path = "/api/v1/export?format=csv&from=-1h&tag=openmetrics.books.*";
@@ -388,7 +388,7 @@ impl Fleet {
         if answer.status == 200 { samples(&answer.body) } else { Samples::new() }
     }
 
-    /// Waits until the hub has a good number of samples more than now.
+    /// Waits until the hub has clearly more samples than now.
     ///
     /// # Panics
     /// Panics when that takes too long.
@@ -398,7 +398,7 @@ impl Fleet {
         self.until(what, || (samples(&self.of_hub()).len() > before + 15).then_some(()));
     }
 
-    /// Waits until the agent has sampled a good number of times more than now.
+    /// Waits until the agent has taken clearly more samples than now.
     ///
     /// # Panics
     /// Panics when that takes too long.
@@ -408,23 +408,23 @@ impl Fleet {
         self.until("the agent scrapes on", || (self.ledger.served() > served + times).then_some(()));
     }
 
-    /// Waits until this returns something.
+    /// Waits until this returns a value.
     ///
     /// # Panics
-    /// Panics when that takes too long, with what both said.
+    /// Panics when that takes too long, with the output of both.
     #[track_caller]
     pub fn until<T>(&self, what: &str, ask: impl Fn() -> Option<T>) -> T {
         until_or(MAX_WAIT, ask, || format!("{what}\n{}", self.said()))
     }
 
-    /// What both said.
+    /// Output of both.
     fn said(&self) -> String {
         let hub = self.hub.as_ref().map(Server::log).unwrap_or_default();
         let agent = self.agent.as_ref().map(Agent::said).unwrap_or_default();
         format!("the hub said:\n{hub}\nthe agent said:\n{agent}")
     }
 
-    /// Does this to the two, and waits until samples come again.
+    /// Applies a disturbance, and waits until samples arrive again.
     ///
     /// # Panics
     /// Panics when that takes too long.
@@ -434,10 +434,10 @@ impl Fleet {
         self.grows(&format!("samples come again after {harm:?}"));
     }
 
-    /// Does this to the two.
+    /// Applies a disturbance.
     ///
     /// # Panics
-    /// Panics when one that was killed does not start.
+    /// Panics when a killed process does not start again.
     #[track_caller]
     pub fn strike(&mut self, harm: Harm) {
         match harm {
@@ -456,7 +456,7 @@ impl Fleet {
                 let links = self.cutter.accepted();
                 self.cutter.set(direction, Way { drop: true, ..Way::default() });
                 self.until("the silence is noticed", || (self.cutter.accepted() > links).then_some(()));
-                // What was swallowed is part of a message: the links that are there cannot go on.
+                // The dropped bytes are part of a message, so existing connections cannot go on.
                 self.cutter.cut();
                 self.cutter.pass();
             }
@@ -477,26 +477,26 @@ impl Fleet {
         }
     }
 
-    /// Waits until the hub has all that the agent has up to the newest that the hub has, and compares: each sample of the one
-    /// with that of the other, and all with what the ledger served.
+    /// Waits until the hub has all samples of the agent up to the hub's newest. Then compares each sample of the two,
+    /// and all with those that the ledger served.
     ///
     /// # Panics
-    /// Panics when that takes too long, and says what is lacking.
+    /// Panics when that takes too long, with the missing samples.
     #[track_caller]
     pub fn settle(&self) -> Audit {
         self.settle_by(samples)
     }
 
-    /// Likewise where stamps of the two differ, since the agent's clock was wrong: what was scraped counts, and not when.
+    /// Compares by scrape number instead of time, for an agent whose clock was wrong and whose timestamps differ.
     ///
     /// # Panics
-    /// As [`Fleet::settle`] does.
+    /// Panics as [`Fleet::settle`] does.
     #[track_caller]
     pub fn settle_corrected(&self) -> Audit {
         self.settle_by(scrapes)
     }
 
-    /// What the agent has up to the newest that the hub has, and the hub lacks: times, ms since the epoch, and tags.
+    /// The agent's samples, up to the hub's newest, that are missing at the hub: times (ms since the epoch) and tags.
     pub fn lacks(&self) -> Vec<(i64, String)> {
         let hub = samples(&self.of_hub());
         let newest = hub.keys().map(|(t, _)| *t).max().unwrap_or(i64::MIN);
@@ -504,25 +504,25 @@ impl Fleet {
         agent.into_keys().filter(|at| at.0 <= newest && !hub.contains_key(at)).collect()
     }
 
-    /// What the hub has of the ledger: as text, by time, ms since the epoch, and tag.
+    /// The ledger's samples on the hub as text, by time (ms since the epoch) and tag.
     pub fn stored(&self) -> BTreeMap<(i64, String), String> {
         samples(&self.of_hub())
     }
 
-    /// The endpoint that the agent scrapes.
+    /// Address of the endpoint that the agent scrapes.
     pub fn ledger(&self) -> &str {
         &self.ledger.url
     }
 
-    /// Has this agent be the one that is looked after.
+    /// Replaces the agent of this fleet.
     pub fn take_agent(&mut self, agent: Agent) {
         self.agent = Some(agent);
     }
 
-    /// The times of the first and of the last sample that the hub has, ms since the epoch.
+    /// The times of the hub's first and last sample, ms since the epoch.
     ///
     /// # Panics
-    /// Panics where it has none.
+    /// Panics when it has none.
     pub fn span(&self) -> (i64, i64) {
         let all = samples(&self.of_hub());
         let times = || all.keys().map(|(t, _)| *t);
@@ -534,11 +534,12 @@ impl Fleet {
         let (mut of_hub, mut hub, mut agent) = (String::new(), Samples::new(), Samples::new());
         let forgot = !self.kept.is_empty();
         let settled = within(MAX_WAIT, || {
-            // The hub first: what it has, the agent has had before.
+            // The hub is read first: the agent had each of its samples before.
             of_hub = self.of_hub();
             (hub, agent) = (read(&of_hub), read(&export(&self.agent_folder, &self.agent_env)));
             if !self.agent_env.is_empty() {
-                // By a clock that was set back, what came before is of times to come; by ours it is not.
+                // For a clock that was set back, earlier samples are in the future; for the clock of this test they are
+                // not.
                 agent.extend(read(&export(&self.agent_folder, &[])));
             }
             agent.extend(self.kept.iter().map(|(at, value)| (at.clone(), value.clone())));
@@ -563,8 +564,8 @@ impl Fleet {
     }
 }
 
-/// What a hub lacks of the agent's samples up to the newest that it has, and what only the hub has. What the agent `forgot`
-/// is compared with the ledger alone.
+/// Samples up to the hub's newest that are missing at the hub, and samples that only the hub has. With `forgot`,
+/// samples that the agent lost are compared only with the ledger.
 fn differ<'a>(agent: &'a Samples, hub: &'a Samples, forgot: bool) -> [Vec<(&'a (i64, String), &'a String)>; 2] {
     let newest = hub.keys().map(|(t, _)| *t).max().unwrap_or(i64::MIN);
     let lacking = agent.iter().filter(|((t, _), _)| *t <= newest).filter(|(at, value)| hub.get(*at) != Some(*value));
@@ -578,7 +579,7 @@ fn start_hub(folder: &Path, port: u16, args: &[String], env: &[(String, String)]
     Server::start_as_it_is(command)
 }
 
-/// The key of the join line that a hub tells at its start.
+/// The key in the join line that a hub prints at its start.
 fn join_line(hub: &Server) -> String {
     crate::waiting::until("a join line", || key_in(&hub.log()))
 }
@@ -590,7 +591,7 @@ fn key_in(text: &str) -> Option<String> {
     text[at..].contains('\n').then(|| key.to_owned())
 }
 
-/// What a folder has of the ledger, as CSV; empty before the first sample.
+/// The ledger's samples in a folder, as CSV; empty before the first sample.
 pub(crate) fn export(folder: &Path, env: &[(String, String)]) -> String {
     let folder = folder.to_str().expect("a plain path");
     let mut command = watchglass(["export", "--data-dir", folder, "--tag", "openmetrics.books.*", "--format", "csv"]);
@@ -609,13 +610,13 @@ pub(crate) fn samples(csv: &str) -> Samples {
     csv.lines().skip(1).map(cells).collect()
 }
 
-/// Likewise by the number of the scrape in place of the time.
+/// The samples by the number of the scrape in place of the time.
 fn scrapes(csv: &str) -> Samples {
     let all = samples(csv);
     let is_number = |tag: &str| tag.contains("ledger_total");
     let numbers = all.iter().filter(|((_, tag), _)| is_number(tag));
     let numbers: BTreeMap<i64, i64> =
         numbers.map(|((t, _), n)| (*t, n.parse::<f64>().unwrap_or_else(|_| panic!("{n}")) as i64)).collect();
-    // One without a number was cut off by the end of the export.
+    // A scrape without a number was cut off by the end of the export.
     all.into_iter().filter_map(|((t, tag), value)| Some(((*numbers.get(&t)?, tag), value))).collect()
 }

@@ -1,4 +1,4 @@
-//! A receiver of notices on loopback: keeps what is asked of it, and answers as a test wants.
+//! A receiver of notices on loopback. It keeps the requests, and answers as a test wants.
 
 use crate::waiting::until;
 use std::io::{self, BufRead, BufReader, Write};
@@ -7,43 +7,43 @@ use std::os::fd::AsRawFd;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-/// The largest body that is kept, bytes: a notice is far smaller.
+/// Maximum size of a stored body, bytes. A notice is far smaller.
 const MAX_BODY_BYTES: usize = 4 << 20;
 
-/// What is done with a request. It is kept in any case.
+/// Treatment of a request. It is stored in any case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {
     /// Answers with this status and an empty body.
     Status(u16),
     /// Answers with this status, these header lines (`retry-after: 3`) and this body.
     With(u16, Vec<String>, String),
-    /// Answers 307 to this address: nobody should follow.
+    /// Answers 307 to this address, which no sender may follow.
     Redirect(String),
-    /// Reads it and never answers.
+    /// Reads the request and never answers.
     Hang,
-    /// Reads it and resets the connection.
+    /// Reads the request and resets the connection.
     Reset,
-    /// Resets the connection before anything is read; that is not kept.
+    /// Resets the connection before anything is read. Such a request is not stored.
     Refuse,
 }
 
-/// A request that came.
+/// A received request.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// As `POST`.
+    /// HTTP method, such as `POST`.
     pub method: String,
-    /// With its query.
+    /// Path with its query.
     pub path: String,
-    /// In their order, names in small letters.
+    /// Headers in their order, with names in lower case.
     pub headers: Vec<(String, String)>,
-    /// As it came.
+    /// Raw body.
     pub body: Vec<u8>,
-    /// When it was whole.
+    /// Time at which the request was complete.
     pub at: Instant,
 }
 
 impl Request {
-    /// The value of a header; empty where it is not there.
+    /// The value of a header; empty when it is absent.
     pub fn header(&self, name: &str) -> &str {
         self.headers.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value)
     }
@@ -51,7 +51,7 @@ impl Request {
     /// The body as JSON.
     ///
     /// # Panics
-    /// Panics when it is none.
+    /// Panics when it is not JSON.
     pub fn json(&self) -> serde_json::Value {
         let said = || String::from_utf8_lossy(&self.body);
         serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("{error}: {}", said()))
@@ -71,16 +71,16 @@ struct State {
     refuses: bool,
 }
 
-/// A receiver on a free port of loopback; its threads end with the test program.
+/// A receiver on a free port of loopback. Its threads end with the test program.
 #[derive(Clone)]
 pub struct Hooks {
-    /// Where it listens.
+    /// Address on which it listens.
     pub addr: SocketAddr,
     state: Arc<Mutex<State>>,
 }
 
 impl Hooks {
-    /// One that answers 200 to everything, until it is told otherwise.
+    /// Starts a receiver that answers 200 to everything until this is changed.
     ///
     /// # Panics
     /// Panics without a free port.
@@ -93,7 +93,7 @@ impl Hooks {
         std::thread::spawn(move || {
             for client in listener.incoming().flatten() {
                 let hooks = theirs.clone();
-                // Who sends notices a connection that breaks.
+                // The sender detects a broken connection.
                 std::thread::spawn(move || hooks.serve(client));
             }
         });
@@ -105,22 +105,22 @@ impl Hooks {
         format!("http://{}{path}", self.addr)
     }
 
-    /// `127.0.0.1:PORT`, as `[alerts] allow_targets` wants it.
+    /// `127.0.0.1:PORT`, the form of `[alerts] allow_targets`.
     pub fn target(&self) -> String {
         self.addr.to_string()
     }
 
-    /// Answers so from now on.
+    /// Sets the reply from now on.
     pub fn answers(&self, reply: Reply) {
         self.answers_by(move |_, _| reply.clone());
     }
 
-    /// Answers as this says of a request and its number, from 0.
+    /// Sets a function that gives the reply to a request, from the request and its number (from 0).
     pub fn answers_by(&self, answer: impl Fn(&Request, usize) -> Reply + Send + 'static) {
         self.lock().answer = Box::new(answer);
     }
 
-    /// Is as if it were not there, or is there again.
+    /// Makes the receiver unreachable, or reachable again.
     pub fn refuses(&self, refuses: bool) {
         self.lock().refuses = refuses;
     }
@@ -130,7 +130,7 @@ impl Hooks {
         self.lock().came.clone()
     }
 
-    /// Waits for a request that fits.
+    /// Waits for a request that matches.
     ///
     /// # Panics
     /// Panics when none comes.
@@ -138,7 +138,7 @@ impl Hooks {
         until(what, || self.lock().came.iter().find(|request| fits(request)).cloned())
     }
 
-    /// Forgets what came.
+    /// Removes the stored requests.
     pub fn forget(&self) {
         self.lock().came.clear();
     }
@@ -179,11 +179,11 @@ impl Hooks {
     }
 }
 
-/// Ends the connection by a reset in place of its end.
+/// Closes the connection by a reset (RST) in place of FIN.
 fn reset(client: TcpStream) -> io::Result<()> {
     let linger = libc::linger { l_onoff: 1, l_linger: 0 };
     let (value, length) = ((&raw const linger).cast(), size_of::<libc::linger>() as libc::socklen_t);
-    // SAFETY: the value is whole for the call, with its length.
+    // SAFETY: the value is valid for the call and passed with its length.
     let set = unsafe { libc::setsockopt(client.as_raw_fd(), libc::SOL_SOCKET, libc::SO_LINGER, value, length) };
     drop(client);
     if set == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }

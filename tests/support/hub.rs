@@ -1,4 +1,4 @@
-//! A hub with people, keys and a machine in it, for tests: made in its folder before it starts.
+//! A hub with people, keys and a machine, for tests. They are created in its folder before it starts.
 
 use crate::server::{Answer, Server, ask_with, watchglass};
 use shared::enrol::EnrolRequest;
@@ -14,26 +14,26 @@ use std::sync::Arc;
 use stream::clock;
 use team::accounts::{Accounts, Database, Enrolment, Network, Principal};
 
-/// The password of everybody.
+/// The password of all people.
 pub const PASSWORD: &str = "correct horse battery";
 
-/// A hub that runs, and who may ask it.
+/// A running hub, and the credentials of its people.
 pub struct Hub {
     /// The hub.
     pub server: Server,
-    /// Cookies by name: `vera` (viewer), `mike` (member), `ada` (admin), `root` (admin of the hub), and `olga`, admin of the
-    /// team `other`, which has nothing.
+    /// Cookies by name: `vera` (viewer), `mike` (member), `ada` (admin), `root` (admin of the hub), and `olga`, admin
+    /// of the team `other`, which has no machines.
     pub cookies: BTreeMap<&'static str, String>,
-    /// Keys by what they are for: `data`, `metrics`, `runs`, `views`, `alerts`, `audit`, `team`, `hub`, `own` (`mike`'s, for
+    /// Keys by purpose: `data`, `metrics`, `runs`, `views`, `alerts`, `audit`, `team`, `hub`, `own` (`mike`'s, for
     /// data), `agent`, `join`.
     pub keys: BTreeMap<&'static str, String>,
-    /// The header line of who has a share link, of all machines of `main`.
+    /// The header line of a share link's cookie, for all machines of `main`.
     pub link: String,
-    /// The data folder, which goes with it.
+    /// The data folder. It is removed when this is dropped.
     pub folder: tempfile::TempDir,
 }
 
-/// Sessions and keys, before it is known on which port the hub listens.
+/// Sessions and keys, created before the hub's port is known.
 struct Cast {
     instance: String,
     tokens: Vec<(&'static str, Secret)>,
@@ -102,9 +102,9 @@ async fn cast(database: &Database) -> Cast {
     Cast { instance, tokens, keys, link }
 }
 
-/// Everybody, in the database of a hub that does not run.
+/// Creates all people in the database of a hub that does not run.
 fn made_in(database: Database) -> Cast {
-    // On a thread of its own: the test itself may be on a runtime.
+    // On a thread of its own, because the test itself may be on a runtime.
     let made = std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         runtime.block_on(cast(&database))
@@ -112,26 +112,27 @@ fn made_in(database: Database) -> Cast {
     made.join().expect("everybody is there")
 }
 
-/// Makes everybody in the folder of a hub that does not run: their keys.
+/// Creates all people in the folder of a hub that does not run, and returns their keys.
 ///
 /// # Panics
-/// Panics when there is somebody already.
+/// Panics when there are people already.
 pub fn people(folder: &Path) -> BTreeMap<&'static str, String> {
     made_in(Database::in_folder(folder)).keys
 }
 
-/// Machines that join a hub that does not run by a join key, in its folder: a key of each. They are called `node-0` and so on.
+/// Adds machines by a join key to the folder of a hub that does not run, and returns the key of each. Their names are
+/// `node-0` and so on.
 ///
 /// # Panics
-/// Panics when one is not let in.
+/// Panics when one is rejected.
 pub fn machines(folder: &Path, join: &str, count: usize) -> Vec<String> {
     machines_of(Database::in_folder(folder), join, count)
 }
 
-/// Likewise in this database.
+/// Adds machines like [`machines`], in this database.
 ///
 /// # Panics
-/// Panics when one is not let in.
+/// Panics when one is rejected.
 pub fn machines_of(database: Database, join: &str, count: usize) -> Vec<String> {
     let join = join.to_owned();
     let enrol = async move {
@@ -154,19 +155,19 @@ pub fn machines_of(database: Database, join: &str, count: usize) -> Vec<String> 
 }
 
 impl Hub {
-    /// Starts a hub with everybody in it.
+    /// Starts a hub with all people.
     pub fn start<'a>(args: impl IntoIterator<Item = &'a str>) -> Self {
         Self::start_with(Vec::new(), args)
     }
 
-    /// Likewise with these variables.
+    /// Starts a hub with all people and these variables.
     pub fn start_with<'a>(env: Vec<(String, String)>, args: impl IntoIterator<Item = &'a str>) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let database = Database::in_folder(folder.path());
         Self::of(folder, database, env, args)
     }
 
-    /// Starts a hub with everybody in this database, which the arguments name.
+    /// Starts a hub with all people in this database, which the arguments name.
     pub fn start_in<'a>(
         folder: tempfile::TempDir,
         database: Database,
@@ -195,7 +196,7 @@ impl Hub {
         Self::server_at(folder, 0, args, Vec::new())
     }
 
-    /// Likewise on a port that one before has left, with these variables.
+    /// Starts the hub of a folder on a port that an earlier one has left, with these variables.
     pub fn server_at<'a>(
         folder: &Path,
         port: u16,
@@ -212,7 +213,7 @@ impl Hub {
         send(&self.server, method, path, headers, body)
     }
 
-    /// The header line of somebody's cookie.
+    /// The header line of a person's cookie.
     pub fn cookie(&self, name: &str) -> String {
         format!("Cookie: {}", self.cookies[name])
     }
@@ -222,7 +223,7 @@ impl Hub {
         format!("Authorization: Bearer {}", self.keys[name])
     }
 
-    /// The header line of our own page.
+    /// The `Origin` header line of our own page.
     pub fn origin(&self) -> String {
         format!("Origin: http://{}", self.server.addr())
     }
@@ -236,7 +237,7 @@ pub fn send(server: &Server, method: &str, path: &str, headers: &[&str], body: &
     ask_with(addr, &format!("{method} {path} HTTP/1.1\r\nHost: {addr}\r\n{lines}{length}"), body)
 }
 
-/// The same text with another last letter.
+/// The same text with another last character.
 pub fn spoiled(text: &str) -> String {
     let other = if text.ends_with('x') { 'y' } else { 'x' };
     format!("{}{other}", &text[..text.len() - 1])

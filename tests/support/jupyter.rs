@@ -1,4 +1,4 @@
-//! A real JupyterLab with our package and our extension beside it, in folders of its own.
+//! A real JupyterLab with our package and our extension, in folders of its own.
 
 use crate::server::{binary, command, free_port};
 use crate::waiting::{MAX_WAIT, until_or};
@@ -8,15 +8,15 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use tempfile::TempDir;
 
-/// The path below which everything of a Jupyter lies, as behind a hub of Jupyter's.
+/// Base path of all Jupyter URLs, as under JupyterHub.
 pub const BASE: &str = "/user/ada/";
 
-/// A home folder with the package in it; several Jupyters may have the same.
+/// A home folder with the package in it. Several Jupyters may share it.
 pub struct Home {
     folder: TempDir,
 }
 
-/// A running Jupyter. It is killed when this is dropped, as by the kernel.
+/// A running Jupyter. It is killed by SIGKILL when this is dropped.
 pub struct Jupyter {
     child: Child,
     port: u16,
@@ -33,10 +33,10 @@ impl Default for Home {
 }
 
 impl Home {
-    /// A new one. The package stands there as pip puts it, with our debug binary.
+    /// Makes a new home. The package is installed there as by pip, with our debug binary.
     ///
     /// # Panics
-    /// When the folder cannot be made.
+    /// Panics when the folder cannot be made.
     pub fn new() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let at = |path: &str| folder.path().join(path);
@@ -61,10 +61,10 @@ impl Home {
         self.folder.path().join(path)
     }
 
-    /// Writes a notebook with these cells; its path below the folder of notebooks is its name.
+    /// Writes a notebook with these cells. Its name is its path below the folder of notebooks.
     ///
     /// # Panics
-    /// When it cannot be written.
+    /// Panics when it cannot be written.
     pub fn notebook(&self, name: &str, cells: &[&str]) {
         let cell = |source: &&str| serde_json::json!({ "cell_type": "code", "execution_count": null, "id": format!("c{}", source.len()), "metadata": {}, "outputs": [], "source": source });
         let kernel = serde_json::json!({ "kernelspec": { "display_name": "Python 3", "language": "python", "name": "python3" } });
@@ -76,15 +76,15 @@ impl Home {
     /// Starts a Jupyter and waits until it answers.
     ///
     /// # Panics
-    /// When it does not start in time, or `WATCHGLASS_JUPYTER` is not set to the folder of its environment.
+    /// Panics when it does not start in time, or `WATCHGLASS_JUPYTER` is not set to the folder of its environment.
     pub fn jupyter(&self) -> Jupyter {
         self.jupyter_with(&[])
     }
 
-    /// The same, with more settings.
+    /// Starts a Jupyter with more settings.
     ///
     /// # Panics
-    /// As [`jupyter`](Self::jupyter) does.
+    /// Panics as [`jupyter`](Self::jupyter) does.
     pub fn jupyter_with(&self, settings: &[String]) -> Jupyter {
         let environment = PathBuf::from(std::env::var_os("WATCHGLASS_JUPYTER").expect("the environment of JupyterLab"));
         let port = free_port();
@@ -123,17 +123,17 @@ impl Home {
             .spawn()
             .expect("JupyterLab starts");
         let jupyter = Jupyter { child, port };
-        // Python compiles its modules at a first start.
+        // Python compiles its modules at the first start.
         until_or(4 * MAX_WAIT, || std::net::TcpStream::connect(("127.0.0.1", port)).ok(), || self.log());
         jupyter
     }
 
-    /// What all Jupyters of it have logged.
+    /// Log of all Jupyters of this home.
     pub fn log(&self) -> String {
         std::fs::read_to_string(self.at("jupyter.log")).unwrap_or_default()
     }
 
-    /// The command lines of the programs of ours that run for it, by process.
+    /// Command lines of our programs that run for it, by process id.
     pub fn programs(&self) -> Vec<(u32, String)> {
         let own = format!("XDG_RUNTIME_DIR={}", self.at("run").display());
         let processes = std::fs::read_dir("/proc").expect("/proc").flatten();
@@ -149,12 +149,12 @@ impl Home {
 }
 
 impl Jupyter {
-    /// Number of its process.
+    /// Process id.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// Where it listens.
+    /// Address on which it listens.
     pub fn addr(&self) -> SocketAddr {
         SocketAddr::from(([127, 0, 0, 1], self.port))
     }
@@ -165,20 +165,20 @@ impl Jupyter {
         format!("http://127.0.0.1:{}{BASE}{path}{sign}token=t", self.port)
     }
 
-    /// Ends it in order, as a hub of Jupyter's does.
+    /// Ends it in order, as JupyterHub does.
     ///
     /// # Panics
-    /// When it cannot be told.
+    /// Panics when the signal cannot be sent.
     pub fn end(mut self) {
         let told = crate::programs::run("kill", &["-TERM", &self.child.id().to_string()], "");
         assert!(told.status.success(), "{told:?}");
         self.child.wait().expect("it ends");
     }
 
-    /// Kills it, as the kernel does when memory is full: it can clean nothing up.
+    /// Kills it, as the kernel does when memory is full: it cannot clean up.
     ///
     /// # Panics
-    /// When it cannot be killed.
+    /// Panics when it cannot be killed.
     pub fn kill(mut self) {
         self.child.kill().expect("killed");
         self.child.wait().expect("it ends");

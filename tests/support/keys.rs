@@ -1,8 +1,9 @@
-//! What a keyboard sends when a key is pressed and released.
+//! Keyboard events of a key that is pressed and released.
 
 use serde_json::{Value, json};
 
-/// Keys that are no characters, or whose character has a name: their code in Windows, which browsers go by, and their text.
+/// Keys that are not characters, or whose character has a name: their Windows key code, which browsers use, and their
+/// text.
 const NAMED: [(&str, u32, &str); 6] = [
     ("Tab", 9, ""),
     ("Enter", 13, "\r"),
@@ -13,7 +14,8 @@ const NAMED: [(&str, u32, &str); 6] = [
 ];
 
 /// The events of a key, and of the shift key where `held` is [`SHIFT`](crate::browser::SHIFT), for
-/// `Input.dispatchKeyEvent`. The key is one character or one of `Tab`, `Enter`, `Escape`, `Space`, `ArrowRight`, `ArrowDown`.
+/// `Input.dispatchKeyEvent`. The key is one character or one of `Tab`, `Enter`, `Escape`, `Space`, `ArrowRight`,
+/// `ArrowDown`.
 pub fn strike(key: &str, held: u8) -> Vec<Value> {
     let named = NAMED.iter().find(|(name, ..)| *name == key);
     let first = key.chars().next().unwrap_or_default();

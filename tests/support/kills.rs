@@ -1,4 +1,4 @@
-//! Kills a server on a data folder again and again while it scrapes a ledger.
+//! Kills a server on a data folder repeatedly while it scrapes a ledger.
 
 use crate::audit::Audit;
 use crate::ledger::{Chance, Ledger};
@@ -7,10 +7,10 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Times between ticks, from which each life gets one by chance.
+/// Times between ticks. Each life gets a random one.
 const INTERVALS: [&str; 4] = ["100ms", "100ms", "250ms", "1s"];
 
-/// Seconds that are looked at while the server lives: longer than a life, so that this includes what was read from
+/// Seconds of data that are read while the server lives. This is longer than a life, so it includes data read from
 /// disk.
 const WINDOW: u64 = 10;
 
@@ -21,9 +21,9 @@ pub fn keeping(folder: &Path, ledger: &Ledger, interval: &str) -> Command {
     command
 }
 
-/// Kills a server `number` times by SIGKILL, at moments that depend on `seed`; one time in six before it is ready.
-/// After each start, all that was ever seen is compared with what is there. The loop ends early at `until`. Returns the
-/// number of kills.
+/// Kills a server `number` times by SIGKILL, at moments that depend on `seed`. One time in six it is killed before it
+/// is ready. After each start, all samples that were ever seen are compared with the current ones. The loop ends early
+/// at `until`. Returns the number of kills.
 pub fn kills(folder: &Path, ledger: &Ledger, number: u32, seed: u64, until: Instant) -> (u32, Audit) {
     let (mut audit, mut chance) = (Audit::default(), Chance::new(seed));
     for kill in 0..number {

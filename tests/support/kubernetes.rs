@@ -1,4 +1,5 @@
-//! An API server of Kubernetes that answers as a test wants, by TLS, and the service account of a pod that asks it.
+//! A Kubernetes API server over TLS that answers as a test wants, and the service account of a pod that sends requests
+//! to it.
 
 use crate::certificate::Authority;
 use rustls::pki_types::pem::PemObject;
@@ -10,29 +11,29 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// What the server does with a request.
+/// Treatment of a request.
 #[derive(Clone, Debug)]
 pub enum ApiAnswer {
     /// Answers 200 with this text.
     Text(String),
-    /// Answers this status, as the real one does with a text of its own.
+    /// Answers with this status and a JSON text, as the real one does.
     Status(u16),
-    /// Takes the request and never answers.
+    /// Reads the request and never answers.
     Hang,
-    /// Begins a list and sends 100 MB of it, without saying how long it is.
+    /// Begins a list and sends 100 MB of it, without `Content-Length`.
     Flood,
 }
 
-/// A server on a free port; its threads end with the test program.
+/// A server on a free port. Its threads end with the test program.
 pub struct ApiServer {
-    /// Where it listens.
+    /// Address on which it listens.
     pub addr: SocketAddr,
     account: tempfile::TempDir,
     asked: Arc<Mutex<Vec<String>>>,
 }
 
 impl ApiServer {
-    /// Starts one; `answer` gets the request's line, as `GET /api/v1/pods?limit=1 HTTP/1.1`.
+    /// Starts a server. `answer` gets the request line, such as `GET /api/v1/pods?limit=1 HTTP/1.1`.
     pub fn start(answer: impl Fn(&str) -> ApiAnswer + Send + Sync + 'static) -> Self {
         let (account, authority) = (tempfile::tempdir().expect("a folder"), Authority::new());
         let files = tempfile::tempdir().expect("a folder");
@@ -53,7 +54,7 @@ impl ApiServer {
         std::thread::spawn(move || {
             for tcp in listener.incoming().flatten() {
                 let (config, asked, answer) = (config.clone(), theirs.clone(), answer.clone());
-                // Who asks notices a connection that breaks.
+                // The client notices a broken connection.
                 std::thread::spawn(move || serve(tcp, config, &asked, &*answer));
             }
         });
@@ -62,7 +63,7 @@ impl ApiServer {
         server
     }
 
-    /// The token of the account is this from now on.
+    /// Sets the token of the account from now on.
     pub fn set_token(&self, token: &str) {
         std::fs::write(self.account().join("token"), token).expect("written");
     }
@@ -77,7 +78,7 @@ impl ApiServer {
         self.asked.lock().expect("no panic while it is held").clone()
     }
 
-    /// What the kubelet sets in the environment of a pod.
+    /// Variables that the kubelet sets in a pod.
     pub fn environment(&self) -> [(&'static str, String); 2] {
         [
             ("KUBERNETES_SERVICE_HOST", self.addr.ip().to_string()),

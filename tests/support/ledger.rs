@@ -1,11 +1,11 @@
-//! An endpoint that counts its answers. The server under test scrapes it, so that lost, doubled or changed samples show
+//! An endpoint that counts its scrapes. The server under test scrapes it, so that lost, doubled or changed samples show
 //! as numbers.
 
 use crate::exporter;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A running ledger; its thread ends with the process.
+/// A running ledger. Its thread ends with the process.
 pub struct Ledger {
     /// The address to scrape.
     pub url: String,
@@ -60,12 +60,12 @@ impl Chance {
         x ^ (x >> 31)
     }
 
-    /// A number from 0 to before `end`.
+    /// A number from 0 to `end`, exclusive.
     pub fn below(&mut self, end: u64) -> u64 {
         self.next() % end
     }
 
-    /// A number from 0 to before 1.
+    /// A number from 0 to 1, exclusive.
     pub fn unit(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1u64 << 53) as f64
     }

@@ -1,4 +1,4 @@
-//! An agent made of the protocol alone, over a real socket: it can say what no agent of ours would.
+//! An agent made of the protocol alone, over a real socket. It can send messages that no agent of ours would.
 
 use crate::waiting::MAX_WAIT;
 use futures_util::{SinkExt, StreamExt};
@@ -17,7 +17,7 @@ use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::tungstenite::http::{HeaderValue, header};
 use tokio_tungstenite::tungstenite::{Error, Message};
 
-/// A link of one machine.
+/// A connection of one machine.
 pub struct Link {
     socket: WebSocketStream<TcpStream>,
     state: TickState,
@@ -25,16 +25,16 @@ pub struct Link {
     acknowledged: u32,
 }
 
-/// Why a link was not let in: the status of the answer, and how many seconds to wait.
+/// Rejection of a connection: the HTTP status of the answer, and the wait before a retry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TurnedAway {
     /// HTTP status.
     pub status: u16,
-    /// `Retry-After` in seconds, 0 where there is none.
+    /// `Retry-After` in seconds; 0 when it is absent.
     pub wait: u64,
 }
 
-/// What this agent says first. It keeps nothing but what it sends.
+/// Hello message of this agent. It stores nothing.
 pub fn hello() -> AgentHello {
     let now = System.wall();
     let first = (now / 100) as u64;
@@ -60,7 +60,7 @@ pub fn hello() -> AgentHello {
 }
 
 impl Link {
-    /// Opens one with an agent's key (`wg_a_...`), over which nothing has been said yet.
+    /// Opens a connection with an agent's key (`wg_a_...`), without sending a message.
     ///
     /// # Errors
     /// [`TurnedAway`].
@@ -83,10 +83,10 @@ impl Link {
         }
     }
 
-    /// Opens one and is welcome.
+    /// Opens a connection and completes the handshake.
     ///
     /// # Panics
-    /// Panics when it is turned away.
+    /// Panics when it is rejected.
     pub async fn welcome(hub: SocketAddr, key: &str) -> (Link, Welcome) {
         let mut link = Link::open(hub, key).await.expect("it is let in");
         link.say(&AgentMessage::Hello(Box::new(hello()))).await;
@@ -96,23 +96,23 @@ impl Link {
         }
     }
 
-    /// Sends bytes as one message. That the hub has ended the link meanwhile is found when it is listened to.
+    /// Sends bytes as one message. If the hub has closed the connection meanwhile, a later read finds that.
     pub async fn bytes(&mut self, bytes: Vec<u8>) {
         let _ = self.socket.send(Message::Binary(bytes.into())).await;
     }
 
-    /// Sends bytes below the WebSocket.
+    /// Sends raw bytes below the WebSocket layer.
     pub async fn raw(&mut self, bytes: &[u8]) {
         use tokio::io::AsyncWriteExt;
         let _ = self.socket.get_mut().write_all(bytes).await;
     }
 
-    /// Says something.
+    /// Sends a message.
     pub async fn say(&mut self, message: &AgentMessage) {
         self.bytes(encode(message)).await;
     }
 
-    /// Tells a series of the CPU's first row, instance `instance`, as the one of number 0.
+    /// Sends the definition of one series with number 0: the CPU's first row, with this instance.
     pub async fn tell(&mut self, instance: &str) {
         let metric = Metric::from(cpu::ROWS[0]);
         if self.state.steps().is_empty() {
@@ -123,9 +123,9 @@ impl Link {
         self.say(&AgentMessage::Series { defs }).await;
     }
 
-    /// Sends a tick of this number, now.
+    /// Sends a tick with this sequence number and the current time.
     pub async fn tick(&mut self, seq: u64, value: f64) {
-        // One instant has one tick.
+        // Times of ticks must differ.
         let t = System.wall().max(self.state.t() + 1);
         let mut frames = Vec::new();
         if self.state.seq() == 0 {
@@ -138,7 +138,7 @@ impl Link {
         self.bytes(encode_ticks(frames.iter().map(Vec::as_slice))).await;
     }
 
-    /// What the hub says next, its heartbeats apart; none where it has closed the link.
+    /// The next message of the hub other than a heartbeat. None when it has closed the connection.
     ///
     /// # Panics
     /// Panics when that takes too long.
@@ -158,10 +158,11 @@ impl Link {
         tokio::time::timeout(3 * MAX_WAIT, heard).await.expect("the hub says something in time")
     }
 
-    /// Waits until all of so many messages of ticks are acknowledged; through which tick all is in the log.
+    /// Waits until this many messages of ticks are acknowledged. Returns the sequence number up to which all ticks are
+    /// in the log.
     ///
     /// # Panics
-    /// Panics when the link ends before that, or it takes too long.
+    /// Panics when the connection ends before that, or it takes too long.
     pub async fn acknowledged(&mut self, messages: u32) -> u64 {
         let mut seq = 0;
         while self.acknowledged < messages {
@@ -175,7 +176,8 @@ impl Link {
         seq
     }
 
-    /// Waits until the hub ends the link: with which code, and why. None where it is closed without a word.
+    /// Waits until the hub ends the connection, and returns code and reason. None when it closes without a goodbye
+    /// message.
     pub async fn goodbye(&mut self) -> Option<(u16, String)> {
         loop {
             if let HubMessage::Goodbye { code, reason, .. } = self.heard().await? {
@@ -185,10 +187,10 @@ impl Link {
     }
 }
 
-/// Links a machine, coming back as a hub with much to do asks for.
+/// Connects a machine, with retries after the time in a busy hub's `Retry-After`. Returns the number of rejections too.
 ///
 /// # Panics
-/// Panics when it is turned away for another reason.
+/// Panics when it is rejected for another reason.
 pub async fn patient(hub: SocketAddr, key: &str) -> (Link, u32) {
     let mut turned_away = 0;
     loop {

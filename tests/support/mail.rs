@@ -1,30 +1,30 @@
-//! A receiver of e-mail on loopback that takes everything, and keeps it.
+//! A mail server on loopback that accepts and keeps all messages.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// A message as it came.
+/// A received message.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Message {
-    /// The addresses that it was for.
+    /// Addresses of its recipients.
     pub to: Vec<String>,
-    /// Its headers and its body.
+    /// Headers and body.
     pub text: String,
 }
 
-/// A server of e-mail without TLS.
+/// A mail server without TLS.
 pub struct Mail {
-    /// Where it listens.
+    /// Address on which it listens.
     pub addr: SocketAddr,
     came: Arc<Mutex<Vec<Message>>>,
 }
 
 impl Mail {
-    /// Starts one.
+    /// Starts a mail server.
     ///
     /// # Panics
-    /// Panics where nobody can listen on loopback.
+    /// Panics without a free port on loopback.
     pub fn start() -> Mail {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let (addr, came) = (listener.local_addr().expect("its address"), Arc::<Mutex<Vec<Message>>>::default());
@@ -38,7 +38,7 @@ impl Mail {
         Mail { addr, came }
     }
 
-    /// What came so far, in its order.
+    /// Messages so far, in order of arrival.
     pub fn came(&self) -> Vec<Message> {
         self.came.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

@@ -1,24 +1,24 @@
-//! File systems that only this process sees, or only one of its threads.
+//! File systems that only this process, or only one of its threads, can see.
 
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-/// Gives this thread, and what it starts from now on, mounts of its own, which end with them.
+/// Gives this thread and its future children mounts of their own, which end with them.
 ///
 /// # Errors
-/// Returns in words why this cannot be done.
+/// Returns the reason in words when this fails.
 #[cfg(target_os = "linux")]
 pub fn own_namespace() -> Result<(), String> {
-    // SAFETY: takes no pointers, and changes what this thread alone sees.
+    // SAFETY: takes no pointers, and changes only the mount namespace of this thread.
     if unsafe { libc::unshare(libc::CLONE_NEWNS) } != 0 {
         return Err(format!("it takes root to mount a file system ({})", std::io::Error::last_os_error()));
     }
     run("mount", &["--make-rprivate", "/"])
 }
 
-/// Other systems have no such mounts.
+/// Other systems have no mount namespaces.
 #[cfg(not(target_os = "linux"))]
 pub fn own_namespace() -> Result<(), String> {
     Err("it takes Linux to mount a file system for one process alone".into())
@@ -30,20 +30,20 @@ pub struct Mount {
 }
 
 impl Mount {
-    /// Mounts a file system in memory; `size` is a size for mount, such as `8m`.
+    /// Mounts a file system in memory. `size` is a size for mount, such as `8m`.
     ///
     /// # Errors
-    /// Returns in words why it cannot be mounted.
+    /// Returns the reason in words when it cannot be mounted.
     pub fn memory(size: &str) -> Result<Self, String> {
         let mount = Self::empty()?;
         run("mount", &["-t", "tmpfs", "-o", &format!("size={size}"), "torture", &text(&mount.path())])?;
         Ok(mount)
     }
 
-    /// Mounts a file system on a disk that is a file of `bytes` bytes. Nothing is synced unless somebody asks for it.
+    /// Mounts a file system on a disk that is a file of `bytes` bytes. Nothing is synced without an explicit sync.
     ///
     /// # Errors
-    /// Returns in words why it cannot be mounted.
+    /// Returns the reason in words when it cannot be mounted.
     pub fn disk(bytes: u64) -> Result<Self, String> {
         let mount = Self::empty()?;
         let disk = mount.folder.path().join("disk");
@@ -61,7 +61,7 @@ impl Mount {
         Ok(mount)
     }
 
-    /// The folder in which the file system is mounted.
+    /// Mount point.
     pub fn path(&self) -> PathBuf {
         self.folder.path().join("mounted")
     }
@@ -69,17 +69,17 @@ impl Mount {
     /// Mounts the disk, for example after [`Mount::unmount`]. The changes in its journal are applied.
     ///
     /// # Errors
-    /// Returns in words why it cannot be mounted.
+    /// Returns the reason in words when it cannot be mounted.
     pub fn again(&self) -> Result<(), String> {
-        // The journal is written when somebody syncs, or every minute, which is far less often than by default.
+        // The journal is written on a sync, or every minute, which is far less often than by default.
         let options = "loop,commit=60";
         run("mount", &["-t", "ext4", "-o", options, &text(&self.folder.path().join("disk")), &text(&self.path())])
     }
 
-    /// Unmounts the file system; nothing may be using it.
+    /// Unmounts the file system. Nothing may be using it.
     ///
     /// # Errors
-    /// Returns in words why it cannot be unmounted.
+    /// Returns the reason in words when it cannot be unmounted.
     pub fn unmount(&self) -> Result<(), String> {
         run("umount", &[&text(&self.path())])
     }
@@ -87,7 +87,7 @@ impl Mount {
 
 impl Drop for Mount {
     fn drop(&mut self) {
-        // This fails when the file system is not mounted now.
+        // This fails when the file system is not mounted.
         let _ = run("umount", &["--quiet", "--lazy", &text(&self.path())]);
     }
 }

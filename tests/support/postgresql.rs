@@ -1,5 +1,5 @@
-//! A PostgreSQL of Debian for one test, in a folder of its own, reached by a socket in it, or by TCP on loopback. It asks for a password, sorts
-//! texts by a language unless it is told otherwise, and does not wait for the disk.
+//! Debian's PostgreSQL for one test, in a folder of its own. It is reached by a socket in that folder, or by TCP on
+//! loopback. It requires a password, sorts texts by a language unless a test changes that, and does not fsync.
 
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
@@ -7,22 +7,22 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
-/// Its one user, and that user's password.
+/// Its only user.
 const USER: &str = "watchglass";
 const PASSWORD: &str = "correct horse";
 
 const SETTINGS: &str = "fsync = off\nshared_buffers = 16MB\nmax_connections = 40\n";
-/// Where it listens unless it is told otherwise.
+/// Default port.
 const PORT: u16 = 5432;
-/// Who may connect by TCP: nobody without TLS.
+/// Rules for TCP clients: nobody may connect without TLS.
 const TLS_ALONE: &str = "local all all scram-sha-256\nhostssl all all 127.0.0.1/32 scram-sha-256\n";
-/// Ports that are tried.
+/// Number of ports that are tried.
 const PORTS: usize = 5;
 
-/// Whom it runs as where we are root, as whom it refuses to run.
+/// User id under which it runs when we are root, because it refuses to run as root.
 const NOBODY: u32 = 65_534;
 
-/// A PostgreSQL that runs. It ends when this is dropped.
+/// A running PostgreSQL. It ends when this is dropped.
 pub struct Postgresql {
     folder: TempDir,
     programs: PathBuf,
@@ -31,7 +31,7 @@ pub struct Postgresql {
 }
 
 impl Postgresql {
-    /// Makes one and starts it.
+    /// Creates a server and starts it.
     ///
     /// # Panics
     /// Panics when it is not on PATH or does not start.
@@ -42,8 +42,8 @@ impl Postgresql {
         own
     }
 
-    /// One that is also reached at `localhost` by TCP, by TLS alone, with the chain and the key that `sign` writes into its
-    /// folder.
+    /// Starts a server that can also be reached at `localhost` by TCP, only with TLS. `sign` writes chain and key into
+    /// its folder and returns their paths.
     ///
     /// # Panics
     /// Panics as [`start`](Self::start) does.
@@ -54,7 +54,7 @@ impl Postgresql {
         own.give(&[&chain, &key]);
         std::fs::write(own.data().join("pg_hba.conf"), TLS_ALONE).expect("written");
         let tls = format!("ssl = on\nssl_cert_file = '{}'\nssl_key_file = '{}'\n", chain.display(), key.display());
-        // It takes no port 0; a port that was free a moment ago may be taken by now.
+        // It does not accept port 0. A port that was free a moment ago may be taken by now.
         let started = (0..PORTS).any(|_| {
             own.port = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a port").port();
             own.settings(&format!("listen_addresses = '127.0.0.1'\nport = {}\n{tls}", own.port));
@@ -64,7 +64,7 @@ impl Postgresql {
         own
     }
 
-    /// One that does not run yet.
+    /// Creates a server without starting it.
     fn make() -> Postgresql {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let mut folders = std::env::split_paths(&path).chain(["/usr/lib/postgresql/15/bin".into()]);
@@ -86,7 +86,7 @@ impl Postgresql {
         own
     }
 
-    /// Gives files to whom it runs as.
+    /// Gives files to the user under which it runs.
     fn give(&self, paths: &[&Path]) {
         for path in paths.iter().filter(|_| is_root()) {
             std::os::unix::fs::chown(path, Some(NOBODY), Some(NOBODY)).expect("given away");
@@ -104,7 +104,7 @@ impl Postgresql {
         command
     }
 
-    /// Starts it, after it was stopped.
+    /// Starts it after a stop.
     ///
     /// # Panics
     /// Panics when it does not start.
@@ -112,7 +112,7 @@ impl Postgresql {
         self.run(&mut self.starting());
     }
 
-    /// Stops it; who is connected is cut off.
+    /// Stops it and cuts off its clients.
     ///
     /// # Panics
     /// Panics when it does not stop.
@@ -120,26 +120,26 @@ impl Postgresql {
         self.run(self.program("pg_ctl").args(["stop", "-w", "-t", "120", "-m", "immediate", "-D"]).arg(self.data()));
     }
 
-    /// Makes an empty database; its address.
+    /// Creates an empty database and returns its URL.
     ///
     /// # Panics
-    /// Panics when it cannot be made.
+    /// Panics when it cannot be created.
     pub fn database(&self, name: &str) -> String {
         self.sql("postgres", &format!("CREATE DATABASE {name}"));
         self.url(name)
     }
 
-    /// The address of a database.
+    /// The URL of a database, by socket.
     pub fn url(&self, name: &str) -> String {
         format!("postgres://{USER}@{}/{name}", self.folder.path().display().to_string().replace('/', "%2F"))
     }
 
-    /// The address of a database by TCP.
+    /// The URL of a database, by TCP.
     pub fn tcp_url(&self, name: &str) -> String {
         format!("postgres://{USER}@localhost:{}/{name}", self.port)
     }
 
-    /// Runs SQL in a database; what it prints, without a frame.
+    /// Runs SQL in a database and returns the rows without a frame.
     ///
     /// # Panics
     /// Panics when it fails.
@@ -161,7 +161,7 @@ impl Postgresql {
         PASSWORD
     }
 
-    /// A file with the password.
+    /// Path of a file with the password.
     pub fn password_file(&self) -> PathBuf {
         self.folder.path().join("password")
     }
@@ -174,15 +174,15 @@ impl Postgresql {
         self.folder.path().join("log")
     }
 
-    /// A command of it, as somebody who is not root, with the libraries that were unpacked beside it.
-    #[allow(clippy::disallowed_methods)] // a test starts what it needs itself
+    /// A command of PostgreSQL, run as a user that is not root, with the libraries unpacked beside it.
+    #[allow(clippy::disallowed_methods)] // a test starts its own programs
     fn program(&self, name: &str) -> Command {
         let program = self.programs.join(name);
         let mut command = if is_root() {
             let mut command = Command::new("setpriv");
             command.args([format!("--reuid={NOBODY}"), format!("--regid={NOBODY}"), "--clear-groups".into()]);
             if !self.programs.starts_with("/usr") {
-                // Unpacked in a folder of root's, where nobody else may look.
+                // It is unpacked in a folder of root's that other users may not read.
                 command.args(["--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search"]);
             }
             command.arg(program);
@@ -206,7 +206,7 @@ impl Postgresql {
         self.tries(command).unwrap_or_else(|why| panic!("{command:?}: {why}"));
     }
 
-    /// Likewise; what it said where it failed. What it starts keeps no pipe of ours.
+    /// Runs a command, and returns its output when it fails. Its children keep no pipe of ours.
     fn tries(&self, command: &mut Command) -> Result<(), String> {
         let said = self.folder.path().join("said");
         let file = std::fs::File::create(&said).expect("made");
@@ -221,7 +221,7 @@ impl Drop for Postgresql {
     fn drop(&mut self) {
         let mut stop = self.program("pg_ctl");
         stop.args(["stop", "-w", "-t", "120", "-m", "immediate", "-D"]).arg(self.data());
-        // Stopped already, it says so.
+        // It prints an error when it is already stopped.
         let _ = stop.stdout(Stdio::null()).stderr(Stdio::null()).status();
     }
 }

@@ -1,5 +1,5 @@
-//! Programs from Debian's packages, when they are on PATH; `cargo xtask test` puts them there. A test that needs
-//! one is ignored, and counted as that, where it is not.
+//! Programs from Debian's packages that are on PATH; `cargo xtask test` puts them there. A test that needs a missing
+//! one is counted as ignored.
 
 use crate::server::{Answer, ask, command, free_port};
 use crate::waiting::until_so;
@@ -8,17 +8,18 @@ use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
-/// A command of a program on PATH.
+/// A command of a program that must be on PATH.
 fn program(name: &str) -> Command {
     found(name).unwrap_or_else(|| panic!("{name} is not on PATH; `cargo xtask test` fetches Debian's"))
 }
 
-/// A command of a program, where it is on PATH. One that was unpacked beside its libraries finds them there.
+/// A command of a program; None when it is not on PATH. A program that was unpacked with its libraries finds them
+/// there.
 pub fn found(name: &str) -> Option<Command> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let path = std::env::split_paths(&path).map(|dir| dir.join(name)).find(|path| path.is_file())?;
     let mut command = command(&path);
-    // A package has some of them in `usr/lib`, some in `lib`.
+    // Some libraries of a package are in `usr/lib`, some in `lib`.
     let roots = path.ancestors().skip(2).take(2).map(|root| root.join("lib"));
     let folders = roots.filter_map(|lib| std::fs::read_dir(lib).ok()).flatten().flatten();
     let libraries: Vec<PathBuf> =
@@ -26,7 +27,7 @@ pub fn found(name: &str) -> Option<Command> {
     if let Some(paths) = std::env::join_paths(libraries).ok().filter(|paths| !paths.is_empty()) {
         command.env("LD_LIBRARY_PATH", paths);
     }
-    // What is written in Python finds its modules likewise.
+    // A Python program finds its modules in the same way.
     let modules = path.ancestors().nth(2).map(|root| root.join("lib").join("python3").join("dist-packages"));
     if let Some(modules) = modules.filter(|modules| modules.is_dir()) {
         command.env("PYTHONPATH", modules);
@@ -37,7 +38,7 @@ pub fn found(name: &str) -> Option<Command> {
 /// Runs a program to its end with this standard input, such as `promtool check metrics`.
 ///
 /// # Panics
-/// When it is not there.
+/// Panics when it is missing.
 pub fn run(name: &str, args: &[&str], input: &str) -> Output {
     let mut command = program(name);
     let command = command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -45,7 +46,7 @@ pub fn run(name: &str, args: &[&str], input: &str) -> Output {
     let mut stdin = child.stdin.take().expect("a pipe");
     let input = input.to_owned();
     // Another thread writes, because the program may print before it has read everything. A program that stops reading
-    // is no fault.
+    // is not an error.
     std::thread::spawn(move || stdin.write_all(input.as_bytes()));
     child.wait_with_output().expect("it ends")
 }
@@ -58,7 +59,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// An address on a free port: they take no port 0 that they would tell of.
+    /// An address on a free port, for servers that do not report the port they get for port 0.
     pub fn free() -> SocketAddr {
         ([127, 0, 0, 1], free_port()).into()
     }
@@ -66,7 +67,7 @@ impl Program {
     /// Starts it with the arguments for an address on a free port, and waits until it listens there.
     ///
     /// # Panics
-    /// When it is not there, or does not listen in time.
+    /// Panics when it is missing, or does not listen in time.
     pub fn start(name: &str, args: impl Fn(SocketAddr) -> Vec<String>) -> Program {
         Self::start_at(Self::free(), name, args)
     }
@@ -74,17 +75,17 @@ impl Program {
     /// Starts a server at an address that an earlier one has left.
     ///
     /// # Panics
-    /// When it is not there, or does not listen in time.
+    /// Panics when it is missing, or does not listen in time.
     pub fn start_at(addr: SocketAddr, name: &str, args: impl Fn(SocketAddr) -> Vec<String>) -> Program {
         let mut command = program(name);
         command.args(args(addr));
         Self::run(command, addr, name)
     }
 
-    /// Likewise one that keeps what it keeps in a folder.
+    /// Starts a server that keeps its data in a folder.
     ///
     /// # Panics
-    /// When it is not there, or does not listen in time.
+    /// Panics when it is missing, or does not listen in time.
     pub fn start_in(folder: &Path, addr: SocketAddr, name: &str, args: &[&str]) -> Program {
         let mut command = program(name);
         command.args(args).env("HOME", folder).env("XDG_DATA_HOME", folder).env("XDG_CONFIG_HOME", folder);
@@ -102,10 +103,10 @@ impl Program {
         program
     }
 
-    /// Ends it in order, by SIGTERM, and waits until it has ended.
+    /// Ends it by SIGTERM, and waits until it has ended.
     ///
     /// # Panics
-    /// When it does not end in time.
+    /// Panics when it does not end in time.
     #[cfg(unix)]
     pub fn end(mut self) {
         let id = self.id().to_string();

@@ -1,5 +1,5 @@
-//! A provider on loopback by whom people sign in: it speaks OpenID Connect and GitHub's OAuth, signs with real keys, and does
-//! what a test says, wrongs included. It looks as hard at its client as a real one does.
+//! An identity provider on loopback. It implements OpenID Connect and GitHub's OAuth, signs with real keys, and does
+//! what a test scripts, errors included. It checks its client as strictly as a real provider does.
 
 use crate::hub::Hub;
 use base64::Engine;
@@ -17,63 +17,63 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use stream::clock::{Clock, System};
 use url::form_urlencoded;
 
-/// What it calls its one client, and the secret that it gave it. The second needs to be encoded.
+/// Client id of its only client.
 pub const CLIENT: &str = "watchglass";
-/// See [`CLIENT`].
+/// Client secret. It must be URL-encoded.
 pub const SECRET: &str = "s3cret: of%the+client";
 
 const RSA: &[u8] = include_bytes!("../fixtures/provider/rsa.pk8");
 
 /// A key that signs tokens.
 pub enum Key {
-    /// RS256.
+    /// RS256 (RSA).
     Rsa,
-    /// ES256; the key, and the name by which the provider shows it.
+    /// ES256: the key, and its key id in the published key set.
     Ec(Box<EcdsaKeyPair>, &'static str),
 }
 
-/// How a token is signed.
+/// Signature of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signed {
-    /// As it should be, by the newest key.
+    /// Correct, by the newest key.
     Well,
-    /// By a key that the provider does not show, under the name of one that it shows.
+    /// By an unpublished key, under the key id of a published one.
     ByAnother,
-    /// By a key that the provider does not show, under a name of its own.
+    /// By an unpublished key, under a key id of its own.
     ByUnknown,
-    /// Not at all: `alg` is `none`.
+    /// No signature: `alg` is `none`.
     NotAtAll,
-    /// By HMAC, with the client's secret as its key.
+    /// By HMAC with the client's secret.
     ByClientSecret,
-    /// By HMAC, with the RSA key that the provider shows to all, in its usual form (PEM), as its key.
+    /// By HMAC with the published RSA key in its usual form (PEM).
     ByPublicKey,
-    /// Well, but other claims stand in it afterwards.
+    /// Correct, but the claims are changed afterwards.
     ThenChanged,
 }
 
-/// What a test may say.
+/// Behavior of a provider, set by a test.
 pub struct Script {
-    /// Claims about the person, over those that the provider makes; null takes one away.
+    /// Claims about the person that replace those of the provider; null removes one.
     pub claims: Value,
-    /// How tokens are signed.
+    /// Kind of signature of the tokens.
     pub signed: Signed,
     /// Keys, the newest last.
     pub keys: Vec<Key>,
-    /// It says in its answer who it is (RFC 9207); another text: it says that.
+    /// Issuer in the authorization response (RFC 9207); a text replaces the real issuer.
     pub says_iss: Option<String>,
-    /// What its discovery says over what it should; null takes one away.
+    /// Fields that replace those of the discovery document; null removes one.
     pub discovery: Value,
-    /// All answers have this status.
+    /// Status of all answers, where it is set.
     pub broken: Option<u16>,
-    /// The path whose answer has so many bytes that nobody needs.
+    /// A path, and the number of useless bytes that are added to its answer.
     pub padded: Option<(&'static str, usize)>,
-    /// Where browsers are sent back to in place of the address that they should go to: host and port.
+    /// Host and port to which browsers are redirected, in place of those in the redirect URI.
     pub back_to: Option<SocketAddr>,
-    /// A person at GitHub: answers of its API by path; what is not there is 404.
+    /// A person at GitHub: answers of its API by path. Other paths are 404.
     pub github: BTreeMap<&'static str, Value>,
 }
 
-/// A sign-in that the provider has granted.
+/// An authorization that the provider has granted.
 struct Granted {
     challenge: String,
     redirect: String,
@@ -84,13 +84,13 @@ struct Granted {
 struct State {
     script: Script,
     granted: BTreeMap<String, Granted>,
-    /// Paths that were asked for.
+    /// Requested paths.
     asked: Vec<String>,
 }
 
-/// A provider; its threads end with the test program.
+/// A provider. Its threads end with the test program.
 pub struct Provider {
-    /// Where it listens.
+    /// Address on which it listens.
     pub addr: SocketAddr,
     state: Arc<Mutex<State>>,
 }
@@ -156,10 +156,10 @@ impl Key {
 }
 
 impl Provider {
-    /// Starts one with an RSA key, who knows one person.
+    /// Starts a provider with an RSA key and one person.
     ///
     /// # Panics
-    /// There is no free port.
+    /// Panics without a free port.
     pub fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let addr = listener.local_addr().expect("an address");
@@ -181,14 +181,14 @@ impl Provider {
         std::thread::spawn(move || {
             for client in listener.incoming().flatten() {
                 let state = theirs.clone();
-                // The client notices a connection that breaks.
+                // The client notices a broken connection.
                 std::thread::spawn(move || serve(client, addr, &state));
             }
         });
         Provider { addr, state }
     }
 
-    /// It as a table of the configuration of [`hub_of`], under this name.
+    /// Its table in the configuration of [`hub_of`], under this name.
     pub fn table(&self, name: &str) -> String {
         let (issuer, secret) = (self.issuer(), "client_secret_file = \"FOLDER/secret\"");
         format!("[[sign_in.oidc]]\nname = \"{name}\"\nissuer = \"{issuer}\"\nclient_id = \"{CLIENT}\"\n{secret}\n")
@@ -199,18 +199,18 @@ impl Provider {
         format!("http://{}", self.addr)
     }
 
-    /// Changes what it does from now on.
+    /// Changes its behavior from now on.
     ///
     /// # Panics
-    /// A thread of it panicked.
+    /// Panics when a thread of it has panicked.
     pub fn script(&self, change: impl FnOnce(&mut Script)) {
         change(&mut self.lock().script);
     }
 
-    /// How often it was asked for a path.
+    /// Number of requests for a path.
     ///
     /// # Panics
-    /// As [`Provider::script`].
+    /// Panics as [`Provider::script`] does.
     pub fn asked(&self, path: &str) -> usize {
         self.lock().asked.iter().filter(|asked| *asked == path).count()
     }
@@ -220,11 +220,11 @@ impl Provider {
     }
 }
 
-/// A hub of this configuration, in which FOLDER is a folder that has the secret of [`CLIENT`] in a file. Browsers reach it at
-/// another address than people are sent back to: see [`Script::back_to`].
+/// A hub with this configuration, in which FOLDER stands for a folder with a file of the secret of [`CLIENT`]. Browsers
+/// reach the hub at another address than the redirects' one: see [`Script::back_to`].
 ///
 /// # Panics
-/// It does not start.
+/// Panics when it does not start.
 pub fn hub_of(text: &str) -> Hub {
     let folder = tempfile::tempdir().expect("a folder");
     let (file, secret) = (folder.path().join("config.toml"), folder.path().join("secret"));
@@ -240,7 +240,7 @@ fn form(text: &str) -> Form {
     form_urlencoded::parse(text.as_bytes()).into_owned().collect()
 }
 
-/// What is answered: the status, a header line, and a body.
+/// An answer: the status, a header line, and a body.
 type Reply = (u16, String, String);
 
 fn plain(status: u16, body: Value) -> Reply {
@@ -346,7 +346,7 @@ impl State {
         }
     }
 
-    /// A person says yes, and is sent back.
+    /// A person consents, and is redirected back.
     fn grant(&mut self, path: &str, sent: &Form) -> Reply {
         let field = |name: &str| sent.get(name).cloned().unwrap_or_default();
         let oidc = path == "/authorize";
@@ -376,7 +376,7 @@ impl State {
         (303, format!("location: {place}?{}\r\n", query.finish()), String::new())
     }
 
-    /// What was granted by a code, which holds once, to who began it.
+    /// The grant of a code, which is valid once. None when verifier or redirect URI does not match.
     fn taken(&mut self, sent: &Form) -> Option<Granted> {
         let granted = self.granted.remove(sent.get("code")?)?;
         let proved = url64(digest(&SHA256, sent.get("code_verifier")?.as_bytes()).as_ref());
@@ -436,7 +436,7 @@ fn by_hmac(key: &str, text: &str) -> Vec<u8> {
     hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, key.as_bytes()), text.as_bytes()).as_ref().to_vec()
 }
 
-/// Puts fields over others; null takes one away.
+/// Sets fields of an object; null removes one.
 fn put(onto: &mut Value, over: &Value) {
     let (Some(onto), Some(over)) = (onto.as_object_mut(), over.as_object()) else { return };
     for (name, value) in over {

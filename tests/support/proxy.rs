@@ -1,10 +1,11 @@
-//! A proxy like those of notebooks: it serves us below a path, removes this path, and changes nothing else.
+//! A reverse proxy as notebook services have it. It serves us below a path prefix, removes the prefix, and changes
+//! nothing else.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
-/// What a proxy does with a WebSocket.
+/// Treatment of a WebSocket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sockets {
     /// It passes the WebSocket on.
@@ -13,19 +14,19 @@ pub enum Sockets {
     Refuse,
     /// It never answers.
     Swallow,
-    /// It asks without the headers of an upgrade, as a proxy of HTTP/1.0 does.
+    /// It forwards the request without the upgrade headers, as an HTTP/1.0 proxy does.
     Downgrade,
     /// It answers 502.
     Fail,
     /// It cuts the connection.
     Cut,
-    /// It refuses the WebSocket, and holds back event streams as well.
+    /// It rejects the WebSocket, and buffers event streams as well.
     HoldEvents,
-    /// It passes all on under the server's own name, as nginx does unless it is told otherwise.
+    /// It passes everything on under the server's own name in `Host`, as nginx does by default.
     OwnHost,
 }
 
-/// A proxy on a free port; its threads end with the test program.
+/// A proxy on a free port. Its threads end with the test program.
 pub struct Proxy {
     /// The address at which the proxy listens.
     pub addr: SocketAddr,
@@ -39,7 +40,7 @@ impl Proxy {
         Self::with_sockets(prefix, upstream, Sockets::Pass)
     }
 
-    /// The same, with its own way with WebSockets.
+    /// Serves `upstream` below `prefix` with this treatment of WebSockets.
     pub fn with_sockets(prefix: &'static str, upstream: SocketAddr, sockets: Sockets) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let addr = listener.local_addr().expect("an address");
@@ -49,19 +50,19 @@ impl Proxy {
         std::thread::spawn(move || {
             for client in listener.incoming().flatten() {
                 let (seen, sockets) = (seen.clone(), *way.lock().expect("no panic while it is held"));
-                // The browser notices a connection that breaks.
+                // The browser notices a broken connection.
                 std::thread::spawn(move || serve(client, prefix, upstream, &seen, sockets));
             }
         });
         Proxy { addr, strays, sockets }
     }
 
-    /// From now on it does this with a WebSocket.
+    /// Sets the treatment of WebSockets from now on.
     pub fn set(&self, sockets: Sockets) {
         *self.sockets.lock().expect("no panic while it is held") = sockets;
     }
 
-    /// Paths outside of the prefix that were asked for.
+    /// Requested paths outside of the prefix.
     pub fn strays(&self) -> Vec<String> {
         self.strays.lock().expect("no panic while it is held").clone()
     }
@@ -98,14 +99,14 @@ fn serve(
         Sockets::Fail if upgrade => {
             return client.write_all(b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
         }
-        // It waits for the end of the answer, which does not come.
+        // It waits for the end of the answer, which never comes.
         Sockets::HoldEvents if request.to_ascii_lowercase().contains("\r\naccept: text/event-stream") => {
             return io::copy(&mut client, &mut io::sink()).map(|_| ());
         }
         Sockets::Refuse | Sockets::HoldEvents if upgrade => {
             return client.write_all(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
         }
-        // It ends when the browser gives up.
+        // It ends when the browser closes the connection.
         Sockets::Swallow if upgrade => return io::copy(&mut client, &mut io::sink()).map(|_| ()),
         Sockets::Downgrade if upgrade => {
             let lines = request.split("\r\n").filter(|line| !line.to_ascii_lowercase().starts_with("upgrade:"));
@@ -119,7 +120,7 @@ fn serve(
         _ => {}
     }
     if !upgrade || sockets == Sockets::Downgrade {
-        // There is one request for each connection, so that an answer ends with its connection and needs no parsing.
+        // Each connection carries one request, so that an answer ends with its connection and needs no parsing.
         let lines = request.split("\r\n").filter(|line| !line.to_ascii_lowercase().starts_with("connection:"));
         request = lines.collect::<Vec<_>>().join("\r\n").replacen("\r\n", "\r\nConnection: close\r\n", 1);
     }

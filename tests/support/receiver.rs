@@ -7,40 +7,40 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-/// What the receiver does with a request.
+/// Treatment of a request.
 #[derive(Clone, Copy, Debug)]
 pub enum Answer {
-    /// Takes the request and answers 204.
+    /// Accepts the request and answers 204.
     Take,
-    /// Takes the request, and closes the connection before the answer.
+    /// Accepts the request, and closes the connection before the answer.
     TakeAndClose,
-    /// Takes the request and answers as if the connection stayed open, and then closes it.
+    /// Accepts the request, answers as if the connection stayed open, and then closes it.
     TakeAndLeave,
-    /// Does not take the request. Answers with this status, these header lines and this body.
+    /// Rejects the request. Answers with this status, these header lines and this body.
     Status(u16, &'static str, &'static str),
     /// Never answers.
     Hang,
-    /// Closes the connection and does not take the request.
+    /// Closes the connection without accepting the request.
     Close,
 }
 
-/// The requests that came, in their order.
+/// Received requests, in order of arrival.
 #[derive(Debug, Default)]
 pub struct Came {
-    /// The body of each request, and whether it was taken.
+    /// The body of each request, and whether it was accepted.
     pub requests: Vec<(Vec<u8>, bool)>,
     /// The head of the first request.
     pub head: String,
 }
 
-/// A receiver on a free port; its threads end with the test program.
+/// A receiver on a free port. Its threads end with the test program.
 pub struct Receiver {
     /// The address at which the receiver listens.
     pub addr: SocketAddr,
     came: Arc<Mutex<Came>>,
 }
 
-/// Values by series (its labels as text) and time (ms since the epoch). Each list has all values that came for this
+/// Values by series (its labels as text) and time (ms since the epoch). Each list has all values received for this
 /// time.
 pub type Samples = BTreeMap<String, BTreeMap<i64, Vec<f64>>>;
 
@@ -54,7 +54,7 @@ impl Receiver {
         std::thread::spawn(move || {
             for client in listener.incoming().flatten() {
                 let (came, answer) = (theirs.clone(), answer.clone());
-                // The sender notices a connection that breaks.
+                // The sender notices a broken connection.
                 std::thread::spawn(move || serve(client, &came, &*answer));
             }
         });
@@ -71,7 +71,7 @@ impl Receiver {
         self.came.lock().expect("no panic while it is held")
     }
 
-    /// All samples in requests that were taken.
+    /// All samples in accepted requests.
     pub fn samples(&self) -> Samples {
         let mut all = Samples::new();
         for (body, _) in self.came().requests.iter().filter(|(_, taken)| *taken) {

@@ -1,11 +1,11 @@
-//! What may lie on the road between an agent and its hub, besides Debian's programs: a server that answers an upgrade and
-//! then says nothing, and a proxy that connects whomever it is asked for to one address.
+//! Servers between an agent and its hub, besides Debian's programs: a server that answers an upgrade and then stays
+//! silent, and a proxy that connects all requests to one address.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
-/// A listener on a free port, which hands each connection to a thread of its own; they end with the test program.
+/// A listener on a free port with a thread for each connection. The threads end with the test program.
 fn listen(serve: impl Fn(TcpStream) -> io::Result<()> + Clone + Send + 'static) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let addr = listener.local_addr().expect("an address");
@@ -27,11 +27,11 @@ fn head(client: &mut TcpStream) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&head).into_owned())
 }
 
-/// A server that answers each upgrade, and from then on says nothing.
+/// A server that answers each upgrade and then sends nothing.
 pub fn silent() -> SocketAddr {
     listen(|mut client| {
         head(&mut client)?;
-        // The accepted key is that of `upgrade`, as RFC 6455 has it: some proxies look at it.
+        // The accepted key is the one of `upgrade`, as RFC 6455 requires: some proxies check it.
         let accepted =
             "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=";
         client.write_all(format!("HTTP/1.1 101 Switching Protocols\r\n{accepted}\r\n\r\n").as_bytes())?;
@@ -39,7 +39,7 @@ pub fn silent() -> SocketAddr {
     })
 }
 
-/// A server that answers every request with these bytes, and hangs up.
+/// A server that answers every request with these bytes and closes the connection.
 pub fn answering(answer: &'static str) -> SocketAddr {
     listen(move |mut client| {
         head(&mut client)?;
@@ -49,7 +49,7 @@ pub fn answering(answer: &'static str) -> SocketAddr {
     })
 }
 
-/// A proxy that connects to `to`, whatever host it is asked for.
+/// A proxy that connects to `to` for every requested host.
 pub fn connecting(to: SocketAddr) -> SocketAddr {
     listen(move |mut client| {
         let asked = head(&mut client)?;
@@ -68,10 +68,10 @@ pub fn connecting(to: SocketAddr) -> SocketAddr {
     })
 }
 
-/// Asks a proxy for a WebSocket or a tunnel by these lines, gets it, and says nothing on it until somebody on the way cuts it.
+/// Requests a WebSocket or a tunnel from a proxy by these lines, and then sends nothing until the connection is cut.
 ///
 /// # Panics
-/// Panics where it is not let through, or is not cut in two minutes.
+/// Panics when the proxy rejects it, or the connection is not cut within two minutes.
 pub fn idle_until_cut(proxy: SocketAddr, request: &str) {
     let mut stream = TcpStream::connect(proxy).expect("it listens");
     stream.set_read_timeout(Some(Duration::from_secs(120))).expect("a limit");
@@ -88,7 +88,7 @@ pub fn idle_until_cut(proxy: SocketAddr, request: &str) {
     }
 }
 
-/// The lines that ask for a WebSocket.
+/// Header lines that request a WebSocket.
 pub fn upgrade(path: &str) -> String {
     let lines = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13";
     format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n{lines}\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==")

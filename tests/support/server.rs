@@ -1,4 +1,4 @@
-//! The real binary: it is built, started on a free port of loopback, asked over raw HTTP, and killed when dropped.
+//! The real binary. It is built, started on a free port of loopback, used over raw HTTP, and killed when dropped.
 
 use crate::waiting::{MAX_WAIT, until_so, within};
 use std::collections::BTreeMap;
@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Mutex, OnceLock};
 use std::time::Duration;
 
-/// Path of the binary, which is built in the profile of the tests; `WATCHGLASS_BINARY` names another one.
+/// Path of the binary, which is built in the profile of the tests. `WATCHGLASS_BINARY` overrides it.
 pub fn binary() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| {
@@ -23,8 +23,8 @@ pub fn binary() -> &'static Path {
             Some("debug") | None => "dev",
             Some(name) => name,
         };
-        // For the tests of another package, Cargo builds a package's library but not its binary. It has no tests; with this
-        // word its crates have the features that they have for tests, and are there already.
+        // For the tests of another package, Cargo builds a package's library but not its binary. The binary has no
+        // tests. With this argument its crates have the features that they have for tests, and are already built.
         let mut cargo = command(env!("CARGO"));
         let built = cargo.args(["build", "--quiet", "--package", "watchglass", "--bin", "watchglass", "--tests"]);
         let built = built.args(["--profile", profile]);
@@ -39,9 +39,9 @@ pub(crate) fn command(program: impl AsRef<std::ffi::OsStr>) -> Command {
     Command::new(program)
 }
 
-/// Starts a program as another user. This user may not enter the program's folder, since the build folder is often
-/// below a private home. So the command names the program by our own descriptor, which is open while `start` runs. This
-/// needs root.
+/// Starts a program as another user; this needs root. That user may not enter the program's folder, since the build
+/// folder is often below a private home. So the command names the program by our own descriptor, which stays open while
+/// `start` runs.
 #[cfg(target_os = "linux")]
 pub fn as_user<T>(uid: u32, program: &Path, start: impl FnOnce(Command) -> T) -> T {
     use std::os::fd::AsRawFd;
@@ -52,18 +52,18 @@ pub fn as_user<T>(uid: u32, program: &Path, start: impl FnOnce(Command) -> T) ->
     start(command)
 }
 
-/// The command of the binary with arguments, without the settings of the caller.
+/// A command of the binary with these arguments, without the caller's settings.
 pub fn watchglass<'a>(args: impl IntoIterator<Item = &'a str>) -> Command {
     let mut command = command(binary());
     command.args(args).env_remove("WATCHGLASS_LOG").env_remove("SUDO_UID").stdin(Stdio::null());
-    // Sockets lie in the data folder then.
+    // Sockets are in the data folder then.
     command.env_remove("XDG_RUNTIME_DIR");
-    // A test must not touch the caller's own history, and /dev/null is no folder.
+    // A test must not touch the caller's own history. /dev/null is not a folder.
     command.env("XDG_STATE_HOME", "/dev/null");
     command
 }
 
-/// The command of a shell that runs `line`, in which `"$@"` is the binary with its arguments.
+/// A command of a shell that runs `line`, in which `"$@"` is the binary with its arguments.
 #[cfg(unix)]
 pub fn watchglass_by<'a>(line: &str, args: impl IntoIterator<Item = &'a str>) -> Command {
     let plain = watchglass(args);
@@ -99,7 +99,8 @@ impl Server {
         Self::start_command(command)
     }
 
-    /// Starts a prepared command and waits for its address. It keeps nothing on disk unless it names a folder.
+    /// Starts a prepared command and waits for its address. It stores nothing on disk unless the command names a
+    /// folder.
     pub fn start_command(mut command: Command) -> Self {
         if !command.get_args().any(|arg| arg == "--data-dir" || arg == "--memory") {
             command.arg("--memory");
@@ -146,7 +147,7 @@ impl Server {
         server
     }
 
-    /// Starts a server whose address cannot be read, and waits until it answers on this port.
+    /// Starts a server whose address cannot be read from its output, and waits until it answers on this port.
     pub fn start_untold(mut command: Command, port: u16, stdout: Stdio) -> Self {
         command.args(["--memory", "--port"]).arg(port.to_string());
         let child = command.stdout(stdout).stderr(Stdio::null()).spawn().expect("the binary starts");
@@ -159,8 +160,8 @@ impl Server {
         server
     }
 
-    /// A server with these arguments that all tests of this program share, for those that only look at it. It ends with
-    /// this program, however that ends.
+    /// A server with these arguments, shared by all tests of this program that only read from it. It ends with this
+    /// program, even when that is killed.
     #[cfg(unix)]
     pub fn shared(args: &[&str]) -> &'static Self {
         static ALL: Mutex<BTreeMap<String, &OnceLock<Server>>> = Mutex::new(BTreeMap::new());
@@ -170,8 +171,8 @@ impl Server {
             .entry(args.join(" "))
             .or_insert_with(|| Box::leak(Box::default()));
         of_these.get_or_init(|| {
-            // The shell ends it when its own input ends, which this program holds; a key that ends this program in a
-            // terminal is none of the shell's.
+            // The shell ends the server when its own standard input, which this program holds, is closed. Ctrl-C in a
+            // terminal must not reach the shell.
             let line = r#""$@" & read -r line; kill $!; wait"#;
             let mut command = watchglass_by(line, ["--port", "0"].into_iter().chain(args.iter().copied()));
             command.stdin(Stdio::piped()).env_remove("XDG_RUNTIME_DIR");
@@ -196,7 +197,7 @@ impl Server {
         self.child.id()
     }
 
-    /// Whether none of its threads runs, or would if there were a core for it.
+    /// Whether none of its threads is running or runnable.
     #[cfg(target_os = "linux")]
     pub fn rests(&self) -> bool {
         let tasks = std::fs::read_dir(format!("/proc/{}/task", self.id())).expect("it runs");
@@ -208,7 +209,7 @@ impl Server {
     /// Ends the server by SIGTERM, waits for it, and returns its status.
     ///
     /// # Panics
-    /// Panics when the server has not ended after 3 seconds, which is promised.
+    /// Panics when the server has not ended after 3 seconds, the documented maximum.
     pub fn end(self) -> std::process::ExitStatus {
         self.end_by("TERM")
     }
@@ -225,16 +226,16 @@ impl Server {
         self.wait(Duration::from_secs(3))
     }
 
-    /// Waits until the server, which was told to end, has ended, and returns its status.
+    /// Waits until a server that received a signal has ended, and returns its status.
     ///
     /// # Panics
-    /// Panics when that takes longer than this.
+    /// Panics when that takes longer than `most`.
     pub fn wait(mut self, most: Duration) -> std::process::ExitStatus {
         within(most, || self.child.try_wait().expect("a child"))
             .unwrap_or_else(|| panic!("it does not end in {most:?}"))
     }
 
-    /// Asks for a path with these header lines; `Host` is added when it is missing.
+    /// Sends a GET request with these header lines; `Host` is added when it is missing.
     pub fn get(&self, path: &str, headers: &[&str]) -> Answer {
         let named = headers.iter().any(|line| line.to_ascii_lowercase().starts_with("host:"));
         let host = if named { String::new() } else { format!("Host: {}\r\n", self.addr()) };
@@ -268,7 +269,7 @@ impl Answer {
         lines.filter(|(n, _)| n.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim()).next().unwrap_or_default()
     }
 
-    /// The sentence of an error, whose body is always JSON.
+    /// The `error` sentence of an answer, whose body must be JSON.
     #[track_caller]
     pub fn error(&self) -> String {
         let json: serde_json::Value = serde_json::from_str(&self.body).expect("errors are JSON");
@@ -288,7 +289,7 @@ impl Answer {
     }
 }
 
-/// Joins the chunks of a body. A body that was cut ends where it was cut.
+/// Joins the chunks of a body. A truncated body ends where it was truncated.
 fn joined(mut chunks: &[u8]) -> Vec<u8> {
     let mut body = Vec::new();
     while let Some(at) = chunks.windows(2).position(|w| w == b"\r\n") {
@@ -301,20 +302,20 @@ fn joined(mut chunks: &[u8]) -> Vec<u8> {
     body
 }
 
-/// Sends the first lines of a request, and asks that the connection ends after the answer. For an upgrade it reads only
-/// the answer to the upgrade.
+/// Sends the first lines of a request with `Connection: close`, and reads the answer. For an upgrade it reads only the
+/// answer to the upgrade.
 ///
 /// # Panics
-/// Panics when nobody listens, or when the answer does not end in time.
+/// Panics when nothing listens, or the answer does not end in time.
 #[track_caller]
 pub fn ask(addr: SocketAddr, lines: &str) -> Answer {
     ask_with(addr, lines, "")
 }
 
-/// Likewise with a body, whose length the lines say.
+/// Sends a request like [`ask`] with a body, whose length is in the lines.
 ///
 /// # Panics
-/// As [`ask`] does.
+/// Panics as [`ask`] does.
 #[track_caller]
 pub fn ask_with(addr: SocketAddr, lines: &str, body: &str) -> Answer {
     let mut stream = TcpStream::connect(addr).expect("it listens");
@@ -330,7 +331,7 @@ pub fn ask_with(addr: SocketAddr, lines: &str, body: &str) -> Answer {
             Ok(n) => bytes.extend_from_slice(&part[..n]),
             Err(error) => match error.kind() {
                 ErrorKind::Interrupted => {}
-                // A connection that is refused at accept may end in a reset. The bytes before it count.
+                // A connection that is rejected at accept may end in a reset. The bytes before it count.
                 ErrorKind::ConnectionReset if !bytes.is_empty() => break,
                 ErrorKind::WouldBlock | ErrorKind::TimedOut => {
                     panic!("no end of the answer in {MAX_WAIT:?}, {} bytes of it: {lines}", bytes.len())
@@ -342,19 +343,19 @@ pub fn ask_with(addr: SocketAddr, lines: &str, body: &str) -> Answer {
     Answer::read(&bytes)
 }
 
-/// A request whose answer nobody reads; little of it is held on the way.
+/// Sends a request whose answer is not read. The small receive buffer holds little of it.
 ///
 /// # Panics
-/// When nobody listens.
+/// Panics when nothing listens.
 #[track_caller]
 pub fn ask_unread(addr: SocketAddr, path: &str) -> TcpStream {
     ask_unread_with(addr, path, &[])
 }
 
-/// Likewise with these header lines.
+/// Sends a request like [`ask_unread`] with these header lines.
 ///
 /// # Panics
-/// When nobody listens.
+/// Panics when nothing listens.
 #[track_caller]
 pub fn ask_unread_with(addr: SocketAddr, path: &str, headers: &[&str]) -> TcpStream {
     let connect = async {
@@ -369,30 +370,30 @@ pub fn ask_unread_with(addr: SocketAddr, path: &str, headers: &[&str]) -> TcpStr
     stream
 }
 
-/// Whether this is an answer to its end: a head alone, or a body of the length that it names.
+/// Whether an answer is complete: a head alone, or a body of the length in its header.
 fn whole(bytes: &[u8]) -> bool {
     let Some(head) = bytes.windows(4).position(|w| w == b"\r\n\r\n") else { return false };
     let length = Answer::read(bytes).header("content-length").parse().unwrap_or(0);
     bytes.len() >= head + 4 + length
 }
 
-/// The file in a data folder that ticks are appended to: at each quarter of an hour another one begins, and what the one
-/// before it holds is sealed.
+/// The file in a data folder to which ticks are appended. Each quarter of an hour a new one begins, and the one before
+/// is sealed.
 pub fn newest_log(folder: &Path) -> Option<PathBuf> {
     let number = |path: &Path| path.file_name()?.to_str()?.strip_prefix("log-")?.parse::<u64>().ok();
     let paths = std::fs::read_dir(folder).into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path()));
     paths.filter_map(|path| Some((number(&path)?, path))).max().map(|(_, path)| path)
 }
 
-/// A port at which nobody listens, for who takes no port 0. It lies below those that systems hand out for port 0, so no other
-/// test gets it meanwhile.
+/// A free port, for programs that do not accept port 0. It lies below the range that systems use for port 0, so no
+/// other test gets it meanwhile.
 ///
 /// # Panics
-/// When all of them are taken.
+/// Panics when all of them are taken.
 pub fn free_port() -> u16 {
     const PORTS: std::ops::Range<u16> = 20_000..32_000;
     static NEXT: AtomicU16 = AtomicU16::new(0);
-    // Two programs of tests begin at different places.
+    // Two test programs begin at different ports.
     let begin = std::process::id() as usize * 97;
     let mut tries = PORTS.map(|_| begin + usize::from(NEXT.fetch_add(1, Ordering::Relaxed)));
     let port = tries.find_map(|at| {

@@ -1,5 +1,5 @@
-//! A server whose machine does what a test says: its clock stands until it is moved, and its samples and checks are
-//! made up. The page and the paths are the real ones.
+//! A server with a simulated machine: its clock stands until a test moves it, and its samples and checks are made up.
+//! The page and the paths are the real ones.
 
 use crate::server::{Answer, ask};
 use crate::waiting::within;
@@ -22,7 +22,7 @@ const INTERVAL: i64 = 1_000;
 const CORES: usize = 96;
 const HOUR: i64 = 3_600_000;
 
-/// Serves a store on a free port until the runtime ends: the address of its page, and the runtime.
+/// Serves a store on a free port until the runtime ends. Returns the address of its page, and the runtime.
 pub fn serve(live: &Arc<Live>) -> (String, tokio::runtime::Runtime) {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
     let runtime = runtime.expect("a runtime");
@@ -43,7 +43,7 @@ pub fn serve(live: &Arc<Live>) -> (String, tokio::runtime::Runtime) {
     (url, runtime)
 }
 
-/// A machine on a stage. Its server ends when this is dropped.
+/// A simulated machine. Its server ends when this is dropped.
 pub struct Stage {
     /// The address of the page.
     pub url: String,
@@ -51,14 +51,14 @@ pub struct Stage {
     clock: Arc<Manual>,
     source: SourceId,
     series: Vec<SeriesDef>,
-    /// Series of this instance have no value; None for no such instance.
+    /// Instance whose series have no value; None for no such instance.
     lost: Mutex<Option<String>>,
     stepped: AtomicBool,
     runtime: Option<tokio::runtime::Runtime>,
 }
 
 impl Stage {
-    /// A machine with `gpus` GPUs that has not measured anything yet.
+    /// A machine with `gpus` GPUs that has not measured yet.
     pub fn empty(gpus: usize) -> Self {
         let mut store = Store::new(Arc::new(collectors::catalog()), Limits { retention: 12 * HOUR, bytes: 64 << 20 });
         let source = store.add_source("stage".into(), INTERVAL, Vec::new());
@@ -113,7 +113,7 @@ impl Stage {
         ask(addr, &format!("GET {path} HTTP/1.0\r\nhost: localhost\r\n\r\n"))
     }
 
-    /// Lets `seconds` seconds go by, with a tick in each.
+    /// Advances time by `seconds` seconds, with a tick in each.
     pub fn pass(&self, seconds: u32) {
         for _ in 0..seconds {
             self.clock.pass(Duration::from_millis(INTERVAL as u64));
@@ -122,7 +122,7 @@ impl Stage {
         self.live.announce(&[self.source]);
     }
 
-    /// Lets `seconds` seconds go by without a tick.
+    /// Advances time by `seconds` seconds without a tick.
     pub fn stand_still(&self, seconds: u32) {
         self.clock.pass(Duration::from_secs(u64::from(seconds)));
     }
@@ -144,7 +144,7 @@ impl Stage {
         store.append(self.source, t, self.stepped.swap(false, Ordering::Relaxed), &values);
     }
 
-    /// Makes a tick each second until `so` returns true. It is asked often between two ticks.
+    /// Makes a tick each second until `so` returns true. It is called often between two ticks.
     ///
     /// # Panics
     /// Panics after 30 seconds.
@@ -165,7 +165,7 @@ impl Stage {
         self.stepped.store(true, Ordering::Relaxed);
     }
 
-    /// From now on, series of this instance have no value; None gives all series values again.
+    /// From now on, series of this instance have no value. None gives all series values again.
     pub fn lose(&self, instance: Option<&str>) {
         *self.lost.lock().expect("no panic while it is held") = instance.map(str::to_string);
     }

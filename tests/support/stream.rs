@@ -1,4 +1,4 @@
-//! A page without a browser: it follows the stream of a server and keeps what it receives.
+//! A page without a browser. It follows the stream of a server and keeps the received data.
 
 use crate::waiting::MAX_WAIT;
 use futures_util::{SinkExt, StreamExt};
@@ -14,10 +14,10 @@ use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream};
 
-/// What a page has received of one source, over all connections.
+/// Data that a page has received from one source, over all connections.
 #[derive(Default)]
 pub struct Page {
-    /// The newest greeting.
+    /// The newest hello message.
     pub hello: Option<Hello>,
     /// The catalog.
     pub catalog: Catalog,
@@ -27,17 +27,17 @@ pub struct Page {
     pub checks: Vec<Check>,
     /// Time (ms since the epoch) and values of each tick, by sequence. Values are by series id.
     pub ticks: BTreeMap<u64, (i64, Vec<f64>)>,
-    /// Number of times that the page was told to begin anew.
+    /// Number of resyncs that the server has sent.
     pub resyncs: usize,
-    /// Number of ticks that came twice.
+    /// Number of repeated ticks.
     pub repeated: usize,
     /// Reason of the newest goodbye.
     pub goodbye: Option<String>,
-    /// Name of the machine to look at; None for the first.
+    /// Name of the machine to show; None for the first.
     pub source: Option<String>,
-    /// A key for the data of a hub; none where nobody asks for one.
+    /// A key for the data of a hub; None where no key is needed.
     pub key: Option<String>,
-    /// Numbers of the machines whose ticks came.
+    /// Numbers of the machines whose ticks were received.
     pub heard: BTreeSet<u16>,
     state: TickState,
     messages: u32,
@@ -47,12 +47,12 @@ pub struct Page {
 pub struct Connection(WebSocketStream<MaybeTlsStream<TcpStream>>);
 
 impl Page {
-    /// Connects. When the page was connected to this run before, it resumes where it stopped. `window` is in ms.
+    /// Connects. When the page was connected to this run before, it resumes at its last tick. `window` is in ms.
     pub async fn connect(&mut self, addr: SocketAddr, window: i64) -> Connection {
         self.connect_to(&format!("ws://{addr}/api/v1/live"), window).await
     }
 
-    /// Does the same as [`connect`](Self::connect) with a complete address.
+    /// Connects like [`connect`](Self::connect) with a complete address.
     pub async fn connect_to(&mut self, url: &str, window: i64) -> Connection {
         let mut connection = Connection::to_as(url, self.key.as_deref()).await;
         let resume = self.hello.as_ref().map(|hello| Resume {
@@ -66,7 +66,7 @@ impl Page {
         connection
     }
 
-    /// Takes in messages until the condition holds.
+    /// Reads messages until the condition holds.
     ///
     /// # Panics
     /// Panics when this takes too long, or when the connection ends before.
@@ -79,7 +79,7 @@ impl Page {
         tokio::time::timeout(MAX_WAIT, all).await.expect("the page is shown it in time");
     }
 
-    /// Takes in one message; false when the connection has ended.
+    /// Reads one message. Returns false when the connection has ended.
     pub async fn take(&mut self, connection: &mut Connection) -> bool {
         let Some(bytes) = connection.next().await else { return false };
         assert!(bytes.len() <= wire::MAX_MESSAGE + 64 * 1024, "a message of {} bytes", bytes.len());
@@ -122,7 +122,7 @@ impl Page {
             }
             ServerMessage::Series { first, defs, .. } => {
                 assert_eq!(first as usize, self.series.len(), "series are announced in order");
-                // An id whose series is gone for good has no row.
+                // The id of a series that is gone has no row.
                 let steps = defs.iter().map(|d| self.catalog.metric(d).map_or(0.0, |m| m.steps));
                 self.state.extend(steps.collect::<Vec<_>>());
                 self.series.extend(defs);
@@ -164,19 +164,19 @@ impl Page {
         self.ticks.values().next_back()?.1.get(at).copied().filter(|v| v.is_finite())
     }
 
-    /// True when the sequences of the ticks have no hole.
+    /// True when the sequence numbers of the ticks have no gap.
     pub fn whole(&self) -> bool {
         self.ticks.keys().zip(self.ticks.keys().skip(1)).all(|(a, b)| a + 1 == *b)
     }
 }
 
 impl Connection {
-    /// Connects to a complete address, and says nothing yet.
+    /// Connects to a complete address without sending a message.
     pub async fn to(url: &str) -> Self {
         Self::to_as(url, None).await
     }
 
-    /// Likewise with a key.
+    /// Connects with a key.
     pub async fn to_as(url: &str, key: Option<&str>) -> Self {
         let mut request = url.into_client_request().expect("an address");
         if let Some(key) = key {
@@ -205,7 +205,7 @@ impl Connection {
 
     /// Sends any message.
     pub async fn send(&mut self, message: Message) {
-        // The server may have closed already; the test sees that when it reads.
+        // The server may have closed already. The test sees that when it reads.
         let _ = self.0.send(message).await;
     }
 }

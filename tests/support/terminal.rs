@@ -1,4 +1,4 @@
-//! A program in a pseudo-terminal of its own, and what a person sees on its screen.
+//! A program in a pseudo-terminal of its own, and the content of its screen.
 
 use crate::waiting::{MAX_WAIT, until_or, until_so};
 use std::fs::File;
@@ -13,14 +13,14 @@ use vt100::Parser;
 /// Columns and rows.
 pub type Cells = (u16, u16);
 
-/// What the terminal has drawn, the bytes that it took for it, and the first of them.
+/// State of the terminal: its screen, the number of bytes it received, and the first of them.
 struct Shown {
     parser: Parser,
     bytes: usize,
     first: Vec<u8>,
 }
 
-/// Bytes of the begin that are kept.
+/// Maximum number of first bytes that are kept.
 const FIRST: usize = 256;
 
 /// A program and its terminal. The program is killed when this is dropped.
@@ -31,7 +31,7 @@ pub struct Terminal {
     ended: bool,
 }
 
-/// What a program did.
+/// State change of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Did {
     /// It was stopped, as by Ctrl-Z.
@@ -51,17 +51,17 @@ fn side(cells: u16) -> NonZeroU16 {
 }
 
 impl Terminal {
-    /// Starts a command on a terminal of this size. The terminal answers no question.
+    /// Starts a command on a terminal of this size. The terminal answers no queries.
     ///
     /// # Panics
-    /// When the system grants no pseudo-terminal, or the program does not start.
+    /// Panics when the system grants no pseudo-terminal, or the program does not start.
     pub fn start(mut command: Command, cells: Cells) -> Self {
         let (mut master, mut slave, at) = (0, 0, size(cells));
         let name = std::ptr::null_mut::<libc::c_char>();
         // SAFETY: the pointers are to live values, which the call fills or reads, or null where it allows that.
         let opened = unsafe { libc::openpty(&mut master, &mut slave, name, std::ptr::null(), &at) };
         assert_eq!(opened, 0, "no pseudo-terminal");
-        // SAFETY: both descriptors were just opened and belong to nobody else.
+        // SAFETY: both descriptors were just opened and have no other owner.
         let (master, slave) = unsafe { (File::from_raw_fd(master), File::from_raw_fd(slave)) };
         for end in [&master, &slave] {
             // Programs that other tests start meanwhile must not hold the terminal open.
@@ -85,7 +85,7 @@ impl Terminal {
         let (theirs, mut from) = (shown.clone(), master.try_clone().expect("a descriptor"));
         std::thread::spawn(move || {
             let mut bytes = [0; 4096];
-            // It fails when the last end of the program has gone.
+            // The read fails when the last descriptor of the program is closed.
             while let Ok(n @ 1..) = from.read(&mut bytes) {
                 let mut shown = theirs.lock().expect("no panic while it is held");
                 shown.parser.process(&bytes[..n]);
@@ -101,7 +101,7 @@ impl Terminal {
         self.shown.lock().expect("no panic while it is held")
     }
 
-    /// The text of the screen, a line a row.
+    /// The text of the screen, one line per row.
     pub fn text(&self) -> String {
         self.shown().parser.screen().contents()
     }
@@ -111,12 +111,12 @@ impl Terminal {
         self.shown().bytes
     }
 
-    /// Whether this was among the first bytes that the program wrote.
+    /// Whether this text was among the first bytes that the program wrote.
     pub fn began_with(&self, text: &str) -> bool {
         self.shown().first.windows(text.len()).any(|bytes| bytes == text.as_bytes())
     }
 
-    /// Whether the program wants to be told what the mouse does.
+    /// Whether the program has requested mouse events.
     pub fn has_mouse(&self) -> bool {
         self.shown().parser.screen().mouse_protocol_mode() != vt100::MouseProtocolMode::None
     }
@@ -126,7 +126,7 @@ impl Terminal {
         self.child.id()
     }
 
-    /// Whether a cell has a color for which this holds.
+    /// Whether any cell has a color that matches.
     pub fn has_color(&self, is: impl Fn(vt100::Color) -> bool) -> bool {
         let shown = self.shown();
         let screen = shown.parser.screen();
@@ -135,29 +135,29 @@ impl Terminal {
         cells.any(|(row, column)| screen.cell(row, column).is_some_and(|cell| is(cell.fgcolor())))
     }
 
-    /// Waits until the screen is so.
+    /// Waits until the screen meets a condition.
     ///
     /// # Panics
-    /// When it is not in time; with what stands on the screen.
+    /// Panics when it does not in time, with the text of the screen.
     #[track_caller]
     pub fn until(&self, what: &str, so: impl Fn(&str) -> bool) {
         let shows = || so(&self.text()).then_some(());
         until_or(2 * MAX_WAIT, shows, || format!("on the screen {what}:\n{}", self.text()));
     }
 
-    /// Waits until these words stand on the screen.
+    /// Waits until this text is on the screen.
     ///
     /// # Panics
-    /// As [`Terminal::until`] does.
+    /// Panics as [`Terminal::until`] does.
     #[track_caller]
     pub fn shows(&self, words: &str) {
         self.until(words, |text| text.contains(words));
     }
 
-    /// Waits until these words are gone from the screen.
+    /// Waits until this text is gone from the screen.
     ///
     /// # Panics
-    /// As [`Terminal::until`] does.
+    /// Panics as [`Terminal::until`] does.
     #[track_caller]
     pub fn hides(&self, words: &str) {
         self.until(&format!("no {words}"), |text| !text.contains(words));
@@ -166,7 +166,7 @@ impl Terminal {
     /// Presses keys, as the terminal sends them.
     ///
     /// # Panics
-    /// When the terminal has gone.
+    /// Panics when the terminal is closed.
     pub fn press(&mut self, keys: &str) {
         self.master.write_all(keys.as_bytes()).expect("the terminal takes it");
     }
@@ -174,7 +174,7 @@ impl Terminal {
     /// Gives the terminal another size.
     ///
     /// # Panics
-    /// When the terminal has gone.
+    /// Panics when the terminal is closed.
     pub fn resize(&self, cells: Cells) {
         self.shown().parser.screen_mut().set_size(side(cells.1), side(cells.0));
         let at = size(cells);
@@ -185,11 +185,11 @@ impl Terminal {
 
     /// Sends a signal.
     pub fn signal(&self, signal: libc::c_int) {
-        // SAFETY: the process is our child, which was not waited for yet.
+        // SAFETY: the process is our child and was not waited for yet.
         unsafe { libc::kill(self.child.id() as libc::pid_t, signal) };
     }
 
-    /// Whether the terminal is as a shell leaves it: it echoes, takes lines, shows its own screen and its cursor.
+    /// Whether the terminal is as a shell leaves it: it echoes, reads lines, and shows its main screen and its cursor.
     pub fn is_plain(&self) -> bool {
         // SAFETY: all-zero bytes are a valid termios, a structure of integers.
         let mut mode: libc::termios = unsafe { std::mem::zeroed() };
@@ -204,7 +204,7 @@ impl Terminal {
     /// Waits until the program stops or ends.
     ///
     /// # Panics
-    /// When it does neither in time.
+    /// Panics when it does neither in time.
     #[track_caller]
     pub fn did(&mut self) -> Did {
         let id = self.child.id() as libc::pid_t;
@@ -222,10 +222,10 @@ impl Terminal {
         }
     }
 
-    /// Waits for a good end that gives the terminal back.
+    /// Waits for a successful end that restores the terminal.
     ///
     /// # Panics
-    /// When it does not end in time or not well, or leaves the terminal as it was used.
+    /// Panics when it does not end in time, fails, or leaves the terminal changed.
     #[track_caller]
     pub fn ends(mut self) {
         let did = self.did();

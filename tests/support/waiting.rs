@@ -1,16 +1,16 @@
-//! Waits until a condition holds, and never for a fixed time.
+//! Waits until a condition holds, never for a fixed time.
 
 use std::time::{Duration, Instant};
 
-/// Longest time that anything on loopback may take before a test fails. What is right takes a part of a second; on a machine
-/// that compiles meanwhile it took 20 s now and then, and what hangs hangs for good.
+/// Maximum time of anything on loopback before a test fails. A correct program needs a fraction of a second. On a
+/// machine that compiles meanwhile it took up to 20 s now and then.
 pub const MAX_WAIT: Duration = Duration::from_secs(60);
 
-/// Between two looks: at least, and at most. What takes long itself, such as a program that is started, is asked less often,
-/// so that it leaves half of a core to what is waited for.
+/// Minimum and maximum pause between two polls. A slow poll, such as the start of a program, has longer pauses, so that
+/// half of a core stays free for the awaited program.
 const PAUSE: [Duration; 2] = [Duration::from_millis(20), Duration::from_millis(250)];
 
-/// Calls `ask` again and again until it returns something, and returns that.
+/// Calls `ask` repeatedly until it returns a value, and returns that.
 ///
 /// # Panics
 /// Panics when this takes too long; the message names `what`.
@@ -19,7 +19,7 @@ pub fn until<T>(what: &str, ask: impl FnMut() -> Option<T>) -> T {
     until_or(MAX_WAIT, ask, || what.to_string())
 }
 
-/// Likewise for at most this time; `what` makes the message when it is over.
+/// Waits like [`until`] for at most this time; `what` makes the message at a timeout.
 ///
 /// # Panics
 /// Panics as [`until`] does.
@@ -38,8 +38,8 @@ pub fn until_so(what: &str, mut so: impl FnMut() -> bool) {
     until(what, || so().then_some(()));
 }
 
-/// Calls `ask` again and again for at most this time; None where it never returned anything. It is called at least twice: a
-/// machine with much load may take all of the time for the first call.
+/// Calls `ask` repeatedly for at most this time. None when it never returned a value. It is called at least twice:
+/// under heavy load the first call may take all of the time.
 pub fn within<T>(most: Duration, mut ask: impl FnMut() -> Option<T>) -> Option<T> {
     let begin = Instant::now();
     loop {

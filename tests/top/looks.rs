@@ -1,4 +1,4 @@
-//! What a person does at the terminal beyond the first look: other spans, other machines, the mouse, the ground, what is drawn.
+//! Further interactions at the terminal: other spans, other machines, the mouse, the background color, the drawing.
 
 use super::pty::{DOWN, LEFT, SMALL, top};
 use super::{RECORDING, output, served};
@@ -11,7 +11,7 @@ use watchglass_tests::server::watchglass;
 use watchglass_tests::terminal::{Did, Terminal};
 use watchglass_tests::waiting::until_so;
 
-/// How the terminal is asked for its ground, and two answers.
+/// The terminal's query for its background color, and two answers.
 const QUESTION: &str = "\u{1b}]11;?\u{7}";
 const IS_LIGHT: &str = "\u{1b}]11;rgb:fafa/fafa/fafa\u{7}";
 const IS_DARK: &str = "\u{1b}]11;rgb:0c0c/0c0c/0c0c\u{1b}\\";
@@ -118,7 +118,7 @@ fn the_ground_that_a_terminal_tells_decides_the_colors() {
         terminal.press("q");
         terminal.ends();
     }
-    // What is typed around an answer is done, a lone Escape among it, and no letter of the answer is.
+    // Keys around an answer are processed, including a lone Escape, and no letter of the answer is.
     let mut terminal = of(&format!("?{IS_LIGHT}\u{1b}"), &[], "");
     until_so("the colors of the ground", || has(&terminal, light) && !has(&terminal, dark));
     terminal.hides("Keys");
@@ -184,7 +184,7 @@ fn only_what_changed_is_drawn() {
     terminal.press("p");
     terminal.shows("Disk fullness");
     let whole = terminal.bytes();
-    // A step of the crosshair draws two columns of each chart and some values.
+    // A step of the crosshair redraws two columns of each chart and some values.
     for _ in 0..10 {
         terminal.press(LEFT);
     }
@@ -201,7 +201,7 @@ fn only_what_changed_is_drawn() {
     terminal.ends();
 }
 
-/// A program that takes the terminal and fails: this test, started by the next one on a terminal.
+/// A program that takes over the terminal and fails: this test, started by the next one on a terminal.
 #[test]
 #[ignore = "it is to fail on a terminal"]
 #[should_panic = "the picture cannot be drawn"]
@@ -217,11 +217,11 @@ fn a_panic_gives_the_terminal_back_before_it_is_told() {
     #[allow(clippy::disallowed_methods, reason = "it starts itself")]
     let mut command = Command::new(std::env::current_exe().expect("a program"));
     command.args(["--ignored", "--exact", "top::looks::with_terminal_a_picture_fails", "--nocapture"]);
-    // A long trace would push the words of the panic off the screen.
+    // A long backtrace would scroll the panic message off the screen.
     command.env("RUST_BACKTRACE", "0");
     let mut terminal = Terminal::start(command, SMALL);
     assert_eq!(terminal.did(), Did::Exit(0));
-    // The rest of the line may have been written over by the report of the test that failed as it should.
+    // The report of the test, which fails on purpose, may have overwritten the rest of the line.
     terminal.shows("panicked at");
     until_so("the terminal is given back", || terminal.is_plain() && !terminal.has_mouse());
 }
@@ -246,7 +246,7 @@ fn with_tmux_it_is_drawn_folded_and_ended() {
     assert!(tmux(&start).0, "a session");
     let shows = |words: &str| until_so(words, || tmux(&["capture-pane", "-p"]).1.contains(words));
     let press = |key: &str| assert!(tmux(&["send-keys", key]).0);
-    // The key chooses the first process, so that there has to be one.
+    // The key selects the first process, so one must exist.
     shows("python3");
     press("e");
     shows("▾ torchrun");

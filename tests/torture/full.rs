@@ -1,4 +1,4 @@
-//! Fills the disk: live data go on, the check says what is wrong, and writing goes on by itself when there is space
+//! Fills the disk: live data go on, the check reports the fault, and writing resumes by itself when there is space
 //! again.
 
 use crate::{Plan, Row};
@@ -11,13 +11,13 @@ use watchglass_tests::server::Server;
 
 const WHAT: &str = "a full disk";
 
-/// Longest time until writing goes on after there is space again.
+/// Maximum time until writing resumes after there is space again.
 const PROMISED: Duration = Duration::from_secs(30);
 
-/// Time for which the disk stays full. It is longer than the time until the server tries again.
+/// Time for which the disk stays full. It is longer than the server's retry interval.
 const FULL: Duration = Duration::from_secs(15);
 
-/// Fills the disk under a server, and makes space again.
+/// Fills the disk under a server, and frees it again.
 pub fn full(_: &Plan) -> Row {
     let mount = match Mount::memory("8m") {
         Ok(mount) => mount,
@@ -68,7 +68,7 @@ fn once(mount: &Mount, ledger: &Ledger, audit: &mut Audit) -> Result<Duration, S
     Ok(took)
 }
 
-/// State of the check of history, in the server's own word.
+/// State of the check of history, as the server names it.
 fn state(server: &Server) -> String {
     let doctor: serde_json::Value = serde_json::from_str(&server.get("/api/v1/doctor", &[]).body).unwrap_or_default();
     let checks = doctor["checks"].as_array().into_iter().flatten();
@@ -76,7 +76,7 @@ fn state(server: &Server) -> String {
     state.unwrap_or_default().to_string()
 }
 
-/// Calls `ask` until it returns true, and returns how long that took. An error names `what` after `limit`.
+/// Calls `ask` until it returns true, and returns the time that this took. After `limit` the error names `what`.
 fn within(what: &str, limit: Duration, mut ask: impl FnMut() -> bool) -> Result<Duration, String> {
     let begin = Instant::now();
     while !ask() {

@@ -1,15 +1,15 @@
 //! `cargo xtask torture`: checks that samples of a ledger that were seen once survive any end of a server.
 //!
 //! - kills: SIGKILL at random moments, also during the start ([`watchglass_tests::kills`]).
-//! - a fleet: the link of an agent is cut, its hub and it are killed, at random; each sample is at both, once
+//! - a fleet: the connection of an agent is cut, its hub and it are killed, at random; each sample is at both, once
 //!   ([`watchglass_tests::fleet`]).
-//! - power cuts ([`power`]): a file system of our own stops with what is on its disk at that moment.
-//! - a full disk ([`full`]): the live page goes on, and writing goes on by itself when there is space again.
-//! - both of them with a hub and an agent, on either side ([`pair`]).
+//! - power cuts ([`power`]): a file system of our own stops with the current contents of its disk.
+//! - a full disk ([`full`]): the live page goes on, and writing resumes by itself when there is space again.
+//! - both faults with a hub and an agent, on either side ([`pair`]).
 //! - a soak ([`soak`]): 12 h of a hub's own clock, after which its memory no longer grows.
 //!
-//! Power cuts and disks need root, and say so; `--cuts 0` leaves out both. File systems are mounted in a namespace of this process, so that they disappear
-//! with it, however it ends.
+//! Power cuts and full disks need root, and report when it is missing; `--cuts 0` skips both. File systems are mounted
+//! in a namespace of this process, so that they disappear with it, even when it is killed.
 
 mod full;
 mod pair;
@@ -123,7 +123,7 @@ impl Row {
         Row { what: what.into(), times, seen: audit.seen(), stored: audit.stored, found, said, left_out: false, failed }
     }
 
-    /// The result of a torture that could not be done here.
+    /// The result of a torture that cannot run here.
     pub fn left_out(what: &str, why: &str) -> Self {
         let mut row = Row::of(what, 0, 0, &Audit::default());
         (row.said, row.left_out) = (format!("left out: {why}"), true);

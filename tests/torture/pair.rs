@@ -1,4 +1,4 @@
-//! A hub and an agent whose disks fail: the power of either is cut, the disk of either is full for a while.
+//! A hub and an agent whose disks fail: the power of either is cut, and the disk of either is full for a while.
 
 use crate::power::shut_down;
 use crate::{Plan, Row};
@@ -9,14 +9,14 @@ use watchglass_tests::fleet::{Fleet, Harm};
 use watchglass_tests::ledger::Chance;
 use watchglass_tests::mount::{Mount, fill};
 
-/// Which of the two it happens to.
+/// The one of the two that is affected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Side {
     Hub,
     Agent,
 }
 
-/// All of it: a row each.
+/// All of these tortures, with a row each.
 pub fn all(plan: &Plan) -> Vec<Row> {
     let power = [(Side::Hub, "power cuts of a hub"), (Side::Agent, "power cuts of an agent")];
     let full = [(Side::Hub, "a full disk of a hub"), (Side::Agent, "a full disk of an agent")];
@@ -69,7 +69,7 @@ fn cuts(plan: &Plan, pair: &mut Pair) -> u32 {
             Side::Hub => pair.fleet.kill_hub(),
             Side::Agent => {
                 pair.fleet.kill_agent();
-                // What the hub has of it and it has not is what the power cut took.
+                // Samples that the hub has and the agent lacks were lost by the power cut.
                 pair.fleet.agent_forgets();
             }
         }
@@ -84,7 +84,7 @@ fn cuts(plan: &Plan, pair: &mut Pair) -> u32 {
     done
 }
 
-/// Fills the disk of one of the two: once while both run, once more with a kill of the hub meanwhile, whose disk it is.
+/// Fills the disk of one of the two: once while both run, and once more with a kill of the disk's owner.
 fn fills(_: &Plan, pair: &mut Pair) -> u32 {
     let full = |pair: &Pair| -> PathBuf {
         let ballast = pair.mount.path().join("ballast");

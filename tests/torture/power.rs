@@ -1,5 +1,5 @@
-//! Power cuts: an ext4 file system is told to stop at once, without writing its journal (`FS_IOC_SHUTDOWN`). The disk
-//! then holds what a machine finds after a power cut.
+//! Power cuts: an ext4 file system is stopped at once, without writing its journal (`FS_IOC_SHUTDOWN`). The disk then
+//! has the state after a power cut.
 
 use crate::{Plan, Row};
 use std::path::Path;
@@ -13,7 +13,7 @@ use watchglass_tests::server::Server;
 
 const WHAT: &str = "power cuts";
 
-/// Time in ms before a power cut whose samples may be lost.
+/// Maximum time in ms before a power cut whose samples may be lost.
 const PROMISED: i64 = 5_000;
 
 /// Cuts the power of a server at random moments.
@@ -63,7 +63,7 @@ fn cut(mount: &Mount, ledger: &Ledger, audit: &mut Audit, chance: &mut Chance) -
 #[cfg(target_os = "linux")]
 pub fn shut_down(path: &Path) -> Result<(), String> {
     use std::os::fd::AsRawFd;
-    // This is _IOR('X', 125, u32). The value below means that the journal is not written before.
+    // This is _IOR('X', 125, u32). The value below skips the journal.
     const FS_IOC_SHUTDOWN: libc::Ioctl = 0x8004_587d_u32 as libc::Ioctl;
     let no_log_flush: u32 = 2;
     let file = std::fs::File::open(path).map_err(|e| format!("{}: {e}", path.display()))?;

@@ -1,6 +1,6 @@
-//! Runs a hub for hours of its own clock, which goes faster than the real one, and looks whether its memory grows once it has
-//! all that it keeps: agents that sample every second, jobs that begin and end, markers, alerts from code, viewers that come
-//! and go, questions.
+//! Runs a hub for hours of its own clock, which is faster than the real one. Its memory must stop growing once its
+//! retention is full. Its load is agents that sample every second, jobs that begin and end, markers, alerts from code,
+//! viewers that come and go, and requests.
 
 use crate::{Plan, Row};
 use std::collections::BTreeMap;
@@ -20,16 +20,16 @@ const WHAT: &str = "a soak of a hub";
 /// Agents of the hub.
 const AGENTS: usize = 4;
 
-/// What the hub keeps. Findings, alerts and runs that are over it keeps longer, on the disk.
+/// Retention of the hub. Findings, alerts and ended runs are kept longer, on disk.
 const RETENTION: (&str, u32) = ("1h", 60);
 
-/// Minutes after which it has all that it keeps.
+/// Minutes after which the retention is full.
 const FULL: u32 = 2 * RETENTION.1;
 
-/// The steepest slope that is no growth, KiB of anonymous memory an hour: the allocator's own.
+/// Maximum slope that does not count as growth, KiB of anonymous memory per hour: the allocator's own.
 const MAX_SLOPE: f64 = 512.0;
 
-/// The longest that a second of the hub waits for what its agents do in it. What they miss is no matter here.
+/// Maximum wait of the hub for its agents in each second. Missed samples do not matter here.
 const MAX_SECOND: Duration = Duration::from_millis(60);
 
 /// Soaks a hub for `plan.soak` hours of its clock.
@@ -79,7 +79,7 @@ impl Soak {
         self.fleet.folder().join(format!("agent-{n}"))
     }
 
-    /// Anonymous memory of the hub, KiB, by the minute.
+    /// Anonymous memory of the hub in KiB, by minute.
     fn run(&mut self, minutes: u32) -> BTreeMap<u32, u64> {
         let mut memory = BTreeMap::new();
         for minute in 0..minutes {
@@ -98,7 +98,7 @@ impl Soak {
         memory
     }
 
-    /// Has a second pass, in which each agent scrapes once, mostly.
+    /// Advances one second, in which each agent usually scrapes once.
     fn second(&self) {
         let before = self.fleet.scrapes();
         self.clock.pass(1_000);
@@ -112,18 +112,18 @@ impl Soak {
         assert_eq!(answer.status, 200, "{path}: {answer:?}");
     }
 
-    /// What happens in a minute beside the samples.
+    /// Additional load of a minute, besides the samples.
     fn happen(&mut self, minute: u32) {
         let folder = self.folder(minute as usize % AGENTS);
         let run = |mut command: Command, args: &[&str]| {
             command.args(args).arg("--data-dir").arg(&folder).envs(self.clock.environment());
-            // One that fails is told nowhere: it is the hub that is looked at.
+            // A failing one is ignored: this measures the hub.
             drop(command.stdout(Stdio::null()).stderr(Stdio::null()).status());
         };
         if minute.is_multiple_of(5) {
             run(watchglass(["mark"]), &[&format!("minute {minute}")]);
         }
-        // What is known of each outlives the samples, and is bounded by number.
+        // Their state outlives the samples, and is bounded by number.
         if minute.is_multiple_of(15) {
             run(watchglass(["alert"]), &[&format!("loss is NaN in minute {minute}")]);
             let mut job = watchglass(["run", "--name", &format!("job {minute}"), "--data-dir"]);
@@ -155,7 +155,7 @@ fn anonymous(pid: u32) -> Option<u64> {
     line.split_whitespace().next()?.parse().ok()
 }
 
-/// KiB an hour, by least squares, from the minute on at which the hub has all that it keeps.
+/// Slope in KiB per hour, by least squares, from the minute at which the retention is full.
 fn slope(memory: &BTreeMap<u32, u64>) -> Option<f64> {
     let points: Vec<(f64, f64)> =
         memory.range(FULL..).map(|(minute, kib)| (f64::from(*minute) / 60.0, *kib as f64)).collect();

@@ -1,7 +1,7 @@
 //! `cargo xtask bench`: measures the published figures.
 //!
-//! The benches are a program of the `tests` package, because they need the product's insides, and xtask must not depend
-//! on the product. The page and the server are built here first, as they are handed out: the figures are theirs.
+//! The benches are a program of the `tests` package, because they need internals of the product, and xtask must not
+//! depend on it. The page and the server are built here first in the release form, because the figures apply to that.
 
 use crate::Failure;
 use crate::exec::{cargo, cmd};
@@ -37,7 +37,7 @@ pub fn bench(args: &[String]) -> Result<(), Failure> {
     Ok(bench.args(args).run_shown()?)
 }
 
-/// Puts our drawing as wasm and the script of uPlot into one folder for the browser.
+/// Puts our drawing code as wasm and uPlot's script into one folder for the browser.
 fn redraw(tools: &PageTools, uplot: &Path, folder: &Path) -> Result<Done, String> {
     std::fs::create_dir_all(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
     let wasm = page::binary(tools, "redraw")?;

@@ -1,4 +1,4 @@
-//! Makes the book of docs/ with mdBook and puts it beside the page, so that the binary serves it at `/docs`.
+//! Builds the book of docs/ with mdBook and puts it beside the page, so that the binary serves it at `/docs`.
 
 use crate::Failure;
 use crate::exec::{cargo, cmd};
@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 pub const STEP: &str = "docs";
 /// The package of the program that calls mdBook.
 const PACKAGE: &str = "watchglass-book";
-/// Name of the stamp in the made book: a hash of what it was made from. Hidden files are not served.
+/// Name of the stamp in the built book: a hash of its inputs. Hidden files are not served.
 const STAMP: &str = ".made-from";
 
-/// `cargo xtask docs`: makes the book, and prints where it is.
+/// `cargo xtask docs`: builds the book, and prints its path.
 pub fn docs() -> Result<(), Failure> {
     ready(&mut Steps::new("docs"))?;
     eprintln!("{}", made().join("index.html").display());
@@ -26,7 +26,8 @@ pub fn was_compiled() -> bool {
     program().is_file()
 }
 
-/// Makes the book unless it is there, and puts it beside the page. The page must be built before, since its build empties the folder.
+/// Builds the book unless it is up to date, and puts it beside the page. The page must be built before, since its build
+/// empties the folder.
 pub fn ready(steps: &mut Steps) -> Result<(), String> {
     steps.step(STEP, build)
 }
@@ -35,7 +36,7 @@ fn program() -> PathBuf {
     paths::target().join("debug").join(format!("book{}", std::env::consts::EXE_SUFFIX))
 }
 
-/// The folder with the made book.
+/// The folder of the built book.
 fn made() -> PathBuf {
     paths::page_target().join("docs")
 }
@@ -60,7 +61,7 @@ fn build() -> Result<Done, String> {
     Ok(Done::Now(served.display().to_string()))
 }
 
-/// A hash of what the book is made from: its pages, its theme, its pictures, and the program that makes it.
+/// A hash of the book's inputs: its pages, its theme, its pictures, and the program that builds it.
 fn fingerprint() -> Result<String, String> {
     let root = paths::root();
     let mut files = vec![root.join("Cargo.lock")];

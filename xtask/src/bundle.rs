@@ -1,13 +1,13 @@
-//! Puts the files of the page together: what `frontend/index.html` marks with `data-trunk`, the loader of
-//! `frontend/Trunk.toml`, and names that hold a hash of the content. Trunk reads the same two files, so `trunk serve` shows
-//! the same page; compiling trunk for this one step took longer than the page itself.
+//! Assembles the files of the page: those that `frontend/index.html` marks with `data-trunk`, the loader of
+//! `frontend/Trunk.toml`, and names with a hash of the content. Trunk reads the same two files, so `trunk serve` shows
+//! the same page. Compiling trunk for this one step took longer than the page itself.
 
 use crate::paths;
 use std::collections::hash_map::DefaultHasher;
 use std::hash::Hasher;
 use std::path::Path;
 
-/// What the compiler and wasm-bindgen have made of the page.
+/// Output of the compiler and wasm-bindgen for the page.
 pub struct Module {
     /// The script that wasm-bindgen wrote, and the wasm file that it names.
     pub script: String,
@@ -53,7 +53,7 @@ pub fn bundle(module: &Module, dist: &Path) -> Result<String, String> {
     replaced(&html, "</head>", &early)
 }
 
-/// A text in which another stands in its place; an error when it has no such place.
+/// Replaces a placeholder in a text; an error when it is missing.
 pub fn replaced(text: &str, place: &str, with: &str) -> Result<String, String> {
     if text.contains(place) { Ok(text.replace(place, with)) } else { Err(format!("nothing names {place}")) }
 }
@@ -75,7 +75,7 @@ fn hashed(file: &Path, dist: &Path) -> Result<String, String> {
     Ok(name)
 }
 
-/// The text with each `<link data-trunk ...>` replaced by what `put` makes of it.
+/// The text with each `<link data-trunk ...>` replaced by the result of `put`.
 fn linked(html: &str, mut put: impl FnMut(&str) -> Result<String, String>) -> Result<String, String> {
     let (mut text, mut rest) = (String::new(), html);
     while let Some(at) = rest.find("<link data-trunk ") {
@@ -92,7 +92,7 @@ fn attribute<'a>(tag: &'a str, name: &str) -> Option<&'a str> {
     tag.split_once(&format!(" {name}=\""))?.1.split('"').next()
 }
 
-/// The loader in Trunk.toml, between its two rows of quotation marks.
+/// The loader in Trunk.toml, between its triple quotation marks.
 fn loader(trunk: &str) -> Result<&str, String> {
     let text = trunk.split_once("pattern_script = \"\"\"\n").and_then(|(_, rest)| rest.split_once("\"\"\""));
     text.map(|(loader, _)| loader).ok_or_else(|| "frontend/Trunk.toml has no pattern_script".to_owned())

@@ -1,19 +1,19 @@
-//! CPU time: on a busy machine it says what a step costs, where wall time does not.
+//! CPU time. On a busy machine it shows the cost of a step better than wall time.
 
 use std::time::Duration;
 
-/// Time of one tick in `/proc/self/stat`. Linux counts there in hundredths of a second on every machine.
+/// Duration of one tick in `/proc/self/stat`. Linux counts hundredths of a second there on every machine.
 const TICK: Duration = Duration::from_millis(10);
 
 /// CPU time, user and system, of this process and of its children that were waited for. None where the system does not
-/// tell (fields 14 to 17 of `/proc/self/stat`).
+/// report it (fields 14 to 17 of `/proc/self/stat`).
 pub fn cpu() -> Option<Duration> {
     of_stat(&std::fs::read_to_string("/proc/self/stat").ok()?)
 }
 
 /// The sum of utime, stime, cutime and cstime.
 fn of_stat(stat: &str) -> Option<Duration> {
-    // The second field, the name of the program, may hold spaces. It ends at the last bracket.
+    // The second field, the name of the program, may contain spaces. It ends at the last bracket.
     let (_, rest) = stat.rsplit_once(") ")?;
     let ticks: Option<Vec<u32>> = rest.split(' ').skip(11).take(4).map(|field| field.parse().ok()).collect();
     ticks.filter(|ticks| ticks.len() == 4).map(|ticks| TICK * ticks.iter().sum())

@@ -1,5 +1,5 @@
-//! `cargo deny`: whether the licenses, sources and versions of all crates are those that `deny.toml` allows, and whether a
-//! crate has a fault that is known.
+//! `cargo deny`: checks that `deny.toml` allows the licenses, sources and versions of all crates, and that no crate has
+//! a known vulnerability.
 
 use crate::exec::{cargo, cmd};
 use crate::paths;
@@ -7,7 +7,7 @@ use crate::setup;
 use crate::steps::{Done, Steps};
 use std::path::Path;
 
-/// An exception in `deny.toml` that nothing needs any more is a fault, too.
+/// An exception in `deny.toml` that is no longer needed is an error, too.
 const RULES: [&str; 10] = [
     "check",
     "-D",
@@ -21,12 +21,12 @@ const RULES: [&str; 10] = [
     "sources",
 ];
 
-/// Judges all crates. Where the database of known faults cannot be reached, that part is left out, and said so.
+/// Checks all crates. If the advisory database cannot be reached, its check is skipped, and this is reported.
 pub fn check(steps: &mut Steps) {
     let Some(deny) = setup::deny(steps) else { return };
     // The table of steps has the errors.
     let _ = steps.step("licenses, sources, versions", || {
-        // Also those of other systems, which are never built here.
+        // Includes the crates of other systems, which are never built here.
         cargo().args(["fetch", "--quiet", "--locked"]).run()?;
         run(&deny, &RULES, &["bans"])?;
         Ok(Done::Now("passed".to_owned()))
@@ -47,7 +47,7 @@ fn run(deny: &Path, rules: &[&str], what: &[&str]) -> Result<(), String> {
     cmd(deny).args(["--offline", "--color", "never"]).args(rules).args(what).dir(&paths::root()).run()
 }
 
-/// The end of a reason: what was wrong in the last place.
+/// The end of a reason, which names the last fault.
 fn last_line(reason: &str) -> &str {
     reason.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or_default()
 }

@@ -69,7 +69,7 @@ impl Cmd {
         let all = dirs.iter().cloned().chain(std::env::split_paths(&old));
         match std::env::join_paths(all) {
             Ok(joined) => self.env("PATH", joined),
-            // A folder with a separator in its name cannot be on PATH. The tool then says what is missing.
+            // A folder with a separator in its name cannot be on PATH. The tool then reports the missing program.
             Err(_) => self,
         }
     }
@@ -92,7 +92,7 @@ impl Cmd {
             for line in BufReader::new(output).split(b'\n') {
                 let line = line.map_err(|e| format!("the output of `{}` could not be read: {e}", running.line))?;
                 let line = String::from_utf8_lossy(&line);
-                // A reader of ours that has gone does not end the tests.
+                // A closed standard output does not end the tests.
                 let _ = writeln!(std::io::stdout(), "{line}");
                 read(&line);
             }
@@ -126,7 +126,7 @@ impl Cmd {
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     }
 
-    /// Replaces xtask by the command. It returns only when that fails, with the reason.
+    /// Replaces xtask by the command. It returns only on failure, with the reason.
     pub fn become_it(mut self) -> String {
         let line = self.line();
         self.inner.stdin(Stdio::inherit());
@@ -146,14 +146,14 @@ impl Cmd {
     /// The command as a person would type it, without its environment.
     pub fn line(&self) -> String {
         let program = self.inner.get_program();
-        // Nobody types the path of cargo.
+        // A person does not type the path of cargo.
         let typed = Path::new(program).file_stem().filter(|name| *name == "cargo").unwrap_or(program);
         let words = std::iter::once(typed).chain(self.inner.get_args());
         words.map(OsStr::to_string_lossy).collect::<Vec<_>>().join(" ")
     }
 }
 
-/// A program that runs. It is killed when this value is dropped.
+/// A running program. It is killed when this value is dropped.
 pub struct Running {
     line: String,
     child: Child,
@@ -173,7 +173,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // A program that was waited for has ended, and this does nothing.
+        // This does nothing when the program has already ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

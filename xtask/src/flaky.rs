@@ -1,11 +1,11 @@
-//! Tests that fail now and then: `tests/flaky.txt` names those that may be repeated, each with the day since when.
+//! Flaky tests: `tests/flaky.txt` lists those that may be repeated, each with its day of entry.
 
 use crate::paths;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// The most tests that may stand in the list.
+/// Maximum number of tests in the list.
 const MAX_TESTS: usize = 10;
-/// The longest that a test may stand in the list, in days.
+/// Maximum time of a test in the list, in days.
 const MAX_DAYS: i64 = 14;
 
 /// A row of the list.
@@ -25,7 +25,7 @@ pub fn list() -> Result<Vec<Flaky>, String> {
     judged(&text, now as i64)
 }
 
-/// The rows of a list on a day.
+/// The rows of a list, checked on a day.
 fn judged(text: &str, today: i64) -> Result<Vec<Flaky>, String> {
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
     let list = lines.map(row).collect::<Result<Vec<_>, _>>()?;
@@ -61,7 +61,7 @@ fn days(day: &str) -> Option<i64> {
     if numbers.next().is_some() || !(1..=12).contains(&month) || !(1..=31).contains(&day) {
         return None;
     }
-    // Years that begin in March have their leap day last.
+    // In years that begin in March, the leap day is last.
     let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     let of_year = (153 * month + 2) / 5 + day - 1;
     Some(year * 365 + year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400) + of_year - 719_468)

@@ -1,4 +1,4 @@
-//! `cargo xtask fuzz`: feeds the inputs of a fuzzer to every decoder, a minute each.
+//! `cargo xtask fuzz`: feeds the inputs of a fuzzer to every decoder, for a minute each.
 //!
 //! It is not part of `test`, because the instrumentation needs a nightly compiler, and the fuzzer a C++ compiler.
 

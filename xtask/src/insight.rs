@@ -1,13 +1,13 @@
 //! `cargo xtask insight`: measures how often findings are right, and writes the table.
 //!
-//! The measuring is an example of the crate, so that it needs nothing else of the product. Without arguments all of the
-//! set is measured, and what people and the crate read of it is written anew.
+//! The measurement is an example of the crate, so that it needs no other part of the product. Without arguments the
+//! whole set is measured, and the table and the crate's confidences are rewritten.
 
 use crate::Failure;
 use crate::exec::{Cmd, cargo};
 use crate::paths;
 
-/// Measures with `args`; with none writes docs/reference/insight.md and the confidence of the rules.
+/// Measures with `args`. Without arguments it writes docs/reference/insight.md and the confidences of the rules.
 pub fn insight(args: &[String]) -> Result<(), Failure> {
     let (root, mut measure) = (paths::root(), measure("release"));
     if args.is_empty() {
@@ -17,8 +17,8 @@ pub fn insight(args: &[String]) -> Result<(), Failure> {
     Ok(measure.args(args).run_shown()?)
 }
 
-/// Measures a third of the set, and fails where the bar is missed beyond doubt. The same traces each time, so the same
-/// verdict; half a minute of processor time. The profile `dev` optimizes the two packages that work here.
+/// Measures a third of the set, and fails when the bar is clearly missed. The traces are the same each time, and so is
+/// the verdict. It takes half a minute of CPU time. The profile `dev` optimizes the two packages that it runs.
 pub fn quick() -> Result<(), String> {
     measure("dev").arg("--quick").run()
 }

@@ -1,10 +1,10 @@
-//! The parts that a first run has to make and that take minutes, with the time that each took when it was last made.
+//! The parts of a first run that take minutes, with the time of each when it was last built.
 
 use crate::measured::usual;
 use crate::steps::Part;
 use crate::{book, page, paths, setup};
 
-/// Name of the step that makes the program.
+/// Name of the step that builds the program.
 pub const PROGRAM: &str = "program";
 
 /// The tools that are missing.
@@ -12,7 +12,7 @@ pub fn tools() -> Vec<Part> {
     part(setup::WASM_BINDGEN, setup::has_wasm_bindgen()).into_iter().collect()
 }
 
-/// The tools of the page, the page and its book, as far as they are missing.
+/// The tools of the page, the page and its book, if they are missing.
 pub fn page() -> Vec<Part> {
     let mut parts = tools();
     parts.extend(part(page::STEP, page::was_compiled()));
@@ -20,8 +20,8 @@ pub fn page() -> Vec<Part> {
     parts
 }
 
-/// All parts that the program needs and that are missing, in the order in which they are made. Most of the program is
-/// compiled while the others are made.
+/// All missing parts that the program needs, in build order. Most of the program is compiled while the others are
+/// built.
 pub fn program() -> Vec<Part> {
     let mut parts = page();
     parts.extend(part(PROGRAM, paths::program("release").is_file()));

@@ -1,8 +1,9 @@
-//! The tool for work on this project: `cargo xtask setup|run|test|build|bench|insight|torture|fuzz|dist|docs|screenshots|strings|check-page`.
+//! The tool for work on this project: `cargo xtask
+//! setup|run|test|build|bench|insight|torture|fuzz|dist|docs|screenshots|strings|check-page`.
 //!
-//! It depends on the standard library alone, so that it compiles in a second or two. It depends on no package of the
-//! workspace, so that it still runs when one of them does not compile. Reading order: [`steps`] (how a step is reported
-//! and timed), [`setup`] (what the machine needs), [`page`] (the page for wasm32), [`test`] (all checks).
+//! It depends only on the standard library, so that it compiles in a second or two. It depends on no package of the
+//! workspace, so that it still runs when one of them does not compile. Reading order: [`steps`] (reports and times of
+//! steps), [`setup`] (prerequisites of the machine), [`page`] (the page for wasm32), [`test`] (all checks).
 //!
 //! Messages go to standard error. Standard output belongs to the programs that xtask starts: the first line of `run`
 //! there is the address.
@@ -125,7 +126,7 @@ fn no_more(args: &[String]) -> Result<(), Failure> {
     }
 }
 
-/// Why a command failed: a sentence for the reader, and the exit status (1 failure, 2 wrong usage).
+/// Reason of a failed command: a sentence for the reader, and the exit status (1 failure, 2 wrong usage).
 #[derive(Debug)]
 pub struct Failure {
     text: String,

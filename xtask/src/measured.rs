@@ -1,8 +1,8 @@
-//! What steps took: written after each run to `target/steps.json`, and read by the next run to say how long a part takes.
+//! Times of steps. They are written after each run to `target/steps.json`, and the next run reads them as estimates.
 //!
-//! `xtask/first_build.json` is such a file of the last measured first build, with empty caches on two busy cores. It speaks
-//! where nothing was measured on this machine yet. To renew it: `cargo xtask build` in a fresh clone with HOME and CARGO_HOME
-//! in empty folders, then copy `target/steps.json` over it.
+//! `xtask/first_build.json` is such a file of the last measured first build, with empty caches on two busy cores. It is
+//! used where no time was measured on this machine yet. To renew it: run `cargo xtask build` in a fresh clone with HOME
+//! and CARGO_HOME in empty folders, then copy `target/steps.json` over it.
 
 use crate::paths;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use std::path::PathBuf;
 pub const DONE: &str = "done";
 /// Result of a step that had nothing to do.
 pub const READY: &str = "ready";
-/// Result of the row that stands for all steps together.
+/// Result of the row for all steps together.
 pub const ALL: &str = "all";
 
 const FIRST_BUILD: &str = include_str!("../first_build.json");
@@ -23,9 +23,9 @@ pub struct Measured {
     pub name: String,
     /// Wall time in seconds.
     pub wall_s: f64,
-    /// CPU time in seconds, user and system; absent where the system does not tell.
+    /// CPU time in seconds, user and system; absent where the system does not report it.
     pub cpu_s: Option<f64>,
-    /// How it ended.
+    /// Its result.
     pub result: String,
 }
 
@@ -39,7 +39,7 @@ pub fn keep(rows: &[Measured]) -> Result<(), String> {
     paths::write(&file(), &written(rows))
 }
 
-/// Wall time in seconds that a step took when it last did its work: on this machine, else in the measured first build.
+/// Wall time in seconds of a step when it last did its work: on this machine, else in the measured first build.
 pub fn usual(step: &str) -> u64 {
     let own = std::fs::read_to_string(file()).unwrap_or_default();
     let took = |text: &str| {
@@ -49,7 +49,7 @@ pub fn usual(step: &str) -> u64 {
     took(&own).or_else(|| took(FIRST_BUILD)).unwrap_or_default()
 }
 
-/// The rows as JSON, one on a line.
+/// The rows as JSON, one per line.
 fn written(rows: &[Measured]) -> String {
     let line = |row: &Measured| {
         let cpu = row.cpu_s.map_or_else(|| "null".to_owned(), |cpu| format!("{cpu:.2}"));
@@ -59,12 +59,12 @@ fn written(rows: &[Measured]) -> String {
     format!("[\n{}\n]\n", rows.iter().map(line).collect::<Vec<_>>().join(",\n"))
 }
 
-/// Names and results are ours; a quotation mark or a backslash in one would break the file.
+/// Names and results are ours. A quotation mark or a backslash in one would break the file.
 fn escaped(text: &str) -> String {
     text.replace(['"', '\\'], "'")
 }
 
-/// Reads what [`written`] has written. A line that is no row is passed over.
+/// Reads the output of [`written`]. Lines that are not rows are skipped.
 fn read(text: &str) -> Vec<Measured> {
     let row = |line: &str| {
         let after = |key: &str| line.split_once(&format!("\"{key}\": ")).map(|(_, rest)| rest);

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 pub const STEP: &str = "page";
 /// Name of the page's package.
 pub const PACKAGE: &str = "watchglass-frontend";
-/// The variable that says how well the page is packed into a binary, and its value for what is handed out.
+/// The variable that sets the compression level of the page in a binary, and its value for releases.
 pub const PACK: &str = "WATCHGLASS_PACK";
 /// See [`PACK`].
 pub const BEST: &str = "best";
@@ -24,7 +24,7 @@ const READER: &str = "watchglass-reader";
 const READER_PLACE: &str = "reader.wasm";
 /// The text in frontend/index.html that the name of the worker replaces in the built page.
 const WORKER_PLACE: &str = "reader.js";
-/// Features of wasm that the compiler uses and that wasm-opt must be told of. All recent browsers have them.
+/// Features of wasm that the compiler uses, and that wasm-opt needs as flags. All recent browsers have them.
 const FEATURES: [&str; 6] = [
     "--enable-bulk-memory",
     "--enable-mutable-globals",
@@ -69,7 +69,7 @@ pub fn clippy(tools: &PageTools) -> Result<Done, String> {
     Ok(Done::Now("no warnings".to_owned()))
 }
 
-/// Builds another binary of the page's package for wasm32, as it is handed out.
+/// Builds another binary of the page's package for wasm32, in the release form.
 pub fn binary(tools: &PageTools, name: &str) -> Result<PathBuf, String> {
     wasm(tools, PageFor::Release, &["--package", PACKAGE, "--bin", name])?;
     Ok(compiled(PageFor::Release, name))
@@ -92,7 +92,7 @@ fn wasm(tools: &PageTools, whom: PageFor, what: &[&str]) -> Result<(), String> {
     build.args(what).envs(&tools.compiler.env()).run()
 }
 
-/// Builds the page into frontend/dist, unless the page there was made from the same sources with the same tools.
+/// Builds the page into frontend/dist, unless the page there was built from the same sources with the same tools.
 pub fn build(tools: &PageTools, whom: PageFor) -> Result<Done, String> {
     // Two runs at once would write into the same folders. The second run waits and then finds the page of the first.
     let _alone = paths::alone(&paths::page_target().join("building"))?;
@@ -102,14 +102,14 @@ pub fn build(tools: &PageTools, whom: PageFor) -> Result<Done, String> {
     if done.join("index.html").is_file() && std::fs::read_to_string(&stamp).is_ok_and(|built| built == sources) {
         return Ok(Done::Already(format!("{} is up to date", done.display())));
     }
-    // The page is not built in frontend/dist itself, because a plain `cargo build` puts the content of this folder into
-    // a binary, even when it is incomplete.
+    // The page is not built in frontend/dist itself. A plain `cargo build` embeds this folder in a binary, even when it
+    // is incomplete.
     let dist = paths::page_target().join("dist");
     paths::remove(&dist)?;
     std::fs::create_dir_all(&dist).map_err(|e| format!("{} could not be made: {e}", dist.display()))?;
-    // A build that stops in the middle must not pass for the old one. A missing stamp is no error.
+    // An interrupted build must not count as the old one. A missing stamp is not an error.
     let _ = std::fs::remove_file(&stamp);
-    // Both at once, so that cargo unites their features and compiles what they share once.
+    // Both at once, so that cargo unites their features and compiles shared crates once.
     wasm(tools, whom, &["--package", PACKAGE, "--package", READER, "--bin", PROGRAM, "--lib"])?;
     let (module, page) = module(tools, whom)?;
     let html = bundle(&module, &dist)?;
@@ -122,7 +122,7 @@ pub fn build(tools: &PageTools, whom: PageFor) -> Result<Done, String> {
     Ok(Done::Now(format!("{page}; of its reader {reader}")))
 }
 
-/// Has wasm-bindgen write the page's script. Returns the module, and its size in words.
+/// Runs wasm-bindgen, which writes the page's script. Returns the module, and its size in words.
 fn module(tools: &PageTools, whom: PageFor) -> Result<(Module, String), String> {
     let folder = paths::page_target().join("bindgen");
     paths::remove(&folder)?;
@@ -134,7 +134,7 @@ fn module(tools: &PageTools, whom: PageFor) -> Result<(Module, String), String> 
     Ok((Module { script, wasm }, size))
 }
 
-/// Runs wasm-opt on a file that is handed out, if there is wasm-opt, and returns the result in words.
+/// Runs wasm-opt on a release file if it is installed, and returns the result in words.
 fn smaller(tools: &PageTools, whom: PageFor, wasm: &Path) -> Result<String, String> {
     let plain = size(wasm)?;
     if whom == PageFor::Builders {
@@ -152,8 +152,8 @@ fn smaller(tools: &PageTools, whom: PageFor, wasm: &Path) -> Result<String, Stri
     }
 }
 
-/// Puts the module that opens files and its worker beside the page. Their names hold the hashes of their contents; the
-/// worker gets the name of the module, and the page that of the worker.
+/// Puts the module that opens files and its worker beside the page. Their names contain the hashes of their contents.
+/// The worker gets the name of the module, and the page gets the name of the worker.
 fn reader(tools: &PageTools, whom: PageFor, dist: &Path, html: &str) -> Result<(String, String), String> {
     let built = paths::page_target().join(TARGET).join(whom.profile()).join(READER_PLACE);
     let wasm = paths::page_target().join(READER_PLACE);
@@ -169,8 +169,8 @@ fn reader(tools: &PageTools, whom: PageFor, dist: &Path, html: &str) -> Result<(
     Ok((replaced(html, WORKER_PLACE, &worker)?, result))
 }
 
-/// An error when the page holds an address that begins with a slash: behind a proxy with a path such an address is
-/// wrong.
+/// An error when the page contains an address that begins with a slash. Such an address is wrong behind a proxy with a
+/// path prefix.
 fn only_relative(html: &str) -> Result<(), String> {
     for wrong in ["=\"/", "'/", "=/"] {
         if let Some(at) = html.find(wrong) {
@@ -185,7 +185,7 @@ fn size(path: &Path) -> Result<u64, String> {
     std::fs::metadata(path).map(|meta| meta.len()).map_err(|e| format!("{}: {e}", path.display()))
 }
 
-/// Removes what another compiler built for wasm32, because cargo does not notice that a sysroot has changed.
+/// Removes wasm32 output of another compiler, because cargo does not notice a changed sysroot.
 fn forget_other_compilers(tools: &PageTools) -> Result<(), String> {
     let stamp = paths::page_target().join("compiler");
     let id = tools.compiler.id();
@@ -196,7 +196,7 @@ fn forget_other_compilers(tools: &PageTools) -> Result<(), String> {
     paths::write(&stamp, &id)
 }
 
-/// A hash of all inputs of the page: its sources, the tools, and the code that puts it together.
+/// A hash of all inputs of the page: its sources, the tools, and the code that assembles it.
 fn fingerprint(tools: &PageTools, whom: PageFor) -> Result<String, String> {
     let root = paths::root();
     let mut files =
@@ -207,7 +207,7 @@ fn fingerprint(tools: &PageTools, whom: PageFor) -> Result<String, String> {
     paths::digest(&[whom.profile(), &tools.id()], files)
 }
 
-/// Whether a file, or a folder, can change the page. Left out are built files, tests, and texts and pictures for readers.
+/// Whether a file or folder can change the page. Built files, tests, and texts and pictures for readers cannot.
 fn can_change_the_page(path: &Path) -> bool {
     let for_readers = path.extension().is_some_and(|e| e == "md" || e == "png");
     !for_readers && path != paths::dist() && !path.ends_with("tests")

@@ -11,7 +11,7 @@ pub fn root() -> PathBuf {
     here.parent().unwrap_or(here).to_path_buf()
 }
 
-/// The folder that keeps tools and sysroots between runs: `watchglass` in XDG_CACHE_HOME, else in ~/.cache, else in
+/// The folder that caches tools and sysroots between runs: `watchglass` in XDG_CACHE_HOME, else in ~/.cache, else in
 /// LOCALAPPDATA.
 pub fn cache() -> Result<PathBuf, String> {
     let absolute = |key: &str| std::env::var_os(key).map(PathBuf::from).filter(|path| path.is_absolute());
@@ -40,8 +40,8 @@ pub fn target() -> PathBuf {
     }
 }
 
-/// The target folder of the page. It is another one, because another compiler may build the page, and both would
-/// rebuild each other's work.
+/// The target folder of the page. It is separate, because another compiler may build the page, and both would
+/// invalidate each other's output.
 pub fn page_target() -> PathBuf {
     target().join("page")
 }
@@ -51,7 +51,7 @@ pub fn dist() -> PathBuf {
     root().join("frontend").join("dist")
 }
 
-/// Writes a file, and makes its folder if needed.
+/// Writes a file, and creates its folder if needed.
 pub fn write(path: &Path, text: &str) -> Result<(), String> {
     let folder = path.parent().unwrap_or(path);
     std::fs::create_dir_all(folder).map_err(|e| format!("{} could not be made: {e}", folder.display()))?;
@@ -63,7 +63,7 @@ pub fn read(path: &Path) -> Result<String, String> {
     std::fs::read_to_string(path).map_err(|e| format!("{} could not be read: {e}", path.display()))
 }
 
-/// Removes a folder and all below it; a missing folder is no error.
+/// Removes a folder and all below it. A missing folder is not an error.
 pub fn remove(path: &Path) -> Result<(), String> {
     match std::fs::remove_dir_all(path) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
@@ -73,7 +73,7 @@ pub fn remove(path: &Path) -> Result<(), String> {
     }
 }
 
-/// Removes a file; a missing one is no error.
+/// Removes a file. A missing file is not an error.
 pub fn remove_file(path: &Path) -> Result<(), String> {
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
@@ -83,7 +83,7 @@ pub fn remove_file(path: &Path) -> Result<(), String> {
     }
 }
 
-/// A hash of texts and of files with their paths; the order of the files does not matter.
+/// A hash of texts and of files with their paths. The order of the files does not matter.
 pub fn digest(texts: &[&str], mut files: Vec<PathBuf>) -> Result<String, String> {
     files.sort();
     let mut hasher = DefaultHasher::new();
@@ -97,7 +97,7 @@ pub fn digest(texts: &[&str], mut files: Vec<PathBuf>) -> Result<String, String>
     Ok(format!("{:016x}", hasher.finish()))
 }
 
-/// Adds the files below a folder, as far as `wanted` says of a file or a folder in it.
+/// Adds the files below a folder that `wanted` accepts. It is called for files and folders.
 pub fn list(folder: &Path, wanted: &dyn Fn(&Path) -> bool, files: &mut Vec<PathBuf>) -> Result<(), String> {
     for entry in std::fs::read_dir(folder).map_err(|e| format!("{}: {e}", folder.display()))?.flatten() {
         let path = entry.path();
@@ -110,8 +110,8 @@ pub fn list(folder: &Path, wanted: &dyn Fn(&Path) -> bool, files: &mut Vec<PathB
     Ok(())
 }
 
-/// Locks the file `guard`, and waits while another run holds the lock. The lock ends when the result is dropped, or
-/// with the process.
+/// Locks the file `guard`, and waits while another run holds the lock. The lock is released when the result is dropped,
+/// or with the process.
 pub fn alone(guard: &Path) -> Result<File, String> {
     let failed = |e: std::io::Error| {
         let help = "choose folders that you may write: XDG_CACHE_HOME for tools, CARGO_TARGET_DIR for builds";

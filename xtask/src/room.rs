@@ -4,12 +4,12 @@ use crate::exec::cmd;
 use crate::paths;
 use std::path::{Path, PathBuf};
 
-/// Largest number of MB that a first run writes into one folder.
+/// Maximum number of MB that a first run writes into one folder.
 const FIRST_RUN: u64 = 3000;
 /// With less free space than this, in MB, a build fails for that reason.
 const FULL: u64 = 100;
 
-/// A warning when a first run may not have enough space.
+/// A warning when there may not be enough space for a first run.
 pub fn warning() -> Option<String> {
     let (folder, free) = least()?;
     (free < FIRST_RUN).then(|| format!("{}, and a first run may write {FIRST_RUN}; {}", says(&folder, free), help()))

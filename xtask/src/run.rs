@@ -11,17 +11,17 @@ use crate::setup::{self, PageFor};
 use crate::steps::{Done, Steps};
 use std::path::PathBuf;
 
-/// What `cargo xtask run` makes, and what `cargo xtask dist` hands out.
+/// Build profile of `cargo xtask run` and of `cargo xtask dist`.
 #[derive(Clone, Copy)]
 pub enum Profile {
-    /// For who builds it: compiled soon.
+    /// For people who build it: compiled quickly.
     Release,
-    /// For who installs it: fast and small. The published figures are of it.
+    /// For people who install it: fast and small. The published figures apply to it.
     Dist,
 }
 
 impl Profile {
-    /// Its name for cargo, which is also that of its folder.
+    /// Its name for cargo, and the name of its output folder.
     pub fn name(self) -> &'static str {
         match self {
             Profile::Release => "release",
@@ -37,7 +37,7 @@ pub fn build() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Builds the page alone, for who builds it or as it is handed out.
+/// Builds only the page, for builders or for a release.
 pub fn page(args: &[String]) -> Result<(), Failure> {
     let whom = match args {
         [] => PageFor::Builders,
@@ -56,8 +56,8 @@ pub fn run(args: &[String]) -> Result<(), Failure> {
     Err(cmd(binary).args(args).become_it().into())
 }
 
-/// Builds the page, then the binary around it. On a first run the server is compiled at the same time as the tools and the
-/// page, which leave a core idle while they download and link.
+/// Builds the page, then the binary with it. On a first run the server is compiled at the same time as the tools and
+/// the page. Those leave a core idle while they download and link.
 pub fn release(steps: &mut Steps) -> Result<PathBuf, String> {
     let left = left::program();
     if !left.is_empty()
@@ -85,7 +85,7 @@ fn compile(profile: Profile, package: &str) -> Cmd {
     }
 }
 
-/// Builds the binary with the page that was built last.
+/// Builds the binary with the most recently built page.
 pub fn server(steps: &mut Steps, profile: Profile) -> Result<PathBuf, String> {
     program(steps, profile, None)
 }

@@ -1,22 +1,24 @@
-//! Reports steps: what a step does, how it ended, what it took, and what is left after it. `target/steps.json` keeps it.
+//! Reports steps: their work, their result, their time, and the remaining parts. The times are written to
+//! `target/steps.json`.
 
 use crate::cpu::cpu;
 use crate::measured::{self, Measured};
 use std::time::{Duration, Instant};
 
-/// How many of the longest steps are named at the end.
+/// Number of the longest steps that are named at the end.
 const LONGEST: usize = 5;
 
 /// The result of a step that did not fail.
 pub enum Done {
-    /// There was nothing to do. The text says what was found.
+    /// There was no work. The text names the existing result.
     Already(String),
-    /// The work was done now. The text says what came of it.
+    /// The work was done now. The text names the result.
     Now(String),
-    /// The work was done, with something that must not get lost. The text says what; it stands in the table of steps, too.
+    /// The work was done, with a remark that must not get lost. The text is the remark, which is also printed in the
+    /// table of steps.
     But(String),
-    /// The work could not be done, and the other steps go on without it. The text says what is lost, and the command
-    /// that would help.
+    /// The work could not be done, and the other steps go on without it. The text names the consequence, and the
+    /// command that would help.
     Without(String),
 }
 
@@ -24,13 +26,13 @@ pub enum Done {
 pub struct Part {
     /// Name of the step that makes the part.
     pub name: &'static str,
-    /// Wall time that the part took when it was last made, in seconds.
+    /// Wall time of the part when it was last built, in seconds.
     pub seconds: u64,
 }
 
-/// The steps so far, and the parts that are left.
+/// The steps so far, and the remaining parts.
 pub struct Steps {
-    /// The command whose steps these are.
+    /// The command that runs these steps.
     command: &'static str,
     started: Instant,
     /// CPU time of this process and of its ended children when the first step began.
@@ -50,12 +52,13 @@ struct Row {
 }
 
 impl Steps {
-    /// Begins without steps; the total time counts from here.
+    /// Begins without steps. The total time counts from here.
     pub fn new(command: &'static str) -> Self {
         Self { command, started: Instant::now(), began_at: cpu(), rows: Vec::new(), left: Vec::new() }
     }
 
-    /// Announces the parts to be made and their times. The step of each part then says when it begins and what is left.
+    /// Announces the parts to be built and their times. The step of each part then reports its start and the remaining
+    /// time.
     pub fn expect(&mut self, parts: Vec<Part>) {
         self.left = parts;
         if !self.left.is_empty() {
@@ -65,12 +68,12 @@ impl Steps {
         }
     }
 
-    /// Usual time for all parts that are left, in words.
+    /// Usual time for all remaining parts, in words.
     fn rest(&self) -> String {
         usual(self.left.iter().map(|part| part.seconds).sum())
     }
 
-    /// Runs one step and prints on one line how it ended. The returned error does not repeat the reason of a failure.
+    /// Runs one step and prints its result on one line. The returned error does not repeat the reason of a failure.
     pub fn step(&mut self, name: &str, work: impl FnOnce() -> Result<Done, String>) -> Result<(), String> {
         let part = self.left.iter().position(|part| part.name == name).map(|at| self.left.remove(at));
         if let Some(part) = &part {
@@ -106,7 +109,7 @@ impl Steps {
         outcome.map(|_| ()).map_err(|_| format!("{name} failed, as said above"))
     }
 
-    /// The parts that are left, as the end of a line; empty when there are none.
+    /// The remaining parts, as the end of a line; empty when there are none.
     fn still(&self) -> String {
         let names: Vec<&str> = self.left.iter().map(|part| part.name).collect();
         if names.is_empty() {
@@ -115,8 +118,8 @@ impl Steps {
         format!(". Left: {}, about {}", names.join(", "), self.rest())
     }
 
-    /// Keeps what the steps took, and prints in one line the minutes of the announced parts; prints nothing when there were
-    /// none.
+    /// Stores the times of the steps, and prints the minutes of the announced parts on one line. Prints nothing when
+    /// there were none.
     pub fn note(&self) {
         self.keep();
         if self.rows.iter().any(|row| row.part) {
@@ -124,7 +127,7 @@ impl Steps {
         }
     }
 
-    /// Prints the table of all steps, and keeps it. Returns an error that names those that failed.
+    /// Prints the table of all steps, and stores it. Returns an error with the names of the failed ones.
     pub fn finish(self) -> Result<(), String> {
         self.keep();
         eprintln!("\n{:<34} {:>9} {:>9}  result", "step", "wall", "CPU");
@@ -147,7 +150,7 @@ impl Steps {
         cpu().zip(self.began_at).map(|(now, before)| now.saturating_sub(before))
     }
 
-    /// The whole and the longest steps, in one line.
+    /// The total and the longest steps, in one line.
     fn sum(&self) -> String {
         let mut rows: Vec<&Row> = self.rows.iter().collect();
         rows.sort_by_key(|row| std::cmp::Reverse(row.took));
@@ -221,7 +224,7 @@ mod tests {
         };
         steps.step("count", work).expect("a shell counts");
         let cpu = steps.rows[0].cpu;
-        // Elsewhere than on Linux it is not known, and then absent.
+        // On systems other than Linux it is unknown and absent.
         assert_eq!(cpu.is_some(), cfg!(target_os = "linux"));
         assert!(cpu.is_none_or(|cpu| !cpu.is_zero()), "{cpu:?}");
         assert!(steps.sum().contains("longest: count "), "{}", steps.sum());

@@ -1,7 +1,7 @@
-//! `cargo xtask strings`: every text that a user can read, in one list, so that one person can read them in one go.
+//! `cargo xtask strings`: every text that a user can read, in one list for a review in one go.
 //!
-//! The list is a reading aid and not exact: it holds the literals of shipped code that look like words, and the doc
-//! comments that become help texts. Names, CSS classes, log lines and messages of panics are left out.
+//! The list is a reading aid and not exact: it contains the literals of shipped code that look like words, and the doc
+//! comments that become help texts. Names, CSS classes, log lines and panic messages are excluded.
 
 use crate::Failure;
 use crate::source::{Source, tree};
@@ -27,7 +27,7 @@ const NOT_READ: [&str; 15] = [
     "include_str!(",
 ];
 
-/// Attributes of markup whose value is no text.
+/// Markup attributes whose value is not a text.
 const NAMES: [&str; 6] = ["class=", "class:", "style=", "style:", "key=", "id="];
 
 /// Folders without product code.
@@ -70,7 +70,7 @@ fn texts(source: &Source) -> Vec<(usize, String)> {
     texts
 }
 
-/// Whether a text is made for people: words with a space between them, or one word with a capital.
+/// Whether a text is for people: words with a space between them, or one capitalized word.
 fn is_words(text: &str) -> bool {
     let letters = text.chars().filter(|c| c.is_alphabetic()).count();
     let markup = text.starts_with(['<', '.', '#', '/', '&']) || text.contains("var(--") || text.contains("px");
@@ -82,7 +82,7 @@ fn is_words(text: &str) -> bool {
     letters > 1 && !markup && !sql && (spaced || capital || text.starts_with(' '))
 }
 
-/// Whether the call or attribute around a literal is one that reaches a user. A call of several lines begins above.
+/// Whether the call or attribute around a literal reaches a user. A call over several lines begins above.
 fn is_read(code: &[&str], written: &[&str], line: usize, text: &str) -> bool {
     let first = text.lines().next().unwrap_or("");
     let before = written[line - 1].split(first).next().unwrap_or("").trim_end_matches('"');
@@ -93,7 +93,7 @@ fn is_read(code: &[&str], written: &[&str], line: usize, text: &str) -> bool {
         && !above.is_some_and(|above| is_for_others(above))
 }
 
-/// The doc comments that clap shows as help: those of the types that derive `Args`, `Parser` or `Subcommand`.
+/// The doc comments that clap shows as help: those of types that derive `Args`, `Parser` or `Subcommand`.
 fn helps(source: &Source) -> Vec<(usize, String)> {
     let (mut found, mut inside, mut comment) = (Vec::new(), false, Vec::new());
     for (at, line) in source.text.lines().enumerate() {

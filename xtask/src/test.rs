@@ -14,23 +14,23 @@ use crate::steps::{Done, Steps};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 
-/// All packages that are compiled for this machine. The page is compiled for the browser alone.
+/// All packages that are compiled for this machine. The page is compiled only for the browser.
 ///
-/// The steps that compile all name the same targets. Cargo unites the features of the targets that it gets, so with another
-/// choice it would compile the dependencies once more.
+/// All compiling steps name the same targets. Cargo unites the features of the targets that it gets. Another selection
+/// would compile the dependencies once more.
 const NATIVE: [&str; 3] = ["--workspace", "--exclude", page::PACKAGE];
 
-/// What proptest draws its cases by here: the same commit has the same verdict each time. A plain `cargo test` and
-/// `cargo xtask fuzz` draw others.
+/// Seed of proptest: the same commit has the same result each time. A plain `cargo test` and `cargo xtask fuzz` use
+/// random cases.
 const SEED: (&str, &str) = ("PROPTEST_RNG_SEED", "1");
 
 /// Arguments that select all test programs; a name or `--skip` after them selects tests.
 const ALL: [&str; 4] = ["--lib", "--bins", "--tests", "--"];
 
-/// The most bytes of the page that is handed out, packed by brotli: a bound for growth that nobody meant.
+/// Maximum size of the released page in bytes, compressed by brotli. This bound catches unintended growth.
 const MAX_PAGE_BYTES: &str = "860000";
 
-/// Runs all checks and prints the table of steps. With `--quick` it leaves out the tests beside other programs, for the
+/// Runs all checks and prints the table of steps. With `--quick` it skips the tests with other programs, for the
 /// minutes between two edits.
 pub fn test(args: &[String]) -> Result<(), Failure> {
     let quick = match args {
@@ -52,7 +52,7 @@ pub fn test(args: &[String]) -> Result<(), Failure> {
         let clippy = cargo().args(["clippy", "--quiet", "--keep-going"]).args(NATIVE).arg("--all-targets");
         clippy.args(["--", "-D", "warnings"]).run()
     });
-    // The page is built before the program that has it inside.
+    // The page is built before the program that embeds it.
     match &tools {
         Ok(tools) => {
             let _ = steps.step(page::STEP, || page::build(tools, PageFor::Builders));
@@ -72,14 +72,14 @@ pub fn test(args: &[String]) -> Result<(), Failure> {
     Ok(finished?)
 }
 
-/// What is beside us in tests.
+/// Other programs for the tests.
 #[derive(Default)]
 struct Others {
     /// Programs of Debian's packages.
     programs: Programs,
-    /// The script of axe-core.
+    /// Path of axe-core's script.
     axe: Option<PathBuf>,
-    /// Environments with JupyterLab, the newest and the oldest that our extension is for.
+    /// Environments with JupyterLab: the newest, and the oldest that our extension supports.
     jupyter: Option<PathBuf>,
     oldest: Option<PathBuf>,
 }
@@ -94,8 +94,8 @@ impl Others {
     }
 }
 
-/// Runs all tests. Those whose name begins with `with_` need what is not everywhere: they are ignored and counted, but for
-/// those whose need is met.
+/// Runs all tests. Tests with a name that begins with `with_` need prerequisites. They are ignored and counted, unless
+/// the prerequisite is there.
 fn all_tests(steps: &mut Steps, others: &Others, repeated: &mut Repeated) {
     let plain = || tests(others).args(ALL);
     let waiting = || plain().env("RUST_TEST_THREADS", many_threads());
@@ -126,7 +126,7 @@ fn all_tests(steps: &mut Steps, others: &Others, repeated: &mut Repeated) {
             let unittest = ["-m", "unittest", "discover", "-t", ".", "-s", "tests"];
             let folder = paths::root().join("notebook").join("python");
             let run = || cmd(&python).args(unittest).dir(&folder).env("PYTHONDONTWRITEBYTECODE", "1").run_shown();
-            // An interpreter (3.11.7, with IPython) was seen to fall itself: no test of ours has failed then.
+            // An interpreter (3.11.7, with IPython) was seen to crash by itself. That is not a failure of our tests.
             run().or_else(|reason| match reason.contains("signal: 11") {
                 true => {
                     repeated.0.push(format!("tests of the Python package ({reason})"));
@@ -138,7 +138,7 @@ fn all_tests(steps: &mut Steps, others: &Others, repeated: &mut Repeated) {
     }
 }
 
-/// How the names of tests begin that need something of the machine, and whether it is here.
+/// Name prefixes of tests with a prerequisite of the machine, and whether it is met.
 fn here() -> [(&'static str, bool); 8] {
     let root = cmd("id").arg("-u").output().is_ok_and(|uid| uid.trim() == "0");
     let recordings = std::env::var_os("WATCHGLASS_RECORDINGS").is_some_and(|folder| !folder.is_empty());
@@ -156,7 +156,7 @@ fn here() -> [(&'static str, bool); 8] {
     ]
 }
 
-/// Whether a cgroup can be made whose memory has a limit.
+/// Whether a cgroup with a memory limit can be made.
 fn has_memory_cgroups() -> bool {
     let of_memory = Path::new("/sys/fs/cgroup/memory");
     let root = if of_memory.is_dir() { of_memory } else { Path::new("/sys/fs/cgroup") };
@@ -166,12 +166,12 @@ fn has_memory_cgroups() -> bool {
     made && std::fs::remove_dir(&group).is_ok() && limited
 }
 
-/// The tests that were run a second time.
+/// The tests that were run twice.
 #[derive(Default)]
 struct Repeated(Vec<String>);
 
 impl Repeated {
-    /// Prints them: the last line of the run.
+    /// Prints them as the last line of the run.
     fn tell(&self) {
         if !self.0.is_empty() {
             eprintln!("Repeated, as tests/flaky.txt allows: {}", self.0.join(", "));
@@ -179,8 +179,8 @@ impl Repeated {
     }
 }
 
-/// Runs the tests that `selection` names. Where only tests failed that `tests/flaky.txt` names, they run once more, alone,
-/// and the second result counts.
+/// Runs the tests that `selection` names. If only tests in `tests/flaky.txt` failed, they run once more, alone, and the
+/// second result counts.
 fn check_tests(steps: &mut Steps, repeated: &mut Repeated, name: &str, command: impl Fn() -> Cmd, selection: &[&str]) {
     eprintln!("[{name}]");
     let _ = steps.step(name, || {
@@ -202,13 +202,13 @@ fn check_tests(steps: &mut Steps, repeated: &mut Repeated, name: &str, command: 
     });
 }
 
-/// The name of the test that has failed, from a line of the test runner.
+/// The name of the failed test in a line of the test runner.
 fn failed_test(line: &str) -> Option<String> {
     let name = line.strip_prefix("test ")?.strip_suffix(" ... FAILED")?;
     Some(name.trim_end_matches(" - should panic").to_owned())
 }
 
-/// True for a line of the test runner that says that a test has passed.
+/// True for a line of the test runner that reports a passed test.
 fn has_passed(line: &str) -> bool {
     line.starts_with("test ") && line.ends_with(" ... ok")
 }
@@ -228,13 +228,13 @@ fn tests_of(binary: &Path) -> Cmd {
     cargo().arg("test").args(NATIVE).arg("--no-fail-fast").env("WATCHGLASS_BINARY", binary).env(SEED.0, SEED.1)
 }
 
-/// Number of threads for tests that mostly wait for a program that they started: with as many as cores, half of the cores
-/// are idle. Browsers use them all.
+/// Number of threads for tests that mostly wait for a program that they started. With one thread per core, half of the
+/// cores are idle. Browsers use them all.
 fn many_threads() -> String {
     (2 * std::thread::available_parallelism().map_or(1, usize::from)).to_string()
 }
 
-/// Runs the browser tests with another binary, which has the page that is handed out.
+/// Runs the browser tests with another binary, which has the released page.
 pub fn browser(binary: &Path) -> Result<(), String> {
     tests_of(binary).env("WATCHGLASS_PAGE_BYTES", MAX_PAGE_BYTES).args(ALL).arg("browser::").run_shown()
 }

@@ -1,4 +1,4 @@
-//! `cargo xtask torture`: checks that what a page has shown survives any end of the server.
+//! `cargo xtask torture`: checks that samples shown by a page survive any end of the server.
 //!
 //! The torture is a program of the `tests` package. The real binary is built here for it.
 

@@ -1,4 +1,4 @@
-// Watchglass in JupyterLab and Notebook. A fault of ours must never take the user's Lab: all that can fail is caught.
+// Watchglass in JupyterLab and Notebook. An error of ours must never break the user's Lab, so every error is caught.
 
 import { ILabShell, ILayoutRestorer, JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
 import { ICommandPalette, IThemeManager, MainAreaWidget, WidgetTracker } from '@jupyterlab/apputils';
@@ -20,7 +20,7 @@ const DRAWING =
   ' stroke-linejoin="round" stroke-linecap="round"><circle class="jp-icon3" cx="10" cy="10" r="7.75" stroke="#616161"/>' +
   '<path class="jp-icon3" d="M3.4 11.8h3l1.9-4.6 2.9 7 1.9-4.2h3.5" stroke="#616161"/></svg>';
 
-/** What of Lab is there; Notebook 7 has no sidebar, no status bar and no launcher. */
+/** Available parts of Lab; Notebook 7 has no sidebar, no status bar and no launcher. */
 interface Host {
   app: JupyterFrontEnd;
   notebooks: INotebookTracker | null;
@@ -63,7 +63,7 @@ function begin(host: Host): void {
     return made;
   };
 
-  // Restored by its name alone: no port, no address.
+  // Restored only by its name, without port and address.
   const tabs = new WidgetTracker<MainAreaWidget<Page>>({ namespace: 'watchglass' });
   const open = async (): Promise<void> => {
     if ((await found) === null) {
@@ -118,7 +118,7 @@ function begin(host: Host): void {
     .catch(error => console.warn('watchglass:', error));
 }
 
-/** What follows the notebooks: the status bar, the lines, and what the pages are told. */
+/** Parts that follow the notebooks: the status bar, the lines, and the messages to the pages. */
 function beside(host: Host, tell: () => void, open: () => Promise<void>): void {
   const { notebooks } = host;
   host.themes?.themeChanged.connect(tell);

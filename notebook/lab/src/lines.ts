@@ -1,4 +1,4 @@
-// A line under each cell that says what it used.
+// A line below each cell with its resource usage.
 
 import { Cell } from '@jupyterlab/cells';
 import { INotebookTracker, NotebookActions, NotebookPanel } from '@jupyterlab/notebook';
@@ -7,15 +7,15 @@ import { cells } from './server';
 export type Mode = 'off' | 'while hovering' | 'always';
 
 /**
- * Milliseconds after the end of a cell, at which lines are looked for: what was measured comes with the next samples, and on
- * a machine that is busy later.
+ * Milliseconds after the end of a cell at which its line is requested. Measurements arrive with the next samples, and
+ * later on a busy machine.
  */
 const TRIES = [300, 1_500, 4_000, 15_000];
 
-/** Keeps the lines of all open notebooks as `mode` asks for. */
+/** Updates the lines of all open notebooks according to `mode`. */
 export class Lines {
   private mode: Mode = 'while hovering';
-  /** The next look at a notebook's lines, one for each, however many cells end meanwhile. */
+  /** The next request for a notebook's lines: one per notebook, regardless of how many cells end meanwhile. */
   private readonly looks = new WeakMap<NotebookPanel, { timer: number; at: number }>();
 
   constructor(private readonly tracker: INotebookTracker) {
@@ -24,20 +24,20 @@ export class Lines {
     NotebookActions.executed.connect((_, { notebook, cell }) => {
       const panel = tracker.find(one => one.content === notebook);
       if (panel !== undefined) {
-        // What stands there is of the run before.
+        // The current line is from the run before.
         write(cell, undefined, this.mode);
         this.look(panel, 0);
       }
     });
   }
 
-  /** Takes another mode, for the lines that stand as well. */
+  /** Sets the mode, also for existing lines. */
   set(mode: Mode): void {
     this.mode = mode;
     this.tracker.forEach(panel => void this.fill(panel));
   }
 
-  /** The server has stored that cells of these kernels have ended, which may be long after they did. */
+  /** Called when the server has stored ends of cells of these kernels, which may be long after they ended. */
   stored(kernels: Set<string>): void {
     this.tracker.forEach(panel => {
       const id = kernelOf(panel);
@@ -52,7 +52,7 @@ export class Lines {
     void panel.sessionContext.ready.then(() => this.fill(panel));
   }
 
-  /** Looks for lines at the try `at`, and then at those behind it. A sooner look that waits already is enough. */
+  /** Requests lines at the attempt `at`, and at later ones. An earlier attempt that is already scheduled is enough. */
   private look(panel: NotebookPanel, at: number): void {
     const waits = this.looks.get(panel);
     if (at >= TRIES.length || (waits !== undefined && waits.at <= at)) {
@@ -70,13 +70,13 @@ export class Lines {
     try {
       const id = panel.isDisposed ? undefined : kernelOf(panel);
       const runs = id === undefined || this.mode === 'off' ? [] : await cells(id);
-      // Where the server does not answer, the lines stand as they are.
+      // When the server does not answer, the lines stay unchanged.
       if (panel.isDisposed || runs === null) {
         return;
       }
       const lines = new Map<string, string | undefined>();
       for (const run of runs) {
-        // They come newest first; one that runs has nothing to say yet.
+        // The newest run comes first. A running one has no line yet.
         if (run.cell !== undefined && !lines.has(run.cell)) {
           lines.set(run.cell, run.to === undefined ? undefined : [run.line, run.finding].filter(Boolean).join(' · '));
         }

@@ -1,5 +1,5 @@
-// Begin and end of each cell that this Lab runs, as its kernel says them: what IPython's own hooks tell where a notebook has
-// loaded them, without anything to load. The server leaves out what a kernel tells by itself.
+// Start and end of each cell that this Lab runs, from its kernel's messages. They are the same as those of our IPython
+// hooks, but need no extension in the notebook. The server drops them for a kernel that reports them itself.
 
 import { INotebookTracker, NotebookPanel } from '@jupyterlab/notebook';
 import { Kernel, KernelMessage } from '@jupyterlab/services';
@@ -12,7 +12,7 @@ export class Marks {
   private readonly requests = new Requests();
   private readonly queue: Queue<Marker>;
 
-  /** `stored` is called with the kernels of which the server has stored ends of cells. */
+  /** `stored` is called with the kernels whose ends of cells the server has stored. */
   constructor(tracker: INotebookTracker, stored: (kernels: Set<string>) => void) {
     this.queue = new Queue<Marker>(
       mark,
@@ -42,7 +42,7 @@ export class Marks {
       const message = { kernel: kernel.id, request, date: msg.header.date };
       let markers: Marker[] = [];
       if (KernelMessage.isExecuteInputMsg(msg)) {
-        // A cell that is scheduled has not begun: its kernel runs others first.
+        // A scheduled cell has not begun: its kernel runs others first.
         markers = this.requests.begun(message, msg.content.execution_count);
       } else if (KernelMessage.isExecuteReplyMsg(msg)) {
         const { status } = msg.content;

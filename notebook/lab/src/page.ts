@@ -1,17 +1,17 @@
-// The page in a frame, and what it and Lab tell each other.
+// The page in a frame, and its messages to and from Lab.
 
 import { Widget } from '@lumino/widgets';
 import { Message } from '@lumino/messaging';
 import { pageUrl } from './server';
 
-/** What the page is told of Lab. */
+/** Lab's state, which is sent to the page. */
 export interface State {
   kernel?: string;
   path?: string;
   theme: 'dark' | 'light';
 }
 
-/** The page; its frame is filled when it is shown first, so that a closed sidebar costs no stream. */
+/** The page. Its frame is loaded when it is first shown, so that a closed sidebar needs no stream. */
 export class Page extends Widget {
   private readonly frame = document.createElement('iframe');
   private readonly origin: string;
@@ -30,7 +30,7 @@ export class Page extends Widget {
     window.addEventListener('message', this);
   }
 
-  /** Lab's own state has changed. */
+  /** Called when Lab's state has changed. */
   tell(): void {
     if (this.ready) {
       this.frame.contentWindow?.postMessage({ watchglass: 1, ...this.state() }, this.origin);

@@ -1,21 +1,21 @@
 // A queue to a server that may be away for a while.
 
-/** Entries that wait, at most; the oldest are dropped and counted. */
+/** Maximum number of queued entries. Beyond it the oldest are dropped and counted. */
 export const MAX_WAITING = 1_024;
-/** Entries of one request. */
+/** Maximum number of entries of one request. */
 export const MAX_AT_ONCE = 128;
-/** Pauses before a request is tried again, milliseconds: five minutes in all. Behind the last one it is given up. */
+/** Pauses before the retries of a request, milliseconds: five minutes in all. After the last one it is dropped. */
 export const PAUSES_MS = [500, 1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000, 60_000, 60_000];
 
-/** What became of a request. */
+/** Result of a request. */
 export type Outcome =
-  /** All of it is stored. Sent again, it is stored once. */
+  /** All of it is stored. A repeated request is stored once. */
   | 'taken'
-  /** The server is away or has too much to do. The same request may be taken later. */
+  /** The server is unreachable or overloaded. The same request may succeed later. */
   | 'later'
-  /** At least one entry is wrong, and then none is stored. */
+  /** At least one entry is invalid, so none is stored. */
   | 'invalid'
-  /** The server takes none of them, now or later. */
+  /** The server rejects all of them, now and later. */
   | 'refused';
 
 /** Sends entries in their order, one request at a time. `put` never waits and never throws. */
@@ -25,7 +25,7 @@ export class Queue<T> {
   private lost = 0;
 
   /**
-   * `taken` gets what was stored, `dropped` how many entries were lost since the start, each time that it grows.
+   * `taken` gets the stored entries. `dropped` gets the number of lost entries since the start, each time it grows.
    */
   constructor(
     private readonly send: (entries: T[]) => Promise<Outcome>,
@@ -50,7 +50,7 @@ export class Queue<T> {
     while (this.waiting.length > 0) {
       await this.deliver(this.waiting.splice(0, MAX_AT_ONCE));
     }
-    // In the same breath as the look at the list: whatever is put from here on begins anew.
+    // No await since the check of the list: an entry that is put from here on starts a new run.
     this.isSending = false;
   }
 
@@ -66,7 +66,7 @@ export class Queue<T> {
     if (outcome === 'taken') {
       this.taken(entries);
     } else if (outcome === 'invalid' && entries.length > 1) {
-      // One that is wrong takes no other with it.
+      // An invalid entry must not affect the others.
       const half = entries.length >> 1;
       await this.deliver(entries.slice(0, half));
       await this.deliver(entries.slice(half));

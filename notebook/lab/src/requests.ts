@@ -1,16 +1,16 @@
-// The requests that run cells, and the markers that are made of what kernels answer to them.
+// The requests that run cells, and the markers that are made from the kernels' answers.
 
 import type { Marker } from './server';
 
-/** Requests that have not ended, at most; the oldest go. */
+/** Maximum number of open requests. Beyond it the oldest are dropped. */
 const MAX_REQUESTS = 1_024;
-/** Bytes of an error's name that the server takes. */
+/** Maximum size in bytes of an error's name on the server. */
 const MAX_ERROR_BYTES = 64;
 
-/** A message of a kernel, as far as it tells of a cell. */
+/** The part of a kernel's message that concerns a cell. */
 export interface Message {
   kernel: string;
-  /** The message that it answers. */
+  /** Id of the message that it answers. */
   request: string;
   /** The kernel's own time, RFC 3339. */
   date: string;
@@ -24,18 +24,18 @@ interface Begun {
 interface Request {
   cell: string;
   begun?: Begun;
-  /** The marker of the end, where the reply came before the begin. */
+  /** The marker of the end, when the reply came before the start. */
   end?: Marker;
 }
 
 /**
- * Pairs what a kernel says of one request. Begin and end come by two channels, iopub and shell, and nothing says which of them
- * is first: of a short cell it is often the end. Markers come out in the order that the server pairs them by.
+ * Pairs the messages of a kernel about one request. Start and end come by two channels, iopub and shell, in any order:
+ * for a short cell the end is often first. Markers are returned in the order by which the server pairs them.
  */
 export class Requests {
   private readonly all = new Map<string, Request>();
 
-  /** A request that runs a cell was sent. */
+  /** Called when a request that runs a cell was sent. */
   sent(request: string, cell: string): void {
     this.all.set(request, { cell });
     if (this.all.size > MAX_REQUESTS) {
@@ -43,7 +43,7 @@ export class Requests {
     }
   }
 
-  /** Its kernel has begun with it (`execute_input`), as the `n`th one. */
+  /** Called when its kernel has begun with it (`execute_input`), as the `n`th one. */
   begun(message: Message, n: number | null | undefined): Marker[] {
     const request = this.all.get(message.request);
     if (request === undefined || request.begun !== undefined) {
@@ -58,14 +58,14 @@ export class Requests {
     return [start, { ...request.end, n: request.begun.n }];
   }
 
-  /** Its kernel has answered it (`execute_reply`). */
+  /** Called when its kernel has answered it (`execute_reply`). */
   ended(message: Message, status: string, ename?: string): Marker[] {
     const request = this.all.get(message.request);
     if (request === undefined || request.end !== undefined) {
       return [];
     }
     if (status === 'aborted') {
-      // An error before it has put it off: it never began.
+      // It never began, because an earlier cell failed.
       this.all.delete(message.request);
       return [];
     }
@@ -89,7 +89,7 @@ function seconds(date: string): number | undefined {
   return Number.isFinite(ms) ? ms / 1_000 : undefined;
 }
 
-/** The text in at most so many bytes of UTF-8, without a letter that is cut. */
+/** The text in at most `most` bytes of UTF-8, without a truncated character. */
 function clip(text: string, most: number): string {
   const encoder = new TextEncoder();
   let [clipped, bytes] = ['', 0];

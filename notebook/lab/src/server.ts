@@ -1,29 +1,29 @@
-// The server as Jupyter shows it: behind the entry `watchglass` of jupyter-server-proxy.
+// Client of the server through Jupyter, at the entry `watchglass` of jupyter-server-proxy.
 
 import { PageConfig, URLExt } from '@jupyterlab/coreutils';
 import { ServerConnection } from '@jupyterlab/services';
 import type { Outcome } from './queue';
 
-/** A kernel as `GET api/v1/kernels` tells it; what is not known is absent. */
+/** A kernel from `GET api/v1/kernels`. Unknown values are absent. */
 export interface Kernel {
   id: string;
   memory?: number;
   limit?: number;
   warning?: string;
-  /** What its processes hold of each GPU's memory, in bytes; empty where nobody can tell whose the memory is. */
+  /** Memory of its processes on each GPU, in bytes; empty when memory cannot be assigned to processes. */
   gpus: { gpu: number; memory: number }[];
 }
 
-/** A run of a cell as `GET api/v1/cells` tells it. */
+/** A run of a cell from `GET api/v1/cells`. */
 export interface CellRun {
   cell?: string;
   line?: string;
-  /** What was in its way. */
+  /** A problem during the run. */
   finding?: string;
   to?: number;
 }
 
-/** What `POST api/v1/markers` takes. */
+/** A marker for `POST api/v1/markers`. */
 export interface Marker {
   kind: string;
   by: string;
@@ -37,12 +37,12 @@ export interface Marker {
   error?: string;
 }
 
-/** The address of the page, with a last slash. */
+/** The address of the page, with a trailing slash. */
 export function pageUrl(): string {
   return URLExt.join(PageConfig.getBaseUrl(), 'watchglass') + '/';
 }
 
-/** An answer: its status, absent where none came, and its body, null where it cannot be read. */
+/** An answer: its status, absent when there is none, and its body, null when it cannot be read. */
 interface Answer {
   status?: number;
   body: unknown;
@@ -53,7 +53,7 @@ async function ask(url: string, body?: object): Promise<Answer> {
   const stop = new AbortController();
   const timer = window.setTimeout(() => stop.abort(), 10_000);
   try {
-    // By `no-store` Jupyter's client would add a parameter of its own, and the server refuses what it does not know.
+    // With `no-store` Jupyter's client would add a parameter, and the server rejects unknown parameters.
     const asked: RequestInit = { cache: 'no-cache', signal: stop.signal };
     const sent = body && { method: 'POST', body: JSON.stringify(body), headers: { 'Content-Type': 'application/json' } };
     const answer = await ServerConnection.makeRequest(url, { ...asked, ...sent }, settings);
@@ -65,7 +65,7 @@ async function ask(url: string, body?: object): Promise<Answer> {
   }
 }
 
-/** The body of a good answer, else null. */
+/** The body of a successful answer, else null. */
 async function json(url: string): Promise<unknown> {
   return (await ask(url)).body;
 }
@@ -87,14 +87,14 @@ function number(value: unknown): number | undefined {
   return typeof value === 'number' && Number.isFinite(value) ? value : undefined;
 }
 
-/** What Jupyter knows of the entry: null without one, else whether it has a card of its own in the launcher. */
+/** Jupyter's entry for us: null without one, else whether it has a card of its own in the launcher. */
 export async function entry(): Promise<{ hasCard: boolean } | null> {
   const info = await json(URLExt.join(PageConfig.getBaseUrl(), 'server-proxy/servers-info'));
   const ours = rows(info, 'server_processes').find(one => member(one, 'name') === 'watchglass');
   return ours === undefined ? null : { hasCard: member(member(ours, 'launcher_entry'), 'enabled') === true };
 }
 
-/** The kernel with this id: undefined where the server does not know it, null where it does not answer. */
+/** The kernel with this id: undefined when the server does not know it, null when it does not answer. */
 export async function kernel(id: string): Promise<Kernel | null | undefined> {
   const answer = await json(pageUrl() + 'api/v1/kernels');
   const found = rows(answer, 'kernels').find(one => member(one, 'id') === id);
@@ -105,7 +105,7 @@ export async function kernel(id: string): Promise<Kernel | null | undefined> {
   return { id, memory, limit, warning: text(member(found, 'warning')), gpus: await gpus(id) };
 }
 
-/** What this kernel holds of each GPU's memory now. Series carry the first eight letters of its id. */
+/** Current memory of this kernel on each GPU. Tags of its series contain the first eight characters of its id. */
 async function gpus(id: string): Promise<Kernel['gpus']> {
   const short = id.slice(0, 8);
   const answer = await json(`${pageUrl()}api/v1/query?tag=kernel.${encodeURIComponent(short)}.gpu.*.memory&from=-15s`);
@@ -117,7 +117,7 @@ async function gpus(id: string): Promise<Kernel['gpus']> {
   });
 }
 
-/** What this kernel's cells used in the last 12 hours, newest first; null where the server does not answer. */
+/** Runs of this kernel's cells in the last 12 hours, newest first; null when the server does not answer. */
 export async function cells(id: string): Promise<CellRun[] | null> {
   const answer = await json(`${pageUrl()}api/v1/cells?kernel=${encodeURIComponent(id)}&from=-12h`);
   return answer === null ? null : rows(answer, 'cells').map(one => ({
@@ -128,7 +128,7 @@ export async function cells(id: string): Promise<CellRun[] | null> {
   }));
 }
 
-/** Sends begins and ends of cells. */
+/** Sends starts and ends of cells. */
 export async function mark(markers: Marker[]): Promise<Outcome> {
   const { status, body } = await ask(pageUrl() + 'api/v1/markers', { markers });
   if (status === undefined || status === 408 || status === 429 || status >= 500) {
@@ -137,6 +137,6 @@ export async function mark(markers: Marker[]): Promise<Outcome> {
   if (status >= 300) {
     return status === 400 || status === 413 ? 'invalid' : 'refused';
   }
-  // What it has left out came too fast. It knows the others again.
+  // Markers were dropped by the rate limit. It recognizes repeated ones.
   return (number(member(body, 'dropped')) ?? 0) === 0 ? 'taken' : 'later';
 }

@@ -1,20 +1,20 @@
-// The status bar's item: the kernel's memory of its limit, and what it holds of GPUs.
+// The status bar's item: the kernel's memory with its limit, and its GPU memory.
 
 import { Signal } from '@lumino/signaling';
 import { Widget } from '@lumino/widgets';
 import { kernel, Kernel } from './server';
 
-/** Milliseconds from one look to the next, and after one that nobody answered: each of those is a line of Jupyter's log. */
+/** Poll interval in milliseconds, and that after a failed poll, because each failure is a line in Jupyter's log. */
 const EVERY = 5_000;
 const LATER = 60_000;
 
-/** Bytes in GiB, or of little in MiB. */
+/** Bytes in GiB, or in MiB below 1 GiB. */
 export function size(bytes: number): string {
   const gib = bytes / 2 ** 30;
   return gib >= 1 ? `${gib.toFixed(1)} GiB` : `${Math.round(bytes / 2 ** 20)} MiB`;
 }
 
-/** The item's text; empty where the memory is not known. */
+/** The item's text; empty when the memory is unknown. */
 export function words(now: Kernel | null | undefined): string {
   if (now?.memory === undefined) {
     return '';
@@ -28,7 +28,7 @@ export function words(now: Kernel | null | undefined): string {
   );
 }
 
-/** Shows the memory of the kernel that `current` names. It asks only while a notebook has one and Lab is in sight. */
+/** Shows the memory of the kernel `current`. It polls only while a notebook has a kernel and Lab is visible. */
 export class Status extends Widget {
   readonly changed = new Signal<this, void>(this);
   private readonly button = document.createElement('button');
@@ -48,7 +48,7 @@ export class Status extends Widget {
     this.look();
   }
 
-  /** Whether there is something to show. */
+  /** Whether the item has a text. */
   get isActive(): boolean {
     return this.button.textContent !== '';
   }
@@ -57,11 +57,11 @@ export class Status extends Widget {
     this.look();
   }
 
-  /** Looks at once, and then again and again. */
+  /** Polls at once, and then periodically. */
   look(): void {
     window.clearTimeout(this.timer);
     const id = this.current();
-    // An answer that is still on its way is of no use any more.
+    // A pending answer is outdated.
     const asked = ++this.asked;
     if (this.isDisposed || document.hidden || id === undefined) {
       this.tell(null);

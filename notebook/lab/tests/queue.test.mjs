@@ -1,4 +1,4 @@
-// Nothing is lost while the server answers, and what is lost else is counted.
+// No entry is lost while the server answers, and lost entries are counted.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -36,7 +36,7 @@ test('entries go in their order, those that come meanwhile right after', async (
 });
 
 test('an entry that comes in whatever moment around the end of a request is sent', async () => {
-  // So many microtasks behind the answer: before, at and after the queue's own end.
+  // Number of microtasks after the answer: before, at and after the queue's own end.
   for (let later = 0; later < 12; later++) {
     const { queue, seen, idle } = begin(async () => 'taken');
     queue.put('first');

@@ -1,4 +1,4 @@
-// Begin and end of a cell become a pair of markers, in whatever order the kernel's two channels bring them.
+// Start and end of a cell become a pair of markers, in any order of the kernel's two channels.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -1,4 +1,4 @@
-// Loads a module of the extension that needs nothing of JupyterLab.
+// Loads a module of the extension that does not import JupyterLab.
 
 import { readFileSync } from 'node:fs';
 import ts from 'typescript';

@@ -1,4 +1,4 @@
-"""What the tests have in common: an environment of their own."""
+"""Base of the tests: an isolated environment."""
 
 import os
 import tempfile
@@ -7,12 +7,12 @@ from unittest import mock
 
 from watchglass import client
 
-#: Seconds until something that has to happen has failed; a loaded machine needs a part of it.
+#: Maximum wait for an expected event, in seconds. A loaded machine needs a part of it.
 SOON = 60.0
 
 
 class Case(unittest.TestCase):
-    """A test with a state folder and a data folder of its own, and with no host around it."""
+    """A test with a state folder and a data folder of its own, outside of any notebook host."""
 
     def setUp(self):
         state = tempfile.TemporaryDirectory()
@@ -26,15 +26,15 @@ class Case(unittest.TestCase):
         self.addCleanup(patched.stop)
         self.over = False
         self.addCleanup(setattr, self, "over", True)
-        # A machine that stands still for some seconds is no server that does not answer.
+        # On a machine that stalls for some seconds, the server must not count as unreachable.
         patient = self.sender(lambda path, body: client.ask(path, body, timeout=SOON))
         own = mock.patch.object(client, "_sender", patient)
         own.start()
         self.addCleanup(own.stop)
 
     def sender(self, ask=client.ask, **more):
-        """A sender that tries again at once, and that gives up when the test is over: it would find the next one's
-        server."""
+        """A sender that retries at once, and gives up at the end of the test. Otherwise it would find the server of the
+        next one."""
 
         def until_over(path, body):
             if self.over:

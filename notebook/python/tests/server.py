@@ -8,7 +8,7 @@ import threading
 
 
 class FakeServer:
-    """Keeps what is asked of it. ``silent`` takes connections and never answers; ``answers`` maps the beginning of a
+    """Keeps its requests. With ``silent`` it accepts connections and never answers. ``answers`` maps the prefix of a
     path to ``(status, object)``, ``texts`` to a text."""
 
     def __init__(self, folder, silent=False):
@@ -18,7 +18,7 @@ class FakeServer:
         fake, self._let_go = self, threading.Event()
 
         class Handler(http.server.BaseHTTPRequestHandler):
-            """Answers as ``answers`` says."""
+            """Answers by ``answers``."""
 
             def answer(self):
                 body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
@@ -44,7 +44,7 @@ class FakeServer:
                 pass
 
         class Listener(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
-            """One thread a connection."""
+            """One thread per connection."""
 
             daemon_threads = True
             request_queue_size = 64
@@ -53,11 +53,11 @@ class FakeServer:
         threading.Thread(target=self._listener.serve_forever, args=(0.02,), daemon=True).start()
 
     def markers(self):
-        """All markers that came, in turn."""
+        """All received markers, in order."""
         return [one for method, _, _, body in list(self.asked) if method == "POST" for one in json.loads(body)["markers"]]
 
     def end(self):
-        """Ends it, and with it all connections that it lets wait."""
+        """Ends the server, and all connections that wait for an answer."""
         self._let_go.set()
         self._listener.shutdown()
         self._listener.server_close()

@@ -1,4 +1,4 @@
-"""Tests the road to the server, and that markers never stand in the way of who makes them."""
+"""Tests the client, and that markers never block their caller."""
 
 import hashlib
 import json
@@ -15,7 +15,7 @@ from .server import FakeServer
 
 
 class Road(Case):
-    """Where the server is looked for, and what it answers."""
+    """Search for the server, and its answers."""
 
     def test_the_socket_is_where_the_server_puts_it(self):
         self.assertEqual(client.sockets(), [os.path.join(self.data, "control.sock")])
@@ -41,7 +41,7 @@ class Road(Case):
             self.assertEqual((told["text"], told["step"], told["kind"]), ("epoch 3", 1200, "note"))
         os.remove(path)
         self.assertFalse(client.told({"text": "x"}), "nobody listens")
-        # What is no datagram goes where the server of this user is, not to that socket.
+        # Requests other than datagrams go to the server of this user, not to that socket.
         fake = FakeServer(self.data)
         self.addCleanup(fake.end)
         fake.answers["/api/v1/query"] = (200, {"series": []})
@@ -77,7 +77,7 @@ class Road(Case):
         told = watchglass.query("gpu.*.memory", last="1h")
         self.assertEqual(told, {"gpu.0.memory": {"unit": "bytes", "t": [1.5, 2.5], "value": [7, 8]}})
         self.assertEqual(fake.asked[0][1], "/api/v1/query?tag=gpu.%2A.memory&from=-1h")
-        # Who names a socket is asked there, wherever the browser finds the page.
+        # A socket in the environment takes precedence over the address of the page.
         os.environ["WATCHGLASS_URL"], os.environ["WATCHGLASS_SOCKET"] = "http://127.0.0.1:1/", fake.path
         self.assertEqual(list(watchglass.query("gpu.*.memory")), ["gpu.0.memory"])
         del os.environ["WATCHGLASS_SOCKET"]
@@ -87,7 +87,7 @@ class Road(Case):
 
 
 class Figures(Case):
-    """Pictures that stay."""
+    """Charts that are saved in the notebook."""
 
     def test_a_figure_is_svg_and_says_its_numbers(self):
         fake = FakeServer(self.data)
@@ -114,7 +114,7 @@ class Figures(Case):
 
 
 class Markers(Case):
-    """What is sent, and what becomes of what cannot be."""
+    """Sent markers, and those that cannot be sent."""
 
     def test_markers_arrive_in_turn(self):
         fake = FakeServer(self.data)

@@ -13,7 +13,7 @@ from .case import SOON, Case
 
 @unittest.skipIf(os.name == "nt", "needs Unix sockets")
 class Entry(Case):
-    """The program is found, and without it the page says so."""
+    """The program is found. Without it the page gives the reason."""
 
     def test_the_program_is_taken_from_beside_python_before_the_path(self):
         beside = os.path.join(self.state, "{bin}")
@@ -43,7 +43,7 @@ class Entry(Case):
         self.reason(entry, "&lt;no folder&gt;{}")
 
     def reason(self, entry, text):
-        """Starts the entry's command as jupyter-server-proxy does, and looks for ``text`` in its page."""
+        """Starts the entry's command as jupyter-server-proxy does, and expects ``text`` in its page."""
         import http.client
         import socket
         import time
@@ -71,7 +71,7 @@ class Entry(Case):
 
 
 class Place(Case):
-    """The address of the page, host by host."""
+    """The address of the page, for each host."""
 
     def test_the_host_is_told_by_its_environment(self):
         from watchglass import magic

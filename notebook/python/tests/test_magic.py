@@ -1,4 +1,4 @@
-"""Tests the hooks and magics in a real shell of IPython."""
+"""Tests the hooks and magics in a real IPython shell."""
 
 import contextlib
 import importlib.util
@@ -19,7 +19,7 @@ HAS_IPYTHON = importlib.util.find_spec("IPython") is not None
 
 @unittest.skipUnless(HAS_IPYTHON, "needs IPython")
 class Shell(Case):
-    """Cells that run, and what is told of them."""
+    """Cells that run, and their markers."""
 
     def setUp(self):
         super().setUp()
@@ -38,14 +38,14 @@ class Shell(Case):
         self.run_cell("%load_ext watchglass")
 
     def run_cell(self, cell, **more):
-        """Runs a cell; what it prints is returned."""
+        """Runs a cell and returns its output."""
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
             self.shell.run_cell(cell, store_history=True, **more)
         return printed.getvalue()
 
     def told(self):
-        """The markers that came."""
+        """The received markers."""
         while not client.sender().flush(SOON):
             pass
         return self.fake.markers()
@@ -103,7 +103,7 @@ class Shell(Case):
                 {"from": start, "to": start + 1, "line": "[3] 41 s · GPU 0 83 % busy"}]}
 
         class Answers(dict):
-            """What is answered is made when it is asked for."""
+            """Answers that are generated on request."""
 
             def items(self):
                 yield from super().items()
@@ -125,7 +125,7 @@ class Shell(Case):
             return {"kernel": kernel, "from": start, "to": start + 9, "line": "[3] 9 s", "finding": "GPU 0 was idle", "gpus": gpus}
 
         class Answers(dict):
-            """What is answered is made when it is asked for."""
+            """Answers that are generated on request."""
 
             def items(self):
                 yield from super().items()
@@ -181,7 +181,7 @@ class Shell(Case):
 
 
 class Imports(unittest.TestCase):
-    """What loading costs."""
+    """Cost of loading."""
 
     def test_nothing_that_is_slow_is_imported(self):
         code = "import sys; before = set(sys.modules); import watchglass.magic; print(*(set(sys.modules) - before))"

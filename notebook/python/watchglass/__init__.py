@@ -1,7 +1,7 @@
-"""Watchglass beside your code: marks on its charts, alerts, and what was measured.
+"""Watchglass in your code: marks on its charts, alerts, and stored samples.
 
-``mark``, ``span`` and ``alert`` work in notebooks and scripts. Where no server runs they do nothing. ``%load_ext watchglass`` adds
-the cells of a notebook, ``%watchglass`` and ``%%watch``.
+``mark``, ``span`` and ``alert`` work in notebooks and scripts. They do nothing when no server runs. ``%load_ext
+watchglass`` records the cells of a notebook, and adds ``%watchglass`` and ``%%watch``.
 """
 
 import contextlib
@@ -14,17 +14,17 @@ __all__ = ["Figure", "alert", "figure", "mark", "query", "span"]
 
 
 def mark(text, kind="note", step=None):
-    """Marks this instant on the charts.
+    """Marks the current time on the charts.
 
-    ``text`` is cut to 256 bytes. ``kind`` is ``note``, ``epoch``, ``step``, ``checkpoint`` or ``eval``; ``step`` is the
-    number of the training step. Returns at once and never raises.
+    ``text`` is truncated to 256 bytes. ``kind`` is ``note``, ``epoch``, ``step``, ``checkpoint`` or ``eval``; ``step``
+    is the number of the training step. Returns at once and never raises.
     """
     _put(text, kind, step, time.time(), None)
 
 
 @contextlib.contextmanager
 def span(text, kind="note", step=None):
-    """Marks the time that a ``with`` block takes, also of one that raises: ``with watchglass.span("train"):``."""
+    """Marks the duration of a ``with`` block, even when it raises: ``with watchglass.span("train"):``."""
     begin = time.time()
     try:
         yield
@@ -38,22 +38,22 @@ def _put(text, kind, step, begin, end):
             return
         marker = {"kind": str(kind), "text": client.clip(text, 256), "t": begin}
         if end is not None:
-            # A clock that was set back gives no span that ends before it begins.
+            # After a clock was set back, a span must not end before it begins.
             marker["end"] = max(begin, end)
         if step is not None:
             marker["step"] = int(step)
         if not client.told(marker):
             client.sender().put(client.own(marker))
-    except Exception:  # A text that cannot be made, a step that is no number: the training goes on.
+    except Exception:  # An object without a text, a step that is not a number: the training goes on.
         pass
 
 
 def alert(title, text=None, severity="warning", wait=None):
-    """Says that something is wrong, so that somebody is told: ``watchglass.alert("loss is NaN", text="step 1200")``.
+    """Raises an alert, for which the server sends notices: ``watchglass.alert("loss is NaN", text="step 1200")``.
 
-    ``title`` is cut to 150 bytes and ``text`` to 1,200; ``severity`` is ``info``, ``warning`` or ``critical``. The same
-    title again within ``wait`` (``"30m"``, or seconds; 10 minutes where it is not said) is counted and tells nobody. Who is
-    told is a matter of the server's channels. Returns at once and never raises.
+    ``title`` is truncated to 150 bytes and ``text`` to 1,200. ``severity`` is ``info``, ``warning`` or ``critical``. An
+    alert with the same title within ``wait`` (``"30m"``, or seconds; default: 10 minutes) is counted without a notice.
+    The server's channels determine the recipients. Returns at once and never raises.
     """
     try:
         if client.is_off():
@@ -66,19 +66,20 @@ def alert(title, text=None, severity="warning", wait=None):
         if not client.told_alert(said):
             said.update(t=time.time(), id=client.new_id())
             client.sender().put(client.Alert(said))
-    except Exception:  # A title that cannot be made a text: the training goes on.
+    except Exception:  # A title without a text: the training goes on.
         pass
 
 
 def query(tag, last="5m", step=None):
-    """What was stored of the series that ``tag`` selects (``gpu.*.memory``), of the time ``last`` (``30s``, ``5m``,
+    """Stored samples of the series that ``tag`` selects (``gpu.*.memory``), for the time ``last`` (``30s``, ``5m``,
     ``1h``, ``1d``).
 
-    Returns a dict of tag to ``{"unit": ..., "t": [...], "value": [...]}`` with Unix seconds; with ``step`` (``1m``)
-    ``min``, ``max``, ``mean``, ``last`` and ``count`` of each step in place of ``value``. From a hub the tag has its
-    source before it: ``source/tag``. ``pandas.DataFrame`` takes each of them.
+    Returns a dict from tag to ``{"unit": ..., "t": [...], "value": [...]}`` with Unix seconds. With ``step`` (``1m``)
+    each has ``min``, ``max``, ``mean``, ``last`` and ``count`` of each step in place of ``value``. Series of several
+    machines of a hub have keys of the form ``source/tag``. ``pandas.DataFrame`` accepts each of the values.
 
-    Raises ``watchglass.client.Unreachable`` without a server, ``watchglass.client.Refused`` with the server's sentence.
+    Raises ``watchglass.client.Unreachable`` without a server, and ``watchglass.client.Refused`` with the server's
+    error.
     """
     from urllib.parse import urlencode
 
@@ -103,7 +104,7 @@ def query(tag, last="5m", step=None):
 
 
 class Figure:
-    """A chart as a picture that stays in the notebook: SVG, drawn by the server like the page's own."""
+    """A chart as a picture that is saved in the notebook: SVG, drawn by the server like the page's charts."""
 
     def __init__(self, svg):
         self.svg = svg
@@ -121,21 +122,21 @@ class Figure:
 
 
 def figure(tag, last=None, cell=None, theme="light", width=720, height=316):
-    """A chart of the series that ``tag`` selects (``gpu.*.gpu``), which all have one unit.
+    """A chart of the series that ``tag`` selects (``gpu.*.gpu``), which must all have the same unit.
 
-    Of the time ``last`` (``30s``, ``5m``, ``1h``), or of a cell of this notebook: ``cell=-1`` is the one that ended last,
-    ``cell=3`` the newest run with the number 3. Without both it is the last five minutes. ``theme`` is ``light`` or
-    ``dark``; ``width`` and ``height`` are pixels.
+    It shows the time ``last`` (``30s``, ``5m``, ``1h``), or a cell of this notebook. ``cell=-1`` is the cell that ended
+    last, ``cell=3`` the newest run with the number 3. Without both it shows the last five minutes. ``theme`` is
+    ``light`` or ``dark``. ``width`` and ``height`` are in pixels.
 
-    Raises ``watchglass.client.Unreachable`` without a server, ``watchglass.client.Refused`` with the server's sentence, and
-    ``LookupError`` where there is no such cell.
+    Raises ``watchglass.client.Unreachable`` without a server, ``watchglass.client.Refused`` with the server's error,
+    and ``LookupError`` when there is no such cell.
     """
     begin, end = _cell(cell) if cell is not None else ("-" + (last or "5m").lstrip("-"), None)
     return drawn(tag, begin, end, theme=theme, width=width, height=height)
 
 
 def drawn(tag, begin, end=None, **look):
-    """A :class:`Figure` from ``begin`` to ``end``, Unix seconds or spans before now; see :func:`figure`."""
+    """A :class:`Figure` from ``begin`` to ``end``, in Unix seconds or as spans before now; see :func:`figure`."""
     from urllib.parse import urlencode
 
     span = {"from": begin} if end is None else {"from": begin, "to": end}

@@ -1,7 +1,8 @@
-"""The road to a Watchglass server of this machine: finds it, asks it, and sends it markers and alerts from a thread of its own.
+"""Client of a Watchglass server on this machine: finds it, sends requests, and sends markers and alerts from a
+background thread.
 
-Nothing here waits for a server, but ``ask`` and ``Sender.flush``. Only the standard library is used, and what of it is
-slow to import is imported where it is needed.
+Only ``ask`` and ``Sender.flush`` wait for a server. Only the standard library is used, and its slow modules are
+imported where they are needed.
 """
 
 import atexit
@@ -12,40 +13,40 @@ import sys
 import threading
 import time
 
-#: Markers that wait at most; beyond them the oldest are dropped and counted.
+#: Maximum number of queued markers. Beyond it the oldest are dropped and counted.
 LIMIT = 4096
-#: Markers and bytes of one request at most. The server takes 256 and 64 KiB.
+#: Maximum number of markers and bytes of one request. The server accepts 256 and 64 KiB.
 BATCH = 128
 BATCH_BYTES = 60_000
-#: Bytes of a datagram that the server reads.
+#: Maximum size in bytes of a datagram that the server reads.
 DATAGRAM_BYTES = 2048
-#: Where markers are sent, many at once, and alerts, one by one.
+#: Paths for markers, in batches, and for alerts, one by one.
 MARKERS, ALERTS = "api/v1/markers", "api/v1/alerts"
-#: Seconds for an answer.
+#: Timeout of a request in seconds.
 TIMEOUT = 5.0
-#: Seconds until a server that did not answer is tried again, at first and at most.
+#: First and maximum pause in seconds before a retry, after a server did not answer.
 RETRY = (1.0, 60.0)
-#: What HTTP calls a server that may take later what it does not take now.
+#: HTTP statuses after which the same request may succeed later.
 BUSY = (408, 429, 502, 503, 504)
-#: What HTTP calls a request of which a part may be wrong, and the rest not.
+#: HTTP statuses of a request of which only a part may be invalid.
 INVALID = (400, 413)
-#: Bytes of an answer that are read at most.
+#: Maximum size of an answer in bytes.
 MAX_ANSWER = 64 << 20
 
 
 class Unreachable(Exception):
-    """No server answers. The text says what to do."""
+    """No server answers. The text gives the remedy."""
 
 
 class Refused(Exception):
-    """The server answered with an error; the text is its sentence, ``status`` that of HTTP, None where it is no server of
-    ours."""
+    """The server answered with an error. The text is its sentence, and ``status`` the HTTP status, or None when it is
+    not a Watchglass server."""
 
     status = None
 
 
 def data_folder():
-    """The folder that a server of this user keeps its history in, or None without a home folder."""
+    """The folder in which a server of this user stores its history, or None without a home folder."""
     state = os.environ.get("XDG_STATE_HOME", "")
     if not os.path.isabs(state):
         home = os.environ.get("HOME", "")
@@ -56,7 +57,8 @@ def data_folder():
 
 
 def sockets():
-    """Paths at which the server of this user listens for who may open its folder, the likelier first."""
+    """Paths of the sockets on which the server of this user listens, the likelier first. Access to its folder is
+    required."""
     folder = data_folder()
     if folder is None or not os.path.isdir(folder):
         return []
@@ -72,28 +74,29 @@ def sockets():
 
 
 def in_run():
-    """Whether ``watchglass run`` started this process: then ``WATCHGLASS_SOCKET`` is a socket for datagrams."""
+    """Whether ``watchglass run`` started this process. Then ``WATCHGLASS_SOCKET`` is a datagram socket."""
     return bool(os.environ.get("WATCHGLASS_RUN_ID"))
 
 
 class Alert(dict):
-    """An alert as the API takes it: each goes in a request of its own."""
+    """An alert in the format of the API. Each is sent in a request of its own."""
 
 
 def told_alert(said):
-    """Sends an alert as one datagram, as ``told`` does a marker."""
+    """Sends an alert as one datagram, like ``told`` sends a marker."""
     message = dict(said)
     message["alert"] = message.pop("title")
-    # Escaped, a letter may take six bytes.
+    # An escaped character may take six bytes.
     while message.get("text") and len(json.dumps(message, ensure_ascii=False).encode("utf-8", "replace")) > DATAGRAM_BYTES:
         message["text"] = message["text"][: len(message["text"]) * 9 // 10]
     return told(message)
 
 
 def told(marker):
-    """Sends a marker as one datagram from within a run, whose run and rank the server then knows. Never waits.
+    """Sends a marker as one datagram from within a run, so that the server knows its run and rank. Never waits.
 
-    Returns False where that cannot be: outside of a run, in a notebook, where nobody listens or reads.
+    Returns False when that is impossible: outside of a run, in a notebook, without a listener, or when the socket is
+    full.
     """
     path = os.environ.get("WATCHGLASS_SOCKET", "")
     if not path or not in_run() or kernel_id():
@@ -110,8 +113,8 @@ def told(marker):
 
 
 def _connections(timeout):
-    """Connections to try, in turn: the socket ``WATCHGLASS_SOCKET``, else where ``WATCHGLASS_URL`` points, else the sockets
-    of this user's data folder."""
+    """Connections to try, in order: the socket ``WATCHGLASS_SOCKET``, else the address ``WATCHGLASS_URL``, else the
+    sockets of this user's data folder."""
     import http.client
     import socket
 
@@ -148,10 +151,11 @@ def _connections(timeout):
 
 
 def ask(path, body=None, timeout=TIMEOUT, read=json.loads):
-    """Asks the server for ``path`` (without its first slash), with ``body`` (bytes of JSON) by POST. Returns what ``read``
-    makes of its answer.
+    """Requests ``path`` (without its first slash) from the server; with ``body`` (bytes of JSON), by POST. Returns the
+    result of ``read`` for its answer.
 
-    Raises ``Unreachable`` where none answers within ``timeout`` seconds, ``Refused`` where it answers with an error.
+    Raises ``Unreachable`` when no server answers within ``timeout`` seconds, and ``Refused`` when it answers with an
+    error.
     """
     import http.client
 
@@ -176,7 +180,7 @@ def ask(path, body=None, timeout=TIMEOUT, read=json.loads):
             if answer.status not in (200, 201):
                 said = json.loads(text) if text else {}
                 sentence = said.get("error") if isinstance(said, dict) else None
-                # What it cannot do now it may be able to do in a moment, as while it starts.
+                # The same request may succeed in a moment, for example after the start of the server.
                 refusal = (Unreachable if answer.status in BUSY else Refused)(
                     str(sentence or "the server returned %d" % answer.status)
                 )
@@ -186,27 +190,27 @@ def ask(path, body=None, timeout=TIMEOUT, read=json.loads):
     except (OSError, http.client.HTTPException) as error:
         raise Unreachable("the server does not respond: %s" % (error or type(error).__name__)) from None
     except ValueError:
-        # An address or an answer that is none.
+        # An invalid address or answer.
         raise Refused("the server is not a Watchglass of this version; check WATCHGLASS_URL") from None
     raise Unreachable("no Watchglass responds; start one with `watchglass`, or set WATCHGLASS_URL")
 
 
 def clip(text, most):
-    """``text`` in at most ``most`` bytes of UTF-8, without a letter that is cut."""
+    """``text`` in at most ``most`` bytes of UTF-8, without a truncated character."""
     return str(text).encode("utf-8", "replace")[:most].decode("utf-8", "ignore")
 
 
 class Sender:
-    """Sends markers from a daemon thread that begins with the first one. ``put`` never waits and never raises.
+    """Sends markers from a daemon thread that starts with the first one. ``put`` never waits and never raises.
 
-    What cannot be sent waits; the oldest beyond ``limit`` is dropped and counted in ``dropped``, as is what the server
-    refuses. A request that went wrong is sent again as it was: the server takes a marker once. One marker that is wrong takes
-    no other with it.
+    Unsent markers are queued. The oldest beyond ``limit`` is dropped and counted in ``dropped``, and so are those that
+    the server rejects. A failed request is resent unchanged, because the server stores a marker once. An invalid marker
+    does not affect the others of its request.
     """
 
     def __init__(self, limit=LIMIT, ask=ask, retry=RETRY):
         self.dropped = 0
-        #: Times at which no server answered.
+        #: Number of attempts without an answer.
         self.failed = 0
         self._ask, self._retry = ask, retry
         self._limit = limit
@@ -216,7 +220,7 @@ class Sender:
         atexit.register(self.flush, 1.0)
 
     def _begin(self):
-        # A forked process has neither the thread nor the parent's markers: those are the parent's to send.
+        # A forked process has no thread, and drops the parent's markers, because the parent sends them.
         self._waiting = collections.deque()
         self._changed = threading.Condition()
         self._thread = None
@@ -225,7 +229,7 @@ class Sender:
         self._asked_to_hurry = False
 
     def put(self, marker):
-        """Takes a marker, to be sent soon."""
+        """Queues a marker."""
         try:
             with self._changed:
                 if len(self._waiting) >= self._limit:
@@ -236,11 +240,12 @@ class Sender:
                     self._thread = threading.Thread(target=self._run, name="watchglass", daemon=True)
                     self._thread.start()
                 self._changed.notify_all()
-        except Exception:  # A system without room for a thread, an interpreter that ends.
+        except Exception:  # No thread can be started, or the interpreter is ending.
             self.dropped += 1
 
     def flush(self, timeout):
-        """Waits at most ``timeout`` seconds until all markers are sent, or one try has failed. True where all are."""
+        """Waits at most ``timeout`` seconds until all markers are sent, or one attempt has failed. True when all are
+        sent."""
         until = time.monotonic() + timeout
         with self._changed:
             self._asked_to_hurry = True
@@ -254,7 +259,7 @@ class Sender:
             return not self._waiting and not self._busy
 
     def _take(self):
-        """Takes what goes into one request: its path, and the bytes of each marker, or of one alert."""
+        """Removes the markers of one request, or one alert, from the queue. Returns the path, and the bytes of each."""
         pieces, size = [], 0
         while self._waiting and len(pieces) < BATCH:
             try:
@@ -274,9 +279,9 @@ class Sender:
         return MARKERS, pieces
 
     def _send(self, path, pieces):
-        """Sends one request. Returns how many the server has dropped, and what is to be sent in its place.
+        """Sends one request. Returns the number of markers that the server has dropped, and the requests in its place.
 
-        Raises ``Unreachable`` where the same request may be taken later.
+        Raises ``Unreachable`` when the same request may succeed later.
         """
         if not pieces:
             return 0, []
@@ -289,7 +294,7 @@ class Sender:
             if len(pieces) > 1 and getattr(error, "status", None) in INVALID:
                 half = len(pieces) // 2
                 return 0, [(path, pieces[:half]), (path, pieces[half:])]
-            # Refused, or an answer of another kind: it would be the same the next time.
+            # Rejected, or an unexpected answer: a retry would not help.
             return len(pieces), []
 
     def _run(self):
@@ -335,26 +340,26 @@ def sender():
 
 
 def is_off():
-    """Whether ``WATCHGLASS_NOTEBOOK=off`` asks for nothing to be done."""
+    """Whether ``WATCHGLASS_NOTEBOOK=off`` disables markers, alerts and hooks."""
     return os.environ.get("WATCHGLASS_NOTEBOOK", "").lower() in ("off", "0", "false")
 
 
 def own(marker):
-    """Adds to a marker of the user what tells it from all others: this process, and an id."""
+    """Adds the identity of a user's marker: this process, and a unique id."""
     marker.update(pid=os.getpid(), id=new_id())
     return marker
 
 
 def new_id():
-    """A name that no other marker or alert has."""
+    """A unique id of a marker or alert."""
     return os.urandom(12).hex()
 
 
 def kernel_id():
-    """The id of the Jupyter kernel that this process is, from its connection file; None elsewhere."""
+    """The id of the Jupyter kernel in this process, from its connection file; None outside of a kernel."""
     import re
 
-    # Jupyter's servers name the file by a UUID; VS Code, papermill and consoles have names of their own.
+    # Jupyter's servers name the file by a UUID. VS Code, papermill and consoles use other names.
     found = re.fullmatch(r"(?:kernel-)?([0-9A-Za-z_-]{1,64})\.json", os.path.basename(connection_file() or ""))
     return found.group(1) if found else None
 
@@ -364,5 +369,5 @@ def connection_file():
     app = sys.modules.get("ipykernel.kernelapp")
     try:
         return app.IPKernelApp.instance().abs_connection_file if app and app.IPKernelApp.initialized() else None
-    except Exception:  # It has changed; it is not ours.
+    except Exception:  # A future ipykernel may differ.
         return None

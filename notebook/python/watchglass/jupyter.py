@@ -1,6 +1,7 @@
 """The entry for jupyter-server-proxy: `{base}/watchglass/` is the page, behind Jupyter's own login.
 
-Started as a program, with a Unix socket or a port, this file serves one page that says why there is no Watchglass.
+Run as a program, with a Unix socket or a port, this file serves one page with the reason why Watchglass is not
+available.
 """
 
 import html
@@ -18,7 +19,7 @@ def places():
     scheme = {"nt": "nt_user"}.get(os.name, "osx_framework_user" if getattr(sys, "_framework", "") else "posix_user")
     if scheme in sysconfig.get_scheme_names():
         folders.append(sysconfig.get_path("scripts", scheme))
-    # Where `pip install --target FOLDER` puts it.
+    # The folder for `pip install --target FOLDER`.
     folders.append(os.path.join(os.path.dirname(HERE), "bin"))
     return list(dict.fromkeys(folder for folder in folders if folder))
 
@@ -34,10 +35,11 @@ def binary():
 
 
 def has_lab_extension():
-    """Whether the extension for Lab is here: it brings a card of its own, whose tab knows the notebooks."""
+    """Whether the extension for Lab is installed. It has a launcher card of its own, whose tab follows the
+    notebooks."""
     folders = [os.path.join(sys.prefix, "share", "jupyter", "labextensions")]
     try:
-        # Also where `pip install --user` puts it, and what JUPYTER_PATH names.
+        # Includes the folder of `pip install --user`, and those in JUPYTER_PATH.
         from jupyter_core.paths import jupyter_path
 
         folders += jupyter_path("labextensions")
@@ -47,7 +49,8 @@ def has_lab_extension():
 
 
 def server():
-    """What jupyter-server-proxy asks for. It never raises: of an entry that fails, only Jupyter's log would know."""
+    """The entry that jupyter-server-proxy requests. It never raises, because a failed entry would appear only in
+    Jupyter's log."""
     entry = {
         "timeout": 20,
         "new_browser_tab": False,
@@ -67,7 +70,7 @@ def server():
         elif found is None:
             reason = "The program `watchglass` is not here: it was looked for in %s and in the PATH. Install it by " \
                 "`pip install watchglass`, and start Jupyter again." % ", ".join(places())
-    except Exception as error:  # A Python without schemes, a folder that cannot be read.
+    except Exception as error:  # For example a Python without schemes, or an unreadable folder.
         found, reason = None, "The program `watchglass` could not be looked for: %s." % error
     road = "{port}" if os.name == "nt" else "{unix_socket}"
     entry["unix_socket"] = os.name != "nt"
@@ -75,7 +78,7 @@ def server():
         command = [found, "serve", "--unix", road, "--join", "--exit-with-parent"]
     else:
         command = [sys.executable or "python3", "-I", os.path.abspath(__file__), road, reason]
-    # Braces are jupyter-server-proxy's own language.
+    # jupyter-server-proxy expands braces in a command.
     entry["command"] = [word if word == road else word.replace("{", "{{").replace("}", "}}") for word in command]
     return entry
 
@@ -91,7 +94,7 @@ def serve(road, reason):
     page = text.encode("utf-8", "replace")
 
     class Handler(http.server.BaseHTTPRequestHandler):
-        """Answers all with the page."""
+        """Answers all requests with the page."""
 
         def do_GET(self):
             self.send_response(200)

@@ -1,6 +1,6 @@
-"""``%load_ext watchglass``: begin and end of each cell, ``%watchglass`` and ``%%watch``.
+"""``%load_ext watchglass``: start and end of each cell, ``%watchglass`` and ``%%watch``.
 
-No source code leaves the kernel. A cell's first line does where ``%watchglass labels on`` asks for it.
+No source code leaves the kernel, except a cell's first line after ``%watchglass labels on``.
 """
 
 import json
@@ -10,9 +10,9 @@ import time
 
 from . import client, drawn, mark
 
-#: Seconds that ``%%watch`` waits for what was measured.
+#: Maximum wait of ``%%watch`` for the measurements, in seconds.
 PATIENCE = 3.0
-#: Seconds that a cell has taken of which a chart says something.
+#: Minimum duration of a cell for which a chart is useful, in seconds.
 MIN_CHART_SECONDS = 3.0
 
 USAGE = """%watchglass [--height PIXELS] [--panels gpu,memory]
@@ -23,7 +23,7 @@ USAGE = """%watchglass [--height PIXELS] [--panels gpu,memory]
 %watchglass off                stops everything; %reload_ext watchglass starts again
 %%watch [--quiet]              runs the cell and shows below it what it used, with a chart; quiet: no chart"""
 
-#: What a kernel runs as it starts; where the package has gone it starts all the same.
+#: Code that a kernel runs at its start. It does no harm after the package was uninstalled.
 STARTUP = """# Written by `%watchglass enable`; `%watchglass disable` removes this file.
 try:
     get_ipython().extension_manager.load_extension("watchglass")
@@ -33,29 +33,29 @@ except ImportError:
 
 
 class Cells:
-    """The hooks of one shell: a marker as a cell begins, and one as it ends."""
+    """The hooks of one shell: a marker at the start of a cell, and one at its end."""
 
     def __init__(self, shell, sender):
         self.shell, self.sender = shell, sender
         self.labels = False
         self._seq = 0
-        # The cells that run: the first is the one that the user sees, the others were started by it.
+        # The running cells: the first is the one that the user sees, and the others were started by it.
         self._running = []
         self._began = 0.0
 
     def before(self, info):
-        """As a cell begins."""
+        """Called at the start of a cell."""
         try:
             self._running.append(info)
             if len(self._running) > 1:
                 return
             self._began = time.time()
             self._put("start", info, self._began)
-        except Exception:  # The user's cell runs, whatever happens here.
+        except Exception:  # An error here must not stop the user's cell.
             pass
 
     def after(self, result):
-        """As a cell ends. The cell that loaded this has no begin, and is not told."""
+        """Called at the end of a cell. The cell that loaded this has no start, and is not reported."""
         try:
             info = getattr(result, "info", None)
             at = next((at for at, one in enumerate(self._running) if one is info), None)
@@ -94,7 +94,7 @@ class Cells:
         self.sender.put(marker)
 
     def _tell(self, result, with_chart):
-        """Says below a watched cell what it used, and shows it."""
+        """Prints the resource usage of a watched cell below it, and shows a chart."""
         took = time.time() - self._began
         row = self._row() if self.sender.flush(PATIENCE) else None
         if row is None:
@@ -110,7 +110,7 @@ class Cells:
                 display(chart)
 
     def _row(self):
-        """What the server knows of the cell that ended last; None where it knows nothing, or none answers."""
+        """The server's entry for the cell that ended last; None when there is none, or no server answers."""
         kernel = client.kernel_id()
         asked = "api/v1/cells?from=%.3f" % (self._began - 1.0) + ("&kernel=" + kernel if kernel else "")
         until = time.monotonic() + PATIENCE
@@ -119,14 +119,14 @@ class Cells:
                 for row in client.ask(asked, timeout=PATIENCE).get("cells", []):
                     if abs(row.get("from", 0.0) - self._began) < 0.002 and "to" in row:
                         return row
-                # The values of the last instant are stored with the next tick.
+                # The last values are stored with the next tick.
                 time.sleep(0.2)
         except (client.Unreachable, client.Refused):
             pass
         return None
 
     def _chart(self, row):
-        """The GPUs that a cell was on, else the memory of its kernel; None for a cell of which there are too few samples."""
+        """A chart of the GPUs that a cell used, else of its kernel's memory; None for a cell with too few samples."""
         if row["to"] - row["from"] < MIN_CHART_SECONDS:
             return None
         on = [gpu["gpu"] for gpu in row.get("gpus", []) if "mean" in gpu]
@@ -138,14 +138,14 @@ class Cells:
 
 
 def watched(cell):
-    """The words behind ``%%watch`` of a cell that begins with it; None of another."""
+    """The arguments of ``%%watch`` in a cell that begins with it; None for another cell."""
     words = next((line.split() for line in (cell or "").splitlines() if line.strip()), [])
     return words[1:] if words[:1] == ["%%watch"] else None
 
 
 def unwrap(lines):
-    """An input transformer that makes a plain cell of one with ``%%watch``: it runs as it would have without that line,
-    errors, results and ``await`` included, and its lines keep their numbers."""
+    """An input transformer that turns a cell with ``%%watch`` into a plain cell. It runs as without that line,
+    including errors, results and ``await``, and its lines keep their numbers."""
     at = next((at for at, line in enumerate(lines) if line.strip()), None)
     if at is not None and lines[at].split()[:1] == ["%%watch"]:
         return lines[:at] + ["\n"] + lines[at + 1 :]
@@ -156,7 +156,7 @@ _cells = {}
 
 
 def load(shell):
-    """Adds hooks and magics to ``shell``; a second time it does nothing."""
+    """Adds hooks and magics to ``shell``. A second call does nothing."""
     if id(shell) in _cells or client.is_off():
         return
     cells = Cells(shell, client.sender())
@@ -168,7 +168,7 @@ def load(shell):
 
 
 def unload(shell):
-    """Takes the hooks away again."""
+    """Removes the hooks."""
     cells = _cells.pop(id(shell), None)
     if cells is None:
         return
@@ -201,8 +201,8 @@ def watchglass(shell, line):
 
 
 def page_asked(words):
-    """The height of the page and the charts that stand first in it, from the words behind ``%watchglass``; None for words
-    that mean nothing."""
+    """The height of the page and its first charts, from the arguments of ``%watchglass``; None for invalid
+    arguments."""
     asked = {"height": 480, "panels": []}
     for name, value in zip(words[::2], words[1::2]):
         if name == "--height" and value.isdigit() and 100 <= int(value) <= 4000:
@@ -215,7 +215,7 @@ def page_asked(words):
 
 
 def every_time(shell, wanted):
-    """Has each kernel of the profile load this as it starts, or no longer. Returns what was done, in words."""
+    """Makes each kernel of the profile load this at its start, or no longer. Returns the result in words."""
     folder = getattr(getattr(shell, "profile_dir", None), "startup_dir", None)
     if not folder:
         return "this IPython has no profile; write %load_ext watchglass into the notebook"
@@ -234,7 +234,7 @@ def every_time(shell, wanted):
 
 
 def address(panels=()):
-    """The address of the page as the browser of this notebook sees it, from what the host tells. The charts ``panels`` stand
+    """The address of the page for the browser of this notebook, from the host's environment. The charts ``panels`` come
     first in it."""
     from urllib.parse import urlencode
 
@@ -257,7 +257,7 @@ def address(panels=()):
 
 
 def _base_url():
-    """The base URL of the Jupyter server that started this kernel, from the file that it keeps beside the kernel's."""
+    """The base URL of the Jupyter server that started this kernel, from its file in the folder of the kernel's file."""
     path, parent = client.connection_file(), os.environ.get("JPY_PARENT_PID", "")
     if path is None or not parent.isdigit():
         return None
@@ -271,7 +271,7 @@ def _base_url():
 
 
 def show(height, panels=()):
-    """Shows the page below the cell, and its address: a notebook that is not trusted has no frames."""
+    """Shows the page below the cell, and its address, because an untrusted notebook has no frames."""
     if "google.colab" in sys.modules and not os.environ.get("WATCHGLASS_URL"):
         from google.colab import output
 

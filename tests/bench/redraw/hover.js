@@ -1,4 +1,4 @@
-// The pointer moves: 24 charts of 12 h show the values at another instant.
+// The pointer moves: 24 charts of 12 h show the values at another time.
 import { Board, drawn, init, pairs, panels, peers, touch } from './kit.js';
 
 const CHARTS = 24, POINTS = 43200;
@@ -15,7 +15,7 @@ export default async function () {
   return pairs(
     60,
     drawn(round => board.point(from, to, from + (to - from) * (round + 0.5) / 60), over),
-    // Their cursor is made of elements: laying them out counts, as rasterising does of ours.
+    // Their cursor consists of elements: their layout is measured, as is the rasterization of ours.
     Object.assign(round => theirs.forEach(({ plot }) => plot.setCursor({ left: 8 * (round + 0.5), top: 60 })), {
       touch: () => theirs.forEach(({ plot }) => plot.root.getBoundingClientRect()),
     }),

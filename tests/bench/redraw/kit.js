@@ -1,13 +1,13 @@
-// What all scenarios share: panels as the page makes them, uPlot beside them on the same data, and times of both in turn.
+// Common code of all scenarios: panels as on the page, uPlot on the same data, and times of both in turn.
 import init, { BenchBoard as Board, Redraw } from './redraw.js';
 
 export { Board, Redraw, init };
 export const WIDTH = 600, HEIGHT = 200;
 export const median = list => list.slice().sort((a, b) => a - b)[list.length >> 1];
-// One pixel of a canvas is read back, so that rasterising counts.
+// One pixel of a canvas is read back, so that rasterization is measured.
 export const touch = context => context.getImageData(0, 0, 1, 1);
 
-// Elements of panels, and the contexts of their canvases once these are drawn on: who asks first says what kind they are.
+// Elements of panels, and the contexts of their canvases after the first drawing: the first request fixes their type.
 export function panels(n, [width, height] = [WIDTH, HEIGHT]) {
   const articles = Array.from({ length: n }, () => {
     const article = document.createElement('article');
@@ -21,7 +21,7 @@ export function panels(n, [width, height] = [WIDTH, HEIGHT]) {
   return { articles, contexts: () => canvases.map(canvas => canvas.getContext('2d')) };
 }
 
-// A walk with noise and rare spikes: what a utilization looks like.
+// A random walk with noise and rare spikes, similar to a utilization.
 export function walk(seed, points) {
   let state = seed * 2654435761 >>> 0 || 1;
   const random = () => ((state = (state * 1664525 + 1013904223) >>> 0) / 4294967296);
@@ -47,8 +47,8 @@ export function peers(n, points, { cursor = false, size: [width, height] = [WIDT
   });
 }
 
-// Milliseconds of each of our rounds and of theirs, in turn, so that what else runs on the machine meets both. What they
-// leave to a microtask counts.
+// Milliseconds of each of our rounds and of theirs, in turn, so that other load on the machine affects both. Microtasks
+// are included.
 export async function pairs(rounds, ours, theirs) {
   const times = { ours: [], theirs: [] };
   for (let round = 0; round < rounds; round++) {
@@ -67,5 +67,5 @@ export async function pairs(rounds, ours, theirs) {
   return { ours: median(times.ours), worst, theirs: theirs ? median(times.theirs) : null, ratio: ratio ?? null };
 }
 
-// Work whose canvases are rasterised within its time.
+// Work that includes the rasterization of its canvases in its time.
 export const drawn = (work, contexts) => Object.assign(work, { touch: () => contexts.forEach(touch) });

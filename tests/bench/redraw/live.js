@@ -1,4 +1,4 @@
-// 200 charts of five minutes at 1 Hz: a tick comes and all are drawn.
+// 200 charts of five minutes at 1 Hz: all are drawn at each tick.
 import { Board, drawn, init, pairs, panels, peers, walk } from './kit.js';
 
 const CHARTS = 200, WINDOW = 300, ROUNDS = 20;

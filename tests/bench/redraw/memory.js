@@ -1,4 +1,4 @@
-// 12 h are there; 12 h of ticks more come, and the charts are drawn twice a minute. What was sealed comes back as columns.
+// After 12 h of history, 12 h of ticks follow, and the charts are drawn twice a minute. Sealed ticks return as columns.
 import { Board, init, median, panels } from './kit.js';
 
 const CHARTS = 24, SERIES = 8, POINTS = 43200;
@@ -7,7 +7,7 @@ export default async function () {
   const wasm = await init();
   const { articles } = panels(CHARTS);
   const board = new Board(articles, SERIES, POINTS);
-  // What the tab holds: the page's own memory, and what is in use of the scripts around it once garbage is collected.
+  // Memory of the tab: the page's own, and the heap of the scripts after a garbage collection.
   const held = () => {
     globalThis.gc?.();
     return (wasm.memory.buffer.byteLength + (performance.memory?.usedJSHeapSize ?? 0)) / 1e6;
@@ -21,7 +21,7 @@ export default async function () {
       samples.push(held());
     }
   }
-  // The first two hours fill what grows to its size once.
+  // In the first two hours, buffers grow to their final size.
   const begin = median(samples.slice(4, 8)), end = median(samples.slice(-4));
   const change = Math.max(...samples.slice(8).map(mb => Math.abs(mb / begin - 1)));
   return { begin, end, change, samples };

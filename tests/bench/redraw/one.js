@@ -1,4 +1,4 @@
-// 24 charts of 43,200 points, drawn anew from the samples: nothing is kept from the time before.
+// 24 charts of 43,200 points, drawn from the samples each time, without any cache.
 import { HEIGHT, Redraw, WIDTH, drawn, init, pairs, peers } from './kit.js';
 
 const CHARTS = 24, POINTS = 43200;

@@ -1,4 +1,4 @@
-// 64 devices x 12 metrics x 12 h: loaded, then an hour of it is moved through the whole, there and back.
+// 64 devices x 12 metrics x 12 h: loaded, then a window of one hour is panned through all of it, there and back.
 import { Board, drawn, init, pairs, panels, touch } from './kit.js';
 
 const CHARTS = 12, SERIES = 64, POINTS = 43200, WINDOW = 3600, FRAMES = 120;
@@ -12,7 +12,7 @@ export default async function () {
   board.draw(begin, end, NaN);
   contexts().forEach(touch);
   const load = performance.now() - loaded;
-  // Half a minute a frame, to the left and back to the right.
+  // Half a minute per frame, to the left and back to the right.
   const show = frame => {
     const to = end - 60000 - Math.min(frame, FRAMES - frame) * 30000;
     board.draw(to - WINDOW * 1000, to, NaN);

@@ -1,4 +1,4 @@
-// The same in the size that 200 charts have on a screen.
+// The scenario `live` in the size of 200 charts on a screen.
 import live from './live.js';
 
 export default () => live([300, 100]);

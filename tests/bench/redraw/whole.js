@@ -1,5 +1,5 @@
-// uPlot as a page of its own: charts of 12 h in the sizes that the whole page has, moved by the same wheel and mouse. Its
-// legend says the values at the cursor, as the labels of our charts do.
+// uPlot as a page of its own: charts of 12 h in the sizes of the whole page, with the same wheel and mouse input. Its
+// legend shows the values at the cursor, as the labels of our charts do.
 import { walk } from './kit.js';
 
 const POINTS = 43200, END = 1700000000 + POINTS - 1;
@@ -14,7 +14,7 @@ export default async function () {
     const cursor = { sync: { key: 'all' } };
     const plot = new uPlot({ width, height, cursor, series: [{}, ...series] }, [times, ...values], document.body);
     all.push(plot);
-    // As ours, a turn of the wheel with ctrl zooms all charts at the pointer, once a frame.
+    // Like ours, a turn of the wheel with ctrl zooms all charts at the pointer, once per frame.
     plot.over.addEventListener('wheel', event => {
       event.preventDefault();
       const at = plot.posToVal(event.offsetX, 'x'), { min, max } = plot.scales.x;

@@ -1,4 +1,4 @@
-// 24 charts that hold 12 h of raw samples: each round shows another span of them, from 20 min to 11 h.
+// 24 charts with 12 h of raw samples: each round shows another span, from 20 min to 11 h.
 import { Board, drawn, init, pairs, panels, peers } from './kit.js';
 
 const CHARTS = 24, POINTS = 43200;

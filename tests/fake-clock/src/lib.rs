@@ -1,5 +1,6 @@
-//! Clocks that a test moves. The library is put under a program by `LD_PRELOAD`: its `clock_gettime` adds to the machine's
-//! clocks what stands in a file, which the variable `FAKE_CLOCK` names, and what waits for a time waits for that of these clocks.
+//! Clocks that a test moves. `LD_PRELOAD` puts the library under a program. Its `clock_gettime` adds to the machine's
+//! clocks the offsets in a file, which the variable `FAKE_CLOCK` names. Timed waits of the program follow these clocks
+//! too.
 #![cfg(target_os = "linux")]
 
 use std::fs::File;
@@ -16,7 +17,7 @@ pub struct FakeClock {
 }
 
 impl FakeClock {
-    /// Some that are right until they are moved. They keep a file in this folder.
+    /// Clocks that are right until they are moved. Their file is in this folder.
     ///
     /// # Panics
     /// Panics when the file cannot be written.
@@ -27,7 +28,7 @@ impl FakeClock {
         FakeClock { path, file }
     }
 
-    /// Sets the wall clock this much ahead, in ms, at once: somebody has set it, and no time has passed.
+    /// Sets the wall clock this much ahead, in ms, at once. This is a step of the clock: no time passes.
     ///
     /// # Panics
     /// Panics when the file cannot be written.
@@ -35,7 +36,7 @@ impl FakeClock {
         self.write(0, ms);
     }
 
-    /// Sets the wall clock to this time, from which it goes on.
+    /// Sets the wall clock to this time. It runs on from there.
     ///
     /// # Panics
     /// Panics when the file cannot be written.
@@ -46,9 +47,9 @@ impl FakeClock {
         self.set_ahead(time.duration_since(now).map_or_else(|past| -ms(past.duration()), ms));
     }
 
-    /// Has this much time pass at once, in ms, for all clocks: what was to come meanwhile comes now. Programs look often
-    /// whether it did. What they do of themselves in such a time, as to measure or to say that they are there, they have not
-    /// done, so what must not be missed is waited for between two short ones.
+    /// Moves all clocks forward by this much at once, in ms: what is due in that span becomes due now. Programs poll
+    /// these clocks often. Periodic work of the program, such as measuring or heartbeats, does not happen within the
+    /// jump. A test that must not miss it waits for it between two short jumps.
     ///
     /// # Panics
     /// Panics when the file cannot be read or written.
@@ -58,12 +59,12 @@ impl FakeClock {
         self.write(8, i64::from_ne_bytes(passed) + ms);
     }
 
-    /// In place: programs have it in their memory.
+    /// Writes in place, because programs have the file mapped.
     fn write(&self, at: u64, ms: i64) {
         self.file.write_all_at(&ms.to_ne_bytes(), at).expect("it can be written");
     }
 
-    /// The variables of a program that goes by it.
+    /// Environment of a program that uses this clock.
     ///
     /// # Panics
     /// Panics when the library was not built.
@@ -73,7 +74,7 @@ impl FakeClock {
     }
 }
 
-/// The library that Cargo built: beside the test's binary, or in a folder near it.
+/// The library that Cargo built. It is in the folder of the test's binary, or in a folder near it.
 fn built() -> PathBuf {
     let own = std::env::current_exe().expect("a test knows its own path");
     let dirs = own.ancestors().skip(1).take(2).flat_map(|dir| [dir.to_path_buf(), dir.join("deps")]);

@@ -1,31 +1,32 @@
-//! What stands in the place of the C library's functions: the one that reads clocks, and those by which a thread waits for a time.
+//! Replacements for functions of the C library: the one that reads clocks, and those in which a thread waits for a
+//! time.
 //!
-//! A wait ends when its time has come by the clock of the program, so it is made of short ones: after each it is looked at the
-//! clock. A wait without an end, and a program that nobody gave a clock, are left alone.
+//! A wait ends when its time has come by the program's clock. So it consists of short waits, with a check of the clock
+//! after each. Waits without a timeout, and programs without a fake clock, are unchanged.
 
 use libc::{c_int, c_long, timespec};
 use std::sync::atomic::{AtomicI64, AtomicPtr, Ordering};
 
-/// What a test moves, ms: how far the wall clock is set ahead, and how much time passed for all clocks.
+/// Offsets that a test sets, in ms: the wall clock's lead, and the time that passed for all clocks.
 #[repr(C)]
 struct Moved {
     ahead: AtomicI64,
     passed: AtomicI64,
 }
 
-/// Where that stands; null before the first call.
+/// Address of the mapped offsets; null before the first call.
 static MOVED: AtomicPtr<Moved> = AtomicPtr::new(std::ptr::null_mut());
-/// That of a program that nobody gave a clock.
+/// Offsets of a program without a fake clock.
 static NONE: Moved = Moved { ahead: AtomicI64::new(0), passed: AtomicI64::new(0) };
 
 /// The C library's `syscall`; null before the first call.
 static SYSCALL: AtomicPtr<libc::c_void> = AtomicPtr::new(std::ptr::null_mut());
 
-/// Nanoseconds of a second, and of a millisecond.
+/// Nanoseconds per second, and per millisecond.
 const SECOND: i128 = 1_000_000_000;
 const MILLISECOND: i128 = 1_000_000;
 
-/// How long a thread waits until it looks at the clock again, nanoseconds.
+/// Time between two checks of the clock in a wait, nanoseconds.
 const LOOK: i128 = 10 * MILLISECOND;
 
 fn moved() -> &'static Moved {
@@ -37,8 +38,8 @@ fn moved() -> &'static Moved {
 
 fn find() -> *mut Moved {
     let none: *mut Moved = (&raw const NONE).cast_mut();
-    // SAFETY: names are C strings, the result of each call is looked at, and the mapping is at least as long as what is read.
-    // The environment of a program under test is not changed while this runs.
+    // SAFETY: names are C strings, the result of each call is checked, and the mapping is at least as long as the read.
+    // The environment of a program under test does not change meanwhile.
     let found = unsafe {
         let name = libc::getenv(c"FAKE_CLOCK".as_ptr());
         let file = if name.is_null() { -1 } else { libc::open(name, libc::O_RDONLY | libc::O_CLOEXEC) };
@@ -61,10 +62,10 @@ fn is_ours() -> bool {
     !std::ptr::eq(moved(), &raw const NONE)
 }
 
-/// A system call by the C library's own function; -1 where it failed, with `errno`.
+/// A system call by the C library's own function. Returns -1 on failure, with `errno` set.
 ///
 /// # Safety
-/// As of the call.
+/// The requirements of the system call.
 unsafe fn kernel(number: c_long, [a, b, c, d, e, f]: [c_long; 6]) -> c_long {
     let mut at = SYSCALL.load(Ordering::Acquire);
     if at.is_null() {
@@ -74,7 +75,7 @@ unsafe fn kernel(number: c_long, [a, b, c, d, e, f]: [c_long; 6]) -> c_long {
     }
     // SAFETY: the C library has this function, with this signature.
     let call: unsafe extern "C" fn(c_long, ...) -> c_long = unsafe { std::mem::transmute(at) };
-    // SAFETY: the caller keeps to what the call wants; what it does not take is not looked at.
+    // SAFETY: the caller meets the requirements of the call. Surplus arguments are not read.
     unsafe { call(number, a, b, c, d, e, f) }
 }
 
@@ -89,13 +90,13 @@ fn timespec_of(nanoseconds: i128) -> timespec {
     }
 }
 
-/// The C library's function, with other clocks.
+/// The C library's `clock_gettime`, with moved clocks.
 ///
 /// # Safety
-/// `time` is a place for a time, as for the C library's.
+/// `time` must point to a `timespec`, as for the C library's function.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn clock_gettime(clock: libc::clockid_t, time: *mut timespec) -> c_int {
-    // SAFETY: the caller's pointer goes on as it came.
+    // SAFETY: the caller's pointer is passed on unchanged.
     let result = unsafe { kernel(libc::SYS_clock_gettime, [clock.into(), time as c_long, 0, 0, 0, 0]) } as c_int;
     let ms = match clock {
         _ if result != 0 => return result,
@@ -109,16 +110,16 @@ pub unsafe extern "C" fn clock_gettime(clock: libc::clockid_t, time: *mut timesp
     result
 }
 
-/// The program's steady clock, nanoseconds.
+/// The program's monotonic clock, nanoseconds.
 fn steady() -> i128 {
     let mut time = timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` is a place for a time.
+    // SAFETY: `time` is a valid `timespec`.
     unsafe { clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
     nanoseconds(&time)
 }
 
-/// Waits until `end` of the program's steady clock by short waits, each for so many nanoseconds of the machine. A wait
-/// returns something where it is over for another reason.
+/// Waits until `end` of the program's monotonic clock, in short waits. `wait` takes a duration in nanoseconds of the
+/// machine. It returns a value when the wait is over for another reason.
 fn wait_until<T>(end: i128, wait: impl Fn(i128) -> Option<T>) -> Option<T> {
     loop {
         let left = end - steady();
@@ -132,34 +133,34 @@ fn wait_until<T>(end: i128, wait: impl Fn(i128) -> Option<T>) -> Option<T> {
 }
 
 fn errno() -> c_int {
-    // SAFETY: the place is this thread's own.
+    // SAFETY: the location is this thread's own.
     unsafe { *libc::__errno_location() }
 }
 
-/// The C library's function, whose time is the program's.
+/// The C library's function, with timeouts by the program's clock.
 ///
 /// # Safety
-/// As of the C library's.
+/// The requirements of the C library's function.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn epoll_wait(epoll: c_int, events: *mut libc::epoll_event, most: c_int, ms: c_int) -> c_int {
     let wait = |ms: c_int| {
-        // No signal is let through that was not before. The last argument is the size of the set that is not there.
+        // No signal mask is set. The last argument is the size of the absent set.
         let arguments = [epoll.into(), events as c_long, most.into(), ms.into(), 0, 8];
-        // SAFETY: the caller's arguments go on as they came.
+        // SAFETY: the caller's arguments are passed on unchanged.
         unsafe { kernel(libc::SYS_epoll_pwait, arguments) as c_int }
     };
     if ms <= 0 || !is_ours() {
         return wait(ms);
     }
-    // A timer is never early: a part of a millisecond counts as a whole one.
+    // A timer must not fire early: a fraction of a millisecond is rounded up.
     let short = |left: i128| Some(wait((left + MILLISECOND - 1).div_euclid(MILLISECOND) as c_int)).filter(|n| *n != 0);
     wait_until(steady() + i128::from(ms) * MILLISECOND, short).unwrap_or(0)
 }
 
-/// The C library's function. Where a thread waits for a place in memory, as Rust's own do, the time is the program's.
+/// The C library's function. The timeout of a futex wait, which Rust's own primitives use, is by the program's clock.
 ///
 /// # Safety
-/// As of the call. One with fewer arguments has anything in the place of the others.
+/// The requirements of the system call. A call with fewer arguments has arbitrary values in the rest.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syscall(
     number: c_long,
@@ -173,31 +174,31 @@ pub unsafe extern "C" fn syscall(
     let kind = b as c_int & !libc::FUTEX_PRIVATE_FLAG;
     let waits = number == libc::SYS_futex && (kind == libc::FUTEX_WAIT || kind == libc::FUTEX_WAIT_BITSET);
     if !waits || d == 0 || !is_ours() {
-        // SAFETY: the caller's arguments go on as they came.
+        // SAFETY: the caller's arguments are passed on unchanged.
         return unsafe { kernel(number, [a, b, c, d, e, f]) };
     }
-    // SAFETY: such a wait has a time here, or null.
+    // SAFETY: the fourth argument of such a wait is a `timespec` or null.
     let time = nanoseconds(unsafe { &*(d as *const timespec) });
-    // The one says how long, and the other until when.
+    // `FUTEX_WAIT` takes a duration, the other kind a deadline.
     let end = if kind == libc::FUTEX_WAIT { steady() + time } else { time };
     let wait = c_long::from(b as c_int & libc::FUTEX_PRIVATE_FLAG | libc::FUTEX_WAIT);
     let short = |left: i128| {
         let left = timespec_of(left);
-        // SAFETY: the caller's place goes on as it came, and the time is our own.
+        // SAFETY: the caller's address is passed on unchanged, and the time is our own.
         let result = unsafe { kernel(libc::SYS_futex, [a, wait, c, &raw const left as c_long, 0, 0]) };
         Some(result).filter(|result| *result == 0 || errno() != libc::ETIMEDOUT)
     };
     wait_until(end, short).unwrap_or_else(|| {
-        // SAFETY: the place is this thread's own.
+        // SAFETY: the location is this thread's own.
         unsafe { *libc::__errno_location() = libc::ETIMEDOUT };
         -1
     })
 }
 
-/// The C library's function, whose time is the program's; its number of an error.
+/// The C library's function, with times by the program's clock. Returns an error number.
 ///
 /// # Safety
-/// As of the C library's.
+/// The requirements of the C library's function.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn clock_nanosleep(
     clock: libc::clockid_t,
@@ -222,7 +223,7 @@ pub unsafe extern "C" fn clock_nanosleep(
     };
     let error = wait_until(end, short).unwrap_or(0);
     if error == libc::EINTR && flags & libc::TIMER_ABSTIME == 0 && !left.is_null() {
-        // SAFETY: the caller gives a place for what is left.
+        // SAFETY: the caller gives memory for the remaining time.
         unsafe { *left = timespec_of((end - steady()).max(0)) };
     }
     error

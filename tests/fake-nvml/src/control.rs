@@ -1,4 +1,4 @@
-//! The handle with which a test loads its own copy of the library and controls it.
+//! The handle by which a test loads and controls its own copy of the library.
 
 use crate::scenario::Scenario;
 use std::ffi::{CStr, CString};
@@ -83,7 +83,7 @@ impl Fake {
     }
 }
 
-/// Gives a function another name in the tables of the library, so that it is not found under its own name.
+/// Renames a function in the symbol table of the library, so that a lookup by its own name fails.
 fn rename(library: &mut [u8], function: &str) {
     let name: Vec<u8> = [b"\0", function.as_bytes(), b"\0"].concat();
     let mut found = 0;
@@ -96,7 +96,7 @@ fn rename(library: &mut [u8], function: &str) {
     assert!(found > 0, "{function} is not in the library");
 }
 
-/// The library that Cargo built: beside the test's binary, or in a folder near it.
+/// The library that Cargo built. It is in the folder of the test's binary, or in a folder near it.
 fn built() -> PathBuf {
     let own = std::env::current_exe().expect("a test knows its own path");
     let name = if cfg!(target_os = "macos") { "libfake_nvml.dylib" } else { "libfake_nvml.so" };

@@ -25,7 +25,7 @@ fn put<T>(out: *mut T, value: T) -> Code {
     SUCCESS
 }
 
-/// A call on a GPU: it is counted, faults may strike it, and the scenario gives the answer.
+/// A call on a GPU. It is counted, faults may apply, and the scenario gives the answer.
 fn on<T>(call: &'static str, device: nvmlDevice_t, out: *mut T, answer: impl FnOnce(&Gpu) -> Result<T, Code>) -> Code {
     match gpu(call, device).and_then(|gpu| answer(&gpu)) {
         Ok(value) => put(out, value),
@@ -64,7 +64,7 @@ fn text(out: *mut c_char, length: c_uint, value: &str) -> Code {
     SUCCESS
 }
 
-/// Replaces the scenario by this JSON text. Returns 0, or 1 when the text is no scenario.
+/// Replaces the scenario by this JSON text. Returns 0, or 1 when the text is not a scenario.
 #[unsafe(no_mangle)]
 extern "C" fn fake_nvml_scenario(json: *const u8, length: usize) -> u32 {
     // SAFETY: the caller gives address and length of a slice.
@@ -259,7 +259,7 @@ extern "C" fn nvmlDeviceGetMemoryErrorCounter(
 ) -> Code {
     on("nvmlDeviceGetMemoryErrorCounter", device, out, |gpu| {
         let errors = gpu.ecc_volatile_dram.as_ref().ok_or(NOT_SUPPORTED)?;
-        // Only volatile errors in device memory are there.
+        // Only volatile errors in device memory exist.
         if counter != 0 || place != 2 {
             return Err(NOT_SUPPORTED);
         }
@@ -267,7 +267,7 @@ extern "C" fn nvmlDeviceGetMemoryErrorCounter(
     })
 }
 
-// Of a board without a fan older drivers say that it is not supported, and driver 580 that fan 0 is an invalid argument.
+// For a board without a fan, older drivers return "not supported". Driver 580 returns "invalid argument" for fan 0.
 #[unsafe(no_mangle)]
 extern "C" fn nvmlDeviceGetFanSpeed_v2(device: nvmlDevice_t, fan: c_uint, out: *mut c_uint) -> Code {
     on("nvmlDeviceGetFanSpeed_v2", device, out, |gpu| gpu.fan.filter(|_| fan == 0).ok_or(INVALID_ARGUMENT))
@@ -379,7 +379,8 @@ extern "C" fn nvmlDeviceGetViolationStatus(
     })
 }
 
-/// The link of that number. A card without links supports none of its calls; behind its last one the number is wrong.
+/// The link with that number. A card without links supports none of its calls. A number behind the last link is an
+/// invalid argument.
 fn link(gpu: &Gpu, link: c_uint) -> Result<&NvLink, Code> {
     gpu.nvlinks.get(link as usize).ok_or(if gpu.nvlinks.is_empty() { NOT_SUPPORTED } else { INVALID_ARGUMENT })
 }
@@ -410,7 +411,7 @@ extern "C" fn nvmlDeviceGetNvLinkErrorCounter(
     })
 }
 
-/// Counted only: nobody may call it, for it blocks for 20 ms.
+/// Only counted. The real call blocks for 20 ms, so the agent must not use it.
 #[unsafe(no_mangle)]
 extern "C" fn nvmlDeviceGetPcieThroughput(device: nvmlDevice_t, _: c_uint, out: *mut c_uint) -> Code {
     on("nvmlDeviceGetPcieThroughput", device, out, |_| Err(NOT_SUPPORTED))
@@ -457,15 +458,15 @@ extern "C" fn nvmlDeviceGetFieldValues(device: nvmlDevice_t, count: i32, values:
     SUCCESS
 }
 
-/// Writes a list for a caller that says how many items fit.
+/// Writes a list for a caller that passes the capacity of its buffer.
 fn list<T>(items: Vec<T>, count: *mut c_uint, out: *mut T) -> Code {
-    // SAFETY: by NVML's contract this is the number that fits, and then becomes ours.
+    // SAFETY: by NVML's contract `count` holds the capacity, and receives the number of items.
     let room = unsafe { std::mem::replace(&mut *count, items.len() as c_uint) };
     if items.len() > room as usize || (out.is_null() && !items.is_empty()) {
         return INSUFFICIENT_SIZE;
     }
     for (i, item) in items.into_iter().enumerate() {
-        // SAFETY: the caller has memory for `room` items, and not more are written.
+        // SAFETY: the caller has memory for `room` items, and no more are written.
         unsafe { out.add(i).write(item) };
     }
     SUCCESS
@@ -501,8 +502,8 @@ fn second(process: &Process) -> nvmlProcessInfo_v2_t {
     }
 }
 
-/// Defines one function of the process lists: its name, the letter of the processes that it lists, the type of its
-/// entries, and the function that makes them.
+/// Defines one function of the process lists: its name, the letter of the processes in it, the type of its entries, and
+/// the function that makes them.
 macro_rules! process_list {
     ($($name:ident, $kind:literal, $entry:ty, $make:ident;)*) => { $(
         #[unsafe(no_mangle)]

@@ -14,10 +14,10 @@ pub struct Scenario {
     /// Answers of the first, second, ... start of the library (0 is success). The last one is repeated.
     #[serde(default)]
     pub init: Vec<u32>,
-    /// Faults; the first that fits a call decides.
+    /// Faults. The first that matches a call applies.
     #[serde(default)]
     pub faults: Vec<Fault>,
-    /// Events that wait to be fetched.
+    /// Queued events.
     #[serde(default)]
     pub xids: Vec<Xid>,
     /// Shortest time in ms between two samples of the profiling counters. The library refuses closer samples.
@@ -29,7 +29,7 @@ fn hundred() -> u64 {
     100
 }
 
-/// A GPU; the units are NVML's. None stands for what the card does not support.
+/// A GPU, in NVML's units. None is a value that the card does not support.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Gpu {
     /// Unique id of the GPU.
@@ -54,9 +54,9 @@ pub struct Gpu {
     pub temperature: Option<u32>,
     /// Temperature of the memory in °C.
     pub memory_temperature: Option<u32>,
-    /// °C, the highest at which it works.
+    /// Maximum operating temperature of the GPU in °C.
     pub max_temperature: Option<u32>,
-    /// °C, the highest at which its memory works.
+    /// Maximum operating temperature of the memory in °C.
     pub max_memory_temperature: Option<u32>,
     /// Milliwatts.
     pub power_mw: Option<u32>,
@@ -85,9 +85,9 @@ pub struct Gpu {
     /// NVLinks by their number; empty for a card without any.
     #[serde(default)]
     pub nvlinks: Vec<NvLink>,
-    /// Rows of memory that spare ones stand for.
+    /// Remapped rows of memory.
     pub remapped_rows: Option<Remapped>,
-    /// Times for which limits kept the clocks down.
+    /// Times during which limits reduced the clocks.
     pub violations: Option<Violations>,
     /// Processes that use the GPU.
     #[serde(default)]
@@ -161,14 +161,14 @@ pub struct Pcie {
     pub generation: Option<u32>,
     /// Number of lanes.
     pub width: Option<u32>,
-    /// Generation that card and slot can have.
+    /// Maximum generation that card and slot support.
     #[serde(rename = "max_gen")]
     pub max_generation: Option<u32>,
-    /// Lanes that card and slot can have.
+    /// Maximum number of lanes that card and slot support.
     pub max_width: Option<u32>,
     /// Millions of transfers per second and lane.
     pub speed: Option<u32>,
-    /// Packets that were sent again since the driver was loaded.
+    /// Replays: packets that were resent since the driver was loaded.
     pub replays: Option<u32>,
     /// Bytes sent since the driver was loaded.
     pub tx_bytes: Option<u64>,
@@ -181,37 +181,38 @@ pub struct Pcie {
 pub struct NvLink {
     /// True when it is active; None for one that is switched off in the factory.
     pub active: Option<bool>,
-    /// Packets that were sent again; None where the call does not count, as on Blackwell and for a link that is down.
+    /// Replays: packets that were resent. None where the call has no count, as on Blackwell and for a link that is
+    /// down.
     pub replays: Option<u64>,
-    /// Times that it failed and was trained again, by the same call.
+    /// Number of recoveries (failure and new training of the link), by the same call.
     pub recoveries: Option<u64>,
     /// Flits with a wrong checksum, by the same call.
     pub crc: Option<u64>,
-    /// Times that it failed and was trained again, by the field that Blackwell has.
+    /// Number of recoveries (failure and new training of the link), by the field that Blackwell has.
     pub recovery_events: Option<u64>,
 }
 
-/// Rows of memory that spare ones stand for.
+/// Remapped rows of memory.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Remapped {
-    /// After corrected errors.
+    /// Rows remapped after corrected errors.
     pub corrected: u32,
-    /// After uncorrected errors.
+    /// Rows remapped after uncorrected errors.
     pub uncorrected: u32,
-    /// Some wait for a reset.
+    /// True when rows are pending until a reset.
     #[serde(default)]
     pub pending: bool,
-    /// One could not be replaced.
+    /// True when remapping of a row failed.
     #[serde(default)]
     pub failed: bool,
 }
 
-/// Times for which limits kept the clocks below the application clocks, in nanoseconds since the driver was loaded.
+/// Times during which limits kept the clocks below the application clocks, in nanoseconds since the driver was loaded.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Violations {
-    /// The power limit.
+    /// Time at the power limit.
     pub power_ns: u64,
-    /// The temperature limit.
+    /// Time at the temperature limit.
     pub thermal_ns: u64,
 }
 
@@ -262,11 +263,11 @@ pub struct Mig {
 pub struct Fault {
     /// UUID of the GPU that has the fault; None for all GPUs and for calls without a GPU.
     pub gpu: Option<String>,
-    /// Name of the call; None for all calls on devices and profiling samples, except the count of devices.
+    /// Name of the call. None for all calls on devices and profiling samples, except the count of devices.
     pub call: Option<String>,
-    /// Code that the call answers; None for its usual answer, which makes sense with a delay.
+    /// Code that the call returns. None for its usual answer, which makes sense with a delay.
     pub code: Option<u32>,
-    /// Number of fitting calls that succeed before the fault begins.
+    /// Number of matching calls that succeed before the fault begins.
     #[serde(default)]
     pub after: u64,
     /// Number of calls that have the fault; None for all.

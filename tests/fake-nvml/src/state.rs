@@ -23,15 +23,16 @@ pub(crate) const VERSION_MISMATCH: u32 = 25;
 pub(crate) struct State {
     pub scenario: Scenario,
     gpus: Vec<Arc<Gpu>>,
-    /// UUIDs of all GPUs that were ever in a scenario. A handle is a position here, so that it stays with its GPU.
+    /// UUIDs of all GPUs that were ever in a scenario. A handle is an index into this list, so that it stays with its
+    /// GPU.
     slots: Vec<String>,
-    /// Number of starts that succeeded and have not ended.
+    /// Number of successful starts that have not ended.
     pub started: u32,
     pub starts: u64,
     /// Number of event sets that were made. Events go to the newest set.
     pub sets: usize,
     pub calls: BTreeMap<&'static str, u64>,
-    /// Number of fitting calls that each fault has met.
+    /// Number of matching calls that each fault has met.
     met: Vec<u64>,
     generation: u64,
 }
@@ -58,7 +59,7 @@ impl State {
         state
     }
 
-    /// Replaces the scenario; calls that hang return.
+    /// Replaces the scenario. Calls that hang return.
     pub fn replace(&mut self, scenario: Scenario) {
         for gpu in &scenario.gpus {
             if !self.slots.contains(&gpu.uuid) {
@@ -82,13 +83,13 @@ impl State {
         self.slots.iter().position(|other| other == uuid).map(|slot| (slot + 1) << 8)
     }
 
-    /// The GPU of a handle, which may be that of a MIG device.
+    /// The GPU of a handle, which may be a MIG device's handle.
     pub fn gpu(&self, handle: usize) -> Option<Arc<Gpu>> {
         let uuid = self.slots.get((handle >> 8).checked_sub(1)?)?;
         self.gpus.iter().find(|gpu| gpu.uuid == *uuid).cloned()
     }
 
-    /// The code that a fault puts in place of the answer, the delay before it, and whether the call hangs.
+    /// The code that a fault returns in place of the answer, the delay before it, and whether the call hangs.
     fn fault(&mut self, call: &str, uuid: Option<&str>) -> (Option<u32>, Duration, bool) {
         let starts = self.starts;
         for (fault, met) in self.scenario.faults.iter().zip(&mut self.met) {
@@ -111,7 +112,7 @@ impl State {
     }
 }
 
-/// Counts a call and applies the faults. Returns the code that replaces the call's own answer, if there is one.
+/// Counts a call and applies the faults. Returns the code that replaces the call's own answer, if any.
 pub(crate) fn enter(call: &'static str, uuid: Option<&str>) -> Option<u32> {
     let (code, delay, hang, generation) = with(|state| {
         *state.calls.entry(call).or_default() += 1;

@@ -1,4 +1,4 @@
-//! A hub with two teams, everybody who may ask it, and things of each team to ask for.
+//! A hub with two teams, all kinds of requesters, and objects of each team.
 
 use crate::hub::JSON;
 use serde_json::{Value, json};
@@ -20,41 +20,41 @@ use watchglass_tests::link::Link;
 use watchglass_tests::server::{Answer, Server};
 use watchglass_tests::waiting::{until, until_so};
 
-/// The two teams. The name of each stands in the name of all that is its own, and in nothing else.
+/// The two teams. The name of each is part of the name of all its objects, and of no other.
 pub const TEAMS: [&str; 2] = ["alpha", "beta"];
 
-/// What somebody asks with.
+/// Kind of a credential.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Means {
-    /// Nothing that holds.
+    /// No valid credential.
     Nothing,
-    /// A key that is none, or not any more.
+    /// An invalid or revoked key.
     NoKey,
     /// A share link of team alpha.
     Link,
     /// A session.
     Session,
-    /// The key of a program, or of a person, for this.
+    /// The key of a program or of a person, with this scope.
     Key(KeyScope),
-    /// The key of a machine, for this.
+    /// The key of a machine, with this scope.
     Machine(KeyScope),
 }
 
-/// Somebody who asks.
+/// A requester.
 pub struct Asker {
     pub name: &'static str,
     pub means: Means,
-    /// The role in each team; of a key that of whose it is.
+    /// The role in each team; for a key, the role of its owner.
     pub roles: [Option<Role>; 2],
     pub hub_admin: bool,
     header: Option<String>,
 }
 
-/// A hub that runs, and who asks it.
+/// A running hub, and its requesters.
 pub struct Cast {
     server: Server,
     pub askers: Vec<Asker>,
-    /// What there is of each team, by what it is.
+    /// Objects of each team, by kind.
     things: [BTreeMap<&'static str, String>; 2],
     count: Cell<u32>,
     _folder: tempfile::TempDir,
@@ -70,15 +70,15 @@ const PEOPLE: [(&str, [Option<Role>; 2]); 10] = [
     ("member-beta", [None, Some(Role::Member)]),
     ("admin-beta", [None, Some(Role::Admin)]),
     ("guest-beta", [None, Some(Role::Viewer)]),
-    // Who is something in one team is no more than a viewer in the other.
+    // An account with a role in one team is at most a viewer in the other.
     ("mixed-member", [Some(Role::Member), Some(Role::Viewer)]),
     ("mixed-admin", [Some(Role::Admin), Some(Role::Viewer)]),
 ];
 
-/// A key, and whose it is: its name, what it is for, roles, whether it is an admin's of the hub, and the key itself.
+/// A key: its name, kind, roles of its owner, whether that is an admin of the hub, and the key itself.
 type HeldKey = (&'static str, Means, [Option<Role>; 2], bool, String);
 
-/// What is made in the folder: header lines and how they are called, the id of the cookie, join keys of the teams.
+/// Records created in the folder: header lines and their names, the id of the cookie, join keys of the teams.
 struct Made {
     instance: String,
     sessions: Vec<(&'static str, [Option<Role>; 2], bool, Secret)>,
@@ -177,11 +177,11 @@ async fn made(folder: &Path) -> Made {
 }
 
 impl Cast {
-    /// Starts the hub with everybody in it, and makes one of each thing.
+    /// Starts the hub with all requesters, and creates one object of each kind.
     pub fn start() -> Cast {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().to_path_buf();
-        // On a thread of its own, as elsewhere: the test may be on a runtime.
+        // On a thread of its own, because the test may be on a runtime.
         let made = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
             runtime.block_on(made(&path))
@@ -189,7 +189,7 @@ impl Cast {
         let Made { instance, sessions, revoked, keys, link, joins, machines } =
             made.join().expect("everybody is there");
         let server = Hub::server(folder.path(), ["--no-local"]);
-        // A machine is known to the hub that runs once it has been linked.
+        // The running hub knows a machine only after its first connection.
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         for key in &machines {
             runtime.block_on(async {
@@ -240,18 +240,18 @@ impl Cast {
         cast
     }
 
-    /// A number that was not given out before.
+    /// A number that was not used before.
     pub fn next(&self) -> u32 {
         self.count.set(self.count.get() + 1);
         self.count.get()
     }
 
-    /// What there is of a team; of none a name that nothing has.
+    /// An object of a team; without a team, a name that no object has.
     pub fn thing(&self, what: &str, team: Option<usize>) -> String {
         team.map_or_else(|| format!("never-{what}"), |team| self.things[team][what].clone())
     }
 
-    /// A text with what stands in braces replaced by things of a team.
+    /// A text with its placeholders in braces replaced by objects of a team.
     pub fn filled(&self, text: &str, team: Option<usize>) -> String {
         let mut text = text.replace("{n}", &self.next().to_string()).replace("{soon}", &(now() + 3_600).to_string());
         for what in self.things[0].keys() {
@@ -260,12 +260,12 @@ impl Cast {
         text
     }
 
-    /// Asks for something.
+    /// Sends a request.
     pub fn ask(&self, asker: &Asker, method: &str, path: &str, body: &str, is_json: bool) -> Answer {
         let origin = format!("Origin: http://{}", self.server.addr());
         let mut lines: Vec<&str> = asker.header.as_deref().into_iter().collect();
         lines.extend(is_json.then_some(JSON));
-        // A page of ours says where it is from; a program does not.
+        // Our page sends its origin; a program does not.
         if !asker.header.as_ref().is_some_and(|header| header.starts_with("Authorization")) {
             lines.push(&origin);
         }
@@ -282,7 +282,7 @@ impl Cast {
         serde_json::from_str(&answer.body).expect("JSON")
     }
 
-    /// Makes a thing of a team anew, by its member or its admin.
+    /// Creates an object of a team again, by its member or its admin.
     pub fn make(&mut self, what: &'static str, at: usize) {
         let (team, n) = (TEAMS[at], self.next());
         let (member, admin) = (format!("member-{team}"), format!("admin-{team}"));
@@ -353,7 +353,7 @@ impl Cast {
         };
         self.things[at].insert(what, thing);
         if what == "service" {
-            // The keys of the one before went with it.
+            // The keys of the service before were removed with it.
             self.make("service key", at);
         }
     }
@@ -364,11 +364,11 @@ fn now() -> u64 {
     u64::try_from(System.wall() / 1_000).expect("after 1970")
 }
 
-/// What is made once the hub runs, and made anew when a request has removed it.
+/// Objects that are created once the hub runs, and again after a request has removed them.
 const MADE: [&str; 11] =
     ["view", "share", "rule", "silence", "channel", "alert", "service", "key", "join", "invite", "spare"];
 
-/// Where notices of a team go; nothing is sent there.
+/// Target of a team's notices; nothing is sent there.
 fn channel(name: &str) -> Value {
     let secret = "whsec_c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0IQ==";
     json!({ "name": name, "kind": "webhook", "address": "https://a.example.org/x", "secret": secret })

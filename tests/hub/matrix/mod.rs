@@ -1,6 +1,6 @@
-//! Who may what: everybody x all routes x things of their own team, of another and of none. What is to be answered follows from
-//! the table of routes and the asker's role in the team of the thing, never from the team that a request names. A route that
-//! is asked nothing here fails the test.
+//! The matrix of permissions: all requesters x all routes x objects of their own team, of another and of none. The
+//! expected answer follows from the table of routes and the requester's role in the team of the object, never from the
+//! team that a request names. A route without a request here fails the test.
 
 mod cast;
 mod rows;
@@ -13,35 +13,35 @@ use shared::role::Role;
 use std::collections::BTreeSet;
 use watchglass_tests::server::Answer;
 
-/// Whose things a request is about.
+/// Owner of the object of a request.
 #[derive(Clone, Copy)]
 pub enum About {
-    /// Nobody's: the role that the route needs is looked for in any team.
+    /// No object: the route's role in any team is enough.
     Nothing,
-    /// A team's: the role that the route needs is looked for in that team.
+    /// A team's object: the route's role in that team is needed.
     Team,
-    /// Likewise, and what is asked here needs this role.
+    /// A team's object, and this request needs this role.
     At(Role),
-    /// Of the member of that team: for them and its admins. Others of the team are answered this.
+    /// An object of that team's member, for them and the admins. Others of the team receive this status.
     Made(u16),
 }
 
-/// What has to be answered.
+/// The expected answer.
 #[derive(Debug, PartialEq, Eq)]
 enum Verdict {
-    /// What the row says.
+    /// A status of the row.
     Granted,
-    /// 401, or 429 where many keys that hold no more are slowed down.
+    /// 401, or 429 when requests with invalid keys are rate-limited.
     SignIn,
     /// 403.
     Forbidden,
-    /// As for what was never there.
+    /// The answer for an object that never existed.
     NotThere,
-    /// This.
+    /// This status.
     Status(u16),
 }
 
-/// The role of somebody in a team. A key may no more than what its scope needs.
+/// The role of a requester in a team. The scope of a key limits it.
 fn role_in(asker: &Asker, team: usize) -> Option<Role> {
     let role = if asker.hub_admin { Some(Role::Admin) } else { asker.roles[team] };
     match asker.means {
@@ -50,7 +50,7 @@ fn role_in(asker: &Asker, team: usize) -> Option<Role> {
     }
 }
 
-/// Whether a key for this may ask, people may always.
+/// Whether a key has this scope; people always do.
 fn holds(asker: &Asker, scope: shared::role::KeyScope) -> bool {
     match asker.means {
         Means::Key(own) => own == scope,
@@ -58,7 +58,7 @@ fn holds(asker: &Asker, scope: shared::role::KeyScope) -> bool {
     }
 }
 
-/// Whether the route lets somebody ask at all: its need, met in any team.
+/// Whether the route is allowed at all: its need is met in any team.
 fn may_ask(need: Need, asker: &Asker) -> bool {
     let is_key = matches!(asker.means, Means::Key(_));
     let somewhere = |role: Role| (0..TEAMS.len()).any(|team| role_in(asker, team) >= Some(role));
@@ -69,14 +69,14 @@ fn may_ask(need: Need, asker: &Asker) -> bool {
         Need::Person(role) => !is_key && somewhere(role),
         Need::Role(role, scope) => holds(asker, scope) && somewhere(role),
         Need::Members(scope) => holds(asker, scope) && (is_key || somewhere(Role::Member)),
-        // Of which team is asked with the thing.
+        // The team is checked with the object.
         Need::TeamAdmin => holds(asker, shared::role::KeyScope::TeamAdmin),
         Need::HubAdmin => holds(asker, shared::role::KeyScope::HubAdmin) && asker.hub_admin,
         Need::Key(_) => false,
     }
 }
 
-/// The role that a route needs in the team of the thing.
+/// The role that a route needs in the team of the object.
 fn role_of(need: Need) -> Role {
     match need {
         Need::Role(role, _) | Need::Person(role) => role,
@@ -86,7 +86,7 @@ fn role_of(need: Need) -> Role {
     }
 }
 
-/// What has to be answered; `team` is that of the thing, none: there is no such thing.
+/// The expected answer. `team` is that of the object; None: there is no such object.
 fn verdict(need: Need, about: About, asker: &Asker, team: Option<usize>) -> Verdict {
     match (&asker.means, need) {
         (_, Need::Open) => return Verdict::Granted,
@@ -95,7 +95,7 @@ fn verdict(need: Need, about: About, asker: &Asker, team: Option<usize>) -> Verd
         (Means::Nothing | Means::NoKey | Means::Machine(_), _) => return Verdict::SignIn,
         (Means::Link, Need::Session) => return Verdict::Granted,
         (Means::Link, Need::Shared(_)) if matches!(about, About::Nothing) => return Verdict::Granted,
-        // The link is one to all that alpha sees.
+        // The link gives access to all that alpha sees.
         (Means::Link, Need::Shared(_)) if team == Some(0) => return Verdict::Granted,
         (Means::Link, Need::Shared(_)) => return Verdict::NotThere,
         (Means::Link, _) => return Verdict::Forbidden,
@@ -111,7 +111,7 @@ fn verdict(need: Need, about: About, asker: &Asker, team: Option<usize>) -> Verd
         About::Made(others) => (Role::Admin, Some(others)),
     };
     let Some(team) = team else { return Verdict::NotThere };
-    // What was used is told by the role of whose key it is.
+    // For usage, the role of the key's owner counts.
     let role = if matches!(need, Need::Members(_)) { asker.roles[team] } else { role_in(asker, team) };
     match (role, maker) {
         (None, _) => Verdict::NotThere,
@@ -132,7 +132,7 @@ fn is_right(verdict: &Verdict, row: &Row, answer: &Answer) -> bool {
     }
 }
 
-/// Names of teams in an answer that are nobody's who asks: all that a team has is called by its name.
+/// A team in an answer that is not the requester's. All objects of a team contain its name.
 fn leaked(asker: &Asker, text: &str) -> Option<&'static str> {
     let foreign = (0..TEAMS.len()).filter(|team| match asker.means {
         Means::Link => *team != 0,
@@ -149,7 +149,7 @@ fn name(operation: Operation) -> String {
     format!("{} {}", operation.method().text(), operation.path())
 }
 
-/// Asks one question about things of one team, as everybody.
+/// Sends one request about objects of one team, as every requester.
 fn ask_all(cast: &mut Cast, operation: Operation, row: &Row, team: Option<usize>, faults: &mut Vec<String>) {
     let (method, pattern) = row.route.split_once(' ').expect("a method and a path");
     let asked = if row.asked.is_empty() { pattern } else { row.asked };
@@ -168,7 +168,7 @@ fn ask_all(cast: &mut Cast, operation: Operation, row: &Row, team: Option<usize>
                 asker.name, answer.status, answer.body
             ));
         }
-        // What was asked for may be said again.
+        // Words of the request may be repeated in the answer.
         let words = path.split(['/', '?', '&', '=']).chain(body.split('"')).filter(|word| word.len() > 3);
         let said = words.fold(answer.body.clone(), |said, word| said.replace(word, ""));
         if let Some(name) = leaked(asker, &said) {
@@ -202,13 +202,13 @@ fn everybody_is_answered_by_their_role_in_the_team_of_what_they_ask_for() {
     assert!(faults.is_empty(), "{} of {cells} cells:\n{}", faults.len(), faults.join("\n"));
 }
 
-/// What a request names is one team's, and what it is about another's.
+/// A request names one team, and an object of another.
 #[test]
 fn a_right_in_the_team_that_a_request_names_is_none_in_the_team_of_its_things() {
     let cast = Cast::start();
     let mut faults = Vec::new();
     for asker in cast.askers.iter().filter(|asker| asker.means == Means::Session && !asker.hub_admin) {
-        // Whether they may anything with things of beta by the name of alpha, and the other way round.
+        // Access to objects of beta under the name of alpha, and the other way round.
         for (named, of) in [(0, 1), (1, 0)] {
             let (thing, team) = (|what: &str| cast.thing(what, Some(of)), TEAMS[named]);
             for (method, path, body) in [

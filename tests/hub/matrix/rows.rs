@@ -1,27 +1,28 @@
-//! How each route is asked, and about whose things. Who may is not said here: that follows from the table of routes.
+//! The request for each route, and the owner of its object. Permissions are not listed here: they follow from the table
+//! of routes.
 
 use super::About::{self, At, Made, Nothing, Team};
 use shared::role::Role;
 
-/// One question.
+/// One request.
 pub struct Row {
     /// Method and path, as the table of routes has them.
     pub route: &'static str,
-    /// Path and query as they are asked; empty: the path of the table. What stands in braces is a thing of a team.
+    /// Requested path and query; empty: the path of the table. A name in braces is an object of a team.
     pub asked: &'static str,
-    /// The body; `PLAIN` sends none, and does not say that it is JSON, so that a request that is let through does nothing.
+    /// The body. `PLAIN` sends none, and no JSON content type, so that an allowed request has no effect.
     pub body: &'static str,
-    /// Whose things it is about.
+    /// Owner of its object.
     pub about: About,
-    /// What who may is answered.
+    /// Statuses for allowed requesters.
     pub ok: &'static [u16],
-    /// What it removes, which is made anew.
+    /// Kind of the object that it removes, which is created again.
     pub removes: &'static str,
 }
 
-/// Sent with requests that change what everybody needs: they are refused behind the question who asks.
+/// Sent with requests that would change shared state: they are rejected after the permission check.
 pub const PLAIN: &str = "plain";
-/// What no route reads.
+/// A body that no route reads.
 const WRONG: &str = "{\"unheard\": 1";
 const EMPTY: &str = "{}";
 
@@ -40,7 +41,7 @@ const NONE: &[u16] = &[404];
 const NOT_JSON: &[u16] = &[415];
 const STALE: &[u16] = &[409];
 
-/// All of them. A route may stand here more than once.
+/// All requests. A route may have more than one.
 pub const ROWS: &[Row] = &[
     row("GET /{*file}", "/", "", Nothing, OK),
     row("GET /healthz", "", "", Nothing, OK),
@@ -140,7 +141,7 @@ pub const ROWS: &[Row] = &[
     row("POST /api/v1/channels", "/api/v1/channels?team={team}", CHANNEL, Team, MADE),
     row("PUT /api/v1/channels/{id}", "/api/v1/channels/{channel}", CHANNEL, Team, OK),
     removing("channel", row("DELETE /api/v1/channels/{id}", "/api/v1/channels/{channel}", EMPTY, Team, OK)),
-    // One that is there would be sent something.
+    // An existing channel would receive a notice.
     row("POST /api/v1/channels/{id}/test", "/api/v1/channels/none/test", EMPTY, Nothing, NONE),
     row("GET /api/v1/alerts", "", "", Nothing, OK),
     row("GET /api/v1/alerts", "/api/v1/alerts?team={team}", "", Team, OK),
@@ -152,7 +153,7 @@ pub const ROWS: &[Row] = &[
         &[200, 201],
     ),
     row("GET /api/v1/alerts/{id}", "/api/v1/alerts/{alert}", "", Team, OK),
-    // The first has it, and it is nobody else's to take.
+    // The first requester acknowledges it, and then no other may.
     row("POST /api/v1/alerts/{id}/ack", "/api/v1/alerts/{alert}/ack", EMPTY, Team, &[200, 409]),
     row("GET /api/v1/audit", "/api/v1/audit?team={team}", "", Team, OK),
     row("GET /api/v1/usage", "/api/v1/usage?team={team}", "", Team, OK),
@@ -248,7 +249,7 @@ pub const ROWS: &[Row] = &[
         "spare",
         row("DELETE /api/v1/teams/{team}/agents/{source}", "/api/v1/teams/{team}/agents/{spare}", EMPTY, Team, OK),
     ),
-    // It does not wait to be confirmed.
+    // It does not wait for a confirmation.
     row(
         "POST /api/v1/teams/{team}/agents/{source}/approve",
         "/api/v1/teams/{team}/agents/{machine}/approve",
@@ -280,6 +281,6 @@ pub const ROWS: &[Row] = &[
     row("GET /api/v1/ingest", "", "", Nothing, &[426]),
 ];
 
-/// Where notices go; nothing is sent there.
+/// Target of notices; nothing is sent there.
 const CHANNEL: &str = "{\"name\": \"one-{n}\", \"kind\": \"webhook\", \"address\": \"https://a.example.org/x\", \
                        \"secret\": \"whsec_c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0IQ==\"}";

@@ -1,7 +1,7 @@
-//! `bindgen WASM FOLDER NAME` has wasm-bindgen write NAME.js and NAME_bg.wasm into FOLDER.
+//! `bindgen WASM FOLDER NAME` runs wasm-bindgen, which writes NAME.js and NAME_bg.wasm into FOLDER.
 //!
-//! wasm-bindgen's own program compiles a web server and a test runner beside this, which more than doubles the time of a
-//! first build. Cargo.lock keeps the version of the library that the page uses; another one refuses its wasm.
+//! wasm-bindgen's own program also compiles a web server and a test runner, which more than doubles the time of a first
+//! build. Cargo.lock pins the version of the library that the page uses; any other version rejects its wasm.
 
 use std::process::ExitCode;
 use wasm_bindgen_cli_support::Bindgen;

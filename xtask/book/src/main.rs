@@ -1,8 +1,10 @@
-//! `book DOCS OUT` makes the book of the folder DOCS with mdBook and puts into OUT what the program serves at `/docs`.
+//! `book DOCS OUT` builds the book of the folder DOCS with mdBook, and writes into OUT the files that the program
+//! serves at `/docs`.
 //!
-//! mdBook is used as a library, because its own program compiles a web server and a file watcher, too. Three things are ours:
+//! mdBook is used as a library, because its own program also compiles a web server and a file watcher. Three things are
+//! ours:
 //!
-//! - links that leave DOCS become plain words, because the served book has no source files beside it ([`outside`]);
+//! - links that leave DOCS become plain text, because the served book has no source files beside it ([`outside`]);
 //! - the content security policy of the page allows no style attributes, so they become classes ([`strict`]);
 //! - fonts, highlighting and themes of mdBook stay out of OUT, because our theme (`docs/theme`) does not use them.
 
@@ -16,7 +18,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Scripts and styles that our theme uses, by the begin of their name; a hash of their content follows.
+/// Name prefixes of scripts and styles that our theme uses; a hash of their content follows.
 const USED: [&str; 7] = ["book-frame", "book-style", "elasticlunr", "mark", "searcher", "searchindex", "toc"];
 
 fn main() -> ExitCode {
@@ -34,7 +36,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Builds the book into `out/.raw` and copies what is served from there into `out`.
+/// Builds the book into `out/.raw` and copies the served files from there into `out`.
 fn make(docs: &Path, out: &Path) -> Result<(), Box<dyn Error>> {
     fs::create_dir_all(out)?;
     let (docs, out) = (docs.canonicalize()?, out.canonicalize()?);
@@ -50,7 +52,7 @@ fn make(docs: &Path, out: &Path) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Copies the files below `raw/at` that are served.
+/// Copies the served files below `raw/at`.
 fn copy(raw: &Path, out: &Path, at: &Path) -> Result<(), Box<dyn Error>> {
     for entry in fs::read_dir(raw.join(at))? {
         let entry = entry?;

@@ -1,5 +1,5 @@
-//! Links out of the book. On a forge they lead to a file; in the served book there is none, so the words stay without a link.
-//! Pictures come along.
+//! Links out of the book. On a forge they lead to a file. The served book has no such file, so the text stays without a
+//! link. Pictures are copied.
 
 use mdbook_driver::book::{Book, Chapter};
 use mdbook_driver::errors::Result;
@@ -14,12 +14,12 @@ pub struct Outside {
 }
 
 impl Outside {
-    /// For a book in `docs` that is made into `out`; both absolute.
+    /// For a book in `docs` that is built into `out`. Both paths are absolute.
     pub fn new(docs: &Path, out: &Path) -> Self {
         Outside { docs: docs.into(), out: out.into() }
     }
 
-    /// The text of a chapter at `path` below `docs`. A link may go on in the next line; code blocks have none.
+    /// The text of a chapter at `path` below `docs`. A link may continue in the next line; code blocks have none.
     fn chapter(&self, path: &Path, text: &str) -> Result<String> {
         let (mut done, mut open, mut fenced) = (String::new(), String::new(), false);
         for line in text.split_inclusive('\n') {
@@ -93,7 +93,7 @@ struct Link<'a> {
 }
 
 impl<'a> Link<'a> {
-    /// The first link of a text; its words have no link themselves.
+    /// The first link of a text. Its own text contains no link.
     fn first(line: &'a str) -> Option<Self> {
         let middle = line.find("](")?;
         let open = line[..middle].rfind('[')?;
@@ -109,7 +109,7 @@ impl<'a> Link<'a> {
     }
 }
 
-/// The file below the root of the project to which a link of a chapter leads, where it leads out of the book.
+/// The file, relative to the root of the project, of a chapter's link that leads out of the book.
 fn outside(chapter: &Path, target: &str) -> Option<PathBuf> {
     let target = target.split('#').next().unwrap_or_default();
     if target.is_empty() || target.contains("://") || target.starts_with("mailto:") {

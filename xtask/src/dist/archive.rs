@@ -6,7 +6,7 @@ use crate::paths;
 use crate::steps::Done;
 use std::path::Path;
 
-/// Shells, and the name of what completes words in each.
+/// Shells, and the name of the completion file of each.
 pub const SHELLS: [(&str, &str); 5] = [
     ("bash", "watchglass"),
     ("zsh", "_watchglass"),
@@ -15,9 +15,9 @@ pub const SHELLS: [(&str, &str); 5] = [
     ("powershell", "watchglass.ps1"),
 ];
 
-/// Has the binary write its manual and what completes its words, in the folders `man` and `completions`.
+/// Runs the binary to write its manual and its completions, into the folders `man` and `completions`.
 pub fn words(release: &Release) -> Result<Done, String> {
-    // What does not run here is the same program for another machine.
+    // A binary that does not run here is the same program for another machine.
     let binary = if release.runs_here() { release.binary() } else { crate::paths::program("release") };
     if !binary.is_file() {
         return Err(format!("{} is missing, which writes the manual: cargo xtask build", binary.display()));
@@ -31,7 +31,7 @@ pub fn words(release: &Release) -> Result<Done, String> {
     Ok(Done::Now(release.work.display().to_string()))
 }
 
-/// Copies files into a folder, which is made.
+/// Copies files into a folder, which is created.
 pub fn put<'a>(folder: &Path, files: impl IntoIterator<Item = (&'a Path, &'a str)>) -> Result<(), String> {
     std::fs::create_dir_all(folder).map_err(|e| format!("{} could not be made: {e}", folder.display()))?;
     for (from, name) in files {
@@ -40,7 +40,7 @@ pub fn put<'a>(folder: &Path, files: impl IntoIterator<Item = (&'a Path, &'a str
     Ok(())
 }
 
-/// Builds it.
+/// Builds the archive.
 pub fn build(release: &Release) -> Result<Done, String> {
     let (root, folder) = (paths::root(), release.work.join(release.name()));
     paths::remove(&folder)?;
@@ -59,7 +59,7 @@ pub fn build(release: &Release) -> Result<Done, String> {
     )?;
     paths::copy(&release.work.join("man"), &folder.join("man"))?;
     paths::copy(&release.work.join("completions"), &folder.join("completions"))?;
-    // Units, and what else runs it for good: checked by the tests as it stands there.
+    // Units, and the other files for a permanent installation. The tests check them in that folder.
     paths::copy(&own("deploy"), &folder.join("deploy"))?;
     let archive = release.archive();
     tar(release, &release.work, &release.name(), &archive)?;

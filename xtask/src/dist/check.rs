@@ -1,5 +1,5 @@
-//! `cargo xtask dist --check`: what was made is tried as a person would. A check whose tool is missing is left out, and
-//! says so.
+//! `cargo xtask dist --check`: tries the artifacts as a user would. A check without its tool is skipped, and this is
+//! reported.
 
 use super::serving::serves;
 use super::{GLIBC, Release, newest_glibc};
@@ -67,7 +67,7 @@ impl Drop for Scratch {
     }
 }
 
-/// The page that is handed out passes the tests of the page that people build.
+/// The released page passes the tests of the page that people build.
 fn browser(release: &Release) -> Result<Done, String> {
     if !release.runs_here() {
         return Ok(Done::Without(format!("the binary is for {}, which does not run here", release.target)));
@@ -76,7 +76,7 @@ fn browser(release: &Release) -> Result<Done, String> {
     passed("as those of `cargo xtask test`")
 }
 
-/// In an environment of its own, without a network: it runs, serves its page, and leaves nothing behind.
+/// In an environment of its own, without a network: the wheel runs, serves its page, and leaves nothing behind.
 fn wheel(release: &Release) -> Result<Done, String> {
     let wheel = release.wheel();
     let bytes =
@@ -116,7 +116,7 @@ fn files(folder: &Path) -> Result<Vec<String>, String> {
     Ok(text.lines().map(str::to_owned).collect())
 }
 
-/// It holds the same binary as the wheel, in one folder.
+/// The archive contains the same binary as the wheel, in one folder.
 fn archive(release: &Release) -> Result<Done, String> {
     let scratch = Scratch::new("check-archive")?;
     cmd("tar").arg("-xzf").arg(release.archive()).arg("-C").arg(&scratch.0).run()?;
@@ -150,7 +150,7 @@ fn deb(release: &Release) -> Result<Done, String> {
     cmd(dpkg).arg("-x").arg(release.deb()).arg(&scratch.0).run()?;
     same(&scratch.0.join("usr/bin/watchglass"), &release.binary())?;
     if let Some(lintian) = find("lintian") {
-        // There is no address to which mail about the package could go.
+        // The package has no maintainer mailbox.
         let known = "bogus-mail-host,bogus-mail-host-in-debian-changelog";
         cmd(lintian).args(["--fail-on", "error", "--suppress-tags", known]).arg(release.deb()).run()?;
     } else {
@@ -164,7 +164,7 @@ fn image(release: &Release) -> Result<Done, String> {
     super::image::check(release, &scratch.0)
 }
 
-/// What is packed of one binary a second time, elsewhere and under other rights of new files, has the same bytes.
+/// A second packing of one binary, in another folder and with another umask, has the same bytes.
 fn twice(release: &Release) -> Result<Done, String> {
     let scratch = Scratch::new("check-twice")?;
     let (out, work) = (scratch.0.join("out"), scratch.0.join("work"));
@@ -199,7 +199,7 @@ fn twice(release: &Release) -> Result<Done, String> {
     }
 }
 
-/// No symbol newer than the oldest glibc, no path of the building machine, hardened.
+/// The binary has no symbol newer than the oldest glibc, no path of the building machine, and is hardened.
 fn binary(release: &Release) -> Result<Done, String> {
     let binary = release.binary();
     let newest = newest_glibc(&binary)?;
@@ -259,7 +259,7 @@ fn units(release: &Release) -> Result<Done, String> {
     let scratch = Scratch::new("check-units")?;
     let mut told = Vec::new();
     for name in ["watchglass.service", "watchglass-hub.service", "watchglass-agent.service"] {
-        // It looks for the program where the unit names it.
+        // systemd-analyze looks for the program at the path in the unit.
         let text = paths::read(&paths::root().join("deploy").join("systemd").join(name))?;
         let unit = scratch.0.join(name);
         paths::write(&unit, &text.replace("/usr/bin/watchglass", &release.binary().display().to_string()))?;

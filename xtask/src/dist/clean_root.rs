@@ -1,5 +1,5 @@
-//! The package for Debian in a root of its own, which has nothing but Debian's base: installed, used, upgraded, removed, purged.
-//! One for another machine is tried where an emulator of that is registered.
+//! The Debian package in a root of its own with only Debian's base: installed, used, upgraded, removed, purged. A
+//! package for another machine is tried if an emulator for it is registered.
 
 use super::Release;
 use super::serving::serves;
@@ -8,12 +8,12 @@ use crate::paths;
 use crate::steps::Done;
 use std::path::Path;
 
-/// Where the service keeps what it measured.
+/// Folder in which the service keeps its samples.
 const DATA: &str = "var/lib/watchglass/history";
 /// A file that an operator changes.
 const SETTINGS: &str = "etc/watchglass/watchglass.toml";
 
-/// Tries the package, or says what is lacking for that.
+/// Tries the package, or reports the missing prerequisite.
 pub fn check(release: &Release, scratch: &Path) -> Result<Done, String> {
     let without = |what: &str| Ok(Done::Without(format!("{what}, so this was not tried")));
     let Some(debootstrap) = find("mmdebstrap") else { return without("mmdebstrap is missing") };
@@ -38,7 +38,7 @@ pub fn check(release: &Release, scratch: &Path) -> Result<Done, String> {
     let is_there = |path: &str| root.join(path).exists();
     let expect = |so: bool, what: &str| if so { Ok(()) } else { Err(what.to_owned()) };
 
-    // README's line, without its `sudo`: what it depends on is there.
+    // README's line, without its `sudo`: its dependencies are installed.
     Cmd::run(inside(&["apt-get", "install", "--yes", "/first.deb"]))?;
     let who = cmd("chroot").args(["--userspec=nobody:nogroup"]).arg(&root);
     let version = who.args(["/usr/bin/watchglass", "--version"]).output()?;
@@ -60,7 +60,7 @@ pub fn check(release: &Release, scratch: &Path) -> Result<Done, String> {
     Ok(Done::Now(format!("installed, run by a user, its page served, upgraded with its data, removed, purged{how}")))
 }
 
-/// The same package, of a version that is newer.
+/// The same package with a newer version.
 fn newer(release: &Release, scratch: &Path) -> Result<std::path::PathBuf, String> {
     let (folder, path) = (scratch.join("next"), scratch.join("next.deb"));
     cmd("dpkg-deb").arg("-R").arg(release.deb()).arg(&folder).run()?;

@@ -1,4 +1,4 @@
-//! What is in each file that is released, and how large it is: a list that is kept, so that nothing comes or goes unseen.
+//! Contents and sizes of each released file, compared with a stored list, so that no change goes unnoticed.
 
 use super::Release;
 use crate::exec::{cmd, find};
@@ -8,14 +8,14 @@ use crate::steps::Done;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// Where the list stands. `UPDATE=1 cargo xtask dist --check` writes it anew.
+/// Path of the list. `UPDATE=1 cargo xtask dist --check` rewrites it.
 const LIST: &str = "xtask/dist/contents.txt";
-/// By which share a file may grow or shrink without a word, percent.
+/// Maximum change of a file's size that is not reported, percent.
 const MAX_CHANGE: u64 = 10;
-/// How a line begins that says a size: machine, file, bytes.
+/// First word of a line with a size: machine, file, bytes.
 const SIZE: &str = "size";
 
-/// Compares what was made with the list.
+/// Compares the artifacts with the list.
 pub fn check(release: &Release) -> Result<Done, String> {
     let (mut now, mut sizes) = (BTreeSet::new(), Vec::new());
     for (kind, path, names) in [
@@ -39,7 +39,7 @@ pub fn check(release: &Release) -> Result<Done, String> {
         paths::write(&list, &(all.into_iter().collect::<Vec<_>>().join("\n") + "\n"))?;
         return Ok(Done::Now(format!("{LIST} is written anew")));
     }
-    // What was not made this time is not looked for.
+    // Artifacts that were not built this time are not compared.
     let made = |line: &&String| sizes.iter().any(|(of, _)| of.ends_with(line.split(' ').next().unwrap_or_default()));
     let had: BTreeSet<String> = had.iter().filter(made).cloned().collect();
     let (gone, new): (Vec<_>, Vec<_>) = (had.difference(&now).collect(), now.difference(&had).collect());
@@ -53,7 +53,7 @@ pub fn check(release: &Release) -> Result<Done, String> {
     if changed.is_empty() { Ok(Done::Now(text)) } else { Ok(Done::But(format!("{text}; {}", changed.join(", ")))) }
 }
 
-/// What there is to say of a size: more or less by a tenth than the one that is kept.
+/// The message for a size that differs from the stored one by more than a tenth.
 fn changed(kept: &[String], of: &str, bytes: u64) -> Option<String> {
     let before: u64 = kept.iter().find_map(|line| line.strip_prefix(of)?.trim().parse().ok())?;
     (bytes.abs_diff(before) * 100 > before * MAX_CHANGE).then(|| format!("{of} has {bytes} bytes and had {before}"))
@@ -71,7 +71,7 @@ fn names_in_deb(path: &Path) -> Result<Option<String>, String> {
     Ok(Some(list.lines().filter_map(name).collect::<Vec<_>>().join("\n")))
 }
 
-/// A name without what differs from release to release: version, machine, hashes of contents.
+/// A name without the parts that differ between releases: version, machine, hashes of contents.
 fn plain(release: &Release, name: &str) -> String {
     let named = [(release.name(), "NAME"), (release.version.clone(), "V"), (release.python_version(), "V")];
     let name = named.iter().fold(name.to_owned(), |name, (from, to)| name.replace(from.as_str(), to));

@@ -1,4 +1,4 @@
-//! The package for Debian and Ubuntu, by dpkg-deb.
+//! The package for Debian and Ubuntu, built by dpkg-deb.
 
 use super::Release;
 use super::archive::{SHELLS, put};
@@ -15,7 +15,7 @@ live dashboard for the machines that train models
  Alone on one machine it needs no account, no cloud and no database. A hub
  shows many machines to a team.";
 
-/// Builds it from the binary, or says why it is left out.
+/// Builds it from the binary, or returns the reason why it is skipped.
 pub fn build(release: &Release) -> Result<Done, String> {
     let Some(dpkg) = find("dpkg-deb") else {
         return Ok(Done::Without("there is no package for Debian; install dpkg".to_owned()));
@@ -75,7 +75,7 @@ pub fn build(release: &Release) -> Result<Done, String> {
     put(&at("DEBIAN"), [(&*own.join("postinst"), "postinst"), (&*own.join("postrm"), "postrm")])?;
     cmd("chmod").args(["-R", "u=rwX,go=rX"]).arg(&root).run()?;
     cmd("chmod").arg("755").args([at("DEBIAN/postinst"), at("DEBIAN/postrm"), at("usr/bin/watchglass")]).run()?;
-    // Of a folder on a disk the order of names differs; dpkg-deb sorts them, and takes the time from here.
+    // The order of names in a folder on disk varies. dpkg-deb sorts them, and takes the time from here.
     let build = cmd(dpkg).args(["--root-owner-group", "-Zxz", "--build"]).arg(&root).arg(release.deb());
     build.env("SOURCE_DATE_EPOCH", &release.time).run()?;
     Ok(Done::Now(release.deb().display().to_string()))

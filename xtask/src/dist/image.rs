@@ -1,5 +1,5 @@
-//! The image for containers: an OCI layout in one file, put together without a daemon, a registry and a tool for images. In it
-//! are the binary, Debian's C library, and the certificates that the system trusts; no shell.
+//! The container image: an OCI layout in one file, assembled without a daemon, a registry or an image tool. It contains
+//! the binary, Debian's C library, and the certificates that the system trusts, but no shell.
 
 use super::{Release, pack};
 use crate::exec::{cmd, find};
@@ -8,15 +8,15 @@ use crate::setup;
 use crate::steps::Done;
 use std::path::{Path, PathBuf};
 
-/// The user that it runs as; the group has the same number.
+/// The user id under which it runs; the group has the same number.
 const USER: u32 = 65_532;
 
-/// What Docker and Kubernetes call a machine.
+/// Name of the machine in Docker and Kubernetes.
 pub fn architecture(release: &Release) -> &'static str {
     if release.arch() == "aarch64" { "arm64" } else { "amd64" }
 }
 
-/// Builds it, or says why it is left out.
+/// Builds it, or returns the reason why it is skipped.
 pub fn build(release: &Release) -> Result<Done, String> {
     if !release.runs_here() {
         return Ok(Done::Without(format!("there is no image for {}: it is made on such a machine", release.target)));
@@ -33,7 +33,7 @@ pub fn build(release: &Release) -> Result<Done, String> {
     std::fs::create_dir_all(&blobs).map_err(|e| format!("{}: {e}", blobs.display()))?;
     let plain = release.work.join("layer.tar");
     pack(release, &root, &["etc", "lib", "lib64", "usr"], &plain)?;
-    // The one folder that is its user's: a volume takes the rights of what it covers.
+    // The one folder that its user owns: a volume takes the ownership of the folder that it covers.
     let theirs = [format!("--owner={USER}"), format!("--group={USER}"), format!("--mtime=@{}", release.time)];
     let append =
         cmd("tar").args(["-r", "--format=gnu", "--numeric-owner", "--mode=0755"]).args(theirs).arg("-f").arg(&plain);
@@ -52,7 +52,7 @@ pub fn build(release: &Release) -> Result<Done, String> {
     Ok(Done::Now(format!("{} ({:.1} MB; {packages})", release.image().display(), bytes as f64 / 1e6)))
 }
 
-/// Puts the root of the image together.
+/// Assembles the root of the image.
 fn fill(release: &Release, base: &Path, root: &Path) -> Result<(), String> {
     let at = |path: &str| root.join(path);
     let arch = format!("{}-linux-gnu", release.arch());
@@ -62,14 +62,14 @@ fn fill(release: &Release, base: &Path, root: &Path) -> Result<(), String> {
     for folder in [format!("lib/{arch}"), "lib64".to_owned()] {
         if base.join(&folder).is_dir() {
             std::fs::create_dir_all(at(&folder)).map_err(|e| format!("{folder}: {e}"))?;
-            // Links among them stay links.
+            // Links are copied as links.
             cmd("cp").args(["-a", "-T"]).arg(base.join(&folder)).arg(at(&folder)).run()?;
         }
     }
     cmd("cp").arg(release.binary()).arg(at("usr/bin/watchglass")).run()?;
     cmd("chmod").arg("755").arg(at("usr/bin/watchglass")).run()?;
     paths::write(&at("etc/ssl/certs/ca-certificates.crt"), &authorities(base)?)?;
-    // Names before an address is asked for: a pod has some of its own.
+    // Host names in files precede DNS: a pod has some of its own.
     paths::write(&at("etc/nsswitch.conf"), "passwd: files\ngroup: files\nhosts: files dns\n")?;
     let people = format!("root:x:0:0:root:/:/\nwatchglass:x:{USER}:{USER}:watchglass:/data:/\n");
     paths::write(&at("etc/passwd"), &people)?;
@@ -96,7 +96,7 @@ pub fn sha256(file: &Path) -> Result<String, String> {
     told.split_whitespace().next().map(str::to_owned).ok_or_else(|| format!("{} has no sum", file.display()))
 }
 
-/// Moves a file among the blobs.
+/// Moves a file to the blobs.
 fn keep(blobs: &Path, file: &Path) -> Result<Blob, String> {
     let digest = sha256(file)?;
     let bytes = std::fs::metadata(file).map_err(|e| format!("{}: {e}", file.display()))?.len();
@@ -110,13 +110,13 @@ fn blob(blobs: &Path, work: &Path, text: &str) -> Result<Blob, String> {
     keep(blobs, &file)
 }
 
-/// The time of the commit, as RFC 3339 has it.
+/// The time of the commit in RFC 3339.
 fn created(release: &Release) -> String {
     let told = cmd("date").args(["-u", "+%Y-%m-%dT%H:%M:%SZ", "-d"]).arg(format!("@{}", release.time)).output();
     told.map(|text| text.trim().to_owned()).unwrap_or_default()
 }
 
-// Texts in these have no letter that JSON would want to be written otherwise: versions, digests, names of packages.
+// The texts in these need no JSON escapes: versions, digests, names of packages.
 fn config(release: &Release, diff: &str, packages: &str) -> String {
     let (created, arch) = (created(release), architecture(release));
     let Release { version, commit, .. } = release;
@@ -166,7 +166,7 @@ fn index(release: &Release, manifest: &Blob) -> String {
     )
 }
 
-/// Unpacks it and looks at it as a runtime does: each blob is what its name says, and leads to the next.
+/// Unpacks it and reads it as a runtime does: each blob matches its digest and leads to the next.
 pub fn check(release: &Release, scratch: &Path) -> Result<Done, String> {
     if !release.image().is_file() {
         return Ok(Done::Without("there is no image here".to_owned()));
@@ -225,7 +225,7 @@ pub fn check(release: &Release, scratch: &Path) -> Result<Done, String> {
     Ok(Done::Now(told.join("; ")))
 }
 
-/// The sum behind a key of JSON that we wrote.
+/// The SHA-256 digest under a key, in JSON that we wrote.
 fn named(text: &str, key: &str) -> Result<String, String> {
     let rest = text.split_once(&format!("\"{key}\":\"sha256:")).map(|(_, rest)| rest);
     rest.and_then(|rest| rest.split('"').next())

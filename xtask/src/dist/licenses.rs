@@ -1,4 +1,4 @@
-//! THIRD-PARTY.md: the crates in the binary and in the page, and their licenses' texts, each text once.
+//! THIRD-PARTY.md: the crates in the binary and in the page, and the texts of their licenses, each text once.
 
 use super::Release;
 use crate::exec::cargo;
@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::PathBuf;
 
-/// Licenses that a crate may have. An expression needs one of those that it offers.
+/// Allowed licenses of a crate. In an expression with alternatives, one must be allowed.
 const ALLOWED: [&str; 13] = [
     "MIT",
     "Apache-2.0",
@@ -26,7 +26,7 @@ const ALLOWED: [&str; 13] = [
     "Zlib",
 ];
 
-/// Writes it, unless a crate may not be here.
+/// Writes the file, unless a crate's license is not allowed.
 pub fn write(release: &Release) -> Result<Done, String> {
     let mut crates = foreign("watchglass", &release.target)?;
     crates.extend(foreign(crate::page::PACKAGE, TARGET)?);
@@ -67,7 +67,7 @@ pub fn write(release: &Release) -> Result<Done, String> {
     Ok(Done::Now(format!("{} crates, {} texts", crates.len(), texts.len())))
 }
 
-/// The crates from elsewhere of which a package is made for a target: name, version, license.
+/// The external crates from which a package is built for a target: name, version, license.
 fn foreign(package: &str, target: &str) -> Result<BTreeSet<(String, String, String)>, String> {
     let tree = ["tree", "--locked", "--edges", "normal", "--prefix", "none", "--format", "{p}|{l}"];
     let text = cargo().args(tree).args(["--package", package, "--target", target]).output()?;
@@ -75,19 +75,19 @@ fn foreign(package: &str, target: &str) -> Result<BTreeSet<(String, String, Stri
         let (named, license) = line.trim_end_matches(" (*)").split_once('|')?;
         let mut words = named.split(' ');
         let (name, version) = (words.next()?, words.next()?.strip_prefix('v')?);
-        // Those of the workspace have their path behind them.
+        // Crates of the workspace are followed by their path.
         (words.next().is_none_or(|more| more == "(proc-macro)")).then(|| (name.into(), version.into(), license.into()))
     };
     Ok(text.lines().filter_map(one).collect())
 }
 
-/// Whether we may have it: of alternatives one, of what holds together all.
+/// Whether a license expression is allowed: one alternative of OR, all parts of AND.
 fn is_allowed(license: &str) -> bool {
     let plain = license.replace(['(', ')'], "").replace(" / ", " OR ").replace('/', " OR ");
     plain.split(" AND ").all(|part| part.split(" OR ").any(|one| ALLOWED.contains(&one.trim())))
 }
 
-/// The texts that a crate brings, from the sources that cargo keeps.
+/// The license texts of a crate, from cargo's copy of its sources.
 fn license_texts(name: &str, version: &str) -> Result<Vec<String>, String> {
     let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
     let home = home.or_else(|| std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cargo")));

@@ -1,8 +1,8 @@
-//! `cargo xtask dist`: what people install, in `dist/`. The wheel, the archive, the package for Debian and the image hold one
-//! and the same binary, which needs glibc 2.17 or newer.
+//! `cargo xtask dist`: the installable artifacts, in `dist/`. The wheel, the archive, the Debian package and the image
+//! contain the same binary, which needs glibc 2.17 or newer.
 //!
-//! Everything in them is the same in two builds of one commit: times are that of the commit, names are in order, and paths
-//! of this machine are replaced.
+//! Two builds of one commit are identical: times are that of the commit, names are in order, and paths of this machine
+//! are replaced.
 
 mod archive;
 mod check;
@@ -24,29 +24,29 @@ use crate::setup::{self, PageFor};
 use crate::steps::{Done, Steps};
 use std::path::{Path, PathBuf};
 
-/// The newest glibc of which a packed binary may ask for something.
+/// Maximum version of glibc's symbols in a released binary.
 const GLIBC: (u32, u32) = (2, 17);
 
-/// What is packed.
+/// The release to build.
 #[derive(Clone)]
 struct Release {
-    /// The version, as in Cargo.toml; with `-dev` behind it where it is no release.
+    /// The version in Cargo.toml, with the suffix `-dev` when it is not a release.
     version: String,
-    /// The compiler's name of the machine that it is for.
+    /// The target triple.
     target: String,
     /// Seconds since the Unix epoch: the time of the commit.
     time: String,
-    /// Its abbreviated name.
+    /// Abbreviated hash of the commit.
     commit: String,
-    /// Its day.
+    /// Date of the commit.
     date: String,
-    /// Where the artifacts go.
+    /// Output folder of the artifacts.
     out: PathBuf,
-    /// Where they are put together.
+    /// Work folder in which they are assembled.
     work: PathBuf,
 }
 
-/// What the command line asks for.
+/// Options of the command line.
 struct Asked {
     only: Option<String>,
     target: String,
@@ -75,7 +75,7 @@ fn asked(args: &[String]) -> Result<Asked, Failure> {
     Ok(asked)
 }
 
-/// Makes, or with `--check` tests, what is released.
+/// Builds the release, or with `--check` tests it.
 pub fn dist(args: &[String]) -> Result<(), Failure> {
     let asked = asked(args)?;
     let mut steps = Steps::new("dist");
@@ -109,7 +109,7 @@ fn release(asked: &Asked) -> Result<Release, String> {
     std::fs::create_dir_all(&work).map_err(|e| format!("{} could not be made: {e}", work.display()))?;
     let (target, time) = (asked.target.clone(), git(&["log", "-1", "--format=%ct"])?);
     let (mut commit, date) = (git(&["rev-parse", "--short=12", "HEAD"])?, git(&["log", "-1", "--format=%cs"])?);
-    // What is built of a snapshot may be of no commit.
+    // The sources of a snapshot may differ from every commit.
     if !git(&["status", "--porcelain"])?.is_empty() {
         commit += "+";
     }
@@ -129,7 +129,7 @@ fn make(steps: &mut Steps, release: &Release, only: Option<&str>) -> Result<(), 
     steps.step("licenses", || licenses::write(release))?;
     steps.step("wheel", || wheel::build(release, &packers))?;
     steps.step("binary", || wheel::binary(release, &packers))?;
-    // The packages have the manual that the binary writes.
+    // The packages contain the manual that the binary writes.
     steps.step("manual and completions", || archive::words(release))?;
     if wants("archive") {
         steps.step("archive", || archive::build(release))?;
@@ -151,7 +151,7 @@ impl Release {
         self.target.split('-').next().unwrap_or("x86_64")
     }
 
-    /// As Python calls the version.
+    /// The version in Python's format.
     fn python_version(&self) -> String {
         self.version.replace("-dev", "")
     }
@@ -162,7 +162,7 @@ impl Release {
         self.out.join(format!("watchglass-{}-{tags}.whl", self.python_version()))
     }
 
-    /// The name of the archive without its end, which is that of the folder in it.
+    /// The archive's name without its extension, which is also the name of the folder in it.
     fn name(&self) -> String {
         format!("watchglass-{}-{}", self.version, self.target)
     }
@@ -183,7 +183,7 @@ impl Release {
         self.out.join(format!("watchglass-{}-{}.oci.tar", self.version, image::architecture(self)))
     }
 
-    /// The binary that all of them hold.
+    /// The binary in all artifacts.
     fn binary(&self) -> PathBuf {
         self.work.join("watchglass")
     }
@@ -193,13 +193,13 @@ impl Release {
         self.arch() == std::env::consts::ARCH
     }
 
-    /// Whether the kernel of this machine has been told of an emulator for it.
+    /// Whether the kernel of this machine has an emulator registered for it.
     fn is_emulated_here(&self) -> bool {
         Path::new("/proc/sys/fs/binfmt_misc").join(format!("qemu-{}", self.arch())).exists()
     }
 }
 
-/// Writes SHA256SUMS and prints the table of what was made.
+/// Writes SHA256SUMS and prints the table of artifacts.
 fn sums(release: &Release) -> Result<Done, String> {
     let list = std::fs::read_dir(&release.out).map_err(|e| format!("{}: {e}", release.out.display()))?;
     let mut names: Vec<String> = list.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
@@ -216,7 +216,7 @@ fn sums(release: &Release) -> Result<Done, String> {
     Ok(Done::Now(format!("{}; the binary asks for glibc {}.{}", release.out.display(), glibc.0, glibc.1)))
 }
 
-/// The newest version of glibc of which a binary asks for a symbol that it cannot do without.
+/// The newest version of glibc among the non-weak symbols of a binary.
 fn newest_glibc(binary: &Path) -> Result<(u32, u32), String> {
     let objdump = find("objdump").ok_or("objdump is missing; install binutils")?;
     let text = cmd(objdump).arg("-T").arg(binary).output()?;
@@ -228,15 +228,15 @@ fn newest_glibc(binary: &Path) -> Result<(u32, u32), String> {
     versions.max().ok_or_else(|| format!("{} asks for no glibc", binary.display()))
 }
 
-/// Packs a part of a folder, and presses it.
+/// Packs a part of a folder and compresses it.
 fn tar(release: &Release, folder: &Path, inside: &str, to: &Path) -> Result<(), String> {
     let plain = to.with_extension("");
     pack(release, folder, &[inside], &plain)?;
-    // Without the name and time of the file.
+    // Without the file's name and time.
     cmd("gzip").args(["-9", "-n", "-f"]).arg(&plain).run()
 }
 
-/// Packs parts of a folder with names in order, owner 0 and the time of the commit.
+/// Packs parts of a folder with names in order, owner 0, and the time of the commit.
 fn pack(release: &Release, folder: &Path, inside: &[&str], to: &Path) -> Result<(), String> {
     let order = ["--sort=name", "--owner=0", "--group=0", "--numeric-owner", "--format=gnu", "--mode=go=rX,u+rw,a-s"];
     let packing = cmd("tar").args(order).arg(format!("--mtime=@{}", release.time)).arg("-cf").arg(to);

@@ -1,4 +1,4 @@
-//! The lines by which README says to install what is released, run as they stand there.
+//! The installation lines of README, run unchanged.
 
 use super::Release;
 use crate::exec::{cmd, find};
@@ -7,12 +7,12 @@ use crate::setup;
 use crate::steps::Done;
 use std::path::Path;
 
-/// The part of README that has them.
+/// The section of README that contains them.
 const PART: &str = "## Without a compiler";
-/// Programs that only some machines have, or that need the network or root: their lines are counted, not run.
+/// Programs that only some machines have, or that need the network or root. Their lines are counted, not run.
 const ELSEWHERE: [&str; 2] = ["sudo", "podman"];
 
-/// Runs them in a folder with nothing but the files, and an environment of Python for those that pip installs.
+/// Runs them in a folder with only the files, and a Python environment for those that pip installs.
 pub fn check(release: &Release, scratch: &Path) -> Result<Done, String> {
     let Some(python) = setup::python() else { return Ok(Done::Without("Python is missing".to_owned())) };
     if !release.wheel().is_file() || !release.runs_here() {
@@ -33,7 +33,7 @@ pub fn check(release: &Release, scratch: &Path) -> Result<Done, String> {
             left.push(program);
             continue;
         }
-        // What starts a server is told to end once it has said where it listens.
+        // A line that starts a server is ended once the server has printed its address.
         let ends = "s=$(mktemp -u); mkfifo $s; (exec timeout 60 sh -c \"$1\" > $s) & read first < $s; kill %1 2> /dev/null; \
                     echo \"$first\"";
         let starts = line.ends_with("/watchglass");
@@ -59,7 +59,7 @@ pub fn check(release: &Release, scratch: &Path) -> Result<Done, String> {
     }
 }
 
-/// The lines of the first block of code in that part, without their comments.
+/// The lines of the first code block in that section, without their comments.
 fn lines(readme: &str) -> Vec<String> {
     let part = readme.split_once(PART).map_or("", |(_, rest)| rest);
     let block = part.split("```").nth(1).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Whether a binary serves its page.
+//! Checks that a binary serves its page.
 
 use crate::exec::cmd;
 use std::io::{Read, Write};
@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// A binary serves its page, wasm and all. One that is emulated has its libraries in `root`.
+/// The binary serves its page, including wasm. The libraries of an emulated one are in `root`.
 pub fn serves(binary: &Path, home: &Path, root: &Path) -> Result<(), String> {
     const SERVE: &str =
         "\"$0\" serve --port 0 --data-dir \"$1\" --collectors cpu > \"$1.address\" & echo $! > \"$1.pid\"; wait";

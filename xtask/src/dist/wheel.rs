@@ -7,7 +7,7 @@ use crate::paths;
 use crate::steps::Done;
 use std::path::Path;
 
-/// Writes other words for places of this machine into the wheel's list of what it is made of, and into RECORD what that has then.
+/// Replaces paths of this machine in the wheel's SBOM, and updates the SBOM's digests in RECORD.
 const PLACES: &str = r#"
 import base64, hashlib, os, sys, zipfile
 path, places = sys.argv[1], [pair.split('=', 1) for pair in sys.argv[2:]]
@@ -35,7 +35,7 @@ pub fn build(release: &Release, packers: &Path) -> Result<Done, String> {
         std::env::var(key).unwrap_or_else(|_| format!("{}/{below}", std::env::var("HOME").unwrap_or_default()))
     };
     if !release.runs_here() {
-        // Zig compiles C for every machine; of Rust the library of this one is needed.
+        // Zig compiles C for every machine. Rust needs the library of this target.
         cmd("rustup").args(["target", "add", &release.target]).run()?;
     }
     let root = paths::root();
@@ -70,8 +70,8 @@ pub fn build(release: &Release, packers: &Path) -> Result<Done, String> {
     Ok(Done::Now(format!("{} ({:.1} MB)", wheel.display(), bytes as f64 / 1e6)))
 }
 
-/// Takes the binary out of the wheel, for the other packages, and looks at what it asks for; and the list of what it is made
-/// of, in CycloneDX's form, for who looks for known faults.
+/// Extracts the binary from the wheel for the other packages, and checks its glibc version. Also extracts the SBOM in
+/// CycloneDX format, for vulnerability scanners.
 pub fn binary(release: &Release, packers: &Path) -> Result<Done, String> {
     const TAKE: &str = "\
 import sys, zipfile

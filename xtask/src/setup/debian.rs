@@ -1,5 +1,5 @@
-//! Programs from Debian's packages, for the tests that talk to real programs, and for the bench that measures beside them. They are unpacked into our cache, because
-//! installed packages would start them as services.
+//! Programs from Debian's packages, for tests with real programs, and for comparisons in the bench. They are unpacked
+//! into our cache, because installed packages would start them as services.
 
 use crate::exec::{cmd, find};
 use crate::paths;
@@ -9,13 +9,13 @@ use std::path::{Path, PathBuf};
 /// A package of Debian.
 struct Package {
     name: &'static str,
-    /// Packages with libraries of it that not every machine has.
+    /// Packages of its libraries that not every machine has.
     with: &'static [&'static str],
     /// The programs in it that tests start.
     programs: &'static [&'static str],
-    /// How the names of these tests begin.
+    /// Name prefix of these tests.
     tests: &'static str,
-    /// What is not tested without it.
+    /// The subject that is untested without it.
     what: &'static str,
 }
 
@@ -94,7 +94,7 @@ const PACKAGES: [Package; 12] = [
     },
 ];
 
-/// What the bench measures beside ours.
+/// Packages whose programs the bench compares with ours.
 const PEERS: [Package; 2] = [
     Package {
         name: "htop",
@@ -106,15 +106,15 @@ const PEERS: [Package; 2] = [
     Package { name: "btop", with: &[], programs: &["btop"], tests: "", what: "what btop costs" },
 ];
 
-/// Where packages have their programs.
+/// Folders of programs in packages.
 const FOLDERS: [&str; 3] = ["usr/bin", "usr/sbin", "usr/lib/postgresql/15/bin"];
 
 /// The programs that were found.
 #[derive(Default)]
 pub struct Programs {
-    /// To be put in front of PATH so that tests find those that were unpacked from Debian's packages.
+    /// Folders to prepend to PATH, so that tests find the programs unpacked from Debian's packages.
     pub folders: Vec<PathBuf>,
-    /// How the names of the tests begin that need them and that are ignored otherwise.
+    /// Name prefixes of the tests that need them, and that are ignored otherwise.
     pub tests: Vec<&'static str>,
 }
 
@@ -123,7 +123,7 @@ pub fn programs(steps: &mut Steps) -> Programs {
     found(&PACKAGES, steps)
 }
 
-/// Finds those that the bench measures beside ours, likewise: the folders that are to stand in front of PATH.
+/// Finds the programs that the bench compares with ours. Returns the folders to prepend to PATH.
 pub fn peers(steps: &mut Steps) -> Vec<PathBuf> {
     found(&PEERS, steps).folders
 }
@@ -139,7 +139,7 @@ fn found(packages: &'static [Package], steps: &mut Steps) -> Programs {
             }
             let root = paths::tool(package.name, "debian")?;
             let folder = || {
-                // Installed, but not on PATH, is as good as unpacked.
+                // An installed program that is not on PATH is used like an unpacked one.
                 let roots = [Path::new("/"), &root].into_iter();
                 let mut folders = roots.flat_map(|root| FOLDERS.map(|folder| root.join(folder)));
                 folders.find(|folder| package.programs.iter().all(|program| folder.join(program).is_file()))
@@ -158,7 +158,7 @@ fn found(packages: &'static [Package], steps: &mut Steps) -> Programs {
     all
 }
 
-/// What a binary of ours needs in an image: the C library, and whom to trust.
+/// Packages that our binary needs in an image: the C library, and the trusted certificates.
 const IMAGE: Package = Package {
     name: "libc6",
     with: &["libgcc-s1", "ca-certificates"],
@@ -167,7 +167,7 @@ const IMAGE: Package = Package {
     what: "an image for containers",
 };
 
-/// The folder with the packages of an image, unpacked, and their names and versions; or why there is none.
+/// The folder with the unpacked packages of an image, and their names and versions; or the reason why there is none.
 ///
 /// # Errors
 /// They cannot be unpacked.
@@ -189,7 +189,7 @@ pub fn image_base() -> Result<Result<(PathBuf, String), String>, String> {
     Ok(Ok((root, packages.collect::<Vec<_>>().join(", "))))
 }
 
-/// Downloads a package and unpacks it, with its libraries, below the folder `root`. This needs no rights of the user root.
+/// Downloads a package and unpacks it, with its libraries, below the folder `root`. This does not need root.
 fn unpacked(package: &Package, root: &Path) -> Result<Done, String> {
     let Package { name, what, .. } = package;
     if find("apt-get").is_none() || find("dpkg").is_none() {

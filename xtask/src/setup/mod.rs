@@ -1,6 +1,6 @@
-//! Prepares the machine: everything that is needed to build the page and to look at it.
+//! Prepares the machine for building the page and opening it.
 //!
-//! Each step first checks whether its work is done already; then it starts nothing. A step that cannot be done names
+//! Each step first checks whether its work is already done, and then starts nothing. A step that cannot be done names
 //! the command that would do it.
 
 mod apt;
@@ -24,12 +24,12 @@ pub use wasm32::Compiler;
 /// The compiler's name of the page's target.
 pub const TARGET: &str = "wasm32-unknown-unknown";
 
-/// For whom the page is built.
+/// Audience of a build of the page.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum PageFor {
-    /// For who builds it and for tests: compiled in a fraction of the time.
+    /// People who build it, and tests: compiled in a fraction of the time.
     Builders,
-    /// For what is handed out: small.
+    /// Releases: small.
     Release,
 }
 
@@ -47,14 +47,14 @@ impl PageFor {
 pub struct PageTools {
     /// The compiler for wasm32.
     pub compiler: Compiler,
-    /// Path of the program that has wasm-bindgen write the page's script.
+    /// Path of the program that runs wasm-bindgen for the page's script.
     pub wasm_bindgen: PathBuf,
-    /// Path of wasm-opt, for what is handed out; None when it is missing, and then the page is larger.
+    /// Path of wasm-opt, for releases. None when it is missing, and then the page is larger.
     pub wasm_opt: Option<PathBuf>,
 }
 
 impl PageTools {
-    /// A text that differs between two sets of tools. When it changes, the page is built again.
+    /// A text that differs between two sets of tools. When it changes, the page is rebuilt.
     pub fn id(&self) -> String {
         let wasm_opt = self.wasm_opt.as_deref().map_or("none".into(), |path| path.to_string_lossy());
         format!("{} {} {wasm_opt}", self.compiler.id(), self.wasm_bindgen.display())

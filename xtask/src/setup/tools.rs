@@ -11,7 +11,7 @@ const BINARYEN: &str = "132.0.0";
 const UPLOT: &str = "1.6.32";
 const AXE: &str = "4.14.1";
 
-/// Compiles the program that has wasm-bindgen write the page's script, in the version of the library in Cargo.lock, and
+/// Compiles the program that runs wasm-bindgen for the page's script, with the library version of Cargo.lock, and
 /// returns its path. It is compiled without optimization, because it runs only for seconds.
 pub fn wasm_bindgen(steps: &mut Steps) -> Result<PathBuf, String> {
     let path = bindgen();
@@ -34,26 +34,26 @@ fn bindgen() -> PathBuf {
     paths::target().join("debug").join(format!("bindgen{}", std::env::consts::EXE_SUFFIX))
 }
 
-/// Prepares wasm-opt if possible. Debian's version is too old, but an npm package has a new one.
+/// Prepares wasm-opt if possible. Debian's version is too old, but an npm package has a recent one.
 pub fn wasm_opt(steps: &mut Steps) -> Result<Option<PathBuf>, String> {
     let root =
         npm(steps, "wasm-opt", "binaryen", BINARYEN, "node_modules/.bin/wasm-opt", "the page gets a quarter larger")?;
     Ok(root.map(|root| root.join("node_modules/.bin/wasm-opt")))
 }
 
-/// The folder with uPlot, with which our drawing is compared; None when it is missing.
+/// The folder with uPlot, which our drawing is compared with; None when it is missing.
 pub fn uplot(steps: &mut Steps) -> Result<Option<PathBuf>, String> {
     npm(steps, "uPlot", "uplot", UPLOT, "node_modules/uplot/dist/uPlot.iife.min.js", "redrawing is not compared")
 }
 
-/// Path of the script of axe-core, which finds what a keyboard or a screen reader cannot use; None when it is missing.
+/// Path of the script of axe-core, which finds barriers for keyboards and screen readers; None when it is missing.
 pub fn axe(steps: &mut Steps) -> Result<Option<PathBuf>, String> {
     const SCRIPT: &str = "node_modules/axe-core/axe.min.js";
     let root = npm(steps, "axe-core", "axe-core", AXE, SCRIPT, "the page is not checked by axe-core")?;
     Ok(root.map(|root| root.join(SCRIPT)))
 }
 
-/// The folder of an npm package in an exact version, from our cache or installed now. Without npm the step prints
+/// The folder of an npm package in an exact version, from our cache or newly installed. Without npm the step prints
 /// `cost`.
 fn npm(
     steps: &mut Steps,
@@ -77,7 +77,7 @@ fn npm(
         };
         eprintln!("    {wanted}");
         std::fs::create_dir_all(&root).map_err(|e| format!("{} could not be made: {e}", root.display()))?;
-        // A second retry would come only a minute later, which is useless without a network.
+        // A second retry would come a minute later, which is useless without a network.
         let flags = [
             "install",
             "--fetch-retries=1",
@@ -97,7 +97,7 @@ fn npm(
     Ok(found)
 }
 
-/// The error of a cargo that may have tried to download something, with advice.
+/// Adds advice to an error of cargo that may come from a download.
 pub fn fetched_or_not(reason: String) -> String {
     format!(
         "{reason}. Cargo says above why. Without a network, or behind a proxy: set HTTPS_PROXY to the proxy's address, \

@@ -11,7 +11,7 @@ const ACTIVE_RUSTC: &str = "rustc";
 const DEBIAN_RUSTC: &str = "/usr/bin/rustc";
 const DEBIAN_PACKAGES: [&str; 3] = ["rustc-web", "rust-web-src", "rust-web-clippy"];
 
-/// Leptos' own switch that gives all views one type where they meet. It makes less code, so the first chart appears
+/// Leptos' own switch that erases the types of views where they meet. The code is smaller, so the first chart appears
 /// sooner.
 const FLAGS: &str = "--cfg erase_components";
 
@@ -27,7 +27,7 @@ pub struct Compiler {
 }
 
 impl Compiler {
-    /// Version, library and flags. Two compilers with the same text make the same page.
+    /// Version, library and flags. Two compilers with the same text build the same page.
     pub fn id(&self) -> String {
         let library = self.sysroot.as_ref().map(|_| debian_std::recipe(&self.version)).unwrap_or_default();
         format!("{} {FLAGS} {library}", self.version)
@@ -72,7 +72,7 @@ impl Compiler {
         Some(Self { rustc: DEBIAN_RUSTC, version, sysroot: None, linker: Some(debian_linker().ok()?) })
     }
 
-    /// The compiler with its library; None when the library was not built before.
+    /// The compiler with its library; None when the library has not been built yet.
     fn with_made(self) -> Option<Self> {
         let sysroot = debian_std::made(&self.version)?;
         Some(Self { sysroot: Some(sysroot), ..self })
@@ -97,7 +97,7 @@ pub fn ready() -> Result<(Compiler, Done), String> {
         let done = Done::Already(active.version.clone());
         return Ok((active, done));
     }
-    // The library was built earlier, so rustup failed then. Another try would only cost time.
+    // The library was built earlier, so rustup failed then. Another attempt would only cost time.
     if let Some(debian) = Compiler::debian().and_then(Compiler::with_made) {
         let done = Done::Already(format!("{} with its library", debian.version));
         return Ok((debian, done));
@@ -115,7 +115,7 @@ pub fn ready() -> Result<(Compiler, Done), String> {
     })
 }
 
-/// Asks rustup for the library of the target.
+/// Installs the library of the target with rustup.
 fn add_target() -> Result<(), String> {
     let line = format!("rustup target add {TARGET}");
     if find("rustup").is_none() {
@@ -138,7 +138,7 @@ fn install_debian() -> Result<Compiler, String> {
     })
 }
 
-/// The linker for Debian's compiler, which has none for wasm32: that of the active toolchain, or else the system's.
+/// The linker for Debian's compiler, which has none for wasm32: that of the active toolchain, else the system's.
 fn debian_linker() -> Result<PathBuf, String> {
     let active = cmd(ACTIVE_RUSTC).args(["--print", "sysroot"]).output()?;
     let bundled = Path::new(active.trim()).join(format!("lib/rustlib/{}/bin/rust-lld", host(ACTIVE_RUSTC)?));

@@ -1,4 +1,4 @@
-//! Decodes any bytes as a column, and as a column of times.
+//! Decodes arbitrary bytes as a column, and as a column of times.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

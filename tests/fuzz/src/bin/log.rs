@@ -1,4 +1,4 @@
-//! Reads any bytes as a log file.
+//! Reads arbitrary bytes as a log file.
 #![no_main]
 
 use history::log;

@@ -1,4 +1,4 @@
-//! Opens any bytes as a segment file, rescues it and reads all of it; also as a recording.
+//! Opens arbitrary bytes as a segment file, rescues it and reads all of it; also as a recording.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -25,6 +25,6 @@ fuzz_target!(|bytes: &[u8]| {
     for reader in [Reader::open(bytes), Reader::rescue(bytes)].into_iter().flatten() {
         read(&reader);
     }
-    // The file is refused, or opened as far as it is sound.
+    // The file is rejected, or opened up to the first damage.
     let _ = Recording::open(bytes);
 });

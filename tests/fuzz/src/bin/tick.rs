@@ -1,4 +1,4 @@
-//! Applies any bytes as frames to one state, one after the other.
+//! Applies arbitrary bytes as frames to one state, one after the other.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! Decodes any bytes as a message to the page and from the page.
+//! Decodes arbitrary bytes as a message to the page and from the page.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
