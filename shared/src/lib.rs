@@ -14,6 +14,7 @@
 //! - [`date`]: times as people and files write them.
 //! - [`rollup`]: buckets of min, max, mean, last and count; rates of counters.
 //! - [`run`]: training jobs, and how they ended; [`output`]: what they printed; [`redact`]: what looks like a secret in it.
+//! - [`reported`]: what launchers report of training jobs; [`new_marker`]: markers as programs send them.
 //! - [`window`]: the spans that a page shows.
 //! - [`role`]: what people and keys may on a hub.
 //! - [`scope`]: which sources a reader may see.
@@ -54,6 +55,7 @@ pub mod finding;
 pub mod hub;
 pub mod json;
 pub mod me;
+pub mod new_marker;
 pub mod output;
 pub mod people;
 pub mod processes;
@@ -61,6 +63,7 @@ pub mod provider;
 pub mod record;
 pub mod recording;
 pub mod redact;
+pub mod reported;
 pub mod role;
 pub mod rollup;
 pub mod rule;

@@ -5,10 +5,11 @@ use super::identity::{Known, Shift};
 use super::reply::{authorization, moved, pause};
 use super::road::{Road, RoadEnd, STEP_TIMEOUT, Stage, Trail, Wire, no_web_server};
 use crate::config::HubUrl;
+use api::Operation;
 use futures_util::{SinkExt, StreamExt};
 use shared::agent::{
-    self, AgentHello, AgentMessage, HubMessage, LINK_PATH, MAX_FACT_BYTES, MAX_FACTS, MAX_LABELS, MAX_MESSAGE,
-    MAX_OFFERS, Offer, PROTOCOL_NAME, Welcome, is_label, is_text,
+    self, AgentHello, AgentMessage, HubMessage, MAX_FACT_BYTES, MAX_FACTS, MAX_LABELS, MAX_MESSAGE, MAX_OFFERS, Offer,
+    PROTOCOL_NAME, Welcome, is_label, is_text,
 };
 use shared::wire::SourceId;
 use std::time::Duration;
@@ -53,7 +54,8 @@ pub(super) async fn upgrade(road: &Road, url: &HubUrl, key: &str, trail: &mut Tr
     let failed = |why: String| UplinkEnd::Lost(RoadEnd::new(Stage::Upgrade, why));
     let wire = road.connect(url, trail).await?;
     let scheme = if url.tls { "wss" } else { "ws" };
-    let target = format!("{scheme}://{}{}{LINK_PATH}", url.authority(), url.base.trim_end_matches('/'));
+    let target =
+        format!("{scheme}://{}{}{}", url.authority(), url.base.trim_end_matches('/'), Operation::LinkAgent.path());
     let mut request = target.into_client_request().map_err(|error| failed(error.to_string()))?;
     let mut secret = HeaderValue::from_str(&authorization(key))
         .map_err(|_| UplinkEnd::Refused(NO_KEY, "the key is invalid: it must be one line of visible text".into()))?;

@@ -3,7 +3,7 @@
 use super::reply::{Reply, authorization, moved, pause};
 use super::road::{Road, RoadEnd, STEP_TIMEOUT, Stage, no_web_server};
 use crate::config::HubUrl;
-use shared::agent::ENROL_PATH;
+use api::Operation;
 use shared::enrol::{EnrolRequest, Enrolled};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -36,7 +36,7 @@ pub(super) enum Joining {
 pub(super) async fn join(road: &Road, url: &HubUrl, key: &str, request: &EnrolRequest) -> Result<Joining, RoadEnd> {
     let lost = |why: String| RoadEnd::new(Stage::Upgrade, why);
     let body = serde_json::to_vec(request).map_err(|error| lost(error.to_string()))?;
-    let path = format!("{}{}", url.base.trim_end_matches('/'), ENROL_PATH);
+    let path = format!("{}{}", url.base.trim_end_matches('/'), Operation::EnrollAgent.path());
     let mut head = format!(
         "POST {path} HTTP/1.1\r\nHost: {}\r\nUser-Agent: watchglass/{}\r\nContent-Type: application/json\r\n\
          Content-Length: {}\r\nConnection: close\r\n",

@@ -1,6 +1,6 @@
 //! Requests and answers of HTTP/1.1, as far as an agent needs them beside the WebSocket.
 
-use shared::agent::LINK_PATH;
+use api::Operation;
 use std::time::Duration;
 use stream::clock::{Clock, System};
 
@@ -13,7 +13,7 @@ pub(super) fn authorization(key: &str) -> String {
 pub(super) fn moved(to: &str) -> String {
     let to: String = to.chars().filter(|c| !c.is_control()).take(200).collect();
     // What we asked for below it begins with this, whether we joined or linked.
-    let to = to.split(LINK_PATH).next().unwrap_or_default();
+    let to = to.split(Operation::LinkAgent.path()).next().unwrap_or_default();
     format!("the hub redirects to {to}; write that address")
 }
 

@@ -1,6 +1,6 @@
 //! The messages between an agent and its hub, and their bytes.
 //!
-//! The link is a WebSocket that the agent opens at [`LINK_PATH`], of the protocol [`PROTOCOL_NAME`]. Every message is
+//! The link is a WebSocket that the agent opens at `/api/v1/ingest`, of the protocol [`PROTOCOL_NAME`]. Every message is
 //! binary. Its first byte tells what follows: [`CONTROL`] a postcard-encoded [`AgentMessage`] (or [`HubMessage`] the other
 //! way), [`TICKS`] frames of [`crate::tick`], each behind its length as a varint, [`FILL`] a [`FillPart`], [`RECORDS`]
 //! records, [`DAMAGE`] a [`FillDamage`]. One that is not known is skipped: additions within a version are new first bytes,
@@ -29,12 +29,6 @@ use serde::de::DeserializeOwned;
 
 /// The protocol, as `Sec-WebSocket-Protocol` names it.
 pub const PROTOCOL_NAME: &str = "watchglass.agent.1";
-
-/// Where the link is, below the hub's address; with an agent key.
-pub const LINK_PATH: &str = "/api/v1/ingest";
-
-/// Where an agent becomes a source, with a join token.
-pub const ENROL_PATH: &str = "/api/v1/ingest/enrol";
 
 /// First byte of a control message.
 pub const CONTROL: u8 = 0;

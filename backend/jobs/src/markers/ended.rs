@@ -1,9 +1,9 @@
 //! Kernels that have ended, as records of their machine: what is told of them outlives this program.
 
-use super::marker::Marker;
 use super::{had_begun, recalled};
 use inventory::{Kernel, KernelEnd};
 use serde::{Deserialize, Serialize};
+use shared::answer::markers::Marker;
 use shared::record::Record;
 use shared::wire::SourceId;
 use std::sync::Arc;

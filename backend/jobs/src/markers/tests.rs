@@ -61,7 +61,7 @@ fn ten_thousand_markers_at_once_are_bounded_and_counted() {
     let markers = Markers::default();
     let mut sum = TakenMarkers::default();
     for part in 0..40 {
-        let some = (0..MAX_AT_ONCE as u64).map(|n| cell(1 + part * 256 + n, NOW, "start"));
+        let some = (0..MAX_NEW_MARKERS as u64).map(|n| cell(1 + part * 256 + n, NOW, "start"));
         let some = markers.take(&live, 0, some.collect()).expect("taken");
         (sum.taken, sum.dropped) = (sum.taken + some.taken, sum.dropped + some.dropped);
     }
@@ -279,9 +279,4 @@ fn how_a_kernel_ended_is_one_sentence() {
     kernel.used = bytes(10.0);
     let how = "The kernel of train.ipynb ended; memory was not short. The cause cannot be determined.";
     assert_eq!(words::how(&kernel).as_deref(), Some(how));
-    for (seconds, text) in
-        [(0.005, "5 ms"), (1.25, "1.2 s"), (41.0, "41 s"), (372.0, "6 min 12 s"), (3_720.0, "1 h 02 min")]
-    {
-        assert_eq!(words::duration(seconds), text);
-    }
 }
