@@ -19,7 +19,11 @@ const PACKAGES: &[(&str, &[&str], &[&str])] = &[
     // Findings: the same code on a server, in a command and in the page.
     ("backend/insight", &["shared"], &["tokio", "axum", "libc", "leptos", "plotters", "web-sys", "js-sys", "tracing"]),
     // It is handed what comes: sockets and clocks are the program's.
-    ("backend/top", &["shared", "charts", "viewer"], &["tokio", "axum", "hyper", "leptos", "plotters", "tracing"]),
+    (
+        "backend/top",
+        &["shared", "charts", "system", "viewer"],
+        &["tokio", "axum", "hyper", "leptos", "plotters", "tracing"],
+    ),
     // Ticks and records on their way; no collector and no socket.
     ("backend/stream", &["shared", "history", "inventory"], &["axum", "hyper", "tower", "sqlx", "leptos", "plotters"]),
     // Training jobs; no page, no account and no alert.

@@ -2,7 +2,6 @@
 //! there is no such road to a hub elsewhere.
 
 use super::AdminFailed;
-use super::order::seconds;
 use crate::config::{Config, HubEntry, LogsTask};
 use crate::control;
 use ::api::Operation;
@@ -13,6 +12,7 @@ use shared::controls::escaped_json;
 use shared::json::Seconds;
 use shared::output::plain;
 use shared::session::Problem;
+use shared::unit::instant::seconds;
 use std::collections::HashSet;
 use std::path::Path;
 use std::time::Duration;
@@ -193,6 +193,6 @@ mod tests {
     fn a_question_names_what_was_wanted() {
         let task = LogsTask { run: "a b".into(), rank: Some(3), grep: Some("CUDA out".into()), ..LogsTask::default() };
         assert_eq!(question(&task, None, None), "api/v1/runs/a%20b/logs?rank=3&text=CUDA%20out");
-        assert_eq!(question(&LogsTask::default(), Some(-1), Some(5)), "api/v1/runs//logs?from=-1.999&limit=5");
+        assert_eq!(question(&LogsTask::default(), Some(-1), Some(5)), "api/v1/runs//logs?from=-0.001&limit=5");
     }
 }

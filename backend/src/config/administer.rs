@@ -418,7 +418,7 @@ pub struct EraseTask {
 /// Which rows of the audit log are asked for.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 pub struct AuditTask {
-    /// First instant: Unix seconds, a date and time, or relative, such as -1h
+    /// First instant, such as -1h, 2:15pm, 2026-05-01T14:00 or Unix seconds
     #[arg(long, value_name = "T", value_parser = when, allow_hyphen_values = true)]
     pub from: Option<When>,
     /// Last instant, in the same forms

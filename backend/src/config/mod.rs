@@ -74,7 +74,7 @@ pub use top::{Origin, Top, entry_here};
 pub use value::{is_host_name, show_duration, split_authority};
 pub use wandb_settings::translated;
 pub use watching::{AlertHistory, AlertsTask, SilenceTask};
-pub use when::{When, step, when};
+pub use when::{When, asked, step, when};
 
 use flags::Word;
 use shared::run::About;
