@@ -76,6 +76,7 @@ pub use wandb_settings::translated;
 pub use watching::{AlertHistory, AlertsTask, SilenceTask};
 pub use when::{When, asked, step, when};
 
+use crate::uplink::{MachineSettings, UplinkSettings};
 use flags::Word;
 use shared::run::About;
 use std::ffi::OsString;
@@ -240,6 +241,23 @@ impl Config {
     /// Where /proc and /sys are read.
     pub fn roots(&self) -> collectors::Roots {
         self.root.as_deref().map(collectors::Roots::below).unwrap_or_default()
+    }
+
+    /// What an agent is told of its hubs and of its machine.
+    pub fn uplink_settings(&self) -> UplinkSettings {
+        let roots = self.roots();
+        UplinkSettings {
+            hubs: self.hubs.clone(),
+            proxies: self.proxies.clone(),
+            new_identity: self.new_identity,
+            memory: self.memory,
+            machine: MachineSettings {
+                root: self.root.clone().unwrap_or_else(|| "/".into()),
+                proc: roots.proc,
+                sys: roots.sys,
+                host: collectors::host_name().unwrap_or_default(),
+            },
+        }
     }
 
     /// What is in force, as a configuration file that gives the same configuration again, but with `***` in the place of

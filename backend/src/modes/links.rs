@@ -21,7 +21,7 @@ const BYE_TIMEOUT: Duration = Duration::from_millis(1_500);
 /// # Errors
 /// A sentence; the exit status is 2.
 pub fn check(config: &Config) -> Result<(), String> {
-    Uplink::check(config, &*agent_file(config)?)
+    Uplink::check(&config.uplink_settings(), &*agent_file(config)?)
 }
 
 /// How the agent that runs with this data folder does, as JSON, and whether all its links stand.
@@ -63,7 +63,8 @@ impl Links {
         if config.hubs.is_empty() {
             return Links(Vec::new());
         }
-        let all = agent_file(config).and_then(|file| Uplink::all(config, live, (source, runs), &file));
+        let all =
+            agent_file(config).and_then(|file| Uplink::all(&config.uplink_settings(), live, (source, runs), &file));
         Links(all.unwrap_or_else(|error| {
             tracing::error!("nothing is sent to hubs: {error}");
             Vec::new()

@@ -62,7 +62,7 @@ pub fn main(page: EmbeddedPage) -> ExitCode {
         Ok(Command::Agent { config, task: AgentTask::Run }) => agent(config),
         Ok(Command::Agent { config, task: AgentTask::Unit }) => {
             let program = std::env::current_exe().unwrap_or_else(|_| "/usr/local/bin/watchglass".into());
-            say(&uplink::unit(&config, &program))
+            say(&uplink::unit(config.hubs.first(), config.plain_http, &program))
         }
         Ok(Command::Agent { config, task: AgentTask::Status }) => status(&config),
         Ok(Command::Administer { config, wanted }) => administer(&config, &wanted),
@@ -282,7 +282,8 @@ fn doctor(config: &Config, json: bool, bundle: Option<&Path>) -> ExitCode {
         log.with_writer(move || held.clone()).init();
     }
     let mut examination = doctor::examine(config, modes::machine::plan(config));
-    let roads = match uplink::walk_all(config) {
+    let roads = match uplink::walk_all(&config.uplink_settings(), config.data_dir.as_deref().filter(|_| !config.memory))
+    {
         Ok(roads) => roads,
         Err(sentence) => {
             complain(&format!("watchglass: {sentence}"));

@@ -1,7 +1,7 @@
 //! What tells a machine from others, as hashes, and what it is labeled with by itself. Nothing here is a key: a hub takes it
 //! as evidence that a machine was installed anew, or is there twice.
 
-use crate::config::Config;
+use super::settings::MachineSettings;
 use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
 
@@ -36,11 +36,10 @@ fn hash_of(path: &Path) -> Option<[u8; 32]> {
 impl Evidence {
     /// Reads what there is: `/etc/machine-id`, `/proc/sys/kernel/random/boot_id` and `/sys/class/net/*/address` of links
     /// that have a device, all below `--root`.
-    pub fn read(config: &Config) -> Self {
-        let roots = config.roots();
-        let at = |path: &str| config.root.as_deref().unwrap_or(Path::new("/")).join(path);
+    pub fn read(of: &MachineSettings) -> Self {
+        let at = |path: &str| of.root.join(path);
         let machine = ["etc/machine-id", "var/lib/dbus/machine-id"].iter().find_map(|path| hash_of(&at(path)));
-        let links = std::fs::read_dir(roots.sys.join("class/net")).into_iter().flatten().flatten();
+        let links = std::fs::read_dir(of.sys.join("class/net")).into_iter().flatten().flatten();
         let mut links: Vec<PathBuf> =
             links.map(|link| link.path()).filter(|link| link.join("device").exists()).collect();
         links.sort();
@@ -48,9 +47,9 @@ impl Evidence {
         let address = |link: &PathBuf| hash_of(&link.join("address"));
         Evidence {
             machine,
-            boot: hash_of(&roots.proc.join("sys/kernel/random/boot_id")),
+            boot: hash_of(&of.proc.join("sys/kernel/random/boot_id")),
             links: links.iter().filter_map(address).collect(),
-            host: collectors::host_name().unwrap_or_default(),
+            host: of.host.clone(),
             container: ["/.dockerenv", "/run/.containerenv"].iter().any(|path| Path::new(path).exists())
                 || variable("KUBERNETES_SERVICE_HOST").is_some(),
         }
@@ -93,13 +92,15 @@ mod tests {
         write("sys/class/net/eth0/address", "52:54:00:12:34:56\n");
         write("sys/class/net/eth0/device/x", "");
         write("sys/class/net/lo/address", "00:00:00:00:00:00\n");
-        let config = Config { root: Some(folder.path().into()), ..Config::default() };
-        let evidence = Evidence::read(&config);
+        let below = |part: &str| folder.path().join(part);
+        let machine =
+            MachineSettings { root: below(""), proc: below("proc"), sys: below("sys"), host: "node-1".into() };
+        let evidence = Evidence::read(&machine);
         assert_eq!(evidence.machine, Some(hash("0123456789abcdef0123456789abcdef")));
         assert!(evidence.boot.is_some() && evidence.boot != evidence.machine);
         assert_eq!(evidence.links, [hash("52:54:00:12:34:56")], "lo has no device");
         assert!(!hex::encode(evidence.links[0]).contains("5254"));
         write("etc/machine-id", "uninitialized\n");
-        assert_eq!(Evidence::read(&config).machine, None);
+        assert_eq!(Evidence::read(&machine).machine, None);
     }
 }

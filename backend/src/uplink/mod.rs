@@ -19,6 +19,7 @@ mod reply;
 mod reports;
 mod road;
 mod serve;
+mod settings;
 #[cfg(test)]
 mod tests;
 mod unit;
@@ -28,10 +29,11 @@ pub use identity::{AGENT_FILE, AgentFile};
 pub use relay::tell;
 pub use reports::answer;
 pub use road::{Road, RoadEnd, Stage, Wire};
+pub use settings::{MachineSettings, UplinkSettings};
 pub use unit::unit;
 pub use walk::{Step, json, report, walk_all};
 
-use crate::config::{Config, HubEntry, KeyFrom};
+use crate::config::{HubEntry, KeyFrom};
 use again::Again;
 use evidence::Evidence;
 use hello::{Introduction, LinkSocket, NO_KEY, UplinkEnd};
@@ -129,16 +131,16 @@ impl Uplink {
     ///
     /// # Errors
     /// What is missing: a sentence. The exit status is 2.
-    pub fn check(config: &Config, file: &AgentFile) -> Result<(), String> {
-        config.hubs.iter().try_for_each(|hub| {
+    pub fn check(settings: &UplinkSettings, file: &AgentFile) -> Result<(), String> {
+        settings.hubs.iter().try_for_each(|hub| {
             let url = hub.url();
-            if hub.key.is_none() && (config.new_identity || !file.knows(&url.to_string())) {
+            if hub.key.is_none() && (settings.new_identity || !file.knows(&url.to_string())) {
                 return Err(format!(
                     "there is no key to join {url}; create a join line with \"watchglass agents join\" on that hub, \
                     and give its key with --key or --key-file"
                 ));
             }
-            Road::new(hub, &config.proxies).map(drop)
+            Road::new(hub, &settings.proxies).map(drop)
         })
     }
 
@@ -147,12 +149,12 @@ impl Uplink {
     /// # Errors
     /// What cannot be used: a sentence. The exit status is 2.
     pub fn all(
-        config: &Config,
+        settings: &UplinkSettings,
         live: &Arc<Live>,
         (source, runs): (SourceId, &Arc<RunBook>),
         file: &Arc<AgentFile>,
     ) -> Result<Vec<Arc<Uplink>>, String> {
-        let (evidence, instance, started) = (Evidence::read(config), random(), live.clock.wall());
+        let (evidence, instance, started) = (Evidence::read(&settings.machine), random(), live.clock.wall());
         let uplink = |hub: &HubEntry| {
             let told = Introduction {
                 instance,
@@ -160,14 +162,14 @@ impl Uplink {
                 started,
                 evidence: evidence.clone(),
                 labels: hub.labels.clone(),
-                memory: config.memory,
+                memory: settings.memory,
                 relayed: false,
                 version: env!("CARGO_PKG_VERSION").into(),
             };
             let shown = Arc::new(UplinkState::new(hub.url().to_string(), source, started));
             live.add_uplink(shown.clone());
             Ok(Arc::new(Uplink {
-                road: Road::new(hub, &config.proxies)?,
+                road: Road::new(hub, &settings.proxies)?,
                 hub: hub.clone(),
                 file: file.clone(),
                 live: live.clone(),
@@ -177,12 +179,12 @@ impl Uplink {
                 state: watch::Sender::new(LinkState::Starting),
                 shown,
                 stop: watch::Sender::new(false),
-                anew: AtomicBool::new(config.new_identity),
+                anew: AtomicBool::new(settings.new_identity),
                 welcomed: AtomicBool::new(false),
                 request: Mutex::new(new_request()),
             }))
         };
-        config.hubs.iter().map(uplink).collect()
+        settings.hubs.iter().map(uplink).collect()
     }
 
     /// The address of the hub.

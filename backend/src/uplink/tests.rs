@@ -222,7 +222,7 @@ impl<S: road::Wire> HubLink<S> {
 struct Agent {
     live: Arc<Live>,
     file: Arc<AgentFile>,
-    config: Config,
+    settings: UplinkSettings,
     n: i64,
 }
 
@@ -250,7 +250,7 @@ impl Agent {
         let parsed = crate::config::parse(all, &|_| None, &|_| Err(std::io::ErrorKind::NotFound.into()));
         let Ok(crate::config::Command::Agent { config, .. }) = parsed else { panic!("{parsed:?}") };
         let file = Arc::new(AgentFile::open(folder, 7).expect("a file"));
-        Agent { live, file, config, n: 0 }
+        Agent { live, file, settings: config.uplink_settings(), n: 0 }
     }
 
     /// The next tick; its sequence.
@@ -263,7 +263,8 @@ impl Agent {
     }
 
     fn start(&self) -> Arc<Uplink> {
-        let uplink = Uplink::all(&self.config, &self.live, (0, &Arc::default()), &self.file).expect("a road").remove(0);
+        let uplink =
+            Uplink::all(&self.settings, &self.live, (0, &Arc::default()), &self.file).expect("a road").remove(0);
         tokio::spawn(uplink.clone().run());
         uplink
     }

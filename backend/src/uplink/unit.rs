@@ -1,11 +1,10 @@
 //! `watchglass agent --unit`: a unit of systemd.
 
-use crate::config::{Config, KeyFrom};
+use crate::config::{HubEntry, KeyFrom};
 use std::path::Path;
 
-/// The unit that runs this program as an agent of the hubs of a configuration.
-pub fn unit(config: &Config, program: &Path) -> String {
-    let hub = config.hubs.first();
+/// The unit that runs this program as an agent of a hub; `plain_http` allows http:// to it.
+pub fn unit(hub: Option<&HubEntry>, plain_http: bool, program: &Path) -> String {
     let mut command = format!("{} agent --data-dir %S/watchglass", quoted(&program.to_string_lossy()));
     match hub {
         Some(hub) => {
@@ -20,7 +19,7 @@ pub fn unit(config: &Config, program: &Path) -> String {
         }
         None => command += " --hub https://watch.example.org",
     }
-    if config.plain_http {
+    if plain_http {
         command += " --plain-http";
     }
     let key = match hub.and_then(|hub| hub.key.as_ref()) {
@@ -70,7 +69,7 @@ mod tests {
 
     #[test]
     fn a_unit_has_the_hub_and_never_the_key() {
-        let text = unit(&Config::default(), Path::new("/usr/bin/watchglass"));
+        let text = unit(None, false, Path::new("/usr/bin/watchglass"));
         assert!(text.contains("ExecStart=/usr/bin/watchglass agent --data-dir %S/watchglass --hub https://"), "{text}");
         assert_eq!(quoted("a b%$\"\\"), "\"a b%%$$\\\"\\\\\"");
     }

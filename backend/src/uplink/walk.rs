@@ -3,8 +3,10 @@
 use super::hello::{self, NO_KEY, UplinkEnd};
 use super::identity::AgentFile;
 use super::road::{Road, Stage, Trail};
-use crate::config::{Config, HubEntry};
+use super::settings::UplinkSettings;
+use crate::config::{HubEntry, ProxyEnvironment};
 use shared::agent::HubMessage;
+use std::path::Path;
 use std::time::Duration;
 use tokio::time::timeout;
 
@@ -23,9 +25,9 @@ pub struct Step {
 }
 
 /// Goes the road to a hub and says what was found at each step; the last one may have failed.
-async fn walk(config: &Config, hub: &HubEntry, file: &AgentFile) -> Vec<Step> {
+async fn walk(proxies: &ProxyEnvironment, hub: &HubEntry, file: &AgentFile) -> Vec<Step> {
     let failed = |stage, why: String| Step { stage, found: Err(why) };
-    let road = match Road::new(hub, &config.proxies) {
+    let road = match Road::new(hub, proxies) {
         Ok(road) => road,
         Err(why) => return vec![failed(Stage::Tls, why)],
     };
@@ -77,19 +79,21 @@ async fn walk(config: &Config, hub: &HubEntry, file: &AgentFile) -> Vec<Step> {
     steps
 }
 
-/// The roads to all hubs of a configuration, each with the address of the hub.
+/// The roads to all hubs, each with the address of the hub; `folder` is the data folder.
 ///
 /// # Errors
 /// `agent.json` cannot be read, or the system grants no runtime: a sentence.
-pub fn walk_all(config: &Config) -> Result<Vec<(String, Vec<Step>)>, String> {
-    if config.hubs.is_empty() {
+pub fn walk_all(settings: &UplinkSettings, folder: Option<&Path>) -> Result<Vec<(String, Vec<Step>)>, String> {
+    if settings.hubs.is_empty() {
         return Ok(Vec::new());
     }
-    let folder = config.data_dir.as_deref().filter(|_| !config.memory);
     let file = AgentFile::open(folder, 1)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| error.to_string())?;
-    let walks = config.hubs.iter().map(|hub| (hub.url().to_string(), runtime.block_on(walk(config, hub, &file))));
+    let walks = settings.hubs.iter().map(|hub| {
+        let steps = runtime.block_on(walk(&settings.proxies, hub, &file));
+        (hub.url().to_string(), steps)
+    });
     Ok(walks.collect())
 }
 
