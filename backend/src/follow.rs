@@ -2,8 +2,6 @@
 //!
 //! It dials, hands messages on in both directions, and dials again when a connection was lost. It knows no message.
 
-use crate::config::{HubEntry, ProxyEnvironment};
-use crate::uplink::{Road, Wire};
 use api::Operation;
 use axum::http::{HeaderValue, StatusCode, header};
 use futures_util::{SinkExt, StreamExt};
@@ -18,6 +16,8 @@ use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use tokio_tungstenite::tungstenite::{Error, Message};
 use tokio_tungstenite::{WebSocketStream, client_async_with_config};
+use uplink::settings::{HubEntry, ProxyEnvironment};
+use uplink::{Road, RoadEnd, Wire};
 
 /// How long an answer to the upgrade may take.
 const UPGRADE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -95,7 +95,7 @@ impl StreamPlace {
         let (wire, target, key): (Box<dyn Wire>, String, Option<&Secret>) = match self {
             StreamPlace::Server { road, key } => {
                 let url = road.url(attempt);
-                let told = |end: crate::uplink::RoadEnd| again(format!("{url}: {end}"));
+                let told = |end: RoadEnd| again(format!("{url}: {end}"));
                 let wire = road.connect(url, &mut Vec::new()).await.map_err(told)?;
                 let scheme = if url.tls { "wss" } else { "ws" };
                 let base = url.base.trim_end_matches('/');

@@ -27,4 +27,3 @@ mod report;
 pub mod sampler;
 pub mod stderr;
 pub mod terminal;
-pub mod uplink;

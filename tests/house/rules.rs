@@ -44,6 +44,12 @@ const PACKAGES: &[(&str, &[&str], &[&str])] = &[
         &["shared", "records", "stream", "team"],
         &["axum", "hyper", "tower", "sqlx", "leptos", "plotters"],
     ),
+    // An agent's end of its link: it dials, and nothing dials it.
+    (
+        "backend/uplink",
+        &["shared", "api", "client", "jobs", "settings", "stream", "system"],
+        &["axum", "hyper", "tower", "sqlx", "leptos", "plotters"],
+    ),
     // Others who say who somebody is: it asks them, and knows no table and no socket of ours.
     (
         "backend/providers",
@@ -87,6 +93,7 @@ const PACKAGES: &[(&str, &[&str], &[&str])] = &[
             "system",
             "team",
             "top",
+            "uplink",
             "viewer",
             "watch",
         ],
@@ -153,12 +160,10 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
     ("backend/src", "findings", &["config", "terminal"]),
     // The commands that administer a hub.
     ("backend/src", "admin", &["config", "control"]),
-    // An agent's end of the link.
-    ("backend/src", "uplink", &["config"]),
     // The other end of the page's stream.
-    ("backend/src", "follow", &["config", "uplink"]),
+    ("backend/src", "follow", &[]),
     // The other hubs that share our database.
-    ("backend/src", "cluster", &["config", "uplink"]),
+    ("backend/src", "cluster", &["config"]),
     // What every hub of a cluster knows of all machines.
     ("backend/src", "over", &["cluster"]),
     (
@@ -192,7 +197,6 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
             "remote_write",
             "sampler",
             "stderr",
-            "uplink",
         ],
     ),
     ("frontend/src", "fetch", &[]),
@@ -272,6 +276,7 @@ const WORKSPACE: &[&str] = &[
     "system",
     "team",
     "top",
+    "uplink",
     "watch",
     "backend",
     "charts",

@@ -2,7 +2,7 @@
 //! there is no such road to a hub elsewhere.
 
 use super::AdminFailed;
-use crate::config::{Config, HubEntry, LogsTask};
+use crate::config::{Config, LogsTask};
 use crate::control;
 use ::api::Operation;
 use ::api::parameter::{FROM, LIMIT, LINE_TEXT, OUTPUT_STREAM, RANK};
@@ -17,6 +17,7 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::time::Duration;
 use stream::clock::{self, Clock};
+use uplink::settings::HubEntry;
 
 /// Time between two questions, while lines are followed.
 const PERIOD: Duration = Duration::from_secs(1);

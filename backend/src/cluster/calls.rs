@@ -2,7 +2,6 @@
 
 use super::Cluster;
 use super::relay::Telling;
-use crate::uplink;
 use fleet::ingest::{LinkProcess, NoAnswer};
 use serde::{Deserialize, Serialize};
 use shared::agent::Question;

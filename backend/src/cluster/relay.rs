@@ -3,7 +3,6 @@
 
 use super::pipe::{self, BUFFER};
 use super::{Cluster, new_hub_id};
-use crate::uplink;
 use fleet::ingest::Arrival;
 use shared::agent::close;
 use shared::wire::{Check, CheckState, SourceId};

@@ -1,14 +1,15 @@
 //! The commands that administer a hub: accounts, keys, machines. They say what is wanted; how the hub is reached is the
 //! program's.
 
+use super::ConfigError;
 use super::run::{LogsTask, RunsTask};
 use super::watching::AlertsTask;
 use super::when::{When, when};
-use super::{ConfigError, HubEntry};
 use clap::{Args, Subcommand};
 use shared::role::{KeyScope, Role};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use uplink::settings::HubEntry;
 
 /// What a hub is asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]

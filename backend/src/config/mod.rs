@@ -19,13 +19,10 @@ mod findings;
 mod flags;
 mod fleet;
 mod hub;
-mod hub_url;
 mod insight;
 mod keep;
 mod option;
 pub mod packages;
-mod pin;
-mod proxy;
 mod record;
 mod reference;
 mod remote_write;
@@ -58,11 +55,7 @@ pub use file::read_file;
 pub use findings::{CheckFrom, FindingsTask};
 pub use flags::command;
 pub use fleet::{Fail, Fleet};
-pub use hub::{HubEntry, KeyFrom};
-pub use hub_url::HubUrl;
 pub use keep::KeepRules;
-pub use pin::Pin;
-pub use proxy::{ProxyChoice, ProxyEnvironment, ProxyUrl};
 pub use record::RecordingTask;
 pub use reference::reference;
 pub use remote_write::RemoteWrite;
@@ -76,13 +69,13 @@ pub use wandb_settings::translated;
 pub use watching::{AlertHistory, AlertsTask, SilenceTask};
 pub use when::{When, asked, step, when};
 
-use crate::uplink::{MachineSettings, UplinkSettings};
 use flags::Word;
 use shared::run::About;
 use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use uplink::settings::{HubEntry, MachineSettings, ProxyEnvironment, UplinkSettings};
 
 /// What the command line asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,6 +4,7 @@ use super::*;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr};
+use uplink::settings::KeyFrom;
 
 const KNOWN: [&str; 7] = ["cpu", "memory", "disk", "nvidia", "monitor", "trainium", "tpu"];
 

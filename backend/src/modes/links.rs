@@ -2,7 +2,6 @@
 
 use crate::config::Config;
 use crate::control;
-use crate::uplink::{AgentFile, LinkState, Uplink, random};
 use api::Operation;
 use jobs::runs::RunBook;
 use shared::controls::escaped_json;
@@ -12,6 +11,7 @@ use std::time::Duration;
 use stream::live::Live;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
+use uplink::{AgentFile, LinkState, Uplink, random};
 
 /// How long hubs may take for our last word.
 const BYE_TIMEOUT: Duration = Duration::from_millis(1_500);

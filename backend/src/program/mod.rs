@@ -4,7 +4,7 @@
 //! 5: a hub refuses for want of a role. 6: a hub wants a key.
 
 use crate::build_info::BUILD;
-use crate::config::{self, AdminTask, AgentTask, Command, Config, Fleet, KeyFrom, LocalAuth};
+use crate::config::{self, AdminTask, AgentTask, Command, Config, Fleet, LocalAuth};
 use crate::control::{self, Bound};
 use crate::data::Data;
 use crate::doctor;
@@ -12,7 +12,6 @@ use crate::http::listen::relay;
 use crate::modes;
 use crate::stderr::Stderr;
 use crate::terminal::complain;
-use crate::uplink;
 use shared::controls::escaped_json;
 use shared::embedded::EmbeddedPage;
 use shared::recording::Recording;
@@ -28,6 +27,7 @@ use std::time::Duration;
 use stream::clock::{self, Clock};
 use system::file::{Whole, is_stdout};
 use tokio::sync::{oneshot, watch};
+use uplink::settings::KeyFrom;
 
 /// Time between two looks at whether the process that has the data folder still runs.
 const HOLDER_CHECK_INTERVAL: Duration = Duration::from_secs(1);

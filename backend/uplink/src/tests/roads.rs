@@ -10,7 +10,7 @@ async fn tls(names: &[&str]) -> (Hub<TlsStream<TcpStream>>, SocketAddr, String, 
     let names: Vec<String> = names.iter().map(|name| name.to_string()).collect();
     let made = rcgen::generate_simple_self_signed(names).expect("a certificate");
     let pin =
-        crate::config::Pin(Sha256::digest(rcgen::PublicKeyData::subject_public_key_info(&made.signing_key)).into());
+        crate::settings::Pin(Sha256::digest(rcgen::PublicKeyData::subject_public_key_info(&made.signing_key)).into());
     let key = PrivateKeyDer::try_from(made.signing_key.serialize_der()).expect("a key");
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = rustls::ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
@@ -32,8 +32,10 @@ async fn tls(names: &[&str]) -> (Hub<TlsStream<TcpStream>>, SocketAddr, String, 
     (Hub::of(incoming), address, made.cert.pem(), pin.to_string())
 }
 
-fn agent(args: &[&str]) -> Agent {
-    let mut agent = Agent::with(args, None);
+/// An agent whose entry of a hub has these keys.
+fn agent(keys: &[(&str, &str)]) -> Agent {
+    let text: String = keys.iter().map(|(key, value)| format!("{key} = {value:?}\n")).collect();
+    let mut agent = Agent::with(HubEntry::TABLE.read_text(&text).expect("an entry"), None);
     agent.tick();
     agent
 }
@@ -63,26 +65,26 @@ async fn a_hub_is_trusted_by_its_authority_or_its_pin_and_by_nothing_else() {
     let ca = folder.path().join("ca.pem");
     std::fs::write(&ca, &pem).expect("written");
     let ca = ca.to_str().expect("text");
-    arrives(&mut hub, &agent(&["--hub", &url, "--ca", ca])).await;
+    arrives(&mut hub, &agent(&[("url", &url), ("ca", ca)])).await;
     hub.joined = 0;
     // A pin alone: the name does not count.
     let by_address = format!("https://127.0.0.1:{}", address.port());
-    arrives(&mut hub, &agent(&["--hub", &by_address, "--pin", &pin])).await;
-    let why = away(&agent(&["--hub", &url])).await;
+    arrives(&mut hub, &agent(&[("url", &by_address), ("pin", &pin)])).await;
+    let why = away(&agent(&[("url", &url)])).await;
     assert!(why.contains("--ca FILE") && why.contains("--pin"), "{why}");
-    let why = away(&agent(&["--hub", &by_address, "--ca", ca])).await;
+    let why = away(&agent(&[("url", &by_address), ("ca", ca)])).await;
     assert!(why.contains("another host name"), "{why}");
-    let other = crate::config::Pin([7; 32]).to_string();
-    let why = away(&agent(&["--hub", &url, "--pin", &other])).await;
+    let other = crate::settings::Pin([7; 32]).to_string();
+    let why = away(&agent(&[("url", &url), ("pin", &other)])).await;
     assert!(why.contains("a different key") && why.contains(&pin), "{why}");
 }
 
 #[tokio::test]
 async fn what_is_no_hub_is_told_from_what_is_not_there() {
     let gone = TcpListener::bind("127.0.0.1:0").await.expect("a port").local_addr().expect("an address");
-    let why = away(&agent(&["--hub", &format!("http://{gone}")])).await;
+    let why = away(&agent(&[("url", &format!("http://{gone}"))])).await;
     assert!(why.contains("connection refused"), "{why}");
-    let why = away(&agent(&["--hub", "http://watchglass.invalid", "--plain-http", "--proxy", "none"])).await;
+    let why = away(&agent(&[("url", "http://watchglass.invalid"), ("proxy", "none")])).await;
     assert!(why.contains("the host \"watchglass.invalid\" cannot be resolved"), "{why}");
     for (answer, said) in [
         ("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n", "no Watchglass hub"),
@@ -103,7 +105,7 @@ async fn what_is_no_hub_is_told_from_what_is_not_there() {
             }
             stream.write_all(answer.as_bytes()).await.expect("written");
         });
-        let why = away(&agent(&["--hub", &url])).await;
+        let why = away(&agent(&[("url", &url)])).await;
         assert!(why.contains(said), "{why}");
     }
 }
@@ -137,7 +139,7 @@ async fn a_proxy_is_asked_to_connect_and_what_it_refuses_is_told() {
     // The name is the proxy's to resolve.
     let url = "https://hub.example.org:8443";
     let by = format!("http://me:s%40cret@{proxy}");
-    arrives(&mut hub, &agent(&["--hub", url, "--pin", &pin, "--proxy", &by])).await;
+    arrives(&mut hub, &agent(&[("url", url), ("pin", &pin), ("proxy", &by)])).await;
     let head = soon("a head", heads.recv()).await.expect("a head");
     assert!(head.starts_with("CONNECT hub.example.org:8443 HTTP/1.1\r\nHost: hub.example.org:8443\r\n"), "{head}");
     assert!(head.contains("Proxy-Authorization: Basic bWU6c0BjcmV0\r\n"), "{head}");
@@ -145,7 +147,7 @@ async fn a_proxy_is_asked_to_connect_and_what_it_refuses_is_told() {
     {
         let (proxy, _heads) = relay(status, address).await;
         let by = format!("http://me:s3cret@{proxy}");
-        let why = away(&agent(&["--hub", url, "--pin", &pin, "--proxy", &by])).await;
+        let why = away(&agent(&[("url", url), ("pin", &pin), ("proxy", &by)])).await;
         assert!(why.contains(said) && !why.contains("s3cret"), "{why}");
     }
 }

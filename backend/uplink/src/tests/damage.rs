@@ -31,7 +31,7 @@ async fn fetched<S: road::Wire>(link: &mut HubLink<S>, id: u32, first: u64, last
 }
 
 fn of(bench: &Bench, hub: SocketAddr) -> Agent {
-    Agent::of_live(bench.live.clone(), &["--hub", &format!("http://{hub}")], None)
+    Agent::of_live(bench.live.clone(), HubEntry::of(&format!("http://{hub}")).expect("a hub"), None)
 }
 
 /// The file in which these bytes lie has another byte in the middle of them.

@@ -4,7 +4,7 @@
 //! resolved anew each time. Certificates are checked by what the system trusts, by the authorities of a file, or by one
 //! public key alone.
 
-use crate::config::{HubEntry, HubUrl, Pin, ProxyChoice, ProxyEnvironment, ProxyUrl};
+use crate::settings::{HubEntry, HubUrl, Pin, ProxyChoice, ProxyEnvironment, ProxyUrl};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};

@@ -1,6 +1,6 @@
 //! `watchglass agent --unit`: a unit of systemd.
 
-use crate::config::{HubEntry, KeyFrom};
+use crate::settings::{HubEntry, KeyFrom};
 use std::path::Path;
 
 /// The unit that runs this program as an agent of a hub; `plain_http` allows http:// to it.

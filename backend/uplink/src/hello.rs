@@ -4,7 +4,7 @@ use super::evidence::Evidence;
 use super::identity::{Known, Shift};
 use super::reply::{authorization, moved, pause};
 use super::road::{Road, RoadEnd, STEP_TIMEOUT, Stage, Trail, Wire, no_web_server};
-use crate::config::HubUrl;
+use crate::settings::HubUrl;
 use api::Operation;
 use futures_util::{SinkExt, StreamExt};
 use shared::agent::{

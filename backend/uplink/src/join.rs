@@ -2,7 +2,7 @@
 
 use super::reply::{Reply, authorization, moved, pause};
 use super::road::{Road, RoadEnd, STEP_TIMEOUT, Stage, no_web_server};
-use crate::config::HubUrl;
+use crate::settings::HubUrl;
 use api::Operation;
 use shared::enrol::{EnrolRequest, Enrolled};
 use std::time::Duration;

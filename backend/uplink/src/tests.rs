@@ -230,10 +230,10 @@ const NOW: i64 = 1_790_000_000_000;
 
 impl Agent {
     fn of(hub: SocketAddr, folder: Option<&std::path::Path>) -> Self {
-        Self::with(&["--hub", &format!("http://{hub}")], folder)
+        Self::with(HubEntry::of(&format!("http://{hub}")).expect("a hub"), folder)
     }
 
-    fn with(args: &[&str], folder: Option<&std::path::Path>) -> Self {
+    fn with(hub: HubEntry, folder: Option<&std::path::Path>) -> Self {
         let catalog = Arc::new(Catalog::new(cpu::ROWS.iter().copied()));
         let mut store = Store::new(catalog, Limits { retention: 1 << 40, bytes: usize::MAX });
         let source = store.add_source("host".into(), 1_000, vec![("os".into(), "linux".into())]);
@@ -242,15 +242,14 @@ impl Agent {
             store.intern(source, SeriesDef { metric, instance: String::new() }).expect("room");
         }
         let live = Live::new(store, Arc::new(Manual::at(NOW, Duration::ZERO)), 1, 1 << 40);
-        Self::of_live(live, args, folder)
+        Self::of_live(live, hub, folder)
     }
 
-    fn of_live(live: Arc<Live>, args: &[&str], folder: Option<&std::path::Path>) -> Self {
-        let all = ["watchglass", "agent", "--memory", "--key", JOIN].iter().chain(args).map(std::ffi::OsString::from);
-        let parsed = crate::config::parse(all, &|_| None, &|_| Err(std::io::ErrorKind::NotFound.into()));
-        let Ok(crate::config::Command::Agent { config, .. }) = parsed else { panic!("{parsed:?}") };
+    fn of_live(live: Arc<Live>, hub: HubEntry, folder: Option<&std::path::Path>) -> Self {
+        let hub = HubEntry { key: Some(KeyFrom::Given(JOIN.into())), ..hub };
+        let settings = UplinkSettings { hubs: vec![hub], memory: true, ..UplinkSettings::default() };
         let file = Arc::new(AgentFile::open(folder, 7).expect("a file"));
-        Agent { live, file, settings: config.uplink_settings(), n: 0 }
+        Agent { live, file, settings, n: 0 }
     }
 
     /// The next tick; its sequence.

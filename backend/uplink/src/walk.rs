@@ -4,7 +4,7 @@ use super::hello::{self, NO_KEY, UplinkEnd};
 use super::identity::AgentFile;
 use super::road::{Road, Stage, Trail};
 use super::settings::UplinkSettings;
-use crate::config::{HubEntry, ProxyEnvironment};
+use crate::settings::{HubEntry, ProxyEnvironment};
 use shared::agent::HubMessage;
 use std::path::Path;
 use std::time::Duration;

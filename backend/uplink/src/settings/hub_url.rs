@@ -1,7 +1,7 @@
 //! The address of a hub, as a person writes it and as it is dialed.
 
-use super::value;
 use client::http::Uri;
+use settings::value;
 use std::fmt;
 
 /// The address of a hub: scheme, host, port and the path below which it is served.

@@ -1,6 +1,15 @@
 //! What an agent is told of its hubs, and of the machine that it measures.
 
-use crate::config::{HubEntry, ProxyEnvironment};
+mod hub;
+mod hub_url;
+mod pin;
+mod proxy;
+
+pub use hub::{HubEntry, KeyFrom, MAX_LABELS, TOO_MANY_LABELS, label, machine_name};
+pub use hub_url::HubUrl;
+pub use pin::Pin;
+pub use proxy::{ProxyChoice, ProxyEnvironment, ProxyUrl};
+
 use std::path::PathBuf;
 
 /// The hubs of an agent.

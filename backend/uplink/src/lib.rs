@@ -19,7 +19,7 @@ mod reply;
 mod reports;
 mod road;
 mod serve;
-mod settings;
+pub mod settings;
 #[cfg(test)]
 mod tests;
 mod unit;
@@ -29,11 +29,10 @@ pub use identity::{AGENT_FILE, AgentFile};
 pub use relay::tell;
 pub use reports::answer;
 pub use road::{Road, RoadEnd, Stage, Wire};
-pub use settings::{MachineSettings, UplinkSettings};
 pub use unit::unit;
 pub use walk::{Step, json, report, walk_all};
 
-use crate::config::{HubEntry, KeyFrom};
+use crate::settings::{HubEntry, KeyFrom, UplinkSettings};
 use again::Again;
 use evidence::Evidence;
 use hello::{Introduction, LinkSocket, NO_KEY, UplinkEnd};
