@@ -345,7 +345,6 @@ async fn listen<C: Carrier>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::http::api::{number, seconds};
     use serde_json::{Map, json as object};
     use stream::testing::fleeting::Fleeting;
 
@@ -404,8 +403,8 @@ mod tests {
         let text = broadcast.next(&mut Listener::new(Vec::new(), Scope::All)).expect("a text");
         let said: Value = serde_json::from_slice(&text).expect("JSON");
         let tag = |n| fleeting.live.store().catalog().tag(&Fleeting::def(n));
-        let values: Map<String, Value> = Fleeting::values(tick).map(|(n, v)| (tag(n), number(v))).collect();
-        let expected = object!({ "source": "here", "t": seconds(Fleeting::time(tick)), "values": values });
+        let values: Map<String, Value> = Fleeting::values(tick).map(|(n, v)| (tag(n), object!(Number(v)))).collect();
+        let expected = object!({ "source": "here", "t": Seconds(Fleeting::time(tick)), "values": values });
         assert_eq!(said, expected, "tick {tick}");
     }
 
@@ -423,7 +422,7 @@ mod tests {
         fleeting.tick();
         catch_up(&fleeting.live, &mut followed, &Arc::downgrade(&broadcast)).expect("it listens");
         let mut next = || broadcast.next(&mut script).map(|text| serde_json::from_slice::<Value>(&text).expect("JSON"));
-        let t = seconds(Fleeting::time(0) + 500);
+        let t = Seconds(Fleeting::time(0) + 500);
         let record = |n: u64, kind: &str, body: Value| object!({ "type": "record", "source": "here", "t": t, "record": kind, "n": n, "body": body });
         assert_eq!(next(), Some(record(1, "marker", object!({ "text": "x" }))));
         assert_eq!(next(), Some(record(2, "logs", object!([0, 1]))));
