@@ -50,6 +50,12 @@ const PACKAGES: &[(&str, &[&str], &[&str])] = &[
         &["shared", "api", "client", "jobs", "settings", "stream", "system"],
         &["axum", "hyper", "tower", "sqlx", "leptos", "plotters"],
     ),
+    // Hubs among themselves: what they say to one another, and nothing that a person asks.
+    (
+        "backend/cluster",
+        &["shared", "fleet", "jobs", "records", "settings", "stream", "system", "team", "uplink", "watch"],
+        &["axum", "hyper", "tower", "sqlx", "leptos", "plotters"],
+    ),
     // Others who say who somebody is: it asks them, and knows no table and no socket of ours.
     (
         "backend/providers",
@@ -77,6 +83,7 @@ const PACKAGES: &[(&str, &[&str], &[&str])] = &[
             "imports",
             "charts",
             "client",
+            "cluster",
             "collectors",
             "fleet",
             "history",
@@ -162,43 +169,13 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
     ("backend/src", "admin", &["config", "control"]),
     // The other end of the page's stream.
     ("backend/src", "follow", &[]),
-    // The other hubs that share our database.
-    ("backend/src", "cluster", &["config"]),
-    // What every hub of a cluster knows of all machines.
-    ("backend/src", "over", &["cluster"]),
     (
         "backend/src",
         "http",
-        &[
-            "build_info",
-            "cluster",
-            "config",
-            "control",
-            "doctor",
-            "export",
-            "figure",
-            "remote_write",
-            "report",
-            "stderr",
-        ],
+        &["build_info", "config", "control", "doctor", "export", "figure", "remote_write", "report", "stderr"],
     ),
     // Nobody but the program imports a mode.
-    (
-        "backend/src",
-        "modes",
-        &[
-            "cluster",
-            "config",
-            "control",
-            "data",
-            "demo",
-            "http",
-            "over",
-            "remote_write",
-            "sampler",
-            "stderr",
-        ],
-    ),
+    ("backend/src", "modes", &["config", "control", "data", "demo", "http", "remote_write", "sampler", "stderr"]),
     ("frontend/src", "fetch", &[]),
     ("frontend/src", "access", &["browser", "fetch", "state"]),
     ("frontend/src", "browser", &["address"]),
@@ -262,6 +239,7 @@ const WORKSPACE: &[&str] = &[
     "shared",
     "imports",
     "client",
+    "cluster",
     "collectors",
     "fleet",
     "history",

@@ -46,7 +46,6 @@ pub use administer::{
     UsageTask, UserTask, ViewTask,
 };
 pub use alerts::{AlertSettings, BuiltInRules, SmtpSettings, rules_of_file};
-pub use cluster::ClusterSettings;
 pub use collector::CollectorConfig;
 pub use database::DatabaseSettings;
 pub use example::example;

@@ -3,7 +3,6 @@
 
 use super::alerts::{AlertSettings, BuiltInRules, SmtpSettings, rule_tables, switches};
 use super::audit::AuditSettings;
-use super::cluster::ClusterSettings;
 use super::collector::{CollectorConfig, collector_tables, defaults};
 use super::database::DatabaseSettings;
 use super::endpoints::endpoint_tables;
@@ -15,6 +14,7 @@ use super::sessions::SessionSettings;
 use super::sign_in::SignInWays;
 use super::team::{self, AgentLimits, Proxies, PublicUrl};
 use super::{LocalAuth, value};
+use cluster::settings::ClusterSettings;
 use collectors::openmetrics::Endpoint;
 use jobs::runs::{CostSettings, RunsSettings};
 use settings::field;

@@ -5,6 +5,9 @@
 //! `hello.rs` (how a link begins), `serve.rs` (what is sent), `fill.rs` (what is asked for later),
 //! `reports.rs` (what pages of the hub ask). `relay.rs` is a hub that tells another one what it took in, by the same code.
 
+// A lock that is taken in the head of a `match` or `for` is held to its end, in which it may be taken again.
+#![warn(clippy::significant_drop_in_scrutinee, clippy::await_holding_lock)]
+
 mod again;
 mod evidence;
 mod fill;

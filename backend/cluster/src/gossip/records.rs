@@ -1,9 +1,9 @@
 //! Records of machines of other hubs: what is told of jobs, and what people and programs mark. They are few, and every hub
 //! has all of them, as the hub has that holds the machine: in their order, each once.
 
-use super::hear::Hearer;
-use super::word::WantedRecords;
-use crate::cluster::{Bus, MAX_BUS_MESSAGE};
+use super::message::WantedRecords;
+use super::receive::GossipReceiver;
+use crate::{Bus, MAX_BUS_MESSAGE};
 use shared::record::Record;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -67,7 +67,7 @@ pub(super) fn behind(live: &Live, wanted: &WantedRecords) -> Vec<Record> {
 }
 
 /// Brings what lacks here, one machine after the other, until it is dropped.
-pub(super) async fn bring(live: Arc<Live>, hearer: Arc<Mutex<Hearer>>, bus: Bus) {
+pub(super) async fn bring(live: Arc<Live>, hearer: Arc<Mutex<GossipReceiver>>, bus: Bus) {
     loop {
         let wanted = hearer.lock().unwrap_or_else(PoisonError::into_inner).next_wanted();
         let Some((source, lacking)) = wanted else {

@@ -24,7 +24,7 @@ pub(super) struct WantedRecords {
 
 /// One message. New ones stand at the end: a hub of another version knows those before it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) enum OverWord {
+pub(super) enum GossipMessage {
     /// A beat begins; of a whole one all is told anew until its end. Milliseconds to the next one.
     Begin { whole: bool, interval: u64 },
     /// Lines of machines that are new, or others than they were.
@@ -43,13 +43,13 @@ pub(super) enum OverWord {
     Dismissed(Vec<(String, Option<Dismissed>)>),
 }
 
-impl OverWord {
+impl GossipMessage {
     pub fn bytes(&self) -> Vec<u8> {
         postcard::to_stdvec(self).expect("texts, lists and numbers only")
     }
 
     /// None: a later version said it, or nobody did.
-    pub fn read(bytes: &[u8]) -> Option<OverWord> {
+    pub fn read(bytes: &[u8]) -> Option<GossipMessage> {
         postcard::from_bytes(bytes).ok()
     }
 }

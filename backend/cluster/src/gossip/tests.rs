@@ -1,7 +1,7 @@
 //! Two hubs: what one says of its machines, the other shows.
 
-use super::hear::Hearer;
-use super::say::Sayer;
+use super::receive::GossipReceiver;
+use super::send::GossipSender;
 use shared::catalog::fleet::{EACH_TEMP, GPU_BUSY, Grain, place, rows};
 use shared::catalog::{Catalog, gpu};
 use shared::scope::Scope;
@@ -73,8 +73,10 @@ fn tick(hub: &Hub, source: u16, values: &[f64]) {
 #[test]
 fn what_one_hub_holds_the_other_shows_until_it_is_silent() {
     let (one, two) = (hub(), hub());
-    let (mut sayer, mut hearer) =
-        (Sayer::new(one.live.clone(), one.findings.clone()), Hearer::new(two.live.clone(), two.findings.clone()));
+    let (mut sayer, mut hearer) = (
+        GossipSender::new(one.live.clone(), one.findings.clone()),
+        GossipReceiver::new(two.live.clone(), two.findings.clone()),
+    );
     // They number machines otherwise.
     let own = two.live.store().add_source("own".into(), 1_000, Vec::new());
     let there = two.live.store().add_source("node-b".into(), 1_000, Vec::new());
@@ -169,8 +171,10 @@ fn what_one_hub_holds_the_other_shows_until_it_is_silent() {
 #[test]
 fn a_beat_that_was_lost_is_made_good_by_the_next_whole_one_and_bad_words_say_nothing() {
     let (one, two) = (hub(), hub());
-    let (mut sayer, mut hearer) =
-        (Sayer::new(one.live.clone(), one.findings.clone()), Hearer::new(two.live.clone(), two.findings.clone()));
+    let (mut sayer, mut hearer) = (
+        GossipSender::new(one.live.clone(), one.findings.clone()),
+        GossipReceiver::new(two.live.clone(), two.findings.clone()),
+    );
     let source = one.live.store().add_source("node-a".into(), 1_000, Vec::new());
     {
         let mut store = one.live.store();
@@ -208,7 +212,7 @@ fn who_asks_for_records_is_given_them_in_order() {
         hub.live.append_record_at(source, n, T, "run.begin", vec![n as u8]).expect("a record").expect("it is new");
     }
     let given = |key: &str, behind: u64| -> Vec<u64> {
-        let wanted = super::word::WantedRecords { key: key.into(), behind };
+        let wanted = super::message::WantedRecords { key: key.into(), behind };
         super::records::behind(&hub.live, &wanted).iter().map(|record| record.n).collect()
     };
     assert_eq!(given("host-1", 0), [1, 2, 3]);

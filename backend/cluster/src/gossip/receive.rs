@@ -1,6 +1,6 @@
 //! Takes in how the machines do that other hubs hold.
 
-use super::word::{MachineLine, OverWord};
+use super::message::{GossipMessage, MachineLine};
 use shared::catalog::fleet::{Grain, rows};
 use shared::standing::Standing;
 use shared::tick::TickState;
@@ -29,7 +29,7 @@ const MOST_CELLS: usize = 40_000;
 
 /// How it goes, for who watches us.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct OverFigures {
+pub struct GossipFigures {
     /// Other hubs that are heard now.
     pub hubs: u64,
     /// Machines that they hold.
@@ -71,7 +71,7 @@ pub(super) struct LackingRecords {
 }
 
 /// What is known of other hubs.
-pub(super) struct Hearer {
+pub(super) struct GossipReceiver {
     live: Arc<Live>,
     findings: Arc<FindingBook>,
     hubs: HashMap<String, Neighbor>,
@@ -133,14 +133,21 @@ impl View {
     }
 }
 
-impl Hearer {
+impl GossipReceiver {
     pub fn new(live: Arc<Live>, findings: Arc<FindingBook>) -> Self {
-        Hearer { live, findings, hubs: HashMap::new(), tellers: HashMap::new(), wanted: BTreeMap::new(), refused: 0 }
+        GossipReceiver {
+            live,
+            findings,
+            hubs: HashMap::new(),
+            tellers: HashMap::new(),
+            wanted: BTreeMap::new(),
+            refused: 0,
+        }
     }
 
-    pub fn figures(&self) -> OverFigures {
+    pub fn figures(&self) -> GossipFigures {
         let hubs = self.hubs.values().filter(|hub| !hub.silent).count() as u64;
-        OverFigures { hubs, machines: self.tellers.len() as u64, refused: self.refused }
+        GossipFigures { hubs, machines: self.tellers.len() as u64, refused: self.refused }
     }
 
     /// Takes in what a hub says.
@@ -151,7 +158,7 @@ impl Hearer {
     }
 
     fn take(&mut self, hub: &str, bytes: &[u8]) -> Option<()> {
-        let (word, now) = (OverWord::read(bytes)?, self.live.clock.steady());
+        let (word, now) = (GossipMessage::read(bytes)?, self.live.clock.steady());
         if !self.hubs.contains_key(hub) && self.hubs.len() >= MOST_HUBS {
             return None;
         }
@@ -166,38 +173,38 @@ impl Hearer {
         });
         (neighbor.heard, neighbor.silent) = (now, false);
         match word {
-            OverWord::Begin { whole, interval } => {
+            GossipMessage::Begin { whole, interval } => {
                 neighbor.interval = Duration::from_millis(interval.clamp(1, MOST_INTERVAL));
                 neighbor.named = whole.then(BTreeSet::new);
             }
-            OverWord::Lines(lines) => {
+            GossipMessage::Lines(lines) => {
                 for line in lines {
                     self.line(hub, line);
                 }
             }
-            OverWord::Left(left) => {
+            GossipMessage::Left(left) => {
                 for id in left {
                     let source = neighbor.machines.remove(&id);
                     source.into_iter().for_each(|source| leave(&mut self.tellers, &live, hub, source));
                 }
             }
-            OverWord::Overview(message) => {
+            GossipMessage::Overview(message) => {
                 let grain = match decode_server(&message).ok()? {
                     Received::Control(ServerMessage::Cells { grain, .. }) | Received::Overview(grain, _) => grain,
                     _ => return None,
                 };
                 neighbor.views[at(grain)].take(&message)?;
             }
-            OverWord::Findings(texts) => {
+            GossipMessage::Findings(texts) => {
                 let changed = texts.iter().filter_map(|text| serde_json::from_str::<Entry>(text).ok()).collect();
                 self.findings.lay(hub, changed, None);
             }
-            OverWord::Open(ids) => {
+            GossipMessage::Open(ids) => {
                 let open: HashSet<String> = ids.into_iter().collect();
                 self.findings.lay(hub, Vec::new(), Some(&open));
             }
-            OverWord::Dismissed(said) => self.findings.heed_others(&said),
-            OverWord::End => self.end(hub),
+            GossipMessage::Dismissed(said) => self.findings.heed_others(&said),
+            GossipMessage::End => self.end(hub),
         }
         Some(())
     }

@@ -3,7 +3,7 @@
 //! Nobody waits to say something: without a connection, or with too much under way, it is dropped and counted. The connection
 //! is tried for ever, from the start on.
 
-use crate::config::ClusterSettings;
+use crate::settings::ClusterSettings;
 use async_nats::connection::State;
 use async_nats::{ConnectOptions, Event, Request, RequestErrorKind, Subject};
 use futures_util::{FutureExt, StreamExt};

@@ -2,7 +2,7 @@
 
 use super::bus::{MAX_BUS_MESSAGE, options, prefix, servers};
 use super::new_hub_id;
-use crate::config::ClusterSettings;
+use crate::settings::ClusterSettings;
 use async_nats::{ConnectError, ConnectErrorKind};
 use futures_util::StreamExt;
 use shared::wire::{Check, CheckState};

@@ -1,7 +1,7 @@
 //! Says how the machines do that this hub holds.
 
-use super::word::{MachineLine, OverWord};
-use crate::cluster::MAX_BUS_MESSAGE;
+use super::message::{GossipMessage, MachineLine};
+use crate::MAX_BUS_MESSAGE;
 use shared::catalog::fleet::Grain;
 use shared::wire::{IndexEntry, SourceId, encode};
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,7 +21,7 @@ const MOST_FINDINGS: usize = 2_000;
 const MAX_FINDING_BYTES: usize = MAX_BUS_MESSAGE / FINDINGS - 64;
 
 /// What was said.
-pub(super) struct Sayer {
+pub(super) struct GossipSender {
     live: Arc<Live>,
     findings: Arc<FindingBook>,
     said: BTreeMap<SourceId, (IndexEntry, u64)>,
@@ -30,10 +30,10 @@ pub(super) struct Sayer {
     whole_at: Option<Instant>,
 }
 
-impl Sayer {
+impl GossipSender {
     pub fn new(live: Arc<Live>, findings: Arc<FindingBook>) -> Self {
         let overviews = [Grain::Sources, Grain::Gpus].map(|grain| (live.own_overview(grain), OverviewPlace::default()));
-        Sayer { live, findings, said: BTreeMap::new(), overviews, told: 0, whole_at: None }
+        GossipSender { live, findings, said: BTreeMap::new(), overviews, told: 0, whole_at: None }
     }
 
     /// All is said anew at the next beat.
@@ -59,21 +59,21 @@ impl Sayer {
         self.lines(&mut words);
         for (overview, place) in &mut self.overviews {
             if let Some((messages, frames)) = overview.next(place) {
-                words.extend(messages.iter().map(|message| OverWord::Overview(encode(message))));
-                words.push(OverWord::Overview(frames.to_vec()));
+                words.extend(messages.iter().map(|message| GossipMessage::Overview(encode(message))));
+                words.push(GossipMessage::Overview(frames.to_vec()));
             }
         }
         self.found(whole, &mut words);
         let dismissed = self.findings.to_others();
         if !dismissed.is_empty() {
-            words.push(OverWord::Dismissed(dismissed));
+            words.push(GossipMessage::Dismissed(dismissed));
         }
         let interval = self.interval().as_millis() as u64;
-        let all = [OverWord::Begin { whole, interval }].into_iter().chain(words).chain([OverWord::End]);
+        let all = [GossipMessage::Begin { whole, interval }].into_iter().chain(words).chain([GossipMessage::End]);
         all.map(|word| word.bytes()).collect()
     }
 
-    fn lines(&mut self, words: &mut Vec<OverWord>) {
+    fn lines(&mut self, words: &mut Vec<GossipMessage>) {
         let sources = self.live.store().sources();
         let mut lines = Vec::new();
         let mut left: BTreeSet<SourceId> = self.said.keys().copied().collect();
@@ -91,12 +91,12 @@ impl Sayer {
         }
         if !left.is_empty() {
             self.said.retain(|id, _| !left.contains(id));
-            words.push(OverWord::Left(left.into_iter().collect()));
+            words.push(GossipMessage::Left(left.into_iter().collect()));
         }
-        words.extend(lines.chunks(LINES).map(|lines| OverWord::Lines(lines.to_vec())));
+        words.extend(lines.chunks(LINES).map(|lines| GossipMessage::Lines(lines.to_vec())));
     }
 
-    fn found(&mut self, whole: bool, words: &mut Vec<OverWord>) {
+    fn found(&mut self, whole: bool, words: &mut Vec<GossipMessage>) {
         let (changed, newest) = self.findings.changed_since(self.told);
         let begins = std::mem::replace(&mut self.told, newest) == 0;
         let mut changed: Vec<Entry> = changed;
@@ -105,7 +105,7 @@ impl Sayer {
             let ids = open.iter().take(MOST_FINDINGS).map(|entry| entry.finding.id.clone()).collect();
             let known: BTreeSet<String> = changed.iter().map(|entry| entry.finding.id.clone()).collect();
             changed.extend(open.into_iter().filter(|entry| !known.contains(&entry.finding.id)));
-            words.push(OverWord::Open(ids));
+            words.push(GossipMessage::Open(ids));
         }
         if begins {
             // What ended long ago nobody waits for.
@@ -113,6 +113,6 @@ impl Sayer {
         }
         let text = |entry: &Entry| serde_json::to_string(entry).ok().filter(|text| text.len() <= MAX_FINDING_BYTES);
         let texts: Vec<String> = changed.iter().take(MOST_FINDINGS).filter_map(text).collect();
-        words.extend(texts.chunks(FINDINGS).map(|texts| OverWord::Findings(texts.to_vec())));
+        words.extend(texts.chunks(FINDINGS).map(|texts| GossipMessage::Findings(texts.to_vec())));
     }
 }

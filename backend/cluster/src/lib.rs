@@ -2,16 +2,21 @@
 //!
 //! `bus.rs` is what they say to one another. `others.rs` and `holders.rs` know which hub has the link of which machine,
 //! `calls.rs` is what one hub asks another (`columns.rs`: the overview over time), `relay.rs` brings a machine here that
-//! another hub holds, over `pipe.rs`.
+//! another hub holds, over `pipe.rs`. [`gossip`] is what every hub knows of all machines.
+
+// A lock that is taken in the head of a `match` or `for` is held to its end, in which it may be taken again.
+#![warn(clippy::significant_drop_in_scrutinee, clippy::await_holding_lock)]
 
 mod bus;
 mod calls;
 mod columns;
 mod doctor;
+pub mod gossip;
 mod holders;
 mod others;
 mod pipe;
 mod relay;
+pub mod settings;
 
 pub use doctor::examine;
 

@@ -1,22 +1,22 @@
 //! What every hub of a cluster knows of all machines: each says once a beat, on `over.HUB`, how those stand that it holds,
 //! what the fleet's overview shows of them, and what is wrong with them; the others lay it beside their own.
 //!
-//! `word.rs` is what is said, `say.rs` says it, `hear.rs` takes it in. `records.rs` brings the records of all machines here, of
+//! `message.rs` is what is sent, `send.rs` sends it, `receive.rs` takes it in. `records.rs` brings the records of all machines here, of
 //! which runs and markers are made. What changed is said at once, and all of it anew every
 //! ten seconds, so that what was lost on the way lacks for no longer. A hub that falls silent for three beats says nothing
 //! of its machines any more: they are unreachable until another hub has them.
 
-mod hear;
+mod message;
+mod receive;
 mod records;
-mod say;
-mod word;
+mod send;
 
-pub use hear::OverFigures;
+pub use receive::GossipFigures;
 
-use crate::cluster::Bus;
+use crate::Bus;
 use ::watch::findings::FindingBook;
-use hear::Hearer;
-use say::Sayer;
+use receive::GossipReceiver;
+use send::GossipSender;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use stream::live::Live;
@@ -29,21 +29,21 @@ const SUBSCRIBE_PAUSE: Duration = Duration::from_secs(2);
 
 /// What is shared with the other hubs, and how that goes. Cheap to clone.
 #[derive(Clone)]
-pub struct Over {
-    hearer: Arc<Mutex<Hearer>>,
+pub struct Gossip {
+    hearer: Arc<Mutex<GossipReceiver>>,
     live: Arc<Live>,
     findings: Arc<FindingBook>,
 }
 
-impl Over {
+impl Gossip {
     /// Nothing is said or heard yet.
     pub fn new(live: Arc<Live>, findings: Arc<FindingBook>) -> Self {
-        let hearer = Hearer::new(live.clone(), findings.clone());
-        Over { hearer: Arc::new(Mutex::new(hearer)), live, findings }
+        let hearer = GossipReceiver::new(live.clone(), findings.clone());
+        Gossip { hearer: Arc::new(Mutex::new(hearer)), live, findings }
     }
 
     /// How it goes.
-    pub fn figures(&self) -> OverFigures {
+    pub fn figures(&self) -> GossipFigures {
         self.hearer.lock().unwrap_or_else(PoisonError::into_inner).figures()
     }
 
@@ -88,7 +88,7 @@ impl Over {
 /// Says how what is held here does, until it is dropped.
 async fn say(live: Arc<Live>, findings: Arc<FindingBook>, bus: Bus, hub: String) {
     let (subject, up) = (format!("over.{hub}"), bus.up());
-    let mut sayer = Sayer::new(live, findings);
+    let mut sayer = GossipSender::new(live, findings);
     let mut pause = Duration::from_secs(1);
     let mut connects = 0;
     loop {
