@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Kernels that ended and are still told of.
 const MAX_ENDED: usize = 64;
@@ -52,12 +52,33 @@ pub struct KernelEnd {
     pub at: i64,
     /// In the same second the system killed a process of its cgroup for memory.
     pub killed_for_memory: bool,
-    /// The cell that it ran, as `[7]`, where whoever [hears of the end](Kernels::on_end) knows it.
+    /// The cell that it ran, as `[7]`, where the [`KernelEndListener`] knows it.
     pub cell: Option<String>,
 }
 
-/// Hears that a kernel has ended, and adds what it knows.
-pub type HearKernelEnd = Box<dyn Fn(&mut Kernel) + Send + Sync>;
+/// Is called with each kernel that has ended, before it is listed, and adds what it knows. The default adds nothing.
+#[derive(Clone, Default)]
+pub struct KernelEndListener(Option<Arc<dyn Fn(&mut Kernel) + Send + Sync>>);
+
+impl KernelEndListener {
+    /// One that calls a function.
+    pub fn new(ended: impl Fn(&mut Kernel) + Send + Sync + 'static) -> KernelEndListener {
+        KernelEndListener(Some(Arc::new(ended)))
+    }
+
+    /// Passes a kernel on that has ended.
+    pub fn ended(&self, kernel: &mut Kernel) {
+        if let Some(ended) = &self.0 {
+            ended(kernel);
+        }
+    }
+}
+
+impl fmt::Debug for KernelEndListener {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KernelEndListener").finish_non_exhaustive()
+    }
+}
 
 /// What a kernel has used at an instant.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -141,7 +162,6 @@ impl Reader {
 #[derive(Default)]
 pub struct Kernels {
     list: Mutex<List>,
-    hears_end: OnceLock<HearKernelEnd>,
 }
 
 impl fmt::Debug for Kernels {
@@ -198,16 +218,8 @@ impl Kernels {
         self.lock().reader = reader.map_or(Reader::None, Reader::Here);
     }
 
-    /// Has `hear` called of each kernel that ends, by whoever found out. The first who asks for it is called alone.
-    pub fn on_end(&self, hear: HearKernelEnd) {
-        let _ = self.hears_end.set(hear);
-    }
-
     /// Says which run now, and which ended since it was said last.
-    pub fn put(&self, running: Vec<Kernel>, mut ended: Vec<Kernel>, left_out: u64) {
-        if let Some(hear) = self.hears_end.get() {
-            ended.iter_mut().for_each(hear);
-        }
+    pub fn put(&self, running: Vec<Kernel>, ended: Vec<Kernel>, left_out: u64) {
         let mut list = self.lock();
         (list.running, list.left_out) = (running, left_out);
         list.add_ended(ended);

@@ -223,7 +223,7 @@ fn what_lab_tells_of_cells_is_left_out_once_their_kernel_tells_it() {
 fn a_kernel_that_has_ended_is_told_of_by_the_next_program_too() {
     use inventory::{Kernel, KernelEnd};
     let (live, _) = live();
-    ended::keep(&live, 0);
+    let keeper = ended::keeper(&live, 0);
     Markers::default().take(&live, 0, vec![cell(1, NOW - 9_000, "start")]).expect("taken");
     let path = Some("/a/<b>.ipynb".to_string());
     let end = KernelEnd { at: NOW - 2_000, killed_for_memory: true, cell: None };
@@ -232,7 +232,9 @@ fn a_kernel_that_has_ended_is_told_of_by_the_next_program_too() {
     let second =
         Kernel { id: other, started, end: Some(KernelEnd { at: NOW - 1_000, ..end.clone() }), ..Kernel::default() };
     let first = Kernel { end: Some(end), ..kernel };
-    live.source(0).kernels.put(Vec::new(), vec![first, second], 0);
+    let mut both = vec![first, second];
+    both.iter_mut().for_each(|kernel| keeper.ended(kernel));
+    live.source(0).kernels.put(Vec::new(), both, 0);
     let told = live.source(0).kernels.all().0;
     let cells: Vec<_> = told.iter().filter_map(|kernel| kernel.end.clone()?.cell).collect();
     assert_eq!((told.len(), cells), (2, vec!["[7]".to_string()]), "the newest first");
