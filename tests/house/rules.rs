@@ -428,8 +428,6 @@ pub fn kibi(sources: &[Source]) -> Vec<String> {
 /// Files that write a number and its unit by themselves, and why they may.
 const WRITES_UNITS: &[(&str, &str)] = &[
     ("backend/client/src/body.rs", "the client knows no other package"),
-    ("backend/jobs/src/markers/words.rs", "still to be replaced"),
-    ("backend/src/report.rs", "still to be replaced"),
     ("frontend/src/pages/team/usage.rs", "days of the calendar are counted, and none is a length of time"),
     ("backend/team/src/accounts/usage.rs", "days of the calendar are counted, and none is a length of time"),
 ];
