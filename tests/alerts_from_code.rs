@@ -170,7 +170,8 @@ fn what_comes_from_outside_stays_data_and_keeps_to_its_bounds() {
         (json!({ "title": "a", "wait": "9d" }), "wait is 0s to 7d"),
         (json!({ "title": "a", "to": "slack" }), "unknown field"),
         (json!({ "title": "a", "t": 4e9 }), "not in the future"),
-        (json!(["a"]), "this is not an alert"),
+        (json!({ "title": "a", "wait": 9 }), "at wait: expected a string"),
+        (json!(["a"]), "send a JSON object"),
     ] {
         let (status, said) = bench.post(&server, &alert);
         assert!(status == 400 && said["error"].as_str().is_some_and(|said| said.contains(why)), "{alert}: {said}");

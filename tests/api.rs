@@ -106,7 +106,7 @@ fn bad_questions_get_a_sentence_that_says_what_to_do() {
     for (path, status, word) in [
         ("/api/v1/query", 400, "tag"),
         ("/api/v1/query?tag=memory_prcent", 404, "memory_percent"),
-        ("/api/v1/query?tag=memory&from=noon", 400, "Unix seconds"),
+        ("/api/v1/query?tag=memory&from=soon", 400, "Unix seconds"),
         ("/api/v1/query?tag=memory&from=2&to=1", 400, "later"),
         ("/api/v1/query?tag=memory&step=0", 400, "duration"),
         ("/api/v1/query?tag=memory&step=10y", 400, "duration"),

@@ -73,7 +73,7 @@ fn what_cannot_be_says_what_to_do() {
         (&["--format", "csv"], 2, "--tag"),
         (&["--tag", "memory"], 2, "--format"),
         (&["--tag", "memory", "--format", "xml"], 2, "openmetrics"),
-        (&["--tag", "memory", "--format", "csv", "--from", "noon"], 2, "Unix seconds"),
+        (&["--tag", "memory", "--format", "csv", "--from", "soon"], 2, "Unix seconds"),
         (&["--tag", "memory", "--format", "csv", "--step", "0"], 2, "duration"),
     ] {
         let output = export(&gone, args);

@@ -43,7 +43,7 @@ pub struct Listed {
 /// [`FindingsFailed`].
 pub fn run(config: &Config, task: &FindingsTask) -> Result<Listed, FindingsFailed> {
     let now = System.wall();
-    let (from, to) = (task.from.map(|from| from.at(now)), task.to.map(|to| to.at(now)));
+    let (from, to) = (task.from.map(|from| from.begin(now)), task.to.map(|to| to.end(now)));
     if from.zip(to).is_some_and(|(from, to)| from > to) {
         return Err(FindingsFailed { status: 2, sentence: "--from is later than --to".into() });
     }

@@ -2,8 +2,7 @@
 //!
 //! It dials, hands messages on in both directions, and dials again when a connection was lost. It knows no message.
 
-use crate::config::{HubEntry, ProxyEnvironment};
-use crate::uplink::{Road, Wire};
+use api::Operation;
 use axum::http::{HeaderValue, StatusCode, header};
 use futures_util::{SinkExt, StreamExt};
 use shared::secret::Secret;
@@ -17,9 +16,9 @@ use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use tokio_tungstenite::tungstenite::{Error, Message};
 use tokio_tungstenite::{WebSocketStream, client_async_with_config};
+use uplink::settings::{HubEntry, ProxyEnvironment};
+use uplink::{Road, RoadEnd, Wire};
 
-/// The path of the stream.
-const PATH: &str = "api/v1/live";
 /// How long an answer to the upgrade may take.
 const UPGRADE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Nothing for so long: the connection is dead.
@@ -92,20 +91,21 @@ impl StreamPlace {
 
     async fn connect(&self, attempt: usize) -> Result<WebSocketStream<Box<dyn Wire>>, Failed> {
         let again = |why: String| Failed { why, again: true };
+        let stream = Operation::FollowLive.path();
         let (wire, target, key): (Box<dyn Wire>, String, Option<&Secret>) = match self {
             StreamPlace::Server { road, key } => {
                 let url = road.url(attempt);
-                let told = |end: crate::uplink::RoadEnd| again(format!("{url}: {end}"));
+                let told = |end: RoadEnd| again(format!("{url}: {end}"));
                 let wire = road.connect(url, &mut Vec::new()).await.map_err(told)?;
                 let scheme = if url.tls { "wss" } else { "ws" };
                 let base = url.base.trim_end_matches('/');
-                (wire, format!("{scheme}://{}{base}/{PATH}", url.authority()), key.as_ref())
+                (wire, format!("{scheme}://{}{base}{stream}", url.authority()), key.as_ref())
             }
             #[cfg(unix)]
             StreamPlace::Unix(path) => {
-                let stream = tokio::net::UnixStream::connect(path).await;
-                let stream = stream.map_err(|error| again(format!("{}: {error}", path.display())))?;
-                (Box::new(stream), format!("ws://localhost/{PATH}"), None)
+                let wire = tokio::net::UnixStream::connect(path).await;
+                let wire = wire.map_err(|error| again(format!("{}: {error}", path.display())))?;
+                (Box::new(wire), format!("ws://localhost{stream}"), None)
             }
             #[cfg(not(unix))]
             StreamPlace::Unix(path) => {
@@ -117,7 +117,7 @@ impl StreamPlace {
             StreamPlace::Within(server) => {
                 let (ours, theirs) = tokio::io::duplex(WITHIN_BYTES);
                 server.send(theirs).await.map_err(|_| Failed { why: "it no longer collects".into(), again: false })?;
-                (Box::new(ours), format!("ws://localhost/{PATH}"), None)
+                (Box::new(ours), format!("ws://localhost{stream}"), None)
             }
         };
         let mut request = target.into_client_request().map_err(|error| again(error.to_string()))?;

@@ -8,7 +8,6 @@
 
 pub mod admin;
 pub mod build_info;
-pub mod cluster;
 pub mod config;
 pub mod control;
 pub mod data;
@@ -20,11 +19,9 @@ pub mod findings;
 pub mod follow;
 pub mod http;
 pub mod modes;
-pub mod over;
 pub mod program;
 pub mod remote_write;
 mod report;
 pub mod sampler;
 pub mod stderr;
 pub mod terminal;
-pub mod uplink;

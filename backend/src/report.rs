@@ -6,6 +6,7 @@ use jobs::runs::{MEASURES, RunCurve, RunSummary};
 use shared::catalog::{Kind, MetricDef};
 use shared::rollup::Bucket;
 use shared::run::{Run, RunProcess};
+use shared::unit::time::duration;
 use std::fmt::Write;
 
 /// The most rows of ranks; of more the number is said.
@@ -23,20 +24,9 @@ fn plain(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
-/// `3 h 12 min`, `12 min 5 s`, `7.2 s`.
-fn duration(seconds: f64) -> String {
-    let whole = seconds.round() as u64;
-    match whole {
-        0..10 => format!("{seconds:.1} s"),
-        10..60 => format!("{whole} s"),
-        60..3_600 => format!("{} min {} s", whole / 60, whole % 60),
-        _ => format!("{} h {:02} min", whole / 3_600, whole / 60 % 60),
-    }
-}
-
 /// `2026-05-01 14:00:07 UTC`.
 fn instant(t: i64) -> String {
-    format!("{} {} UTC", axis::date(t.div_euclid(86_400_000)), axis::clock(t, true))
+    format!("{} UTC", shared::date::text(t))
 }
 
 /// The report as HTML, with the line that says best why it ended, and the last lines that it printed: when, of whom and
@@ -74,7 +64,7 @@ pub fn html(summary: &RunSummary, words: Option<&str>, printed: &[(i64, String, 
         "<p class=\"small\">{:.0} % of its time was measured. 1 point = {}. A line is the mean over what is measured, its band \
          the least and the largest. Made by Watchglass on {}.</p>\n</body></html>\n",
         summary.numbers.coverage * 100.0,
-        duration(summary.step as f64 / 1_000.0),
+        duration(summary.step),
         instant(summary.made),
     );
     html
@@ -103,7 +93,7 @@ fn facts(summary: &RunSummary, html: &mut String) {
         ("Notes", about.notes.clone()),
         ("Started", Some(instant(run.began))),
         ("Ended", Some(ended)),
-        ("Duration", Some(duration(numbers.seconds))),
+        ("Duration", Some(duration((numbers.seconds * 1_000.0).round() as i64))),
         ("Machines", Some(machines.join(", ")).filter(|machines| !machines.is_empty())),
         ("GPU-hours", numbers.gpu_hours.map(|hours| format!("{hours:.2}"))),
         ("GPUs busy", numbers.gpu_utilization.map(percent)),
@@ -205,7 +195,7 @@ fn ranks(run: &Run, html: &mut String) {
         };
         let gpus: Vec<String> = rank.iter().flat_map(|rank| &rank.gpus).map(u32::to_string).collect();
         let sure = if rank.is_some_and(|rank| rank.assumed && !rank.gpus.is_empty()) { "?" } else { "" };
-        let took = one.ended.map(|ended| duration((ended - one.began) as f64 / 1_000.0)).unwrap_or_default();
+        let took = one.ended.map(|ended| duration(ended - one.began)).unwrap_or_default();
         let how = one.how.as_ref().map(|how| how.sentence()).unwrap_or_default();
         let _ = writeln!(
             html,

@@ -14,6 +14,7 @@
 //! - [`date`]: times as people and files write them.
 //! - [`rollup`]: buckets of min, max, mean, last and count; rates of counters.
 //! - [`run`]: training jobs and their end states; [`output`]: their output; [`redact`]: redaction of secrets in it.
+//! - [`reported`]: reports of launchers on training jobs; [`new_marker`]: markers as programs send them.
 //! - [`window`]: the spans that a page shows.
 //! - [`role`]: rights of people and keys on a hub.
 //! - [`scope`]: sources that a reader may see.
@@ -53,6 +54,7 @@ pub mod finding;
 pub mod hub;
 pub mod json;
 pub mod me;
+pub mod new_marker;
 pub mod output;
 pub mod people;
 pub mod processes;
@@ -60,6 +62,7 @@ pub mod provider;
 pub mod record;
 pub mod recording;
 pub mod redact;
+pub mod reported;
 pub mod role;
 pub mod rollup;
 pub mod rule;

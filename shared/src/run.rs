@@ -1,6 +1,6 @@
 //! Runs: training jobs, each begun by `watchglass run`; the reports about them, and their end states.
 
-use crate::unit::{Unit, quantity};
+use crate::unit::{self, Unit};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -563,10 +563,7 @@ impl How {
 
 impl MemoryKill {
     fn words(&self) -> String {
-        let size = |bytes: u64| {
-            let (number, unit) = quantity(bytes as f64, Unit::Bytes);
-            format!("{number} {unit}")
-        };
+        let size = |bytes: u64| unit::text(bytes as f64, Unit::Bytes);
         let of = match (self.limit, self.peak) {
             (Some(limit), Some(peak)) => format!(" at {} of {}", size(peak.min(limit)), size(limit)),
             (Some(limit), None) => format!(" at its limit of {}", size(limit)),

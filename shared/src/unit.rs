@@ -1,5 +1,6 @@
 //! Units, their scaling for people, and the one number formatter.
 
+pub mod instant;
 pub mod size;
 pub mod time;
 

@@ -6,10 +6,11 @@ use crate::cost::{Ended, cpu_of, server};
 use crate::history::rss;
 use crate::record::Recording;
 use crate::table::Table;
+use api::Operation;
 use futures_util::{SinkExt, StreamExt};
 use rustls::pki_types::ServerName;
 use rustls::pki_types::pem::PemObject;
-use shared::agent::{self, AgentHello, AgentMessage, HubMessage, LINK_PATH, Offer, PROTOCOL_NAME};
+use shared::agent::{self, AgentHello, AgentMessage, HubMessage, Offer, PROTOCOL_NAME};
 use shared::catalog::{Metric, cpu};
 use shared::series::SeriesDef;
 use shared::tick::TickState;
@@ -284,7 +285,8 @@ async fn link(
         }
         None => Box::new(stream),
     };
-    let mut request = format!("{scheme}://localhost:{}{LINK_PATH}", address.port()).into_client_request()?;
+    let mut request =
+        format!("{scheme}://localhost:{}{}", address.port(), Operation::LinkAgent.path()).into_client_request()?;
     request.headers_mut().insert(header::AUTHORIZATION, HeaderValue::try_from(format!("Bearer {key}"))?);
     request.headers_mut().insert(header::SEC_WEBSOCKET_PROTOCOL, HeaderValue::from_static(PROTOCOL_NAME));
     let (mut socket, _) = tokio_tungstenite::client_async(request, stream).await?;

@@ -1,9 +1,10 @@
 //! An agent made of the protocol alone, over a real socket. It can send messages that no agent of ours would.
 
 use crate::waiting::MAX_WAIT;
+use api::Operation;
 use futures_util::{SinkExt, StreamExt};
 use shared::agent::{
-    AgentHello, AgentMessage, HubMessage, LINK_PATH, Offer, PROTOCOL_NAME, Welcome, decode_hub, encode, encode_ticks,
+    AgentHello, AgentMessage, HubMessage, Offer, PROTOCOL_NAME, Welcome, decode_hub, encode, encode_ticks,
 };
 use shared::catalog::{Metric, cpu};
 use shared::series::SeriesDef;
@@ -68,7 +69,8 @@ impl Link {
     /// # Panics
     /// Panics when the hub does not answer.
     pub async fn open(hub: SocketAddr, key: &str) -> Result<Link, TurnedAway> {
-        let mut request = format!("ws://{hub}{LINK_PATH}").into_client_request().expect("an address");
+        let mut request =
+            format!("ws://{hub}{}", Operation::LinkAgent.path()).into_client_request().expect("an address");
         let key = HeaderValue::try_from(format!("Bearer {key}")).expect("a key is plain text");
         request.headers_mut().insert(header::AUTHORIZATION, key);
         request.headers_mut().insert(header::SEC_WEBSOCKET_PROTOCOL, HeaderValue::from_static(PROTOCOL_NAME));

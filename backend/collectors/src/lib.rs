@@ -25,7 +25,7 @@ pub use options::{OptionRow, OwnOptions};
 pub use out::{Instance, Out};
 pub use read::exec::printed;
 
-use inventory::{GpuNumbers, Kernels, Processes};
+use inventory::{GpuNumbers, KernelEndListener, Kernels, Processes};
 use shared::catalog::{self as rows, Catalog, MetricDef};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -153,6 +153,8 @@ pub struct Options {
     pub processes: Arc<Processes>,
     /// Table of this user's Jupyter kernels that collectors fill.
     pub kernels: Arc<Kernels>,
+    /// Is called with each of them that ends.
+    pub kernel_ended: KernelEndListener,
     /// Whether arguments of processes are read.
     pub show_args: bool,
 }
@@ -175,6 +177,7 @@ impl Default for Options {
             endpoints: Vec::new(),
             processes: Arc::default(),
             kernels: Arc::default(),
+            kernel_ended: KernelEndListener::default(),
             show_args: false,
         }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Maximum number of ended kernels that are kept.
 const MAX_ENDED: usize = 64;
@@ -52,12 +52,33 @@ pub struct KernelEnd {
     pub at: i64,
     /// In the same second the system killed a process of its cgroup because of memory.
     pub killed_for_memory: bool,
-    /// The cell that it was running, as `[7]`. Set by the callback of [`on_end`](Kernels::on_end) if it knows the cell.
+    /// The cell that it was running, as `[7]`. Set by the [`KernelEndListener`] if it knows the cell.
     pub cell: Option<String>,
 }
 
-/// Callback for an ended kernel. It may add fields.
-pub type HearKernelEnd = Box<dyn Fn(&mut Kernel) + Send + Sync>;
+/// Callback for each ended kernel, before it is listed. It may add fields. The default adds nothing.
+#[derive(Clone, Default)]
+pub struct KernelEndListener(Option<Arc<dyn Fn(&mut Kernel) + Send + Sync>>);
+
+impl KernelEndListener {
+    /// Makes a listener that calls a function.
+    pub fn new(ended: impl Fn(&mut Kernel) + Send + Sync + 'static) -> KernelEndListener {
+        KernelEndListener(Some(Arc::new(ended)))
+    }
+
+    /// Passes an ended kernel to the listener.
+    pub fn ended(&self, kernel: &mut Kernel) {
+        if let Some(ended) = &self.0 {
+            ended(kernel);
+        }
+    }
+}
+
+impl fmt::Debug for KernelEndListener {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KernelEndListener").finish_non_exhaustive()
+    }
+}
 
 /// Resource use of a kernel at an instant.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -141,7 +162,6 @@ impl Reader {
 #[derive(Default)]
 pub struct Kernels {
     list: Mutex<List>,
-    hears_end: OnceLock<HearKernelEnd>,
 }
 
 impl fmt::Debug for Kernels {
@@ -198,16 +218,8 @@ impl Kernels {
         self.lock().reader = reader.map_or(Reader::None, Reader::Here);
     }
 
-    /// Sets the callback for ended kernels. Only the first callback is kept.
-    pub fn on_end(&self, hear: HearKernelEnd) {
-        let _ = self.hears_end.set(hear);
-    }
-
     /// Replaces the running kernels, and adds those that ended since the last call.
-    pub fn put(&self, running: Vec<Kernel>, mut ended: Vec<Kernel>, left_out: u64) {
-        if let Some(hear) = self.hears_end.get() {
-            ended.iter_mut().for_each(hear);
-        }
+    pub fn put(&self, running: Vec<Kernel>, ended: Vec<Kernel>, left_out: u64) {
         let mut list = self.lock();
         (list.running, list.left_out) = (running, left_out);
         list.add_ended(ended);

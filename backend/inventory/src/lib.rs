@@ -8,5 +8,5 @@ mod kernels;
 mod processes;
 
 pub use gpus::GpuNumbers;
-pub use kernels::{HearKernelEnd, Kernel, KernelEnd, KernelSample, Kernels, MemoryWarning, NoKernel, ReadKernels};
+pub use kernels::{Kernel, KernelEnd, KernelEndListener, KernelSample, Kernels, MemoryWarning, NoKernel, ReadKernels};
 pub use processes::{GpuUse, Processes, RankProcess};

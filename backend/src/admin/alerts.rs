@@ -1,20 +1,22 @@
 //! `watchglass alerts`: what fires and fired, tests of channels, rules of a file, silences.
 
 use super::carrier::carry;
-use super::order::{HubOrder, HubRequest, seconds};
+use super::order::{HubOrder, HubRequest};
 use super::table::{ago, headed};
 use super::{AdminFailed, Printed, read};
 use crate::config::{Administration, AlertHistory, AlertsTask, Config, SilenceTask, rules_of_file};
 use api::Operation;
 use api::parameter::{ALERT_STATE, FROM, LIMIT, RULE, RUN, SOURCE, TEAM, TO};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
+use serde_json::Value;
 use shared::alert::{
     Alert, AlertHistory as Happened, AlertSeverity, AlertState, Alerts, Checked, Origin, Rule, RuleCheck, RuleRow,
     Rules, Silence, Silences, Tested,
 };
 use shared::controls::escaped_json;
 use shared::rule::{duration_words, fill};
+use shared::unit::instant::seconds;
 use std::collections::BTreeMap;
 use std::path::Path;
 use stream::clock::{self, Clock};
@@ -47,11 +49,9 @@ impl Asking<'_> {
     }
 
     /// A list: JSON as it came, or a table.
-    fn printed(&self, answer: &Value, table: String) -> Printed {
-        let output = match self.wanted.json {
-            true => format!("{}\n", escaped_json(format!("{answer:#}"))),
-            false => table,
-        };
+    fn printed(&self, answer: &impl Serialize, table: String) -> Printed {
+        let json = || serde_json::to_string_pretty(answer).expect("answers hold only text, numbers and lists");
+        let output = if self.wanted.json { format!("{}\n", escaped_json(json())) } else { table };
         Printed { output, ..Printed::default() }
     }
 }
@@ -64,7 +64,7 @@ pub(super) fn alerts(config: &Config, wanted: &Administration, task: &AlertsTask
         AlertsTask::History(history) => past(&asking, history),
         AlertsTask::Test { channel: Some(channel), .. } => test(&asking, channel),
         AlertsTask::Test { rule, .. } => show(&asking, rule.as_deref().unwrap_or_default()),
-        AlertsTask::Check { file, from } => check(&asking, file, from.at(clock::System.wall())),
+        AlertsTask::Check { file, from } => check(&asking, file, from.begin(clock::System.wall())),
         AlertsTask::Apply { file } => apply(&asking, file),
         AlertsTask::Import { file } => import(file),
         AlertsTask::Silence(SilenceTask { list: true, .. }) => {
@@ -132,8 +132,8 @@ fn past(asking: &Asking<'_>, history: &AlertHistory) -> Result<Printed, AdminFai
     }
     let parameters = [
         (TEAM, asking.wanted.team.clone()),
-        (FROM, history.from.map(|from| seconds(from.at(now)))),
-        (TO, history.to.map(|to| seconds(to.at(now)))),
+        (FROM, history.from.map(|from| seconds(from.begin(now)))),
+        (TO, history.to.map(|to| seconds(to.end(now)))),
         (SOURCE, history.source.clone()),
         (RUN, history.run.clone()),
         (RULE, history.rule.clone()),
@@ -205,6 +205,39 @@ fn shown(row: &RuleRow, last: Option<&Alert>) -> String {
     format!("{title}\n{note}")
 }
 
+/// What `check --json` prints of a rule.
+#[derive(Serialize)]
+struct CheckedRule {
+    rule: String,
+    checked: Checked,
+}
+
+/// What `apply --json` prints of a rule.
+#[derive(Serialize)]
+struct AppliedRule {
+    rule: String,
+    done: Done,
+}
+
+/// What `apply` does with a rule.
+#[derive(Clone, Copy, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Done {
+    Made,
+    Changed,
+    Unchanged,
+}
+
+impl Done {
+    fn word(self) -> &'static str {
+        match self {
+            Done::Made => "made",
+            Done::Changed => "changed",
+            Done::Unchanged => "unchanged",
+        }
+    }
+}
+
 fn check(asking: &Asking<'_>, file: &Path, from: i64) -> Result<Printed, AdminFailed> {
     let ago = clock::System.wall() - from;
     if !(1_000..=LONGEST_CHECK + 1_000).contains(&ago) {
@@ -218,9 +251,9 @@ fn check(asking: &Asking<'_>, file: &Path, from: i64) -> Result<Printed, AdminFa
         let answer = asking.ask(HubRequest::new(Operation::CheckRule, &[]).with(&wanted))?;
         let checked: Checked = read(&answer)?;
         text += &format!("{name}: {}\n", plain(&checked.sentence));
-        all.push(json!({ "rule": name, "checked": checked }));
+        all.push(CheckedRule { rule: name, checked });
     }
-    Ok(asking.printed(&Value::Array(all), text))
+    Ok(asking.printed(&all, text))
 }
 
 /// A rule of a file as one that somebody makes.
@@ -239,18 +272,18 @@ fn apply(asking: &Asking<'_>, file: &Path) -> Result<Printed, AdminFailed> {
         let done = match old {
             None => {
                 asking.ask(asking.of_team(Operation::AddRule).with(&rule))?;
-                "made"
+                Done::Made
             }
-            Some(old) if rule == (Rule { id: String::new(), by: String::new(), ..old.clone() }) => "unchanged",
+            Some(old) if rule == (Rule { id: String::new(), by: String::new(), ..old.clone() }) => Done::Unchanged,
             Some(old) => {
                 asking.ask(HubRequest::new(Operation::ChangeRule, &[&old.id]).with(&rule))?;
-                "changed"
+                Done::Changed
             }
         };
-        text += &format!("{name}: {done}\n");
-        all.push(json!({ "rule": name, "done": done }));
+        text += &format!("{name}: {}\n", done.word());
+        all.push(AppliedRule { rule: name, done });
     }
-    Ok(asking.printed(&Value::Array(all), text))
+    Ok(asking.printed(&all, text))
 }
 
 fn add_silence(asking: &Asking<'_>, task: &SilenceTask) -> Result<Printed, AdminFailed> {

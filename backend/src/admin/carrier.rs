@@ -3,7 +3,7 @@
 use super::Printed;
 use super::failed::AdminFailed;
 use super::order::HubOrder;
-use crate::config::{Config, HubEntry, KeyFrom};
+use crate::config::Config;
 use crate::control;
 use history::files::{Disk, Files, LockError};
 use serde_json::Value;
@@ -15,6 +15,7 @@ use std::time::Duration;
 use stream::clock;
 use system::user;
 use team::accounts::{Accounts, Database, Principal, REMOVALS_FILE};
+use uplink::settings::{HubEntry, KeyFrom};
 use watch::alerts::{KEY_FILE, SealingKey};
 
 /// How long a hub may take to answer, and how much it may say, bytes.

@@ -2,8 +2,7 @@
 //! there is no such road to a hub elsewhere.
 
 use super::AdminFailed;
-use super::order::seconds;
-use crate::config::{Config, HubEntry, LogsTask};
+use crate::config::{Config, LogsTask};
 use crate::control;
 use ::api::Operation;
 use ::api::parameter::{FROM, LIMIT, LINE_TEXT, OUTPUT_STREAM, RANK};
@@ -13,10 +12,12 @@ use shared::controls::escaped_json;
 use shared::json::Seconds;
 use shared::output::plain;
 use shared::session::Problem;
+use shared::unit::instant::seconds;
 use std::collections::HashSet;
 use std::path::Path;
 use std::time::Duration;
 use stream::clock::{self, Clock};
+use uplink::settings::HubEntry;
 
 /// Time between two questions, while lines are followed.
 const PERIOD: Duration = Duration::from_secs(1);
@@ -193,6 +194,6 @@ mod tests {
     fn a_question_names_what_was_wanted() {
         let task = LogsTask { run: "a b".into(), rank: Some(3), grep: Some("CUDA out".into()), ..LogsTask::default() };
         assert_eq!(question(&task, None, None), "api/v1/runs/a%20b/logs?rank=3&text=CUDA%20out");
-        assert_eq!(question(&LogsTask::default(), Some(-1), Some(5)), "api/v1/runs//logs?from=-1.999&limit=5");
+        assert_eq!(question(&LogsTask::default(), Some(-1), Some(5)), "api/v1/runs//logs?from=-0.001&limit=5");
     }
 }

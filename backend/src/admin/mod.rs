@@ -255,8 +255,8 @@ fn order(wanted: &Administration) -> Result<(HubOrder, String), AdminFailed> {
                 team: wanted.team.clone(),
                 who: task.who.clone(),
                 action: task.action.clone(),
-                from: task.from.map(|from| from.at(now)),
-                to: task.to.map(|to| to.at(now)),
+                from: task.from.map(|from| from.begin(now)),
+                to: task.to.map(|to| to.end(now)),
                 limit: task.limit.map(i64::from),
                 ..LogFilter::default()
             };
@@ -267,8 +267,8 @@ fn order(wanted: &Administration) -> Result<(HubOrder, String), AdminFailed> {
             let asked = UsageFilter {
                 team: wanted.team.clone(),
                 by: task.by.parse().map_err(|why| AdminFailed::usage(format!("--by {why}")))?,
-                from: task.from.map(|from| from.at(now)),
-                to: task.to.map(|to| to.at(now)),
+                from: task.from.map(|from| from.begin(now)),
+                to: task.to.map(|to| to.end(now)),
             };
             (HubOrder::Usage(asked), String::new())
         }
@@ -280,7 +280,7 @@ fn order(wanted: &Administration) -> Result<(HubOrder, String), AdminFailed> {
                 states: task.state.clone(),
                 project: task.project.clone(),
                 part: task.part.clone(),
-                from: task.from.map(|from| from.at(clock::System.wall())),
+                from: task.from.map(|from| from.begin(clock::System.wall())),
                 limit: task.limit,
             };
             (HubOrder::Runs(asked), String::new())

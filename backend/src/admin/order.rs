@@ -11,6 +11,7 @@ use shared::session::{AgentChange, Agents, NewJoin};
 use shared::team::{
     GrantChange, MemberChange, NewInvite, NewService, NewTeam, ServiceChange, Services, TeamChange, TeamEnd, Teams,
 };
+use shared::unit::instant::seconds;
 use shared::views::{NewShare, NewView, Shares, Views};
 use team::accounts::{Accounts, Denied, LogFilter, Principal, UsageFilter};
 
@@ -107,11 +108,6 @@ impl HubRequest {
     pub(super) fn with(self, wanted: &impl Serialize) -> HubRequest {
         HubRequest { body: body(wanted), ..self }
     }
-}
-
-/// An instant as a parameter.
-pub(super) fn seconds(ms: i64) -> String {
-    format!("{}.{:03}", ms.div_euclid(1_000), ms.rem_euclid(1_000))
 }
 
 fn body(value: &impl Serialize) -> Option<Value> {

@@ -1,14 +1,15 @@
 //! The commands that administer a hub: accounts, keys, machines. They say what is wanted; how the hub is reached is the
 //! program's.
 
+use super::ConfigError;
 use super::run::{LogsTask, RunsTask};
 use super::watching::AlertsTask;
 use super::when::{When, when};
-use super::{ConfigError, HubEntry};
 use clap::{Args, Subcommand};
 use shared::role::{KeyScope, Role};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use uplink::settings::HubEntry;
 
 /// What a hub is asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -418,7 +419,7 @@ pub struct EraseTask {
 /// Which rows of the audit log are asked for.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 pub struct AuditTask {
-    /// First instant: Unix seconds, a date and time, or relative, such as -1h
+    /// First instant, such as -1h, 2:15pm, 2026-05-01T14:00 or Unix seconds
     #[arg(long, value_name = "T", value_parser = when, allow_hyphen_values = true)]
     pub from: Option<When>,
     /// Last instant, in the same forms

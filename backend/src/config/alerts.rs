@@ -2,7 +2,6 @@
 //! their own: no error and no print-out repeats one.
 
 use super::option::{FILE_ONLY, OptionKind};
-use super::proxy::ProxyUrl;
 use super::secret::hidden;
 use notify::address::Allowed;
 use notify::{Smtp, SmtpTls};
@@ -16,6 +15,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use toml::de::DeValue;
 use toml::{Spanned, Table, Value};
+use uplink::settings::ProxyUrl;
 
 /// Rules in one file.
 const RULES: usize = 500;

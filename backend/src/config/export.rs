@@ -7,9 +7,9 @@ use std::path::PathBuf;
 
 /// Below the flags in `--help`.
 pub const AFTER: &str = "\
-Times are Unix seconds (1700000000.5), a date and time (2026-05-01T14:00:00Z or with an offset such as +02:00), or
-relative (-1h, -2d, now). Without --from and --to, all stored samples are written. The server may keep running; the
-export includes its last seconds.
+Times are Unix seconds (1700000000.5), a date and time (2026-05-01T14:00:00Z or with an offset such as +02:00), a day or
+a time of day (yesterday, 2:15pm, friday 9:00), or relative (-1h, -2d, now). A time without a zone is local time. Without
+--from and --to, all stored samples are written. The server may keep running; the export includes its last seconds.
 
   csv          time,source,tag,value; with --step time,source,tag,min,max,mean,last,count. Text that a spreadsheet
                would read as a formula gets a leading '

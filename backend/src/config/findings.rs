@@ -29,7 +29,7 @@ pub struct FindingsTask {
     /// File to read [default: the data folder]
     #[arg(value_name = "FILE")]
     pub file: Option<PathBuf>,
-    /// First instant: Unix seconds, a date and time, or relative, such as -1h
+    /// First instant, such as -1h, 2:15pm, 2026-05-01T14:00 or Unix seconds
     #[arg(long, value_name = "T", value_parser = when, allow_hyphen_values = true)]
     pub from: Option<When>,
     /// Last instant, in the same forms

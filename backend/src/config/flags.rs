@@ -80,7 +80,7 @@ pub enum Word {
         /// File to write
         #[arg(value_name = "FILE")]
         file: PathBuf,
-        /// First instant: Unix seconds, a date and time, or relative, such as -1h [default: all stored data]
+        /// First instant, such as -1h, 2:15pm, 2026-05-01T14:00 or Unix seconds [default: all stored data]
         #[arg(long, value_name = "T", value_parser = when, allow_hyphen_values = true)]
         from: Option<When>,
         /// Last instant, in the same forms

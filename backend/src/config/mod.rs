@@ -19,13 +19,10 @@ mod findings;
 mod flags;
 mod fleet;
 mod hub;
-mod hub_url;
 mod insight;
 mod keep;
 mod option;
 pub mod packages;
-mod pin;
-mod proxy;
 mod record;
 mod reference;
 mod remote_write;
@@ -49,7 +46,6 @@ pub use administer::{
     UsageTask, UserTask, ViewTask,
 };
 pub use alerts::{AlertSettings, BuiltInRules, SmtpSettings, rules_of_file};
-pub use cluster::ClusterSettings;
 pub use collector::CollectorConfig;
 pub use database::DatabaseSettings;
 pub use example::example;
@@ -58,11 +54,7 @@ pub use file::read_file;
 pub use findings::{CheckFrom, FindingsTask};
 pub use flags::command;
 pub use fleet::{Fail, Fleet};
-pub use hub::{HubEntry, KeyFrom};
-pub use hub_url::HubUrl;
 pub use keep::KeepRules;
-pub use pin::Pin;
-pub use proxy::{ProxyChoice, ProxyEnvironment, ProxyUrl};
 pub use record::RecordingTask;
 pub use reference::reference;
 pub use remote_write::RemoteWrite;
@@ -74,7 +66,7 @@ pub use top::{Origin, Top, entry_here};
 pub use value::{is_host_name, show_duration, split_authority};
 pub use wandb_settings::translated;
 pub use watching::{AlertHistory, AlertsTask, SilenceTask};
-pub use when::{When, step, when};
+pub use when::{When, asked, step, when};
 
 use flags::Word;
 use shared::run::About;
@@ -82,6 +74,7 @@ use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use uplink::settings::{HubEntry, MachineSettings, ProxyEnvironment, UplinkSettings};
 
 /// What the command line asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -240,6 +233,23 @@ impl Config {
     /// Where /proc and /sys are read.
     pub fn roots(&self) -> collectors::Roots {
         self.root.as_deref().map(collectors::Roots::below).unwrap_or_default()
+    }
+
+    /// What an agent is told of its hubs and of its machine.
+    pub fn uplink_settings(&self) -> UplinkSettings {
+        let roots = self.roots();
+        UplinkSettings {
+            hubs: self.hubs.clone(),
+            proxies: self.proxies.clone(),
+            new_identity: self.new_identity,
+            memory: self.memory,
+            machine: MachineSettings {
+                root: self.root.clone().unwrap_or_else(|| "/".into()),
+                proc: roots.proc,
+                sys: roots.sys,
+                host: collectors::host_name().unwrap_or_default(),
+            },
+        }
     }
 
     /// What is in force, as a configuration file that gives the same configuration again, but with `***` in the place of

@@ -154,7 +154,7 @@ pub struct RunsTask {
     /// Run ID after report; prints HTML, or JSON with --json
     #[arg(value_name = "ID", value_parser = id, requires = "part")]
     pub run: Option<String>,
-    /// Only runs started since: Unix seconds, a date and time, or -1d
+    /// Only runs started since, such as -1d, 2:15pm, 2026-05-01T14:00
     #[arg(long, value_name = "T", value_parser = when, allow_hyphen_values = true)]
     pub from: Option<When>,
     /// Maximum number of runs, 1 to 1000

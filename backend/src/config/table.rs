@@ -3,19 +3,18 @@
 
 use super::alerts::{AlertSettings, BuiltInRules, SmtpSettings, rule_tables, switches};
 use super::audit::AuditSettings;
-use super::cluster::ClusterSettings;
 use super::collector::{CollectorConfig, collector_tables, defaults};
 use super::database::DatabaseSettings;
 use super::endpoints::endpoint_tables;
-use super::hub::{HUB, HubEntry, hub_tables};
+use super::hub::{HUB, hub_tables};
 use super::insight::InsightSettings;
 use super::option::Row;
-use super::proxy::ProxyEnvironment;
 use super::remote_write::RemoteWrite;
 use super::sessions::SessionSettings;
 use super::sign_in::SignInWays;
 use super::team::{self, AgentLimits, Proxies, PublicUrl};
 use super::{LocalAuth, value};
+use cluster::settings::ClusterSettings;
 use collectors::openmetrics::Endpoint;
 use jobs::runs::{CostSettings, RunsSettings};
 use settings::field;
@@ -24,6 +23,7 @@ use shared::alert::Rule;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::PathBuf;
 use std::time::Duration;
+use uplink::settings::{HubEntry, ProxyEnvironment};
 
 const PAGE: &str = "Page";
 const READERS: &str = "Access";

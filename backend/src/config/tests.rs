@@ -4,6 +4,7 @@ use super::*;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr};
+use uplink::settings::KeyFrom;
 
 const KNOWN: [&str; 7] = ["cpu", "memory", "disk", "nvidia", "monitor", "trainium", "tpu"];
 
@@ -64,7 +65,8 @@ fn commands() {
     }
     let export = run(&["export", "--tag", "a,b", "--from", "-1h", "--format", "csv", "--data-dir", "/d"], "", None);
     let Ok(Command::Export { config, export }) = export else { panic!("{export:?}") };
-    assert_eq!((export.tags, export.from, export.to), (vec!["a,b".into()], Some(When::Ago(3_600_000)), When::Ago(0)));
+    let at = |text| when(text).expect("a time");
+    assert_eq!((export.tags, export.from, export.to), (vec!["a,b".into()], Some(at("-1h")), at("now")));
     assert_eq!(config.data_dir, Some("/d".into()));
 }
 

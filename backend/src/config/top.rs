@@ -1,12 +1,10 @@
 //! What `watchglass top` is asked: where the picture comes from, and in which form it is wanted.
 
-use super::hub::HubEntry;
-use super::hub_url::HubUrl;
-use super::proxy::ProxyChoice;
 use super::{Config, ConfigError, fleet, value};
 use clap::Args;
 use std::path::PathBuf;
 use std::time::Duration;
+use uplink::settings::{HubEntry, HubUrl, ProxyChoice};
 
 /// Below the flags in `--help`.
 pub const AFTER: &str = "\

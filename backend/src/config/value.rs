@@ -6,7 +6,7 @@ pub use collectors::options::{absolute, gpu};
 use settings::Written;
 use settings::length::within;
 pub use settings::length::{retention, show_duration};
-pub use settings::value::{file, port, switch};
+pub use settings::value::{base_path, file, host, is_host_name, port, switch};
 use shared::unit::size;
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -40,39 +40,6 @@ pub fn bind(text: &str) -> Result<IpAddr, String> {
         .parse()
         .map_err(|_| format!("\"{text}\" is not an IP address; write 127.0.0.1 or ::1, and the port with --port"))?;
     Ok(ip.to_canonical())
-}
-
-/// The path below which everything is served, with both slashes. Characters that a router would read as a pattern are
-/// refused.
-pub fn base_path(text: &str) -> Result<String, String> {
-    let inner = text.trim_matches('/');
-    let fits = |c: char| c.is_ascii_alphanumeric() || "-._~@%+=,".contains(c);
-    let segment = |s: &str| !s.is_empty() && s != "." && s != ".." && s.chars().all(fits);
-    match inner {
-        "" => Ok("/".into()),
-        _ if inner.split('/').all(segment) => Ok(format!("/{inner}/")),
-        _ => Err(format!("\"{text}\" is not a path of a URL; write it like /tools/watchglass/")),
-    }
-}
-
-/// A name that the page is reached by, in lower case; of an IPv6 address the bare form.
-pub fn host(text: &str) -> Result<String, String> {
-    let lower = text.to_ascii_lowercase();
-    let bare = lower.strip_prefix('[').and_then(|t| t.strip_suffix(']')).unwrap_or(&lower);
-    if let Ok(ip) = bare.parse::<IpAddr>() {
-        return Ok(ip.to_string());
-    }
-    if is_host_name(&lower) {
-        return Ok(lower);
-    }
-    Err(format!("\"{text}\" is not a host name; write it without scheme, port and path, like gpu7.example.org"))
-}
-
-/// Labels of letters, digits, hyphens and underscores, parted by single dots.
-pub fn is_host_name(text: &str) -> bool {
-    let label =
-        |s: &str| !s.is_empty() && s.len() <= 63 && s.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_".contains(&b));
-    text.len() <= 253 && text.split('.').all(label)
 }
 
 /// An origin as a browser sends it: lower case, without default port, without path.

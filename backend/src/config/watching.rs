@@ -62,7 +62,7 @@ pub struct AlertHistory {
     /// Alert ID [default: all alerts]
     #[arg(value_name = "ALERT", conflicts_with_all = ["from", "to", "source", "run", "rule", "limit"])]
     pub alert: Option<String>,
-    /// First instant: Unix seconds, a date and time, or relative, such as -1d
+    /// First instant, such as -1d, 2:15pm, 2026-05-01T14:00 or Unix seconds
     #[arg(long, value_name = "T", value_parser = when, allow_hyphen_values = true)]
     pub from: Option<When>,
     /// Last instant, in the same forms

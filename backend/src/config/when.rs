@@ -1,25 +1,45 @@
 //! Instants and steps as people write them, on the command line and in a query.
 
 use settings::length::duration;
-use shared::date::from_date;
+use shared::unit::instant::{self, Resolved, Typed};
+use system::local_time;
 
-/// An instant.
+/// An instant of the command line, in the time zone of the system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum When {
-    /// Milliseconds since the Unix epoch.
-    At(i64),
-    /// Milliseconds before now; 0 is now.
-    Ago(i64),
-}
+pub struct When(Typed);
 
 impl When {
-    /// The instant in milliseconds since the Unix epoch, where `now` is one.
-    pub fn at(self, now: i64) -> i64 {
-        match self {
-            When::At(t) => t,
-            When::Ago(ms) => now - ms,
-        }
+    /// The instant, or the begin of the day, where `now` is the time; milliseconds since the Unix epoch.
+    pub fn begin(self, now: i64) -> i64 {
+        resolved(self.0, now, &local_time::offset).from
     }
+
+    /// The instant, or the end of the day.
+    pub fn end(self, now: i64) -> i64 {
+        resolved(self.0, now, &local_time::offset).to
+    }
+}
+
+/// Where a typed time is; `local` gives local time minus UTC at an instant. All are milliseconds.
+fn resolved(typed: Typed, now: i64, local: &dyn Fn(i64) -> i64) -> Resolved {
+    typed.resolve(now, local, None).past(now)
+}
+
+/// The instant of a query, or the day from its begin to its end: a server knows no zone of the one who asks, so without one it
+/// is UTC. Milliseconds since the Unix epoch, as `now`.
+///
+/// # Errors
+/// The text is no time: the rest of a sentence that says what to write.
+pub fn asked(text: &str, now: i64) -> Result<Resolved, String> {
+    typed(text).map(|typed| resolved(typed, now, &|_| 0))
+}
+
+/// Reads an instant of the command line.
+///
+/// # Errors
+/// The text is no time: the rest of a sentence that says what to write.
+pub fn when(text: &str) -> Result<When, String> {
+    typed(text).map(When)
 }
 
 /// Milliseconds of a length of time; numbers without a unit are seconds.
@@ -31,30 +51,21 @@ fn length(text: &str) -> Option<i64> {
     (ms.is_finite() && ms.abs() < 1e15).then(|| ms.round() as i64)
 }
 
-/// Unix seconds, a date and time as in RFC 3339, `now`, or a time before now such as `-1h` and `now-90s`.
-///
-/// # Errors
-/// What to write instead, the rest of a sentence.
-pub fn when(text: &str) -> Result<When, String> {
-    let wrong = || {
+/// What [`instant::read`] reads, and beside it numbers alone, which are Unix seconds even before 1970, and `now-90`.
+fn typed(text: &str) -> Result<Typed, String> {
+    let unix = |digits: &str| instant::since_epoch(digits);
+    let number = match text.strip_prefix('-') {
+        Some(digits) => unix(digits).map(|ms| Typed::At(-ms)),
+        None => unix(text).map(Typed::At),
+    };
+    let before = || length(text.strip_prefix("now-")?).filter(|ms| *ms >= 0).map(Typed::Ago);
+    number.or_else(|| instant::read(text)).or_else(before).ok_or_else(|| {
         format!(
             "{text:?} is not a time; write Unix seconds, such as 1700000000.5, a date and time, such as \
-            2026-05-01T14:00:00Z, or a time before now, such as -1h or now"
+            2026-05-01T14:00:00Z, a time of day, such as 2:15pm or yesterday 14:00, or a time before now, such as -1h \
+            or now"
         )
-    };
-    let before_now = text.strip_prefix("now").map(|rest| rest.strip_prefix('-').ok_or(rest));
-    match before_now {
-        Some(Err("")) => return Ok(When::Ago(0)),
-        Some(Err(_)) => return Err(wrong()),
-        Some(Ok(rest)) => return length(rest).filter(|ms| *ms >= 0).map(When::Ago).ok_or_else(wrong),
-        None => {}
-    }
-    // A number alone is an instant, even before 1970; with a unit it is a length of time.
-    match (text.parse::<f64>(), text.strip_prefix('-')) {
-        (Ok(_), _) => length(text).map(When::At).ok_or_else(wrong),
-        (Err(_), Some(rest)) => length(rest).map(When::Ago).ok_or_else(wrong),
-        (Err(_), None) => from_date(text).map(When::At).ok_or_else(wrong),
-    }
+    })
 }
 
 /// The width of a roll-up's buckets, milliseconds, at least 1; numbers without a unit are seconds.
@@ -72,30 +83,32 @@ mod tests {
 
     #[test]
     fn instants_are_absolute_or_before_now() {
-        assert_eq!(when("1700000000.12"), Ok(When::At(1_700_000_000_120)));
-        assert_eq!(when("-3"), Ok(When::At(-3_000)), "a number alone is Unix seconds");
-        assert_eq!(when("now"), Ok(When::Ago(0)));
-        assert_eq!(when("-1h30m").map(|w| w.at(10_000_000)), Ok(10_000_000 - 5_400_000));
-        assert_eq!(when("now-90s"), Ok(When::Ago(90_000)));
-        assert_eq!(when("now-90"), Ok(When::Ago(90_000)));
-        assert_eq!(when("2024-05-01T14:34:56.789+02:00"), Ok(When::At(1_714_566_896_789)));
-        assert_eq!(when("2024-05-01 12:34"), Ok(When::At(1_714_566_840_000)), "without a zone it is UTC");
-        for text in [
-            "yesterday",
-            "14:00",
-            "2024-05-01T25:00Z",
-            "",
-            "-",
-            "now-",
-            "nowish",
-            "1h",
-            "nan",
-            "inf",
-            "1e30",
-            "now--1",
-            "-1x",
+        // This is 2026-11-21 15:40:00 UTC.
+        const NOW: i64 = 1_795_275_600_000;
+        const HOUR: i64 = 3_600_000;
+        let midnight = NOW - 15 * HOUR - 40 * 60_000;
+        for (text, from, to) in [
+            ("1700000000.12", 1_700_000_000_120, 1_700_000_000_120),
+            ("-3", -3_000, -3_000),
+            ("now", NOW, NOW),
+            ("-1h30m", NOW - 5_400_000, NOW - 5_400_000),
+            ("now-90s", NOW - 90_000, NOW - 90_000),
+            ("now-90", NOW - 90_000, NOW - 90_000),
+            ("2024-05-01T14:34:56.789+02:00", 1_714_566_896_789, 1_714_566_896_789),
+            ("2024-05-01 12:34", 1_714_566_840_000, 1_714_566_840_000),
+            ("2:15pm", midnight + 14 * HOUR + 900_000, midnight + 14 * HOUR + 900_000),
+            ("23:50", midnight - 600_000, midnight - 600_000),
+            ("yesterday", midnight - 24 * HOUR, midnight),
+            ("2026-11-20", midnight - 24 * HOUR, midnight),
         ] {
-            assert!(when(text).is_err_and(|why| why.contains("Unix seconds")), "{text}");
+            assert_eq!(asked(text, NOW).map(|at| (at.from, at.to)), Ok((from, to)), "{text}");
+        }
+        let local = |text| typed(text).map(|typed| resolved(typed, NOW, &|_| HOUR).from);
+        assert_eq!(local("2:15pm"), Ok(midnight + 13 * HOUR + 900_000), "in the zone of the system");
+        for text in
+            ["soon", "2024-05-01T25:00Z", "", "-", "now-", "nowish", "1h", "nan", "inf", "1e30", "now--1", "-1x"]
+        {
+            assert!(asked(text, NOW).is_err_and(|why| why.contains("Unix seconds")), "{text}");
         }
     }
 

@@ -59,8 +59,8 @@ pub fn run(folder: &Path, wanted: &Export, now: i64) -> Result<Vec<String>, Fail
     let ask = Ask {
         tags: wanted.tags.clone(),
         sources: wanted.sources.clone(),
-        from: wanted.from.map_or(i64::MIN / 4, |from| from.at(now)),
-        to: wanted.to.at(now),
+        from: wanted.from.map_or(i64::MIN / 4, |from| from.begin(now)),
+        to: wanted.to.end(now),
         step: wanted.step,
         rate: wanted.rate,
         ..Ask::default()

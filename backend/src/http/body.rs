@@ -7,9 +7,12 @@ use axum::body::{Body, to_bytes};
 use axum::extract::{FromRequest, Request};
 use axum::http::{HeaderMap, StatusCode, header};
 use serde::de::DeserializeOwned;
+use serde_path_to_error::{Path, Segment};
 use std::time::Duration;
 use tokio::time::timeout;
 
+/// Between what was sent and what was expected, in an error of serde.
+const EXPECTED: &str = ", expected ";
 /// Time for the whole of a body to arrive. The longest has 64 KiB.
 const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -54,29 +57,65 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Json<T> {
             return Err(Refusal::new(StatusCode::REQUEST_TIMEOUT, sentence));
         };
         let bytes = read.map_err(|_| large())?;
-        serde_json::from_slice(&bytes).map(Json).map_err(|error| Refusal::bad(told(&error)))
+        parsed(&bytes).map(Json).map_err(Refusal::bad)
     }
 }
 
-/// What is wrong, without the values that were sent.
-fn told(error: &serde_json::Error) -> String {
-    let text = error.to_string();
-    let names = ["missing field", "unknown field"].iter().any(|begin| text.starts_with(begin));
-    match names {
-        true => format!("the body is invalid: {text}"),
-        false => format!("the body cannot be parsed at line {}, column {}", error.line(), error.column()),
+/// A body, or why it is none, without the values that were sent.
+fn parsed<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
+    let mut reader = serde_json::Deserializer::from_slice(bytes);
+    // A list of the values of a type would do as well, and nobody means that.
+    if bytes.trim_ascii_start().first().is_some_and(|first| *first == b'[') {
+        return Err("the body is a list; send a JSON object".into());
     }
+    let read = serde_path_to_error::deserialize(&mut reader).map_err(|error| told(error.path(), error.inner()))?;
+    reader.end().map_err(|error| cannot_be_parsed(&error))?;
+    Ok(read)
+}
+
+/// What is wrong with a body, with the path of its field.
+fn told(path: &Path, error: &serde_json::Error) -> String {
+    if !error.is_data() {
+        return cannot_be_parsed(error);
+    }
+    let text = error.to_string();
+    let is_unknown = text.starts_with("unknown field");
+    let place = match path.iter().last() {
+        // The text has the name already.
+        Some(Segment::Map { key }) if is_unknown => {
+            let path = path.to_string();
+            path.strip_suffix(key.as_str()).unwrap_or(&path).trim_end_matches('.').to_string()
+        }
+        Some(_) => path.to_string(),
+        None => String::new(),
+    };
+    let at = if place.is_empty() { String::new() } else { format!(" at {place}") };
+    if is_unknown || text.starts_with("missing field") {
+        return format!("the body is invalid{at}: {text}");
+    }
+    let wanted = text.rsplit_once(EXPECTED).map(|(_, wanted)| wanted.split(" at line ").next().unwrap_or_default());
+    let wanted = match wanted {
+        Some(wanted) if wanted.starts_with("struct ") => ": expected an object".into(),
+        Some(wanted) => format!(": expected {wanted}"),
+        None => String::new(),
+    };
+    format!("the body is invalid{at}{wanted}, line {}, column {}", error.line(), error.column())
+}
+
+fn cannot_be_parsed(error: &serde_json::Error) -> String {
+    format!("the body cannot be parsed at line {}, column {}", error.line(), error.column())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use axum::http::HeaderValue;
+    use shared::new_marker::NewMarkers;
+    use shared::reported::{NewRun, ReportedEvent};
     use shared::session::SignIn;
 
-    fn read(body: &str) -> String {
-        let error = serde_json::from_str::<SignIn>(body).err();
-        error.map(|error| told(&error)).unwrap_or_default()
+    fn refused<T: DeserializeOwned>(body: &str) -> String {
+        parsed::<T>(body.as_bytes()).err().unwrap_or_default()
     }
 
     #[tokio::test(start_paused = true)]
@@ -95,19 +134,62 @@ mod tests {
 
     #[test]
     fn no_error_repeats_what_was_sent() {
-        assert_eq!(read("{\"name\":\"a\",\"password\":\"s3cret\"}"), "");
-        assert!(read("{\"name\":\"a\"}").contains("missing field `password`"));
-        assert!(read("{\"name\":\"a\",\"password\":\"b\",\"hub_admin\":true}").contains("unknown field `hub_admin`"));
+        assert_eq!(refused::<SignIn>("{\"name\":\"a\",\"password\":\"s3cret\"}"), "");
+        assert!(refused::<SignIn>("{\"name\":\"a\"}").contains("missing field `password`"));
+        assert!(
+            refused::<SignIn>("{\"name\":\"a\",\"password\":\"b\",\"hub_admin\":true}")
+                .contains("unknown field `hub_admin`")
+        );
         for wrong in [
             "{\"name\":\"a\",\"password\":{\"s3cret\":1}}",
             "{\"name\":5432,\"password\":\"s3cret\"}",
             "\"s3cret\"",
             "s3cret",
+            "[\"a\",\"s3cret\"]",
+            "{\"name\":\"a\",\"password\":\"b\"} s3cret",
             "",
         ] {
-            let said = read(wrong);
-            assert!(said.contains("line") && !said.contains("s3cret") && !said.contains("5432"), "{said}");
+            let said = refused::<SignIn>(wrong);
+            assert!(said.starts_with("the body") && !said.contains("s3cret") && !said.contains("5432"), "{said}");
         }
+    }
+
+    #[test]
+    fn an_error_has_the_path_of_its_field() {
+        for (body, why) in [
+            ("{\"name\":7}", " at name: expected a string"),
+            ("{\"tags\":{\"a\":\"b\",\"c.d\":7}}", " at tags.c.d: expected a string"),
+            ("{\"user\":\"s3cret\"}", "invalid: unknown field `user`, expected one of"),
+            ("[\"s3cret\"]", "the body is a list"),
+        ] {
+            let said = refused::<NewRun>(body);
+            assert!(said.contains(why) && !said.contains("s3cret"), "{body}: {said}");
+        }
+        for (body, why) in [
+            ("{\"event\":\"s3cret, expected x\"}", " at event: expected `heartbeat` or `end`"),
+            ("{\"event\":\"end\",\"exit\":\"1\"}", " at exit: expected i32"),
+            ("{\"exit\":1}", "invalid: missing field `event`"),
+        ] {
+            let said = refused::<ReportedEvent>(body);
+            assert!(said.contains(why) && !said.contains("s3cret"), "{body}: {said}");
+        }
+        for (body, why) in [
+            ("{\"text\":\"a\",\"n\":-1}", " at n: expected u64"),
+            ("{\"text\":\"a\",\"t\":[]}", " at t, line 1"),
+            ("{\"tag\":\"a\"}", "invalid: unknown field `tag`"),
+            ("{\"markers\":[{\"text\":\"a\"},{\"n\":\"x\"}]}", " at markers[1].n: expected u64"),
+            ("{\"markers\":[{\"text\":\"a\"},{\"tag\":\"x\"}]}", " at markers[1]: unknown field `tag`"),
+            ("{\"markers\":[],\"text\":\"a\"}", "unknown field `text`, expected `markers`"),
+            ("{\"text\":\"a\",\"markers\":[]}", "unknown field `markers`"),
+            ("7", "expected a marker, or {\"markers\": [...]}"),
+        ] {
+            let said = refused::<NewMarkers>(body);
+            assert!(said.contains(why), "{body}: {said}");
+        }
+        let count = |body: &str| parsed::<NewMarkers>(body.as_bytes()).map(|NewMarkers(all)| all.len());
+        assert_eq!(count("{\"text\":\"a\",\"t\":1.5,\"kind\":\"note\"}"), Ok(1));
+        assert_eq!(count("{\"markers\":[{\"text\":\"a\"},{\"step\":3,\"t\":\"2026-01-01T00:00:00Z\"}]}"), Ok(2));
+        assert_eq!((count("{\"markers\":[]}"), count("{}")), (Ok(0), Ok(1)));
     }
 
     #[test]

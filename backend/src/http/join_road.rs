@@ -1,7 +1,8 @@
 //! The line by which a machine joins a hub.
 
-use crate::config::{Pin, PublicUrl};
+use crate::config::PublicUrl;
 use shared::secret::Secret;
+use uplink::settings::Pin;
 
 /// How machines reach a hub.
 pub struct JoinRoad<'a> {

@@ -46,6 +46,7 @@ pub use strangers::Strangers;
 
 use self::api::AnswerLimits;
 use crate::remote_write::RemoteWriter;
+use ::api::Operation;
 use ::stream::live::Live;
 use ::watch::alerts::AlertBook;
 use ::watch::findings::FindingBook;
@@ -64,6 +65,7 @@ use jobs::runs::{Briefs, RunBook};
 use page::Site;
 use shared::processes::ProcessTable;
 use shared::run::RunLine;
+use shared::session::Problem;
 use shared::wire::{Source, SourceId};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, OnceLock, Weak};
@@ -265,7 +267,7 @@ pub fn router(app: Arc<App>) -> Router {
 fn kind(path: &str, headers: &HeaderMap) -> Resource {
     match path {
         // Without an upgrade it is asked for as all data are.
-        "/api/v1/live" if headers.contains_key(header::UPGRADE) => Resource::Socket,
+        path if path == Operation::FollowLive.path() && headers.contains_key(header::UPGRADE) => Resource::Socket,
         "/metrics" | "/healthz" => Resource::Data,
         path if path.starts_with("/api/") => Resource::Data,
         _ => Resource::Page,
@@ -339,7 +341,7 @@ async fn ended(stop: &mut watch::Receiver<bool>) {
 
 /// An error as JSON: one sentence that says what to do.
 fn error(status: StatusCode, sentence: impl Into<String>) -> Response<Body> {
-    json(status, &serde_json::json!({ "error": sentence.into() }))
+    json(status, &Problem { error: sentence.into(), ..Problem::default() })
 }
 
 fn json(status: StatusCode, value: &impl serde::Serialize) -> Response<Body> {

@@ -1,7 +1,6 @@
 //! TLS of a hub: a certificate and its key from files, read anew when they change, so that who renews them restarts nothing.
 
 use super::transport::Transport;
-use crate::config::Pin;
 use rustls::ServerConfig;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -13,6 +12,7 @@ use std::time::{Duration, SystemTime};
 use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
+use uplink::settings::Pin;
 
 /// How long a caller may take to agree on keys.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);

@@ -3,13 +3,13 @@
 use super::jobs::Jobs;
 use super::machine::KnownSources;
 use super::{MAX_HUB_MEMORY_BYTES, Served, Serving, idle, machine, sent, serve, socket_of};
-use crate::cluster::{Bus, Cluster, Others};
 use crate::config::{Config, KeepRules, PublicUrl, Rejoin};
 use crate::control::FolderSocket;
 use crate::data::Data;
 use crate::http::JoinRoad;
 use crate::http::hub::Hub;
 use crate::http::tls::Certificate;
+use cluster::{Bus, Cluster, Others};
 use fleet::ingest::{Ingest, IngestLimits, OtherHubs};
 use providers::Providers;
 use shared::secret::Secret;

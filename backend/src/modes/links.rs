@@ -2,7 +2,6 @@
 
 use crate::config::Config;
 use crate::control;
-use crate::uplink::{AgentFile, LinkState, Uplink, random};
 use api::Operation;
 use jobs::runs::RunBook;
 use shared::controls::escaped_json;
@@ -12,6 +11,7 @@ use std::time::Duration;
 use stream::live::Live;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
+use uplink::{AgentFile, LinkState, Uplink, random};
 
 /// How long hubs may take for our last word.
 const BYE_TIMEOUT: Duration = Duration::from_millis(1_500);
@@ -21,7 +21,7 @@ const BYE_TIMEOUT: Duration = Duration::from_millis(1_500);
 /// # Errors
 /// A sentence; the exit status is 2.
 pub fn check(config: &Config) -> Result<(), String> {
-    Uplink::check(config, &*agent_file(config)?)
+    Uplink::check(&config.uplink_settings(), &*agent_file(config)?)
 }
 
 /// How the agent that runs with this data folder does, as JSON, and whether all its links stand.
@@ -63,7 +63,8 @@ impl Links {
         if config.hubs.is_empty() {
             return Links(Vec::new());
         }
-        let all = agent_file(config).and_then(|file| Uplink::all(config, live, (source, runs), &file));
+        let all =
+            agent_file(config).and_then(|file| Uplink::all(&config.uplink_settings(), live, (source, runs), &file));
         Links(all.unwrap_or_else(|error| {
             tracing::error!("nothing is sent to hubs: {error}");
             Vec::new()

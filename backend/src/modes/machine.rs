@@ -147,7 +147,7 @@ pub(super) fn sampling(
     plan.chosen.retain(|chosen| !left_out.contains(&chosen.entry.name));
     let state = live.source(source);
     (plan.options.processes, plan.options.gpu_numbers) = (state.processes.clone(), state.gpus.clone());
-    plan.options.kernels = state.kernels.clone();
+    (plan.options.kernels, plan.options.kernel_ended) = (state.kernels.clone(), markers::ended::keeper(live, source));
     let kernels = plan.chosen.iter().any(|chosen| chosen.entry.name == "kernels");
     #[cfg(target_os = "linux")]
     if kernels {
@@ -155,7 +155,7 @@ pub(super) fn sampling(
     }
     move |told| {
         if kernels {
-            markers::ended::keep(&theirs, source);
+            markers::ended::recall(&theirs, source);
         }
         sampler::run(theirs, source, plan, told);
     }

@@ -24,12 +24,12 @@ use crate::http::guard::Guard;
 use crate::http::hub::Hub;
 use crate::http::page::Site;
 use crate::http::tls::Certificate;
-use crate::over::Over;
 use crate::remote_write::{RemoteWriter, SendingCluster, keep_recalling};
 use crate::stderr;
 use ::jobs::runs::{self, RunBook};
 use ::watch::alerts::{self, AlertBook, AlertBookAbout, AlertSources, KEY_FILE, OWN_FILE, SharingHub};
 use ::watch::findings::{self, Following, KeptFindings};
+use cluster::gossip::Gossip;
 use notify::Road;
 use shared::embedded::EmbeddedPage;
 use shared::wire::Source;
@@ -151,8 +151,8 @@ async fn serve(
     });
     watch_alerts(config, (&live, &jobs, &alerts), (of_others, sharing), &stop);
     if let Some(cluster) = cluster {
-        let over = Over::new(live.clone(), jobs.findings.clone());
-        tokio::spawn(over.keep(cluster.others().bus.clone(), cluster.others().id.clone(), stop.clone()));
+        let gossip = Gossip::new(live.clone(), jobs.findings.clone());
+        tokio::spawn(gossip.keep(cluster.others().bus.clone(), cluster.others().id.clone(), stop.clone()));
     }
     if let Some(accounts) = accounts {
         jobs.runs.set_teams(HashMap::new());

@@ -2,7 +2,7 @@
 //! is changed there.
 
 use crate::config::Config;
-use crate::{cluster, remote_write};
+use crate::remote_write;
 #[cfg(unix)]
 use jobs::runs;
 use shared::wire::{Check, CheckState};

@@ -4,7 +4,7 @@
 //! 5: a hub refuses for want of a role. 6: a hub wants a key.
 
 use crate::build_info::BUILD;
-use crate::config::{self, AdminTask, AgentTask, Command, Config, Fleet, KeyFrom, LocalAuth};
+use crate::config::{self, AdminTask, AgentTask, Command, Config, Fleet, LocalAuth};
 use crate::control::{self, Bound};
 use crate::data::Data;
 use crate::doctor;
@@ -12,7 +12,6 @@ use crate::http::listen::relay;
 use crate::modes;
 use crate::stderr::Stderr;
 use crate::terminal::complain;
-use crate::uplink;
 use shared::controls::escaped_json;
 use shared::embedded::EmbeddedPage;
 use shared::recording::Recording;
@@ -28,6 +27,7 @@ use std::time::Duration;
 use stream::clock::{self, Clock};
 use system::file::{Whole, is_stdout};
 use tokio::sync::{oneshot, watch};
+use uplink::settings::KeyFrom;
 
 /// Time between two looks at whether the process that has the data folder still runs.
 const HOLDER_CHECK_INTERVAL: Duration = Duration::from_secs(1);
@@ -62,7 +62,7 @@ pub fn main(page: EmbeddedPage) -> ExitCode {
         Ok(Command::Agent { config, task: AgentTask::Run }) => agent(config),
         Ok(Command::Agent { config, task: AgentTask::Unit }) => {
             let program = std::env::current_exe().unwrap_or_else(|_| "/usr/local/bin/watchglass".into());
-            say(&uplink::unit(&config, &program))
+            say(&uplink::unit(config.hubs.first(), config.plain_http, &program))
         }
         Ok(Command::Agent { config, task: AgentTask::Status }) => status(&config),
         Ok(Command::Administer { config, wanted }) => administer(&config, &wanted),
@@ -282,7 +282,8 @@ fn doctor(config: &Config, json: bool, bundle: Option<&Path>) -> ExitCode {
         log.with_writer(move || held.clone()).init();
     }
     let mut examination = doctor::examine(config, modes::machine::plan(config));
-    let roads = match uplink::walk_all(config) {
+    let roads = match uplink::walk_all(&config.uplink_settings(), config.data_dir.as_deref().filter(|_| !config.memory))
+    {
         Ok(roads) => roads,
         Err(sentence) => {
             complain(&format!("watchglass: {sentence}"));

@@ -3,9 +3,12 @@
 use super::{Shown, serve};
 use crate::config::{Config, RecordingTask, When, translated};
 use crate::terminal::complain;
+use api::Operation;
+use api::parameter::{FROM, TO};
 use history::Folder;
 use shared::embedded::EmbeddedPage;
 use shared::recording::Recording;
+use shared::unit::instant::seconds;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::path::Path;
@@ -81,8 +84,11 @@ fn record(config: &Config, file: &Path, from: Option<When>, to: When) -> Result<
     };
     let folder = config.data_dir.as_deref().filter(|folder| !config.memory && folder.is_dir());
     if let Some((address, stream)) = config.bind.iter().find_map(connect) {
-        let from = from.map_or(String::new(), |from| format!("from={}&", written(from)));
-        let mut answer = ask(stream, address, &format!("{}api/v1/record?{from}to={}", config.base_path, written(to)))?;
+        let now = clock::System.wall();
+        let (from, to) = (from.map(|from| seconds(from.begin(now))), seconds(to.end(now)));
+        let parameters = [(FROM, from), (TO, Some(to))];
+        let path = Operation::RecordSamples.asking(&[], &parameters);
+        let mut answer = ask(stream, address, &format!("{}{path}", config.base_path))?;
         return write(file, || answer.piece());
     }
     let Some(folder) = folder else {
@@ -96,22 +102,13 @@ fn record(config: &Config, file: &Path, from: Option<When>, to: When) -> Result<
     let limits = Limits { retention: i64::MAX / 4, bytes: usize::MAX };
     let (store, _) = Store::of_found(Arc::new(collectors::catalog()), &found, limits, None);
     let now = clock::System.wall();
-    if from.is_some_and(|from| from.at(now) > to.at(now)) {
+    if from.is_some_and(|from| from.begin(now) > to.end(now)) {
         return Err("--from is later than --to".into());
     }
-    let from = from.map_or(i64::MIN / 4, |from| from.at(now));
-    let recorder = recording::Recorder::new(&store, &store.sources(), from, to.at(now), false);
+    let from = from.map_or(i64::MIN / 4, |from| from.begin(now));
+    let recorder = recording::Recorder::new(&store, &store.sources(), from, to.end(now), false);
     let mut recorder = recorder.map_err(|nothing| format!("{nothing}: {}", folder.display()))?;
     write(file, || recorder.piece())
-}
-
-/// An instant as the server reads it.
-fn written(when: When) -> String {
-    let seconds = |ms: i64| format!("{}.{:03}", ms.div_euclid(1000), ms.rem_euclid(1000));
-    match when {
-        When::At(ms) => seconds(ms),
-        When::Ago(ms) => format!("now-{}", seconds(ms)),
-    }
 }
 
 /// Writes a recording piece by piece; the file stands at its name once it is whole.

@@ -1,7 +1,7 @@
 //! `watchglass top`: the picture in a terminal, of a server or of what this process collects by itself.
 
 use super::signals;
-use crate::config::{Config, Fleet, KeyFrom, Origin, Top};
+use crate::config::{Config, Fleet, Origin, Top};
 use crate::control;
 use crate::follow::{Happened, StreamPlace, StreamWish, follow};
 use crate::modes::{self, Serving};
@@ -18,6 +18,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use top::follow::{Ends, Input, MAX_WAITING, Wish};
 use top::palette::{Depth, Palette};
 use top::{Form, Options};
+use uplink::settings::KeyFrom;
 
 /// The longest key that is read, with what may stand around it.
 const MAX_KEY_BYTES: u64 = 1 << 10;

@@ -4,13 +4,14 @@ use crate::ground::Told;
 use crate::keys::{self, Effect};
 use crate::model::{Delivery, Model};
 use crate::palette::{Depth, Palette};
-use crate::screen::{Screen, offset, read};
+use crate::screen::{Screen, read};
 use crate::{Form, Options, board, pointer, text};
 use crossterm::event::{Event, KeyEventKind};
 use shared::wire::PageMessage;
 use std::io::{self, Write};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
 use std::time::{Duration, Instant};
+use system::local_time::offset;
 
 /// Capacity of the input queue; senders block while it is full.
 pub const MAX_WAITING: usize = 64;

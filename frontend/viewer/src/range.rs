@@ -1,6 +1,8 @@
 //! Reads the spans that a person types: `90s`, `14:00-14:20`, `yesterday 14:00-15:00`, ISO or Unix times. It also
 //! writes the names of windows, which can be read again. It works on text alone.
 
+use shared::unit::instant::{self, Resolved};
+pub use shared::unit::instant::{seconds, since_epoch};
 use shared::unit::time;
 use shared::window::MAX_SAMPLES_SPAN_MS;
 
@@ -62,7 +64,7 @@ pub fn read(text: &str, now: i64, longest: i64, local: &dyn Fn(i64) -> i64) -> R
     let is_number = since_epoch(&text).is_some();
     match clock.time(&text, None).filter(|_| !is_number && text != "now") {
         Some(day) if day.from < day.to => clock.kept(day, longest),
-        Some(at) => Ok(Asked::At(clock.past(at).from)),
+        Some(at) => Ok(Asked::At(at.past(now).from)),
         None => {
             Err("write 90s, 14:05, 2:15pm, yesterday, 14:00-14:20, last 3 hours or 2026-11-21T14:00/2026-11-21T14:20"
                 .into())
@@ -76,15 +78,6 @@ fn newest(text: &str) -> Option<i64> {
     let begins = ["last ", "past ", "now-", "now -", "-", "last"];
     let bare = begins.iter().find_map(|begin| text.strip_prefix(begin)).unwrap_or(text).trim();
     length(bare).or_else(|| length(&format!("1 {bare}")).filter(|_| bare != text && bare.len() > 2))
-}
-
-/// A time that a person typed: an instant, or a day from its start to its end; ms since the epoch.
-#[derive(Clone, Copy)]
-struct Typed {
-    from: i64,
-    to: i64,
-    /// Whether it has no day, so that it may be on the previous day.
-    dayless: bool,
 }
 
 /// Parses times of a wall clock.
@@ -104,8 +97,8 @@ impl Clock<'_> {
                 let Some(to) = self.time(right, Some(from.from)) else { continue };
                 // A span like 23:50-00:10 crosses midnight.
                 let end = to.to + if to.to < from.from && to.dayless { DAY_MS } else { 0 };
-                // A span without a day that would begin after now is that of yesterday.
-                let back = from.from - self.past(from).from;
+                // A span without a day that would begin after now was yesterday.
+                let back = from.from - from.past(self.now).from;
                 return Some((from.from - back, end - back));
             }
         }
@@ -113,62 +106,12 @@ impl Clock<'_> {
     }
 
     /// Reads one time. Without a day it is on the day of `near`, or today for None.
-    fn time(&self, text: &str, near: Option<i64>) -> Option<Typed> {
-        let instant = |t: i64| Some(Typed { from: t, to: t, dayless: false });
-        if text == "now" {
-            return instant(self.now);
-        }
-        if let Some(ms) = before_now(text) {
-            return instant(self.now - ms);
-        }
-        if let Some(ms) = since_epoch(text).filter(|ms| *ms >= 100_000_000_000) {
-            return instant(ms);
-        }
-        let zone_less = text.strip_suffix(" utc").or_else(|| text.strip_suffix('z').filter(|rest| rest.contains(':')));
-        let (utc, text) = (zone_less.is_some(), zone_less.unwrap_or(text));
-        let (day, time) = split_day(text);
-        let today = self.day_of(self.now, utc);
-        let number = match day {
-            Some(day) => self.day(day, today)?,
-            None => near.map_or(today, |near| self.day_of(near, utc)),
-        };
-        let at = |day: i64, ms: i64| {
-            let at = day * DAY_MS + ms;
-            // The offset is that of the instant itself, which may differ around a daylight-saving change.
-            if utc { at } else { at - (self.local)(at - (self.local)(at)) }
-        };
-        match time {
-            Some(time) => instant(at(number, clock(time)?)).map(|typed| Typed { dayless: day.is_none(), ..typed }),
-            None => day.map(|_| Typed { from: at(number, 0), to: at(number + 1, 0), dayless: false }),
-        }
-    }
-
-    fn day_of(&self, t: i64, utc: bool) -> i64 {
-        (t + if utc { 0 } else { (self.local)(t) }).div_euclid(DAY_MS)
-    }
-
-    /// The number of a day, from its date or its name.
-    fn day(&self, text: &str, today: i64) -> Option<i64> {
-        match text {
-            "today" => Some(today),
-            "yesterday" => Some(today - 1),
-            _ => {
-                let named = WEEKDAYS.iter().position(|name| text == *name || text == &name[..3]);
-                // The first day of the epoch was a Thursday.
-                let past = |weekday: usize| today - (today + 3 - weekday as i64).rem_euclid(7);
-                named.map(past).or_else(|| days(text))
-            }
-        }
-    }
-
-    /// A time without a day that would be after now is that of yesterday.
-    fn past(&self, typed: Typed) -> Typed {
-        let back = if typed.dayless && typed.from > self.now { DAY_MS } else { 0 };
-        Typed { from: typed.from - back, to: typed.to - back, ..typed }
+    fn time(&self, text: &str, near: Option<i64>) -> Option<Resolved> {
+        Some(instant::read(text)?.resolve(self.now, self.local, near))
     }
 
     /// The part of a day within the longest window.
-    fn kept(&self, day: Typed, longest: i64) -> Result<Asked, String> {
+    fn kept(&self, day: Resolved, longest: i64) -> Result<Asked, String> {
         let to = day.to.min(self.now);
         let from = day.from.max(self.now - longest);
         if to - from < MIN_WINDOW_MS {
@@ -178,93 +121,9 @@ impl Clock<'_> {
     }
 }
 
-const WEEKDAYS: [&str; 7] = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
-
-/// Reads `now-5m`, `-5m`, `5 minutes ago` or `an hour ago` as a length before now, ms.
-fn before_now(text: &str) -> Option<i64> {
-    if let Some(past) = text.strip_suffix("ago") {
-        let past = past.trim();
-        let one = past.strip_prefix("an ").or_else(|| past.strip_prefix("a "));
-        return length(past).or_else(|| length(&format!("1 {}", one?)));
-    }
-    length(text.strip_prefix("now").map_or(text, str::trim_start).strip_prefix('-')?.trim_start())
-}
-
-/// Splits a text into its day and its time of day, if present: `yesterday at 2:15 pm`, `2026-11-21t14:00`.
-fn split_day(text: &str) -> (Option<&str>, Option<&str>) {
-    // In a date the letter t separates the time; other words may contain a t.
-    let date_end = text.get(..10).filter(|date| days(date).is_some()).map(str::len);
-    let end = date_end.or_else(|| text.find(' ').filter(|_| text.starts_with(|c: char| c.is_ascii_alphabetic())));
-    let end = end.unwrap_or(if text.starts_with(|c: char| c.is_ascii_digit()) { 0 } else { text.len() });
-    let (day, time) = text.split_at(end);
-    let time = if end > 0 { time.strip_prefix('t').unwrap_or(time).trim_start() } else { time };
-    let time = time.strip_prefix("at ").unwrap_or(time).trim();
-    let not_empty = |part: &&str| !part.is_empty();
-    match ["noon", "midnight"].contains(&day) {
-        true => (None, Some(day)),
-        false => (Some(day).filter(not_empty), Some(time).filter(not_empty)),
-    }
-}
-
 fn fits(ms: i64, longest: i64) -> Result<(), String> {
     let fits = (MIN_WINDOW_MS..=longest).contains(&ms);
     if fits { Ok(()) } else { Err(format!("a window is 5s to {} long", name(longest))) }
-}
-
-/// Reads Unix seconds with a fraction, or milliseconds when the number is too large for seconds, as ms since the epoch.
-pub fn since_epoch(text: &str) -> Option<i64> {
-    thousandths(text).map(|n| if n >= 100_000_000_000_000 { n / 1000 } else { n })
-}
-
-/// Writes ms since the epoch as Unix seconds.
-pub fn seconds(ms: i64) -> String {
-    match ms % 1000 {
-        0 => (ms / 1000).to_string(),
-        rest => format!("{}.{rest:03}", ms / 1000).trim_end_matches('0').to_string(),
-    }
-}
-
-/// Reads a plain decimal number in thousandths without floating point; digits after the third decimal are dropped.
-/// An exponent or a sign is not allowed.
-fn thousandths(text: &str) -> Option<i64> {
-    let (whole, part) = text.split_once('.').unwrap_or((text, ""));
-    let digits = |t: &str| t.bytes().all(|b| b.is_ascii_digit());
-    if whole.is_empty() || whole.len() > 15 || !digits(whole) || !digits(part) {
-        return None;
-    }
-    let part: String = part.chars().chain("000".chars()).take(3).collect();
-    Some(whole.parse::<i64>().ok()? * 1000 + part.parse::<i64>().ok()?)
-}
-
-/// Reads `14:00`, `9:05:30`, `14:00:00.250`, `2pm`, `2:15 pm` or `noon` as ms since midnight.
-fn clock(text: &str) -> Option<i64> {
-    let text = match text {
-        "noon" => "12:00",
-        "midnight" => "0:00",
-        _ => text,
-    };
-    let halves = [("am", 0), ("pm", 12)];
-    let half = halves.iter().find_map(|(end, hours)| Some((text.strip_suffix(end)?.trim_end(), *hours)));
-    let mut parts = half.map_or(text, |(rest, _)| rest).split(':');
-    let h = parts.next()?.parse::<u8>().ok()?;
-    let h = match half {
-        Some((_, hours)) => (1..=12).contains(&h).then_some(h % 12 + hours)?,
-        None => h,
-    };
-    let m = match parts.next() {
-        Some(minutes) => minutes.parse::<u8>().ok()?,
-        None => half.map(|_| 0)?,
-    };
-    let s = parts.next().map_or(Some(0), thousandths)?;
-    let fine = h < 24 && m < 60 && s < 60_000 && parts.next().is_none();
-    fine.then(|| i64::from(h) * 3_600_000 + i64::from(m) * 60_000 + s)
-}
-
-/// Reads `2026-11-21` as days since the epoch.
-fn days(text: &str) -> Option<i64> {
-    let mut parts = text.split('-').map(|p| p.parse::<i64>().ok());
-    let day = shared::date::day(parts.next()??, parts.next()??, parts.next()??)?;
-    parts.next().is_none().then_some(day)
 }
 
 #[cfg(test)]

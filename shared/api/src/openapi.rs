@@ -190,7 +190,10 @@ fn parameter(parameter: &Parameter) -> Value {
     };
     let schema = if parameter.repeated { json!({ "type": "array", "items": value }) } else { value };
     let meaning = match parameter.kind {
-        ParameterKind::Instant => format!("{}: Unix seconds, a date, or a span before now as -1h", parameter.meaning),
+        ParameterKind::Instant => format!(
+            "{}: Unix seconds, a date and time (UTC without a zone), or a span before now as -1h",
+            parameter.meaning
+        ),
         _ => parameter.meaning.into(),
     };
     json!({ "name": parameter.name, "in": "query", "schema": schema, "description": meaning })

@@ -18,8 +18,10 @@ use shared::enrol::{EnrolAnswer, EnrolRequest};
 use shared::finding::{Dismissal, DismissedFinding, Findings};
 use shared::hub::AboutHub;
 use shared::me::{Me, MeChange, NewPassword, OwnIdentities, OwnSessions};
+use shared::new_marker::NewMarkers;
 use shared::people::{Erased, Keys, Made, MadeKey, NewPerson, NewServiceKey, People, Person, PersonChange, Reset};
 use shared::provider::{Away, ByProvider};
+use shared::reported::{NewRun, ReportedEvent};
 use shared::role::{KeyScope, Role};
 use shared::said::Said;
 use shared::session::{Again, Agent, AgentChange, Agents, Joined, Joins, NewJoin, Session, Setup, SignIn};
@@ -148,11 +150,11 @@ operations! {
         /// Lists the training jobs, newest first
         ListRuns = Get "/api/v1/runs", READ, NOTHING, [STATES, PROJECT, GROUP, JOB_TYPE, USER, RUN_TAG, SOURCE, SEARCH, FROM, TO, BEFORE_RUN, LIMIT, SUMS], json::<RunList>();
         /// Reports the start of a job; on the machine itself, by the owner of the server
-        AddRun = Post "/api/v1/runs", MARK, takes::<Free>(), [], taken::<ById>();
+        AddRun = Post "/api/v1/runs", MARK, takes::<NewRun>(), [], taken::<ById>();
         /// Returns one job
         GetRun = Get "/api/v1/runs/{id}", READ, NOTHING, [], json::<ListedRun>();
         /// Reports that a job is alive or has ended; without a report for a minute it is *unreachable*
-        AddRunEvent = Post "/api/v1/runs/{id}/events", MARK, takes::<Free>(), [], json::<ById>();
+        AddRunEvent = Post "/api/v1/runs/{id}/events", MARK, takes::<ReportedEvent>(), [], json::<ById>();
         /// Returns the report of a job, also when its samples have gone
         GetRunReport = Get "/api/v1/runs/{id}/report", READ, NOTHING, [REPORT_FORMAT], text_or::<RunReport>(&[HTML]);
         /// Returns the output of a job
@@ -166,7 +168,7 @@ operations! {
         /// Lists the markers
         ListMarkers = Get "/api/v1/markers", READ, NOTHING, [KERNEL, MARKER_KIND, RUN, SOURCE, FROM, TO], json::<MarkerList>();
         /// Adds a marker, or up to 256 as `{"markers": [...]}`
-        AddMarkers = Post "/api/v1/markers", MARK, takes::<Free>(), [], json::<MarkersTaken>();
+        AddMarkers = Post "/api/v1/markers", MARK, takes::<NewMarkers>(), [], json::<MarkersTaken>();
     }
     "Findings and alerts" {
         /// Lists what is wrong with the machines, and what was

@@ -1,6 +1,6 @@
 //! The messages between an agent and its hub, and their bytes.
 //!
-//! The link is a WebSocket that the agent opens at [`LINK_PATH`], of the protocol [`PROTOCOL_NAME`]. Every message is
+//! The link is a WebSocket that the agent opens at `/api/v1/ingest`, of the protocol [`PROTOCOL_NAME`]. Every message is
 //! binary. Its first byte is the kind of the message: [`CONTROL`] a postcard-encoded [`AgentMessage`] (or
 //! [`HubMessage`] the other way), [`TICKS`] frames of [`crate::tick`], each after its length as a varint, [`FILL`] a
 //! [`FillPart`], [`RECORDS`] records, [`DAMAGE`] a [`FillDamage`]. Unknown kinds are skipped. Additions within a
@@ -29,12 +29,6 @@ use serde::de::DeserializeOwned;
 
 /// Name of the protocol in `Sec-WebSocket-Protocol`.
 pub const PROTOCOL_NAME: &str = "watchglass.agent.1";
-
-/// Path of the link below the hub's address; it requires an agent key.
-pub const LINK_PATH: &str = "/api/v1/ingest";
-
-/// Path at which an agent is enrolled as a source, with a join token.
-pub const ENROL_PATH: &str = "/api/v1/ingest/enrol";
 
 /// First byte of a control message.
 pub const CONTROL: u8 = 0;

@@ -270,6 +270,22 @@ pub struct QueryAnswer {
     pub series: Vec<QueriedSeries>,
 }
 
+/// Why `GET /api/v1/query` is refused with 413: the answer would be too large.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TooLarge {
+    /// One sentence that says what to do.
+    pub error: String,
+    /// Series that fit the request.
+    pub series: u64,
+    /// Values that the answer would hold, about.
+    pub samples: i64,
+    /// Values that an answer may hold.
+    pub limit: i64,
+    /// A step with which it would fit, seconds.
+    pub step: i64,
+}
+
 /// A series of a [`QueryAnswer`]. It has `points`, or `buckets` if a step was requested.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -1,7 +1,6 @@
 //! The runs of a notebook's cells: made of their markers and of what was sampled meanwhile.
 
-use super::marker::{CellPhase, Marker};
-use shared::answer::markers::CellGpu;
+use shared::answer::markers::{CellGpu, CellPhase, Marker};
 use shared::catalog::{gpu, kernel};
 use shared::rollup::Bucket;
 use shared::series::SeriesId;
@@ -30,9 +29,9 @@ pub struct Cell {
     pub cell: Option<String>,
     /// The number in its brackets.
     pub n: Option<u64>,
-    /// MarkerTime it began, milliseconds since the Unix epoch.
+    /// When it began, milliseconds since the Unix epoch.
     pub from: i64,
-    /// MarkerTime it ended; none while it runs.
+    /// When it ended; none while it runs.
     pub to: Option<i64>,
     /// How long it took, or has taken by now.
     pub seconds: f64,

@@ -1,9 +1,9 @@
 //! Kernels that have ended, as records of their machine: what is told of them outlives this program.
 
-use super::marker::Marker;
 use super::{had_begun, recalled};
-use inventory::{Kernel, KernelEnd};
+use inventory::{Kernel, KernelEnd, KernelEndListener};
 use serde::{Deserialize, Serialize};
+use shared::answer::markers::Marker;
 use shared::record::Record;
 use shared::wire::SourceId;
 use std::sync::Arc;
@@ -29,12 +29,15 @@ struct Ended {
     cell: Option<String>,
 }
 
-/// Keeps each kernel of a machine that ends from now on, and tells of those that were kept before. It may read the disk.
-pub fn keep(live: &Arc<Live>, source: SourceId) {
-    let kernels = live.source(source).kernels.clone();
-    kernels.put_former(former(live, source));
+/// Lists the kernels of a machine that were kept before. It may read the disk.
+pub fn recall(live: &Live, source: SourceId) {
+    live.source(source).kernels.put_former(former(live, source));
+}
+
+/// Keeps each kernel of a machine that ends, and adds the cell that it ran.
+pub fn keeper(live: &Arc<Live>, source: SourceId) -> KernelEndListener {
     let live = live.clone();
-    kernels.on_end(Box::new(move |kernel| {
+    KernelEndListener::new(move |kernel| {
         let busy = recalled(&live, source, &kernel.id).open.filter(|marker| had_begun(kernel, marker.begun));
         let Some(end) = &mut kernel.end else { return };
         end.cell = busy.as_ref().map(Marker::cell_name);
@@ -45,7 +48,7 @@ pub fn keep(live: &Arc<Live>, source: SourceId) {
         if let Err(error) = kept {
             tracing::warn!(%error, "how a kernel ended is told until this program ends: it cannot be kept");
         }
-    }));
+    })
 }
 
 /// Those that were kept before, in order of their ends.

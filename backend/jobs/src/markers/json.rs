@@ -1,9 +1,8 @@
 //! Kernels, cells and markers as answers have them.
 
 use super::cells::Cell;
-use super::marker::Marker;
 use super::{Markers, had_begun, words};
-use shared::answer::markers::{BusyCell, CellMemory, CellRow, KernelRow, KernelStanding};
+use shared::answer::markers::{BusyCell, CellMemory, CellRow, KernelRow, KernelStanding, Marker};
 use shared::json::{Number, Seconds};
 use shared::wire::Source;
 use stream::live::Live;

@@ -10,7 +10,9 @@ pub mod words;
 
 use cells::Cell;
 use inventory::{Kernel, Kernels, NoKernel};
-use marker::{BadMarker, CellPhase, Marker, NewMarker};
+use shared::answer::markers::{CellPhase, Marker};
+use shared::new_marker::{BadMarker, MAX_NEW_MARKERS, NewMarker};
+
 use shared::wire::SourceId;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::fmt;
@@ -20,8 +22,6 @@ use stream::live::Live;
 
 /// The kind of a record that is a marker.
 pub const RECORD: &str = "marker";
-/// The most markers that are sent at once.
-pub const MAX_AT_ONCE: usize = 256;
 /// Markers a second of one kernel, or of all who name none; as many as are sent at once may come together.
 const PER_SECOND: f64 = 50.0;
 /// Markers a second of one training job, whose ranks may all send some.
@@ -116,13 +116,13 @@ struct Heard {
     open: Option<Marker>,
     /// When the kernel told of a cell itself last, milliseconds since the Unix epoch.
     own: Option<i64>,
-    /// MarkerTime it was heard last.
+    /// When it was heard last.
     at: Duration,
 }
 
 impl Heard {
     fn new(now: Duration) -> Self {
-        let bucket = Bucket { left: MAX_AT_ONCE as f64, at: now };
+        let bucket = Bucket { left: MAX_NEW_MARKERS as f64, at: now };
         let hour = Bucket { left: PER_HOUR, at: now };
         Heard { bucket, hour, seen: HashSet::new(), order: VecDeque::new(), open: None, own: None, at: now }
     }
@@ -224,7 +224,7 @@ impl Markers {
             return Admitted::Known;
         }
         let per_second = if marker.run.is_some() { RUN_PER_SECOND } else { PER_SECOND };
-        if !heard.bucket.take(now, per_second, MAX_AT_ONCE as f64)
+        if !heard.bucket.take(now, per_second, MAX_NEW_MARKERS as f64)
             || !heard.hour.take(now, PER_HOUR / 3_600.0, PER_HOUR)
         {
             *dropped += 1;

@@ -1,7 +1,7 @@
 //! How fast a training job goes, by the markers that carry a step.
 
-use super::marker::Marker;
 use super::{MAX_READ, between};
+use shared::answer::markers::Marker;
 use shared::wire::Source;
 use std::sync::Arc;
 use stream::live::Live;

@@ -3,7 +3,7 @@
 use super::cells::Cell;
 use inventory::{Kernel, MemoryWarning};
 use shared::answer::markers::CellGpu;
-use shared::unit::{self, Unit, fixed};
+use shared::unit::{self, Unit, fixed, time};
 
 /// Of how full a limit memory counts as short.
 const SHORT_SHARE: f64 = 0.95;
@@ -12,26 +12,17 @@ const MIN_KEPT: u64 = 4 << 20;
 
 /// `12.3 GiB`.
 fn bytes(value: u64) -> String {
-    let (number, symbol) = unit::quantity(value as f64, Unit::Bytes);
-    format!("{number} {symbol}")
+    unit::text(value as f64, Unit::Bytes)
 }
 
 /// `12.3 of 15.9 GiB`: both in the unit of the second.
 fn of(part: u64, whole: u64) -> String {
-    let scale = Unit::Bytes.scale(whole as f64);
-    format!("{} of {} {}", scale.number(part as f64), scale.number(whole as f64), scale.symbol)
+    unit::part_of(part as f64, whole as f64, Unit::Bytes)
 }
 
-/// `41 s`, `6 min 12 s`, `1 h 02 min`.
-pub fn duration(seconds: f64) -> String {
-    let whole = seconds.round() as u64;
-    match whole {
-        _ if seconds < 0.95 => format!("{} ms", (seconds * 1_000.0).round()),
-        _ if seconds < 9.95 => format!("{} s", fixed(seconds, 1)),
-        0..60 => format!("{whole} s"),
-        60..3_600 => format!("{} min {:02} s", whole / 60, whole % 60),
-        _ => format!("{} h {:02} min", whole / 3_600, whole / 60 % 60),
-    }
+/// `41 s`, `6 min 12 s`, `1 h 2 min`.
+fn duration(seconds: f64) -> String {
+    time::duration((seconds * 1_000.0).round() as i64)
 }
 
 /// The last part of a notebook's path; `a kernel` of one without.

@@ -59,7 +59,7 @@ pub use keeping::{expire_logs, keep};
 pub use kubernetes::examine_kubernetes;
 pub use measure::{Line, RunMeasures, measure};
 pub use output::{PrintedRow, Ranks, RunLogs, last_words};
-pub use reported::{NewRun, RefusedReport, Report, ReportAsk, ReportedEvent, Reports, reports};
+pub use reported::{RefusedReport, Report, ReportAsk, Reports, reports};
 pub use series::names_of;
 #[cfg(unix)]
 pub use slurm::RunTool;

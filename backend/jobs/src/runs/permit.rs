@@ -173,8 +173,8 @@ pub(super) fn without_claims(told: Told, now: i64) -> Told {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::markers::marker::NewMarker;
     use shared::alert::{AlertSeverity, CodeAlert};
+    use shared::new_marker::NewMarker;
     use shared::run::{About, Claim, Pod, Rank};
 
     fn begun(run: &str, user: &str) -> Begun {

@@ -1,11 +1,10 @@
 //! Runs that their launchers tell of by requests, as one without our binary can: begin, heartbeats, end. Their state is that
 //! launcher's word, and says so.
 
-use serde::Deserialize;
+use shared::reported::{NewRun, ReportedEvent};
 #[cfg(unix)]
 use shared::run::Begun;
-use shared::run::{About, Claim, How, MAX_TAGS, MAX_TEXT_BYTES, REPORT, RunState, check_id};
-use std::collections::BTreeMap;
+use shared::run::{About, How, check_id};
 use std::fmt;
 use tokio::sync::{mpsc, oneshot};
 #[cfg(unix)]
@@ -16,42 +15,6 @@ pub(super) const MAX_REPORTED: usize = 1_000;
 
 /// Reports that wait to be taken in.
 const MAX_WAITING: usize = 64;
-
-/// The longest name of a signal, bytes.
-const MAX_SIGNAL_BYTES: usize = 16;
-
-/// The names of a run that begins, as a launcher tells them.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct NewRun {
-    /// Its id; one is made where there is none.
-    pub id: Option<String>,
-    name: Option<String>,
-    project: Option<String>,
-    group: Option<String>,
-    job_type: Option<String>,
-    tags: BTreeMap<String, String>,
-    notes: Option<String>,
-    /// File name of the program.
-    program: String,
-}
-
-/// What happens to a run, as a launcher tells it.
-#[derive(Debug, Deserialize)]
-#[serde(tag = "event", rename_all = "lowercase", deny_unknown_fields)]
-pub enum ReportedEvent {
-    /// It goes on.
-    Heartbeat {},
-    /// It has ended: by this status, by this signal, or so.
-    End {
-        /// Its status.
-        exit: Option<i32>,
-        /// The signal that ended it, as `SIGKILL`.
-        signal: Option<String>,
-        /// Its state, where neither says it.
-        state: Option<String>,
-    },
-}
 
 /// What a launcher tells, when it keeps to the bounds.
 #[derive(Debug)]
@@ -64,51 +27,26 @@ pub enum Report {
     End(String, How),
 }
 
-impl NewRun {
-    /// The report of a run of this id, whose launcher is this user's.
+impl Report {
+    /// The report that a run of this id begins, whose launcher is this user's.
     ///
     /// # Errors
-    /// What keeps no bound, a sentence.
-    pub fn report(self, id: String, user: Option<String>) -> Result<Report, String> {
+    /// A field keeps no bound: a sentence.
+    pub fn begin(new: NewRun, id: String, user: Option<String>) -> Result<Report, String> {
         check_id(&id)?;
-        let NewRun { id: _, name, project, group, job_type, tags, notes, program } = self;
-        let texts = [&name, &project, &group, &job_type, &notes].into_iter().flatten();
-        let long = |text: &String| text.len() > MAX_TEXT_BYTES;
-        if texts.chain([&program]).chain(tags.iter().flat_map(|(name, value)| [name, value])).any(long) {
-            return Err(format!("a name, tag or note of a run has at most {MAX_TEXT_BYTES} bytes"));
-        }
-        if tags.len() > MAX_TAGS {
-            return Err(format!("a run has at most {MAX_TAGS} tags"));
-        }
-        let about = About { name, project, group, job_type, tags, notes, label: None, user, program };
-        Ok(Report::Begin(id, about))
+        Ok(Report::Begin(id, new.about(user)?))
     }
-}
 
-impl ReportedEvent {
-    /// The report of what happens to a run.
+    /// The report of what happens to the run of this id.
     ///
     /// # Errors
-    /// What it does not say or says wrongly, a sentence.
-    pub fn report(self, id: String) -> Result<Report, String> {
+    /// The fields do not fit the event: a sentence.
+    pub fn of_event(event: ReportedEvent, id: String) -> Result<Report, String> {
         check_id(&id)?;
-        let ReportedEvent::End { exit, signal, state } = self else { return Ok(Report::Heartbeat(id)) };
-        let is_name = |name: &String| {
-            name.len() <= MAX_SIGNAL_BYTES && name.starts_with("SIG") && name.bytes().all(|b| b.is_ascii_alphanumeric())
-        };
-        let word = match (exit, &signal, &state) {
-            (Some(0), None, None) => RunState::Finished,
-            (Some(_), None, None) => RunState::Failed,
-            (None, Some(name), None) if is_name(name) => RunState::Crashed,
-            (None, Some(_), None) => return Err("signal is a name, such as SIGKILL".into()),
-            (None, None, Some(state)) => RunState::named(state).filter(|state| state.is_final()).ok_or_else(|| {
-                let known = RunState::ALL.iter().filter(|state| state.is_final()).map(|state| state.name());
-                format!("state is one of {}", known.collect::<Vec<_>>().join(", "))
-            })?,
-            _ => return Err("an end has one of exit, signal and state".into()),
-        };
-        let claim = Some(Claim { who: REPORT.into(), word: word.name().into() });
-        Ok(Report::End(id, How { exit, signal, claim, ..How::default() }))
+        Ok(match event.end()? {
+            Some(how) => Report::End(id, how),
+            None => Report::Heartbeat(id),
+        })
     }
 }
 
@@ -183,10 +121,12 @@ pub(super) struct Reported {
 mod tests {
     use super::*;
     use serde_json::{Value, from_value, json};
+    use shared::run::{MAX_TAGS, MAX_TEXT_BYTES};
+    use std::collections::BTreeMap;
 
     fn end(body: Value) -> Result<(String, String), String> {
         let event: ReportedEvent = from_value(body).map_err(|error| error.to_string())?;
-        match event.report("a".into())? {
+        match Report::of_event(event, "a".into())? {
             Report::End(id, how) => Ok((id, how.sentence())),
             Report::Begin(id, _) | Report::Heartbeat(id) => Ok((id, String::new())),
         }
@@ -209,6 +149,7 @@ mod tests {
             (json!({ "event": "end", "state": "lost" }), "state is one of finished"),
             (json!({ "event": "pause" }), "unknown variant"),
             (json!({ "event": "heartbeat", "at": 1 }), "unknown field"),
+            (json!({ "event": "heartbeat", "exit": 1 }), "no exit, signal or state"),
         ] {
             let error = end(wrong.clone()).expect_err("refused");
             assert!(error.contains(why), "{wrong}: {error}");
@@ -219,7 +160,7 @@ mod tests {
     fn names_keep_the_bounds_of_all_runs() {
         let report = |body: Value, id: &str| {
             let new: NewRun = from_value(body).map_err(|error| error.to_string())?;
-            new.report(id.into(), Some("mara".into()))
+            Report::begin(new, id.into(), Some("mara".into()))
         };
         let Ok(Report::Begin(id, about)) = report(json!({ "name": "lr", "tags": { "a": "b" } }), "x") else {
             panic!("a run")

@@ -1,9 +1,11 @@
 //! What Slurm says of the end of a job: `scontrol show job ID`, by an absolute path, asked a few times after an end alone; and
 //! where that does not know the job any more, `sacct` beside it.
 
+use shared::date;
 use shared::run::{Claim, How};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use system::local_time::offset;
 
 /// Where it is unless the configuration says so.
 pub const SCONTROL: &str = "/usr/bin/scontrol";
@@ -32,7 +34,7 @@ pub(super) struct Slurm {
 /// Asks until Slurm says how the job of a process that ended so did, or until it was asked often enough. The process began at
 /// `began`, milliseconds since the Unix epoch: a job that had ended by then only has the number of this one.
 pub(super) async fn asked(slurm: Slurm, job: String, began: i64, how: How) -> Option<How> {
-    let claim = claim(slurm, job, local_time(began - MAX_APART)?).await?;
+    let claim = claim(slurm, job, local_time(began - MAX_APART)).await?;
     Some(How { claim: Some(claim), ..how })
 }
 
@@ -113,16 +115,8 @@ fn is_time(text: &str) -> Option<String> {
 }
 
 /// A time, milliseconds since the Unix epoch, as Slurm writes it.
-fn local_time(t: i64) -> Option<String> {
-    let seconds = t.div_euclid(1_000) as libc::time_t;
-    // SAFETY: all numbers of this struct may be zero.
-    let mut tm: libc::tm = unsafe { std::mem::zeroed() };
-    // SAFETY: both point to values of our own.
-    let is_known = unsafe { !libc::localtime_r(&raw const seconds, &raw mut tm).is_null() };
-    is_known.then(|| {
-        let date = (tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday);
-        format!("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}", date.0, date.1, date.2, tm.tm_hour, tm.tm_min, tm.tm_sec)
-    })
+fn local_time(t: i64) -> String {
+    date::text(t + offset(t)).replace(' ', "T")
 }
 
 fn is_word(word: &str) -> Option<String> {
@@ -171,6 +165,6 @@ mod tests {
         let goes_on = shown("JobId=1 JobState=RUNNING EndTime=2020-01-01T00:00:00", "1").expect("it is shown");
         assert!(!goes_on.is_of_before("2026-11-27T10:04:00"), "that is when it is to end");
         assert_eq!(shown("JobId=1 JobState=FAILED EndTime=Unknown", "1").expect("it is shown").ended, None);
-        assert_eq!(local_time(0).map(|text| text.len()), Some(19));
+        assert_eq!(local_time(0).len(), 19);
     }
 }

@@ -3,9 +3,9 @@
 //! it.
 
 use super::{RunsSettings, SocketMode};
-use crate::markers::marker::NewMarker;
 use launch::peer::{Sender, ask_for_senders, receive};
 use shared::alert::{AlertSeverity, CodeAlert};
+use shared::new_marker::NewMarker;
 use shared::run::{
     About, Begun, LogsOf, MAX_ID_BYTES, MAX_MARKER_BYTES, MAX_MESSAGE_BYTES, MAX_TAGS, MAX_TEXT_BYTES, Over, Told,
     check_id,

@@ -3,9 +3,9 @@
 use super::CostSettings;
 use super::measure::measure;
 use super::sums::Sums;
-use crate::markers::marker::Marker;
 use crate::markers::{between, steps};
 use serde::{Deserialize, Serialize};
+use shared::answer::markers::Marker;
 use shared::catalog::{Kind, MetricDef, cpu, gpu, network};
 use shared::finding::{Finding, Place};
 use shared::rollup::Bucket;

@@ -11,12 +11,12 @@ use super::slurm::{self, RunTool, Slurm};
 use super::socket::{Message, RunSocket, SentBy};
 use super::untold::{self, Untold};
 use crate::calls::{Calls, TOO_MANY_CALLS};
-use crate::markers::marker::NewMarker;
 use crate::markers::{Markers, TakenMarkers};
 #[cfg(target_os = "linux")]
 use launch::memory::{LOOK_INTERVAL, Watched};
 use shared::alert::CodeAlert;
 use shared::alert_call::AlertCall;
+use shared::new_marker::NewMarker;
 use shared::run::{
     BEGIN_KIND, Begun, Claim, END_KIND, How, Over, Paused, Rank, RunState, STATE_KIND, TAKEN, TellAnswer, Told,
 };

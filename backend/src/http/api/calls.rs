@@ -11,23 +11,10 @@ use axum::extract::State;
 use axum::http::{Response, StatusCode};
 use jobs::calls::RefusedCall;
 use jobs::markers::own_source;
-use serde_json::Value;
 use shared::alert::CodeAlert;
 use shared::alert_call::AlertCall;
 use shared::wire::SourceId;
 use std::sync::Arc;
-
-fn read(body: Value) -> Result<CodeAlert, Refusal> {
-    // A list of its values would do as well, and nobody means that.
-    if !body.is_object() {
-        return Err(Refusal::bad("this is not an alert: send an object with a title"));
-    }
-    let bad = |error: serde_json::Error| {
-        let why: String = error.to_string().chars().take(200).collect();
-        Refusal::bad(format!("this is not an alert: {why}; send {{\"title\": ..., \"text\": ..., \"severity\": ...}}"))
-    };
-    serde_json::from_value(body).map_err(bad)
-}
 
 /// The machine that a call is of: the one that it names, the one on which its run is, or this one. Who may not see it is told
 /// that it is not there.
@@ -70,7 +57,7 @@ pub(in crate::http) async fn post(
     State(app): State<Arc<App>>,
     asker: Asker,
     Extension(caller): Extension<Caller>,
-    Json(body): Json<Value>,
+    Json(said): Json<CodeAlert>,
 ) -> Result<Response<Body>, Refusal> {
     if app.live.provenance.recorded.is_some() {
         let sentence = "this is a recording; send alerts to a live Watchglass";
@@ -79,7 +66,6 @@ pub(in crate::http) async fn post(
     if app.hub.is_none() {
         markers::may_write(caller, "alerts")?;
     }
-    let said = read(body)?;
     let source = source_of(&app, &asker, &said).await?;
     let call = AlertCall::checked(said, app.live.clock.wall()).map_err(|bad| Refusal::bad(bad.to_string()))?;
     let taken = match &app.hub {

@@ -3,7 +3,6 @@
 use super::answer::{listed, stream};
 use super::no_source;
 use super::params::Params;
-use crate::cluster::Cluster;
 use crate::config::step;
 use crate::export::fitting;
 use crate::http::admit::Asker;
@@ -11,6 +10,7 @@ use crate::http::{App, Refusal};
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{Response, StatusCode};
+use cluster::Cluster;
 use shared::answer::fleet::{FleetColumns, FleetMachine};
 use shared::catalog::fleet::FleetRow;
 use shared::json::{Number, Seconds};

@@ -1,11 +1,11 @@
 //! Our own health on `GET /metrics`: what came in, what was stored, what was left out and why, and who reads.
 
 use crate::build_info::BUILD;
-use crate::cluster::ClusterFigures;
 use crate::export::text::number;
 use crate::http::App;
 use crate::http::strangers::StrangerFigures;
 use crate::remote_write::{RecallCounts, RemoteRow, SendCounts};
+use cluster::ClusterFigures;
 use fleet::ingest::IngestCounts;
 use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -10,10 +10,9 @@ use axum::Extension;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{Response, StatusCode};
-use jobs::markers::marker::{Marker, NewMarker, is_kernel};
-use jobs::markers::{self, MAX_AT_ONCE, cells_between, own_source};
-use serde_json::Value;
-use shared::answer::markers::{CellList, CellRow, KernelList, MarkerList, MarkersTaken};
+use jobs::markers::{self, cells_between, own_source};
+use shared::answer::markers::{CellList, CellRow, KernelList, Marker, MarkerList, MarkersTaken};
+use shared::new_marker::{MAX_NEW_MARKERS, NewMarkers, is_kernel};
 use shared::wire::Source;
 use std::sync::Arc;
 use system::user::own_uid;
@@ -35,32 +34,11 @@ pub(super) fn may_write(caller: Caller, what: &str) -> Result<(), Refusal> {
     Err(Refusal::new(StatusCode::FORBIDDEN, sentence))
 }
 
-fn read(value: Value) -> Result<Vec<NewMarker>, Refusal> {
-    let list = match value {
-        Value::Object(mut fields) if fields.contains_key("markers") => match fields.remove("markers") {
-            Some(Value::Array(list)) if fields.is_empty() => list,
-            _ => return Err(Refusal::bad("markers is a list, without other fields")),
-        },
-        one @ Value::Object(_) => vec![one],
-        _ => return Err(Refusal::bad("send one marker as an object, or {\"markers\": [...]}")),
-    };
-    if list.len() > MAX_AT_ONCE {
-        return Err(Refusal::bad(format!("{} markers are too many; send at most {MAX_AT_ONCE} at once", list.len())));
-    }
-    let one = |(at, value)| {
-        serde_json::from_value(value).map_err(|error: serde_json::Error| {
-            let why: String = error.to_string().chars().take(200).collect();
-            Refusal::bad(format!("marker {at}: {why}"))
-        })
-    };
-    list.into_iter().enumerate().map(one).collect()
-}
-
 pub(in crate::http) async fn post(
     State(app): State<Arc<App>>,
     asker: Asker,
     Extension(caller): Extension<Caller>,
-    Json(body): Json<Value>,
+    Json(NewMarkers(new)): Json<NewMarkers>,
 ) -> Result<Response<Body>, Refusal> {
     let conflict = |sentence: &str| Err(Refusal::new(StatusCode::CONFLICT, sentence));
     if app.hub.is_some() {
@@ -70,7 +48,10 @@ pub(in crate::http) async fn post(
         return conflict("this is a recording; send markers to a live Watchglass");
     }
     may_write(caller, "markers")?;
-    let new = read(body)?;
+    if new.len() > MAX_NEW_MARKERS {
+        let sentence = format!("{} markers are too many; send at most {MAX_NEW_MARKERS} at once", new.len());
+        return Err(Refusal::bad(sentence));
+    }
     let Some(source) = own_source(&app.live) else { return conflict("no machine is measured here") };
     let (slot, theirs) = (history_slot(&app, &asker)?, app.clone());
     let taken = slot.blocking(move || theirs.markers.take(&theirs.live, source, new)).await?;

@@ -35,7 +35,6 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::{Response, StatusCode, Uri};
 use serde::Serialize;
-use serde_json::Value;
 use shared::answer::series::{
     CheckList, CheckRow, MetricList, MetricRow, ProcessList, ProcessRow, SourceList, SourceRow,
 };
@@ -48,16 +47,6 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
 use stream::live::Live;
-
-/// A number as JSON: integers without a fraction; absent is for the caller to leave out.
-pub(in crate::http) fn number(value: f64) -> Value {
-    if value.fract() == 0.0 && value.abs() < 9e15 { Value::from(value as i64) } else { Value::from(value) }
-}
-
-/// Milliseconds as Unix seconds with at most three decimals.
-pub(in crate::http) fn seconds(ms: i64) -> Value {
-    if ms % 1000 == 0 { Value::from(ms / 1000) } else { Value::from(ms as f64 / 1000.0) }
-}
 
 pub(in crate::http) async fn unknown(uri: Uri) -> Refusal {
     let known = "routes are api/v1/catalog, sources, fleet, series, query, figure, export, record, runs, findings, \

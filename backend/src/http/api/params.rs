@@ -1,9 +1,10 @@
 //! The parameters of a request. This is the only place that reads a query string: it refuses names that the operation does
 //! not take, for each operation, whether its handler looks at them or not.
 
-use crate::config::{nearest, when};
+use crate::config::{asked, nearest};
 use crate::http::Refusal;
 use ::api::Operation;
+use ::api::parameter::TO;
 use axum::body::Body;
 use axum::extract::{FromRequestParts, Query, Request, State};
 use axum::http::request::Parts;
@@ -30,13 +31,14 @@ impl Params {
     }
 
     /// The value of a parameter that is an instant, milliseconds since the Unix epoch; `now` is what relative ones count from.
+    /// Of a day it is the begin, and for `to` the end.
     ///
     /// # Errors
     /// 400: it is no instant.
     pub fn instant(&self, name: &str, now: i64) -> Result<Option<i64>, Refusal> {
         // Each of a repeated one must be an instant, though only the last counts.
-        self.each(name).try_fold(None, |_, text| match when(text) {
-            Ok(when) => Ok(Some(when.at(now))),
+        self.each(name).try_fold(None, |_, text| match asked(text, now) {
+            Ok(at) => Ok(Some(if name == TO.name { at.to } else { at.from })),
             Err(why) => Err(Refusal::bad(format!("{name}: {why}"))),
         })
     }

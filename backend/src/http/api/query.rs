@@ -13,6 +13,7 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderName, HeaderValue, Response, StatusCode, header};
 use jobs::runs::names_of;
+use shared::answer::series::TooLarge;
 use shared::catalog::{Catalog, LABEL, MetricDef, process};
 use shared::run::Run;
 use shared::scope::Bounds;
@@ -210,9 +211,13 @@ pub(super) fn refusal(refused: Refused) -> Response<Body> {
         Refused::Wrong(_) => error(StatusCode::BAD_REQUEST, refused.to_string()),
         Refused::Unknown(_) | Refused::NoSource(_) => error(StatusCode::NOT_FOUND, refused.to_string()),
         Refused::Large { series, values, most, step } => {
-            let numbers = serde_json::json!({
-                "error": refused.to_string(), "series": series, "samples": values, "limit": most, "step": (step + 999) / 1000,
-            });
+            let numbers = TooLarge {
+                error: refused.to_string(),
+                series: *series as u64,
+                samples: *values,
+                limit: *most,
+                step: (step + 999) / 1000,
+            };
             json(StatusCode::PAYLOAD_TOO_LARGE, &numbers)
         }
     }

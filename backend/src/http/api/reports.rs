@@ -8,11 +8,10 @@ use axum::Extension;
 use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::http::{Response, StatusCode};
-use jobs::runs::{NewRun, RefusedReport, Report, ReportedEvent};
+use jobs::runs::{RefusedReport, Report};
 use ring::rand::{SecureRandom, SystemRandom};
-use serde::de::DeserializeOwned;
-use serde_json::Value;
 use shared::answer::ById;
+use shared::reported::{NewRun, ReportedEvent};
 use std::sync::Arc;
 use system::user::login_of;
 
@@ -21,16 +20,15 @@ pub(in crate::http) async fn begin(
     State(app): State<Arc<App>>,
     _: Asker,
     Extension(caller): Extension<Caller>,
-    Json(body): Json<Value>,
+    Json(new): Json<NewRun>,
 ) -> Result<Response<Body>, Refusal> {
     may_report(&app, caller)?;
-    let new: NewRun = read(body)?;
     let id = match &new.id {
         Some(id) => id.clone(),
         None => made()?,
     };
     let user = caller.local.or(caller.uid).map(login_of);
-    let report = new.report(id.clone(), user).map_err(Refusal::bad)?;
+    let report = Report::begin(new, id.clone(), user).map_err(Refusal::bad)?;
     let status = if take(&app, report).await? { StatusCode::CREATED } else { StatusCode::OK };
     Ok(json(status, &ById { id }))
 }
@@ -41,11 +39,10 @@ pub(in crate::http) async fn event(
     _: Asker,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
-    Json(body): Json<Value>,
+    Json(event): Json<ReportedEvent>,
 ) -> Result<Response<Body>, Refusal> {
     may_report(&app, caller)?;
-    let event: ReportedEvent = read(body)?;
-    take(&app, event.report(id.clone()).map_err(Refusal::bad)?).await?;
+    take(&app, Report::of_event(event, id.clone()).map_err(Refusal::bad)?).await?;
     Ok(json(StatusCode::OK, &ById { id }))
 }
 
@@ -60,14 +57,6 @@ fn may_report(app: &App, caller: Caller) -> Result<(), Refusal> {
         return conflict("this is a recording; send reports to a live Watchglass");
     }
     may_write(caller, "reports of runs")
-}
-
-fn read<T: DeserializeOwned>(body: Value) -> Result<T, Refusal> {
-    // A list of its values would do as well, and nobody means that.
-    if !body.is_object() {
-        return Err(Refusal::bad("send an object; docs/integrate/api.md lists the events and their fields"));
-    }
-    serde_json::from_value(body).map_err(|error| Refusal::bad(error.to_string().chars().take(200).collect::<String>()))
 }
 
 /// An id that nobody else has.

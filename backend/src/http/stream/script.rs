@@ -6,16 +6,17 @@
 use super::carrier::{Carrier, End, Opcode, SocketEvent};
 use super::{ended, send};
 use crate::http::App;
-use crate::http::api::{number, seconds};
 use crate::http::rights::{Changed, Rights};
 use axum::body::Bytes;
 use fleet::drain::Drain;
-use serde_json::{Map, Value, json as object};
+use serde::Serialize;
+use serde_json::Value;
 use shared::catalog::glob;
+use shared::json::{Number, Seconds};
 use shared::record::Record;
 use shared::scope::Scope;
 use shared::wire::{Source, SourceId};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 use stream::live::{Live, Reader, Wakes};
@@ -245,19 +246,51 @@ impl Followed {
         self.cursor.take_record(record);
         let body = serde_json::from_slice(&record.body).unwrap_or_else(|_| Value::from(&record.body[..]));
         let Record { n, t, kind, .. } = record;
-        object!({
-            "type": "record", "source": self.name, "t": seconds(*t), "record": kind, "n": n, "body": body
-        })
-        .to_string()
-        .into()
+        let text =
+            RecordText { type_: RecordType::Record, source: &self.name, t: Seconds(*t), record: kind, n: *n, body };
+        written(&text)
     }
 
     fn text(&self) -> Bytes {
         let (t, values) = self.cursor.state().map_or((0, &[][..]), |state| (state.t(), state.values()));
         let present = self.tags.iter().zip(values).filter(|(_, v)| v.is_finite());
-        let values: Map<String, Value> = present.map(|(tag, &v)| (tag.clone(), number(v))).collect();
-        object!({ "source": self.name, "t": seconds(t), "values": values }).to_string().into()
+        let values = present.map(|(tag, &v)| (tag.as_str(), Number(v))).collect();
+        written(&TickText { source: &self.name, t: Seconds(t), values })
     }
+}
+
+/// A tick as scripts get it. It has no `type`.
+#[derive(Serialize)]
+struct TickText<'a> {
+    source: &'a str,
+    t: Seconds,
+    /// By tag. Values that are unknown are absent.
+    values: BTreeMap<&'a str, Number>,
+}
+
+/// A record as scripts get it.
+#[derive(Serialize)]
+struct RecordText<'a> {
+    #[serde(rename = "type")]
+    type_: RecordType,
+    source: &'a str,
+    t: Seconds,
+    /// Its kind.
+    record: &'a str,
+    n: u64,
+    /// Its JSON, or the numbers of its bytes.
+    body: Value,
+}
+
+/// What tells a record from a tick.
+#[derive(Serialize)]
+#[serde(rename_all = "lowercase")]
+enum RecordType {
+    Record,
+}
+
+fn written(text: &impl Serialize) -> Bytes {
+    serde_json::to_vec(text).expect("texts, numbers and JSON").into()
 }
 
 pub(super) async fn script<C: Carrier>(mut socket: C, app: Arc<App>, patterns: Vec<String>, mut rights: Rights) {
@@ -312,6 +345,7 @@ async fn listen<C: Carrier>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::{Map, json as object};
     use stream::testing::fleeting::Fleeting;
 
     #[test]
@@ -369,8 +403,8 @@ mod tests {
         let text = broadcast.next(&mut Listener::new(Vec::new(), Scope::All)).expect("a text");
         let said: Value = serde_json::from_slice(&text).expect("JSON");
         let tag = |n| fleeting.live.store().catalog().tag(&Fleeting::def(n));
-        let values: Map<String, Value> = Fleeting::values(tick).map(|(n, v)| (tag(n), number(v))).collect();
-        let expected = object!({ "source": "here", "t": seconds(Fleeting::time(tick)), "values": values });
+        let values: Map<String, Value> = Fleeting::values(tick).map(|(n, v)| (tag(n), object!(Number(v)))).collect();
+        let expected = object!({ "source": "here", "t": Seconds(Fleeting::time(tick)), "values": values });
         assert_eq!(said, expected, "tick {tick}");
     }
 
@@ -388,7 +422,7 @@ mod tests {
         fleeting.tick();
         catch_up(&fleeting.live, &mut followed, &Arc::downgrade(&broadcast)).expect("it listens");
         let mut next = || broadcast.next(&mut script).map(|text| serde_json::from_slice::<Value>(&text).expect("JSON"));
-        let t = seconds(Fleeting::time(0) + 500);
+        let t = Seconds(Fleeting::time(0) + 500);
         let record = |n: u64, kind: &str, body: Value| object!({ "type": "record", "source": "here", "t": t, "record": kind, "n": n, "body": body });
         assert_eq!(next(), Some(record(1, "marker", object!({ "text": "x" }))));
         assert_eq!(next(), Some(record(2, "logs", object!([0, 1]))));

@@ -12,7 +12,7 @@ use self::watch::Watch;
 use crate::read::procfs::{HotFile, decimal, fields};
 use crate::{CollectError, Collector, OpenError, Options, Out, Part, Roots};
 use inventory::Processes;
-use inventory::{Kernel, KernelSample, Kernels, NoKernel, ReadKernels};
+use inventory::{Kernel, KernelEndListener, KernelSample, Kernels, NoKernel, ReadKernels};
 use shared::catalog::kernel;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -40,6 +40,7 @@ pub(crate) fn open(options: &Options, roots: &Roots) -> Result<Vec<Part>, OpenEr
         looked: None,
         uptime: HotFile::new(roots.proc.join("uptime")),
         to: options.kernels.clone(),
+        ended: options.kernel_ended.clone(),
         processes: options.processes.clone(),
     };
     Ok(Part::only(tried, collector))
@@ -107,6 +108,7 @@ struct Collect {
     looked: Option<Duration>,
     uptime: HotFile,
     to: Arc<Kernels>,
+    ended: KernelEndListener,
     processes: Arc<Processes>,
 }
 
@@ -154,6 +156,7 @@ impl Collect {
             }
         }
         inner.watched.retain(|watch| watch.kernel.end.is_none());
+        ended.iter_mut().for_each(|kernel| self.ended.ended(kernel));
         let running = inner.watched.iter().map(|watch| watch.kernel.clone()).collect();
         self.to.put(running, ended, inner.left_out.len() as u64);
         // A free slot is filled in the next search.

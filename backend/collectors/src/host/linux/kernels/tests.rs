@@ -59,7 +59,10 @@ impl Machine {
     }
 
     fn open(&self) -> (Options, Box<dyn Collector>, Out) {
-        let options = Options::default();
+        self.open_with(Options::default())
+    }
+
+    fn open_with(&self, options: Options) -> (Options, Box<dyn Collector>, Out) {
         let roots = Roots::below(self.path());
         let mut parts = open(&options, &roots).unwrap();
         (options, parts.remove(0).collector, Out::default())
@@ -153,7 +156,10 @@ fn a_child_with_the_arguments_of_its_kernel_is_no_second_one() {
 fn how_a_kernel_ended_is_kept_and_another_of_its_id_is_watched() {
     let machine = Machine::new();
     machine.kernel(70, ID, 0, 1);
-    let (options, mut collector, mut out) = machine.open();
+    let kernel_ended = KernelEndListener::new(|kernel| {
+        kernel.end.as_mut().expect("it has ended").cell = Some("[7]".into());
+    });
+    let (options, mut collector, mut out) = machine.open_with(Options { kernel_ended, ..Options::default() });
     for second in 0..=6 {
         machine.group(700_000 + second * 20_000, 3);
         tick(&mut collector, &mut out, second);
@@ -163,7 +169,7 @@ fn how_a_kernel_ended_is_kept_and_another_of_its_id_is_watched() {
     machine.group(100_000, 4);
     tick(&mut collector, &mut out, 7);
     let ended = options.kernels.get(ID).unwrap();
-    assert_eq!(ended.end, Some(KernelEnd { at: 1_007_000, killed_for_memory: true, cell: None }));
+    assert_eq!(ended.end, Some(KernelEnd { at: 1_007_000, killed_for_memory: true, cell: Some("[7]".into()) }));
     assert_eq!((ended.used, ended.warning), (Some(820_000), None), "what was used last stays said");
     assert_eq!(options.kernels.read(ID), None);
     machine.kernel(75, ID, 0, 1);
@@ -171,7 +177,8 @@ fn how_a_kernel_ended_is_kept_and_another_of_its_id_is_watched() {
     machine.end(75);
     tick(&mut collector, &mut out, 13);
     let all: Vec<_> = options.kernels.all().0.into_iter().map(|kernel| (kernel.pid, kernel.end)).collect();
-    let end = |at, killed_for_memory| Some(KernelEnd { at, killed_for_memory, cell: None });
+    let cell = || Some("[7]".to_string());
+    let end = |at, killed_for_memory| Some(KernelEnd { at, killed_for_memory, cell: cell() });
     assert_eq!(all, [(75, end(1_013_000, false)), (70, end(1_007_000, true))]);
 }
 

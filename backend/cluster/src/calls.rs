@@ -1,0 +1,132 @@
+//! What one hub asks another by name, and what all are told. Messages are postcard; a kind that is not known has no answer.
+
+use super::Cluster;
+use super::relay::Telling;
+use fleet::ingest::{LinkProcess, NoAnswer};
+use serde::{Deserialize, Serialize};
+use shared::agent::Question;
+use shared::wire::SourceId;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+use stream::live::{Holder, RowColumns};
+
+/// The subject of what all are told of links.
+pub(super) const HELD: &str = "held";
+/// How long another hub may take to say whether a link yields: it asks the agent for 5 s.
+pub(super) const YIELD_TIMEOUT: Duration = Duration::from_secs(7);
+/// How long it may take for an answer of an agent: that takes 10 s at most.
+pub(super) const ASK_TIMEOUT: Duration = Duration::from_secs(12);
+/// How long it may take to begin to tell.
+const RELAY_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// The subject on which a hub is called.
+pub(super) fn subject_of(hub: &str) -> String {
+    format!("hub.{hub}")
+}
+
+/// A source is a hub's from now on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Announced {
+    pub source: String,
+    pub hub: String,
+    pub since: i64,
+}
+
+impl Announced {
+    pub fn encode(&self) -> Vec<u8> {
+        encode(self)
+    }
+}
+
+/// What a hub is asked.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) enum Call {
+    /// A process of this source has come to another hub.
+    Yield { source: String, process: LinkProcess },
+    /// To tell all there is of a source over a pipe of this name.
+    Relay { source: String, pipe: String },
+    /// What the agent of a source says.
+    Ask { source: String, what: Question },
+    /// One row of the overview over time, of these sources.
+    Columns { columns: RowColumns, sources: Vec<String> },
+}
+
+/// What it answers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) enum CallReply {
+    /// The link has gone.
+    Free,
+    /// That process has it, and answers.
+    InUse(LinkProcess),
+    /// It tells.
+    Telling,
+    /// It does not hold that source.
+    NotHere,
+    /// It does as much as it can.
+    Busy,
+    /// What an agent said, and what is to be added to its stamps, milliseconds.
+    Said(Vec<u8>, i64),
+    /// The agent says nothing.
+    Silent(NoAnswer),
+    /// The values of each source; none of one that it does not hold.
+    Columns(Vec<Option<Vec<Option<f64>>>>),
+}
+
+pub(super) fn encode(value: &impl Serialize) -> Vec<u8> {
+    postcard::to_stdvec(value).unwrap_or_default()
+}
+
+pub(super) fn decode<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Option<T> {
+    postcard::take_from_bytes(bytes).ok().filter(|(_, rest)| rest.is_empty()).map(|(value, _)| value)
+}
+
+impl Cluster {
+    /// Asks the hub that holds a source to tell all there is of it.
+    pub(super) async fn ask_to_tell(&self, hub: &str, source: &str, pipe: &str) -> Result<(), String> {
+        let call = Call::Relay { source: source.into(), pipe: pipe.into() };
+        match self.others.call(hub, &call, RELAY_TIMEOUT).await {
+            Ok(CallReply::Telling) => Ok(()),
+            Ok(CallReply::Busy) => Err("the hub that holds this machine's link is overloaded".into()),
+            Ok(_) => Err("the hub no longer holds this machine's link".into()),
+            Err(why) => Err(why.to_string()),
+        }
+    }
+
+    /// The answer to a call of another hub.
+    pub(super) async fn answer(self: &Arc<Self>, call: Call) -> CallReply {
+        self.counts.calls.fetch_add(1, Relaxed);
+        match call {
+            Call::Yield { source, process } => match self.ingest.yields(&source, &process).await {
+                Ok(()) => CallReply::Free,
+                Err(process) => CallReply::InUse(process),
+            },
+            Call::Relay { source, pipe } => match self.held_here(&source) {
+                Some(id) => match self.tell(id, &pipe).await {
+                    Telling::Begun => CallReply::Telling,
+                    Telling::Busy => CallReply::Busy,
+                },
+                None => CallReply::NotHere,
+            },
+            Call::Ask { source, what } => match self.held_here(&source) {
+                // Our own machine has no agent.
+                Some(id) if self.others.own.as_ref() == Some(&source) => {
+                    let (live, runs) = (self.others.live.clone(), self.runs.clone());
+                    let read = tokio::task::spawn_blocking(move || uplink::answer(&live, id, &runs, what)).await;
+                    CallReply::Said(read.unwrap_or_default(), 0)
+                }
+                Some(id) => match self.ingest.ask_agent(id, what).await {
+                    Ok((bytes, shift)) => CallReply::Said(bytes, shift),
+                    Err(why) => CallReply::Silent(why),
+                },
+                None => CallReply::NotHere,
+            },
+            Call::Columns { columns, sources } => self.read_columns(columns, sources).await,
+        }
+    }
+
+    pub(super) fn held_here(&self, source: &str) -> Option<SourceId> {
+        let id = self.others.live.store().named(source)?;
+        (self.others.live.holder(id) == Holder::Here).then_some(id)
+    }
+}

@@ -1,0 +1,103 @@
+//! `watchglass doctor` beside a hub of a cluster: NATS is connected to, and one message goes there and back.
+
+use super::bus::{MAX_BUS_MESSAGE, options, prefix, servers};
+use super::new_hub_id;
+use crate::settings::ClusterSettings;
+use async_nats::{ConnectError, ConnectErrorKind};
+use futures_util::StreamExt;
+use shared::wire::{Check, CheckState};
+use std::time::Duration;
+use tokio::time::timeout;
+
+/// What the check is called.
+const CHECK: &str = "nats";
+/// How long a connection may take, and then a message.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// What is wrong, and what to do.
+type Wrong = (String, String);
+
+/// Tries the NATS of a configuration: whether it answers, knows us, and lets us say and hear what hubs do.
+pub async fn examine(settings: &ClusterSettings) -> Check {
+    let tried = servers(settings).into_iter().map(str::to_string).collect();
+    let check = |state, found: String, reason, remedy| Check { id: CHECK.into(), state, tried, found, reason, remedy };
+    match tried_out(settings).await {
+        Ok(Found { words, asks_who: true }) => check(CheckState::Ok, words, String::new(), String::new()),
+        Ok(Found { words, asks_who: false }) => {
+            let reason = "NATS requires no authentication: anyone who reaches it can read and forge messages between \
+                hubs";
+            let remedy = "require a token or credentials in NATS, and name token_file or credentials_file in [cluster]";
+            check(CheckState::Partial, words, reason.into(), remedy.into())
+        }
+        Err((reason, remedy)) => check(CheckState::Failed, "it connects the hubs of a cluster".into(), reason, remedy),
+    }
+}
+
+/// What NATS answered.
+struct Found {
+    words: String,
+    /// Whether it wants to know who connects.
+    asks_who: bool,
+}
+
+async fn tried_out(settings: &ClusterSettings) -> Result<Found, Wrong> {
+    let file =
+        |why| (why, "correct the files named in [cluster]; the user of the hub must be able to read them".into());
+    let connected = options(settings, "watchglass doctor").map_err(file)?.connect(servers(settings));
+    let client = match timeout(ANSWER_TIMEOUT * 2, connected).await {
+        Ok(Ok(client)) => client,
+        Ok(Err(error)) => return Err(refused(&error)),
+        Err(_) => return Err(late()),
+    };
+    let info = client.server_info();
+    if info.max_payload < MAX_BUS_MESSAGE {
+        let reason =
+            format!("its limit for messages is {} bytes, and hubs send up to {MAX_BUS_MESSAGE}", info.max_payload);
+        return Err((reason, "set max_payload of NATS to 1MB, its default".into()));
+    }
+    // Its user may be allowed to connect, and nothing else: what is not allowed is dropped without a word to who says it.
+    let subject = format!("{}over.doctor-{}", prefix(settings), new_hub_id());
+    let there_and_back = async {
+        let mut heard = client.subscribe(subject.clone()).await.ok()?;
+        client.publish(subject.clone(), "".into()).await.ok()?;
+        client.flush().await.ok()?;
+        heard.next().await
+    };
+    match timeout(ANSWER_TIMEOUT, there_and_back).await {
+        Ok(Some(_)) => Ok(Found {
+            words: format!("NATS {} responds, and a test message arrived", info.version),
+            asks_who: info.auth_required,
+        }),
+        _ => {
+            let subjects = format!("{}>", prefix(settings));
+            let reason = format!("it accepts the connection, but no message arrived on {subjects}");
+            Err((reason, format!("let this user publish and subscribe to {subjects} and _INBOX.>")))
+        }
+    }
+}
+
+fn late() -> Wrong {
+    let reason = format!("no response within {} s", (ANSWER_TIMEOUT * 2).as_secs());
+    (reason, "check that NATS runs, and that this machine can connect to it".into())
+}
+
+/// Why it does not let us in.
+fn refused(error: &ConnectError) -> Wrong {
+    let with = |reason: &str, remedy: &str| (reason.to_string(), remedy.to_string());
+    match error.kind() {
+        ConnectErrorKind::Dns => with("its host name cannot be resolved", "correct nats of [cluster]"),
+        ConnectErrorKind::Authentication | ConnectErrorKind::AuthorizationViolation => with(
+            "authentication failed",
+            "name the credentials of this hub in credentials_file or token_file of [cluster]",
+        ),
+        ConnectErrorKind::Tls => (
+            format!("TLS with it failed: {error}"),
+            "name the CA of its certificate in ca of [cluster], and use the host name of the certificate".into(),
+        ),
+        ConnectErrorKind::TimedOut => late(),
+        _ => (
+            format!("it cannot be reached: {error}"),
+            "check that NATS runs, and that this machine can connect to it".into(),
+        ),
+    }
+}

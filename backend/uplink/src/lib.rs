@@ -1,0 +1,482 @@
+//! An agent's end of the link to a hub: one more reader of the store, which sends what it reads.
+//!
+//! Nothing is queued: what waits for a hub that is away is the history itself, and what the hub lacks it asks for. Read
+//! [`Uplink`] (when it is tried, and again), `road.rs` (how to get there), `join.rs` and `identity.rs` (who we are there),
+//! `hello.rs` (how a link begins), `serve.rs` (what is sent), `fill.rs` (what is asked for later),
+//! `reports.rs` (what pages of the hub ask). `relay.rs` is a hub that tells another one what it took in, by the same code.
+
+// A lock that is taken in the head of a `match` or `for` is held to its end, in which it may be taken again.
+#![warn(clippy::significant_drop_in_scrutinee, clippy::await_holding_lock)]
+
+mod again;
+mod evidence;
+mod fill;
+#[cfg(test)]
+mod fill_tests;
+mod hello;
+mod identity;
+mod join;
+mod names;
+mod relay;
+mod reply;
+mod reports;
+mod road;
+mod serve;
+pub mod settings;
+#[cfg(test)]
+mod tests;
+mod unit;
+mod walk;
+
+pub use identity::{AGENT_FILE, AgentFile};
+pub use relay::tell;
+pub use reports::answer;
+pub use road::{Road, RoadEnd, Stage, Wire};
+pub use unit::unit;
+pub use walk::{Step, json, report, walk_all};
+
+use crate::settings::{HubEntry, KeyFrom, UplinkSettings};
+use again::Again;
+use evidence::Evidence;
+use hello::{Introduction, LinkSocket, NO_KEY, UplinkEnd};
+use identity::{Known, Shift, mark};
+use jobs::runs::RunBook;
+use join::Joining;
+use ring::rand::{SecureRandom, SystemRandom};
+use road::Trail;
+use shared::agent::{Welcome, close};
+use shared::crc32c::crc32c;
+use shared::enrol::EnrolRequest;
+use shared::wire::SourceId;
+use std::io::Read;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use stream::live::{Live, UplinkStanding, UplinkState};
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+/// Between two attempts after a refusal that only a person can change.
+const REFUSED_PAUSE: Duration = Duration::from_secs(300);
+/// Between two attempts while another process uses our key.
+const IN_USE_PAUSE: Duration = Duration::from_secs(60);
+/// Between two questions whether we were approved of.
+const PENDING_PAUSE: Duration = Duration::from_secs(10);
+/// The longest pause before another hub is tried, when ours has said that it goes.
+const MOVE_PAUSE: Duration = Duration::from_millis(250);
+/// Likewise when ours is gone without a word, as are those of all its other agents.
+const LOST_PAUSE: Duration = Duration::from_secs(1);
+/// After a link that held for so long, each of the hubs is tried once at once. A hub that lets go sooner may let go always.
+const STEADY: Duration = Duration::from_secs(5);
+/// Between two attempts to write `agent.json`.
+const WRITE_PAUSE: Duration = Duration::from_secs(60);
+/// How long a link may take for its last word.
+const END_TIMEOUT: Duration = Duration::from_secs(1);
+/// The longest key, with what may stand around it in a file.
+const MAX_KEY_BYTES: u64 = 1 << 10;
+
+/// How the link to a hub stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LinkState {
+    /// It is tried for the first time.
+    Starting,
+    /// An admin of the hub has yet to approve of this machine.
+    Pending,
+    /// It stands.
+    Linked {
+        /// The hub's address.
+        url: String,
+        /// What this machine is called there.
+        name: String,
+    },
+    /// It does not; why, a sentence without a full stop. It is tried again by itself.
+    Away(String),
+    /// The hub refuses this machine; why. It is tried again every few minutes.
+    Refused(String),
+}
+
+/// The link to one hub. It is tried until it is [stopped](Uplink::stop).
+pub struct Uplink {
+    hub: HubEntry,
+    road: Road,
+    file: Arc<AgentFile>,
+    live: Arc<Live>,
+    source: SourceId,
+    runs: Arc<RunBook>,
+    told: Arc<Introduction>,
+    state: watch::Sender<LinkState>,
+    /// How it does, for whoever asks.
+    shown: Arc<UplinkState>,
+    stop: watch::Sender<bool>,
+    /// To be asked for once more: the key that we have is none, or not ours alone.
+    anew: AtomicBool,
+    /// The first welcome of this life has been.
+    welcomed: AtomicBool,
+    /// The same in each attempt to join, so that a lost answer makes no second machine.
+    request: Mutex<String>,
+}
+
+/// A random number.
+pub fn random() -> u64 {
+    let mut bytes = [0; 8];
+    // Without the system's generator there would be no TLS either.
+    let _ = SystemRandom::new().fill(&mut bytes);
+    u64::from_le_bytes(bytes)
+}
+
+fn random_part() -> f64 {
+    (random() >> 11) as f64 / (1u64 << 53) as f64
+}
+
+impl Uplink {
+    /// Whether the links to all hubs can be tried: what certificates are to be trusted is known, and there is a key.
+    ///
+    /// # Errors
+    /// What is missing: a sentence. The exit status is 2.
+    pub fn check(settings: &UplinkSettings, file: &AgentFile) -> Result<(), String> {
+        settings.hubs.iter().try_for_each(|hub| {
+            let url = hub.url();
+            if hub.key.is_none() && (settings.new_identity || !file.knows(&url.to_string())) {
+                return Err(format!(
+                    "there is no key to join {url}; create a join line with \"watchglass agents join\" on that hub, \
+                    and give its key with --key or --key-file"
+                ));
+            }
+            Road::new(hub, &settings.proxies).map(drop)
+        })
+    }
+
+    /// Prepares the links to all hubs of a configuration: of this source, whose `runs` hubs ask for what they printed.
+    ///
+    /// # Errors
+    /// What cannot be used: a sentence. The exit status is 2.
+    pub fn all(
+        settings: &UplinkSettings,
+        live: &Arc<Live>,
+        (source, runs): (SourceId, &Arc<RunBook>),
+        file: &Arc<AgentFile>,
+    ) -> Result<Vec<Arc<Uplink>>, String> {
+        let (evidence, instance, started) = (Evidence::read(&settings.machine), random(), live.clock.wall());
+        let uplink = |hub: &HubEntry| {
+            let told = Introduction {
+                instance,
+                folder: file.folder(),
+                started,
+                evidence: evidence.clone(),
+                labels: hub.labels.clone(),
+                memory: settings.memory,
+                relayed: false,
+                version: env!("CARGO_PKG_VERSION").into(),
+            };
+            let shown = Arc::new(UplinkState::new(hub.url().to_string(), source, started));
+            live.add_uplink(shown.clone());
+            Ok(Arc::new(Uplink {
+                road: Road::new(hub, &settings.proxies)?,
+                hub: hub.clone(),
+                file: file.clone(),
+                live: live.clone(),
+                source,
+                runs: runs.clone(),
+                told: Arc::new(told),
+                state: watch::Sender::new(LinkState::Starting),
+                shown,
+                stop: watch::Sender::new(false),
+                anew: AtomicBool::new(settings.new_identity),
+                welcomed: AtomicBool::new(false),
+                request: Mutex::new(new_request()),
+            }))
+        };
+        settings.hubs.iter().map(uplink).collect()
+    }
+
+    /// The address of the hub.
+    pub fn url(&self) -> String {
+        self.hub.url().to_string()
+    }
+
+    /// How it stands, and each change of that.
+    pub fn state(&self) -> watch::Receiver<LinkState> {
+        self.state.subscribe()
+    }
+
+    /// Tries and serves until it is stopped. What runs here is started anew should it end for any other reason.
+    pub async fn run(self: Arc<Self>) {
+        loop {
+            let task = tokio::spawn(self.clone().keep_trying());
+            match task.await {
+                Ok(()) => return,
+                Err(error) => {
+                    tracing::error!(hub = self.url(), "the link's task has failed and is started anew: {error}")
+                }
+            }
+            tokio::time::sleep(Duration::from_secs(1)).await;
+        }
+    }
+
+    /// Says the last word to the hub; returns soon, whatever that does.
+    pub async fn stop(&self) {
+        self.stop.send_replace(true);
+        // The task holds a receiver until it has said it.
+        let _ = tokio::time::timeout(END_TIMEOUT, self.stop.closed()).await;
+    }
+
+    async fn keep_trying(self: Arc<Self>) {
+        let mut stop = self.stop.subscribe();
+        let (mut again, mut written) = (Again::default(), Instant::now());
+        // Ways that were tried since the last steady link.
+        let mut tried = 0;
+        for attempt in 0.. {
+            if *stop.borrow() {
+                return;
+            }
+            let mut linked = None;
+            let prepared = tokio::select! {
+                prepared = self.prepare(attempt) => prepared,
+                () = stopped(&mut stop) => Err(UplinkEnd::Stopped),
+            };
+            let end = match prepared {
+                Ok((link, socket, welcome)) => {
+                    linked = Some(Instant::now());
+                    serve::serve(link, socket, &welcome, self.stop.subscribe()).await
+                }
+                Err(end) => end,
+            };
+            let long = linked.map_or(Duration::ZERO, |linked: Instant| linked.elapsed());
+            self.shown.counts.failures.fetch_add(1, Relaxed);
+            self.road.move_on();
+            tried = if long >= STEADY { 1 } else { tried + 1 };
+            let others = tried < self.road.ways();
+            let pause = match end {
+                UplinkEnd::Stopped => return,
+                UplinkEnd::Lost(end) => {
+                    self.stand(LinkState::Away(end.why));
+                    match others {
+                        true => LOST_PAUSE.mul_f64(random_part()),
+                        false => again.pause(long, None, random_part()),
+                    }
+                }
+                UplinkEnd::Later(why, wait) => {
+                    self.stand(LinkState::Away(why));
+                    match others {
+                        // A hub that goes lets go of its agents one after the other: they need not wait.
+                        true => MOVE_PAUSE.mul_f64(random_part()),
+                        false => again.pause(long, wait, random_part()),
+                    }
+                }
+                UplinkEnd::Refused(code, why) => self.refused(code, why),
+            };
+            tokio::select! {
+                () = stopped(&mut stop) => return,
+                () = tokio::time::sleep(pause) => {}
+            }
+            if written.elapsed() >= WRITE_PAUSE {
+                written = Instant::now();
+                let file = self.file.clone();
+                let _ = tokio::task::spawn_blocking(move || file.again()).await;
+            }
+        }
+    }
+
+    /// What a refusal means: the pause before the next attempt, which may ask for another key.
+    fn refused(&self, code: u16, why: String) -> Duration {
+        let key = self.key();
+        let known = self.file.known(&self.url());
+        let other = |key: &String| known.as_ref().and_then(|known| known.join.as_ref()) != Some(&mark(key));
+        let anew = match code {
+            close::UNKNOWN | close::REPLACED | close::IN_USE | NO_KEY => key.is_ok(),
+            close::REVOKED => key.as_ref().is_ok_and(other),
+            _ => false,
+        };
+        // Once only: who is refused with a new key is not let in by the next one.
+        let anew = anew && !self.anew.swap(anew, Relaxed);
+        let means = match code {
+            _ if anew => "it joins again with its join key",
+            close::IN_USE => {
+                "another process has this machine's key; if this is a copy of that machine, start it once with \
+                --new-identity and a join key"
+            }
+            close::REVOKED => "to restore it, start it with a new join line",
+            _ => "to join again, start it with a join line of the hub",
+        };
+        self.stand(LinkState::Refused(format!("{why}; {means}")));
+        match (anew, code) {
+            (true, _) => Duration::from_secs(1),
+            (_, close::IN_USE) => IN_USE_PAUSE,
+            _ => REFUSED_PAUSE,
+        }
+    }
+
+    /// The join key.
+    fn key(&self) -> Result<String, String> {
+        match &self.hub.key {
+            None | Some(KeyFrom::Stdin) => Err("there is no join key; use a join line of the hub".into()),
+            Some(KeyFrom::Given(key)) => Ok(key.clone()),
+            Some(KeyFrom::File(path)) => {
+                let mut text = String::new();
+                let read = system::file::open(path).and_then(|file| file.take(MAX_KEY_BYTES).read_to_string(&mut text));
+                read.map_err(|error| format!("the key file {} cannot be read: {error}", path.display()))?;
+                Ok(text.trim().to_string())
+            }
+        }
+    }
+
+    /// Tries once to get a link, up to the hub's welcome.
+    async fn prepare(&self, attempt: usize) -> Result<(serve::LinkParts, LinkSocket, Welcome), UplinkEnd> {
+        let known = match self.file.known(&self.url()).filter(|_| !self.anew.load(Relaxed)) {
+            Some(known) => known,
+            None => self.join(attempt).await?,
+        };
+        let url = self.road.url(attempt);
+        let mut socket = hello::upgrade(&self.road, url, &known.key, &mut Trail::new()).await?;
+        let welcome = hello::greet(&mut socket, &self.told, &self.live, self.source, &known).await?;
+        let known = self.welcomed(known, &welcome);
+        self.shown.counts.links.fetch_add(1, Relaxed);
+        self.stand(LinkState::Linked { url: url.to_string(), name: welcome.name.clone() });
+        let spread = u64::from(crc32c(known.source.as_bytes())) % (u64::from(welcome.spread) + 1);
+        let link = serve::LinkParts {
+            live: self.live.clone(),
+            source: self.source,
+            runs: self.runs.clone(),
+            told: self.told.clone(),
+            shifts: known.shifts,
+            spread: Duration::from_millis(spread),
+            shown: self.shown.clone(),
+        };
+        Ok((link, socket, welcome))
+    }
+
+    /// Takes in what the hub says first: our name there, and whether it has ticks with numbers of this life already, which
+    /// were given before the clock was set. Then the ticks so far have other numbers for it, and the next go on above them.
+    fn welcomed(&self, mut known: Known, welcome: &Welcome) -> Known {
+        let first = !self.welcomed.swap(true, Relaxed);
+        let mut shift = None;
+        if first {
+            // Nothing is appended meanwhile.
+            let _writing = self.live.writing();
+            let mut store = self.live.store();
+            // What happens from now on is new to the hub.
+            if welcome.record > store.last_record(self.source) {
+                store.number_records_above(self.source, welcome.record);
+            }
+            let (life, newest) = (store.life(self.source), store.state(self.source).map_or(0, |state| state.seq()));
+            if life > 0 && welcome.holds >= life {
+                let add = welcome.holds + 1 - life;
+                if newest >= life {
+                    shift = Some(Shift { first: life, last: newest, add });
+                }
+                store.go_on_above(self.source, welcome.holds.max(newest + add));
+                tracing::warn!(
+                    hub = self.url(),
+                    "the hub has ticks of this machine with numbers above its clock: it continues above them"
+                );
+            }
+        }
+        if shift.is_some() || known.name != welcome.name {
+            known.name.clone_from(&welcome.name);
+            known.shifts.extend(shift);
+            let (name, shifts) = (known.name.clone(), known.shifts.clone());
+            self.file.change(&known.hub, |kept| (kept.name, kept.shifts) = (name, shifts));
+        }
+        known
+    }
+
+    /// Becomes a source of the hub by the join key.
+    async fn join(&self, attempt: usize) -> Result<Known, UplinkEnd> {
+        let key = self.key().map_err(|why| UplinkEnd::Refused(NO_KEY, why))?;
+        let evidence = &self.told.evidence;
+        let before = self.file.known(&self.url());
+        let request = EnrolRequest {
+            request: self.request.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+            name: self.hub.name.clone(),
+            machine: evidence.machine.map(hex::encode),
+            links: evidence.links.iter().map(hex::encode).collect(),
+            host: evidence.host.clone(),
+            container: evidence.container,
+            platform: Some(format!("{}-{}", std::env::consts::OS, std::env::consts::ARCH)),
+            version: Some(env!("CARGO_PKG_VERSION").into()),
+        };
+        let url = self.road.url(attempt);
+        match join::join(&self.road, url, &key, &request).await? {
+            Joining::Joined(enrolled) => {
+                *self.request.lock().unwrap_or_else(PoisonError::into_inner) = new_request();
+                // What was measured before as another machine stays that one's.
+                let from = before.filter(|before| before.source != enrolled.source);
+                let known = Known {
+                    hub: self.url(),
+                    source: enrolled.source,
+                    name: enrolled.name,
+                    key: enrolled.key.reveal().into(),
+                    pin: self.hub.pin.map(|pin| pin.to_string()),
+                    machine: evidence.machine.map(hex::encode),
+                    join: Some(mark(&key)),
+                    from: from.map_or(0, |_| self.live.store().life(self.source)),
+                    shifts: Vec::new(),
+                };
+                let (file, kept) = (self.file.clone(), known.clone());
+                // It is on the disk before it is used: the next start finds it.
+                let _ = tokio::task::spawn_blocking(move || file.keep(kept)).await;
+                self.anew.store(false, Relaxed);
+                Ok(known)
+            }
+            Joining::Pending => {
+                self.stand(LinkState::Pending);
+                Err(UplinkEnd::Later(PENDING.into(), Some(PENDING_PAUSE)))
+            }
+            Joining::Refused { status: 429 | 500..=599, why, wait } => Err(UplinkEnd::Later(why, wait)),
+            Joining::Refused { why, .. } => Err(UplinkEnd::Refused(0, why)),
+        }
+    }
+
+    /// Notes how it stands, and says so where that is new.
+    fn stand(&self, state: LinkState) {
+        let state = match state {
+            LinkState::Away(why) if why == PENDING => LinkState::Pending,
+            other => other,
+        };
+        let new = self.state.send_if_modified(|before| {
+            let new = *before != state;
+            *before = state.clone();
+            new
+        });
+        if !new {
+            return;
+        }
+        self.show(&state);
+        let hub = self.url();
+        match state {
+            LinkState::Starting => {}
+            LinkState::Pending => tracing::info!(hub, "{PENDING}"),
+            LinkState::Linked { name, .. } => tracing::info!(hub, name, "connected"),
+            LinkState::Away(why) => tracing::warn!(hub, "not connected: {why}. It is tried again"),
+            LinkState::Refused(why) => tracing::warn!(hub, "refused: {why}"),
+        }
+    }
+
+    /// Shows how it stands to whoever asks.
+    fn show(&self, state: &LinkState) {
+        let (word, why) = match state {
+            LinkState::Starting => ("starting", None),
+            LinkState::Pending => ("pending", Some(PENDING.to_string())),
+            LinkState::Linked { .. } => ("live", None),
+            LinkState::Away(why) => ("away", Some(why.clone())),
+            LinkState::Refused(why) => ("refused", Some(why.clone())),
+        };
+        let (name, source) = self.file.known(&self.url()).map(|known| (known.name, known.source)).unzip();
+        self.shown.stand(UplinkStanding { word, why, since: self.live.clock.wall(), name, source });
+    }
+}
+
+/// What is said while an admin has yet to decide.
+const PENDING: &str = "an admin of the hub must approve this machine";
+
+fn new_request() -> String {
+    format!("{:016x}{:016x}", random(), random())
+}
+
+/// Resolves once it is stopped.
+async fn stopped(stop: &mut watch::Receiver<bool>) {
+    // Whoever could stop it has gone: nothing does any more.
+    if stop.wait_for(|stop| *stop).await.is_err() {
+        std::future::pending::<()>().await;
+    }
+}

@@ -1,0 +1,254 @@
+//! Markers as programs send them: the body of `POST /api/v1/markers`, and what is kept of it as [`Marker`].
+
+use crate::answer::markers::{CellPhase, Marker, MarkerBy};
+use crate::date;
+use crate::run::check_id;
+use serde::de::value::{MapAccessDeserializer, StringDeserializer};
+use serde::de::{DeserializeSeed, Error, IntoDeserializer, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use std::fmt;
+
+/// The most markers of one request.
+pub const MAX_NEW_MARKERS: usize = 256;
+/// Kinds that there are; `run` ones are not of a notebook alone.
+pub const KINDS: [&str; 7] = ["epoch", "step", "checkpoint", "eval", "cell", "preempting", "note"];
+/// The longest texts and names, bytes.
+const MAX_TEXT_BYTES: usize = 256;
+const MAX_NAME_BYTES: usize = 64;
+/// How far ahead of our clock a time may be, milliseconds.
+const MAX_AHEAD_MS: i64 = 60_000;
+
+/// `POST /api/v1/markers`: one marker, or `{"markers": [...]}`.
+#[derive(Clone, Debug, Default)]
+pub struct NewMarkers(pub Vec<NewMarker>);
+
+/// A marker as it is sent.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NewMarker {
+    /// One of [`KINDS`]; `note` where none is said.
+    pub kind: Option<String>,
+    /// The kernel's id, or `pid`: the number of its process or of one that it started.
+    pub kernel: Option<String>,
+    /// See `kernel`.
+    pub pid: Option<u32>,
+    /// Rises with each marker of a kernel; the same number and time again is the same marker.
+    pub seq: Option<u64>,
+    /// When it was: Unix seconds or RFC 3339; now where it is not said.
+    pub t: Option<MarkerTime>,
+    /// When it was over.
+    pub end: Option<MarkerTime>,
+    /// Id of the training job that it is of.
+    pub run: Option<String>,
+    /// Its place among the ranks of that job: the kernel says who sent it, so nobody sends it himself.
+    #[serde(skip)]
+    pub rank: Option<u32>,
+    /// Of a cell.
+    pub phase: Option<CellPhase>,
+    /// Who tells of a cell; nobody is its kernel itself.
+    pub by: Option<MarkerBy>,
+    /// The cell's id in the notebook.
+    pub cell: Option<String>,
+    /// The number in its brackets.
+    pub n: Option<u64>,
+    /// Whether a cell ended without an error.
+    pub ok: Option<bool>,
+    /// The name of the error.
+    pub error: Option<String>,
+    /// A line of the cell, where its user wants it kept.
+    pub label: Option<String>,
+    /// What it says.
+    pub text: Option<String>,
+    /// A number of steps.
+    pub step: Option<u64>,
+    /// A name that who sends it gives it; the same again is the same marker.
+    pub id: Option<String>,
+}
+
+/// A time as it is sent.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged)]
+pub enum MarkerTime {
+    /// Unix seconds.
+    Seconds(f64),
+    /// RFC 3339.
+    Text(String),
+}
+
+impl MarkerTime {
+    fn ms(&self) -> Option<i64> {
+        match self {
+            MarkerTime::Seconds(seconds) => date::from_seconds(*seconds),
+            MarkerTime::Text(text) => date::from_text(text),
+        }
+    }
+}
+
+/// The field of a body that is a list of markers.
+const LIST: &str = "markers";
+
+impl<'de> Deserialize<'de> for NewMarkers {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(NewMarkersVisitor)
+    }
+}
+
+/// Reads both forms as they come: the first name says which it is. So an error has the path of its field.
+struct NewMarkersVisitor;
+
+impl<'de> Visitor<'de> for NewMarkersVisitor {
+    type Value = NewMarkers;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a marker, or {\"markers\": [...]}")
+    }
+
+    fn visit_map<M: MapAccess<'de>>(self, mut fields: M) -> Result<NewMarkers, M::Error> {
+        let first: Option<String> = fields.next_key()?;
+        if first.as_deref() != Some(LIST) {
+            let one = NewMarker::deserialize(MapAccessDeserializer::new(Resumed { first, fields }))?;
+            return Ok(NewMarkers(vec![one]));
+        }
+        let list = fields.next_value()?;
+        match fields.next_key::<String>()? {
+            None => Ok(NewMarkers(list)),
+            Some(other) => Err(M::Error::unknown_field(&other, &[LIST])),
+        }
+    }
+}
+
+/// The fields of an object whose first name was read.
+struct Resumed<M> {
+    first: Option<String>,
+    fields: M,
+}
+
+impl<'de, M: MapAccess<'de>> MapAccess<'de> for Resumed<M> {
+    type Error = M::Error;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, M::Error> {
+        match self.first.take() {
+            Some(first) => {
+                let name: StringDeserializer<M::Error> = first.into_deserializer();
+                seed.deserialize(name).map(Some)
+            }
+            None => self.fields.next_key_seed(seed),
+        }
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, M::Error> {
+        self.fields.next_value_seed(seed)
+    }
+}
+
+/// Why a marker is none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BadMarker {
+    /// No such kind.
+    Kind,
+    /// A kernel's id is no UUID.
+    Kernel,
+    /// A run's id is none.
+    Run,
+    /// A time is none, or is ahead of ours.
+    Time,
+    /// It ends before it begins.
+    End,
+    /// A text is too long: its name and the most bytes.
+    Long(&'static str, usize),
+    /// A cell without kernel and phase, or a phase without a cell.
+    Cell,
+    /// Nothing is said.
+    Empty,
+}
+
+impl fmt::Display for BadMarker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BadMarker::Kind => write!(f, "kind is one of {}", KINDS.join(", ")),
+            BadMarker::Kernel => f.write_str("kernel is the ID that Jupyter gives it, a UUID"),
+            BadMarker::Run => f.write_str("run is the ID of a run; `watchglass runs` lists them"),
+            BadMarker::Time => f.write_str("t and end are Unix seconds or RFC 3339, and not in the future"),
+            BadMarker::End => f.write_str("end is before t"),
+            BadMarker::Long(name, most) => write!(f, "{name} has more than {most} bytes"),
+            BadMarker::Cell => f.write_str("only markers of the kind cell have phase start or end, and kernel or pid"),
+            BadMarker::Empty => f.write_str("the marker has no text; give one with text"),
+        }
+    }
+}
+
+/// A text without what could move a terminal.
+fn plain(name: &'static str, text: Option<String>, most: usize) -> Result<Option<String>, BadMarker> {
+    let Some(text) = text else { return Ok(None) };
+    if text.len() > most {
+        return Err(BadMarker::Long(name, most));
+    }
+    let text: String = text.chars().filter(|letter| !letter.is_control()).collect();
+    Ok(Some(text).filter(|text| !text.is_empty()))
+}
+
+impl NewMarker {
+    /// When it was, and what is kept of it. `kernel` is that of its process, `now` milliseconds since the Unix epoch.
+    ///
+    /// # Errors
+    /// [`BadMarker`].
+    pub fn checked(self, kernel: Option<String>, now: i64) -> Result<(i64, Marker), BadMarker> {
+        let kind = self.kind.unwrap_or_else(|| "note".into());
+        if !KINDS.contains(&kind.as_str()) {
+            return Err(BadMarker::Kind);
+        }
+        let kernel = match self.kernel {
+            Some(id) if !is_kernel(&id) => return Err(BadMarker::Kernel),
+            Some(id) => Some(id.to_ascii_lowercase()),
+            None => kernel,
+        };
+        if self.run.as_ref().is_some_and(|run| check_id(run).is_err()) {
+            return Err(BadMarker::Run);
+        }
+        let ms = |when: &MarkerTime| when.ms().filter(|t| *t <= now + MAX_AHEAD_MS).ok_or(BadMarker::Time);
+        let t = self.t.as_ref().map_or(Ok(now), ms)?;
+        let end = self.end.as_ref().map(ms).transpose()?;
+        if end.is_some_and(|end| end < t) {
+            return Err(BadMarker::End);
+        }
+        let is_cell = kind == "cell";
+        if is_cell != self.phase.is_some() || is_cell && kernel.is_none() {
+            return Err(BadMarker::Cell);
+        }
+        let marker = Marker {
+            kernel,
+            run: self.run,
+            rank: self.rank,
+            seq: self.seq,
+            end: end.map(|end| end as f64 / 1_000.0),
+            phase: self.phase,
+            by: self.by,
+            cell: plain("cell", self.cell, MAX_NAME_BYTES)?,
+            n: self.n,
+            ok: self.ok,
+            error: plain("error", self.error, MAX_NAME_BYTES)?,
+            label: plain("label", self.label, MAX_TEXT_BYTES)?,
+            text: plain("text", self.text, MAX_TEXT_BYTES)?,
+            step: self.step,
+            id: plain("id", self.id, MAX_NAME_BYTES)?,
+            kind,
+            begun: t,
+            ..Marker::default()
+        };
+        if marker.phase.is_none() && marker.text.is_none() && marker.step.is_none() {
+            return Err(BadMarker::Empty);
+        }
+        Ok((t, marker.stamped(self.t.is_some().then_some(t))))
+    }
+}
+
+/// Whether a text is a UUID in its usual form.
+pub fn is_kernel(id: &str) -> bool {
+    let fits = |(at, byte): (usize, u8)| match at {
+        8 | 13 | 18 | 23 => byte == b'-',
+        _ => byte.is_ascii_hexdigit(),
+    };
+    id.len() == 36 && id.bytes().enumerate().all(fits)
+}

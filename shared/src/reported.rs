@@ -1,0 +1,110 @@
+//! What a launcher without our binary reports of a training job: the bodies of `POST /api/v1/runs` and
+//! `POST /api/v1/runs/{id}/events`.
+
+use crate::run::{About, Claim, How, MAX_TAGS, MAX_TEXT_BYTES, REPORT, RunState};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+/// The longest name of a signal, bytes.
+const MAX_SIGNAL_BYTES: usize = 16;
+
+/// `POST /api/v1/runs`: a run begins. Each text has at most [`MAX_TEXT_BYTES`] bytes.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct NewRun {
+    /// Its ID; the server makes one if it is absent.
+    pub id: Option<String>,
+    /// A name for people.
+    pub name: Option<String>,
+    /// The project that it belongs to.
+    pub project: Option<String>,
+    /// The group of runs that it belongs to.
+    pub group: Option<String>,
+    /// What it does in that group, as `train` or `eval`.
+    pub job_type: Option<String>,
+    /// Tags, each with its value; at most [`MAX_TAGS`].
+    pub tags: BTreeMap<String, String>,
+    /// Notes for people.
+    pub notes: Option<String>,
+    /// File name of the program.
+    pub program: String,
+}
+
+/// `POST /api/v1/runs/{id}/events`: what happens to a run.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReportedEvent {
+    /// What happens.
+    pub event: ReportedEventKind,
+    /// Exit status, of an end.
+    #[serde(default)]
+    pub exit: Option<i32>,
+    /// Signal that ended it, such as `SIGKILL`.
+    #[serde(default)]
+    pub signal: Option<String>,
+    /// Final state, of an end without exit status and signal.
+    #[serde(default)]
+    pub state: Option<String>,
+}
+
+/// What happens to a run.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ReportedEventKind {
+    /// It goes on.
+    Heartbeat,
+    /// It has ended.
+    End,
+}
+
+impl NewRun {
+    /// The names of the run; `user` is whose launcher reports it.
+    ///
+    /// # Errors
+    /// A text is too long, or there are too many tags: a sentence.
+    pub fn about(self, user: Option<String>) -> Result<About, String> {
+        let NewRun { id: _, name, project, group, job_type, tags, notes, program } = self;
+        let texts = [&name, &project, &group, &job_type, &notes].into_iter().flatten();
+        let long = |text: &String| text.len() > MAX_TEXT_BYTES;
+        if texts.chain([&program]).chain(tags.iter().flat_map(|(name, value)| [name, value])).any(long) {
+            return Err(format!("a name, tag or note of a run has at most {MAX_TEXT_BYTES} bytes"));
+        }
+        if tags.len() > MAX_TAGS {
+            return Err(format!("a run has at most {MAX_TAGS} tags"));
+        }
+        Ok(About { name, project, group, job_type, tags, notes, label: None, user, program })
+    }
+}
+
+impl ReportedEvent {
+    /// How the run has ended; None for a heartbeat.
+    ///
+    /// # Errors
+    /// The fields do not fit the event: a sentence.
+    pub fn end(self) -> Result<Option<How>, String> {
+        let ReportedEvent { event, exit, signal, state } = self;
+        let is_name = |name: &String| {
+            name.len() <= MAX_SIGNAL_BYTES && name.starts_with("SIG") && name.bytes().all(|b| b.is_ascii_alphanumeric())
+        };
+        let word = match (event, exit, &signal, &state) {
+            (ReportedEventKind::Heartbeat, None, None, None) => return Ok(None),
+            (ReportedEventKind::Heartbeat, ..) => return Err("a heartbeat has no exit, signal or state".into()),
+            (ReportedEventKind::End, Some(0), None, None) => RunState::Finished,
+            (ReportedEventKind::End, Some(_), None, None) => RunState::Failed,
+            (ReportedEventKind::End, None, Some(name), None) if is_name(name) => RunState::Crashed,
+            (ReportedEventKind::End, None, Some(_), None) => return Err("signal is a name, such as SIGKILL".into()),
+            (ReportedEventKind::End, None, None, Some(state)) => {
+                RunState::named(state).filter(|state| state.is_final()).ok_or_else(|| {
+                    let known = RunState::ALL.iter().filter(|state| state.is_final()).map(|state| state.name());
+                    format!("state is one of {}", known.collect::<Vec<_>>().join(", "))
+                })?
+            }
+            (ReportedEventKind::End, ..) => return Err("an end has one of exit, signal and state".into()),
+        };
+        let claim = Some(Claim { who: REPORT.into(), word: word.name().into() });
+        Ok(Some(How { exit, signal, claim, ..How::default() }))
+    }
+}

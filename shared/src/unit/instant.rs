@@ -1,0 +1,337 @@
+//! Instants: how people type them, `14:05`, `yesterday 2:15 pm`, `-1h`, `2026-11-21T14:00Z`, and Unix seconds. A text is read
+//! without a clock; [`Typed::resolve`] places it where the time and the zone are known.
+
+use super::time;
+use crate::date;
+
+const DAY: i64 = time::DAY;
+
+/// A number of Unix seconds below this is more often something else, milliseconds: 1973.
+const LEAST_UNIX: i64 = 100_000_000_000;
+
+/// The largest offset of a zone from UTC, milliseconds.
+const MAX_OFFSET: i64 = 18 * time::HOUR;
+
+const WEEKDAYS: [&str; 7] = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
+
+/// A time as a person typed it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Typed {
+    /// An instant, milliseconds since the Unix epoch.
+    At(i64),
+    /// So long before now, milliseconds.
+    Ago(i64),
+    /// A day, a time of day, or both.
+    OnDay {
+        /// The day; None: the one that is near.
+        day: Option<TypedDay>,
+        /// Milliseconds since midnight; None: the whole day.
+        time: Option<i64>,
+        /// Offset of its zone from UTC, milliseconds; None: local time.
+        offset: Option<i64>,
+    },
+}
+
+/// A day as a person typed it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TypedDay {
+    #[allow(missing_docs, reason = "the name says it")]
+    Today,
+    #[allow(missing_docs, reason = "the name says it")]
+    Yesterday,
+    /// The last one of this weekday, from Monday (0) on; today counts.
+    Weekday(i64),
+    /// Days since the Unix epoch.
+    Date(i64),
+}
+
+/// An instant, or a day from its begin to its end; milliseconds since the Unix epoch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Resolved {
+    /// The instant, or the begin of the day.
+    pub from: i64,
+    /// The same instant, or the end of the day.
+    pub to: i64,
+    /// It has no day, so it may mean the day before.
+    pub dayless: bool,
+}
+
+impl Typed {
+    /// Where it is on a clock that shows `now`, milliseconds since the Unix epoch. `local` gives local time minus UTC at an
+    /// instant, milliseconds. A time without a day is on the day of `near`, or today for None.
+    pub fn resolve(self, now: i64, local: &dyn Fn(i64) -> i64, near: Option<i64>) -> Resolved {
+        let instant = |t: i64| Resolved { from: t, to: t, dayless: false };
+        let (day, time, offset) = match self {
+            Typed::At(t) => return instant(t),
+            Typed::Ago(ms) => return instant(now - ms),
+            Typed::OnDay { day, time, offset } => (day, time, offset),
+        };
+        let day_of = |t: i64| (t + offset.unwrap_or_else(|| local(t))).div_euclid(DAY);
+        let today = day_of(now);
+        let number = match day {
+            Some(TypedDay::Today) => today,
+            Some(TypedDay::Yesterday) => today - 1,
+            // The first day of the epoch was a Thursday.
+            Some(TypedDay::Weekday(weekday)) => today - (today + 3 - weekday).rem_euclid(7),
+            Some(TypedDay::Date(number)) => number,
+            None => near.map_or(today, day_of),
+        };
+        let at = |day: i64, ms: i64| {
+            let at = day * DAY + ms;
+            // The offset is that of the instant itself, which may differ near a change of the clocks.
+            at - offset.unwrap_or_else(|| local(at - local(at)))
+        };
+        match time {
+            Some(time) => Resolved { dayless: day.is_none(), ..instant(at(number, time)) },
+            None => Resolved { from: at(number, 0), to: at(number + 1, 0), dayless: false },
+        }
+    }
+}
+
+impl Resolved {
+    /// A time without a day that would come after now was yesterday.
+    #[must_use]
+    pub fn past(self, now: i64) -> Resolved {
+        let back = if self.dayless && self.from > now { DAY } else { 0 };
+        Resolved { from: self.from - back, to: self.to - back, ..self }
+    }
+}
+
+/// Reads a time: `now`, `-1h`, `5 minutes ago`, `14:05`, `yesterday at 2:15 pm`, `friday`, `2026-11-21`,
+/// `2026-11-21T14:00+02:00`, or Unix seconds since 1973. None for another text.
+pub fn read(text: &str) -> Option<Typed> {
+    let text = text.trim().to_ascii_lowercase();
+    if text == "now" {
+        return Some(Typed::Ago(0));
+    }
+    if let Some(ms) = before_now(&text) {
+        return Some(Typed::Ago(ms));
+    }
+    if let Some(ms) = since_epoch(&text).filter(|ms| *ms >= LEAST_UNIX) {
+        return Some(Typed::At(ms));
+    }
+    let (text, offset) = split_zone(&text);
+    let (day, time) = split_day(text);
+    let day = day.map(|day| self::day(day).ok_or(())).transpose().ok()?;
+    let time = time.map(|time| clock(time).ok_or(())).transpose().ok()?;
+    (day.is_some() || time.is_some()).then_some(Typed::OnDay { day, time, offset })
+}
+
+/// Reads Unix seconds with a fraction, or milliseconds when the number is too large for seconds, as ms since the epoch.
+pub fn since_epoch(text: &str) -> Option<i64> {
+    thousandths(text).map(|n| if n >= 100_000_000_000_000 { n / 1000 } else { n })
+}
+
+/// Writes ms since the epoch as Unix seconds.
+pub fn seconds(ms: i64) -> String {
+    let (sign, whole) = (if ms < 0 { "-" } else { "" }, ms.unsigned_abs());
+    match whole % 1000 {
+        0 => format!("{sign}{}", whole / 1000),
+        rest => format!("{sign}{}.{rest:03}", whole / 1000).trim_end_matches('0').to_string(),
+    }
+}
+
+/// Reads `now-5m`, `-5m`, `5 minutes ago` or `an hour ago` as a length before now, ms.
+fn before_now(text: &str) -> Option<i64> {
+    if let Some(past) = text.strip_suffix("ago") {
+        let past = past.trim();
+        let one = past.strip_prefix("an ").or_else(|| past.strip_prefix("a "));
+        return time::read(past).or_else(|| time::read(&format!("1 {}", one?)));
+    }
+    time::read(text.strip_prefix("now").map_or(text, str::trim_start).strip_prefix('-')?.trim_start())
+}
+
+/// Splits a zone off: `z`, ` utc`, or behind the time of a date an offset such as `+02:00`.
+fn split_zone(text: &str) -> (&str, Option<i64>) {
+    if let Some(rest) = text.strip_suffix(" utc").or_else(|| text.strip_suffix('z').filter(|rest| rest.contains(':'))) {
+        return (rest, Some(0));
+    }
+    let is_dated = text.get(..10).is_some_and(|date| days(date).is_some());
+    let sign = text.rfind(['+', '-']).filter(|at| is_dated && *at > 10 && text[..*at].contains(':'));
+    let offset = sign.and_then(|at| Some((text[..at].trim_end(), zone_offset(&text[at..])?)));
+    offset.map_or((text, None), |(rest, offset)| (rest, Some(offset)))
+}
+
+/// Reads `+02:00`, `-0530` or `+01`, milliseconds.
+fn zone_offset(text: &str) -> Option<i64> {
+    let (sign, rest) = text.split_at_checked(1)?;
+    let digits = match rest.split_once(':') {
+        Some((hours, minutes)) if hours.len() == 2 && minutes.len() == 2 => format!("{hours}{minutes}"),
+        Some(_) => return None,
+        None => rest.to_string(),
+    };
+    let number = |part: &str| part.bytes().all(|b| b.is_ascii_digit()).then(|| part.parse::<i64>().ok())?;
+    let (hours, minutes) = match digits.len() {
+        2 => (number(&digits)?, 0),
+        4 => (number(digits.get(..2)?)?, number(digits.get(2..)?)?),
+        _ => return None,
+    };
+    let ms = hours * time::HOUR + minutes * time::MINUTE;
+    let fits = minutes < 60 && ms <= MAX_OFFSET;
+    fits.then_some(if sign == "-" { -ms } else { ms })
+}
+
+/// Splits a text into its day and its time of day, where it has them: `yesterday at 2:15 pm`, `2026-11-21t14:00`.
+fn split_day(text: &str) -> (Option<&str>, Option<&str>) {
+    // In a date the letter t stands before the time; other words have letters t of their own.
+    let date_end = text.get(..10).filter(|date| days(date).is_some()).map(str::len);
+    let end = date_end.or_else(|| text.find(' ').filter(|_| text.starts_with(|c: char| c.is_ascii_alphabetic())));
+    let end = end.unwrap_or(if text.starts_with(|c: char| c.is_ascii_digit()) { 0 } else { text.len() });
+    let (day, time) = text.split_at(end);
+    let time = if end > 0 { time.strip_prefix('t').unwrap_or(time).trim_start() } else { time };
+    let time = time.strip_prefix("at ").unwrap_or(time).trim();
+    let not_empty = |part: &&str| !part.is_empty();
+    match ["noon", "midnight"].contains(&day) {
+        true => (None, Some(day)),
+        false => (Some(day).filter(not_empty), Some(time).filter(not_empty)),
+    }
+}
+
+/// Reads a day from its date or its name.
+fn day(text: &str) -> Option<TypedDay> {
+    match text {
+        "today" => Some(TypedDay::Today),
+        "yesterday" => Some(TypedDay::Yesterday),
+        _ => {
+            let named = (0..).zip(WEEKDAYS).find(|(_, name)| text == *name || text == &name[..3]);
+            let weekday = named.map(|(number, _)| TypedDay::Weekday(number));
+            weekday.or_else(|| days(text).map(TypedDay::Date))
+        }
+    }
+}
+
+/// Reads a plain decimal number in thousandths without floating point; digits after the third decimal are dropped.
+/// An exponent or a sign is not allowed.
+fn thousandths(text: &str) -> Option<i64> {
+    let (whole, part) = text.split_once('.').unwrap_or((text, ""));
+    let digits = |t: &str| t.bytes().all(|b| b.is_ascii_digit());
+    if whole.is_empty() || whole.len() > 15 || !digits(whole) || !digits(part) {
+        return None;
+    }
+    let part: String = part.chars().chain("000".chars()).take(3).collect();
+    Some(whole.parse::<i64>().ok()? * 1000 + part.parse::<i64>().ok()?)
+}
+
+/// Reads `14:00`, `9:05:30`, `14:00:00.250`, `2pm`, `2:15 pm` or `noon` as ms since midnight.
+fn clock(text: &str) -> Option<i64> {
+    let text = match text {
+        "noon" => "12:00",
+        "midnight" => "0:00",
+        _ => text,
+    };
+    let halves = [("am", 0), ("pm", 12)];
+    let half = halves.iter().find_map(|(end, hours)| Some((text.strip_suffix(end)?.trim_end(), *hours)));
+    let mut parts = half.map_or(text, |(rest, _)| rest).split(':');
+    let h = parts.next()?.parse::<u8>().ok()?;
+    let h = match half {
+        Some((_, hours)) => (1..=12).contains(&h).then_some(h % 12 + hours)?,
+        None => h,
+    };
+    let m = match parts.next() {
+        Some(minutes) => minutes.parse::<u8>().ok()?,
+        None => half.map(|_| 0)?,
+    };
+    let s = parts.next().map_or(Some(0), thousandths)?;
+    let fine = h < 24 && m < 60 && s < time::MINUTE && parts.next().is_none();
+    fine.then(|| i64::from(h) * time::HOUR + i64::from(m) * time::MINUTE + s)
+}
+
+/// Reads `2026-11-21` as days since the epoch.
+fn days(text: &str) -> Option<i64> {
+    let mut parts = text.split('-').map(|p| p.parse::<i64>().ok());
+    let day = date::day(parts.next()??, parts.next()??, parts.next()??)?;
+    parts.next().is_none().then_some(day)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// This is 2026-11-21 15:40:00 UTC, a Saturday; local time is one hour ahead.
+    const NOW: i64 = 1_795_275_600_000;
+    const LOCAL_MIDNIGHT: i64 = NOW - (15 * 60 + 40) * time::MINUTE - time::HOUR;
+
+    fn resolved(text: &str) -> Option<(i64, i64)> {
+        let at = read(text)?.resolve(NOW, &|_| time::HOUR, None).past(NOW);
+        Some((at.from - LOCAL_MIDNIGHT, at.to - LOCAL_MIDNIGHT))
+    }
+
+    #[test]
+    fn an_instant_is_read_as_people_type_it() {
+        let at = |h: i64, m: i64| h * time::HOUR + m * time::MINUTE;
+        let now = at(16, 40);
+        for (text, t) in [
+            ("now", now),
+            ("-1h", now - at(1, 0)),
+            ("now-1h30m", now - at(1, 30)),
+            ("5 minutes ago", now - at(0, 5)),
+            ("an hour ago", now - at(1, 0)),
+            ("14:05", at(14, 5)),
+            ("2:15pm", at(14, 15)),
+            ("Today 2:15 PM", at(14, 15)),
+            ("6pm", at(18, 0) - DAY),
+            ("noon", at(12, 0)),
+            ("yesterday 9:00", at(9, 0) - DAY),
+            ("fri 9:00", at(9, 0) - DAY),
+            ("2026-11-21 14:00", at(14, 0)),
+            ("2026-11-21T14:00:01.250", at(14, 0) + 1_250),
+            ("2026-11-21T13:00Z", at(14, 0)),
+            ("13:00 utc", at(14, 0)),
+            ("2026-11-21T15:00:00.250+02:00", at(14, 0) + 250),
+            ("2026-11-21 07:30 -0530", at(14, 0)),
+            ("2026-11-21T14:00+01", at(14, 0)),
+            ("1795271000.5", 1_795_271_000_500 - LOCAL_MIDNIGHT),
+            ("1795271000500", 1_795_271_000_500 - LOCAL_MIDNIGHT),
+        ] {
+            assert_eq!(resolved(text), Some((t, t)), "{text}");
+        }
+        for (text, day) in [("today", 0), ("yesterday", -1), ("saturday", 0), ("sun", -6), ("2026-11-20", -1)] {
+            assert_eq!(resolved(text), Some((day * DAY, (day + 1) * DAY)), "{text}");
+        }
+    }
+
+    #[test]
+    fn other_texts_are_no_instants() {
+        for text in [
+            "",
+            "soon",
+            "14",
+            "-3",
+            "1h",
+            "25:00",
+            "13pm",
+            "0am",
+            "nowish",
+            "now-",
+            "yesterday ish",
+            "2026-02-30",
+            "2026-11-21T25:00Z",
+            "2026-11-21T14:00+2",
+            "2026-11-21T14:00+19:00",
+            "2026-11-21T14:00+02:60",
+            "2026-11-21T14:00+é",
+            "é2pm",
+        ] {
+            assert_eq!(read(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_time_near_a_change_of_the_clocks_has_the_offset_of_its_own() {
+        // Local time is one hour ahead, and two from this instant on.
+        let change = LOCAL_MIDNIGHT + 3 * time::HOUR;
+        let local = |t: i64| if t < change { time::HOUR } else { 2 * time::HOUR };
+        let at = |text: &str| read(text).map(|typed| typed.resolve(NOW, &local, None).from);
+        assert_eq!(at("2026-11-21 01:00"), Some(LOCAL_MIDNIGHT + time::HOUR));
+        assert_eq!(at("2026-11-21 05:00"), Some(LOCAL_MIDNIGHT + 4 * time::HOUR));
+    }
+
+    #[test]
+    fn unix_seconds_have_a_fraction_only_where_there_is_one() {
+        for (ms, text) in
+            [(0, "0"), (1_500, "1.5"), (-1, "-0.001"), (-1_500, "-1.5"), (1_795_271_000_500, "1795271000.5")]
+        {
+            assert_eq!(seconds(ms), text);
+        }
+    }
+}
