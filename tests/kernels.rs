@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use std::io::Write;
 use std::process::{Child, Stdio};
 use watchglass_tests::cgroup::MemoryGroup;
-use watchglass_tests::server::{Answer, Server, ask_with, watchglass, watchglass_by};
+use watchglass_tests::server::{Answer, Server, ask_with, command, watchglass, watchglass_by};
 use watchglass_tests::waiting::{until, until_so};
 
 /// An id that no other process of this machine has, because its real kernels are visible here too.
@@ -123,6 +123,34 @@ fn a_kernel_and_its_cells_are_seen_kept_and_told_of_when_it_has_ended() {
     let again = get(&server, &format!("/api/v1/cells?kernel={}", id()))["cells"].clone();
     assert_eq!((&again[1]["line"], again.as_array().map(Vec::len)), (&cell["line"], Some(2)), "after a restart");
     assert_eq!(again[0]["error"], "kernel ended", "its last cell ended with it");
+}
+
+/// A plain script is no kernel. Its marks are the machine's, with the process that sent them.
+#[test]
+fn a_script_marks_its_machine_and_knows_what_became_of_its_marks() {
+    let server = Server::start(["--memory", "--interval", "100ms", "--collectors", "kernels,cpu"]);
+    let script = "import os, watchglass\n\
+                  from watchglass import client\n\
+                  watchglass.mark('epoch 3', kind='epoch', step=7)\n\
+                  with watchglass.span('warm-up'): pass\n\
+                  assert client.sender().flush(60), watchglass.status()\n\
+                  print(os.getpid(), watchglass.status())\n";
+    let mut python = command("python3");
+    python.args(["-c", script]).env("WATCHGLASS_URL", &server.url).env_remove("WATCHGLASS_SOCKET");
+    python.env("PYTHONPATH", concat!(env!("CARGO_MANIFEST_DIR"), "/../notebook/python"));
+    let output = python.output().expect("python3 runs");
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
+    let pid: u32 = said.split(' ').next().and_then(|pid| pid.parse().ok()).expect("a pid");
+    assert!(said.contains("'sent': 2, 'queued': 0, 'dropped': 0"), "{said}");
+    let markers = get(&server, "/api/v1/markers")["markers"].clone();
+    assert_eq!(markers.as_array().map(Vec::len), Some(2), "{markers}");
+    let epoch = markers.as_array().into_iter().flatten().find(|one| one["kind"] == "epoch").expect("the epoch");
+    assert_eq!((&epoch["text"], &epoch["step"], &epoch["pid"]), (&json!("epoch 3"), &json!(7), &json!(pid)));
+    let program = epoch["program"].as_str().expect("the system names it");
+    assert!(program.starts_with("python3"), "{epoch}");
+    assert_eq!(epoch["user"].as_str(), system::user::own_name().as_deref());
+    assert_eq!(epoch["kernel"], Value::Null);
 }
 
 #[test]

@@ -29,9 +29,9 @@ pub struct NewMarkers(pub Vec<NewMarker>);
 pub struct NewMarker {
     /// One of [`KINDS`]; `note` where none is said.
     pub kind: Option<String>,
-    /// The kernel's id, or `pid`: the number of its process or of one that it started.
+    /// Jupyter's ID of the kernel.
     pub kernel: Option<String>,
-    /// See `kernel`.
+    /// PID of the sender, in place of `kernel`. A kernel is found by its own PID and by those of its descendants.
     pub pid: Option<u32>,
     /// Rises with each marker of a kernel; the same number and time again is the same marker.
     pub seq: Option<u64>,
@@ -64,6 +64,19 @@ pub struct NewMarker {
     pub step: Option<u64>,
     /// A name that who sends it gives it; the same again is the same marker.
     pub id: Option<String>,
+}
+
+/// The process that a marker's `pid` names, as the system describes it: a kernel, or any other program.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MarkerSender {
+    /// Jupyter's ID of the kernel that it is or belongs to. Then the other fields are absent.
+    pub kernel: Option<String>,
+    /// Its PID.
+    pub pid: Option<u32>,
+    /// Name of its program, `/proc/PID/comm`.
+    pub program: Option<String>,
+    /// Name of its user.
+    pub user: Option<String>,
 }
 
 /// A time as it is sent.
@@ -190,11 +203,11 @@ fn plain(name: &'static str, text: Option<String>, most: usize) -> Result<Option
 }
 
 impl NewMarker {
-    /// When it was, and what is kept of it. `kernel` is that of its process, `now` milliseconds since the Unix epoch.
+    /// Its time, and the stored marker. `now` is in milliseconds since the Unix epoch.
     ///
     /// # Errors
     /// [`BadMarker`].
-    pub fn checked(self, kernel: Option<String>, now: i64) -> Result<(i64, Marker), BadMarker> {
+    pub fn checked(self, sender: MarkerSender, now: i64) -> Result<(i64, Marker), BadMarker> {
         let kind = self.kind.unwrap_or_else(|| "note".into());
         if !KINDS.contains(&kind.as_str()) {
             return Err(BadMarker::Kind);
@@ -202,7 +215,7 @@ impl NewMarker {
         let kernel = match self.kernel {
             Some(id) if !is_kernel(&id) => return Err(BadMarker::Kernel),
             Some(id) => Some(id.to_ascii_lowercase()),
-            None => kernel,
+            None => sender.kernel,
         };
         if self.run.as_ref().is_some_and(|run| check_id(run).is_err()) {
             return Err(BadMarker::Run);
@@ -219,6 +232,9 @@ impl NewMarker {
         }
         let marker = Marker {
             kernel,
+            pid: sender.pid,
+            program: plain("program", sender.program, MAX_TEXT_BYTES)?,
+            user: plain("user", sender.user, MAX_TEXT_BYTES)?,
             run: self.run,
             rank: self.rank,
             seq: self.seq,

@@ -35,7 +35,7 @@ pub fn binary() -> &'static Path {
 }
 
 #[allow(clippy::disallowed_methods, reason = "tests start the binary and nothing else")]
-pub(crate) fn command(program: impl AsRef<std::ffi::OsStr>) -> Command {
+pub fn command(program: impl AsRef<std::ffi::OsStr>) -> Command {
     Command::new(program)
 }
 

@@ -128,6 +128,8 @@ pub trait ReadKernels: Send + Sync {
     /// # Errors
     /// [`NoKernel`].
     fn of_process(&self, pid: u32) -> Result<String, NoKernel>;
+    /// Name of a process's program, as the system has it; none if there is no such process.
+    fn program(&self, pid: u32) -> Option<String>;
     /// Reads a running kernel now.
     fn read(&self, id: &str) -> Option<KernelSample>;
 }
@@ -195,6 +197,12 @@ impl Kernels {
     pub fn of_process(&self, pid: u32) -> Result<String, NoKernel> {
         let reader = self.lock().reader.get()?;
         reader.of_process(pid)
+    }
+
+    /// Name of a process's program; none if there is no such process, or no collector that could read it.
+    pub fn program(&self, pid: u32) -> Option<String> {
+        let reader = self.lock().reader.get().ok()?;
+        reader.program(pid)
     }
 
     /// Reads a running kernel now; none if it cannot be read. Blocks as long as the system takes to answer.

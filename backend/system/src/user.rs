@@ -74,6 +74,14 @@ pub fn login_of(uid: u32) -> String {
     name_of(uid).unwrap_or_else(|| uid.to_string())
 }
 
+/// The name of this process's user; None if the database has none, or on systems without uids.
+pub fn own_name() -> Option<String> {
+    #[cfg(unix)]
+    return name_of(own_uid());
+    #[cfg(not(unix))]
+    None
+}
+
 /// The name of a user number; None if the database has none, or cannot be read.
 #[cfg(unix)]
 pub fn name_of(uid: u32) -> Option<String> {

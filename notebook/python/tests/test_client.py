@@ -33,12 +33,12 @@ class Road(Case):
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sock:
             sock.settimeout(SOON)
             sock.bind(path)
-            os.environ["WATCHGLASS_SOCKET"] = path
             self.assertFalse(client.told({"text": "x"}), "no run")
-            os.environ["WATCHGLASS_RUN_ID"] = "abc"
+            os.environ["WATCHGLASS_SOCKET"] = path
             watchglass.mark("epoch 3", step=1200)
             told = json.loads(sock.recv(4096))
             self.assertEqual((told["text"], told["step"], told["kind"]), ("epoch 3", 1200, "note"))
+            self.assertEqual(watchglass.status()["sent"], 1)
         os.remove(path)
         self.assertFalse(client.told({"text": "x"}), "nobody listens")
         # Requests other than datagrams go to the server of this user, not to that socket.
@@ -77,10 +77,6 @@ class Road(Case):
         told = watchglass.query("gpu.*.memory", last="1h")
         self.assertEqual(told, {"gpu.0.memory": {"unit": "bytes", "t": [1.5, 2.5], "value": [7, 8]}})
         self.assertEqual(fake.asked[0][1], "/api/v1/query?tag=gpu.%2A.memory&from=-1h")
-        # A socket in the environment takes precedence over the address of the page.
-        os.environ["WATCHGLASS_URL"], os.environ["WATCHGLASS_SOCKET"] = "http://127.0.0.1:1/", fake.path
-        self.assertEqual(list(watchglass.query("gpu.*.memory")), ["gpu.0.memory"])
-        del os.environ["WATCHGLASS_SOCKET"]
         os.environ["WATCHGLASS_URL"] = "unix:" + fake.path
         rows[0] = {"tag": "gpu.0.memory", "source": "a", "unit": "bytes", "buckets": [{"t": 60, "min": 1, "mean": 2}]}
         self.assertEqual(watchglass.query("gpu.*.memory", step="1m")["gpu.0.memory"]["mean"], [2])
@@ -251,12 +247,30 @@ class Markers(Case):
         path = os.path.join(self.data, "run.sock")
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as server:
             server.bind(path)
-            os.environ.update(WATCHGLASS_SOCKET=path, WATCHGLASS_RUN_ID="one")
+            os.environ["WATCHGLASS_SOCKET"] = path
             watchglass.alert("loss is NaN", text="\x01" * 2000)
             said = server.recv(65536)
             self.assertLessEqual(len(said), 2048)
             alert = json.loads(said)
             self.assertEqual((alert["alert"], alert["severity"], "id" in alert), ("loss is NaN", "warning", False))
+
+    def test_what_could_not_be_sent_is_counted(self):
+        watchglass.mark("early")
+        self.assertFalse(client.sender().flush(SOON))
+        status = watchglass.status()
+        self.assertEqual((status["sent"], status["queued"], status["dropped"]), (0, 1, 0))
+        self.assertGreater(status["failed"], 0)
+        self.assertIn("start one with", status["error"])
+        fake = FakeServer(self.data)
+        self.addCleanup(fake.end)
+        self.assertTrue(client.sender().flush(SOON))
+        self.assertEqual((watchglass.status()["sent"], watchglass.status()["queued"]), (1, 0))
+        fake.answers["/api/v1/markers"] = (403, {"error": "only the user who runs this Watchglass can send markers"})
+        watchglass.mark("late")
+        self.assertTrue(client.sender().flush(SOON))
+        status = watchglass.status()
+        self.assertEqual((status["sent"], status["dropped"]), (1, 1))
+        self.assertIn("only the user", status["error"])
 
     @unittest.skipUnless(hasattr(os, "fork"), "needs fork")
     def test_a_forked_process_has_a_thread_of_its_own(self):

@@ -1,7 +1,7 @@
 """Watchglass in your code: marks on its charts, alerts, and stored samples.
 
-``mark``, ``span`` and ``alert`` work in notebooks and scripts. They do nothing when no server runs. ``%load_ext
-watchglass`` records the cells of a notebook, and adds ``%watchglass`` and ``%%watch``.
+``mark``, ``span`` and ``alert`` work in notebooks and scripts. Without a server they queue and count what they could not
+send; ``status`` shows the counts. ``%load_ext watchglass`` records the cells of a notebook, and adds ``%watchglass`` and ``%%watch``.
 """
 
 import contextlib
@@ -10,7 +10,7 @@ import time
 from . import client
 
 __version__ = "0.1.0"
-__all__ = ["Figure", "alert", "figure", "mark", "query", "span"]
+__all__ = ["Figure", "alert", "figure", "mark", "query", "span", "status"]
 
 
 def mark(text, kind="note", step=None):
@@ -68,6 +68,13 @@ def alert(title, text=None, severity="warning", wait=None):
             client.sender().put(client.Alert(said))
     except Exception:  # A title without a text: the training goes on.
         pass
+
+
+def status():
+    """What became of the marks and alerts of this process, as a dict: ``sent`` (the server has taken them), ``queued``,
+    ``dropped`` (the queue was full, or the server rejected them), ``failed`` (attempts without an answer), and
+    ``error`` (the error of the last attempt that failed, or None). Never waits for a server."""
+    return client.sender().status()
 
 
 def query(tag, last="5m", step=None):

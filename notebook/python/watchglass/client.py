@@ -73,11 +73,6 @@ def sockets():
     return places
 
 
-def in_run():
-    """Whether ``watchglass run`` started this process. Then ``WATCHGLASS_SOCKET`` is a datagram socket."""
-    return bool(os.environ.get("WATCHGLASS_RUN_ID"))
-
-
 class Alert(dict):
     """An alert in the format of the API. Each is sent in a request of its own."""
 
@@ -93,13 +88,14 @@ def told_alert(said):
 
 
 def told(marker):
-    """Sends a marker as one datagram from within a run, so that the server knows its run and rank. Never waits.
+    """Sends a marker as one datagram to ``WATCHGLASS_SOCKET``, which ``watchglass run`` sets: the server knows the run
+    and rank of the sender. Never waits.
 
-    Returns False when that is impossible: outside of a run, in a notebook, without a listener, or when the socket is
-    full.
+    Returns False when that is impossible: without that socket, in a notebook, without a listener, or when the socket
+    is full.
     """
     path = os.environ.get("WATCHGLASS_SOCKET", "")
-    if not path or not in_run() or kernel_id():
+    if not path or kernel_id():
         return False
     import socket
 
@@ -107,14 +103,14 @@ def told(marker):
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sock:
             sock.setblocking(False)
             sock.sendto(json.dumps(marker, ensure_ascii=False).encode("utf-8", "replace"), path)
+        sender().count_sent()
         return True
     except (AttributeError, OSError):
         return False
 
 
 def _connections(timeout):
-    """Connections to try, in order: the socket ``WATCHGLASS_SOCKET``, else the address ``WATCHGLASS_URL``, else the
-    sockets of this user's data folder."""
+    """Connections to try, in order: the address ``WATCHGLASS_URL``, else the sockets of this user's data folder."""
     import http.client
     import socket
 
@@ -130,12 +126,8 @@ def _connections(timeout):
             self.sock.settimeout(self.timeout)
             self.sock.connect(self.path)
 
-    own, url = os.environ.get("WATCHGLASS_SOCKET", ""), os.environ.get("WATCHGLASS_URL", "")
-    if in_run():
-        own = ""
-    if own:
-        yield OverSocket(own), "/"
-    elif url.startswith("unix:"):
+    url = os.environ.get("WATCHGLASS_URL", "")
+    if url.startswith("unix:"):
         yield OverSocket(url[len("unix:") :]), "/"
     elif url:
         from urllib.parse import urlsplit
@@ -209,9 +201,13 @@ class Sender:
     """
 
     def __init__(self, limit=LIMIT, ask=ask, retry=RETRY):
+        #: Number of markers and alerts that the server has taken.
+        self.sent = 0
         self.dropped = 0
         #: Number of attempts without an answer.
         self.failed = 0
+        #: Error of the last attempt that failed or was rejected, or None.
+        self.error = None
         self._ask, self._retry = ask, retry
         self._limit = limit
         self._begin()
@@ -225,8 +221,26 @@ class Sender:
         self._changed = threading.Condition()
         self._thread = None
         self._busy = False
+        # Number of markers that were removed from the queue and not answered yet.
+        self._in_flight = 0
         self._hopeless = False
         self._asked_to_hurry = False
+
+    def count_sent(self):
+        """Counts a marker that was sent as a datagram."""
+        with self._changed:
+            self.sent += 1
+
+    def status(self):
+        """Counts since the start of this process, as a dict; see ``watchglass.status``."""
+        with self._changed:
+            return {
+                "sent": self.sent,
+                "queued": len(self._waiting) + self._in_flight,
+                "dropped": self.dropped,
+                "failed": self.failed,
+                "error": self.error,
+            }
 
     def put(self, marker):
         """Queues a marker."""
@@ -291,6 +305,7 @@ class Sender:
         except Unreachable:
             raise
         except Exception as error:
+            self.error = str(error)
             if len(pieces) > 1 and getattr(error, "status", None) in INVALID:
                 half = len(pieces) // 2
                 return 0, [(path, pieces[:half]), (path, pieces[half:])]
@@ -308,13 +323,18 @@ class Sender:
                 self._busy = True
                 if not requests:
                     requests = [self._take()]
+                self._in_flight = sum(len(pieces) for _, pieces in requests)
             try:
                 dropped, instead = self._send(*requests[0])
-            except Unreachable:
+            except Unreachable as error:
                 dropped, instead = 0, None
+                self.error = str(error)
             with self._changed:
                 if instead is not None:
                     self.dropped += dropped
+                    if not instead:
+                        self.sent += len(requests[0][1]) - dropped
+                        self._in_flight -= len(requests[0][1])
                     requests[:1], pause = instead, self._retry[0]
                     continue
                 self.failed += 1

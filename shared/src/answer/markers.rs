@@ -67,6 +67,15 @@ pub struct Marker {
     /// Rank of that job that sent it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rank: Option<u32>,
+    /// PID of the process that sent it, if that process belongs to no kernel.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pid: Option<u32>,
+    /// Name of that process's program, from the kernel of the operating system (`/proc/PID/comm`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub program: Option<String>,
+    /// Name of the user of that process.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
     /// Rises with each marker of a kernel; markers with the same number and time are the same.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seq: Option<u64>,
@@ -128,12 +137,13 @@ impl Marker {
         self
     }
 
-    /// Owner of the marker: a kernel, a training job, or neither.
+    /// Owner of the marker: a kernel, a training job, a process, or none of them.
     pub fn whose(&self) -> String {
-        match (&self.kernel, &self.run) {
-            (Some(kernel), _) => kernel.clone(),
-            (None, Some(run)) => format!("run {run}"),
-            (None, None) => String::new(),
+        match (&self.kernel, &self.run, self.pid) {
+            (Some(kernel), ..) => kernel.clone(),
+            (None, Some(run), _) => format!("run {run}"),
+            (None, None, Some(pid)) => format!("process {pid}"),
+            (None, None, None) => String::new(),
         }
     }
 

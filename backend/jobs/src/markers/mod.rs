@@ -11,14 +11,14 @@ pub mod words;
 use cells::Cell;
 use inventory::{Kernel, Kernels, NoKernel};
 use shared::answer::markers::{CellPhase, Marker};
-use shared::new_marker::{BadMarker, MAX_NEW_MARKERS, NewMarker};
-
+use shared::new_marker::{BadMarker, MAX_NEW_MARKERS, MarkerSender, NewMarker};
 use shared::wire::SourceId;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use stream::live::Live;
+use system::user::own_name;
 
 /// The kind of a record that is a marker.
 pub const RECORD: &str = "marker";
@@ -177,13 +177,13 @@ impl Markers {
         let mut known = HashMap::new();
         let mut markers = Vec::with_capacity(new.len());
         for (at, new) in new.into_iter().enumerate() {
-            let kernel = match (&new.kernel, new.pid) {
+            let sender = match (&new.kernel, new.pid) {
                 (None, Some(pid)) => {
-                    Some(of_process(&kernels, &mut known, pid).map_err(|why| RefusedMarkers::Process(at, why))?)
+                    sender(&kernels, &mut known, pid).map_err(|why| RefusedMarkers::Process(at, why))?
                 }
-                _ => None,
+                _ => MarkerSender::default(),
             };
-            markers.push(new.checked(kernel, wall).map_err(|why| RefusedMarkers::Bad(at, why))?);
+            markers.push(new.checked(sender, wall).map_err(|why| RefusedMarkers::Bad(at, why))?);
         }
         let mut taken = TakenMarkers::default();
         for (t, mut marker) in markers.into_iter().filter(|(t, _)| *t >= oldest) {
@@ -269,13 +269,21 @@ fn had_begun(kernel: &Kernel, t: i64) -> bool {
     kernel.started.is_none_or(|started| t >= started - CLOCK_STEPS_MS)
 }
 
-fn of_process(kernels: &Kernels, known: &mut HashMap<u32, String>, pid: u32) -> Result<String, NoKernel> {
-    if let Some(id) = known.get(&pid) {
-        return Ok(id.clone());
+/// The process of a PID: a kernel, or any other program of this user. A process that has ended by now has no PID any more.
+fn sender(kernels: &Kernels, known: &mut HashMap<u32, MarkerSender>, pid: u32) -> Result<MarkerSender, NoKernel> {
+    if let Some(sender) = known.get(&pid) {
+        return Ok(sender.clone());
     }
-    let id = kernels.of_process(pid)?;
-    known.insert(pid, id.clone());
-    Ok(id)
+    let sender = match kernels.of_process(pid) {
+        Ok(id) => MarkerSender { kernel: Some(id), ..MarkerSender::default() },
+        Err(NoKernel::NotOne | NoKernel::Full) => {
+            MarkerSender { pid: Some(pid), program: kernels.program(pid), user: own_name(), kernel: None }
+        }
+        Err(NoKernel::NoProcess | NoKernel::Off) => MarkerSender::default(),
+        Err(why @ (NoKernel::OtherUser | NoKernel::Early)) => return Err(why),
+    };
+    known.insert(pid, sender.clone());
+    Ok(sender)
 }
 
 /// What is remembered of a kernel or a run, as [`Marker::whose`] names it; of one that was not heard yet, what the newest

@@ -94,6 +94,11 @@ impl ReadKernels for Shared {
         if inner.left_out.contains(&id) { Err(NoKernel::Full) } else { Ok(id) }
     }
 
+    fn program(&self, pid: u32) -> Option<String> {
+        let comm = std::fs::read(self.roots.proc.join(pid.to_string()).join("comm")).ok()?;
+        Some(String::from_utf8_lossy(comm.trim_ascii_end()).into_owned())
+    }
+
     fn read(&self, id: &str) -> Option<KernelSample> {
         let mut inner = self.lock();
         let watch = inner.watched.iter_mut().find(|watch| watch.kernel.id == id)?;

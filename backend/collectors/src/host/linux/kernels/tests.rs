@@ -118,6 +118,9 @@ fn a_kernel_and_what_it_started_are_read() {
     assert_eq!(options.kernels.of_process(4_711), Err(NoKernel::NoProcess));
     machine.process(90, 1, 0, 1);
     assert_eq!(options.kernels.of_process(90), Err(NoKernel::NotOne));
+    machine.write("proc/90/comm", "train.py\n");
+    assert_eq!(options.kernels.program(90).as_deref(), Some("train.py"));
+    assert_eq!(options.kernels.program(4_711), None);
 }
 
 #[test]
