@@ -43,7 +43,10 @@ fn judge(scene: &mut Scene) {
     }
 }
 
-fn pair(device: &Device, now: Sig, most: Sig) -> Option<(f64, f64)> {
+/// A value and the highest that it can have.
+type OfMost = Option<(f64, f64)>;
+
+fn pair(device: &Device, now: Sig, most: Sig) -> OfMost {
     let (value, most) = (device.now(now)?, device.recent(most)?.now);
     // A driver that does not know says 0.
     (value >= 1.0 && most >= 1.0).then_some((value, most))
@@ -107,7 +110,7 @@ fn raise_pcie(
     scene: &mut Scene,
     key: Key,
     (source, at): (Source, usize),
-    (lanes, generation): (Option<(f64, f64)>, Option<(f64, f64)>),
+    (lanes, generation): (OfMost, OfMost),
     usage: f64,
     (since, from_start): (i64, bool),
 ) {
