@@ -90,7 +90,6 @@ pub fn KeysPage() -> impl IntoView {
     let key_rows = Memo::new(move |_| keys.read(|told| told.keys.iter().map(key_row).collect::<Vec<Line>>()));
     let service_rows =
         Memo::new(move |_| services.read(|told| told.services.iter().map(service).collect::<Vec<Line>>()));
-    let join_rows = Memo::new(move |_| joins.read(|told| told.joins.iter().map(join).collect::<Vec<Line>>()));
     let form = RwSignal::new(None::<Form>);
     let role = move || access.team_here().map_or(Role::Viewer, |team| team.role);
     let path = move |rest: String| untrack(|| base(&rest)).unwrap_or_default();
@@ -122,17 +121,7 @@ pub fn KeysPage() -> impl IntoView {
         ))),
     };
     let new_service = move |_| {
-        let most = untrack(role);
-        let roles = Role::ALL.iter().filter(|role| **role <= most).map(|role| (role.text(), role.text())).collect();
-        let fields = vec![
-            ("name", "Name, such as ci or grafana", Entry::Text(String::new())),
-            ("role", "Role", Entry::Choice(roles)),
-        ];
-        let said = "A service account has keys but no password, and stays when people leave.";
-        form.set(Some(
-            Form::ask("service", "New service account".into(), said, "POST", path("/services".into()))
-                .with("Create", fields),
-        ));
+        form.set(Some(service_form(untrack(role), path("/services".into()))));
     };
     let new_own =
         move |_| form.set(Some(new_key("New key".into(), path("/keys".into()), untrack(role), access.is_hub_admin())));
@@ -174,23 +163,43 @@ pub fn KeysPage() -> impl IntoView {
                     act=Callback::new(of_service)
                 />
             </Card>
-            <Card title="Join keys" note=text(|| "they only let machines join") wrong=joins.wrong>
-                <List
-                    id="joins"
-                    label="Table of join keys"
-                    heads=&["for", "joined", "asks", ">created", ">expires"]
-                    rows=join_rows
-                    known=flag(move || joins.known())
-                    empty="There are no valid join keys. Add machines to create one."
-                    act=Callback::new(end_join)
-                />
-            </Card>
+            <JoinKeys joins end=Callback::new(end_join)/>
             <FormDialog form done=Callback::new(move |_| {
                 keys.ask();
                 services.ask();
             })/>
         </If>
     }
+}
+
+/// The keys by which machines join.
+#[component]
+fn JoinKeys(joins: Polled<Joins>, end: Callback<Done>) -> impl IntoView {
+    let rows = Memo::new(move |_| joins.read(|told| told.joins.iter().map(join).collect::<Vec<Line>>()));
+    view! {
+        <Card title="Join keys" note=text(|| "they only let machines join") wrong=joins.wrong>
+            <List
+                id="joins"
+                label="Table of join keys"
+                heads=&["for", "joined", "asks", ">created", ">expires"]
+                rows
+                known=flag(move || joins.known())
+                empty="There are no valid join keys. Add machines to create one."
+                act=end
+            />
+        </Card>
+    }
+}
+
+/// The form of a service account, made by a person whose role is `most`.
+fn service_form(most: Role, path: String) -> Form {
+    let roles = Role::ALL.iter().filter(|role| **role <= most).map(|role| (role.text(), role.text())).collect();
+    let fields = vec![
+        ("name", "Name, such as ci or grafana", Entry::Text(String::new())),
+        ("role", "Role", Entry::Choice(roles)),
+    ];
+    let said = "A service account has keys but no password, and stays when people leave.";
+    Form::ask("service", "New service account".into(), said, "POST", path).with("Create", fields)
 }
 
 /// Where a key is ended: at its service, or at the team.
