@@ -88,8 +88,6 @@ pub fn KeysPage() -> impl IntoView {
     let keys = Polled::<Keys>::follow(access, move || base("/keys"));
     let joins = Polled::<Joins>::follow(access, move || base("/join"));
     let key_rows = Memo::new(move |_| keys.read(|told| told.keys.iter().map(key_row).collect::<Vec<Line>>()));
-    let service_rows =
-        Memo::new(move |_| services.read(|told| told.services.iter().map(service).collect::<Vec<Line>>()));
     let form = RwSignal::new(None::<Form>);
     let role = move || access.team_here().map_or(Role::Viewer, |team| team.role);
     let path = move |rest: String| untrack(|| base(&rest)).unwrap_or_default();
@@ -120,7 +118,7 @@ pub fn KeysPage() -> impl IntoView {
             path(format!("/services/{}", line.id)),
         ))),
     };
-    let new_service = move |_| {
+    let new_service = move |()| {
         form.set(Some(service_form(untrack(role), path("/services".into()))));
     };
     let new_own =
@@ -147,28 +145,37 @@ pub fn KeysPage() -> impl IntoView {
                     act=Callback::new(of_key)
                 />
             </Card>
-            <Card
-                title="Service accounts"
-                note=text(|| "for programs with several keys")
-                wrong=services.wrong
-                end=move || view! { <button class="btn" data-do="new-service" on:click=new_service>"New…"</button> }
-            >
-                <List
-                    id="services"
-                    label="Table of service accounts"
-                    heads=&["name", "role", "state", ">keys", ">created"]
-                    rows=service_rows
-                    known=flag(move || services.known())
-                    empty="There are no service accounts."
-                    act=Callback::new(of_service)
-                />
-            </Card>
+            <ServiceAccounts services add=Callback::new(new_service) act=Callback::new(of_service)/>
             <JoinKeys joins end=Callback::new(end_join)/>
             <FormDialog form done=Callback::new(move |_| {
                 keys.ask();
                 services.ask();
             })/>
         </If>
+    }
+}
+
+/// The accounts of programs.
+#[component]
+fn ServiceAccounts(services: Polled<Services>, add: Callback<()>, act: Callback<Done>) -> impl IntoView {
+    let rows = Memo::new(move |_| services.read(|told| told.services.iter().map(service).collect::<Vec<Line>>()));
+    view! {
+        <Card
+            title="Service accounts"
+            note=text(|| "for programs with several keys")
+            wrong=services.wrong
+            end=move || view! { <button class="btn" data-do="new-service" on:click=move |_| add.run(())>"New…"</button> }
+        >
+            <List
+                id="services"
+                label="Table of service accounts"
+                heads=&["name", "role", "state", ">keys", ">created"]
+                rows
+                known=flag(move || services.known())
+                empty="There are no service accounts."
+                act
+            />
+        </Card>
     }
 }
 

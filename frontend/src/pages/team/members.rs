@@ -76,20 +76,12 @@ pub fn MembersPage() -> impl IntoView {
     let invite = move |_| form.set(Some(invite_form(untrack(role), path("/invites".into()))));
     let take_back =
         move |(line, _, _): Done| invites.change("DELETE", path(format!("/invites/{}", line.id)), Vec::new());
-    let let_members = move |event| {
-        team.change(
-            "PATCH",
-            path(String::new()),
-            vec![("members_invite", JsValue::from(event_target_checked(&event)))],
-        );
-    };
+    let let_members =
+        move |on: bool| team.change("PATCH", path(String::new()), vec![("members_invite", JsValue::from(on))]);
     let end = move || {
         view! {
             <If when=flag(move || admin.get())>
-                <label class="tick">
-                    <input type="checkbox" name="members_invite" prop:checked=flag(open) on:change=let_members/>
-                    <span>"Members can invite"</span>
-                </label>
+                <MembersInvite open=flag(open) set=Callback::new(let_members)/>
             </If>
             // With one person there is no use of a second team.
             <If when=flag(move || access.is_hub_admin() && !access.has_teams() && rows.with(Vec::len) > 1)>
@@ -122,6 +114,18 @@ pub fn MembersPage() -> impl IntoView {
             // A second team may be there now.
             access.look();
         })/>
+    }
+}
+
+/// Whether members may invite others, with a way to change it.
+#[component]
+fn MembersInvite(open: Signal<bool>, set: Callback<bool>) -> impl IntoView {
+    let change = move |event| set.run(event_target_checked(&event));
+    view! {
+        <label class="tick">
+            <input type="checkbox" name="members_invite" prop:checked=open on:change=change/>
+            <span>"Members can invite"</span>
+        </label>
     }
 }
 

@@ -40,7 +40,7 @@ pub fn Teams(
         all.read(|told| told.teams.iter().filter(own).map(|team| row(team, hub_admin)).collect::<Vec<Line>>())
     });
     let here = move || untrack(|| access.team_here()).map(|team| team.name).unwrap_or_default();
-    let let_see = move |_| {
+    let let_see = move |()| {
         let known: Vec<String> = seen.with_untracked(|seen| seen.iter().map(|line| line.name.clone()).collect());
         let all =
             untrack(|| machines.read(|told| told.sources.iter().map(|source| source.name.clone()).collect::<Vec<_>>()));
@@ -57,25 +57,7 @@ pub fn Teams(
     };
     view! {
         <If when=flag(move || access.has_teams() && access.team().is_some())>
-            <Card
-                title="Machines of this team"
-                note=text(move || seen.with(Vec::len).to_string())
-                end=move || view! {
-                    <If when=flag(move || access.is_hub_admin())>
-                        <button class="btn" data-do="grant" on:click=let_see>"Grant a machine…"</button>
-                    </If>
-                }
-            >
-                <List
-                    id="seen"
-                    label="Table of machines of the team"
-                    heads=&["machine", "access"]
-                    rows=seen
-                    known=flag(move || team.known())
-                    empty="This team has no machines yet."
-                    act=Callback::new(take)
-                />
-            </Card>
+            <Machines team rows=seen grant=Callback::new(let_see) revoke=Callback::new(take)/>
             <Card
                 title="Teams"
                 note=text(move || teams.with(Vec::len).to_string())
@@ -104,6 +86,33 @@ pub fn Teams(
             // The choice of teams stands in the session.
             access.look();
         })/>
+    }
+}
+
+/// The machines that the team of the page sees.
+#[component]
+fn Machines(team: Polled<Team>, rows: Memo<Vec<Line>>, grant: Callback<()>, revoke: Callback<Done>) -> impl IntoView {
+    let access = expect_context::<Access>();
+    view! {
+        <Card
+            title="Machines of this team"
+            note=text(move || rows.with(Vec::len).to_string())
+            end=move || view! {
+                <If when=flag(move || access.is_hub_admin())>
+                    <button class="btn" data-do="grant" on:click=move |_| grant.run(())>"Grant a machine…"</button>
+                </If>
+            }
+        >
+            <List
+                id="seen"
+                label="Table of machines of the team"
+                heads=&["machine", "access"]
+                rows
+                known=flag(move || team.known())
+                empty="This team has no machines yet."
+                act=revoke
+            />
+        </Card>
     }
 }
 
