@@ -42,8 +42,11 @@ const COLUMNS: [(&str, Column, bool); 9] = [
     ("GPU %", Column::GpuShare, false),
 ];
 
+/// The process that is drawn over time: number, name, span in ms since the epoch.
+type Drawn = RwSignal<Option<(u32, String, (i64, i64))>>;
+
 /// Asks for the table every few seconds while it is open, and for what is drawn of a process with it.
-fn ask_while_open(page: Page, open: Memo<bool>, drawn: RwSignal<Option<(u32, String, (i64, i64))>>) {
+fn ask_while_open(page: Page, open: Memo<bool>, drawn: Drawn) {
     let asked = StoredValue::new((REFRESH_SECONDS, None::<i64>));
     Effect::new(move || {
         page.beat.track();
@@ -130,7 +133,7 @@ pub fn Processes() -> impl IntoView {
     let open = Memo::new(move |_| page.is_open(PROCESSES, false));
     let (choice, all) = (RwSignal::new(Listing::default()), RwSignal::new(false));
     // The process that is drawn over time, and the span that was asked for.
-    let drawn = RwSignal::new(None::<(u32, String, (i64, i64))>);
+    let drawn = Drawn::new(None);
     let draw = Callback::new(move |(pid, name): (u32, String)| {
         let closes = drawn.with_untracked(|drawn| drawn.as_ref().is_some_and(|drawn| drawn.0 == pid));
         drawn.set((!closes).then(|| (pid, name, page.span())));
@@ -205,9 +208,6 @@ fn words(page: Page, table: &ProcessTable) -> String {
 fn cell(value: Option<f64>, decimals: usize) -> String {
     value.map_or_else(|| "–".into(), |v| grouped(v, decimals))
 }
-
-/// The process that is drawn over time: number, name, span in ms since the epoch.
-type Drawn = RwSignal<Option<(u32, String, (i64, i64))>>;
 
 fn row(choice: RwSignal<Listing>, drawn: Drawn, draw: Callback<(u32, String)>, line: Line) -> impl IntoView {
     let p = line.process;
