@@ -155,7 +155,7 @@ fn Notifications(me: Polled<Me>) -> impl IntoView {
     view! {
         <Card title="Notifications" note=text(|| "in this page, and by e-mail if your address is verified")>
             <div class="acts">
-                {tell("tell_finished", "in this page, and by e-mail if your address is verified", |me| me.tell_finished)}
+                {tell("tell_finished", "My runs finished", |me| me.tell_finished)}
                 {tell("tell_crashed", "My runs crashed", |me| me.tell_crashed)}
             </div>
         </Card>
