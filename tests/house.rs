@@ -4,6 +4,7 @@
 mod circles;
 mod documents;
 mod features;
+mod functions;
 mod rules;
 pub mod source;
 
@@ -110,6 +111,11 @@ fn links_in_documents_lead_somewhere() {
         sources.push(Source::new(&format!("static/{}", name.to_string_lossy()), ""));
     }
     holds(rules::links(&sources));
+}
+
+#[test]
+fn functions_are_short() {
+    holds(functions::long(tree()));
 }
 
 #[test]
@@ -256,6 +262,22 @@ fn a_planted_static_is_caught() {
     for program in ["backend/program/src/main.rs", "tests/support/server.rs", "backend/src/doctor/tests.rs"] {
         assert_eq!(rules::statics(&[Source::new(program, "static COUNT: AtomicU64 = AtomicU64::new(0);")]).len(), 0);
     }
+}
+
+#[test]
+fn a_planted_long_function_is_caught() {
+    let of = |head: &str, lines: usize| {
+        format!("impl A {{\n    {head} {{\n{}    }}\n}}\nfn next() {{}}\n", "        a();\n".repeat(lines - 2))
+    };
+    for head in ["fn f()", "pub(super) async fn f(&self)", "pub const unsafe fn f<T>(a: T) -> T"] {
+        let (good, bad) = (of(head, 80), of(head, 81));
+        catches(functions::long, "backend/src/http/one.rs", &good, &bad);
+        catches(functions::long, "frontend/src/pages/one.rs", &good, &bad);
+    }
+    // Tests tell a story, which may be long.
+    assert_eq!(functions::long(&[Source::new("backend/src/http/tests.rs", &of("fn f()", 200))]), [""; 0]);
+    let short = Source::new("frontend/src/app.rs", &of("pub fn App()", 20));
+    assert_eq!(functions::long(&[short]), ["frontend/src/app.rs:2: `App` is short now: strike it from LONG"]);
 }
 
 #[test]

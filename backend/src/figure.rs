@@ -1,5 +1,6 @@
 //! A chart as a picture that stays, for notebooks and reports: SVG text, drawn by the page's own drawing code.
 
+use charts::axis::{self, Axis};
 use charts::canvas::{Canvas, Pen, SUBPIXELS, Surface};
 use charts::labels::Label;
 use charts::over::Said;
@@ -7,7 +8,7 @@ use charts::poster::{Head, TITLE_HEIGHT_PX};
 use charts::reduce::{Column, Reducer};
 use charts::svg::Svg;
 use charts::theme::{DARK, LIGHT};
-use charts::{Chart, Frame, Hue, Line, Measures, axis};
+use charts::{Band, Chart, Frame, Hue, Line, Measures};
 use shared::catalog::Range;
 use shared::rollup::Bucket;
 use shared::unit::Unit;
@@ -96,30 +97,7 @@ pub fn draw(figure: &Figure, paper: Paper) -> String {
         label(name, newest, hue(place, *at))
     }));
 
-    let (width, height) = paper.size;
-    let theme = if paper.is_light { &LIGHT } else { &DARK };
-    let frame = Frame {
-        chart,
-        size: (width as i32 * SUBPIXELS, height as i32 * SUBPIXELS - TITLE_HEIGHT_PX as i32 * SUBPIXELS),
-        css: f64::from(SUBPIXELS),
-        device: f64::from(SUBPIXELS),
-        theme,
-        measures: MEASURES,
-        from,
-        to,
-        offset: 0,
-        axis: &axis,
-        step: figure.step,
-        interval: figure.interval,
-        lines: &lines,
-        band: &spread.band,
-        heat: None,
-        lanes: &[],
-        limits: &[],
-        gaps: &[],
-        live: false,
-        age: "",
-    };
+    let frame = frame(figure, paper, chart, &axis, &lines, &spread.band);
     let unit = axis.scale.symbol;
     let of = (chart.traits().note)(columns.len());
     let note = [unit, &of].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ");
@@ -136,6 +114,40 @@ pub fn draw(figure: &Figure, paper: Paper) -> String {
         }
     }
     titled(sheet.svg.finish(), &summary(figure, factor))
+}
+
+/// The frame of the drawing: all but what is special to a page that is looked at now.
+fn frame<'a>(
+    figure: &Figure,
+    paper: Paper,
+    chart: Chart,
+    axis: &'a Axis,
+    lines: &'a [Line<'a>],
+    band: &'a [Band],
+) -> Frame<'a> {
+    let (width, height) = paper.size;
+    Frame {
+        chart,
+        size: (width as i32 * SUBPIXELS, height as i32 * SUBPIXELS - TITLE_HEIGHT_PX as i32 * SUBPIXELS),
+        css: f64::from(SUBPIXELS),
+        device: f64::from(SUBPIXELS),
+        theme: if paper.is_light { &LIGHT } else { &DARK },
+        measures: MEASURES,
+        from: figure.span.0,
+        to: figure.span.1,
+        offset: 0,
+        axis,
+        step: figure.step,
+        interval: figure.interval,
+        lines,
+        band,
+        heat: None,
+        lanes: &[],
+        limits: &[],
+        gaps: &[],
+        live: false,
+        age: "",
+    }
 }
 
 fn reduce(figure: &Figure, buckets: &[Bucket], factor: f64) -> Reducer {

@@ -195,6 +195,8 @@ fn keys_are_made_with_what_they_may_shown_once_and_ended() {
 fn an_account_changes_its_password_ends_sessions_and_makes_keys() {
     let (_crowd, browser) = at("me");
     browser.until(&format!("{} && {0}.innerText.includes('Chrome on Linux')", row("sessions", "c1")));
+    let labels = "[...document.querySelectorAll('.tick:has([name^=tell_])')].map(l => l.innerText.trim()).join()";
+    browser.until(&format!("{labels} === 'My runs finished,My runs crashed'"));
     browser.click("[data-row=c2] [data-do=end]");
     browser.until(&format!("!{}", row("sessions", "c2")));
     browser.click("[data-do=password]");

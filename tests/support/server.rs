@@ -34,7 +34,8 @@ pub fn binary() -> &'static Path {
     })
 }
 
-#[allow(clippy::disallowed_methods, reason = "tests start the binary and nothing else")]
+/// A command of a program. Its standard streams are the caller's.
+#[allow(clippy::disallowed_methods, reason = "tests start the binary, and programs that use it")]
 pub fn command(program: impl AsRef<std::ffi::OsStr>) -> Command {
     Command::new(program)
 }

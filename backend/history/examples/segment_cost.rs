@@ -132,8 +132,18 @@ fn main() {
         disk.make().unwrap();
         disk
     };
+    let hours = write_hours(&part("hours"), &hour);
+    let moving = |&i: &usize| hour.series[i].1.iter().any(|v| *v != hour.series[i].1[0]);
+    let wanted: Vec<u32> = (0..n as usize).filter(moving).step_by(7).take(24).map(|i| i as u32).collect();
+    read_hours(&hours, &wanted);
+    measure_fleet(&part("fleet"), &hour, &wanted);
+    measure_many(&part("many"));
+    std::fs::remove_dir_all(folder).unwrap();
+}
 
-    let disk = part("hours");
+/// Seals quarters of the recording for twelve hours, and merges them.
+fn write_hours(disk: &Disk, hour: &Hour) -> Vec<Arc<Segment>> {
+    let n = hour.series.len() as u32;
     let mut hours = Vec::new();
     for h in 0..12i64 {
         let quarters: Vec<Arc<Segment>> = (0..4)
@@ -144,7 +154,7 @@ fn main() {
                 let (start, serial) = (HOUR + h * 3_600 + q as i64 * 900, h as u64 * 5 + q as u64 + 1);
                 let name = Name { kind: Kind::Quarter, start, serial };
                 let seal = || {
-                    segments::write(&disk, &Arc::default(), name, |writer| {
+                    segments::write(disk, &Arc::default(), name, |writer| {
                         let span = TickSpan {
                             source: 0,
                             first_seq,
@@ -163,25 +173,28 @@ fn main() {
                 if (h, q) == (0, 0) { timed("seal a quarter", seal) } else { seal() }.unwrap()
             })
             .collect();
-        let join = || compaction::merge(&disk, &Arc::default(), h as u64 * 5 + 5, &quarters).unwrap();
+        let join = || compaction::merge(disk, &Arc::default(), h as u64 * 5 + 5, &quarters).unwrap();
         let merged = if h == 0 { timed("merge an hour", join) } else { join() };
         if h == 0 {
             sizes("quarter", &quarters[0]);
             sizes("hour", &merged.segment);
         }
-        segments::remove(&disk, merged.replaced.iter().map(String::as_str)).unwrap();
+        segments::remove(disk, merged.replaced.iter().map(String::as_str)).unwrap();
         hours.push(merged.segment);
     }
-    let moving = |&i: &usize| hour.series[i].1.iter().any(|v| *v != hour.series[i].1[0]);
-    let wanted: Vec<u32> = (0..n as usize).filter(moving).step_by(7).take(24).map(|i| i as u32).collect();
+    hours
+}
+
+/// Reads series of twelve hours.
+fn read_hours(hours: &[Arc<Segment>], wanted: &[u32]) {
     let fetch = |decode: bool| {
-        for hour in &hours {
+        for hour in hours {
             let reader = hour.reader();
             let times = reader.times_bytes(0).unwrap();
             if decode {
                 std::hint::black_box(column::decode_times(&times, 3_600).unwrap());
             }
-            for &id in &wanted {
+            for &id in wanted {
                 let bytes = reader.column(0, id).unwrap().unwrap();
                 if decode {
                     std::hint::black_box(column::decode(&bytes, 3_600).unwrap());
@@ -194,8 +207,10 @@ fn main() {
     often("the tiers of the same", || {
         hours.iter().for_each(|h| wanted.iter().for_each(|&id| drop(h.reader().tier(0, id).unwrap())));
     });
+}
 
-    let disk = part("fleet");
+/// Reads one metric of a hundred machines.
+fn measure_fleet(disk: &Disk, hour: &Hour, wanted: &[u32]) {
     let fleet: Vec<Arc<Segment>> = (0..12i64)
         .map(|h| {
             let name = Name { kind: Kind::Hour, start: HOUR + h * 3_600, serial: h as u64 + 1 };
@@ -221,18 +236,20 @@ fn main() {
                 }
                 Ok(contents(100, 130))
             };
-            segments::write(&disk, &Arc::default(), name, fill).unwrap()
+            segments::write(disk, &Arc::default(), name, fill).unwrap()
         })
         .collect();
     often("one metric x 100 sources x 12 h, tiers", || {
         fleet.iter().for_each(|s| (0..100).for_each(|b| drop(s.reader().tier(b, 77).unwrap())));
     });
-    often("open 12 files of 100 sources x 130 series", || segments::open(&disk, &Arc::default()).unwrap());
+    often("open 12 files of 100 sources x 130 series", || segments::open(disk, &Arc::default()).unwrap());
+}
 
-    let disk = part("many");
+/// Opens files with very many series.
+fn measure_many(disk: &Disk) {
     for i in 0..16 {
         let name = Name { kind: Kind::Hour, start: HOUR + i * 3_600, serial: i as u64 + 1 };
-        segments::write(&disk, &Arc::default(), name, |writer| {
+        segments::write(disk, &Arc::default(), name, |writer| {
             let times = [(HOUR + i * 3_600) * 1_000, (HOUR + i * 3_600) * 1_000 + 1];
             let span = TickSpan {
                 source: 0,
@@ -247,6 +264,5 @@ fn main() {
         })
         .unwrap();
     }
-    often("open 16 files of 10,000 series", || segments::open(&disk, &Arc::default()).unwrap());
-    std::fs::remove_dir_all(folder).unwrap();
+    often("open 16 files of 10,000 series", || segments::open(disk, &Arc::default()).unwrap());
 }

@@ -282,7 +282,7 @@ pub(crate) fn regroup(
         }
     }
     for (&source, host) in &*hosts {
-        on_host(source, host, groups, &mut taken, &mut wanted, now);
+        on_host(source, host, groups, &taken, &mut wanted, now);
     }
     let mut old = std::mem::take(groups);
     for (how, members) in wanted {
@@ -333,11 +333,12 @@ pub(crate) fn regroup(
     old.into_iter().map(|group| group.id).collect()
 }
 
+/// The devices of a machine, and how they belong together, appended to `wanted`.
 fn on_host(
     source: Source,
     host: &Host,
     groups: &[Group],
-    taken: &mut Vec<(Source, usize)>,
+    taken: &[(Source, usize)],
     wanted: &mut Vec<(How, Vec<(Source, usize)>)>,
     now: i64,
 ) {
@@ -355,7 +356,13 @@ fn on_host(
             });
         }
     }
-    // By the root of their processes, or by roots of one parent that began to work together.
+    by_root(source, &mut free, groups, wanted);
+    by_known_start(source, host, &mut free, groups, wanted, now);
+    by_start(source, free, wanted);
+}
+
+/// Devices by the root of their processes, or by roots of one parent that began to work together.
+fn by_root(source: Source, free: &mut Vec<Free>, groups: &[Group], wanted: &mut Vec<(How, Vec<(Source, usize)>)>) {
     while let Some(first) = free.iter().find(|f| f.root.is_some()) {
         let (root, parent) = first.root.unwrap_or_default();
         let (family, began, pid) = (first.family, first.began, first.at);
@@ -375,10 +382,19 @@ fn on_host(
             free.retain(|f| !stays(f));
         }
         members.sort_unstable();
-        taken.extend(&members);
         wanted.push((how, members));
     }
-    // Groups by their start live until half of their members are free.
+}
+
+/// Groups by their start live until half of their members are free.
+fn by_known_start(
+    source: Source,
+    host: &Host,
+    free: &mut Vec<Free>,
+    groups: &[Group],
+    wanted: &mut Vec<(How, Vec<(Source, usize)>)>,
+    now: i64,
+) {
     for group in groups {
         let How::Start(own, _) = &group.how else { continue };
         if *own != source {
@@ -405,9 +421,12 @@ fn on_host(
         members.extend(more);
         members.sort_unstable();
         free.retain(|f| !members.contains(&f.at));
-        taken.extend(&members);
         wanted.push((group.how.clone(), members));
     }
+}
+
+/// The rest of the devices by when they began to work, or by a process that they share.
+fn by_start(source: Source, mut free: Vec<Free>, wanted: &mut Vec<(How, Vec<(Source, usize)>)>) {
     free.retain(|f| f.known);
     free.sort_by_key(|f| (f.began, f.at));
     while let Some(first) = free.first() {
@@ -420,7 +439,6 @@ fn on_host(
         let mut members: Vec<(Source, usize)> = free.iter().filter(|f| is(f)).map(|f| f.at).collect();
         free.retain(|f| !is(f));
         members.sort_unstable();
-        taken.extend(&members);
         let lead = members.first().map_or(0, |(_, at)| *at);
         wanted.push((How::Start(source, lead), members));
     }

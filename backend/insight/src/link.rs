@@ -43,12 +43,16 @@ fn judge(scene: &mut Scene) {
     }
 }
 
-fn pair(device: &Device, now: Sig, most: Sig) -> Option<(f64, f64)> {
+/// A value and the highest that it can have.
+type OfMost = Option<(f64, f64)>;
+
+fn pair(device: &Device, now: Sig, most: Sig) -> OfMost {
     let (value, most) = (device.now(now)?, device.recent(most)?.now);
     // A driver that does not know says 0.
     (value >= 1.0 && most >= 1.0).then_some((value, most))
 }
 
+/// Judges whether a GPU's PCIe link is slower than it can be.
 fn pcie(scene: &mut Scene, source: Source, at: usize) {
     let now = scene.now;
     let key = scene.key("slow_link", source, at);
@@ -96,17 +100,31 @@ fn pcie(scene: &mut Scene, source: Source, at: usize) {
     let alike = host.devices.iter().filter(|d| d.family == family);
     let all = alike.clone().count() > 1
         && alike.clone().all(|d| d.recent(Sig::Width).zip(d.recent(Sig::MaxWidth)).is_some_and(|(w, m)| w.now < m.now));
+    let few = width.filter(|_| few);
+    raise_pcie(scene, key, (source, at), (few, generation), usage, (since, from_start && all));
+}
+
+/// Raises the finding about a GPU with fewer PCIe lanes, or else of a lower generation, than it could have; `usage` is in
+/// percent. What was so `from_start` is a note.
+fn raise_pcie(
+    scene: &mut Scene,
+    key: Key,
+    (source, at): (Source, usize),
+    (lanes, generation): (OfMost, OfMost),
+    usage: f64,
+    (since, from_start): (i64, bool),
+) {
     let Some(own) = scene.at(source, at) else { return };
     let name = begin(&devices(scene.hosts, &[own]));
     let host = &scene.hosts[&source];
     let device = &host.devices[at];
-    let (sentence, sig, values) = match (few, width, generation) {
-        (true, Some((width, most)), _) => (
+    let (sentence, sig, values) = match (lanes, generation) {
+        (Some((width, most)), _) => (
             format!("{name} has {} of {} PCIe lanes since {{since}}", whole(width), whole(most)),
             Sig::Width,
             (width, most),
         ),
-        (_, _, Some((value, most))) => (
+        (_, Some((value, most))) => (
             format!(
                 "{name}'s PCIe runs at generation {} of {} since {{since}}, its peers at their highest",
                 whole(value),
@@ -132,7 +150,7 @@ fn pcie(scene: &mut Scene, source: Source, at: usize) {
     }
     let draft = Draft {
         rule: "slow_link.pcie",
-        severity: if from_start && all { Severity::Note } else { Severity::Warning },
+        severity: if from_start { Severity::Note } else { Severity::Warning },
         source,
         subject: vec![own],
         affects: scene.others(source, at),
@@ -217,14 +235,14 @@ fn bridges(scene: &mut Scene, source: Source, at: usize) {
     scene.raise(key, draft);
 }
 
+/// Judges whether members of a group use their NVLinks less than the others do.
 fn nvlink(scene: &mut Scene, at: usize) {
     let now = scene.now;
     let group = &scene.groups[at];
     let step = group.step(scene.hosts);
     let patience = (3 * step).max(5);
     let working = group.has_worked(now, 45.max(2 * step)) && group.members.len() >= 3;
-    let sig = |device: &Device| [Sig::NvTx, Sig::NvRx].into_iter().find(|sig| device.recent(*sig).is_some());
-    let minute = |device: &Device| device.habits[NVLINK].mean().filter(|_| sig(device).is_some());
+    let minute = |device: &Device| device.habits[NVLINK].mean().filter(|_| nvlink_sig(device).is_some());
     let values: Vec<Option<f64>> = group
         .members
         .iter()
@@ -270,53 +288,63 @@ fn nvlink(scene: &mut Scene, at: usize) {
         let Some((own, peers)) = known.filter(|_| device.marks.nvlink.held(60.max(3 * step))) else { continue };
         // The mean of a minute had fallen to half some time after it began; told is what it does from then on.
         let from = device.marks.nvlink.since().unwrap_or(now);
-        let since = from - 40;
-        let Some(subject) = scene.at(source, position) else { continue };
-        let host = &scene.hosts[&source];
-        let device = &host.devices[position];
-        let Some(sig) = sig(device) else { continue };
-        let (own, peers) = (device.lately.mean(NVLINK, from).unwrap_or(own), peers);
-        let sentence = format!(
-            "{} sends {} over NVLink since {{since}}, its peers {}",
-            begin(&devices(scene.hosts, &[subject])),
-            rate(own),
-            rate(peers)
-        );
-        let mut facts = Vec::new();
-        if let Some(row) = device.slot(sig).row {
-            let level = device.slot(sig).level();
-            facts.push(evidence(
-                host,
-                row,
-                subject.2,
-                format!("NVLink {}, its peers {}", rate(own), rate(peers)),
-                (own, level),
-            ));
-        }
-        if let Some((pcie, row)) = device.recent(Sig::PcieTx).zip(device.slot(Sig::PcieTx).row) {
-            facts.push(evidence(
-                host,
-                row,
-                subject.2,
-                format!("PCIe sends {}", rate(pcie.now)),
-                (pcie.now, pcie.level()),
-            ));
-        }
-        let draft = Draft {
-            rule: "slow_link.nvlink",
-            severity: Severity::Warning,
-            source,
-            subject: vec![subject],
-            affects: scene.others(source, position),
-            device: None,
-            since,
-            sentence,
-            evidence: facts,
-            group: Some(id),
-            also: Vec::new(),
-        };
-        scene.raise(key, draft);
+        raise_nvlink(scene, key, (source, position), id, (own, peers), from);
     }
+}
+
+/// The counter of bytes over NVLink that it has.
+fn nvlink_sig(device: &Device) -> Option<Sig> {
+    [Sig::NvTx, Sig::NvRx].into_iter().find(|sig| device.recent(*sig).is_some())
+}
+
+/// Raises the finding about a GPU that sends less over NVLink than its peers, both in bytes per second.
+fn raise_nvlink(
+    scene: &mut Scene,
+    key: Key,
+    (source, position): (Source, usize),
+    group: u64,
+    (own, peers): (f64, f64),
+    from: i64,
+) {
+    let Some(subject) = scene.at(source, position) else { return };
+    let host = &scene.hosts[&source];
+    let device = &host.devices[position];
+    let Some(sig) = nvlink_sig(device) else { return };
+    let own = device.lately.mean(NVLINK, from).unwrap_or(own);
+    let sentence = format!(
+        "{} sends {} over NVLink since {{since}}, its peers {}",
+        begin(&devices(scene.hosts, &[subject])),
+        rate(own),
+        rate(peers)
+    );
+    let mut facts = Vec::new();
+    if let Some(row) = device.slot(sig).row {
+        let level = device.slot(sig).level();
+        facts.push(evidence(
+            host,
+            row,
+            subject.2,
+            format!("NVLink {}, its peers {}", rate(own), rate(peers)),
+            (own, level),
+        ));
+    }
+    if let Some((pcie, row)) = device.recent(Sig::PcieTx).zip(device.slot(Sig::PcieTx).row) {
+        facts.push(evidence(host, row, subject.2, format!("PCIe sends {}", rate(pcie.now)), (pcie.now, pcie.level())));
+    }
+    let draft = Draft {
+        rule: "slow_link.nvlink",
+        severity: Severity::Warning,
+        source,
+        subject: vec![subject],
+        affects: scene.others(source, position),
+        device: None,
+        since: from - 40,
+        sentence,
+        evidence: facts,
+        group: Some(group),
+        also: Vec::new(),
+    };
+    scene.raise(key, draft);
 }
 
 /// The group that works on a machine, and how much it does of what is usual, over the time since `from` where that is known.

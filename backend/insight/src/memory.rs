@@ -56,6 +56,7 @@ fn severity(rise: Rise) -> Severity {
     if rise.left <= SOON { Severity::Critical } else { Severity::Warning }
 }
 
+/// Judges whether the memory of a GPU will be full soon.
 fn gpu(scene: &mut Scene, source: Source, at: usize) {
     let now = scene.now;
     let key = scene.key("gpu_memory", source, at);
@@ -102,12 +103,25 @@ fn gpu(scene: &mut Scene, source: Source, at: usize) {
     // What it was in the middle of the newest bucket, it was that long ago.
     let left = (rise.left - length as f64 / 2.0).max(1.0);
     let since = device.marks.filling.began;
-    let total = device.slot(Sig::MemTotal).now;
     let low = device.marks.filling.low();
+    raise_gpu(scene, key, (source, at), rise, (share, low, left), since);
+}
+
+/// Raises the finding about a GPU's memory that fills: percent that is used, percent when the rise began, and the seconds
+/// until it is full.
+fn raise_gpu(
+    scene: &mut Scene,
+    key: Key,
+    (source, at): (Source, usize),
+    rise: Rise,
+    (share, low, left): (f64, f64, f64),
+    since: i64,
+) {
     let Some(own) = scene.at(source, at) else { return };
     let host = &scene.hosts[&source];
     let device = &host.devices[at];
     let name = begin(&devices(scene.hosts, &[own]));
+    let total = device.slot(Sig::MemTotal).now;
     let amount = match total.is_finite() {
         true => {
             format!("{}, {} more per minute", size_of(share / 100.0 * total, total), size(rise.slope * 0.6 * total))
@@ -144,9 +158,10 @@ fn gpu(scene: &mut Scene, source: Source, at: usize) {
         also: Vec::new(),
     };
     scene.raise(key.clone(), draft);
-    scene.ledger.foretell(&key, now + left as i64, past);
+    scene.ledger.foretell(&key, scene.now + left as i64, past);
 }
 
+/// Judges whether the memory of a machine will be full soon, or is.
 fn host(scene: &mut Scene, source: Source) {
     let now = scene.now;
     let key = Key::new("host_memory", source, What::Machine("memory"));
@@ -190,9 +205,23 @@ fn host(scene: &mut Scene, source: Source) {
     let since = if rise.is_some() { marks.filling.began } else { marks.pressed.since().unwrap_or(now) };
     (marks.slope, marks.flat) = (rise.map_or(0.0, |rise| rise.slope), Default::default());
     let low = marks.filling.low();
+    // What it was in the middle of the newest bucket, it was that long ago.
+    let left = rise.map_or(0.0, |rise| (rise.left - length as f64 / 2.0).max(1.0));
+    raise_host(scene, key, source, (rise, left), (share, low, pressure, total), since);
+}
+
+/// Raises the finding about a machine's memory that fills, or is full: its rise and the seconds until it is full; percent
+/// that is used, percent when the rise began, percent of the time that all tasks wait for it, and its bytes.
+fn raise_host(
+    scene: &mut Scene,
+    key: Key,
+    source: Source,
+    (rise, left): (Option<Rise>, f64),
+    (share, low, pressure, total): (f64, f64, Option<f64>, Option<f64>),
+    since: i64,
+) {
     let host = &scene.hosts[&source];
     let name = machine(scene.hosts, source);
-    let left = rise.map_or(0.0, |rise| (rise.left - length as f64 / 2.0).max(1.0));
     let mut past = None;
     let sentence = match (rise, pressure) {
         (Some(rise), _) => {
@@ -242,7 +271,7 @@ fn host(scene: &mut Scene, source: Source) {
         also: Vec::new(),
     };
     scene.raise(key.clone(), draft);
-    past.into_iter().for_each(|past| scene.ledger.foretell(&key, now + left as i64, past));
+    past.into_iter().for_each(|past| scene.ledger.foretell(&key, scene.now + left as i64, past));
 }
 
 fn kills(scene: &mut Scene, source: Source) {

@@ -106,6 +106,7 @@ impl Busy {
     }
 }
 
+/// Judges whether a group waits for data.
 fn group(scene: &mut Scene, at: usize) {
     let now = scene.now;
     let own = &scene.groups[at];
@@ -158,9 +159,23 @@ fn group(scene: &mut Scene, at: usize) {
     if open.is_some() {
         scene.ledger.supersede(now, &key);
     }
-    let group = &scene.groups[at];
     let hit: Vec<Source> = if known { causes.iter().map(|(source, _)| *source).collect() } else { sources };
     let since = if known { marks.cause.began(WINDOW) } else { marks.low.since() };
+    let found = causes.into_iter().next().filter(|_| known).map(|(_, cause)| cause);
+    tell(scene, at, key, (one, worst, found), &hit, since);
+}
+
+/// Raises the finding about the machines `hit`, of which `one` is the worst, with what keeps its data back as far as that
+/// is known.
+fn tell(
+    scene: &mut Scene,
+    at: usize,
+    key: Key,
+    (one, worst, found): (Source, &Busy, Option<Cause>),
+    hit: &[Source],
+    since: i64,
+) {
+    let group = &scene.groups[at];
     let lag = (60.0 * LESS_KNOWN / (worst.level - worst.minute).max(LESS_KNOWN)) as i64;
     let (members, affects): (Vec<At>, Vec<At>) =
         group.devices(scene.hosts).into_iter().partition(|(source, ..)| hit.contains(source));
@@ -170,14 +185,33 @@ fn group(scene: &mut Scene, at: usize) {
     } else {
         begin(&devices(scene.hosts, &members))
     };
-    let found = causes.into_iter().next().filter(|_| known).map(|(_, cause)| cause);
     let (severity, why) = match &found {
         Some(cause) => (Severity::Warning, format!("data: {}", cause.words)),
         None => (Severity::Note, "an unknown reason".into()),
     };
     let verb = if members.len() == 1 { "has waited" } else { "have waited" };
     let sentence = format!("{name} {verb} {waits} % of the time since {{since}} for {why}");
-    let Some((_, position)) = group.members.iter().find(|(source, _)| *source == one) else { return };
+    let device_name = found.as_ref().and_then(|cause| cause.device.clone());
+    let Some(facts) = proof(scene, group, one, worst, found) else { return };
+    let draft = Draft {
+        rule: "starvation",
+        severity,
+        source: one,
+        subject: members,
+        affects,
+        device: device_name,
+        since: since - lag,
+        sentence,
+        evidence: facts,
+        group: Some(group.id),
+        also: Vec::new(),
+    };
+    scene.raise(key, draft);
+}
+
+/// What proves it on the machine `one`: use, the cause, and power.
+fn proof(scene: &Scene, group: &Group, one: Source, worst: &Busy, found: Option<Cause>) -> Option<Vec<Evidence>> {
+    let (_, position) = group.members.iter().find(|(source, _)| *source == one)?;
     let host = &scene.hosts[&one];
     let device = &host.devices[*position];
     let mut facts = Vec::new();
@@ -185,7 +219,6 @@ fn group(scene: &mut Scene, at: usize) {
         let words = format!("utilization {} % over a minute, usually {} %", whole(worst.minute), whole(worst.level));
         facts.push(evidence(host, row, device.index, words, (worst.minute, Some(worst.level))));
     }
-    let device_name = found.as_ref().and_then(|cause| cause.device.clone());
     match found {
         Some(cause) => facts.push(cause.fact),
         None => {
@@ -204,20 +237,7 @@ fn group(scene: &mut Scene, at: usize) {
                 .map(|row| crate::words::absent(host, row, device.index, "power")),
         ),
     }
-    let draft = Draft {
-        rule: "starvation",
-        severity,
-        source: one,
-        subject: members,
-        affects,
-        device: device_name,
-        since: since - lag,
-        sentence,
-        evidence: facts,
-        group: Some(group.id),
-        also: Vec::new(),
-    };
-    scene.raise(key, draft);
+    Some(facts)
 }
 
 /// Whether a machine is at a limit at which it was not in work.

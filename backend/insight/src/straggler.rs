@@ -7,6 +7,7 @@ use crate::device::{CHANNELS, CLOCK, Device, POWER, TRAFFIC, USE, WORK};
 use crate::finding::Draft;
 use crate::group::Group;
 use crate::hang::counter;
+use crate::host::Host;
 use crate::key::{Key, What};
 use crate::levels::{Ordered, median};
 use crate::scene::{Scene, sight};
@@ -124,6 +125,14 @@ struct Stand {
     off: [Option<(f64, f64)>; CHANNELS],
     own: [f64; CHANNELS],
     peers: [f64; CHANNELS],
+}
+
+impl Stand {
+    /// Whether it is at most half as far off its habit as one that is slow.
+    fn is_even(&self) -> bool {
+        let half = |of: usize| self.off[of].is_none_or(|(off, _)| off > -FLOORS[of] / 2.0);
+        (0..FLOORS.len()).all(half)
+    }
 }
 
 fn judge(scene: &mut Scene) {
@@ -257,38 +266,69 @@ fn awaited_by(group: &Group, stand: &Stand, device: &Device, lost: f64) -> Optio
     holds.then_some(Slow { of, off, floor: spread, waits: true })
 }
 
-fn group(scene: &mut Scene, at: usize) {
-    let now = scene.now;
-    let own = &scene.groups[at];
-    let (n, step) = (own.members.len(), own.step(scene.hosts));
-    let key = Key::new("straggler", own.first(), What::Group(own.id));
-    let open = scene.ledger.is_open(&key);
-    let patience = (3 * step).max(5);
-    let working = own.has_worked(now, 45.max(2 * step));
-    if n < 2 || !working {
-        let idle = now - own.course.last_work >= 60.max(3 * step);
-        scene.groups[at].marks.suspect.clear();
-        let members = own_members(scene, at);
-        for (source, position) in members {
-            let marks = &mut scene.hosts.get_mut(&source).expect("a member is there").devices[position].marks;
-            marks.slow.step(now, step, None);
-            marks.waits.step(now, step, None);
-        }
-        if open && idle {
-            scene.end(&key);
-            scene.groups[at].marks.slow.clear();
-        }
-        return;
+/// A group that does not work forgets whom it suspected; the finding about it ends once it is idle.
+fn rest(scene: &mut Scene, at: usize, key: Key, open: bool) {
+    let (now, own) = (scene.now, &scene.groups[at]);
+    let step = own.step(scene.hosts);
+    let idle = now - own.course.last_work >= 60.max(3 * step);
+    scene.groups[at].marks.suspect.clear();
+    let members = own_members(scene, at);
+    for (source, position) in members {
+        let marks = &mut scene.hosts.get_mut(&source).expect("a member is there").devices[position].marks;
+        marks.slow.step(now, step, None);
+        marks.waits.step(now, step, None);
     }
-    let stands = stands(own, scene.hosts, now);
-    let pace = own.pace(scene.hosts, None, now);
+    if open && idle {
+        scene.end(&key);
+        scene.groups[at].marks.slow.clear();
+    }
+}
+
+/// An open finding goes on, or ends when it is `over`. Meanwhile nothing is learned.
+fn go_on(scene: &mut Scene, at: usize, key: &Key, over: bool) {
+    let group = scene.groups[at].clone();
+    group.freeze(scene.hosts, scene.now + 1 + group.step(scene.hosts));
+    if over {
+        scene.end(key);
+        for (source, position) in std::mem::take(&mut scene.groups[at].marks.slow) {
+            if let Some(device) = scene.hosts.get_mut(&source).and_then(|host| host.devices.get_mut(position)) {
+                device.marks.awaited = Default::default();
+            }
+        }
+    }
+}
+
+/// Of the members that may be slow the two that are most so; none where so many are that the others are no measure.
+fn worst(mut candidates: Vec<(f64, usize, Slow)>, members: usize) -> Vec<(f64, usize, Slow)> {
+    candidates.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+    let Some(&(worst, ..)) = candidates.first().filter(|_| candidates.len() * 2 < members.max(3)) else {
+        return Vec::new();
+    };
+    candidates.into_iter().filter(|(off, ..)| *off <= 0.8 * worst).take(2).collect()
+}
+
+/// What was seen of the members of a group.
+struct Members {
+    /// One may be slow, or waited for.
+    suspect: bool,
+    /// Those of the open finding are as the others again.
+    even: bool,
+    /// Who may be about to be off, by member.
+    doubts: Vec<bool>,
+    /// How slow, which member, and how.
+    candidates: Vec<(f64, usize, Slow)>,
+}
+
+/// Compares the members of a group; `shares` is that the open finding is about GPUs that others use, too.
+fn members(scene: &mut Scene, at: usize, stands: &[Option<Stand>], pace: Option<(f64, Sig)>, shares: bool) -> Members {
+    let (now, n) = (scene.now, scene.groups[at].members.len());
+    let step = scene.groups[at].step(scene.hosts);
     let slowed = pace.is_some_and(|(pace, _)| pace <= 0.96);
     let stopped = pace.is_some_and(|(pace, _)| (0.5..=0.90).contains(&pace));
     let mut suspect = false;
     let mut doubts = vec![false; stands.len()];
     let mut candidates: Vec<(f64, usize, Slow)> = Vec::new();
     let mut even = true;
-    let shares = open && scene.ledger.get(&key).is_some_and(|open| open.rule == "straggler.shared");
     for (member, stand) in stands.iter().enumerate() {
         let (source, position) = scene.groups[at].members[member];
         let Some(stand) = stand else { continue };
@@ -300,13 +340,15 @@ fn group(scene: &mut Scene, at: usize) {
         // Who may be about to be off teaches no habit.
         doubts[member] =
             [CLOCK, POWER, USE].iter().any(|of| stand.off[*of].is_some_and(|(off, _)| off < -0.6 * FLOORS[*of]));
-        if scene.groups[at].marks.slow.contains(&(source, position)) {
-            let own = &scene.groups[at];
-            let half = |of: usize| stand.off[of].is_none_or(|(off, _)| off > -FLOORS[of] / 2.0);
-            let level = || (0..FLOORS.len()).all(half) && pace.is_none_or(|(pace, _)| pace > 0.94);
+        let own = &scene.groups[at];
+        if own.marks.slow.contains(&(source, position)) {
             even = match shares {
                 true => !tenant::goes_on(own, scene, (source, position)),
-                false => level() && (!own.marks.awaited || more.is_over()),
+                false => {
+                    stand.is_even()
+                        && pace.is_none_or(|(pace, _)| pace > 0.94)
+                        && (!own.marks.awaited || more.is_over())
+                }
             };
         }
         // A member that is so much slower costs the others that much, and hardly more: a larger fall is another phase. One
@@ -326,32 +368,43 @@ fn group(scene: &mut Scene, at: usize) {
         let marks = &mut scene.hosts.get_mut(&source).expect("a member is there").devices[position].marks;
         marks.slow.step(now, step, Some(below.is_some() && slowed && lost.is_some_and(|lost| lost >= SLOWED)));
         marks.waits.step(now, step, Some(waits.is_some()));
-        if let Some(below) = below.filter(|_| marks.slow.held(SHARE, WINDOW.max(6 * step))) {
+        let window = WINDOW.max(6 * step);
+        let waited = marks.waits.held(SHARE, window) && now - marks.waits.since() >= WAITED;
+        if let Some(below) = below.filter(|_| marks.slow.held(SHARE, window)) {
             candidates.push((below.off / below.floor, member, below));
-        } else if let Some(waits) =
-            waits.filter(|_| marks.waits.held(SHARE, WINDOW.max(6 * step)) && now - marks.waits.since() >= WAITED)
-        {
+        } else if let Some(waits) = waits.filter(|_| waited) {
             candidates.push((-waits.off / waits.floor / 2.0, member, waits));
         } else if let Some(awaited) = awaited {
             candidates.push((-more.sure() / 4.0, member, awaited));
         }
     }
+    Members { suspect, even, doubts, candidates }
+}
+
+/// Judges whether members of a group are slower than the others.
+fn group(scene: &mut Scene, at: usize) {
+    let now = scene.now;
+    let own = &scene.groups[at];
+    let (n, step) = (own.members.len(), own.step(scene.hosts));
+    let key = Key::new("straggler", own.first(), What::Group(own.id));
+    let open = scene.ledger.is_open(&key);
+    let patience = (3 * step).max(5);
+    let working = own.has_worked(now, 45.max(2 * step));
+    if n < 2 || !working {
+        rest(scene, at, key, open);
+        return;
+    }
+    let stands = stands(own, scene.hosts, now);
+    let pace = own.pace(scene.hosts, None, now);
+    let shares = open && scene.ledger.get(&key).is_some_and(|open| open.rule == "straggler.shared");
+    let Members { suspect, even, doubts, candidates } = members(scene, at, &stands, pace, shares);
     let group = &mut scene.groups[at];
     group.marks.suspect.step(now, Some(suspect), patience);
     group.marks.even.step(now, Some(even), patience);
     let held = group.marks.suspect.since().map_or(0, |since| now - since);
     if open {
         let over = group.marks.even.held(60.max(3 * step));
-        let group = scene.groups[at].clone();
-        group.freeze(scene.hosts, now + 1 + step);
-        if over {
-            scene.end(&key);
-            for (source, position) in std::mem::take(&mut scene.groups[at].marks.slow) {
-                if let Some(device) = scene.hosts.get_mut(&source).and_then(|host| host.devices.get_mut(position)) {
-                    device.marks.awaited = Default::default();
-                }
-            }
-        }
+        go_on(scene, at, &key, over);
         return;
     }
     if suspect && held < SETTLES {
@@ -364,12 +417,7 @@ fn group(scene: &mut Scene, at: usize) {
     if scene.ledger.has_in_group("starvation", scene.groups[at].id) {
         return;
     }
-    candidates.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-    let Some(&(worst, ..)) = candidates.first() else { return };
-    if candidates.len() * 2 >= n.max(3) {
-        return;
-    }
-    let worst: Vec<_> = candidates.into_iter().filter(|(off, ..)| *off <= 0.8 * worst).take(2).collect();
+    let worst = worst(candidates, n);
     // A machine whose network may keep its data back is heard first: its GPUs are used less, and they are not slow.
     let heard = worst.iter().all(|(_, member, slow)| {
         let (source, position) = scene.groups[at].members[*member];
@@ -377,7 +425,7 @@ fn group(scene: &mut Scene, at: usize) {
         let long = now - host.devices[position].marks.slow.since() >= HEARD;
         slow.waits || slow.of != USE || long || !may_wait_for_network(host)
     });
-    if heard {
+    if heard && !worst.is_empty() {
         tell(scene, at, key, &worst, &stands);
     }
 }
@@ -426,6 +474,54 @@ fn since(group: &Group, hosts: &Hosts, member: usize, stand: &Stand, (of, from):
     Since { own, peers, off: habit.map(|(habit, _)| own / peers / habit - 1.0) }
 }
 
+/// What a member has in the channel in which it is slow, and in those in which it is off, each beside its peers.
+fn member_evidence(
+    host: &Host,
+    device: &Device,
+    stand: &Stand,
+    how: Slow,
+    told: impl Fn(usize) -> Since,
+) -> Vec<Evidence> {
+    let mut facts: Vec<Evidence> = Vec::new();
+    for of in [how.of, CLOCK, POWER, USE, WORK] {
+        let Some(row) = row_of(device, of) else { continue };
+        if facts.iter().any(|fact| fact.tag == row.tag) || stand.ratio[of].is_none() {
+            continue;
+        }
+        let Since { own, peers, off } = told(of);
+        // What strays as much by itself is evidence of nothing.
+        let strays = stand.off[of].map_or(STRAYS, |(_, spread)| spread.max(STRAYS));
+        if of != how.of && off.is_none_or(|off| off.abs() <= strays) {
+            continue;
+        }
+        let side = |off: f64| if off < 0.0 { "below" } else { "above" };
+        let off = off.map_or(String::new(), |off| format!(", {:.0} % {} normal", 100.0 * off.abs(), side(off)));
+        let unit = |value| in_unit(value, row.unit);
+        let words = format!("{} {}, its peers {}{off}", channel_name(of), unit(own), unit(peers));
+        let level = sig_of(device, of).and_then(|sig| device.slot(sig).level());
+        facts.push(evidence(host, row, device.index, words, (own, level)));
+    }
+    facts
+}
+
+/// How fast the other members work, by the counter that shows it.
+fn pace_of_others(scene: &Scene, group: &Group, member: usize, pace: Option<(f64, Sig)>) -> Option<Evidence> {
+    let shown = pace.and_then(|(pace, sig)| Some((pace, sig, group.shown(scene.hosts, Some(member), sig)?)));
+    let Some((pace, sig, (host, shown))) = shown else {
+        let (source, position) = group.members[member];
+        let host = &scene.hosts[&source];
+        let device = &host.devices[position];
+        let words = "the work of the other GPUs is not measured".to_string();
+        let row = device.slot(device.power_sig()).row;
+        return row.map(|row| evidence(host, row, device.index, words, (f64::NAN, None)));
+    };
+    let words = format!("the other GPUs work at {} % of normal, by {}", whole(100.0 * pace), counter(sig));
+    let slot = shown.slot(sig);
+    let value = slot.level().map_or(f64::NAN, |level| pace * level);
+    slot.row.map(|row| evidence(host, row, shown.index, words, (value, slot.level())))
+}
+
+/// Raises the finding about the members that are slow.
 fn tell(scene: &mut Scene, at: usize, key: Key, slow: &[(f64, usize, Slow)], stands: &[Option<Stand>]) {
     let group = &scene.groups[at];
     let (_, member, how) = slow[0];
@@ -455,8 +551,8 @@ fn tell(scene: &mut Scene, at: usize, key: Key, slow: &[(f64, usize, Slow)], sta
     let less = pace.map(|(pace, _)| 100.0 * (1.0 - pace)).filter(|less| *less >= 1.0);
     let loses = less.map_or(String::new(), |less| format!("; the job runs {} % slower", whole(less)));
     let Since { own, peers, off } = told(how.of);
-    let plural = if subject.len() == 1 { "" } else { "s" };
-    let (runs, its) = if subject.len() == 1 { ("runs", "its") } else { ("run", "their") };
+    let many = subject.len() > 1;
+    let (runs, takes, its) = if many { ("run", "take", "their") } else { ("runs", "takes", "its") };
     let does = match (how.waits, how.of) {
         (true, _) => {
             let less = less.map_or(String::new(), |less| format!(": they run {} % slower", whole(less)));
@@ -472,12 +568,9 @@ fn tell(scene: &mut Scene, at: usize, key: Key, slow: &[(f64, usize, Slow)], sta
         (_, CLOCK) => {
             format!("{name} {runs} at {} MHz, {its} peers at {}, since {{since}}{loses}", whole(own), whole(peers))
         }
-        (_, POWER) => format!(
-            "{name} take{} {} W, {its} peers {}, since {{since}}{loses}",
-            if plural.is_empty() { "s" } else { "" },
-            whole(own),
-            whole(peers)
-        ),
+        (_, POWER) => {
+            format!("{name} {takes} {} W, {its} peers {}, since {{since}}{loses}", whole(own), whole(peers))
+        }
         (_, of) => format!(
             "{name}: {} {} % since {{since}}, {its} peers {} %{loses}",
             channel_name(of),
@@ -486,38 +579,8 @@ fn tell(scene: &mut Scene, at: usize, key: Key, slow: &[(f64, usize, Slow)], sta
         ),
     };
     let sentence = format!("{}; {}", does, reason(device, host));
-    let mut facts: Vec<Evidence> = Vec::new();
-    for of in [how.of, CLOCK, POWER, USE, WORK] {
-        let Some(row) = row_of(device, of) else { continue };
-        if facts.iter().any(|fact| fact.tag == row.tag) || stand.ratio[of].is_none() {
-            continue;
-        }
-        let Since { own, peers, off } = told(of);
-        // What strays as much by itself is evidence of nothing.
-        let strays = stand.off[of].map_or(STRAYS, |(_, spread)| spread.max(STRAYS));
-        if of != how.of && off.is_none_or(|off| off.abs() <= strays) {
-            continue;
-        }
-        let side = |off: f64| if off < 0.0 { "below" } else { "above" };
-        let off = off.map_or(String::new(), |off| format!(", {:.0} % {} normal", 100.0 * off.abs(), side(off)));
-        let unit = |value| in_unit(value, row.unit);
-        let words = format!("{} {}, its peers {}{off}", channel_name(of), unit(own), unit(peers));
-        let level = sig_of(device, of).and_then(|sig| device.slot(sig).level());
-        facts.push(evidence(host, row, device.index, words, (own, level)));
-    }
-    match pace.and_then(|(pace, sig)| Some((pace, sig, group.shown(scene.hosts, Some(member), sig)?))) {
-        Some((pace, sig, (host, shown))) => {
-            let words = format!("the other GPUs work at {} % of normal, by {}", whole(100.0 * pace), counter(sig));
-            let slot = shown.slot(sig);
-            let value = slot.level().map_or(f64::NAN, |level| pace * level);
-            facts.extend(slot.row.map(|row| evidence(host, row, shown.index, words, (value, slot.level()))));
-        }
-        None => {
-            let row = device.slot(device.power_sig()).row;
-            let words = || "the work of the other GPUs is not measured".to_string();
-            facts.extend(row.map(|row| evidence(host, row, device.index, words(), (f64::NAN, None))));
-        }
-    }
+    let mut facts = member_evidence(host, device, stand, how, told);
+    facts.extend(pace_of_others(scene, group, member, pace));
     let draft = Draft {
         rule: if how.waits { "straggler.waits" } else { "straggler.slow" },
         severity: Severity::Warning,

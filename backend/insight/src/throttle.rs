@@ -4,10 +4,12 @@ use crate::Entry;
 use crate::Source;
 use crate::device::Device;
 use crate::finding::Draft;
+use crate::host::Host;
+use crate::key::Key;
 use crate::scene::{Scene, peers, sight};
 use crate::signal::Sig;
-use crate::words::{begin, devices, differs, evidence, whole};
-use shared::finding::Severity;
+use crate::words::{At, begin, devices, differs, evidence, whole};
+use shared::finding::{Evidence, Severity};
 
 pub(crate) static DETECTOR: Entry = Entry {
     rules: &[
@@ -69,6 +71,7 @@ fn usual_clock(scene: &Scene, source: Source, at: usize) -> Option<f64> {
     [level, peer].into_iter().flatten().max_by(f64::total_cmp)
 }
 
+/// Judges whether heat holds a GPU back.
 fn heat(scene: &mut Scene, source: Source, at: usize) {
     let now = scene.now;
     let key = scene.key("throttle", source, at);
@@ -114,6 +117,17 @@ fn heat(scene: &mut Scene, source: Source, at: usize) {
     if !slower {
         return;
     }
+    raise_heat(scene, key, (source, at), (clock, usual), since);
+}
+
+/// Raises the finding about a GPU whose clock, MHz, is below what is usual for heat.
+fn raise_heat(
+    scene: &mut Scene,
+    key: Key,
+    (source, at): (Source, usize),
+    (clock, usual): (Option<f64>, Option<f64>),
+    since: i64,
+) {
     let Some(own) = scene.at(source, at) else { return };
     let name = begin(&devices(scene.hosts, &[own]));
     let host = &scene.hosts[&source];
@@ -178,6 +192,36 @@ enum Low {
     Peers(f64),
 }
 
+/// A power limit, watts, and how it is less than it should be.
+struct Cut {
+    limit: f64,
+    usual: Option<f64>,
+    low: Option<Low>,
+}
+
+impl Cut {
+    fn of(host: &Host, at: usize, limit: f64) -> Cut {
+        let device = &host.devices[at];
+        let before = device.slot(Sig::Limit).level();
+        let higher = host.devices.iter().any(|d| d.recent(Sig::Limit).is_some_and(|slot| limit <= 0.95 * slot.now));
+        let others = if higher { peers(host, at, 1, |d| d.recent(Sig::Limit).map(|slot| slot.now)) } else { None };
+        // A cap that half of the machine's share is somebody's will.
+        let alike = |d: &&Device| d.model() == device.model() && d.family == device.family;
+        let same = |d: &&Device| d.recent(Sig::Limit).is_some_and(|slot| slot.now <= 1.02 * limit);
+        let shared = || {
+            let all = host.devices.iter().filter(alike).count();
+            all > 1 && host.devices.iter().filter(alike).filter(same).count() * 2 > all
+        };
+        let low = match (before, others) {
+            (Some(before), _) if limit <= 0.95 * before && !shared() => Some(Low::Fell(before)),
+            (_, Some(others)) if limit <= 0.95 * others && !shared() => Some(Low::Peers(others)),
+            _ => None,
+        };
+        Cut { limit, usual: before.or(others), low }
+    }
+}
+
+/// Judges whether a GPU has less power than it should have.
 fn power(scene: &mut Scene, source: Source, at: usize) {
     let now = scene.now;
     let key = scene.key("throttle", source, at);
@@ -201,26 +245,11 @@ fn power(scene: &mut Scene, source: Source, at: usize) {
     if brake == Some(true) {
         device.work.frozen = device.work.frozen.max(now + 2);
     }
-    let before = device.slot(Sig::Limit).level();
     let (brake, cap) = (device.marks.brake, device.marks.cap);
-    let host = &scene.hosts[&source];
-    let higher = host.devices.iter().any(|d| d.recent(Sig::Limit).is_some_and(|slot| limit <= 0.95 * slot.now));
-    let others = if higher { peers(host, at, 1, |d| d.recent(Sig::Limit).map(|slot| slot.now)) } else { None };
-    // A cap that half of the machine's share is somebody's will.
-    let alike = |d: &&Device| d.model() == host.devices[at].model() && d.family == host.devices[at].family;
-    let same = |d: &&Device| d.recent(Sig::Limit).is_some_and(|slot| slot.now <= 1.02 * limit);
-    let shared = || {
-        let all = host.devices.iter().filter(alike).count();
-        all > 1 && host.devices.iter().filter(alike).filter(same).count() * 2 > all
-    };
-    let low = match (before, others) {
-        (Some(before), _) if limit <= 0.95 * before && !shared() => Some(Low::Fell(before)),
-        (_, Some(others)) if limit <= 0.95 * others && !shared() => Some(Low::Peers(others)),
-        _ => None,
-    };
+    let cut = Cut::of(&scene.hosts[&source], at, limit);
     if let Some(open) = scene.ledger.get(&key) {
         if open.rule == "throttle.power" {
-            let over = brake.ended(OVER_SHARE, OVER) && (low.is_none() || cap.ended(OVER_SHARE, OVER));
+            let over = brake.ended(OVER_SHARE, OVER) && (cut.low.is_none() || cap.ended(OVER_SHARE, OVER));
             scene.hosts.get_mut(&source).expect("it ticked").devices[at].work.frozen = now + 5;
             if over {
                 scene.end(&key);
@@ -229,13 +258,19 @@ fn power(scene: &mut Scene, source: Source, at: usize) {
         return;
     }
     let by_brake = brake.held(0.5, WINDOW);
-    if matches!(low, Some(Low::Fell(_))) {
+    if matches!(cut.low, Some(Low::Fell(_))) {
         scene.hosts.get_mut(&source).expect("it ticked").devices[at].work.frozen = now + 2;
     }
-    let by_limit = low.is_some() && cap.held(0.5, WINDOW);
+    let by_limit = cut.low.is_some() && cap.held(0.5, WINDOW);
     if !(by_brake || by_limit) {
         return;
     }
+    let share = if by_brake { brake } else { cap };
+    raise_power(scene, key, (source, at), (&cut, by_brake), share.began(120));
+}
+
+/// Raises the finding about a GPU with too low a limit, or with an active power brake.
+fn raise_power(scene: &mut Scene, key: Key, (source, at): (Source, usize), (cut, by_brake): (&Cut, bool), since: i64) {
     let Some(own) = scene.at(source, at) else { return };
     let name = begin(&devices(scene.hosts, &[own]));
     let host = &scene.hosts[&source];
@@ -247,52 +282,20 @@ fn power(scene: &mut Scene, source: Source, at: usize) {
         Some((clock, None)) => format!(", {} MHz", whole(clock)),
         None => String::new(),
     };
-    let sentence = match (by_brake, &low) {
+    let limit = whole(cut.limit);
+    let sentence = match (by_brake, &cut.low) {
         (true, _) => format!("{name}'s power brake has been active since {{since}}: {} W{at_clock}", whole(watts)),
         (false, Some(Low::Fell(before))) => {
-            format!(
-                "{name} has a power limit of {} W since {{since}}, {} W before{at_clock}",
-                whole(limit),
-                whole(*before)
-            )
+            format!("{name} has a power limit of {limit} W since {{since}}, {} W before{at_clock}", whole(*before))
         }
         (false, Some(Low::Peers(others))) => {
-            format!(
-                "{name} has a power limit of {} W, its peers {} W, since {{since}}{at_clock}",
-                whole(limit),
-                whole(*others)
-            )
+            let others = whole(*others);
+            format!("{name} has a power limit of {limit} W, its peers {others} W, since {{since}}{at_clock}")
         }
         (false, None) => return,
     };
-    let mut facts = Vec::new();
-    let mut fact = |sig: Sig, words: String, value: f64, level: Option<f64>| {
-        facts.extend(device.slot(sig).row.map(|row| evidence(host, row, own.2, words, (value, level))));
-    };
-    if device.has(Sig::Throttle) {
-        let words = if by_brake {
-            "the power brake was active for half of 30 s"
-        } else {
-            "the power cap was active for half of 30 s"
-        };
-        fact(Sig::Throttle, words.into(), device.slot(Sig::Throttle).raw, None);
-    }
-    if limit.is_finite() {
-        let usual = before.or(others);
-        fact(
-            Sig::Limit,
-            format!("limit {} W{}", whole(limit), usual.map_or(String::new(), |u| format!(", usually {} W", whole(u)))),
-            limit,
-            usual,
-        );
-    }
-    fact(Sig::Power, format!("power {} W", whole(watts)), watts, device.slot(Sig::Power).level());
-    if let Some((clock, level)) = clock {
-        fact(Sig::Clock, format!("clock {} MHz", whole(clock)), clock, level);
-    }
     // What was so from the start is somebody's will as likely as a fault.
-    let from_start = !by_brake && matches!(low, Some(Low::Peers(_)));
-    let share = if by_brake { brake } else { cap };
+    let from_start = !by_brake && matches!(cut.low, Some(Low::Peers(_)));
     let draft = Draft {
         rule: "throttle.power",
         severity: if from_start { Severity::Note } else { Severity::Warning },
@@ -300,11 +303,40 @@ fn power(scene: &mut Scene, source: Source, at: usize) {
         subject: vec![own],
         affects: scene.others(source, at),
         device: None,
-        since: share.began(120),
+        since,
         sentence,
-        evidence: facts,
+        evidence: power_evidence(host, own, device, (cut, by_brake), watts, clock),
         group: scene.group_of(source, at).map(|group| group.id),
         also: Vec::new(),
     };
     scene.raise(key, draft);
+}
+
+/// What proves it: the driver's reason, the limit, watts, and the clock, MHz, with its level.
+fn power_evidence(
+    host: &Host,
+    own: At,
+    device: &Device,
+    (cut, by_brake): (&Cut, bool),
+    watts: f64,
+    clock: Option<(f64, Option<f64>)>,
+) -> Vec<Evidence> {
+    let mut facts = Vec::new();
+    let mut fact = |sig: Sig, words: String, value: f64, level: Option<f64>| {
+        facts.extend(device.slot(sig).row.map(|row| evidence(host, row, own.2, words, (value, level))));
+    };
+    if device.has(Sig::Throttle) {
+        let what = if by_brake { "brake" } else { "cap" };
+        let words = format!("the power {what} was active for half of 30 s");
+        fact(Sig::Throttle, words, device.slot(Sig::Throttle).raw, None);
+    }
+    if cut.limit.is_finite() {
+        let usually = cut.usual.map_or(String::new(), |usual| format!(", usually {} W", whole(usual)));
+        fact(Sig::Limit, format!("limit {} W{usually}", whole(cut.limit)), cut.limit, cut.usual);
+    }
+    fact(Sig::Power, format!("power {} W", whole(watts)), watts, device.slot(Sig::Power).level());
+    if let Some((clock, level)) = clock {
+        fact(Sig::Clock, format!("clock {} MHz", whole(clock)), clock, level);
+    }
+    facts
 }

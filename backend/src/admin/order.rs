@@ -199,10 +199,7 @@ impl HubOrder {
             HubOrder::AddPerson(wanted) => body(&accounts.add_person(by, wanted).await?),
             HubOrder::ChangePerson(name, wanted) => body(&accounts.change_person(by, name, wanted).await?),
             HubOrder::ResetPerson(name) => body(&accounts.reset_person(by, name).await?),
-            HubOrder::RemovePerson(name) => {
-                accounts.remove_person(by, name).await?;
-                None
-            }
+            HubOrder::RemovePerson(name) => accounts.remove_person(by, name).await.map(|()| None)?,
             HubOrder::ErasePerson(name) => body(&accounts.erase_person(by, name).await?),
             HubOrder::Keys(team) => body(&Keys { keys: accounts.service_keys(by, team).await? }),
             HubOrder::KeysOfService(team, name) => {
@@ -216,21 +213,12 @@ impl HubOrder {
             HubOrder::ChangeService(team, name, wanted) => {
                 body(&accounts.change_service(by, team, name, wanted).await?)
             }
-            HubOrder::RemoveService(team, name) => {
-                accounts.remove_service(by, team, name).await?;
-                None
-            }
+            HubOrder::RemoveService(team, name) => accounts.remove_service(by, team, name).await.map(|()| None)?,
             HubOrder::AddKey(team, wanted) => body(&accounts.add_service_key(by, team, wanted).await?),
-            HubOrder::EndKey(team, id) => {
-                accounts.end_service_key(by, team, id).await?;
-                None
-            }
+            HubOrder::EndKey(team, id) => accounts.end_service_key(by, team, id).await.map(|()| None)?,
             HubOrder::KeysOfPerson(name) => body(&Keys { keys: accounts.keys_of_person(by, name).await? }),
             HubOrder::AddKeyOfPerson(name, wanted) => body(&accounts.add_key_of_person(by, name, wanted).await?),
-            HubOrder::EndKeyOfPerson(name, id) => {
-                accounts.end_key_of_person(by, name, id).await?;
-                None
-            }
+            HubOrder::EndKeyOfPerson(name, id) => accounts.end_key_of_person(by, name, id).await.map(|()| None)?,
             HubOrder::Agents(team) => body(&Agents { agents: accounts.agents(by, team).await? }),
             HubOrder::Join(team, wanted) => {
                 let made = accounts.new_join(by, team, wanted).await?;
@@ -244,35 +232,23 @@ impl HubOrder {
             HubOrder::Team(team) => body(&accounts.one_team(by, team).await?),
             HubOrder::AddTeam(wanted) => body(&accounts.add_team(by, wanted).await?),
             HubOrder::ChangeTeam(team, wanted) => body(&accounts.change_team(by, team, wanted).await?),
-            HubOrder::RemoveTeam(team, wanted) => {
-                accounts.remove_team(by, team, wanted).await?;
-                None
-            }
+            HubOrder::RemoveTeam(team, wanted) => accounts.remove_team(by, team, wanted).await.map(|()| None)?,
             HubOrder::Grant(source, wanted) => body(&accounts.set_grants(by, source, wanted).await?),
             HubOrder::Invite(team, wanted) => {
                 let (id, code) = accounts.invite(by, team, wanted).await?;
                 body(&json!({ "id": id, "code": code }))
             }
             HubOrder::ChangeMember(team, name, wanted) => body(&accounts.set_member(by, team, name, wanted).await?),
-            HubOrder::RemoveMember(team, person) => {
-                accounts.remove_member(by, team, person).await?;
-                None
-            }
+            HubOrder::RemoveMember(team, person) => accounts.remove_member(by, team, person).await.map(|()| None)?,
             HubOrder::Views(team) => body(&Views { views: accounts.views(by, team.as_deref()).await? }),
             HubOrder::AddView(team, wanted) => body(&accounts.add_view(by, team.as_deref(), wanted).await?),
-            HubOrder::RemoveView(id) => {
-                accounts.remove_view(by, id).await?;
-                None
-            }
+            HubOrder::RemoveView(id) => accounts.remove_view(by, id).await.map(|()| None)?,
             HubOrder::Shares(team) => body(&Shares { shares: accounts.shares(by, team.as_deref()).await? }),
             HubOrder::AddShare(team, wanted) => {
                 let (id, code) = accounts.add_share(by, team.as_deref(), wanted).await?;
                 body(&json!({ "id": id, "code": code }))
             }
-            HubOrder::EndShare(id) => {
-                accounts.end_share(by, id).await?;
-                None
-            }
+            HubOrder::EndShare(id) => accounts.end_share(by, id).await.map(|()| None)?,
             HubOrder::Audit(asked) => body(&accounts.audit_log(by, asked).await?),
             HubOrder::Usage(asked) => body(&accounts.usage(by, asked).await?),
             // They stand among the samples, which a server reads.

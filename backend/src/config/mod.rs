@@ -68,7 +68,7 @@ pub use wandb_settings::translated;
 pub use watching::{AlertHistory, AlertsTask, SilenceTask};
 pub use when::{When, asked, step, when};
 
-use flags::Word;
+use flags::{Flags, Word};
 use shared::run::About;
 use std::ffi::OsString;
 use std::fmt;
@@ -298,6 +298,41 @@ pub fn parse(
     parse_with(args, env, read_file, collector::defaults())
 }
 
+/// What the environment and the configuration file say, before the flags do.
+fn base(
+    flags: &Flags,
+    env: &dyn Fn(&str) -> Option<String>,
+    read_file: &dyn Fn(&Path) -> std::io::Result<String>,
+    collectors: Vec<CollectorConfig>,
+) -> Result<Config, ConfigError> {
+    let mut config = Config {
+        collectors,
+        data_dir: state_folder_of(env),
+        disk_paths: vec![collectors::default_disk_path(cfg!(windows), env("SystemDrive").as_deref())],
+        ..Config::default()
+    };
+    if let Some(path) = &flags.config {
+        let text = read_file(path).map_err(|error| {
+            ConfigError::new(format!("the configuration file {} cannot be read: {error}", path.display()))
+        })?;
+        file::apply(&path.display().to_string(), &text, &mut config)?;
+    }
+    if let Some(log) = env("WATCHGLASS_LOG").filter(|log| !log.is_empty()) {
+        config.log = value::log(&log).map_err(|error| ConfigError::new(format!("WATCHGLASS_LOG: {error}")))?;
+    }
+    config.sudo_uid = env("SUDO_UID").and_then(|uid| uid.parse().ok());
+    Ok(config)
+}
+
+/// Adds the hub that the environment names, where the configuration names none.
+fn dial_named(config: &mut Config, env: &dyn Fn(&str) -> Option<String>) -> Result<(), ConfigError> {
+    if let Some(hub) = env("WATCHGLASS_HUB").filter(|hub| config.hubs.is_empty() && !hub.is_empty()) {
+        let named = HubEntry::of(&hub).map_err(|error| ConfigError::new(format!("WATCHGLASS_HUB: {error}")))?;
+        config.hubs.push(named);
+    }
+    Ok(())
+}
+
 fn parse_with(
     args: impl IntoIterator<Item = OsString>,
     env: &dyn Fn(&str) -> Option<String>,
@@ -315,22 +350,7 @@ fn parse_with(
         Some(Word::Man { folder: Some(folder) }) => return Ok(Command::Manual(folder.clone())),
         _ => {}
     }
-    let mut config = Config {
-        collectors,
-        data_dir: state_folder_of(env),
-        disk_paths: vec![collectors::default_disk_path(cfg!(windows), env("SystemDrive").as_deref())],
-        ..Config::default()
-    };
-    if let Some(path) = &flags.config {
-        let text = read_file(path).map_err(|error| {
-            ConfigError::new(format!("the configuration file {} cannot be read: {error}", path.display()))
-        })?;
-        file::apply(&path.display().to_string(), &text, &mut config)?;
-    }
-    if let Some(log) = env("WATCHGLASS_LOG").filter(|log| !log.is_empty()) {
-        config.log = value::log(&log).map_err(|error| ConfigError::new(format!("WATCHGLASS_LOG: {error}")))?;
-    }
-    config.sudo_uid = env("SUDO_UID").and_then(|uid| uid.parse().ok());
+    let mut config = base(&flags, env, read_file, collectors)?;
     let fleet = flags.command.as_ref().and_then(Word::fleet).map(Fleet::check).transpose()?;
     if let (Some(_), Some(flag)) = (fleet, flags.of_real_machines()) {
         return Err(ConfigError::new(format!(
@@ -352,17 +372,15 @@ fn parse_with(
     // Who names a socket alone wants no port.
     config.no_port = matches!(named, [_, false, true]) && !flags.gives("bind");
     let dials = matches!(flags.command, Some(Word::Agent(_) | Word::Doctor { .. }));
-    if let Some(hub) = env("WATCHGLASS_HUB").filter(|hub| dials && config.hubs.is_empty() && !hub.is_empty()) {
-        let named = HubEntry::of(&hub).map_err(|error| ConfigError::new(format!("WATCHGLASS_HUB: {error}")))?;
-        config.hubs.push(named);
+    if dials {
+        dial_named(&mut config, env)?;
     }
     config.proxies = ProxyEnvironment::read(env);
     let labels = flags.labels_of_others();
     flags.hub.clone().apply(&mut config, env)?;
     let administration = flags.administration(&config, labels)?;
-    let agent = flags.command.as_ref().and_then(Word::agent);
-    if let Some(spool) = agent.as_ref() {
-        spool.apply(&mut config)?;
+    if let Some(agent) = flags.command.as_ref().and_then(Word::agent) {
+        agent.apply(&mut config)?;
     }
     match flags.command {
         Some(Word::Hub) => {

@@ -29,6 +29,7 @@ use system::user::own_uid;
 use team::accounts::{Accounts, AuditFile, Database, Denied, Principal, RemovalList, StandingKey, new_join_key};
 use team::usage::{self, Meter};
 use tokio::sync::watch;
+use tokio::task::JoinHandle;
 
 /// How long what was used and done last may take to be written at the end.
 const LAST_WORDS: Duration = Duration::from_secs(1);
@@ -187,20 +188,7 @@ pub async fn run(config: Config, opened: Opened, mut serving: Serving) {
         return tracing::error!(%error, "the hub's own machine cannot be entered among its sources");
     }
     let changed = accounts.sources_changed();
-    let list = match RemovalList::open(&folder) {
-        Ok(list) => Arc::new(list),
-        Err(error) => return tracing::error!(%error, "the data folder's list of removed machines cannot be read"),
-    };
-    let removed = match accounts.remove_again(&Principal::local(own_uid()), &list).await {
-        Ok(removed) => removed,
-        Err(error) => return tracing::error!(%error, "it cannot be read which machines were removed"),
-    };
-    remember(&list, &removed).await;
-    let retentions = match accounts.called().await {
-        Ok(called) => retentions(&called, &config.agent_limits.keep_rules()),
-        Err(error) => return tracing::error!(%error, "it cannot be read how machines are labeled"),
-    };
-    let known = KnownSources { removed, retentions };
+    let Some((list, known)) = known_sources(&config, &accounts, &folder).await else { return };
     let found = machine::stream(&config, Some(data), MAX_HUB_MEMORY_BYTES, own.clone(), known);
     let Some((live, archive, source)) = found else { return };
     let limits = IngestLimits { series: config.agent_limits.series, ..IngestLimits::default() };
@@ -225,12 +213,9 @@ pub async fn run(config: Config, opened: Opened, mut serving: Serving) {
     let mut hub =
         Hub::new(&config, accounts.clone(), ingest.clone(), meter.clone(), place, certificate.clone(), providers);
     hub.cluster.clone_from(&cluster);
-    let usage = tokio::spawn(usage::keep(live.clone(), accounts.clone(), meter, serving.stop.clone()));
     hub.audit_file = config.audit.file.clone().map(|path| Arc::new(AuditFile::new(path)));
-    let audit = hub.audit_file.clone().map(|file| {
-        let (accounts, stop) = (accounts.clone(), serving.stop.clone());
-        tokio::spawn(async move { accounts.keep_audit_file(&file, stop).await })
-    });
+    let usage = tokio::spawn(usage::keep(live.clone(), accounts.clone(), meter, serving.stop.clone()));
+    let audit = keep_audit(hub.audit_file.clone(), &accounts, &serving.stop);
     let (sending, sent) = match config.cluster.nats {
         Some(_) => {
             let (sending, keeping) = sent::sending(&live, &accounts, &serving.stop);
@@ -260,21 +245,8 @@ pub async fn run(config: Config, opened: Opened, mut serving: Serving) {
         Some(source) => serve(&config, served, serving, machine::sampling(&config, &live, source, &["kernels"])).await,
         None => serve(&config, served, serving, idle).await,
     }
-    // Told to end, they say and write the rest; ended by a failure, they are not told.
-    let rest = async {
-        let _ = (&mut farewell).await;
-        if let Some(cluster) = cluster {
-            cluster.end().await;
-        }
-        let _ = usage.await;
-        if let Some(audit) = audit {
-            let _ = audit.await;
-        }
-        if let Some(sent) = sent {
-            let _ = sent.await;
-        }
-    };
-    let _ = tokio::time::timeout(LAST_WORDS, rest).await;
+    let last = [Some(usage), audit, sent].into_iter().flatten();
+    let _ = tokio::time::timeout(LAST_WORDS, write_rest(&mut farewell, cluster, last)).await;
     farewell.abort();
     providing.abort();
     clustered.into_iter().for_each(|task| task.abort());
@@ -282,6 +254,52 @@ pub async fn run(config: Config, opened: Opened, mut serving: Serving) {
     ending.abort();
     looking.abort();
     accounts.close().await;
+}
+
+/// Those that are removed and must stay so, in a list of their own and again in the database, and for how long the samples of
+/// each are kept. None, and a word in the log, where that cannot be read.
+async fn known_sources(
+    config: &Config,
+    accounts: &Accounts,
+    folder: &Path,
+) -> Option<(Arc<RemovalList>, KnownSources)> {
+    let cannot = |what: &str, why: &dyn std::fmt::Display| tracing::error!(error = %why, "{what}");
+    let list = RemovalList::open(folder);
+    let list = list.inspect_err(|why| cannot("the data folder's list of removed machines cannot be read", why)).ok()?;
+    let list = Arc::new(list);
+    let removed = accounts.remove_again(&Principal::local(own_uid()), &list).await;
+    let removed = removed.inspect_err(|why| cannot("it cannot be read which machines were removed", why)).ok()?;
+    remember(&list, &removed).await;
+    let called = accounts.called().await;
+    let called = called.inspect_err(|why| cannot("it cannot be read how machines are labeled", why)).ok()?;
+    let retentions = retentions(&called, &config.agent_limits.keep_rules());
+    Some((list, KnownSources { removed, retentions }))
+}
+
+/// Writes the audit log into a file as well, where there is one.
+fn keep_audit(
+    file: Option<Arc<AuditFile>>,
+    accounts: &Accounts,
+    stop: &watch::Receiver<bool>,
+) -> Option<JoinHandle<()>> {
+    let (accounts, stop) = (accounts.clone(), stop.clone());
+    file.map(|file| tokio::spawn(async move { accounts.keep_audit_file(&file, stop).await }))
+}
+
+/// Waits until all have been let go, and until what is kept has been written.
+async fn write_rest(
+    farewell: &mut JoinHandle<()>,
+    cluster: Option<Arc<Cluster>>,
+    last: impl Iterator<Item = JoinHandle<()>>,
+) {
+    // Told to end, they say and write the rest; ended by a failure, they are not told.
+    let _ = farewell.await;
+    if let Some(cluster) = cluster {
+        cluster.end().await;
+    }
+    for task in last {
+        let _ = task.await;
+    }
 }
 
 /// Lets go of who is linked once the hub is `asked` to end, and tells the rest of it to end then.

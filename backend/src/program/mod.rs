@@ -26,6 +26,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 use stream::clock::{self, Clock};
 use system::file::{Whole, is_stdout};
+use tokio::net::TcpListener;
 use tokio::sync::{oneshot, watch};
 use uplink::settings::KeyFrom;
 
@@ -476,29 +477,32 @@ async fn open_hub(
     }
 }
 
+/// Binds the addresses, and the socket that is named. Else says why, with the exit status.
+async fn listen(config: &Config, stderr: &Stderr) -> Result<(Vec<TcpListener>, Option<Bound>), ExitCode> {
+    let listeners = modes::bind(config).await.map_err(|error| {
+        let port = config.port;
+        stderr.line(&format!("watchglass: cannot listen on port {port}: {error}"));
+        if error.kind() == io::ErrorKind::AddrInUse {
+            stderr.line("Another program uses it, perhaps another Watchglass. Use any free port with --port 0.");
+        }
+        ExitCode::from(3)
+    })?;
+    let unix = config.unix.as_deref().map(control::claim).transpose().map_err(|sentence| {
+        stderr.line(&format!("watchglass: {sentence}"));
+        ExitCode::from(3)
+    })?;
+    Ok((listeners, unix))
+}
+
 async fn serve_until_asked(config: Config, shown: Shown, page: EmbeddedPage, stderr: &Stderr) -> ExitCode {
     let parent = config.exit_with_parent.then(Parent::now);
     if config.join && (config.unix.is_none() || config.memory) {
         stderr.line("watchglass: --join: name a socket with --unix PATH, and leave out --memory");
         return ExitCode::from(2);
     }
-    let listeners = match modes::bind(&config).await {
-        Ok(listeners) => listeners,
-        Err(error) => {
-            let port = config.port;
-            stderr.line(&format!("watchglass: cannot listen on port {port}: {error}"));
-            if error.kind() == io::ErrorKind::AddrInUse {
-                stderr.line("Another program uses it, perhaps another Watchglass. Use any free port with --port 0.");
-            }
-            return ExitCode::from(3);
-        }
-    };
-    let unix = match config.unix.as_deref().map(control::claim).transpose() {
-        Ok(unix) => unix,
-        Err(sentence) => {
-            stderr.line(&format!("watchglass: {sentence}"));
-            return ExitCode::from(3);
-        }
+    let (listeners, unix) = match listen(&config, stderr).await {
+        Ok(bound) => bound,
+        Err(status) => return status,
     };
     let mut told = false;
     if let Some(unix) = unix.as_ref().filter(|_| config.join) {

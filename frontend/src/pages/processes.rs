@@ -42,23 +42,11 @@ const COLUMNS: [(&str, Column, bool); 9] = [
     ("GPU %", Column::GpuShare, false),
 ];
 
-/// The table in a section that folds. The server is asked for the table only while the section is open.
-#[component]
-pub fn Processes() -> impl IntoView {
-    let page = expect_context::<Page>();
-    let open = Memo::new(move |_| page.is_open(PROCESSES, false));
-    let (choice, all) = (RwSignal::new(Listing::default()), RwSignal::new(false));
-    // The process that is drawn over time, and the span that was asked for.
-    let drawn = RwSignal::new(None::<(u32, String, (i64, i64))>);
-    let draw = Callback::new(move |(pid, name): (u32, String)| {
-        let closes = drawn.with_untracked(|drawn| drawn.as_ref().is_some_and(|drawn| drawn.0 == pid));
-        drawn.set((!closes).then(|| (pid, name, page.span())));
-    });
-    Effect::new(move || {
-        if let Some((pid, name, (from, to))) = drawn.get() {
-            page.ask(PageMessage::Past { pid, name, from, to });
-        }
-    });
+/// The process that is drawn over time: number, name, span in ms since the epoch.
+type Drawn = RwSignal<Option<(u32, String, (i64, i64))>>;
+
+/// Asks for the table every few seconds while it is open, and for what is drawn of a process with it.
+fn ask_while_open(page: Page, open: Memo<bool>, drawn: Drawn) {
     let asked = StoredValue::new((REFRESH_SECONDS, None::<i64>));
     Effect::new(move || {
         page.beat.track();
@@ -76,32 +64,35 @@ pub fn Processes() -> impl IntoView {
             asked.0 += 1;
         }
     });
-    let table = move || page.processes.get().filter(|table| table.t > 0);
-    let gist = move || match table() {
-        _ if !open.get() => "use of CPU, memory, disks and GPUs".to_string(),
-        None => "waiting for the process list".to_string(),
-        Some(table) => words(page, &table),
+}
+
+/// The heading of a column, which sorts by it.
+fn head(choice: RwSignal<Listing>, (name, this, left): (&'static str, Column, bool)) -> impl IntoView {
+    let sorted =
+        move || choice.with(|c| (c.by == this).then_some(if c.ascending { "ascending" } else { "descending" }));
+    // The first click brings the largest number or the letter A to the top, the second one turns the order around.
+    let press = move |_| {
+        choice.update(|c| {
+            c.ascending = if c.by == this { !c.ascending } else { left || this == Column::Pid };
+            c.by = this;
+        });
     };
+    view! {
+        <th class=if left { "l" } else { "" } scope="col" aria-sort=sorted>
+            <button on:click=press>{name}</button>
+        </th>
+    }
+}
+
+/// Which processes are listed, and how.
+#[component]
+fn Choices(choice: RwSignal<Listing>) -> impl IntoView {
+    let page = expect_context::<Page>();
+    let table = move || page.processes.get().filter(|table| table.t > 0);
     let kind = move |tree: bool, words: &'static str| {
         let pressed = move || choice.with(|choice| choice.tree.is_some() == tree).to_string();
         let choose = move |_| choice.update(|choice| choice.tree = tree.then(Vec::new));
         view! { <button aria-pressed=pressed on:click=choose>{words}</button> }
-    };
-    let head = move |(name, this, left): (&'static str, Column, bool)| {
-        let sorted =
-            move || choice.with(|c| (c.by == this).then_some(if c.ascending { "ascending" } else { "descending" }));
-        // The first click brings the largest number or the letter A to the top, the second one turns the order around.
-        let press = move |_| {
-            choice.update(|c| {
-                c.ascending = if c.by == this { !c.ascending } else { left || this == Column::Pid };
-                c.by = this;
-            });
-        };
-        view! {
-            <th class=if left { "l" } else { "" } scope="col" aria-sort=sorted>
-                <button on:click=press>{name}</button>
-            </th>
-        }
     };
     let users = Memo::new(move |_| {
         let mut users: Vec<String> = table().into_iter().flat_map(|t| t.rows).map(|p| p.user).collect();
@@ -113,6 +104,51 @@ pub fn Processes() -> impl IntoView {
     let user = move |name: String| {
         let selected = choice.with_untracked(|choice| choice.user == name);
         view! { <option value=name.clone() selected=selected>{name.clone()}</option> }
+    };
+    view! {
+        <p class="choices" role="group" aria-label="Lines">
+            {kind(false, "list")}
+            {kind(true, "tree")}
+            <input
+                type="search"
+                aria-label="Filter processes"
+                placeholder="name, PID or user"
+                autocomplete="off"
+                spellcheck="false"
+                prop:value=page.seek
+                on:input=move |event| page.seek.set(event_target_value(&event))
+            />
+            <select aria-label="User" on:change=move |event| choice.update(|c| c.user = event_target_value(&event))>
+                <option value="">"all users"</option>
+                {move || users.get().into_iter().map(user).collect_view()}
+            </select>
+        </p>
+    }
+}
+
+/// The table in a section that folds. The server is asked for the table only while the section is open.
+#[component]
+pub fn Processes() -> impl IntoView {
+    let page = expect_context::<Page>();
+    let open = Memo::new(move |_| page.is_open(PROCESSES, false));
+    let (choice, all) = (RwSignal::new(Listing::default()), RwSignal::new(false));
+    // The process that is drawn over time, and the span that was asked for.
+    let drawn = Drawn::new(None);
+    let draw = Callback::new(move |(pid, name): (u32, String)| {
+        let closes = drawn.with_untracked(|drawn| drawn.as_ref().is_some_and(|drawn| drawn.0 == pid));
+        drawn.set((!closes).then(|| (pid, name, page.span())));
+    });
+    Effect::new(move || {
+        if let Some((pid, name, (from, to))) = drawn.get() {
+            page.ask(PageMessage::Past { pid, name, from, to });
+        }
+    });
+    ask_while_open(page, open, drawn);
+    let table = move || page.processes.get().filter(|table| table.t > 0);
+    let gist = move || match table() {
+        _ if !open.get() => "use of CPU, memory, disks and GPUs".to_string(),
+        None => "waiting for the process list".to_string(),
+        Some(table) => words(page, &table),
     };
     let shown = move || open.get().then(table).flatten();
     let rows = move || {
@@ -150,25 +186,9 @@ pub fn Processes() -> impl IntoView {
                 <span class="gist">{gist}</span>
             </summary>
             <div class="scroll">
-                <p class="choices" role="group" aria-label="Lines">
-                    {kind(false, "list")}
-                    {kind(true, "tree")}
-                    <input
-                        type="search"
-                        aria-label="Filter processes"
-                        placeholder="name, PID or user"
-                        autocomplete="off"
-                        spellcheck="false"
-                        prop:value=page.seek
-                        on:input=move |event| page.seek.set(event_target_value(&event))
-                    />
-                    <select aria-label="User" on:change=move |event| choice.update(|c| c.user = event_target_value(&event))>
-                        <option value="">"all users"</option>
-                        {move || users.get().into_iter().map(user).collect_view()}
-                    </select>
-                </p>
+                <Choices choice/>
                 <table class:tree=move || choice.with(|choice| choice.tree.is_some())>
-                    <thead><tr>{COLUMNS.into_iter().map(head).collect_view()}</tr></thead>
+                    <thead><tr>{COLUMNS.into_iter().map(|column| head(choice, column)).collect_view()}</tr></thead>
                     <tbody>{rows}</tbody>
                 </table>
             </div>
@@ -188,9 +208,6 @@ fn words(page: Page, table: &ProcessTable) -> String {
 fn cell(value: Option<f64>, decimals: usize) -> String {
     value.map_or_else(|| "–".into(), |v| grouped(v, decimals))
 }
-
-/// The process that is drawn over time: number, name, span in ms since the epoch.
-type Drawn = RwSignal<Option<(u32, String, (i64, i64))>>;
 
 fn row(choice: RwSignal<Listing>, drawn: Drawn, draw: Callback<(u32, String)>, line: Line) -> impl IntoView {
     let p = line.process;

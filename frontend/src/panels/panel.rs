@@ -63,17 +63,7 @@ pub fn PanelCard(
                 </h3>
                 <span class="u note"></span>
                 {heat.then(|| view! { <RowChoices/> })}
-                <span class="sum">
-                    <span class="age"></span>
-                    <span class="figures narrow-off">
-                        <i>"min"</i>
-                        <span class="sum-min"></span>
-                        <i>"mean"</i>
-                        <span class="sum-mean"></span>
-                        <i>"max"</i>
-                        <span class="sum-max"></span>
-                    </span>
-                </span>
+                {figures()}
             </header>
             {menu.run()}
             <div
@@ -136,5 +126,22 @@ pub fn TileCard(
             <div class="note"></div>
             <canvas aria-hidden="true"></canvas>
         </div>
+    }
+}
+
+/// The age of the newest sample, and three figures of the span; the board fills them in.
+fn figures() -> impl IntoView {
+    view! {
+        <span class="sum">
+            <span class="age"></span>
+            <span class="figures narrow-off">
+                <i>"min"</i>
+                <span class="sum-min"></span>
+                <i>"mean"</i>
+                <span class="sum-mean"></span>
+                <i>"max"</i>
+                <span class="sum-max"></span>
+            </span>
+        </span>
     }
 }

@@ -46,6 +46,11 @@ fn sum(bytes: &[u8]) -> u32 {
     crc.sum()
 }
 
+/// Where the next sound chunk of a block begins, from `from` on; the end of the block if there is none.
+fn next_chunk(block: &[u8], from: usize, sums: &Sums) -> usize {
+    (from..block.len()).find(|next| chunk(block, *next, Some(sums)).is_some()).unwrap_or(block.len())
+}
+
 /// Calls `each` with every sound record in order; `each` returns whether it understood the record. Returns the parts
 /// that were skipped.
 ///
@@ -78,9 +83,7 @@ pub fn records(mut file: impl Read, mut each: impl FnMut(&[u8]) -> bool) -> io::
                 if block[at..].iter().all(|b| *b == 0) {
                     break;
                 }
-                let sums = Some(&*sums.get_or_insert_with(|| Sums::of(&block)));
-                let next = (at + 1..block.len()).find(|next| chunk(&block, *next, sums).is_some());
-                let next = next.unwrap_or(block.len());
+                let next = next_chunk(&block, at + 1, sums.get_or_insert_with(|| Sums::of(&block)));
                 damages.push(Damage { at: start + at as u64, bytes: (next - at) as u64 });
                 (open, torn, at) = (None, true, next);
                 continue;

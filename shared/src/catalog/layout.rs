@@ -199,7 +199,6 @@ const LEAD: &[&str] = &[
 
 pub(super) fn layout() -> Layout {
     let text = |s: &&str| s.to_string();
-    let tag = |s: &str| s.to_string();
     Layout {
         wide: WIDE.iter().map(text).collect(),
         beside: BESIDE.iter().map(text).collect(),
@@ -217,79 +216,85 @@ pub(super) fn layout() -> Layout {
             })
             .collect(),
         lanes: lanes(),
-        tiles: vec![
-            Tile {
-                id: tag("gpu"),
-                title: tag("GPU utilization"),
-                corner: (tag("mean of {n}"), tag("gpu.{i}.gpu")),
-                metrics: vec![tag("gpu.{i}.gpu")],
-                fold: Fold::Mean,
-                of: None,
-                note: Note::Lowest(tag("gpu.{i}.gpu"), tag("min")),
-            },
-            Tile {
-                id: tag("gpu-memory"),
-                title: tag("GPU memory"),
-                corner: (tag("sum of {n}"), tag("gpu.{i}.memoryAllocatedBytes")),
-                metrics: vec![tag("gpu.{i}.memoryAllocatedBytes")],
-                fold: Fold::Sum,
-                of: Some(tag("gpu.{i}.memoryTotalBytes")),
-                note: Note::Highest(tag("gpu.{i}.memoryAllocated"), tag("fullest")),
-            },
-            Tile {
-                id: tag("gpu-power"),
-                title: tag("GPU power"),
-                corner: (tag("sum of {n}"), tag("gpu.{i}.powerWatts")),
-                metrics: vec![tag("gpu.{i}.powerWatts")],
-                fold: Fold::Sum,
-                of: Some(tag("gpu.{i}.enforcedPowerLimitWatts")),
-                note: Note::Highest(tag("gpu.{i}.temp"), tag("hottest")),
-            },
-            Tile {
-                id: tag("host"),
-                title: tag("Host CPU"),
-                corner: (tag("{n} cores"), tag("cpu.{i}.cpu_percent")),
-                metrics: vec![tag("system.cpu_percent")],
-                fold: Fold::Mean,
-                of: None,
-                note: Note::Share(tag("RAM"), tag("memory.used"), tag("memory.total")),
-            },
-            Tile {
-                id: tag("cpu"),
-                title: tag("CPU"),
-                corner: (tag("{n} cores"), tag("cpu.{i}.cpu_percent")),
-                metrics: vec![tag("system.cpu_percent")],
-                fold: Fold::Mean,
-                of: None,
-                note: Note::Highest(tag("cpu.{i}.cpu_percent"), tag("busiest")),
-            },
-            Tile {
-                id: tag("memory"),
-                title: tag("Memory"),
-                corner: (String::new(), String::new()),
-                metrics: vec![tag("memory.used")],
-                fold: Fold::Sum,
-                of: Some(tag("memory.total")),
-                note: Note::Parts(vec![(tag("swap.used"), tag("swap")), (tag("memory.cached"), tag("cache"))]),
-            },
-            Tile {
-                id: tag("disk"),
-                title: tag("Disk"),
-                corner: (tag("all devices"), String::new()),
-                metrics: vec![tag("disk.in"), tag("disk.out")],
-                fold: Fold::Sum,
-                of: None,
-                note: Note::Parts(vec![(tag("disk.in"), tag("read")), (tag("disk.out"), tag("write"))]),
-            },
-            Tile {
-                id: tag("network"),
-                title: tag("Network"),
-                corner: (tag("all links"), String::new()),
-                metrics: vec![tag("network.recv"), tag("network.sent")],
-                fold: Fold::Sum,
-                of: None,
-                note: Note::Parts(vec![(tag("network.recv"), tag("in")), (tag("network.sent"), tag("out"))]),
-            },
-        ],
+        tiles: tiles(),
     }
+}
+
+/// The tiles above the charts, from left to right.
+fn tiles() -> Vec<Tile> {
+    let tag = |s: &str| s.to_string();
+    vec![
+        Tile {
+            id: tag("gpu"),
+            title: tag("GPU utilization"),
+            corner: (tag("mean of {n}"), tag("gpu.{i}.gpu")),
+            metrics: vec![tag("gpu.{i}.gpu")],
+            fold: Fold::Mean,
+            of: None,
+            note: Note::Lowest(tag("gpu.{i}.gpu"), tag("min")),
+        },
+        Tile {
+            id: tag("gpu-memory"),
+            title: tag("GPU memory"),
+            corner: (tag("sum of {n}"), tag("gpu.{i}.memoryAllocatedBytes")),
+            metrics: vec![tag("gpu.{i}.memoryAllocatedBytes")],
+            fold: Fold::Sum,
+            of: Some(tag("gpu.{i}.memoryTotalBytes")),
+            note: Note::Highest(tag("gpu.{i}.memoryAllocated"), tag("fullest")),
+        },
+        Tile {
+            id: tag("gpu-power"),
+            title: tag("GPU power"),
+            corner: (tag("sum of {n}"), tag("gpu.{i}.powerWatts")),
+            metrics: vec![tag("gpu.{i}.powerWatts")],
+            fold: Fold::Sum,
+            of: Some(tag("gpu.{i}.enforcedPowerLimitWatts")),
+            note: Note::Highest(tag("gpu.{i}.temp"), tag("hottest")),
+        },
+        Tile {
+            id: tag("host"),
+            title: tag("Host CPU"),
+            corner: (tag("{n} cores"), tag("cpu.{i}.cpu_percent")),
+            metrics: vec![tag("system.cpu_percent")],
+            fold: Fold::Mean,
+            of: None,
+            note: Note::Share(tag("RAM"), tag("memory.used"), tag("memory.total")),
+        },
+        Tile {
+            id: tag("cpu"),
+            title: tag("CPU"),
+            corner: (tag("{n} cores"), tag("cpu.{i}.cpu_percent")),
+            metrics: vec![tag("system.cpu_percent")],
+            fold: Fold::Mean,
+            of: None,
+            note: Note::Highest(tag("cpu.{i}.cpu_percent"), tag("busiest")),
+        },
+        Tile {
+            id: tag("memory"),
+            title: tag("Memory"),
+            corner: (String::new(), String::new()),
+            metrics: vec![tag("memory.used")],
+            fold: Fold::Sum,
+            of: Some(tag("memory.total")),
+            note: Note::Parts(vec![(tag("swap.used"), tag("swap")), (tag("memory.cached"), tag("cache"))]),
+        },
+        Tile {
+            id: tag("disk"),
+            title: tag("Disk"),
+            corner: (tag("all devices"), String::new()),
+            metrics: vec![tag("disk.in"), tag("disk.out")],
+            fold: Fold::Sum,
+            of: None,
+            note: Note::Parts(vec![(tag("disk.in"), tag("read")), (tag("disk.out"), tag("write"))]),
+        },
+        Tile {
+            id: tag("network"),
+            title: tag("Network"),
+            corner: (tag("all links"), String::new()),
+            metrics: vec![tag("network.recv"), tag("network.sent")],
+            fold: Fold::Sum,
+            of: None,
+            note: Note::Parts(vec![(tag("network.recv"), tag("in")), (tag("network.sent"), tag("out"))]),
+        },
+    ]
 }

@@ -447,6 +447,36 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// What stands behind `finding`.
+    fn finding(&mut self) -> Read<Condition> {
+        let letter = |c: char| c.is_ascii_alphanumeric() || "_.*!".contains(c);
+        let what = self.list(
+            letter,
+            "expected a kind of finding such as hang, a rule such as hang.spin, critical, warning, note, or *",
+        )?;
+        let what: Vec<String> = what.into_iter().map(|(_, word)| word.to_string()).collect();
+        if what.iter().all(|word| word.starts_with('!')) {
+            return Err(self.fault("beside the exclusions, name what to include, as in `finding *, !idle`"));
+        }
+        Ok(Condition::Finding { what, hold: self.hold()?.unwrap_or(0) })
+    }
+
+    /// What stands behind `xid`.
+    fn xid(&mut self) -> Read<Condition> {
+        if self.sign("*") {
+            return Ok(Condition::Xid(Vec::new()));
+        }
+        let words =
+            self.list(|c| c.is_ascii_digit(), "expected numbers of XID errors, as in `xid 48, 79`, or `xid *`")?;
+        let mut numbers = Vec::new();
+        for (at, word) in words {
+            numbers.push(word.parse().map_err(|_| self.fault_at(at, "this is not the number of an XID error"))?);
+        }
+        numbers.sort_unstable();
+        numbers.dedup();
+        Ok(Condition::Xid(numbers))
+    }
+
     fn condition(&mut self) -> Read<Condition> {
         if self.words("source lost") {
             return Ok(Condition::SourceLost(self.hold()?.unwrap_or(60)));
@@ -482,30 +512,10 @@ impl<'a> Reader<'a> {
             return self.run();
         }
         if self.word("finding") {
-            let letter = |c: char| c.is_ascii_alphanumeric() || "_.*!".contains(c);
-            let what = self.list(
-                letter,
-                "expected a kind of finding such as hang, a rule such as hang.spin, critical, warning, note, or *",
-            )?;
-            let what: Vec<String> = what.into_iter().map(|(_, word)| word.to_string()).collect();
-            if what.iter().all(|word| word.starts_with('!')) {
-                return Err(self.fault("beside the exclusions, name what to include, as in `finding *, !idle`"));
-            }
-            return Ok(Condition::Finding { what, hold: self.hold()?.unwrap_or(0) });
+            return self.finding();
         }
         if self.word("xid") {
-            if self.sign("*") {
-                return Ok(Condition::Xid(Vec::new()));
-            }
-            let words =
-                self.list(|c| c.is_ascii_digit(), "expected numbers of XID errors, as in `xid 48, 79`, or `xid *`")?;
-            let mut numbers = Vec::new();
-            for (at, word) in words {
-                numbers.push(word.parse().map_err(|_| self.fault_at(at, "this is not the number of an XID error"))?);
-            }
-            numbers.sort_unstable();
-            numbers.dedup();
-            return Ok(Condition::Xid(numbers));
+            return self.xid();
         }
         let value = self.value()?;
         if let Value::Of(tag) = &value {

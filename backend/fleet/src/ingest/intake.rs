@@ -25,7 +25,7 @@ use shared::wire::{Check, SourceId};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use stream::live::LinkFigures;
+use stream::live::{LinkFigures, Live};
 use stream::store::{MAX_SEQUENCE, Store};
 use team::accounts::{Era, Heard};
 use tokio::time::Instant;
@@ -149,24 +149,8 @@ impl Intake {
         })?;
         let live = ingest.live.clone();
         let facts = facts(&arrival.name, &hello.host, std::mem::take(&mut hello.facts));
-        let (source, holds, record) = {
-            let mut store = live.store();
-            let source = match store.named(&arrival.source) {
-                Some(source) => {
-                    store.renew(source, hello.interval, facts);
-                    source
-                }
-                None if store.sources().len() >= limits::MAX_SOURCES => {
-                    unplaced.add(Cause::Link, 1);
-                    return Err(LinkEnd::told(
-                        close::LIMIT,
-                        "the limit of machines on this hub is reached; remove some",
-                    ));
-                }
-                None => store.add_source(arrival.source.clone(), hello.interval, facts),
-            };
-            (source, store.state(source).map_or(0, TickState::seq), store.last_record(source))
-        };
+        let (source, holds, record) =
+            place(&live, &arrival.source, hello.interval, facts).inspect_err(|_| unplaced.add(Cause::Link, 1))?;
         let welcome = HubMessage::Welcome(Welcome {
             version: env!("CARGO_PKG_VERSION").into(),
             name: arrival.name.clone(),
@@ -565,6 +549,27 @@ fn put_skew(store: &mut Store, source: SourceId, known: &mut Option<(u16, u64)>,
     let Some(id) = id.map(|id| id as usize) else { return };
     values.resize(values.len().max(id + 1), f64::NAN);
     values[id] = skew_ms as f64 / 1_000.0;
+}
+
+/// The source of an agent, which is made where it is new; the number of its last tick, and of its last record.
+fn place(
+    live: &Live,
+    source: &str,
+    interval: i64,
+    facts: Vec<(String, String)>,
+) -> Result<(SourceId, u64, u64), LinkEnd> {
+    let mut store = live.store();
+    let source = match store.named(source) {
+        Some(source) => {
+            store.renew(source, interval, facts);
+            source
+        }
+        None if store.sources().len() >= limits::MAX_SOURCES => {
+            return Err(LinkEnd::told(close::LIMIT, "the limit of machines on this hub is reached; remove some"));
+        }
+        None => store.add_source(source.to_owned(), interval, facts),
+    };
+    Ok((source, store.state(source).map_or(0, TickState::seq), store.last_record(source)))
 }
 
 /// What the page shows of a machine: its name here, its own, and what it says of itself.

@@ -3,7 +3,7 @@
 use super::append;
 use super::ask::{Desk, Questions};
 use super::end::LinkEnd;
-use super::intake::{Intake, Past};
+use super::intake::{Intake, Past, Taken};
 use super::limits::{self, Cause};
 use super::others::NoTake;
 use super::presence::{LinkProcess, NoPlace, Order, Place};
@@ -306,6 +306,105 @@ impl Drop for Standings<'_> {
     }
 }
 
+/// When something is due on a link.
+struct Timers {
+    /// How many of its messages are acknowledged, and when the others are to be.
+    acknowledged: u32,
+    credit: Option<Instant>,
+    /// Until when nothing is read.
+    held: Option<Instant>,
+    upkeep: Instant,
+    /// When it is written down next that the machine is there.
+    heard: Instant,
+}
+
+impl Timers {
+    fn new() -> Timers {
+        let now = Instant::now();
+        Timers { acknowledged: 0, credit: None, held: None, upkeep: now, heard: now + HEARD_INTERVAL }
+    }
+
+    /// When the first of all is due; `fetch` is when it may be fetched again.
+    fn next<S>(&self, socket: &Socket<S>, fetch: Option<Instant>) -> Instant {
+        let ends = [socket.said + HEARTBEAT, socket.heard + SILENCE];
+        ends.into_iter().chain(self.credit).chain(self.held).chain(fetch).fold(self.upkeep, Instant::min)
+    }
+
+    /// A message is to be acknowledged, once so much time has passed.
+    fn add_credit(&mut self, wait: Option<Duration>) {
+        if let Some(wait) = wait {
+            let at = Instant::now() + wait;
+            self.credit = Some(self.credit.map_or(at, |known| known.max(at)));
+        }
+    }
+
+    /// Does what is due now.
+    async fn keep_up<S: AsyncRead + AsyncWrite + Unpin>(
+        &mut self,
+        ingest: &Inner,
+        arrival: &Arrival,
+        intake: &mut Intake,
+        socket: &mut Socket<S>,
+    ) -> Result<(), LinkEnd> {
+        let now = Instant::now();
+        if self.held.is_some() {
+            // What is not read is not silence.
+            socket.heard = now;
+        }
+        self.held = self.held.filter(|until| *until > now);
+        if self.credit.is_some_and(|at| at <= now) {
+            self.credit = None;
+            let acknowledgement = intake.acknowledgement();
+            self.acknowledged = intake.messages;
+            socket.send(&acknowledgement).await?;
+        }
+        if now >= socket.heard + SILENCE {
+            return Err(LinkEnd::Gone);
+        }
+        if now >= socket.said + HEARTBEAT {
+            socket.send(&HubMessage::Heartbeat).await?;
+        }
+        if now >= self.upkeep {
+            // Somebody waits for what another hub has.
+            self.upkeep = now + if intake.is_awaited() { AWAITED_INTERVAL } else { UPKEEP_INTERVAL };
+            intake.upkeep()?;
+            let due = now >= self.heard;
+            if due || intake.era.is_some() {
+                self.heard = now + HEARD_INTERVAL;
+                note(ingest, arrival, intake, due).await;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Takes in one message, and answers it.
+async fn take<S: AsyncRead + AsyncWrite + Unpin>(
+    ingest: &Arc<Inner>,
+    intake: &mut Intake,
+    socket: &mut Socket<S>,
+    questions: &mut Questions,
+    message: Message,
+) -> Result<Taken, LinkEnd> {
+    let mut taken = intake.receive(&message.into_data())?;
+    if let Some(answer) = &taken.answer {
+        socket.send(answer).await?;
+    }
+    if !taken.ticks.is_empty() {
+        append::append(ingest, intake.source, std::mem::take(&mut taken.ticks)).await;
+    }
+    if let Some(block) = taken.block.take() {
+        let span = (block.first, block.last);
+        // Long work: the others of this thread do not wait for it.
+        let checked = tokio::task::spawn_blocking(move || block.check()).await;
+        intake.filled(span, checked.ok().flatten());
+    }
+    if let Some((id, bytes)) = taken.told.take() {
+        questions.answered(id, bytes, intake.shift());
+    }
+    Ok(taken)
+}
+
 /// Takes in what comes, until the link ends.
 async fn follow<S: AsyncRead + AsyncWrite + Unpin>(
     ingest: &Arc<Inner>,
@@ -315,8 +414,7 @@ async fn follow<S: AsyncRead + AsyncWrite + Unpin>(
 ) -> Result<std::convert::Infallible, LinkEnd> {
     let mut going = std::pin::pin!(going(ingest, &place.source));
     let mut questions: Questions = if arrival.relayed { Desk::none() } else { ingest.desk.open(intake.source) };
-    let (mut acknowledged, mut credit, mut held) = (0, None::<Instant>, None::<Instant>);
-    let (mut upkeep, mut heard) = (Instant::now(), Instant::now() + HEARD_INTERVAL);
+    let mut timers = Timers::new();
     // Whose turn it is to fetch: it is waited for in one queue, and given back after each answer.
     let mut turn = None::<OwnedSemaphorePermit>;
     let mut queued = None::<Pin<Box<dyn Future<Output = OwnedSemaphorePermit> + Send + '_>>>;
@@ -336,8 +434,7 @@ async fn follow<S: AsyncRead + AsyncWrite + Unpin>(
                 socket.send(&want).await?;
             }
         }
-        let due = [Some(socket.said + HEARTBEAT), Some(socket.heard + SILENCE), Some(upkeep), credit, held, fetch];
-        let due = due.into_iter().flatten().min().unwrap_or(upkeep);
+        let due = timers.next(socket, fetch);
         tokio::select! {
             biased;
             end = &mut going => return Err(end),
@@ -347,38 +444,20 @@ async fn follow<S: AsyncRead + AsyncWrite + Unpin>(
                 Order::Ask => socket.ask().await?,
                 Order::Stay => {}
             },
-            message = socket.next(), if held.is_none() => {
+            message = socket.next(), if timers.held.is_none() => {
                 place.heard();
                 let hold = if let Some(message) = message? {
-                    let taken = intake.receive(&message.into_data())?;
-                    if let Some(answer) = &taken.answer {
-                        socket.send(answer).await?;
-                    }
-                    if !taken.ticks.is_empty() {
-                        append::append(ingest, intake.source, taken.ticks).await;
-                    }
-                    if let Some(block) = taken.block {
-                        let span = (block.first, block.last);
-                        // Long work: the others of this thread do not wait for it.
-                        let checked = tokio::task::spawn_blocking(move || block.check()).await;
-                        intake.filled(span, checked.ok().flatten());
-                    }
-                    if let Some((id, bytes)) = taken.told {
-                        questions.answered(id, bytes, intake.shift());
-                    }
+                    let taken = take(ingest, intake, socket, &mut questions, message).await?;
                     if taken.fetched {
                         turn = None;
                     }
-                    if let Some(wait) = taken.credit {
-                        let at = Instant::now() + wait;
-                        credit = Some(credit.map_or(at, |known| known.max(at)));
-                    }
+                    timers.add_credit(taken.credit);
                     taken.hold
                 } else {
                     intake.told(0)
                 };
-                held = (!hold.is_zero()).then(|| Instant::now() + hold);
-                if intake.messages.wrapping_sub(acknowledged) > agent::CREDIT {
+                timers.held = (!hold.is_zero()).then(|| Instant::now() + hold);
+                if intake.messages.wrapping_sub(timers.acknowledged) > agent::CREDIT {
                     return Err(LinkEnd::told(close::LIMIT, "more data was sent than acknowledged"));
                 }
             }
@@ -386,34 +465,7 @@ async fn follow<S: AsyncRead + AsyncWrite + Unpin>(
             permit = next_turn(&mut queued) => (turn, queued) = (Some(permit), None),
             () = tokio::time::sleep_until(due) => {}
         }
-        let now = Instant::now();
-        if held.is_some() {
-            // What is not read is not silence.
-            socket.heard = now;
-        }
-        held = held.filter(|until| *until > now);
-        if credit.is_some_and(|at| at <= now) {
-            credit = None;
-            let acknowledgement = intake.acknowledgement();
-            acknowledged = intake.messages;
-            socket.send(&acknowledgement).await?;
-        }
-        if now >= socket.heard + SILENCE {
-            return Err(LinkEnd::Gone);
-        }
-        if now >= socket.said + HEARTBEAT {
-            socket.send(&HubMessage::Heartbeat).await?;
-        }
-        if now >= upkeep {
-            // Somebody waits for what another hub has.
-            upkeep = now + if intake.is_awaited() { AWAITED_INTERVAL } else { UPKEEP_INTERVAL };
-            intake.upkeep()?;
-            let due = now >= heard;
-            if due || intake.era.is_some() {
-                heard = now + HEARD_INTERVAL;
-                note(ingest, arrival, intake, due).await;
-            }
-        }
+        timers.keep_up(ingest, arrival, intake, socket).await?;
     }
 }
 

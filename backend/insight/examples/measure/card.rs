@@ -350,35 +350,22 @@ impl Card {
         (0..moments).map(|_| value(parts.draw(random))).sum::<f64>() / moments as f64
     }
 
-    /// Time passes.
-    pub fn pass(&mut self, parts: &Parts, dt: f64, random: &mut Random) -> Reading {
-        let busy = parts.tensor + parts.stream + parts.spin + parts.comm;
-        self.quiet_for = if busy > 0.0 { 0.0 } else { self.quiet_for + dt };
-        self.idle = busy <= 0.0;
-        let (clock, capped) = self.work_clock();
-        let whole = parts.shares();
-        let mean = whole.iter().map(|&(what, s)| s * self.watts(what)).sum::<f64>() / dt
-            + if self.tenant > 0.0 {
-                self.tenant * 0.5 * (self.model.limit - self.model.held) * parts.rest / dt
-            } else {
-                0.0
-            };
-        let mean = mean.min(self.limit_now() * 1.02);
-        self.energy += mean * dt;
-        // Heat is followed by the second, however long the interval is.
+    /// Warms or cools by the second, however long the interval is, at a mean of so many watts.
+    fn warm(&mut self, watts: f64, dt: f64) {
         let mut left = dt;
         while left > 0.0 {
             let step = left.min(1.0);
             left -= step;
-            self.temp += (self.ambient + mean * self.cooling - self.temp) * (1.0 - (-step / self.inertia).exp());
+            self.temp += (self.ambient + watts * self.cooling - self.temp) * (1.0 - (-step / self.inertia).exp());
             let over = self.temp - self.model.soft;
             let change = if over > 0.0 { -over * 18.0 } else { (-over).min(4.0) * 6.0 };
             self.warm_clock = (self.warm_clock + change * step).clamp(0.25 * self.model.clock, self.model.clock);
         }
-        self.corrected += (0..((dt * 4.0).ceil() as usize))
-            .filter(|_| random.chance((self.correcting / 60.0 * dt / (dt * 4.0).ceil()).min(1.0)))
-            .count() as f64;
-        let asleep = self.quiet_for > 3.0 && !(self.has_context && self.keeps_clock);
+    }
+
+    /// The throttle reasons, as the driver's bits.
+    fn throttle_bits(&self, parts: &Parts, asleep: bool, capped: bool, random: &mut Random) -> u32 {
+        let busy = parts.tensor + parts.stream + parts.spin + parts.comm;
         let working = parts.tensor > 0.0;
         let mut bits = 0;
         if busy <= 0.0 && asleep {
@@ -399,6 +386,30 @@ impl Card {
         if self.stuck.is_some_and(|stuck| stuck < 0.97 * self.model.clock) && self.keeps_clock {
             bits |= 2;
         }
+        bits
+    }
+
+    /// Time passes.
+    pub fn pass(&mut self, parts: &Parts, dt: f64, random: &mut Random) -> Reading {
+        let busy = parts.tensor + parts.stream + parts.spin + parts.comm;
+        self.quiet_for = if busy > 0.0 { 0.0 } else { self.quiet_for + dt };
+        self.idle = busy <= 0.0;
+        let (clock, capped) = self.work_clock();
+        let whole = parts.shares();
+        let mean = whole.iter().map(|&(what, s)| s * self.watts(what)).sum::<f64>() / dt
+            + if self.tenant > 0.0 {
+                self.tenant * 0.5 * (self.model.limit - self.model.held) * parts.rest / dt
+            } else {
+                0.0
+            };
+        let mean = mean.min(self.limit_now() * 1.02);
+        self.energy += mean * dt;
+        self.warm(mean, dt);
+        self.corrected += (0..((dt * 4.0).ceil() as usize))
+            .filter(|_| random.chance((self.correcting / 60.0 * dt / (dt * 4.0).ceil()).min(1.0)))
+            .count() as f64;
+        let asleep = self.quiet_for > 3.0 && !(self.has_context && self.keeps_clock);
+        let bits = self.throttle_bits(parts, asleep, capped, random);
         self.bits = bits;
         self.by_power = if capped { parts.tensor / dt } else { 0.0 };
         self.by_heat = if bits & 96 != 0 { busy / dt } else { 0.0 };

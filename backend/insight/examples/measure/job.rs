@@ -167,6 +167,17 @@ pub struct Recipe {
     pub habits: Vec<Habit>,
 }
 
+impl Recipe {
+    /// A step takes this many times as long, its batches likewise, and this much power.
+    pub fn change_work(&mut self, times: f64, heavy: f64) {
+        for part in [&mut self.step, &mut self.optimizer, &mut self.copy, &mut self.batch_cores, &mut self.batch_bytes]
+        {
+            *part *= times;
+        }
+        self.load.heavy = heavy;
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Stage {
     /// It is not there.
@@ -553,6 +564,24 @@ impl Job {
         wait
     }
 
+    /// Each member works while the others wait: forward through the layers, then back.
+    fn take_turns(&mut self, r: &Recipe, long: f64, data: Vec<f64>, random: &mut Random) {
+        let count = self.members.len();
+        let order: Vec<(usize, f64)> =
+            (0..count).map(|m| (m, 0.33)).chain((0..count).rev().map(|m| (m, 0.67))).collect();
+        let gap = r.gap * random.about_one(0.1);
+        self.push(vec![(What::Cpu, self.all(gap)), (What::Rest, data)], false, Effect::default());
+        for (member, share) in order {
+            let seconds = r.step * share * long * self.shares[member] / count as f64;
+            let pieces = vec![
+                (What::Copy, self.one(member, r.copy / count as f64)),
+                (What::Tensor, self.one(member, seconds)),
+                (What::Stream, self.one(member, r.optimizer * share / count as f64)),
+            ];
+            self.push(pieces, false, Effect::default());
+        }
+    }
+
     fn step(&mut self, now: f64, ring: f64, supply: &[f64], random: &mut Random) {
         self.steps += 1.0;
         let count = self.members.len();
@@ -578,20 +607,7 @@ impl Job {
         let plain = Effect::default();
         match r.shape {
             Shape::Turns => {
-                // Forward through the layers, then back.
-                let order: Vec<(usize, f64)> =
-                    (0..count).map(|m| (m, 0.33)).chain((0..count).rev().map(|m| (m, 0.67))).collect();
-                let gap = r.gap * random.about_one(0.1);
-                self.push(vec![(What::Cpu, self.all(gap)), (What::Rest, data)], false, plain);
-                for (member, share) in order {
-                    let seconds = r.step * share * long * self.shares[member] / count as f64;
-                    let pieces = vec![
-                        (What::Copy, self.one(member, r.copy / count as f64)),
-                        (What::Tensor, self.one(member, seconds)),
-                        (What::Stream, self.one(member, r.optimizer * share / count as f64)),
-                    ];
-                    self.push(pieces, false, plain);
-                }
+                self.take_turns(&r, long, data, random);
             }
             Shape::Pipeline => {
                 let fill = r.step / (4.0 * count as f64);

@@ -120,22 +120,7 @@ impl<'a> Report<'a> {
                 of: format!("{told} of {} faults", labels.len()),
             },
         ];
-        let mut kinds: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
-        for told in &labels {
-            let (hits, of) = kinds.entry(told.label.kind).or_default();
-            *hits += usize::from(told.after.is_some());
-            *of += 1;
-        }
-        let least = kinds.iter().min_by(|(_, a), (_, b)| (a.0 * b.1).cmp(&(b.0 * a.1)));
-        if let Some((kind, (hits, of))) = least {
-            figures.push(Figure {
-                name: format!("lowest recall of a kind: {kind}"),
-                value: wilson(*hits, *of),
-                bar: KIND,
-                up: true,
-                of: format!("{hits} of {of} faults"),
-            });
-        }
+        figures.extend(lowest_recall(&labels));
         figures.push(Figure {
             name: "named device right".into(),
             value: wilson(exact, devices.len()),
@@ -343,4 +328,21 @@ impl<'a> Report<'a> {
         }
         text
     }
+}
+/// The recall of the kind of fault that is found least.
+fn lowest_recall(labels: &[&Told]) -> Option<Figure> {
+    let mut kinds: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
+    for told in labels {
+        let (hits, of) = kinds.entry(told.label.kind).or_default();
+        *hits += usize::from(told.after.is_some());
+        *of += 1;
+    }
+    let (kind, (hits, of)) = kinds.into_iter().min_by(|(_, a), (_, b)| (a.0 * b.1).cmp(&(b.0 * a.1)))?;
+    Some(Figure {
+        name: format!("lowest recall of a kind: {kind}"),
+        value: wilson(hits, of),
+        bar: KIND,
+        up: true,
+        of: format!("{hits} of {of} faults"),
+    })
 }

@@ -580,6 +580,20 @@ impl Maker {
         self.add(label);
     }
 
+    /// A disk gives no more than `allowed` of the `needed` bytes a second: by itself, or because others write to it.
+    fn limit_disk(&mut self, h: usize, (t, end): (f64, f64), needed: f64, allowed: f64) {
+        let disk = self.world.hosts[h].disk.max(needed * 1.6);
+        self.world.hosts[h].disk = disk;
+        let left = allowed / disk;
+        if self.random.chance(0.5) {
+            self.at(t, Act::Disk(h, left));
+            self.at(end, Act::Disk(h, 1.0));
+        } else {
+            self.at(t, Act::DiskOthers(h, disk * (1.0 - left)));
+            self.at(end, Act::DiskOthers(h, 0.0));
+        }
+    }
+
     fn starvation(&mut self, mild: bool) {
         let hosts = self.some_hosts(0.75, 0.25);
         let job = self.train(Want { hosts, even: true, ..Want::ANY });
@@ -606,16 +620,8 @@ impl Maker {
             match which {
                 0 | 1 => {
                     self.world.jobs[job].recipe.remote = false;
-                    let disk = self.world.hosts[h].disk.max(need * r.batch_bytes * members * 1.6);
-                    self.world.hosts[h].disk = disk;
-                    let left = allowed * r.batch_bytes * members / disk;
-                    if self.random.chance(0.5) {
-                        self.at(t, Act::Disk(h, left));
-                        self.at(end, Act::Disk(h, 1.0));
-                    } else {
-                        self.at(t, Act::DiskOthers(h, disk * (1.0 - left)));
-                        self.at(end, Act::DiskOthers(h, 0.0));
-                    }
+                    let (needed, left) = (need * r.batch_bytes * members, allowed * r.batch_bytes * members);
+                    self.limit_disk(h, (t, end), needed, left);
                 }
                 2 => {
                     label.name = "processor";
@@ -641,15 +647,13 @@ impl Maker {
                     label.name = "quota";
                     let recipe = &mut self.world.jobs[job].recipe;
                     recipe.batch_cores = recipe.batch_cores.max(0.6 * step);
-                    let own = members * r.cores;
                     let loaders = need * recipe.batch_cores * members;
+                    let own = members * r.cores;
+                    let quota = (own + loaders * r.headroom * 1.1).min(self.world.hosts[h].cores);
                     self.world.hosts[h].eyes.watched = true;
-                    self.world.hosts[h].quota = Some((own + loaders * r.headroom * 1.1).min(self.world.hosts[h].cores));
+                    self.world.hosts[h].quota = Some(quota);
                     self.at(t, Act::Quota(h, Some(own + loaders * (1.0 - lost))));
-                    self.at(
-                        end,
-                        Act::Quota(h, Some((own + loaders * r.headroom * 1.1).min(self.world.hosts[h].cores))),
-                    );
+                    self.at(end, Act::Quota(h, Some(quota)));
                 }
                 _ => {
                     // A service that is slow to answer: nothing of it is measured here.

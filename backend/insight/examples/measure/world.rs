@@ -336,6 +336,28 @@ pub struct World {
     pub watches: Vec<Watch>,
 }
 
+/// What jobs take of a machine in one interval: bytes of memory by them, bytes in use by all, and cores.
+struct Demand {
+    rss: f64,
+    used: f64,
+    watched_cores: f64,
+}
+
+/// One tick of a machine, and the seconds since the one before.
+#[derive(Clone, Copy)]
+struct Tick {
+    t: f64,
+    interval: f64,
+}
+
+impl Tick {
+    /// A value that changes rarely, and so is read only once in `every` seconds; in between NaN.
+    fn asked(self, every: f64, value: f64) -> f64 {
+        let (now, before) = (self.t, self.t - self.interval);
+        if (now / every).floor() > (before / every).floor() || now <= self.interval { value } else { f64::NAN }
+    }
+}
+
 fn gpu_row(row: usize, eyes: &Eyes, card: &Card) -> bool {
     let model = card.model;
     match row {
@@ -540,6 +562,214 @@ impl Host {
         }
         self.load1 += (cores - self.load1) * (1.0 - (-dt / 60.0).exp());
     }
+
+    /// Its counters begin at zero again, as after a restart.
+    fn reset_counters(&mut self) {
+        self.counters = [0.0; 8];
+        self.ports.iter_mut().for_each(|port| (port.received, port.sent, port.broken) = (0.0, 0.0, 0.0));
+    }
+
+    /// Whether its tick is due; then the next one is set.
+    fn is_due(&mut self, t: f64) -> bool {
+        if t + 1e-6 < self.due {
+            return false;
+        }
+        self.due = if self.due == 0.0 { t } else { self.due } + self.eyes.interval;
+        if self.due < t {
+            self.due = t + self.eyes.interval;
+        }
+        true
+    }
+
+    /// Reads [`HOST_ROWS`], [`DISK_ROWS`] and [`LINK_ROWS`].
+    fn read_machine(&mut self, demand: &Demand, random: &mut Random) {
+        let used = demand.used;
+        let wants = self.wants;
+        let busy = (100.0 * wants / self.cores + 0.8 * random.normal().abs()).clamp(0.1, 100.0);
+        let crowd = (wants / self.cores - 0.9).max(0.0);
+        let io = self.waits_io;
+        self.counters[RESENT] +=
+            (self.resent * random.about_one(0.2) + if random.chance(0.05) { 2.0 } else { 0.1 }) * self.eyes.interval;
+        let c = &self.counters;
+        let memory_full = ((used / self.memory - 0.965) / 0.033).clamp(0.0, 1.0);
+        let (read, written, received, sent) = (c[READ] / MIB, c[WRITTEN] / MIB, c[RECEIVED], c[SENT]);
+        let quota = self.quota.unwrap_or(self.cores);
+        let throttled = if self.short { random.between(0.6, 0.97) } else { 0.0 };
+        self.values.extend([
+            busy,
+            (io * 6.0 * random.unit()).min(100.0 - busy),
+            self.load1,
+            self.cores,
+            (crowd * 90.0 * random.about_one(0.1)).min(98.0) + 0.3 * random.unit(),
+            memory_full * 30.0 * random.about_one(0.2),
+            memory_full * 18.0 * random.about_one(0.2),
+            (io * 62.0 * random.about_one(0.15)).min(99.0),
+            (io * 34.0 * random.about_one(0.15)).min(99.0),
+            used,
+            self.memory,
+            100.0 * used / self.memory,
+            100.0 * used / self.memory,
+            self.cached.min(self.memory - used).max(0.1 * GIB),
+            read,
+            written,
+            received,
+            sent,
+            c[RESENT].floor(),
+            (100.0 * demand.watched_cores / quota).min(100.0),
+            100.0 * throttled,
+            demand.rss / MIB,
+            c[KILLS],
+            // The machine counts since its boot, and all of them.
+            c[KILLS] + self.kills_before,
+            (io * 9.0 * random.unit()).round(),
+            (io * 12.0 * random.about_one(0.2)).round(),
+            read,
+            written,
+            if io >= 1.0 { 100.0 - 2.0 * random.unit() } else { (100.0 * (io / 0.6).powf(0.35)).min(99.0) },
+            received,
+            sent,
+        ]);
+    }
+
+    /// Reads [`PATH_ROWS`] of each volume and [`PORT_ROWS`] of each port.
+    fn read_volumes_and_ports(&mut self, tick: Tick) {
+        for volume in &self.volumes {
+            self.values.extend([100.0 * volume.used / volume.size, volume.used / GIB]);
+        }
+        for port in &self.ports {
+            self.values.extend([
+                port.received.round(),
+                port.sent.round(),
+                tick.asked(10.0, 4.0),
+                tick.asked(10.0, port.rate),
+                tick.asked(10.0, port.broken),
+                tick.asked(10.0, 0.0),
+            ]);
+        }
+    }
+
+    /// Reads [`GPU_ROWS`] of each card.
+    fn read_cards(&mut self, readings: &[Reading], dt: f64, tick: Tick, random: &mut Random) {
+        for ((card, reading), parts) in self.cards.iter().zip(readings).zip(&self.parts) {
+            match card.lost || self.blind {
+                true => self.values.extend([f64::NAN; GPU_ROWS.len()]),
+                false => self.values.extend(gpu_values(card, reading, parts, dt, tick, random)),
+            }
+        }
+    }
+
+    /// The samples of what was read, without those that are absent.
+    fn samples(&self, absent: f64, random: &mut Random) -> Vec<(SeriesId, f64)> {
+        let mut samples: Vec<(SeriesId, f64)> = Vec::with_capacity(self.values.len());
+        for (at, (&value, id)) in self.values.iter().zip(&self.ids).enumerate() {
+            let Some(id) = id else { continue };
+            if value.is_nan() || random.chance(absent) {
+                continue;
+            }
+            samples.push((*id, quantize(value, self.steps[at])));
+        }
+        samples
+    }
+
+    /// Bytes of GPU memory that each process holds, by the instance of its series: processes of jobs, then those of others.
+    fn process_memory(&self, jobs: &[Job], own: usize, t: f64) -> Vec<(String, f64)> {
+        let mut held = Vec::new();
+        if self.blind {
+            return held;
+        }
+        for job in jobs.iter().filter(|job| job.stage != Stage::Off) {
+            for (m, member) in job.members.iter().enumerate().filter(|(_, member)| member.host == own) {
+                let card = &self.cards[member.gpu];
+                if !card.lost {
+                    let bytes = (job.memory(m, t) * card.model.memory + job.leaked).round();
+                    held.push((format!("{}.proc.{}", member.gpu, member.pid), bytes));
+                }
+            }
+        }
+        for (g, card) in self.cards.iter().enumerate().filter(|(_, card)| card.tenant > 0.0 && !card.lost) {
+            held.push((format!("{g}.proc.{}", 9100 + g), (0.12 * card.model.memory).round()));
+        }
+        held
+    }
+
+    /// The series of a process that holds GPU memory: one of its own while it lives.
+    fn process_series(&mut self, instance: String, source: u32, sink: &mut dyn Sink) -> SeriesId {
+        if let Some((_, id)) = self.live.iter().find(|(known, _)| *known == instance) {
+            return *id;
+        }
+        let id = self.next_id;
+        self.next_id += 1;
+        sink.series(source, id, &Metric::from(&gpu_parts::PROCESS_MEMORY), &instance);
+        self.live.push((instance, id));
+        id
+    }
+}
+
+/// The rows of one card, in the order of [`GPU_ROWS`].
+fn gpu_values(
+    card: &Card,
+    r: &Reading,
+    own: &Parts,
+    dt: f64,
+    tick: Tick,
+    random: &mut Random,
+) -> [f64; GPU_ROWS.len()] {
+    let model = card.model;
+    let (peers, from_host) = (own.peers / dt, own.host / dt);
+    // Without its links a card's traffic goes by PCIe.
+    let (by_links, by_pcie) = if model.nvlink <= 0.0 {
+        (0.0, peers)
+    } else if card.links < 0.15 {
+        (0.02 * peers, peers)
+    } else {
+        (peers, 0.0)
+    };
+    let asleep = card.bits & 1 != 0;
+    let max_gen = card.max_gen;
+    let link_gen = if asleep { 1.0 } else { card.worst_gen.unwrap_or(max_gen) };
+    [
+        r.used.round(),
+        card.used,
+        model.memory,
+        r.power,
+        card.limit,
+        r.temp,
+        r.active.round(),
+        100.0 * card.used / model.memory,
+        100.0 * r.power / card.limit,
+        card.energy,
+        r.clock,
+        if asleep { 0.2 * model.memory_clock } else { model.memory_clock },
+        (30.0 + 2.0 * (r.temp - 50.0)).clamp(0.0, 100.0).round(),
+        card.corrected,
+        card.uncorrected,
+        f64::from(card.bits),
+        r.engine,
+        r.sm,
+        r.occupancy,
+        r.dram,
+        r.tensor,
+        by_links * random.about_one(0.01),
+        by_links * random.about_one(0.01),
+        (by_pcie + 2e5 * random.unit()).round(),
+        (by_pcie + from_host + 2e5 * random.unit()).round(),
+        link_gen,
+        max_gen,
+        card.lanes,
+        card.max_lanes,
+        card.xids,
+        if card.xids > 0.0 { card.last_xid } else { f64::NAN },
+        tick.asked(10.0, if asleep { 8.0 } else { 0.0 }),
+        tick.asked(10.0, 100.0 * card.by_power),
+        tick.asked(10.0, 100.0 * card.by_heat),
+        tick.asked(10.0, 0.0),
+        tick.asked(10.0, card.remapped),
+        tick.asked(10.0, f64::from(u8::from(card.pending))),
+        tick.asked(30.0, card.links_up),
+        tick.asked(30.0, model.links()),
+        tick.asked(60.0, (card.broken * 0.7).floor()),
+        tick.asked(60.0, card.broken),
+    ]
 }
 
 impl World {
@@ -576,10 +806,11 @@ impl World {
                 card.last_xid = xid;
             }
             Act::Lose(h, g, lost) => {
-                self.hosts[h].cards[g].lost = lost;
-                if lost && self.hosts[h].cards.len() == 1 {
+                let host = &mut self.hosts[h];
+                host.cards[g].lost = lost;
+                if lost && host.cards.len() == 1 {
                     // The collector says so at the tick at which it fails.
-                    sink.said(h as u32, ms + (self.hosts[h].eyes.interval * 1000.0) as i64, "nvidia", "GPU is lost");
+                    sink.said(h as u32, ms + (host.eyes.interval * 1000.0) as i64, "nvidia", "GPU is lost");
                 }
             }
             Act::Begin(job, start) => {
@@ -600,17 +831,8 @@ impl World {
             Act::DiskOthers(h, rate) => self.hosts[h].disk_others = rate,
             Act::NetworkOthers(h, rate) => self.hosts[h].network_others = rate,
             Act::Headroom(job, times) => self.jobs[job].recipe.headroom *= times,
-            Act::Work(job, times, heavy) => {
-                let r = &mut self.jobs[job].recipe;
-                for part in [&mut r.step, &mut r.optimizer, &mut r.copy, &mut r.batch_cores, &mut r.batch_bytes] {
-                    *part *= times;
-                }
-                r.load.heavy = heavy;
-            }
-            Act::Wire(h, times, resent) => {
-                self.hosts[h].wire = times;
-                self.hosts[h].resent = resent;
-            }
+            Act::Work(job, times, heavy) => self.jobs[job].recipe.change_work(times, heavy),
+            Act::Wire(h, times, resent) => (self.hosts[h].wire, self.hosts[h].resent) = (times, resent),
             Act::Fills(h, volume, rate) => self.hosts[h].volumes[volume].fills = rate,
             Act::Other(h, rate) => self.hosts[h].other_rate = rate,
             Act::Kill(h) => self.hosts[h].counters[KILLS] += 1.0,
@@ -621,11 +843,7 @@ impl World {
                 sink.goodbye(h as u32, ms + self.late as i64 + 20);
             }
             Act::Blind(h, blind) => self.hosts[h].blind = blind,
-            Act::Restart(h) => {
-                let host = &mut self.hosts[h];
-                host.counters = [0.0; 8];
-                host.ports.iter_mut().for_each(|port| (port.received, port.sent, port.broken) = (0.0, 0.0, 0.0));
-            }
+            Act::Restart(h) => self.hosts[h].reset_counters(),
         }
     }
 
@@ -659,7 +877,6 @@ impl World {
         // A job meets on all machines at once, so that one interval of the simulation is the shortest of theirs.
         let dt = self.hosts.iter().map(|h| h.eyes.interval).fold(f64::INFINITY, f64::min);
         let mut t = 0.0;
-        let mut speeds = Vec::new();
         while t < self.seconds {
             while self.acts.last().is_some_and(|(at, _)| *at <= t) {
                 if let Some((_, act)) = self.acts.pop() {
@@ -676,40 +893,8 @@ impl World {
                 host.parts.fill(Parts::default());
             }
             for number in 0..self.jobs.len() {
-                if self.jobs[number].stage == Stage::Off {
-                    continue;
-                }
-                speeds.clear();
-                let mut ring: f64 = 1.0;
-                let job = &self.jobs[number];
-                for (m, member) in job.members.iter().enumerate() {
-                    let host = &self.hosts[member.host];
-                    let card = &host.cards[member.gpu];
-                    let (tensor, stream) = card.speed();
-                    let cpu = (host.share * job.own_cpu[m]).clamp(0.02, 1.0);
-                    // Work that is launched too slowly waits for its launches.
-                    let launch = 0.3 + 0.7 * (cpu * 1.6).min(1.0);
-                    let lanes =
-                        card.lanes / card.max_lanes * card.worst_gen.map_or(1.0, |g| 2f64.powf(g - card.max_gen));
-                    speeds.push(Speed { tensor, stream, cpu, copy: lanes, launch });
-                    let bridge = if card.model.nvlink > 0.0 { card.links.max(0.06) } else { lanes };
-                    ring = ring.max(1.0 / bridge);
-                    if job.hosts.len() > 1 {
-                        ring = ring.max(host.wire);
-                    }
-                }
-                let supply: Vec<f64> =
-                    job.hosts.iter().map(|&h| self.hosts[h].supply.get(number).copied().unwrap_or(1e9)).collect();
-                let job = &mut self.jobs[number];
-                if job.leak > 0.0 && job.stage == Stage::Running && job.hang.is_none() {
-                    job.leaked += job.leak * dt;
-                }
-                if job.host_leak > 0.0 {
-                    job.host_leaked += job.host_leak * dt;
-                }
-                job.advance((t, to), &speeds, ring, &supply, &mut self.random);
-                for (member, parts) in job.members.iter().zip(&job.parts) {
-                    self.hosts[member.host].parts[member.gpu].merge(parts);
+                if self.jobs[number].stage != Stage::Off {
+                    self.advance_job(number, (t, to));
                 }
             }
             let (jobs, labels) = (&self.jobs, &mut self.labels);
@@ -731,6 +916,41 @@ impl World {
         }
         self.lulls(f64::INFINITY);
         self.labels.retain(|label| label.onset < self.seconds);
+    }
+
+    /// A job goes on for one interval, as fast as its machines and cards let it; the cards get their parts of the work.
+    fn advance_job(&mut self, number: usize, (t, to): (f64, f64)) {
+        let mut speeds = Vec::new();
+        let mut ring: f64 = 1.0;
+        let job = &self.jobs[number];
+        for (m, member) in job.members.iter().enumerate() {
+            let host = &self.hosts[member.host];
+            let card = &host.cards[member.gpu];
+            let (tensor, stream) = card.speed();
+            let cpu = (host.share * job.own_cpu[m]).clamp(0.02, 1.0);
+            // Work that is launched too slowly waits for its launches.
+            let launch = 0.3 + 0.7 * (cpu * 1.6).min(1.0);
+            let lanes = card.lanes / card.max_lanes * card.worst_gen.map_or(1.0, |g| 2f64.powf(g - card.max_gen));
+            speeds.push(Speed { tensor, stream, cpu, copy: lanes, launch });
+            let bridge = if card.model.nvlink > 0.0 { card.links.max(0.06) } else { lanes };
+            ring = ring.max(1.0 / bridge);
+            if job.hosts.len() > 1 {
+                ring = ring.max(host.wire);
+            }
+        }
+        let supply: Vec<f64> =
+            job.hosts.iter().map(|&h| self.hosts[h].supply.get(number).copied().unwrap_or(1e9)).collect();
+        let job = &mut self.jobs[number];
+        if job.leak > 0.0 && job.stage == Stage::Running && job.hang.is_none() {
+            job.leaked += job.leak * (to - t);
+        }
+        if job.host_leak > 0.0 {
+            job.host_leaked += job.host_leak * (to - t);
+        }
+        job.advance((t, to), &speeds, ring, &supply, &mut self.random);
+        for (member, parts) in job.members.iter().zip(&job.parts) {
+            self.hosts[member.host].parts[member.gpu].merge(parts);
+        }
     }
 
     fn watch(&mut self, t: f64, sink: &mut dyn Sink) {
@@ -821,13 +1041,43 @@ impl World {
         }
     }
 
-    /// What a machine's interval is, and what is read of it when its tick is due.
+    /// Simulates one interval of a machine, and reads it when its tick is due.
     fn look(&mut self, h: usize, t: f64, dt: f64, sink: &mut dyn Sink) {
+        let demand = self.demand(h, dt);
+        let readings = self.pass_cards(h, t, dt);
+        let (host, random) = (&mut self.hosts[h], &mut self.random);
+        if !host.is_due(t) || host.silent {
+            return;
+        }
+        self.gpu_seconds += host.cards.len() as f64 * host.eyes.interval;
+        if random.chance(self.skipped) {
+            return;
+        }
+        let tick = Tick { t, interval: host.eyes.interval };
+        host.values.clear();
+        host.read_machine(&demand, random);
+        host.read_volumes_and_ports(tick);
+        host.read_cards(&readings, dt, tick, random);
+        host.values.push(if host.blind { 0.0 } else { 1.0 });
+        let source = h as u32;
+        let mut samples = host.samples(self.absent, random);
+        for (instance, bytes) in host.process_memory(&self.jobs, h, t) {
+            samples.push((host.process_series(instance, source, sink), bytes));
+        }
+        let ms = BEGIN + (t * 1000.0) as i64 + (random.unit() * self.late) as i64;
+        sink.tick(source, ms, &samples);
+        host.tables += 1;
+        let every = (5.0 / tick.interval).ceil().max(1.0) as u64;
+        if host.eyes.processes && host.tables % every == 1 % every {
+            let table = table(ms, host, &self.jobs, h, dt);
+            sink.processes(source, &table);
+        }
+    }
+
+    /// What all jobs take of a machine's memory and cores in one interval. The machine's memory follows.
+    fn demand(&mut self, h: usize, dt: f64) -> Demand {
         let host = &mut self.hosts[h];
-        let random = &mut self.random;
-        let mut readings: Vec<Reading> = Vec::with_capacity(host.cards.len());
-        let mut rss = 0.0;
-        let mut watched_cores = 0.0;
+        let (mut rss, mut watched_cores) = (0.0, 0.0);
         for (number, job) in self.jobs.iter().enumerate() {
             let Some(place) = job.hosts.iter().position(|&own| own == h) else { continue };
             if job.stage == Stage::Off {
@@ -841,6 +1091,13 @@ impl World {
         host.other_memory = (host.other_memory + host.other_rate * dt).max(0.0);
         let used = (host.base_memory + rss + host.other_memory).min(host.memory * 0.998);
         host.full = used / host.memory;
+        Demand { rss, used, watched_cores }
+    }
+
+    /// Simulates one interval of each card of a machine.
+    fn pass_cards(&mut self, h: usize, t: f64, dt: f64) -> Vec<Reading> {
+        let host = &mut self.hosts[h];
+        let mut readings: Vec<Reading> = Vec::with_capacity(host.cards.len());
         for g in 0..host.cards.len() {
             let mut parts = host.parts[g];
             let card = &mut host.cards[g];
@@ -864,219 +1121,9 @@ impl World {
                 (0.006 * card.model.memory + held + if card.tenant > 0.0 { 0.12 * card.model.memory } else { 0.0 })
                     .min(card.model.memory * 0.997);
             parts.fit(dt);
-            readings.push(card.pass(&parts, dt, random));
+            readings.push(card.pass(&parts, dt, &mut self.random));
         }
-        if t + 1e-6 < host.due {
-            return;
-        }
-        host.due = if host.due == 0.0 { t } else { host.due } + host.eyes.interval;
-        if host.due < t {
-            host.due = t + host.eyes.interval;
-        }
-        if host.silent {
-            return;
-        }
-        self.gpu_seconds += host.cards.len() as f64 * host.eyes.interval;
-        if random.chance(self.skipped) {
-            return;
-        }
-        host.values.fill(f64::NAN);
-        let interval = host.eyes.interval;
-        let wants = host.wants;
-        let busy = (100.0 * wants / host.cores + 0.8 * random.normal().abs()).clamp(0.1, 100.0);
-        let crowd = (wants / host.cores - 0.9).max(0.0);
-        let io = host.waits_io;
-        host.counters[RESENT] +=
-            (host.resent * random.about_one(0.2) + if random.chance(0.05) { 2.0 } else { 0.1 }) * interval;
-        let c = &host.counters;
-        let memory_full = ((used / host.memory - 0.965) / 0.033).clamp(0.0, 1.0);
-        let (read, written, received, sent) = (c[READ] / MIB, c[WRITTEN] / MIB, c[RECEIVED], c[SENT]);
-        let quota = host.quota.unwrap_or(host.cores);
-        let throttled = if host.short { random.between(0.6, 0.97) } else { 0.0 };
-        let hostly = [
-            busy,
-            (io * 6.0 * random.unit()).min(100.0 - busy),
-            host.load1,
-            host.cores,
-            (crowd * 90.0 * random.about_one(0.1)).min(98.0) + 0.3 * random.unit(),
-            memory_full * 30.0 * random.about_one(0.2),
-            memory_full * 18.0 * random.about_one(0.2),
-            (io * 62.0 * random.about_one(0.15)).min(99.0),
-            (io * 34.0 * random.about_one(0.15)).min(99.0),
-            used,
-            host.memory,
-            100.0 * used / host.memory,
-            100.0 * used / host.memory,
-            host.cached.min(host.memory - used).max(0.1 * GIB),
-            read,
-            written,
-            received,
-            sent,
-            c[RESENT].floor(),
-            (100.0 * watched_cores / quota).min(100.0),
-            100.0 * throttled,
-            rss / MIB,
-            c[KILLS],
-            // The machine counts since its boot, and all of them.
-            c[KILLS] + host.kills_before,
-            (io * 9.0 * random.unit()).round(),
-            (io * 12.0 * random.about_one(0.2)).round(),
-            read,
-            written,
-            if io >= 1.0 { 100.0 - 2.0 * random.unit() } else { (100.0 * (io / 0.6).powf(0.35)).min(99.0) },
-            received,
-            sent,
-        ];
-        let mut at = 0;
-        let mut put = |values: &mut Vec<f64>, value: f64| {
-            values[at] = value;
-            at += 1;
-        };
-        for value in hostly {
-            put(&mut host.values, value);
-        }
-        for volume in &host.volumes {
-            put(&mut host.values, 100.0 * volume.used / volume.size);
-            put(&mut host.values, volume.used / GIB);
-        }
-        // What changes rarely is asked for rarely.
-        let asked = |every: f64, value: f64| {
-            if (t / every).floor() > ((t - interval) / every).floor() || t <= interval { value } else { f64::NAN }
-        };
-        for port in &host.ports {
-            for value in [
-                port.received.round(),
-                port.sent.round(),
-                asked(10.0, 4.0),
-                asked(10.0, port.rate),
-                asked(10.0, port.broken),
-                asked(10.0, 0.0),
-            ] {
-                put(&mut host.values, value);
-            }
-        }
-        for ((card, r), own) in host.cards.iter().zip(&readings).zip(&host.parts) {
-            let model = card.model;
-            if card.lost || host.blind {
-                (0..GPU_ROWS.len()).for_each(|_| put(&mut host.values, f64::NAN));
-                continue;
-            }
-            let (peers, from_host) = (own.peers / dt, own.host / dt);
-            // Without its links a card's traffic goes by PCIe.
-            let (by_links, by_pcie) = if model.nvlink <= 0.0 {
-                (0.0, peers)
-            } else if card.links < 0.15 {
-                (0.02 * peers, peers)
-            } else {
-                (peers, 0.0)
-            };
-            let asleep = card.bits & 1 != 0;
-            let max_gen = card.max_gen;
-            let link_gen = if asleep { 1.0 } else { card.worst_gen.unwrap_or(max_gen) };
-            let values = [
-                r.used.round(),
-                card.used,
-                model.memory,
-                r.power,
-                card.limit,
-                r.temp,
-                r.active.round(),
-                100.0 * card.used / model.memory,
-                100.0 * r.power / card.limit,
-                card.energy,
-                r.clock,
-                if asleep { 0.2 * model.memory_clock } else { model.memory_clock },
-                (30.0 + 2.0 * (r.temp - 50.0)).clamp(0.0, 100.0).round(),
-                card.corrected,
-                card.uncorrected,
-                f64::from(card.bits),
-                r.engine,
-                r.sm,
-                r.occupancy,
-                r.dram,
-                r.tensor,
-                by_links * random.about_one(0.01),
-                by_links * random.about_one(0.01),
-                (by_pcie + 2e5 * random.unit()).round(),
-                (by_pcie + from_host + 2e5 * random.unit()).round(),
-                link_gen,
-                max_gen,
-                card.lanes,
-                card.max_lanes,
-                card.xids,
-                if card.xids > 0.0 { card.last_xid } else { f64::NAN },
-                asked(10.0, if asleep { 8.0 } else { 0.0 }),
-                asked(10.0, 100.0 * card.by_power),
-                asked(10.0, 100.0 * card.by_heat),
-                asked(10.0, 0.0),
-                asked(10.0, card.remapped),
-                asked(10.0, f64::from(u8::from(card.pending))),
-                asked(30.0, card.links_up),
-                asked(30.0, model.links()),
-                asked(60.0, (card.broken * 0.7).floor()),
-                asked(60.0, card.broken),
-            ];
-            for value in values {
-                put(&mut host.values, value);
-            }
-        }
-        put(&mut host.values, if host.blind { 0.0 } else { 1.0 });
-        // The processes that hold memory on GPUs have series of their own while they live.
-        let mut samples: Vec<(SeriesId, f64)> = Vec::with_capacity(host.values.len());
-        for (at, (&value, id)) in host.values.iter().zip(&host.ids).enumerate() {
-            let Some(id) = id else { continue };
-            if value.is_nan() || random.chance(self.absent) {
-                continue;
-            }
-            samples.push((*id, quantize(value, host.steps[at])));
-        }
-        let source = h as u32;
-        if !host.blind {
-            for job in self.jobs.iter().filter(|job| job.stage != Stage::Off) {
-                for (m, member) in job.members.iter().enumerate().filter(|(_, member)| member.host == h) {
-                    let card = &host.cards[member.gpu];
-                    if card.lost {
-                        continue;
-                    }
-                    let instance = format!("{}.proc.{}", member.gpu, member.pid);
-                    let id = match host.live.iter().find(|(known, _)| *known == instance) {
-                        Some((_, id)) => *id,
-                        None => {
-                            let id = host.next_id;
-                            host.next_id += 1;
-                            sink.series(source, id, &Metric::from(&gpu_parts::PROCESS_MEMORY), &instance);
-                            host.live.push((instance, id));
-                            id
-                        }
-                    };
-                    samples.push((id, (job.memory(m, t) * card.model.memory + job.leaked).round()));
-                }
-            }
-        }
-        // So does a program of others.
-        let crowded = |card: &Card| card.tenant > 0.0 && !card.lost && !host.blind;
-        for (g, card) in host.cards.iter().enumerate().filter(|(_, card)| crowded(card)) {
-            let instance = format!("{g}.proc.{}", 9100 + g);
-            let id = match host.live.iter().find(|(known, _)| *known == instance) {
-                Some((_, id)) => *id,
-                None => {
-                    let id = host.next_id;
-                    host.next_id += 1;
-                    sink.series(source, id, &Metric::from(&gpu_parts::PROCESS_MEMORY), &instance);
-                    host.live.push((instance, id));
-                    id
-                }
-            };
-            samples.push((id, (0.12 * card.model.memory).round()));
-        }
-        let ms = BEGIN + (t * 1000.0) as i64 + (random.unit() * self.late) as i64;
-        sink.tick(source, ms, &samples);
-        host.tables += 1;
-        let every = (5.0 / interval).ceil().max(1.0) as u64;
-        if host.eyes.processes && host.tables % every == 1 % every {
-            let table = table(ms, host, &self.jobs, h, dt);
-            sink.processes(source, &table);
-        }
+        readings
     }
 }
 
@@ -1115,36 +1162,9 @@ fn table(t: i64, host: &Host, jobs: &[Job], h: usize, dt: f64) -> ProcessTable {
             ..Process::default()
         });
     }
-    for (number, job) in jobs.iter().enumerate() {
-        let Some(place) = job.hosts.iter().position(|&own| own == h) else { continue };
-        if job.stage == Stage::Off {
-            continue;
-        }
-        let mut pids: Vec<u32> = job.members.iter().filter(|m| m.host == h).map(|m| m.pid).collect();
-        pids.dedup();
-        let Some(&first) = pids.first() else { continue };
-        let parent = first - 1;
-        let row = |pid: u32, parent: u32, name: &str, cpu: f64, rss: f64| Process {
-            pid,
-            parent,
-            user: "ana".into(),
-            name: name.into(),
-            cpu: Some((100.0 * cpu) as f32),
-            rss: rss as u64,
-            threads: 40,
-            watched: true,
-            ..Process::default()
-        };
-        rows.push(row(parent, 1, "torchrun", 0.01, 3e8));
-        let members = job.members.iter().filter(|m| m.host == h).count() as f64;
-        let each = job.cores[place] / dt / pids.len() as f64;
-        let loading =
-            host.using.get(number).copied().unwrap_or(0.0) * job.recipe.batch_cores * members / pids.len() as f64;
-        for pid in pids {
-            rows.push(row(pid, parent, "python3", each, job.recipe.resident));
-            if loading > 0.001 {
-                rows.push(row(pid + 400, pid, "pt_data_worker", loading, 1e9));
-            }
+    for (number, job) in jobs.iter().enumerate().filter(|(_, job)| job.stage != Stage::Off) {
+        if let Some(place) = job.hosts.iter().position(|&own| own == h) {
+            rows.extend(job_processes(job, place, h, host.using.get(number).copied().unwrap_or(0.0), dt));
         }
     }
     for (g, card) in host.cards.iter().enumerate() {
@@ -1164,6 +1184,37 @@ fn table(t: i64, host: &Host, jobs: &[Job], h: usize, dt: f64) -> ProcessTable {
         }
     }
     ProcessTable { t, total: rows.len() as u32 + 300, whole: true, rows }
+}
+
+/// The processes of a job on its machine number `place`, which is machine `h` of all; its loaders make `batches` a second.
+fn job_processes(job: &Job, place: usize, h: usize, batches: f64, dt: f64) -> Vec<Process> {
+    let mut rows = Vec::new();
+    let mut pids: Vec<u32> = job.members.iter().filter(|m| m.host == h).map(|m| m.pid).collect();
+    pids.dedup();
+    let Some(&first) = pids.first() else { return rows };
+    let parent = first - 1;
+    let row = |pid: u32, parent: u32, name: &str, cpu: f64, rss: f64| Process {
+        pid,
+        parent,
+        user: "ana".into(),
+        name: name.into(),
+        cpu: Some((100.0 * cpu) as f32),
+        rss: rss as u64,
+        threads: 40,
+        watched: true,
+        ..Process::default()
+    };
+    rows.push(row(parent, 1, "torchrun", 0.01, 3e8));
+    let members = job.members.iter().filter(|m| m.host == h).count() as f64;
+    let each = job.cores[place] / dt / pids.len() as f64;
+    let loading = batches * job.recipe.batch_cores * members / pids.len() as f64;
+    for pid in pids {
+        rows.push(row(pid, parent, "python3", each, job.recipe.resident));
+        if loading > 0.001 {
+            rows.push(row(pid + 400, pid, "pt_data_worker", loading, 1e9));
+        }
+    }
+    rows
 }
 
 #[cfg(test)]

@@ -27,6 +27,8 @@ mod lines;
 #[cfg(unix)]
 mod looking;
 mod measure;
+#[cfg(unix)]
+mod messages;
 mod output;
 #[cfg(unix)]
 mod permit;

@@ -4,22 +4,21 @@ use super::RunsSettings;
 use super::jobs::Jobs;
 use super::kubernetes::Kubernetes;
 use super::looking::{Here, LookedRank, Looking};
-use super::permit::{Owners, without_claims};
+use super::messages::{Messages, Received, TOO_MANY_MARKERS};
+use super::permit::Owners;
 use super::reported::{RefusedReport, ReportAsk, Reported};
 use super::series;
 use super::slurm::{self, RunTool, Slurm};
 use super::socket::{Message, RunSocket, SentBy};
 use super::untold::{self, Untold};
-use crate::calls::{Calls, TOO_MANY_CALLS};
+use crate::calls::Calls;
 use crate::markers::{Markers, TakenMarkers};
 #[cfg(target_os = "linux")]
 use launch::memory::{LOOK_INTERVAL, Watched};
 use shared::alert::CodeAlert;
 use shared::alert_call::AlertCall;
 use shared::new_marker::NewMarker;
-use shared::run::{
-    BEGIN_KIND, Begun, Claim, END_KIND, How, Over, Paused, Rank, RunState, STATE_KIND, TAKEN, TellAnswer, Told,
-};
+use shared::run::{BEGIN_KIND, Begun, Claim, END_KIND, How, Over, Paused, Rank, RunState, STATE_KIND, Told};
 use shared::wire::SourceId;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -35,18 +34,6 @@ const MAX_WATCHED: usize = 1024;
 
 /// The most processes of runs that are known at once; further ranks are not entered.
 const MAX_RUNNING: usize = 4096;
-
-/// The most messages a second: a record is written for each.
-const MAX_MESSAGES: governor::Quota = governor::Quota::per_second(std::num::NonZeroU32::new(100).expect("not zero"));
-
-/// The most of another user who tells of runs, who may begin one of many ranks at once, and of one who puts markers and alerts.
-const TOLD_BY_OTHERS: governor::Quota = governor::Quota::per_second(std::num::NonZeroU32::new(1).expect("not zero"))
-    .allow_burst(std::num::NonZeroU32::new(600).expect("not zero"));
-const MARKED_BY_OTHERS: governor::Quota =
-    governor::Quota::per_second(std::num::NonZeroU32::new(100).expect("not zero"));
-
-/// Likewise of markers of all runs together, and of alerts: each run has less.
-const MAX_MARKERS: governor::Quota = governor::Quota::per_second(std::num::NonZeroU32::new(500).expect("not zero"));
 
 /// How deep below a process of a run who puts a marker may be.
 const MAX_DEPTH: usize = 64;
@@ -68,9 +55,6 @@ const LOOK: Duration = Duration::from_secs(5);
 
 /// A run that lives longer than samples are kept is told again so often.
 const AGAIN: Duration = Duration::from_secs(3600);
-
-/// What is answered to who puts more markers than are taken.
-const TOO_MANY: &str = "the limit per run is 100 markers a second and 10,000 an hour; this marker is dropped";
 
 /// A process of a run, as it is told of.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -131,39 +115,14 @@ pub async fn follow(
     (settings, run_tool): (RunsSettings, RunTool),
     mut stop: watch::Receiver<bool>,
 ) {
-    let mut tracker = Tracker {
-        live,
-        source,
-        running: HashMap::new(),
-        owners: Owners::new(folder, socket.trusted()),
-        jobs: Jobs::default(),
-        ends: JoinSet::new(),
-        awaited: HashMap::new(),
-        claims: JoinSet::new(),
-        kubernetes: kubernetes(&settings),
-        slurm: Slurm { scontrol: settings.scontrol.clone().unwrap_or_else(|| slurm::SCONTROL.into()), run: run_tool },
-        reported: HashMap::new(),
-        preempting: HashMap::new(),
-        stopped: HashSet::new(),
-        changed: true,
-        dropped: 0,
-    };
-    let limit = governor::RateLimiter::direct(MAX_MESSAGES);
-    let others = [TOLD_BY_OTHERS, MARKED_BY_OTHERS].map(governor::RateLimiter::keyed);
-    let markers_limit = governor::RateLimiter::direct(MAX_MARKERS);
-    let calls_limit = governor::RateLimiter::direct(MAX_MARKERS);
+    let detect = settings.detect;
+    let mut tracker = Tracker::new(live, source, Owners::new(folder, socket.trusted()), &settings, run_tool);
     let untold = folder.canonicalize().ok();
     let untold = untold.and_then(|folder| Untold::of_server(&folder.join(untold::FOLDER), socket.trusted()));
-    let open = tracker.open();
-    let written = untold.as_ref().map_or_else(Vec::new, |untold| untold.read(true));
-    let ends = written.iter().filter(|(_, told)| matches!(told, Told::End(_))).map(|(_, told)| told.begun());
-    let ends: HashSet<(u32, Option<u64>)> = ends.map(|begun| (begun.pid, begun.start)).collect();
-    if let Some(untold) = &untold {
-        tracker.take(untold, written);
-    }
-    tracker.resume(open.into_values().filter(|begun| !ends.contains(&(begun.pid, begun.start))));
+    tracker.take_up(untold.as_ref());
+    let messages = Messages::new(socket, folder, untold, (markers, calls));
     // A home may be on a disk that does not answer.
-    let (trusted, of_user) = (socket.trusted(), of_user.filter(|path| *path != folder));
+    let (trusted, of_user) = (messages.socket.trusted(), of_user.filter(|path| *path != folder));
     let mut of_user = tokio::task::spawn_blocking(move || {
         let untold = Untold::of_user(&of_user?.join(untold::FOLDER), trusted)?;
         let read = untold.read(true);
@@ -175,63 +134,15 @@ pub async fn follow(
     again.tick().await;
     let mut look = tokio::time::interval(LOOK);
     look.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    let mut looking = Looking::new(settings.detect);
+    let mut looking = Looking::new(detect);
     loop {
         tracker.tell_collectors();
         tokio::select! {
-            (message, sender) = socket.next() => match message {
-                // Who is not answered keeps it.
-                message if sender.is_other && is_too_much(&others, &sender, &message) => tracker.drop_one(),
-                message if let Err(why) = tracker.permits(&sender, &message) => socket.refuse(&sender, &why),
-                Message::Told(told) if sender.is_other || limit.check().is_ok() => {
-                    let now = tracker.live.clock.wall();
-                    let (is_taken, listed) =
-                        tracker.told(if sender.is_other { without_claims(*told, now) } else { *told });
-                    if is_taken {
-                        let place = untold.as_ref().filter(|_| !sender.is_other).and_then(|untold| untold.path().to_str());
-                        let answer = TellAnswer { taken: true, listed, folder: place.map(Into::into) };
-                        socket.answer(&sender.from, &serde_json::to_string(&answer).expect("texts only"));
-                    }
+            (message, sender) = messages.socket.next() => {
+                if messages.receive(&mut tracker, message, &sender) == Received::Told {
                     looking.soon();
                 }
-                Message::Told(_) => tracker.drop_one(),
-                Message::Logs(run) => {
-                    let run = tracker.owners.id(&run, Some(&sender.user));
-                    let answer = log_folder(folder).map(|folder| format!("{folder}\n{run}"));
-                    socket.answer(&sender.from, &answer.unwrap_or_else(|error| {
-                        tracing::warn!(%error, "what runs print is not kept: there is no folder for it");
-                        format!("the server cannot create its folder: {error}")
-                    }));
-                }
-                Message::Marker(mut new) => {
-                    if sender.is_other {
-                        // It is theirs alone: it stands for no marker of somebody else.
-                        new.id = new.id.map(|id| format!("{}.{id}", sender.user));
-                        new.run = new.run.map(|run| tracker.owners.id(&run, Some(&sender.user)));
-                    }
-                    let answer = match markers_limit.check() {
-                        Ok(()) => tracker.marker(&markers, *new, sender.from.pid),
-                        Err(_) => {
-                            markers.drop_one();
-                            Err(TOO_MANY.into())
-                        }
-                    };
-                    socket.answer(&sender.from, answer.as_ref().map_or_else(String::as_str, |()| TAKEN));
-                }
-                Message::Alert(mut said) => {
-                    if sender.is_other {
-                        said.run = said.run.map(|run| tracker.owners.id(&run, Some(&sender.user)));
-                    }
-                    let answer = match calls_limit.check() {
-                        Ok(()) => tracker.alert(&calls, *said, sender.from.pid),
-                        Err(_) => {
-                            calls.drop_one();
-                            Err(TOO_MANY_CALLS.into())
-                        }
-                    };
-                    socket.answer(&sender.from, answer.as_ref().map_or_else(String::as_str, |()| TAKEN));
-                }
-            },
+            }
             found = &mut of_user, if !is_read => {
                 is_read = true;
                 if let Ok(Some((untold, read))) = found {
@@ -255,7 +166,7 @@ pub async fn follow(
                 None => looking.look(tracker.here(), tracker.live.clock.wall()),
             },
             Some(ReportAsk { report, answer }) = reports.recv() => {
-                let answered = match limit.check() {
+                let answered = match messages.limit.check() {
                     Ok(()) => tracker.report(report),
                     Err(_) => {
                         tracker.drop_one();
@@ -266,7 +177,7 @@ pub async fn follow(
             }
             _ = look.tick() => {
                 tracker.look_at_reported();
-                if let Some(untold) = &untold {
+                if let Some(untold) = &messages.untold {
                     tracker.take(untold, untold.read(false));
                 }
             }
@@ -276,15 +187,6 @@ pub async fn follow(
     }
 }
 
-/// Limits of each user: of what is told, and of the rest.
-type Limits = [governor::DefaultKeyedRateLimiter<Option<u32>>; 2];
-
-fn is_too_much(limits: &Limits, sender: &SentBy, message: &Message) -> bool {
-    let [told, rest] = limits;
-    let limit = if matches!(message, Message::Told(_)) { told } else { rest };
-    limit.check_key(&sender.from.uid).is_err()
-}
-
 /// Kubernetes, where it is to be asked and can be.
 fn kubernetes(settings: &RunsSettings) -> Option<Arc<Kubernetes>> {
     if !settings.kubernetes {
@@ -292,14 +194,6 @@ fn kubernetes(settings: &RunsSettings) -> Option<Arc<Kubernetes>> {
     }
     let asks = Kubernetes::new(settings, |name| std::env::var(name).ok());
     asks.map(Arc::new).inspect_err(|why| tracing::warn!("Kubernetes is not asked how pods ended: {why}")).ok()
-}
-
-/// The folder in which launchers keep what their jobs print; it is made.
-fn log_folder(folder: &Path) -> std::io::Result<String> {
-    use std::os::unix::fs::DirBuilderExt;
-    let folder = folder.canonicalize()?.join(shared::output::FOLDER);
-    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
-    folder.into_os_string().into_string().map_err(|_| std::io::Error::other("its path is not valid text"))
 }
 
 /// Whether a process of this machine goes on.
@@ -320,7 +214,43 @@ pub(super) fn append(live: &Live, source: SourceId, t: i64, kind: &str, body: &i
 }
 
 impl Tracker {
-    fn permits(&self, sender: &SentBy, message: &Message) -> Result<(), String> {
+    fn new(live: Arc<Live>, source: SourceId, owners: Owners, settings: &RunsSettings, run_tool: RunTool) -> Tracker {
+        Tracker {
+            live,
+            source,
+            running: HashMap::new(),
+            owners,
+            jobs: Jobs::default(),
+            ends: JoinSet::new(),
+            awaited: HashMap::new(),
+            claims: JoinSet::new(),
+            kubernetes: kubernetes(settings),
+            slurm: Slurm {
+                scontrol: settings.scontrol.clone().unwrap_or_else(|| slurm::SCONTROL.into()),
+                run: run_tool,
+            },
+            reported: HashMap::new(),
+            preempting: HashMap::new(),
+            stopped: HashSet::new(),
+            changed: true,
+            dropped: 0,
+        }
+    }
+
+    /// Goes on with the processes that our records and what launchers wrote meanwhile tell of.
+    fn take_up(&mut self, untold: Option<&Untold>) {
+        let open = self.open();
+        let written = untold.map_or_else(Vec::new, |untold| untold.read(true));
+        let ends = written.iter().filter(|(_, told)| matches!(told, Told::End(_))).map(|(_, told)| told.begun());
+        let ends: HashSet<(u32, Option<u64>)> = ends.map(|begun| (begun.pid, begun.start)).collect();
+        if let Some(untold) = untold {
+            self.take(untold, written);
+        }
+        self.resume(open.into_values().filter(|begun| !ends.contains(&(begun.pid, begun.start))));
+    }
+
+    /// Whether a sender may say so.
+    pub fn permits(&self, sender: &SentBy, message: &Message) -> Result<(), String> {
         let of = |user: &str| self.running.values().filter(|one| one.about.user.as_deref() == Some(user)).count();
         self.owners.check(sender, message, of)
     }
@@ -335,7 +265,7 @@ impl Tracker {
     }
 
     /// Whether what was told is kept, and the id of its run, where it is not that by which it was told.
-    fn told(&mut self, mut told: Told) -> (bool, Option<String>) {
+    pub fn told(&mut self, mut told: Told) -> (bool, Option<String>) {
         let by = Key::of(told.begun());
         let key = self.placed(told.begun_mut(), by.clone());
         let listed = Some(&key.run).filter(|run| **run != by.run).cloned();
@@ -382,7 +312,7 @@ impl Tracker {
     }
 
     /// A marker of a script: of the run in which its process runs, as far as the kernel tells.
-    fn marker(&mut self, markers: &Markers, new: NewMarker, pid: Option<u32>) -> Result<(), String> {
+    pub fn marker(&mut self, markers: &Markers, new: NewMarker, pid: Option<u32>) -> Result<(), String> {
         let own = pid.filter(|_| new.run.is_none()).and_then(|pid| self.above(pid));
         let new = match own {
             Some(begun) => {
@@ -396,13 +326,13 @@ impl Tracker {
         }
         match markers.take(&self.live, self.source, vec![new]) {
             Ok(TakenMarkers { dropped: 0, .. }) => Ok(()),
-            Ok(_) => Err(TOO_MANY.into()),
+            Ok(_) => Err(TOO_MANY_MARKERS.into()),
             Err(why) => Err(why.to_string()),
         }
     }
 
     /// An alert of a script, likewise. The kernel's word on its run stands above the script's.
-    fn alert(&self, calls: &Calls, said: CodeAlert, pid: Option<u32>) -> Result<(), String> {
+    pub fn alert(&self, calls: &Calls, said: CodeAlert, pid: Option<u32>) -> Result<(), String> {
         let own = pid.and_then(|pid| self.above(pid));
         let (run, rank) = match own {
             Some(begun) => (Some(begun.run.clone()), begun.rank.as_ref().map(|rank| rank.rank)),

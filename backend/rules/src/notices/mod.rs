@@ -132,6 +132,21 @@ struct Member {
     lost: bool,
 }
 
+/// The members of a group, by what there is to say of each.
+#[derive(Debug, Default)]
+struct Sorted {
+    /// Those that have begun,
+    fires: Vec<String>,
+    /// those that are over,
+    over: Vec<String>,
+    /// and those that were told before, and stand.
+    stands: Vec<String>,
+    /// Those that leave the group.
+    gone: Vec<String>,
+    /// One is held back.
+    waits: bool,
+}
+
 /// Alerts that are told together to one channel.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Group {
@@ -368,17 +383,13 @@ impl Notices {
         });
     }
 
-    /// What a group has to say now.
-    fn speak(&mut self, key: &GroupKey, now: i64) -> Option<Notice> {
+    /// The members of a group, by what there is to say of each now. What waits for the end of quiet hours is marked.
+    fn sorted(&mut self, key: &GroupKey, quiet: Option<i64>, pages: bool, now: i64) -> Option<Sorted> {
         let ids: Vec<(String, Member)> = self.groups.get(key)?.members.iter().map(|(id, m)| (id.clone(), *m)).collect();
-        let quiet = self.channels.quiet_until(&key.0, now);
-        // There an end closes what keeps people awake: it neither waits nor is it one too many.
-        let pages = self.channels.is_kind(&key.0, PAGER);
-        let (mut fires, mut over, mut stands, mut waits) = (Vec::new(), Vec::new(), Vec::new(), false);
-        let mut gone = Vec::new();
+        let mut sorted = Sorted::default();
         for (id, member) in &ids {
             let Some(live) = self.alerts.get(id) else {
-                gone.push(id.clone());
+                sorted.gone.push(id.clone());
                 continue;
             };
             let ended = live.alert.state == AlertState::Resolved;
@@ -386,29 +397,29 @@ impl Notices {
             let tells_end = known.is_none_or(|k| k.rule.resolved) && !member.event && !member.lost;
             let passes = self.passes(&live.alert);
             if ended && member.told {
-                gone.push(id.clone());
+                sorted.gone.push(id.clone());
                 if !tells_end || member.summed {
                     continue;
                 }
                 match quiet.filter(|_| !passes && !pages) {
                     Some(end) => self.channels.wait(&key.0, id, end),
-                    None => over.push(id.clone()),
+                    None => sorted.over.push(id.clone()),
                 }
                 continue;
             }
             if self.judge(id, now) {
                 if ended {
-                    gone.push(id.clone());
+                    sorted.gone.push(id.clone());
                 }
-                waits = true;
+                sorted.waits = true;
                 continue;
             }
             if member.told {
-                stands.push(id.clone());
+                sorted.stands.push(id.clone());
             } else if let Some(end) = quiet.filter(|_| !passes) {
                 self.channels.wait(&key.0, id, end);
                 if ended {
-                    gone.push(id.clone());
+                    sorted.gone.push(id.clone());
                 }
                 self.mark(key, id, true);
                 // The summary speaks for it.
@@ -417,11 +428,47 @@ impl Notices {
                 }
             } else {
                 if ended {
-                    gone.push(id.clone());
+                    sorted.gone.push(id.clone());
                 }
-                fires.push(id.clone());
+                sorted.fires.push(id.clone());
             }
         }
+        Some(sorted)
+    }
+
+    /// When a group is looked at next: `waits` is that one of its alerts is held back now, `quiet` until when quiet hours are.
+    fn plan(&mut self, key: &GroupKey, waits: bool, quiet: Option<i64>, now: i64) -> Option<()> {
+        let group = self.groups.get(key)?;
+        let open: Vec<String> = group.members.keys().cloned().collect();
+        let repeats = open.iter().filter_map(|id| self.alerts.get(id)).any(|l| l.alert.acked.is_none());
+        let every = open
+            .first()
+            .and_then(|id| self.alerts.get(id))
+            .and_then(|l| self.rules.get(&l.alert.rule))
+            .map_or(REPEAT_MS, |k| k.repeat);
+        let group = self.groups.get(key)?;
+        let passes = group.members.iter().filter(|(_, m)| !m.event).filter_map(|(id, _)| self.alerts.get(id));
+        let passes = passes.into_iter().any(|l| l.alert.acked.is_none() && self.passes(&l.alert));
+        let group = self.groups.get_mut(key)?;
+        group.waits = false;
+        group.due = match (waits, quiet) {
+            (true, _) => now + LOOK_MS,
+            // What passes quiet hours is repeated in them.
+            (false, Some(end)) if passes => (end * 1000).min((group.last + every).max(now + LOOK_MS)),
+            (false, Some(end)) if !open.is_empty() => end * 1000,
+            _ if repeats && group.last != 0 => (group.last + every).max(now + LOOK_MS),
+            _ if repeats => now + LOOK_MS,
+            _ => i64::MAX,
+        };
+        Some(())
+    }
+
+    /// What a group has to say now.
+    fn speak(&mut self, key: &GroupKey, now: i64) -> Option<Notice> {
+        let quiet = self.channels.quiet_until(&key.0, now);
+        // There an end closes what keeps people awake: it neither waits nor is it one too many.
+        let pages = self.channels.is_kind(&key.0, PAGER);
+        let Sorted { fires, over, stands, gone, waits } = self.sorted(key, quiet, pages, now)?;
         let group = self.groups.get(key)?;
         let repeat = self.repeat_of(&stands, group, quiet.is_some(), now);
         let speaks = !fires.is_empty() || !over.is_empty() || repeat;
@@ -453,27 +500,7 @@ impl Notices {
         for id in gone {
             group.members.remove(&id);
         }
-        let open: Vec<String> = group.members.keys().cloned().collect();
-        let repeats = open.iter().filter_map(|id| self.alerts.get(id)).any(|l| l.alert.acked.is_none());
-        let every = open
-            .first()
-            .and_then(|id| self.alerts.get(id))
-            .and_then(|l| self.rules.get(&l.alert.rule))
-            .map_or(REPEAT_MS, |k| k.repeat);
-        let group = self.groups.get(key)?;
-        let passes = group.members.iter().filter(|(_, m)| !m.event).filter_map(|(id, _)| self.alerts.get(id));
-        let passes = passes.into_iter().any(|l| l.alert.acked.is_none() && self.passes(&l.alert));
-        let group = self.groups.get_mut(key)?;
-        group.waits = false;
-        group.due = match (waits, quiet) {
-            (true, _) => now + LOOK_MS,
-            // What passes quiet hours is repeated in them.
-            (false, Some(end)) if passes => (end * 1000).min((group.last + every).max(now + LOOK_MS)),
-            (false, Some(end)) if !open.is_empty() => end * 1000,
-            _ if repeats && group.last != 0 => (group.last + every).max(now + LOOK_MS),
-            _ if repeats => now + LOOK_MS,
-            _ => i64::MAX,
-        };
+        self.plan(key, waits, quiet, now)?;
         notice
     }
 

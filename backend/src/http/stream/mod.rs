@@ -15,6 +15,7 @@ use crate::http::admit::Asker;
 use crate::http::api::{Params, no_source};
 use crate::http::body::Json;
 use crate::http::hub::counted_as;
+use crate::http::pace::Seat;
 use crate::http::rights::Rights;
 use crate::http::{App, Refusal};
 use axum::body::{Body, Bytes};
@@ -28,6 +29,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use stream::live::Live;
 use team::accounts::Who;
+use team::usage::Tab;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use viewer::page;
 
@@ -71,6 +73,23 @@ pub(super) async fn say(
     Ok(crate::http::json(StatusCode::OK, &Nothing {}))
 }
 
+/// What a viewer may see, and in a team its seat, with the tab in which its time is counted.
+fn seat(app: &App, asker: &Asker, json: bool) -> Result<(Rights, Option<(Seat, Tab)>), Refusal> {
+    Ok(match (&app.hub, &asker.who) {
+        (Some(hub), Some(who)) => {
+            let is_link = matches!(who.who, Who::Share { .. });
+            if is_link && json {
+                return Err(Refusal::new(StatusCode::FORBIDDEN, "a share link works in its page only"));
+            }
+            let seats = if is_link { &hub.link_seats } else { &hub.seats };
+            let tab = hub.meter.tab(who);
+            let rights = Rights::of(&hub.accounts, app.live.clock.clone(), who.clone(), asker.scope.clone());
+            (rights, Some((seats.take(counted_as(who))?, tab)))
+        }
+        _ => (Rights::unbound(asker.is_owner), None),
+    })
+}
+
 pub(super) async fn get(
     State(app): State<Arc<App>>,
     asker: Asker,
@@ -101,19 +120,7 @@ pub(super) async fn get(
             "{chosen} machines are too many; select at most {MAX_SCRIPT_SOURCES} with source=, * for any text"
         )));
     }
-    let (rights, seat) = match (&app.hub, &asker.who) {
-        (Some(hub), Some(who)) => {
-            let is_link = matches!(who.who, Who::Share { .. });
-            if is_link && json {
-                return Err(Refusal::new(StatusCode::FORBIDDEN, "a share link works in its page only"));
-            }
-            let seats = if is_link { &hub.link_seats } else { &hub.seats };
-            let tab = hub.meter.tab(who);
-            let rights = Rights::of(&hub.accounts, app.live.clock.clone(), who.clone(), asker.scope.clone());
-            (rights, Some((seats.take(counted_as(who))?, tab)))
-        }
-        _ => (Rights::unbound(asker.is_owner), None),
-    };
+    let (rights, seat) = seat(&app, &asker, json)?;
     let accepted = match way {
         Way::Socket => Some(socket::accept(request).map_err(|refused| {
             Refusal::bad(format!("this is a WebSocket; open it as ws://HOST/api/v1/live?format=json ({refused})"))

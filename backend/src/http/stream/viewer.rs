@@ -43,6 +43,46 @@ pub(super) async fn page<C: Carrier>(mut carrier: C, app: Arc<App>, mut rights: 
     }
 }
 
+type Answer<'a> = Pin<Box<dyn Future<Output = Bytes> + Send + 'a>>;
+
+/// What a page asked for that is being made: the newest question counts.
+#[derive(Default)]
+struct Asked<'a> {
+    processes: Option<Answer<'a>>,
+    runs: Option<Answer<'a>>,
+}
+
+/// Reads a message of a page. What it asks of processes and runs is answered, at once or once it is made; any other message
+/// comes back.
+async fn answered<'a, C: Carrier>(
+    carrier: &mut C,
+    app: &'a Arc<App>,
+    viewer: &Viewer,
+    rights: &Rights,
+    bytes: &[u8],
+    asked: &mut Asked<'a>,
+) -> Result<Option<PageMessage>, End> {
+    let message = decode_page(bytes)
+        .map_err(|why| End::Told(CloseCode::Invalid, format!("this is not a message of a page: {why}")))?;
+    let asks = matches!(message, PageMessage::Past { .. } | PageMessage::Processes { .. } | PageMessage::Runs);
+    if asks && !rights.sees_processes() {
+        return Err(End::Told(CloseCode::Policy, "a share link does not include processes and runs".into()));
+    }
+    let source = viewer.sources().first().copied();
+    match message {
+        PageMessage::Past { pid, name, from, to } => {
+            let past = |source: SourceId| app.live.source(source).processes.past(pid, &name, (from, to));
+            let past = source.map(past).unwrap_or_default();
+            send(carrier, &app.live, Opcode::Binary, &wire::encode(&ServerMessage::Past(past)).into()).await?;
+        }
+        // Another machine may take its time, and ticks do not wait for it.
+        PageMessage::Processes { at } => asked.processes = Some(Box::pin(processes(app, source, at, rights))),
+        PageMessage::Runs => asked.runs = Some(Box::pin(runs(app.clone(), source))),
+        message => return Ok(Some(message)),
+    }
+    Ok(None)
+}
+
 /// Serves a page until its connection ends.
 async fn follow<C: Carrier>(carrier: &mut C, app: &Arc<App>, rights: &mut Rights) -> Result<(), End> {
     let live = &app.live;
@@ -53,8 +93,7 @@ async fn follow<C: Carrier>(carrier: &mut C, app: &Arc<App>, rights: &mut Rights
     let (heartbeat, place) = (Duration::from_millis(HEARTBEAT_MS), Drain::place());
     let (mut said, mut ready) = (Instant::now(), Instant::now());
     let mut more = false;
-    let mut asked = None::<Pin<Box<dyn Future<Output = Bytes> + Send + '_>>>;
-    let mut asked_runs = None::<Pin<Box<dyn Future<Output = Bytes> + Send + '_>>>;
+    let mut asked = Asked::default();
     loop {
         ended(app, place)?;
         let now = Instant::now();
@@ -73,13 +112,13 @@ async fn follow<C: Carrier>(carrier: &mut C, app: &Arc<App>, rights: &mut Rights
         let wake = if more { ready } else { said + heartbeat };
         let event = tokio::select! {
             biased;
-            table = answer(&mut asked) => {
-                asked = None;
+            table = answer(&mut asked.processes) => {
+                asked.processes = None;
                 send(carrier, live, Opcode::Binary, &table).await?;
                 continue;
             }
-            runs = answer(&mut asked_runs) => {
-                asked_runs = None;
+            runs = answer(&mut asked.runs) => {
+                asked.runs = None;
                 send(carrier, live, Opcode::Binary, &runs).await?;
                 continue;
             }
@@ -99,32 +138,8 @@ async fn follow<C: Carrier>(carrier: &mut C, app: &Arc<App>, rights: &mut Rights
             SocketEvent::News => more = true,
             SocketEvent::Time => {}
             SocketEvent::Said(Message::Binary(bytes)) => {
-                let message = decode_page(&bytes)
-                    .map_err(|why| End::Told(CloseCode::Invalid, format!("this is not a message of a page: {why}")))?;
-                let asks =
-                    matches!(message, PageMessage::Past { .. } | PageMessage::Processes { .. } | PageMessage::Runs);
-                if asks && !rights.sees_processes() {
-                    return Err(End::Told(
-                        CloseCode::Policy,
-                        "a share link does not include processes and runs".into(),
-                    ));
-                }
-                if let PageMessage::Past { pid, name, from, to } = &message {
-                    let past = |source: &SourceId| live.source(*source).processes.past(*pid, name, (*from, *to));
-                    let past = viewer.sources().first().map(past).unwrap_or_default();
-                    send(carrier, live, Opcode::Binary, &wire::encode(&ServerMessage::Past(past)).into()).await?;
-                    continue;
-                }
-                if let PageMessage::Processes { at } = message {
-                    // The newest question counts. Another machine may take its time, and ticks do not wait for it.
-                    let source = viewer.sources().first().copied();
-                    asked = Some(Box::pin(processes(app, source, at, rights)));
-                    continue;
-                }
-                if message == PageMessage::Runs {
-                    asked_runs = Some(Box::pin(runs(app.clone(), viewer.sources().first().copied())));
-                    continue;
-                }
+                let message = answered(carrier, app, &viewer, rights, &bytes, &mut asked).await?;
+                let Some(message) = message else { continue };
                 let question = !matches!(message, PageMessage::Ack { .. });
                 let follows = matches!(message, PageMessage::Open { .. } | PageMessage::Overview { .. });
                 let held = viewer.held();

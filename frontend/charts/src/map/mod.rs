@@ -190,36 +190,23 @@ fn cut<DB: DrawingBackend>(area: &Area<DB>, text: &str, style: &plotters::style:
     short + "…"
 }
 
-fn draw_host<DB: DrawingBackend>(
+/// Draws the cells of a machine, or the shape of its state in their place, and its word.
+fn draw_state<DB: DrawingBackend>(
     area: &Area<DB>,
     map: &Map,
     frame: &Frame,
     plan: &Plan,
     host: &Host,
-    (x, y, wide, high): Spot,
+    (a, b): Corners,
 ) -> Drawn<DB> {
     let theme = map.theme;
     let px = |n: i32| frame.whole(f64::from(n) * map.css);
-    let (a, b) = ((px(x), px(y)), (px(x + wide), px(y + high)));
     let dimmed = |color| if host.dim { faint(color, 0.25) } else { color };
     let alpha = match host.mark {
         _ if host.dim => 0.18,
         Mark::Late => 0.4,
         _ => 1.0,
     };
-    let fault = match host.grade {
-        Grade::Warning => Some(theme.warn),
-        Grade::Critical => Some(theme.bad),
-        _ => None,
-    };
-    let fault = fault.map(|color| dimmed(if map.stale { theme.text_3 } else { color }));
-    if plan.name > 0 {
-        let quiet = if matches!(host.mark, Mark::Live | Mark::Filling(_)) { theme.text_2 } else { theme.text_3 };
-        let color = if host.here || fault.is_some() { theme.text } else { quiet };
-        let style = words(frame, dimmed(color), host.chosen || fault.is_some(), HPos::Left);
-        let text = cut(area, host.name, &style, px(plan.name - 8));
-        area.draw_text(&text, &style, (px(x - plan.name), (a.1 + b.1) / 2))?;
-    }
     let line = f64::from(frame.hair());
     let strong = dimmed(theme.text_3);
     let frame_of = |dash: bool| {
@@ -266,6 +253,35 @@ fn draw_host<DB: DrawingBackend>(
         block(area, (a.0 + px(2), a.1 + px(2)), (end, b.1 - px(2)), theme.card)?;
         area.draw_text(&text, &style, (a.0 + px(5), middle.1))?;
     }
+    Ok(())
+}
+
+fn draw_host<DB: DrawingBackend>(
+    area: &Area<DB>,
+    map: &Map,
+    frame: &Frame,
+    plan: &Plan,
+    host: &Host,
+    (x, y, wide, high): Spot,
+) -> Drawn<DB> {
+    let theme = map.theme;
+    let px = |n: i32| frame.whole(f64::from(n) * map.css);
+    let (a, b) = ((px(x), px(y)), (px(x + wide), px(y + high)));
+    let dimmed = |color| if host.dim { faint(color, 0.25) } else { color };
+    let fault = match host.grade {
+        Grade::Warning => Some(theme.warn),
+        Grade::Critical => Some(theme.bad),
+        _ => None,
+    };
+    let fault = fault.map(|color| dimmed(if map.stale { theme.text_3 } else { color }));
+    if plan.name > 0 {
+        let quiet = if matches!(host.mark, Mark::Live | Mark::Filling(_)) { theme.text_2 } else { theme.text_3 };
+        let color = if host.here || fault.is_some() { theme.text } else { quiet };
+        let style = words(frame, dimmed(color), host.chosen || fault.is_some(), HPos::Left);
+        let text = cut(area, host.name, &style, px(plan.name - 8));
+        area.draw_text(&text, &style, (px(x - plan.name), (a.1 + b.1) / 2))?;
+    }
+    draw_state(area, map, frame, plan, host, (a, b))?;
     let around = |(a, b): Corners, r: i32, color: RGBAColor| {
         let corners =
             [(a.0 - r, a.1 - r), (b.0 + r, a.1 - r), (b.0 + r, b.1 + r), (a.0 - r, b.1 + r), (a.0 - r, a.1 - r)];
@@ -275,7 +291,7 @@ fn draw_host<DB: DrawingBackend>(
     if host.chosen {
         around((a, b), px(2), theme.ink)?;
     }
-    let (left, y, r) = (px(x - plan.name - 9), middle.1, px(3));
+    let (left, y, r) = (px(x - plan.name - 9), (a.1 + b.1) / 2, px(3));
     if let Some(color) = fault {
         // Cells of small boxes are too small for frames of their own.
         let own = host.faulty.iter().filter(|i| named && **i < host.cells.len());

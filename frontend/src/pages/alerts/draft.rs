@@ -16,7 +16,7 @@ use leptos::html;
 use leptos::prelude::*;
 use shared::alert::{AlertSeverity, Channel, Channels, Checked, Fired, Rule, Tested};
 use shared::catalog::Kind;
-use shared::unit::{Unit, number, rough_duration};
+use shared::unit::{Scale, Unit, number, rough_duration};
 use std::sync::Arc;
 use std::time::Duration;
 use viewer::alerts::metric;
@@ -75,31 +75,84 @@ pub fn Written() -> impl IntoView {
         When::Level(level) => Some(level),
         When::Words(_) => None,
     });
-    let (checked, wrong) = (RwSignal::new(None::<Checked>), RwSignal::new(String::new()));
     let (said, busy) = (RwSignal::new(String::new()), RwSignal::new(false));
     let channels = Polled::follow(access, move || Some(words::of_team(access, "api/v1/channels")));
     let known = Memo::new(move |_| channels.read(|told: &Channels| told.channels.clone()));
-    let rule = move || {
-        let draft = draft.get_untracked();
-        let title = match &draft.when {
-            When::Level(level) => measured(page, level).map(|(title, _)| title).unwrap_or_default(),
-            When::Words(_) => String::new(),
+    let rule = move || draft.with_untracked(|draft| rule_of(page, draft));
+    let (checked, wrong) = follow_checks(page, draft);
+    let leave = move || page.step(|view| view.alert = String::new());
+    let save = move |_| {
+        let rule = rule();
+        let (method, path) = match rule.id.is_empty() {
+            true => ("POST", words::of_team(access, "api/v1/rules")),
+            false => ("PUT", words::of_id("api/v1/rules", &rule.id)),
         };
-        Rule {
-            id: draft.id.clone().unwrap_or_default(),
-            name: draft.named(&title),
-            severity: draft.severity,
-            when: draft.when.write(),
-            on: draft.on.iter().cloned().collect(),
-            to: draft.to.clone(),
-            note: Some(draft.note.clone()).filter(|note| !note.is_empty()),
-            resolved: true,
-            quiet: true,
-            enabled: true,
-            version: draft.version,
-            ..Rule::default()
-        }
+        busy.set(true);
+        access.ask(method, path, deeds::sent(&rule), move |answer| {
+            // The page may have gone.
+            let _ = busy.try_set(false);
+            if answer.is_ok() {
+                page.alert_changes.update(|n| *n += 1);
+                leave();
+            } else {
+                let _ = wrong.try_set(answer.problem());
+            }
+        });
     };
+    let title = text(move || if draft.with(|draft| draft.id.is_some()) { "Edit rule" } else { "New rule" });
+    let verdict =
+        move || checked.with(|checked| checked.as_ref().map(|checked| checked.sentence.clone()).unwrap_or_default());
+    let fired =
+        Memo::new(move |_| checked.with(|checked| checked.as_ref().map(|c| c.fired.clone()).unwrap_or_default()));
+    view! {
+        <section class="panel written" aria-label=title data-checked=text(move || checked.with(|c| c.as_ref().map(|c| c.times.to_string()).unwrap_or_default()))>
+            <header>
+                <h2>{title}</h2>
+                <span class="end">
+                    <button class="plain" data-do="discard" on:click=move |_| leave()>"Discard"</button>
+                    <TestButton draft channels=known said/>
+                    <button class="btn primary" data-do="save-rule" disabled=busy on:click=save>"Save rule"</button>
+                </span>
+            </header>
+            <Sentence draft channels=known/>
+            <If when=flag(move || level.with(Option::is_some))>
+                <Plot level source=text(move || draft.with(|draft| draft.fact("source").to_string())) fired/>
+            </If>
+            <p class="verdict" role="status">
+                <If when=flag(move || !verdict().is_empty())>"It "<b>{text(verdict)}</b>"."</If>
+            </p>
+            <p class="wrong" role="alert">{wrong}</p>
+            <WouldFire level checked fired/>
+            <p class="did" role="status">{said}</p>
+        </section>
+    }
+}
+
+/// The rule as the hub takes it.
+fn rule_of(page: Page, draft: &Draft) -> Rule {
+    let title = match &draft.when {
+        When::Level(level) => measured(page, level).map(|(title, _)| title).unwrap_or_default(),
+        When::Words(_) => String::new(),
+    };
+    Rule {
+        id: draft.id.clone().unwrap_or_default(),
+        name: draft.named(&title),
+        severity: draft.severity,
+        when: draft.when.write(),
+        on: draft.on.iter().cloned().collect(),
+        to: draft.to.clone(),
+        note: Some(draft.note.clone()).filter(|note| !note.is_empty()),
+        resolved: true,
+        quiet: true,
+        enabled: true,
+        version: draft.version,
+        ..Rule::default()
+    }
+}
+
+/// What a draft would have done, asked again after each change of what it watches; and what is wrong with it.
+fn follow_checks(page: Page, draft: Memo<Draft>) -> (RwSignal<Option<Checked>>, RwSignal<String>) {
+    let (checked, wrong) = (RwSignal::new(None::<Checked>), RwSignal::new(String::new()));
     let turn = StoredValue::new(0u32);
     let check = move || {
         let mine = turn.with_value(|turn| turn + 1);
@@ -108,8 +161,10 @@ pub fn Written() -> impl IntoView {
             if turn.try_with_value(|turn| *turn == mine) != Some(true) {
                 return;
             }
-            let body =
-                Json::object([("rule", Json::object(deeds::sent(&rule()))), ("span", (SPAN_SECONDS as f64).into())]);
+            let body = Json::object([
+                ("rule", Json::object(deeds::sent(&draft.with_untracked(|draft| rule_of(page, draft))))),
+                ("span", (SPAN_SECONDS as f64).into()),
+            ]);
             fetch::ask("POST", "api/v1/rules/check", Some(body), move |answer| {
                 if turn.try_with_value(|turn| *turn == mine) != Some(true) {
                     return;
@@ -131,29 +186,16 @@ pub fn Written() -> impl IntoView {
         let _ = watched.get();
         check();
     });
-    let leave = move || page.step(|view| view.alert = String::new());
-    let save = move |_| {
-        let rule = rule();
-        let (method, path) = match rule.id.is_empty() {
-            true => ("POST", words::of_team(access, "api/v1/rules")),
-            false => ("PUT", words::of_id("api/v1/rules", &rule.id)),
-        };
-        busy.set(true);
-        access.ask(method, path, deeds::sent(&rule), move |answer| {
-            // The page may have gone.
-            let _ = busy.try_set(false);
-            if answer.is_ok() {
-                page.alert_changes.update(|n| *n += 1);
-                leave();
-            } else {
-                let _ = wrong.try_set(answer.problem());
-            }
-        });
-    };
-    // The channel that a test goes to: the first that would be told.
+    (checked, wrong)
+}
+
+/// The button that notifies the first channel that would be told, as a test; `said` is what came of it.
+#[component]
+fn TestButton(draft: Memo<Draft>, channels: Memo<Vec<Channel>>, said: RwSignal<String>) -> impl IntoView {
+    let access = expect_context::<Access>();
     let first = Memo::new(move |_| {
         let to = draft.with(|draft| draft.to.clone());
-        known.with(|all| {
+        channels.with(|all| {
             let told = |one: &&Channel| to.as_ref().map_or(one.is_default, |to| to.contains(&one.name));
             all.iter().find(told).map(|one| (one.id.clone(), one.name.clone()))
         })
@@ -166,11 +208,20 @@ pub fn Written() -> impl IntoView {
             let _ = said.try_set(format!("{name}: {sentence}"));
         });
     };
-    let title = text(move || if draft.with(|draft| draft.id.is_some()) { "Edit rule" } else { "New rule" });
-    let verdict =
-        move || checked.with(|checked| checked.as_ref().map(|checked| checked.sentence.clone()).unwrap_or_default());
-    let fired =
-        Memo::new(move |_| checked.with(|checked| checked.as_ref().map(|c| c.fired.clone()).unwrap_or_default()));
+    let words = text(move || {
+        first.with(|first| first.as_ref().map(|(_, name)| format!("Test: notify {name}")).unwrap_or_default())
+    });
+    view! {
+        <If when=flag(move || first.with(Option::is_some))>
+            <button class="btn" data-do="test-rule" on:click=test>{words}</button>
+        </If>
+    }
+}
+
+/// The times at which it would have fired.
+#[component]
+fn WouldFire(level: Memo<Option<Level>>, checked: RwSignal<Option<Checked>>, fired: Memo<Vec<Fired>>) -> impl IntoView {
+    let page = expect_context::<Page>();
     let unit = move || level.get().and_then(|level| measured(page, &level)).map(|(_, unit)| unit);
     let more = text(move || match checked.with(|c| c.as_ref().map_or(0, |c| c.times as usize)) {
         n if n > MAX_CARDS => format!("and {} more", n - MAX_CARDS),
@@ -183,29 +234,8 @@ pub fn Written() -> impl IntoView {
         fired.with(|all| all.iter().take(MAX_CARDS).enumerate().map(card).collect_view())
     };
     view! {
-        <section class="panel written" aria-label=title data-checked=text(move || checked.with(|c| c.as_ref().map(|c| c.times.to_string()).unwrap_or_default()))>
-            <header>
-                <h2>{title}</h2>
-                <span class="end">
-                    <button class="plain" data-do="discard" on:click=move |_| leave()>"Discard"</button>
-                    <If when=flag(move || first.with(Option::is_some))>
-                        <button class="btn" data-do="test-rule" on:click=test>{text(move || first.with(|first| first.as_ref().map(|(_, name)| format!("Test: notify {name}")).unwrap_or_default()))}</button>
-                    </If>
-                    <button class="btn primary" data-do="save-rule" disabled=busy on:click=save>"Save rule"</button>
-                </span>
-            </header>
-            <Sentence draft channels=known/>
-            <If when=flag(move || level.with(Option::is_some))>
-                <Plot level source=text(move || draft.with(|draft| draft.fact("source").to_string())) fired/>
-            </If>
-            <p class="verdict" role="status">
-                <If when=flag(move || !verdict().is_empty())>"It "<b>{text(verdict)}</b>"."</If>
-            </p>
-            <p class="wrong" role="alert">{wrong}</p>
-            <ol class="fired">{cards}</ol>
-            <p class="below">{more}</p>
-            <p class="did" role="status">{said}</p>
-        </section>
+        <ol class="fired">{cards}</ol>
+        <p class="below">{more}</p>
     }
 }
 
@@ -303,6 +333,24 @@ fn tags(page: Page) -> Vec<(String, String)> {
 fn Sentence(draft: Memo<Draft>, channels: Memo<Vec<Channel>>) -> impl IntoView {
     let page = expect_context::<Page>();
     let is_level = flag(move || draft.with(|draft| matches!(draft.when, When::Level(_))));
+    view! {
+        <p class="sentence-of-rule">
+            "When "
+            <If when=is_level>
+                <LevelFields draft/>
+            </If>
+            <If when=flag(move || !is_level.get())>
+                <Type name="when" label="Condition" hint="run crashed" value=text(move || draft.with(|draft| draft.when.write())) put=Callback::new(move |when: String| change(page, |draft| draft.when = When::read(&when)))/>
+            </If>
+            <Audience draft channels/>
+        </p>
+    }
+}
+
+/// The part of the sentence about a limit.
+#[component]
+fn LevelFields(draft: Memo<Draft>) -> impl IntoView {
+    let page = expect_context::<Page>();
     let of = move |read: fn(&Level) -> String| {
         text(move || {
             draft.with(|draft| match &draft.when {
@@ -310,10 +358,6 @@ fn Sentence(draft: Memo<Draft>, channels: Memo<Vec<Channel>>) -> impl IntoView {
                 When::Words(_) => String::new(),
             })
         })
-    };
-    let fact = move |name: &'static str| text(move || draft.with(|draft| draft.fact(name).to_string()));
-    let put_fact = move |name: &'static str| {
-        Callback::new(move |value: String| change(page, |draft| draft.set_fact(name, value.trim())))
     };
     // The instance stands in the tag in place of the star.
     let tag_options = Signal::derive(move || {
@@ -350,6 +394,48 @@ fn Sentence(draft: Memo<Draft>, channels: Memo<Vec<Channel>>) -> impl IntoView {
             level.margins().into_iter().map(said).chain([none]).collect()
         })
     });
+    let put_limit = Callback::new(move |value: String| {
+        if let Ok(limit) = value.trim().replace(',', "").parse::<f64>() {
+            change_level(page, |level| level.limit = limit);
+        }
+    });
+    let unit = text(move || {
+        draft.with(|draft| match &draft.when {
+            When::Level(level) if level.unit.is_empty() => {
+                measured(page, level).map(|(_, unit)| unit.symbol().to_string()).unwrap_or_default()
+            }
+            When::Level(level) => symbol(&level.unit).to_string(),
+            When::Words(_) => String::new(),
+        })
+    });
+    let other = text(move || {
+        draft.with(|draft| match &draft.when {
+            When::Level(level) if level.above => "below",
+            _ => "above",
+        })
+    });
+    view! {
+        <Pick name="tag" label="Metric" value=of(|level| level.tag.clone()) options=tag_options put=put_tag/>
+        " is "
+        <Pick name="side" label="Above or below" value=of(|level| (if level.above { "above" } else { "below" }).into()) options=sides put=Callback::new(move |side: String| change_level(page, |level| level.above = side == "above"))/>
+        " "
+        <Type name="limit" label="Limit" hint="85" value=of(|level| number(level.limit)) put=put_limit/>
+        " "{unit}" for "
+        <Pick name="hold" label="Duration" value=of(|level| length(level.hold)) options=holds put=Callback::new(move |hold: String| change_level(page, |level| level.hold = seconds(&hold).unwrap_or(level.hold)))/>
+        ", until it is "
+        <Pick name="margin" label="Margin below or above the limit at which it ends" value=of(|level| level.margin.map(plainly).unwrap_or_default()) options=margins put=Callback::new(move |margin: String| change_level(page, |level| level.margin = margin.parse().ok()))/>
+        " "{other}
+    }
+}
+
+/// The part of the sentence about the machines, the people and the name.
+#[component]
+fn Audience(draft: Memo<Draft>, channels: Memo<Vec<Channel>>) -> impl IntoView {
+    let page = expect_context::<Page>();
+    let fact = move |name: &'static str| text(move || draft.with(|draft| draft.fact(name).to_string()));
+    let put_fact = move |name: &'static str| {
+        Callback::new(move |value: String| change(page, |draft| draft.set_fact(name, value.trim())))
+    };
     let machines = Signal::derive(move || {
         page.fleet.track();
         let names = page.store.with_value(|store| {
@@ -383,26 +469,6 @@ fn Sentence(draft: Memo<Draft>, channels: Memo<Vec<Channel>>) -> impl IntoView {
             .map(|one| (one.word().to_string(), one.word().to_string()))
             .to_vec()
     });
-    let put_limit = Callback::new(move |value: String| {
-        if let Ok(limit) = value.trim().replace(',', "").parse::<f64>() {
-            change_level(page, |level| level.limit = limit);
-        }
-    });
-    let unit = text(move || {
-        draft.with(|draft| match &draft.when {
-            When::Level(level) if level.unit.is_empty() => {
-                measured(page, level).map(|(_, unit)| unit.symbol().to_string()).unwrap_or_default()
-            }
-            When::Level(level) => symbol(&level.unit).to_string(),
-            When::Words(_) => String::new(),
-        })
-    });
-    let other = text(move || {
-        draft.with(|draft| match &draft.when {
-            When::Level(level) if level.above => "below",
-            _ => "above",
-        })
-    });
     let title = move || {
         draft.with(|draft| {
             let title = match &draft.when {
@@ -413,36 +479,111 @@ fn Sentence(draft: Memo<Draft>, channels: Memo<Vec<Channel>>) -> impl IntoView {
         })
     };
     view! {
-        <p class="sentence-of-rule">
-            "When "
-            <If when=is_level>
-                <Pick name="tag" label="Metric" value=of(|level| level.tag.clone()) options=tag_options put=put_tag/>
-                " is "
-                <Pick name="side" label="Above or below" value=of(|level| (if level.above { "above" } else { "below" }).into()) options=sides put=Callback::new(move |side: String| change_level(page, |level| level.above = side == "above"))/>
-                " "
-                <Type name="limit" label="Limit" hint="85" value=of(|level| number(level.limit)) put=put_limit/>
-                " "{unit}" for "
-                <Pick name="hold" label="Duration" value=of(|level| length(level.hold)) options=holds put=Callback::new(move |hold: String| change_level(page, |level| level.hold = seconds(&hold).unwrap_or(level.hold)))/>
-                ", until it is "
-                <Pick name="margin" label="Margin below or above the limit at which it ends" value=of(|level| level.margin.map(plainly).unwrap_or_default()) options=margins put=Callback::new(move |margin: String| change_level(page, |level| level.margin = margin.parse().ok()))/>
-                " "{other}
-            </If>
-            <If when=flag(move || !is_level.get())>
-                <Type name="when" label="Condition" hint="run crashed" value=text(move || draft.with(|draft| draft.when.write())) put=Callback::new(move |when: String| change(page, |draft| draft.when = When::read(&when)))/>
-            </If>
-            ", on "
-            <Pick name="source" label="Machine" value=fact("source") options=machines put=put_fact("source")/>
-            " in "
-            <Type name="project" label="Project" hint="any project" value=fact("project") put=put_fact("project")/>
-            ", notify "
-            <Pick name="to" label="Channel" value=told options=tell put=put_told/>
-            " with severity "
-            <Pick name="severity" label="Severity" value=text(move || draft.with(|draft| draft.severity.word())) options=severities put=Callback::new(move |word: String| change(page, |draft| draft.severity = severity(&word).unwrap_or_default()))/>
-            " "
-            <Type name="name" label="Name of the rule" hint="a name" value=text(title) put=Callback::new(move |name: String| change(page, |draft| draft.name = name.trim().to_string()))/>
-            "."
-        </p>
+        ", on "
+        <Pick name="source" label="Machine" value=fact("source") options=machines put=put_fact("source")/>
+        " in "
+        <Type name="project" label="Project" hint="any project" value=fact("project") put=put_fact("project")/>
+        ", notify "
+        <Pick name="to" label="Channel" value=told options=tell put=put_told/>
+        " with severity "
+        <Pick name="severity" label="Severity" value=text(move || draft.with(|draft| draft.severity.word())) options=severities put=Callback::new(move |word: String| change(page, |draft| draft.severity = severity(&word).unwrap_or_default()))/>
+        " "
+        <Type name="name" label="Name of the rule" hint="a name" value=text(title) put=Callback::new(move |name: String| change(page, |draft| draft.name = name.trim().to_string()))/>
+        "."
     }
+}
+
+/// The line of the limit over the chart; a copy is the same.
+#[derive(Clone, Copy)]
+struct LimitLine {
+    page: Page,
+    level: Memo<Option<Level>>,
+    shown: Signal<Arc<CurveChart>>,
+    /// Left, top, right and bottom of the plot in its area, pixels.
+    edges: RwSignal<[f64; 4]>,
+    /// The value at which the line is held while it is dragged, in the base unit.
+    held: RwSignal<Option<f64>>,
+}
+
+impl LimitLine {
+    /// The lowest and the highest value of the axis in the base unit, and its scale.
+    fn reach(self) -> (f64, f64, Scale) {
+        self.shown.with(|chart| {
+            let axis = chart.axis();
+            (axis.lo, axis.hi, axis.scale)
+        })
+    }
+
+    /// Where a value stands, pixels from the top of the area.
+    fn top(self, value: f64) -> f64 {
+        let ([_, top, _, bottom], (lo, hi, _)) = (self.edges.get(), self.reach());
+        bottom - (value - lo) / (hi - lo).max(f64::MIN_POSITIVE) * (bottom - top)
+    }
+
+    /// The limit, in the base unit.
+    fn value(self) -> Option<f64> {
+        self.held.get().or_else(|| limit_and_end(self.page, self.level).map(|(limit, _)| limit))
+    }
+
+    /// Where it ends, in the base unit; it moves with the line.
+    fn clears(self) -> Option<f64> {
+        let (limit, clears) = limit_and_end(self.page, self.level)?;
+        Some(clears? + self.held.get().map_or(0.0, |held| held - limit))
+    }
+
+    fn put(self, base: f64) {
+        let (lo, hi, scale) = self.reach();
+        change_level(self.page, |level| level.put(base, hi - lo, scale));
+    }
+
+    /// The limit in words.
+    fn said(self, base: f64) -> Option<String> {
+        let (lo, hi, scale) = self.reach();
+        let mut level = self.level.get()?;
+        level.put(base, hi - lo, scale);
+        let side = if level.above { "above" } else { "below" };
+        Some(format!("{side} {} {}", number(level.limit), symbol(&level.unit)).trim_end().to_string())
+    }
+
+    /// The value under the pointer.
+    fn under(self, area: NodeRef<html::Div>, event: &PointerEvent) -> Option<f64> {
+        let rect = area.get_untracked()?.get_bounding_client_rect();
+        let [_, top, _, bottom] = self.edges.get_untracked();
+        let (lo, hi, _) = untrack(|| self.reach());
+        let share = (bottom - (f64::from(event.client_y()) - rect.top())) / (bottom - top).max(1.0);
+        // A little beyond the axis is room for a limit above all that was.
+        Some(lo + share.clamp(if lo > 0.0 { -0.25 } else { 0.0 }, 1.25) * (hi - lo))
+    }
+
+    /// Moves the line by a key.
+    fn press(self, event: &KeyboardEvent) {
+        let (lo, hi, _) = untrack(|| self.reach());
+        let steps = match event.key().as_str() {
+            "ArrowUp" | "ArrowRight" => 1.0,
+            "ArrowDown" | "ArrowLeft" => -1.0,
+            "PageUp" => 10.0,
+            "PageDown" => -10.0,
+            _ => return,
+        };
+        event.prevent_default();
+        event.stop_propagation();
+        if let Some(now) = untrack(|| self.value()) {
+            self.put(now + steps * (hi - lo) / 100.0);
+        }
+    }
+}
+
+/// The limit and the end of it in the base unit.
+fn limit_and_end(page: Page, level: Memo<Option<Level>>) -> Option<(f64, Option<f64>)> {
+    page.plan.track();
+    let level = level.get()?;
+    let (_, unit) = measured(page, &level)?;
+    Some((level.base(unit)?, level.clears(unit)))
+}
+
+/// A length in CSS, to half a pixel.
+fn px(value: f64) -> String {
+    format!("{}px", (value * 2.0).round() as i64 / 2)
 }
 
 /// The chart with the line to drag.
@@ -455,17 +596,11 @@ fn Plot(level: Memo<Option<Level>>, #[prop(into)] source: Signal<String>, fired:
         Some(Wanted { tag: level.tag, source: source.get(), most, span: Err(SPAN_SECONDS * 1_000), limits: Vec::new() })
     });
     let drawn = follow(page, wanted);
-    let unit = move || level.get().and_then(|level| measured(page, &level)).map(|(_, unit)| unit);
-    // The limit and the end of it in the base unit.
-    let lines = move || {
-        page.plan.track();
-        let (level, unit) = (level.get()?, unit()?);
-        Some((level.base(unit)?, level.clears(unit)))
-    };
     let chart = Memo::new(move |_| {
         let drawn = drawn.with(|drawn| drawn.as_ref().map(|drawn| drawn.chart.clone()))?;
         let mut chart = CurveChart::clone(&drawn);
-        chart.reach = lines().map(|(limit, clears)| [limit].into_iter().chain(clears).collect()).unwrap_or_default();
+        let lines = limit_and_end(page, level);
+        chart.reach = lines.map(|(limit, clears)| [limit].into_iter().chain(clears).collect()).unwrap_or_default();
         Some(Arc::new(chart))
     });
     let shown = Signal::derive(move || chart.get().unwrap_or_else(CurveChart::nothing));
@@ -484,50 +619,61 @@ fn Plot(level: Memo<Option<Level>>, #[prop(into)] source: Signal<String>, fired:
         Arc::new(marks)
     });
     let (at, edges) = (RwSignal::new(None::<i64>), RwSignal::new([0.0; 4]));
-    // The value at which the line is held while it is dragged, in the base unit.
-    let held = RwSignal::new(None::<f64>);
-    let reach = move || {
-        shown.with(|chart| {
-            let axis = chart.axis();
-            (axis.lo, axis.hi, axis.scale)
-        })
-    };
-    let y = move |value: f64| {
-        let ([_, top, _, bottom], (lo, hi, _)) = (edges.get(), reach());
-        bottom - (value - lo) / (hi - lo).max(f64::MIN_POSITIVE) * (bottom - top)
-    };
-    let px = |value: f64| format!("{}px", (value * 2.0).round() as i64 / 2);
-    let value = move || held.get().or_else(|| lines().map(|(limit, _)| limit));
-    let top = text(move || value().map(|value| px(y(value))).unwrap_or_default());
-    let clears = move || {
-        let (limit, clears) = lines()?;
-        Some(clears? + held.get().map_or(0.0, |held| held - limit))
-    };
-    let clear_top = text(move || clears().map(|value| px(y(value))).unwrap_or_default());
-    let left = text(move || px(edges.get()[0]));
-    let width = text(move || px(edges.get()[2] - edges.get()[0]));
-    let put = move |base: f64| {
-        let (lo, hi, scale) = reach();
-        change_level(page, |level| level.put(base, hi - lo, scale));
-    };
-    let said = move |base: f64| {
-        let (lo, hi, scale) = reach();
-        let mut level = level.get()?;
-        level.put(base, hi - lo, scale);
-        let side = if level.above { "above" } else { "below" };
-        Some(format!("{side} {} {}", number(level.limit), symbol(&level.unit)).trim_end().to_string())
-    };
-    let words = text(move || value().and_then(said).unwrap_or_default());
-    let handle = NodeRef::<html::Div>::new();
+    let line = LimitLine { page, level, shown, edges, held: RwSignal::new(None) };
     let area = NodeRef::<html::Div>::new();
-    let under = move |event: &PointerEvent| {
-        let rect = area.get_untracked()?.get_bounding_client_rect();
-        let [_, top, _, bottom] = edges.get_untracked();
-        let (lo, hi, _) = untrack(reach);
-        let share = (bottom - (f64::from(event.client_y()) - rect.top())) / (bottom - top).max(1.0);
-        // A little beyond the axis is room for a limit above all that was.
-        Some(lo + share.clamp(if lo > 0.0 { -0.25 } else { 0.0 }, 1.25) * (hi - lo))
+    let moved = move |event: PointerEvent| {
+        if line.held.get_untracked().is_some() {
+            line.held.set(line.under(area, &event));
+        }
     };
+    let up = move |_: PointerEvent| {
+        if let Some(base) = line.held.get_untracked() {
+            line.put(base);
+            line.held.set(None);
+        }
+    };
+    let note = text(move || drawn.with(|drawn| plot_note(drawn.as_ref(), level)));
+    let has = flag(move || limit_and_end(page, level).is_some() && chart.with(Option::is_some) && edges.get()[2] > 0.0);
+    view! {
+        <p class="u plot-note">{note}</p>
+        <div class="rule-plot" node_ref=area on:pointermove=moved on:pointerup=up on:pointercancel=move |_| line.held.set(None)>
+            <Curves chart=shown marks at edges label=text(move || format!("{}; drag the line to change the limit", note.get()))/>
+            <div class="flags" aria-hidden="true">{move || flags(line, fired)}</div>
+            <If when=has><Handle line/></If>
+        </div>
+    }
+}
+
+/// What the chart shows, in words.
+fn plot_note(drawn: Option<&DrawnSeries>, level: Memo<Option<Level>>) -> String {
+    let Some(drawn) = drawn else { return "There is no data for this yet.".to_string() };
+    let unit = drawn.chart.symbol();
+    let of = match drawn.series {
+        1 => String::new(),
+        n if level.with(|level| level.as_ref().is_none_or(|level| level.above)) => {
+            format!(", the highest of {n} series")
+        }
+        n => format!(", the lowest of {n} series"),
+    };
+    let some = drawn.machines.map(|n| format!(", 16 of {n} machines drawn")).unwrap_or_default();
+    format!("{}, {unit}{of}{some}; 12 h", drawn.title)
+}
+
+/// A flag at each time at which it would have fired, with the number of its card.
+fn flags(line: LimitLine, fired: Memo<Vec<Fired>>) -> impl IntoView {
+    let ([left, _, right, _], (from, to)) = (line.edges.get(), line.shown.with(|chart| (chart.from, chart.to)));
+    let place = |(at, one): (usize, &Fired)| {
+        let share = ((one.from - from) as f64 / (to - from).max(1) as f64).clamp(0.0, 1.0);
+        let x = px(left + share * (right - left));
+        view! { <span class="flag" style:left=x><span class="shape is-warn">"▲"</span>{at + 1}</span> }
+    };
+    fired.with(|all| all.iter().take(MAX_CARDS).enumerate().map(place).collect_view())
+}
+
+/// The line to drag, and the one at which the alert ends.
+#[component]
+fn Handle(line: LimitLine) -> impl IntoView {
+    let handle = NodeRef::<html::Div>::new();
     let down = move |event: PointerEvent| {
         event.prevent_default();
         if let Some(handle) = handle.get_untracked() {
@@ -535,92 +681,37 @@ fn Plot(level: Memo<Option<Level>>, #[prop(into)] source: Signal<String>, fired:
             let _ = handle.set_pointer_capture(event.pointer_id());
             crate::browser::focus(&handle);
         }
-        held.set(untrack(value));
+        line.held.set(untrack(|| line.value()));
     };
-    let moved = move |event: PointerEvent| {
-        if held.get_untracked().is_some() {
-            held.set(under(&event));
-        }
-    };
-    let up = move |_: PointerEvent| {
-        if let Some(base) = held.get_untracked() {
-            put(base);
-            held.set(None);
-        }
-    };
-    let key = move |event: KeyboardEvent| {
-        let (lo, hi, _) = untrack(reach);
-        let steps = match event.key().as_str() {
-            "ArrowUp" | "ArrowRight" => 1.0,
-            "ArrowDown" | "ArrowLeft" => -1.0,
-            "PageUp" => 10.0,
-            "PageDown" => -10.0,
-            _ => return,
-        };
-        event.prevent_default();
-        event.stop_propagation();
-        if let Some(now) = untrack(value) {
-            put(now + steps * (hi - lo) / 100.0);
-        }
-    };
-    let flags = move || {
-        let ([left, _, right, _], (from, to)) = (edges.get(), shown.with(|chart| (chart.from, chart.to)));
-        let place = |(at, one): (usize, &Fired)| {
-            let share = ((one.from - from) as f64 / (to - from).max(1) as f64).clamp(0.0, 1.0);
-            let x = px(left + share * (right - left));
-            view! { <span class="flag" style:left=x><span class="shape is-warn">"▲"</span>{at + 1}</span> }
-        };
-        fired.with(|all| all.iter().take(MAX_CARDS).enumerate().map(place).collect_view())
-    };
-    let note = text(move || {
-        drawn.with(|drawn: &Option<DrawnSeries>| match drawn {
-            None => "There is no data for this yet.".to_string(),
-            Some(drawn) => {
-                let unit = drawn.chart.symbol();
-                let of = match drawn.series {
-                    1 => String::new(),
-                    n if level.with(|level| level.as_ref().is_none_or(|level| level.above)) => {
-                        format!(", the highest of {n} series")
-                    }
-                    n => format!(", the lowest of {n} series"),
-                };
-                let some = drawn.machines.map(|n| format!(", 16 of {n} machines drawn")).unwrap_or_default();
-                format!("{}, {unit}{of}{some}; 12 h", drawn.title)
-            }
-        })
-    });
-    let number_of = move |read: fn(f64, f64) -> f64| {
+    let top = text(move || line.value().map(|value| px(line.top(value))).unwrap_or_default());
+    let clear_top = text(move || line.clears().map(|value| px(line.top(value))).unwrap_or_default());
+    let left = text(move || px(line.edges.get()[0]));
+    let width = text(move || px(line.edges.get()[2] - line.edges.get()[0]));
+    let words = text(move || line.value().and_then(|base| line.said(base)).unwrap_or_default());
+    let number_of = move |read: fn(f64, f64, f64) -> f64| {
         text(move || {
-            let (lo, hi, scale) = reach();
-            shared::unit::fixed(read(lo, hi) / scale.divisor, 2)
+            let (lo, hi, scale) = line.reach();
+            shared::unit::fixed(read(lo, hi, line.value().unwrap_or_default()) / scale.divisor, 2)
         })
     };
-    let has = flag(move || lines().is_some() && chart.with(Option::is_some) && edges.get()[2] > 0.0);
     view! {
-        <p class="u plot-note">{note}</p>
-        <div class="rule-plot" node_ref=area on:pointermove=moved on:pointerup=up on:pointercancel=move |_| held.set(None)>
-            <Curves chart=shown marks at edges label=text(move || format!("{}; drag the line to change the limit", note.get()))/>
-            <div class="flags" aria-hidden="true">{flags}</div>
-            <If when=has>
-                <i class="clears" style:top=clear_top style:left=left style:width=width></i>
-                <div
-                    class="limit"
-                    node_ref=handle
-                    role="slider"
-                    tabindex="0"
-                    aria-label="Limit"
-                    aria-orientation="vertical"
-                    aria-valuemin=number_of(|lo, _| lo)
-                    aria-valuemax=number_of(|_, hi| hi)
-                    aria-valuenow=text(move || { let (_, _, scale) = reach(); shared::unit::fixed(value().unwrap_or_default() / scale.divisor, 2) })
-                    aria-valuetext=words
-                    style:top=top
-                    style:left=left
-                    style:width=width
-                    on:pointerdown=down
-                    on:keydown=key
-                ><span>"⇕ "{words}</span></div>
-            </If>
-        </div>
+        <i class="clears" style:top=clear_top style:left=left style:width=width></i>
+        <div
+            class="limit"
+            node_ref=handle
+            role="slider"
+            tabindex="0"
+            aria-label="Limit"
+            aria-orientation="vertical"
+            aria-valuemin=number_of(|lo, _, _| lo)
+            aria-valuemax=number_of(|_, hi, _| hi)
+            aria-valuenow=number_of(|_, _, value| value)
+            aria-valuetext=words
+            style:top=top
+            style:left=left
+            style:width=width
+            on:pointerdown=down
+            on:keydown=move |event| line.press(&event)
+        ><span>"⇕ "{words}</span></div>
     }
 }

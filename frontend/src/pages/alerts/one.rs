@@ -78,32 +78,6 @@ pub fn One(
         page.fleet.track();
         alert.with(|one| one.as_ref().and_then(|one| address(page, one))).unwrap_or_default()
     });
-    let wanted = Memo::new(move |_| {
-        let one = alert.get()?;
-        let of = |name: &str| one.labels.get(name).filter(|value| !value.is_empty()).cloned();
-        let (from, to) = span(&one, page.newest());
-        // Of one that goes on the end moves.
-        let span = if one.ended.is_some() { Ok((from, to)) } else { Err((to - from + 59_999) / 60_000 * 60_000) };
-        Some(Wanted { tag: of("tag")?, source: of("source")?, most: None, span, limits: Vec::new() })
-    });
-    let drawn = follow(page, wanted);
-    let chart = Signal::derive(move || {
-        drawn.with(|drawn| drawn.as_ref().map_or_else(CurveChart::nothing, |drawn| drawn.chart.clone()))
-    });
-    let marks = Signal::derive(move || {
-        let mark = |one: &Alert| CellMark {
-            from: one.began,
-            to: one.ended.unwrap_or(i64::MAX / 4),
-            name: one.name.clone(),
-            failed: false,
-            strong: true,
-            fault: true,
-        };
-        Arc::new(alert.with(|one| one.iter().map(mark).collect::<Vec<_>>()))
-    });
-    let title = text(move || drawn.with(|drawn| drawn.as_ref().map(|drawn| drawn.title.clone()).unwrap_or_default()));
-    let unit = text(move || chart.with(|chart| chart.symbol()));
-    let at = RwSignal::new(None::<i64>);
     let silence = move |_| {
         let asked = alert.with_untracked(|one| one.as_ref().map(|one| silences::of_alert(access, one, now() / 1_000)));
         form.set(asked);
@@ -118,29 +92,6 @@ pub fn One(
             .filter(|(_, value)| !value.is_empty())
             .map(|(name, value)| view! { <dt>{name}</dt><dd>{value}</dd> })
             .collect_view()
-    };
-    // What happened to it is asked whenever it stands in another way.
-    let stand = Memo::new(move |_| {
-        alert.with(|one| one.as_ref().map(|one| (one.id.clone(), one.state, one.severity, one.acked.clone())))
-    });
-    let events = RwSignal::new(Vec::<AlertHappened>::new());
-    Effect::new(move || {
-        let Some((id, ..)) = stand.get() else { return events.set(Vec::new()) };
-        let coded = String::from(js_sys::encode_uri_component(&id));
-        fetch::ask("GET", &format!("api/v1/alerts/{coded}"), None, move |answer| {
-            // Another one may be looked at by now, or the page have gone.
-            let is_wanted = stand.try_with_untracked(|now| now.as_ref().is_some_and(|now| now.0 == id)) == Some(true);
-            if is_wanted && let Ok(told) = answer.read::<AlertEvents>() {
-                events.set(told.events);
-            }
-        });
-    });
-    let happened = move || {
-        let row = |one: AlertHappened| {
-            let words = happened_words(&one);
-            view! { <dt>{words::clock(one.t)}</dt><dd data-event=one.what>{words}</dd> }
-        };
-        events.get().into_iter().map(row).collect_view()
     };
     let rule = text(move || page.address_of_alerts(Tab::Rules, ""));
     view! {
@@ -176,21 +127,87 @@ pub fn One(
             <p class="below">{of(words::below)}</p>
             <p class="below">{of(|one, _| place(one))}</p>
             <If when=is(|one| !one.text.is_empty())><pre class="from-code">{of(|one, _| one.text.clone())}</pre></If>
-            <If when=flag(move || drawn.with(Option::is_some))>
-                <div class="proofs">
-                    <figure>
-                        <figcaption><a href=there>{title}</a>" "<span class="u">{unit}</span></figcaption>
-                        <div class="lines-plot proof"><Curves chart marks at label=text(move || format!("{}, {}: the alert is shaded", title.get(), unit.get()))/></div>
-                    </figure>
-                </div>
-            </If>
-            <If when=flag(move || events.with(|all| !all.is_empty()))>
-                <h3>"History"</h3>
-                <dl class="facts">{happened}</dl>
-            </If>
+            <Proof alert there/>
+            <History alert/>
             <h3>"Machine"</h3>
             <dl class="facts">{labels}</dl>
             <p class="below"><a href=rule title=shortcuts::title("Rules", &[Action::Alerts])>"The rules"</a></p>
         </section>
+    }
+}
+
+/// The series of an alert with its span shaded; nothing where it has none.
+#[component]
+fn Proof(alert: Memo<Option<Alert>>, there: Signal<String>) -> impl IntoView {
+    let page = expect_context::<Page>();
+    let wanted = Memo::new(move |_| {
+        let one = alert.get()?;
+        let of = |name: &str| one.labels.get(name).filter(|value| !value.is_empty()).cloned();
+        let (from, to) = span(&one, page.newest());
+        // Of one that goes on the end moves.
+        let span = if one.ended.is_some() { Ok((from, to)) } else { Err((to - from + 59_999) / 60_000 * 60_000) };
+        Some(Wanted { tag: of("tag")?, source: of("source")?, most: None, span, limits: Vec::new() })
+    });
+    let drawn = follow(page, wanted);
+    let chart = Signal::derive(move || {
+        drawn.with(|drawn| drawn.as_ref().map_or_else(CurveChart::nothing, |drawn| drawn.chart.clone()))
+    });
+    let marks = Signal::derive(move || {
+        let mark = |one: &Alert| CellMark {
+            from: one.began,
+            to: one.ended.unwrap_or(i64::MAX / 4),
+            name: one.name.clone(),
+            failed: false,
+            strong: true,
+            fault: true,
+        };
+        Arc::new(alert.with(|one| one.iter().map(mark).collect::<Vec<_>>()))
+    });
+    let title = text(move || drawn.with(|drawn| drawn.as_ref().map(|drawn| drawn.title.clone()).unwrap_or_default()));
+    let unit = text(move || chart.with(|chart| chart.symbol()));
+    let at = RwSignal::new(None::<i64>);
+    view! {
+        <If when=flag(move || drawn.with(Option::is_some))>
+            <div class="proofs">
+                <figure>
+                    <figcaption><a href=there>{title}</a>" "<span class="u">{unit}</span></figcaption>
+                    <div class="lines-plot proof"><Curves chart marks at label=text(move || format!("{}, {}: the alert is shaded", title.get(), unit.get()))/></div>
+                </figure>
+            </div>
+        </If>
+    }
+}
+
+/// What happened to an alert; nothing before that is known.
+#[component]
+fn History(alert: Memo<Option<Alert>>) -> impl IntoView {
+    // What happened to it is asked whenever it stands in another way.
+    let stand = Memo::new(move |_| {
+        alert.with(|one| one.as_ref().map(|one| (one.id.clone(), one.state, one.severity, one.acked.clone())))
+    });
+    let events = RwSignal::new(Vec::<AlertHappened>::new());
+    Effect::new(move || {
+        let Some((id, ..)) = stand.get() else { return events.set(Vec::new()) };
+        let coded = String::from(js_sys::encode_uri_component(&id));
+        fetch::ask("GET", &format!("api/v1/alerts/{coded}"), None, move |answer| {
+            // Another one may be looked at by now, or the page have gone.
+            let is_wanted = stand.try_with_untracked(|now| now.as_ref().is_some_and(|now| now.0 == id)) == Some(true);
+            if is_wanted && let Ok(told) = answer.read::<AlertEvents>() {
+                events.set(told.events);
+            }
+        });
+    });
+    let happened = move || {
+        let row = |one: AlertHappened| {
+            let words = happened_words(&one);
+            view! { <dt>{words::clock(one.t)}</dt><dd data-event=one.what>{words}</dd> }
+        };
+        events.get().into_iter().map(row).collect_view()
+    };
+    view! {
+        <If when=flag(move || events.with(|all| !all.is_empty()))>
+            <h3>"History"</h3>
+            <dl class="facts">{happened}</dl>
+        </If>
     }
 }

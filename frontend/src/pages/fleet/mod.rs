@@ -207,6 +207,45 @@ fn Say() -> impl IntoView {
 /// What the address says of a map whose cells show values.
 const VALUES: &str = "values";
 
+/// What the map shows, and how old it is.
+fn described(page: Page, crowd: Crowd) -> String {
+    page.fleet.track();
+    let every = page.store.with_value(|store| store.fleet.interval());
+    let of = if crowd.totals.with(|t| t.gpus) == 0 { "processors" } else { "GPUs" };
+    match page.state.get() {
+        LinkState::Live if every > 0 => format!("utilization of {of}, every {}", duration(every)),
+        LinkState::Live => String::new(),
+        _ => {
+            let t = page.store.with_value(|store| store.fleet.t());
+            format!("at {}", axis::clock(t + crate::browser::offset(t), true))
+        }
+    }
+}
+
+/// What the colors of the map mean.
+#[component]
+fn Legend(
+    /// Whether cells show how busy a device is.
+    values: Signal<bool>,
+) -> impl IntoView {
+    view! {
+        <span class="legend" aria-hidden="true">
+            <If when=flag(move || !values.get())>
+                <span><i class="l-low"></i>"below its peers"</span>
+                <span><i class="l-as"></i>"busy"</span>
+                <span><i class="l-high"></i>"above"</span>
+                <span><i class="l-idle"></i>"idle"</span>
+            </If>
+            <If when=values>
+                <span>"0 %"<i class="l-heat"></i>"100 %"</span>
+            </If>
+            <span><i class="l-wrong"></i>"finding"</span>
+            <span><i class="l-late"></i>"late"</span>
+            <span><i class="l-lost"></i>"lost"</span>
+        </span>
+    }
+}
+
 /// The map with its heading.
 #[component]
 fn MapCard() -> impl IntoView {
@@ -240,19 +279,7 @@ fn MapCard() -> impl IntoView {
         let gpus = if gpus == 0 { String::new() } else { format!(", {}", words::count(gpus, "GPU", "GPUs")) };
         format!("{}{gpus}", words::count(hosts, "host", "hosts"))
     };
-    let what = move || {
-        page.fleet.track();
-        let every = page.store.with_value(|store| store.fleet.interval());
-        let of = if crowd.totals.with(|t| t.gpus) == 0 { "processors" } else { "GPUs" };
-        match page.state.get() {
-            LinkState::Live if every > 0 => format!("utilization of {of}, every {}", duration(every)),
-            LinkState::Live => String::new(),
-            _ => {
-                let t = page.store.with_value(|store| store.fleet.t());
-                format!("at {}", axis::clock(t + crate::browser::offset(t), true))
-            }
-        }
-    };
+    let what = move || described(page, crowd);
     let found = move || {
         let filter = page.view.with(|v| v.find.to_lowercase());
         let n = crowd.hosts.with(|hosts| hosts.iter().filter(|host| host.fits(&filter)).count());
@@ -273,20 +300,7 @@ fn MapCard() -> impl IntoView {
                     </button>
                 </If>
                 <span class="end">
-                    <span class="legend" aria-hidden="true">
-                        <If when=flag(move || !values.get())>
-                            <span><i class="l-low"></i>"below its peers"</span>
-                            <span><i class="l-as"></i>"busy"</span>
-                            <span><i class="l-high"></i>"above"</span>
-                            <span><i class="l-idle"></i>"idle"</span>
-                        </If>
-                        <If when=values>
-                            <span>"0 %"<i class="l-heat"></i>"100 %"</span>
-                        </If>
-                        <span><i class="l-wrong"></i>"finding"</span>
-                        <span><i class="l-late"></i>"late"</span>
-                        <span><i class="l-lost"></i>"lost"</span>
-                    </span>
+                    <Legend values/>
                     <Choice
                         label="Metric of the map"
                         deed="cells"

@@ -108,34 +108,13 @@ pub fn Crumbs(
     }
 }
 
-/// The page of one run.
+/// The name of the run, how it stands, and the ways to its machine, to others and to its report.
 #[component]
-pub fn OnePage(
-    /// Its id.
-    id: String,
-) -> impl IntoView {
+fn Head(whole: RwSignal<Option<Whole>>) -> impl IntoView {
     let page = expect_context::<Page>();
-    let AskedRun { whole, wrong } = AskedRun::follow(page, id.clone());
-    let marks = Markers::follow(page, id, whole);
-    let at = RwSignal::new(None::<i64>);
-    let board = expect_context::<Board>();
-    let keys = window_event_listener(ev::keydown, move |event| {
-        let found = marks.beside(&event, at.get_untracked());
-        if let Some(mark) = found {
-            event.prevent_default();
-            board.said.set(format!("{}, {}", mark.text, clock(mark.t / 1_000)));
-            at.set(Some(mark.t));
-        }
-    });
-    on_cleanup(move || keys.remove());
     let of = move |read: fn(&Whole) -> String| {
         text(move || whole.with(|whole| whole.as_ref().map(read).unwrap_or_default()))
     };
-    let is_known = flag(move || whole.with(Option::is_some));
-    Effect::new(move || {
-        let name = whole.with(|whole| whole.as_ref().map(|whole| whole.run.name.clone()));
-        name.into_iter().for_each(|name| document().set_title(&format!("{name} – Watchglass")));
-    });
     let machine = text(move || {
         whole.with(|whole| {
             let Some(run) = whole.as_ref().map(|whole| &whole.run) else { return String::new() };
@@ -169,6 +148,58 @@ pub fn OnePage(
             ..View::default()
         })
     });
+    view! {
+        <header class="run-head" data-run=of(|w| w.run.id.clone()) data-state=of(|w| w.run.state.name().to_string())>
+            <div>
+                <Crumbs whole/>
+                <h2 class="source-name">{of(|w| w.run.name.clone())}</h2>
+                <p class="how">
+                    <span class=of(|w| shape(w.run.state).to_string()) aria-hidden="true">{of(|w| w.run.state.shape().to_string())}</span>
+                    " "<b>{of(|w| sentence(&w.run.sentence))}</b>
+                    <span class="u">{of(steps)}</span>
+                </p>
+                <If when=flag(move || whole.with(|w| w.as_ref().is_some_and(|w| w.words.is_some())))>
+                    <p class="words"><q data-words>{of(|w| w.words.clone().unwrap_or_default())}</q></p>
+                </If>
+            </div>
+            <div class="acts">
+                <span class="u">{of(|w| where_it_ran(&w.run))}</span>
+                <a class="btn" data-do="machine" href=machine>"On its machine"</a>
+                <a class="btn" data-do="compare" href=compare>"Compare…"</a>
+                <a class="btn" data-do="report" href=report target="_blank" rel="noopener">"Report"</a>
+            </div>
+        </header>
+    }
+}
+
+/// The page of one run.
+#[component]
+pub fn OnePage(
+    /// Its id.
+    id: String,
+) -> impl IntoView {
+    let page = expect_context::<Page>();
+    let AskedRun { whole, wrong } = AskedRun::follow(page, id.clone());
+    let marks = Markers::follow(page, id, whole);
+    let at = RwSignal::new(None::<i64>);
+    let board = expect_context::<Board>();
+    let keys = window_event_listener(ev::keydown, move |event| {
+        let found = marks.beside(&event, at.get_untracked());
+        if let Some(mark) = found {
+            event.prevent_default();
+            board.said.set(format!("{}, {}", mark.text, clock(mark.t / 1_000)));
+            at.set(Some(mark.t));
+        }
+    });
+    on_cleanup(move || keys.remove());
+    let of = move |read: fn(&Whole) -> String| {
+        text(move || whole.with(|whole| whole.as_ref().map(read).unwrap_or_default()))
+    };
+    let is_known = flag(move || whole.with(Option::is_some));
+    Effect::new(move || {
+        let name = whole.with(|whole| whole.as_ref().map(|whole| whole.run.name.clone()));
+        name.into_iter().for_each(|name| document().set_title(&format!("{name} – Watchglass")));
+    });
     let ids = Memo::new(move |_| {
         whole.with(|whole| {
             let all =
@@ -192,26 +223,7 @@ pub fn OnePage(
         <main id="page" class="fleet run-page" data-state=of(|w| w.run.state.name().to_string())>
             <p class="wrong" role="status">{text(move || wrong.get())}</p>
             <If when=is_known>
-                <header class="run-head" data-run=of(|w| w.run.id.clone()) data-state=of(|w| w.run.state.name().to_string())>
-                    <div>
-                        <Crumbs whole/>
-                        <h2 class="source-name">{of(|w| w.run.name.clone())}</h2>
-                        <p class="how">
-                            <span class=of(|w| shape(w.run.state).to_string()) aria-hidden="true">{of(|w| w.run.state.shape().to_string())}</span>
-                            " "<b>{of(|w| sentence(&w.run.sentence))}</b>
-                            <span class="u">{of(steps)}</span>
-                        </p>
-                        <If when=flag(move || whole.with(|w| w.as_ref().is_some_and(|w| w.words.is_some())))>
-                            <p class="words"><q data-words>{of(|w| w.words.clone().unwrap_or_default())}</q></p>
-                        </If>
-                    </div>
-                    <div class="acts">
-                        <span class="u">{of(|w| where_it_ran(&w.run))}</span>
-                        <a class="btn" data-do="machine" href=machine>"On its machine"</a>
-                        <a class="btn" data-do="compare" href=compare>"Compare…"</a>
-                        <a class="btn" data-do="report" href=report target="_blank" rel="noopener">"Report"</a>
-                    </div>
-                </header>
+                <Head whole/>
                 <Strip whole/>
                 <If when=flag(move || whole.with(|w| w.as_ref().is_some_and(|w| w.left_out > 0)))>
                     <p class="below">{of(|w| format!("{} of its processes are not shown (over the limit).", w.left_out))}</p>

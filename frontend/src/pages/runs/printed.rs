@@ -86,25 +86,55 @@ impl Filter {
     }
 }
 
-/// The lines of a run.
-#[component]
-pub fn PrintedLines(
-    /// The run.
+/// The lines of a run that are shown, and which are wanted; a copy is the same.
+#[derive(Clone, Copy)]
+struct Lines {
+    page: Page,
     whole: RwSignal<Option<Whole>>,
     /// The crosshair, ms since the epoch.
     at: RwSignal<Option<i64>>,
-) -> impl IntoView {
-    let page = expect_context::<Page>();
-    // Machines that did not tell their lines, and why.
-    let missing = RwSignal::new(String::new());
-    let (rows, filter) = (RwSignal::new(Arc::new(Vec::<Row>::new())), RwSignal::new(Filter::default()));
-    // The newest are shown, unless one has scrolled away, or the crosshair is before them.
-    let (at_end, earlier) = (RwSignal::new(true), RwSignal::new(None::<i64>));
-    let (since, is_asked) = (StoredValue::new(None::<u32>), StoredValue::new(false));
-    let list = NodeRef::<html::Ol>::new();
-    let id =
-        Memo::new(move |_| whole.with(|whole| whole.as_ref().map(|whole| whole.run.id.clone()).unwrap_or_default()));
-    let ask = move || {
+    id: Memo<String>,
+    rows: RwSignal<Arc<Vec<Row>>>,
+    filter: RwSignal<Filter>,
+    /// Machines that did not tell their lines, and why.
+    missing: RwSignal<String>,
+    /// The newest are shown, unless one has scrolled away,
+    at_end: RwSignal<bool>,
+    /// or the crosshair is before them.
+    earlier: RwSignal<Option<i64>>,
+    /// Seconds since the last question; none where it is to be asked at once.
+    since: StoredValue<Option<u32>>,
+    is_asked: StoredValue<bool>,
+    /// The line at the crosshair, which is shown and marked.
+    near: Memo<Option<String>>,
+}
+
+impl Lines {
+    fn new(page: Page, whole: RwSignal<Option<Whole>>, at: RwSignal<Option<i64>>) -> Lines {
+        let rows = RwSignal::new(Arc::new(Vec::<Row>::new()));
+        let id = move |whole: &Option<Whole>| whole.as_ref().map(|whole| whole.run.id.clone()).unwrap_or_default();
+        Lines {
+            page,
+            whole,
+            at,
+            id: Memo::new(move |_| whole.with(id)),
+            rows,
+            filter: RwSignal::new(Filter::default()),
+            missing: RwSignal::new(String::new()),
+            at_end: RwSignal::new(true),
+            earlier: RwSignal::new(None),
+            since: StoredValue::new(None),
+            is_asked: StoredValue::new(false),
+            near: Memo::new(move |_| {
+                let at = at.get()?;
+                rows.with(|rows| rows.iter().rev().find(|row| row.t <= at).map(|row| row.key.clone()))
+            }),
+        }
+    }
+
+    /// Asks for the lines that are wanted, unless an answer is awaited.
+    fn ask(self) {
+        let Lines { id, rows, filter, missing, earlier, since, is_asked, .. } = self;
         let (id, wanted, to) = (id.get_untracked(), filter.get_untracked(), earlier.get_untracked());
         if id.is_empty() || is_asked.get_value() {
             return;
@@ -139,51 +169,86 @@ pub fn PrintedLines(
                 rows.set(Arc::new(new));
             }
         });
-    };
-    Effect::new(move || {
-        page.beat.track();
-        let over = whole.with_untracked(|whole| whole.as_ref().is_some_and(|whole| whole.run.ended.is_some()));
-        let wait = if over { OVER_SECONDS } else { REFRESH_SECONDS };
-        let follows = at_end.get_untracked() && earlier.get_untracked().is_none();
-        let due = match since.get_value() {
-            None => true,
-            Some(since) => since >= wait && follows && page.state.get_untracked() == LinkState::Live,
-        };
-        if !due || document().hidden() {
-            return since.update_value(|since| *since = since.map(|n| n + 1));
-        }
-        since.set_value(Some(0));
-        ask();
-    });
-    Effect::new(move || {
-        filter.track();
-        earlier.track();
-        id.track();
-        ask();
-        // Where an answer is awaited it is asked again when it has come.
-        since.set_value(if is_asked.get_value() { Some(0) } else { None });
-    });
-    // The line at the crosshair is shown and marked.
-    let near = Memo::new(move |_| {
-        let at = at.get()?;
-        rows.with(|rows| rows.iter().rev().find(|row| row.t <= at).map(|row| row.key.clone()))
-    });
-    Effect::new(move || {
-        let (at, shown) = (at.get(), earlier.get_untracked());
-        let Some(at) = at else {
-            if shown.is_some() {
-                earlier.set(None);
+    }
+
+    /// Asks again and again while the run goes on and its newest lines are shown, and at once when others are wanted.
+    fn refresh(self) {
+        let Lines { page, whole, id, filter, at_end, earlier, since, is_asked, .. } = self;
+        Effect::new(move || {
+            page.beat.track();
+            let over = whole.with_untracked(|whole| whole.as_ref().is_some_and(|whole| whole.run.ended.is_some()));
+            let wait = if over { OVER_SECONDS } else { REFRESH_SECONDS };
+            let follows = at_end.get_untracked() && earlier.get_untracked().is_none();
+            let due = match since.get_value() {
+                None => true,
+                Some(since) => since >= wait && follows && page.state.get_untracked() == LinkState::Live,
+            };
+            if !due || document().hidden() {
+                return since.update_value(|since| *since = since.map(|n| n + 1));
             }
-            return;
-        };
-        let is_outside = rows.with_untracked(|rows| {
-            let is_before = rows.first().is_some_and(|first| at < first.t) && rows.len() >= LINES;
-            is_before || shown.is_some() && rows.last().is_none_or(|last| at > last.t)
+            since.set_value(Some(0));
+            self.ask();
         });
-        if is_outside && shown != Some(at) {
-            earlier.set(Some(at));
+        Effect::new(move || {
+            filter.track();
+            earlier.track();
+            id.track();
+            self.ask();
+            // Where an answer is awaited it is asked again when it has come.
+            since.set_value(if is_asked.get_value() { Some(0) } else { None });
+        });
+    }
+
+    /// Has the lines around the crosshair shown.
+    fn follow_crosshair(self) {
+        let Lines { at, rows, earlier, .. } = self;
+        Effect::new(move || {
+            let (at, shown) = (at.get(), earlier.get_untracked());
+            let Some(at) = at else {
+                if shown.is_some() {
+                    earlier.set(None);
+                }
+                return;
+            };
+            let is_outside = rows.with_untracked(|rows| {
+                let is_before = rows.first().is_some_and(|first| at < first.t) && rows.len() >= LINES;
+                is_before || shown.is_some() && rows.last().is_none_or(|last| at > last.t)
+            });
+            if is_outside && shown != Some(at) {
+                earlier.set(Some(at));
+            }
+        });
+    }
+
+    /// How many lines are shown, and which.
+    fn said(self) -> String {
+        let Lines { rows, filter, earlier, .. } = self;
+        let count = rows.with(|rows| rows.iter().filter(|row| row.lost.is_none()).count());
+        match (count, earlier.with(Option::is_some)) {
+            (0, _) if filter.with(Filter::is_any) => "no matching line".to_string(),
+            (0, _) => String::new(),
+            (n, true) => format!("{n} lines up to the crosshair"),
+            (LINES, false) => format!("the last {LINES} lines"),
+            (1, false) => "1 line".into(),
+            (n, false) => format!("{n} lines"),
         }
-    });
+    }
+}
+
+/// The lines of a run.
+#[component]
+pub fn PrintedLines(
+    /// The run.
+    whole: RwSignal<Option<Whole>>,
+    /// The crosshair, ms since the epoch.
+    at: RwSignal<Option<i64>>,
+) -> impl IntoView {
+    let page = expect_context::<Page>();
+    let lines = Lines::new(page, whole, at);
+    let Lines { rows, filter, missing, at_end, near, .. } = lines;
+    let list = NodeRef::<html::Ol>::new();
+    lines.refresh();
+    lines.follow_crosshair();
     Effect::new(move || {
         rows.track();
         near.track();
@@ -205,29 +270,7 @@ pub fn PrintedLines(
     let is_there = flag(move || {
         rows.with(|rows| !rows.is_empty()) || filter.with(Filter::is_any) || missing.with(|said| !said.is_empty())
     });
-    let ranks = move || {
-        let all = whole.with(|whole| {
-            let ranks = whole.iter().flat_map(|whole| &whole.processes).filter_map(|one| one.rank);
-            ranks.collect::<BTreeSet<u32>>()
-        });
-        all.into_iter()
-            .map(|rank| view! { <option value=rank.to_string()>{format!("rank {rank}")}</option> })
-            .collect_view()
-    };
-    let set = move |change: fn(&mut Filter, String)| {
-        move |event| filter.update(|filter| change(filter, event_target_value(&event)))
-    };
-    let said = text(move || {
-        let count = rows.with(|rows| rows.iter().filter(|row| row.lost.is_none()).count());
-        match (count, earlier.with(Option::is_some)) {
-            (0, _) if filter.with(Filter::is_any) => "no matching line".to_string(),
-            (0, _) => String::new(),
-            (n, true) => format!("{n} lines up to the crosshair"),
-            (LINES, false) => format!("the last {LINES} lines"),
-            (1, false) => "1 line".into(),
-            (n, false) => format!("{n} lines"),
-        }
-    });
+    let said = text(move || lines.said());
     let row = move |row: Row| {
         let (key, t) = (row.key.clone(), row.t);
         let is_near = move || near.with(|near| near.as_ref() == Some(&key)).then_some("");
@@ -248,20 +291,40 @@ pub fn PrintedLines(
             <section class="panel printed" data-logs aria-label="Output">
                 <header>
                     <h2>"Output"</h2><span class="u">{said}</span><span class="wrong">{missing}</span>
-                    <select aria-label="Rank" on:change=set(|filter, rank| filter.rank = rank)>
-                        <option value="">"all ranks"</option>{ranks}
-                    </select>
-                    <select aria-label="Stream" on:change=set(|filter, stream| filter.stream = stream)>
-                        <option value="">"all streams"</option>
-                        {OutputStream::ALL.map(|stream| view! { <option value=stream.name()>{stream.name()}</option> }).collect_view()}
-                    </select>
-                    <input type="search" placeholder="Text" aria-label="Text" on:change=set(|filter, text| filter.text = text)/>
+                    <Search whole filter/>
                 </header>
                 <ol node_ref=list on:scroll=scrolled tabindex="0">
                     <For each=move || rows.get().as_ref().clone() key=|row| row.key.clone() children=row/>
                 </ol>
             </section>
         </If>
+    }
+}
+
+/// Which lines are wanted: of a rank, of a stream, with a text.
+#[component]
+fn Search(whole: RwSignal<Option<Whole>>, filter: RwSignal<Filter>) -> impl IntoView {
+    let ranks = move || {
+        let all = whole.with(|whole| {
+            let ranks = whole.iter().flat_map(|whole| &whole.processes).filter_map(|one| one.rank);
+            ranks.collect::<BTreeSet<u32>>()
+        });
+        all.into_iter()
+            .map(|rank| view! { <option value=rank.to_string()>{format!("rank {rank}")}</option> })
+            .collect_view()
+    };
+    let set = move |change: fn(&mut Filter, String)| {
+        move |event| filter.update(|filter| change(filter, event_target_value(&event)))
+    };
+    view! {
+        <select aria-label="Rank" on:change=set(|filter, rank| filter.rank = rank)>
+            <option value="">"all ranks"</option>{ranks}
+        </select>
+        <select aria-label="Stream" on:change=set(|filter, stream| filter.stream = stream)>
+            <option value="">"all streams"</option>
+            {OutputStream::ALL.map(|stream| view! { <option value=stream.name()>{stream.name()}</option> }).collect_view()}
+        </select>
+        <input type="search" placeholder="Text" aria-label="Text" on:change=set(|filter, text| filter.text = text)/>
     }
 }
 

@@ -20,6 +20,26 @@ struct Sought {
     from: &'static str,
 }
 
+impl Sought {
+    /// The path of the newest rows of a team that are older than the row `before`.
+    fn path(&self, team: &str, before: Option<&str>) -> String {
+        let escaped = |text: &str| String::from(js_sys::encode_uri_component(text.trim()));
+        let mut path = format!("api/v1/audit?team={team}&limit={PAGE}");
+        for (name, value) in [("who", &self.who), ("action", &self.action)] {
+            if !value.trim().is_empty() {
+                path += &format!("&{name}={}", escaped(value));
+            }
+        }
+        if let Ok(seconds) = self.from.parse::<i64>() {
+            path += &format!("&from={}", crate::browser::now() / 1_000 - seconds);
+        }
+        if let Some(id) = before {
+            path += &format!("&before={id}");
+        }
+        path
+    }
+}
+
 /// Spans to choose from, in seconds as text, and in words.
 const SPANS: [(&str, &str); 4] = [("", "all"), ("86400", "a day"), ("604800", "7 days"), ("2592000", "30 days")];
 
@@ -35,20 +55,7 @@ pub fn AuditPage() -> impl IntoView {
     let asked = StoredValue::new(0u32);
     let ask = move |before: Option<String>| {
         let Some(team) = untrack(|| access.team()) else { return };
-        let sought = sought.get_untracked();
-        let escaped = |text: &str| String::from(js_sys::encode_uri_component(text.trim()));
-        let mut path = format!("api/v1/audit?team={}&limit={PAGE}", team.id);
-        for (name, value) in [("who", &sought.who), ("action", &sought.action)] {
-            if !value.trim().is_empty() {
-                path += &format!("&{name}={}", escaped(value));
-            }
-        }
-        if let Ok(seconds) = sought.from.parse::<i64>() {
-            path += &format!("&from={}", crate::browser::now() / 1_000 - seconds);
-        }
-        if let Some(id) = &before {
-            path += &format!("&before={id}");
-        }
+        let path = sought.with_untracked(|sought| sought.path(&team.id, before.as_deref()));
         let number = asked.with_value(|n| n + 1);
         asked.set_value(number);
         let adds = before.is_some();
@@ -77,29 +84,7 @@ pub fn AuditPage() -> impl IntoView {
         ask(None);
     });
     let older = move |()| ask(rows.with_untracked(|rows| rows.last().map(|row| row.id.clone())));
-    let field = move |name: &'static str, label: &'static str, of: fn(&mut Sought) -> &mut String| {
-        let value = text(move || sought.with(|sought| of(&mut sought.clone()).clone()));
-        let put = Callback::new(move |typed| sought.update(|sought| *of(sought) = typed));
-        view! { <Filter name main=false label hint=label value put/> }
-    };
-    let spans = move || {
-        let choose = move |event| {
-            let value: String = event_target_value(&event);
-            sought.update(|s| s.from = SPANS.iter().find(|(known, _)| *known == value).map_or("", |(known, _)| known));
-        };
-        view! {
-            <select name="from" aria-label="Since" on:change=choose>
-                {SPANS.map(|(value, words)| view! { <option value=value>{words}</option> }).into_iter().collect_view()}
-            </select>
-        }
-    };
-    let end = move || {
-        view! {
-            {field("who", "who", |sought| &mut sought.who)}
-            {field("action", "action, such as key", |sought| &mut sought.action)}
-            {spans()}
-        }
-    };
+    let end = move || view! { <Search sought/> };
     view! {
         <If when=flag(move || access.team().is_none())>
             <p class="say calm">"Only an admin can read the audit log."</p>
@@ -125,6 +110,27 @@ pub fn AuditPage() -> impl IntoView {
                 <More words=text(move || if more.get() { "Show older" } else { "" }) deed="older" press=Callback::new(older)/>
             </Card>
         </If>
+    }
+}
+
+/// What the log is searched for: an actor, an action, and a span.
+#[component]
+fn Search(sought: RwSignal<Sought>) -> impl IntoView {
+    let field = move |name: &'static str, label: &'static str, of: fn(&mut Sought) -> &mut String| {
+        let value = text(move || sought.with(|sought| of(&mut sought.clone()).clone()));
+        let put = Callback::new(move |typed| sought.update(|sought| *of(sought) = typed));
+        view! { <Filter name main=false label hint=label value put/> }
+    };
+    let choose = move |event| {
+        let value: String = event_target_value(&event);
+        sought.update(|s| s.from = SPANS.iter().find(|(known, _)| *known == value).map_or("", |(known, _)| known));
+    };
+    view! {
+        {field("who", "who", |sought| &mut sought.who)}
+        {field("action", "action, such as key", |sought| &mut sought.action)}
+        <select name="from" aria-label="Since" on:change=choose>
+            {SPANS.map(|(value, words)| view! { <option value=value>{words}</option> }).into_iter().collect_view()}
+        </select>
     }
 }
 

@@ -33,28 +33,13 @@ pub fn JoinHere() -> impl IntoView {
     page.ask(PageMessage::Overview { grain: Grain::Sources, on: true });
     page.ask(PageMessage::Overview { grain: Grain::Gpus, on: true });
     let (line, wrong) = (RwSignal::new(String::new()), RwSignal::new(String::new()));
-    let (by_name, ephemeral) = (RwSignal::new(false), RwSignal::new(false));
-    let (labels, place) = (RwSignal::new(String::new()), RwSignal::new(String::new()));
-    let (uses, ends, approve) = (RwSignal::new(0u32), RwSignal::new("24h".to_string()), RwSignal::new(false));
+    let choices = Choices::new();
     let make = move || {
         let Some(team) = team.get_untracked() else { return };
-        let mut body = vec![("expires", JsValue::from(ends.get_untracked()))];
-        if uses.get_untracked() > 0 {
-            body.push(("uses", f64::from(uses.get_untracked()).into()));
-        }
-        for (name, on) in [("approve", approve), ("by_name", by_name), ("ephemeral", ephemeral)] {
-            if on.get_untracked() {
-                body.push((name, true.into()));
-            }
-        }
-        match read_labels(&labels.get_untracked()) {
-            Some(pairs) if pairs.is_empty() => {}
-            Some(pairs) => body.push(("labels", texts(&pairs))),
-            None => return wrong.set("Write labels as key=value, separated by spaces.".into()),
-        }
-        if place.with_untracked(|place| !place.is_empty()) {
-            body.push(("as", place.get_untracked().into()));
-        }
+        let body = match choices.body() {
+            Ok(body) => body,
+            Err(why) => return wrong.set(why.into()),
+        };
         access.ask("POST", format!("api/v1/teams/{}/join", team.id), body, move |answer| {
             match answer.read::<Joined>() {
                 Ok(made) => {
@@ -67,22 +52,6 @@ pub fn JoinHere() -> impl IntoView {
     };
     let agents = Agents::follow(access);
     let made = flag(move || line.with(|line| !line.is_empty()));
-    let tick = |name: &'static str, words: &'static str, on: RwSignal<bool>| {
-        view! {
-            <label class="tick">
-                <input type="checkbox" name=name on:change=move |event| on.set(event_target_checked(&event))/>
-                <span>{words}</span>
-            </label>
-        }
-    };
-    // Names do not change while a person chooses; states do.
-    let names = Memo::new(move |_| {
-        agents.list.with(|all| all.iter().map(|agent| (agent.id.clone(), agent.name.clone())).collect::<Vec<_>>())
-    });
-    let places = move || {
-        let option = |(id, name)| view! { <option value=id>{name}</option> };
-        names.get().into_iter().map(option).collect_view()
-    };
     let before = StoredValue::new(before);
     view! {
         <If when=flag(move || team.with(Option::is_none))>
@@ -91,59 +60,8 @@ pub fn JoinHere() -> impl IntoView {
         <If when=flag(move || team.with(Option::is_some))>
             <div class="join" data-form="join">
                 <If when=flag(move || !made.get())>
-                    <div class="join-options">
-                        <label>
-                            <span>"for"</span>
-                            <select
-                                name="uses"
-                                aria-label="Number of machines"
-                                on:change=move |event| uses.set(event_target_value(&event).parse().unwrap_or(0))
-                            >
-                                {USES.map(|(n, words)| view! { <option value=n.to_string()>{words}</option> }).collect_view()}
-                            </select>
-                        </label>
-                        <label>
-                            <span>"holds"</span>
-                            <select
-                                name="expires"
-                                aria-label="Expires after"
-                                on:change=move |event| ends.set(event_target_value(&event))
-                            >
-                                {TIMES
-                                    .map(|(value, words)| view! {
-                                        <option value=value selected=value == "24h">{words}</option>
-                                    })
-                                    .collect_view()}
-                            </select>
-                        </label>
-                        {tick("approve", "Approve each machine", approve)}
-                        <button class="btn primary" data-do="join" on:click=move |_| make()>"Create join line"</button>
-                    </div>
-                    <details class="further">
-                        <summary>"Labels, containers, replacement of a machine"</summary>
-                        <div class="join-options">
-                            <label>
-                                <span>"labels"</span>
-                                <input
-                                    type="text"
-                                    name="labels"
-                                    placeholder="rack=r01 room=2"
-                                    autocomplete="off"
-                                    spellcheck="false"
-                                    on:input=move |event| labels.set(event_target_value(&event))
-                                />
-                            </label>
-                            <label>
-                                <span>"replaces"</span>
-                                <select name="as" on:change=move |event| place.set(event_target_value(&event))>
-                                    <option value="">"no machine"</option>
-                                    {places}
-                                </select>
-                            </label>
-                            {tick("by_name", "identified by its name (containers)", by_name)}
-                            {tick("ephemeral", "removed after an hour of absence (jobs)", ephemeral)}
-                        </div>
-                    </details>
+                    <Options choices make=Callback::new(move |()| make())/>
+                    <Further choices agents/>
                 </If>
                 <If when=made>
                     <Line line/>
@@ -157,6 +75,144 @@ pub fn JoinHere() -> impl IntoView {
                 </p>
             </div>
         </If>
+    }
+}
+
+/// What was chosen for a line so far; a copy is the same.
+#[derive(Clone, Copy)]
+struct Choices {
+    /// How many machines may join by it; 0 is any number.
+    uses: RwSignal<u32>,
+    /// How long it holds, as the hub reads it.
+    ends: RwSignal<String>,
+    approve: RwSignal<bool>,
+    by_name: RwSignal<bool>,
+    ephemeral: RwSignal<bool>,
+    labels: RwSignal<String>,
+    /// The machine that is replaced, by its id; empty without one.
+    place: RwSignal<String>,
+}
+
+impl Choices {
+    fn new() -> Choices {
+        Choices {
+            uses: RwSignal::new(0),
+            ends: RwSignal::new("24h".to_string()),
+            approve: RwSignal::new(false),
+            by_name: RwSignal::new(false),
+            ephemeral: RwSignal::new(false),
+            labels: RwSignal::new(String::new()),
+            place: RwSignal::new(String::new()),
+        }
+    }
+
+    /// What is sent, or what is wrong.
+    fn body(self) -> Result<Vec<(&'static str, JsValue)>, &'static str> {
+        let mut body = vec![("expires", JsValue::from(self.ends.get_untracked()))];
+        if self.uses.get_untracked() > 0 {
+            body.push(("uses", f64::from(self.uses.get_untracked()).into()));
+        }
+        for (name, on) in [("approve", self.approve), ("by_name", self.by_name), ("ephemeral", self.ephemeral)] {
+            if on.get_untracked() {
+                body.push((name, true.into()));
+            }
+        }
+        match read_labels(&self.labels.get_untracked()) {
+            Some(pairs) if pairs.is_empty() => {}
+            Some(pairs) => body.push(("labels", texts(&pairs))),
+            None => return Err("Write labels as key=value, separated by spaces."),
+        }
+        if self.place.with_untracked(|place| !place.is_empty()) {
+            body.push(("as", self.place.get_untracked().into()));
+        }
+        Ok(body)
+    }
+}
+
+/// A choice that is on or off.
+fn tick(name: &'static str, words: &'static str, on: RwSignal<bool>) -> impl IntoView {
+    view! {
+        <label class="tick">
+            <input type="checkbox" name=name on:change=move |event| on.set(event_target_checked(&event))/>
+            <span>{words}</span>
+        </label>
+    }
+}
+
+/// For how many machines and how long, and the button that makes the line.
+#[component]
+fn Options(choices: Choices, make: Callback<()>) -> impl IntoView {
+    let Choices { uses, ends, approve, .. } = choices;
+    view! {
+        <div class="join-options">
+            <label>
+                <span>"for"</span>
+                <select
+                    name="uses"
+                    aria-label="Number of machines"
+                    on:change=move |event| uses.set(event_target_value(&event).parse().unwrap_or(0))
+                >
+                    {USES.map(|(n, words)| view! { <option value=n.to_string()>{words}</option> }).collect_view()}
+                </select>
+            </label>
+            <label>
+                <span>"holds"</span>
+                <select
+                    name="expires"
+                    aria-label="Expires after"
+                    on:change=move |event| ends.set(event_target_value(&event))
+                >
+                    {TIMES
+                        .map(|(value, words)| view! {
+                            <option value=value selected=value == "24h">{words}</option>
+                        })
+                        .collect_view()}
+                </select>
+            </label>
+            {tick("approve", "Approve each machine", approve)}
+            <button class="btn primary" data-do="join" on:click=move |_| make.run(())>"Create join line"</button>
+        </div>
+    }
+}
+
+/// What few need: labels, a machine that is replaced, containers and jobs.
+#[component]
+fn Further(choices: Choices, agents: Agents) -> impl IntoView {
+    let Choices { labels, place, by_name, ephemeral, .. } = choices;
+    // Names do not change while a person chooses; states do.
+    let names = Memo::new(move |_| {
+        agents.list.with(|all| all.iter().map(|agent| (agent.id.clone(), agent.name.clone())).collect::<Vec<_>>())
+    });
+    let places = move || {
+        let option = |(id, name)| view! { <option value=id>{name}</option> };
+        names.get().into_iter().map(option).collect_view()
+    };
+    view! {
+        <details class="further">
+            <summary>"Labels, containers, replacement of a machine"</summary>
+            <div class="join-options">
+                <label>
+                    <span>"labels"</span>
+                    <input
+                        type="text"
+                        name="labels"
+                        placeholder="rack=r01 room=2"
+                        autocomplete="off"
+                        spellcheck="false"
+                        on:input=move |event| labels.set(event_target_value(&event))
+                    />
+                </label>
+                <label>
+                    <span>"replaces"</span>
+                    <select name="as" on:change=move |event| place.set(event_target_value(&event))>
+                        <option value="">"no machine"</option>
+                        {places}
+                    </select>
+                </label>
+                {tick("by_name", "identified by its name (containers)", by_name)}
+                {tick("ephemeral", "removed after an hour of absence (jobs)", ephemeral)}
+            </div>
+        </details>
     }
 }
 

@@ -88,9 +88,6 @@ pub fn KeysPage() -> impl IntoView {
     let keys = Polled::<Keys>::follow(access, move || base("/keys"));
     let joins = Polled::<Joins>::follow(access, move || base("/join"));
     let key_rows = Memo::new(move |_| keys.read(|told| told.keys.iter().map(key_row).collect::<Vec<Line>>()));
-    let service_rows =
-        Memo::new(move |_| services.read(|told| told.services.iter().map(service).collect::<Vec<Line>>()));
-    let join_rows = Memo::new(move |_| joins.read(|told| told.joins.iter().map(join).collect::<Vec<Line>>()));
     let form = RwSignal::new(None::<Form>);
     let role = move || access.team_here().map_or(Role::Viewer, |team| team.role);
     let path = move |rest: String| untrack(|| base(&rest)).unwrap_or_default();
@@ -121,18 +118,8 @@ pub fn KeysPage() -> impl IntoView {
             path(format!("/services/{}", line.id)),
         ))),
     };
-    let new_service = move |_| {
-        let most = untrack(role);
-        let roles = Role::ALL.iter().filter(|role| **role <= most).map(|role| (role.text(), role.text())).collect();
-        let fields = vec![
-            ("name", "Name, such as ci or grafana", Entry::Text(String::new())),
-            ("role", "Role", Entry::Choice(roles)),
-        ];
-        let said = "A service account has keys but no password, and stays when people leave.";
-        form.set(Some(
-            Form::ask("service", "New service account".into(), said, "POST", path("/services".into()))
-                .with("Create", fields),
-        ));
+    let new_service = move |()| {
+        form.set(Some(service_form(untrack(role), path("/services".into()))));
     };
     let new_own =
         move |_| form.set(Some(new_key("New key".into(), path("/keys".into()), untrack(role), access.is_hub_admin())));
@@ -158,39 +145,68 @@ pub fn KeysPage() -> impl IntoView {
                     act=Callback::new(of_key)
                 />
             </Card>
-            <Card
-                title="Service accounts"
-                note=text(|| "for programs with several keys")
-                wrong=services.wrong
-                end=move || view! { <button class="btn" data-do="new-service" on:click=new_service>"New…"</button> }
-            >
-                <List
-                    id="services"
-                    label="Table of service accounts"
-                    heads=&["name", "role", "state", ">keys", ">created"]
-                    rows=service_rows
-                    known=flag(move || services.known())
-                    empty="There are no service accounts."
-                    act=Callback::new(of_service)
-                />
-            </Card>
-            <Card title="Join keys" note=text(|| "they only let machines join") wrong=joins.wrong>
-                <List
-                    id="joins"
-                    label="Table of join keys"
-                    heads=&["for", "joined", "asks", ">created", ">expires"]
-                    rows=join_rows
-                    known=flag(move || joins.known())
-                    empty="There are no valid join keys. Add machines to create one."
-                    act=Callback::new(end_join)
-                />
-            </Card>
+            <ServiceAccounts services add=Callback::new(new_service) act=Callback::new(of_service)/>
+            <JoinKeys joins end=Callback::new(end_join)/>
             <FormDialog form done=Callback::new(move |_| {
                 keys.ask();
                 services.ask();
             })/>
         </If>
     }
+}
+
+/// The accounts of programs.
+#[component]
+fn ServiceAccounts(services: Polled<Services>, add: Callback<()>, act: Callback<Done>) -> impl IntoView {
+    let rows = Memo::new(move |_| services.read(|told| told.services.iter().map(service).collect::<Vec<Line>>()));
+    view! {
+        <Card
+            title="Service accounts"
+            note=text(|| "for programs with several keys")
+            wrong=services.wrong
+            end=move || view! { <button class="btn" data-do="new-service" on:click=move |_| add.run(())>"New…"</button> }
+        >
+            <List
+                id="services"
+                label="Table of service accounts"
+                heads=&["name", "role", "state", ">keys", ">created"]
+                rows
+                known=flag(move || services.known())
+                empty="There are no service accounts."
+                act
+            />
+        </Card>
+    }
+}
+
+/// The keys by which machines join.
+#[component]
+fn JoinKeys(joins: Polled<Joins>, end: Callback<Done>) -> impl IntoView {
+    let rows = Memo::new(move |_| joins.read(|told| told.joins.iter().map(join).collect::<Vec<Line>>()));
+    view! {
+        <Card title="Join keys" note=text(|| "they only let machines join") wrong=joins.wrong>
+            <List
+                id="joins"
+                label="Table of join keys"
+                heads=&["for", "joined", "asks", ">created", ">expires"]
+                rows
+                known=flag(move || joins.known())
+                empty="There are no valid join keys. Add machines to create one."
+                act=end
+            />
+        </Card>
+    }
+}
+
+/// The form of a service account, made by a person whose role is `most`.
+fn service_form(most: Role, path: String) -> Form {
+    let roles = Role::ALL.iter().filter(|role| **role <= most).map(|role| (role.text(), role.text())).collect();
+    let fields = vec![
+        ("name", "Name, such as ci or grafana", Entry::Text(String::new())),
+        ("role", "Role", Entry::Choice(roles)),
+    ];
+    let said = "A service account has keys but no password, and stays when people leave.";
+    Form::ask("service", "New service account".into(), said, "POST", path).with("Create", fields)
 }
 
 /// Where a key is ended: at its service, or at the team.

@@ -55,7 +55,7 @@ pub fn MembersPage() -> impl IntoView {
         let member = |member: &Member| person(member, &id, admin.get(), hub_admin);
         team.read(|team| team.members.iter().map(member).collect::<Vec<Line>>())
     });
-    let invited = Memo::new(move |_| invites.read(|told| told.invites.iter().map(invite).collect::<Vec<Line>>()));
+    let invited = Memo::new(move |_| invites.read(|told| told.invites.iter().map(invitation).collect::<Vec<Line>>()));
     let count = text(move || {
         let waits = invited.with(Vec::len);
         let all = rows.with(Vec::len);
@@ -66,82 +66,29 @@ pub fn MembersPage() -> impl IntoView {
         "role" => {
             team.change("PUT", path(format!("/members/{}", line.id)), vec![("role", value.into())]);
         }
-        "reset" => form.set(Some(
-            Form::ask(
-                "reset",
-                format!("Reset the password of {}?", line.name),
-                "This creates a link to set a new password, valid for 24 h. Their sessions end when they use it.",
-                "POST",
-                format!("api/v1/accounts/{}/reset", line.id),
-            )
-            .showing::<Made>(
-                |made| made.code.as_ref().map_or(String::new(), |code| format!("#reset={}", code.reveal())),
-                "Send this link.",
-            ),
-        )),
+        "reset" => form.set(Some(reset_form(&line))),
         "logins" => {
             let present = untrack(|| team.read(|team| logins_of(&team.members, &line.id)));
-            let said = "User names on machines: their runs and processes belong to this person.";
-            form.set(Some(
-                Form::ask(
-                    "logins",
-                    format!("User names of {}", line.name),
-                    said,
-                    "PUT",
-                    path(format!("/members/{}", line.id)),
-                )
-                .with("Save", vec![("logins", "User names, separated by spaces", Entry::Text(present))])
-                .writing(|typed| Ok(vec![("logins", words(&typed.of("logins")))])),
-            ));
+            form.set(Some(logins_form(&line, present, path(format!("/members/{}", line.id)))));
         }
-        _ => form.set(Some(Form::ask(
-            "remove",
-            format!("Remove {}?", line.name),
-            "Their sessions are closed. Their own views and links are removed; the audit log keeps their actions.",
-            "DELETE",
-            path(format!("/members/{}", line.id)),
-        ))),
+        _ => form.set(Some(remove_form(&line, path(format!("/members/{}", line.id))))),
     };
-    let invite_form = move |_| {
-        let most = untrack(role);
-        // What is asked for most stands first.
-        let roles = [Role::Member, Role::Viewer, Role::Admin].into_iter().filter(|role| *role <= most);
-        let roles = roles.map(|role| (role.text(), role.text()));
-        let fields = vec![
-            ("role", "Role", Entry::Choice(roles.collect())),
-            ("email", "E-mail address, as a note (nothing is sent)", Entry::Text(String::new())),
-            ("expires", "Expires after", Entry::Choice(vec![("7d", "7 days"), ("24h", "24 h"), ("30d", "30 days")])),
-        ];
-        let words = "The link works once: it creates an account or adds an existing one.";
-        form.set(Some(
-            Form::ask("invite-somebody", "Invite a person".into(), words, "POST", path("/invites".into()))
-                .with("Create link", fields)
-                .showing::<MadeInvite>(|made| made.url.reveal().into(), "Send this link."),
-        ));
-    };
+    let invite = move |_| form.set(Some(invite_form(untrack(role), path("/invites".into()))));
     let take_back =
         move |(line, _, _): Done| invites.change("DELETE", path(format!("/invites/{}", line.id)), Vec::new());
-    let let_members = move |event| {
-        team.change(
-            "PATCH",
-            path(String::new()),
-            vec![("members_invite", JsValue::from(event_target_checked(&event)))],
-        );
-    };
+    let let_members =
+        move |on: bool| team.change("PATCH", path(String::new()), vec![("members_invite", JsValue::from(on))]);
     let end = move || {
         view! {
             <If when=flag(move || admin.get())>
-                <label class="tick">
-                    <input type="checkbox" name="members_invite" prop:checked=flag(open) on:change=let_members/>
-                    <span>"Members can invite"</span>
-                </label>
+                <MembersInvite open=flag(open) set=Callback::new(let_members)/>
             </If>
             // With one person there is no use of a second team.
             <If when=flag(move || access.is_hub_admin() && !access.has_teams() && rows.with(Vec::len) > 1)>
                 <button class="btn" data-do="new-team" on:click=move |_| form.set(Some(new_team()))>"Add a team…"</button>
             </If>
             <If when=flag(move || inviting.get())>
-                <button class="btn primary" data-do="invite" on:click=invite_form>"Invite…"</button>
+                <button class="btn primary" data-do="invite" on:click=invite>"Invite…"</button>
             </If>
         }
     };
@@ -157,19 +104,7 @@ pub fn MembersPage() -> impl IntoView {
                 act=Callback::new(act)
             />
         </Card>
-        <If when=flag(move || !invited.with(Vec::is_empty))>
-            <Card title="Invited" wrong=invites.wrong>
-                <List
-                    id="invites"
-                    label="Table of invitations"
-                    heads=&["for", "role", "by", ">ends"]
-                    rows=invited
-                    known=flag(|| true)
-                    empty=""
-                    act=Callback::new(take_back)
-                />
-            </Card>
-        </If>
+        <Invited invites rows=invited end=Callback::new(take_back)/>
         <Teams team/>
         <Accounts/>
         <Rights/>
@@ -180,6 +115,88 @@ pub fn MembersPage() -> impl IntoView {
             access.look();
         })/>
     }
+}
+
+/// Whether members may invite others, with a way to change it.
+#[component]
+fn MembersInvite(open: Signal<bool>, set: Callback<bool>) -> impl IntoView {
+    let change = move |event| set.run(event_target_checked(&event));
+    view! {
+        <label class="tick">
+            <input type="checkbox" name="members_invite" prop:checked=open on:change=change/>
+            <span>"Members can invite"</span>
+        </label>
+    }
+}
+
+/// The invitations that have not been used; nothing where there are none.
+#[component]
+fn Invited(invites: Polled<Invites>, rows: Memo<Vec<Line>>, end: Callback<Done>) -> impl IntoView {
+    view! {
+        <If when=flag(move || !rows.with(Vec::is_empty))>
+            <Card title="Invited" wrong=invites.wrong>
+                <List
+                    id="invites"
+                    label="Table of invitations"
+                    heads=&["for", "role", "by", ">ends"]
+                    rows
+                    known=flag(|| true)
+                    empty=""
+                    act=end
+                />
+            </Card>
+        </If>
+    }
+}
+
+/// The form that makes a link by which a member sets a new password.
+fn reset_form(member: &Line) -> Form {
+    Form::ask(
+        "reset",
+        format!("Reset the password of {}?", member.name),
+        "This creates a link to set a new password, valid for 24 h. Their sessions end when they use it.",
+        "POST",
+        format!("api/v1/accounts/{}/reset", member.id),
+    )
+    .showing::<Made>(
+        |made| made.code.as_ref().map_or(String::new(), |code| format!("#reset={}", code.reveal())),
+        "Send this link.",
+    )
+}
+
+/// The form of the logins of a member, with those of now.
+fn logins_form(member: &Line, present: String, path: String) -> Form {
+    let said = "User names on machines: their runs and processes belong to this person.";
+    Form::ask("logins", format!("User names of {}", member.name), said, "PUT", path)
+        .with("Save", vec![("logins", "User names, separated by spaces", Entry::Text(present))])
+        .writing(|typed| Ok(vec![("logins", words(&typed.of("logins")))]))
+}
+
+/// The question whether a member is removed.
+fn remove_form(member: &Line, path: String) -> Form {
+    Form::ask(
+        "remove",
+        format!("Remove {}?", member.name),
+        "Their sessions are closed. Their own views and links are removed; the audit log keeps their actions.",
+        "DELETE",
+        path,
+    )
+}
+
+/// The form of an invitation by a person whose role is `most`.
+fn invite_form(most: Role, path: String) -> Form {
+    // What is asked for most stands first.
+    let roles = [Role::Member, Role::Viewer, Role::Admin].into_iter().filter(|role| *role <= most);
+    let roles = roles.map(|role| (role.text(), role.text()));
+    let fields = vec![
+        ("role", "Role", Entry::Choice(roles.collect())),
+        ("email", "E-mail address, as a note (nothing is sent)", Entry::Text(String::new())),
+        ("expires", "Expires after", Entry::Choice(vec![("7d", "7 days"), ("24h", "24 h"), ("30d", "30 days")])),
+    ];
+    let words = "The link works once: it creates an account or adds an existing one.";
+    Form::ask("invite-somebody", "Invite a person".into(), words, "POST", path)
+        .with("Create link", fields)
+        .showing::<MadeInvite>(|made| made.url.reveal().into(), "Send this link.")
 }
 
 /// The logins of a member that were set by hand, as they are typed.
@@ -222,7 +239,7 @@ fn person(member: &Member, own: &str, admin: bool, hub_admin: bool) -> Line {
     Line { id, name, cells, deeds: deeds.to_vec() }
 }
 
-fn invite(invite: &Invite) -> Line {
+fn invitation(invite: &Invite) -> Line {
     let whom = invite.email.clone().filter(|text| !text.is_empty());
     let name = whom.unwrap_or_else(|| "anyone with the link".into());
     let cells = vec![

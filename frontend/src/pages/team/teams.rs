@@ -40,81 +40,24 @@ pub fn Teams(
         all.read(|told| told.teams.iter().filter(own).map(|team| row(team, hub_admin)).collect::<Vec<Line>>())
     });
     let here = move || untrack(|| access.team_here()).map(|team| team.name).unwrap_or_default();
-    let let_see = move |_| {
+    let let_see = move |()| {
         let known: Vec<String> = seen.with_untracked(|seen| seen.iter().map(|line| line.name.clone()).collect());
         let all =
             untrack(|| machines.read(|told| told.sources.iter().map(|source| source.name.clone()).collect::<Vec<_>>()));
         let left: Vec<String> = all.into_iter().filter(|name| !known.contains(name)).collect();
         let team = here();
         let title = format!("Grant {team} access to a machine");
-        if left.is_empty() {
-            return team_sees_all(form, title);
-        }
-        let said = "Its members see the whole machine with its history. Other teams keep their access.";
-        form.set(Some(
-            Form::ask("grant", title, said, "PUT", String::new())
-                .with("Grant", vec![("source", "Machine", Entry::Names(left))])
-                .writing(move |_| Ok(vec![("add", words(&team))]))
-                .at(|typed| format!("api/v1/sources/{}/grants", typed.of("source"))),
-        ));
+        form.set(Some(grant_form(title, left, team)));
     };
     let take = move |(line, _, _): Done| {
-        let team = here();
-        form.set(Some(
-            Form::ask(
-                "revoke-grant",
-                format!("Revoke the access of {team} to {}?", line.name),
-                "Its members' open views of it are closed. Its history stays.",
-                "PUT",
-                format!("api/v1/sources/{}/grants", line.id),
-            )
-            .writing(move |_| Ok(vec![("remove", words(&team))])),
-        ));
+        form.set(Some(revoke_form(here(), &line)));
     };
     let act = move |(line, deed, _): Done| {
-        let path = format!("api/v1/teams/{}", line.id);
-        let name = line.name.clone();
-        form.set(Some(match deed {
-            "rename" => Form::ask(
-                "rename-team",
-                format!("Rename {name}"),
-                "Its members, keys and machines stay.",
-                "PATCH",
-                path,
-            )
-            .with("Rename", vec![("name", "New name", Entry::Text(name))]),
-            _ => Form::ask(
-                "remove-team",
-                format!("Remove the team {name}?"),
-                "Its keys, views and links are removed, and open pages are closed. A team with machines cannot be \
-                removed.",
-                "DELETE",
-                path,
-            )
-            .with("Remove team", vec![("name", "Type its name to confirm", Entry::Text(String::new()))]),
-        }));
+        form.set(Some(if deed == "rename" { rename_form(&line) } else { remove_form(&line) }));
     };
     view! {
         <If when=flag(move || access.has_teams() && access.team().is_some())>
-            <Card
-                title="Machines of this team"
-                note=text(move || seen.with(Vec::len).to_string())
-                end=move || view! {
-                    <If when=flag(move || access.is_hub_admin())>
-                        <button class="btn" data-do="grant" on:click=let_see>"Grant a machine…"</button>
-                    </If>
-                }
-            >
-                <List
-                    id="seen"
-                    label="Table of machines of the team"
-                    heads=&["machine", "access"]
-                    rows=seen
-                    known=flag(move || team.known())
-                    empty="This team has no machines yet."
-                    act=Callback::new(take)
-                />
-            </Card>
+            <Machines team rows=seen grant=Callback::new(let_see) revoke=Callback::new(take)/>
             <Card
                 title="Teams"
                 note=text(move || teams.with(Vec::len).to_string())
@@ -146,10 +89,75 @@ pub fn Teams(
     }
 }
 
-/// There is nothing to choose.
-fn team_sees_all(form: RwSignal<Option<Form>>, title: String) {
-    let said = "It has access to every machine of this hub.";
-    form.set(Some(Form::ask("grant", title, said, "GET", "api/v1/teams".into())));
+/// The machines that the team of the page sees.
+#[component]
+fn Machines(team: Polled<Team>, rows: Memo<Vec<Line>>, grant: Callback<()>, revoke: Callback<Done>) -> impl IntoView {
+    let access = expect_context::<Access>();
+    view! {
+        <Card
+            title="Machines of this team"
+            note=text(move || rows.with(Vec::len).to_string())
+            end=move || view! {
+                <If when=flag(move || access.is_hub_admin())>
+                    <button class="btn" data-do="grant" on:click=move |_| grant.run(())>"Grant a machine…"</button>
+                </If>
+            }
+        >
+            <List
+                id="seen"
+                label="Table of machines of the team"
+                heads=&["machine", "access"]
+                rows
+                known=flag(move || team.known())
+                empty="This team has no machines yet."
+                act=revoke
+            />
+        </Card>
+    }
+}
+
+/// The form that grants a team one of the machines that it does not see; where there is none, it says so.
+fn grant_form(title: String, machines: Vec<String>, team: String) -> Form {
+    if machines.is_empty() {
+        let said = "It has access to every machine of this hub.";
+        return Form::ask("grant", title, said, "GET", "api/v1/teams".into());
+    }
+    let said = "Its members see the whole machine with its history. Other teams keep their access.";
+    Form::ask("grant", title, said, "PUT", String::new())
+        .with("Grant", vec![("source", "Machine", Entry::Names(machines))])
+        .writing(move |_| Ok(vec![("add", words(&team))]))
+        .at(|typed| format!("api/v1/sources/{}/grants", typed.of("source")))
+}
+
+/// The question whether a team loses its access to a machine.
+fn revoke_form(team: String, machine: &Line) -> Form {
+    Form::ask(
+        "revoke-grant",
+        format!("Revoke the access of {team} to {}?", machine.name),
+        "Its members' open views of it are closed. Its history stays.",
+        "PUT",
+        format!("api/v1/sources/{}/grants", machine.id),
+    )
+    .writing(move |_| Ok(vec![("remove", words(&team))]))
+}
+
+/// The form of another name of a team.
+fn rename_form(team: &Line) -> Form {
+    let said = "Its members, keys and machines stay.";
+    Form::ask("rename-team", format!("Rename {}", team.name), said, "PATCH", format!("api/v1/teams/{}", team.id))
+        .with("Rename", vec![("name", "New name", Entry::Text(team.name.clone()))])
+}
+
+/// The form that removes a team.
+fn remove_form(team: &Line) -> Form {
+    Form::ask(
+        "remove-team",
+        format!("Remove the team {}?", team.name),
+        "Its keys, views and links are removed, and open pages are closed. A team with machines cannot be removed.",
+        "DELETE",
+        format!("api/v1/teams/{}", team.id),
+    )
+    .with("Remove team", vec![("name", "Type its name to confirm", Entry::Text(String::new()))])
 }
 
 fn machine(source: &TeamSource, hub_admin: bool) -> Line {

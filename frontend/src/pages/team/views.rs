@@ -41,117 +41,133 @@ pub fn Views() -> impl IntoView {
     }
 }
 
-#[component]
-fn Menu() -> impl IntoView {
-    let page = expect_context::<Page>();
-    let access = expect_context::<Access>();
-    let open = RwSignal::new(false);
-    let here = move || page.view.with(|v| v.saved.clone());
-    let team = move || access.team_here().map(|team| team.id).unwrap_or_default();
-    // The list is asked for once, and then while it is open or a view of it is shown.
-    let first = RwSignal::new(true);
-    let wanted = Memo::new(move |_| first.get() || open.get() || here().is_some());
-    let views =
-        Polled::<views::Views>::follow(access, move || wanted.get().then(|| format!("api/v1/views?team={}", team())));
-    Effect::new(move || {
-        if views.known() {
-            first.set(false);
-        }
-    });
-    let all = Memo::new(move |_| views.read(|told| told.views.clone()));
-    let present =
-        Memo::new(move |_| all.with(|all| all.iter().find(|view| Some(&view.id) == here().as_ref()).cloned()));
-    let changed = Memo::new(move |_| {
-        present.with(|p| p.as_ref().is_some_and(|p| kept(&of_query(&p.query)) != page.view.with(kept)))
-    });
-    let form = RwSignal::new(None::<Form>);
-    let role = move || access.team_here().map_or(Role::Viewer, |team| team.role);
-    let query = move || untrack(|| page.view.with(|v| page.query(&kept(v)))).trim_start_matches('?').to_string();
-    let go = move |view: &SavedView| {
-        let theme = page.view.with_untracked(|v| v.theme);
+/// The saved views of a team and the one that is open, and what the menu's buttons do; a copy is the same.
+#[derive(Clone, Copy)]
+struct Saved {
+    page: Page,
+    access: Access,
+    /// The menu is open.
+    open: RwSignal<bool>,
+    form: RwSignal<Option<Form>>,
+    views: Polled<views::Views>,
+    all: Memo<Vec<SavedView>>,
+    /// The view that is open, as it was saved.
+    present: Memo<Option<SavedView>>,
+    /// What is shown is something else by now.
+    changed: Memo<bool>,
+}
+
+impl Saved {
+    fn follow() -> Saved {
+        let page = expect_context::<Page>();
+        let access = expect_context::<Access>();
+        let open = RwSignal::new(false);
+        let here = move || page.view.with(|v| v.saved.clone());
+        // The list is asked for once, and then while it is open or a view of it is shown.
+        let first = RwSignal::new(true);
+        let wanted = Memo::new(move |_| first.get() || open.get() || here().is_some());
+        let path = move || format!("api/v1/views?team={}", team_of(access));
+        let views = Polled::<views::Views>::follow(access, move || wanted.get().then(path));
+        Effect::new(move || {
+            if views.known() {
+                first.set(false);
+            }
+        });
+        let all = Memo::new(move |_| views.read(|told| told.views.clone()));
+        let present =
+            Memo::new(move |_| all.with(|all| all.iter().find(|view| Some(&view.id) == here().as_ref()).cloned()));
+        let changed = Memo::new(move |_| {
+            present.with(|p| p.as_ref().is_some_and(|p| kept(&of_query(&p.query)) != page.view.with(kept)))
+        });
+        Saved { page, access, open, form: RwSignal::new(None), views, all, present, changed }
+    }
+
+    fn team(self) -> String {
+        team_of(self.access)
+    }
+
+    fn role(self) -> Role {
+        self.access.team_here().map_or(Role::Viewer, |team| team.role)
+    }
+
+    /// What is shown now, as it is saved.
+    fn query(self) -> String {
+        let page = self.page;
+        untrack(|| page.view.with(|v| page.query(&kept(v)))).trim_start_matches('?').to_string()
+    }
+
+    fn go(self, view: &SavedView) {
+        let theme = self.page.view.with_untracked(|v| v.theme);
         let wanted = View { saved: Some(view.id.clone()), theme, ..of_query(&view.query) };
         // It is loaded, so that nothing of the view before stays. A person can follow the address else.
-        let _ = window().location().assign(&page.query(&wanted));
-    };
+        let _ = window().location().assign(&self.page.query(&wanted));
+    }
+
+    /// Asks for the name under which what is shown is saved.
+    fn save_as(self) {
+        self.open.set(false);
+        let mine = ("mine", "only me");
+        let reach = if self.role() >= Role::Member { vec![mine, ("team", "the whole team")] } else { vec![mine] };
+        let fields = vec![("name", "Name", Entry::Text(String::new())), ("scope", "For", Entry::Choice(reach))];
+        let (said, path) =
+            ("Saves the current state of the page under a name.", format!("api/v1/views?team={}", self.team()));
+        let query = self.query();
+        let form = Form::ask("view", "Save this view".into(), said, "POST", path).with("Save", fields);
+        self.form.set(Some(form.writing(move |typed| match typed.of("name").is_empty() {
+            true => Err("Enter a name for the view.".into()),
+            false => Ok([typed.sent(), vec![("query", query.as_str().into())]].concat()),
+        })));
+    }
+
+    /// Saves what is shown in the view that is open.
+    fn save(self) {
+        let Some(view) = self.present.get_untracked() else { return };
+        let body = vec![("version", (view.version as f64).into()), ("query", self.query().into())];
+        self.views.change("PUT", format!("api/v1/views/{}", view.id), body);
+    }
+
+    fn remove(self, view: &SavedView) {
+        self.open.set(false);
+        let title = format!("Remove the view {}?", view.name);
+        let said = "Links to it keep working.";
+        self.form.set(Some(Form::ask("remove-view", title, said, "DELETE", format!("api/v1/views/{}", view.id))));
+    }
+
+    /// Asks for a share link to what is shown.
+    fn share(self) {
+        self.open.set(false);
+        self.form.set(Some(new_link(format!("api/v1/shares?team={}", self.team()), self.query())));
+    }
+
+    /// Has the page open with a view where the address asks for nothing, or no longer.
+    fn opens_first(self, view: &SavedView) {
+        let id = if view.default { wasm_bindgen::JsValue::NULL } else { view.id.as_str().into() };
+        self.views.change("PUT", format!("api/v1/teams/{}/default-view", self.team()), vec![("view", id)]);
+    }
+}
+
+/// The id of the team of the page; empty without one.
+fn team_of(access: Access) -> String {
+    access.team_here().map(|team| team.id).unwrap_or_default()
+}
+
+/// The menu's button and its list.
+#[component]
+fn Menu() -> impl IntoView {
+    let saved = Saved::follow();
+    let Saved { page, open, form, views, all, present, changed, .. } = saved;
     // An address that asks for nothing opens the view that the team has chosen.
     Effect::new(move || {
         if views.known() && std::mem::take(&mut *page.bare.write_value()) {
-            all.with(|all| all.iter().filter(|view| view.default && view.scope == Reach::Team).take(1).for_each(go));
+            let first = |view: &&SavedView| view.default && view.scope == Reach::Team;
+            all.with(|all| all.iter().filter(first).take(1).for_each(|view| saved.go(view)));
         }
     });
-    let save_as = move |_| {
-        open.set(false);
-        let mine = ("mine", "only me");
-        let reach = if role() >= Role::Member { vec![mine, ("team", "the whole team")] } else { vec![mine] };
-        let fields = vec![("name", "Name", Entry::Text(String::new())), ("scope", "For", Entry::Choice(reach))];
-        let (said, path) =
-            ("Saves the current state of the page under a name.", format!("api/v1/views?team={}", team()));
-        let query = query();
-        form.set(Some(Form::ask("view", "Save this view".into(), said, "POST", path).with("Save", fields).writing(
-            move |typed| match typed.of("name").is_empty() {
-                true => Err("Enter a name for the view.".into()),
-                false => Ok([typed.sent(), vec![("query", query.as_str().into())]].concat()),
-            },
-        )));
-    };
-    let save = move |_| {
-        let Some(view) = present.get_untracked() else { return };
-        let body = vec![("version", (view.version as f64).into()), ("query", query().into())];
-        views.change("PUT", format!("api/v1/views/{}", view.id), body);
-    };
-    let remove = move |view: SavedView| {
-        open.set(false);
-        let title = format!("Remove the view {}?", view.name);
-        let said = "Links to it keep working.";
-        form.set(Some(Form::ask("remove-view", title, said, "DELETE", format!("api/v1/views/{}", view.id))));
-    };
-    let share = move |_| {
-        open.set(false);
-        form.set(Some(new_link(format!("api/v1/shares?team={}", team()), query())));
-    };
-    let opens_first = move |view: SavedView| {
-        let id = if view.default { wasm_bindgen::JsValue::NULL } else { view.id.as_str().into() };
-        views.change("PUT", format!("api/v1/teams/{}/default-view", team()), vec![("view", id)]);
-    };
     let keys = Signal::derive(move || {
         all.with(|all| {
             all.iter().map(|view| format!("{} {} {}", view.id, view.version, view.default)).collect::<Vec<_>>()
         })
     });
-    let row = move |key: String| {
-        let id = key.split(' ').next().unwrap_or_default();
-        let Some(view) = all.with_untracked(|all| all.iter().find(|view| view.id == id).cloned()) else {
-            return ().into_any();
-        };
-        let own = StoredValue::new(view.clone());
-        let current = {
-            let id = view.id.clone();
-            text(move || (here().as_ref() == Some(&id)).to_string())
-        };
-        let whose = match view.scope {
-            Reach::Mine => "mine",
-            Reach::Team => "everybody's",
-            Reach::Builtin => "built in",
-        };
-        let note = if view.default { format!("{whose}, default") } else { whose.to_string() };
-        let may_first = view.scope != Reach::Mine && access.team().is_some();
-        view! {
-            <li data-row=view.id.clone()>
-                <button data-do="open-view" aria-current=current on:click=move |_| own.with_value(go)>
-                    <b class="source-name">{view.name.clone()}</b>" "<span class="u">{note}</span>
-                </button>
-                {may_first.then(|| view! {
-                    <button data-do="default" aria-pressed=view.default.to_string() title="Default view of this page"
-                        on:click=move |_| opens_first(own.get_value())>"first"</button>
-                })}
-                {view.own.then(|| {
-                    let label = format!("Remove {}", view.name);
-                    view! { <button data-do="remove-view" aria-label=label on:click=move |_| remove(own.get_value())>"✕"</button> }
-                })}
-            </li>
-        }
-        .into_any()
-    };
     let name = text(move || match present.with(|p| p.as_ref().map(|p| p.name.clone())) {
         Some(name) => name,
         None => "Views".into(),
@@ -171,19 +187,19 @@ fn Menu() -> impl IntoView {
                 <If when=changed>
                     <p class="acts">
                         <If when=flag(move || present.with(|p| p.as_ref().is_some_and(|p| p.own)))>
-                            <button class="btn primary" data-do="save-view" on:click=save>"Save"</button>
+                            <button class="btn primary" data-do="save-view" on:click=move |_| saved.save()>"Save"</button>
                         </If>
                         <button class="btn" data-do="back-to-saved" on:click=move |_| {
-                            present.with_untracked(|p| p.iter().for_each(&go));
+                            present.with_untracked(|p| p.iter().for_each(|view| saved.go(view)));
                         }>"Reset to saved"</button>
                     </p>
                 </If>
                 <p class="wrong" role="alert">{views.wrong}</p>
-                <ul><Each keys row=Callback::new(row)/></ul>
+                <ul><Each keys row=Callback::new(move |key| row(saved, key))/></ul>
                 <p class="acts">
-                    <button class="btn" data-do="save-as" on:click=save_as>"Save this view…"</button>
-                    <If when=flag(move || role() >= Role::Member)>
-                        <button class="btn" data-do="share" on:click=share>"Share link…"</button>
+                    <button class="btn" data-do="save-as" on:click=move |_| saved.save_as()>"Save this view…"</button>
+                    <If when=flag(move || saved.role() >= Role::Member)>
+                        <button class="btn" data-do="share" on:click=move |_| saved.share()>"Share link…"</button>
                     </If>
                 </p>
             </div>
@@ -196,4 +212,40 @@ fn Menu() -> impl IntoView {
             views.ask();
         })/>
     }
+}
+
+/// The row of a view, which its `key` begins with.
+fn row(saved: Saved, key: String) -> AnyView {
+    let id = key.split(' ').next().unwrap_or_default();
+    let Some(view) = saved.all.with_untracked(|all| all.iter().find(|view| view.id == id).cloned()) else {
+        return ().into_any();
+    };
+    let own = StoredValue::new(view.clone());
+    let current = {
+        let id = view.id.clone();
+        text(move || (saved.page.view.with(|v| v.saved.clone()).as_ref() == Some(&id)).to_string())
+    };
+    let whose = match view.scope {
+        Reach::Mine => "mine",
+        Reach::Team => "everybody's",
+        Reach::Builtin => "built in",
+    };
+    let note = if view.default { format!("{whose}, default") } else { whose.to_string() };
+    let may_first = view.scope != Reach::Mine && saved.access.team().is_some();
+    view! {
+        <li data-row=view.id.clone()>
+            <button data-do="open-view" aria-current=current on:click=move |_| own.with_value(|view| saved.go(view))>
+                <b class="source-name">{view.name.clone()}</b>" "<span class="u">{note}</span>
+            </button>
+            {may_first.then(|| view! {
+                <button data-do="default" aria-pressed=view.default.to_string() title="Default view of this page"
+                    on:click=move |_| saved.opens_first(&own.get_value())>"first"</button>
+            })}
+            {view.own.then(|| {
+                let label = format!("Remove {}", view.name);
+                view! { <button data-do="remove-view" aria-label=label on:click=move |_| saved.remove(&own.get_value())>"✕"</button> }
+            })}
+        </li>
+    }
+    .into_any()
 }

@@ -79,84 +79,29 @@ pub fn FleetMap(
         shown.groups.with(|_| ());
         page.redraw();
     });
-    let name_at = move |at: Option<usize>| {
-        drawn.with_value(|drawn| {
-            let host = *drawn.order.get(at?)?;
-            shown.hosts.with_untracked(|hosts| hosts.get(host).map(|host| host.entry.name.clone()))
-        })
-    };
     let under = move |event: &MouseEvent| {
-        let rect = canvas.get_untracked()?.get_bounding_client_rect();
-        let (x, y) = (f64::from(event.client_x()) - rect.left(), f64::from(event.client_y()) - rect.top());
-        let found = drawn.with_value(|drawn| drawn.plan.as_ref()?.at(x, y));
-        if let Some(name) = name_at(found) {
-            shown.spot.set((f64::from(event.client_x()), f64::from(event.client_y())));
-            return Some(name);
-        }
-        None
+        let name = under(&canvas.get_untracked()?, drawn, shown, event)?;
+        shown.spot.set((f64::from(event.client_x()), f64::from(event.client_y())));
+        Some(name)
     };
     // True while the machine was chosen by keys.
     let keyed = StoredValue::new(false);
     let pressed = move |event: KeyboardEvent| {
-        if event.ctrl_key() || event.meta_key() || event.alt_key() {
-            return;
-        }
-        let here = shown.here.get_untracked();
-        let at = drawn.with_value(|drawn| {
-            let host =
-                shown.hosts.with_untracked(|hosts| hosts.iter().position(|h| Some(&h.entry.name) == here.as_ref()))?;
-            drawn.order.iter().position(|i| *i == host)
-        });
-        let arrow = match event.key().as_str() {
-            "ArrowLeft" => (-1, 0),
-            "ArrowRight" => (1, 0),
-            "ArrowUp" => (0, -1),
-            "ArrowDown" => (0, 1),
-            "Enter" => {
-                here.into_iter().for_each(|name| open.run(name));
-                return event.prevent_default();
+        if let Some(name) = press(&event, shown, drawn, open) {
+            if let (Some(at), Some(canvas)) = (place_of(drawn, shown, &name), canvas.get_untracked()) {
+                let rect = canvas.get_bounding_client_rect();
+                shown.spot.set((rect.left() + at.0, rect.top() + at.1));
             }
-            " " => {
-                here.into_iter().for_each(|name| shown.chosen.toggle(name));
-                event.prevent_default();
-                return event.stop_propagation();
+            let host = shown.hosts.with_untracked(|hosts| hosts.iter().find(|h| h.entry.name == name).cloned());
+            if let Some(host) = host {
+                let wrong = shown.said.run(host.clone());
+                say.run(spoken(&host, &wrong, page.server_now()));
             }
-            _ => return,
-        };
-        event.prevent_default();
-        event.stop_propagation();
-        let next = match at {
-            None => Some(0),
-            Some(at) => drawn.with_value(|drawn| drawn.plan.as_ref().and_then(|plan| plan.beside(at, arrow))),
-        };
-        let Some(name) = name_at(next) else { return };
-        let place = drawn.with_value(|drawn| drawn.plan.as_ref().and_then(|plan| plan.boxes.get(next?).copied()));
-        if let (Some((x, y, wide, high)), Some(canvas)) = (place, canvas.get_untracked()) {
-            let rect = canvas.get_bounding_client_rect();
-            shown.spot.set((rect.left() + f64::from(x + wide), rect.top() + f64::from(y + high / 2)));
+            keyed.set_value(true);
+            shown.here.set(Some(name));
         }
-        let host = shown.hosts.with_untracked(|hosts| hosts.iter().find(|h| h.entry.name == name).cloned());
-        if let Some(host) = host {
-            let wrong = shown.said.run(host.clone());
-            say.run(spoken(&host, &wrong, page.server_now()));
-        }
-        keyed.set_value(true);
-        shown.here.set(Some(name));
     };
-    // Whoever does not see the map hears first how the fleet stands.
-    let label = Memo::new(move |_| {
-        let framed = shown.hosts.with(|hosts| {
-            let framed = hosts.iter().filter(|host| shown.wrong.with(|all| faults(host, all).0 != Grade::Plain));
-            framed.map(|host| host.entry.name.clone()).collect::<Vec<_>>()
-        });
-        shown.hosts.with(|hosts| {
-            let said = words::sentence(hosts, &Totals::of(hosts), page.checked(), page.server_now());
-            match framed.is_empty() {
-                true => format!("Machines: {} {}", said.head, said.rest),
-                false => format!("Machines: {} has a problem.", named(&framed)),
-            }
-        })
-    });
+    let label = Memo::new(move |_| label(page, &shown));
     view! {
         <div
             class="map"
@@ -188,6 +133,90 @@ pub fn FleetMap(
             <canvas node_ref=canvas aria-hidden="true"></canvas>
         </div>
     }
+}
+
+/// The name of the machine in a place of the last drawing.
+fn name_at(drawn: StoredValue<Drawn>, shown: Shown, at: Option<usize>) -> Option<String> {
+    drawn.with_value(|drawn| {
+        let host = *drawn.order.get(at?)?;
+        shown.hosts.with_untracked(|hosts| hosts.get(host).map(|host| host.entry.name.clone()))
+    })
+}
+
+/// The name of the machine under the pointer.
+fn under(
+    canvas: &web_sys::HtmlCanvasElement,
+    drawn: StoredValue<Drawn>,
+    shown: Shown,
+    event: &MouseEvent,
+) -> Option<String> {
+    let rect = canvas.get_bounding_client_rect();
+    let (x, y) = (f64::from(event.client_x()) - rect.left(), f64::from(event.client_y()) - rect.top());
+    name_at(drawn, shown, drawn.with_value(|drawn| drawn.plan.as_ref()?.at(x, y)))
+}
+
+/// The place in the last drawing of the machine of a name.
+fn place_at(drawn: StoredValue<Drawn>, shown: Shown, name: Option<&String>) -> Option<usize> {
+    drawn.with_value(|drawn| {
+        let host = shown.hosts.with_untracked(|hosts| hosts.iter().position(|h| Some(&h.entry.name) == name))?;
+        drawn.order.iter().position(|i| *i == host)
+    })
+}
+
+/// Where a text about a machine stands: right of it, in CSS pixels of the canvas.
+fn place_of(drawn: StoredValue<Drawn>, shown: Shown, name: &String) -> Option<(f64, f64)> {
+    let at = place_at(drawn, shown, Some(name))?;
+    let place = drawn.with_value(|drawn| drawn.plan.as_ref().and_then(|plan| plan.boxes.get(at).copied()));
+    place.map(|(x, y, wide, high)| (f64::from(x + wide), f64::from(y + high / 2)))
+}
+
+/// Does what a key says. The machine to which an arrow moves is returned.
+fn press(event: &KeyboardEvent, shown: Shown, drawn: StoredValue<Drawn>, open: Callback<String>) -> Option<String> {
+    if event.ctrl_key() || event.meta_key() || event.alt_key() {
+        return None;
+    }
+    let here = shown.here.get_untracked();
+    let at = place_at(drawn, shown, here.as_ref());
+    let arrow = match event.key().as_str() {
+        "ArrowLeft" => (-1, 0),
+        "ArrowRight" => (1, 0),
+        "ArrowUp" => (0, -1),
+        "ArrowDown" => (0, 1),
+        "Enter" => {
+            here.into_iter().for_each(|name| open.run(name));
+            event.prevent_default();
+            return None;
+        }
+        " " => {
+            here.into_iter().for_each(|name| shown.chosen.toggle(name));
+            event.prevent_default();
+            event.stop_propagation();
+            return None;
+        }
+        _ => return None,
+    };
+    event.prevent_default();
+    event.stop_propagation();
+    let next = match at {
+        None => Some(0),
+        Some(at) => drawn.with_value(|drawn| drawn.plan.as_ref().and_then(|plan| plan.beside(at, arrow))),
+    };
+    name_at(drawn, shown, next)
+}
+
+/// How the fleet stands: whoever does not see the map hears it first.
+fn label(page: Page, shown: &Shown) -> String {
+    let framed = shown.hosts.with(|hosts| {
+        let framed = hosts.iter().filter(|host| shown.wrong.with(|all| faults(host, all).0 != Grade::Plain));
+        framed.map(|host| host.entry.name.clone()).collect::<Vec<_>>()
+    });
+    shown.hosts.with(|hosts| {
+        let said = words::sentence(hosts, &Totals::of(hosts), page.checked(), page.server_now());
+        match framed.is_empty() {
+            true => format!("Machines: {} {}", said.head, said.rest),
+            false => format!("Machines: {} has a problem.", named(&framed)),
+        }
+    })
 }
 
 /// The first machines by name, and how many more there are.
@@ -252,6 +281,20 @@ fn mean(hosts: &[Host], of: &[usize]) -> String {
     if n == 0 { String::new() } else { format!("{:.0} %", sum / f64::from(n)) }
 }
 
+/// Beside each group: how busy it is; and how busy its part is, with the number of its machines.
+fn notes(hosts: &[Host], groups: &[HostGroup]) -> Vec<(String, String)> {
+    groups
+        .iter()
+        .map(|group| {
+            let part: Vec<usize> =
+                groups.iter().filter(|g| g.part == group.part).flat_map(|g| g.hosts.iter().copied()).collect();
+            let all = words::count(part.len(), "host", "hosts");
+            (mean(hosts, &group.hosts), format!("{}\n{all}", mean(hosts, &part)))
+        })
+        .collect()
+}
+
+/// Draws the map. Where its places are is returned.
 fn paint(page: Page, layer: &mut Layer, brush: &Brush, shown: &Shown) -> Drawn {
     let (hosts, groups) = (shown.hosts.get_untracked(), shown.groups.get_untracked());
     let now = page.server_now();
@@ -261,15 +304,7 @@ fn paint(page: Page, layer: &mut Layer, brush: &Brush, shown: &Shown) -> Drawn {
     let stale = page.state.get_untracked() != LinkState::Live;
     let order: Vec<usize> =
         groups.iter().flat_map(|group| group.hosts.iter().copied()).filter(|i| *i < hosts.len()).collect();
-    let notes: Vec<(String, String)> = groups
-        .iter()
-        .map(|group| {
-            let part: Vec<usize> =
-                groups.iter().filter(|g| g.part == group.part).flat_map(|g| g.hosts.iter().copied()).collect();
-            let all = words::count(part.len(), "host", "hosts");
-            (mean(&hosts, &group.hosts), format!("{}\n{all}", mean(&hosts, &part)))
-        })
-        .collect();
+    let notes = notes(&hosts, &groups);
     let drawn_groups: Vec<map::Group> = groups
         .iter()
         .zip(&notes)

@@ -104,6 +104,17 @@ pub struct Plan {
     pub missing: Vec<Absent>,
 }
 
+/// The charts that a person put before all others.
+fn chosen(front: &[String], shown: impl Fn(&str) -> bool) -> Vec<&String> {
+    let mut chosen: Vec<&String> = Vec::new();
+    for id in front.iter().filter(|id| shown(id)) {
+        if chosen.len() < MAX_FRONT_PANELS && !chosen.contains(&id) {
+            chosen.push(id);
+        }
+    }
+    chosen
+}
+
 /// Makes the plan for a source; empty while there is no source. Charts in `hide` are left out, those in `front` come
 /// first.
 pub fn plan(store: &Store, source: Option<&Source>, hide: &[String], front: &[String]) -> Plan {
@@ -135,12 +146,7 @@ pub fn plan(store: &Store, source: Option<&Source>, hide: &[String], front: &[St
     let top = lead.iter().copied().chain(rest).filter(|id| !hides(id));
     let top: Vec<&String> = top.take(MAX_TOP_PANELS).collect();
     // The wide chart does not depend on charts in front of it either.
-    let mut chosen: Vec<&String> = Vec::new();
-    for id in front.iter().filter(|id| has(id) && !hides(id)) {
-        if chosen.len() < MAX_FRONT_PANELS && !chosen.contains(&id) {
-            chosen.push(id);
-        }
-    }
+    let chosen = chosen(front, |id| has(id) && !hides(id));
     let behind = top.iter().copied().filter(|id| !front.contains(id));
     let top: Vec<&String> = chosen.iter().copied().chain(behind).collect();
     let first = wide.filter(|id| top.contains(id)).and_then(|id| source.charts.get(id)).map(|m| m.lines.len());
