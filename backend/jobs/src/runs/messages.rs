@@ -6,8 +6,9 @@ use super::track::Tracker;
 use super::untold::Untold;
 use crate::calls::{Calls, TOO_MANY_CALLS};
 use crate::markers::Markers;
-use crate::markers::marker::NewMarker;
+
 use shared::alert::CodeAlert;
+use shared::new_marker::NewMarker;
 use shared::run::{TAKEN, TellAnswer, Told};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
