@@ -82,6 +82,7 @@ fn documents_are_short_and_plain() {
     holds(documents::long_sentences(tree()));
     holds(documents::mean(tree()));
     holds(documents::clauses(tree()));
+    holds(documents::clauses_of_comments(tree()));
     holds(documents::spelling(tree()));
     holds(documents::spelling_of_code(tree()));
 }
@@ -400,6 +401,19 @@ fn a_planted_number_name_or_place_is_caught() {
         page,
         "# Of its parts and all the rest\nIt runs.",
         "- Of runs that ended only the last is kept.",
+    );
+    let code = "backend/src/a.rs";
+    catches(
+        documents::clauses_of_comments,
+        code,
+        "/// What is it? Files of a run.\nlet what = 1;",
+        "/// What a run prints.",
+    );
+    catches(
+        documents::clauses_of_comments,
+        code,
+        "//! Files of a run.",
+        "// Ended runs. Of the others\n// only one is kept.",
     );
     catches(documents::spelling, page, "The color of `utilisation`.", "The colour is new.");
     catches(documents::spelling_of_code, "backend/src/a.rs", "let color = \"ipu utilisation (%)\";", "let colour = 1;");

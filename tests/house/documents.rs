@@ -167,6 +167,30 @@ pub fn clauses(sources: &[Source]) -> Vec<String> {
     faults
 }
 
+/// No clause is the subject of a sentence in a comment of the code either; questions may begin so.
+pub fn clauses_of_comments(sources: &[Source]) -> Vec<String> {
+    let mut faults = Vec::new();
+    for source in sources.iter().filter(|source| source.path.ends_with(".rs")) {
+        let mut block = String::new();
+        for line in source.text.lines().chain([""]) {
+            let line = line.trim_start();
+            let comment = ["///", "//!", "//"].iter().find_map(|mark| line.strip_prefix(mark));
+            match comment.map(str::trim) {
+                Some(text) if !text.is_empty() => block.push_str(&format!("{text} ")),
+                _ => {
+                    let mut all = Vec::new();
+                    split(&std::mem::take(&mut block), &mut all);
+                    let clause = |s: &String| s.split(' ').next().is_some_and(|first| CLAUSES.contains(&first));
+                    for sentence in all.iter().filter(|s| !s.ends_with('?') && words(s) > 2 && clause(s)) {
+                        faults.push(format!("{}: begin with who does it: {sentence}", source.path));
+                    }
+                }
+            }
+        }
+    }
+    faults
+}
+
 /// One spelling, and no words without information.
 pub fn spelling(sources: &[Source]) -> Vec<String> {
     let mut faults = Vec::new();

@@ -6,7 +6,6 @@ use super::track::Tracker;
 use super::untold::Untold;
 use crate::calls::{Calls, TOO_MANY_CALLS};
 use crate::markers::Markers;
-
 use shared::alert::CodeAlert;
 use shared::new_marker::NewMarker;
 use shared::run::{TAKEN, TellAnswer, Told};
