@@ -1,6 +1,7 @@
 //! The commands `watchglass agent` and `doctor --hub` as a user runs them, without a hub.
 
-use watchglass_tests::server::{free_port, run};
+use watchglass_tests::agent::Agent;
+use watchglass_tests::server::{free_port, run, watchglass};
 
 /// An address at which nothing listens.
 fn nobody() -> String {
@@ -23,6 +24,19 @@ fn an_agent_without_a_hub_or_a_key_says_what_to_give_it() {
         assert_eq!(output.status.code(), Some(2), "{args:?}: {error}");
         assert!(error.contains(said) && !error.contains("s3cret"), "{args:?}: {error}");
     }
+}
+
+#[test]
+fn an_agent_names_a_key_file_that_has_a_whole_join_line() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("key");
+    std::fs::write(&file, "watchglass agent --hub https://a/ --key wg_j_s3cret\n").expect("written");
+    let hub = nobody();
+    let mut command = watchglass(["agent", "--memory", "--hub", &hub, "--key-file"]);
+    command.arg(&file);
+    let agent = Agent::start(command);
+    agent.says("has more than a key");
+    assert!(!agent.said().contains("s3cret"), "{}", agent.said());
 }
 
 #[test]

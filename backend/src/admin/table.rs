@@ -72,7 +72,9 @@ fn agents(agents: Agents, now: i64) -> Rows {
         let labels: Vec<String> = agent.labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
         let host = agent.host.filter(|host| *host != agent.name).unwrap_or_default();
         let version = agent.version.unwrap_or_default();
-        vec![agent.name, agent.state, ago(now, agent.seen), host, version, labels.join(","), agent.id]
+        // The hub stores the time once a minute, so that of a live machine is old.
+        let heard = if agent.state == "live" { "now".to_string() } else { ago(now, agent.seen) };
+        vec![agent.name, agent.state, heard, host, version, labels.join(","), agent.id]
     });
     with_head(["NAME", "STATE", "HEARD", "HOST", "VERSION", "LABELS", "ID"], rows)
 }
@@ -205,21 +207,23 @@ mod tests {
     #[test]
     fn a_list_is_a_table_and_an_answer_is_none() {
         let agents = json!({ "agents": [
-            { "id": "b".repeat(26), "name": "gpu-1", "team": "t", "state": "live", "host": "gpu-1.lab", "labels": { "rack": "r1" },
+            { "id": "b".repeat(26), "name": "gpu-1", "team": "t", "state": "late", "host": "gpu-1.lab", "labels": { "rack": "r1" },
               "joined": 0, "seen": 1_000_000 - 90, "version": "0.1.0" },
             { "id": "c".repeat(26), "name": "x", "team": "t", "state": "pending", "joined": 0 },
+            { "id": "d".repeat(26), "name": "y", "team": "t", "state": "live", "joined": 0, "seen": 1_000_000 - 50 },
         ] });
         let told = table(Operation::ListAgents, &agents, 1_000_000).expect("agents").expect("a table");
         let lines: Vec<&str> = told.lines().collect();
         assert_eq!(lines[0], "NAME   STATE    HEARD           HOST       VERSION  LABELS   ID");
         assert_eq!(
             lines[1],
-            format!("gpu-1  live     1 min 30 s ago  gpu-1.lab  0.1.0    rack=r1  {}", "b".repeat(26))
+            format!("gpu-1  late     1 min 30 s ago  gpu-1.lab  0.1.0    rack=r1  {}", "b".repeat(26))
         );
         assert_eq!(
             lines[2],
             format!("x      pending  never                                        {}", "c".repeat(26))
         );
+        assert!(lines[3].starts_with("y      live     now   "), "{}", lines[3]);
         assert_eq!(table(Operation::RemoveSource, &json!({ "id": "x" }), 0), Ok(None));
         let failed = table(Operation::ListAgents, &json!({ "machines": [] }), 0).expect_err("another version");
         assert!(failed.to_string().contains("missing field `agents`"), "{failed}");

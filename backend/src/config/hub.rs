@@ -55,7 +55,7 @@ pub struct HubFlags {
     /// Key of the join line, or - for standard input
     #[arg(long, value_name = "KEY", global = true, hide = true)]
     key: Option<String>,
-    /// File with the key of the join line; also WATCHGLASS_KEY_FILE
+    /// File with the key of a machine or program; also WATCHGLASS_KEY_FILE
     #[arg(long, value_name = "FILE", global = true, hide = true, conflicts_with = "key")]
     key_file: Option<PathBuf>,
     /// Name of this machine on the hub [default: its host name]

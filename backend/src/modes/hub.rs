@@ -316,7 +316,7 @@ async fn let_go(mut asked: watch::Receiver<bool>, ingest: Ingest, live: Arc<Live
         }
     };
     let _ = tokio::time::timeout(most + LET_GO_GRACE, all).await;
-    tracing::info!(left = linked(), "those who were linked have been let go");
+    tracing::info!(left = linked(), "connections of agents and pages are closed");
     over.send_replace(true);
     // What is served has a receiver until it has said its last word.
     over.closed().await;

@@ -315,7 +315,12 @@ impl Uplink {
                 let mut text = String::new();
                 let read = system::file::open(path).and_then(|file| file.take(MAX_KEY_BYTES).read_to_string(&mut text));
                 read.map_err(|error| format!("the key file {} cannot be read: {error}", path.display()))?;
-                Ok(text.trim().to_string())
+                let key = text.trim();
+                // The line that `watchglass agents join` prints is easily saved as a whole.
+                if key.contains(char::is_whitespace) {
+                    return Err(format!("the key file {} has more than a key; keep only its key", path.display()));
+                }
+                Ok(key.to_string())
             }
         }
     }

@@ -61,7 +61,8 @@ fn figure(reader: &Reader, selection: &Selection, paper: Paper) -> Result<Figure
     let (ask, catalog, wanted) = (&selection.ask, &selection.catalog, &selection.wanted);
     let metric = |one: &Wanted| &catalog.metrics[usize::from(one.def.metric)];
     let Some(first) = wanted.first().map(metric) else {
-        return Err(Refusal::bad("these series have no samples in this span; use a longer or another one"));
+        let why = "no series of this tag has samples in this span; check the tag, or use another span";
+        return Err(Refusal::bad(why));
     };
     if wanted.len() > MAX_SERIES {
         return Err(Refusal::bad(format!("{} series are more than {MAX_SERIES}; select fewer", wanted.len())));
