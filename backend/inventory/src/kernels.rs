@@ -58,7 +58,9 @@ pub struct KernelEnd {
 
 /// Is called with each kernel that has ended, before it is listed, and adds what it knows. The default adds nothing.
 #[derive(Clone, Default)]
-pub struct KernelEndListener(Option<Arc<dyn Fn(&mut Kernel) + Send + Sync>>);
+pub struct KernelEndListener(Option<Arc<OnKernelEnd>>);
+
+type OnKernelEnd = dyn Fn(&mut Kernel) + Send + Sync;
 
 impl KernelEndListener {
     /// One that calls a function.
