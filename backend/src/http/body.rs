@@ -80,7 +80,7 @@ fn told(path: &Path, error: &serde_json::Error) -> String {
     }
     let text = error.to_string();
     let is_unknown = text.starts_with("unknown field");
-    let place = match path.iter().last() {
+    let place = match path.iter().next_back() {
         // The text has the name already.
         Some(Segment::Map { key }) if is_unknown => {
             let path = path.to_string();
