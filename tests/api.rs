@@ -200,7 +200,7 @@ fn what_runs_here_is_listed_and_remembered() {
     let then = json(&server.get(&format!("/api/v1/processes?at={t}"), &[]));
     assert_eq!((&then["t"], &then["whole"]), (&table["t"], &Value::from(false)));
     assert!(then["processes"].as_array().is_some_and(|rows| !rows.is_empty() && rows.len() <= 16));
-    assert_eq!(server.get("/api/v1/processes?at=noon", &[]).status, 400);
+    assert_eq!(server.get("/api/v1/processes?at=soon", &[]).status, 400);
 }
 
 #[test]

@@ -58,7 +58,9 @@ pub struct KernelEnd {
 
 /// Callback for each ended kernel, before it is listed. It may add fields. The default adds nothing.
 #[derive(Clone, Default)]
-pub struct KernelEndListener(Option<Arc<dyn Fn(&mut Kernel) + Send + Sync>>);
+pub struct KernelEndListener(Option<Arc<OnKernelEnd>>);
+
+type OnKernelEnd = dyn Fn(&mut Kernel) + Send + Sync;
 
 impl KernelEndListener {
     /// Makes a listener that calls a function.

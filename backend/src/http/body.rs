@@ -80,7 +80,7 @@ fn told(path: &Path, error: &serde_json::Error) -> String {
     }
     let text = error.to_string();
     let is_unknown = text.starts_with("unknown field");
-    let place = match path.iter().last() {
+    let place = match path.iter().next_back() {
         // The text has the name already.
         Some(Segment::Map { key }) if is_unknown => {
             let path = path.to_string();
@@ -95,7 +95,9 @@ fn told(path: &Path, error: &serde_json::Error) -> String {
     }
     let wanted = text.rsplit_once(EXPECTED).map(|(_, wanted)| wanted.split(" at line ").next().unwrap_or_default());
     let wanted = match wanted {
+        Some("a map") => ": expected an object".into(),
         Some(wanted) if wanted.starts_with("struct ") => ": expected an object".into(),
+        Some("a sequence") => ": expected a list".into(),
         Some(wanted) => format!(": expected {wanted}"),
         None => String::new(),
     };
@@ -181,6 +183,7 @@ mod tests {
             ("{\"markers\":[{\"text\":\"a\"},{\"tag\":\"x\"}]}", " at markers[1]: unknown field `tag`"),
             ("{\"markers\":[],\"text\":\"a\"}", "unknown field `text`, expected `markers`"),
             ("{\"text\":\"a\",\"markers\":[]}", "unknown field `markers`"),
+            ("{\"markers\":1}", " at markers: expected a list, line 1"),
             ("7", "expected a marker, or {\"markers\": [...]}"),
         ] {
             let said = refused::<NewMarkers>(body);

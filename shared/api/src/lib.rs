@@ -4,6 +4,9 @@
 //!
 //! This crate does no input or output. The server implements each operation in one handler.
 
+#[cfg(feature = "schema")]
+mod bodies;
+#[cfg(feature = "schema")]
 mod markdown;
 pub mod need;
 #[cfg(feature = "schema")]
@@ -14,6 +17,11 @@ mod path;
 mod row;
 mod table;
 
-pub use markdown::reference;
 pub use operation::Operation;
 pub use row::{Answer, Body, Carries, Method, Row, Shape};
+
+/// The reference page of the docs.
+#[cfg(feature = "schema")]
+pub fn reference() -> String {
+    markdown::operations() + &bodies::section()
+}

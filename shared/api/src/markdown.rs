@@ -10,13 +10,13 @@ const HEAD: &str = "# Operations of the API
 
 Every operation of the [HTTP API](../integrate/api.md), from the one table in `shared/api/src/table.rs`. This file is generated: `UPDATE=1 cargo test -p watchglass-tests operations` writes it.
 
-`GET /api/v1/openapi.json` returns the same as an OpenAPI 3.1 document, with the fields of each body and answer. A server without accounts has no operations of accounts, teams and the hub. Its user may do everything else.
+`GET /api/v1/openapi.json` returns the same as an OpenAPI 3.1 document, with the fields of each answer, too. A server without accounts has no operations of accounts, teams and the hub. Its user may do everything else.
 
 A role includes the lower ones: viewer, member, admin. An admin of the hub may do what an admin of any team may. A key also needs the scope that is named. An unknown parameter gets status 400 with the nearest known one.
 ";
 
-/// The page.
-pub fn reference() -> String {
+/// The operations, and their parameters.
+pub(crate) fn operations() -> String {
     let mut text = String::from(HEAD);
     let mut section = "";
     for row in Operation::ALL.iter().filter(|operation| operation.is_listed()).map(|operation| operation.row()) {
@@ -45,7 +45,7 @@ pub fn reference() -> String {
     text
 }
 
-fn code(text: &str) -> String {
+pub(crate) fn code(text: &str) -> String {
     format!("`{text}`")
 }
 

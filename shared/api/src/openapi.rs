@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 const SCHEMAS: &str = "/components/schemas";
 /// Suffix of the request schema of a type whose request and response schemas differ.
 const INPUT: &str = "Input";
-const JSON: &str = "application/json";
+pub(crate) const JSON: &str = "application/json";
 
 /// The document; `version` is that of the server.
 pub fn document(version: &str) -> Value {
@@ -109,7 +109,7 @@ impl Types {
 }
 
 /// The name of the type in a reference.
-fn referred(value: &Value) -> Option<&str> {
+pub(crate) fn referred(value: &Value) -> Option<&str> {
     value.get("$ref")?.as_str()?.strip_prefix('#')?.strip_prefix(SCHEMAS)?.strip_prefix('/')
 }
 
