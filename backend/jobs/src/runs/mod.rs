@@ -15,6 +15,8 @@ mod cost;
 #[cfg(target_os = "linux")]
 mod environ;
 mod fold;
+#[cfg(unix)]
+mod follow;
 #[cfg(target_os = "linux")]
 mod frozen;
 #[cfg(unix)]
@@ -56,6 +58,8 @@ pub use self::settings::{Detect, RunsSettings, SocketMode};
 pub use book::{RunBook, RunBookParts};
 pub use briefs::{Brief, Briefs};
 pub use cost::CostSettings;
+#[cfg(unix)]
+pub use follow::follow;
 pub use keeping::{expire_logs, keep};
 #[cfg(unix)]
 pub use kubernetes::examine_kubernetes;
@@ -69,8 +73,6 @@ pub use slurm::RunTool;
 pub use socket::RunSocket;
 pub use summary::{MEASURES, RunCurve, RunMark, RunNumbers, RunSummary, drivers};
 pub use sums::Sums;
-#[cfg(unix)]
-pub use track::follow;
 #[cfg(unix)]
 pub use untold::FOLDER as UNTOLD;
 
