@@ -1,8 +1,8 @@
 //! A hub's people and machines, as an attacker would use them first.
 
-mod judged;
 mod machines;
 mod people;
+mod principal_cache;
 mod teams;
 mod views;
 
