@@ -7,6 +7,7 @@
 //! them off it as a [`Stretch`], which whoever cut turns into blocks outside the lock and gives back with
 //! [`Store::sealed`]. Nothing here touches the disk but reading a block that lies there.
 
+mod announced;
 mod block;
 mod chunk;
 mod coverage;
@@ -23,8 +24,8 @@ mod restore;
 mod retention;
 mod rows;
 mod series;
-mod told;
 
+pub use announced::Told;
 pub use block::{Block, Unread};
 pub use chunk::{Chunk, Column, Stretch};
 pub use coverage::{Run, first_number};
@@ -36,7 +37,6 @@ pub use records::{EncodedRecord, MAX_RECORD_BYTES, MAX_RECORDS, Placed, RecordRe
 pub use restore::Unwritten;
 pub use retention::Retentions;
 pub use series::MAX_STORED_SERIES;
-pub use told::Told;
 
 use kept::Kept;
 use shared::catalog::Catalog;
