@@ -23,6 +23,7 @@ mod need;
 mod pace;
 pub mod page;
 mod provider;
+mod proxy_identity;
 mod refusal;
 mod rights;
 mod routes;
@@ -35,7 +36,6 @@ mod transport;
 mod upgrade;
 mod usage;
 mod views;
-mod vouched;
 mod write_timeout;
 
 pub use api::counters;
