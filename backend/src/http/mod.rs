@@ -58,7 +58,7 @@ use fleet::drain::Drain;
 use fleet::ingest::NoAnswer;
 use guard::{Guard, HostNames, Resource};
 use hub::Hub;
-use jobs::calls::Calls;
+use jobs::code_alerts::Calls;
 use jobs::markers::Markers;
 use jobs::runs::{Briefs, RunBook};
 use page::Site;

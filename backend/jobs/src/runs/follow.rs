@@ -2,15 +2,15 @@
 //! ends, one after the other.
 
 use super::RunsSettings;
-use super::looking::Looking;
+use super::detection::Looking;
 use super::messages::{Messages, Received};
 use super::permit::Owners;
 use super::reported::{RefusedReport, ReportAsk};
 use super::slurm::RunTool;
 use super::socket::RunSocket;
+use super::spool::{self, Untold};
 use super::track::Tracker;
-use super::untold::{self, Untold};
-use crate::calls::Calls;
+use crate::code_alerts::Calls;
 use crate::markers::Markers;
 use shared::run::{END_KIND, Over};
 use shared::wire::SourceId;
@@ -40,13 +40,13 @@ pub async fn follow(
     let detect = settings.detect;
     let mut tracker = Tracker::new(live, source, Owners::new(folder, socket.trusted()), &settings, run_tool);
     let untold = folder.canonicalize().ok();
-    let untold = untold.and_then(|folder| Untold::of_server(&folder.join(untold::FOLDER), socket.trusted()));
+    let untold = untold.and_then(|folder| Untold::of_server(&folder.join(spool::FOLDER), socket.trusted()));
     tracker.take_up(untold.as_ref());
     let messages = Messages::new(socket, folder, untold, (markers, calls));
     // A home may be on a disk that does not answer.
     let (trusted, of_user) = (messages.socket.trusted(), of_user.filter(|path| *path != folder));
     let mut of_user = tokio::task::spawn_blocking(move || {
-        let untold = Untold::of_user(&of_user?.join(untold::FOLDER), trusted)?;
+        let untold = Untold::of_user(&of_user?.join(spool::FOLDER), trusted)?;
         let read = untold.read(true);
         Some((untold, read))
     });

@@ -2,9 +2,9 @@
 
 use super::permit::without_claims;
 use super::socket::{Message, RunSocket, SentBy};
+use super::spool::Untold;
 use super::track::{TOO_MANY_MARKERS, Tracker};
-use super::untold::Untold;
-use crate::calls::{Calls, TOO_MANY_CALLS};
+use crate::code_alerts::{Calls, TOO_MANY_CALLS};
 use crate::markers::Markers;
 use crate::markers::marker::NewMarker;
 use shared::alert::CodeAlert;

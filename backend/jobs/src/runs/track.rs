@@ -1,16 +1,16 @@
 //! What is known of the runs of this machine while they run, and the records of it.
 
 use super::RunsSettings;
+use super::detection::{Here, LookedRank};
 use super::jobs::Jobs;
 use super::kubernetes::Kubernetes;
-use super::looking::{Here, LookedRank};
 use super::permit::Owners;
 use super::reported::Reported;
 use super::series;
 use super::slurm::{self, RunTool, Slurm};
 use super::socket::{Message, SentBy};
-use super::untold::Untold;
-use crate::calls::Calls;
+use super::spool::Untold;
+use crate::code_alerts::Calls;
 use crate::markers::marker::NewMarker;
 use crate::markers::{Markers, TakenMarkers};
 #[cfg(target_os = "linux")]
