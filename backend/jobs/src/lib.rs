@@ -7,6 +7,6 @@
 // A lock that is taken in the head of a `match` or `for` is held to its end, in which it may be taken again.
 #![warn(clippy::significant_drop_in_scrutinee, clippy::await_holding_lock)]
 
-pub mod calls;
+pub mod code_alerts;
 pub mod markers;
 pub mod runs;

@@ -2,7 +2,7 @@
 
 use super::hub::Hub;
 use crate::remote_write::RemoteWriter;
-use jobs::calls::Calls;
+use jobs::code_alerts::Calls;
 use jobs::markers::Markers;
 use jobs::runs::RunBook;
 use std::sync::Arc;

@@ -4,7 +4,7 @@ use crate::config::Config;
 #[cfg(unix)]
 use crate::control;
 use ::watch::findings::{FindingBook, WantedFindings};
-use jobs::calls::{self, Calls};
+use jobs::code_alerts::{self, Calls};
 use jobs::markers::Markers;
 #[cfg(unix)]
 use jobs::runs::RunSocket;
@@ -63,7 +63,7 @@ impl Jobs {
     /// Follows the runs of this machine that are told of in its data folder, until `stop` becomes true.
     pub fn follow(&mut self, config: &Config, live: &Arc<Live>, stop: &watch::Receiver<bool>) {
         let Some(Followed { source, folder, told }) = self.followed.take() else { return };
-        tokio::spawn(calls::keep_calls(live.clone(), self.calls.clone(), stop.clone()));
+        tokio::spawn(code_alerts::keep_calls(live.clone(), self.calls.clone(), stop.clone()));
         let book = self.runs.clone();
         tokio::spawn(runs::expire_logs(live.clone(), book, source, config.retention_bytes, stop.clone()));
         #[cfg(unix)]

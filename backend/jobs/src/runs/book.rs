@@ -2,10 +2,10 @@
 //! not read before.
 
 use super::CostSettings;
-use super::fold::{Part, Runs, Silence, apart, clipped, judged, merged};
 use super::kept::KeptRuns;
 use super::other_id;
 use super::output::RunLogs;
+use super::reduce::{Part, Runs, Silence, apart, clipped, judged, merged};
 use super::reported::Reports;
 use super::summary::{FindingsOf, RunSummary};
 use shared::run::{Run, RunProcess};

@@ -3,7 +3,7 @@
 //! The address is the same on all machines, and the same for the next job. So each machine counts for itself: a rank is of the
 //! newest job of its address while that lives and lacks a rank of its number. Else it begins the next one. A launcher that begins
 //! its ranks anew, as torchrun does, goes on with its own job. Which jobs of several machines are one is told by when they ran
-//! ([`apart`](super::fold::apart)).
+//! ([`apart`](super::reduce::apart)).
 
 use shared::run::Begun;
 use std::collections::HashMap;

@@ -2,9 +2,9 @@
 
 use super::permit::without_claims;
 use super::socket::{Message, RunSocket, SentBy};
-use super::track::Tracker;
-use super::untold::Untold;
-use crate::calls::{Calls, TOO_MANY_CALLS};
+use super::spool::Untold;
+use super::track::{TOO_MANY_MARKERS, Tracker};
+use crate::code_alerts::{Calls, TOO_MANY_CALLS};
 use crate::markers::Markers;
 use shared::alert::CodeAlert;
 use shared::new_marker::NewMarker;
@@ -23,10 +23,6 @@ const MARKED_BY_OTHERS: governor::Quota =
 
 /// Likewise of markers of all runs together, and of alerts: each run has less.
 const MAX_MARKERS: governor::Quota = governor::Quota::per_second(std::num::NonZeroU32::new(500).expect("not zero"));
-
-/// What is answered to who puts more markers than are taken.
-pub(super) const TOO_MANY_MARKERS: &str =
-    "the limit per run is 100 markers a second and 10,000 an hour; this marker is dropped";
 
 /// What a message was about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,13 +8,15 @@
 //! A run ends when its launcher says how, or when the kernel says that its process is gone. Silence is no end.
 
 mod book;
-mod briefs;
 #[cfg(unix)]
 mod by_request;
 mod cost;
+#[cfg(unix)]
+mod detection;
 #[cfg(target_os = "linux")]
 mod environ;
-mod fold;
+#[cfg(unix)]
+mod follow;
 #[cfg(target_os = "linux")]
 mod frozen;
 #[cfg(unix)]
@@ -24,8 +26,6 @@ mod kept;
 #[cfg(unix)]
 mod kubernetes;
 mod lines;
-#[cfg(unix)]
-mod looking;
 mod measure;
 #[cfg(unix)]
 mod messages;
@@ -36,6 +36,7 @@ mod permit;
 mod pidfd;
 #[cfg(target_os = "linux")]
 mod ranks;
+mod reduce;
 mod reported;
 mod series;
 mod settings;
@@ -43,19 +44,21 @@ mod settings;
 mod slurm;
 #[cfg(unix)]
 mod socket;
+#[cfg(unix)]
+mod spool;
+mod summaries;
 mod summary;
 mod sums;
 #[cfg(unix)]
 mod track;
-#[cfg(unix)]
-mod untold;
 #[cfg(target_os = "linux")]
 mod wandb;
 
 pub use self::settings::{Detect, RunsSettings, SocketMode};
 pub use book::{RunBook, RunBookParts};
-pub use briefs::{Brief, Briefs};
 pub use cost::CostSettings;
+#[cfg(unix)]
+pub use follow::follow;
 pub use keeping::{expire_logs, keep};
 #[cfg(unix)]
 pub use kubernetes::examine_kubernetes;
@@ -67,12 +70,11 @@ pub use series::names_of;
 pub use slurm::RunTool;
 #[cfg(unix)]
 pub use socket::RunSocket;
+#[cfg(unix)]
+pub use spool::FOLDER as UNTOLD;
+pub use summaries::{Brief, Briefs};
 pub use summary::{MEASURES, RunCurve, RunMark, RunNumbers, RunSummary, drivers};
 pub use sums::Sums;
-#[cfg(unix)]
-pub use track::follow;
-#[cfg(unix)]
-pub use untold::FOLDER as UNTOLD;
 
 /// The id of a run where another has the id by which it was told; `whose` tells it apart from further ones.
 fn other_id(id: &str, whose: &str) -> String {

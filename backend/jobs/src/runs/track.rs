@@ -1,17 +1,16 @@
-//! Runs of this machine while they run: what is told of them, and what the kernel says of their ends, as records.
+//! What is known of the runs of this machine while they run, and the records of it.
 
 use super::RunsSettings;
+use super::detection::{Here, LookedRank};
 use super::jobs::Jobs;
 use super::kubernetes::Kubernetes;
-use super::looking::{Here, LookedRank, Looking};
-use super::messages::{Messages, Received, TOO_MANY_MARKERS};
 use super::permit::Owners;
-use super::reported::{RefusedReport, ReportAsk, Reported};
+use super::reported::Reported;
 use super::series;
 use super::slurm::{self, RunTool, Slurm};
-use super::socket::{Message, RunSocket, SentBy};
-use super::untold::{self, Untold};
-use crate::calls::Calls;
+use super::socket::{Message, SentBy};
+use super::spool::Untold;
+use crate::code_alerts::Calls;
 use crate::markers::{Markers, TakenMarkers};
 #[cfg(target_os = "linux")]
 use launch::memory::{LOOK_INTERVAL, Watched};
@@ -21,11 +20,9 @@ use shared::new_marker::NewMarker;
 use shared::run::{BEGIN_KIND, Begun, Claim, END_KIND, How, Over, Paused, Rank, RunState, STATE_KIND, Told};
 use shared::wire::SourceId;
 use std::collections::{HashMap, HashSet};
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use stream::live::Live;
-use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
@@ -50,15 +47,13 @@ const MAX_ASKED: usize = 256;
 /// How long after a marker of the kind `preempting` the end of a run is that.
 const PREEMPTING_MS: i64 = 10 * 60_000;
 
-/// How often is looked at what launchers wrote, and who of those that tell by requests is not heard any more.
-const LOOK: Duration = Duration::from_secs(5);
-
-/// A run that lives longer than samples are kept is told again so often.
-const AGAIN: Duration = Duration::from_secs(3600);
+/// What is answered to who puts more markers than are taken.
+pub(super) const TOO_MANY_MARKERS: &str =
+    "the limit per run is 100 markers a second and 10,000 an hour; this marker is dropped";
 
 /// A process of a run, as it is told of.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Key {
+pub(super) struct Key {
     run: String,
     /// Who tells of it: nobody else ends it.
     user: Option<String>,
@@ -87,11 +82,11 @@ pub(super) struct Tracker {
     /// Those whose ids are addresses.
     jobs: Jobs,
     /// Ends that the kernel tells, and when they were.
-    ends: JoinSet<(Key, Begun, i64, How)>,
+    pub ends: JoinSet<(Key, Begun, i64, How)>,
     /// Those whose ends it tells.
     awaited: HashMap<Key, Awaited>,
     /// How schedulers say that processes ended.
-    claims: JoinSet<(Over, Option<How>)>,
+    pub claims: JoinSet<(Over, Option<How>)>,
     slurm: Slurm,
     kubernetes: Option<Arc<Kubernetes>>,
     /// Those that are told of by requests, by their ids.
@@ -102,89 +97,6 @@ pub(super) struct Tracker {
     /// Those that run are others than the collectors were told of.
     changed: bool,
     dropped: u64,
-}
-
-/// Follows the runs of this machine until `stop` becomes true: what launchers tell on the socket and by requests, what they
-/// wrote into the data folder or that of this user, and what ran when this process started.
-pub async fn follow(
-    live: Arc<Live>,
-    source: SourceId,
-    (socket, mut reports): (RunSocket, mpsc::Receiver<ReportAsk>),
-    (folder, of_user): (&Path, Option<PathBuf>),
-    (markers, calls): (Arc<Markers>, Arc<Calls>),
-    (settings, run_tool): (RunsSettings, RunTool),
-    mut stop: watch::Receiver<bool>,
-) {
-    let detect = settings.detect;
-    let mut tracker = Tracker::new(live, source, Owners::new(folder, socket.trusted()), &settings, run_tool);
-    let untold = folder.canonicalize().ok();
-    let untold = untold.and_then(|folder| Untold::of_server(&folder.join(untold::FOLDER), socket.trusted()));
-    tracker.take_up(untold.as_ref());
-    let messages = Messages::new(socket, folder, untold, (markers, calls));
-    // A home may be on a disk that does not answer.
-    let (trusted, of_user) = (messages.socket.trusted(), of_user.filter(|path| *path != folder));
-    let mut of_user = tokio::task::spawn_blocking(move || {
-        let untold = Untold::of_user(&of_user?.join(untold::FOLDER), trusted)?;
-        let read = untold.read(true);
-        Some((untold, read))
-    });
-    let mut is_read = false;
-    let mut again =
-        tokio::time::interval(AGAIN.min(Duration::from_millis(tracker.live.retention.unsigned_abs() / 2 + 1)));
-    again.tick().await;
-    let mut look = tokio::time::interval(LOOK);
-    look.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    let mut looking = Looking::new(detect);
-    loop {
-        tracker.tell_collectors();
-        tokio::select! {
-            (message, sender) = messages.socket.next() => {
-                if messages.receive(&mut tracker, message, &sender) == Received::Told {
-                    looking.soon();
-                }
-            }
-            found = &mut of_user, if !is_read => {
-                is_read = true;
-                if let Ok(Some((untold, read))) = found {
-                    tracker.take(&untold, read);
-                }
-            }
-            Some(ended) = tracker.ends.join_next() => {
-                // Who was told of by somebody else is waited for no more.
-                if let Ok((key, begun, t, how)) = ended {
-                    tracker.gone(key, begun, t, how);
-                }
-            }
-            Some(Ok((over, Some(how)))) = tracker.claims.join_next() => {
-                tracker.append(over.t, END_KIND, &Over { how, ..over });
-            }
-            found = looking.next() => match found {
-                Some((found, stopped)) => {
-                    tracker.found_all(found);
-                    tracker.paused(&stopped);
-                }
-                None => looking.look(tracker.here(), tracker.live.clock.wall()),
-            },
-            Some(ReportAsk { report, answer }) = reports.recv() => {
-                let answered = match messages.limit.check() {
-                    Ok(()) => tracker.report(report),
-                    Err(_) => {
-                        tracker.drop_one();
-                        Err(RefusedReport::TooMany)
-                    }
-                };
-                let _ = answer.send(answered);
-            }
-            _ = look.tick() => {
-                tracker.look_at_reported();
-                if let Some(untold) = &messages.untold {
-                    tracker.take(untold, untold.read(false));
-                }
-            }
-            _ = again.tick() => tracker.again(),
-            _ = stop.wait_for(|stop| *stop) => return,
-        }
-    }
 }
 
 /// Kubernetes, where it is to be asked and can be.
@@ -214,7 +126,13 @@ pub(super) fn append(live: &Live, source: SourceId, t: i64, kind: &str, body: &i
 }
 
 impl Tracker {
-    fn new(live: Arc<Live>, source: SourceId, owners: Owners, settings: &RunsSettings, run_tool: RunTool) -> Tracker {
+    pub fn new(
+        live: Arc<Live>,
+        source: SourceId,
+        owners: Owners,
+        settings: &RunsSettings,
+        run_tool: RunTool,
+    ) -> Tracker {
         Tracker {
             live,
             source,
@@ -238,7 +156,7 @@ impl Tracker {
     }
 
     /// Goes on with the processes that our records and what launchers wrote meanwhile tell of.
-    fn take_up(&mut self, untold: Option<&Untold>) {
+    pub fn take_up(&mut self, untold: Option<&Untold>) {
         let open = self.open();
         let written = untold.map_or_else(Vec::new, |untold| untold.read(true));
         let ends = written.iter().filter(|(_, told)| matches!(told, Told::End(_))).map(|(_, told)| told.begun());
@@ -256,7 +174,7 @@ impl Tracker {
     }
 
     /// Takes what launchers wrote down.
-    fn take(&mut self, untold: &Untold, read: Vec<(String, Told)>) {
+    pub fn take(&mut self, untold: &Untold, read: Vec<(String, Told)>) {
         for (name, told) in read {
             if self.told(told).0 {
                 untold.remove(&name);
@@ -362,7 +280,7 @@ impl Tracker {
     }
 
     /// Ranks that were found.
-    fn found_all(&mut self, found: Vec<LookedRank>) {
+    pub fn found_all(&mut self, found: Vec<LookedRank>) {
         // The kernel knows a process by its number, whoever tells of it.
         let known = self.running.iter().map(|(key, known)| ((key.run.clone(), key.pid, known.start), key.clone()));
         let known: HashMap<(String, u32, Option<u64>), Key> =
@@ -420,7 +338,7 @@ impl Tracker {
     }
 
     /// Says which processes have series, where that has changed.
-    fn tell_collectors(&mut self) {
+    pub fn tell_collectors(&mut self) {
         if std::mem::take(&mut self.changed) {
             let own = launch::process::namespace();
             let ranks = series::of(self.running.values(), |begun| begun.namespace == own);
@@ -429,7 +347,7 @@ impl Tracker {
     }
 
     /// What is to be looked at now.
-    fn here(&self) -> Here {
+    pub fn here(&self) -> Here {
         let own = launch::process::namespace();
         let here = self.running.iter().filter(|(_, begun)| begun.namespace == own);
         let was_there = |key: &Key| self.awaited.get(key).map(|awaited| awaited.was_there);
@@ -493,7 +411,7 @@ impl Tracker {
     }
 
     /// Says of those that are stopped now that they are, and of the others that they go on.
-    fn paused(&mut self, stopped: &HashSet<u32>) {
+    pub fn paused(&mut self, stopped: &HashSet<u32>) {
         let own = launch::process::namespace();
         let here = self.running.iter().filter(|(_, begun)| begun.namespace == own && stopped.contains(&begun.pid));
         let now: HashSet<Key> = here.map(|(key, _)| key.clone()).collect();
@@ -507,7 +425,7 @@ impl Tracker {
     }
 
     /// The kernel says that a process is gone.
-    fn gone(&mut self, key: Key, begun: Begun, t: i64, how: How) {
+    pub fn gone(&mut self, key: Key, begun: Begun, t: i64, how: How) {
         // Its launcher may have said more.
         if self.running.get(&key).is_some_and(|known| known.start == begun.start) {
             self.over(&key, Over { begun, t, how });
@@ -563,7 +481,7 @@ impl Tracker {
     }
 
     /// Tells of those that run once more, before what was told first is as old as the samples that go.
-    fn again(&mut self) {
+    pub fn again(&mut self) {
         if self.owners.are_many() {
             self.owners.forget();
             let records = self.live.store().records(self.source, 0, i64::MAX);

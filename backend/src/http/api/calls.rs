@@ -9,7 +9,7 @@ use axum::Extension;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{Response, StatusCode};
-use jobs::calls::RefusedCall;
+use jobs::code_alerts::RefusedCall;
 use jobs::markers::own_source;
 use shared::alert::CodeAlert;
 use shared::alert_call::AlertCall;

@@ -2,12 +2,12 @@
 //! page has the same by an event stream or by polling.
 
 mod carrier;
-mod rung;
+mod fallback;
 mod script;
 mod socket;
 mod viewer;
 
-pub(super) use rung::Rungs;
+pub(super) use fallback::Rungs;
 pub(super) use script::Broadcast;
 
 use crate::export::fitting;

@@ -8,6 +8,7 @@
 //! The frames since the last cut are the *head*. [`Store::cut`] takes them off as a [`Stretch`]. The caller converts it
 //! to blocks outside the lock and returns them with [`Store::sealed`]. Only reading a block on disk touches the disk.
 
+mod announced;
 mod block;
 mod chunk;
 mod coverage;
@@ -24,8 +25,8 @@ mod restore;
 mod retention;
 mod rows;
 mod series;
-mod told;
 
+pub use announced::Told;
 pub use block::{Block, Unread};
 pub use chunk::{Chunk, Column, Stretch};
 pub use coverage::{Run, first_number};
@@ -37,7 +38,6 @@ pub use records::{EncodedRecord, MAX_RECORD_BYTES, MAX_RECORDS, Placed, RecordRe
 pub use restore::Unwritten;
 pub use retention::Retentions;
 pub use series::MAX_STORED_SERIES;
-pub use told::Told;
 
 use kept::Kept;
 use shared::catalog::Catalog;

@@ -14,7 +14,6 @@ mod erase;
 mod flow;
 mod invites;
 mod join;
-mod judged;
 mod key;
 mod labels;
 mod link;
@@ -24,6 +23,7 @@ mod me;
 mod password;
 mod people;
 mod principal;
+mod principal_cache;
 mod provided;
 mod random;
 mod removals;
@@ -125,7 +125,7 @@ struct Inner {
     set_up: AtomicBool,
     passwords: Passwords,
     attempts: Attempts,
-    judged: judged::Judged,
+    judged: principal_cache::Judged,
     /// Time at which the proxy last authenticated an account, by its id; wall.
     brought: Mutex<HashMap<String, i64>>,
     people: Watchers<Ended>,
@@ -167,7 +167,7 @@ impl Accounts {
             set_up: AtomicBool::new(set_up),
             passwords: Passwords::new(),
             attempts: Attempts::default(),
-            judged: judged::Judged::default(),
+            judged: principal_cache::Judged::default(),
             brought: Mutex::default(),
             people: Watchers::new(),
             links: Watchers::new(),

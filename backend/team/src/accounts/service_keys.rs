@@ -4,7 +4,7 @@
 use super::attempts::Limit;
 use super::key::{self, Claimed, KeyKind};
 use super::watchers::{Ended, Ends, KeyHolder};
-use super::{Accounts, DAY, Denied, Done, HOUR, Network, Principal, Who, judged, random};
+use super::{Accounts, DAY, Denied, Done, HOUR, Network, Principal, Who, principal_cache, random};
 use records::accounts::Account;
 use records::keys::Key;
 use records::{Change, Connection, accounts, keys, services, teams};
@@ -62,7 +62,7 @@ impl Accounts {
     /// # Errors
     /// [`Denied::Throttled`] after too many invalid ones, [`Denied::Unavailable`].
     pub async fn key(&self, text: &str, network: &Network) -> Result<Option<Principal>, Denied> {
-        let known = judged::known("key", text);
+        let known = principal_cache::known("key", text);
         if let Some(principal) = self.judged(&known, network).await {
             return Ok(Some(principal));
         }

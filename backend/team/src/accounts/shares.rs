@@ -5,7 +5,7 @@ use super::attempts::Limit;
 use super::session::wrong_code;
 use super::views::{checked, named};
 use super::watchers::{Ended, Ends, KeyHolder};
-use super::{Accounts, DAY, Denied, Done, Network, Principal, Who, judged, key, labels, random};
+use super::{Accounts, DAY, Denied, Done, Network, Principal, Who, key, labels, principal_cache, random};
 use records::teams::Team;
 use records::{Connection, accounts, grants, shares, sources};
 use shared::address;
@@ -160,7 +160,7 @@ impl Accounts {
     /// # Errors
     /// [`Denied::Unavailable`].
     pub async fn share(&self, code: &str, network: &Network) -> Result<Option<Principal>, Denied> {
-        let known = judged::known("share", code);
+        let known = principal_cache::known("share", code);
         if let Some(principal) = self.judged(&known, network).await {
             return Ok(Some(principal));
         }

@@ -1,8 +1,8 @@
 //! A hub's people and machines, first from an attacker's view.
 
-mod judged;
 mod machines;
 mod people;
+mod principal_cache;
 mod teams;
 mod views;
 

@@ -3,7 +3,7 @@
 
 use super::team::{CALLS, TeamWatch};
 use crate::findings::{Entry, FindingBook, named};
-use jobs::calls::TakenCall;
+use jobs::code_alerts::TakenCall;
 use jobs::markers::marker;
 use jobs::runs::RunBook;
 use rules::{Machine, Tick, Tied};
@@ -259,7 +259,7 @@ impl Gather {
         };
         let records = self.live.store().records_behind(source.id, first);
         for record in records.into_iter().flatten().flatten() {
-            let call = jobs::calls::of(&record);
+            let call = jobs::code_alerts::of(&record);
             let tied = call.as_ref().and_then(|call| self.tied(source.id, call));
             let marked = marker::of_record(&record).and_then(|marker| marker.run);
             for team in &mut teams {

@@ -3,7 +3,7 @@
 use super::book::PendingAlert;
 use super::deliver::Delivered;
 use super::rules::OWN_CHANNELS;
-use jobs::calls::TakenCall;
+use jobs::code_alerts::TakenCall;
 use records::alerts::AlertEvent;
 use rules::builtin::FROM_CODE;
 use rules::{Codes, Due, Engine, Notices, Person, Setup, StateRow, Tied, Transition, What};

@@ -7,7 +7,7 @@ use super::kept::{Restored, acked, load, write};
 use super::sharing::{Shared, SharingHub};
 use super::team::{Loaded, TeamWatch, shown_rule};
 use crate::findings::FindingBook;
-use jobs::calls::{Calls, TakenCall, ToldCall};
+use jobs::code_alerts::{Calls, TakenCall, ToldCall};
 use jobs::runs::RunBook;
 use rules::Setup;
 use std::collections::{BTreeMap, BTreeSet};

@@ -103,7 +103,7 @@ async fn marks_of_use_are_written_all_the_same_and_forget_nobody() {
 async fn no_more_are_kept_than_there_is_room_for() {
     let (hub, mara) = Hub::with_admin().await;
     for n in 0..50_000 {
-        let known = crate::accounts::judged::known("session", &n.to_string());
+        let known = crate::accounts::principal_cache::known("session", &n.to_string());
         hub.accounts.keep_judged(known, hub.accounts.0.records.generation(), &mara.principal);
     }
     let (kept, dropped) = hub.accounts.0.judged.figures();

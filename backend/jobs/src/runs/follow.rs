@@ -1,0 +1,110 @@
+//! Runs of this machine while they run: what launchers tell of them, what is found of them, and what the kernel says of their
+//! ends, one after the other.
+
+use super::RunsSettings;
+use super::detection::Looking;
+use super::messages::{Messages, Received};
+use super::permit::Owners;
+use super::reported::{RefusedReport, ReportAsk};
+use super::slurm::RunTool;
+use super::socket::RunSocket;
+use super::spool::{self, Untold};
+use super::track::Tracker;
+use crate::code_alerts::Calls;
+use crate::markers::Markers;
+use shared::run::{END_KIND, Over};
+use shared::wire::SourceId;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+use stream::live::Live;
+use tokio::sync::{mpsc, watch};
+
+/// How often is looked at what launchers wrote, and who of those that tell by requests is not heard any more.
+const LOOK: Duration = Duration::from_secs(5);
+
+/// A run that lives longer than samples are kept is told again so often.
+const AGAIN: Duration = Duration::from_secs(3600);
+
+/// Follows the runs of this machine until `stop` becomes true: what launchers tell on the socket and by requests, what they
+/// wrote into the data folder or that of this user, and what ran when this process started.
+pub async fn follow(
+    live: Arc<Live>,
+    source: SourceId,
+    (socket, mut reports): (RunSocket, mpsc::Receiver<ReportAsk>),
+    (folder, of_user): (&Path, Option<PathBuf>),
+    (markers, calls): (Arc<Markers>, Arc<Calls>),
+    (settings, run_tool): (RunsSettings, RunTool),
+    mut stop: watch::Receiver<bool>,
+) {
+    let detect = settings.detect;
+    let mut tracker = Tracker::new(live, source, Owners::new(folder, socket.trusted()), &settings, run_tool);
+    let untold = folder.canonicalize().ok();
+    let untold = untold.and_then(|folder| Untold::of_server(&folder.join(spool::FOLDER), socket.trusted()));
+    tracker.take_up(untold.as_ref());
+    let messages = Messages::new(socket, folder, untold, (markers, calls));
+    // A home may be on a disk that does not answer.
+    let (trusted, of_user) = (messages.socket.trusted(), of_user.filter(|path| *path != folder));
+    let mut of_user = tokio::task::spawn_blocking(move || {
+        let untold = Untold::of_user(&of_user?.join(spool::FOLDER), trusted)?;
+        let read = untold.read(true);
+        Some((untold, read))
+    });
+    let mut is_read = false;
+    let mut again =
+        tokio::time::interval(AGAIN.min(Duration::from_millis(tracker.live.retention.unsigned_abs() / 2 + 1)));
+    again.tick().await;
+    let mut look = tokio::time::interval(LOOK);
+    look.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let mut looking = Looking::new(detect);
+    loop {
+        tracker.tell_collectors();
+        tokio::select! {
+            (message, sender) = messages.socket.next() => {
+                if messages.receive(&mut tracker, message, &sender) == Received::Told {
+                    looking.soon();
+                }
+            }
+            found = &mut of_user, if !is_read => {
+                is_read = true;
+                if let Ok(Some((untold, read))) = found {
+                    tracker.take(&untold, read);
+                }
+            }
+            Some(ended) = tracker.ends.join_next() => {
+                // Who was told of by somebody else is waited for no more.
+                if let Ok((key, begun, t, how)) = ended {
+                    tracker.gone(key, begun, t, how);
+                }
+            }
+            Some(Ok((over, Some(how)))) = tracker.claims.join_next() => {
+                tracker.append(over.t, END_KIND, &Over { how, ..over });
+            }
+            found = looking.next() => match found {
+                Some((found, stopped)) => {
+                    tracker.found_all(found);
+                    tracker.paused(&stopped);
+                }
+                None => looking.look(tracker.here(), tracker.live.clock.wall()),
+            },
+            Some(ReportAsk { report, answer }) = reports.recv() => {
+                let answered = match messages.limit.check() {
+                    Ok(()) => tracker.report(report),
+                    Err(_) => {
+                        tracker.drop_one();
+                        Err(RefusedReport::TooMany)
+                    }
+                };
+                let _ = answer.send(answered);
+            }
+            _ = look.tick() => {
+                tracker.look_at_reported();
+                if let Some(untold) = &messages.untold {
+                    tracker.take(untold, untold.read(false));
+                }
+            }
+            _ = again.tick() => tracker.again(),
+            _ = stop.wait_for(|stop| *stop) => return,
+        }
+    }
+}
