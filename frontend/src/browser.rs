@@ -84,6 +84,44 @@ pub fn set_style(element: &Element, name: &str, value: &str) {
     }
 }
 
+/// How long an element slides to its new place, ms.
+const SLIDE_MS: f64 = 240.0;
+
+/// Has the elements that a selector finds slide to where the change puts them that follows in this frame, so that nothing
+/// jumps. Who wants no motion sees them there at once.
+pub fn slide(selector: &str) {
+    let is_still = window().match_media("(prefers-reduced-motion: reduce)").ok().flatten().is_some_and(|m| m.matches());
+    if is_still {
+        return;
+    }
+    let place = |element: &Element| {
+        let rect = element.get_bounding_client_rect();
+        (rect.x(), rect.y())
+    };
+    let before: Vec<_> = all(selector).into_iter().map(|element| (place(&element), element)).collect();
+    leptos::task::spawn_local(async move {
+        // The elements have followed the change then, and nothing is painted yet.
+        leptos::task::tick().await;
+        for ((x, y), element) in before.into_iter().filter(|(_, element)| element.is_connected()) {
+            let (to_x, to_y) = place(&element);
+            if (x, y) != (to_x, to_y) {
+                let from = format!("translate({}px, {}px)", x - to_x, y - to_y);
+                animate(&element, &from);
+            }
+        }
+    });
+}
+
+/// Animates an element from a transform to where it is. A browser that cannot shows it there at once.
+fn animate(element: &Element, from: &str) {
+    let frames = js_sys::Object::new();
+    let moves = js_sys::Array::of2(&from.into(), &"none".into());
+    // An object takes each property.
+    let _ = js_sys::Reflect::set(&frames, &"transform".into(), &moves);
+    let animate = js_sys::Reflect::get(element, &"animate".into()).ok().and_then(|of| of.dyn_into().ok());
+    let _ = animate.map(|animate: js_sys::Function| animate.call2(element, &frames, &SLIDE_MS.into()));
+}
+
 /// Makes an element that is not in the document.
 fn made<T: JsCast>(tag: &str) -> Option<T> {
     document().create_element(tag).ok()?.dyn_into().ok()

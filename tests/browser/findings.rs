@@ -55,7 +55,7 @@ __raise("ecc", "critical", 1, 1000, { until: Math.floor(Date.now() / 1000) - 900
 "#;
 
 const LINE: &str = "document.querySelector('main > .say[data-finding]')";
-const ROWS: &str = "[...document.querySelectorAll('.finding')]";
+const ROWS: &str = "[...document.querySelectorAll('.findings-list .finding')]";
 
 /// A page of a demo with eight GPUs whose server tells of nothing, or of some.
 fn page(query: &str, wrong: &str) -> (&'static Server, Browser) {
@@ -117,6 +117,15 @@ fn the_most_severe_leads_the_page_and_its_button_shows_how_it_began() {
     assert!(said(&browser, &format!("{LINE}.querySelector('.sides p:nth-child(2)').innerText")).starts_with("GPU 3"));
     browser.screenshot("finding-host-dark");
     assert_eq!(said(&browser, &format!("{LINE}.querySelector('button').innerText")), format!("Show {clock}"));
+    // The charts of the evidence lead the page, the first of them over its whole width.
+    let lead =
+        "[...document.querySelectorAll('.charts article.chart')].slice(0, 2).map(one => one.dataset.panel).join()";
+    browser.until(&format!("{lead} === 'gpu.clock.sm,gpu.temp'"));
+    assert_eq!(browser.eval("document.querySelector('article.hero').dataset.panel"), "gpu.clock.sm");
+    // Tiles name the device of the sentence.
+    let note = "document.querySelector('.tile .note.odd')?.innerText";
+    browser.until(&format!("{note}?.startsWith('GPU 3, ')"));
+    browser.eval("(scrollTo(0, document.body.scrollHeight), 0)");
     browser.click("[data-do=show-finding]");
     browser.until("document.documentElement.dataset.link === 'frozen'");
     let (from, to) = span(&browser);
@@ -129,6 +138,16 @@ fn the_most_severe_leads_the_page_and_its_button_shows_how_it_began() {
     for id in ["cpu", "gpu.memory"] {
         let canvas = format!("document.querySelector('article[data-panel=\"{id}\"] canvas')");
         browser.until(&format!("{canvas} && {amber}({canvas}) > 40"));
+    }
+    // Its device has one color in every chart, also in those that prove nothing.
+    let odd = r#"(c => { const data = c.getContext("2d").getImageData(0, 0, c.width, c.height).data, columns = new Set();
+        const odd = getComputedStyle(document.documentElement).getPropertyValue("--odd").match(/[0-9a-f]{2}/g).map(one => parseInt(one, 16));
+        const near = (i, ...color) => color.every((v, k) => Math.abs(data[i + k] - v) < 24);
+        for (let i = 0; i < data.length; i += 4) if (near(i, ...odd)) columns.add(i / 4 % c.width); return columns.size; })"#;
+    for id in ["gpu.clock.sm", "gpu.temp", "gpu", "gpu.memory", "gpu.power"] {
+        let canvas = format!("document.querySelector('article[data-panel=\"{id}\"] canvas')");
+        browser.eval(&format!("({canvas}.scrollIntoView({{ block: 'center' }}), 0)"));
+        browser.until(&format!("{odd}({canvas}) > 60"));
     }
     no_faults(&browser);
 }

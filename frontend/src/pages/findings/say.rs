@@ -5,6 +5,7 @@ use super::evidence::Sketch;
 use super::words;
 use crate::browser;
 use crate::state::Page;
+use crate::tools::open_chart;
 use crate::widgets::parts::{If, flag, text};
 use leptos::html;
 use leptos::prelude::*;

@@ -166,7 +166,7 @@ fn Finder() -> impl IntoView {
         let fits = |name: &str| filter.split_whitespace().all(|word| name.to_lowercase().contains(word));
         let mut found = store.index.iter().filter(|entry| !filter.is_empty() && fits(&entry.name));
         if let (Some(only), None) = (found.next(), found.next()) {
-            page.go_to(None, std::slice::from_ref(&only.name));
+            page.go_to(None, std::slice::from_ref(&only.entry.name));
         }
     };
     view! {

@@ -9,6 +9,7 @@ pub mod words;
 
 use charts::marks::CellMark;
 use charts::order;
+use shared::alert::Alert;
 use shared::finding::{Finding, RuleState, Severity};
 use std::cmp::Reverse;
 use std::rc::Rc;

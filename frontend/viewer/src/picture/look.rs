@@ -2,6 +2,7 @@
 
 use super::rows::Rows;
 use crate::alerts::Alerted;
+use crate::findings::evidence::Subjects;
 use charts::marks::CellMark;
 use charts::{Measures, Theme};
 use std::rc::Rc;
@@ -54,6 +55,8 @@ pub struct Look {
     pub marks: Rc<[CellMark]>,
     /// What is drawn of alerts.
     pub alerts: Rc<Alerted>,
+    /// Whom the finding that leads the page is about.
+    pub subjects: Rc<Subjects>,
 }
 
 impl Look {
@@ -116,6 +119,7 @@ mod tests {
             frozen: !live,
             marks: Rc::default(),
             alerts: Rc::default(),
+            subjects: Rc::default(),
         };
         // This makes 460 pixels of 652.2 ms each.
         let (width, newest) = (600 * 4, 1_700_000_000_123);

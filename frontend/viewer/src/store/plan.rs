@@ -133,18 +133,20 @@ pub fn plan(store: &Store, source: Option<&Source>, hide: &[String], front: &[St
     let top: Vec<&String> = top.take(MAX_TOP_PANELS).collect();
     // Who leads does not depend on what stands before it either.
     let mut chosen: Vec<&String> = Vec::new();
-    for id in front.iter().filter(|id| has(id) && !hides(id)) {
+    for id in front.iter().chain(proof).filter(|id| has(id) && !hides(id)) {
         if chosen.len() < MAX_FRONT_PANELS && !chosen.contains(&id) {
             chosen.push(id);
         }
     }
-    let behind = top.iter().copied().filter(|id| !front.contains(id));
+    let behind = top.iter().copied().filter(|id| !chosen.contains(id));
     let top: Vec<&String> = chosen.iter().copied().chain(behind).collect();
     let first = wide.filter(|id| top.contains(id)).and_then(|id| source.charts.get(id)).map(|m| m.lines.len());
+    let proves = proof.iter().any(|id| chosen.contains(&id));
     let panel = |id: &str| Panel {
         id: id.to_string(),
         title: layout.charts.iter().find(|c| c.id == id).map_or_else(String::new, |c| c.title.clone()),
-        wide: heat.is_none() && Some(id) == wide.map(String::as_str),
+        wide: Some(id)
+            == if proves { chosen.first().copied() } else { wide.filter(|_| heat.is_none()) }.map(String::as_str),
     };
     let map =
         heat.map(|id| panel(id)).map(|p| Panel { id: heat_of(&p.id), title: p.title + " by device", wide: false });
@@ -255,7 +257,7 @@ mod tests {
         let mut source = Source::new(wire::Source::new(0, "here".into(), 1000, Vec::new()));
         source.announce(0, defs, &catalog);
         let store = Store { catalog, ..Store::default() };
-        plan(&store, Some(&source), &[], &[]).top.into_iter().map(|p| (p.id, p.wide)).collect()
+        plan(&store, Some(&source), Choice::default()).top.into_iter().map(|p| (p.id, p.wide)).collect()
     }
 
     #[test]
@@ -277,7 +279,7 @@ mod tests {
         ];
         let catalog = Catalog::new(VOCABULARY.iter().flat_map(|rows| rows.iter().copied()));
         let store = Store { catalog, ..Store::default() };
-        let missing = plan(&store, Some(&source), &[], &[]).missing;
+        let missing = plan(&store, Some(&source), Choice::default()).missing;
         assert_eq!(missing.iter().map(|absent| absent.id.as_str()).collect::<Vec<_>>(), ["memory", "cluster"]);
     }
 
@@ -289,7 +291,7 @@ mod tests {
         let mut source = Source::new(wire::Source::new(0, "here".into(), 1000, Vec::new()));
         source.announce(0, defs, &catalog);
         let store = Store { catalog, ..Store::default() };
-        let plan = plan(&store, Some(&source), &[], &[]);
+        let plan = plan(&store, Some(&source), Choice::default());
         assert_eq!(plan.top.iter().map(|p| (p.id.as_str(), p.wide)).collect::<Vec<_>>(), [("cpu.cores", true)]);
         assert_eq!(plan.many, Some(96));
     }
@@ -302,14 +304,23 @@ mod tests {
         let tags = ["system.cpu_percent", "memory.used", "disk.in", "network.recv", "swap.used"];
         source.announce(0, tags.map(def).to_vec(), &catalog);
         let store = Store { catalog, ..Store::default() };
+        let list = |ids: &[&str]| ids.iter().map(|id| id.to_string()).collect::<Vec<_>>();
+        let top = |hide: &[&str], front: &[&str], proof: &[&str]| {
+            let (hide, front, proof) = (&list(hide)[..], &list(front)[..], &list(proof)[..]);
+            plan(&store, Some(&source), Choice { hide, front, proof }).top
+        };
         let ids = |hide: &[&str], front: &[&str]| -> Vec<String> {
-            let list = |ids: &[&str]| ids.iter().map(|id| id.to_string()).collect::<Vec<_>>();
-            let plan = plan(&store, Some(&source), &list(hide), &list(front));
-            plan.top.into_iter().map(|p| p.id).collect()
+            top(hide, front, &[]).into_iter().map(|p| p.id).collect()
         };
         assert_eq!(ids(&[], &[]), ["cpu", "memory", "disk", "network"]);
         assert_eq!(ids(&[], &["network", "swap", "network", "gone"]), ["network", "swap", "cpu", "memory", "disk"]);
         assert_eq!(ids(&["network"], &["network", "memory"]), ["memory", "cpu", "disk"]);
+        let wide = |front: &[&str], proof: &[&str]| {
+            top(&[], front, proof).into_iter().map(|p| p.id + if p.wide { ", wide" } else { "" }).collect::<Vec<_>>()
+        };
+        assert_eq!(wide(&[], &["swap", "disk", "gone"]), ["swap, wide", "disk", "cpu", "memory", "network"]);
+        assert_eq!(wide(&["disk"], &["swap", "disk"]), ["disk, wide", "swap", "cpu", "memory", "network"]);
+        assert_eq!(wide(&[], &["gone"]), wide(&[], &[]), "what is not measured here leads nothing");
     }
 
     #[test]
