@@ -127,6 +127,10 @@ fn the_most_severe_leads_the_page_and_its_button_shows_how_it_began() {
     browser.until(&format!("{note}?.startsWith('GPU 3, ')"));
     browser.eval("(scrollTo(0, document.body.scrollHeight), 0)");
     browser.click("[data-do=show-finding]");
+    browser.until("document.activeElement.closest('article')?.dataset.panel === 'gpu.clock.sm'");
+    let seen =
+        "(r => r.top >= document.querySelector('.bar').getBoundingClientRect().bottom && r.bottom <= innerHeight)";
+    browser.until(&format!("{seen}(document.querySelector('article.hero').getBoundingClientRect())"));
     browser.until("document.documentElement.dataset.link === 'frozen'");
     let (from, to) = span(&browser);
     assert!(from < since as f64 - 50.0 && to > since as f64 + 100.0, "{from} to {to}, onset {since}");
@@ -169,6 +173,23 @@ fn a_finding_that_comes_and_ends_is_told_once_and_nothing_jumps() {
     browser.until(&format!("!{LINE}"));
     browser.until("document.getElementById('heard').innerText.startsWith('Resolved: GPU')");
     nothing_moved(&browser);
+    no_faults(&browser);
+}
+
+#[test]
+fn the_end_of_a_job_leads_the_page_until_somebody_has_seen_it() {
+    let ended = r#"__raise("gpu_memory", "critical", 7, 2000, { rule: "gpu_memory.ended", until: Math.floor(Date.now() / 1000) - 900,
+        sentence: "The job ended: GPU 7 was full; all 8 GPUs have been idle since" });"#;
+    let (_server, browser) = page("?w=5m", ended);
+    live(&browser);
+    // Another job works in its place by now, and its time lies before the span.
+    browser.until(&format!("{LINE}?.innerText.includes('The job ended: GPU 7 was full')"));
+    browser.click("[data-do=seen]");
+    browser.until(&format!("!{LINE}"));
+    browser.reload();
+    live(&browser);
+    browser.until("__asked.length >= 2");
+    assert_eq!(browser.eval(LINE), serde_json::Value::Null);
     no_faults(&browser);
 }
 

@@ -11,6 +11,10 @@ use std::rc::Rc;
 use viewer::alerts::AlertStand;
 use viewer::findings::evidence::Subjects;
 pub use viewer::findings::{Findings, mark};
+use viewer::findings::{is_end, with_others};
+
+/// Most charts that a finding puts first.
+const MAX_PROOFS: usize = 4;
 
 impl Page {
     /// Takes in what the server said of what is wrong.
@@ -44,7 +48,7 @@ impl Page {
         match (self.view.with(|view| view.frozen), self.player.with(|player| player.as_ref().map(|p| p.t))) {
             (Some((from, to)), _) => since <= to && until >= from,
             (None, Some(t)) => finding.told * 1_000 <= t && t < until,
-            (None, None) => finding.until.is_none(),
+            (None, None) => finding.until.is_none() || (is_end(finding) && !self.is_dismissed(&finding.id)),
         }
     }
 

@@ -195,14 +195,17 @@ impl Say<'_> {
         gone.into_iter().filter(|_| some).map(|id| self.store.catalog.label(&self.source.defs[id as usize])).collect()
     }
 
+    /// The line under the number where series have ended; None where none has.
+    pub fn lost(&self) -> Option<String> {
+        match self.ended().as_slice() {
+            [] => None,
+            [one] => Some(format!("{MISSING_PREFIX}{one} has no data")),
+            [one, rest @ ..] => Some(format!("{MISSING_PREFIX}{one} and {} more have no data", rest.len())),
+        }
+    }
+
     /// The line under the number, of which `scale` is the number's.
     pub fn note(&self, scale: Scale) -> String {
-        let ended = self.ended();
-        match ended.as_slice() {
-            [] => {}
-            [one] => return format!("{MISSING_PREFIX}{one} has no data"),
-            [one, rest @ ..] => return format!("{MISSING_PREFIX}{one} and {} more have no data", rest.len()),
-        }
         match &self.tile.note {
             Note::Highest(tag, word) => self.extreme(tag, word, |a, b| a.total_cmp(&b)),
             Note::Lowest(tag, word) => self.extreme(tag, word, |a, b| b.total_cmp(&a)),

@@ -82,7 +82,8 @@ fn question(page: Page) -> Option<(String, String)> {
         (Some((from, to)), _) | (None, Some((from, to))) => {
             format!("from={}&to={}", range::seconds(from), range::seconds(to))
         }
-        (None, None) => format!("from=-{}s", window / 1_000),
+        // The end of a job is told until it was seen.
+        (None, None) => format!("from=-{}s", LISTED_SECONDS.max(window / 1_000)),
     };
     let path = format!("api/v1/findings?source={}&{span}", String::from(js_sys::encode_uri_component(&machine)));
     Some((machine, path))

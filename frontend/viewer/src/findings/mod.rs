@@ -63,6 +63,12 @@ impl Findings {
     }
 }
 
+/// Whether it tells of the moment at which a job ended. It leads its machine's page until somebody has seen it, also once it
+/// is over.
+pub fn is_end(finding: &Finding) -> bool {
+    finding.rule.ends_with(".ended")
+}
+
 /// A finding as charts draw it; with `strong` its time has a ground of its own.
 pub fn mark(finding: &Finding, strong: bool) -> CellMark {
     CellMark {
