@@ -7,6 +7,7 @@ use crate::pages::alerts::bell::Bell;
 use crate::pages::team::views::Views;
 use crate::shortcuts::{self, Action};
 use crate::state::{Dialog, FEW, LinkState, Page};
+use crate::store::fleet::hosts::hosts;
 use crate::widgets::icons::{Keyboard, Mark, Theme};
 use crate::widgets::list::filter::Filter;
 use crate::widgets::parts::{Each, If, flag, text};
@@ -162,9 +163,8 @@ fn Finder() -> impl IntoView {
     let page = expect_context::<Page>();
     let open = move |()| {
         let filter = page.view.with_untracked(|v| v.find.to_lowercase());
-        let store = page.store.read_value();
-        let fits = |name: &str| filter.split_whitespace().all(|word| name.to_lowercase().contains(word));
-        let mut found = store.index.iter().filter(|entry| !filter.is_empty() && fits(&entry.name));
+        let all = page.store.with_value(|store| hosts(&store.index, &[]));
+        let mut found = all.iter().filter(|host| !filter.is_empty() && host.fits(&filter));
         if let (Some(only), None) = (found.next(), found.next()) {
             page.go_to(None, std::slice::from_ref(&only.entry.name));
         }

@@ -267,11 +267,7 @@ fn MapCard() -> impl IntoView {
             <header>
                 <h2>{text(heading)}</h2>
                 <span class="u">{text(what)}</span>
-                <If when=flag(move || page.view.with(|v| !v.find.is_empty()))>
-                    <button class="chip" data-do="all" aria-label="Clear filter" on:click=move |_| page.step(|v| v.find.clear())>
-                        {text(move || page.view.with(|v| v.find.clone()))}" "<b>{text(found)}</b>" ✕"
-                    </button>
-                </If>
+                <Filtered/>
                 <span class="end">
                     <span class="legend" aria-hidden="true">
                         <If when=flag(move || !values.get())>
