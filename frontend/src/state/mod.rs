@@ -393,8 +393,14 @@ impl Page {
             if source.is_none_or(|s| comes_back && s.charts.is_empty()) {
                 return;
             }
-            let front = self.front();
-            self.view.with_untracked(|v| plan::plan(&store, source, &v.hide, &front))
+            let (front, proof) = (self.front(), self.proof());
+            let plan = self.view.with_untracked(|v| {
+                plan::plan(&store, source, plan::Choice { hide: &v.hide, front: &front, proof: &proof })
+            });
+            match self.side() {
+                Some(charts) => plan.alone(&charts),
+                None => plan,
+            }
         };
         if self.plan.with_untracked(|p| *p != plan) {
             if self.plan.with_untracked(|p| !p.top.is_empty() && p.top != plan.top) {

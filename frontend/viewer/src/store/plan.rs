@@ -101,9 +101,28 @@ pub struct Plan {
     pub missing: Vec<Absent>,
 }
 
-/// Makes the plan for a source; empty while there is no source. Charts in `hide` are left out, those in `front` stand
-/// before all others.
-pub fn plan(store: &Store, source: Option<&Source>, hide: &[String], front: &[String]) -> Plan {
+impl Plan {
+    /// These charts and nothing else: there is no room for more.
+    pub fn alone(self, charts: &[String]) -> Plan {
+        let top = self.top.into_iter().filter(|panel| charts.contains(&panel.id)).collect();
+        Plan { top, ..Plan::default() }
+    }
+}
+
+/// Which charts stand out of their usual place.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Choice<'a> {
+    /// Those that are left out.
+    pub hide: &'a [String],
+    /// Those that a person, or the page's notebook, put before all others.
+    pub front: &'a [String],
+    /// Those that prove the finding on the page, the strongest first: they follow, and the first chart of all is wide then.
+    pub proof: &'a [String],
+}
+
+/// Makes the plan for a source; empty while there is no source.
+pub fn plan(store: &Store, source: Option<&Source>, choice: Choice) -> Plan {
+    let Choice { hide, front, proof } = choice;
     let layout = &store.catalog.layout;
     let Some(source) = source else { return Plan::default() };
     let waiting = source.charts.is_empty();
