@@ -168,7 +168,12 @@ fn a_finding_that_comes_and_ends_is_told_once_and_nothing_jumps() {
     browser.eval("(__raise('ecc', 'critical', 1, 5, {}), 0)");
     browser.until(&format!("{LINE}.classList.contains('is-critical')"));
     browser.until("document.getElementById('alarm').innerText.startsWith('Critical: GPU 1')");
-    assert_eq!(browser.eval("document.querySelector('.icon .count').innerText"), "2");
+    // One number says what is open, and its list says the same once.
+    assert_eq!(browser.eval("[...document.querySelectorAll('.bar .count')].map(one => one.innerText).join()"), "2");
+    assert_eq!(browser.eval("document.querySelector('.bell summary').getAttribute('aria-label')"), "Open: 2 findings");
+    let listed =
+        "[...document.querySelectorAll('.bell [data-finding]')].map(one => one.dataset.finding.split(':')[0]).join()";
+    assert_eq!(browser.eval(listed), "ecc,throttle");
     browser.eval("(__findings.forEach(one => one.until = Math.floor(Date.now() / 1000)), 0)");
     browser.until(&format!("!{LINE}"));
     browser.until("document.getElementById('heard').innerText.startsWith('Resolved: GPU')");
@@ -336,7 +341,7 @@ fn the_page_of_all_machines_leads_to_the_finding() {
     browser.open(&server.url);
     browser.until(&format!("{LINE}?.innerText.includes('9 GPUs on 2 machines are waiting for it')"));
     assert_eq!(browser.eval("__asked[0]"), "?active=1");
-    browser.until("document.querySelector('.nav .count')?.innerText === '1'");
+    browser.until("[...document.querySelectorAll('.count')].map(one => one.innerText).join() === '1'");
     assert_eq!(browser.eval("document.querySelectorAll('.say').length"), 1);
     // The device has a frame on the map, in the color of what is critical.
     browser.until(&format!("{RED}.n > 60"));

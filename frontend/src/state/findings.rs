@@ -61,6 +61,20 @@ impl Page {
         })
     }
 
+    /// The findings that are open now, the first first; what follows from another is told with that.
+    pub fn open_findings(self) -> Vec<Finding> {
+        self.findings.with(|findings| findings.leading(|one| one.until.is_none()).into_iter().cloned().collect())
+    }
+
+    /// How many alerts fire that are not about a finding that the page knows: those are counted with it.
+    pub fn firing_beside_findings(self) -> usize {
+        let about = self.findings.with(|findings| {
+            let fires = |one: &&Alert| AlertStand::of(one) == AlertStand::Firing && findings.is_about_one(one);
+            self.alerts.with(|told| told.open.iter().filter(fires).count())
+        });
+        (self.alerts.with(|told| told.firing) as usize).saturating_sub(about)
+    }
+
     /// All that would lead a page of all machines, the first first.
     pub fn all_leading(self) -> Vec<Finding> {
         self.findings.with(|findings| findings.leading(|one| self.counts(one)).into_iter().cloned().collect())

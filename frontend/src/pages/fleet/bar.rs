@@ -186,25 +186,10 @@ fn is_several(page: Page) -> bool {
 }
 
 /// Whether there are pages beside that of one machine and that of what is wrong with it.
-pub fn has_ways(page: Page, access: Access) -> bool {
+fn has_ways(page: Page, access: Access) -> bool {
     let is_of_runs = matches!(page.place(), Route::Runs | Route::Run);
     let runs = !page.player.with(Option::is_some) && (page.has_runs.get() || is_of_runs);
     is_several(page) || runs || (access.is_in() && access.team_here().is_some())
-}
-
-/// How many findings are open, in digits; empty where none is.
-pub fn open_findings(page: Page) -> String {
-    page.findings.with(|findings| match findings.leading(|one| one.until.is_none()).len() {
-        0 => String::new(),
-        n => n.to_string(),
-    })
-}
-
-/// How many findings are open; empty where none is.
-#[component]
-pub fn Count() -> impl IntoView {
-    let page = expect_context::<Page>();
-    view! { <b class="count">{text(move || open_findings(page))}</b> }
 }
 
 /// The ways to other pages; nothing where there is one page only.
@@ -245,7 +230,7 @@ pub fn Nav() -> impl IntoView {
                 <If when=flag(move || home.get() || runs.get())>
                     <a href=jobs aria-current=text(move || mark(is_of_runs()))>"Runs"</a>
                 </If>
-                <a href=wrong aria-current=text(move || mark(is_of_findings()))>"Findings"<Count/></a>
+                <a href=wrong aria-current=text(move || mark(is_of_findings()))>"Findings"</a>
                 <If when=signed_in>
                     <a href=to aria-current=text(move || mark(!page.place().draws()))>{text(word)}</a>
                 </If>

@@ -204,6 +204,25 @@ fn Say() -> impl IntoView {
     }
 }
 
+/// By what the machines are filtered, how many fit, and the way back to all; nothing without a filter.
+#[component]
+fn Filtered() -> impl IntoView {
+    let page = expect_context::<Page>();
+    let crowd = expect_context::<Crowd>();
+    let found = move || {
+        let filter = page.view.with(|v| v.find.to_lowercase());
+        let n = crowd.hosts.with(|hosts| hosts.iter().filter(|host| host.fits(&filter)).count());
+        words::count(n, "host", "hosts")
+    };
+    view! {
+        <If when=flag(move || page.view.with(|v| !v.find.is_empty()))>
+            <button class="chip" data-do="all" aria-label=text(move || format!("{}: clear the filter", found())) on:click=move |_| page.step(|v| v.find.clear())>
+                {text(move || page.view.with(|v| v.find.clone()))}" "<b>{text(found)}</b>" ✕"
+            </button>
+        </If>
+    }
+}
+
 /// What the address says of a map whose cells show values.
 const VALUES: &str = "values";
 
@@ -252,11 +271,6 @@ fn MapCard() -> impl IntoView {
                 format!("at {}", axis::clock(t + crate::browser::offset(t), true))
             }
         }
-    };
-    let found = move || {
-        let filter = page.view.with(|v| v.find.to_lowercase());
-        let n = crowd.hosts.with(|hosts| hosts.iter().filter(|host| host.fits(&filter)).count());
-        words::count(n, "host", "hosts")
     };
     let groups_of = Signal::derive(move || {
         labels.get().into_iter().take(4).map(|label| (label.clone(), label)).collect::<Vec<_>>()

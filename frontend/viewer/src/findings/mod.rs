@@ -54,6 +54,11 @@ impl Findings {
         machine.is_empty() || named.into_iter().any(|place| place.source == machine)
     }
 
+    /// Whether an alert is about one of them: it says the same once more.
+    pub fn is_about_one(&self, alert: &Alert) -> bool {
+        self.all.iter().any(|one| one.id == alert.subject)
+    }
+
     /// What charts draw: a hairline at the begin of each, and its time; in order of time.
     pub fn marks(&self) -> Rc<[CellMark]> {
         let found = self.leading(|one| Findings::of_machine(one, &self.machine));
