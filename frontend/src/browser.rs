@@ -55,10 +55,39 @@ pub fn now() -> i64 {
     js_sys::Date::now() as i64
 }
 
-/// Local time minus UTC at an instant, in ms.
-pub fn offset(t: i64) -> i64 {
+/// In the browser's storage while a person reads times in UTC.
+const UTC_KEY: &str = "watchglass-utc";
+
+thread_local! {
+    /// What the browser's storage says of it, read once.
+    static UTC: std::cell::LazyCell<bool> =
+        std::cell::LazyCell::new(|| storage().is_some_and(|kept| kept.get_item(UTC_KEY).ok().flatten().is_some()));
+}
+
+/// Whether times are shown in UTC in place of the reader's zone.
+pub fn is_utc() -> bool {
+    UTC.with(|utc| **utc)
+}
+
+/// Shows all times in UTC, or in the reader's zone again. The page is loaded anew, so that no time keeps its old zone; a browser
+/// without storage keeps the zone that it has.
+pub fn show_utc(utc: bool) {
+    let kept = storage().map(|kept| if utc { kept.set_item(UTC_KEY, "1") } else { kept.remove_item(UTC_KEY) });
+    if kept.is_some_and(|kept| kept.is_ok()) {
+        // Where that is refused, a person can still do it.
+        let _ = window().location().reload();
+    }
+}
+
+/// The reader's own zone at an instant (ms since the epoch): local time minus UTC, in ms.
+pub fn own_offset(t: i64) -> i64 {
     let date = js_sys::Date::new(&JsValue::from_f64(t as f64));
     -(date.get_timezone_offset() as i64) * 60_000
+}
+
+/// Shown time minus UTC at an instant, in ms: that of the reader's zone, or 0 where times are shown in UTC.
+pub fn offset(t: i64) -> i64 {
+    if is_utc() { 0 } else { own_offset(t) }
 }
 
 /// Width and height of the window in CSS pixels.

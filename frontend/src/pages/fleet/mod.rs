@@ -17,6 +17,7 @@ use crate::panels::fleet::map::{FleetMap, Shown, of_host};
 use crate::state::{FEW, LinkState, Page};
 use crate::store::fleet::hosts::{self, Host, Totals};
 use crate::store::fleet::words::{self, Checked, Sentence};
+use crate::widgets::clock::Zone;
 use crate::widgets::list::filter::{Choice, options};
 use crate::widgets::list::ticks::Ticks;
 use crate::widgets::parts::{Each, If, flag, text};
@@ -371,6 +372,7 @@ fn Foot() -> impl IntoView {
     view! {
         <footer class="foot">
             <Each keys=words row=Callback::new(|word: String| view! { <span>{word}</span> }.into_any())/>
+            <Zone/>
         </footer>
     }
 }
