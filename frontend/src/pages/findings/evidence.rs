@@ -25,7 +25,7 @@ const REFRESH_SECONDS: u32 = 5;
 /// Columns of a chart, and of a small line.
 const POINTS: i64 = 240;
 const SMALL_POINTS: i64 = 60;
-/// Most charts of one finding, and most devices that are told from their peers.
+/// Most charts of one finding.
 const MAX_CHARTS: usize = 4;
 
 /// What is drawn of one tag.

@@ -13,12 +13,9 @@ use crate::widgets::list::filter::Filter;
 use crate::widgets::parts::{Each, If, flag, text};
 use leptos::prelude::*;
 
-/// The bar above the fleet.
-#[component]
-pub fn FleetBar() -> impl IntoView {
-    let page = expect_context::<Page>();
-    let place = Memo::new(move |_| page.place());
-    let title = move || match place.get() {
+/// The title of a page of many machines, and of the fleet for that of one.
+pub fn title(place: Route) -> &'static str {
+    match place {
         Route::Compare => "Compare",
         Route::Runs => "Runs",
         Route::Run => "Run",
@@ -32,7 +29,15 @@ pub fn FleetBar() -> impl IntoView {
         Route::Audit => "Audit",
         Route::Usage => "Usage",
         Route::Me => "Your account",
-    };
+    }
+}
+
+/// The bar above the fleet.
+#[component]
+pub fn FleetBar() -> impl IntoView {
+    let page = expect_context::<Page>();
+    let place = Memo::new(move |_| page.place());
+    let title = move || title(place.get());
     Effect::new(move || crate::browser::document().set_title(&format!("{} – Watchglass", title())));
     let word = move || match page.state.get() {
         LinkState::Connecting => "CONNECTING",

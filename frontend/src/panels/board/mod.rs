@@ -329,7 +329,7 @@ impl Drawn {
         let span = page.span();
         let frozen = page.view.with_untracked(|v| v.frozen.is_some());
         Look {
-            theme: if page.tone.get_untracked() == Tone::Dark { &theme::DARK } else { &theme::LIGHT },
+            theme: theme(page.tone.get_untracked()),
             measures: *measures,
             css: dpr * f64::from(SUBPIXELS),
             device: f64::from(SUBPIXELS),

@@ -4,6 +4,7 @@ use super::rows::Rows;
 use crate::alerts::Alerted;
 use crate::findings::evidence::Subjects;
 use charts::marks::CellMark;
+use charts::theme::RGBAColor;
 use charts::{Measures, Theme};
 use std::rc::Rc;
 
@@ -92,7 +93,7 @@ pub struct RedrawKey {
     pub(super) limits: usize,
     pub(super) step: i64,
     pub(super) epoch: u32,
-    pub(super) dark: bool,
+    pub(super) ground: RGBAColor,
     pub(super) focus: Option<usize>,
     pub(super) kept: (Vec<bool>, Vec<bool>),
     pub(super) looks: (State, bool, usize),

@@ -376,7 +376,7 @@ impl Picture {
             limits: self.limits.len(),
             step: self.step,
             epoch,
-            dark: look.theme == &charts::theme::DARK,
+            ground: look.theme.card,
             focus,
             kept: (self.muted.clone(), self.dim.clone()),
             looks: (self.state, look.live, self.ids.len()),
