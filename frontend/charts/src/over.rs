@@ -261,7 +261,7 @@ fn row<DB: DrawingBackend>(
     let value = words(frame, faint(if known { theme.text } else { theme.text_3 }, dim), known, HPos::Right);
     area.draw_text(&label.text, &value, (right, y))?;
     let is_odd = matches!(label.hue, Hue::Odd(_));
-    let style = words(frame, faint(if is_odd { theme.odd } else { theme.text_2 }, dim), is_odd, HPos::Left);
+    let style = words(frame, faint(if is_odd { theme.odd } else { theme.text_2 }, dim), is_odd && !near, HPos::Left);
     let room = right - width(area, &label.text, &value) - frame.px(6.0) - name_x;
     let name = shorten(&label.name, |t| width(area, t, &style) <= room);
     area.draw_text(&name, &style, (name_x, y))

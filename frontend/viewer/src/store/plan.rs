@@ -151,12 +151,7 @@ pub fn plan(store: &Store, source: Option<&Source>, choice: Choice) -> Plan {
     let top = lead.iter().copied().chain(rest).filter(|id| !hides(id));
     let top: Vec<&String> = top.take(MAX_TOP_PANELS).collect();
     // Who leads does not depend on what stands before it either.
-    let mut chosen: Vec<&String> = Vec::new();
-    for id in front.iter().chain(proof).filter(|id| has(id) && !hides(id)) {
-        if chosen.len() < MAX_FRONT_PANELS && !chosen.contains(&id) {
-            chosen.push(id);
-        }
-    }
+    let chosen = first_ones(choice, |id| has(id) && !hides(id));
     let behind = top.iter().copied().filter(|id| !chosen.contains(id));
     let top: Vec<&String> = chosen.iter().copied().chain(behind).collect();
     let first = wide.filter(|id| top.contains(id)).and_then(|id| source.charts.get(id)).map(|m| m.lines.len());
@@ -204,6 +199,17 @@ pub fn plan(store: &Store, source: Option<&Source>, choice: Choice) -> Plan {
         sections: first_of_all.into_iter().chain(charts).chain(last_of_all).collect(),
         missing: missing(layout, source),
     }
+}
+
+/// The charts that stand before all others, each once: those that a person put there, then those that prove the finding.
+fn first_ones<'a>(choice: Choice<'a>, fits: impl Fn(&str) -> bool) -> Vec<&'a String> {
+    let mut chosen: Vec<&String> = Vec::new();
+    for id in choice.front.iter().chain(choice.proof).filter(|id| fits(id)) {
+        if chosen.len() < MAX_FRONT_PANELS && !chosen.contains(&id) {
+            chosen.push(id);
+        }
+    }
+    chosen
 }
 
 /// Why a family has no chart, or which trouble it has; None when all is well.
