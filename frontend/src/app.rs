@@ -17,7 +17,7 @@ use crate::pages::findings::follow as findings;
 use crate::pages::findings::heard::Heard;
 use crate::pages::findings::list::FindingsPage;
 use crate::pages::fleet::FleetPage;
-use crate::pages::fleet::bar::FleetBar;
+use crate::pages::fleet::bar::{FleetBar, title};
 use crate::pages::fleet::compare::ComparePage;
 use crate::pages::overview::Overview;
 use crate::pages::player::PlayerBar;
@@ -33,6 +33,7 @@ use crate::pages::team::me::MePage;
 use crate::pages::team::members::MembersPage;
 use crate::pages::team::usage::UsagePage;
 use crate::panels::board::Board;
+use crate::panels::theme::FORCED_COLORS;
 use crate::recording;
 use crate::state::{Dialog, LinkState, Page};
 use crate::tools::about::About;
@@ -41,7 +42,7 @@ use crate::tools::find::Find;
 use crate::tools::layouts::Layouts;
 use crate::tools::table::ChartTable;
 use crate::tools::{menu, take};
-use crate::widgets::clock::Clock;
+use crate::widgets::clock::{Clock, Zone};
 use crate::widgets::modal::Modal;
 use crate::widgets::tooltip::{Said, Tooltip};
 use leptos::ev;
@@ -73,6 +74,70 @@ pub fn App() -> impl IntoView {
     let arrived = window_event_listener(ev::popstate, move |_| page.arrive());
     on_cleanup(move || arrived.remove());
     watch_sight(link);
+    let place = Memo::new(move |_| (access.gate.get() == Gate::Open).then(|| page.place()));
+    Effect::new(move |before: Option<Option<Route>>| {
+        let now = place.get();
+        lead_past_bar(now == Some(Route::Host));
+        // A screen reader says a page that is loaded, and nothing of one that takes its place.
+        if let (Some(Some(before)), Some(now)) = (before, now)
+            && before != now
+        {
+            board.said.set(if now == Route::Host { page.machine() } else { title(now).to_string() });
+        }
+        now
+    });
+    view! {
+        {move || page_of(place.get())}
+        <Show when=move || !matches!(place.get(), None | Some(Route::Host | Route::Fleet))>
+            <footer class="foot alone"><Zone/></footer>
+        </Show>
+        <PlayerBar/>
+        <Banner/>
+        <OpeningBar/>
+        <Tooltip tip=board.tip/>
+        <Said said=board.said/>
+        <Heard/>
+        <Announced/>
+        <Dialogs/>
+        <AgainDialog/>
+        <aside class="away" aria-label="How to read charts by keys">
+            <p id="how">"Left and right move between values, up and down between charts, M opens the menu, question mark lists all keys."</p>
+        </aside>
+        <Changed/>
+    }
+}
+
+/// What lies between the bar and the foot of the window: the page of an address, or the gate while it is shut.
+fn page_of(place: Option<Route>) -> AnyView {
+    match place {
+        None => view! { <GatePage/> }.into_any(),
+        Some(Route::Host) => view! { <Bar/> <Stripes/> <Overview/> }.into_any(),
+        Some(Route::Fleet) => view! { <FleetBar/> <Stripes/> <FleetPage/> }.into_any(),
+        Some(Route::Compare) => view! { <FleetBar/> <Stripes/> <ComparePage/> }.into_any(),
+        Some(Route::Runs) => view! { <FleetBar/> <Stripes/> <RunsPage/> }.into_any(),
+        Some(Route::Run) => view! { <FleetBar/> <Stripes/> <RunPage/> }.into_any(),
+        Some(Route::Alerts) => view! { <FleetBar/> <Stripes/> <AlertsPage/> }.into_any(),
+        Some(Route::Findings) => view! { <FleetBar/> <Stripes/> <FindingsPage/> }.into_any(),
+        Some(route) => {
+            let page = move || match route {
+                Route::Team => view! { <MembersPage/> }.into_any(),
+                Route::Keys => view! { <KeysPage/> }.into_any(),
+                Route::Links => view! { <LinksPage/> }.into_any(),
+                Route::Audit => view! { <AuditPage/> }.into_any(),
+                Route::Usage => view! { <UsagePage/> }.into_any(),
+                Route::Me => view! { <MePage/> }.into_any(),
+                _ => view! { <MachinesPage/> }.into_any(),
+            };
+            view! { <FleetBar/> <Stripes/> <Frame>{page}</Frame> }.into_any()
+        }
+    }
+}
+
+/// The one dialog of the page, with its content.
+#[component]
+fn Dialogs() -> impl IntoView {
+    let board = expect_context::<Board>();
+    let page = board.page;
     let dialog = move || {
         page.dialog.get().map(|dialog| match dialog {
             Dialog::Find => view! { <Find act=Callback::new(move |action| {
@@ -95,46 +160,7 @@ pub fn App() -> impl IntoView {
             Dialog::AboutSection(id) => page.title_of_section(&id).unwrap_or_default(),
         })
     });
-    let place = Memo::new(move |_| (access.gate.get() == Gate::Open).then(|| page.place()));
-    Effect::new(move || lead_past_bar(place.get() == Some(Route::Host)));
-    let pages = move || match place.get() {
-        None => view! { <GatePage/> }.into_any(),
-        Some(Route::Host) => view! { <Bar/> <Stripes/> <Overview/> }.into_any(),
-        Some(Route::Fleet) => view! { <FleetBar/> <Stripes/> <FleetPage/> }.into_any(),
-        Some(Route::Compare) => view! { <FleetBar/> <Stripes/> <ComparePage/> }.into_any(),
-        Some(Route::Runs) => view! { <FleetBar/> <Stripes/> <RunsPage/> }.into_any(),
-        Some(Route::Run) => view! { <FleetBar/> <Stripes/> <RunPage/> }.into_any(),
-        Some(Route::Alerts) => view! { <FleetBar/> <Stripes/> <AlertsPage/> }.into_any(),
-        Some(Route::Findings) => view! { <FleetBar/> <Stripes/> <FindingsPage/> }.into_any(),
-        Some(route) => {
-            let page = move || match route {
-                Route::Team => view! { <MembersPage/> }.into_any(),
-                Route::Keys => view! { <KeysPage/> }.into_any(),
-                Route::Links => view! { <LinksPage/> }.into_any(),
-                Route::Audit => view! { <AuditPage/> }.into_any(),
-                Route::Usage => view! { <UsagePage/> }.into_any(),
-                Route::Me => view! { <MePage/> }.into_any(),
-                _ => view! { <MachinesPage/> }.into_any(),
-            };
-            view! { <FleetBar/> <Stripes/> <Frame>{page}</Frame> }.into_any()
-        }
-    };
-    view! {
-        {pages}
-        <PlayerBar/>
-        <Banner/>
-        <OpeningBar/>
-        <Tooltip tip=board.tip/>
-        <Said said=board.said/>
-        <Heard/>
-        <Announced/>
-        <Modal title closed=Callback::new(move |()| page.dialog.set(None))>{dialog}</Modal>
-        <AgainDialog/>
-        <aside class="away" aria-label="How to read charts by keys">
-            <p id="how">"Left and right move between values, up and down between charts, M opens the menu, question mark lists all keys."</p>
-        </aside>
-        <Changed/>
-    }
+    view! { <Modal title closed=Callback::new(move |()| page.dialog.set(None))>{dialog}</Modal> }
 }
 
 /// Has the first link of the page lead past the bar: to the charts of a machine, else to what the page shows.
@@ -170,7 +196,12 @@ fn mark(page: Page) {
     Effect::new(move || browser::set(&element, "data-history", if page.loading.get() { "loading" } else { "" }));
     let element = root.clone();
     Effect::new(move || {
-        browser::set(&element, "data-view", if page.view.with(|v| v.compact) { "compact" } else { "" })
+        let view = page.view.with(|v| match (v.compact, v.kernel.is_some()) {
+            (false, _) => "",
+            (true, false) => "compact",
+            (true, true) => "compact kernel",
+        });
+        browser::set(&element, "data-view", view);
     });
     Effect::new(move || {
         browser::set(&root, "data-theme", page.tone.get().name());
@@ -185,6 +216,12 @@ fn follow_window(board: Board) {
     let before = window_event_listener_untyped("beforeprint", print(board, true));
     let after = window_event_listener_untyped("afterprint", print(board, false));
     on_cleanup(move || [resize, before, after].into_iter().for_each(|handle| handle.remove()));
+    let colors = Closure::<dyn FnMut()>::new(move || board.resized());
+    let forced = window().match_media(FORCED_COLORS).ok().flatten();
+    // The browser always accepts a listener.
+    let _ = forced.map(|query| query.add_event_listener_with_callback("change", colors.as_ref().unchecked_ref()));
+    // It is needed as long as the page exists.
+    colors.forget();
     let fonts = Closure::<dyn FnMut()>::new(move || board.retype());
     // The browser always accepts a listener.
     let _ = document().fonts().add_event_listener_with_callback("loadingdone", fonts.as_ref().unchecked_ref());

@@ -55,10 +55,39 @@ pub fn now() -> i64 {
     js_sys::Date::now() as i64
 }
 
-/// Local time minus UTC at an instant, in ms.
-pub fn offset(t: i64) -> i64 {
+/// In the browser's storage while a person reads times in UTC.
+const UTC_KEY: &str = "watchglass-utc";
+
+thread_local! {
+    /// What the browser's storage says of it, read once.
+    static UTC: std::cell::LazyCell<bool> =
+        std::cell::LazyCell::new(|| storage().is_some_and(|kept| kept.get_item(UTC_KEY).ok().flatten().is_some()));
+}
+
+/// Whether times are shown in UTC in place of the reader's zone.
+pub fn is_utc() -> bool {
+    UTC.with(|utc| **utc)
+}
+
+/// Shows all times in UTC, or in the reader's zone again. The page is loaded anew, so that no time keeps its old zone; a browser
+/// without storage keeps the zone that it has.
+pub fn show_utc(utc: bool) {
+    let kept = storage().map(|kept| if utc { kept.set_item(UTC_KEY, "1") } else { kept.remove_item(UTC_KEY) });
+    if kept.is_some_and(|kept| kept.is_ok()) {
+        // Where that is refused, a person can still do it.
+        let _ = window().location().reload();
+    }
+}
+
+/// The reader's own zone at an instant (ms since the epoch): local time minus UTC, in ms.
+pub fn own_offset(t: i64) -> i64 {
     let date = js_sys::Date::new(&JsValue::from_f64(t as f64));
     -(date.get_timezone_offset() as i64) * 60_000
+}
+
+/// Shown time minus UTC at an instant, in ms: that of the reader's zone, or 0 where times are shown in UTC.
+pub fn offset(t: i64) -> i64 {
+    if is_utc() { 0 } else { own_offset(t) }
 }
 
 /// Width and height of the window in CSS pixels.
@@ -82,6 +111,44 @@ pub fn set_style(element: &Element, name: &str, value: &str) {
     if let Some(element) = element.dyn_ref::<HtmlElement>() {
         let _ = element.style().set_property(name, value);
     }
+}
+
+/// How long an element slides to its new place, ms.
+const SLIDE_MS: f64 = 240.0;
+
+/// Has the elements that a selector finds slide to where the change puts them that follows in this frame, so that nothing
+/// jumps. Who wants no motion sees them there at once.
+pub fn slide(selector: &str) {
+    let is_still = window().match_media("(prefers-reduced-motion: reduce)").ok().flatten().is_some_and(|m| m.matches());
+    if is_still {
+        return;
+    }
+    let place = |element: &Element| {
+        let rect = element.get_bounding_client_rect();
+        (rect.x(), rect.y())
+    };
+    let before: Vec<_> = all(selector).into_iter().map(|element| (place(&element), element)).collect();
+    leptos::task::spawn_local(async move {
+        // The elements have followed the change then, and nothing is painted yet.
+        leptos::task::tick().await;
+        for ((x, y), element) in before.into_iter().filter(|(_, element)| element.is_connected()) {
+            let (to_x, to_y) = place(&element);
+            if (x, y) != (to_x, to_y) {
+                let from = format!("translate({}px, {}px)", x - to_x, y - to_y);
+                animate(&element, &from);
+            }
+        }
+    });
+}
+
+/// Animates an element from a transform to where it is. A browser that cannot shows it there at once.
+fn animate(element: &Element, from: &str) {
+    let frames = js_sys::Object::new();
+    let moves = js_sys::Array::of2(&from.into(), &"none".into());
+    // An object takes each property.
+    let _ = js_sys::Reflect::set(&frames, &"transform".into(), &moves);
+    let animate = js_sys::Reflect::get(element, &"animate".into()).ok().and_then(|of| of.dyn_into().ok());
+    let _ = animate.map(|animate: js_sys::Function| animate.call2(element, &frames, &SLIDE_MS.into()));
 }
 
 /// Makes an element that is not in the document.

@@ -74,8 +74,14 @@ fn pressed(board: Board, event: &KeyboardEvent, going: StoredValue<bool>) {
     if meant == Some(Action::Go) {
         return going.set_value(true);
     }
+    let (before, heard) = (board.page.whereabouts(), board.said.get_untracked());
     if meant.is_some_and(|action| act(board, action, event.shift_key())) {
         event.prevent_default();
+        let now = board.page.whereabouts();
+        // Of a mark the action itself tells.
+        if now != before && board.said.get_untracked() == heard {
+            board.said.set(now);
+        }
     }
 }
 

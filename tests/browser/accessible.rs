@@ -54,6 +54,125 @@ fn the_skip_link_has_a_target_on_each_page_and_hidden_words_stand_in_a_landmark(
     }
 }
 
+/// An expression for the controls that are less than 24 px high or wide, each with its size. A link within a sentence is as high as
+/// the sentence, and what is hidden is none.
+const SMALL: &str = r#"[...document.querySelectorAll("a[href], button, input, select, summary")].filter(one => {
+    // A press on its label is a press on a field.
+    const box = (one.closest("label") || one).getBoundingClientRect();
+    if (!one.checkVisibility({ visibilityProperty: true }) || one.closest(".away, .skip, [inert]") || !box.width) return false;
+    const around = one.matches("a") && one.closest("p, li, dd, td, th, figcaption, h2, h3, span");
+    const words = around && around.textContent.trim().length > one.textContent.trim().length;
+    return !words && Math.min(box.width, box.height) < 24;
+  }).map(one => { const box = one.getBoundingClientRect();
+    return [one.tagName.toLowerCase(), one.dataset.do || one.className || one.id || one.innerText.slice(0, 20), Math.round(box.width) + "x" + Math.round(box.height)].join(" "); })"#;
+
+/// Those of a page, each after the state of the page.
+fn small_ones(browser: &Browser, state: &str) -> Vec<String> {
+    let small = browser.eval(&format!("[...new Set({SMALL})]"));
+    let small: Vec<String> = serde_json::from_value(small).expect("a list of words");
+    small.into_iter().map(|one| format!("{state}: {one}")).collect()
+}
+
+#[test]
+fn each_control_of_each_page_can_be_hit() {
+    let server = super::demo("8");
+    let own = Server::start([]);
+    let crowd = Crowd::new(6);
+    let mut small: Vec<String> = Vec::new();
+    for (width, height) in [(1440, 900), (390, 844)] {
+        let state = |name: &str| format!("{name}, {width} x {height}");
+        let browser = Browser::start();
+        browser.size(width, height);
+        browser.open(&server.url);
+        live(&browser);
+        small.extend(small_ones(&browser, &state("a machine")));
+        for key in ["?", "/", "d"] {
+            browser.press(key);
+            browser.until("document.querySelector('dialog[open], #sheet:not([hidden])')");
+            small.extend(small_ones(&browser, &state(key)));
+            browser.press("Escape");
+        }
+        browser.eval(r#"document.querySelector("article.hero .plot").focus()"#);
+        browser.press("m");
+        browser.until(r##"document.querySelector("#menu:not([hidden])")"##);
+        small.extend(small_ones(&browser, &state("a chart's menu")));
+        for page in ["findings", "alerts", "alerts&tab=rules", "alerts&tab=deliveries", "alerts&tab=silences", "runs"] {
+            browser.open(&format!("{}?page={page}", server.url));
+            browser.until("document.documentElement.dataset.link === 'live' && document.querySelector('main')");
+            small.extend(small_ones(&browser, &state(page)));
+        }
+        browser.open(&own.url);
+        live(&browser);
+        browser.eval(r#"(d => d.open || d.querySelector("summary").click())(document.querySelector(".processes"))"#);
+        browser.until(r#"document.querySelector(".processes tbody tr")"#);
+        small.extend(small_ones(&browser, &state("processes")));
+        browser.open(&crowd.url);
+        browser.until("document.querySelectorAll('#hosts tbody tr').length === 6");
+        small.extend(small_ones(&browser, &state("many machines")));
+        let hub = Browser::start();
+        hub.size(width, height);
+        for script in [people::HUB, team::TEAM, teams::TEAMS] {
+            hub.before_each_page(script);
+        }
+        people::sign_in(&hub, &format!("{}?page=machines", crowd.url));
+        for page in ["machines", "team", "keys", "links", "audit", "usage", "me"] {
+            hub.open(&format!("{}?page={page}", crowd.url));
+            hub.until("document.querySelector('main tbody tr')");
+            small.extend(small_ones(&hub, &state(page)));
+        }
+    }
+    assert_eq!(small, [""; 0]);
+}
+
+#[test]
+fn forced_colors_reach_charts_and_what_is_chosen_has_a_line() {
+    let server = super::demo("8");
+    let browser = Browser::start();
+    let media = |forced: &str| {
+        let features = serde_json::json!([{ "name": "forced-colors", "value": forced }, { "name": "prefers-color-scheme", "value": "dark" }]);
+        browser.cdp("Emulation.setEmulatedMedia", serde_json::json!({ "features": features }));
+    };
+    media("none");
+    browser.open(&server.url);
+    live(&browser);
+    let ground = "(c => [...c.getContext('2d').getImageData(1, 1, 1, 1).data].slice(0, 3).join())(document.querySelector('article.hero canvas'))";
+    assert_eq!(browser.eval(ground), "21,26,33");
+    media("active");
+    let forced = "getComputedStyle(document.body).backgroundColor.match(/[0-9]+/g).slice(0, 3).join()";
+    browser.until(&format!("{ground} === {forced} && {forced} !== '21,26,33'"));
+    let lines = |selector: &str| format!("getComputedStyle(document.querySelector({selector:?})).outlineStyle");
+    assert_eq!(browser.eval(&lines(".windows [aria-pressed=true]")), "solid");
+    assert_ne!(
+        browser.eval("getComputedStyle(document.querySelector('.windows [aria-pressed=true]')).outlineColor"),
+        browser.eval("getComputedStyle(document.querySelector('.windows [aria-pressed=false]')).outlineColor")
+    );
+    browser.screenshot("forced-colors");
+    media("none");
+    browser.until(&format!("{ground} === '21,26,33'"));
+    no_faults(&browser);
+}
+
+#[test]
+fn a_reader_hears_where_keys_lead() {
+    let (_server, browser) = super::start("?w=5m");
+    let said = |words: &str| browser.until(&format!("document.getElementById('said').innerText{words}"));
+    browser.press("3");
+    said(" === 'live, the last 15m'");
+    browser.press("[");
+    said(".includes(' to ')");
+    browser.press("d");
+    said(".endsWith('what changed is listed beside the charts')");
+    browser.press("Escape");
+    browser.press("Escape");
+    said(" === 'live, the last 15m'");
+    // A page that is loaded is named by its title.
+    browser.press("f");
+    browser.until("document.title.startsWith('Findings')");
+    browser.press("a");
+    browser.until("document.title.startsWith('Alerts')");
+    no_faults(&browser);
+}
+
 fn axe() -> String {
     let path = std::env::var("WATCHGLASS_AXE").expect("WATCHGLASS_AXE names axe.min.js");
     std::fs::read_to_string(path).expect("WATCHGLASS_AXE is a file")

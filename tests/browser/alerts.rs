@@ -108,10 +108,7 @@ fn the_bell_counts_what_fires_lists_it_and_tells_it_once() {
     let (_server, browser) = page("", FIRING);
     live(&browser);
     browser.until("document.documentElement.dataset.alerts === '2'");
-    assert_eq!(
-        said(&browser, "document.querySelector('.bell summary').getAttribute('aria-label')"),
-        "Alerts: 2 firing"
-    );
+    assert_eq!(said(&browser, "document.querySelector('.bell summary').getAttribute('aria-label')"), "Open: 2 alerts");
     assert_eq!(said(&browser, "document.querySelector('.bell .count').innerText"), "2");
     assert_eq!(browser.eval("document.getElementById('rung').innerText"), "", "what was there is no news");
     browser.click(".bell summary");
@@ -125,10 +122,7 @@ fn the_bell_counts_what_fires_lists_it_and_tells_it_once() {
     browser.eval("(__alerts.forEach(one => { one.state = 'resolved'; one.ended = Date.now(); }), 0)");
     browser.until("document.getElementById('rung').innerText === '3 alerts have ended.'");
     browser.until("document.documentElement.dataset.alerts === '0'");
-    assert_eq!(
-        said(&browser, "document.querySelector('.bell summary').getAttribute('aria-label')"),
-        "Alerts: none firing"
-    );
+    assert_eq!(said(&browser, "document.querySelector('.bell summary').getAttribute('aria-label')"), "Nothing is open");
     no_faults(&browser);
 }
 

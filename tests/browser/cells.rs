@@ -53,12 +53,31 @@ fn runs_of_cells_are_listed_and_a_click_marks_one_in_all_charts() {
     browser.click(".cells tbody tr:nth-child(2) button");
     browser.until(&format!("{LINK} === 'frozen'"));
     assert_eq!(browser.eval("document.querySelector('.cells [aria-pressed=true]').innerText"), "[8]");
-    // Beside a notebook the page is narrow.
-    browser.size(360, 700);
-    browser.open(&format!("{}?kernel={KERNEL}&view=compact", server.url));
-    browser.until("document.querySelectorAll('.cells tbody tr').length === 3");
-    assert_eq!(browser.eval("document.documentElement.scrollWidth <= 360"), true);
-    browser.screenshot("cells-compact");
+    // Beside a notebook the page is narrow, and shows the kernel, its charts and its cells alone.
+    for width in [250, 360] {
+        browser.size(width, 700);
+        browser.open(&format!("{}?kernel={KERNEL}&view=compact", server.url));
+        browser.until("document.querySelectorAll('.cells tbody tr').length === 3");
+        browser.until("document.querySelector('article[data-panel=\"kernel.memory\"]')");
+        browser.until(&format!("innerWidth === {width} && document.documentElement.scrollWidth <= {width}"));
+        let seen = "[...document.querySelectorAll('.bar, .tile, .say, .absent:not(.kernel), article.chart:not([data-panel^=\"kernel\"]), .fold:not(.cells)')]
+            .filter(one => one.getClientRects().length).map(one => one.className)";
+        assert_eq!(browser.eval(seen), json!([]), "at {width}");
+        // No figure is cut, and the line about the kernel is one line.
+        let cut = "[...document.querySelectorAll('.cells td:not(.cmd), .kernel .says > span')].filter(one => one.getClientRects().length)
+            .filter(one => one.scrollWidth > one.clientWidth + 1 && one.clientWidth || one.getBoundingClientRect().right > innerWidth).map(one => one.innerText)";
+        browser.until(&format!("({cut}).length === 0"));
+        browser.until("document.querySelector('.kernel .says').innerText.includes('busy, cell [9]')");
+        assert!(browser.rect(".kernel")[3] < 32.0, "{:?}", browser.rect(".kernel"));
+        let plot = browser.rect("article[data-panel=\"kernel.memory\"] .plot")[2];
+        assert!(plot > f64::from(width) * 0.85, "{plot} of {width}");
+        browser.screenshot(&format!("cells-side-{width}"));
+    }
+    browser.click("[data-do=show-machine]");
+    browser.until("document.querySelector('.tile') && document.querySelector('article[data-panel=cpu]')");
+    browser.click("[data-do=show-kernel]");
+    browser
+        .until("!document.querySelector('.tile') && document.querySelector('article[data-panel=\"kernel.memory\"]')");
     no_faults(&browser);
     kernel.kill().expect("it runs");
     kernel.wait().expect("it ended");

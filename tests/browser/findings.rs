@@ -55,7 +55,7 @@ __raise("ecc", "critical", 1, 1000, { until: Math.floor(Date.now() / 1000) - 900
 "#;
 
 const LINE: &str = "document.querySelector('main > .say[data-finding]')";
-const ROWS: &str = "[...document.querySelectorAll('.finding')]";
+const ROWS: &str = "[...document.querySelectorAll('.findings-list .finding')]";
 
 /// A page of a demo with eight GPUs whose server reports no findings, or some.
 fn page(query: &str, wrong: &str) -> (&'static Server, Browser) {
@@ -117,7 +117,20 @@ fn the_most_severe_leads_the_page_and_its_button_shows_how_it_began() {
     assert!(said(&browser, &format!("{LINE}.querySelector('.sides p:nth-child(2)').innerText")).starts_with("GPU 3"));
     browser.screenshot("finding-host-dark");
     assert_eq!(said(&browser, &format!("{LINE}.querySelector('button').innerText")), format!("Show {clock}"));
+    // The charts of the evidence lead the page, the first of them over its whole width.
+    let lead =
+        "[...document.querySelectorAll('.charts article.chart')].slice(0, 2).map(one => one.dataset.panel).join()";
+    browser.until(&format!("{lead} === 'gpu.clock.sm,gpu.temp'"));
+    assert_eq!(browser.eval("document.querySelector('article.hero').dataset.panel"), "gpu.clock.sm");
+    // Tiles name the device of the sentence.
+    let note = "document.querySelector('.tile .note.odd')?.innerText";
+    browser.until(&format!("{note}?.startsWith('GPU 3, ')"));
+    browser.eval("(scrollTo(0, document.body.scrollHeight), 0)");
     browser.click("[data-do=show-finding]");
+    browser.until("document.activeElement.closest('article')?.dataset.panel === 'gpu.clock.sm'");
+    let seen =
+        "(r => r.top >= document.querySelector('.bar').getBoundingClientRect().bottom && r.bottom <= innerHeight)";
+    browser.until(&format!("{seen}(document.querySelector('article.hero').getBoundingClientRect())"));
     browser.until("document.documentElement.dataset.link === 'frozen'");
     let (from, to) = span(&browser);
     assert!(from < since as f64 - 50.0 && to > since as f64 + 100.0, "{from} to {to}, onset {since}");
@@ -129,6 +142,16 @@ fn the_most_severe_leads_the_page_and_its_button_shows_how_it_began() {
     for id in ["cpu", "gpu.memory"] {
         let canvas = format!("document.querySelector('article[data-panel=\"{id}\"] canvas')");
         browser.until(&format!("{canvas} && {amber}({canvas}) > 40"));
+    }
+    // Its device has one color in every chart, also in those that prove nothing.
+    let odd = r#"(c => { const data = c.getContext("2d").getImageData(0, 0, c.width, c.height).data, columns = new Set();
+        const odd = getComputedStyle(document.documentElement).getPropertyValue("--odd").match(/[0-9a-f]{2}/g).map(one => parseInt(one, 16));
+        const near = (i, ...color) => color.every((v, k) => Math.abs(data[i + k] - v) < 24);
+        for (let i = 0; i < data.length; i += 4) if (near(i, ...odd)) columns.add(i / 4 % c.width); return columns.size; })"#;
+    for id in ["gpu.clock.sm", "gpu.temp", "gpu", "gpu.memory", "gpu.power"] {
+        let canvas = format!("document.querySelector('article[data-panel=\"{id}\"] canvas')");
+        browser.eval(&format!("({canvas}.scrollIntoView({{ block: 'center' }}), 0)"));
+        browser.until(&format!("{odd}({canvas}) > 60"));
     }
     no_faults(&browser);
 }
@@ -145,11 +168,33 @@ fn a_finding_that_comes_and_ends_is_told_once_and_nothing_jumps() {
     browser.eval("(__raise('ecc', 'critical', 1, 5, {}), 0)");
     browser.until(&format!("{LINE}.classList.contains('is-critical')"));
     browser.until("document.getElementById('alarm').innerText.startsWith('Critical: GPU 1')");
-    assert_eq!(browser.eval("document.querySelector('.icon .count').innerText"), "2");
+    // One number says what is open, and its list says the same once.
+    assert_eq!(browser.eval("[...document.querySelectorAll('.bar .count')].map(one => one.innerText).join()"), "2");
+    assert_eq!(browser.eval("document.querySelector('.bell summary').getAttribute('aria-label')"), "Open: 2 findings");
+    let listed =
+        "[...document.querySelectorAll('.bell [data-finding]')].map(one => one.dataset.finding.split(':')[0]).join()";
+    assert_eq!(browser.eval(listed), "ecc,throttle");
     browser.eval("(__findings.forEach(one => one.until = Math.floor(Date.now() / 1000)), 0)");
     browser.until(&format!("!{LINE}"));
     browser.until("document.getElementById('heard').innerText.startsWith('Resolved: GPU')");
     nothing_moved(&browser);
+    no_faults(&browser);
+}
+
+#[test]
+fn the_end_of_a_job_leads_the_page_until_somebody_has_seen_it() {
+    let ended = r#"__raise("gpu_memory", "critical", 7, 2000, { rule: "gpu_memory.ended", until: Math.floor(Date.now() / 1000) - 900,
+        sentence: "The job ended: GPU 7 was full; all 8 GPUs have been idle since" });"#;
+    let (_server, browser) = page("?w=5m", ended);
+    live(&browser);
+    // Another job works in its place by now, and its time lies before the span.
+    browser.until(&format!("{LINE}?.innerText.includes('The job ended: GPU 7 was full')"));
+    browser.click("[data-do=seen]");
+    browser.until(&format!("!{LINE}"));
+    browser.reload();
+    live(&browser);
+    browser.until("__asked.length >= 2");
+    assert_eq!(browser.eval(LINE), serde_json::Value::Null);
     no_faults(&browser);
 }
 
@@ -296,7 +341,7 @@ fn the_page_of_all_machines_leads_to_the_finding() {
     browser.open(&server.url);
     browser.until(&format!("{LINE}?.innerText.includes('9 GPUs on 2 machines are waiting for it')"));
     assert_eq!(browser.eval("__asked[0]"), "?active=1");
-    browser.until("document.querySelector('.nav .count')?.innerText === '1'");
+    browser.until("[...document.querySelectorAll('.count')].map(one => one.innerText).join() === '1'");
     assert_eq!(browser.eval("document.querySelectorAll('.say').length"), 1);
     // The device has a frame on the map, in the color of critical findings.
     browser.until(&format!("{RED}.n > 60"));

@@ -257,6 +257,17 @@ fn two_machines_are_shown_calmly_by_their_charts() {
     browser.until(&format!("{values} === 6"));
     assert_eq!(browser.eval("document.querySelector('#map')"), serde_json::Value::Null);
     browser.screenshot("fleet-2-light");
+    // The filter works as it does with many.
+    let cards = "[...document.querySelectorAll('.few article')].map(one => one.dataset.host).join()";
+    browser.strike("/", 0);
+    browser.until("document.activeElement.id === 'filter'");
+    browser.insert("demo-02");
+    browser.until(&format!("{cards} === 'demo-02' && document.querySelector('.chip b').innerText === '1 host'"));
+    browser.open(&format!("{}?page=fleet&find=state:late", server.url));
+    browser.until("document.querySelector('.few')?.innerText.includes('No machine fits')");
+    assert_eq!(browser.eval(cards), "");
+    browser.click("[data-do=all]");
+    browser.until(&format!("{cards} === 'demo-01,demo-02'"));
     no_faults(&browser);
 }
 

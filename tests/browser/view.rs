@@ -132,3 +132,53 @@ fn the_page_fits_a_phone_and_a_wall() {
     live(&browser);
     no_faults(&browser);
 }
+
+#[test]
+fn all_times_are_in_one_zone_that_is_said_once_and_can_be_utc() {
+    let server = super::demo("8");
+    let browser = Browser::start();
+    browser.cdp("Emulation.setTimezoneOverride", serde_json::json!({ "timezoneId": "Asia/Kolkata" }));
+    let now = now_ms();
+    let told = format!(
+        r#"const before = window.fetch;
+        window.fetch = async (path, init) => new URL(String(path), location.href).pathname.endsWith("/api/v1/alerts")
+          ? new Response(JSON.stringify({{ at: 1, trouble: [], firing: 1, more: false, alerts: [{{ id: "A", rule: "r", name: "gone", subject: "demo-01",
+              severity: "warning", state: "firing", began: {now}, fired: {now}, ended: null, value: null, worst: null,
+              sentence: "no data since " + new Date({now}).toISOString().slice(11, 16) + " UTC", labels: {{}}, count: 1, held: "" }}] }}), {{ status: 200 }})
+          : before(path, init);"#
+    );
+    browser.before_each_page(&told);
+    let clock = |zone: &str| {
+        format!(
+            "new Date({now}).toLocaleTimeString('en-GB', {{ timeZone: '{zone}', hour: '2-digit', minute: '2-digit' }})"
+        )
+    };
+    for (zone, name) in [("Asia/Kolkata", "UTC+5:30"), ("UTC", "UTC")] {
+        browser.open(&server.url);
+        super::live(&browser);
+        browser.until(&format!("document.querySelectorAll('[data-zone]').length === 1 && document.querySelector('[data-zone]').innerText === 'Times in {name}'"));
+        browser.open(&format!("{}?page=alerts", server.url));
+        browser.until(&format!(
+            "document.querySelector('[data-alert] .sentence')?.innerText.startsWith('no data since ' + {})",
+            clock(zone)
+        ));
+        browser.until(&format!(
+            "document.querySelector('[data-alert] .below')?.innerText.includes('since ' + {})",
+            clock(zone)
+        ));
+        assert_eq!(browser.eval("/[0-9] UTC/.test(document.querySelector('main').innerText)"), false);
+        browser.until(&format!("document.querySelectorAll('[data-zone]').length === 1 && document.querySelector('[data-zone]').dataset.zone === '{name}'"));
+        if zone != "UTC" {
+            browser.click("[data-do=zone]");
+        }
+    }
+    browser.until("document.querySelector('[data-do=zone]')");
+    browser.click("[data-do=zone]");
+    browser.until("document.querySelector('[data-zone]')?.dataset.zone === 'UTC+5:30'");
+    no_faults(&browser);
+}
+
+/// Now, ms since the epoch.
+fn now_ms() -> u128 {
+    std::time::UNIX_EPOCH.elapsed().expect("after 1970").as_millis()
+}

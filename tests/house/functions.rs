@@ -1,17 +1,9 @@
-//! No function of the product, and no component of its page, is longer than a screen.
+//! Maximum length of functions and components of the product.
 
 use super::source::Source;
 
-/// The most lines of a function, from `fn` to its closing brace.
+/// Maximum number of lines of a function, from `fn` to its closing brace.
 const MAX_LINES: usize = 80;
-
-/// Functions that are longer still. One that is no longer so is a fault, too.
-const LONG: &[(&str, &str)] = &[
-    ("frontend/src/app.rs", "App"),
-    ("frontend/src/pages/findings/one.rs", "Detail"),
-    ("frontend/src/pages/runs/side.rs", "SidePage"),
-    ("frontend/src/tools/find.rs", "Find"),
-];
 
 /// The name of the function that begins on a line.
 fn begun(line: &str) -> Option<&str> {
@@ -47,18 +39,11 @@ pub fn long(sources: &[Source]) -> Vec<String> {
         |source: &&Source| source.path.ends_with(".rs") && !source.is_test() && !source.path.starts_with("xtask/");
     let mut faults = Vec::new();
     for source in sources.iter().filter(product) {
-        let own = |name: &str| LONG.contains(&(source.path.as_str(), name));
-        for (line, name, length) in functions(&source.code) {
-            match (length > MAX_LINES, own(name)) {
-                (true, false) => faults.push(format!(
-                    "{}:{line}: `{name}` has {length} lines: split it along its meaning, at most {MAX_LINES}",
-                    source.path
-                )),
-                (false, true) => {
-                    faults.push(format!("{}:{line}: `{name}` is short now: strike it from LONG", source.path));
-                }
-                _ => {}
-            }
+        for (line, name, length) in functions(&source.code).into_iter().filter(|(.., length)| *length > MAX_LINES) {
+            faults.push(format!(
+                "{}:{line}: `{name}` has {length} lines: split it along its meaning, at most {MAX_LINES}",
+                source.path
+            ));
         }
     }
     faults

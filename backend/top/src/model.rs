@@ -269,7 +269,7 @@ impl Model {
                     return Err(self.unknown());
                 }
                 if changed.plan {
-                    self.plan = plan::plan(&self.store, self.shown(), &[], &[]);
+                    self.plan = plan::plan(&self.store, self.shown(), plan::Choice::default());
                 }
                 if let (true, Some(recorded)) = (sources, self.store.hello.as_ref().and_then(|h| h.recorded.clone())) {
                     let from = recorded.from.max(recorded.to - self.view.window);

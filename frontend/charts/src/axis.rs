@@ -183,6 +183,16 @@ pub fn clock(local: i64, seconds: bool) -> String {
     if seconds { format!("{h:02}:{m:02}:{s:02}") } else { format!("{h:02}:{m:02}") }
 }
 
+/// Writes a zone by its local time minus UTC in ms, as `UTC+1` or `UTC+5:30`.
+pub fn zone(offset: i64) -> String {
+    let minutes = offset.abs() / 60_000;
+    let rest = if minutes % 60 == 0 { String::new() } else { format!(":{:02}", minutes % 60) };
+    match offset {
+        0 => "UTC".into(),
+        _ => format!("UTC{}{}{rest}", if offset < 0 { "−" } else { "+" }, minutes / 60),
+    }
+}
+
 /// Writes day and time of a local time in ms, as `20 Nov 14:05:00`.
 pub fn moment(local: i64) -> String {
     format!("{} {}", date(local.div_euclid(DAY)), clock(local, true))
@@ -199,6 +209,12 @@ pub fn date(day: i64) -> String {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn a_zone_is_named_by_its_distance_from_utc() {
+        let hour = 3_600_000;
+        assert_eq!([0, hour, -8 * hour, 5 * hour + hour / 2].map(zone), ["UTC", "UTC+1", "UTC−8", "UTC+5:30"]);
+    }
 
     fn texts(axis: &Axis) -> Vec<&str> {
         axis.ticks.iter().map(|(_, t)| t.as_str()).collect()

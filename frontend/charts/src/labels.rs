@@ -84,6 +84,8 @@ pub(crate) fn joined(
             let together = before.iter().any(|place| place.series.contains(&i) && place.series.contains(&group[0]));
             let reach = f64::from(pitch) * if together { PART_PITCHES } else { JOIN_PITCHES };
             first.bright == label.bright
+                // What is marked keeps its own name.
+                && ![first, label].iter().any(|one| matches!(one.hue, Hue::Odd(_)))
                 && first.value.is_finite() == label.value.is_finite()
                 && f64::from((y(label) - y(first)).abs()) <= reach
         });
@@ -156,6 +158,9 @@ mod tests {
         let mut hidden = labels(&[99.0, 98.0]);
         hidden[1].bright = false;
         assert_eq!(joined(&[0, 1], &hidden, y, 12, &[]).len(), 2, "what is hidden stands alone");
+        let mut marked = labels(&[99.0, 98.0, 97.0]);
+        marked[1].hue = Hue::Odd(0);
+        assert_eq!(joined(&[0, 1, 2], &marked, y, 12, &[]), [vec![0], vec![1], vec![2]], "what is marked has its name");
     }
 
     #[test]

@@ -165,11 +165,13 @@ fn rows<DB: DrawingBackend>(
     let mut said: Vec<(i32, &Label)> = Vec::new();
     for (i, label) in labels.iter().enumerate() {
         let (x, y) = (plot.right + frame.px(5.0), rows.middle(i));
-        if low(label) {
+        let is_odd = matches!(label.hue, Hue::Odd(_));
+        if low(label) || is_odd {
             let (w, h) = (frame.px(6.0), frame.px(4.0));
-            fill(area, vec![(x, y), (x + w, y - h), (x + w, y + h)], frame.theme.warn)?;
+            let color = if is_odd { frame.theme.odd } else { frame.theme.warn };
+            fill(area, vec![(x, y), (x + w, y - h), (x + w, y + h)], color)?;
         }
-        if each || low(label) || !label.value.is_finite() {
+        if each || is_odd || low(label) || !label.value.is_finite() {
             said.push((y, label));
         }
         if one && label.bright {
@@ -258,7 +260,8 @@ fn row<DB: DrawingBackend>(
     let known = label.value.is_finite();
     let value = words(frame, faint(if known { theme.text } else { theme.text_3 }, dim), known, HPos::Right);
     area.draw_text(&label.text, &value, (right, y))?;
-    let style = words(frame, faint(theme.text_2, dim), false, HPos::Left);
+    let is_odd = matches!(label.hue, Hue::Odd(_));
+    let style = words(frame, faint(if is_odd { theme.odd } else { theme.text_2 }, dim), is_odd && !near, HPos::Left);
     let room = right - width(area, &label.text, &value) - frame.px(6.0) - name_x;
     let name = shorten(&label.name, |t| width(area, t, &style) <= room);
     area.draw_text(&name, &style, (name_x, y))

@@ -1,7 +1,8 @@
 //! The colors of the two themes for the drawings. `static/style.css` has the same colors for the page; a test
 //! compares both.
 
-use plotters::style::RGBAColor;
+pub use plotters::style::RGBAColor;
+use std::sync::{Mutex, PoisonError};
 
 /// The colors of a drawing.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -125,9 +126,52 @@ pub const LIGHT: Theme = Theme {
     ],
 };
 
+/// Themes on grounds that the browser forces; a person changes those hardly ever, so few are made.
+static FORCED: Mutex<Vec<&'static Theme>> = Mutex::new(Vec::new());
+/// Most of them: after that the last one stands for all.
+const MAX_FORCED: usize = 16;
+
+/// The theme on a ground and with a text of which the browser says that a person has forced them on all pages.
+pub fn forced(ground: RGBAColor, text: RGBAColor) -> &'static Theme {
+    let mut known = FORCED.lock().unwrap_or_else(PoisonError::into_inner);
+    let is_this = |theme: &&&'static Theme| (theme.card, theme.text) == (ground, text);
+    if let Some(theme) = known.iter().find(is_this).or(known.get(MAX_FORCED - 1)) {
+        return theme;
+    }
+    let bright = |color: RGBAColor| u32::from(color.0) * 2 + u32::from(color.1) * 5 + u32::from(color.2);
+    // A line that is visible on a dark card is so on a dark ground.
+    let base = if bright(ground) < bright(text) { DARK } else { LIGHT };
+    let faint = |share| RGBAColor(text.0, text.1, text.2, share);
+    let theme = Theme {
+        card: ground,
+        text,
+        text_2: text,
+        text_3: text,
+        ink: text,
+        grid: faint(0.25),
+        zero: faint(0.6),
+        hair_strong: faint(0.6),
+        hatch: faint(0.3),
+        ..base
+    };
+    // Drawings keep their theme for the life of the page.
+    let theme: &'static Theme = Box::leak(Box::new(theme));
+    known.push(theme);
+    theme
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn forced_colors_keep_hues_that_are_visible_on_their_ground() {
+        let (black, white) = (rgb(0), rgb(0xffffff));
+        let night = forced(black, white);
+        assert_eq!((night.card, night.text_3, night.odd), (black, white, DARK.odd));
+        assert_eq!(forced(white, black).odd, LIGHT.odd);
+        assert!(std::ptr::eq(night, forced(black, white)), "it is made once");
+    }
 
     fn css(color: RGBAColor) -> String {
         let RGBAColor(r, g, b, a) = color;

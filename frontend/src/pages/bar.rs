@@ -1,16 +1,14 @@
 //! The top bar: machine, state of the link, windows, tools.
 
-use super::fleet::bar::{Count, Nav, OwnIcons, Way, has_ways, open_findings, way};
+use super::fleet::bar::{Nav, OwnIcons, Way, way};
 use super::team::views::Views;
-use crate::access::Access;
 use crate::browser::{document, offset};
 use crate::range;
 use crate::recording;
 use crate::shortcuts::{self, Action};
 use crate::state::{Dialog, LinkState, Page};
 use crate::tools::span::SpanTools;
-use crate::widgets::icons::{Clock, Folder, Glass, Mark, Record, Triangle, Warning};
-use crate::widgets::parts::{If, flag, text};
+use crate::widgets::icons::{Clock, Folder, Glass, Mark, Record, Triangle};
 use charts::axis;
 use leptos::prelude::*;
 use shared::standing::Standing;
@@ -62,24 +60,9 @@ pub fn Bar() -> impl IntoView {
 #[component]
 fn Icons() -> impl IntoView {
     let page = expect_context::<Page>();
-    let access = expect_context::<Access>();
     let window = move || range::name(page.view.with(|v| v.frozen.map_or(v.window, |(a, b)| b - a)));
-    // A machine alone has no ways to other pages in its bar.
-    let is_alone = flag(move || !has_ways(page, access));
     view! {
         <span class="icons">
-            <If when=is_alone>
-                <a
-                    class="icon"
-                    data-do="findings"
-                    aria-label=text(move || format!("Findings {}", open_findings(page)).trim_end().to_string())
-                    title=shortcuts::title("Findings, active and resolved", &[Action::Findings])
-                    href=text(move || page.address_of_finding(None))
-                >
-                    <Warning/>
-                    <Count/>
-                </a>
-            </If>
             <button
                 class="icon"
                 data-do="tools"

@@ -18,8 +18,9 @@ use wasm_bindgen::prelude::*;
 
 /// Seconds between two questions to the server.
 const ASK_SECONDS: u32 = 3;
-/// Rows that are shown at first, and at most.
+/// Rows that are shown at first, at the side of a notebook at first, and at most.
 const FIRST_ROWS: usize = 12;
+const SIDE_ROWS: usize = 6;
 const MAX_ROWS: usize = 200;
 /// Less was not kept, bytes.
 const MIN_KEPT: f64 = 4e6;
@@ -146,42 +147,63 @@ fn listen(page: Page) {
     tell(&[("ready", JsValue::TRUE)]);
 }
 
-/// A line about the kernel: its notebook, what it does, and what there is to warn of.
+/// What a kernel does: the class of a shape, the shape, and words. `brief` words leave its process out.
+fn standing(kernel: &KernelState, brief: bool) -> (&'static str, &'static str, String) {
+    let pid = if brief { String::new() } else { format!(", pid {}", kernel.pid) };
+    match kernel.ended {
+        Some(at) => {
+            let clock = axis::clock(at + browser::offset(at), true);
+            ("shape is-warn", "■", format!("ended at {clock}. {}", kernel.how))
+        }
+        None if !kernel.warning.is_empty() => ("shape is-warn", "▲", kernel.warning.clone()),
+        None if kernel.busy.is_empty() => ("shape is-ok", "●", format!("idle{pid}")),
+        None => ("shape is-ok", "●", format!("busy, cell {}{pid}", kernel.busy)),
+    }
+}
+
+/// A line about the kernel: its notebook, what it does, and what there is to warn of. At the side of a notebook it is the head
+/// of the page, and leads to the machine and back.
 #[component]
 pub fn KernelLine() -> impl IntoView {
     let page = expect_context::<Page>();
-    let asked = Memo::new(move |_| page.view.with(|view| view.kernel.is_some()));
+    let asked = Memo::new(move |_| page.view.with(|view| view.kernel.clone()));
+    let side = Memo::new(move |_| page.view.with(|view| view.compact));
+    // The kernel to which the line leads back.
+    let last = RwSignal::new(None::<String>);
+    Effect::new(move || asked.get().into_iter().for_each(|id| last.set(Some(id))));
     let kernel = Memo::new(move |_| page.notebook.with(|notebook| notebook.kernel.clone()));
-    let named = Memo::new(move |_| page.notebook.with(|notebook| notebook.name.clone()));
     let empty = Memo::new(move |_| page.notebook.with(|notebook| notebook.cells.is_empty()));
-    let head = move || match kernel.get() {
-        None => ("shape is-unknown", "◌", "This kernel".to_string(), "was not found; it may have ended.".to_string()),
-        Some(kernel) => {
-            let names = [named.get(), kernel.name, "Kernel".to_string()];
-            let name = names.into_iter().find(|name| !name.is_empty()).unwrap_or_default();
-            match kernel.ended {
-                Some(at) => {
-                    let clock = axis::clock(at + browser::offset(at), true);
-                    ("shape is-warn", "■", name, format!("ended at {clock}. {}", kernel.how))
-                }
-                None if !kernel.warning.is_empty() => ("shape is-warn", "▲", name, kernel.warning),
-                None if kernel.busy.is_empty() => ("shape is-ok", "●", name, format!("idle, pid {}", kernel.pid)),
-                None => ("shape is-ok", "●", name, format!("busy, cell {}, pid {}", kernel.busy, kernel.pid)),
-            }
+    let name = move || {
+        let named = page.notebook.with(|notebook| notebook.name.clone());
+        match kernel.get() {
+            _ if asked.get().is_none() && side.get() => "This machine".to_string(),
+            None => "This kernel".into(),
+            Some(kernel) => [named, kernel.name].into_iter().find(|name| !name.is_empty()).unwrap_or("Kernel".into()),
         }
     };
+    let does = move || match kernel.get() {
+        _ if asked.get().is_none() && side.get() => ("shape", "", String::new()),
+        None => ("shape is-unknown", "◌", "was not found; it may have ended.".to_string()),
+        Some(kernel) => standing(&kernel, side.get()),
+    };
     let trouble = move || kernel.with(|k| k.as_ref().is_some_and(|k| k.ended.is_some() || !k.warning.is_empty()));
+    let idles = move || asked.with(Option::is_some) && empty.get() && kernel.with(Option::is_some);
+    let is_there = move || asked.with(Option::is_some) || trouble() || (side.get() && last.with(Option::is_some));
     view! {
-        <Show when=move || asked.get() || trouble()>
-            <div class="absent kernel" class:trouble=trouble tabindex="0" data-kernel=move || kernel.get().map(|k| k.id)>
-                <span class=move || head().0>{move || head().1}</span>
-                <span><b>{move || head().2}</b>" "{move || head().3}
-                    {move || (asked.get() && empty.get() && kernel.with(Option::is_some)).then_some(
-                        ". It has run nothing yet: run a cell, and its time, memory and GPU use appear here."
-                    )}
-                </span>
-                <Show when=move || asked.get()>
-                    <button data-do="show-machine" on:click=move |_| page.show_kernel(None)>"Show the machine"</button>
+        <Show when=is_there>
+            <div class="absent kernel" class:trouble=trouble class:lost=move || kernel.with(Option::is_none) tabindex="0" data-kernel=move || kernel.get().map(|k| k.id)>
+                <span class=move || does().0>{move || does().1}</span>
+                <span class="says"><b title=name>{name}</b>" "<span>{move || does().2}</span></span>
+                <Show when=move || asked.with(Option::is_some)>
+                    <button data-do="show-machine" aria-label="Show the machine" on:click=move |_| page.show_kernel(None)>
+                        {move || if side.get() { "Machine" } else { "Show the machine" }}
+                    </button>
+                </Show>
+                <Show when=move || asked.with(Option::is_none) && side.get()>
+                    <button data-do="show-kernel" aria-label="Show the kernel" on:click=move |_| page.show_kernel(last.get_untracked())>"Kernel"</button>
+                </Show>
+                <Show when=idles>
+                    <span class="idles">"It has run nothing yet: run a cell, and its time, memory and GPU use appear here."</span>
                 </Show>
             </div>
         </Show>
@@ -234,8 +256,9 @@ pub fn Cells() -> impl IntoView {
         let (mut runs, chosen) = page.notebook.with(|notebook| (notebook.cells.clone(), notebook.chosen));
         let longest = runs.iter().map(|run| run.seconds).fold(0.001, f64::max);
         order::sort_by(&mut runs, |a, b| key(b, by.get()).total_cmp(&key(a, by.get())));
-        let (count, most) = (runs.len(), if all.get() { MAX_ROWS } else { FIRST_ROWS });
-        let rest = (count > FIRST_ROWS).then(|| {
+        let first = if page.view.with(|view| view.compact) { SIDE_ROWS } else { FIRST_ROWS };
+        let (count, most) = (runs.len(), if all.get() { MAX_ROWS } else { first });
+        let rest = (count > first).then(|| {
             let words = if all.get() { "show fewer" } else { "show all" };
             let more = if count > most { format!("… {} more ", count - most) } else { String::new() };
             view! { <tr><td class="rest" colspan="5">{more}<button on:click=move |_| all.update(|all| *all = !*all)>{words}</button></td></tr> }

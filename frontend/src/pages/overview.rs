@@ -11,6 +11,7 @@ use crate::panels::panel::TileCard;
 use crate::shortcuts::{self, Action};
 use crate::state::{Dialog, Page};
 use crate::store::plan::{Absent, PROCESSES};
+use crate::widgets::clock::Zone;
 use leptos::html;
 use leptos::prelude::*;
 use shared::unit::{duration, rough_duration};
@@ -73,6 +74,7 @@ pub fn Overview() -> impl IntoView {
             </section>
             <footer class="foot">
                 <For each=move || words(page) key=Clone::clone children=|word| view! { <span>{word}</span> }/>
+                <Zone/>
                 <Show when=move || page.plan.with(|p| !p.sections.is_empty())>
                 <button data-do="layouts" title=shortcuts::title("Saved layouts", &[Action::Layouts]) on:click=move |_| page.dialog.set(Some(Dialog::Layouts))>
                     {move || page.view.with(|v| v.layout.as_ref().map_or("Layouts…".into(), |name| format!("Layout: {name}")))}

@@ -2,7 +2,7 @@
 //!
 //! [`board`] knows all panels and tiles and when to draw; [`picture`](viewer::picture) makes the frame of one panel from the store;
 //! [`reading`] makes the texts of the tooltip; [`tiles`] are the numbers on top; [`panel`] has the elements; [`fleet`] draws
-//! many machines, [`curves`] lines that the server made.
+//! many machines, [`curves`] lines that the server made; [`theme`] has the colors of all of them.
 
 pub mod board;
 pub mod curves;
@@ -10,4 +10,5 @@ pub mod fleet;
 pub mod panel;
 pub mod reading;
 pub mod summary;
+pub mod theme;
 pub mod tiles;

@@ -56,7 +56,11 @@ impl TileView {
         self.symbol.set(&if value.is_some() { format!(" {symbol}") } else { String::new() });
         self.corner.set(&say.corner());
         self.line(&say, look, of);
-        let note = self.sparkline.straggler(&say, look.span.1).unwrap_or_else(|| say.note(scale));
+        let lost = say.lost();
+        let named = say.named(&look.subjects).filter(|_| lost.is_none());
+        self.note.mark("odd", named.is_some());
+        let slow = || self.sparkline.straggler(&say, look.span.1);
+        let note = lost.or(named).or_else(slow).unwrap_or_else(|| say.note(scale));
         self.note.mark("lost", note.starts_with(MISSING_PREFIX));
         self.note.set(&note);
     }

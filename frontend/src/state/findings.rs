@@ -1,13 +1,20 @@
 //! What is wrong with the machines, on the page: what leads it, and what its charts draw.
 
 use super::Page;
+use crate::store::Changed;
 use crate::store::fleet::words::Checked;
 use charts::marks::CellMark;
 use leptos::prelude::*;
+use shared::alert::Alert;
 use shared::finding::Finding;
 use std::rc::Rc;
-use viewer::findings::with_others;
+use viewer::alerts::AlertStand;
+use viewer::findings::evidence::Subjects;
 pub use viewer::findings::{Findings, mark};
+use viewer::findings::{is_end, with_others};
+
+/// Most charts that a finding puts first.
+const MAX_PROOFS: usize = 4;
 
 impl Page {
     /// Takes in what the server said of what is wrong.
@@ -33,14 +40,15 @@ impl Page {
         })
     }
 
-    /// Whether a finding counts for what the page shows: while it is live those that are open now, of a recording those that
+    /// Whether a finding counts for what the page shows: while it is live those that are open now and ends that nobody has
+    /// seen, of a recording those that
     /// were open at its clock, of a span that stands still all that were open in it.
     fn counts(self, finding: &Finding) -> bool {
         let (since, until) = (finding.since * 1_000, finding.until.map_or(i64::MAX, |until| until * 1_000));
         match (self.view.with(|view| view.frozen), self.player.with(|player| player.as_ref().map(|p| p.t))) {
             (Some((from, to)), _) => since <= to && until >= from,
             (None, Some(t)) => finding.told * 1_000 <= t && t < until,
-            (None, None) => finding.until.is_none(),
+            (None, None) => finding.until.is_none() || (is_end(finding) && !self.is_dismissed(&finding.id)),
         }
     }
 
@@ -53,9 +61,48 @@ impl Page {
         })
     }
 
+    /// The findings that are open now, the first first; what follows from another is told with that.
+    pub fn open_findings(self) -> Vec<Finding> {
+        self.findings.with(|findings| findings.leading(|one| one.until.is_none()).into_iter().cloned().collect())
+    }
+
+    /// How many alerts fire that are not about a finding that the page knows: those are counted with it.
+    pub fn firing_beside_findings(self) -> usize {
+        let about = self.findings.with(|findings| {
+            let fires = |one: &&Alert| AlertStand::of(one) == AlertStand::Firing && findings.is_about_one(one);
+            self.alerts.with(|told| told.open.iter().filter(fires).count())
+        });
+        (self.alerts.with(|told| told.firing) as usize).saturating_sub(about)
+    }
+
     /// All that would lead a page of all machines, the first first.
     pub fn all_leading(self) -> Vec<Finding> {
         self.findings.with(|findings| findings.leading(|one| self.counts(one)).into_iter().cloned().collect())
+    }
+
+    /// Has charts and tiles mark whom a finding is about, and the charts that prove it stand first.
+    pub fn set_subjects(self, subjects: Subjects) {
+        if self.subjects.with_value(|old| **old != subjects) {
+            self.subjects.set_value(subjects.into());
+            self.changed(Changed { plan: true, ..Changed::default() });
+        }
+    }
+
+    /// Ids of the charts that prove the finding on the page, the strongest proof first. Beside a notebook its own charts
+    /// stand first.
+    pub fn proof(self) -> Vec<String> {
+        if self.view.with_untracked(|view| view.kernel.is_some()) {
+            return Vec::new();
+        }
+        let (store, subjects) = (self.store.read_value(), self.subjects.get_value());
+        let metric = |tag: &str| store.catalog.metrics.get(usize::from(store.catalog.position(tag)?));
+        let mut charts: Vec<String> = Vec::new();
+        for metric in subjects.tags().filter_map(metric) {
+            if charts.len() < MAX_PROOFS && !charts.contains(&metric.chart) {
+                charts.push(metric.chart.clone());
+            }
+        }
+        charts
     }
 
     /// The finding that leads the page, without being told when it changes.

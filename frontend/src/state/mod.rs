@@ -38,6 +38,7 @@ use shared::wire::PageMessage;
 use std::rc::Rc;
 use steps::Steps;
 use viewer::alerts::Alerted;
+use viewer::findings::evidence::Subjects;
 use viewer::flow::Flow;
 
 /// State of the link to the server.
@@ -157,6 +158,8 @@ pub struct Page {
     pub file_findings: RwSignal<Vec<String>>,
     /// The findings of the shown machine as charts draw them, in order of time.
     faults: StoredValue<Rc<[CellMark]>, LocalStorage>,
+    /// Whom the finding that leads the page is about; nobody where none does.
+    pub subjects: StoredValue<Rc<Subjects>, LocalStorage>,
     /// The alerts that are open, as they were said last.
     pub alerts: RwSignal<Told>,
     /// Rises when somebody here changed something of alerts, so that all that is said of them is asked for at once.
@@ -268,6 +271,7 @@ impl Page {
             findings: RwSignal::default(),
             file_findings: RwSignal::default(),
             faults: StoredValue::new_local(Rc::default()),
+            subjects: StoredValue::new_local(Rc::default()),
             alerts: RwSignal::default(),
             alert_changes: RwSignal::new(0),
             alerted: StoredValue::new_local(Rc::default()),
@@ -389,10 +393,19 @@ impl Page {
             if source.is_none_or(|s| comes_back && s.charts.is_empty()) {
                 return;
             }
-            let front = self.front();
-            self.view.with_untracked(|v| plan::plan(&store, source, &v.hide, &front))
+            let (front, proof) = (self.front(), self.proof());
+            let plan = self.view.with_untracked(|v| {
+                plan::plan(&store, source, plan::Choice { hide: &v.hide, front: &front, proof: &proof })
+            });
+            match self.side() {
+                Some(charts) => plan.alone(&charts),
+                None => plan,
+            }
         };
         if self.plan.with_untracked(|p| *p != plan) {
+            if self.plan.with_untracked(|p| !p.top.is_empty() && p.top != plan.top) {
+                browser::slide("section.charts > article");
+            }
             self.plan.set(plan);
         }
     }

@@ -91,10 +91,12 @@ impl Notebook {
     }
 }
 
-/// Charts of a kernel, those that say most first.
+/// Charts of a kernel, those that say most first. The first two are all that the side of a notebook shows.
 fn charts_of_kernels() -> [&'static str; 3] {
     [kernel::MEMORY.chart, kernel::GPU_MEMORY.chart, kernel::CPU.chart]
 }
+/// How many of them stand at the side of a notebook.
+const SIDE_CHARTS: usize = 2;
 
 impl Page {
     /// Takes in what the server said of the notebook.
@@ -151,5 +153,11 @@ impl Page {
             let own = own.map(str::to_string).filter(|id| !view.front.contains(id));
             own.chain(view.front.iter().cloned()).collect()
         })
+    }
+
+    /// Ids of the only charts of a page at the side of a notebook that shows its kernel; None for other pages.
+    pub(super) fn side(self) -> Option<Vec<String>> {
+        let is_side = self.view.with_untracked(|view| view.compact && view.kernel.is_some());
+        is_side.then(|| charts_of_kernels().into_iter().take(SIDE_CHARTS).map(str::to_string).collect())
     }
 }

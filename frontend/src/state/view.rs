@@ -1,9 +1,10 @@
 //! Changes of the view: its window, its span, its machine.
 
-use super::Page;
+use super::{Page, Sheet};
 use crate::address::View;
-use crate::browser::window;
+use crate::browser::{offset, window};
 use crate::range::{self, Asked, MIN_WINDOW_MS};
+use charts::axis;
 use leptos::prelude::*;
 use shared::window::{self, MAX_SAMPLES_SPAN_MS, Window};
 
@@ -20,6 +21,30 @@ impl Page {
     pub fn step(self, change: impl FnOnce(&mut View)) {
         self.begin_step();
         self.change(change);
+    }
+
+    /// What the page of a machine shows, in words for a screen reader, as far as a key changes it and nothing else says it: the
+    /// span, the comparison, the list beside the charts. Empty for other pages.
+    pub fn whereabouts(&self) -> String {
+        if !self.is_host() {
+            return String::new();
+        }
+        let clock = |t: i64| axis::moment(t + offset(t));
+        let (mut said, compares) = self.view.with_untracked(|view| {
+            let span = match view.frozen {
+                Some((from, to)) => format!("{} to {}", clock(from), clock(to)),
+                None => format!("live, the last {}", range::name(view.window)),
+            };
+            (span, view.versus.is_some())
+        });
+        if compares {
+            said += ", compared with an earlier span";
+        }
+        match self.sheet.get_untracked() {
+            Some(Sheet::Changed) => said + ", what changed is listed beside the charts",
+            Some(Sheet::Differs) => said + ", outliers are listed beside the charts",
+            None => said,
+        }
     }
 
     /// The longest window in ms: as long as history is kept, within limits.

@@ -212,6 +212,40 @@ fn show(fold: &web_sys::Element) {
     }
 }
 
+/// Goes where a result leads.
+fn go_to(page: Page, goal: Goal, act: Callback<Action>) {
+    page.dialog.set(None);
+    match goal {
+        Goal::Chart(id) => super::open_chart(id),
+        Goal::Machine(name) if page.is_host() => page.show_source(name),
+        Goal::Machine(name) => page.go_to(None, &[name]),
+        Goal::Process(words) => {
+            page.seek.set(words);
+            browser::all("details.processes").iter().for_each(show);
+        }
+        Goal::Span(asked) => page.go(asked),
+        Goal::Finding(id) => page.open(&page.address_of_finding(Some(id))),
+        Goal::Section(id) => {
+            for fold in browser::all("details[data-section]") {
+                if fold.get_attribute("data-section").as_ref() == Some(&id) {
+                    show(&fold);
+                }
+            }
+        }
+        Goal::Missing => browser::all("details.why").iter().for_each(show),
+        Goal::Menu => {
+            let pointed = page.hover.with_value(|hover| hover.as_ref().map(|hover| hover.panel.clone()));
+            let first = || page.plan.with_untracked(|plan| plan.top.first().map(|panel| panel.id.clone()));
+            if let Some(chart) = pointed.or_else(first) {
+                super::open_chart(chart.clone());
+                // The chart takes the focus first; the menu would close when the focus leaves it.
+                set_timeout(move || page.toggle_menu(&chart), super::OPEN_CHART_PAUSE * 2);
+            }
+        }
+        Goal::Act(action) => act.run(action),
+    }
+}
+
 /// The content of the dialog: a field, and the results below it. `act` does what a key does.
 #[component]
 pub fn Find(
@@ -225,38 +259,7 @@ pub fn Find(
     let found = Memo::new(move |_| hits(page, &typed.get()));
     let field = NodeRef::<html::Input>::new();
     field.on_load(|field| browser::focus(&field));
-    let go = move |hit: Hit| {
-        page.dialog.set(None);
-        match hit.goal {
-            Goal::Chart(id) => super::open_chart(id),
-            Goal::Machine(name) if page.is_host() => page.show_source(name),
-            Goal::Machine(name) => page.go_to(None, &[name]),
-            Goal::Process(words) => {
-                page.seek.set(words);
-                browser::all("details.processes").iter().for_each(show);
-            }
-            Goal::Span(asked) => page.go(asked),
-            Goal::Finding(id) => page.open(&page.address_of_finding(Some(id))),
-            Goal::Section(id) => {
-                for fold in browser::all("details[data-section]") {
-                    if fold.get_attribute("data-section").as_ref() == Some(&id) {
-                        show(&fold);
-                    }
-                }
-            }
-            Goal::Missing => browser::all("details.why").iter().for_each(show),
-            Goal::Menu => {
-                let pointed = page.hover.with_value(|hover| hover.as_ref().map(|hover| hover.panel.clone()));
-                let first = || page.plan.with_untracked(|plan| plan.top.first().map(|panel| panel.id.clone()));
-                if let Some(chart) = pointed.or_else(first) {
-                    super::open_chart(chart.clone());
-                    // The chart takes the focus first; the menu would close when the focus leaves it.
-                    set_timeout(move || page.toggle_menu(&chart), super::OPEN_CHART_PAUSE * 2);
-                }
-            }
-            Goal::Act(action) => act.run(action),
-        }
-    };
+    let go = move |hit: Hit| go_to(page, hit.goal, act);
     let pressed = move |event: leptos::ev::KeyboardEvent| {
         let last = found.with(Vec::len).saturating_sub(1);
         match event.key().as_str() {

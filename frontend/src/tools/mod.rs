@@ -45,8 +45,8 @@ fn pointed(board: Board) -> Option<String> {
 /// The charts of a family appear in the frame after it was opened.
 const OPEN_CHART_PAUSE: Duration = Duration::from_millis(60);
 
-/// Scrolls to a chart and moves the focus there. The chart's family is opened first.
-fn open_chart(chart: String) {
+/// Scrolls to a chart that is not wholly in view, and moves the focus there. The chart's family is opened first.
+pub fn open_chart(chart: String) {
     for family in browser::all("details[data-charts]") {
         let charts = family.get_attribute("data-charts").unwrap_or_default();
         if charts.split(' ').any(|c| c == chart) {
@@ -59,7 +59,11 @@ fn open_chart(chart: String) {
             // This fails only for invalid names of classes.
             let _ = panel.class_list().toggle_with_force("found", found);
             if found {
-                panel.scroll_into_view();
+                let (place, bar) = (panel.get_bounding_client_rect(), browser::all(".bar"));
+                let top = bar.first().map_or(0.0, |bar| bar.get_bounding_client_rect().bottom());
+                if place.top() < top || place.bottom() > browser::viewport().1 {
+                    panel.scroll_into_view();
+                }
                 panel.query_selector(".plot").ok().flatten().iter().for_each(browser::focus);
             }
         }

@@ -1,6 +1,6 @@
 //! Times as people read them, and the second hand that keeps them right.
 
-use crate::browser::{now, offset};
+use crate::browser::{is_utc, now, offset, own_offset, show_utc};
 use charts::axis;
 use leptos::prelude::*;
 use shared::unit::rough_duration;
@@ -20,6 +20,20 @@ impl Clock {
         self.beat.track();
         now() + self.ahead.get_value()
     }
+}
+
+/// The zone of all times on the page, and the switch between the reader's own and UTC.
+#[component]
+pub fn Zone() -> impl IntoView {
+    let zone = axis::zone(offset(now()));
+    let words = format!("Times in {zone}");
+    // Who lives in UTC has nothing to choose.
+    if own_offset(now()) == 0 {
+        return view! { <span data-zone=zone>{words}</span> }.into_any();
+    }
+    let title = if is_utc() { "Show times in your own zone" } else { "Show times in UTC" };
+    view! { <button data-do="zone" data-zone=zone title=title on:click=move |_| show_utc(!is_utc())>{words}</button> }
+        .into_any()
 }
 
 /// How long ago a time was; `t` in Unix seconds.

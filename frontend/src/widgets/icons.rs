@@ -76,12 +76,6 @@ pub fn Play(
     view! { <svg viewBox="0 0 16 16"><path class="fill" d=shape/></svg> }
 }
 
-/// The icon of what is wrong.
-#[component]
-pub fn Warning() -> impl IntoView {
-    view! { <svg viewBox="0 0 16 16"><path d="M8 2.5 14.2 13.5H1.8ZM8 6.5v3.4"/><circle class="fill" cx="8" cy="11.6" r=".4"/></svg> }
-}
-
 /// The icon of a bell.
 #[component]
 pub fn Bell() -> impl IntoView {

@@ -11,6 +11,10 @@ use std::collections::BTreeMap;
 
 const HOUR: i64 = 3_600;
 const DAY: i64 = 86_400;
+const DAY_MS: i64 = DAY * 1_000;
+/// Bytes of a time as `14:03`, and of one with its date.
+const TIMED: usize = 5;
+const DATED: usize = 16;
 /// The hour of the morning at which a silence until tomorrow ends.
 const MORNING: i64 = 8;
 
@@ -241,6 +245,36 @@ pub fn kind(name: &str) -> Option<&'static Kind> {
     KINDS.iter().find(|(known, ..)| *known == name)
 }
 
+/// The sentence of an alert with its times as `clock` writes them (ms since the epoch). The server writes them in UTC: `14:03 UTC`
+/// within half a day, else with the date. What code wrote stays as it is.
+pub fn told(alert: &Alert, clock: impl Fn(i64) -> String) -> String {
+    const ZONE: &str = " UTC";
+    let sentence = &alert.sentence;
+    if alert.labels.contains_key("title") {
+        return sentence.clone();
+    }
+    let (mut said, mut rest) = (String::new(), sentence.as_str());
+    while let Some(at) = rest.find(ZONE) {
+        let (before, after) = (&rest[..at], &rest[at + ZONE.len()..]);
+        let read = |length: usize| {
+            let text = before.get(before.len().checked_sub(length)?..)?;
+            let whole = if length == DATED { text.to_string() } else { format!("1970-01-01T{text}") };
+            Some((length, shared::date::from_date(&format!("{whole}:00Z"))?))
+        };
+        match read(DATED).or_else(|| read(TIMED)) {
+            Some((length, t)) => {
+                // Without a date it is the nearest one.
+                let days = if length == TIMED { (alert.began - t + DAY_MS / 2).div_euclid(DAY_MS) } else { 0 };
+                said += &before[..before.len() - length];
+                said += &clock(t + days * DAY_MS);
+            }
+            None => said += &rest[..at + ZONE.len()],
+        }
+        rest = after;
+    }
+    said + rest
+}
+
 /// Alerts that fire now but not before, for a notification and for screen readers.
 pub fn news<'a>(before: &[String], now: &'a [Alert]) -> Vec<&'a Alert> {
     now.iter().filter(|one| AlertStand::of(one) == AlertStand::Firing && !before.contains(&one.id)).collect()
@@ -285,6 +319,22 @@ mod tests {
             held: held.into(),
             unknown_since: None,
         }
+    }
+
+    #[test]
+    fn times_of_a_sentence_are_in_the_zone_of_its_reader_and_what_code_wrote_stays() {
+        // 20 November 2026, 23:50 UTC.
+        let mut one = alert("a", AlertSeverity::Warning, AlertState::Firing, 1_795_218_600_000, "");
+        let mut said = |sentence: &str| {
+            one.sentence = sentence.into();
+            told(&one, |t| format!("<{t}>"))
+        };
+        assert_eq!(said("no data since 23:40 UTC; 00:05 UTC"), "no data since <1795218000000>; <1795219500000>");
+        assert_eq!(said("node-1: XID 79 at 2026-11-18 12:34 UTC, then"), "node-1: XID 79 at <1795005240000>, then");
+        assert_eq!(said("the zone UTC and 12:3x UTC"), "the zone UTC and 12:3x UTC");
+        one.labels.insert("title".into(), "loss".into());
+        one.sentence = "loss is NaN at 12:34 UTC in its log".into();
+        assert_eq!(told(&one, |_| String::new()), one.sentence);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Texts and numbers of a tile: a value over several series, its total, the extreme series by name, and the points of
 //! its sparkline.
 
+use crate::findings::evidence::Subjects;
 use crate::store::source::Source;
 use crate::store::trace::{Trace, unit};
 use crate::store::{Store, reading};
@@ -195,14 +196,17 @@ impl Say<'_> {
         gone.into_iter().filter(|_| some).map(|id| self.store.catalog.label(&self.source.defs[id as usize])).collect()
     }
 
+    /// The line under the number where series have ended; None where none has.
+    pub fn lost(&self) -> Option<String> {
+        match self.ended().as_slice() {
+            [] => None,
+            [one] => Some(format!("{MISSING_PREFIX}{one} has no data")),
+            [one, rest @ ..] => Some(format!("{MISSING_PREFIX}{one} and {} more have no data", rest.len())),
+        }
+    }
+
     /// The line under the number; `scale` is that of the number.
     pub fn note(&self, scale: Scale) -> String {
-        let ended = self.ended();
-        match ended.as_slice() {
-            [] => {}
-            [one] => return format!("{MISSING_PREFIX}{one} has no data"),
-            [one, rest @ ..] => return format!("{MISSING_PREFIX}{one} and {} more have no data", rest.len()),
-        }
         match &self.tile.note {
             Note::Highest(tag, word) => self.extreme(tag, word, |a, b| a.total_cmp(&b)),
             Note::Lowest(tag, word) => self.extreme(tag, word, |a, b| b.total_cmp(&a)),
@@ -229,18 +233,39 @@ impl Say<'_> {
         }
     }
 
+    /// The line under the number where a finding names a device: its value of what the line is about otherwise. None where
+    /// it names none of these, or all.
+    pub fn named(&self, subjects: &Subjects) -> Option<String> {
+        let (tag, lowest) = match &self.tile.note {
+            Note::Highest(tag, _) => (tag, false),
+            Note::Lowest(tag, _) => (tag, true),
+            _ => return None,
+        };
+        let all = self.series(tag);
+        let own = subjects.among(all.iter().map(|id| (tag.as_str(), self.source.defs[*id as usize].instance.as_str())));
+        let order =
+            |a: &(SeriesId, f64), b: &(SeriesId, f64)| if lowest { b.1.total_cmp(&a.1) } else { a.1.total_cmp(&b.1) };
+        let (id, value) = own.into_iter().filter_map(|i| Some((all[i], self.at(all[i])?))).max_by(order)?;
+        Some(format!("{}, {}", self.store.catalog.label(&self.source.defs[id as usize]), self.quantity(id, value)))
+    }
+
+    /// A value of a series with its unit.
+    fn quantity(&self, id: SeriesId, value: f64) -> String {
+        let def = &self.source.defs[id as usize];
+        let scale = self.store.catalog.metric(def).map_or(Unit::Count, unit).scale(value);
+        format!("{} {}", scale.number(value), scale.symbol)
+    }
+
     fn extreme(&self, tag: &str, word: &str, order: impl Fn(f64, f64) -> std::cmp::Ordering) -> String {
         let all: Vec<(SeriesId, f64)> =
             self.series(tag).into_iter().filter_map(|id| Some((id, self.at(id)?))).collect();
         let Some((id, value)) = all.iter().copied().reduce(|a, b| if order(b.1, a.1).is_gt() { b } else { a }) else {
             return String::new();
         };
-        let def = &self.source.defs[id as usize];
-        let scale = self.store.catalog.metric(def).map_or(Unit::Count, unit).scale(value);
-        let name = self.store.catalog.label(def);
+        let name = self.store.catalog.label(&self.source.defs[id as usize]);
         match all.len() {
-            1 => format!("{name} {} {}", scale.number(value), scale.symbol),
-            _ => format!("{word}: {name}, {} {}", scale.number(value), scale.symbol),
+            1 => format!("{name} {}", self.quantity(id, value)),
+            _ => format!("{word}: {name}, {}", self.quantity(id, value)),
         }
     }
 }

@@ -172,6 +172,7 @@ impl BenchBoard {
             frozen: !live,
             marks: Default::default(),
             alerts: Default::default(),
+            subjects: Default::default(),
         }
     }
 

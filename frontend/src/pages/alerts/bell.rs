@@ -1,17 +1,20 @@
-//! The bell in the bar: how many alerts fire, and which; what a screen reader is told of them, and the browser's own
-//! notifications.
+//! The bell in the bar: the one number of what is open, findings and the alerts about something else, and the list of both;
+//! what a screen reader is told of alerts, and the browser's own notifications.
 
 use super::words;
 use crate::access::Access;
 use crate::address::Tab;
 use crate::browser::{self, document, now, storage};
+use crate::pages::findings::words as found_words;
 use crate::state::Page;
+use crate::store::fleet::words::count;
 use crate::widgets::icons;
 use crate::widgets::parts::{Each, If, flag, text};
 use js_sys::{Function, Reflect};
 use leptos::ev;
 use leptos::prelude::*;
 use shared::alert::Alert;
+use shared::finding::Finding;
 use viewer::alerts::{AlertStand, Filter, announced, news, shape, sorted};
 use wasm_bindgen::{JsCast, JsValue};
 
@@ -22,31 +25,40 @@ const ANNOUNCE_MS: i64 = 5_000;
 /// In the browser's storage while somebody wants no notification here.
 const QUIET: &str = "watchglass.quiet";
 
-/// The bell with its list; nothing where no server tells of alerts.
+/// What is open, in words: `Open: 1 finding, 2 alerts`.
+fn open_words(findings: usize, alerts: usize) -> String {
+    let part = |n: usize, one, many| (n > 0).then(|| count(n, one, many));
+    let parts = [part(findings, "finding", "findings"), part(alerts, "alert", "alerts")];
+    let said = parts.into_iter().flatten().collect::<Vec<_>>().join(", ");
+    if said.is_empty() { "Nothing is open".into() } else { format!("Open: {said}") }
+}
+
+/// The bell with its list; nothing where neither findings nor alerts are known.
 #[component]
 pub fn Bell() -> impl IntoView {
     let page = expect_context::<Page>();
-    let known = flag(move || page.alerts.with(|told| told.known));
-    let firing = move || page.alerts.with(|told| told.firing);
-    let label = text(move || match firing() {
-        0 => "Alerts: none firing".to_string(),
-        1 => "Alerts: 1 firing".into(),
-        n => format!("Alerts: {n} firing"),
-    });
+    let has_alerts = flag(move || page.alerts.with(|told| told.known));
+    let known = flag(move || has_alerts.get() || page.findings.with(|findings| findings.known));
+    let found = Memo::new(move |_| page.open_findings());
     let listed = Memo::new(move |_| {
+        let about = |one: &Alert| page.findings.with(|findings| findings.is_about_one(one));
         page.alerts.with(|told| {
             let (open, _) = sorted(&told.open, &Filter::default());
-            open.into_iter()
-                .filter(|one| AlertStand::of(one) < AlertStand::Pending)
-                .take(MAX_LISTED)
-                .cloned()
-                .collect::<Vec<_>>()
+            let shown = open.into_iter().filter(|one| AlertStand::of(one) < AlertStand::Pending && !about(one));
+            shown.take(MAX_LISTED).cloned().collect::<Vec<_>>()
         })
+    });
+    let counts = Memo::new(move |_| (found.with(Vec::len), page.firing_beside_findings()));
+    let label = text(move || counts.with(|(findings, alerts)| open_words(*findings, *alerts)));
+    let number = text(move || match counts.get() {
+        (0, 0) => String::new(),
+        (findings, alerts) => (findings + alerts).to_string(),
     });
     let keys = Signal::derive(move || listed.with(|all| all.iter().map(|one| one.id.clone()).collect::<Vec<_>>()));
     let row = Callback::new(move |id: String| view! { <Line id listed/> }.into_any());
     let trouble = text(move || page.alerts.with(|told| told.trouble.join(" ")));
     let all = text(move || page.address_of_alerts(Tab::Alerts, ""));
+    let findings = text(move || page.address_of_finding(None));
     let rules = text(move || page.address_of_alerts(Tab::Rules, ""));
     // A click elsewhere, and Escape, close it.
     let close = |target: Option<web_sys::Element>| {
@@ -74,17 +86,41 @@ pub fn Bell() -> impl IntoView {
             <details class="bell" data-known=move || known.get().to_string()>
                 <summary class="icon" aria-label=label title=label>
                     <icons::Bell/>
-                    <b class="count" aria-hidden="true">{text(move || if firing() > 0 { firing().to_string() } else { String::new() })}</b>
+                    <b class="count" aria-hidden="true">{number}</b>
                 </summary>
                 <div>
                     <p class="wrong">{trouble}</p>
-                    <If when=flag(move || listed.with(Vec::is_empty))>
-                        <p class="calm"><span class="shape is-ok" aria-hidden="true">"●"</span>" No alerts firing."</p>
+                    <If when=flag(move || found.with(Vec::is_empty) && listed.with(Vec::is_empty))>
+                        <p class="calm"><span class="shape is-ok" aria-hidden="true">"●"</span>" Nothing is open."</p>
                     </If>
+                    {move || found.get().into_iter().take(MAX_LISTED).map(|one| finding(page, one)).collect_view()}
                     <Each keys row/>
-                    <p class="ways"><a href=all>"All alerts"</a>" "<a href=rules>"Rules"</a></p>
+                    <p class="ways">
+                        <a href=findings data-do="findings">"All findings"</a>
+                        <If when=has_alerts>
+                            <a href=all>"All alerts"</a>
+                            <a href=rules>"Rules"</a>
+                        </If>
+                    </p>
                 </div>
             </details>
+    }
+}
+
+/// A finding in the list of the bell.
+fn finding(page: Page, one: Finding) -> impl IntoView {
+    let (shape, (head, rest)) = (found_words::shape_of(&one), found_words::told(&one));
+    let to = page.address_of_finding(Some(one.id.clone()));
+    let id = one.id.clone();
+    let below = text(move || {
+        page.beat.track();
+        found_words::below(&one, page.server_now())
+    });
+    view! {
+        <a class="finding" href=to data-finding=id>
+            <span class=shape.0 aria-hidden="true">{shape.1}</span>
+            <span class="words"><span class="sentence"><b>{head}</b>" "{rest}</span><span class="below">{below}</span></span>
+        </a>
     }
 }
 

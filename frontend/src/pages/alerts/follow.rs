@@ -1,6 +1,7 @@
 //! Asks for what fires again and again, while somebody looks at the page and its data come from a server; on the page of one
 //! machine also for what its charts show of it.
 
+use super::words;
 use crate::access::Access;
 use crate::address::Route;
 use crate::pages::poll::{PollAnswer, poll};
@@ -26,7 +27,7 @@ pub fn follow(page: Page, access: Access) {
     poll(page, access, REFRESH_SECONDS, open, move |polled| match polled {
         PollAnswer::Told(body) => {
             let Ok(Alerts { alerts, firing, trouble, .. }) = body.read() else { return };
-            page.set_alerts(Told { firing, trouble, open: alerts, known: true, refused: false });
+            page.set_alerts(Told { firing, trouble, open: words::in_zone(alerts), known: true, refused: false });
         }
         PollAnswer::Refused => page.set_alerts(Told { refused: true, ..Told::default() }),
         PollAnswer::Failed(_) => {}

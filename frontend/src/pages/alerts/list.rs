@@ -58,6 +58,7 @@ impl AlertList {
             if let PollAnswer::Told(body) = polled
                 && let Ok(Alerts { alerts: new, .. }) = body.read()
             {
+                let new = words::in_zone(new);
                 if all.with_untracked(|old| *old != new) {
                     all.set(new);
                 }
@@ -150,7 +151,7 @@ pub fn List() -> impl IntoView {
         if let PollAnswer::Told(body) = polled
             && let Ok(one) = body.read::<Alert>()
         {
-            listed.older.set(Some(one));
+            listed.older.set(words::in_zone(vec![one]).pop());
         }
     });
     let span = SPANS.map(|(value, words)| {

@@ -5,7 +5,6 @@ use super::list::List;
 use super::rules::Rules;
 use super::silences::Silences;
 use crate::address::{Route, Tab};
-use crate::pages::fleet::bar::open_findings;
 use crate::state::Page;
 use crate::widgets::parts::text;
 use leptos::prelude::*;
@@ -19,9 +18,9 @@ pub fn Tabs() -> impl IntoView {
         0 => String::new(),
         n => format!(" {n}"),
     };
-    let open = move || match open_findings(page) {
-        none if none.is_empty() => none,
-        some => format!(" {some}"),
+    let open = move || match page.open_findings().len() {
+        0 => String::new(),
+        n => format!(" {n}"),
     };
     let mark = move |tab: Option<Tab>| text(move || if here() == tab { "page" } else { "false" });
     let tab = move |tab: Tab| {

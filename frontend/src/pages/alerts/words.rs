@@ -5,11 +5,17 @@ use crate::browser::offset;
 use crate::pages::findings::words::clock as clock_of_seconds;
 use leptos::prelude::*;
 use shared::alert::Alert;
-use viewer::alerts::{AlertStand, lasted};
+use viewer::alerts::{AlertStand, lasted, told};
 
 /// The clock of an instant in ms since the epoch, with its day where that is not today.
 pub fn clock(t: i64) -> String {
     clock_of_seconds(t.div_euclid(1_000), false)
+}
+
+/// The alerts with the times of their sentences in the zone of the reader.
+pub fn in_zone(mut alerts: Vec<Alert>) -> Vec<Alert> {
+    alerts.iter_mut().for_each(|one| one.sentence = told(one, clock));
+    alerts
 }
 
 /// When it began and how long it has lasted: `since 14:01, 6 min`, or `14:01 to 14:07, 6 min`.

@@ -18,16 +18,15 @@ use shared::series::SeriesDef;
 use shared::unit::Unit;
 use std::sync::Arc;
 use viewer::curves::{Curve, CurveChart};
-use viewer::findings::evidence::{instance, is_subject, machines, sides, two_lines};
+use viewer::findings::evidence::{MAX_SUBJECTS, Subjects, instance, machines, sides, two_lines};
 
 /// Seconds between two questions while it is open.
 const REFRESH_SECONDS: u32 = 5;
 /// Columns of a chart, and of a small line.
 const POINTS: i64 = 240;
 const SMALL_POINTS: i64 = 60;
-/// Most charts of one finding, and most devices that are told from their peers.
+/// Most charts of one finding.
 const MAX_CHARTS: usize = 4;
-const MAX_SUBJECTS: usize = 4;
 
 /// What is drawn of one tag.
 #[derive(Clone, Debug, PartialEq)]
@@ -156,7 +155,7 @@ fn piece(
         if values.iter().all(Option::is_none) {
             continue;
         }
-        if is_subject(finding, &wanted.tag, &source, &instance) {
+        if Subjects::of(finding, &source).has(&wanted.tag, &instance) {
             subjects.push(curves.len());
         }
         let is_one = instance.is_empty();

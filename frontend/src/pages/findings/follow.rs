@@ -9,6 +9,7 @@ use crate::state::{Findings, Page};
 use charts::order;
 use leptos::prelude::*;
 use shared::finding::{self, Finding};
+use viewer::findings::evidence::Subjects;
 
 /// Seconds between two questions while the page is live.
 const REFRESH_SECONDS: u32 = 5;
@@ -23,6 +24,11 @@ pub fn follow(page: Page, access: Access) {
             of_file(page, is_list.get());
         }
     });
+    let subjects = Memo::new(move |_| {
+        let machine = page.findings.with(|findings| findings.machine.clone());
+        page.leads().filter(|_| page.place() == Route::Host).map(|(one, _)| Subjects::of(&one, &machine))
+    });
+    Effect::new(move || page.set_subjects(subjects.get().unwrap_or_default()));
     // Of which machine the last question was.
     let machine = StoredValue::new(String::new());
     let path = move || {
@@ -76,7 +82,8 @@ fn question(page: Page) -> Option<(String, String)> {
         (Some((from, to)), _) | (None, Some((from, to))) => {
             format!("from={}&to={}", range::seconds(from), range::seconds(to))
         }
-        (None, None) => format!("from=-{}s", window / 1_000),
+        // The end of a job is told until it was seen.
+        (None, None) => format!("from=-{}s", LISTED_SECONDS.max(window / 1_000)),
     };
     let path = format!("api/v1/findings?source={}&{span}", String::from(js_sys::encode_uri_component(&machine)));
     Some((machine, path))

@@ -74,47 +74,6 @@ pub fn Detail(
     });
     let at = RwSignal::new(None::<i64>);
     let chart = Callback::new(move |tag: String| view! { <Proof tag pieces finding marks at/> }.into_any());
-    // Names and units come with the catalog, which comes in parts.
-    let is_named = Memo::new(move |_| {
-        page.beat.track();
-        page.store.with_value(|store| store.catalog.metrics.len())
-    });
-    let evidence = move || {
-        is_named.track();
-        finding
-            .with(|one| one.as_ref().map(|one| one.evidence.clone()).unwrap_or_default())
-            .into_iter()
-            .map(|one| proof(page, one))
-            .collect_view()
-    };
-    let changed = Memo::new(move |_| {
-        finding.with(|one| one.as_ref().map(|one| (one.changed.clone(), one.since, words::span(one, page.newest()))))
-    });
-    let changes = move || {
-        is_named.track();
-        changed.get().map(|(changed, _, span)| changed.into_iter().map(|one| change(page, one, span)).collect_view())
-    };
-    let related = move || {
-        let one = finding.get()?;
-        Some(page.findings.with(|all| {
-            let cause = all
-                .all
-                .iter()
-                .filter(|other| one.because.as_ref() == Some(&other.id))
-                .map(|other| ("Because: ", other));
-            let follows = all
-                .all
-                .iter()
-                .filter(|other| other.because.as_ref() == Some(&one.id))
-                .map(|other| ("Consequences: ", other));
-            let line = |(word, other): (&'static str, &Finding)| {
-                let (head, rest) = words::told(other);
-                let to = page.address_of_finding(Some(other.id.clone()));
-                view! { <p class="below"><b>{word}</b><a href=to>{format!("{head} {rest}")}</a></p> }
-            };
-            cause.chain(follows).map(line).collect_view()
-        }))
-    };
     let rule = text(move || {
         let kind = finding.with(|one| one.as_ref().map(|one| one.kind.clone()).unwrap_or_default());
         page.address_of_alerts(Tab::Rules, &Draft::of(&format!("finding {kind} for 2m")).write())
@@ -146,18 +105,67 @@ pub fn Detail(
                 let waits = if waits.is_empty() { String::new() } else { format!("; {waits}") };
                 format!("{} ({}): {device}{who}{waits}.", words::kind(&one.kind), one.severity.word())
             })}</p>
-            {related}
+            {move || related(page, finding)}
             <div class="proofs"><Each keys=tags row=chart/></div>
-            <h3>"Evidence"</h3>
-            <ul class="evidence">{evidence}</ul>
-            <If when=flag(move || changed.with(|all| all.as_ref().is_some_and(|(all, ..)| !all.is_empty())))>
-                <h3>"Other changes"</h3>
-                <ul class="evidence changed">{changes}</ul>
-            </If>
+            <Reasons finding/>
             <h3>"Confidence"</h3>
             <p class="below">{of(|one, _| sure(one.confidence))}" "<span class="u">{of(|one, _| format!("Rule {}, reported at {}.", one.rule, words::clock(one.told, true)))}</span></p>
             <Dismissal finding/>
         </section>
+    }
+}
+
+/// The findings that it follows from, and those that follow from it.
+fn related(page: Page, finding: Memo<Option<Finding>>) -> Option<impl IntoView + use<>> {
+    let one = finding.get()?;
+    Some(page.findings.with(|all| {
+        let cause =
+            all.all.iter().filter(|other| one.because.as_ref() == Some(&other.id)).map(|other| ("Because: ", other));
+        let follows = all
+            .all
+            .iter()
+            .filter(|other| other.because.as_ref() == Some(&one.id))
+            .map(|other| ("Consequences: ", other));
+        let line = |(word, other): (&'static str, &Finding)| {
+            let (head, rest) = words::told(other);
+            let to = page.address_of_finding(Some(other.id.clone()));
+            view! { <p class="below"><b>{word}</b><a href=to>{format!("{head} {rest}")}</a></p> }
+        };
+        cause.chain(follows).map(line).collect_view()
+    }))
+}
+
+/// The conditions of a finding, and what else moved.
+#[component]
+fn Reasons(finding: Memo<Option<Finding>>) -> impl IntoView {
+    let page = expect_context::<Page>();
+    // Names and units come with the catalog, which comes in parts.
+    let is_named = Memo::new(move |_| {
+        page.beat.track();
+        page.store.with_value(|store| store.catalog.metrics.len())
+    });
+    let evidence = move || {
+        is_named.track();
+        finding
+            .with(|one| one.as_ref().map(|one| one.evidence.clone()).unwrap_or_default())
+            .into_iter()
+            .map(|one| proof(page, one))
+            .collect_view()
+    };
+    let changed = Memo::new(move |_| {
+        finding.with(|one| one.as_ref().map(|one| (one.changed.clone(), one.since, words::span(one, page.newest()))))
+    });
+    let changes = move || {
+        is_named.track();
+        changed.get().map(|(changed, _, span)| changed.into_iter().map(|one| change(page, one, span)).collect_view())
+    };
+    view! {
+        <h3>"Evidence"</h3>
+        <ul class="evidence">{evidence}</ul>
+        <If when=flag(move || changed.with(|all| all.as_ref().is_some_and(|(all, ..)| !all.is_empty())))>
+            <h3>"Other changes"</h3>
+            <ul class="evidence changed">{changes}</ul>
+        </If>
     }
 }
 

@@ -5,10 +5,12 @@ use super::evidence::Sketch;
 use super::words;
 use crate::browser;
 use crate::state::Page;
+use crate::tools::open_chart;
 use crate::widgets::parts::{If, flag, text};
 use leptos::html;
 use leptos::prelude::*;
 use shared::finding::{Finding, Severity};
+use viewer::findings::is_end;
 use viewer::findings::words::more;
 
 /// The sentence in its row.
@@ -62,7 +64,10 @@ pub fn FindingSay(
         let (from, to) = words::span(&one, page.newest());
         page.begin_step();
         page.show(from, to);
+        page.dismiss(&one.id);
+        page.proof().into_iter().next().into_iter().for_each(open_chart);
     };
+    let seen = move |_| lead.with_untracked(|lead| lead.iter().for_each(|(one, _)| page.dismiss(&one.id)));
     let row = NodeRef::<html::Section>::new();
     // What lies below gives way to it smoothly, from where it was.
     row.on_load(move |row| {
@@ -88,6 +93,9 @@ pub fn FindingSay(
                 </p>
             </div>
             <Sketch finding=Signal::derive(move || lead.get().map(|(one, _)| one))/>
+            <If when=flag(move || lead.with(|lead| lead.as_ref().is_some_and(|(one, _)| one.until.is_some() && is_end(one))))>
+                <button class="btn" data-do="seen" on:click=seen>"Got it"</button>
+            </If>
             <If when=flag(move || page.is_of_one_machine())>
                 <button class="btn" data-do="show-finding" on:click=show>
                     {of(|one, _| format!("Show {}", words::clock(one.since, false)))}

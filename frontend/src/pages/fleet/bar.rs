@@ -7,17 +7,15 @@ use crate::pages::alerts::bell::Bell;
 use crate::pages::team::views::Views;
 use crate::shortcuts::{self, Action};
 use crate::state::{Dialog, FEW, LinkState, Page};
+use crate::store::fleet::hosts::hosts;
 use crate::widgets::icons::{Keyboard, Mark, Theme};
 use crate::widgets::list::filter::Filter;
 use crate::widgets::parts::{Each, If, flag, text};
 use leptos::prelude::*;
 
-/// The bar above the fleet.
-#[component]
-pub fn FleetBar() -> impl IntoView {
-    let page = expect_context::<Page>();
-    let place = Memo::new(move |_| page.place());
-    let title = move || match place.get() {
+/// The title of a page of many machines, and of the fleet for that of one.
+pub fn title(place: Route) -> &'static str {
+    match place {
         Route::Compare => "Compare",
         Route::Runs => "Runs",
         Route::Run => "Run",
@@ -31,7 +29,15 @@ pub fn FleetBar() -> impl IntoView {
         Route::Audit => "Audit",
         Route::Usage => "Usage",
         Route::Me => "Your account",
-    };
+    }
+}
+
+/// The bar above the fleet.
+#[component]
+pub fn FleetBar() -> impl IntoView {
+    let page = expect_context::<Page>();
+    let place = Memo::new(move |_| page.place());
+    let title = move || title(place.get());
     Effect::new(move || crate::browser::document().set_title(&format!("{} – Watchglass", title())));
     let word = move || match page.state.get() {
         LinkState::Connecting => "CONNECTING",
@@ -162,11 +168,10 @@ fn Finder() -> impl IntoView {
     let page = expect_context::<Page>();
     let open = move |()| {
         let filter = page.view.with_untracked(|v| v.find.to_lowercase());
-        let store = page.store.read_value();
-        let fits = |name: &str| filter.split_whitespace().all(|word| name.to_lowercase().contains(word));
-        let mut found = store.index.iter().filter(|entry| !filter.is_empty() && fits(&entry.name));
+        let all = page.store.with_value(|store| hosts(&store.index, &[]));
+        let mut found = all.iter().filter(|host| !filter.is_empty() && host.fits(&filter));
         if let (Some(only), None) = (found.next(), found.next()) {
-            page.go_to(None, std::slice::from_ref(&only.name));
+            page.go_to(None, std::slice::from_ref(&only.entry.name));
         }
     };
     view! {
@@ -186,25 +191,10 @@ fn is_several(page: Page) -> bool {
 }
 
 /// Whether there are pages beside that of one machine and that of what is wrong with it.
-pub fn has_ways(page: Page, access: Access) -> bool {
+fn has_ways(page: Page, access: Access) -> bool {
     let is_of_runs = matches!(page.place(), Route::Runs | Route::Run);
     let runs = !page.player.with(Option::is_some) && (page.has_runs.get() || is_of_runs);
     is_several(page) || runs || (access.is_in() && access.team_here().is_some())
-}
-
-/// How many findings are open, in digits; empty where none is.
-pub fn open_findings(page: Page) -> String {
-    page.findings.with(|findings| match findings.leading(|one| one.until.is_none()).len() {
-        0 => String::new(),
-        n => n.to_string(),
-    })
-}
-
-/// How many findings are open; empty where none is.
-#[component]
-pub fn Count() -> impl IntoView {
-    let page = expect_context::<Page>();
-    view! { <b class="count">{text(move || open_findings(page))}</b> }
 }
 
 /// The ways to other pages; nothing where there is one page only.
@@ -245,7 +235,7 @@ pub fn Nav() -> impl IntoView {
                 <If when=flag(move || home.get() || runs.get())>
                     <a href=jobs aria-current=text(move || mark(is_of_runs()))>"Runs"</a>
                 </If>
-                <a href=wrong aria-current=text(move || mark(is_of_findings()))>"Findings"<Count/></a>
+                <a href=wrong aria-current=text(move || mark(is_of_findings()))>"Findings"</a>
                 <If when=signed_in>
                     <a href=to aria-current=text(move || mark(!page.place().draws()))>{text(word)}</a>
                 </If>

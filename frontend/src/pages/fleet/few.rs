@@ -1,11 +1,12 @@
 //! A fleet of two to four machines: their charts, in place of a map.
 
-use super::Crowd;
 use super::table::shape;
+use super::{Crowd, Filtered};
 use crate::panels::fleet::lines::{HostLines, Newest};
 use crate::state::Page;
+use crate::store::fleet::hosts::Host;
 use crate::store::fleet::words;
-use crate::widgets::parts::{Each, text};
+use crate::widgets::parts::{Each, If, flag, text};
 use leptos::prelude::*;
 use shared::catalog::fleet::{self, FleetRow};
 
@@ -17,11 +18,18 @@ static WITHOUT: [&FleetRow; 3] = [&fleet::CPU, &fleet::MEMORY, &fleet::NETWORK_I
 #[component]
 pub fn Few() -> impl IntoView {
     let crowd = expect_context::<Crowd>();
+    let page = expect_context::<Page>();
     let names = Memo::new(move |_| {
-        crowd.hosts.with(|hosts| hosts.iter().map(|host| host.entry.name.clone()).collect::<Vec<String>>())
+        let filter = page.view.with(|view| view.find.to_lowercase());
+        let fits = |host: &&Host| host.fits(&filter);
+        crowd.hosts.with(|hosts| hosts.iter().filter(fits).map(|host| host.entry.name.clone()).collect::<Vec<String>>())
     });
     view! {
+        <div class="filtered"><Filtered/></div>
         <section class="few" aria-label="Machines">
+            <If when=flag(move || names.with(Vec::is_empty))>
+                <p class="below">"No machine fits. Take a word of the filter away."</p>
+            </If>
             <Each keys=names row=Callback::new(|name: String| view! { <Card name/> }.into_any())/>
         </section>
     }

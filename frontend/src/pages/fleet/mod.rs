@@ -17,6 +17,7 @@ use crate::panels::fleet::map::{FleetMap, Shown, of_host};
 use crate::state::{FEW, LinkState, Page};
 use crate::store::fleet::hosts::{self, Host, Totals};
 use crate::store::fleet::words::{self, Checked, Sentence};
+use crate::widgets::clock::Zone;
 use crate::widgets::list::filter::{Choice, options};
 use crate::widgets::list::ticks::Ticks;
 use crate::widgets::parts::{Each, If, flag, text};
@@ -204,6 +205,25 @@ fn Say() -> impl IntoView {
     }
 }
 
+/// By what the machines are filtered, how many fit, and the way back to all; nothing without a filter.
+#[component]
+fn Filtered() -> impl IntoView {
+    let page = expect_context::<Page>();
+    let crowd = expect_context::<Crowd>();
+    let found = move || {
+        let filter = page.view.with(|v| v.find.to_lowercase());
+        let n = crowd.hosts.with(|hosts| hosts.iter().filter(|host| host.fits(&filter)).count());
+        words::count(n, "host", "hosts")
+    };
+    view! {
+        <If when=flag(move || page.view.with(|v| !v.find.is_empty()))>
+            <button class="chip" data-do="all" aria-label=text(move || format!("{}: clear the filter", found())) on:click=move |_| page.step(|v| v.find.clear())>
+                {text(move || page.view.with(|v| v.find.clone()))}" "<b>{text(found)}</b>" ✕"
+            </button>
+        </If>
+    }
+}
+
 /// What the address says of a map whose cells show values.
 const VALUES: &str = "values";
 
@@ -280,11 +300,6 @@ fn MapCard() -> impl IntoView {
         format!("{}{gpus}", words::count(hosts, "host", "hosts"))
     };
     let what = move || described(page, crowd);
-    let found = move || {
-        let filter = page.view.with(|v| v.find.to_lowercase());
-        let n = crowd.hosts.with(|hosts| hosts.iter().filter(|host| host.fits(&filter)).count());
-        words::count(n, "host", "hosts")
-    };
     let groups_of = Signal::derive(move || {
         labels.get().into_iter().take(4).map(|label| (label.clone(), label)).collect::<Vec<_>>()
     });
@@ -294,11 +309,7 @@ fn MapCard() -> impl IntoView {
             <header>
                 <h2>{text(heading)}</h2>
                 <span class="u">{text(what)}</span>
-                <If when=flag(move || page.view.with(|v| !v.find.is_empty()))>
-                    <button class="chip" data-do="all" aria-label="Clear filter" on:click=move |_| page.step(|v| v.find.clear())>
-                        {text(move || page.view.with(|v| v.find.clone()))}" "<b>{text(found)}</b>" ✕"
-                    </button>
-                </If>
+                <Filtered/>
                 <span class="end">
                     <Legend values/>
                     <Choice
@@ -375,6 +386,7 @@ fn Foot() -> impl IntoView {
     view! {
         <footer class="foot">
             <Each keys=words row=Callback::new(|word: String| view! { <span>{word}</span> }.into_any())/>
+            <Zone/>
         </footer>
     }
 }

@@ -1,7 +1,7 @@
 //! What a run printed, below its charts: the newest lines, or those at the crosshair. Whoever may not read them is shown
 //! nothing of it.
 
-use crate::browser::document;
+use crate::browser::{document, offset};
 use crate::fetch;
 use crate::state::{LinkState, Page};
 use crate::widgets::parts::{If, flag, text};
@@ -280,7 +280,7 @@ pub fn PrintedLines(
         };
         view! {
             <li data-line=row.n data-rank=row.rank data-stream=row.stream data-near=is_near>
-                <time on:click=move |_| at.set(Some(t))>{axis::clock(t, true)}</time>
+                <time on:click=move |_| at.set(Some(t))>{axis::clock(t + offset(t), true)}</time>
                 <span>{row.who}</span>
                 {body}
             </li>

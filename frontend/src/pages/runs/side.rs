@@ -19,6 +19,29 @@ use viewer::runs::differs::headline;
 use viewer::runs::side::aligned;
 use viewer::runs::{Measured, STEPS, Whole};
 
+/// The names of runs; those of one name are told apart by the ends of their ids.
+fn told_apart(all: &[Option<Whole>]) -> Vec<String> {
+    let runs: Vec<_> = all.iter().flatten().map(|whole| &whole.run).collect();
+    let tail = |id: &str| id.chars().skip(id.chars().count().saturating_sub(6)).collect::<String>();
+    let names = runs.iter().map(|run| {
+        let is_twice = runs.iter().filter(|other| other.name == run.name).count() > 1;
+        if is_twice { format!("{} {}", run.name, tail(&run.id)) } else { run.name.clone() }
+    });
+    names.collect()
+}
+
+/// Ids of what at least two of them measured.
+fn in_common(all: &[Option<Whole>]) -> Vec<String> {
+    let mut ids: Vec<(String, usize)> = Vec::new();
+    for measured in all.iter().flatten().flat_map(|whole| &whole.measures) {
+        match ids.iter_mut().find(|(id, _)| *id == measured.id) {
+            Some((_, n)) => *n += 1,
+            None => ids.push((measured.id.clone(), 1)),
+        }
+    }
+    ids.into_iter().filter(|(_, n)| *n > 1).map(|(id, _)| id).collect()
+}
+
 /// The page of several runs.
 #[component]
 pub fn SidePage(
@@ -32,18 +55,7 @@ pub fn SidePage(
     let wholes = Memo::new(move |_| {
         asked.with_value(|asked| asked.iter().map(|one| one.whole.get()).collect::<Vec<Option<Whole>>>())
     });
-    let names = Memo::new(move |_| {
-        let names = wholes.with(|all| all.iter().flatten().map(|w| w.run.name.clone()).collect::<Vec<_>>());
-        // Runs of one name are told apart by their ids.
-        let ids = wholes.with(|all| all.iter().flatten().map(|w| w.run.id.clone()).collect::<Vec<_>>());
-        let twice = |name: &String| names.iter().filter(|other| *other == name).count() > 1;
-        let tail = |id: &str| id.chars().rev().take(6).collect::<Vec<_>>().into_iter().rev().collect::<String>();
-        names
-            .iter()
-            .zip(ids)
-            .map(|(n, id)| if twice(n) { format!("{n} {}", tail(&id)) } else { n.clone() })
-            .collect::<Vec<_>>()
-    });
+    let names = Memo::new(move |_| wholes.with(|all| told_apart(all)));
     let wrong = text(move || {
         asked.with_value(|asked| {
             let mut all: Vec<String> =
@@ -54,18 +66,7 @@ pub fn SidePage(
             all.join(" ")
         })
     });
-    let measures = Memo::new(move |_| {
-        wholes.with(|all| {
-            let mut ids: Vec<(String, usize)> = Vec::new();
-            for measured in all.iter().flatten().flat_map(|whole| &whole.measures) {
-                match ids.iter_mut().find(|(id, _)| *id == measured.id) {
-                    Some((_, n)) => *n += 1,
-                    None => ids.push((measured.id.clone(), 1)),
-                }
-            }
-            ids.into_iter().filter(|(_, n)| *n > 1).map(|(id, _)| id).collect::<Vec<_>>()
-        })
-    });
+    let measures = Memo::new(move |_| wholes.with(|all| in_common(all)));
     let read = move || wholes.with(|all| all.iter().flatten().cloned().collect::<Vec<Whole>>());
     let said =
         Memo::new(move |_| Some(headline(&read())).filter(|said| !said.is_empty()).map_or(String::new(), |s| s + "."));

@@ -12,16 +12,16 @@ pub mod poster;
 pub mod view;
 
 use super::reading;
+use super::theme::theme;
 use super::tiles::TileView;
-use crate::address::Tone;
 use crate::browser::{offset, performance, window};
 use crate::range;
 use crate::state::{Beside, Hover, LinkState, Page};
 use crate::store::Store;
 use crate::store::source::Source;
 use crate::widgets::tooltip::Tip;
+use charts::Measures;
 use charts::canvas::SUBPIXELS;
-use charts::{Measures, theme};
 use leptos::prelude::*;
 pub(super) use measures::measures;
 use observers::Observers;
@@ -329,7 +329,7 @@ impl Drawn {
         let span = page.span();
         let frozen = page.view.with_untracked(|v| v.frozen.is_some());
         Look {
-            theme: if page.tone.get_untracked() == Tone::Dark { &theme::DARK } else { &theme::LIGHT },
+            theme: theme(page.tone.get_untracked()),
             measures: *measures,
             css: dpr * f64::from(SUBPIXELS),
             device: f64::from(SUBPIXELS),
@@ -340,6 +340,7 @@ impl Drawn {
             frozen,
             marks: page.drawn_marks(),
             alerts: page.alerted.get_value(),
+            subjects: page.subjects.get_value(),
         }
     }
 }

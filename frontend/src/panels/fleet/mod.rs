@@ -7,11 +7,11 @@ pub mod spark;
 
 use super::board::layer::Layer;
 use super::board::measures;
-use crate::address::Tone;
+use super::theme::theme;
 use crate::browser::window;
 use crate::state::Page;
 use charts::canvas::SUBPIXELS;
-use charts::{Measures, Theme, theme};
+use charts::{Measures, Theme};
 use leptos::html::Canvas;
 use leptos::prelude::*;
 
@@ -31,7 +31,7 @@ impl Brush {
     /// Reads theme, measures and font from the page.
     pub fn of(page: Page) -> Self {
         let (measures, family) = measures();
-        let theme = if page.tone.get_untracked() == Tone::Dark { &theme::DARK } else { &theme::LIGHT };
+        let theme = theme(page.tone.get_untracked());
         Brush { theme, measures, dpr: window().device_pixel_ratio(), family }
     }
 

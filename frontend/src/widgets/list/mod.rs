@@ -183,12 +183,14 @@ fn cells(line: Memo<Option<Line>>, table: Table) -> AnyView {
             StoredValue::new(line.with_untracked(|line| line.as_ref().map(|line| line.id.clone()).unwrap_or_default()));
         view! {
             <td>
-                <input
-                    type="checkbox"
-                    aria-label=text(move || format!("Compare {}", name()))
-                    prop:checked=flag(move || id.with_value(|id| ticks.has(id)))
-                    on:change=move |_| ticks.toggle(id.get_value())
-                />
+                <label class="box">
+                    <input
+                        type="checkbox"
+                        aria-label=text(move || format!("Compare {}", name()))
+                        prop:checked=flag(move || id.with_value(|id| ticks.has(id)))
+                        on:change=move |_| ticks.toggle(id.get_value())
+                    />
+                </label>
             </td>
         }
     };

@@ -32,14 +32,57 @@ pub fn machines(finding: &Finding) -> Vec<String> {
     names
 }
 
-/// Whether a finding is about this device.
-pub fn is_subject(finding: &Finding, tag: &str, source: &str, instance: &str) -> bool {
-    let shown = |e: &shared::finding::Evidence| e.tag == tag && e.source == source && e.instance == instance;
-    let held = |place: &shared::finding::Place| {
-        let gpu = instance.parse().is_ok_and(|n: u32| place.gpus.contains(&n));
-        place.source == source && tag.starts_with("gpu.{i}") && gpu
-    };
-    finding.evidence.iter().any(shown) || finding.subject.iter().any(held)
+/// Most devices of a chart that are told from their peers.
+pub const MAX_SUBJECTS: usize = 4;
+
+/// What a finding is about on one machine, by which charts and tiles mark the devices.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Subjects {
+    gpus: Vec<u32>,
+    /// Tag and instance of each piece of evidence.
+    series: Vec<(String, String)>,
+}
+
+impl Subjects {
+    /// What a finding is about on the machine of this name.
+    pub fn of(finding: &Finding, source: &str) -> Self {
+        let places = finding.subject.iter().filter(|place| place.source == source);
+        let proofs = finding.evidence.iter().filter(|one| one.source == source);
+        Subjects {
+            gpus: places.flat_map(|place| place.gpus.iter().copied()).collect(),
+            series: proofs.map(|one| (one.tag.clone(), one.instance.clone())).collect(),
+        }
+    }
+
+    /// The tags that prove it on this machine, the strongest first.
+    pub fn tags(&self) -> impl Iterator<Item = &str> {
+        self.series.iter().map(|(tag, _)| tag.as_str())
+    }
+
+    /// Whether the finding is about this device. Where it names GPUs, the evidence may also be of their peers, which it is
+    /// not about.
+    pub fn has(&self, tag: &str, instance: &str) -> bool {
+        if tag.starts_with("gpu.{i}") && !self.gpus.is_empty() {
+            return instance.parse().is_ok_and(|n: u32| self.gpus.contains(&n));
+        }
+        self.series.iter().any(|(own, at)| own == tag && at == instance)
+    }
+
+    /// Positions of those series (tag and instance) that are told from the others; none where it is about all of them, or
+    /// about more than a chart can tell apart.
+    pub fn among<'a>(&self, all: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<usize> {
+        if self.series.is_empty() && self.gpus.is_empty() {
+            return Vec::new();
+        }
+        let (mut count, mut own) = (0, Vec::new());
+        for (tag, instance) in all {
+            if self.has(tag, instance) {
+                own.push(count);
+            }
+            count += 1;
+        }
+        if own.len() > MAX_SUBJECTS || own.len() == count { Vec::new() } else { own }
+    }
 }
 
 /// The mean of the subjects, and the median of their peers, in each column.
@@ -64,6 +107,29 @@ mod tests {
         assert_eq!(instance("gpu.{i}.powerWatts", "gpu.12.powerWatts"), "12");
         assert_eq!(instance("disk.{mount}.usagePercent", "disk./a.b.usagePercent"), "/a.b");
         assert_eq!(instance("memory_percent", "memory_percent"), "");
+    }
+
+    #[test]
+    fn a_finding_about_a_gpu_marks_it_and_never_the_peer_that_proves_it() {
+        let about = |gpus: &[u32], series: &[(&str, &str)]| Subjects {
+            gpus: gpus.into(),
+            series: series.iter().map(|(tag, at)| (tag.to_string(), at.to_string())).collect(),
+        };
+        let gpus = ["0", "1", "2", "3", "4", "5", "6", "7"];
+        let among = |one: &Subjects, tag: &str| one.among(gpus.iter().map(|at| (tag, *at)));
+        let slow = about(&[7], &[("gpu.{i}.smClock", "7"), ("gpu.{i}.pipeTensorActive", "0")]);
+        assert_eq!(among(&slow, "gpu.{i}.pipeTensorActive"), [7], "GPU 0 is one of those that wait");
+        assert_eq!(among(&slow, "gpu.{i}.temp"), [7], "in a chart that proves nothing, too");
+        assert_eq!(among(&slow, "disk.{mount}.usagePercent"), [0; 0]);
+        assert_eq!(
+            among(&about(&[0, 1, 2, 3, 4, 5, 6, 7], &[]), "gpu.{i}.temp"),
+            [0; 0],
+            "all of them are no exception"
+        );
+        let full = about(&[], &[("disk.{mount}.usagePercent", "/data")]);
+        let mounts = ["/", "/data"].map(|at| ("disk.{mount}.usagePercent", at));
+        assert_eq!(full.among(mounts.into_iter()), [1]);
+        assert_eq!(slow.tags().collect::<Vec<_>>(), ["gpu.{i}.smClock", "gpu.{i}.pipeTensorActive"]);
     }
 
     #[test]

@@ -10,6 +10,7 @@ pub mod words;
 
 use charts::marks::CellMark;
 use charts::order;
+use shared::alert::Alert;
 use shared::finding::{Finding, RuleState, Severity};
 use std::cmp::Reverse;
 use std::rc::Rc;
@@ -54,6 +55,11 @@ impl Findings {
         machine.is_empty() || named.into_iter().any(|place| place.source == machine)
     }
 
+    /// Whether an alert is about one of them: it says the same once more.
+    pub fn is_about_one(&self, alert: &Alert) -> bool {
+        self.all.iter().any(|one| one.id == alert.subject)
+    }
+
     /// Marks for charts, in order of time: a hairline at the start of each finding, and its duration.
     pub fn marks(&self) -> Rc<[CellMark]> {
         let found = self.leading(|one| Findings::of_machine(one, &self.machine));
@@ -61,6 +67,12 @@ impl Findings {
         order::sort_by_key(&mut marks, |mark| mark.from);
         marks.into()
     }
+}
+
+/// Whether it tells of the moment at which a job ended. It leads its machine's page until somebody has seen it, also once it
+/// is over.
+pub fn is_end(finding: &Finding) -> bool {
+    finding.rule.ends_with(".ended")
 }
 
 /// A finding as a mark in charts; with `strong` its time has a background.

@@ -2,7 +2,9 @@
 
 use super::rows::Rows;
 use crate::alerts::Alerted;
+use crate::findings::evidence::Subjects;
 use charts::marks::CellMark;
+use charts::theme::RGBAColor;
 use charts::{Measures, Theme};
 use std::rc::Rc;
 
@@ -54,6 +56,8 @@ pub struct Look {
     pub marks: Rc<[CellMark]>,
     /// Alerts to draw.
     pub alerts: Rc<Alerted>,
+    /// Whom the finding that leads the page is about.
+    pub subjects: Rc<Subjects>,
 }
 
 impl Look {
@@ -88,7 +92,7 @@ pub struct RedrawKey {
     pub(super) limits: usize,
     pub(super) step: i64,
     pub(super) epoch: u32,
-    pub(super) dark: bool,
+    pub(super) ground: RGBAColor,
     pub(super) focus: Option<usize>,
     pub(super) kept: (Vec<bool>, Vec<bool>),
     pub(super) looks: (State, bool, usize),
@@ -115,6 +119,7 @@ mod tests {
             frozen: !live,
             marks: Rc::default(),
             alerts: Rc::default(),
+            subjects: Rc::default(),
         };
         // This makes 460 pixels of 652.2 ms each.
         let (width, newest) = (600 * 4, 1_700_000_000_123);

@@ -65,8 +65,10 @@ pub struct Picture {
     full_names: bool,
     /// Plural noun for the series; see [`peers`].
     peers: Option<String>,
-    /// Positions of the series that differ from their peers, the furthest first.
+    /// By position: the series that have the color of what is odd, the furthest from its peers first.
     odd: Vec<usize>,
+    /// By position: the series that the finding on the page is about; they alone are odd then.
+    named: Vec<usize>,
     chart: Option<Chart>,
     axis: Option<Axis>,
     /// Start of the window, ms since the epoch.
@@ -162,6 +164,11 @@ impl Picture {
                 self.spread = Spread::default();
             }
             self.limits = gaps::limits(source, store, members, to);
+            let def = |id: &SeriesId| {
+                let def = source.defs.get(*id as usize)?;
+                Some((catalog.metric(def)?.tag.as_str(), def.instance.as_str()))
+            };
+            self.named = look.subjects.among(self.ids.iter().map(|id| def(id).unwrap_or_default()));
         }
         let traces = std::mem::take(&mut self.traces);
         let all: Vec<(SeriesId, &Trace)> = self.ids.iter().filter_map(|id| Some((*id, traces.get(id)?))).collect();
@@ -273,7 +280,7 @@ impl Picture {
             self.order = (0..self.ids.len()).collect();
         }
         if !spread && (self.peers.is_none() || self.shows() == Some(Shows::States)) {
-            self.odd.clear();
+            self.odd.clone_from(&self.named);
             return;
         }
         let (from, to) = look.span;
@@ -288,14 +295,21 @@ impl Picture {
             // A line keeps its color for a while only in a live view. A moved view does not depend on the past.
             .map(|(i, c)| spread::stand(c, &self.spread.band, span, !spread && look.live && self.odd.contains(&i)))
             .collect();
-        self.odd = spread::outliers(&stands);
-        match self.shows() {
-            Some(Shows::Outliers) => {
-                // The series that a person highlighted are drawn too.
-                let follows = self.dim.contains(&true);
-                let followed = (0..self.dim.len()).filter(|i| follows && !self.dim[*i] && !self.odd.contains(i));
-                self.order = self.odd.iter().copied().chain(followed).take(8).collect();
+        let outliers = spread::outliers(&stands);
+        if self.shows() == Some(Shows::Outliers) {
+            // The series that a person highlighted are drawn too.
+            let follows = self.dim.contains(&true);
+            let followed = (0..self.dim.len()).filter(|i| follows && !self.dim[*i]);
+            self.order.clear();
+            for i in self.named.iter().chain(&outliers).copied().chain(followed) {
+                if self.order.len() < 8 && !self.order.contains(&i) {
+                    self.order.push(i);
+                }
             }
+        }
+        // One color means one thing: while a finding names a device, no other line has it.
+        self.odd = if self.named.is_empty() { outliers } else { self.named.clone() };
+        match self.shows() {
             Some(Shows::Rows) if self.rows.order == Order::Index => {
                 self.order = (0..self.ids.len()).filter(|i| !is(&self.muted, *i)).collect();
             }
@@ -361,7 +375,7 @@ impl Picture {
             limits: self.limits.len(),
             step: self.step,
             epoch,
-            dark: look.theme == &charts::theme::DARK,
+            ground: look.theme.card,
             focus,
             kept: (self.muted.clone(), self.dim.clone()),
             looks: (self.state, look.live, self.ids.len()),
@@ -478,6 +492,7 @@ mod tests {
             frozen: true,
             marks: Default::default(),
             alerts: Default::default(),
+            subjects: Default::default(),
         };
         let width = |span: i64| step(&look(span), 640 * 4, 1_000, Chart::Line);
         // 500 pixels, and a second between samples.

@@ -215,6 +215,7 @@ fn a_view_that_was_moved_shows_what_one_that_is_built_from_nothing_shows() {
                 live: span.1 >= server.newest(),
                 frozen: span.1 < server.newest(),
                 marks: Default::default(),
+                subjects: Default::default(),
                 alerts: Default::default(),
             };
             let source = server.store.source(None);

@@ -62,6 +62,9 @@ impl Picture {
             let name = &self.names[i];
             let stands = is(&self.muted, i) || is(&self.dim, i);
             let name = if self.full_names { &name.full } else { &name.short };
+            // A heat map marks who is far below by itself.
+            let is_row = self.shows() == Some(Shows::Rows) && !self.named.contains(&i);
+            let hue = if is_row { self.names[i].hue } else { hue };
             label(name, values[i], hue, focus.is_none_or(|f| f == i) && !stands)
         });
         let mut labels: Vec<Label> = all.collect();

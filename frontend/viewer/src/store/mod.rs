@@ -621,7 +621,7 @@ mod tests {
             remedy: "install it".into(),
         };
         store.take(ServerMessage::Checks { source: 0, checks: vec![check] });
-        let plan = plan::plan(&store, store.source(None), &[], &[]);
+        let plan = plan::plan(&store, store.source(None), plan::Choice::default());
         assert_eq!(plan.absent[0].id, section.id);
         assert_eq!(plan.absent[0].reason, "no library");
         let drawn: Vec<_> = plan.top.iter().chain(plan.sections.iter().flat_map(|s| &s.panels)).collect();

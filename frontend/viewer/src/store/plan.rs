@@ -104,20 +104,28 @@ pub struct Plan {
     pub missing: Vec<Absent>,
 }
 
-/// The charts that a person put before all others.
-fn chosen(front: &[String], shown: impl Fn(&str) -> bool) -> Vec<&String> {
-    let mut chosen: Vec<&String> = Vec::new();
-    for id in front.iter().filter(|id| shown(id)) {
-        if chosen.len() < MAX_FRONT_PANELS && !chosen.contains(&id) {
-            chosen.push(id);
-        }
+impl Plan {
+    /// These charts and nothing else: there is no room for more.
+    pub fn alone(self, charts: &[String]) -> Plan {
+        let top = self.top.into_iter().filter(|panel| charts.contains(&panel.id)).collect();
+        Plan { top, ..Plan::default() }
     }
-    chosen
 }
 
-/// Makes the plan for a source; empty while there is no source. Charts in `hide` are left out, those in `front` come
-/// first.
-pub fn plan(store: &Store, source: Option<&Source>, hide: &[String], front: &[String]) -> Plan {
+/// Which charts stand out of their usual place.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Choice<'a> {
+    /// Those that are left out.
+    pub hide: &'a [String],
+    /// Those that a person, or the page's notebook, put before all others.
+    pub front: &'a [String],
+    /// Those that prove the finding on the page, the strongest first: they follow, and the first chart of all is wide then.
+    pub proof: &'a [String],
+}
+
+/// Makes the plan for a source; empty while there is no source.
+pub fn plan(store: &Store, source: Option<&Source>, choice: Choice) -> Plan {
+    let Choice { hide, front, proof } = choice;
     let layout = &store.catalog.layout;
     let Some(source) = source else { return Plan::default() };
     let waiting = source.charts.is_empty();
@@ -146,14 +154,16 @@ pub fn plan(store: &Store, source: Option<&Source>, hide: &[String], front: &[St
     let top = lead.iter().copied().chain(rest).filter(|id| !hides(id));
     let top: Vec<&String> = top.take(MAX_TOP_PANELS).collect();
     // The wide chart does not depend on charts in front of it either.
-    let chosen = chosen(front, |id| has(id) && !hides(id));
-    let behind = top.iter().copied().filter(|id| !front.contains(id));
+    let chosen = first_ones(choice, |id| has(id) && !hides(id));
+    let behind = top.iter().copied().filter(|id| !chosen.contains(id));
     let top: Vec<&String> = chosen.iter().copied().chain(behind).collect();
     let first = wide.filter(|id| top.contains(id)).and_then(|id| source.charts.get(id)).map(|m| m.lines.len());
+    let proves = proof.iter().any(|id| chosen.contains(&id));
     let panel = |id: &str| Panel {
         id: id.to_string(),
         title: layout.charts.iter().find(|c| c.id == id).map_or_else(String::new, |c| c.title.clone()),
-        wide: heat.is_none() && Some(id) == wide.map(String::as_str),
+        wide: Some(id)
+            == if proves { chosen.first().copied() } else { wide.filter(|_| heat.is_none()) }.map(String::as_str),
     };
     let map =
         heat.map(|id| panel(id)).map(|p| Panel { id: heat_of(&p.id), title: p.title + " by device", wide: false });
@@ -192,6 +202,17 @@ pub fn plan(store: &Store, source: Option<&Source>, hide: &[String], front: &[St
         sections: first_of_all.into_iter().chain(charts).chain(last_of_all).collect(),
         missing: missing(layout, source),
     }
+}
+
+/// The charts that stand before all others, each once: those that a person put there, then those that prove the finding.
+fn first_ones<'a>(choice: Choice<'a>, fits: impl Fn(&str) -> bool) -> Vec<&'a String> {
+    let mut chosen: Vec<&String> = Vec::new();
+    for id in choice.front.iter().chain(choice.proof).filter(|id| fits(id)) {
+        if chosen.len() < MAX_FRONT_PANELS && !chosen.contains(&id) {
+            chosen.push(id);
+        }
+    }
+    chosen
 }
 
 /// Reason why a family has no chart, or its problem; None if there is none.
@@ -263,7 +284,7 @@ mod tests {
         let mut source = Source::new(wire::Source::new(0, "here".into(), 1000, Vec::new()));
         source.announce(0, defs, &catalog);
         let store = Store { catalog, ..Store::default() };
-        plan(&store, Some(&source), &[], &[]).top.into_iter().map(|p| (p.id, p.wide)).collect()
+        plan(&store, Some(&source), Choice::default()).top.into_iter().map(|p| (p.id, p.wide)).collect()
     }
 
     #[test]
@@ -285,7 +306,7 @@ mod tests {
         ];
         let catalog = Catalog::new(VOCABULARY.iter().flat_map(|rows| rows.iter().copied()));
         let store = Store { catalog, ..Store::default() };
-        let missing = plan(&store, Some(&source), &[], &[]).missing;
+        let missing = plan(&store, Some(&source), Choice::default()).missing;
         assert_eq!(missing.iter().map(|absent| absent.id.as_str()).collect::<Vec<_>>(), ["memory", "cluster"]);
     }
 
@@ -297,7 +318,7 @@ mod tests {
         let mut source = Source::new(wire::Source::new(0, "here".into(), 1000, Vec::new()));
         source.announce(0, defs, &catalog);
         let store = Store { catalog, ..Store::default() };
-        let plan = plan(&store, Some(&source), &[], &[]);
+        let plan = plan(&store, Some(&source), Choice::default());
         assert_eq!(plan.top.iter().map(|p| (p.id.as_str(), p.wide)).collect::<Vec<_>>(), [("cpu.cores", true)]);
         assert_eq!(plan.many, Some(96));
     }
@@ -310,14 +331,23 @@ mod tests {
         let tags = ["system.cpu_percent", "memory.used", "disk.in", "network.recv", "swap.used"];
         source.announce(0, tags.map(def).to_vec(), &catalog);
         let store = Store { catalog, ..Store::default() };
+        let list = |ids: &[&str]| ids.iter().map(|id| id.to_string()).collect::<Vec<_>>();
+        let top = |hide: &[&str], front: &[&str], proof: &[&str]| {
+            let (hide, front, proof) = (&list(hide)[..], &list(front)[..], &list(proof)[..]);
+            plan(&store, Some(&source), Choice { hide, front, proof }).top
+        };
         let ids = |hide: &[&str], front: &[&str]| -> Vec<String> {
-            let list = |ids: &[&str]| ids.iter().map(|id| id.to_string()).collect::<Vec<_>>();
-            let plan = plan(&store, Some(&source), &list(hide), &list(front));
-            plan.top.into_iter().map(|p| p.id).collect()
+            top(hide, front, &[]).into_iter().map(|p| p.id).collect()
         };
         assert_eq!(ids(&[], &[]), ["cpu", "memory", "disk", "network"]);
         assert_eq!(ids(&[], &["network", "swap", "network", "gone"]), ["network", "swap", "cpu", "memory", "disk"]);
         assert_eq!(ids(&["network"], &["network", "memory"]), ["memory", "cpu", "disk"]);
+        let wide = |front: &[&str], proof: &[&str]| {
+            top(&[], front, proof).into_iter().map(|p| p.id + if p.wide { ", wide" } else { "" }).collect::<Vec<_>>()
+        };
+        assert_eq!(wide(&[], &["swap", "disk", "gone"]), ["swap, wide", "disk", "cpu", "memory", "network"]);
+        assert_eq!(wide(&["disk"], &["swap", "disk"]), ["disk, wide", "swap", "cpu", "memory", "network"]);
+        assert_eq!(wide(&[], &["gone"]), wide(&[], &[]), "what is not measured here leads nothing");
     }
 
     #[test]
