@@ -28,10 +28,11 @@ pub(crate) struct Work {
     pub began: i64,
     /// Seconds of work in this job.
     pub worked: i64,
-    /// The device is not used.
+    /// Newest second of work.
     pub last: i64,
-    /// Its memory is free.
+    /// The device is not used.
     unused: Hold,
+    /// Its memory is free.
     free: Hold,
     /// Something uses it at another level than it used to.
     dull: Hold,

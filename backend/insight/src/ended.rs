@@ -148,7 +148,7 @@ pub(crate) fn is_awaited(host: &Host) -> bool {
     host.marks.ended.iter().any(|ended| ended.full.is_empty())
 }
 
-/// The members that are idle or unknown, of a job whose members are all idle.
+/// Whether no member with a recent use is used by more than 5 %; false where no use is known.
 fn idle(hosts: &Hosts, ended: &Ended) -> bool {
     let device = |(source, at): &(Source, usize)| hosts.get(source)?.devices.get(*at);
     let uses = |device: &Device| device.recent(Sig::Use).map(|slot| slot.now);
