@@ -150,7 +150,7 @@ impl Codes {
         of_it.into_iter().filter_map(|key| self.end(&key, now)).collect()
     }
 
-    /// Ends all alerts, when notifications are switched off.
+    /// Ends all alerts, after the rule for alerts from code was switched off.
     pub fn end_all(&mut self, now: i64) -> Vec<Transition> {
         let all: Vec<_> = self.open.keys().cloned().collect();
         all.into_iter().filter_map(|key| self.end(&key, now)).collect()

@@ -40,7 +40,7 @@ pub struct RunFacts {
 /// A run is dropped this long after its end, milliseconds.
 const FORGET_RUN_MS: i64 = 86_400_000;
 
-/// An event older than this before a start counts as reported before it, unless the stored state differs; milliseconds.
+/// An event this much older than the last evaluated time before a start counts as reported; milliseconds.
 const BEFORE_START_MS: i64 = 600_000;
 
 fn key(rule: &str, subject: &str) -> (String, String) {

@@ -132,7 +132,7 @@ fn reaches(subject: &mut Subject, raw: f64, (limit, within): (f64, u32), tick: &
 }
 
 fn increases(state: &mut State, raw: f64, t: i64, dt: u32, settled: bool) -> Option<What> {
-    // Before the first sample nothing is known, and a value has no sign.
+    // The state has no flag for the first sample; these values are 0 before it.
     let known = state.worst != 0.0 || state.value != 0.0 || state.held == NONE;
     let up = raw - state.value;
     state.value = raw;

@@ -136,7 +136,7 @@ struct Member {
 /// The members of a group by their pending report.
 #[derive(Debug, Default)]
 struct Sorted {
-    /// Firing, not reported yet,
+    /// Not reported yet,
     fires: Vec<String>,
     /// ended,
     over: Vec<String>,

@@ -289,7 +289,7 @@ impl Reader {
         Ok(left)
     }
 
-    /// Skips the matching clause of two sides: our values of one machine and device match by themselves.
+    /// Skips `on` and `group_left`: our values of one machine and device match by themselves. Others are refused.
     fn matching(&mut self) -> Result<(), String> {
         while let Some(Token::Word(word)) = self.peek() {
             match word.as_str() {
