@@ -205,7 +205,7 @@ impl Cut {
         let before = device.slot(Sig::Limit).level();
         let higher = host.devices.iter().any(|d| d.recent(Sig::Limit).is_some_and(|slot| limit <= 0.95 * slot.now));
         let others = if higher { peers(host, at, 1, |d| d.recent(Sig::Limit).map(|slot| slot.now)) } else { None };
-        // A cap shared by half of the machine is intended.
+        // A cap shared by most equal devices of the machine is intended.
         let alike = |d: &&Device| d.model() == device.model() && d.family == device.family;
         let same = |d: &&Device| d.recent(Sig::Limit).is_some_and(|slot| slot.now <= 1.02 * limit);
         let shared = || {

@@ -28,7 +28,7 @@ pub fn messages(file: &[u8], name: &str, tell: &mut dyn FnMut(f64)) -> Vec<Serve
     }
 }
 
-/// Adds what is wrong in a recording as records of the machines that have it, at the time of the telling.
+/// Adds the faults of a recording as records of their machines, at the time of the report.
 fn tell_findings(recording: &mut Recording) {
     for finding in look_through(recording, Settings::default()).into_iter().map(Finding::into_answer) {
         let Some(place) = finding.subject.first() else { continue };

@@ -335,7 +335,7 @@ pub fn from_alert(alert: &Alert) -> Kept {
     Kept { state, more: None }
 }
 
-/// The members of its group are the series with the same `by`.
+/// Membership of series in groups.
 impl Engine {
     fn join(&mut self, at: usize, index: u32, series: &Series, of: usize, by: By) {
         let host = &self.hosts[at];
