@@ -222,7 +222,7 @@ impl Ledger {
         self.past.push_back(open);
     }
 
-    /// Ends the finding: another one, based on better evidence, replaces it.
+    /// Ends a finding for good: the condition, known better now, is raised again as another finding.
     pub fn supersede(&mut self, now: i64, key: &Key) {
         self.end(now, key);
         self.past.retain(|open| !open.keys.contains(key));

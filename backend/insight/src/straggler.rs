@@ -204,8 +204,7 @@ fn slow(stand: &Stand, device: &Device, members: usize) -> Option<Slow> {
         let goes_on = match of {
             // An idle device lowers its clock, and is not slow.
             CLOCK => stand.peers[of] >= 0.95 * usual && stand.off[USE].is_none_or(|(off, _)| off > -IDLES),
-            // Of the time in which they did nothing, the peers now wait as much as it loses; half of that is a safe
-            // bound.
+            // The peers wait as much of their idle time as the member loses; half of that is a safe bound.
             USE => stand.peers[of] >= (usual + 1.5_f64.max(0.5 * off.abs() * (100.0 - usual))).min(97.5),
             _ => true,
         };

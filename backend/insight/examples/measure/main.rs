@@ -136,7 +136,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Figures below the bar.
+/// Figures that miss the bar.
 fn run(flags: &Flags) -> std::io::Result<Vec<String>> {
     if let Some(folder) = &flags.write {
         files(folder, flags)?;

@@ -165,8 +165,8 @@ impl<'a> Report<'a> {
         figures
     }
 
-    /// The figures below the bar, a sentence each; with `surely` only those whose whole interval is below. Mild faults
-    /// have the same bar but are listed separately: they fail nothing.
+    /// The figures that miss the bar, a sentence each; with `surely` only those whose whole interval misses it. Mild
+    /// faults have the same bar but are listed separately: they fail nothing.
     pub fn missed(&self, surely: bool) -> Vec<String> {
         let of = |figure: &Figure| {
             let (value, _, _) = figure.value;

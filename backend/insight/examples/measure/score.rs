@@ -53,7 +53,7 @@ pub struct Told {
 pub struct Claim {
     pub rule: String,
     pub right: bool,
-    /// It is a claim by design, unlike other notes.
+    /// It is a claim; other notes are not.
     pub counts: bool,
     pub severities: Vec<Severity>,
     pub worst: Severity,

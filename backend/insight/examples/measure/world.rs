@@ -171,7 +171,7 @@ pub struct Host {
     pub other_memory: f64,
     pub other_rate: f64,
     pub cached: f64,
-    /// Bytes per second of its disk, and of its network to storage; and the remaining share.
+    /// Capacity of its disk, remaining share of that, and capacity of its network to storage; bytes per second.
     pub disk: f64,
     pub disk_left: f64,
     pub network: f64,
@@ -1005,7 +1005,7 @@ impl World {
         self.acts.sort_by(|a, b| b.0.total_cmp(&a.0));
     }
 
-    /// Labels for GPUs that are held for long without work: reporting them is right, but not required.
+    /// Adds labels for GPUs that are held for long without work: reporting them is right, but not required.
     fn lulls(&mut self, t: f64) {
         for h in 0..self.hosts.len() {
             for g in 0..self.hosts[h].cards.len() {

@@ -23,7 +23,7 @@ impl<W: Write> Lines<W> {
         Lines { out, label: world.hosts.len() > 1, names: HashMap::new(), tags: HashMap::new(), failed: None }
     }
 
-    /// Returns the first write error, if any.
+    /// Flushes the file. Returns the first write error, if any.
     pub fn end(mut self) -> io::Result<()> {
         match self.failed {
             Some(error) => Err(error),

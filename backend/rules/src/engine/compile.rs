@@ -38,7 +38,7 @@ fn tag_of(row: &MetricDef, instance: &str) -> Tag {
     Tag { template: row.tag, instance: instance.into(), unit: row.unit, kind: row.kind, title: row.title }
 }
 
-/// Whether a value matches: any pattern that is not negated, and no negated one.
+/// Whether a value matches no negated pattern, and any of the others if there are some.
 pub fn fits(patterns: &[Pattern], value: Option<&str>) -> bool {
     let value = value.unwrap_or("");
     let is = |p: &&Pattern| glob(&p.text, value);
