@@ -91,7 +91,7 @@ pub(crate) fn bucket(group: &mut Group, hosts: &mut Hosts, now: i64, length: f64
     }
 }
 
-/// Whether the others do less than they usually do.
+/// Whether the members do less than usual.
 pub(crate) fn waits(group: &Group) -> bool {
     group.marks.less >= LESS
 }

@@ -34,7 +34,7 @@ pub(crate) struct Work {
     unused: Hold,
     /// Its memory is free.
     free: Hold,
-    /// Something uses it at another level than it used to.
+    /// It is used at a level other than the learned one.
     dull: Hold,
     /// Nothing is learned until this second: a finding is open for it, or a rule is about to raise one.
     pub frozen: i64,

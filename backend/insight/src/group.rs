@@ -237,7 +237,7 @@ impl Group {
         works && self.course.worked >= 60
     }
 
-    /// The same for at least so many seconds.
+    /// The same, and a phase of steady work has lasted for at least `seconds`.
     pub fn has_worked(&self, now: i64, seconds: i64) -> bool {
         let steady = self.course.is_cyclic(now) || self.course.phase == Phase::Pausing;
         self.is_working(now) && (steady || now - self.course.since >= seconds)

@@ -465,7 +465,7 @@ fn idle(scene: &mut Scene, at: usize, key: Key, cores: Option<f64>, stands: &Sta
     let course = &group.course;
     let step = group.step(scene.hosts);
     let wait = 180.max(3 * course.longest_pause(Phase::Idle)).min(LONGEST).max(3 * step);
-    // An active part of its job may be what it waits for.
+    // It may wait for an active part of its job.
     let waits = |places: &[usize]| places.iter().any(|at| scene.groups[*at].course.phase != Phase::Idle);
     let wait = match &stands.whole {
         Some((places, _)) if waits(places) => wait.max(if stands.sure { KIN_LONGEST } else { LONGEST }),

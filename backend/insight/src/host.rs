@@ -80,7 +80,7 @@ pub(crate) struct Host {
     /// First and newest second of a tick.
     pub first: i64,
     pub newest: i64,
-    /// Seconds between the newest tick and the one before; whether no tick is missing between them.
+    /// Seconds between the newest tick and the one before.
     pub dt: i64,
     map: Vec<u32>,
     ticks: VecDeque<(i64, u32)>,

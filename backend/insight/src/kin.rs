@@ -17,7 +17,7 @@ const GOES_ON: i64 = 120;
 pub(crate) struct Kin {
     /// Its place among the groups.
     pub at: usize,
-    /// A member of it has stopped at the same time, and has not worked since.
+    /// Certain: a member of it stopped at the same time, and has not worked since.
     pub sure: bool,
 }
 

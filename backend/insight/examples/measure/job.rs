@@ -1,5 +1,5 @@
-//! A program on some GPUs, step by step. Each member processes its pieces of work at its own speed, waits for the
-//! slowest at synchronization points, and moves data as fast as the slowest link.
+//! A program on some GPUs, step by step. Each member processes its pieces of work at its own speed, and waits for the
+//! slowest at synchronization points. It moves data as fast as the slowest link.
 
 use super::card::{Load, Parts, What};
 use super::random::Random;

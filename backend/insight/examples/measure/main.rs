@@ -1,5 +1,5 @@
-//! Measures the crate on traces with known truth. Machines, jobs and faults are simulated, their samples are passed to
-//! the crate as by a server, and its findings are compared with the simulated faults.
+//! Measures the crate on traces with known truth. It simulates machines, jobs and faults, and passes their
+//! samples to the crate as a server does. Then it compares the findings with the simulated faults.
 //!
 //! `cargo run --release -p watchglass-insight --example measure -- --help` lists its arguments.
 

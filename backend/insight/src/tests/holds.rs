@@ -16,7 +16,7 @@ fn held(t: i64, does: Does) -> Sheet {
             does
         }
     });
-    // Something goes on beside it, so that it is no hang.
+    // The machine is active otherwise, so this is no hang.
     put_host(&mut sheet, t, 40.0, (0.0, 0.0, 0.0));
     sheet
 }

@@ -85,7 +85,7 @@ fn one_condition_short_it_is_none() {
         _ if gpu == 3 => Does { clock: 1500.0, ..WORKS },
         _ => waits(1.1),
     };
-    // The clock is lower, and nobody waits.
+    // The clock is lower, and no other waits.
     let free = |gpu: u32, t: i64| match t {
         ..60 => OFF,
         900.. if gpu == 3 => Does { clock: 1500.0, ..WORKS },
@@ -110,7 +110,7 @@ fn one_condition_short_it_is_none() {
         900..1000 if gpu != 3 => waits(1.1),
         _ => WORKS,
     };
-    // One does a tenth more than it used to, and nobody waits for it.
+    // One does a tenth more than before, and no other waits for it.
     let busier = |gpu: u32, t: i64| match t {
         ..60 => OFF,
         900.. if gpu == 3 => WORKS,
@@ -224,7 +224,7 @@ fn lost_lanes_and_a_low_generation_are_told() {
         Some(sheet)
     });
     assert_eq!(rules(&all), [""; 0]);
-    // Lanes that none has had since the start are a note.
+    // Lanes missing since the start are a note.
     let all = told(600, 1000, |t| {
         let mut sheet = sheet(t, 16.0);
         (0..8).for_each(|gpu| {
