@@ -136,13 +136,13 @@ struct Member {
 /// The members of a group by their pending report.
 #[derive(Debug, Default)]
 struct Sorted {
-    /// Not reported yet,
+    /// Not reported yet.
     fires: Vec<String>,
-    /// ended,
+    /// Ended after their firing was reported.
     over: Vec<String>,
-    /// reported earlier and still firing,
+    /// Reported earlier and still firing.
     stands: Vec<String>,
-    /// and leaving the group.
+    /// Leaving the group.
     gone: Vec<String>,
     /// At least one is suppressed.
     waits: bool,

@@ -19,7 +19,7 @@ pub(super) struct Named {
 /// Conversion of their metric to ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum How {
-    /// None.
+    /// No conversion.
     Plain,
     /// Its rate: they count seconds, our value is the share of the time.
     Rate,
