@@ -1,8 +1,9 @@
-//! What segments cost, measured on a recording of real counters:
+//! Cost of segments, measured on a recording of real counters:
 //! `cargo run --release -p watchglass-history --example segment_cost -- RECORDING`.
 //!
-//! The recording is text: a line `t MILLISECONDS` and a line `NAME VALUE` a series for each tick, an empty line between
-//! ticks. It is repeated to an hour, totals running on; so figures of an hour are a little flattered where it is shorter.
+//! The recording is text. Each tick is a line `t MILLISECONDS` and a line `NAME VALUE` per series, with an empty line
+//! between ticks. It is repeated to an hour, with counters running on. Figures of an hour are slightly too good for a
+//! shorter recording.
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a tool for developers that reports and may stop")]
 
 use history::compaction;
@@ -54,7 +55,7 @@ fn read(path: &str) -> Hour {
 fn contents(sources: u16, series: u32) -> Contents {
     let series = (0..series).map(|id| SeriesEntry { id, row: (id % 80) as u16, instance: format!("dev{}", id / 80) });
     let series: Arc<[SeriesEntry]> = series.collect();
-    // As many rows as a machine without accelerators has, with their helps.
+    // As many rows as a machine without accelerators has, with their help texts.
     let rows = shared::catalog::VOCABULARY.iter().copied().flatten().chain(cpu::ROWS).take(80);
     let facts = vec![("os".into(), "Linux".into())];
     let source =
@@ -66,7 +67,7 @@ fn contents(sources: u16, series: u32) -> Contents {
     }
 }
 
-/// Seconds of processor time that this thread has taken.
+/// CPU time of this thread.
 fn cpu_time() -> Duration {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `time` is a timespec that the call fills.
@@ -85,7 +86,7 @@ fn timed<T>(what: &str, run: impl FnOnce() -> T) -> T {
     result
 }
 
-/// The same many times: median and 95th percentile of the time it takes, and of its processor time.
+/// Runs a function many times: median and 95th percentile of its wall time, and of its CPU time.
 fn often<T>(what: &str, mut run: impl FnMut() -> T) {
     let (mut walls, mut cpus) = (Vec::new(), Vec::new());
     for _ in 0..60 {

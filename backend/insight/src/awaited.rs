@@ -1,24 +1,24 @@
-//! One member of a group does its part ever so little more slowly, and the others wait for it a little in each step.
+//! Detects a member of a group that is slightly slower than the others, which wait a little for it in each step.
 //!
-//! No minute shows a tenth. So each bucket of work says how much more likely it is that the others wait than that they do
-//! not, by how far the member's share of the group's work is above its habit, measured by how far it usually strays. What
-//! buckets say is added up and never falls below zero: the sum that Page described, of logarithms of likelihoods.
+//! A single minute does not show a tenth. So each bucket of work yields a log-likelihood ratio: the others wait for
+//! this member, against they do not. It compares the member's share of the group's work with its habit, relative to its
+//! usual deviation. The ratios are added up and the sum never falls below zero (Page's CUSUM test).
 
 use crate::device::{Device, POWER, TRAFFIC, WORK};
 use crate::group::Group;
 use crate::levels::{Ordered, median};
 use crate::{Hosts, Source};
 
-/// How much more of the group's work one has for which the others wait, by what shows it: what it computes and moves
-/// rises as it is slower, its power by less, for some of that is there in a wait, too.
+/// Relative rise of a member's share of the group's work when the others wait for it, by channel. Its computation and
+/// memory traffic rise as much as it is slower. Its power rises less, because waiting takes power, too.
 const EFFECTS: [(usize, f64); 3] = [(WORK, 0.06), (TRAFFIC, 0.06), (POWER, 0.04)];
-/// Seconds of habit before anything can be said of it.
+/// Minimum seconds of habit before a member is judged.
 const KNOWN: f64 = 240.0;
-/// Of so many seconds it is made at most.
+/// Maximum number of seconds that a habit averages over.
 const LEARNED: f64 = 1732.0;
-/// The least by which a bucket is trusted to stray: what counters say is not white noise.
+/// Minimum deviation assumed for a bucket: counters are not white noise.
 const LEAST: f64 = 0.02;
-/// By how much less the others must do, and the time constant of what they do, seconds.
+/// Relative loss of the others from which they count as waiting; time constant of that loss, seconds.
 const LESS: f64 = 0.015;
 const SLOW: f64 = 120.0;
 
@@ -26,19 +26,19 @@ fn member(hosts: &Hosts, (source, at): (Source, usize)) -> Option<&Device> {
     hosts.get(&source)?.devices.get(at)
 }
 
-/// How far a bucket of ten seconds of a member usually strays from its habit, as a share of it; where the habit is known
-/// well enough to see an effect of this size.
+/// Usual deviation of a member's ten-second buckets from its habit, as a share of the habit. None unless the habit is
+/// known well enough to detect `effect`.
 fn strays(device: &Device, of: usize, effect: f64) -> Option<f64> {
     let habit = &device.habits[of];
     let (ratio, spread) = habit.known(KNOWN)?;
-    // A mean over five buckets that strays more than buckets do says that they do not stray by themselves.
+    // Buckets are correlated if the mean of five deviates more than a single bucket should.
     let strays = LEAST.max(1.25 * habit.strays).max(1.25 * 3.2 * spread / ratio);
-    // The habit is a mean over as many buckets as it was learned of, and wrong by this much.
+    // Standard error of the habit, which is a mean over the buckets that it was learned from.
     let wrong = strays / (f64::from(habit.learned).min(LEARNED) / 10.0).sqrt();
     (wrong <= effect / 4.0).then_some(strays)
 }
 
-/// A bucket of `length` seconds is over: what it says of each member. `learns`: and what is usual is learned.
+/// Evaluates a bucket of `length` seconds for each member. With `learns` the habits are updated, too.
 pub(crate) fn bucket(group: &mut Group, hosts: &mut Hosts, now: i64, length: f64, learns: bool) {
     let n = group.members.len();
     if n < 3 {
@@ -91,12 +91,12 @@ pub(crate) fn bucket(group: &mut Group, hosts: &mut Hosts, now: i64, length: f64
     }
 }
 
-/// Whether the others do less than they usually do.
+/// Whether the members do less than usual.
 pub(crate) fn waits(group: &Group) -> bool {
     group.marks.less >= LESS
 }
 
-/// The channel that shows it best, and the effect that is looked for there.
+/// The channel with the strongest evidence, and the effect that is tested there.
 pub(crate) fn shown_by(device: &Device) -> Option<(usize, f64)> {
     let known = EFFECTS.iter().filter_map(|(of, effect)| Some((strays(device, *of, *effect)? / effect, *of, *effect)));
     known.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, of, effect)| (of, effect))

@@ -1,23 +1,23 @@
-//! What buckets of work say of one member of a group, added up: see `awaited`.
+//! Sum of log-likelihood ratios for one member of a group: see `awaited`.
 
-/// What is not sure after so many seconds is another habit.
+/// A sum that is not sure after this many seconds starts again: the deviation is another habit.
 const TRIED: i64 = 1200;
-/// One bucket of ten seconds says at most so much against, and for it.
+/// Minimum and maximum contribution of one bucket of ten seconds.
 const SAYS: (f64, f64) = (-0.5, 1.0);
-/// From here on it is sure: one in e^18 by chance alone.
+/// The finding is raised at this sum: probability of chance e^-18.
 const SURE: f64 = 18.0;
-/// More is not remembered, and below this it is over.
+/// Maximum of the sum; at or below `OVER` the finding ends.
 const MOST: f64 = 20.0;
 const OVER: f64 = 10.0;
-/// From here on nothing is learned of the group.
+/// At or above this sum nothing is learned of the group.
 const DOUBT: f64 = 3.0;
 
-/// What buckets of work said of one member.
+/// Evidence from buckets of work that the others wait for one member.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Awaited {
     said: f64,
     since: i64,
-    /// It was sure: it is over when little speaks for it.
+    /// The sum has reached [`SURE`]; it ends at or below [`OVER`].
     told: bool,
 }
 
@@ -38,12 +38,12 @@ impl Awaited {
         self.since
     }
 
-    /// How sure it is, 0 to a little more than 1.
+    /// Certainty: 1 at the threshold [`SURE`], and a little more at most.
     pub fn sure(&self) -> f64 {
         self.said / SURE
     }
 
-    /// A bucket of `length` seconds that ended at `now`.
+    /// Adds a bucket of `length` seconds that ended at `now`.
     pub fn add(&mut self, now: i64, length: f64, says: f64) {
         let tens = length / 10.0;
         if self.said <= 0.0 || (self.said < SURE && !self.told && now - self.since > TRIED) {

@@ -1,4 +1,4 @@
-//! Machines that fell silent without a goodbye, where a hub follows them.
+//! Machines that stopped sending samples without a goodbye, on a hub that follows them.
 
 use crate::Entry;
 use crate::finding::Draft;

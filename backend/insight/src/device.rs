@@ -1,4 +1,4 @@
-//! One accelerator: its slots, how hard it works, and how far each rule has come with it.
+//! State of one accelerator: signal slots, amount of work, and progress of each rule.
 
 use crate::awaited_sum::Awaited;
 use crate::ending::Brim;
@@ -8,61 +8,61 @@ use crate::levels::{NEVER, Ring, Slot};
 use crate::signal::{Family, SIGNALS, Sig, slots};
 use std::collections::VecDeque;
 
-/// Share of the power above idle from which a device works.
+/// A device works above this share of its power range from idle to level.
 pub(crate) const WORKING: f64 = 0.6;
 
-/// How hard a device works.
+/// Amount of work of a device.
 #[derive(Clone, Debug)]
 pub(crate) struct Work {
-    /// The lowest mean of a minute without use, watts; infinite until it was seen.
+    /// Lowest mean of a minute without use, watts; infinite before the first.
     idle: f64,
-    /// The highest mean of a minute in this job, watts.
+    /// Highest mean of a minute in this job, watts.
     peak: f64,
-    /// Its power now between idle and level, 0 to about 1; by use where power does not tell. NaN: not known.
+    /// Current power between idle and level, 0 to about 1; by use where power is no measure. NaN: unknown.
     pub w: f64,
-    /// By power: whether waiting in a kernel can be told from work.
+    /// `w` is derived from power, so waiting in a kernel can be distinguished from work.
     pub by_power: bool,
-    /// It works now.
+    /// The device works now.
     pub on: bool,
-    /// When it began to work in this job; [`NEVER`] before.
+    /// Start of work in this job; [`NEVER`] before.
     pub began: i64,
     /// Seconds of work in this job.
     pub worked: i64,
-    /// When it last worked.
+    /// Newest second of work.
     pub last: i64,
-    /// It is not used.
+    /// The device is not used.
     unused: Hold,
-    /// When its memory was found free.
+    /// Its memory is free.
     free: Hold,
-    /// Something uses it at another level than it used to.
+    /// It is used at a level other than the learned one.
     dull: Hold,
-    /// A finding holds it, or a rule is about to: nothing is learned until then.
+    /// Nothing is learned until this second: a finding is open for it, or a rule is about to raise one.
     pub frozen: i64,
 }
 
-/// What a ratio to the peers usually is.
+/// Usual ratio to the peers in one channel.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Habit {
     pub ratio: f64,
     pub spread: f64,
     pub learned: f32,
-    /// Mean over about the last minute of work, and of how many seconds it is made.
+    /// Mean over about the last minute of work, and the number of seconds in it.
     of: f32,
     mean: f64,
-    /// The newest bucket of it, and whether it is of this second.
+    /// The newest bucket, and whether it was closed in this second.
     pub last: f64,
     fresh: bool,
-    /// How far buckets stray from the habit, a share of it; and of how many seconds that is known.
+    /// Usual deviation of buckets from the habit, as a share of it; and the seconds that it was learned from.
     pub strays: f64,
     strayed: f32,
-    /// The bucket that is gathered, and the one before, which counts once it is known that work went on after it.
+    /// The current bucket, and the previous one. The previous one counts once work has continued after it.
     n: u16,
     sum: f64,
     /// NaN: none.
     before: f64,
 }
 
-/// Time constant of the mean over work, seconds, and ticks; and the longest.
+/// Time constant of the mean over work, in seconds and in ticks; and its maximum.
 const OF_WORK: f64 = 50.0;
 const TICKS: f64 = 20.0;
 const LONGEST: f64 = 300.0;
@@ -87,13 +87,14 @@ impl Default for Habit {
 }
 
 impl Habit {
-    /// A value of a tick of work.
+    /// Adds a value of a tick of work to the current bucket.
     pub fn gather(&mut self, value: f64) {
         self.sum += value;
         self.n = self.n.saturating_add(1);
     }
 
-    /// A bucket of `length` seconds of work is over. What is to end is followed more quickly.
+    /// Closes a bucket of `length` seconds of work. With `quick` the mean follows faster, so that an end is detected
+    /// sooner.
     pub fn close(&mut self, length: f64, step: f64, quick: bool) {
         let before = self.before;
         self.fresh = !before.is_nan();
@@ -108,28 +109,28 @@ impl Habit {
         (self.sum, self.n) = (0.0, 0);
     }
 
-    /// Work has stopped: what was gathered last may be of the stop.
+    /// Drops the newest buckets when work stops: they may include the stop.
     pub fn discard(&mut self) {
         (self.sum, self.n, self.before, self.fresh) = (0.0, 0, f64::NAN, false);
     }
 
-    /// The bucket that was closed last, when work went on before and after it.
+    /// The bucket that was closed last, if work went on before and after it.
     pub fn fresh(&self) -> Option<f64> {
         self.fresh.then_some(self.last)
     }
 
-    /// A bucket of `length` seconds was so far off the habit.
+    /// Records the deviation of a bucket of `length` seconds from the habit.
     pub fn stray(&mut self, off: f64, length: f64) {
         self.strays += length / (length + f64::from(self.strayed).min(866.0)) * (off - self.strays);
         self.strayed += length as f32;
     }
 
-    /// Mean over the last minute of work, once there was half of one.
+    /// Mean over the last minute of work; none before half a minute.
     pub fn mean(&self) -> Option<f64> {
         (self.of >= 30.0).then_some(self.mean)
     }
 
-    /// Takes in a ratio that held for `dt` seconds of work.
+    /// Learns a ratio that held for `dt` seconds of work.
     pub fn learn(&mut self, ratio: f64, dt: f64) {
         let weight = dt / (dt + f64::from(self.learned).min(866.0));
         if self.learned == 0.0 {
@@ -141,17 +142,17 @@ impl Habit {
         self.learned += dt as f32;
     }
 
-    /// The habit, once it was learned from so many seconds.
+    /// Ratio and spread, once learned from at least `seconds` seconds.
     pub fn known(&self, seconds: f64) -> Option<(f64, f64)> {
         (f64::from(self.learned) >= seconds && self.ratio > 0.0).then_some((self.ratio, self.spread))
     }
 }
 
-/// Most buckets of work that are kept of a device.
+/// Maximum number of recent buckets of work of a device.
 const LATELY: usize = 16;
 
-/// The last buckets of work, each with the second at which it began: of those since an onset the numbers of a sentence are
-/// means. A mean that decays would hold the time before.
+/// Recent buckets of work, each with the second at which it began. A finding reports their means since an onset. A
+/// decaying mean would include the time before.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Lately(VecDeque<(i64, [f32; CHANNELS])>);
 
@@ -174,7 +175,7 @@ impl Lately {
     }
 }
 
-/// How far each rule has come with a device.
+/// Progress of each rule with a device.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Marks {
     pub heat: Share,
@@ -185,7 +186,7 @@ pub(crate) struct Marks {
     pub gen_low: Hold,
     pub gen_high: Hold,
     pub nvlink: Hold,
-    /// Most NVLinks that were up; when fewer were seen twice; when errors grew fast, and how often in a row.
+    /// Maximum number of NVLinks that were up; fewer seen twice; start and repetitions of fast growth of errors.
     pub links_most: f64,
     pub links_few: Hold,
     pub link_errors: u32,
@@ -203,7 +204,7 @@ pub(crate) struct Marks {
     pub filled: Hold,
     pub flat: Hold,
     pub slope: f64,
-    /// When it was last told that its memory fills, second.
+    /// Last report that its memory fills, second.
     pub rise_told: i64,
     pub brim: Option<Box<Brim>>,
     pub idle: Hold,
@@ -213,30 +214,30 @@ pub(crate) struct Marks {
     pub waits: Share,
     pub doubted: Hold,
     pub awaited: Awaited,
-    /// Since when its clock has been below its peers', second; 0 while it is not.
+    /// Start of the time with a clock below its peers', second; 0 while it is not.
     pub uneven: u32,
 }
 
-/// Channels in which members of a group are compared.
+/// Channels in which the members of a group are compared.
 pub(crate) const CHANNELS: usize = 6;
 pub(crate) const CLOCK: usize = 0;
 pub(crate) const POWER: usize = 1;
 pub(crate) const USE: usize = 2;
-/// What the cores do.
+/// Work of the cores.
 pub(crate) const WORK: usize = 3;
-/// What the memory moves.
+/// Memory traffic.
 pub(crate) const TRAFFIC: usize = 4;
 pub(crate) const NVLINK: usize = 5;
 
 const NVLINK_SIGS: [Sig; 2] = [Sig::NvTx, Sig::NvRx];
 const PCIE_SIGS: [Sig; 2] = [Sig::PcieTx, Sig::PcieRx];
 
-/// What goes over the links of a device, both ways together: that is no series of its own, and is shown as none.
+/// Traffic over the links of a device, both directions together. It is no series and is not shown as one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Traffic {
-    /// By NVLink, else by PCIe.
+    /// NVLink; otherwise PCIe.
     pub nvlink: bool,
-    /// Bytes a second over the last seconds, and in work.
+    /// Bytes per second over the last seconds, and the level in work.
     pub short: f64,
     pub level: Option<f64>,
 }
@@ -246,7 +247,7 @@ impl Traffic {
         if self.nvlink { "NVLink" } else { "PCIe" }
     }
 
-    /// The series that it is the sum of, each with what it counts.
+    /// The series in the sum, each with the name of its counter.
     pub fn series<'a>(&self, device: &'a Device) -> impl Iterator<Item = (Sig, &'a Slot, &'static str)> {
         let [sent, received] = if self.nvlink { NVLINK_SIGS } else { PCIE_SIGS };
         let of = |(sig, does): (Sig, &'static str)| Some((sig, device.recent(sig)?, does));
@@ -261,16 +262,16 @@ pub(crate) struct Device {
     /// Its number on its machine.
     pub index: u32,
     pub slots: [Slot; SIGNALS],
-    /// First and newest second in which anything of it was there.
+    /// First and newest second with any sample of the device.
     pub first: i64,
     pub seen: i64,
-    /// Newest second in which it answered: one of its series may come from somewhere that still knows it when it is lost.
+    /// Newest second in which the device answered. Single series of a lost device may still come from another source.
     pub answered: i64,
-    /// Ticks of its machine since, in which another device of the family answered.
+    /// Ticks of its machine since then in which another device of the family answered.
     pub missed: u32,
-    /// MIG has cut it into parts.
+    /// The device is split into MIG instances.
     pub parted: bool,
-    /// Id of the group that it is in.
+    /// Id of its group.
     pub group: Option<u64>,
     /// Power at the last ticks, watts.
     pub ring: Ring,
@@ -278,15 +279,15 @@ pub(crate) struct Device {
     pub habits: [Habit; CHANNELS],
     pub lately: Lately,
     pub marks: Marks,
-    /// Processes on it, by memory, the largest first.
+    /// Processes on it, sorted by memory, largest first.
     pub pids: Vec<u32>,
-    /// The processes that were on it last, when there were any.
+    /// The last processes on it that were known.
     pub of: Vec<u32>,
-    /// When a process came that is not of the job that goes on here, second, and its number; 0 where none did.
+    /// Arrival, second, and PID of a process that does not belong to the current job; 0 where there is none.
     pub guest: (u32, u32),
-    /// The process at the root of their tree, and its parent; where the table names them.
+    /// Root process of their tree, and its parent, if the process table has them.
     pub root: Option<(u32, u32)>,
-    /// Newest second of its machine, and how old a value may be.
+    /// Newest second of its machine, and maximum age of a value, seconds.
     newest: i64,
     patience: i64,
 }
@@ -334,7 +335,8 @@ impl Device {
         &self.slots[sig as usize]
     }
 
-    /// Notes whether it answers at `t`, where it was seen: by two of what a driver always reads of it, where it reads three.
+    /// Checks whether it answers at `t`. It does when at least two of the values that a driver always reads are there,
+    /// if it reads three.
     pub fn answer(&mut self, t: i64) {
         const ALWAYS: [Sig; 7] =
             [Sig::Use, Sig::Power, Sig::PowerShare, Sig::Temp, Sig::Clock, Sig::MemBytes, Sig::MemShare];
@@ -345,7 +347,7 @@ impl Device {
         }
     }
 
-    /// The slot where its value is recent.
+    /// The slot of a signal, if its value is recent.
     pub fn recent(&self, sig: Sig) -> Option<&Slot> {
         let slot = self.slot(sig);
         (slot.at >= self.newest - self.patience && slot.now.is_finite()).then_some(slot)
@@ -367,7 +369,7 @@ impl Device {
         if self.has(Sig::Power) { Sig::Power } else { Sig::PowerShare }
     }
 
-    /// Power and limit in the same unit; the limit NaN where it is not known.
+    /// Power and limit in the same unit; the limit is NaN where it is unknown.
     pub fn power(&self) -> Option<(&Slot, f64)> {
         let slot = self.recent(self.power_sig())?;
         Some((slot, self.limit()))
@@ -383,14 +385,14 @@ impl Device {
         if limit.is_finite() { limit } else { 100.0 * power.short / share.short }
     }
 
-    /// Lowest power without use; 12 % of the limit until it was seen.
+    /// Lowest power without use; 12 % of the limit before any such minute.
     pub fn idle_power(&self) -> f64 {
         let limit = self.limit();
         let guess = if limit.is_finite() { 0.12 * limit } else { 0.12 * self.work.peak };
         if self.work.idle.is_finite() { self.work.idle } else { guess }
     }
 
-    /// What it takes in work: its level, else the highest mean of a minute in this job.
+    /// Power in work: its level, else the highest mean of a minute in this job.
     pub fn work_power(&self) -> f64 {
         self.slot(self.power_sig()).level().unwrap_or(self.work.peak)
     }
@@ -404,7 +406,7 @@ impl Device {
         (total > 0.0).then(|| 100.0 * used.now / total)
     }
 
-    /// The slot that says how much memory is held, in any unit.
+    /// The slot of the memory in use, in any unit.
     pub fn memory_slot(&self) -> Option<&Slot> {
         self.recent(Sig::MemBytes).or_else(|| self.recent(Sig::MemShare))
     }
@@ -426,13 +428,13 @@ impl Device {
         of(NVLINK_SIGS, true).or_else(|| of(PCIE_SIGS, false))
     }
 
-    /// The signal that says how much work gets done: tensor cores, else multiprocessors, else memory traffic.
+    /// The signal that measures work: tensor cores, else multiprocessors, else memory traffic.
     pub fn work_sig(&self) -> Option<Sig> {
         let busy = |sig: &Sig| self.recent(*sig).is_some_and(|slot| slot.level().is_some_and(|level| level >= 2.0));
         [Sig::Tensor, Sig::Sm, Sig::Dram].into_iter().find(busy)
     }
 
-    /// Its machine ticked at `t`, `dt` seconds after its tick before.
+    /// Processes a tick of its machine at `t`, `dt` seconds after the previous one.
     pub fn tick(&mut self, t: i64, dt: i64, step: i64, patience: i64) {
         (self.newest, self.patience) = (t, patience);
         if self.seen != t {
@@ -453,7 +455,7 @@ impl Device {
         let used = usage.is_none_or(|(_, short, _)| short >= 5.0);
         self.work.by_power = false;
         if let Some((short, minute, limit)) = power {
-            // A reading of no use between two steps is no idle device.
+            // A zero reading between two steps does not make a device idle.
             let unused = usage.is_some_and(|(now, short, _)| now <= 0.5 && short <= 0.5);
             self.work.unused.step(t, Some(unused), patience);
             let low = !limit.is_finite() || minute <= 0.35 * limit;
@@ -464,7 +466,7 @@ impl Device {
                 self.work.peak = self.work.peak.max(minute);
             }
             let idle = self.idle_power();
-            // What it takes now is far above what it used to take in work: that was no work.
+            // The power is now far above its former level in work: that level was no work.
             if self.work_power() > idle && (minute - idle) > (self.work_power() - idle) / WORKING {
                 self.slots[self.power_sig() as usize].forget();
                 self.work.peak = minute;
@@ -488,7 +490,7 @@ impl Device {
             self.work.worked += dt;
             self.work.last = t;
         }
-        // A quarter of an hour of other work is what is usual from now on.
+        // After a quarter of an hour at another level, that level becomes usual.
         let dull = !self.work.on && usage.is_some_and(|(_, short, _)| short >= 20.0) && self.work.frozen < t;
         self.work.dull.step(t, Some(dull), patience);
         if self.work.dull.held(900) {
@@ -501,7 +503,7 @@ impl Device {
         }
     }
 
-    /// Whether counters say that nothing is computed, whatever power it takes: a light job takes little more than a wait.
+    /// Whether the counters show no computation at any power: a light job takes little more power than a wait.
     fn is_still(&self) -> bool {
         let part = |sig: Sig, least: f64| {
             let slot = self.recent(sig)?;
@@ -511,7 +513,7 @@ impl Device {
         parts.iter().any(Option::is_some) && parts.iter().flatten().all(|part| *part < 0.12)
     }
 
-    /// Whether it computes now and then: its counters say so, else its power goes up and down.
+    /// Whether it computes now and then, by its counters, else by changes of its power.
     pub fn is_alive(&self, step: i64) -> bool {
         let part = |sig: Sig, least: f64| {
             let slot = self.recent(sig)?;
@@ -535,7 +537,7 @@ impl Device {
         }
     }
 
-    /// What it usually has in a channel of work, traffic or power.
+    /// Usual value in a channel of work, traffic or power.
     pub fn level_of(&self, of: usize, work: Option<Sig>) -> Option<f64> {
         let sig = self.sig_of(of, work)?;
         self.slot(sig).level().filter(|level| *level > 0.0)
@@ -552,18 +554,18 @@ impl Device {
         self.habits = Default::default();
     }
 
-    /// The job has ended: what is usual in the next is not known.
+    /// Forgets the levels at the end of a job: those of the next job are unknown.
     pub fn forget(&mut self) {
         self.forget_levels();
         (self.work.peak, self.work.began, self.work.worked) = (0.0, NEVER, 0);
     }
 
-    /// Its clock is what the load leaves of it: it takes what its limit allows.
+    /// Whether the load limits its clock: it takes all the power that its limit allows.
     pub fn is_capped(&self) -> bool {
         self.marks.cap.held(0.3, 60) || self.power().is_some_and(|(power, limit)| power.minute >= 0.95 * limit)
     }
 
-    /// Its memory is free: no job is on it.
+    /// Whether its memory is free, so that no job is on it.
     pub fn is_free(&self) -> bool {
         self.work.free.held(0)
     }
@@ -573,8 +575,8 @@ impl Device {
 mod tests {
     use super::*;
 
-    /// Beside it: how its memory fills, and half a KiB of what it did lately; and where there are any, its processes'
-    /// numbers and ten minutes of corrected errors.
+    /// The size excludes heap data: the course of its memory, half a KiB of recent buckets, processes, and ten minutes
+    /// of corrected errors.
     #[test]
     fn a_device_takes_four_kibibytes_at_most() {
         let bytes = size_of::<Device>();

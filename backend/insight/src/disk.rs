@@ -10,13 +10,13 @@ use shared::finding::{Severity, Watch};
 
 pub(crate) static DETECTOR: Entry = Entry { rules: &[("disk_full", watches)], judge };
 
-/// Percent from which it is looked at, and from which it is told however fast it fills.
+/// Percent from which a file system is judged, and from which it is reported at any rate of filling.
 const FROM: f64 = 90.0;
 const FULL: f64 = 98.0;
-/// It is told when it is full within an hour, and critical within ten minutes.
+/// Reported when it is full within an hour, critical within ten minutes; seconds.
 const WITHIN: f64 = 3600.0;
 const SOON: f64 = 600.0;
-/// Minutes of which its course is made: of fewer only where it is full before they are over.
+/// Minutes of its course that are used. The short one applies only where it is full before the long one is over.
 const LONG: usize = 15;
 const SHORT: usize = 5;
 

@@ -1,4 +1,4 @@
-//! Memory errors, and critical errors (XID) of which programs are the usual cause.
+//! Memory errors, and critical errors (XIDs) that programs usually cause.
 
 use crate::Entry;
 use crate::Source;
@@ -18,23 +18,23 @@ pub(crate) static DETECTOR: Entry = Entry {
     judge,
 };
 
-/// XIDs that say that memory is broken: a double-bit error, rows remapped or not, contained and uncontained errors, too
-/// many single-bit ones, an unrecoverable one.
+/// XIDs of broken memory: a double-bit error, rows remapped or not, contained and uncontained errors, too many
+/// single-bit errors, an unrecoverable one.
 const MEMORY: &[u32] = &[48, 63, 64, 92, 94, 95, 140];
-/// It is over when nothing was added for so many seconds.
+/// Seconds without a new error until the finding ends.
 const OVER: i64 = 600;
-/// Corrected errors that are told: as many in a minute, and in ten.
+/// Corrected errors that raise a finding: within one minute, and within ten.
 const IN_A_MINUTE: f32 = 10.0;
 const IN_TEN: f32 = 20.0;
 
-/// The critical error that was reported at this second, 0 for one without number.
+/// The critical error reported at this second; 0 for one without a number.
 pub(crate) fn critical_error(device: &Device, now: i64) -> Option<u32> {
     let (count, last) = (device.slot(Sig::Xids), device.slot(Sig::LastXid));
     let number = if last.raw.is_finite() { last.raw as u32 } else { 0 };
     if device.has(Sig::Xids) {
         return (count.at == now && count.grew() > 0.0).then_some(number);
     }
-    // Without a count only a change says that there was one.
+    // Without a count, an error shows only as a change of the last number.
     let changed = last.at == now && last.before.is_finite() && last.before != last.raw && number != 0;
     changed.then_some(number)
 }
@@ -149,7 +149,7 @@ fn program(scene: &mut Scene, source: Source, at: usize, xid: u32) {
     scene.raise(key, draft);
 }
 
-/// Corrected errors, in 60 buckets of ten seconds.
+/// Judges corrected errors, in 60 buckets of ten seconds.
 fn corrected(scene: &mut Scene, source: Source, at: usize) {
     let now = scene.now;
     let Some(host) = scene.hosts.get_mut(&source) else { return };
@@ -173,7 +173,7 @@ fn corrected(scene: &mut Scene, source: Source, at: usize) {
     }
     marks.corrected_at = bucket;
     if seen && grew > 0.0 {
-        // What was added over a gap came at any time within it.
+        // Errors added during a gap may have come at any time within it.
         let spread = (over / 10).clamp(1, 60);
         let each = grew * 10.0 / over.max(10) as f64;
         for back in 0..spread {

@@ -1,5 +1,5 @@
-//! Jobs that ended because memory was full, of a GPU or of their machine: an event, which stays open until another job
-//! works in their place.
+//! Jobs that ended because the memory of a GPU or of their machine was full. Each is an event that stays open until
+//! another job works in its place.
 
 use crate::device::Device;
 use crate::ending::{Brim, Ended};
@@ -15,23 +15,24 @@ use shared::finding::Severity;
 pub(crate) static DETECTOR: Entry =
     Entry { rules: &[("gpu_memory.ended", |hosts| sight(hosts, &[Sig::MemShare], &[]))], judge };
 
-/// A GPU is looked at from this share of its memory on, percent; and is full from this on, where a rise was told, or where
-/// it rose by so many points shortly before: some is always kept back, and the last request is larger than what is left.
+/// A GPU is judged from `FROM` percent of its memory. It is full from `FULL_TOLD` where a rise was reported, otherwise
+/// from `FULL`, or after a recent rise by `ROSE` points. Some memory is always reserved, and the last request is larger
+/// than the rest.
 const FROM: f64 = 85.0;
 const FULL_TOLD: f64 = 95.0;
 const FULL: f64 = 98.0;
 const ROSE: f64 = 5.0;
 const SHORTLY: i64 = 600;
-/// What is left of it when the process is gone, a share.
+/// Share of the memory that may remain when the process is gone.
 const LEFT: f64 = 0.3;
-/// A fall by more points is something that was given back while the job goes on.
+/// A fall by more points is memory that the running job has released.
 const GIVEN_BACK: f64 = 2.0;
-/// Seconds after which it is known what became of the others.
+/// Seconds until the state of the other members is known.
 const SETTLED: i64 = 15;
-/// Another job works in its place once it has done so for this many seconds, and so much later the event is over.
+/// Another job is accepted after this many seconds of work; the event ends `OVER` seconds later.
 const WORKS: i64 = 60;
 const OVER: i64 = 600;
-/// Most that are remembered of one machine.
+/// Maximum number of ended jobs stored per machine.
 const MOST: usize = 8;
 
 fn judge(scene: &mut Scene) {
@@ -45,7 +46,7 @@ fn judge(scene: &mut Scene) {
     }
 }
 
-/// Notes that a GPU is nearly full, and that what filled it is gone.
+/// Detects that a GPU is nearly full, and that the process that filled it is gone.
 fn device(scene: &mut Scene, source: Source, at: usize) {
     let now = scene.now;
     let device = &scene.hosts[&source].devices[at];
@@ -57,7 +58,7 @@ fn device(scene: &mut Scene, source: Source, at: usize) {
     let group = scene.group_of(source, at);
     let known = device.marks.brim.as_ref();
     if share >= FROM {
-        // Where its process ends, it may have left its job a moment before its memory is given back.
+        // A process that ends may have left its job a moment before its memory is released.
         let stays = |brim: &Brim| group.is_none_or(|group| group.members.iter().all(|one| brim.members.contains(one)));
         let members = group.filter(|_| !known.is_some_and(|brim| stays(brim))).map(|group| group.members.clone());
         let pids = known.is_none_or(|brim| brim.pids != device.pids).then(|| device.pids.clone());
@@ -70,7 +71,7 @@ fn device(scene: &mut Scene, source: Source, at: usize) {
         if let Some(pids) = pids {
             brim.pids = pids;
         }
-        // What is loaded before it works is what it needs.
+        // Memory loaded before the work begins is what the job needs.
         brim.most = match worked {
             true if share >= brim.most - GIVEN_BACK => brim.most.max(share),
             true => share,
@@ -79,7 +80,7 @@ fn device(scene: &mut Scene, source: Source, at: usize) {
         brim.at = now;
         return;
     }
-    // One that ends gives back all at once, or within a few seconds.
+    // A process that ends releases everything at once, or within a few seconds.
     let step = scene.hosts[&source].step;
     if known.is_some_and(|brim| now - brim.at > SETTLED.max(3 * step)) {
         scene.hosts.get_mut(&source).expect("it ticked").devices[at].marks.brim = None;
@@ -102,7 +103,7 @@ fn device(scene: &mut Scene, source: Source, at: usize) {
     if !members.contains(&(source, at)) {
         members = vec![(source, at)];
     }
-    // All that is known of one job stands with its first machine.
+    // The state of a job is stored with its first machine.
     let Some(first) = scene.hosts.get_mut(&members[0].0) else { return };
     let same = |ended: &&mut Ended| {
         ended.told.is_none()
@@ -125,7 +126,8 @@ fn remember(host: &mut Host, ended: Ended) {
     }
 }
 
-/// The kernel has killed a process of a machine, which is told under `key`: what its GPUs do from then on belongs to it.
+/// Records that the kernel killed a process of a machine, reported under `key`. The state of its GPUs from then on
+/// belongs to that finding.
 pub(crate) fn killed(scene: &mut Scene, source: Source, key: &Key, sentence: &str) {
     let now = scene.now;
     let host = &scene.hosts[&source];
@@ -141,12 +143,12 @@ pub(crate) fn killed(scene: &mut Scene, source: Source, key: &Key, sentence: &st
     remember(scene.hosts.get_mut(&source).expect("it ticked"), ended);
 }
 
-/// Whether a kill is still to be seen: no other job works in the place of the one that ended.
+/// Whether a kill is still current: no other job works in the place of the killed one.
 pub(crate) fn is_awaited(host: &Host) -> bool {
     host.marks.ended.iter().any(|ended| ended.full.is_empty())
 }
 
-/// The members that do nothing, or nothing of which is known; of a job of which all are idle.
+/// Whether no member with a recent use is used by more than 5 %; false where no use is known.
 fn idle(hosts: &Hosts, ended: &Ended) -> bool {
     let device = |(source, at): &(Source, usize)| hosts.get(source)?.devices.get(*at);
     let uses = |device: &Device| device.recent(Sig::Use).map(|slot| slot.now);
@@ -167,7 +169,7 @@ fn follow(scene: &mut Scene, source: Source) {
             let device = scene.hosts.get(source).and_then(|host| host.devices.get(*at));
             device.is_some_and(|device| ended.pids.iter().any(|pid| device.pids.contains(pid)))
         };
-        // What it gave back it did not need, and it goes on.
+        // The job released memory that it did not need, and goes on.
         if ended.told.is_none() && ended.full.first().is_some_and(stays) {
             return false;
         }
@@ -215,7 +217,7 @@ fn idle_words(hosts: &Hosts, ended: &Ended) -> String {
     format!("; {} have been idle since", all.replacen("All ", "all ", 1).replacen("Both ", "both ", 1))
 }
 
-/// Raises the finding; its key, and its sentence without what became of the others.
+/// Raises the finding. Returns its key, and its sentence without the state of the other members.
 fn tell(scene: &mut Scene, ended: &Ended, idles: bool) -> (Key, String) {
     let subject = places(scene.hosts, &ended.full);
     let (source, at) = ended.full[0];
@@ -254,7 +256,7 @@ fn tell(scene: &mut Scene, ended: &Ended, idles: bool) -> (Key, String) {
         group: None,
         also: Vec::new(),
     };
-    // The event before on the same GPU is over with this one.
+    // This event ends the previous one on the same GPU.
     scene.ledger.supersede(scene.now, &key);
     scene.raise(key.clone(), draft);
     (key, sentence)

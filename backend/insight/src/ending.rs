@@ -1,14 +1,14 @@
-//! What is kept of jobs that end because memory is full: see `ended`.
+//! State of jobs that end because memory is full: see `ended`.
 
 use crate::Source;
 use crate::key::Key;
 
-/// What is kept of a GPU that is nearly full: the most it held, percent, and the members of the largest group that it was of,
-/// for that is no more when the job has ended.
+/// State of a GPU that is nearly full: its maximum memory, percent, and the members of its largest group. The group
+/// itself is gone when the job has ended.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Brim {
     pub most: f64,
-    /// When it was nearly full last, second.
+    /// Newest second at which it was nearly full.
     pub at: i64,
     pub members: Vec<(Source, usize)>,
     pub pids: Vec<u32>,
@@ -17,17 +17,17 @@ pub(crate) struct Brim {
 /// A job that has ended.
 #[derive(Clone, Debug)]
 pub(crate) struct Ended {
-    /// The second at which its memory was given back, or the kernel killed it.
+    /// Second at which its memory was released, or the kernel killed it.
     pub at: i64,
-    /// The GPUs that were full, and how full the first of them was, in words; none where the machine was.
+    /// The full GPUs, and the fill level of the first as text; empty where the memory of the machine was full.
     pub full: Vec<(Source, usize)>,
     pub words: String,
     pub most: f64,
-    /// The processes that the first of them had: they are listed for a while when they are gone.
+    /// Processes of the first GPU: they stay listed for a while after their end.
     pub pids: Vec<u32>,
     pub members: Vec<(Source, usize)>,
-    /// The finding and its sentence, without what became of the others, once it is told.
+    /// The finding and its sentence, without the state of the other members, once it is raised.
     pub told: Option<(Key, String)>,
-    /// When the next job had worked for long enough.
+    /// Second at which the next job had worked for long enough.
     pub next: Option<i64>,
 }

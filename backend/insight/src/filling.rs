@@ -1,6 +1,6 @@
-//! Something that fills up: how fast it rises, when it will be full, and whether it has risen and fallen like that before.
+//! Course of a fill level: rate of its rise, time until it is full, and earlier rises and falls.
 
-/// Most buckets that are kept.
+/// Maximum number of buckets.
 const BUCKETS: usize = 16;
 
 /// The course of a share, percent, in buckets of equal length.
@@ -14,7 +14,7 @@ pub(crate) struct Filling {
     count: u32,
     low: f64,
     high: f64,
-    /// When the rise began, second.
+    /// Start of the rise, second.
     pub began: i64,
     /// The largest rise that ended in a fall, and the highest value from which it fell, percent.
     largest: f64,
@@ -30,12 +30,12 @@ pub(crate) struct Rise {
     pub left: f64,
     /// Percent now.
     pub share: f64,
-    /// How straight it is, 0 to 1.
+    /// Straightness, 0 to 1.
     pub fit: f64,
 }
 
 impl Filling {
-    /// A value of second `t`; buckets are `length` seconds long. True when a bucket was closed.
+    /// Adds the value of second `t`; buckets are `length` seconds long. Returns true when a bucket was closed.
     pub fn add(&mut self, t: i64, length: i64, value: f64) -> bool {
         let bucket = t.div_euclid(length.max(1));
         if length != self.length || bucket < self.bucket || bucket > self.bucket + 3 {
@@ -44,7 +44,7 @@ impl Filling {
         }
         let mut closed = false;
         if bucket > self.bucket {
-            // A bucket without samples lies between its neighbors.
+            // A bucket without samples is interpolated between its neighbors.
             let mean = if self.count > 0 { self.sum / f64::from(self.count) } else { value };
             let steps = (bucket - self.bucket) as f64;
             for empty in 0..bucket - self.bucket {
@@ -71,24 +71,24 @@ impl Filling {
         self.high = self.high.max(value);
     }
 
-    /// The course begins anew; earlier rises are remembered.
+    /// Restarts the course; earlier rises are kept.
     pub fn restart(&mut self) {
         let (largest, fell_from) = (self.largest, self.fell_from);
         *self = Filling { largest, fell_from, ..Filling::default() };
     }
 
-    /// Nothing is known of earlier rises: another job has begun.
+    /// Forgets earlier rises: another job has begun.
     pub fn forget(&mut self) {
         *self = Filling::default();
     }
 
-    /// The newest of the last `n` buckets come last; none where not as many are there.
+    /// The last `n` buckets, the newest last; none where there are fewer.
     fn last(&self, n: usize) -> Option<impl DoubleEndedIterator<Item = f64> + Clone + '_> {
         let all = self.n as usize;
         (all >= n && n <= BUCKETS).then(|| (all - n..all).map(|at| f64::from(self.values[at % BUCKETS])))
     }
 
-    /// The rise over the last `n` buckets, whatever its course.
+    /// The slope over the last `n` buckets, for any course.
     pub fn slope(&self, n: usize) -> Option<f64> {
         self.line(n).map(|(slope, ..)| slope)
     }
@@ -108,7 +108,7 @@ impl Filling {
         Some((slope / self.length as f64, fit, mean + slope * middle))
     }
 
-    /// A rise over the last `n` buckets that never fell, by steps as well as straight, and has gone higher than before.
+    /// A rise over the last `n` buckets that never fell, straight or by steps, and is higher than before.
     pub fn climb(&self, n: usize) -> Option<Rise> {
         let (slope, fit, _) = self.line(n)?;
         let mut values = self.last(n)?;
@@ -129,17 +129,17 @@ impl Filling {
         })
     }
 
-    /// Where the rise that goes on began, percent.
+    /// Percent at the start of the current rise.
     pub fn low(&self) -> f64 {
         self.low
     }
 
-    /// How much it has risen to `share` since the rise began, points.
+    /// Points from the start of the rise to `share`.
     pub fn rose_by(&self, share: f64) -> f64 {
         share - self.low
     }
 
-    /// A rise over the last `n` buckets that is straight, is no tooth of a saw, and does not flatten before it is full.
+    /// A straight rise over the last `n` buckets. A sawtooth, and a rise that flattens before it is full, are excluded.
     pub fn rise(&self, n: usize) -> Option<Rise> {
         let (slope, fit, share) = self.line(n)?;
         let values = self.last(n)?;
@@ -152,7 +152,7 @@ impl Filling {
         if slope <= 0.0 || fit < 0.9 || rising + 1 < means.len().max(2) || !beyond {
             return None;
         }
-        // What flattens by the same factor again and again gains no more than the sum of that row.
+        // A rise that flattens by a constant factor gains at most the sum of the geometric series.
         let half = n / 2;
         let (first, last) = (values.clone().take(half), values.skip(n - half));
         let gain = |mut v: Box<dyn Iterator<Item = f64> + '_>| {

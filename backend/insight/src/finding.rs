@@ -1,4 +1,4 @@
-//! The book of findings: what is open, what ended a moment ago, which is because of which, and what was left out.
+//! Ledger of findings: open ones, recently ended ones, cause and consequence, and omitted ones.
 
 use crate::key::{Key, What};
 use crate::words::{At, have_waited};
@@ -6,25 +6,25 @@ use crate::{Hosts, Settings, Source};
 use shared::finding::{Evidence, Finding, MAX_FINDING_BYTES, Place, Severity};
 use std::collections::{BTreeMap, VecDeque};
 
-/// Most findings that are open at once.
+/// Maximum number of open findings.
 const MOST_OPEN: usize = 1000;
-/// Most findings that a machine raises in an hour.
+/// Maximum number of findings that a machine raises in an hour.
 const MOST_AN_HOUR: u32 = 200;
-/// What ended less than so many seconds ago and comes again is the same.
+/// A condition that ended less than this many seconds ago and returns is the same finding.
 const AGAIN: i64 = 600;
-/// Findings that begin within so many seconds of each other are one.
+/// Findings that begin within this many seconds of each other are joined.
 const TOGETHER: i64 = 30;
-/// A cause began at most so many seconds before its consequence.
+/// Maximum seconds from the begin of a cause to the begin of its consequence.
 const CAUSE_BEFORE: i64 = 120;
 
-/// A finding as its rule has it.
+/// A finding as its rule raises it.
 #[derive(Clone, Debug)]
 pub(crate) struct Draft {
     pub rule: &'static str,
     pub severity: Severity,
     /// Machine of the subject.
     pub source: Source,
-    /// Its devices; none where the machine itself is meant.
+    /// Its devices; empty where the subject is the machine itself.
     pub subject: Vec<At>,
     pub affects: Vec<At>,
     pub device: Option<String>,
@@ -32,7 +32,7 @@ pub(crate) struct Draft {
     pub sentence: String,
     pub evidence: Vec<Evidence>,
     pub group: Option<u64>,
-    /// Further keys that it is open under: it ends when all have ended.
+    /// Further keys of the finding: it ends when all of them have ended.
     pub also: Vec<Key>,
 }
 
@@ -43,27 +43,27 @@ struct Open {
     group: Option<u64>,
     sources: Vec<Source>,
     subject: Vec<(Source, Option<u32>)>,
-    /// The sentence of its rule, before others are joined to it, and the machines that it is about.
+    /// The sentence of its own rule, before others are joined to it, and the machines that the sentence names.
     own: String,
     own_sources: Vec<Source>,
-    /// What it says once the time that it foretells has passed, second, or it has ended.
+    /// A predicted time, second, and the sentence that applies after it or after the end.
     past: Option<(i64, String)>,
 }
 
-/// All that is known of findings.
+/// All findings, open and recently ended.
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
     open: Vec<Open>,
     past: VecDeque<Open>,
     hour: BTreeMap<Source, (i64, u32)>,
-    /// Findings that were left out because there were too many.
+    /// Number of findings dropped over the limits.
     pub left_out: u64,
     out: Vec<Finding>,
-    /// Who is left out now, so that it is counted once.
+    /// Keys of currently dropped findings, so that each is counted once.
     dropped: Vec<Key>,
 }
 
-/// How high a finding stands among causes; None: it is neither cause nor consequence.
+/// Rank of a finding among causes; None: it is neither cause nor consequence.
 fn rank(finding: &Finding) -> Option<u8> {
     match finding.kind.as_str() {
         _ if finding.severity == Severity::Note && finding.kind != "idle" && finding.kind != "straggler" => None,
@@ -99,7 +99,7 @@ impl Ledger {
         self.open.iter().any(|open| open.group == Some(group) && open.finding.kind == kind)
     }
 
-    /// Raises a finding, unless it is open.
+    /// Raises a finding unless it is open.
     pub fn raise(&mut self, now: i64, key: Key, draft: Draft, hosts: &Hosts, settings: &Settings) {
         let silent = |word: &String| word == key.kind || word == draft.rule;
         if self.is_open(&key) || settings.silence.iter().any(silent) {
@@ -109,7 +109,7 @@ impl Ledger {
         {
             let Some(mut open) = self.past.remove(at) else { return };
             open.finding.until = None;
-            // What was foretold has passed: it is foretold anew.
+            // The predicted time has passed: a new prediction replaces it.
             if matches!(key.kind, "gpu_memory" | "host_memory" | "disk_full") {
                 open.say(draft.sentence);
             }
@@ -138,7 +138,8 @@ impl Ledger {
         self.insert(open);
     }
 
-    /// A finding of the same rule that began at the same time, in the same group or on another machine, takes it in.
+    /// Joins a draft to an open finding of the same rule that began at the same time, in the same group or on another
+    /// machine.
     fn join(&mut self, key: &Key, draft: &Draft, hosts: &Hosts) -> bool {
         const OVER_HOSTS: &[&str] = &["hang", "starvation", "host_lost", "host_memory", "idle", "straggler"];
         let alike = |open: &&mut Open| {
@@ -164,7 +165,7 @@ impl Ledger {
         let cause = |other: &Open| {
             let (Some(high), Some(low)) = (rank(&other.finding), rank(&open.finding)) else { return None };
             let after = open.finding.since - other.finding.since;
-            // Waiting for one goes on as long as what holds it up, and may be told after its end.
+            // Waiting goes on as long as its cause, and may be reported after the end of that cause.
             let goes_on = other.finding.until.is_none_or(|until| until >= open.finding.since) && matches!(low, 1 | 2);
             let in_time = (-TOGETHER..=CAUSE_BEFORE).contains(&after) || (goes_on && after > -CAUSE_BEFORE);
             (high > low && in_time && open.is_related(other)).then_some(high)
@@ -182,7 +183,7 @@ impl Ledger {
         } else {
             self.out.push(open.finding.clone());
         }
-        // What is open already may be because of this.
+        // Findings that are already open may be consequences of this one.
         if let Some(high) = rank(&open.finding) {
             for other in &mut self.open {
                 let after = other.finding.since - open.finding.since;
@@ -203,7 +204,7 @@ impl Ledger {
         self.open.push(open);
     }
 
-    /// The condition of a key has ended.
+    /// Ends the condition of a key.
     pub fn end(&mut self, now: i64, key: &Key) {
         self.dropped.retain(|dropped| dropped != key);
         let Some(at) = self.open.iter().position(|open| open.keys.contains(key)) else { return };
@@ -221,13 +222,13 @@ impl Ledger {
         self.past.push_back(open);
     }
 
-    /// What is known better now begins anew, as another finding.
+    /// Ends a finding for good: the condition, known better now, is raised again as another finding.
     pub fn supersede(&mut self, now: i64, key: &Key) {
         self.end(now, key);
         self.past.retain(|open| !open.keys.contains(key));
     }
 
-    /// Its severity has changed, and with it its sentence where one is given.
+    /// Changes its severity, and its sentence where one is given.
     pub fn revise(&mut self, key: &Key, severity: Severity, sentence: Option<String>) {
         let Some(open) = self.open.iter_mut().find(|open| open.keys.contains(key)) else { return };
         if open.finding.severity == severity {
@@ -242,14 +243,14 @@ impl Ledger {
         self.out.push(open.finding.clone());
     }
 
-    /// What an open finding says when the time that it foretells, `due` (second), has passed, or when it ends.
+    /// Sets the sentence of an open finding for the time after the predicted second `due`, or after its end.
     pub fn foretell(&mut self, key: &Key, due: i64, past: String) {
         if let Some(open) = self.open.iter_mut().find(|open| open.keys.first() == Some(key)) {
             open.past = Some((due, past));
         }
     }
 
-    /// An open finding says this from now on.
+    /// Replaces the sentence of an open finding.
     pub fn retell(&mut self, key: &Key, sentence: &str) {
         let Some(open) = self.open.iter_mut().find(|open| open.keys.contains(key)) else { return };
         if open.own != sentence {
@@ -258,7 +259,7 @@ impl Ledger {
         }
     }
 
-    /// Ends all of a machine.
+    /// Ends all findings of a machine.
     pub fn end_source(&mut self, now: i64, source: Source) {
         let keys: Vec<Key> =
             self.open.iter().flat_map(|open| &open.keys).filter(|key| key.source == source).cloned().collect();
@@ -266,7 +267,7 @@ impl Ledger {
         self.hour.remove(&source);
     }
 
-    /// Ends all that is about a group as such.
+    /// Ends all findings about a group as a whole.
     pub fn end_group(&mut self, now: i64, group: u64) {
         let what = What::Group(group);
         let keys: Vec<Key> =
@@ -274,7 +275,7 @@ impl Ledger {
         keys.iter().for_each(|key| self.end(now, key));
     }
 
-    /// A second has passed: what ended long ago is forgotten, and what was written is handed out.
+    /// Advances by a second: drops findings that ended long ago, and appends all changes to `out`.
     pub fn hand_out(&mut self, now: i64, out: &mut Vec<Finding>) {
         for open in &mut self.open {
             if let Some((_, past)) = open.past.take_if(|(due, _)| *due <= now) {
@@ -288,7 +289,7 @@ impl Ledger {
         out.append(&mut self.out);
     }
 
-    /// What is open: the most severe first, causes before consequences, then the oldest.
+    /// Open findings: the most severe first, causes before consequences, then the oldest.
     pub fn open(&self) -> Vec<&Finding> {
         let mut all: Vec<&Finding> = self.open.iter().map(|open| &open.finding).collect();
         all.sort_by(|a, b| {
@@ -299,11 +300,11 @@ impl Ledger {
     }
 }
 
-/// The findings that a rule must have had before its precision is told.
+/// Minimum number of measured findings of a rule before its precision is reported.
 const MIN_MEASURED: u32 = 20;
 
-/// The lower 95 % bound of a rule's precision in findings of a severity, as `cargo xtask insight` measured it; None where it
-/// had too few of them.
+/// Lower 95 % bound of a rule's precision in findings of a severity, as measured by `cargo xtask insight`. None where
+/// it had too few of them.
 fn confidence(rule: &str, severity: Severity) -> Option<f64> {
     let of = |line: &&str| {
         let mut words = line.split(' ');
@@ -359,7 +360,7 @@ impl Open {
         open
     }
 
-    /// Says something else of itself, and the same as before of what was joined to it.
+    /// Replaces its own sentence; the joined sentences stay.
     fn say(&mut self, own: String) {
         let joined = self.finding.sentence.strip_prefix(self.own.as_str()).unwrap_or_default();
         self.finding.sentence = format!("{own}{joined}");
@@ -367,7 +368,7 @@ impl Open {
         fit(&mut self.finding);
     }
 
-    /// Names its subject anew.
+    /// Rebuilds the names of its subject.
     fn place(&mut self, hosts: &Hosts) {
         self.subject.sort_unstable();
         self.subject.dedup();
@@ -386,7 +387,7 @@ impl Open {
         self.finding.subject = all;
     }
 
-    /// Takes in the same of other devices or machines.
+    /// Adds other devices or machines to the subject.
     fn add(&mut self, draft: &Draft, hosts: &Hosts) {
         match draft.subject.is_empty() {
             true => self.subject.push((draft.source, None)),
@@ -398,7 +399,7 @@ impl Open {
         self.place(hosts);
         let subject = &self.finding.subject;
         self.finding.affects.retain(|place| !subject.contains(place));
-        // The machines that its own sentence names already are named once.
+        // Machines that its own sentence names are not repeated.
         let others = self.sources.iter().filter(|source| !self.own_sources.contains(source));
         let more: Vec<&str> = others.filter_map(|source| Some(hosts.get(source)?.name.as_str())).collect();
         let gpus: usize = subject.iter().map(|place| place.gpus.len()).sum();
@@ -418,7 +419,7 @@ impl Open {
         }
     }
 
-    /// Joins the sentence of a consequence to its own; true when that says more.
+    /// Joins the sentence of a consequence to its own; true when that adds information.
     fn tell(&mut self, consequence: &Open) -> bool {
         let waiting = consequence.finding.affects.iter().chain(&consequence.finding.subject);
         let waiting: usize = waiting.map(|place| place.gpus.len()).sum::<usize>();
@@ -449,12 +450,12 @@ fn places(of: &[At], hosts: &Hosts) -> Vec<Place> {
     all.into_iter().map(|(source, gpus)| Place { source: name(source), gpus: sorted(gpus) }).collect()
 }
 
-/// Evidence that is kept before those who suffer are left out, and in any case.
+/// Evidence kept before affected devices are dropped, and in any case.
 const EVIDENCE: usize = 5;
 const LEAST_EVIDENCE: usize = 2;
 
-/// Leaves out what would make it longer than a record may be: the last of much evidence, then of those who suffer, then
-/// more of the evidence.
+/// Shortens a finding to the size limit of a record. It drops surplus evidence from the end, then affected devices,
+/// then more evidence.
 fn fit(finding: &mut Finding) {
     let place = |p: &Place| 32 + 2 * p.source.len() + 4 * p.gpus.len();
     let fact = |e: &Evidence| 130 + e.tag.len() + e.source.len() + e.instance.len() + 2 * e.words.len();

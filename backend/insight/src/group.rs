@@ -1,5 +1,5 @@
-//! Devices that work on one job: those of a job that is known, else those whose processes have one root, else those of one
-//! machine and model that began to work at the same time.
+//! Groups of devices that work on one job: those of a known job, else those whose processes have one root. Otherwise,
+//! devices of one machine and model that began to work at the same time.
 
 use crate::device::{Device, POWER, TRAFFIC, WORK};
 use crate::hold::{Hold, Share};
@@ -11,10 +11,10 @@ use crate::signal::{Family, Sig};
 use crate::words::At;
 use crate::{Hosts, Job, Source};
 
-/// Devices that begin to work within so many seconds of each other are one group.
+/// Devices that begin to work within this many seconds of each other are one group.
 const TOGETHER: i64 = 60;
 
-/// How a group is known.
+/// Identification of a group.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum How {
     Job(String),
@@ -24,15 +24,15 @@ pub(crate) enum How {
     Start(Source, usize),
 }
 
-/// How far each rule has come with a group.
+/// Progress of each rule with a group.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct GroupMarks {
     pub spin: Hold,
     pub odd: Hold,
-    /// The same of all groups that may be of its job.
+    /// The same for all groups that may belong to its job.
     pub whole_spin: Hold,
     pub whole_odd: Hold,
-    /// When it stopped, second, where another group is known to wait for the same since then.
+    /// Second of its stop, where another group is known to wait for the same since then.
     pub kin: i64,
     pub works: Hold,
     /// Most members compute now and then.
@@ -41,38 +41,37 @@ pub(crate) struct GroupMarks {
     pub cause: Share,
     pub well: Hold,
     pub bursts: Share,
-    /// One is slow, and who; and that it is over.
+    /// Slow members, and whether all are even again.
     pub even: Hold,
     pub suspect: Hold,
     pub slow: Vec<(Source, usize)>,
-    /// The signal by which members' work is compared, and the bucket of seconds that is gathered.
+    /// The signal by which the members' work is compared, and the current bucket of seconds.
     pub work: Option<Sig>,
     pub bucket: i64,
     pub lived: i64,
-    /// It was told by what buckets of work say, added up.
+    /// The finding was raised by the sum of buckets of work (`awaited`).
     pub awaited: bool,
-    /// How much less its members do than usual, over the last minutes, a share.
+    /// Relative loss of its members against the usual, over the last minutes.
     pub less: f64,
-    /// What of it is usual, and that it does less since another program came onto a member.
+    /// Usual pace, and loss since another program came onto a member.
     pub pace: Pace,
     pub shared: Share,
 }
 
-/// A group.
 #[derive(Clone, Debug)]
 pub(crate) struct Group {
     pub id: u64,
     pub how: How,
-    /// Machine and position of each device there, ascending.
+    /// Machine and position of each device there, in ascending order.
     pub members: Vec<(Source, usize)>,
     pub course: Course,
     pub marks: GroupMarks,
-    /// When its first member began to work.
+    /// Start of work of its first member.
     pub began: i64,
 }
 
 impl Group {
-    /// Its devices, as they are named.
+    /// Names of its devices.
     pub fn devices(&self, hosts: &Hosts) -> Vec<At> {
         self.members
             .iter()
@@ -83,7 +82,7 @@ impl Group {
             .collect()
     }
 
-    /// Machines that it runs on.
+    /// Machines of the group.
     pub fn sources(&self) -> Vec<Source> {
         let mut all: Vec<Source> = self.members.iter().map(|(source, _)| *source).collect();
         all.dedup();
@@ -105,7 +104,7 @@ impl Group {
         self.members.iter().any(|(source, _)| hosts.get(source).is_some_and(|host| host.is_at(now)))
     }
 
-    /// Cores that its processes use for each of its devices; none where that is not known now.
+    /// Cores that its processes use per device; none where that is unknown now.
     pub fn cores(&self, hosts: &Hosts, now: i64) -> Option<f64> {
         let mut sum = 0.0;
         let mut roots: Vec<(Source, u32)> = Vec::new();
@@ -123,7 +122,7 @@ impl Group {
         (!self.members.is_empty()).then(|| sum / self.members.len() as f64)
     }
 
-    /// What its members do at this second.
+    /// State of its members at this second.
     fn look(&self, hosts: &Hosts, now: i64) -> Seen {
         let mut seen = Seen { members: self.members.len(), ..Seen::default() };
         for (source, at) in &self.members {
@@ -152,7 +151,7 @@ impl Group {
         seen
     }
 
-    /// A second of it.
+    /// Advances its phase by a second.
     pub fn step_phase(&mut self, hosts: &Hosts, now: i64) {
         if self.is_at(hosts, now) {
             let ticked = self.sources();
@@ -168,18 +167,18 @@ impl Group {
         }
     }
 
-    /// How much its members do of what they usually do, 1 for all of it: the median of their cores' work, else of their
-    /// memory's traffic, else of their power; and by which it is known. `except` is left out.
+    /// Current work of its members as a share of the usual, 1 for all of it, and the signal that measures it. It is the
+    /// median over members of their cores' work, else memory traffic, else power. `except` is left out.
     pub fn pace(&self, hosts: &Hosts, except: Option<usize>, now: i64) -> Option<(f64, Sig)> {
         self.paced(hosts, except, now, |device, of| device.habits[of].mean())
     }
 
-    /// The same of the time since an onset alone.
+    /// The same, restricted to the time since an onset.
     pub fn pace_since(&self, hosts: &Hosts, except: Option<usize>, now: i64, from: i64) -> Option<(f64, Sig)> {
         self.paced(hosts, except, now, |device, of| device.lately.mean(of, from).or(device.habits[of].mean()))
     }
 
-    /// `mean` is that of a device's channel over work.
+    /// `mean` returns the mean of a device's channel over work.
     fn paced(
         &self,
         hosts: &Hosts,
@@ -198,7 +197,7 @@ impl Group {
                 let device = host.devices.get(*position)?;
                 let slot = device.recent(sig)?;
                 let level = slot.level().filter(|level| *level >= least)?;
-                // In work alone where that is gathered, by the signal that it is gathered of.
+                // Only values in work where they are recorded, in the signal that they are recorded for.
                 let of_work = (channel != WORK || self.marks.work == Some(sig)).then(|| mean(device, channel));
                 let value = if self.is_working(now) { of_work.flatten()? } else { slot.minute };
                 Some(value / level)
@@ -212,7 +211,7 @@ impl Group {
         None
     }
 
-    /// The first member but `except` whose machine reads a signal: what evidence of all of them is shown by.
+    /// The first member but `except` whose machine reads a signal: the evidence refers to it on behalf of all.
     pub fn shown<'a>(&self, hosts: &'a Hosts, except: Option<usize>, sig: Sig) -> Option<(&'a Host, &'a Device)> {
         let others = self.members.iter().enumerate().filter(|(at, _)| Some(*at) != except);
         let device = |(source, position): &(Source, usize)| {
@@ -222,7 +221,7 @@ impl Group {
         others.filter_map(|(_, member)| device(member)).next()
     }
 
-    /// Nothing is learned of its members for so many seconds.
+    /// Stops learning for its members until this second.
     pub fn freeze(&self, hosts: &mut Hosts, until: i64) {
         for (source, at) in &self.members {
             if let Some(device) = hosts.get_mut(source).and_then(|host| host.devices.get_mut(*at)) {
@@ -231,14 +230,14 @@ impl Group {
         }
     }
 
-    /// It works, and has for a minute in all: also where its members wait for most of each step.
+    /// It works, and has for a minute in all. This includes members that wait for most of each step.
     pub fn is_working(&self, now: i64) -> bool {
         let slowly = self.course.phase == Phase::Pausing && self.marks.alive.held(60);
         let works = self.course.phase == Phase::Working || slowly || self.course.is_cyclic(now);
         works && self.course.worked >= 60
     }
 
-    /// The same for at least so many seconds.
+    /// The same, and a phase of steady work has lasted for at least `seconds`.
     pub fn has_worked(&self, now: i64, seconds: i64) -> bool {
         let steady = self.course.is_cyclic(now) || self.course.phase == Phase::Pausing;
         self.is_working(now) && (steady || now - self.course.since >= seconds)
@@ -256,7 +255,7 @@ struct Free {
     pids: Vec<u32>,
 }
 
-/// The groups as they are now; those that have the same members go on. The ids of those that are no more.
+/// Rebuilds the groups. Groups with the same members go on. Returns the ids of groups that are gone.
 pub(crate) fn regroup(
     groups: &mut Vec<Group>,
     next_id: &mut u64,
@@ -287,7 +286,7 @@ pub(crate) fn regroup(
     let mut old = std::mem::take(groups);
     for (how, members) in wanted {
         let is_job = |how: &How| matches!(how, How::Job(_));
-        // The same devices under another job are another group, of which nothing is known.
+        // The same devices under another job form a new group without history.
         let another = |group: &Group| is_job(&group.how) && group.how != how;
         if old.iter().any(|group| another(group) && group.members == members) {
             for (source, at) in &members {
@@ -305,7 +304,7 @@ pub(crate) fn regroup(
                 let began = members.iter().filter_map(|(s, at)| hosts.get(s)?.devices.get(*at)).map(|d| d.work.began);
                 let began = began.filter(|began| *began != NEVER).min().unwrap_or(now);
                 let mut course = Course::new(now);
-                // What it did before it was known is counted.
+                // Work before the group was known counts, too.
                 let worked = members.iter().filter_map(|(s, at)| hosts.get(s)?.devices.get(*at)).map(|d| d.work.worked);
                 (course.worked, course.stretch, course.changed) = (worked.min().unwrap_or(0), began, began);
                 Group {
@@ -333,7 +332,7 @@ pub(crate) fn regroup(
     old.into_iter().map(|group| group.id).collect()
 }
 
-/// The devices of a machine, and how they belong together, appended to `wanted`.
+/// Appends the groups of a machine's devices to `wanted`.
 fn on_host(
     source: Source,
     host: &Host,
@@ -386,7 +385,7 @@ fn by_root(source: Source, free: &mut Vec<Free>, groups: &[Group], wanted: &mut 
     }
 }
 
-/// Groups by their start live until half of their members are free.
+/// Groups by start live until half of their members are free.
 fn by_known_start(
     source: Source,
     host: &Host,
@@ -425,7 +424,7 @@ fn by_known_start(
     }
 }
 
-/// The rest of the devices by when they began to work, or by a process that they share.
+/// Groups the remaining devices by start of work, or by a shared process.
 fn by_start(source: Source, mut free: Vec<Free>, wanted: &mut Vec<(How, Vec<(Source, usize)>)>) {
     free.retain(|f| f.known);
     free.sort_by_key(|f| (f.began, f.at));

@@ -1,4 +1,4 @@
-//! A job that goes on without getting anywhere: its GPUs wait in a kernel, for one of them or for each other, or do nothing.
+//! Hanging jobs: their GPUs wait in a kernel, for one of them or for each other, or do nothing.
 
 use crate::device::Device;
 use crate::finding::Draft;
@@ -28,23 +28,24 @@ pub(crate) static DETECTOR: Entry = Entry {
     judge,
 };
 
-/// Traffic that counts as none, bytes a second: what a driver moves by itself.
+/// Traffic below which a link counts as idle, bytes per second: drivers transfer a little on their own.
 const STILL_PCIE: f64 = 10e6;
 const STILL_NVLINK: f64 = 1e6;
-/// What a quiet machine may move, bytes a second.
+/// Maximum traffic of a quiet machine, bytes per second.
 const QUIET: f64 = 2e6;
 const QUIET_MOST: f64 = 50e6;
-/// By how much of it use strays in work.
+/// Usual relative deviation of use in work.
 const USE_STRAYS: f64 = 0.07;
-/// Seconds without links and counters.
+/// Minimum seconds without evidence from links or counters.
 const WITHOUT: i64 = 120;
-/// Seconds among several machines whose jobs are not told.
+/// Minimum seconds among several machines without a known job.
 const UNTOLD: i64 = 240;
-/// Longest wait before a hang is told, seconds; and where a part of the same job does something meanwhile, which may be
-/// what is waited for: an evaluation by one takes half an hour at most, for then collectives give up.
+/// Longest wait before a hang is reported, seconds. The second applies while a part of the same job works, which may be
+/// the one waited for. An evaluation by one part takes half an hour at most: then collectives time out.
 const LONGEST: i64 = 900;
 const KIN_LONGEST: i64 = 3600;
-/// Who stopped together and has done nothing for so many seconds is of one job: a checkpoint of another job is over by then.
+/// Groups that stopped together and have been idle for this many seconds belong to one job. A checkpoint of another job
+/// is over by then.
 const SURE: i64 = 120;
 
 fn judge(scene: &mut Scene) {
@@ -55,9 +56,9 @@ fn judge(scene: &mut Scene) {
     }
 }
 
-/// What a member that waits in a kernel shows.
+/// State of a member that waits in a kernel.
 struct Spin {
-    /// Links or counters confirm that nothing is done.
+    /// Links or counters confirm that nothing is computed.
     confirmed: bool,
 }
 
@@ -98,27 +99,27 @@ fn spins(device: &Device, host: &Host) -> Option<Spin> {
     Some(Spin { confirmed })
 }
 
-/// Whether disks and networks of a machine are as good as still.
+/// Whether disks and networks of a machine are almost idle.
 fn is_quiet(host: &Host, share: f64, floor: f64) -> bool {
     host.moved().is_none_or(|(moved, level)| moved <= QUIET_MOST && moved <= floor.max(share * level.unwrap_or(0.0)))
 }
 
-/// Whether the machine's processors do no more than in work.
+/// Whether the CPU use of the machine is not above its level in work.
 fn is_calm(host: &Host) -> bool {
     host.recent(HostSig::Cpu).is_none_or(|slot| slot.level().is_none_or(|level| slot.short <= level + 3.0))
 }
 
-/// What is known of devices that may hang.
+/// Combined state of devices that may hang.
 #[derive(Clone, Copy, Default)]
 struct Look {
-    /// All wait in a kernel; or all but this one, which is not busy, or not there.
+    /// All wait in a kernel; or all but this one, which is not busy or is absent.
     spin: bool,
     odd: Option<(Source, usize)>,
     /// Links or counters confirm it.
     confirmed: bool,
 }
 
-/// What the members of groups do, as those of one job.
+/// State of the members of groups, taken as one job.
 fn look(groups: &[&Group], hosts: &Hosts, now: i64) -> Look {
     let (mut spinning, mut others, mut odd) = (0, 0, None);
     let (mut confirmed, mut quiet) = (true, true);
@@ -149,12 +150,12 @@ fn look(groups: &[&Group], hosts: &Hosts, now: i64) -> Look {
     Look { spin: counts && others == 0 && spinning >= 2, odd: odd.filter(|_| counts && others == 1), confirmed }
 }
 
-/// How a group stands by itself, and together with those that may be of its job.
+/// State of a group by itself, and together with the groups that may belong to its job.
 struct Stands {
     own: Look,
-    /// With all of them: their places, and what they do together; none where there are no others.
+    /// Positions and combined state of all these groups; none where there are no others.
     whole: Option<(Vec<usize>, Look)>,
-    /// Whether it is sure that one of those is of its job.
+    /// At least one of those certainly belongs to its job.
     sure: bool,
 }
 
@@ -194,7 +195,7 @@ fn group(scene: &mut Scene, at: usize) {
     }
     let mut stands = stands(scene, at);
     let group = &mut scene.groups[at];
-    // After a quarter of an hour a wait is what is usual: who was of its job by then still is.
+    // After a quarter of an hour a wait becomes usual, so membership in its job is kept from before.
     if stands.sure && now - group.course.since >= SURE {
         group.marks.kin = group.course.since;
     }
@@ -211,7 +212,7 @@ fn group(scene: &mut Scene, at: usize) {
         hold.step(now, Some(holds), patience);
     }
     let group = &scene.groups[at];
-    // Without a job that is told, the one that is waited for may be on another machine.
+    // Without a known job, the member that is waited for may be on another machine.
     let named = matches!(group.how, crate::group::How::Job(_)) || scene.hosts.len() == 1;
     match &stands.whole {
         Some((places, look)) => {
@@ -230,7 +231,7 @@ fn group(scene: &mut Scene, at: usize) {
     }
 }
 
-/// How long something must have been so before it is told.
+/// Minimum times before a report.
 struct Waits {
     /// Several groups are judged as one.
     whole: bool,
@@ -238,7 +239,7 @@ struct Waits {
     least: i64,
 }
 
-/// Tells that groups hang where they have for long enough; whether they have.
+/// Reports groups that have hung for long enough; true if it did.
 fn tell(scene: &mut Scene, (at, places): (usize, &[usize]), look: Look, waits: Waits) -> bool {
     let now = scene.now;
     let all: Vec<&Group> = places.iter().map(|at| &scene.groups[*at]).collect();
@@ -252,7 +253,7 @@ fn tell(scene: &mut Scene, (at, places): (usize, &[usize]), look: Look, waits: W
         false => WITHOUT.max(after).max(longest * 3 / 2),
     };
     let wait = wait.min(LONGEST).max(waits.least).max(3 * step);
-    // One that computes is waited for; ten minutes are no computation between steps.
+    // Another member that computes is waited for; ten minutes are no computation between steps.
     let cores = look.odd.and_then(|(source, position)| {
         let host = scene.hosts.get(&source)?;
         host.cpu_of(*host.devices[position].pids.first()?, now)
@@ -275,7 +276,7 @@ fn tell(scene: &mut Scene, (at, places): (usize, &[usize]), look: Look, waits: W
     true
 }
 
-/// Whether the memory of the group's members was given back: their processes are gone.
+/// Whether the memory of the group's members was released: their processes are gone.
 fn is_freed(group: &Group, hosts: &Hosts) -> bool {
     let mut known = 0;
     let mut freed = 0;
@@ -288,7 +289,7 @@ fn is_freed(group: &Group, hosts: &Hosts) -> bool {
     known > 0 && freed * 2 > known
 }
 
-/// How the first member's power, links and counters stand, in words for the sentence.
+/// Power, links and counters of the first member, for the sentence.
 fn stand(device: &Device) -> String {
     let mut said = Vec::new();
     said.extend(device.recent(Sig::Use).map(|slot| format!("utilization {} %", whole(slot.short))));
@@ -306,14 +307,14 @@ fn stand(device: &Device) -> String {
     said.join(", ")
 }
 
-/// What proves a hang, and so comes first: power that is low while it is busy, or no use.
+/// The main proof of a hang, listed first: low power while busy, or no use.
 #[derive(Clone, Copy, PartialEq)]
 enum Proof {
     Power,
     Use,
 }
 
-/// The conditions of the rule for one member and its machine, but for a use that is what it always is.
+/// Evidence of the rule for one member and its machine; a use at its usual value is left out.
 fn facts(host: &Host, device: &Device, cores: Option<f64>, proof: Proof) -> Vec<Evidence> {
     let mut facts = Vec::new();
     let mut fact = |sig: Sig, words: String, value: f64, level: Option<f64>| {
@@ -377,7 +378,7 @@ fn facts(host: &Host, device: &Device, cores: Option<f64>, proof: Proof) -> Vec<
     facts
 }
 
-/// What a counter is called in a sentence.
+/// Name of a counter in a sentence.
 pub(crate) fn counter(sig: Sig) -> &'static str {
     match sig {
         Sig::Tensor => "tensor cores",
@@ -388,7 +389,7 @@ pub(crate) fn counter(sig: Sig) -> &'static str {
     }
 }
 
-/// A finding about groups that hang as one; each has a key of its own, under which it ends. The first key.
+/// A finding about groups that hang together. Each group has its own key, under which it ends. Returns the first key.
 fn draft(scene: &Scene, places: &[usize], rule: &'static str, severity: Severity, since: i64) -> (Key, Draft) {
     let groups = places.iter().map(|at| &scene.groups[*at]);
     let mut keys: Vec<Key> = groups.clone().map(|g| Key::new("hang", g.first(), What::Group(g.id))).collect();
@@ -457,14 +458,14 @@ fn stopped_one(scene: &mut Scene, places: &[usize], (source, position): (Source,
     scene.raise(key, draft);
 }
 
-/// Nothing is done any more, and the processes live.
+/// Reports a group that does nothing while its processes live.
 fn idle(scene: &mut Scene, at: usize, key: Key, cores: Option<f64>, stands: &Stands) {
     let now = scene.now;
     let group = &scene.groups[at];
     let course = &group.course;
     let step = group.step(scene.hosts);
     let wait = 180.max(3 * course.longest_pause(Phase::Idle)).min(LONGEST).max(3 * step);
-    // A part of its job that does something may be what it waits for.
+    // It may wait for an active part of its job.
     let waits = |places: &[usize]| places.iter().any(|at| scene.groups[*at].course.phase != Phase::Idle);
     let wait = match &stands.whole {
         Some((places, _)) if waits(places) => wait.max(if stands.sure { KIN_LONGEST } else { LONGEST }),
@@ -473,7 +474,7 @@ fn idle(scene: &mut Scene, at: usize, key: Key, cores: Option<f64>, stands: &Sta
     if course.worked < 300 || course.longest < 120 || now - course.since < wait {
         return;
     }
-    // Who works now and then only, as in a notebook, does so again: idle tells of it.
+    // A group that works only now and then, as a notebook does, will work again: the rule `idle` reports it.
     let lived = course.since - group.began;
     if (course.worked as f64) < 0.6 * lived as f64 {
         return;
@@ -484,7 +485,7 @@ fn idle(scene: &mut Scene, at: usize, key: Key, cores: Option<f64>, stands: &Sta
     for (source, position) in &group.members {
         let Some(host) = scene.hosts.get(source) else { return };
         let device = &host.devices[*position];
-        // Another process may have taken its place.
+        // Another process may have replaced it.
         held &= device.work.worked >= 300;
         let memory = device.memory_slot();
         held &= memory.is_some_and(|slot| slot.level().is_some_and(|level| slot.now >= 0.5 * level));
@@ -502,7 +503,7 @@ fn idle(scene: &mut Scene, at: usize, key: Key, cores: Option<f64>, stands: &Sta
     }
     processes.sort_unstable();
     processes.dedup();
-    // One process may be a notebook whose reader thinks: what is one process alone is not sure.
+    // A single process may be a notebook whose user is reading, so this is not certain.
     let sure = group.members.len() > 1 && processes.len() != 1;
     let severity = if sure { Severity::Warning } else { Severity::Note };
     let (_, mut draft) = draft(scene, &[at], "hang.idle", severity, course.since);

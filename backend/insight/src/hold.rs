@@ -1,16 +1,16 @@
-//! How long a condition has held, in seconds of data: a sample that is missing is no evidence, for or against.
+//! Duration of a condition, in seconds of data. A missing sample is no evidence either way.
 
-/// A condition that must hold without a break.
+/// A condition that must hold without interruption.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Hold {
     since: i64,
-    /// Seconds from then to the newest evidence.
+    /// Seconds from the start to the newest evidence.
     held: u32,
     on: bool,
 }
 
 impl Hold {
-    /// What is known at `now`; None: nothing. After `patience` seconds without knowledge it holds no more.
+    /// Adds the verdict at `now`; None: unknown. After `patience` seconds without a verdict the condition ends.
     pub fn step(&mut self, now: i64, verdict: Option<bool>, patience: i64) {
         match verdict {
             Some(true) if self.on && now - self.last() <= patience => {
@@ -27,12 +27,12 @@ impl Hold {
         self.since + i64::from(self.held)
     }
 
-    /// Whether it has held for so many seconds by its newest evidence.
+    /// Whether it has held for `seconds` by its newest evidence.
     pub fn held(&self, seconds: i64) -> bool {
         self.on && i64::from(self.held) >= seconds
     }
 
-    /// Since when; while it holds.
+    /// Start, while it holds.
     pub fn since(&self) -> Option<i64> {
         self.on.then_some(self.since)
     }
@@ -42,7 +42,8 @@ impl Hold {
     }
 }
 
-/// A condition that must hold in a share of a window: a bit for each of the last 120 intervals, and whether it is known.
+/// A condition that must hold in a share of a window: one bit for each of the last 120 intervals, and one for whether
+/// it is known.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Share {
     yes: u128,
@@ -53,11 +54,11 @@ pub(crate) struct Share {
     step: u32,
 }
 
-/// Most intervals of a window.
+/// Maximum number of intervals of a window.
 const MOST: i64 = 120;
 
 impl Share {
-    /// What is known at `now` with an interval of `step` seconds; None: nothing.
+    /// Adds the verdict at `now` with an interval of `step` seconds; None: unknown.
     pub fn step(&mut self, now: i64, step: i64, verdict: Option<bool>) {
         let step = u32::try_from(step.max(1)).unwrap_or(u32::MAX);
         let at = u32::try_from(now / i64::from(step)).unwrap_or_default();
@@ -92,7 +93,7 @@ impl Share {
         f64::from((self.yes & mask).count_ones()) >= (share * f64::from(n)).ceil().max(2.0)
     }
 
-    /// Whether it is known for at least half of the last seconds that it held in less than `share` of them.
+    /// Whether it held in less than `share` of the last seconds, with at least half of them known.
     pub fn ended(&self, share: f64, seconds: i64) -> bool {
         let (n, mask) = self.window(seconds);
         let known = (self.known & mask).count_ones();
@@ -100,12 +101,12 @@ impl Share {
         known * 2 >= n && (f64::from(yes) < share * f64::from(n) || yes == 0)
     }
 
-    /// When it first held in the window of all that is remembered.
+    /// Start of the condition in the whole window.
     pub fn since(&self) -> i64 {
         self.since
     }
 
-    /// When it began to hold in the last `seconds`.
+    /// Start of the condition in the last `seconds`.
     pub fn began(&self, seconds: i64) -> i64 {
         let (_, mask) = self.window(seconds);
         let oldest = 127 - i64::from((self.yes & mask).leading_zeros());

@@ -1,4 +1,4 @@
-//! One machine: where each series goes, the ticks that wait, its devices and its own signals.
+//! One machine: destination of each series, queued ticks, devices, and its own signals.
 
 use crate::device::Device;
 use crate::ending::Ended;
@@ -17,11 +17,11 @@ const NAMED: u32 = 2 << 30;
 const PROCESS: u32 = 3 << 30;
 const KIND: u32 = 3 << 30;
 
-/// Most of each that a machine may have: the rest gets no slot.
+/// Maximum number of each per machine; further ones get no slot.
 const MOST_DEVICES: usize = 1024;
 const MOST_NAMED: usize = 512;
 const MOST_PROCESSES: usize = 2048;
-/// Samples that may wait to be looked at.
+/// Maximum number of queued samples.
 const MOST_WAITING: usize = 1 << 20;
 
 /// A signal with a name.
@@ -33,9 +33,9 @@ pub(crate) struct Named {
     pub filling: Filling,
     pub hold: Hold,
     pub back: Hold,
-    /// It was as full when it was first seen.
+    /// It was as full at its first sample.
     pub full_from_start: Option<bool>,
-    /// The most while a finding is open; of a collector 1 once it has answered for a while.
+    /// Maximum while a finding is open. For a collector: 1 once it has answered for a while.
     pub top: f64,
 }
 
@@ -45,11 +45,11 @@ struct GpuProcess {
     pid: u32,
     bytes: f64,
     at: i64,
-    /// When its series was announced.
+    /// Time at which its series was announced.
     born: i64,
 }
 
-/// How far each rule has come with a machine.
+/// Progress of each rule with a machine.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct HostMarks {
     pub filling: Filling,
@@ -62,7 +62,7 @@ pub(crate) struct HostMarks {
     pub kills: f64,
     pub ended: Vec<Ended>,
     pub resends: Hold,
-    /// When they began to be many, second, and what was counted by then.
+    /// Second at which resends became many, and the count by then.
     pub resent: (i64, f64),
     pub clean: Hold,
     pub received_most: f64,
@@ -80,7 +80,7 @@ pub(crate) struct Host {
     /// First and newest second of a tick.
     pub first: i64,
     pub newest: i64,
-    /// Seconds between the newest tick and the one before; whether no tick is missing between them.
+    /// Seconds between the newest tick and the one before.
     pub dt: i64,
     map: Vec<u32>,
     ticks: VecDeque<(i64, u32)>,
@@ -91,18 +91,18 @@ pub(crate) struct Host {
     pub named: Vec<Named>,
     processes: Vec<GpuProcess>,
     parents: BTreeMap<u32, (u32, String)>,
-    /// Cores that each tree of processes uses, by the root, and when, second.
+    /// Cores used by each process tree, by root, and the second of the value.
     pub trees: BTreeMap<u32, f64>,
-    /// The same of each process on a device, with all below it.
+    /// The same for each process on a device, including its descendants.
     own_cpu: BTreeMap<u32, f64>,
     pub table_at: i64,
     pub goodbye: Option<i64>,
-    /// What a collector said of a lost device, and when.
+    /// Reasons that a collector reported for a lost device, with the time.
     pub said: Vec<(i64, String)>,
     pub marks: HostMarks,
-    /// Groups must be looked at again.
+    /// Groups must be rebuilt.
     pub changed: bool,
-    /// Any of its devices has a job.
+    /// At least one of its devices has a job.
     has_job: bool,
 }
 
@@ -145,22 +145,22 @@ impl Host {
         }
     }
 
-    /// How old a value may be and still say what is now, seconds.
+    /// Maximum age of a current value, seconds.
     pub fn patience(&self) -> i64 {
         (3 * self.step).max(5)
     }
 
-    /// It ticked at the second that is judged.
+    /// It ticked at the current second.
     pub fn is_at(&self, now: i64) -> bool {
         self.newest == now
     }
 
-    /// Its values say what is now.
+    /// Its values are current.
     pub fn is_recent(&self, now: i64) -> bool {
         self.newest >= now - self.patience() - 5
     }
 
-    /// A series of this number is this from now on.
+    /// Defines the series with this number.
     pub fn series(&mut self, id: SeriesId, metric: &Metric, instance: &str) {
         let at = id as usize;
         if self.map.len() <= at {
@@ -252,7 +252,7 @@ impl Host {
         Some(self.devices.len() - 1)
     }
 
-    /// Samples of a tick, which wait until their second is judged.
+    /// Queues the samples of a tick until their second is judged.
     pub fn tick(&mut self, t: i64, samples: impl IntoIterator<Item = (SeriesId, f64)>) {
         let mut n = 0;
         for (id, value) in samples {
@@ -269,12 +269,12 @@ impl Host {
         }
     }
 
-    /// The second of the tick that waits longest.
+    /// The second of the oldest queued tick.
     pub fn next(&self) -> Option<i64> {
         self.ticks.front().map(|(second, _)| *second)
     }
 
-    /// Takes in all ticks up to the second `t`; true when there were any.
+    /// Applies all ticks up to the second `t`; true when there were any.
     pub fn take(&mut self, t: i64) -> bool {
         let mut any = false;
         while let Some(&(second, n)) = self.ticks.front() {
@@ -314,7 +314,7 @@ impl Host {
         }
         self.dt = t - self.newest;
         self.newest = t;
-        // Ticks that came before the goodbye may be taken in after it.
+        // Ticks from before the goodbye may be applied after it.
         self.goodbye = self.goodbye.filter(|goodbye| *goodbye >= t);
         self.gaps[self.gaps_seen % 5] = self.dt;
         self.gaps_seen += 1;
@@ -323,7 +323,7 @@ impl Host {
             let known = &mut gaps[..self.gaps_seen.min(5)];
             known.sort_unstable();
             let median = known[known.len() / 2].clamp(1, 600);
-            // Windows are counted in steps: a tick that comes a little late makes no other step.
+            // Windows are counted in steps, so a slightly late tick does not change the step.
             if 4 * (median - self.step).abs() > self.step {
                 self.step = median;
             }
@@ -355,7 +355,8 @@ impl Host {
             let device = &mut self.devices[at];
             device.missed = match device.answered == t {
                 true => 0,
-                // It must vanish while its machine is watched: after a restart another choice may hold.
+                // The device must vanish while its machine is watched: after a restart a different selection of devices
+                // may apply.
                 false if !whole => 0,
                 false if answer[device.family as usize] && (device.missed > 0 || device.answered >= t - self.dt) => {
                     device.missed + 1
@@ -369,7 +370,7 @@ impl Host {
         if let Some(received) = self.recent(HostSig::NetIn).map(|slot| slot.minute) {
             self.marks.received_most = self.marks.received_most.max(received);
         }
-        // Without a job on any device what is usual begins anew.
+        // When no device has a job, the usual values are learned anew.
         let had = std::mem::replace(&mut self.has_job, self.devices.iter().any(|d| d.work.began != NEVER));
         if had && !self.has_job {
             self.forget_levels();
@@ -389,7 +390,7 @@ impl Host {
         self.marks.received_most = 0.0;
     }
 
-    /// Which process is on which device.
+    /// Assigns processes to devices.
     fn claim(&mut self, t: i64) {
         let patience = self.patience();
         for at in 0..self.devices.len() {
@@ -407,7 +408,7 @@ impl Host {
             if on.iter().map(|(_, pid)| *pid).ne(self.devices[at].pids.iter().copied()) {
                 self.devices[at].pids = on.into_iter().map(|(_, pid)| pid).collect();
                 self.guest(at, t);
-                // Others are on it: another job has begun.
+                // Other processes are on it: another job has begun.
                 let own = &mut self.devices[at];
                 if !own.pids.is_empty() {
                     let stays = own.of.iter().any(|pid| own.pids.contains(pid));
@@ -421,7 +422,7 @@ impl Host {
         }
     }
 
-    /// Keeps in mind which process has come onto a device while the job that was there goes on, until it goes.
+    /// Remembers a process that came onto a device during a running job, until it leaves.
     fn guest(&mut self, at: usize, t: i64) {
         let own = &self.devices[at];
         let goes_on = own.of.iter().any(|pid| own.pids.contains(pid));
@@ -430,11 +431,11 @@ impl Host {
         let came = own.pids.iter().copied().find(|pid| !own.of.contains(pid) && !of_job(*pid)).filter(|_| goes_on);
         let stays = Some(own.guest).filter(|(_, pid)| own.pids.contains(pid));
         let came = came.map(|pid| (u32::try_from(t).unwrap_or_default(), pid));
-        // Where it is alone the job has gone, and it is the next.
+        // A process that is alone has outlived the job and is the next one.
         self.devices[at].guest = came.or(stays).filter(|_| own.pids.len() > 1).unwrap_or_default();
     }
 
-    /// Bytes of a GPU's memory that a process holds by its newest sample.
+    /// Bytes of a GPU's memory that a process uses, by its newest sample.
     pub fn held_by(&self, pid: u32, gpu: u32) -> Option<f64> {
         self.processes.iter().filter(|p| p.gpu == gpu && p.pid == pid).max_by_key(|p| p.at).map(|p| p.bytes)
     }
@@ -460,7 +461,7 @@ impl Host {
         Some((own, parent))
     }
 
-    /// A newer table of processes.
+    /// Applies a newer process table.
     pub fn table(&mut self, table: &ProcessTable) {
         self.table_at = table.t.div_euclid(1000);
         self.parents = table.rows.iter().map(|p| (p.pid, (p.parent, p.name.clone()))).collect();
@@ -495,13 +496,13 @@ impl Host {
         }
     }
 
-    /// Cores that a process on a device uses, with all below it; none where that is not known now.
+    /// Cores used by a process on a device and its descendants; none where that is unknown now.
     pub fn cpu_of(&self, pid: u32, now: i64) -> Option<f64> {
         let known = self.table_at >= now - 60.max(3 * self.step);
         known.then(|| self.own_cpu.get(&pid).copied()).flatten()
     }
 
-    /// What a collector said of a device, at a second; the last few are kept.
+    /// Records a reason that a collector reported for a device; the last few are kept.
     pub fn say(&mut self, t: i64, reason: &str) {
         let words = reason.to_ascii_lowercase();
         if words.contains("lost") || words.contains("fallen off") || words.contains("fell off") {
@@ -513,7 +514,7 @@ impl Host {
         }
     }
 
-    /// Forgets all but which series there are.
+    /// Clears all state except the list of series.
     pub fn begin_anew(&mut self) {
         let renew = |slot: &mut Slot| *slot = Slot::of(slot.row, slot.rank);
         for device in &mut self.devices {
@@ -559,29 +560,28 @@ impl Host {
         self.named.iter().filter(recent)
     }
 
-    /// What is read of disks and networks now, with bytes in a unit of each.
+    /// Traffic signals of disks and networks that are current, with the bytes in a unit of each.
     fn movers(&self) -> impl Iterator<Item = (HostSig, &Slot, f64)> + Clone {
         const MIB: f64 = (1 << 20) as f64; // disks count MiB
         let parts = [(HostSig::DiskIn, MIB), (HostSig::DiskOut, MIB), (HostSig::NetIn, 1.0), (HostSig::NetOut, 1.0)];
         parts.into_iter().filter_map(|(sig, by)| Some((sig, self.recent(sig)?, by)))
     }
 
-    /// Bytes a second to and from disks and networks over the last seconds, and the same in work; none where neither is
-    /// measured.
+    /// Bytes per second of disks and networks over the last seconds, and in work; none where neither is measured.
     pub fn moved(&self) -> Option<(f64, Option<f64>)> {
         let levels: Option<f64> = self.movers().map(|(_, slot, by)| slot.level().map(|level| level * by)).sum();
         let moved = self.movers().map(|(_, slot, by)| slot.short * by).sum();
         self.movers().next().is_some().then_some((moved, levels))
     }
 
-    /// Of disks and networks the one that moves most now, and its bytes a second.
+    /// The busiest of disks and networks now, and its bytes per second.
     pub fn busiest(&self) -> Option<(HostSig, &Slot, f64)> {
         let all = self.movers().map(|(sig, slot, by)| (sig, slot, slot.now * by));
         all.max_by(|a, b| a.2.total_cmp(&b.2))
     }
 }
 
-/// Programs above a job: shells, sessions, and what starts containers and tasks.
+/// Programs above a job: shells, sessions, and launchers of containers and tasks.
 fn is_session(name: &str) -> bool {
     const NAMES: &[&str] = &[
         "ash",

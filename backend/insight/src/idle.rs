@@ -11,11 +11,11 @@ use shared::finding::Severity;
 pub(crate) static DETECTOR: Entry =
     Entry { rules: &[("idle", |hosts| sight(hosts, &[Sig::Use], &[(Sig::MemShare, "memory in use")]))], judge };
 
-/// Memory that says that something holds it, percent.
+/// Memory above which a GPU counts as held, percent.
 const HELD: f64 = 5.0;
-/// A note becomes a warning after so many seconds.
+/// Seconds after which a note becomes a warning.
 const LONG: i64 = 3600;
-/// Those that became idle within so many seconds are told together.
+/// GPUs that became idle within this many seconds are reported together.
 const TOGETHER: i64 = 60;
 
 fn judge(scene: &mut Scene) {
@@ -48,7 +48,7 @@ fn step(scene: &mut Scene, source: Source, at: usize, due: &mut Vec<usize>) {
     let device = &mut host.devices[at];
     let Some((short, instant)) = device.recent(Sig::Use).map(|slot| (slot.short, slot.now)) else { return };
     let held = !device.pids.is_empty() || device.memory_share().is_some_and(|share| share >= HELD);
-    // In its idle state a GPU takes a small part of its limit, with a context somewhat more.
+    // In its idle state a GPU takes a small part of its limit, and somewhat more with a context.
     let low = device.power().is_none_or(|(slot, limit)| !limit.is_finite() || slot.short <= 0.4 * limit);
     device.marks.idle.step(now, Some(held && short <= 1.0 && low), patience);
     device.marks.used.step(now, Some(instant > 5.0), patience);
@@ -69,7 +69,7 @@ fn step(scene: &mut Scene, source: Source, at: usize, due: &mut Vec<usize>) {
     }
 }
 
-/// Whether it is told of its group that it has done nothing: that is the same, known sooner.
+/// Whether its group is already reported as hanging: that is the same condition, known sooner.
 fn hangs(scene: &Scene, source: Source, at: usize) -> bool {
     let group = scene.group_of(source, at).map(|group| Key::new("hang", group.first(), What::Group(group.id)));
     group.and_then(|key| scene.ledger.get(&key)).is_some_and(|open| open.rule == "hang.idle")

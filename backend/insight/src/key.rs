@@ -1,9 +1,9 @@
-//! What a finding is about: by this its rule asks whether it is open.
+//! Key of a finding: subject and kind, by which its rule checks whether it is open.
 
 use crate::Source;
 use crate::signal::Family;
 
-/// What of a machine a finding is about.
+/// Subject of a finding on a machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum What {
     Device(Family, u32),
@@ -15,7 +15,7 @@ pub(crate) enum What {
     Machine(&'static str),
 }
 
-/// What a finding is about, while it is open. Rules ask by it at each tick, so it holds no text where it can do without.
+/// Key of an open finding. Rules look it up at each tick, so it avoids text where possible.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Key {
     pub kind: &'static str,

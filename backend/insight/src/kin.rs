@@ -1,24 +1,23 @@
-//! Groups that may be parts of one job that no run names: what one of them waits for may be on another machine, or in
-//! another container.
+//! Groups that may be parts of one job without a run: a group may wait for a member on another machine or in another
+//! container.
 
 use crate::device::Device;
 use crate::group::{Group, How};
 use crate::phase::Phase;
 use crate::{Hosts, Source};
 
-/// Groups that began to work within so many seconds of each other may be of one job.
+/// Groups that began to work within this many seconds of each other may belong to one job.
 const TOGETHER: i64 = 60;
-/// What stopped within so many seconds of each other, and has done nothing since, waits for the same.
+/// Groups that stopped within this many seconds of each other, and are idle since, wait for the same.
 const STOPPED: i64 = 20;
-/// For so many seconds a group must have gone on as ever to be known as another job.
+/// Seconds that a group must have gone on as usual to count as another job.
 const GOES_ON: i64 = 120;
 
-/// A group that may be of the same job.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Kin {
     /// Its place among the groups.
     pub at: usize,
-    /// A member of it has stopped at the same time, and has not worked since.
+    /// Certain: a member of it stopped at the same time, and has not worked since.
     pub sure: bool,
 }
 
@@ -26,8 +25,8 @@ fn devices<'a>(group: &'a Group, hosts: &'a Hosts) -> impl Iterator<Item = &'a D
     group.members.iter().filter_map(|(source, at)| hosts.get(source)?.devices.get(*at))
 }
 
-/// The groups that may be of one job with the group at `at`, which has stopped; none where a run names its job, for then all
-/// of it is one group.
+/// Groups that may belong to one job with the group at `at`, which has stopped. Empty where a run names its job: then
+/// all of it is one group.
 pub(crate) fn of(groups: &[Group], hosts: &Hosts, at: usize, now: i64) -> Vec<Kin> {
     let own = &groups[at];
     if matches!(own.how, How::Job(_)) {
@@ -45,7 +44,7 @@ pub(crate) fn of(groups: &[Group], hosts: &Hosts, at: usize, now: i64) -> Vec<Ki
         let near = STOPPED + 2 * own.step(hosts).max(group.step(hosts));
         let waits = |device: &Device| !device.is_free() && (device.work.last - stopped).abs() <= near;
         let sure = devices(group, hosts).any(waits);
-        // Of one machine that is watched for as long as they work nobody knows which of them began together.
+        // Groups of one machine may have been watched only after they began, so a common start is no evidence there.
         let elsewhere = !group.sources().iter().any(|source| sources.contains(source));
         let began = (group.began - own.began).abs() <= TOGETHER && elsewhere;
         (sure || began).then_some(Kin { at: other, sure })
@@ -53,8 +52,8 @@ pub(crate) fn of(groups: &[Group], hosts: &Hosts, at: usize, now: i64) -> Vec<Ki
     groups.iter().enumerate().filter_map(kin).collect()
 }
 
-/// Whether all of a group works as ever, and moves as much over its links: nobody of it waits. Who works alone may evaluate
-/// while all others wait.
+/// Whether all of a group works as usual, with usual traffic over its links, so no member waits. A single device may
+/// evaluate while all others wait, so it does not count.
 fn goes_on(group: &Group, hosts: &Hosts, now: i64) -> bool {
     let moves = |device: &Device| match device.traffic() {
         Some(traffic) => traffic.level.is_some_and(|level| traffic.short >= 0.5 * level),

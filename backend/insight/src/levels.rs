@@ -1,7 +1,7 @@
-//! What one signal says now and what it usually says, in constant memory, one store a sample.
+//! Current and usual values of one signal, in constant memory, with one store per sample.
 //!
-//! Means weigh a sample by the time that it stands for, so that they are alike at any interval. No function of a
-//! platform's library is used: a page and a server get the same digits.
+//! Means weigh a sample by its duration, so they are alike at any interval. No function of a platform's library is
+//! used: a page and a server get the same digits.
 
 use shared::catalog::{Kind, MetricDef};
 
@@ -17,11 +17,11 @@ const SLOW: f64 = 866.0;
 pub(crate) struct Slot {
     /// The row that fills it; none yet.
     pub row: Option<&'static MetricDef>,
-    /// Its place among the rows that could fill it: 0 is the first choice.
+    /// Its rank among the rows that could fill it: 0 is the first choice.
     pub rank: u8,
-    /// Value of the newest second: the mean of its samples, of a counter the rate a second.
+    /// Value of the newest second: the mean of its samples; for a counter the rate per second.
     pub now: f64,
-    /// That second, since the Unix epoch; [`NEVER`] before the first.
+    /// The newest second, since the Unix epoch; [`NEVER`] before the first.
     pub at: i64,
     /// Mean over about 10 s.
     pub short: f64,
@@ -29,19 +29,19 @@ pub(crate) struct Slot {
     pub minute: f64,
     /// Slow mean in work.
     pub level: f64,
-    /// The last sample as it came: of a counter the total, of a state the state.
+    /// The last raw sample: the total of a counter, or a state.
     pub raw: f64,
-    /// What it was before.
+    /// The raw sample before it.
     pub before: f64,
     sum: f64,
-    /// Seconds of work of which the level is made.
+    /// Seconds of work that the level was learned from.
     pub learned: f32,
-    /// How many seconds after the one before the newest came.
+    /// Seconds between the newest second and the one before.
     pub over: u32,
     n: u32,
 }
 
-/// No second.
+/// Time of a sample that never came.
 pub(crate) const NEVER: i64 = i64::MIN / 4;
 
 impl Default for Slot {
@@ -66,12 +66,12 @@ impl Default for Slot {
 }
 
 impl Slot {
-    /// An empty one that a row fills.
+    /// An empty slot that a row fills.
     pub fn of(row: Option<&'static MetricDef>, rank: u8) -> Self {
         Slot { row, rank, ..Slot::default() }
     }
 
-    /// Takes a sample of the second that is gathered; true for its first.
+    /// Adds a sample of the current second; true for its first.
     pub fn add(&mut self, value: f64) -> bool {
         self.sum = if self.row.is_some_and(|row| row.kind == Kind::Gauge) { self.sum + value } else { value };
         self.n += 1;
@@ -102,12 +102,12 @@ impl Slot {
         mean(&mut self.minute, value, gap, MINUTE);
     }
 
-    /// How much a counter grew with the newest second; 0 at its first and at a restart.
+    /// Growth of a counter in the newest second; 0 at its first sample and at a restart.
     pub fn grew(&self) -> f64 {
         if self.now.is_finite() { self.raw - self.before } else { 0.0 }
     }
 
-    /// What it says belongs to usual work that lasted `dt` seconds.
+    /// Learns the current value from `dt` seconds of work.
     pub fn learn(&mut self, dt: f64) {
         if self.now.is_finite() {
             let weight = dt / (dt + f64::from(self.learned).min(SLOW));
@@ -116,29 +116,29 @@ impl Slot {
         }
     }
 
-    /// Forgets what is usual.
+    /// Forgets the usual value.
     pub fn forget(&mut self) {
         (self.level, self.learned) = (f64::NAN, 0.0);
     }
 
-    /// The level once it was learned from a minute of work.
+    /// The level, once learned from a minute of work.
     pub fn level(&self) -> Option<f64> {
         (self.learned >= 60.0 && self.level.is_finite()).then_some(self.level)
     }
 }
 
-/// Moves a mean; a long silence begins it anew.
+/// Updates a mean; it restarts after a long gap.
 fn mean(mean: &mut f64, value: f64, gap: i64, tau: f64) {
     let gap = gap.max(1) as f64;
     let weight = if mean.is_finite() && gap < 3.0 * tau + 120.0 { gap / (gap + tau) } else { 1.0 };
     *mean = if weight < 1.0 { *mean + weight * (value - *mean) } else { value };
 }
 
-/// The last values of a signal, one a tick, for its spread.
+/// The last values of a signal, one per tick, for their deviation.
 #[derive(Clone, Debug)]
 pub(crate) struct Ring {
     values: [f32; 32],
-    /// How many were stored ever.
+    /// Number of values stored in total.
     n: u32,
 }
 
@@ -154,7 +154,7 @@ impl Ring {
         self.n += 1;
     }
 
-    /// Mean and standard deviation of the last `n` values; none where not as many are there.
+    /// Mean and standard deviation of the last `n` values; none where there are fewer.
     pub fn spread(&self, n: usize) -> Option<(f64, f64)> {
         let n = n.clamp(2, 32);
         if (self.n as usize) < n {
@@ -167,7 +167,7 @@ impl Ring {
     }
 }
 
-/// The middle of some values, the mean of the two middle ones of an even number; none of none. They are put in order.
+/// Median; the mean of the two middle values of an even number. None without values. The slice is sorted.
 pub(crate) fn median(values: &mut [f64]) -> Option<f64> {
     let n = values.len();
     if n == 0 {
@@ -178,7 +178,7 @@ pub(crate) fn median(values: &mut [f64]) -> Option<f64> {
     Some(if n % 2 == 1 { *high } else { (below + *high) / 2.0 })
 }
 
-/// Values of which each is compared with the others: put in order once, for all of them.
+/// Values sorted once, so that each can be compared with the median of the others.
 #[derive(Debug)]
 pub(crate) struct Ordered(Vec<f64>);
 
@@ -193,7 +193,7 @@ impl Ordered {
         self.0.len()
     }
 
-    /// The middle of all but this one, which is among them; none where it is alone.
+    /// Median of all values but `one`, which is among them; none where it is alone.
     pub fn others(&self, one: f64) -> Option<f64> {
         let at = self.0.binary_search_by(|value| value.total_cmp(&one)).ok()?;
         let without = |place: usize| self.0[place + usize::from(place >= at)];

@@ -1,7 +1,7 @@
-//! Findings from samples: what is wrong, on which machine and device, since when, and how it is known.
+//! Findings from samples: the fault, its machine and device, its start, and its evidence.
 //!
-//! The crate is pure: it reads no clock and does no I/O, and the same samples give the same findings, byte by byte. So a
-//! server, a replay, `watchglass findings FILE` and a file that is dropped on a page run the same code.
+//! The crate is pure: it reads no clock and does no I/O, and the same samples give the same findings, byte by byte. So
+//! a server, a replay, `watchglass findings FILE` and a file that is dropped on a page run the same code.
 
 mod awaited;
 mod awaited_sum;
@@ -51,14 +51,14 @@ use shared::processes::ProcessTable;
 use shared::series::SeriesId;
 use std::collections::BTreeMap;
 
-/// What people may set: times, and what is off; no thresholds.
+/// User settings: times and disabled rules; no thresholds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// How long GPUs are held without work before it is told, seconds.
+    /// Seconds that GPUs are held without work before a finding.
     pub idle_after: i64,
-    /// How long a group waits in one kernel before it is told, seconds.
+    /// Seconds that a group waits in one kernel before a finding.
     pub hang_after: i64,
-    /// Kinds or rules that are not told, as `idle` or `hang.idle`.
+    /// Disabled kinds or rules, as `idle` or `hang.idle`.
     pub silence: Vec<String>,
 }
 
@@ -68,21 +68,21 @@ impl Default for Settings {
     }
 }
 
-/// A machine, by the number that its caller gives it.
+/// A machine, by the number that its caller assigns.
 pub type Source = u32;
 
-/// A process of a job that is known, with the GPUs that it holds.
+/// A process of a known job, with its GPUs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rank {
     /// The machine.
     pub source: Source,
-    /// Number of the process there.
+    /// PID on the machine.
     pub pid: u32,
-    /// Numbers of its GPUs there.
+    /// Indexes of its GPUs on the machine.
     pub gpus: Vec<u32>,
 }
 
-/// A job that runs over machines: its GPUs are one group.
+/// A job across machines: its GPUs are one group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Job {
     /// Its id.
@@ -94,24 +94,24 @@ pub struct Job {
 /// All machines, by number.
 pub(crate) type Hosts = BTreeMap<Source, Host>;
 
-/// How long after the last sample it is still looked at what does not come, seconds.
+/// Time after the last sample in which missing samples are still judged, seconds.
 const AFTERWARDS: i64 = 1000;
-/// Between samples it is looked at what does not come every so many seconds.
+/// Interval of judging missing samples when no samples come, seconds.
 const BETWEEN: i64 = 10;
-/// A clock that goes back by more seconds begins anew.
+/// A clock that goes back by more than this resets all state, seconds.
 const BACK: i64 = 120;
 
-/// What a rule can see on the machines that are here.
+/// Checks whether a rule has its inputs on the current machines.
 type Sees = fn(&Hosts) -> scene::Sight;
 
 /// One detector: a file.
 struct Entry {
-    /// Its rules, and what each can see on the machines that are here.
+    /// Its rules, each with the check of its inputs on the current machines.
     rules: &'static [(&'static str, Sees)],
     judge: fn(&mut Scene),
 }
 
-/// In the order in which they are asked: causes come before consequences.
+/// Order of evaluation: causes come before consequences.
 static DETECTORS: &[&Entry] = &[
     &lost::DETECTOR,
     &silent::DETECTOR,
@@ -121,7 +121,7 @@ static DETECTORS: &[&Entry] = &[
     &throttle::DETECTOR,
     &link::DETECTOR,
     &port::DETECTOR,
-    // Before what would forget that it was told.
+    // Runs before detectors that would clear the state it reads.
     &ended::DETECTOR,
     &memory::DETECTOR,
     &tenant::DETECTOR,
@@ -132,7 +132,7 @@ static DETECTORS: &[&Entry] = &[
     &disk::DETECTOR,
 ];
 
-/// All machines that are looked at together.
+/// All machines that are judged together.
 #[derive(Debug, Default)]
 pub struct Insight {
     settings: Settings,
@@ -142,24 +142,23 @@ pub struct Insight {
     jobs: Vec<Job>,
     ledger: Ledger,
     follow: bool,
-    /// The newest second that was judged, and the newest with data; none yet.
+    /// Newest judged second, and newest second with data; None: none yet.
     judged: Option<i64>,
     last_data: i64,
-    /// Groups are put together anew at most every few seconds.
+    /// Groups are rebuilt at most every few seconds.
     regrouped: i64,
     stale: bool,
-    /// Written by calls between two judgments.
+    /// Changes made by calls between two judgments.
     pending: Vec<Finding>,
 }
 
 impl Insight {
-    /// Nothing is known yet.
+    /// Empty state.
     pub fn new(settings: Settings) -> Self {
         Insight { settings, ..Insight::default() }
     }
 
-    /// A machine that is there, with its name as people know it and its sampling interval, milliseconds. The same again
-    /// renames it.
+    /// Adds a machine, with its display name and its sampling interval, milliseconds. A second call renames it.
     pub fn source(&mut self, source: Source, name: &str, interval_ms: i64) {
         self.hosts
             .entry(source)
@@ -167,7 +166,7 @@ impl Insight {
             .or_insert_with(|| Host::new(name, interval_ms));
     }
 
-    /// A machine that is no longer there: it was removed, and so is all that is known of it.
+    /// Removes a machine and all its state.
     pub fn remove(&mut self, source: Source) {
         if self.hosts.remove(&source).is_some() {
             self.ledger.end_source(self.judged.unwrap_or_default(), source);
@@ -180,35 +179,35 @@ impl Insight {
         }
     }
 
-    /// Whether samples of such a series are looked at: others need not be read.
+    /// Whether any rule reads such a series: others can be skipped.
     pub fn reads(metric: &Metric, instance: &str) -> bool {
         signal::place_of(metric, instance).is_some()
     }
 
-    /// What a series of a machine is, before its first sample. The same number again is another series from now on.
+    /// Defines a series of a machine, before its first sample. A repeated number replaces the series.
     pub fn series(&mut self, source: Source, id: SeriesId, metric: &Metric, instance: &str) {
         if let Some(host) = self.hosts.get_mut(&source) {
             host.series(id, metric, instance);
         }
     }
 
-    /// A tick of a machine: the samples that it has, at `t`, milliseconds since the Unix epoch. Series that it does not
-    /// name were absent. Ticks of one machine come in order; those of several may come in any order within a second. One
-    /// that comes after its second was judged counts as of the next.
+    /// Adds a tick of a machine: its samples at `t`, milliseconds since the Unix epoch. Series without a sample are
+    /// absent. Ticks of one machine come in order; those of several may come in any order within a second. A tick that
+    /// comes after its second was judged counts for the next one.
     pub fn tick(&mut self, source: Source, t: i64, samples: impl IntoIterator<Item = (SeriesId, f64)>) {
         if let Some(host) = self.hosts.get_mut(&source) {
             host.tick(t, samples);
         }
     }
 
-    /// The process table of a machine, each time that there is a newer one.
+    /// Updates the process table of a machine, for each newer one.
     pub fn processes(&mut self, source: Source, table: &ProcessTable) {
         if let Some(host) = self.hosts.get_mut(&source) {
             host.table(table);
         }
     }
 
-    /// The jobs that run now, all of them; from then on those that are not named have ended.
+    /// Sets all running jobs; jobs missing from the list have ended.
     pub fn jobs(&mut self, jobs: &[Job]) {
         if self.jobs != jobs {
             self.jobs = jobs.to_vec();
@@ -216,28 +215,30 @@ impl Insight {
         }
     }
 
-    /// The machine has said goodbye at `t` (milliseconds): its silence from then on is no loss.
+    /// Records the goodbye of a machine at `t` (milliseconds): its later silence is no loss.
     pub fn goodbye(&mut self, source: Source, t: i64) {
         if let Some(host) = self.hosts.get_mut(&source) {
             host.goodbye = Some(t.div_euclid(1000));
         }
     }
 
-    /// A hub follows the machines: one that falls silent is lost. Alone, or in a file, silence is the end.
+    /// Sets whether a hub follows the machines: then a silent one is lost. Otherwise, and in a file, silence is the
+    /// end.
     pub fn follow(&mut self, on: bool) {
         self.follow = on;
     }
 
-    /// What a collector of a machine said of a device that it can no longer read, as `GPU is lost`, at `t` (milliseconds).
+    /// Records the reason that a collector reported for a device that it can no longer read, as `GPU is lost`, at `t`
+    /// (milliseconds).
     pub fn said(&mut self, source: Source, t: i64, _collector: &str, reason: &str) {
         if let Some(host) = self.hosts.get_mut(&source) {
             host.say(t.div_euclid(1000), reason);
         }
     }
 
-    /// Looks at everything up to `now`, milliseconds since the Unix epoch, second by second of data, and hands out each
-    /// finding that was raised, changed or ended, in that order in time. What is later than `now`, and the second that is
-    /// not over, wait for the next call.
+    /// Judges everything up to `now`, milliseconds since the Unix epoch, second by second of data. Appends each finding
+    /// that was raised, changed or ended, in order of time. Later samples, and the current second, wait for the next
+    /// call.
     pub fn judge(&mut self, now: i64, out: &mut Vec<Finding>) {
         out.append(&mut self.pending);
         let limit = now.div_euclid(1000) - 1;
@@ -250,7 +251,7 @@ impl Insight {
         }
     }
 
-    /// The next second to look at: one with data, or one in which something may be missing.
+    /// The next second to judge: one with data, or one in which samples may be missing.
     fn next(&self, limit: i64) -> Option<i64> {
         let first = self.judged.map_or(i64::MIN, |judged| judged + 1);
         let data = self.hosts.values().filter_map(Host::next).min().map(|second| second.max(first));
@@ -290,7 +291,7 @@ impl Insight {
         }
     }
 
-    /// The clock went back: what was learned by it is of no use.
+    /// Resets the state after the clock went back.
     fn begin_anew(&mut self, limit: i64) {
         let sources: Vec<Source> = self.hosts.keys().copied().collect();
         for source in sources {
@@ -301,17 +302,17 @@ impl Insight {
         (self.judged, self.last_data, self.regrouped, self.stale) = (None, limit, limit - 5, true);
     }
 
-    /// The findings that are open, the most severe first, then causes before consequences, then the oldest.
+    /// Open findings: the most severe first, then causes before consequences, then the oldest.
     pub fn open(&self) -> Vec<&Finding> {
         self.ledger.open()
     }
 
-    /// Findings that were left out because there were too many.
+    /// Number of findings dropped over the limits.
     pub fn left_out(&self) -> u64 {
         self.ledger.left_out
     }
 
-    /// What each rule can see on the machines that are here, in the order of the rules.
+    /// State of the inputs of each rule on the current machines, in the order of the rules.
     pub fn rules(&self) -> Vec<RuleState> {
         let rules = DETECTORS.iter().flat_map(|detector| detector.rules);
         let state = |&(rule, sight): &(&str, Sees)| {

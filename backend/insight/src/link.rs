@@ -1,4 +1,4 @@
-//! Links that are slower than they can be: PCIe with fewer lanes, NVLink that is not used, networks that resend.
+//! Links below their capacity: PCIe with fewer lanes, unused NVLink, networks with retransmissions.
 
 use crate::device::Device;
 use crate::device::NVLINK;
@@ -22,9 +22,9 @@ pub(crate) static DETECTOR: Entry = Entry {
     judge,
 };
 
-/// Errors a minute on NVLinks that are many.
+/// NVLink errors per minute that count as many.
 const ERRORS_A_MINUTE: f64 = 30.0;
-/// Segments a second that are many.
+/// Retransmitted segments per second that count as many.
 const MANY: f64 = 50.0;
 
 fn judge(scene: &mut Scene) {
@@ -43,12 +43,12 @@ fn judge(scene: &mut Scene) {
     }
 }
 
-/// A value and the highest that it can have.
+/// A value and its maximum.
 type OfMost = Option<(f64, f64)>;
 
 fn pair(device: &Device, now: Sig, most: Sig) -> OfMost {
     let (value, most) = (device.now(now)?, device.recent(most)?.now);
-    // A driver that does not know says 0.
+    // Drivers without the value report 0.
     (value >= 1.0 && most >= 1.0).then_some((value, most))
 }
 
@@ -77,7 +77,7 @@ fn pcie(scene: &mut Scene, source: Source, at: usize) {
     marks.width.step(now, narrow, patience);
     marks.wide.step(now, narrow.map(|narrow| !narrow), patience);
     marks.gen_low.step(now, slow, patience);
-    // Idle says nothing of the generation: it ends when it is at its highest in use.
+    // An idle GPU lowers the generation, so the finding ends only at the maximum in use.
     let full = generation.map(|(value, most)| value >= most);
     marks.gen_high.step(now, full, patience);
     let marks = &device.marks;
@@ -104,8 +104,8 @@ fn pcie(scene: &mut Scene, source: Source, at: usize) {
     raise_pcie(scene, key, (source, at), (few, generation), usage, (since, from_start && all));
 }
 
-/// Raises the finding about a GPU with fewer PCIe lanes, or else of a lower generation, than it could have; `usage` is in
-/// percent. What was so `from_start` is a note.
+/// Raises the finding about a GPU with fewer PCIe lanes, or else a lower generation, than its maximum. `usage` is in
+/// percent. A state that was so `from_start` is a note.
 fn raise_pcie(
     scene: &mut Scene,
     key: Key,
@@ -164,7 +164,7 @@ fn raise_pcie(
     scene.raise(key, draft);
 }
 
-/// NVLinks that went down, and errors on them that grow: both are read every half minute or so.
+/// NVLinks that went down, and growing NVLink errors: both are read about every half minute.
 fn bridges(scene: &mut Scene, source: Source, at: usize) {
     let now = scene.now;
     let Some(host) = scene.hosts.get_mut(&source) else { return };
@@ -182,7 +182,7 @@ fn bridges(scene: &mut Scene, source: Source, at: usize) {
     let used = device.recent(Sig::Use).is_some_and(|slot| slot.short >= 10.0);
     let marks = &mut device.marks;
     if let Some(links) = links {
-        // Boards without bridges have fewer than they could: only what was up can go down.
+        // Boards without bridges have fewer links than their maximum, so only links that were up can go down.
         marks.links_most = marks.links_most.max(links);
         marks.links_few.step(now, Some(links < marks.links_most), 200);
     }
@@ -204,7 +204,7 @@ fn bridges(scene: &mut Scene, source: Source, at: usize) {
         }
         return;
     }
-    // Links also rest while nothing uses them.
+    // Links also go down while nothing uses them.
     let Some(since) = few.or(many).filter(|_| used) else { return };
     let Some(own) = scene.at(source, at) else { return };
     let host = &scene.hosts[&source];
@@ -264,7 +264,7 @@ fn nvlink(scene: &mut Scene, at: usize) {
         let device = &mut scene.hosts.get_mut(&source).expect("a member is there").devices[position];
         let habit = device.habits[NVLINK].known(120.0).map(|(habit, _)| habit);
         let known = values[member].zip(peers).filter(|_| working);
-        // Among peers that are alike one that hardly sends from the start has never had its links.
+        // Among equal peers, a GPU that hardly sends from the start never had its links.
         let mut others =
             values.iter().enumerate().filter(|(other, _)| *other != member).filter_map(|(_, value)| *value);
         let alike =
@@ -286,13 +286,13 @@ fn nvlink(scene: &mut Scene, at: usize) {
             continue;
         }
         let Some((own, peers)) = known.filter(|_| device.marks.nvlink.held(60.max(3 * step))) else { continue };
-        // The mean of a minute had fallen to half some time after it began; told is what it does from then on.
+        // The mean of a minute fell to half some time after the onset; the finding covers the time from then on.
         let from = device.marks.nvlink.since().unwrap_or(now);
         raise_nvlink(scene, key, (source, position), id, (own, peers), from);
     }
 }
 
-/// The counter of bytes over NVLink that it has.
+/// Its counter of NVLink bytes.
 fn nvlink_sig(device: &Device) -> Option<Sig> {
     [Sig::NvTx, Sig::NvRx].into_iter().find(|sig| device.recent(*sig).is_some())
 }
@@ -347,7 +347,7 @@ fn raise_nvlink(
     scene.raise(key, draft);
 }
 
-/// The group that works on a machine, and how much it does of what is usual, over the time since `from` where that is known.
+/// The group that works on a machine, and its pace since `from` as a share of the usual, if known.
 fn pace(scene: &Scene, source: Source, from: i64) -> Option<(u64, f64, Sig)> {
     let group = scene.group_on(source)?;
     if group.course.worked < 60 {
@@ -385,7 +385,7 @@ fn resends(scene: &mut Scene, source: Source) {
     let Some((group, pace, by)) = slowed else { return };
     let row = host_row_of(HostSig::Retransmits);
     let host = &scene.hosts[&source];
-    // What was counted since it began; a counter that began anew has no such count.
+    // The count since the onset; unavailable after a reset of the counter.
     let (from, before) = host.marks.resent;
     let rate = if at > from && raw >= before { (raw - before) / (at - from) as f64 } else { rate };
     let less = whole(100.0 * (1.0 - pace));
@@ -419,7 +419,7 @@ fn resends(scene: &mut Scene, source: Source) {
     scene.raise(key, draft);
 }
 
-/// Links of one kind that carry as much as each other, as `ib0` to `ib7`.
+/// Links of one kind with equal traffic, as `ib0` to `ib7`.
 fn siblings(scene: &mut Scene, source: Source) {
     let now = scene.now;
     let open = scene.ledger.has("slow_link", source);
@@ -443,7 +443,7 @@ fn siblings(scene: &mut Scene, source: Source) {
     let mut slow: Vec<(usize, f64, f64)> = Vec::new();
     for (at, share, own, peers, carry) in compared {
         let named = &mut host.named[at];
-        // When all are still the job pauses.
+        // When all are idle, the job pauses.
         let known = (peers >= 0.3).then_some(share < 0.6 * peers);
         named.hold.step(now, known, patience);
         named.back.step(now, known.map(|_| share >= 0.8 * peers), patience);

@@ -1,4 +1,4 @@
-//! A GPU that no longer answers while another does.
+//! A GPU that stopped answering while another one answers.
 
 use crate::Entry;
 use crate::ecc::critical_error;
@@ -13,7 +13,7 @@ pub(crate) static DETECTOR: Entry =
 
 /// XID: the GPU has fallen off the bus.
 const OFF_THE_BUS: u32 = 79;
-/// Seconds in which a device must have been there before it can be lost.
+/// Minimum seconds of presence before a device can be lost.
 const KNOWN: i64 = 60;
 
 fn judge(scene: &mut Scene) {
@@ -95,7 +95,7 @@ fn lose(scene: &mut Scene, (source, at): (u32, usize), xid: bool, said: Option<S
         let value = if by_xid { f64::from(OFF_THE_BUS) } else { f64::NAN };
         facts.push(evidence(host, row, own.2, words.into(), (value, None)));
     }
-    // What proves it comes first.
+    // The proof comes first.
     if by_xid {
         facts.reverse();
     }

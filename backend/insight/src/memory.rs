@@ -1,4 +1,4 @@
-//! Memory that will be full, of GPUs and of machines, and processes that were killed for want of it.
+//! Memory of GPUs and machines that will be full, and processes killed for lack of memory.
 
 use crate::ended;
 use crate::filling::Rise;
@@ -18,16 +18,17 @@ pub(crate) static DETECTOR: Entry = Entry {
     judge,
 };
 
-/// Percent from which it is looked at.
+/// Percent from which memory is judged.
 const FROM: f64 = 80.0;
-/// It is told when it is full within so many seconds, and critical within so many.
+/// Seconds until it is full at which it is reported, and at which it is critical.
 const WITHIN: f64 = 600.0;
 const SOON: f64 = 120.0;
-/// A rise as young as this is told only near the end: it may be the first tooth of a saw, of which few go so high.
+/// A rise younger than `YOUNG` seconds is reported only above `NEAR` percent: it may be the first tooth of a sawtooth,
+/// and few of those go so high.
 const YOUNG: i64 = 900;
 const NEAR: f64 = 94.0;
 const CLOSE: f64 = 200.0;
-/// A kill is told for so many seconds.
+/// Seconds for which a kill is reported.
 const KILLED: i64 = 600;
 
 fn judge(scene: &mut Scene) {
@@ -40,12 +41,12 @@ fn judge(scene: &mut Scene) {
     }
 }
 
-/// Length of a bucket and how many are looked at.
+/// Length and number of the buckets.
 fn buckets(step: i64) -> (i64, usize) {
     (10.max(step), if step <= 10 { 12 } else { (120 / step).clamp(6, 12) as usize })
 }
 
-/// Whether a rise is worth telling.
+/// The rise, if it should be reported.
 fn fills(rise: Option<Rise>, age: i64) -> Option<Rise> {
     rise.filter(|rise| {
         rise.share >= FROM && rise.left <= WITHIN && (age >= YOUNG || rise.share >= NEAR && rise.left <= CLOSE)
@@ -74,7 +75,7 @@ fn gpu(scene: &mut Scene, source: Source, at: usize) {
         device.marks.filled.clear();
         return;
     }
-    // What is loaded while nothing is computed is no leak.
+    // Memory loaded while nothing is computed is no leak.
     if now - device.work.last > 60.max(2 * step) && !scene.ledger.is_open(&key) {
         device.marks.filling.restart();
         device.marks.filled.clear();
@@ -100,14 +101,14 @@ fn gpu(scene: &mut Scene, source: Source, at: usize) {
     }
     let Some(rise) = found.filter(|_| device.marks.filled.held(length)) else { return };
     (device.marks.slope, device.marks.flat) = (rise.slope, Default::default());
-    // What it was in the middle of the newest bucket, it was that long ago.
+    // The fit refers to the middle of the newest bucket, half a bucket ago.
     let left = (rise.left - length as f64 / 2.0).max(1.0);
     let since = device.marks.filling.began;
     let low = device.marks.filling.low();
     raise_gpu(scene, key, (source, at), rise, (share, low, left), since);
 }
 
-/// Raises the finding about a GPU's memory that fills: percent that is used, percent when the rise began, and the seconds
+/// Raises the finding about the filling memory of a GPU: percent in use, percent at the start of the rise, and seconds
 /// until it is full.
 fn raise_gpu(
     scene: &mut Scene,
@@ -145,7 +146,7 @@ fn raise_gpu(
     let facts = row.map(|row| evidence(host, row, own.2, words, (slot, None))).into_iter().collect();
     let draft = Draft {
         rule: "gpu_memory",
-        // The first tooth of a saw looks like a leak, and a job that asks for too much is told so by its own library.
+        // The first tooth of a sawtooth looks like a leak, and the library of a job reports its own oversized requests.
         severity: Severity::Warning,
         source,
         subject: vec![own],
@@ -161,7 +162,7 @@ fn raise_gpu(
     scene.ledger.foretell(&key, scene.now + left as i64, past);
 }
 
-/// Judges whether the memory of a machine will be full soon, or is.
+/// Judges whether the memory of a machine will be full soon, or is full.
 fn host(scene: &mut Scene, source: Source) {
     let now = scene.now;
     let key = Key::new("host_memory", source, What::Machine("memory"));
@@ -205,13 +206,13 @@ fn host(scene: &mut Scene, source: Source) {
     let since = if rise.is_some() { marks.filling.began } else { marks.pressed.since().unwrap_or(now) };
     (marks.slope, marks.flat) = (rise.map_or(0.0, |rise| rise.slope), Default::default());
     let low = marks.filling.low();
-    // What it was in the middle of the newest bucket, it was that long ago.
+    // The fit refers to the middle of the newest bucket, half a bucket ago.
     let left = rise.map_or(0.0, |rise| (rise.left - length as f64 / 2.0).max(1.0));
     raise_host(scene, key, source, (rise, left), (share, low, pressure, total), since);
 }
 
-/// Raises the finding about a machine's memory that fills, or is full: its rise and the seconds until it is full; percent
-/// that is used, percent when the rise began, percent of the time that all tasks wait for it, and its bytes.
+/// Raises the finding about the filling or full memory of a machine: its rise and the seconds until it is full. Then
+/// percent in use, percent at the start of the rise, percent of time that all tasks wait for memory, and its bytes.
 fn raise_host(
     scene: &mut Scene,
     key: Key,
@@ -278,12 +279,12 @@ fn kills(scene: &mut Scene, source: Source) {
     let now = scene.now;
     let key = Key::new("host_memory", source, What::Machine("kills"));
     let Some(host) = scene.hosts.get_mut(&source) else { return };
-    // The kernel counts those of the whole machine, and a cgroup its own, which are among them.
+    // The kernel counts kills of the whole machine, and a cgroup its own, which are included in them.
     let grown = |sig| host.recent(sig).filter(|slot| slot.at == now).map_or(0.0, |slot| slot.grew());
     let (own, all) = (grown(HostSig::Kills), grown(HostSig::AllKills));
     let (sig, grew) = if all > own { (HostSig::AllKills, all) } else { (HostSig::Kills, own) };
     if grew <= 0.0 {
-        // It stays until another job works where one was killed.
+        // It stays until another job works in place of the killed one.
         if host.marks.killed.is_some_and(|last| now - last >= KILLED) && !ended::is_awaited(host) {
             (host.marks.killed, host.marks.kills) = (None, 0.0);
             scene.end(&key);

@@ -1,13 +1,13 @@
-//! How much a group does, and what of that is usual.
+//! Pace of a group, and its usual value.
 
-/// How much less the job must do, a share; and how many times that what it does usually strays.
+/// Minimum loss of pace, a share; and the minimum as a multiple of the usual deviation.
 const LESS: f64 = 0.03;
 const STRAYS: f64 = 2.5;
-/// Time constant of what it usually does, seconds, and what of that must be known.
+/// Time constant of the usual pace, and minimum time to know it; seconds.
 const USUAL: f64 = 300.0;
 const KNOWN: f64 = 60.0;
 
-/// How much of what is usual a group does.
+/// Pace of a group as a share of its usual one.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Pace {
     pub mean: f64,
@@ -25,7 +25,7 @@ impl Pace {
         self.known += dt;
     }
 
-    /// How much less this is than usual, and what that must be; once it is known.
+    /// Loss against the usual pace, and the minimum loss to count, once the usual one is known.
     pub fn lost(&self, pace: f64) -> Option<(f64, f64)> {
         (self.known >= KNOWN).then(|| (1.0 - pace / self.mean, LESS.max(STRAYS * self.strays)))
     }

@@ -1,64 +1,64 @@
-//! What a group does, second by second, and how long it usually pauses.
+//! Phase of a group per second, and its usual pauses.
 
 use std::collections::VecDeque;
 
-/// What a group does.
+/// Phase of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
-    /// No process, no memory.
+    /// No process and no memory.
     Off,
     /// It has not worked for a minute yet.
     Starting,
-    /// Half of its members work.
+    /// At least half of its members work.
     Working,
-    /// Anything else after work.
+    /// Any other state after work.
     Pausing,
-    /// Busy, with little power, but for at most one member.
+    /// Busy with little power, except for at most one member.
     Spinning,
-    /// No use on any.
+    /// No member is used.
     Idle,
 }
 
-/// What is seen of the members at a second.
+/// State of the members at a second.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Seen {
     pub members: usize,
-    /// Of which something is known now.
+    /// Members with a known state.
     pub known: usize,
     pub working: usize,
     pub spinning: usize,
     pub idle: usize,
-    /// Neither process nor memory.
+    /// Members with neither process nor memory.
     pub off: usize,
 }
 
-/// How many pauses are remembered.
+/// Maximum number of stored pauses.
 const PAUSES: usize = 16;
 
-/// The course of a group.
+/// Phases of a group over time.
 #[derive(Clone, Debug)]
 pub(crate) struct Course {
     pub phase: Phase,
-    /// When the phase began, second.
+    /// Start of the phase, second.
     pub since: i64,
-    /// Seconds of work in all.
+    /// Total seconds of work.
     pub worked: i64,
-    /// When it worked last, and when that stretch of work began.
+    /// Newest second of work, and start of that stretch of work.
     pub last_work: i64,
     pub stretch: i64,
     /// The longest stretch of work, seconds.
     pub longest: i64,
-    /// When it last changed between starting, working and pausing.
+    /// Last change between starting, working and pausing.
     pub changed: i64,
-    /// The last pauses, by what it did in them, and how long.
+    /// Recent pauses: phase and length.
     pauses: VecDeque<(Phase, i64)>,
-    /// Longest time in a phase within the pause that goes on.
+    /// Longest time per phase within the current pause.
     pause: [i64; 2],
-    /// When it stopped working the last times.
+    /// Times of the last stops of work.
     stops: [i64; 4],
 }
 
-/// Work that stops as often as this in so many seconds stops in every step.
+/// Work with this many stops in so many seconds stops in every step.
 const CYCLE: i64 = 240;
 
 impl Course {
@@ -77,7 +77,7 @@ impl Course {
         }
     }
 
-    /// A second in which something of it was seen; `dt` seconds after the one before.
+    /// Advances to a second with a sample, `dt` seconds after the previous one.
     pub fn step(&mut self, now: i64, dt: i64, seen: Seen) {
         if seen.known == 0 {
             return;
@@ -138,17 +138,18 @@ impl Course {
         (self.phase, self.since) = (phase, now);
     }
 
-    /// The longest pause remembered in which it did this, seconds.
+    /// Longest stored pause in this phase, seconds.
     pub fn longest_pause(&self, of: Phase) -> i64 {
         self.pauses.iter().filter(|(phase, _)| *phase == of).map(|(_, length)| *length).max().unwrap_or(0)
     }
 
-    /// Its steps are so long that it works and waits in turn: the waits are part of the work.
+    /// Whether its steps are so long that it works and waits in turn: the waits are part of the work.
     pub fn is_cyclic(&self, now: i64) -> bool {
         now - self.stops[0] <= CYCLE && now - self.last_work <= 60
     }
 
-    /// Nothing but a loss is told in the half minute after a change among starting, working and pausing.
+    /// Whether half a minute has passed since a change among starting, working and pausing. Before that only losses are
+    /// reported.
     pub fn is_settled(&self, now: i64) -> bool {
         now - self.changed >= 30
     }

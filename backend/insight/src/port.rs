@@ -1,4 +1,4 @@
-//! Ports of InfiniBand that carry less than they did: a link that lost lanes or speed.
+//! InfiniBand ports with less than their former rate: a link that lost lanes or speed.
 
 use crate::finding::Draft;
 use crate::key::{Key, What};
@@ -18,7 +18,7 @@ pub(crate) static DETECTOR: Entry = Entry {
     judge,
 };
 
-/// Seconds between two readings of a port, and some more.
+/// Seconds between two readings of a port, with a margin.
 const PATIENCE: i64 = 35;
 
 fn judge(scene: &mut Scene) {
@@ -37,7 +37,7 @@ fn ports(scene: &mut Scene, source: Source) {
         if named.sig != NamedSig::Rate || named.slot.at != now {
             continue;
         }
-        // Ports of one machine may be of several speeds: only what it had itself says what it can.
+        // Ports of one machine may have different speeds, so a port is compared with its own maximum only.
         named.top = named.top.max(named.slot.now);
         let low = named.slot.now < 0.8 * named.top;
         let patience = PATIENCE.max(3 * host.step);

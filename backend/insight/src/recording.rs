@@ -7,10 +7,10 @@ use shared::recording::{Machine, Recording};
 use shared::series::SeriesId;
 use shared::wire::Columns;
 
-/// Time between two looks, milliseconds.
+/// Interval of judgments, milliseconds.
 const SECOND: i64 = 1_000;
 
-/// A machine of it, read block by block.
+/// One machine of the recording, read block by block.
 struct Reading<'a> {
     blocks: std::slice::Iter<'a, Columns>,
     times: Vec<i64>,
@@ -23,12 +23,12 @@ impl<'a> Reading<'a> {
         Reading { blocks: machine.blocks.iter(), times: Vec::new(), columns: Vec::new(), at: 0 }
     }
 
-    /// When its next tick is.
+    /// Time of its next tick.
     fn next(&mut self) -> Option<i64> {
         while self.at >= self.times.len() {
             let block = self.blocks.next()?;
             let ticks = block.ticks as usize;
-            // What is damaged is a gap; it was said when the file was opened.
+            // A damaged block is a gap; opening the file reported it.
             self.times = column::decode_times(&block.times, ticks).unwrap_or_default();
             let decoded =
                 block.columns.iter().filter_map(|(id, bytes)| Some((*id, column::decode(&bytes.0, ticks).ok()?)));
@@ -46,7 +46,7 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// Everything that is wrong in a recording, as it was at its end, in the order in which it was told.
+/// All findings of a recording in their final state, in the order in which they were raised.
 pub fn look_through(recording: &Recording, settings: Settings) -> Vec<Finding> {
     let mut insight = Insight::new(settings);
     let mut readings: Vec<Reading> = Vec::new();

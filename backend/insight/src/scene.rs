@@ -1,4 +1,4 @@
-//! What a detector is handed at a second: machines, groups, and the book of findings.
+//! Input of a detector at one second: machines, groups, and the ledger of findings.
 
 use crate::finding::{Draft, Ledger};
 use crate::group::Group;
@@ -9,7 +9,7 @@ use crate::words::At;
 use crate::{Hosts, Settings, Source};
 use shared::finding::Watch;
 
-/// Whether a rule can see, and what it lacks.
+/// Whether a rule has its inputs, and the missing one.
 pub(crate) type Sight = (Watch, String);
 
 pub(crate) struct Scene<'a> {
@@ -39,7 +39,7 @@ impl Scene<'_> {
         self.group(self.hosts.get(&source)?.devices.iter().filter_map(|device| device.group).min()?)
     }
 
-    /// Groups stand in the order of their ids.
+    /// Groups are sorted by id.
     fn group(&self, id: u64) -> Option<&Group> {
         self.groups.binary_search_by_key(&id, |group| group.id).ok().map(|at| &self.groups[at])
     }
@@ -51,7 +51,7 @@ impl Scene<'_> {
         all.into_iter().filter(|other| Some(*other) != own).collect()
     }
 
-    /// A device as it is named.
+    /// A device by machine, family and number.
     pub fn at(&self, source: Source, at: usize) -> Option<At> {
         let device = self.hosts.get(&source)?.devices.get(at)?;
         Some((source, device.family, device.index))
@@ -72,7 +72,8 @@ impl Scene<'_> {
     }
 }
 
-/// What a rule of devices can see: it needs all of the first, and is weaker without any of the second, each with words.
+/// Inputs of a rule about devices: all of `needs` are required, and it is weaker without any of `weaker`, each with a
+/// text.
 pub(crate) fn sight(hosts: &Hosts, needs: &[Sig], weaker: &[(Sig, &str)]) -> Sight {
     let has = |sig: Sig| hosts.values().any(|host| host.any_has(sig));
     let lacks = |sig: &&Sig| !(has(**sig) || **sig == Sig::Power && has(Sig::PowerShare));
@@ -85,7 +86,7 @@ pub(crate) fn sight(hosts: &Hosts, needs: &[Sig], weaker: &[(Sig, &str)]) -> Sig
     }
 }
 
-/// What a rule of machines can see: it needs all of these.
+/// Inputs of a rule about machines: all of these are required.
 pub(crate) fn host_sight(hosts: &Hosts, needs: &[HostSig]) -> Sight {
     match needs.iter().find(|sig| !hosts.values().any(|host| host.has(**sig))) {
         Some(sig) => (Watch::Needs, format!("needs {}", host_row_of(*sig).tag)),
@@ -93,7 +94,7 @@ pub(crate) fn host_sight(hosts: &Hosts, needs: &[HostSig]) -> Sight {
     }
 }
 
-/// The median of a value of the other devices of one family and model on a machine, where at least `least` have it.
+/// Median of a value over the other devices of the same family and model on a machine, if at least `least` have it.
 pub(crate) fn peers(
     host: &Host,
     at: usize,

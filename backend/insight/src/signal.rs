@@ -1,4 +1,4 @@
-//! The signals that detectors read, and the rows of the vocabulary that fill them. Names of tags stand here alone.
+//! Signals of the detectors, and the catalog rows that fill them. Tags are named only here.
 
 use crate::levels::Slot;
 use shared::catalog::{
@@ -6,7 +6,7 @@ use shared::catalog::{
     process, tpu, trainium,
 };
 
-/// What accelerators there are; each counts from 0.
+/// Families of accelerators; each counts from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Family {
     Gpu,
@@ -58,13 +58,13 @@ pub(crate) enum Sig {
     MaxGen,
     Width,
     MaxWidth,
-    /// NVLinks that are up, and errors a second on them.
+    /// Active NVLinks, and errors per second on them.
     LinksUp,
     LinkCrc,
     LinkReplays,
 }
 
-/// How many there are.
+/// Number of signals.
 pub(crate) const SIGNALS: usize = Sig::LinkReplays as usize + 1;
 
 /// A signal of a machine.
@@ -100,30 +100,30 @@ pub(crate) enum HostSig {
     AllKills,
 }
 
-/// How many there are.
+/// Number of signals.
 pub(crate) const HOST_SIGNALS: usize = HostSig::AllKills as usize + 1;
 
-/// A signal of a machine that it has several of, each with a name.
+/// A named signal: a machine has several of each kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum NamedSig {
     /// Disk busy, percent.
     Busy,
-    /// Read from it, MiB a second.
+    /// Read from the disk, MiB a second.
     Read,
-    /// Written to it, MiB a second.
+    /// Written to the disk, MiB a second.
     Written,
     /// File system in use, percent.
     Full,
     /// Bytes a second over a link.
     LinkIn,
     LinkOut,
-    /// What a port of InfiniBand carries at most, bytes a second.
+    /// Capacity of an InfiniBand port, bytes a second.
     Rate,
-    /// A collector read all that it was to read: 1, else 0.
+    /// Whether a collector read everything it should: 1, else 0.
     Answers,
 }
 
-/// Where samples of a series go.
+/// Destination of the samples of a series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     Device(Family, u32, Sig, u8),
@@ -131,11 +131,11 @@ pub(crate) enum Place {
     Named(NamedSig),
     /// Memory of a process on a GPU: the GPU and the process.
     Process(u32, u32),
-    /// A part of a device, cut by MIG: the device.
+    /// A MIG instance of a device: the device.
     Part(u32),
 }
 
-/// Accelerators' rows, by family, signal and choice: 0 is the first.
+/// Catalog rows of accelerators, by family, signal and choice: 0 is the first.
 static DEVICE_ROWS: &[(&MetricDef, Family, Sig, u8)] = &[
     (&gpu::UTILIZATION, Family::Gpu, Sig::Use, 0),
     (&gpu_profile::ENGINE_ACTIVE, Family::Gpu, Sig::Use, 1),
@@ -213,7 +213,7 @@ static NAMED_ROWS: &[(&MetricDef, NamedSig)] = &[
     (&monitor::OK, NamedSig::Answers),
 ];
 
-/// Where samples of a series go, with the row that they are of; none for a series that no rule reads.
+/// Destination of the samples of a series, with its row; none for a series that no rule reads.
 pub(crate) fn place_of(metric: &Metric, instance: &str) -> Option<(&'static MetricDef, Place)> {
     let is = |def: &MetricDef| def.tag == metric.tag && def.kind == metric.kind && def.unit == metric.unit;
     if let Some(&(row, family, sig, rank)) = DEVICE_ROWS.iter().find(|(def, ..)| is(def)) {
@@ -223,7 +223,7 @@ pub(crate) fn place_of(metric: &Metric, instance: &str) -> Option<(&'static Metr
         };
     }
     if let Some(&(row, sig)) = HOST_ROWS.iter().find(|(def, _)| is(def)) {
-        // One with a label is a rank's, and no machine's.
+        // A series with a label belongs to a rank, not to a machine.
         return instance.is_empty().then_some((row, Place::Host(sig)));
     }
     if let Some(&(row, sig)) = NAMED_ROWS.iter().find(|(def, _)| is(def)) {
@@ -236,17 +236,17 @@ pub(crate) fn place_of(metric: &Metric, instance: &str) -> Option<(&'static Metr
     None
 }
 
-/// The first row that fills a signal of a family: what is named where it is absent.
+/// The first-choice row of a signal of a family, named where the signal is absent.
 pub(crate) fn row_of(family: Family, sig: Sig) -> Option<&'static MetricDef> {
     DEVICE_ROWS.iter().find(|(_, f, s, rank)| (*f, *s, *rank) == (family, sig, 0)).map(|(row, ..)| *row)
 }
 
-/// The row that fills a signal of a machine.
+/// The row of a signal of a machine.
 pub(crate) fn host_row_of(sig: HostSig) -> &'static MetricDef {
     HOST_ROWS.iter().find(|(_, s)| *s == sig).map_or(&cpu::CPU_PERCENT, |(row, _)| *row)
 }
 
-/// The row that fills a signal that has names.
+/// The row of a named signal.
 pub(crate) fn named_row_of(sig: NamedSig) -> &'static MetricDef {
     NAMED_ROWS.iter().find(|(_, s)| *s == sig).map_or(&disk::DEVICE_BUSY, |(row, _)| *row)
 }

@@ -1,4 +1,4 @@
-//! A collector that brings nothing: what it measures is not known, and nothing is said of it.
+//! A collector that stopped: the state of its values is unknown.
 
 use crate::finding::Draft;
 use crate::key::{Key, What};
@@ -10,7 +10,7 @@ use shared::finding::{Severity, Watch};
 
 pub(crate) static DETECTOR: Entry = Entry { rules: &[("collector_silent", watches)], judge };
 
-/// Seconds of silence before it is told, and of answers before it is over.
+/// Seconds of silence before a finding, and of answers before its end.
 const SILENT: i64 = 30;
 const BACK: i64 = 10;
 
@@ -39,10 +39,10 @@ fn collector(scene: &mut Scene, source: Source, at: usize) {
     let answers = (named.slot.at == now).then_some(named.slot.now > 0.0);
     named.hold.step(now, answers.map(|answers| !answers), patience);
     named.back.step(now, answers, patience);
-    // One that never answered has nothing to measure here.
+    // A collector that never answered has nothing to measure here.
     named.top = named.top.max(if named.back.held(SILENT.max(3 * step)) { 1.0 } else { 0.0 });
     let silent = named.top > 0.0 && named.hold.held(SILENT.max(3 * step));
-    // Most answer, and none is told of.
+    // Common case: the collector answers and has no finding.
     if !silent && !scene.ledger.has("collector_silent", source) {
         return;
     }

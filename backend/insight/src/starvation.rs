@@ -1,4 +1,4 @@
-//! GPUs that wait for data: a machine that cannot bring it fast enough.
+//! GPUs that wait for data from a machine that cannot supply it fast enough.
 
 use crate::finding::Draft;
 use crate::group::Group;
@@ -14,27 +14,28 @@ use shared::finding::{Evidence, Severity};
 pub(crate) static DETECTOR: Entry =
     Entry { rules: &[("starvation", |hosts| sight(hosts, &[Sig::Use], &[(Sig::Power, "power")]))], judge };
 
-/// Use below which a group may starve for what is not measured, percent, and how far below its level it must be then; and
-/// how far, in points and as a share, where a cause is measured.
+/// Maximum use of a group that may starve without a measured cause, percent, and its minimum distance below the level.
+/// Then the minimum distance with a measured cause, in points and as a share.
 const BELOW: f64 = 75.0;
 const LESS: f64 = 15.0;
 const LESS_KNOWN: f64 = 8.0;
 const SHARE_KNOWN: f64 = 0.9;
-/// How much power and work may stay above use; and the most of the power of work that a GPU takes in a wait, for it keeps its
-/// clocks as long as a process has it open: 17 of 61 W of a T4 at its limit, 40 of 94 W of an A10 in a light job.
+/// Maximum excess of power and work over use; and the maximum share of its power in work that a GPU takes in a wait. A
+/// GPU keeps its clocks up while a process has it open: 17 of 61 W of a T4 at its limit, 40 of 94 W of an A10 in a
+/// light job.
 const ABOVE: f64 = 0.15;
 const HELD: f64 = 0.45;
-/// A cause must hold in this share of so many seconds.
+/// A cause must hold in this share of the window, seconds.
 const SHARE: f64 = 0.6;
 const WINDOW: i64 = 120;
-/// Without a cause it is a note after so many seconds.
+/// Seconds after which a wait without a known cause is a note.
 const UNKNOWN: i64 = 300;
-/// Bytes a second that are a load for a network.
+/// Minimum bytes per second of a loaded network.
 const LOADED: f64 = 20e6;
-/// So many times its level a network must bring.
+/// Minimum traffic of a network, as a multiple of its level.
 const MORE: f64 = 1.2;
 
-/// What keeps the data back.
+/// Cause that delays the data.
 struct Cause {
     words: String,
     device: Option<String>,
@@ -49,7 +50,8 @@ fn judge(scene: &mut Scene) {
     }
 }
 
-/// How busy the group's members of a machine are: over a minute, now, and at their level; with their power and work as shares of theirs.
+/// Use of the group's members on a machine: mean of a minute, now, and level; with their power and work as shares of
+/// their levels.
 struct Busy {
     minute: f64,
     now: f64,
@@ -90,7 +92,7 @@ fn busy(group: &Group, hosts: &Hosts, source: Source) -> Option<Busy> {
 }
 
 impl Busy {
-    /// Power and work fell with the use: where they did not, the GPUs do something else.
+    /// Whether power and work fell together with use: otherwise the GPUs do something else.
     fn fits(&self) -> bool {
         let share = self.minute / self.level;
         let above = ABOVE.max(HELD * (1.0 - share));
@@ -121,7 +123,7 @@ fn group(scene: &mut Scene, at: usize) {
     if all.is_empty() {
         return;
     }
-    // Of the machines that are lower, those that are at a limit.
+    // Machines below their level that are at a limit.
     let lower = all.iter().filter(|(_, busy)| runs && busy.is_lower());
     let causes: Vec<(Source, Cause)> =
         lower.filter_map(|(source, _)| Some((*source, cause(scene.hosts, *source)?))).collect();
@@ -132,7 +134,7 @@ fn group(scene: &mut Scene, at: usize) {
     let group = &mut scene.groups[at];
     group.marks.low.step(now, step, Some(low));
     group.marks.cause.step(now, step, Some(!causes.is_empty()));
-    // Data comes in pieces: between them the GPUs work. One long stop is another thing.
+    // Data comes in pieces, and the GPUs work between them. One long stop has another cause.
     group.marks.bursts.step(now, step, Some(worst.now >= 0.3 * worst.level));
     group.marks.well.step(now, Some(well), (3 * step).max(5));
     let works = group.marks.bursts.held(0.1, 30) && group.marks.bursts.held(0.15, WINDOW);
@@ -165,8 +167,7 @@ fn group(scene: &mut Scene, at: usize) {
     tell(scene, at, key, (one, worst, found), &hit, since);
 }
 
-/// Raises the finding about the machines `hit`, of which `one` is the worst, with what keeps its data back as far as that
-/// is known.
+/// Raises the finding about the machines `hit`, of which `one` is the worst, with the cause of the delay if known.
 fn tell(
     scene: &mut Scene,
     at: usize,
@@ -209,7 +210,7 @@ fn tell(
     scene.raise(key, draft);
 }
 
-/// What proves it on the machine `one`: use, the cause, and power.
+/// Evidence on the machine `one`: use, the cause, and power.
 fn proof(scene: &Scene, group: &Group, one: Source, worst: &Busy, found: Option<Cause>) -> Option<Vec<Evidence>> {
     let (_, position) = group.members.iter().find(|(source, _)| *source == one)?;
     let host = &scene.hosts[&one];
@@ -240,11 +241,11 @@ fn proof(scene: &Scene, group: &Group, one: Source, worst: &Busy, found: Option<
     Some(facts)
 }
 
-/// Whether a machine is at a limit at which it was not in work.
+/// Whether a machine is at a limit that it did not reach in work.
 fn cause(hosts: &Hosts, source: Source) -> Option<Cause> {
     let host = hosts.get(&source)?;
     let reads = match (host.recent(HostSig::DiskIn), host.recent(HostSig::DiskOut)) {
-        // What is written is no data to wait for.
+        // Written data is no data to wait for.
         (Some(read), Some(written)) => {
             let goes_on = read.level().is_some_and(|level| level >= 0.5 && read.short >= 0.3 * level);
             read.short >= written.short || goes_on
@@ -297,14 +298,14 @@ fn cause(hosts: &Hosts, source: Source) -> Option<Cause> {
     None
 }
 
-/// Whether a machine receives far more than it did in work: whether that is all that its network can bring is known only
-/// once the means of a minute stand still.
+/// Whether a machine receives far more than in work. Only steady means of a minute show whether that is the capacity of
+/// its network.
 pub(crate) fn may_wait_for_network(host: &Host) -> bool {
     let received = host.recent(HostSig::NetIn);
     received.is_some_and(|slot| slot.short >= LOADED && slot.level().is_some_and(|level| slot.short >= MORE * level))
 }
 
-/// A signal at its limit, where it was not in work: its value and level.
+/// Value and level of a signal at its limit, if it was below in work.
 fn over(host: &Host, sig: HostSig, least: f64, by: f64) -> Option<(f64, Option<f64>)> {
     let slot = host.recent(sig)?;
     let level = slot.level();

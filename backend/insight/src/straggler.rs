@@ -1,6 +1,6 @@
-//! One member of a group that is slower than it used to be, and the others wait for it.
+//! One member of a group that became slower, while the others wait for it.
 //!
-//! What is uneven by design or by board is taken out: a member is compared with what it usually is among its peers.
+//! Differences by design or by board are removed: a member is compared with its usual ratio to its peers.
 
 use crate::awaited;
 use crate::device::{CHANNELS, CLOCK, Device, POWER, TRAFFIC, USE, WORK};
@@ -29,34 +29,34 @@ pub(crate) static DETECTOR: Entry = Entry {
     judge,
 };
 
-/// Seconds of habit before a member can be off it.
+/// Minimum seconds of habit before a member is judged.
 const HABIT: f64 = 120.0;
-/// By how much its power must be above its habit where neither work nor traffic is measured.
+/// Minimum excess of its power over its habit where neither work nor traffic is measured.
 const POWER_ALONE: f64 = 0.1;
-/// Others must wait for one for so many seconds: the longest answer of a batch is waited for, too.
+/// Minimum seconds that the others wait for one: the longest answer of a batch is waited for, too.
 const WAITED: i64 = 150;
-/// What the others must lose, a share.
+/// Minimum loss of the others, a share.
 const SLOWED: f64 = 0.04;
-/// Whose use is so far below its habit has less to do.
+/// A member whose use is this far below its habit has less to do.
 const IDLES: f64 = 0.3;
-/// A member that goes on as it did is beside the others above its habit by at least so much of what they lose, by work or
-/// traffic; and by power, for a wait takes power, too.
+/// A member that goes on as before is above its habit relative to the others, by at least this share of their loss. The
+/// first applies to work and traffic; the second to power, because a wait takes power, too.
 const SHOWN: f64 = 0.85;
 const SHOWN_BY_POWER: f64 = 0.3;
-/// How far below its habit each channel must be: clock, power, use, work, memory traffic.
+/// Minimum drop below the habit per channel: clock, power, use, work, memory traffic.
 const FLOORS: [f64; 5] = [0.06, 0.10, 0.07, 0.10, 0.10];
-/// The same of the clock at the power cap.
+/// The same for the clock at the power cap.
 const CAPPED: f64 = 0.15;
-/// Who may wait for its machine's network is slow after so many seconds, where nothing else was found by then.
+/// Seconds until a member that may wait for its machine's network is reported as slow, if no other cause was found.
 const HEARD: i64 = 300;
-/// Below which a channel says nothing.
+/// Values below these carry no information, by channel.
 const LEAST: [f64; CHANNELS] = [100.0, 10.0, 20.0, 3.0, 8.0, 1e8];
-/// What is off by less, a share, is no evidence.
+/// Smaller deviations are no evidence, a share.
 const STRAYS: f64 = 0.03;
 /// 80 of 120 s.
 const WINDOW: i64 = 120;
 const SHARE: f64 = 2.0 / 3.0;
-/// After so many seconds what is off is what is usual.
+/// After this many seconds a deviation becomes usual.
 const SETTLES: i64 = 900;
 
 /// The value of a channel of a device at this tick.
@@ -67,13 +67,13 @@ fn channel(device: &Device, of: usize, work: Option<Sig>) -> Option<f64> {
         USE => device.now(Sig::Use),
         WORK => device.now(work?),
         TRAFFIC => device.now(Sig::Activity),
-        // What is sent over NVLink, else what is received: a sum of both is no series that anybody can look at.
+        // Sent bytes over NVLink, else received bytes: their sum is no series that a chart can show.
         _ => device.now(Sig::NvTx).or(device.now(Sig::NvRx)),
     }
 }
 
-/// Gathers what the members do in work, and nothing of the seconds around a stop. The length of the bucket of seconds that
-/// is over.
+/// Gathers the members' values in work, without the seconds around a stop. Returns the length of a completed bucket of
+/// seconds.
 fn gather(scene: &mut Scene, at: usize) -> Option<i64> {
     let now = scene.now;
     let group = &mut scene.groups[at];
@@ -118,7 +118,7 @@ fn gather(scene: &mut Scene, at: usize) -> Option<i64> {
     (closes && settled).then_some(length)
 }
 
-/// How a member stands to its peers in each channel: its ratio, and that over its habit; and the peers' value.
+/// A member relative to its peers in each channel: its ratio, the ratio relative to its habit, and the peers' value.
 #[derive(Clone, Copy, Default)]
 struct Stand {
     ratio: [Option<f64>; CHANNELS],
@@ -128,7 +128,7 @@ struct Stand {
 }
 
 impl Stand {
-    /// Whether it is at most half as far off its habit as one that is slow.
+    /// Whether its deviation is at most half of that of a slow member.
     fn is_even(&self) -> bool {
         let half = |of: usize| self.off[of].is_none_or(|(off, _)| off > -FLOORS[of] / 2.0);
         (0..FLOORS.len()).all(half)
@@ -148,7 +148,7 @@ fn judge(scene: &mut Scene) {
     }
 }
 
-/// Members that can be compared: of the family and model that most of them are, and here now.
+/// The members that can be compared: present, and of the most common family and model.
 fn stands(group: &Group, hosts: &Hosts, now: i64) -> Vec<Option<Stand>> {
     let device = |(source, at): &(Source, usize)| {
         let host = hosts.get(source).filter(|host| host.is_recent(now))?;
@@ -180,7 +180,7 @@ fn stands(group: &Group, hosts: &Hosts, now: i64) -> Vec<Option<Stand>> {
     all
 }
 
-/// How a member is slow: the channel, how far it is off, and what it must be off by.
+/// Slowness of a member: the channel, its deviation, and the minimum deviation.
 #[derive(Clone, Copy)]
 struct Slow {
     of: usize,
@@ -189,21 +189,22 @@ struct Slow {
     waits: bool,
 }
 
-/// Whether a member is slow by one channel; the one that says it most.
+/// The channel in which a member is slowest, if it is slow in any.
 fn slow(stand: &Stand, device: &Device, members: usize) -> Option<Slow> {
     let mut worst: Option<Slow> = None;
     for (of, floor) in FLOORS.iter().enumerate() {
-        // One that does less work or takes less power than it used to, at the same clock and use, is no slower: it has less to do.
+        // A member with less work or power at the same clock and use is not slower: it has less to do.
         if matches!(of, WORK | TRAFFIC) || (of == POWER && stand.ratio[CLOCK].is_some()) {
             continue;
         }
         let Some((off, spread)) = stand.off[of] else { continue };
-        // Its peers go on as they did, and waiting for it in a kernel they are busy longer: otherwise all do something else.
+        // Its peers go on as before, and are busy longer while they wait for it in a kernel; otherwise all do something
+        // else.
         let usual = peers_level(stand, device, of);
         let goes_on = match of {
-            // One that has nothing to do lowers its clock, and is not slow.
+            // An idle device lowers its clock, and is not slow.
             CLOCK => stand.peers[of] >= 0.95 * usual && stand.off[USE].is_none_or(|(off, _)| off > -IDLES),
-            // Of the time in which they did nothing they now wait as much as it loses; of half of that one can be sure.
+            // The peers wait as much of their idle time as the member loses; half of that is a safe bound.
             USE => stand.peers[of] >= (usual + 1.5_f64.max(0.5 * off.abs() * (100.0 - usual))).min(97.5),
             _ => true,
         };
@@ -212,7 +213,7 @@ fn slow(stand: &Stand, device: &Device, members: usize) -> Option<Slow> {
         }
         let floor = if of == CLOCK && device.is_capped() { &CAPPED } else { floor };
         let floor = floor.max(spread);
-        // Of two nobody knows which is off by their ratio; its own level tells.
+        // Between two members a ratio does not show which one deviates; its own level does.
         if members == 2 && (!matches!(of, CLOCK | USE) || !below_level(device, of, floor)) {
             continue;
         }
@@ -223,7 +224,7 @@ fn slow(stand: &Stand, device: &Device, members: usize) -> Option<Slow> {
     worst
 }
 
-/// What its peers usually have, by its own level and habit.
+/// Usual value of its peers, derived from its own level and habit.
 fn peers_level(stand: &Stand, device: &Device, of: usize) -> f64 {
     let sig = if of == CLOCK { Sig::Clock } else { Sig::Use };
     let habit = device.habits[of].known(HABIT).map_or(1.0, |(habit, _)| habit);
@@ -235,7 +236,7 @@ fn below_level(device: &Device, of: usize, floor: f64) -> bool {
     device.slot(sig).level().zip(device.habits[of].mean()).is_some_and(|(level, mean)| mean < (1.0 - floor) * level)
 }
 
-/// Whether all others wait for a member that does not: they do a tenth less, and it does not.
+/// Whether all others wait for a member that does not wait: they do a tenth less, and it does not.
 fn awaited(stand: &Stand, device: &Device) -> Option<Slow> {
     let of = [WORK, TRAFFIC, POWER].into_iter().find(|of| stand.off[*of].is_some())?;
     let (off, spread) = stand.off[of]?;
@@ -249,14 +250,15 @@ fn awaited(stand: &Stand, device: &Device) -> Option<Slow> {
     (off >= floor && stand.own[of] >= 0.95 * level).then_some(Slow { of, off, floor, waits: true })
 }
 
-/// The same of one that takes a little longer, once that is sure by all that was seen of it.
+/// The same for a member that takes a little longer, once the sum of evidence is sure.
 fn awaited_by(group: &Group, stand: &Stand, device: &Device, lost: f64) -> Option<Slow> {
     let (of, effect) = awaited::shown_by(device)?;
     let (off, spread) = stand.off[of]?;
     let level = device.level_of(of, group.marks.work)?;
-    // Who waits for another does so in a kernel; where use has fallen, all of them wait for something else, as for data.
+    // Members that wait for another do so in a kernel. Where use has fallen, all of them wait for something else, as
+    // for data.
     let spins = stand.peers[USE] <= 0.0 || stand.peers[USE] >= (1.0 - FLOORS[USE]) * peers_level(stand, device, USE);
-    // Power drifts by some hundredths with heat and fans: alone it must say more.
+    // Power drifts by some hundredths with heat and fans: alone it needs a larger deviation.
     let alone = stand.off[WORK].is_none() && stand.off[TRAFFIC].is_none();
     let holds = off >= if alone { POWER_ALONE } else { effect / 2.0 }
         && off >= if of == POWER { SHOWN_BY_POWER } else { SHOWN } * lost
@@ -266,7 +268,7 @@ fn awaited_by(group: &Group, stand: &Stand, device: &Device, lost: f64) -> Optio
     holds.then_some(Slow { of, off, floor: spread, waits: true })
 }
 
-/// A group that does not work forgets whom it suspected; the finding about it ends once it is idle.
+/// A group that does not work drops its suspects; the finding about it ends once it is idle.
 fn rest(scene: &mut Scene, at: usize, key: Key, open: bool) {
     let (now, own) = (scene.now, &scene.groups[at]);
     let step = own.step(scene.hosts);
@@ -284,7 +286,7 @@ fn rest(scene: &mut Scene, at: usize, key: Key, open: bool) {
     }
 }
 
-/// An open finding goes on, or ends when it is `over`. Meanwhile nothing is learned.
+/// Continues an open finding, or ends it when it is `over`. Meanwhile nothing is learned.
 fn go_on(scene: &mut Scene, at: usize, key: &Key, over: bool) {
     let group = scene.groups[at].clone();
     group.freeze(scene.hosts, scene.now + 1 + group.step(scene.hosts));
@@ -298,7 +300,7 @@ fn go_on(scene: &mut Scene, at: usize, key: &Key, over: bool) {
     }
 }
 
-/// Of the members that may be slow the two that are most so; none where so many are that the others are no measure.
+/// The two slowest candidates; none where so many are slow that the others are no reference.
 fn worst(mut candidates: Vec<(f64, usize, Slow)>, members: usize) -> Vec<(f64, usize, Slow)> {
     candidates.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
     let Some(&(worst, ..)) = candidates.first().filter(|_| candidates.len() * 2 < members.max(3)) else {
@@ -307,19 +309,19 @@ fn worst(mut candidates: Vec<(f64, usize, Slow)>, members: usize) -> Vec<(f64, u
     candidates.into_iter().filter(|(off, ..)| *off <= 0.8 * worst).take(2).collect()
 }
 
-/// What was seen of the members of a group.
+/// Comparison of the members of a group.
 struct Members {
-    /// One may be slow, or waited for.
+    /// A member may be slow, or waited for.
     suspect: bool,
-    /// Those of the open finding are as the others again.
+    /// The members of the open finding match the others again.
     even: bool,
-    /// Who may be about to be off, by member.
+    /// Members that may be about to deviate.
     doubts: Vec<bool>,
-    /// How slow, which member, and how.
+    /// Slowness, member, and details.
     candidates: Vec<(f64, usize, Slow)>,
 }
 
-/// Compares the members of a group; `shares` is that the open finding is about GPUs that others use, too.
+/// Compares the members of a group; `shares`: the open finding is about GPUs that other programs use, too.
 fn members(scene: &mut Scene, at: usize, stands: &[Option<Stand>], pace: Option<(f64, Sig)>, shares: bool) -> Members {
     let (now, n) = (scene.now, scene.groups[at].members.len());
     let step = scene.groups[at].step(scene.hosts);
@@ -337,7 +339,7 @@ fn members(scene: &mut Scene, at: usize, stands: &[Option<Stand>], pace: Option<
         let waits = if stopped && n >= 3 { awaited(stand, device) } else { None };
         let more = device.marks.awaited;
         suspect |= below.is_some() || waits.is_some() || more.is_doubted();
-        // Who may be about to be off teaches no habit.
+        // A member that may be about to deviate updates no habit.
         doubts[member] =
             [CLOCK, POWER, USE].iter().any(|of| stand.off[*of].is_some_and(|(off, _)| off < -0.6 * FLOORS[*of]));
         let own = &scene.groups[at];
@@ -351,8 +353,8 @@ fn members(scene: &mut Scene, at: usize, stands: &[Option<Stand>], pace: Option<
                 }
             };
         }
-        // A member that is so much slower costs the others that much, and hardly more: a larger fall is another phase. One
-        // whose own machine keeps it waiting costs them hardly less.
+        // A slower member costs the others as much as itself, and hardly more: a larger drop is another phase. A member
+        // that waits for its own machine costs them hardly less.
         let asked = below.is_some() || (n >= 3 && more.is_sure());
         let others = asked.then(|| scene.groups[at].pace(scene.hosts, Some(member), now)).flatten();
         let lost = others.map(|(pace, _)| 1.0 - pace);
@@ -413,12 +415,12 @@ fn group(scene: &mut Scene, at: usize) {
     } else {
         learn(scene, at, &stands, step as f64, &doubts);
     }
-    // Machines that bring no data are what it waits for.
+    // The group waits for machines that bring no data.
     if scene.ledger.has_in_group("starvation", scene.groups[at].id) {
         return;
     }
     let worst = worst(candidates, n);
-    // A machine whose network may keep its data back is heard first: its GPUs are used less, and they are not slow.
+    // A machine whose network may delay its data is checked first: its GPUs are used less, but they are not slow.
     let heard = worst.iter().all(|(_, member, slow)| {
         let (source, position) = scene.groups[at].members[*member];
         let host = &scene.hosts[&source];
@@ -454,7 +456,7 @@ fn learn(scene: &mut Scene, at: usize, stands: &[Option<Stand>], dt: f64, doubts
     }
 }
 
-/// What a member and its peers have in a channel over the time since an onset, and how far the one is off its habit.
+/// Values of a member and its peers in a channel since an onset, and the member's deviation from its habit.
 struct Since {
     own: f64,
     peers: f64,
@@ -474,7 +476,7 @@ fn since(group: &Group, hosts: &Hosts, member: usize, stand: &Stand, (of, from):
     Since { own, peers, off: habit.map(|(habit, _)| own / peers / habit - 1.0) }
 }
 
-/// What a member has in the channel in which it is slow, and in those in which it is off, each beside its peers.
+/// Evidence of a member: the channel in which it is slow, and others in which it deviates, each beside its peers.
 fn member_evidence(
     host: &Host,
     device: &Device,
@@ -489,7 +491,7 @@ fn member_evidence(
             continue;
         }
         let Since { own, peers, off } = told(of);
-        // What strays as much by itself is evidence of nothing.
+        // A deviation within the usual range is no evidence.
         let strays = stand.off[of].map_or(STRAYS, |(_, spread)| spread.max(STRAYS));
         if of != how.of && off.is_none_or(|off| off.abs() <= strays) {
             continue;
@@ -504,7 +506,7 @@ fn member_evidence(
     facts
 }
 
-/// How fast the other members work, by the counter that shows it.
+/// Pace of the other members, by the counter that measures it.
 fn pace_of_others(scene: &Scene, group: &Group, member: usize, pace: Option<(f64, Sig)>) -> Option<Evidence> {
     let shown = pace.and_then(|(pace, sig)| Some((pace, sig, group.shown(scene.hosts, Some(member), sig)?)));
     let Some((pace, sig, (host, shown))) = shown else {
@@ -536,7 +538,7 @@ fn tell(scene: &mut Scene, at: usize, key: Key, slow: &[(f64, usize, Slow)], sta
     let subject: Vec<At> = slow.iter().filter_map(|(_, member, _)| named(*member)).collect();
     let affects: Vec<At> = all.iter().filter(|other| !subject.contains(other)).copied().collect();
     let Some(stand) = &stands[member] else { return };
-    // Its means had moved by the floor at `from`, some time after it began: what is told is of the time from then on.
+    // Its means reached the floor at `from`, some time after the onset; the finding covers the time from then on.
     let marks = &device.marks;
     let adds = how.waits && !marks.waits.held(SHARE, WINDOW);
     let from = match how.waits {
@@ -624,7 +626,7 @@ fn channel_name(of: usize) -> &'static str {
     }
 }
 
-/// What else the device shows that makes it slow.
+/// Reasons that the device itself shows for its slowness.
 fn reason(device: &Device, host: &crate::host::Host) -> String {
     let bits = device.recent(Sig::Throttle).map_or(0, |slot| slot.raw as u32);
     let lanes = device.recent(Sig::Width).map(|s| s.now).zip(device.recent(Sig::MaxWidth).map(|s| s.now));

@@ -1,7 +1,7 @@
-//! Another program has come onto a GPU of a job, and the job does less since then.
+//! Another program came onto a GPU of a job, and the job is slower since then.
 //!
-//! What the GPU itself shows says little: it computes for both. That a process came, and that all the others do less from
-//! then on, says it.
+//! The GPU itself shows little: it computes for both. The evidence is the new process, together with a loss of all
+//! other members from then on.
 
 use crate::Entry;
 use crate::Source;
@@ -26,9 +26,9 @@ pub(crate) static DETECTOR: Entry = Entry {
     judge,
 };
 
-/// It came at most so many seconds ago; later it is how things are.
+/// Maximum age of the arrival, seconds; later the state is usual.
 const CAME: i64 = 900;
-/// What follows in so many seconds is a start.
+/// Seconds after an arrival that count as the start of the program.
 const STARTS: i64 = 20;
 /// 80 of 120 s.
 const WINDOW: i64 = 120;
@@ -42,14 +42,14 @@ fn judge(scene: &mut Scene) {
     }
 }
 
-/// The member that another program came onto last, its place among them, when, and the program's process.
+/// The member with the newest arrival of another program: its position, the time, and the PID of the program.
 fn newcomer(scene: &Scene, group: &Group) -> Option<(usize, i64, u32)> {
     let guest = |(at, (source, position)): (usize, &(Source, usize))| {
         let (came, pid) = scene.hosts.get(source)?.devices.get(*position)?.guest;
         (scene.now - i64::from(came) <= CAME).then_some((at, i64::from(came), pid))
     };
     let all: Vec<_> = group.members.iter().enumerate().filter_map(guest).collect();
-    // What comes onto most of them is another job, and no guest.
+    // A program on most of them is another job, not a guest.
     let few = all.len() * 2 <= group.members.len();
     all.into_iter().max_by_key(|(_, came, _)| *came).filter(|_| few)
 }
@@ -78,10 +78,10 @@ fn group(scene: &mut Scene, at: usize) {
     }
     let holds = marks.shared.held(SHARE, WINDOW.max(6 * step));
     let own = scene.groups[at].clone();
-    // What is usual stays what it was before.
+    // The usual values stay those from before.
     own.freeze(scene.hosts, now + 1 + step);
     if holds && !scene.ledger.is_open(&key) {
-        // Told is what it does since the other came.
+        // The finding covers the pace since the arrival.
         let since = own.pace_since(scene.hosts, Some(member), now, came + STARTS).unwrap_or((pace, sig));
         let Some((lost, _)) = own.marks.pace.lost(since.0) else { return };
         tell(scene, &own, (member, came, pid), lost, since);
@@ -91,7 +91,7 @@ fn group(scene: &mut Scene, at: usize) {
     }
 }
 
-/// Whether what was told by this rule goes on: the other program is there, and the job still does less.
+/// Whether a finding of this rule continues: the other program is there, and the job is still slower.
 pub(crate) fn goes_on(group: &Group, scene: &Scene, (source, position): (Source, usize)) -> bool {
     let there = scene.hosts.get(&source).and_then(|host| host.devices.get(position)).is_some_and(|d| d.guest.0 > 0);
     let pace = group.pace(scene.hosts, None, scene.now);

@@ -1,4 +1,4 @@
-//! Traces, and what is said of them.
+//! Traces, and the findings about them.
 
 mod endings;
 mod hangs;

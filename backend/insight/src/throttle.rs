@@ -1,4 +1,4 @@
-//! A GPU that is held back: by heat, or by less power than it should have.
+//! A GPU that is throttled: by heat, or by a lower power limit than it should have.
 
 use crate::Entry;
 use crate::Source;
@@ -24,15 +24,15 @@ const POWER_CAP: u32 = 4;
 const HARDWARE: u32 = 8;
 const HEAT: u32 = 32 | 64;
 const BRAKE: u32 = 128;
-/// °C above what is usual, and at all, where the driver gives no reasons.
+/// Minimum °C above the usual, and minimum °C, where the driver gives no reasons.
 const HOTTER: f64 = 6.0;
 const HOT: f64 = 80.0;
-/// Half of so many seconds.
+/// Half of this window, seconds.
 const WINDOW: i64 = 30;
-/// Over when it was so in less than 3 of so many seconds.
+/// The finding ends when the condition held in less than 3 of these seconds.
 const OVER: i64 = 60;
 const OVER_SHARE: f64 = 0.05;
-/// By how much of it use strays in work.
+/// Usual relative deviation of use in work.
 const STRAYS: f64 = 0.07;
 
 fn judge(scene: &mut Scene) {
@@ -44,7 +44,7 @@ fn judge(scene: &mut Scene) {
     }
 }
 
-/// Where the driver gives no reasons: hotter than usual in work, slower, and with no more power.
+/// Heat without reasons from the driver: hotter than usual in work, slower, and with no more power.
 fn is_hot(device: &Device) -> Option<bool> {
     let (temp, clock) = (device.recent(Sig::Temp)?, device.recent(Sig::Clock)?);
     let (warm, fast) = (temp.level()?, clock.level()?);
@@ -62,7 +62,7 @@ fn busy(device: &Device) -> bool {
     device.recent(Sig::Use).is_none_or(|slot| slot.short >= 50.0)
 }
 
-/// What its clock should be: its level, else its peers', the higher of the two.
+/// Expected clock: its level or its peers', the higher of the two.
 fn usual_clock(scene: &Scene, source: Source, at: usize) -> Option<f64> {
     let host = &scene.hosts[&source];
     let level = host.devices[at].slot(Sig::Clock).level();
@@ -107,7 +107,7 @@ fn heat(scene: &mut Scene, source: Source, at: usize) {
     if !share.held(0.5, WINDOW) {
         return;
     }
-    // Without a clock the bits alone say it.
+    // Without a clock the bits are the only evidence.
     let usual = usual_clock(scene, source, at);
     let slower = match (clock, usual) {
         (Some(clock), Some(usual)) => clock <= 0.97 * usual,
@@ -120,7 +120,7 @@ fn heat(scene: &mut Scene, source: Source, at: usize) {
     raise_heat(scene, key, (source, at), (clock, usual), since);
 }
 
-/// Raises the finding about a GPU whose clock, MHz, is below what is usual for heat.
+/// Raises the finding about a GPU whose clock, MHz, is below the usual because of heat.
 fn raise_heat(
     scene: &mut Scene,
     key: Key,
@@ -158,7 +158,7 @@ fn raise_heat(
     if let Some(usage) = device.recent(Sig::Use).filter(|usage| differs(usage.short, usage.level(), STRAYS)) {
         fact(Sig::Use, format!("utilization {} %", whole(usage.short)), usage.short, usage.level());
     }
-    // What proves it comes first, and what is not measured last.
+    // The proof comes first, and missing values last.
     if !device.has(Sig::Throttle) {
         let row = crate::signal::row_of(own.1, Sig::Throttle);
         facts.extend(row.map(|row| crate::words::absent(host, row, own.2, "the throttle reason")));
@@ -184,15 +184,15 @@ fn is_severe(clock: Option<f64>, usual: Option<f64>) -> bool {
     matches!((clock, usual), (Some(clock), Some(usual)) if clock < 0.6 * usual)
 }
 
-/// How a limit is too low.
+/// Reason why a limit is too low.
 enum Low {
-    /// It fell in this run, from so many watts.
+    /// It fell in this run, from this many watts.
     Fell(f64),
-    /// Its peers may take so many.
+    /// Limit of its peers, watts.
     Peers(f64),
 }
 
-/// A power limit, watts, and how it is less than it should be.
+/// A power limit, watts, and the reason why it is too low.
 struct Cut {
     limit: f64,
     usual: Option<f64>,
@@ -205,7 +205,7 @@ impl Cut {
         let before = device.slot(Sig::Limit).level();
         let higher = host.devices.iter().any(|d| d.recent(Sig::Limit).is_some_and(|slot| limit <= 0.95 * slot.now));
         let others = if higher { peers(host, at, 1, |d| d.recent(Sig::Limit).map(|slot| slot.now)) } else { None };
-        // A cap that half of the machine's share is somebody's will.
+        // A cap shared by most equal devices of the machine is intended.
         let alike = |d: &&Device| d.model() == device.model() && d.family == device.family;
         let same = |d: &&Device| d.recent(Sig::Limit).is_some_and(|slot| slot.now <= 1.02 * limit);
         let shared = || {
@@ -221,7 +221,7 @@ impl Cut {
     }
 }
 
-/// Judges whether a GPU has less power than it should have.
+/// Judges whether the power of a GPU is limited more than it should be.
 fn power(scene: &mut Scene, source: Source, at: usize) {
     let now = scene.now;
     let key = scene.key("throttle", source, at);
@@ -234,7 +234,7 @@ fn power(scene: &mut Scene, source: Source, at: usize) {
     };
     let brake = bits(device).map(|bits| bits & (HARDWARE | BRAKE) != 0 && bits & HEAT == 0 && busy(device));
     device.marks.brake.step(now, step, brake);
-    // At its cap: the driver says so, or the power stands at the limit.
+    // At its cap: by the driver's reason, or by power at the limit.
     let power = device.now(Sig::Power);
     let capped = match bits(device) {
         Some(bits) => Some(bits & POWER_CAP != 0 && busy(device)),
@@ -294,7 +294,7 @@ fn raise_power(scene: &mut Scene, key: Key, (source, at): (Source, usize), (cut,
         }
         (false, None) => return,
     };
-    // What was so from the start is somebody's will as likely as a fault.
+    // A limit from the start is intended as likely as a fault.
     let from_start = !by_brake && matches!(cut.low, Some(Low::Peers(_)));
     let draft = Draft {
         rule: "throttle.power",
@@ -312,7 +312,7 @@ fn raise_power(scene: &mut Scene, key: Key, (source, at): (Source, usize), (cut,
     scene.raise(key, draft);
 }
 
-/// What proves it: the driver's reason, the limit, watts, and the clock, MHz, with its level.
+/// Evidence: the driver's reason, the limit, watts, and the clock, MHz, with its level.
 fn power_evidence(
     host: &Host,
     own: At,

@@ -1,4 +1,4 @@
-//! A GPU that has been slower than its peers for as long as its job is known: nothing changed, so it is only noted.
+//! A GPU slower than its peers ever since its job is known: nothing changed, so it is only a note.
 
 use crate::Entry;
 use crate::Source;
@@ -14,15 +14,15 @@ use shared::finding::Severity;
 pub(crate) static DETECTOR: Entry =
     Entry { rules: &[("uneven", |hosts| sight(hosts, &[Sig::Use, Sig::Clock], &[]))], judge };
 
-/// How far below its peers its clock must be, a share; and above which share of theirs it is over.
+/// Minimum distance of its clock below its peers', a share; and the share of theirs above which the note ends.
 const BELOW: f64 = 0.06;
 const OVER: f64 = 0.97;
-/// Seconds for which it must be so, and after which a job is known.
+/// Minimum seconds of the condition, and of the job.
 const HELD: i64 = 300;
 const KNOWN: i64 = 600;
-/// It was so from the start where it was so by so many seconds after.
+/// A condition found within this many seconds counts as present from the start.
 const START: i64 = 240;
-/// Looked at every so many seconds.
+/// Interval of judgments, seconds.
 const EVERY: i64 = 60;
 
 fn judge(scene: &mut Scene) {
@@ -35,7 +35,7 @@ fn judge(scene: &mut Scene) {
     }
 }
 
-/// The clock of a member that works, MHz, where nothing that is told apart from this holds it down.
+/// The clock of a working member, MHz, unless another rule explains a lower clock.
 fn clock(device: &Device) -> Option<f64> {
     let clock =
         device.recent(Sig::Clock).filter(|_| device.recent(Sig::Use).is_some_and(|slot| slot.minute >= 80.0))?;

@@ -1,4 +1,4 @@
-//! Sentences and evidence: numbers with units as people read them.
+//! Sentences and evidence: numbers with units for people.
 
 use crate::host::Host;
 use crate::signal::Family;
@@ -10,7 +10,7 @@ use shared::unit::{self, Unit};
 /// One device, by machine, family and number.
 pub(crate) type At = (Source, Family, u32);
 
-/// What a device of a family is called.
+/// Name of a device of a family.
 pub(crate) fn family(of: Family) -> &'static str {
     match of {
         Family::Gpu => "GPU",
@@ -40,7 +40,7 @@ pub(crate) fn have_waited(others: usize) -> String {
     format!("{} {has} been waiting", number_of(others as f64, "other GPU"))
 }
 
-/// A value in its unit, as the chart of it writes sizes and rates.
+/// A value in its unit, as charts format sizes and rates.
 pub(crate) fn in_unit(value: f64, unit: Unit) -> String {
     match unit {
         Unit::Percent => format!("{} %", whole(value)),
@@ -60,12 +60,12 @@ pub(crate) fn size(value: f64) -> String {
     unit::text(value, Unit::Bytes)
 }
 
-/// Bytes of memory, and of how many: `12.3 of 15.9 GiB`.
+/// Bytes of memory, with their total: `12.3 of 15.9 GiB`.
 pub(crate) fn size_of(part: f64, whole: f64) -> String {
     unit::part_of(part, whole, Unit::Bytes)
 }
 
-/// A time as people say it, from seconds.
+/// A rounded duration, from seconds.
 pub(crate) fn lasting(seconds: f64) -> String {
     unit::rough_duration((seconds * 1_000.0) as i64)
 }
@@ -141,13 +141,13 @@ pub(crate) fn all(hosts: &Hosts, of: &[At]) -> String {
     }
 }
 
-/// The first letter large.
+/// Capitalizes the first letter.
 pub(crate) fn begin(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
 }
 
-/// A condition that was measured.
+/// A measured condition.
 pub(crate) fn evidence(
     host: &Host,
     row: &MetricDef,
@@ -167,7 +167,7 @@ pub(crate) fn evidence(
     }
 }
 
-/// Whether a value is off what it usually is by more than this share of it: what is not says nothing.
+/// Whether a value deviates from its usual one by more than this share. True without a usual value.
 pub(crate) fn differs(value: f64, level: Option<f64>, strays: f64) -> bool {
     level.is_none_or(|level| (value - level).abs() > strays * level.abs())
 }

@@ -1,4 +1,4 @@
-//! What a watched series costs: nanoseconds a sample, and bytes a subject.
+//! Cost of a watched series: nanoseconds per sample, and bytes per subject.
 //!
 //! `cargo run --release -p watchglass-rules --example rule_cost [SERIES]`
 
@@ -10,22 +10,22 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-/// Counts what is allocated.
+/// Counts allocated bytes.
 struct Counting;
 
 static HELD: AtomicUsize = AtomicUsize::new(0);
 
-// SAFETY: all is handed on to the system's allocator; only sizes are added up.
+// SAFETY: every call is forwarded to the system allocator; only sizes are added up.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         HELD.fetch_add(layout.size(), Ordering::Relaxed);
-        // SAFETY: the caller's promise is the system's.
+        // SAFETY: the caller upholds the contract of the system allocator.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
         HELD.fetch_sub(layout.size(), Ordering::Relaxed);
-        // SAFETY: the caller's promise is the system's.
+        // SAFETY: the caller upholds the contract of the system allocator.
         unsafe { System.dealloc(at, layout) }
     }
 }

@@ -1,4 +1,4 @@
-//! The rules that come with Watchglass. Each may be switched off, by its id with `_` for `-`, in `[rules_builtin]`.
+//! Built-in rules. Each can be switched off by its id, with `_` for `-`, in `[rules_builtin]`.
 
 use shared::alert::{AlertSeverity, Origin, Rule};
 use std::collections::BTreeMap;
@@ -8,19 +8,19 @@ use AlertSeverity::{Critical, Info, Warning};
 /// A row of the table.
 #[derive(Clone, Copy, Debug)]
 pub struct BuiltIn {
-    /// Its id, as `run-crashed`.
+    /// Id, as `run-crashed`.
     pub id: &'static str,
-    /// What it is called.
+    /// Display name.
     pub name: &'static str,
     #[allow(missing_docs, reason = "see AlertSeverity")]
     pub severity: AlertSeverity,
-    /// When it fires, see [`shared::rule`].
+    /// Condition, see [`shared::rule`].
     pub when: &'static str,
-    /// What to do about it; may be empty.
+    /// Recommended action; may be empty.
     pub note: &'static str,
 }
 
-/// Id of the rule under which alerts from code stand.
+/// Id of the rule to which alerts from code belong.
 pub const FROM_CODE: &str = "from-code";
 
 const fn row(
@@ -33,7 +33,7 @@ const fn row(
     BuiltIn { id, name, severity, when, note }
 }
 
-/// What a GPU suffers is judged by findings alone, which know what is normal for that card and job.
+/// Faults of a GPU are left to findings, which know the normal values of each card and job.
 pub const TABLE: &[BuiltIn] = &[
     row(
         "run-crashed",
@@ -139,8 +139,8 @@ pub const TABLE: &[BuiltIn] = &[
     row(FROM_CODE, "from code", Warning, "alert from code", ""),
 ];
 
-/// The rules, without those that `switches` has as false; keys are ids with `_` or `-`. Those that name a tag that the
-/// catalog does not have are there, too: [`crate::Engine::set_rules`] says so.
+/// The built-in rules without those set to false in `switches`; its keys are ids with `_` or `-`. Rules with a tag that
+/// the catalog lacks are included: [`crate::Engine::set_rules`] reports them.
 pub fn rules(switches: &BTreeMap<String, bool>) -> Vec<Rule> {
     TABLE
         .iter()
@@ -177,7 +177,7 @@ mod tests {
 
     #[test]
     fn each_row_is_a_rule_and_has_hysteresis() {
-        // Rows that stand with collectors, of which this crate knows nothing.
+        // Rows that collectors define, which this crate does not depend on.
         static DISK: MetricDef = MetricDef::gauge("disk.{dev}.busy_percent", Unit::Percent);
         static SCRAPED: MetricDef = MetricDef::gauge("monitor.scrape.{endpoint}.samples", Unit::Count);
         let more = [&DISK, &SCRAPED].into_iter().chain(link::ROWS.iter().copied());

@@ -1,4 +1,4 @@
-//! What a rule would have done with samples that are stored.
+//! Test of a rule against stored samples.
 
 use crate::{Engine, Machine, Tick, What};
 use shared::alert::{Checked, Fired, Rule};
@@ -10,13 +10,13 @@ use shared::series::SeriesDef;
 use shared::unit::rough_duration;
 use std::collections::BTreeMap;
 
-/// The most spans that are told.
+/// Maximum number of spans in the result.
 const MOST: usize = 1_000;
 
-/// A rule that is run over what was.
+/// Evaluates a rule over past samples.
 ///
-/// Machines, their series and runs come first, then their samples in order of time: as they were, or as roll-ups, whose
-/// step is then the machine's interval.
+/// Machines, their series and runs come first, then their samples in order of time: raw, or as roll-ups, whose step is
+/// then the machine's interval.
 #[derive(Debug)]
 pub struct Checker {
     engine: Engine,
@@ -29,10 +29,10 @@ pub struct Checker {
 }
 
 impl Checker {
-    /// Of a rule; `from` is when the samples begin, milliseconds since the Unix epoch.
+    /// A test of `rule`; `from` is the begin of the samples, milliseconds since the Unix epoch.
     ///
     /// # Errors
-    /// What is wrong with the rule, in a sentence.
+    /// The fault of the rule, in a sentence.
     pub fn new(rule: &Rule, catalog: &Catalog, from: i64) -> Result<Self, String> {
         let words = check(rule, catalog)?.words();
         let rule = Rule { id: "check".into(), enabled: true, ..rule.clone() };
@@ -49,17 +49,17 @@ impl Checker {
         })
     }
 
-    /// A machine.
+    /// Adds a machine.
     pub fn source(&mut self, machine: &Machine) {
         self.engine.source(machine);
     }
 
-    /// A series of it.
+    /// Defines a series of a machine.
     pub fn define(&mut self, source: &str, index: u32, series: &SeriesDef, catalog: &Catalog) {
         self.engine.define(source, index, series, catalog);
     }
 
-    /// Samples of a machine: time in milliseconds, series, value; in order of time.
+    /// Adds samples of a machine: time in milliseconds, series, value; in order of time.
     pub fn feed(&mut self, source: &str, samples: impl IntoIterator<Item = (i64, u32, f64)>) {
         let mut values = self.values.remove(source).unwrap_or_default();
         let mut at: Option<i64> = None;
@@ -82,27 +82,27 @@ impl Checker {
         self.values.insert(source.to_string(), values);
     }
 
-    /// All samples of a machine at one instant, by number of the series.
+    /// Adds all samples of a machine at one instant, by number of the series.
     pub fn tick(&mut self, source: &str, t: i64, values: &[f64]) {
         self.engine.tick(&Tick { source, t, now: t, clock_step: false, values });
         self.take();
     }
 
-    /// A run as it was at that time.
+    /// Adds a run in its state at `t`.
     pub fn run(&mut self, run: &Run, t: i64) {
         self.engine.run(run, t);
         self.engine.poll(t);
         self.take();
     }
 
-    /// A finding as it was told at that time.
+    /// Adds a finding in its state at `t`.
     pub fn finding(&mut self, finding: &Finding, t: i64) {
         self.engine.poll(t);
         self.engine.finding(finding, t);
         self.take();
     }
 
-    /// Time passes.
+    /// Advances time to `t`.
     pub fn poll(&mut self, t: i64) {
         self.engine.poll(t);
         self.take();
@@ -144,7 +144,7 @@ impl Checker {
         self.subjects = self.subjects.max(self.engine.subjects() as u64);
     }
 
-    /// The answer; `now` is when the samples end, milliseconds, and `span` what was looked at, seconds.
+    /// The result; `now` is the end of the samples, milliseconds, and `span` their length, seconds.
     pub fn finish(mut self, now: i64, span: u64) -> Checked {
         self.take();
         let mut fired = self.done;
@@ -166,7 +166,7 @@ impl Checker {
     }
 }
 
-/// How long at least one of the spans, ordered by their begins, lasted.
+/// Total time covered by at least one span; the spans are ordered by their begins.
 fn union(spans: impl Iterator<Item = (i64, i64)>) -> i64 {
     let (mut sum, mut end) = (0, i64::MIN);
     for (from, to) in spans {

@@ -1,4 +1,4 @@
-//! Alerts that code tells: the same one told again is one alert.
+//! Alerts from code: a repeated one is the same alert.
 
 use crate::builtin::FROM_CODE;
 use crate::{StateRow, Transition, What, id};
@@ -7,26 +7,26 @@ use shared::alert::{Alert, AlertSeverity, AlertState, CodeAlertTaken};
 use shared::alert_call::AlertCall;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// New alerts of a run, or of a machine, in a minute.
+/// Maximum number of new alerts of a run, or of a machine, in a minute.
 const MOST_A_MINUTE: usize = 10;
 
-/// Distinct titles of a run, or of a machine, that are open.
+/// Maximum number of open titles of a run, or of a machine.
 const MOST_TITLES: usize = 100;
 
-/// Ids of calls that are remembered for an alert.
+/// Maximum number of call ids stored for an alert.
 const MOST_CALLS: usize = 256;
 
-/// Under this title stand calls that are too many.
+/// Title of the alert for calls over the limits.
 const FURTHER: &str = "the limit of alerts from code is reached; further alerts are only counted";
 
-/// What a call is tied to, by the kernel or by who may tell it.
+/// Origin of a call, as the kernel or the sender's permission proves it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tied {
     /// The machine's name.
     pub source: String,
-    /// The run's id; None: the machine itself.
+    /// The run's id; None: the call is about the machine.
     pub run: Option<String>,
-    /// Further labels: project, name of the run, those of the machine.
+    /// Further labels: project, name of the run, and the machine's labels.
     pub labels: BTreeMap<String, String>,
 }
 
@@ -45,12 +45,12 @@ struct Open {
     labels: BTreeMap<String, String>,
 }
 
-/// The alerts from code that are open.
+/// Open alerts from code.
 #[derive(Debug, Default)]
 pub struct Codes {
     /// By run or machine, and title.
     open: BTreeMap<(String, String), Open>,
-    /// When new ones came, by run or machine.
+    /// Times of new alerts, by run or machine.
     recent: BTreeMap<String, VecDeque<i64>>,
     dirty: BTreeSet<(String, String)>,
 }
@@ -58,7 +58,7 @@ pub struct Codes {
 const SEP: char = '\u{1f}';
 
 impl Codes {
-    /// Takes what code said, once or more often. No transition follows from a call that was taken before.
+    /// Applies a call. A call that was applied before causes no transition.
     pub fn take(&mut self, call: &AlertCall, tied: &Tied, now: i64) -> (CodeAlertTaken, Vec<Transition>) {
         let mut title = call.title.clone();
         let wait = i64::from(call.wait) * 1000;
@@ -131,7 +131,7 @@ impl Codes {
         Some(transition(key, &open, What::Ended, Some(t.max(open.began))))
     }
 
-    /// Ends what was not told again for its `wait`.
+    /// Ends alerts that were not repeated within their `wait`.
     pub fn poll(&mut self, now: i64) -> Vec<Transition> {
         let over: Vec<_> = self
             .open
@@ -143,20 +143,20 @@ impl Codes {
         over.into_iter().filter_map(|(key, t)| self.end(&key, t)).collect()
     }
 
-    /// A run has ended, and what it told with it.
+    /// Ends the alerts of a run that has ended.
     pub fn run_ended(&mut self, run: &str, now: i64) -> Vec<Transition> {
         let whose = format!("run {run}");
         let of_it: Vec<_> = self.open.keys().filter(|(who, _)| *who == whose).cloned().collect();
         of_it.into_iter().filter_map(|key| self.end(&key, now)).collect()
     }
 
-    /// Nobody is to be told of any more: all of them are over.
+    /// Ends all alerts, after the rule for alerts from code was switched off.
     pub fn end_all(&mut self, now: i64) -> Vec<Transition> {
         let all: Vec<_> = self.open.keys().cloned().collect();
         all.into_iter().filter_map(|key| self.end(&key, now)).collect()
     }
 
-    /// Parts of the state that changed since it was asked last.
+    /// Parts of the state that changed since the last call.
     pub fn changed_rows(&mut self) -> Vec<StateRow> {
         std::mem::take(&mut self.dirty)
             .into_iter()
@@ -167,7 +167,7 @@ impl Codes {
             .collect()
     }
 
-    /// Another hub judges a machine of this name from now on: nothing of it ends here.
+    /// Releases a machine of this name to another hub: its alerts do not end here.
     pub fn release(&mut self, name: &str) {
         let gone: Vec<_> = self.open.keys().filter(|(whose, _)| whose == name).cloned().collect();
         for key in gone {
@@ -176,14 +176,14 @@ impl Codes {
         }
     }
 
-    /// Goes on with machines of these names as another hub has left them.
+    /// Takes over the alerts of machines of these names from another hub.
     pub fn adopt(&mut self, names: &BTreeSet<String>, rows: &[StateRow]) {
         let own = |row: &&StateRow| row.key.split(SEP).nth(1).is_some_and(|whose| names.contains(whose));
         let own: Vec<StateRow> = rows.iter().filter(own).cloned().collect();
         self.restore(&own);
     }
 
-    /// After a start: all rows that stand.
+    /// Restores all stored rows after a start.
     pub fn restore(&mut self, rows: &[StateRow]) {
         for row in rows {
             let parts: Vec<&str> = row.key.split(SEP).collect();

@@ -27,7 +27,7 @@ pub fn of(parts: &[&str]) -> String {
         .collect()
 }
 
-/// Of an alert.
+/// Id of an alert.
 pub fn alert(rule: &str, subject: &str, began: i64) -> String {
     of(&["alert", rule, subject, &began.to_string()])
 }

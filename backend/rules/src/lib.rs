@@ -1,15 +1,16 @@
-//! When rules fire, and who is told what. Time, samples and events are handed in: no clock, no file, no socket.
+//! Evaluation of rules and routing of notifications. Time, samples and events are arguments: no clock, no file, no
+//! socket.
 //!
-//! - [`Engine`]: is fed samples and events, and yields [`Transition`]s of alerts.
-//! - [`Notices`]: makes [`Due`] notices of transitions: inhibited, silenced, grouped, repeated, held by quiet hours.
-//! - [`Codes`]: folds alerts that code tells.
-//! - [`Checker`]: what a rule would have done with samples that are stored.
+//! - [`Engine`]: takes samples and events, and returns [`Transition`]s of alerts.
+//! - [`Notices`]: turns transitions into [`Due`] notices: inhibited, silenced, grouped, repeated, held by quiet hours.
+//! - [`Codes`]: merges alerts from code.
+//! - [`Checker`]: tests a rule against stored samples.
 //! - [`builtin`]: the rules that come with Watchglass.
-//! - [`prometheus`]: rules of Prometheus as ours, and ours as its.
+//! - [`prometheus`]: import and export of Prometheus rules.
 //!
 //! The service calls, in one transaction of its database: `engine.take()`, `notices.hear(&transition, now)` for each,
-//! `notices.poll(now)`, and writes the alerts, [`Engine::changed_rows`], [`Notices::changed_rows`] and the due notices. Ids
-//! are deterministic, so that what is written twice after a crash is one row.
+//! `notices.poll(now)`. It then writes the alerts, [`Engine::changed_rows`], [`Notices::changed_rows`] and the due
+//! notices. Ids are deterministic, so a write repeated after a crash is one row.
 
 pub mod builtin;
 mod check;
@@ -28,39 +29,39 @@ pub use notices::{Due, Hours, Notices, Person, STANDING, Setup, fold};
 use serde::{Deserialize, Serialize};
 use shared::alert::Alert;
 
-/// What happened to an alert.
+/// Kind of a transition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
     /// Its condition began to hold.
     Pending,
     /// It fires.
     Fired,
-    /// It fires on: its severity, sentence or count is another, or nothing is heard of it, or it is again.
+    /// It still fires: its severity, sentence or count has changed, or its samples stopped or returned.
     Changed,
-    /// It is over.
+    /// It has ended.
     Ended,
-    /// It was pending and will not fire: its row goes.
+    /// It was pending and will not fire: its row is deleted.
     Dropped,
 }
 
-/// A change of an alert, with the whole alert as it is now.
+/// A transition of an alert, with the whole alert in its current state.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Transition {
     #[allow(missing_docs, reason = "see What")]
     pub what: What,
-    /// As it is now.
+    /// Current state.
     pub alert: Alert,
-    /// It is an instant: nobody is told of its end, and it is not repeated.
+    /// It is an instant event: its end is not notified, and it is not repeated.
     pub event: bool,
-    /// It fires so often that people are told once, and then no more until it stood still.
+    /// It flaps: people are notified once, then not again until it is stable.
     pub flapping: bool,
 }
 
-/// A part of the state, for a row of a database: it is written as it is, and given back after a start.
+/// A part of the state, stored as a row of a database and restored after a start.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StateRow {
     /// Unique within the engine or the notices.
     pub key: String,
-    /// What stands there; None: the row goes.
+    /// Content; None: the row is deleted.
     pub bytes: Option<Vec<u8>>,
 }

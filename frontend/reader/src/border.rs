@@ -1,6 +1,6 @@
 //! The calls that the worker of the page makes, without generated glue code. It calls [`room`] for memory, writes the
-//! file and after it the file's name there, and calls [`open`]. Then it calls [`next`] for the address of each message and
-//! [`length`] for its size in bytes.
+//! file and after it the file's name there, and calls [`open`]. Then it calls [`next`] for the address of each message
+//! and [`length`] for its size in bytes.
 
 use shared::wire::{self, ServerMessage};
 use std::cell::RefCell;

@@ -2,7 +2,7 @@
 //! first file is opened, because most visits open none.
 //!
 //! It returns the messages that a server would send, so the page handles both in the same way.
-//! [`ServerMessage::Goodbye`] says why a file cannot be opened. No file can stop the page: each file is opened in an
+//! [`ServerMessage::Goodbye`] has the reason for a failure. No file can stop the page: each file is opened in an
 //! instance with its own memory, which is freed with the instance. The page calls the functions of [`border`] only.
 
 pub mod border;
@@ -28,7 +28,7 @@ pub fn messages(file: &[u8], name: &str, tell: &mut dyn FnMut(f64)) -> Vec<Serve
     }
 }
 
-/// Adds what is wrong in a recording as records of the machines that have it, at the time of the telling.
+/// Adds the faults of a recording as records of their machines, at the time of the report.
 fn tell_findings(recording: &mut Recording) {
     for finding in look_through(recording, Settings::default()).into_iter().map(Finding::into_answer) {
         let Some(place) = finding.subject.first() else { continue };

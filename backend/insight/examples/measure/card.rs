@@ -1,29 +1,29 @@
-//! A GPU as physics: clock, power, heat. What it reads follows from the parts of the time that it worked, waited in a
-//! kernel, moved data or rested.
+//! Physical model of a GPU: clock, power, temperature. Its readings follow from the shares of time in which it worked,
+//! waited in a kernel, moved data or was idle.
 
 use super::random::{Altered, Random};
 
-/// A model as its maker describes it.
+/// A GPU model by its data sheet.
 #[derive(Debug)]
 pub struct Model {
     pub name: &'static str,
-    /// Power limit, and power at rest without and with a program that holds it, watts.
+    /// Power limit, and idle power without and with a program that holds it, watts.
     pub limit: f64,
     pub rest: f64,
     pub held: f64,
-    /// Highest clock and the clock at rest, MHz; the memory's clock.
+    /// Highest clock and idle clock, MHz; memory clock, MHz.
     pub clock: f64,
     pub low: f64,
     pub memory_clock: f64,
     /// Bytes of memory.
     pub memory: f64,
-    /// Bytes per second and direction over all NVLinks; 0 without.
+    /// Bytes per second and direction over all NVLinks; 0 without NVLink.
     pub nvlink: f64,
     pub pcie_gen: f64,
-    /// It has profile counters of its own.
+    /// It has its own profile counters.
     pub profile: bool,
     pub ecc: bool,
-    /// Heat at which the driver, and at which the board slows down, degrees.
+    /// Temperature at which the driver throttles, and at which the board throttles, degrees Celsius.
     pub soft: f64,
     pub hard: f64,
     /// Seconds over which the driver averages power, and use.
@@ -34,7 +34,7 @@ pub struct Model {
 }
 
 impl Model {
-    /// How many NVLinks it has.
+    /// Number of NVLinks.
     pub fn links(&self) -> f64 {
         (self.nvlink / 25e9).min(18.0)
     }
@@ -58,12 +58,12 @@ pub const MODELS: &[Model] = &[
     Model { name: "MI300X", limit: 750.0, rest: 130.0, held: 165.0, clock: 2100.0, low: 132.0, memory_clock: 1300.0, memory: 192.0 * GIB, nvlink: 0.0, pcie_gen: 5.0, profile: false, ecc: true, soft: 95.0, hard: 105.0, power_window: 1.0, use_window: 1.0, fan: false, amd: true },
 ];
 
-/// What a moment of a GPU is.
+/// Activity of a GPU at a moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
-    /// Products of matrices.
+    /// Matrix products.
     Tensor,
-    /// Reading and writing its memory: optimizer, decoding.
+    /// Memory traffic: optimizer, decoding.
     Stream,
     /// A kernel that waits for others.
     Spin,
@@ -71,13 +71,13 @@ pub enum What {
     Comm,
     /// Copies from the host: no kernel.
     Copy,
-    /// Nothing.
+    /// Idle.
     Rest,
-    /// Nothing, while the program's own thread works.
+    /// Idle, while the program's own thread works.
     Cpu,
 }
 
-/// Seconds of an interval by what they were, and bytes moved in it.
+/// Seconds of an interval by activity, and bytes moved in it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Parts {
     pub tensor: f64,
@@ -86,7 +86,7 @@ pub struct Parts {
     pub comm: f64,
     pub copy: f64,
     pub rest: f64,
-    /// Bytes sent to other GPUs, as many received.
+    /// Bytes sent to other GPUs; as many are received.
     pub peers: f64,
     /// Bytes received from the host.
     pub host: f64,
@@ -115,7 +115,7 @@ impl Parts {
         self.host += other.host;
     }
 
-    /// Two programs on one card cannot work longer than the time there is; what is left is rest.
+    /// Scales the parts to the interval, since two programs on one card cannot work longer; the rest is idle time.
     pub fn fit(&mut self, seconds: f64) {
         let busy = self.tensor + self.stream + self.spin + self.comm + self.copy;
         if busy > seconds {
@@ -151,65 +151,65 @@ impl Parts {
     }
 }
 
-/// What a program's kernels are like.
+/// Properties of a program's kernels.
 #[derive(Clone, Copy, Debug)]
 pub struct Load {
-    /// Power that tensor work takes at the highest clock, share of the limit as it was sold.
+    /// Power of tensor work at the highest clock, as a share of the original limit.
     pub heavy: f64,
-    /// Power of memory work, likewise, and of a kernel that waits, and of one that moves data.
+    /// The same for memory work, for a waiting kernel, and for a kernel that moves data.
     pub streaming: f64,
     pub spinning: f64,
     pub moving: f64,
-    /// Shares of the tensor cores, multiprocessors and memory that tensor work keeps busy; of the multiprocessors that
-    /// waiting and moving do.
+    /// Shares of the tensor cores, multiprocessors and memory used by tensor work; share of the multiprocessors used by
+    /// waiting and moving.
     pub tensor: f64,
     pub sm: f64,
     pub dram: f64,
     pub waiting_sm: f64,
 }
 
-/// One card, with its own luck and faults.
+/// One card, with its own variation and faults.
 #[derive(Clone, Debug)]
 pub struct Card {
     pub model: &'static Model,
     /// Power limit in force, watts.
     pub limit: f64,
-    /// How fast this board is beside others of its model, and how hot it gets: K per W; seconds until it has.
+    /// Relative speed of this board, its heating, K per W, and the time constant of that, seconds.
     pub board: f64,
     pub cooling: f64,
     pub inertia: f64,
     pub ambient: f64,
     pub temp: f64,
-    /// The clock that heat allows, MHz.
+    /// The clock that the temperature allows, MHz.
     pub warm_clock: f64,
-    /// With a program on it the clocks stay up at rest.
+    /// The idle clock stays high while a program holds the card.
     pub keeps_clock: bool,
     pub load: Load,
-    /// Seconds of program time between two changes of what it does: readings of less are of one thing.
+    /// Seconds of program time between two changes of activity: a shorter reading covers one activity.
     pub grain: f64,
-    /// What is wrong with it.
+    /// Faults of the card.
     pub lost: bool,
     pub stuck: Option<f64>,
     pub brake: bool,
     pub slow: f64,
-    /// Share that a second program takes, which nobody of the job knows.
+    /// Share taken by a second program that does not belong to the job.
     pub tenant: f64,
     pub lanes: f64,
     pub max_lanes: f64,
     pub max_gen: f64,
     pub worst_gen: Option<f64>,
-    /// Share of its NVLink that is left, how many of its links are up, and broken pieces a minute.
+    /// Remaining share of its NVLink bandwidth, number of active links, and corrupted packets per minute.
     pub links: f64,
     pub links_up: f64,
     pub breaking: f64,
     pub broken: f64,
-    /// Memory rows that were replaced, and whether one waits to be.
+    /// Remapped memory rows, and whether a remapping is pending.
     pub remapped: f64,
     pub pending: bool,
-    /// Share of the interval in which power, and heat held it back.
+    /// Shares of the interval in which power and heat throttled it.
     pub by_power: f64,
     pub by_heat: f64,
-    /// Corrected errors, a minute.
+    /// Corrected errors per minute.
     pub correcting: f64,
     pub corrected: f64,
     pub uncorrected: f64,
@@ -220,15 +220,15 @@ pub struct Card {
     /// Memory in use, bytes.
     pub used: f64,
     pub power: f64,
-    /// Somebody holds it.
+    /// A program holds it.
     pub has_context: bool,
-    /// Nothing worked on it, and since when so, seconds of the trace.
+    /// Nothing works on it; and since when, seconds of the trace.
     pub idle: bool,
     pub idle_since: Option<f64>,
     quiet_for: f64,
 }
 
-/// The exponent of power over clock: voltage rises with the clock.
+/// Exponent of power over clock: voltage rises with the clock.
 const POWER_OF_CLOCK: f64 = 2.4;
 
 impl Card {
@@ -298,7 +298,7 @@ impl Card {
         if self.brake { self.limit * 0.5 } else { self.limit }
     }
 
-    /// The clock in tensor work, MHz, and whether power holds it down.
+    /// The clock in tensor work, MHz, and whether power limits it.
     pub fn work_clock(&self) -> (f64, bool) {
         let top = self.model.clock;
         let mut clock = self.warm_clock.min(self.stuck.unwrap_or(top)).min(top);
@@ -311,7 +311,7 @@ impl Card {
         (clock.min(allowed).max(0.2 * top), allowed < clock)
     }
 
-    /// How fast tensor work, and memory work goes, 1 for a sound board at its highest clock.
+    /// Relative speed of tensor work and of memory work, 1 for a sound board at its highest clock.
     pub fn speed(&self) -> (f64, f64) {
         let clock = self.work_clock().0 / self.model.clock;
         let share = self.board * self.slow * (1.0 - self.tenant);
@@ -327,7 +327,7 @@ impl Card {
             let dynamic = (load * self.model.limit - own).max(0.02 * self.model.limit);
             (own + dynamic * share(clock)).min(self.limit_now() * 1.01)
         };
-        // Light work lets the clock rise as far as heat and the lock allow.
+        // Light work lets the clock rise to the limit of temperature and lock.
         let free = self.warm_clock.min(self.stuck.unwrap_or(self.model.clock));
         let own = self.model.held;
         match what {
@@ -340,7 +340,7 @@ impl Card {
         }
     }
 
-    /// Mean of what single moments of the interval say; of all of it where the driver's window is as long.
+    /// Mean over samples of the interval; over all of it where the driver's window is as long.
     fn seen(&self, parts: &Parts, window: f64, dt: f64, random: &mut Random, value: impl Fn(What) -> f64) -> f64 {
         if window >= dt {
             let all = parts.shares().iter().map(|(_, s)| s).sum::<f64>().max(1e-9);
@@ -350,7 +350,7 @@ impl Card {
         (0..moments).map(|_| value(parts.draw(random))).sum::<f64>() / moments as f64
     }
 
-    /// Warms or cools by the second, however long the interval is, at a mean of so many watts.
+    /// Warms or cools second by second at a mean power of `watts`, for any interval.
     fn warm(&mut self, watts: f64, dt: f64) {
         let mut left = dt;
         while left > 0.0 {
@@ -389,7 +389,7 @@ impl Card {
         bits
     }
 
-    /// Time passes.
+    /// Advances the card by an interval.
     pub fn pass(&mut self, parts: &Parts, dt: f64, random: &mut Random) -> Reading {
         let busy = parts.tensor + parts.stream + parts.spin + parts.comm;
         self.quiet_for = if busy > 0.0 { 0.0 } else { self.quiet_for + dt };
@@ -460,7 +460,7 @@ impl Card {
     }
 }
 
-/// What an interval of a card is to those who read it.
+/// Readings of a card in an interval.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Reading {
     pub used: f64,

@@ -1,11 +1,11 @@
-//! A program on some GPUs, step by step: each member goes through its pieces of work at its own speed, waits for the
-//! slowest where they meet, and moves data as fast as the slowest link.
+//! A program on some GPUs, step by step. Each member processes its pieces of work at its own speed, and waits for the
+//! slowest at synchronization points. It moves data as fast as the slowest link.
 
 use super::card::{Load, Parts, What};
 use super::random::Random;
 use std::collections::VecDeque;
 
-/// One GPU of a job, and the process that drives it.
+/// One GPU of a job, and its process.
 #[derive(Clone, Debug)]
 pub struct Member {
     pub host: usize,
@@ -13,30 +13,30 @@ pub struct Member {
     pub pid: u32,
 }
 
-/// How the work of a job is cut.
+/// Parallelism of a job.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Shape {
-    /// All compute the same, then exchange what they learned.
+    /// All members compute the same, then exchange gradients.
     Data,
     /// The same, with exchanges within the step.
     Sharded,
-    /// Each has a stage, and hands on.
+    /// Each member computes one stage and passes its output on.
     Pipeline,
-    /// One after the other: a model that is laid over GPUs by its layers.
+    /// One after the other: a model split over GPUs by layers.
     Turns,
-    /// Texts are written, as long as they get, then learned from.
+    /// Generates texts of varying length, then trains on them.
     Rollout { long: f64, trains: usize },
-    /// Answers requests: the share of the time that there are some, and how long bursts and lulls are.
+    /// Serves requests: share of the time with requests, and length of bursts and lulls.
     Serve { load: f64, lull: f64 },
-    /// Somebody runs cells and thinks between.
+    /// A user runs cells and thinks in between.
     Notebook { think: f64, cell: f64 },
-    /// A part of each round runs on the processor alone.
+    /// A part of each round runs on the CPU alone.
     Prepare { rest: f64, work: f64 },
-    /// Holds GPUs and does nothing.
+    /// Holds GPUs without work.
     Held,
 }
 
-/// What happens now and then in a job.
+/// Periodic events of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HabitKind {
     /// All stop and write to the disk.
@@ -48,9 +48,9 @@ pub enum HabitKind {
     /// A short stop, and the disk is written beside the work.
     SaveBeside,
     EvalAll,
-    /// One evaluates, the others wait in the next exchange.
+    /// One member evaluates, the others wait in the next exchange.
     EvalOne,
-    /// On the processor.
+    /// Evaluation on the CPU.
     EvalCpu,
     Recompile,
 }
@@ -63,18 +63,19 @@ pub struct Habit {
     pub next: f64,
 }
 
-/// How memory of the GPUs fills.
+/// Course of the memory of the GPUs.
 #[derive(Clone, Copy, Debug)]
 pub enum Memory {
-    /// To a share, within seconds, and stays.
+    /// To a share within seconds, then constant.
     Flat(f64),
-    /// Up evenly, and down at once, between two shares: what is kept to be worked off together.
+    /// Evenly up and suddenly down, between two shares: data that is buffered and processed together.
     Saw { low: f64, high: f64, period: f64 },
-    /// Up ever more slowly, and down at once: longest texts are met more rarely, and what they left is freed at times.
+    /// More and more slowly up, and suddenly down. Longest texts are met more rarely, and their memory is released at
+    /// times.
     Records { low: f64, high: f64, period: f64 },
     /// In steps, up to a share.
     Steps { first: f64, last: f64, every: f64, count: f64 },
-    /// Ever slower towards a share.
+    /// More and more slowly towards a share.
     Toward { first: f64, last: f64, tau: f64 },
 }
 
@@ -95,7 +96,7 @@ impl Memory {
     }
 }
 
-/// What a job asks of its machines beside the GPUs.
+/// Resources that a job uses beside the GPUs.
 #[derive(Clone, Copy, Debug, Default)]
 struct Effect {
     /// Cores per member; None: as in a step.
@@ -108,25 +109,25 @@ struct Effect {
 #[derive(Clone, Debug)]
 struct Section {
     whats: Vec<What>,
-    /// Seconds at full speed, piece by piece, in each all members.
+    /// Seconds at full speed, by piece of work, for each member.
     amounts: Vec<f64>,
-    /// Who is done waits in a kernel, else without one.
+    /// A member that is done waits in a kernel, else without one.
     spins: bool,
     effect: Effect,
 }
 
-/// How fast a member is, 1 being full speed.
+/// Relative speed of a member, 1 for full speed.
 #[derive(Clone, Copy, Debug)]
 pub struct Speed {
     pub tensor: f64,
     pub stream: f64,
     pub cpu: f64,
     pub copy: f64,
-    /// Share of the time in which work is there, as fast as it is launched.
+    /// Share of the time with launched work.
     pub launch: f64,
 }
 
-/// What a job is.
+/// Parameters of a job.
 #[derive(Clone, Debug)]
 pub struct Recipe {
     pub shape: Shape,
@@ -136,23 +137,23 @@ pub struct Recipe {
     pub optimizer: f64,
     pub gap: f64,
     pub copy: f64,
-    /// Seconds that an exchange takes over sound links, and how many of them hide behind the work.
+    /// Seconds of an exchange over sound links, and how many of them overlap with the work.
     pub exchange: f64,
     pub hidden: f64,
-    /// Bytes of an exchange that each member sends; of a batch that it receives.
+    /// Bytes of an exchange that each member sends; bytes of a batch that it receives.
     pub exchange_bytes: f64,
     pub copy_bytes: f64,
-    /// Deviation of the length of a step, and of a member's part in it; share of steps that take long, and how long.
+    /// Deviation of the length of a step, and of a member's part in it; share of long steps, and their length.
     pub jitter: f64,
     pub own_jitter: f64,
     pub odd: f64,
     pub odd_times: f64,
-    /// Whoever waits does so in a kernel.
+    /// Members wait in a kernel.
     pub spins: bool,
-    /// Cores that a member's own thread uses in a step.
+    /// Cores used by a member's own thread in a step.
     pub cores: f64,
-    /// Seconds of a core that a batch takes, bytes that it is read from, how many times faster than needed they can be
-    /// made, how many are kept, and whether they are read over the network.
+    /// Core seconds and bytes of a batch, production speed relative to the need, number of buffered batches, and
+    /// whether they are read over the network.
     pub batch_cores: f64,
     pub batch_bytes: f64,
     pub headroom: f64,
@@ -160,7 +161,7 @@ pub struct Recipe {
     pub remote: bool,
     pub load: Load,
     pub memory: Memory,
-    /// Memory of the machine, bytes per member.
+    /// Memory on the machine, bytes per member.
     pub resident: f64,
     /// Seconds from its start to its first step.
     pub start: f64,
@@ -168,7 +169,7 @@ pub struct Recipe {
 }
 
 impl Recipe {
-    /// A step takes this many times as long, its batches likewise, and this much power.
+    /// Scales a step and its batches by `times`, and its power by `heavy`.
     pub fn change_work(&mut self, times: f64, heavy: f64) {
         for part in [&mut self.step, &mut self.optimizer, &mut self.copy, &mut self.batch_cores, &mut self.batch_bytes]
         {
@@ -180,19 +181,19 @@ impl Recipe {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Stage {
-    /// It is not there.
+    /// Not started or ended.
     Off,
     /// Since, until.
     Starting(f64, f64),
     Running,
 }
 
-/// Why nothing goes on.
+/// Cause of a hang.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Hang {
     /// All wait in a kernel.
     Spin,
-    /// This one has stopped, with this many cores busy; the others wait for it.
+    /// This member has stopped, with this many cores busy; the others wait for it.
     Odd(usize, f64),
     /// All wait without a kernel.
     Idle,
@@ -201,13 +202,13 @@ pub enum Hang {
 pub struct Job {
     pub name: String,
     pub members: Vec<Member>,
-    /// The machines, each once, and the place of each member's in it.
+    /// The machines, each once, and the position of each member's machine among them.
     pub hosts: Vec<usize>,
     pub place: Vec<usize>,
     pub recipe: Recipe,
-    /// How much of the work each member has: 1 where it is even.
+    /// Share of work of each member: 1 where it is even.
     pub shares: Vec<f64>,
-    /// How fast the own thread of each member is.
+    /// Relative speed of each member's own thread.
     pub own_cpu: Vec<f64>,
     pub stage: Stage,
     pub known: bool,
@@ -220,7 +221,7 @@ pub struct Job {
     pub running_since: f64,
     pub last_work: f64,
     pub parts: Vec<Parts>,
-    /// Cores' seconds, bytes written, sent, read in the interval, by machine.
+    /// Core seconds, bytes written, sent and read in the interval, by machine.
     pub cores: Vec<f64>,
     pub written: Vec<f64>,
     pub sent: Vec<f64>,
@@ -279,20 +280,20 @@ impl Job {
         }
     }
 
-    /// Batches a second that a machine's members need when nothing holds them up.
+    /// Batches per second that the members on a machine need without any delay.
     pub fn need(&self) -> f64 {
         let r = &self.recipe;
         1.0 / (r.step + r.optimizer + r.gap + r.copy + (r.exchange - r.hidden).max(0.0))
     }
 
-    /// Batches a second that a machine's members take at the speed that its cards have.
+    /// Batches per second that the members on a machine consume at the speed of its cards.
     pub fn pace(&self, speed: (f64, f64)) -> f64 {
         let r = &self.recipe;
         let work = r.step / speed.0 + r.optimizer / speed.1;
         1.0 / (work + r.gap + r.copy + (r.exchange - r.hidden).max(0.0))
     }
 
-    /// It begins, the first step `start` later; 0: it has run before the trace began.
+    /// Starts the job, with the first step `start` later; 0: it was running before the trace began.
     pub fn begin(&mut self, t: f64, start: f64) {
         self.queue.clear();
         self.current = None;
@@ -320,13 +321,13 @@ impl Job {
         self.writes_until = 0.0;
     }
 
-    /// Nothing goes on after what it does now.
+    /// Stops the job after its current work.
     pub fn stall(&mut self, hang: Hang) {
         self.queue.clear();
         self.hang = Some(hang);
     }
 
-    /// Memory of a member's card that it holds at `t`, a share of the card's.
+    /// Memory of a member on its card at `t`, as a share of the card's memory.
     pub fn memory(&self, member: usize, t: f64) -> f64 {
         let own = 0.985 + 0.03 * ((member * 7 % 11) as f64 / 11.0);
         match self.stage {
@@ -339,8 +340,8 @@ impl Job {
         }
     }
 
-    /// Works from `from` to `to`. `ring` is how many times longer an exchange takes than over sound links; `supply` the
-    /// batches a second that each machine can make.
+    /// Works from `from` to `to`. `ring` is the duration of an exchange relative to sound links; `supply` the batches
+    /// per second that each machine can produce.
     pub fn advance(
         &mut self,
         (from, to): (f64, f64),
@@ -392,7 +393,7 @@ impl Job {
         self.current = Some(section);
     }
 
-    /// Works on the current section until it ends or `to`; when it left off.
+    /// Works on the current section until it ends or `to`. Returns the time at which it stopped.
     fn work(&mut self, now: f64, to: f64, speeds: &[Speed]) -> f64 {
         let Some(section) = self.current.take() else { return to };
         let count = self.members.len();
@@ -458,7 +459,7 @@ impl Job {
         if !done {
             self.current = Some(section);
         }
-        // A section of no length would never end.
+        // A section of zero length would never end.
         until.max(now + 1e-6)
     }
 
@@ -554,7 +555,7 @@ impl Job {
         }
     }
 
-    /// Seconds until the machine has a batch ready at `now`, which is then taken.
+    /// Takes the next batch of the machine. Returns the seconds until it is ready.
     fn batch(&mut self, host: usize, now: f64, supply: f64) -> f64 {
         let (stock, at) = self.stock[host];
         let stock = (stock + supply * (now - at).max(0.0)).min(self.recipe.kept);

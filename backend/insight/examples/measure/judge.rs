@@ -1,4 +1,4 @@
-//! Hands a trace to the crate, and keeps what it finds.
+//! Runs the crate on a trace, and collects its findings.
 
 use super::world::Sink;
 use insight::{Insight, Settings};
@@ -8,22 +8,22 @@ use shared::processes::ProcessTable;
 use shared::series::SeriesId;
 use std::collections::HashMap;
 
-/// A finding as it came to be known.
+/// A finding with its history.
 #[derive(Clone, Debug)]
 pub struct Found {
     /// Its last state.
     pub finding: Finding,
-    /// When it was first told, and first told as more than a note, ms.
+    /// When it was first reported, and first reported above a note, ms.
     pub first: i64,
     pub above: Option<i64>,
-    /// When it was seen to have ended, ms.
+    /// When it ended, ms.
     pub ended: Option<i64>,
-    /// All severities that it had.
+    /// All its severities.
     pub severities: Vec<Severity>,
 }
 
 impl Found {
-    /// The highest of them.
+    /// Its highest severity.
     pub fn worst(&self) -> Severity {
         self.severities.iter().copied().max().unwrap_or(Severity::Note)
     }

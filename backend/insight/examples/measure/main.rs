@@ -1,7 +1,7 @@
-//! Measures the crate on traces whose truth is known: machines, jobs and faults are simulated, their samples are handed
-//! to the crate as a server would, and what it finds is compared with what was done.
+//! Measures the crate on traces with known truth. It simulates machines, jobs and faults, and passes their
+//! samples to the crate as a server does. Then it compares the findings with the simulated faults.
 //!
-//! `cargo run --release -p watchglass-insight --example measure -- --help` names what it takes.
+//! `cargo run --release -p watchglass-insight --example measure -- --help` lists its arguments.
 
 mod card;
 mod job;
@@ -136,7 +136,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// What of the bar is missed.
+/// Figures that miss the bar.
 fn run(flags: &Flags) -> std::io::Result<Vec<String>> {
     if let Some(folder) = &flags.write {
         files(folder, flags)?;
@@ -166,7 +166,7 @@ fn run(flags: &Flags) -> std::io::Result<Vec<String>> {
         std::fs::write(file, report.confidence())?;
     }
     writeln!(out, "{markdown}{}", report.seeds())?;
-    // A part of the set says nothing of the bar, which is over all kinds.
+    // The bar applies to all kinds, so a part of the set is not compared with it.
     Ok(if flags.kind.is_some() || flags.well { Vec::new() } else { report.missed(flags.quick) })
 }
 

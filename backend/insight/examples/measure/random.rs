@@ -1,6 +1,6 @@
-//! Numbers by chance that are the same for the same seed, by the generator SplitMix64.
+//! Pseudorandom numbers, the same for the same seed, by the generator SplitMix64.
 
-/// Where numbers come from.
+/// A generator of random numbers.
 #[derive(Clone, Debug)]
 pub struct Random(u64);
 
@@ -11,7 +11,7 @@ fn mixed(mut z: u64) -> u64 {
 }
 
 impl Random {
-    /// The numbers of a seed.
+    /// The generator of a seed.
     pub fn new(seed: u64) -> Self {
         Random(mixed(seed.wrapping_add(0x5851_f42d_4c95_7f2d)))
     }
@@ -31,7 +31,7 @@ impl Random {
         low + (high - low) * self.unit()
     }
 
-    /// From `low` to `high`, each power of ten alike.
+    /// From `low` to `high`, log-uniform.
     pub fn scaled(&mut self, low: f64, high: f64) -> f64 {
         (low.ln() + (high.ln() - low.ln()) * self.unit()).exp()
     }
@@ -46,12 +46,12 @@ impl Random {
         self.unit() < share
     }
 
-    /// One of them.
+    /// A random element.
     pub fn pick<T: Copy>(&mut self, all: &[T]) -> T {
         all[self.whole(0, all.len() - 1)]
     }
 
-    /// Normal, mean 0, deviation 1: the sum of twelve, which is near enough and has no tail that is not met.
+    /// Normal, mean 0, deviation 1: a sum of twelve uniform numbers, which is close enough and has bounded tails.
     pub fn normal(&mut self) -> f64 {
         (0..12).map(|_| self.unit()).sum::<f64>() - 6.0
     }
@@ -61,23 +61,23 @@ impl Random {
         (self.normal() * deviation).exp()
     }
 
-    /// A time until something that happens every `mean` on average.
+    /// Time until an event that happens every `mean` on average.
     pub fn until(&mut self, mean: f64) -> f64 {
         -mean * (1.0 - self.unit()).ln()
     }
 }
 
-/// Constants of the simulation, each moved by its own factor: whether findings depend on them.
+/// Constants of the simulation, each changed by its own factor, to test whether findings depend on them.
 #[derive(Clone, Copy, Debug)]
 pub struct Altered {
     /// The seed of the factors.
     pub seed: u64,
-    /// The most that a constant is moved, a share.
+    /// Maximum change of a constant, a share.
     pub by: f64,
 }
 
 impl Altered {
-    /// The constant as it is in this trace.
+    /// The value of a constant in this trace.
     pub fn of(self, name: &str, constant: f64) -> f64 {
         let key = name.bytes().fold(self.seed, |key, byte| mixed(key ^ u64::from(byte)));
         constant * (1.0 + self.by * (2.0 * Random::new(key).unit() - 1.0))

@@ -1,4 +1,4 @@
-//! The figures as a table for people, beside the bar; and the confidence of each rule for the crate.
+//! The figures as a table beside the bar; and the confidence of each rule for the crate.
 
 use super::score::{Claim, Outcome, Told, rate, wilson};
 use super::set::Class;
@@ -15,7 +15,7 @@ pub const FALSE: f64 = 1.0;
 pub const CRITICAL: f64 = 0.1;
 pub const REPEATS: f64 = 1.2;
 
-/// Seconds to tell, as the median and at worst, that are aimed at; by kind and name of a label.
+/// Target seconds until the report, median and worst; by kind and name of a label.
 fn aim(kind: &str, name: &str) -> Option<(f64, f64)> {
     Some(match (kind, name) {
         ("lost_gpu", _) | ("ecc", "uncorrected") | ("host_memory", "kill") => (5.0, 15.0),
@@ -34,18 +34,18 @@ struct Figure {
     name: String,
     value: (f64, f64, f64),
     bar: f64,
-    /// More is better.
+    /// Higher is better.
     up: bool,
     of: String,
 }
 
 impl Figure {
     fn holds(&self) -> bool {
-        // Nothing measured is nothing held.
+        // A figure without measurements fails.
         if self.up { self.value.0 >= self.bar } else { self.value.0 <= self.bar }
     }
 
-    /// Not even the better end of its interval holds.
+    /// Whether even the better end of its interval fails.
     fn is_surely_missed(&self) -> bool {
         let (value, low, high) = self.value;
         value.is_nan() || if self.up { high < self.bar } else { low > self.bar }
@@ -165,8 +165,8 @@ impl<'a> Report<'a> {
         figures
     }
 
-    /// What of the bar is missed, a sentence each; with `surely` what is so though all of its interval is granted. Mild
-    /// faults have the same bar and are told apart: they fail nothing.
+    /// The figures that miss the bar, a sentence each; with `surely` only those whose whole interval misses it. Mild
+    /// faults have the same bar but are listed separately: they fail nothing.
     pub fn missed(&self, surely: bool) -> Vec<String> {
         let of = |figure: &Figure| {
             let (value, _, _) = figure.value;
@@ -213,7 +213,7 @@ impl<'a> Report<'a> {
         text
     }
 
-    /// Right and all findings of each rule, by the severities that they had.
+    /// Right findings and all findings of each rule, by the severities that they had.
     fn rules(&self) -> BTreeMap<(&'a str, Severity), (usize, usize)> {
         let mut rules: BTreeMap<(&str, Severity), (usize, usize)> = BTreeMap::new();
         for claim in self.outcomes.iter().flat_map(|o| &o.claims) {
@@ -286,7 +286,7 @@ impl<'a> Report<'a> {
         text
     }
 
-    /// The confidence of each rule, for the crate to read.
+    /// The confidence of each rule, in the crate's format.
     pub fn confidence(&self) -> String {
         let mut text = String::from(
             "# Written by `cargo xtask insight`: rule, severity, findings, and the lower 95 % bound of their precision.\n",
@@ -297,7 +297,7 @@ impl<'a> Report<'a> {
         text
     }
 
-    /// What was missed and what was false, seed by seed, for those who tune.
+    /// Missed faults and false findings, by seed, for tuning.
     pub fn seeds(&self) -> String {
         let mut text = String::from("\nmissed:\n");
         for outcome in self.outcomes {
@@ -329,7 +329,7 @@ impl<'a> Report<'a> {
         text
     }
 }
-/// The recall of the kind of fault that is found least.
+/// The recall of the kind of fault with the lowest one.
 fn lowest_recall(labels: &[&Told]) -> Option<Figure> {
     let mut kinds: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
     for told in labels {

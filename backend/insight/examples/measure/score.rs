@@ -1,12 +1,16 @@
-//! Compares what was found with what is true.
+//! Compares findings with the truth.
 //!
-//! A claim is a finding above note that is no consequence of another (`because`), or a note of a kind that is one by
-//! design (idle). It is right when a label explains it: of its kind, on a subject that shares a GPU (or a machine where
-//! either names no GPU) with the label's, told between the label's onset and two minutes after its end; or of a kind
-//! that this fault brings with it, about those who suffer from it, until five minutes after. The first kind tells the
-//! label. The second is right, but tells nothing: it counts against repeats. What no label explains is false.
+//! A claim is a finding above note that is no consequence of another (`because`). A note of a kind that is always a
+//! note (idle) is a claim, too. It is right when a label explains it, in one of two ways:
 //!
-//! Other notes count for nothing but the confidence of their rule, which is measured for each severity: one is right when
+//! - It has the label's kind, and its subject shares a GPU with the label's, or a machine where either names no GPU. It
+//!   is reported between the label's onset and two minutes after its end. Such a claim reports the label.
+//! - It has a kind that this fault causes, and is about affected GPUs, until five minutes after the end. Such a claim
+//!   is right, but does not report the label: it counts as a repeat.
+//!
+//! A claim that no label explains is false.
+//!
+//! Other notes count only for the confidence of their rule, which is measured for each severity. A note is right when
 //! any label explains it.
 
 use super::judge::Found;
@@ -14,7 +18,7 @@ use super::set::{self, Class};
 use super::world::{BEGIN, Label, World};
 use shared::finding::{Place, Severity};
 
-/// Kinds that are told besides a fault of this kind, and are true.
+/// Kinds of findings that are also true during a fault of this kind.
 fn brings(kind: &str) -> &'static [&'static str] {
     match kind {
         "lost_gpu" | "host_lost" | "ecc" | "gpu_memory" => &["hang", "idle"],
@@ -26,10 +30,10 @@ fn brings(kind: &str) -> &'static [&'static str] {
     }
 }
 
-/// Before the onset that the label has: clocks of machines, and driver's windows.
+/// Tolerance before the onset of a label, seconds: clocks of machines, and the driver's windows.
 const EARLY: f64 = 6.0;
 
-/// A label and what became of it.
+/// A label and its result.
 #[derive(Clone, Debug)]
 pub struct Told {
     pub label: Label,
@@ -39,9 +43,9 @@ pub struct Told {
     pub left: Option<f64>,
     /// Seconds from its end until the finding ended; infinite: it did not.
     pub cleared: Option<f64>,
-    /// A finding of its kind about its group named a device: whether it was the right one, and no other.
+    /// A finding of its kind about its group named a device: whether it was the right one alone.
     pub device: Option<bool>,
-    /// Claims that it explains.
+    /// Number of claims that it explains.
     pub claims: usize,
 }
 
@@ -49,7 +53,7 @@ pub struct Told {
 pub struct Claim {
     pub rule: String,
     pub right: bool,
-    /// It is one, and no other note.
+    /// It is a claim; other notes are not.
     pub counts: bool,
     pub severities: Vec<Severity>,
     pub worst: Severity,
@@ -57,7 +61,7 @@ pub struct Claim {
     pub at: f64,
 }
 
-/// What became of a trace.
+/// Result of a trace.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     pub seed: u64,
@@ -82,7 +86,7 @@ fn shares(subject: &[Place], places: &[(usize, Vec<u32>)], world: &World) -> boo
     })
 }
 
-/// The subject is the label's device, and no other.
+/// Whether the subject is exactly the label's device.
 fn exact(subject: &[Place], label: &Label, world: &World) -> bool {
     let mut truth: Vec<(&str, &[u32])> =
         label.places.iter().map(|(h, gpus)| (world.hosts[*h].name.as_str(), gpus.as_slice())).collect();
@@ -90,7 +94,7 @@ fn exact(subject: &[Place], label: &Label, world: &World) -> bool {
     truth.sort_unstable();
     said.sort_unstable();
     if label.places.iter().all(|(_, gpus)| gpus.is_empty()) {
-        // The machine is what is asked.
+        // The label is about the machine.
         truth.iter().map(|(h, _)| h).eq(said.iter().map(|(h, _)| h))
     } else {
         truth == said
@@ -125,7 +129,7 @@ pub fn outcome(seed: u64, world: &World, found: &[Found]) -> Outcome {
         .collect();
     for found in found {
         let finding = &found.finding;
-        // A label that asks for a note is told by one.
+        // A label that requires a note is reported by one.
         let note = found.above.is_none() && finding.because.is_none();
         if !is_claim(found) && !note {
             continue;
@@ -202,7 +206,8 @@ pub fn wilson(hits: usize, of: usize) -> (f64, f64, f64) {
     (p, (middle - half).max(0.0), (middle + half).min(1.0))
 }
 
-/// Events per 1,000 hours with the 95 % interval of Poisson's law (Byar's approximation; none seen: the rule of 3.7).
+/// Events per 1,000 hours with the 95 % interval of a Poisson distribution (Byar's approximation; without events: the
+/// rule of 3.7).
 pub fn rate(events: usize, hours: f64) -> (f64, f64, f64) {
     let per = 1000.0 / hours.max(1e-9);
     let (n, z) = (events as f64, 1.96);

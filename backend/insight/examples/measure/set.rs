@@ -1,11 +1,11 @@
-//! The set: which machines, which jobs, which faults, and what only looks like one.
+//! The set of traces: machines, jobs, faults, and activity that only looks like a fault.
 
 use super::card::{Card, Load, MODELS, Model};
 use super::job::{Habit, HabitKind, Hang, Job, Member, Memory, Recipe, Shape};
 use super::random::{Altered, Random};
 use super::world::{Act, Eyes, Host, Label, Port, Watch, World};
 
-/// What a trace is about.
+/// Class of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
     Fault,
@@ -15,7 +15,7 @@ pub enum Class {
 
 type Make = fn(&mut Maker);
 
-/// Names, how often beside each other, and how each is made.
+/// Name, relative frequency, and constructor of each.
 const FAULTS: &[(&str, usize, Make)] = &[
     ("hang.spin", 3, |m| m.hang(Kind::Spin)),
     ("straggler", 4, |m| m.straggler(false)),
@@ -63,7 +63,7 @@ const HARD: &[(&str, usize, Make)] = &[
         m.memory(|r| {
             let (low, period) = (r.between(0.4, 0.7), r.scaled(60.0, 900.0));
             if r.chance(0.35) {
-                // Who keeps things to work them off together knows how many fit.
+                // A program that buffers data to process it together knows how much fits.
                 Memory::Saw { low, high: r.between(0.75, 0.93), period }
             } else {
                 Memory::Records { low, high: r.between(0.85, 0.97), period }
@@ -113,7 +113,7 @@ const HARD: &[(&str, usize, Make)] = &[
 ];
 
 fn nth(table: &'static [(&'static str, usize, Make)], at: usize) -> (&'static str, Make) {
-    // One of each, then those again that are met more often.
+    // One of each, then the more frequent ones again.
     let most = table.iter().map(|(_, weight, _)| *weight).max().unwrap_or(1);
     let order: Vec<usize> = (0..most).flat_map(|round| (0..table.len()).filter(move |&i| table[i].1 > round)).collect();
     let (name, _, make) = table[order[at % order.len()]];
@@ -129,7 +129,7 @@ pub fn plan(seed: u64) -> (Class, &'static str) {
 fn chosen(seed: u64) -> (Class, &'static str, Make) {
     let number = (seed / 2) as usize;
     let (round, at) = (number / 20, number % 20);
-    // Spread, so that the first few have some of each.
+    // Interleaved, so that the first few seeds cover each class.
     match at {
         0 | 2 | 4 | 7 | 9 | 11 | 14 | 16 | 18 => {
             let at = [0, 2, 4, 7, 9, 11, 14, 16, 18].iter().position(|&i| i == at).unwrap_or(0);
@@ -170,11 +170,11 @@ struct Maker {
     random: Random,
     altered: Altered,
     eyes: Eyes,
-    /// How many machines a job of several has, where that is not left to chance.
+    /// Number of machines of a job across machines; None: random.
     machines: Option<usize>,
 }
 
-/// What a job has to be for what shall happen to it.
+/// Requirements for the job of a trace.
 #[derive(Clone, Copy)]
 struct Want {
     gpus: (usize, usize),
@@ -249,7 +249,7 @@ impl Maker {
         eyes.pcie |= !eyes.power;
         eyes.profile = model.profile || (eyes.profile && !model.fan && !model.amd);
         let mut host = Host::new(format!("node-{number}"), cards, eyes, &mut self.random);
-        // Machines of one job are bought together.
+        // The machines of one job are equal.
         if let Some(first) = self.world.hosts.first() {
             host.cores = first.cores;
             host.memory = first.memory;
@@ -342,7 +342,7 @@ impl Maker {
     fn job(&mut self, members: Vec<Member>, recipe: Recipe, begin: Option<f64>) -> usize {
         let number = self.world.jobs.len();
         let mut job = Job::new(format!("run-{number}"), members, recipe);
-        // One process has several GPUs.
+        // One process uses several GPUs.
         if matches!(job.recipe.shape, Shape::Turns | Shape::Notebook { .. }) {
             let pid = job.members[0].pid;
             job.members.iter_mut().for_each(|m| m.pid = pid);
@@ -356,7 +356,7 @@ impl Maker {
         number
     }
 
-    /// A training job on machines of its own, and when its work has gone on for a while.
+    /// Adds a training job on its own machines. It has worked for a while before any event.
     fn train(&mut self, want: Want) -> usize {
         self.train_as(want, None)
     }
@@ -398,7 +398,7 @@ impl Maker {
         job
     }
 
-    /// Gives each machine's loaders what they need in health, and each member of a pipeline its share.
+    /// Gives the loaders of each machine what they need without faults, and each member of a pipeline its share.
     fn even_out(&mut self, job: usize) {
         let (need, r) = (self.world.jobs[job].need(), self.world.jobs[job].recipe.clone());
         for place in 0..self.world.jobs[job].hosts.len() {
@@ -429,7 +429,7 @@ impl Maker {
         }
     }
 
-    /// When something shall go wrong.
+    /// A random time for a fault.
     fn moment(&mut self) -> f64 {
         let seconds = self.world.seconds;
         if self.random.chance(0.12) {
@@ -553,7 +553,7 @@ impl Maker {
             }
             _ if !mild => {
                 label.name = "processor";
-                // Its own thread gets too little of the processor, so that its work is launched too slowly.
+                // Its own thread gets too little CPU time, so its work is launched too slowly.
                 self.at(t, Act::OwnCpu(job, at, 0.1 + 0.4 * speed));
                 self.at(end, Act::OwnCpu(job, at, 1.0));
             }
@@ -580,7 +580,7 @@ impl Maker {
         self.add(label);
     }
 
-    /// A disk gives no more than `allowed` of the `needed` bytes a second: by itself, or because others write to it.
+    /// Limits a disk to `allowed` of the `needed` bytes per second: by itself, or by writes of others.
     fn limit_disk(&mut self, h: usize, (t, end): (f64, f64), needed: f64, allowed: f64) {
         let disk = self.world.hosts[h].disk.max(needed * 1.6);
         self.world.hosts[h].disk = disk;
@@ -611,7 +611,7 @@ impl Maker {
             let members = self.world.jobs[job].members.iter().filter(|m| m.host == h).count() as f64;
             let recipe = &mut self.world.jobs[job].recipe;
             let step = recipe.step;
-            // Data that is worth reading: a good part of what disk or link can do.
+            // A significant amount of data: a good part of the capacity of disk or link.
             let host = &self.world.hosts[h];
             let most = if which == 3 { host.network } else { host.disk };
             recipe.batch_bytes = recipe.batch_bytes.max(0.15 * most / (need * members));
@@ -635,7 +635,7 @@ impl Maker {
                     self.at(end, Act::Hog(h, 0.0));
                 }
                 3 => {
-                    // Others fill the machine's link.
+                    // Others use the machine's link.
                     label.name = "network";
                     self.world.jobs[job].recipe.remote = true;
                     let network = self.world.hosts[h].network.max(need * r.batch_bytes * members * 1.6);
@@ -656,7 +656,7 @@ impl Maker {
                     self.at(end, Act::Quota(h, Some(quota)));
                 }
                 _ => {
-                    // A service that is slow to answer: nothing of it is measured here.
+                    // A slow service, with nothing measured here.
                     label.name = "not measured";
                     (label.note, label.optional) = (true, true);
                     if h == self.world.jobs[job].hosts[0] {
@@ -674,7 +674,7 @@ impl Maker {
     fn heat(&mut self, mild: bool) {
         let hosts = self.some_hosts(0.8, 0.2);
         let job = self.train(Want { hosts, ..Want::ANY });
-        // Work that makes heat.
+        // Work that heats the card.
         self.world.jobs[job].recipe.load.heavy = self.random.between(0.8, 1.05);
         self.even_out(job);
         let t = self.moment();
@@ -699,7 +699,7 @@ impl Maker {
             self.at(end, Act::Cooling(h, g, 1.0 / factor));
         }
         if self.world.hosts[h].cards[g].model.amd || !self.world.hosts[h].eyes.throttle {
-            // Without the reasons of the clocks it is a card that is slower than its peers, where it has some.
+            // Without throttle reasons it is a card slower than its peers, if it has any.
             label.or = Some("straggler");
             label.optional = self.world.jobs[job].members.len() < 3;
         }
@@ -748,7 +748,7 @@ impl Maker {
         label.places = vec![(h, vec![g as u32])];
         label.device = true;
         let model = self.world.hosts[h].cards[g].model;
-        // Where neither errors nor XIDs are read nothing can be known.
+        // Without readings of errors or XIDs nothing can be detected.
         if !model.ecc || model.amd {
             self.world.hosts.iter_mut().for_each(|host| host.eyes.xid = true);
         }
@@ -927,7 +927,7 @@ impl Maker {
         let mut label = self.label("slow_link", "port", Some(job), t, end);
         label.places = vec![(victim.host, Vec::new())];
         (label.device, label.clears) = (true, true);
-        // Lanes of it are lost: all rings are as slow as the one that goes over it.
+        // It lost lanes: all rings are as slow as the one over this port.
         let share = self.random.pick(&[0.5, 0.25]);
         let breaking = if self.random.chance(0.5) { self.random.scaled(1.0, 200.0) } else { 0.0 };
         let port = self.random.whole(0, ports - 1);
@@ -1056,7 +1056,7 @@ impl Maker {
         self.add(label);
     }
 
-    // What only looks like a fault.
+    // Activity that only looks like a fault.
 
     fn habit(&mut self, kind: HabitKind, least: f64, most: f64) {
         let hosts = self.some_hosts(0.7, 0.25);
@@ -1067,8 +1067,8 @@ impl Maker {
         self.world.jobs[job].recipe.habits = vec![Habit { kind, every, seconds, next }];
     }
 
-    /// One member is waited for longer than any collective should be, on one of several machines; and no run tells that
-    /// they work on one job, as of files, and of agents that may not read environments.
+    /// One member takes longer than any collective should, on one of several machines. No run shows that they work on
+    /// one job, as for recordings, and for agents that may not read environments.
     fn elsewhere(&mut self, kind: HabitKind, least: f64, most: f64) {
         self.world.seconds = self.world.seconds.max(1.5 * 3600.0);
         let few = self.random.chance(0.6);
@@ -1083,7 +1083,7 @@ impl Maker {
     fn memory(&mut self, make: fn(&mut Random) -> Memory) {
         let job = self.train(Want::ANY);
         self.world.jobs[job].recipe.memory = make(&mut self.random);
-        // The rise is seen from its begin.
+        // The rise is visible from its begin.
         if let Some((at, act)) = self.world.acts.iter_mut().find(|(_, act)| matches!(act, Act::Begin(..))) {
             (*at, *act) = (5.0, Act::Begin(job, 60.0));
         }
@@ -1163,7 +1163,7 @@ impl Maker {
         self.even_out(job);
         for host in &mut self.world.hosts {
             for card in &mut host.cards {
-                // Near the heat at which it would slow down, all the time.
+                // Always close to the temperature at which it would throttle.
                 let target = card.model.soft - self.random.between(1.5, 5.0);
                 card.cooling = (target - card.ambient) / card.limit.min(card.load.heavy * card.model.limit);
             }
@@ -1292,7 +1292,7 @@ impl Maker {
         let host = &self.world.hosts[h];
         let used = host.base_memory + self.world.jobs[job].recipe.resident * host.cards.len() as f64;
         let more = (self.random.between(0.8, 0.94) * host.memory - used).max(0.0);
-        // A data set is read into memory, ever slower, then all of it is there.
+        // A data set is read into memory, more and more slowly, until it is complete.
         let (mut t, mut left) = (self.random.between(100.0, 900.0), more);
         while left > 0.02 * more {
             let part = 0.35 * left;
@@ -1382,7 +1382,7 @@ impl Maker {
         }
     }
 
-    /// Longer texts, larger batches, another stage of the schedule: all members alike.
+    /// Longer texts, larger batches, another stage of the schedule: equal for all members.
     fn work_changes(&mut self) {
         let hosts = self.some_hosts(0.7, 0.2);
         let job = self.train(Want { hosts, ..Want::ANY });
@@ -1397,13 +1397,13 @@ impl Maker {
         }
     }
 
-    /// Which member has more to do changes every few seconds, as texts go to experts.
+    /// The member with more work changes every few seconds, as texts are routed to experts.
     fn experts(&mut self) {
         let job = self.train(Want { gpus: (4, 8), ..Want::ANY });
         self.world.jobs[job].recipe.own_jitter = self.random.between(0.05, 0.12);
     }
 
-    /// One process alone reads, and hands out: its processor time is not the others'.
+    /// Only one process reads and distributes data: it uses more CPU time than the others.
     fn lone_loader(&mut self) {
         let job = self.train(Want { gpus: (2, 8), ..Want::ANY });
         self.world.jobs[job].shares[0] = 0.9;

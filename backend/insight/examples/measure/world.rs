@@ -1,4 +1,4 @@
-//! Machines with their cards and jobs over time, and what is read of them.
+//! Machines with their cards and jobs over time, and their readings.
 
 use super::card::{Card, Parts, Reading};
 use super::job::{Hang, Job, Speed, Stage};
@@ -8,7 +8,7 @@ use shared::catalog::{gpu_health, infiniband};
 use shared::processes::{Process, ProcessTable};
 use shared::series::{SeriesId, quantize};
 
-/// Where samples go.
+/// Receiver of samples.
 pub trait Sink {
     fn source(&mut self, source: u32, name: &str, interval_ms: i64);
     fn series(&mut self, source: u32, id: SeriesId, metric: &Metric, instance: &str);
@@ -17,11 +17,11 @@ pub trait Sink {
     fn jobs(&mut self, jobs: &[insight::Job]);
     fn goodbye(&mut self, source: u32, t: i64);
     fn said(&mut self, source: u32, t: i64, collector: &str, reason: &str);
-    /// All samples up to `now`, ms, have come.
+    /// All samples up to `now`, ms, have been passed.
     fn now(&mut self, now: i64);
 }
 
-/// When all traces begin, milliseconds since the Unix epoch.
+/// Begin of all traces, milliseconds since the Unix epoch.
 pub const BEGIN: i64 = 1_790_000_000_000;
 
 const GPU_ROWS: &[&MetricDef] = &[
@@ -112,7 +112,7 @@ const PATH_ROWS: &[&MetricDef] = &[&disk::USAGE_PERCENT, &disk::USAGE_GB];
 const GIB: f64 = (1u64 << 30) as f64;
 const MIB: f64 = (1u64 << 20) as f64;
 
-/// What a machine's collectors can read.
+/// Available readings of a machine's collectors.
 #[derive(Clone, Copy, Debug)]
 pub struct Eyes {
     /// Seconds between two ticks.
@@ -128,16 +128,16 @@ pub struct Eyes {
     pub watched: bool,
     pub processes: bool,
     pub collectors: bool,
-    /// How GPUs and their links are; what the kernel counts.
+    /// Health of GPUs and links; counters of the kernel.
     pub health: bool,
     pub kernel: bool,
 }
 
-/// A port of an adapter that moves memory between machines.
+/// A port of an RDMA adapter.
 #[derive(Clone, Debug)]
 pub struct Port {
     pub name: String,
-    /// Bytes per second that it carries, of how many when it was new; broken symbols a second.
+    /// Bytes per second that it carries, and when new; symbol errors per second.
     pub rate: f64,
     pub breaking: f64,
     received: f64,
@@ -167,37 +167,37 @@ pub struct Host {
     pub cores: f64,
     pub memory: f64,
     pub base_memory: f64,
-    /// Memory by programs that are no job, bytes; and how it changes per second.
+    /// Memory of other programs, bytes; and its change per second.
     pub other_memory: f64,
     pub other_rate: f64,
     pub cached: f64,
-    /// Bytes per second that its disk, and its network to storage can do, and what is left of it.
+    /// Capacity of its disk, remaining share of that, and capacity of its network to storage; bytes per second.
     pub disk: f64,
     pub disk_left: f64,
     pub network: f64,
-    /// What others receive, bytes per second.
+    /// Bytes per second that others receive.
     pub network_others: f64,
-    /// What others write to the disk, bytes per second.
+    /// Bytes per second that others write to the disk.
     pub disk_others: f64,
-    /// Cores that others want.
+    /// Cores wanted by others.
     pub hog: f64,
     /// Cores that the job's container may use.
     pub quota: Option<f64>,
-    /// How many times longer exchanges between machines take, and segments resent per second.
+    /// Duration of exchanges between machines relative to normal, and segments resent per second.
     pub wire: f64,
     pub resent: f64,
-    /// Exchanges between machines go over the network that is measured; else by RDMA, which is not.
+    /// Exchanges between machines use the measured network; else RDMA, which is not measured.
     pub plain_network: bool,
-    /// Bytes per second that are always on it.
+    /// Constant bytes per second on it.
     pub chatter: f64,
     pub volumes: Vec<Volume>,
     pub ports: Vec<Port>,
     kills_before: f64,
-    /// Nobody hears of it; its GPUs' collector does not answer.
+    /// The machine sends nothing; the collector of its GPUs does not answer.
     pub silent: bool,
     pub blind: bool,
     pub eyes: Eyes,
-    /// The container of its job has fewer cores than the job wants.
+    /// The container of its job has fewer cores than the job needs.
     short: bool,
     /// Share of its memory that is in use.
     full: f64,
@@ -225,7 +225,7 @@ const SENT: usize = 3;
 const RESENT: usize = 4;
 const KILLS: usize = 5;
 
-/// A change of the world.
+/// A change of the simulated world.
 #[derive(Clone, Debug)]
 pub enum Act {
     /// The cooling of a card gets worse by this factor.
@@ -237,11 +237,11 @@ pub enum Act {
     Tenant(usize, usize, f64),
     Lanes(usize, usize, f64),
     Gen(usize, usize, Option<f64>),
-    /// Share of its NVLink that is left, and how many of its links are up.
+    /// Remaining share of its NVLink bandwidth, and number of active links.
     Links(usize, usize, f64, f64),
-    /// Broken pieces a minute on its NVLinks.
+    /// Corrupted packets per minute on its NVLinks.
     Breaking(usize, usize, f64),
-    /// A port carries this share of what it did, and has broken symbols, a second.
+    /// A port carries this share of its former rate, with this many symbol errors per second.
     Port(usize, usize, f64, f64),
     Correcting(usize, usize, f64),
     Uncorrected(usize, usize, f64),
@@ -250,7 +250,7 @@ pub enum Act {
     /// The job begins; seconds until it works.
     Begin(usize, f64),
     End(usize),
-    /// Label by number: its onset is when the job stops.
+    /// Index of a label: its onset is when the job stops.
     Stall(usize, Hang, usize),
     Leak(usize, f64),
     HostLeak(usize, f64),
@@ -259,11 +259,11 @@ pub enum Act {
     Quota(usize, Option<f64>),
     Disk(usize, f64),
     DiskOthers(usize, f64),
-    /// Bytes a second that others receive on the machine.
+    /// Bytes per second that others receive on the machine.
     NetworkOthers(usize, f64),
-    /// A job makes batches this many times as fast as before.
+    /// Scales the production of batches of a job by this factor.
     Headroom(usize, f64),
-    /// A step of a job takes this many times as long as before, and this much power.
+    /// Scales the length of a step of a job, and its power.
     Work(usize, f64, f64),
     Wire(usize, f64, f64),
     Fills(usize, usize, f64),
@@ -275,42 +275,42 @@ pub enum Act {
     Restart(usize),
 }
 
-/// What is wrong in truth.
+/// A simulated fault.
 #[derive(Clone, Debug)]
 pub struct Label {
-    /// What kind of fault, by the kinds of findings; and its name in the set.
+    /// Kind of the fault, among the kinds of findings; and its name in the set.
     pub kind: &'static str,
     pub name: &'static str,
-    /// Another kind that tells it, where what names this one is not read.
+    /// Another kind that also reports it, where the readings for its own kind are missing.
     pub or: Option<&'static str>,
-    /// Machines, each with its GPUs; none of them: the machine itself.
+    /// Machines, each with its GPUs; an empty list: the machine itself.
     pub places: Vec<(usize, Vec<u32>)>,
-    /// The GPUs that suffer: a finding about them while it lasts is about this.
+    /// Affected GPUs: a finding about them during the fault is explained by it.
     pub around: Vec<(usize, Vec<u32>)>,
     /// Seconds since the trace began.
     pub onset: f64,
     pub end: f64,
     pub mild: bool,
-    /// The fault names a device: a finding must name it, and no other.
+    /// The fault is on a device: a finding must name exactly that one.
     pub device: bool,
-    /// It must be told before it ends, as memory that fills.
+    /// It must be reported before its end, as memory that fills.
     pub before_end: bool,
-    /// It is right to tell it, and right not to.
+    /// It may be reported, but need not be.
     pub optional: bool,
-    /// Its end is known, and so a finding must end.
+    /// Its end is detectable, so a finding must end.
     pub clears: bool,
-    /// A note is all that is asked.
+    /// A note is sufficient.
     pub note: bool,
 }
 
-/// What is not known before it happens.
+/// Events whose time is known only during the simulation.
 #[derive(Clone, Debug)]
 pub enum Watch {
-    /// The label's onset is when the card is first held back by heat, its end when that is over.
+    /// The label's onset is when heat first throttles the card, its end when that is over.
     Heat(usize, usize, usize),
-    /// The label ends when the memory of a card of the job is full; the job dies, and comes again after these seconds.
+    /// The label ends when the memory of a card of the job is full. The job crashes, and restarts after these seconds.
     Full(usize, usize, f64),
-    /// The label ends when the machine's memory is full: the kernel kills the job, which comes again.
+    /// The label ends when the machine's memory is full: the kernel kills the job, which restarts.
     HostFull(usize, usize, usize, f64),
     /// The label ends when the volume is full.
     DiskFull(usize, usize, usize),
@@ -323,27 +323,27 @@ pub struct World {
     pub jobs: Vec<Job>,
     pub acts: Vec<(f64, Act)>,
     pub labels: Vec<Label>,
-    /// Share of single samples, and of whole ticks that do not come; how late ticks are, ms.
+    /// Shares of missing samples and of missing ticks; delay of ticks, ms.
     pub absent: f64,
     pub skipped: f64,
     pub late: f64,
     pub random: Random,
-    /// Seconds that GPUs were watched.
+    /// Observed GPU seconds.
     pub gpu_seconds: f64,
     pub told_jobs: bool,
-    /// Jobs that are to stop, with their labels.
+    /// Jobs that are about to stop, with their labels.
     pub stalling: Vec<(usize, usize)>,
     pub watches: Vec<Watch>,
 }
 
-/// What jobs take of a machine in one interval: bytes of memory by them, bytes in use by all, and cores.
+/// Use of a machine by jobs in one interval: bytes of memory by jobs, bytes in use in total, and cores.
 struct Demand {
     rss: f64,
     used: f64,
     watched_cores: f64,
 }
 
-/// One tick of a machine, and the seconds since the one before.
+/// One tick of a machine, and the seconds since the previous one.
 #[derive(Clone, Copy)]
 struct Tick {
     t: f64,
@@ -351,7 +351,7 @@ struct Tick {
 }
 
 impl Tick {
-    /// A value that changes rarely, and so is read only once in `every` seconds; in between NaN.
+    /// A value that is read only once in `every` seconds, because it changes rarely; in between NaN.
     fn asked(self, every: f64, value: f64) -> f64 {
         let (now, before) = (self.t, self.t - self.interval);
         if (now / every).floor() > (before / every).floor() || now <= self.interval { value } else { f64::NAN }
@@ -445,7 +445,7 @@ impl Host {
         }
     }
 
-    /// Announces its series, in an order by which their places are known.
+    /// Announces its series in a fixed order, which determines their numbers.
     fn announce(&mut self, source: u32, sink: &mut dyn Sink) {
         sink.source(source, &self.name, (self.eyes.interval * 1000.0) as i64);
         let mut rows: Vec<(&MetricDef, String, bool)> = Vec::new();
@@ -475,7 +475,7 @@ impl Host {
                 self.next_id - 1
             }));
         }
-        // The row that says whether a collector answers stands with the collectors, which this package does not know.
+        // The row about a collector's state is defined with the collectors, which this package does not depend on.
         let answers = Metric { tag: ["monitor.{collector}", "ok"].join("."), ..Metric::from(&MetricDef::state("")) };
         let collector = if self.cards.iter().any(|c| c.model.amd) { "amd" } else { "nvidia" };
         self.ids.push(self.eyes.collectors.then(|| {
@@ -485,7 +485,7 @@ impl Host {
         }));
     }
 
-    /// Shares its processor, disk and network among what wants them, for the next interval.
+    /// Divides its CPU, disk and network among their users for the next interval.
     fn provide(&mut self, jobs: &[Job], own: usize, dt: f64, random: &mut Random) {
         let mut cores = self.hog + 0.6;
         let (mut reads, mut writes, mut sent, mut received) = (0.0, self.disk_others, 0.0, 0.0);
@@ -502,7 +502,7 @@ impl Host {
             writes += job.written[place] / dt;
             sent += job.sent[place] / dt;
             if job.hosts.len() > 1 {
-                // Of a ring over machines one member's share leaves the machine, and as much comes in.
+                // In a ring over machines one member's share leaves the machine, and as much comes in.
                 let crossing = job.parts.iter().zip(&job.members).filter(|(_, m)| m.host == own);
                 let bytes = crossing.map(|(parts, _)| parts.peers).sum::<f64>() / members / dt;
                 let (ports, random) = (self.ports.len() as f64, &mut *random);
@@ -530,7 +530,7 @@ impl Host {
                 let members = job.members.iter().filter(|m| m.host == own).count() as f64;
                 let r = &job.recipe;
                 let full = job.need() * r.headroom;
-                // Those who want cores share them alike: what others take, the loaders lack.
+                // Cores are shared evenly: the loaders lack what others take.
                 let wanted = full * r.batch_cores * members + members * r.cores + self.hog + 0.6;
                 let got = (self.cores / wanted).min(1.0);
                 let own_room =
@@ -563,13 +563,13 @@ impl Host {
         self.load1 += (cores - self.load1) * (1.0 - (-dt / 60.0).exp());
     }
 
-    /// Its counters begin at zero again, as after a restart.
+    /// Resets its counters to zero, as after a restart.
     fn reset_counters(&mut self) {
         self.counters = [0.0; 8];
         self.ports.iter_mut().for_each(|port| (port.received, port.sent, port.broken) = (0.0, 0.0, 0.0));
     }
 
-    /// Whether its tick is due; then the next one is set.
+    /// Whether its tick is due; if so, schedules the next one.
     fn is_due(&mut self, t: f64) -> bool {
         if t + 1e-6 < self.due {
             return false;
@@ -619,7 +619,7 @@ impl Host {
             100.0 * throttled,
             demand.rss / MIB,
             c[KILLS],
-            // The machine counts since its boot, and all of them.
+            // The machine counts all kills since its boot.
             c[KILLS] + self.kills_before,
             (io * 9.0 * random.unit()).round(),
             (io * 12.0 * random.about_one(0.2)).round(),
@@ -658,7 +658,7 @@ impl Host {
         }
     }
 
-    /// The samples of what was read, without those that are absent.
+    /// The samples of the readings, without absent ones.
     fn samples(&self, absent: f64, random: &mut Random) -> Vec<(SeriesId, f64)> {
         let mut samples: Vec<(SeriesId, f64)> = Vec::with_capacity(self.values.len());
         for (at, (&value, id)) in self.values.iter().zip(&self.ids).enumerate() {
@@ -671,7 +671,7 @@ impl Host {
         samples
     }
 
-    /// Bytes of GPU memory that each process holds, by the instance of its series: processes of jobs, then those of others.
+    /// Bytes of GPU memory of each process, by the instance of its series: processes of jobs, then others.
     fn process_memory(&self, jobs: &[Job], own: usize, t: f64) -> Vec<(String, f64)> {
         let mut held = Vec::new();
         if self.blind {
@@ -692,7 +692,7 @@ impl Host {
         held
     }
 
-    /// The series of a process that holds GPU memory: one of its own while it lives.
+    /// The series of a process with GPU memory: its own while it lives.
     fn process_series(&mut self, instance: String, source: u32, sink: &mut dyn Sink) -> SeriesId {
         if let Some((_, id)) = self.live.iter().find(|(known, _)| *known == instance) {
             return *id;
@@ -716,7 +716,7 @@ fn gpu_values(
 ) -> [f64; GPU_ROWS.len()] {
     let model = card.model;
     let (peers, from_host) = (own.peers / dt, own.host / dt);
-    // Without its links a card's traffic goes by PCIe.
+    // Without NVLink the traffic of a card goes over PCIe.
     let (by_links, by_pcie) = if model.nvlink <= 0.0 {
         (0.0, peers)
     } else if card.links < 0.15 {
@@ -809,7 +809,7 @@ impl World {
                 let host = &mut self.hosts[h];
                 host.cards[g].lost = lost;
                 if lost && host.cards.len() == 1 {
-                    // The collector says so at the tick at which it fails.
+                    // The collector reports it at the tick at which it fails.
                     sink.said(h as u32, ms + (host.eyes.interval * 1000.0) as i64, "nvidia", "GPU is lost");
                 }
             }
@@ -839,7 +839,7 @@ impl World {
             Act::Silent(h, silent) => self.hosts[h].silent = silent,
             Act::Goodbye(h) => {
                 self.hosts[h].silent = true;
-                // It says so after its last tick.
+                // It sends the goodbye after its last tick.
                 sink.goodbye(h as u32, ms + self.late as i64 + 20);
             }
             Act::Blind(h, blind) => self.hosts[h].blind = blind,
@@ -868,20 +868,20 @@ impl World {
         sink.jobs(&jobs);
     }
 
-    /// Runs it, and hands all that is read to `sink`.
+    /// Runs the simulation, and passes all readings to `sink`.
     pub fn run(&mut self, sink: &mut dyn Sink) {
         for h in 0..self.hosts.len() {
             self.hosts[h].announce(h as u32, sink);
         }
         self.acts.sort_by(|a, b| b.0.total_cmp(&a.0));
-        // A job meets on all machines at once, so that one interval of the simulation is the shortest of theirs.
+        // A job synchronizes all machines, so one interval of the simulation is the shortest of theirs.
         let dt = self.hosts.iter().map(|h| h.eyes.interval).fold(f64::INFINITY, f64::min);
         let mut t = 0.0;
         while t < self.seconds {
             while self.acts.last().is_some_and(|(at, _)| *at <= t) {
                 if let Some((_, act)) = self.acts.pop() {
                     if let Act::Stall(job, _, label) = act {
-                        // The onset is when nothing goes on any more, at the end of the piece of work.
+                        // The onset is when the job stops, at the end of its current work.
                         self.labels[label].onset = f64::INFINITY;
                         self.stalling.push((job, label));
                     }
@@ -918,7 +918,7 @@ impl World {
         self.labels.retain(|label| label.onset < self.seconds);
     }
 
-    /// A job goes on for one interval, as fast as its machines and cards let it; the cards get their parts of the work.
+    /// Advances a job by one interval, as fast as its machines and cards allow, and assigns its work to the cards.
     fn advance_job(&mut self, number: usize, (t, to): (f64, f64)) {
         let mut speeds = Vec::new();
         let mut ring: f64 = 1.0;
@@ -1005,7 +1005,7 @@ impl World {
         self.acts.sort_by(|a, b| b.0.total_cmp(&a.0));
     }
 
-    /// GPUs that are held for long without work: who says so is right, who does not is no less.
+    /// Adds labels for GPUs that are held for long without work: reporting them is right, but not required.
     fn lulls(&mut self, t: f64) {
         for h in 0..self.hosts.len() {
             for g in 0..self.hosts[h].cards.len() {
@@ -1074,7 +1074,7 @@ impl World {
         }
     }
 
-    /// What all jobs take of a machine's memory and cores in one interval. The machine's memory follows.
+    /// Use of a machine's memory and cores by all jobs in one interval. It also updates the machine's memory.
     fn demand(&mut self, h: usize, dt: f64) -> Demand {
         let host = &mut self.hosts[h];
         let (mut rss, mut watched_cores) = (0.0, 0.0);
@@ -1186,7 +1186,7 @@ fn table(t: i64, host: &Host, jobs: &[Job], h: usize, dt: f64) -> ProcessTable {
     ProcessTable { t, total: rows.len() as u32 + 300, whole: true, rows }
 }
 
-/// The processes of a job on its machine number `place`, which is machine `h` of all; its loaders make `batches` a second.
+/// The processes of a job on its machine `place`, which has index `h`; its loaders produce `batches` per second.
 fn job_processes(job: &Job, place: usize, h: usize, batches: f64, dt: f64) -> Vec<Process> {
     let mut rows = Vec::new();
     let mut pids: Vec<u32> = job.members.iter().filter(|m| m.host == h).map(|m| m.pid).collect();
@@ -1292,7 +1292,7 @@ mod tests {
 
     #[test]
     fn all_wait_for_the_slow_one_and_its_share_of_memory_time_stays() {
-        // A clock that is stuck: the one works all the time, and its peers less of it.
+        // A stuck clock: this member works all the time, and its peers less.
         let of = (0..40).map(|skip| seed_of("straggler", skip)).find(|&seed| {
             let label = &set::world(seed, None, 0.0, None).labels[0];
             label.name == "clock" && label.places[0].0 == 0

@@ -1,5 +1,5 @@
-//! Writes a trace as event lines that `watchglass import` and `watchglass findings` read: a line a tick, of several
-//! machines each tag with the machine's name as its label.
+//! Writes a trace as event lines for `watchglass import` and `watchglass findings`: one line per tick. With several
+//! machines each tag has the machine's name as its label.
 
 use super::world::{Sink, World};
 use serde_json::{Map, Value, json};
@@ -14,7 +14,7 @@ pub struct Lines<W> {
     label: bool,
     names: HashMap<u32, String>,
     tags: HashMap<(u32, SeriesId), String>,
-    /// The first error of the file; what comes after it is left out.
+    /// The first write error; later output is dropped.
     failed: Option<io::Error>,
 }
 
@@ -23,7 +23,7 @@ impl<W: Write> Lines<W> {
         Lines { out, label: world.hosts.len() > 1, names: HashMap::new(), tags: HashMap::new(), failed: None }
     }
 
-    /// Whether all was written.
+    /// Flushes the file. Returns the first write error, if any.
     pub fn end(mut self) -> io::Result<()> {
         match self.failed {
             Some(error) => Err(error),
@@ -68,7 +68,7 @@ impl<W: Write> Sink for Lines<W> {
     fn now(&mut self, _now: i64) {}
 }
 
-/// The truth of a trace, as JSON: times in seconds since the Unix epoch.
+/// The true faults of a trace, as JSON: times in seconds since the Unix epoch.
 pub fn truth(seed: u64, world: &World) -> Value {
     let time = |t: f64| super::world::BEGIN as f64 / 1000.0 + t;
     let labels: Vec<Value> = world

@@ -1,11 +1,11 @@
-//! Jobs that end for want of memory, and what was foretold of it.
+//! Jobs that end for lack of memory, and the predictions of it.
 
 use super::trace::{Does, IDLES, OFF, SPINS, START, Trace, WORKS, check, last, one, put_host, rules};
 use crate::{Job, Rank};
 use shared::catalog::{disk, gpu_parts, memory, process};
 use shared::finding::{Finding, Severity};
 
-/// What is told of one machine until second `until`, and what is open by then.
+/// Findings about one machine until second `until`, and those open then.
 fn at(until: i64, does: impl Fn(u32, i64) -> Does) -> (Vec<Finding>, Vec<Finding>) {
     let mut trace = Trace::new(1, 1000);
     trace.run(0..until, 1, |_, t| Some(one(8, t, &does)));
@@ -25,7 +25,7 @@ fn fills(then: impl Fn(u32, i64) -> Does) -> impl Fn(u32, i64) -> Does {
 
 #[test]
 fn a_job_that_ended_because_a_gpu_was_full_is_told_until_another_works() {
-    // Hours later nobody has seen it.
+    // Still open hours later.
     for until in [1180, 1200, 4000, 12_000] {
         let (_, open) = at(until, fills(|_, _| OFF));
         assert_eq!(rules(&open), ["gpu_memory.ended"], "at {until}");
@@ -38,7 +38,7 @@ fn a_job_that_ended_because_a_gpu_was_full_is_told_until_another_works() {
         assert_eq!(found.affects[0].gpus.len(), 7);
         assert_eq!(found.evidence[0].tag, "gpu.{i}.memoryAllocatedBytes");
     }
-    // The same where processes are known.
+    // The same with known processes.
     let mut trace = Trace::new(1, 1000);
     let does = fills(|_, _| OFF);
     trace.run(0..1300, 1, |_, t| {
@@ -51,7 +51,7 @@ fn a_job_that_ended_because_a_gpu_was_full_is_told_until_another_works() {
     let open: Vec<Finding> = trace.insight.open().into_iter().cloned().collect();
     assert_eq!(rules(&open), ["gpu_memory.ended"]);
     assert!(open[0].sentence.contains("GPU 7 was full; all 8 GPUs have been idle since"), "{}", open[0].sentence);
-    // Where a run names them, the process that fails leaves it a moment before its memory is given back.
+    // With a run, the process that fails leaves it a moment before its memory is released.
     let mut trace = Trace::new(1, 1000);
     let does = fills(|_, _| OFF);
     for (span, ranks) in [(0..1146, 8), (1146..1300, 7)] {
@@ -61,7 +61,7 @@ fn a_job_that_ended_because_a_gpu_was_full_is_told_until_another_works() {
     }
     let open: Vec<Finding> = trace.insight.open().into_iter().cloned().collect();
     assert!(open[0].sentence.contains("GPU 7 was full; all 8 GPUs have been idle since"), "{}", open[0].sentence);
-    // Another job works in its place: they are idle no more, and soon it is over.
+    // Another job works in its place: they are no longer idle, and the event ends soon.
     let again = |_: u32, t: i64| if t < 1500 { OFF } else { WORKS };
     let (_, open) = at(1800, fills(again));
     assert_eq!(rules(&open), ["gpu_memory.ended"]);
@@ -92,7 +92,7 @@ fn a_job_that_ends_otherwise_is_no_such_event() {
     };
     // It was ended long before it was full.
     let early = |gpu: u32, t: i64| if t >= 1060 { OFF } else { fills(|_, _| OFF)(gpu, t) };
-    // It gives back what it does not need, and goes on.
+    // It releases memory that it does not need, and goes on.
     let goes_on = fills(|gpu, _| if gpu == 7 { Does { memory: 20.0, ..WORKS } } else { WORKS });
     let named: [Plan; 2] = [("flat", &flat), ("early", &early)];
     for (name, does) in named {
@@ -111,7 +111,7 @@ fn a_job_that_ends_otherwise_is_no_such_event() {
 
 #[test]
 fn a_prediction_speaks_in_the_past_once_its_time_has_passed() {
-    // It fills up, slower and slower, so that the time passes; and it ends.
+    // It fills up more and more slowly, so that the predicted time passes; and it ends.
     let (all, _) = at(1700, fills(|_, _| OFF));
     assert_eq!(all[0].rule, "gpu_memory");
     assert!(all[0].sentence.starts_with("GPU 7's memory was filling up from {since} on"), "{}", all[0].sentence);
@@ -128,7 +128,7 @@ fn a_prediction_speaks_in_the_past_once_its_time_has_passed() {
     }
     let foretold: Vec<_> = said.iter().filter(|(_, said)| said.contains(" will ")).collect();
     assert!(!foretold.is_empty(), "{said:?}");
-    // No finding says what will be when that would have been.
+    // After the predicted time no finding still makes the prediction.
     assert!(foretold.iter().all(|(t, _)| *t < 1350), "{:?}", foretold.last());
 }
 

@@ -1,4 +1,4 @@
-//! Jobs that wait for nothing, and those that only seem to.
+//! Jobs that wait for nothing, and jobs that only seem to.
 
 use super::trace::{Does, IDLES, OFF, SPINS, START, Trace, WORKS, check, last, one, put_host, rules, told};
 use shared::catalog::gpu_profile;
@@ -141,7 +141,7 @@ fn one_condition_short_it_is_none() {
 
 #[test]
 fn long_pauses_of_the_job_are_learned() {
-    // Every ten minutes all spin for 55 s, then for 65 s: that is how this job is.
+    // Every ten minutes all spin for 55 s, then for 65 s: that is usual for this job.
     let does = |_: u32, t: i64| {
         if t < 60 {
             OFF
@@ -179,7 +179,8 @@ fn a_job_that_does_nothing_any_more() {
     assert_eq!(rules(&all), [""; 0]);
 }
 
-/// What is told of machines with `gpus` GPUs each that work on one job which no run names; `does` tells of GPU and machine.
+/// Findings about machines with `gpus` GPUs each that work on one job without a run. `does` returns the activity by GPU
+/// and machine.
 fn unnamed(hosts: u32, gpus: u32, seconds: i64, does: impl Fn(u32, u32, i64) -> Does) -> Vec<Finding> {
     let mut trace = Trace::new(hosts, 1000);
     trace.run(0..seconds, hosts, |host, t| Some(one(gpus, t, |gpu, t| does(host, gpu, t))));
@@ -188,8 +189,8 @@ fn unnamed(hosts: u32, gpus: u32, seconds: i64, does: impl Fn(u32, u32, i64) -> 
 
 #[test]
 fn one_that_works_on_another_machine_is_waited_for_though_no_run_names_the_job() {
-    // One of 8, one of 2, and one that is alone on its machine evaluates for ten minutes, and all others wait for it; and
-    // one that neither works nor is quiet saves what it has.
+    // One of 8, one of 2, and one that is alone on its machine evaluates for ten minutes, and all others wait for it.
+    // One that neither works nor is quiet saves its data.
     let evaluates = Does { work: 0.5, spin: 0.0, ..WORKS };
     for gpus in [2, 4, 8] {
         let all = unnamed(3, gpus, 1700, |host, gpu, t| match (host, gpu, t) {
@@ -229,7 +230,7 @@ fn a_job_that_no_run_names_hangs_as_one() {
     assert!(all[0].told - all[0].since <= 90, "told after {} s", all[0].told - all[0].since);
     assert_eq!(all[0].subject.len(), 3);
     assert!(all[0].sentence.starts_with("All 12 GPUs on 3 hosts have been stuck"), "{}", all[0].sentence);
-    // One of them has stopped: it alone is named, wherever it is.
+    // One of them has stopped: only that one is named, on any machine.
     for at in 0..3 {
         let all = unnamed(3, 4, 900, |host, gpu, t| match (host, gpu, t) {
             (.., ..60) => OFF,
@@ -272,7 +273,7 @@ fn what_proves_a_hang_comes_first_and_each_series_has_its_own_value() {
 
 #[test]
 fn a_sentence_about_several_machines_names_each_once() {
-    // Whichever machine is told first: GPUs that are held without work on all of them.
+    // The order of machines does not matter: GPUs that are held without work on all of them.
     for order in [[0, 9, 18], [9, 0, 18], [18, 9, 0]] {
         let all = unnamed(3, 2, 1200, |host, _, t| match t {
             t if t < 60 + order[host as usize] => OFF,

@@ -1,11 +1,11 @@
-//! GPUs that are held without work, and what holds for all findings: bounds, clocks, restarts, words that are off.
+//! GPUs that are held without work, and properties of all findings: limits, clocks, restarts, disabled kinds.
 
 use super::trace::{Does, IDLES, OFF, SPINS, START, Sheet, Trace, WORKS, check, last, one, put_host, rules, told};
 use crate::{Insight, Settings};
 use shared::catalog::{Metric, gpu};
 use shared::finding::{Severity, Watch};
 
-/// Half an hour of nothing after five minutes in use, with its memory held or not.
+/// Half an hour without work after five minutes in use, with its memory held or not.
 fn held(t: i64, does: Does) -> Sheet {
     let mut sheet = one(4, t, |_, t| {
         if t < 60 {
@@ -16,7 +16,7 @@ fn held(t: i64, does: Does) -> Sheet {
             does
         }
     });
-    // Something goes on beside it, so that it is no hang.
+    // The machine is active otherwise, so this is no hang.
     put_host(&mut sheet, t, 40.0, (0.0, 0.0, 0.0));
     sheet
 }
@@ -50,7 +50,7 @@ fn hangs(t: i64) -> Sheet {
 #[test]
 fn a_restart_gives_the_same_ids() {
     let whole = told(1000, 1000, |t| Some(hangs(t)));
-    // The last quarter of an hour is fed again, as after a restart.
+    // The last quarter of an hour is replayed, as after a restart.
     let mut trace = Trace::new(1, 1000);
     trace.run(100..1000, 1, |_, t| Some(hangs(t)));
     let again = last(&trace.told);

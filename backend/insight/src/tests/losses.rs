@@ -1,4 +1,4 @@
-//! GPUs that are lost, and broken memory.
+//! Lost GPUs, and broken memory.
 
 use super::trace::{Does, OFF, SPINS, START, Sheet, Trace, WORKS, check, last, one, rules, told};
 use shared::catalog::{gpu, gpu_parts, gpu_profile, monitor};
@@ -73,7 +73,7 @@ fn a_silent_collector_and_a_silent_machine_lose_nothing() {
         Some(sheet)
     });
     assert_eq!(rules(&all), [""; 0]);
-    // The machine is silent, and one is not asked for after its start.
+    // The machine is silent, and one GPU is not read after its start.
     let all = told(800, 1000, |t| {
         let mut sheet = works(t);
         if t >= 300 {
@@ -162,7 +162,7 @@ fn corrected_errors_are_told_by_their_rate() {
     assert_eq!(rules(&of(6.0)), [""; 0], "a few");
 }
 
-/// What breaks one after the other on one machine, as it is sampled every so many milliseconds.
+/// Several faults in sequence on one machine, sampled every `interval` milliseconds.
 fn one_after_the_other(interval: i64) -> Vec<Finding> {
     told(2400, interval, |t| {
         let mut sheet = one(8, t, |gpu, t| match t {
@@ -256,7 +256,7 @@ fn a_gpu_is_lost_also_while_one_of_its_series_still_comes() {
         assert_eq!((all[0].since - START, all[0].subject[0].gpus.as_slice()), (300, &[3][..]), "{kept:?}");
         check(&all[0]);
     }
-    // All others lack the same: it is a collector, and no GPU.
+    // All others lack the same: it is a collector, not a GPU.
     let all = told(320, 1000, |t| {
         let mut sheet = one(5, t, |_, t| if t < 60 { OFF } else { WORKS });
         if t >= 300 {

@@ -1,4 +1,4 @@
-//! Memory, disks, data that does not come, and machines that fall silent.
+//! Memory, disks, missing data, and machines that fall silent.
 
 use super::trace::{Does, OFF, START, Sheet, Trace, WORKS, check, last, one, put_host, rules, told};
 use crate::{Job, Rank};
@@ -154,7 +154,7 @@ fn gpus_that_wait_for_a_disk_are_told_and_which() {
 
 #[test]
 fn a_wait_at_full_clock_is_one_though_power_falls_less_than_use() {
-    // As a T4: 9 W asleep, 30 W in a wait with its process there, 70 W in work.
+    // As a T4: 9 W idle, 30 W in a wait with its process there, 70 W in work.
     let all = told(1900, 1000, |t| {
         let waits = |gpu: u32| (900..1500).contains(&t) && (t + i64::from(gpu) * 3) % 3 != 0;
         let mut sheet = one(8, t, |gpu, t| match t {
@@ -175,7 +175,7 @@ fn a_wait_at_full_clock_is_one_though_power_falls_less_than_use() {
 
 #[test]
 fn one_machine_of_three_that_waits_for_its_network_is_no_slow_gpu() {
-    // What the machine receives rises to all that its network brings, or stays as it was.
+    // The traffic that the machine receives rises to the capacity of its network, or stays as it was.
     for (most, rule) in [(1.6e9, "starvation"), (1e9, "straggler.slow")] {
         let mut trace = Trace::new(3, 1000);
         let ranks = (0..3).map(|source| Rank { source, pid: 7, gpus: vec![0] }).collect();

@@ -1,10 +1,10 @@
-//! One that is slower than the others, links that are slower than they can be, and what only looks like it.
+//! Members slower than the others, links below their capacity, and traces that only look like it.
 
 use super::trace::{Does, GIB, OFF, SPINS, START, Sheet, WORKS, check, one, put, put_host, rules, told};
 use shared::catalog::{gpu, gpu_health, gpu_parts, gpu_profile, infiniband, network};
 use shared::finding::Severity;
 
-/// What all do while one of them takes `slower` times as long: the others wait for it in a kernel.
+/// Activity of all others while one of them takes `slower` times as long: they wait for it in a kernel.
 fn waits(slower: f64) -> Does {
     Does { work: 0.95 / slower, spin: 1.0 - 0.95 / slower, ..WORKS }
 }
@@ -52,7 +52,7 @@ fn one_that_alone_goes_on_is_waited_for() {
 
 #[test]
 fn one_that_takes_a_little_longer_is_told_once_however_it_comes_and_goes() {
-    // A tenth and less, all the time; and for 200 s, then not for 120 s.
+    // A tenth slower and less, all the time; and for 200 s, then not for 120 s.
     let steady = |t: i64| (900..2100).contains(&t);
     let at_times = |t: i64| (900..2100).contains(&t) && (t - 900) % 320 < 200;
     type Plan<'a> = (f64, i64, &'a dyn Fn(i64) -> bool);
@@ -85,7 +85,7 @@ fn one_condition_short_it_is_none() {
         _ if gpu == 3 => Does { clock: 1500.0, ..WORKS },
         _ => waits(1.1),
     };
-    // The clock is lower, and nobody waits.
+    // The clock is lower, and no other waits.
     let free = |gpu: u32, t: i64| match t {
         ..60 => OFF,
         900.. if gpu == 3 => Does { clock: 1500.0, ..WORKS },
@@ -110,7 +110,7 @@ fn one_condition_short_it_is_none() {
         900..1000 if gpu != 3 => waits(1.1),
         _ => WORKS,
     };
-    // One does a tenth more than it used to, and nobody waits for it.
+    // One does a tenth more than before, and no other waits for it.
     let busier = |gpu: u32, t: i64| match t {
         ..60 => OFF,
         900.. if gpu == 3 => WORKS,
@@ -144,8 +144,8 @@ fn one_condition_short_it_is_none() {
     }
 }
 
-/// A job on eight GPUs, one process on each; from second 900 to 1500 process 9000 is on GPU 5, too, and the job then takes
-/// `slower` times as long.
+/// A job on eight GPUs, one process on each. From second 900 to 1500 process 9000 is on GPU 5, too, and the job then
+/// takes `slower` times as long.
 fn visited(t: i64, comes: bool, slower: f64) -> Sheet {
     let there = (900..1500).contains(&t);
     let mut sheet = one(8, t, |_, t| match t {
@@ -175,7 +175,7 @@ fn another_program_on_a_gpu_is_named_where_the_job_does_less_since_it_came() {
         assert!(found.told - START - 900 <= 240, "told at {}", found.told - START);
         assert!(found.until.is_some_and(|t| t - START < 1700), "{:?}", found.until);
     }
-    // One condition short: it costs nothing; and nobody came.
+    // One condition short: no loss of pace; and no arrival.
     assert_eq!(rules(&told(2000, 1000, |t| Some(visited(t, true, 1.0)))), [""; 0]);
     assert_eq!(rules(&told(2000, 1000, |t| Some(visited(t, false, 1.08)))), [""; 0]);
 }
@@ -224,7 +224,7 @@ fn lost_lanes_and_a_low_generation_are_told() {
         Some(sheet)
     });
     assert_eq!(rules(&all), [""; 0]);
-    // Lanes that none has had since the start are a note.
+    // Lanes missing since the start are a note.
     let all = told(600, 1000, |t| {
         let mut sheet = sheet(t, 16.0);
         (0..8).for_each(|gpu| {
@@ -346,7 +346,7 @@ fn a_port_that_lost_speed_is_told() {
     assert_eq!(rules(&told(1000, 1000, |t| sheet(t, 50e9))), [""; 0]);
 }
 
-/// The number that stands before a word in a sentence.
+/// The number before a word in a sentence.
 fn number(sentence: &str, before: &str) -> f64 {
     let head = &sentence[..sentence.find(before).unwrap_or_else(|| panic!("{before}: {sentence}"))];
     let digits: String = head.chars().rev().take_while(|c| c.is_ascii_digit() || *c == ',').collect();

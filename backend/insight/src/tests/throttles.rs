@@ -1,4 +1,4 @@
-//! GPUs that are held back, and those that are only hot or capped.
+//! Throttled GPUs, and GPUs that are only hot or capped.
 
 use super::trace::{Does, OFF, START, WORKS, check, one, rules, told};
 use shared::finding::Severity;

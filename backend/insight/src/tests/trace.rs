@@ -30,7 +30,7 @@ impl Sheet {
     }
 }
 
-/// A number between -1 and 1 that is the same for the same.
+/// Pseudorandom number between -1 and 1, the same for the same arguments.
 pub fn noise(a: u64, b: u64) -> f64 {
     let mut x = a.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ b.wrapping_mul(0xC2B2_AE3D_27D4_EB4F) ^ 0x1656_67B1;
     for _ in 0..3 {
@@ -41,10 +41,10 @@ pub fn noise(a: u64, b: u64) -> f64 {
     (x % 20_001) as f64 / 10_000.0 - 1.0
 }
 
-/// What a GPU does, of which its readings follow.
+/// Activity of a GPU, from which its readings are derived.
 #[derive(Clone, Copy, Debug)]
 pub struct Does {
-    /// Share of the time that is work, and that it waits in a kernel; the rest is idle.
+    /// Share of the time in work, and of waiting in a kernel; the rest is idle.
     pub work: f64,
     pub spin: f64,
     /// MHz while it works.
@@ -92,7 +92,7 @@ pub fn put(sheet: &mut Sheet, gpu: u32, t: i64, does: Does) {
         .set(&gpu_profile::MAX_PCIE_GEN, gpu, 5.0);
 }
 
-/// The readings of the machine itself, with what it has moved so far (MiB and bytes).
+/// The readings of the machine itself, with its totals so far (MiB and bytes).
 pub fn put_host(sheet: &mut Sheet, t: i64, cpu: f64, (read, written, net): (f64, f64, f64)) {
     sheet
         .set(&cpu::CPU_PERCENT, "", cpu + 0.3 * noise(t as u64, 99))
@@ -109,7 +109,7 @@ pub fn put_host(sheet: &mut Sheet, t: i64, cpu: f64, (read, written, net): (f64,
         .set(&network::RETRANSMITS, "", (t / 7) as f64);
 }
 
-/// What is told of machines whose samples `sheet` gives, from second 0 to `seconds`, every `interval` milliseconds.
+/// Findings about machines whose samples `sheet` gives, from second 0 to `seconds`, every `interval` milliseconds.
 pub struct Trace {
     pub insight: Insight,
     pub told: Vec<Finding>,
@@ -117,7 +117,7 @@ pub struct Trace {
     pub interval: i64,
 }
 
-/// Where time begins: a multiple of every interval.
+/// Begin of the traces: a multiple of every interval.
 pub const START: i64 = 1_800_000_000;
 
 impl Trace {
@@ -147,7 +147,7 @@ impl Trace {
         self.insight.judge((START + t) * 1000, &mut self.told);
     }
 
-    /// All of it; a machine without a sheet is silent.
+    /// Runs a span of seconds; a machine without a sheet is silent.
     pub fn run(&mut self, span: std::ops::Range<i64>, hosts: u32, of: impl Fn(u32, i64) -> Option<Sheet>) {
         for t in span {
             for part in (0..1000).step_by(self.interval.min(1000) as usize) {
@@ -164,7 +164,7 @@ impl Trace {
     }
 }
 
-/// One machine with `gpus` GPUs of which `does` tells.
+/// One machine with `gpus` GPUs and the activity `does`.
 pub fn one(gpus: u32, t: i64, does: impl Fn(u32, i64) -> Does) -> Sheet {
     let mut sheet = Sheet::default();
     for gpu in 0..gpus {
@@ -174,14 +174,14 @@ pub fn one(gpus: u32, t: i64, does: impl Fn(u32, i64) -> Does) -> Sheet {
     sheet
 }
 
-/// What is told of one machine for so many seconds, each finding once, as it was last.
+/// Findings about one machine for so many seconds, each once, in its last state.
 pub fn told(seconds: i64, interval: i64, of: impl Fn(i64) -> Option<Sheet>) -> Vec<Finding> {
     let mut trace = Trace::new(1, interval);
     trace.run(0..seconds, 1, |_, t| of(t));
     last(&trace.told)
 }
 
-/// Each finding once, as it was last, in the order in which they were raised.
+/// Each finding once, in its last state, in the order in which they were raised.
 pub fn last(told: &[Finding]) -> Vec<Finding> {
     let mut all: Vec<Finding> = Vec::new();
     for finding in told {
@@ -198,7 +198,7 @@ pub fn rules(of: &[Finding]) -> Vec<&str> {
     of.iter().map(|finding| finding.rule.as_str()).collect()
 }
 
-/// What every finding must be.
+/// Properties that every finding must have.
 pub fn check(finding: &Finding) {
     assert!(finding.sentence.contains("{since}"), "{}", finding.sentence);
     for word in [" may be", "anomal", "possibly", "NaN", "inf"] {

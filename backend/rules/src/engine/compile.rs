@@ -1,4 +1,4 @@
-//! Rules as the engine keeps them.
+//! Compiled form of rules for the engine.
 
 use super::{Machine, Series};
 use shared::alert::Rule;
@@ -6,10 +6,10 @@ use shared::catalog::{Catalog, Metric, MetricDef, glob, gpu};
 use shared::rule::{Across, By, Comparison, Condition, Op, Tag, Threshold, Value};
 use std::collections::BTreeMap;
 
-/// A GPU that does less is idle, percent.
+/// A GPU with less use is idle, percent.
 const IDLE: f64 = 5.0;
 
-/// A GPU of which more is taken is held: a driver and a display take less. Bytes.
+/// A GPU with more memory in use is held, bytes. A driver and a display use less.
 const HELD: f64 = 1_073_741_824.0;
 
 /// Keys of `on` that are facts of a run.
@@ -18,12 +18,12 @@ const OF_RUNS: [&str; 5] = ["run", "project", "job_type", "user", "group"];
 pub struct Compiled {
     pub rule: Rule,
     pub condition: Condition,
-    /// What is evaluated for series: of `run idle` and its like the threshold that they mean.
+    /// The threshold evaluated for series. `run idle` and similar conditions are translated into it.
     pub threshold: Option<Threshold>,
     pub on: Vec<(String, Vec<Pattern>)>,
-    /// Subjects that it has.
+    /// Number of its subjects.
     pub subjects: u32,
-    /// Further ones that it has no room for.
+    /// Number of subjects over the limit.
     pub left: u64,
 }
 
@@ -38,7 +38,7 @@ fn tag_of(row: &MetricDef, instance: &str) -> Tag {
     Tag { template: row.tag, instance: instance.into(), unit: row.unit, kind: row.kind, title: row.title }
 }
 
-/// All patterns that are not negated are alternatives; none of the others may fit.
+/// Whether a value matches no negated pattern, and any of the others if there are some.
 pub fn fits(patterns: &[Pattern], value: Option<&str>) -> bool {
     let value = value.unwrap_or("");
     let is = |p: &&Pattern| glob(&p.text, value);
@@ -93,12 +93,12 @@ impl Compiled {
         Ok(Compiled { rule: rule.clone(), threshold, on: on.collect(), condition, subjects: 0, left: 0 })
     }
 
-    /// Whether it goes on as it was under that rule.
+    /// Whether the state under that rule stays valid.
     pub fn is_same(&self, other: &Compiled) -> bool {
         self.condition == other.condition && self.rule.on == other.rule.on
     }
 
-    /// The tag of the series that make its subjects, if series do.
+    /// The tag whose series are its subjects, if any.
     fn tag(&self) -> Option<&Tag> {
         match (&self.threshold, &self.condition) {
             (Some(threshold), _) => Some(threshold.first.value.tag()),
@@ -119,7 +119,7 @@ impl Compiled {
         }
     }
 
-    /// What makes its groups.
+    /// The grouping of its series.
     pub fn by(&self) -> Option<By> {
         match self.threshold.as_ref()?.first.value {
             Value::Over(_, by, _) => Some(by),
@@ -127,7 +127,7 @@ impl Compiled {
         }
     }
 
-    /// Whether runs decide what it watches.
+    /// Whether its subjects depend on runs.
     pub fn needs_runs(&self) -> bool {
         self.by() == Some(By::Run) || self.on.iter().any(|(key, _)| OF_RUNS.contains(&key.as_str()))
     }
@@ -136,7 +136,7 @@ impl Compiled {
         self.on.iter().all(|(key, patterns)| fits(patterns, labels.get(key).map(String::as_str)))
     }
 
-    /// Whether it may have subjects of that machine, as far as its name and labels say.
+    /// Whether its machine conditions (name and labels) match this machine.
     pub fn admits_machine(&self, machine: &Machine) -> bool {
         self.on.iter().all(|(key, patterns)| match key.as_str() {
             "source" => fits(patterns, Some(&machine.name)),

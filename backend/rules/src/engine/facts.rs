@@ -1,4 +1,4 @@
-//! Subjects that are no series: machines, runs, findings, errors, and the hub itself.
+//! Subjects without series: machines, runs, findings, errors, and the hub itself.
 
 use super::say::hour;
 use super::state::{Phase, State, Step};
@@ -12,7 +12,7 @@ use shared::run::{Run, RunState};
 use shared::unit::rough_duration;
 use std::collections::BTreeMap;
 
-/// What fires, or fired of late, without samples.
+/// An alert without samples that fires or fired recently.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Fact {
     pub state: State,
@@ -20,27 +20,27 @@ pub struct Fact {
     pub sentence: String,
 }
 
-/// What is kept of a run.
+/// State of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunFacts {
-    /// The id by which its machines know it, where that is another.
+    /// The id that its machines use, where it differs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub known_as: Option<String>,
     pub state: Option<RunState>,
     pub name: String,
     pub began: i64,
     pub ended: Option<i64>,
-    /// Its newest marker, or its begin.
+    /// Time of its newest marker, or its begin.
     pub marked: i64,
     pub labels: BTreeMap<String, String>,
-    /// Machines by name, and its GPUs there; none: not known.
+    /// Machines by name, with its GPUs there; empty: unknown.
     pub hosts: BTreeMap<String, Vec<u32>>,
 }
 
-/// A run that is over for so long is forgotten, milliseconds.
+/// A run is dropped this long after its end, milliseconds.
 const FORGET_RUN_MS: i64 = 86_400_000;
 
-/// An event that is as old before a start was told before it, unless what was written says otherwise; milliseconds.
+/// An event this much older than the last evaluated time before a start counts as reported; milliseconds.
 const BEFORE_START_MS: i64 = 600_000;
 
 fn key(rule: &str, subject: &str) -> (String, String) {
@@ -67,7 +67,7 @@ impl Engine {
         (0..self.rules.len()).filter(|at| is(&self.rules[*at].condition)).collect()
     }
 
-    /// It holds since `began`, as is known at `t`.
+    /// The condition has held since `began`, as known at `t`.
     fn hold_fact(&mut self, rule: usize, subject: &str, (began, t): (i64, i64), fact: Fact) {
         if !self.rules[rule].admits(&fact.labels) {
             return;
@@ -116,7 +116,7 @@ impl Engine {
         self.out.push(Transition { what, alert, event: rule.condition.is_event(), flapping: fact.state.flaps() });
     }
 
-    /// It does not hold any more.
+    /// Ends a fact.
     pub(super) fn end_fact(&mut self, key: &(String, String), t: i64, why: &str) {
         let Some(fact) = self.facts.get_mut(key) else { return };
         fact.state.seen = t;
@@ -135,7 +135,7 @@ impl Engine {
         self.save_fact(key);
     }
 
-    /// The rule that it is of is not what it was; None: it went before the start.
+    /// Drops a fact whose rule has changed; `was` is the old rule, None: it was removed before the start.
     pub(super) fn drop_fact(&mut self, key: &(String, String), was: Option<&Rule>, t: i64, why: &str) {
         let Some(fact) = self.facts.remove(key) else { return };
         if fact.state.fires() {
@@ -176,7 +176,7 @@ impl Engine {
         Some((host.machine.name.clone(), labels))
     }
 
-    /// A machine has joined, at that time.
+    /// Records that a machine joined at `now`.
     pub fn joined(&mut self, source: &str, now: i64) {
         let Some((name, labels)) = self.host_labels(source) else { return };
         for rule in self.with(|c| *c == Condition::SourceJoined) {
@@ -185,7 +185,7 @@ impl Engine {
         }
     }
 
-    /// Something came from a machine that was no tick.
+    /// Records a message from a machine other than a tick.
     pub fn heard(&mut self, source: &str, now: i64) {
         if let Some(at) = self.by_id.get(source) {
             let heard = &mut self.hosts[*at].heard;
@@ -204,7 +204,7 @@ impl Engine {
         for rule in self.with(|c| matches!(c, Condition::Xid(list) if list.is_empty() || list.contains(&number))) {
             let fact = Self::fact(labels.clone(), format!("{place}: XID error {number} at {}", hour(t, t)));
             let key = key(&self.rules[rule].rule.id, &format!("{place} xid {number}"));
-            // The same error again within the quiet hour says nothing new.
+            // A repeated error within the quiet hour causes no new alert.
             if let Some(known) = self.facts.get_mut(&key).filter(|f| f.state.phase == Phase::Firing) {
                 known.state.seen = t.max(known.state.seen);
                 self.save_fact(&key);
@@ -214,12 +214,12 @@ impl Engine {
         }
     }
 
-    /// The hub is behind, with a sentence; None: it is not.
+    /// Sets whether the hub falls behind, with a sentence; None: it does not.
     pub fn hub_behind(&mut self, why: Option<&str>, now: i64) {
         self.own(&Condition::HubBehind, "hub", why, now);
     }
 
-    /// The history cannot be written, with a sentence; None: it can.
+    /// Sets whether writing the history fails, with a sentence; None: it works.
     pub fn history_failed(&mut self, why: Option<&str>, now: i64) {
         self.own(&Condition::HistoryFailed, "history", why, now);
     }
@@ -247,7 +247,7 @@ impl Engine {
         self.runs.get(run).map_or_else(|| format!("run {run}"), |r| format!("run {}", r.name))
     }
 
-    /// Runs that are not over stand on their machines; labels and groups of series follow.
+    /// Assigns active runs to their machines; labels and groups of series follow.
     pub(super) fn put_runs_on_hosts(&mut self) {
         let needs = self.rules.iter().any(super::Compiled::needs_runs);
         for host in self.hosts.iter_mut().filter(|h| !h.gone) {
@@ -264,7 +264,7 @@ impl Engine {
         }
     }
 
-    /// A run as it is now: told whenever something of it changes, and of each once after a start. `now` in milliseconds.
+    /// Updates a run. Called on every change of it, and once per run after a start. `now` in milliseconds.
     pub fn run(&mut self, run: &Run, now: i64) {
         let about = &run.about;
         let mut labels: BTreeMap<String, String> = about.tags.clone();
@@ -311,7 +311,7 @@ impl Engine {
             return;
         }
         let at = run.ended.unwrap_or(now);
-        // A run that had ended before the last that was written was told then.
+        // A run that ended before the last stored state was reported then.
         let old = was.is_none() && is_over(run.state) && at < self.horizon() - BEFORE_START_MS;
         for rule in self.with(|c| matches!(c, Condition::Run(_))) {
             let Condition::Run(states) = &self.rules[rule].condition else { continue };
@@ -345,22 +345,22 @@ impl Engine {
         }
     }
 
-    /// Ids of runs that are known and have not ended.
+    /// Ids of known runs that have not ended.
     pub fn open_runs(&self) -> impl Iterator<Item = &str> {
         let open = |run: &RunFacts| run.ended.is_none() && run.state.is_none_or(|state| !is_over(state));
         self.runs.iter().filter(move |(_, run)| open(run)).map(|(id, _)| id.as_str())
     }
 
-    /// A run has put a marker, at `t`, milliseconds since the Unix epoch.
+    /// Records a marker of a run at `t`, milliseconds since the Unix epoch.
     pub fn marker(&mut self, run: &str, t: i64) {
-        // Machines call it by an id of their own where another run is listed under that.
+        // Machines may use their own id for it where another run is listed under that id.
         let own = |(id, facts): &(&String, &mut RunFacts)| *id == run || facts.known_as.as_deref() == Some(run);
         for (_, facts) in self.runs.iter_mut().filter(own).filter(|(_, facts)| facts.began <= t) {
             facts.marked = facts.marked.max(t);
         }
     }
 
-    /// A finding was raised, has changed, or has ended.
+    /// Updates a finding that was raised, has changed, or has ended.
     pub fn finding(&mut self, finding: &Finding, now: i64) {
         self.findings.insert(finding.id.clone(), finding.clone());
         self.judge_finding(finding, now);
@@ -369,13 +369,13 @@ impl Engine {
         }
     }
 
-    /// Ids of findings that were told of and have not ended.
+    /// Ids of known findings that have not ended.
     pub fn findings(&self) -> impl Iterator<Item = &str> {
         self.findings.keys().map(String::as_str)
     }
 
-    /// A finding is not there any more, and nobody said when it ended: its alerts end now. `now` in milliseconds since the
-    /// Unix epoch. One that is not known changes nothing.
+    /// Ends the alerts of a finding that is gone without an end. `now` in milliseconds since the Unix epoch. An unknown
+    /// id changes nothing.
     pub fn finding_gone(&mut self, id: &str, now: i64) {
         self.findings.remove(id);
         for rule in self.with(|c| matches!(c, Condition::Finding { .. })) {
@@ -434,7 +434,7 @@ impl Engine {
         }
     }
 
-    /// What depends on time alone: to be called once a second.
+    /// Evaluates conditions that depend on time alone; to be called once a second.
     pub fn poll(&mut self, now: i64) {
         self.poll_sources(now);
         self.poll_runs(now);
@@ -473,7 +473,7 @@ impl Engine {
                 if host.gone || !self.rules[rule].admits_machine(&host.machine) {
                     continue;
                 }
-                // One that was not heard since the start may be on its way.
+                // A machine without messages since the start may still be reconnecting.
                 let heard = if host.heard == 0 { self.judged_since(&host.machine.name) } else { host.heard };
                 let grace = if host.heard == 0 { hold.max(LOST_AFTER_START_MS) } else { hold };
                 let name = host.machine.name.clone();
@@ -538,10 +538,10 @@ impl Engine {
         }
     }
 
-    /// What fired before the start and is not there any more.
+    /// Ends alerts that fired before the start and whose subject is gone.
     fn end_orphans(&mut self, now: i64) {
         let silent = |engine: &Engine, labels: &BTreeMap<String, String>| {
-            // A machine that was not heard since the start may still have it.
+            // A machine without messages since the start may still have it.
             let name = labels.get("source");
             let young = |name: &String| now - engine.judged_since(name) < ORPHAN_MS;
             if name.is_some_and(young) {

@@ -8,7 +8,8 @@ use crate::What;
 use shared::rule::{Across, By, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Groups are looked at once a second at most: a run of a thousand machines has their ticks all over the second.
+/// Minimum time between evaluations of a group, milliseconds. The ticks of a run with a thousand machines are spread
+/// over the second.
 const LEAST_MS: i64 = 900;
 
 #[derive(Debug)]
@@ -22,7 +23,7 @@ struct Member {
 pub struct Group {
     pub rule: u32,
     pub key: String,
-    /// As people call it.
+    /// Display name.
     pub place: String,
     pub labels: BTreeMap<String, String>,
     pub state: State,
@@ -145,7 +146,7 @@ impl Engine {
         }
     }
 
-    /// A machine's series leave their groups.
+    /// Removes a machine's series from their groups.
     pub(super) fn leave_groups(&mut self, at: usize) {
         let host = &mut self.hosts[at];
         host.groups.clear();
@@ -156,7 +157,7 @@ impl Engine {
         }
     }
 
-    /// Groups that have no series any more have ended.
+    /// Ends groups without series.
     pub(super) fn end_empty_groups(&mut self, t: i64) {
         let empty: Vec<(u32, String)> = self
             .group_of
@@ -189,7 +190,7 @@ impl Engine {
         }
     }
 
-    /// All groups go; states of those that stay are kept.
+    /// Removes all groups; the states of those that stay are kept.
     pub(super) fn release_groups(&mut self, stays: impl Fn(&Compiled, &Group) -> bool) {
         self.group_of.clear();
         for at in 0..self.groups.len() {
@@ -217,7 +218,7 @@ impl Engine {
         }
     }
 
-    /// The groups of a machine that has ticked.
+    /// Evaluates the groups of a machine that has ticked.
     pub(super) fn tick_groups(&mut self, at: usize, t: i64, interval: i64) {
         let elsewhere: BTreeSet<String> = match &self.hub {
             Some(_) => {
@@ -230,7 +231,8 @@ impl Engine {
             let which = self.hosts[at].groups[i] as usize;
             let group = &mut self.groups[which];
             let passed = t - group.t;
-            // A tick of a machine whose clock is a little behind the last one is none of a clock that was set.
+            // A tick slightly older than the last one comes from a machine whose clock is behind, not from a clock that
+            // was set.
             if group.t != 0 && (-STALE * interval..LEAST_MS.min(interval * 9 / 10)).contains(&passed) {
                 continue;
             }
@@ -238,7 +240,7 @@ impl Engine {
             group.t = t;
             let Some(threshold) = &self.rules[group.rule as usize].threshold else { continue };
             let Value::Over(over, by, _) = threshold.first.value else { continue };
-            // Where the first machine of the run is.
+            // The hub of the run's first machine judges it.
             if by == By::Run && !elsewhere.is_empty() && elsewhere.contains(&group.key) {
                 continue;
             }

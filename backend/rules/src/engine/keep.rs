@@ -1,4 +1,4 @@
-//! What is written of the engine, and read after a start.
+//! Stored state of the engine, read after a start.
 
 use super::facts::{Fact, RunFacts};
 use super::state::Phase;
@@ -7,26 +7,26 @@ use crate::{StateRow, Transition};
 use serde::Serialize;
 use shared::alert::{Alert, AlertState};
 
-/// Between the parts of a row's key: no rule, tag or run has it.
+/// Separates the parts of a row's key. No rule, tag or run contains it.
 pub(super) const SEP: char = '\u{1f}';
 
 fn row_key(sort: char, rule: &str, subject: &str) -> String {
     format!("{sort}{SEP}{rule}{SEP}{subject}")
 }
 
-/// What a row is of.
+/// Meaning of a row.
 pub(super) enum RowKey {
     /// A rule and a subject of series.
     Subject(String, String),
-    /// A rule and a subject that is none.
+    /// A rule and a subject without series.
     Fact(String, String),
     /// A run.
     Run(String),
-    /// Up to when events have been evaluated.
+    /// Time up to which events have been evaluated.
     Time,
 }
 
-/// What a row is of, and what stands there; None: nothing, or it is of a later version.
+/// Meaning and content of a row; None: it is empty, or of a later version.
 pub(super) fn row_of(row: &StateRow) -> Option<(RowKey, &[u8])> {
     let (sort, rest) = row.key.split_once(SEP)?;
     let (rule, subject) = rest.split_once(SEP).unwrap_or((rest, ""));
@@ -46,12 +46,12 @@ fn bytes(value: &impl Serialize) -> Option<Vec<u8>> {
 }
 
 impl Engine {
-    /// What happened to alerts since it was asked last, in order.
+    /// Transitions of alerts since the last call, in order.
     pub fn take(&mut self) -> Vec<Transition> {
         std::mem::take(&mut self.out)
     }
 
-    /// Parts of the state that changed since it was asked last.
+    /// Parts of the state that changed since the last call.
     pub fn changed_rows(&mut self) -> Vec<StateRow> {
         for at in 0..self.hosts.len() {
             for i in 0..self.hosts[at].subjects.len() {
@@ -77,8 +77,8 @@ impl Engine {
         std::mem::take(&mut self.changed).into_iter().map(|(key, bytes)| StateRow { key, bytes }).collect()
     }
 
-    /// All rows that [`changed_rows`](Self::changed_rows) gave and that stand, and all alerts that fire. To be called
-    /// before rules are set and anything else is told.
+    /// Restores all current rows from [`changed_rows`](Self::changed_rows), and all firing alerts. To be called before
+    /// rules are set and before any other call.
     pub fn restore(&mut self, rows: &[StateRow], alerts: &[Alert]) {
         for (key, bytes) in rows.iter().filter_map(row_of) {
             match key {
@@ -109,7 +109,7 @@ impl Engine {
         self.hosts.iter_mut().filter(|h| !h.gone).for_each(|h| h.rebuild = true);
     }
 
-    /// Up to when events were evaluated before the start; without such, the start.
+    /// Time up to which events were evaluated before the start; the start where none is stored.
     pub(super) fn horizon(&self) -> i64 {
         self.before.unwrap_or(self.started).min(self.started)
     }
@@ -119,7 +119,7 @@ impl Engine {
         self.changed.insert(row_key('f', &key.0, &key.1), bytes);
     }
 
-    /// Where it is judged.
+    /// Stores a run if this hub judges it.
     pub(super) fn save_run(&mut self, run: &str) {
         if !self.judges_run(run) {
             return;
@@ -128,12 +128,12 @@ impl Engine {
         self.changed.insert(row_key('r', run, ""), bytes);
     }
 
-    /// A subject is gone.
+    /// Deletes the row of a subject.
     pub(super) fn forget(&mut self, key: &(String, String)) {
         self.changed.insert(row_key('s', &key.0, &key.1), None);
     }
 
-    /// Counters that run are written now and then, windows more seldom.
+    /// Stores running counters periodically, and windows less often.
     pub(super) fn sweep(&mut self, windows: bool, now: i64) {
         for subject in self.hosts.iter_mut().flat_map(|h| h.subjects.iter_mut()) {
             let counts = matches!(subject.state.phase, Phase::Pending | Phase::Clearing);
@@ -153,7 +153,7 @@ impl Engine {
         std::mem::take(&mut self.forgotten)
     }
 
-    /// What hinders rules, in sentences: ids of rules, or empty for all.
+    /// Faults that hinder rules, in sentences, by rule id; an empty id means all rules.
     pub fn trouble(&self) -> Vec<(String, String)> {
         let mut all: Vec<(String, String)> = Vec::new();
         for rule in self.rules.iter().filter(|r| r.left > 0) {
@@ -170,7 +170,7 @@ impl Engine {
         all
     }
 
-    /// Subjects that are watched now.
+    /// Number of subjects.
     pub fn subjects(&self) -> usize {
         self.subjects
     }

@@ -1,4 +1,4 @@
-//! When rules fire: samples and events come in, changes of alerts go out.
+//! Evaluation of rules: samples and events come in, transitions of alerts go out.
 
 mod compile;
 mod facts;
@@ -29,48 +29,48 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use window::Window;
 
-/// The most subjects of a rule.
+/// Maximum number of subjects of a rule.
 pub const MAX_OF_RULE: u32 = 10_000;
 
-/// The most subjects of all rules together.
+/// Maximum number of subjects of all rules together.
 pub const MAX_SUBJECTS: usize = 200_000;
 
-/// Ticks of a machine after a start that are only looked at.
+/// Ticks of a machine after a start that cannot fire an alert.
 const SETTLING: u32 = 2;
 
-/// Intervals without a sample after which a subject is not known any more; a step counts at most so many.
+/// Intervals without a sample after which a subject is unknown; a step counts at most this many.
 const STALE: i64 = 3;
 
-/// How long an instant stands among what fires, and how long an event must not come again to be over; milliseconds.
+/// An instant event stays firing for this long, and ends unless it repeats within this time; milliseconds.
 const EVENT_MS: i64 = 3_600_000;
 
-/// How often predictions are made, milliseconds.
+/// Interval of predictions, milliseconds.
 const PREDICT_MS: i64 = 60_000;
 
-/// A prediction is over when the crossing lies beyond 1.25 times its time for so long, milliseconds.
+/// A prediction ends when the crossing lies beyond 1.25 times its time for this long, milliseconds.
 const PREDICT_CLEAR_MS: u32 = 15 * 60_000;
 
-/// After a start a machine is not called lost for so long, milliseconds.
+/// Grace period after a start before a machine counts as lost, milliseconds.
 const LOST_AFTER_START_MS: i64 = 120_000;
 
-/// A machine that says nothing for longer may have gone to another hub, milliseconds.
+/// A machine silent for longer may have moved to another hub, milliseconds.
 const SILENT_MS: i64 = 5_000;
 
-/// What fired before a start and is not found again by then is over, milliseconds.
+/// An alert from before a start ends if its subject does not return within this time, milliseconds.
 const ORPHAN_MS: i64 = 600_000;
 
-/// How often counters of subjects that are about to fire are written, milliseconds.
+/// Interval of storing counters of subjects that are about to fire, milliseconds.
 const SWEEP_MS: i64 = 15_000;
 
-/// How often windows are written, in sweeps; shorter ones fill again sooner.
+/// Interval of storing windows, in sweeps; shorter ones fill again sooner.
 const WINDOW_SWEEPS: u64 = 40;
 
-/// A machine that is watched.
+/// A watched machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Machine {
-    /// What the service calls it; other methods name it so.
+    /// Id in the service; other methods use it.
     pub id: String,
-    /// What people call it: the `source` of labels.
+    /// Display name: the `source` of labels.
     pub name: String,
     /// Milliseconds between its ticks.
     pub interval_ms: u32,
@@ -83,13 +83,13 @@ pub struct Machine {
 pub struct Tick<'a> {
     /// Id of the machine.
     pub source: &'a str,
-    /// Its time, milliseconds since the Unix epoch.
+    /// Time of the machine, milliseconds since the Unix epoch.
     pub t: i64,
-    /// When it came here, likewise.
+    /// Time of receipt, likewise.
     pub now: i64,
-    /// The machine's clock was set before it.
+    /// The machine's clock was set before this tick.
     pub clock_step: bool,
-    /// By number of the series; NaN is absent, as is what lies beyond the end.
+    /// By number of the series; NaN is absent, as are values beyond the end.
     pub values: &'a [f64],
 }
 
@@ -113,7 +113,7 @@ impl Series {
         fill(&self.row.template, &self.instance)
     }
 
-    /// The GPU that it is of.
+    /// The GPU of the series.
     fn gpu(&self) -> Option<u32> {
         let own = self.row.template.strip_prefix("gpu.{i")?;
         let _ = own;
@@ -133,12 +133,12 @@ struct Subject {
     more: Option<Box<More>>,
 }
 
-/// What few subjects have.
+/// State that few subjects need.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct More {
     first: Option<Window>,
     second: Option<Window>,
-    /// When it was predicted last.
+    /// Time of the last prediction.
     at: i64,
 }
 
@@ -149,11 +149,11 @@ struct Host {
     machine: Machine,
     series: Vec<Option<Series>>,
     subjects: Vec<Subject>,
-    /// Series, group and place in it.
+    /// Series, group and position in it.
     members: Vec<(u32, u32, u32)>,
     /// Its groups, each once.
     groups: Vec<u32>,
-    /// Series that no rule has seen yet.
+    /// Series that no rule was matched against yet.
     fresh: Vec<u32>,
     rebuild: bool,
     gone: bool,
@@ -164,35 +164,35 @@ struct Host {
     runs: Vec<(String, Vec<u32>)>,
 }
 
-/// What is kept of a subject of series while rules and series change, and over a start.
+/// State of a subject of series while rules and series change, and across a start.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Kept {
     state: State,
     more: Option<Box<More>>,
 }
 
-/// The rules of one team, or of all, and how their subjects stand.
+/// The rules of one team, or of all, and the state of their subjects.
 #[derive(Debug, Default)]
 pub struct Engine {
     started: i64,
-    /// The hub that judges, where there are several: its id and its name.
+    /// The judging hub, where there are several: its id and its name.
     hub: Option<(String, String)>,
-    /// Machines that came from another hub, by name, and when.
+    /// Machines that came from another hub, by name, with the time.
     adopted: BTreeMap<String, i64>,
     rules: Vec<Compiled>,
     rows: HashMap<String, Arc<Row>>,
     hosts: Vec<Host>,
     by_id: HashMap<String, usize>,
     groups: Vec<Group>,
-    /// Places among them of which the group has ended.
+    /// Free positions in `groups`.
     free: Vec<u32>,
     group_of: HashMap<(u32, String), u32>,
     facts: BTreeMap<(String, String), Fact>,
     runs: BTreeMap<String, RunFacts>,
     findings: BTreeMap<String, Finding>,
-    /// States whose subjects are not there now, by rule and subject.
+    /// States of absent subjects, by rule and subject.
     kept: HashMap<(String, String), Kept>,
-    /// Of which alerts that fired before the start.
+    /// Alerts that fired before the start, by rule and subject.
     orphans: BTreeMap<(String, String), Alert>,
     subjects: usize,
     left: u64,
@@ -200,9 +200,9 @@ pub struct Engine {
     changed: BTreeMap<String, Option<Vec<u8>>>,
     swept: i64,
     sweeps: u64,
-    /// Up to when events had been evaluated before the start.
+    /// Time up to which events had been evaluated before the start.
     before: Option<i64>,
-    /// Runs whose rows may go.
+    /// Runs whose rows may be deleted.
     forgotten: Vec<String>,
 }
 
@@ -213,13 +213,13 @@ impl std::fmt::Debug for Compiled {
 }
 
 impl Engine {
-    /// Nothing is watched yet. The time of the start, milliseconds since the Unix epoch.
+    /// An empty engine. `now` is the time of the start, milliseconds since the Unix epoch.
     pub fn new(now: i64) -> Self {
         Engine { started: now, swept: now, ..Engine::default() }
     }
 
-    /// The rules from now on; what they had found stays where rule and condition are the same. Which rules cannot be: their
-    /// ids and why.
+    /// Sets the rules. State is kept where rule and condition are unchanged. Returns the ids of invalid rules with the
+    /// reason.
     pub fn set_rules(&mut self, rules: &[Rule], catalog: &Catalog, now: i64) -> Vec<(String, String)> {
         let mut wrong = Vec::new();
         let mut compiled = Vec::new();
@@ -247,7 +247,7 @@ impl Engine {
             .filter(|(id, _)| !known(id) || (!stays.contains(id) && self.rules.iter().any(|r| r.rule.id == *id)))
             .cloned()
             .collect();
-        // Facts of a rule that was there before the start are not of a rule that changed.
+        // Facts of a rule from before the start do not belong to a changed rule.
         let before = std::mem::replace(&mut self.rules, compiled);
         for key in gone {
             let was = before.iter().find(|old| old.rule.id == key.0).map(|old| &old.rule);
@@ -265,7 +265,7 @@ impl Engine {
         wrong
     }
 
-    /// A machine is there, or is called otherwise, or has other labels.
+    /// Adds a machine, or changes its name or labels.
     pub fn source(&mut self, machine: &Machine) {
         if let Some(&at) = self.by_id.get(&machine.id) {
             let host = &mut self.hosts[at];
@@ -280,7 +280,7 @@ impl Engine {
         self.put_runs_on_hosts();
     }
 
-    /// A series is there from now on, or its number means another.
+    /// Defines a series, or gives its number another meaning.
     pub fn define(&mut self, source: &str, index: u32, series: &SeriesDef, catalog: &Catalog) {
         let (Some(&at), Some(metric)) = (self.by_id.get(source), catalog.metric(series)) else { return };
         let row = match self.rows.get(&metric.tag) {
@@ -317,7 +317,7 @@ impl Engine {
         }
     }
 
-    /// A series is gone for good: what fires for it has ended.
+    /// Removes a series for good: its alerts end.
     pub fn undefine(&mut self, source: &str, index: u32) {
         let Some(&at) = self.by_id.get(source) else { return };
         let host = &mut self.hosts[at];
@@ -335,7 +335,7 @@ impl Engine {
         self.hosts[at].series[index as usize] = None;
     }
 
-    /// A machine is gone for good.
+    /// Removes a machine for good.
     pub fn remove_source(&mut self, source: &str, now: i64) {
         let Some(at) = self.by_id.remove(source) else { return };
         for subject in std::mem::take(&mut self.hosts[at].subjects) {
@@ -352,7 +352,7 @@ impl Engine {
         self.hosts[at] = Host { gone: true, ..Host::default() };
     }
 
-    /// A tick of a machine: only what rules name is touched.
+    /// Applies a tick of a machine. Only series named by rules are touched.
     pub fn tick(&mut self, tick: &Tick) {
         let Some(&at) = self.by_id.get(tick.source) else { return };
         if self.hosts[at].rebuild {

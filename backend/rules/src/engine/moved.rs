@@ -1,5 +1,5 @@
-//! Machines that another hub judges from now on, and those that this one goes on with. What a machine's subjects are
-//! in moves with it: nothing ends, nothing begins, and the alerts stay the same.
+//! Machines that move between hubs. The state of a machine's subjects moves with it: nothing ends, nothing begins, and
+//! the alerts stay the same.
 
 use super::facts::{Fact, RunFacts};
 use super::keep::{RowKey, row_of};
@@ -16,14 +16,14 @@ fn is_of(subject: &str, name: &str) -> bool {
     subject.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
 }
 
-/// The run that a subject may be of: groups are called `run ID`, what is told of a run has its id alone.
+/// The run that a subject may belong to: groups are named `run ID`, other subjects of a run have its id alone.
 fn run_of(subject: &str) -> &str {
     subject.strip_prefix("run ").unwrap_or(subject)
 }
 
 impl Engine {
-    /// Several hubs judge: a run is judged where the first of its machines is, and what is of a hub alone has the hub's
-    /// id in its subject, and its name, by which people know it, in its sentence.
+    /// Sets up judging with several hubs. The hub of a run's first machine judges the run. Subjects of a hub itself
+    /// contain the hub's id, and their sentences its display name.
     pub fn share(&mut self, hub: &str, name: &str) {
         self.hub = Some((hub.to_string(), name.to_string()));
     }
@@ -38,7 +38,7 @@ impl Engine {
         self.hub.is_none() || self.runs.get(run).is_none_or(|run| self.judges(run))
     }
 
-    /// Whether a rule is over what runs do: it is of no single machine.
+    /// Whether the condition of a rule is about runs, so that it belongs to no single machine.
     fn is_of_runs(&self, rule: &str) -> bool {
         let is = |of: &Condition| matches!(of, Condition::Run(_) | Condition::RunLonger(_) | Condition::RunSilent(_));
         self.rules.iter().any(|known| known.rule.id == rule && is(&known.condition))
@@ -49,7 +49,7 @@ impl Engine {
         key.split(super::keep::SEP).nth(2).is_some_and(|subject| is_of(subject, name))
     }
 
-    /// Another judges the machine from now on: nothing of it ends, and what was written of it is the other's.
+    /// Releases a machine to another hub: its alerts do not end, and the other hub owns its rows.
     pub fn release_source(&mut self, source: &str) {
         let Some(at) = self.by_id.remove(source) else { return };
         let name = self.hosts[at].machine.name.clone();
@@ -97,12 +97,12 @@ impl Engine {
         self.subjects = self.subjects.saturating_sub(1);
     }
 
-    /// Machines of these names are judged here from now on: with all rows that others have written, and all alerts that
-    /// fire. To be called before anything of them is told. `now` in milliseconds since the Unix epoch.
+    /// Takes over machines of these names, with all rows that other hubs stored and all firing alerts. To be called
+    /// before anything else about these machines. `now` in milliseconds since the Unix epoch.
     pub fn adopt(&mut self, names: &BTreeSet<String>, rows: &[StateRow], alerts: &[Alert], now: i64) {
         self.adopted.extend(names.iter().map(|name| (name.clone(), now)));
         let of = |subject: &str| {
-            // A name may be the begin of another; the longest that is one of them is found by its words.
+            // A name may be a prefix of another, so names are matched at the ends of words.
             let mut ends = subject.match_indices(' ').map(|(at, _)| at).chain([subject.len()]);
             ends.any(|end| names.contains(&subject[..end]))
         };
@@ -121,7 +121,7 @@ impl Engine {
             }
         }
         let moves = |run: &RunFacts| run.hosts.keys().next().is_some_and(|first| names.contains(first));
-        // As who judged before saw it last: what became of it since is told.
+        // The run is in the state that the previous hub saw last: later changes are reported here.
         self.runs.retain(|id, run| !moves(run) || runs.contains_key(id));
         let own: BTreeSet<String> = runs.iter().filter(|(_, run)| moves(run)).map(|(id, _)| id.clone()).collect();
         self.runs.extend(runs.into_iter().filter(|(id, _)| own.contains(id)));
@@ -161,13 +161,13 @@ impl Engine {
         self.hosts.iter_mut().filter(|host| !host.gone).for_each(|host| host.rebuild = true);
     }
 
-    /// What fires by the alert's own row, whatever the state's row says.
+    /// Restores a firing alert from its own row, whatever the row of its state contains.
     pub(super) fn take_open(&mut self, alert: &Alert) {
         let key = (alert.rule.clone(), alert.subject.clone());
         if self.facts.contains_key(&key) {
             return;
         }
-        // The alert's own row is the truth: the state may be a second older.
+        // The alert's own row is authoritative: the state may be a second older.
         let kept = self.kept.entry(key.clone()).or_insert_with(|| from_alert(alert));
         if !kept.state.fires() {
             *kept = from_alert(alert);
@@ -175,8 +175,8 @@ impl Engine {
         self.orphans.insert(key, alert.clone());
     }
 
-    /// Nobody could be told for a while where machines went: those that are silent may have gone elsewhere, and are lost no
-    /// sooner than after a start. `now` in milliseconds since the Unix epoch.
+    /// Extends the grace period of silent machines after a time without information on their moves. They may have moved
+    /// to another hub, and are lost no sooner than after a start. `now` in milliseconds since the Unix epoch.
     pub fn excuse_silent(&mut self, now: i64) {
         for host in self.hosts.iter_mut().filter(|host| !host.gone && now - host.heard > super::SILENT_MS) {
             host.heard = 0;
@@ -184,7 +184,7 @@ impl Engine {
         }
     }
 
-    /// Since when a machine is judged here, milliseconds since the Unix epoch.
+    /// Start of judging a machine here, milliseconds since the Unix epoch.
     pub(super) fn judged_since(&self, name: &str) -> i64 {
         self.adopted.get(name).copied().unwrap_or(self.started)
     }

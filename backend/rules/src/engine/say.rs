@@ -10,12 +10,12 @@ use shared::rule::{Comparison, Condition, Threshold, Value, duration_words, limi
 use shared::unit::{Unit, rough_duration};
 use std::collections::BTreeMap;
 
-/// A time of the day in UTC, as `03:40 UTC`; with the date where it is further away than half a day.
+/// A time of the day in UTC, as `03:40 UTC`; with the date where it is more than half a day away.
 pub fn hour(t: i64, now: i64) -> String {
     format!("{} UTC", hour_without_zone(t, now))
 }
 
-/// The same where the zone follows in the sentence.
+/// The same without the zone, for sentences that name it later.
 pub fn hour_without_zone(t: i64, now: i64) -> String {
     let text = shared::date::text(t);
     match (t - now).abs() < 12 * 3_600_000 {
@@ -24,7 +24,7 @@ pub fn hour_without_zone(t: i64, now: i64) -> String {
     }
 }
 
-/// Where a series is: `node-12 GPU 5`, `node-12 /data`.
+/// Location of a series: `node-12 GPU 5`, `node-12 /data`.
 pub fn place(host: &Host, series: &Series) -> String {
     let name = &host.machine.name;
     match (series.gpu(), &*series.instance) {
@@ -45,7 +45,7 @@ fn limit(comparison: &Comparison) -> String {
     format!("{} {}", comparison.op.words(), limit_words(comparison.limit, comparison.value.unit()))
 }
 
-/// What a threshold says of a subject now.
+/// Sentence of a threshold for a subject now.
 fn threshold(of: &Threshold, what: What, state: &State, place: &str, name: &str) -> String {
     let value = value_words(state.value, of.first.value.unit());
     let name = title(&of.first.value, name);
@@ -190,7 +190,7 @@ pub fn limit_of(condition: &Condition) -> String {
     }
 }
 
-/// In which unit the values of a rule's alerts are.
+/// Unit of the values of a rule's alerts.
 pub fn unit_of(condition: &Condition) -> Unit {
     match condition {
         Condition::Threshold(t) => t.first.value.unit(),

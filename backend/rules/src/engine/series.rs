@@ -1,4 +1,4 @@
-//! Subjects that are series: which there are, and what a sample does to one.
+//! Subjects that are series: their list, and the effect of a sample on each.
 
 use super::compile::Compiled;
 use super::state::{Phase, State, Step};
@@ -11,13 +11,13 @@ use shared::alert::Alert;
 use shared::rule::{By, Condition, Function, Threshold, Value};
 use std::collections::BTreeMap;
 
-/// The shortest time of which a prediction is made, seconds.
+/// Minimum time range of a prediction, seconds.
 const PREDICT_LEAST: u32 = 3600;
 
-/// Part of the time looked ahead that a prediction looks back.
+/// A prediction looks back this fraction of the time that it looks ahead.
 const PREDICT_PART: u32 = 8;
 
-/// A sample of a subject that is there for being missing.
+/// Applies a sample of a subject whose rule fires on missing samples.
 pub fn missing(subject: &mut Subject, value: Option<f64>, t: i64, dt: u32, hold: u32) -> Option<What> {
     if value.is_some() {
         subject.state.seen = t;
@@ -28,7 +28,7 @@ pub fn missing(subject: &mut Subject, value: Option<f64>, t: i64, dt: u32, hold:
     subject.state.step(Step { t, dt, holds, clears: !holds, hold: hold * 1000, clear: 0 })
 }
 
-/// There is no sample: after three intervals the subject is not known any more.
+/// Applies a missing sample: after three intervals the subject is unknown.
 pub fn absent(subject: &mut Subject, t: i64, interval: i64) -> Option<What> {
     let state = &mut subject.state;
     unknown(state, t, interval)
@@ -42,7 +42,7 @@ pub fn unknown(state: &mut State, t: i64, interval: i64) -> Option<What> {
     (state.fires() && !state.flaps()).then_some(What::Changed)
 }
 
-/// A sample.
+/// Applies a sample.
 pub fn sampled(subject: &mut Subject, rule: &Compiled, raw: f64, tick: &Tick, dt: u32, settled: bool) -> Option<What> {
     match (&rule.threshold, &rule.condition) {
         (Some(threshold), _) => {
@@ -80,7 +80,7 @@ fn pushed(window: &mut Option<Window>, function: Function, seconds: u32, t: i64,
     window.value()
 }
 
-/// Values against a threshold.
+/// Compares values with a threshold.
 pub fn weigh(state: &mut State, of: &Threshold, first: f64, second: Option<f64>, t: i64, dt: u32) -> Option<What> {
     let also = match (&of.and, second) {
         (Some(and), Some(second)) => and.holds(second),
@@ -126,13 +126,13 @@ fn reaches(subject: &mut Subject, raw: f64, (limit, within): (f64, u32), tick: &
     let holds = left.is_some_and(|left| left <= f64::from(within));
     let clears = left.is_none_or(|left| left > 1.25 * f64::from(within));
     state.value = raw;
-    // What is worst is the soonest crossing; it is told as a time, the value being the newest.
+    // The worst value is the soonest crossing, reported as a time; `value` is the newest sample.
     state.worst = left.map_or(0.0, |left| tick.t as f64 / 1000.0 + left);
     state.step(Step { t: tick.t, dt: dt as u32, holds, clears, hold: 0, clear: PREDICT_CLEAR_MS })
 }
 
 fn increases(state: &mut State, raw: f64, t: i64, dt: u32, settled: bool) -> Option<What> {
-    // Before the first sample nothing is known: it has no sign.
+    // The state has no flag for the first sample; these values are 0 before it.
     let known = state.worst != 0.0 || state.value != 0.0 || state.held == NONE;
     let up = raw - state.value;
     state.value = raw;
@@ -155,7 +155,7 @@ fn increases(state: &mut State, raw: f64, t: i64, dt: u32, settled: bool) -> Opt
 }
 
 impl Engine {
-    /// Labels of a series: its machine's, its own, and those of the run that it is of.
+    /// Labels of a series: its machine's, its own, and those of its run.
     pub(super) fn labels(&self, host: &Host, series: &Series) -> BTreeMap<String, String> {
         let mut labels = host.machine.labels.clone();
         let gpu = series.gpu();
@@ -176,13 +176,13 @@ impl Engine {
         format!("{} {}", host.machine.name, series.tag())
     }
 
-    /// Its state of before, where there is one.
+    /// Its earlier state, if any.
     pub(super) fn claim(&mut self, key: &(String, String)) -> Kept {
         let orphan = self.orphans.remove(key);
         self.kept.remove(key).unwrap_or_else(|| orphan.as_ref().map(from_alert).unwrap_or_default())
     }
 
-    /// Rules learn of further series of a machine.
+    /// Matches new series of a machine against the rules.
     pub(super) fn attach(&mut self, at: usize, fresh: &[u32]) {
         let joins = |series: &Series| {
             self.rules
@@ -245,7 +245,7 @@ impl Engine {
         self.hosts[at].subjects.push(subject);
     }
 
-    /// Puts what a machine has to watch together anew; states stay.
+    /// Rebuilds the subjects of a machine; states stay.
     pub(super) fn rebuild(&mut self, at: usize) {
         let mut before = Vec::new();
         for subject in std::mem::take(&mut self.hosts[at].subjects) {
@@ -271,12 +271,12 @@ impl Engine {
         self.end_empty_groups(t);
     }
 
-    /// A subject goes, its state stays for the one that comes.
+    /// Removes a subject and keeps its state for its successor.
     fn keep(&mut self, at: usize, subject: Subject) -> ((String, String), usize, Option<(What, Alert)>) {
         let of = subject.rule as usize;
         let host = &self.hosts[at];
         let told = subject.state.gone().map(|what| {
-            // The words are those of before.
+            // The sentence is unchanged.
             let words = if what == What::Ended { What::Changed } else { what };
             (what, self.of_series(host, &subject, words).alert)
         });
@@ -289,7 +289,7 @@ impl Engine {
         (key, of, told)
     }
 
-    /// All subjects of a machine go; those of rules that stay are kept, others end.
+    /// Removes all subjects of a machine. Those of rules that stay are kept, others end.
     pub(super) fn release(&mut self, at: usize, stays: impl Fn(&Compiled) -> bool, why: &str) {
         let t = self.hosts[at].t;
         for subject in std::mem::take(&mut self.hosts[at].subjects) {
@@ -321,7 +321,7 @@ impl Engine {
     }
 }
 
-/// A state that has the alert.
+/// The state of a subject with this alert.
 pub fn from_alert(alert: &Alert) -> Kept {
     let state = State {
         phase: Phase::Firing,
@@ -335,7 +335,7 @@ pub fn from_alert(alert: &Alert) -> Kept {
     Kept { state, more: None }
 }
 
-/// Its group's members are the series of `by`.
+/// Membership of series in groups.
 impl Engine {
     fn join(&mut self, at: usize, index: u32, series: &Series, of: usize, by: By) {
         let host = &self.hosts[at];

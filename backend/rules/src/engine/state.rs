@@ -1,4 +1,4 @@
-//! The machine of one subject: ok, pending, firing, clearing; and whether it flaps. It moves by the time of samples.
+//! State machine of one subject: ok, pending, firing, clearing; and flap detection. It advances by the time of samples.
 
 use crate::What;
 use serde::{Deserialize, Serialize};
@@ -6,70 +6,70 @@ use serde::{Deserialize, Serialize};
 /// A subject that fires more often than this within [`FLAP_MS`] flaps.
 const FLAPS: usize = 4;
 
-/// What holds for a quarter of its time, and at most for so long, is told to be pending: what comes and goes at its limit
-/// is not. Milliseconds.
+/// A condition is reported as pending once it has held for a quarter of its time, at most this long. Short crossings of
+/// the limit are not reported. Milliseconds.
 const PENDING_MS: u32 = 10_000;
 
-/// In this time; and for so long it must stand still to be heard again. Milliseconds.
+/// Time window of flap detection; a subject must also be stable for as long before it is reported again. Milliseconds.
 pub const FLAP_MS: i64 = 30 * 60_000;
 
-/// How a subject stands.
+/// Phase of a subject.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Phase {
-    /// Nothing.
+    /// The condition does not hold.
     #[default]
     Ok,
-    /// It holds, not for long enough.
+    /// It holds, but not for long enough.
     Pending,
     /// It fires.
     Firing,
-    /// It fires, and is gone, not for long enough.
+    /// It fires. The condition is gone, but not for long enough.
     Clearing,
 }
 
-/// The machine.
+/// State of one subject.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct State {
     pub phase: Phase,
-    /// It was told to be pending.
+    /// It was reported as pending.
     pub told: bool,
-    /// For how long it holds while it is pending, or is gone while it clears; milliseconds.
+    /// Time that it has held while pending, or has been gone while clearing; milliseconds.
     pub held: u32,
-    /// When it began to hold, and fired; milliseconds since the Unix epoch.
+    /// Start of the condition, and time of firing; milliseconds since the Unix epoch.
     pub began: i64,
     pub fired: i64,
     /// Time of the newest sample; 0 before the first.
     pub seen: i64,
-    /// Since when nothing is heard of it; 0 while something is.
+    /// Start of the time without samples; 0 while there are any.
     pub unknown: i64,
     pub value: f64,
     pub worst: f64,
     pub flaps: Option<Box<Flaps>>,
 }
 
-/// How often it fired of late.
+/// Recent firings of a subject.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Flaps {
-    /// When, the newest last; at most one more than makes it flap.
+    /// Times of firing, the newest last; at most one more than the flap limit.
     pub fires: Vec<i64>,
     /// It flaps.
     pub on: bool,
-    /// How often it fired since its alert began.
+    /// Number of firings since its alert began.
     pub count: u64,
-    /// When it changed last.
+    /// Time of the last change.
     pub moved: i64,
-    /// When its count was told last.
+    /// Time of the last report of its count.
     pub told: i64,
-    /// Of the alert that stands for all.
+    /// Begin of the alert that represents all of them.
     pub began: i64,
     pub fired: i64,
 }
 
-/// What a subject is told at a sample.
+/// Input of a state at a sample.
 #[derive(Clone, Copy, Debug)]
 pub struct Step {
     pub t: i64,
-    /// How much time passed for it, already bounded, milliseconds.
+    /// Elapsed time, already bounded, milliseconds.
     pub dt: u32,
     pub holds: bool,
     pub clears: bool,
@@ -83,7 +83,7 @@ impl State {
         matches!(self.phase, Phase::Firing | Phase::Clearing) || self.flaps()
     }
 
-    /// What becomes of its alert when it is not watched any more; None: it has none.
+    /// The transition of its alert when it is no longer watched; None: it has no alert.
     pub fn gone(&self) -> Option<What> {
         if self.fires() {
             return Some(What::Ended);
@@ -103,7 +103,7 @@ impl State {
         }
     }
 
-    /// Moves it. What people learn of it is the answer.
+    /// Advances the state. Returns the transition to report.
     pub fn step(&mut self, step: Step) -> Option<What> {
         let raw = self.raw(step);
         if self.flaps.is_none() && raw != Some(What::Fired) {
@@ -164,12 +164,12 @@ impl State {
         What::Ended
     }
 
-    /// What is left to tell of a subject that fires often.
+    /// The transition to report for a subject that fires often.
     fn damp(&mut self, t: i64, raw: Option<What>) -> Option<What> {
         let (began, fired) = (self.began, self.fired);
         let flaps = self.flaps.get_or_insert_default();
         if raw == Some(What::Fired) {
-            // A clock that was set back leaves times of the future behind.
+            // Drop firings in the future, left by a clock that was set back.
             flaps.fires.retain(|f| t - f < FLAP_MS && *f <= t);
             flaps.fires.push(t);
             flaps.count += 1;
@@ -194,7 +194,7 @@ impl State {
             flaps.fires.remove(0);
         }
         if t - flaps.moved >= FLAP_MS {
-            // What it was while it flapped is over; what fires on is the same alert.
+            // Flapping has ended. If the subject still fires, the alert stays the same.
             let (began, fired) = (flaps.began, flaps.fired);
             if matches!(self.phase, Phase::Firing | Phase::Clearing) {
                 (self.began, self.fired, self.flaps) = (began, fired, None);
@@ -209,7 +209,7 @@ impl State {
         None
     }
 
-    /// What ended a flapping is forgotten once it is told.
+    /// Drops the flap state once its end is reported.
     pub fn forget_flaps(&mut self) {
         if self.flaps() {
             self.flaps = None;

@@ -1,4 +1,4 @@
-//! Rules fire, clear, flap and start again as they should.
+//! Rules fire, clear, flap and restart correctly.
 
 use super::*;
 use What::{Changed, Dropped, Ended, Fired, Pending};
@@ -61,7 +61,7 @@ impl World {
         self.engine.tick(&Tick { source: name, t: self.now, now: self.now, clock_step, values });
     }
 
-    /// So many ticks of one machine.
+    /// Applies `n` ticks of one machine.
     fn ticks(&mut self, n: usize, values: &[f64]) -> Vec<(usize, What)> {
         let mut all = Vec::new();
         for i in 1..=n {
@@ -94,7 +94,7 @@ fn a_series_fires_after_its_time_and_clears_by_its_hysteresis() {
     assert_eq!(world.ticks(20, &[81.0]), [(11, Ended)]);
     assert_eq!(world.ticks(30, &[90.0]), [(11, Pending)]);
     assert_eq!(world.ticks(1, &[85.0]), [(1, Dropped)]);
-    // What comes and goes is not told.
+    // Short crossings are not reported.
     assert_eq!(world.ticks(5, &[90.0]), []);
     assert_eq!(world.ticks(1, &[85.0]), []);
 }
@@ -194,7 +194,7 @@ fn a_restart_goes_on_where_it_was_and_waits_two_intervals() {
         world.define("a");
         world.now += 30_000;
         let after = world.ticks(100, &[90.0]);
-        // Two ticks are looked at only; the gap counts as one step of them.
+        // Two ticks are observed only; the gap counts as one step of them.
         let expected: Vec<(usize, What)> = if fires { Vec::new() } else { vec![(64 - at, Fired)] };
         assert!(
             after == expected
@@ -261,7 +261,7 @@ fn who_flaps_is_told_once_until_it_stands_still() {
     }
     let fired = whats.iter().filter(|w| w.1 == Fired).count();
     assert_eq!((fired, flapping), (5, 1), "{whats:?}");
-    // Half an hour after its last change it is over; a row each half hour says how often.
+    // It ends half an hour after its last change; one row per half hour has the count.
     assert_eq!(whats.last(), Some(&(89, Ended)), "{whats:?}");
     assert!((2..=3).contains(&whats.iter().filter(|w| w.1 == Changed).count()), "{whats:?}");
 }
@@ -351,7 +351,7 @@ fn groups_are_of_machines_runs_and_gpus() {
         .filter(|(_, what, _)| *what == Fired)
         .map(|(i, _, a)| (*i, a.rule.as_str(), a.sentence.as_str()))
         .collect();
-    // Of each machine one of two GPUs is idle.
+    // One of the two GPUs of each machine is idle.
     assert_eq!(fired.len(), 3, "{fired:?}");
     assert!(
         fired.iter().any(
@@ -457,11 +457,11 @@ fn the_states_of_runs_are_told_once_over_a_start_too() {
     engine.run(&run("1", RunState::Crashed, Some(T + 95_000)), T + 100_000);
     let seen: Vec<_> = engine.take().into_iter().map(|c| (c.what, c.alert.rule, c.event)).collect();
     assert_eq!(seen, [(Fired, "away".into(), false), (Ended, "away".into(), false), (Fired, "crash".into(), true)]);
-    // The state is sharpened: the same alert.
+    // The state becomes more precise: the same alert.
     engine.run(&run("1", RunState::OutOfMemory, Some(T + 95_000)), T + 101_000);
     let seen = engine.take();
     assert_eq!((seen.len(), seen[0].what, seen[0].alert.began), (1, Changed, T + 95_000));
-    // One that ended long before the start says nothing; one that ended while nobody looked does.
+    // A run that ended long before the start is not reported; one that ended during the downtime is.
     let rows = engine.changed_rows();
     let mut next = Engine::new(T + 7_200_000);
     next.restore(&rows, &[seen[0].alert.clone()]);
@@ -624,7 +624,7 @@ fn a_subject_is_small() {
     assert!(size_of::<Subject>() <= 112, "{}", size_of::<Subject>());
 }
 
-/// What stands of all rows that engines gave, in the order in which they gave them.
+/// The current rows, merged from all rows that engines returned, in that order.
 fn standing(rows: &mut BTreeMap<String, Vec<u8>>, engine: &mut Engine) -> Vec<crate::StateRow> {
     for row in engine.changed_rows() {
         match row.bytes {
@@ -652,7 +652,7 @@ fn a_machine_takes_what_fires_with_it_to_another_hub_and_nothing_ends_or_begins(
     }
     let fired = one.engine.take().pop().expect("it fires").alert;
     assert_eq!(two.engine.take().len(), 2, "pending and firing of its own");
-    // A run of both is judged where the first is.
+    // A run on both is judged by the hub of its first machine.
     let process = |source: &str| RunProcess { source: source.into(), ..RunProcess::default() };
     let both = |state| Run { processes: vec![process("a"), process("b")], ..run("r", state, None) };
     for world in [&mut one, &mut two] {
@@ -670,7 +670,7 @@ fn a_machine_takes_what_fires_with_it_to_another_hub_and_nothing_ends_or_begins(
     );
     two.engine.run(&both(RunState::Failed), two.now);
     assert_eq!(two.engine.take(), [], "another judges the run");
-    // The other goes on, with the same alert, and hears of the run what became of it since.
+    // The other hub continues with the same alert, and receives the run's changes since.
     two.engine.adopt(&BTreeSet::from(["a".to_string()]), &known, std::slice::from_ref(&fired), two.now);
     two.engine.source(&machine("a"));
     two.define("a");
@@ -689,7 +689,7 @@ fn a_machine_of_a_hub_that_died_has_two_minutes_to_come_before_it_is_lost() {
     let rules = [rule("lost", "source lost for 60s")];
     let mut world = World::new(&rules, &[], &["gpu.0.temp"]);
     world.engine.share("one", "one");
-    // The hub has been there for long.
+    // The hub has been running for long.
     let died = T + 10_000_000;
     world.engine.adopt(&BTreeSet::from(["a".to_string()]), &[], &[], died);
     world.engine.source(&machine("a"));
@@ -697,7 +697,7 @@ fn a_machine_of_a_hub_that_died_has_two_minutes_to_come_before_it_is_lost() {
     assert_eq!(world.whats(), []);
     world.engine.poll(died + 120_000);
     let lost = world.engine.take().pop().expect("lost").alert;
-    // It is heard of by another hub, which goes on with the alert and ends it.
+    // It reaches another hub, which continues the alert and ends it.
     let mut rows = BTreeMap::new();
     let known = standing(&mut rows, &mut world.engine);
     let mut other = World::new(&rules, &[], &["gpu.0.temp"]);

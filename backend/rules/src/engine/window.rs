@@ -1,4 +1,4 @@
-//! A function of the samples of some time, from 60 sub-buckets; and the straight line through them.
+//! A function of the samples within a time range, from 60 sub-buckets; and a linear fit through them.
 
 use serde::{Deserialize, Serialize};
 use shared::rule::Function;
@@ -7,12 +7,12 @@ const CELLS: usize = 60;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Cell {
-    /// Sum, extreme, increase or first value, as the function needs it.
+    /// Sum, extreme, increase or first value, depending on the function.
     a: f64,
     n: u32,
 }
 
-/// The ring.
+/// Ring buffer of sub-buckets.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Window {
     function: u8,
@@ -34,7 +34,7 @@ fn code(function: Function) -> u8 {
 }
 
 impl Window {
-    /// For a function of so many seconds.
+    /// A window for a function over this many seconds.
     pub fn new(function: Function, seconds: u32) -> Self {
         let bucket = (i64::from(seconds) * 1000 / CELLS as i64).max(1);
         let cells = vec![Cell::default(); CELLS];
@@ -70,7 +70,7 @@ impl Window {
                 a: match self.function() {
                     Function::Min => a.a.min(b.a),
                     Function::Max => a.a.max(b.a),
-                    // The first one is the older.
+                    // `a` is the older one.
                     Function::Change => a.a,
                     Function::Mean | Function::Rate | Function::Increase => a.a + b.a,
                 },
@@ -79,11 +79,11 @@ impl Window {
         }
     }
 
-    /// The newest sub-bucket is another: the last one joins the rest, those that are too old leave it.
+    /// Starts a new sub-bucket: the last one joins the rest, and expired ones leave it.
     fn roll(&mut self, bucket: i64) {
         self.rest = self.join(self.rest, self.cells[Self::slot(self.head)]);
         let sums = matches!(self.function(), Function::Mean | Function::Rate | Function::Increase);
-        // Sums lose a little with each number that leaves them, so now and then they are made anew.
+        // Sums lose precision with each number subtracted, so they are recomputed periodically.
         let mut anew = sums && bucket.div_euclid(CELLS as i64) != self.head.div_euclid(CELLS as i64);
         for between in self.head + 1..=bucket {
             let old = std::mem::take(&mut self.cells[Self::slot(between)]);
@@ -91,7 +91,7 @@ impl Window {
             if sums {
                 self.rest.a -= old.a;
             } else {
-                // What was no extreme takes none away.
+                // Removing a value that was no extreme does not change the extreme.
                 anew |= old.n > 0 && old.a == self.rest.a;
             }
         }
@@ -102,11 +102,11 @@ impl Window {
         }
     }
 
-    /// A sample comes.
+    /// Adds a sample.
     pub fn push(&mut self, t: i64, value: f64) {
         let bucket = t.div_euclid(self.bucket);
         if bucket < self.head || bucket.saturating_sub(self.head) >= CELLS as i64 {
-            // A clock set back, or a gap longer than all that is kept.
+            // A clock set back, or a gap longer than the window.
             self.cells.fill(Cell::default());
             (self.head, self.since, self.last, self.rest) = (bucket, t, f64::NAN, Cell::default());
         } else if bucket > self.head {
@@ -124,7 +124,7 @@ impl Window {
         (self.t, self.last) = (t, value);
     }
 
-    /// Its value; None until it has seen the whole of its time.
+    /// Its value; None until samples cover the whole range.
     pub fn value(&self) -> Option<f64> {
         let covered = self.t - self.since;
         if covered < self.span() - self.bucket {
@@ -150,10 +150,10 @@ impl Window {
             .collect()
     }
 
-    /// In how many seconds the value reaches the limit, if it goes on as it did; None where it does not, or where that is
-    /// not sure enough. 0: it is there.
+    /// Seconds until the value reaches the limit if the trend continues. None where it does not reach it, or the trend
+    /// is not significant. 0: it has reached it.
     pub fn reaches(&self, limit: f64) -> Option<f64> {
-        // The side from which it comes is where it was first.
+        // The first point determines the side from which the value approaches.
         let points = self.points();
         let first = points.first()?.1;
         let rises = first < limit;
@@ -173,7 +173,8 @@ impl Window {
     }
 }
 
-/// The median of the slopes between all pairs of points, and the ends of its 80 % interval by Kendall's variance.
+/// The median of the slopes between all pairs of points (Theil-Sen), and the ends of its 80 % interval by Kendall's
+/// variance.
 fn theil_sen(points: &[(f64, f64)]) -> Option<(f64, f64, f64)> {
     let mut slopes: Vec<f64> = Vec::with_capacity(points.len() * points.len() / 2);
     for (i, (t0, v0)) in points.iter().enumerate() {
@@ -255,7 +256,7 @@ mod tests {
         assert!(fed(Function::Mean, 3600, line(-0.01)).reaches(0.0).is_some());
         let noise = (0..=3600).step_by(10).map(|t| (t, 50.0 + ((t * 7919) % 601) as f64 / 100.0));
         assert_eq!(fed(Function::Mean, 3600, noise).reaches(100.0), None);
-        // One jump is no trend.
+        // A single jump is no trend.
         let jump = (0..=3600).step_by(10).map(|t| (t, if t < 3500 { 50.0 } else { 90.0 }));
         assert_eq!(fed(Function::Mean, 3600, jump).reaches(100.0), None);
         assert_eq!(fed(Function::Mean, 3600, line(0.02)).reaches(100.0), Some(0.0));

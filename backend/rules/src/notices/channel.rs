@@ -1,20 +1,20 @@
-//! What is kept for a channel: how much it was told of late, and what waits for a digest or for the end of quiet hours.
+//! State of a channel: recent notices, and alerts queued for a digest or for the end of quiet hours.
 
 use super::Hours;
 use serde::{Deserialize, Serialize};
 use shared::alert::{Channel, MAX_NAMED};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// In which time notices are counted, and how often there is a digest, milliseconds.
+/// Time window for counting notices, and interval of digests, milliseconds.
 const STORM_MS: i64 = 600_000;
 
-/// How often all that fires is sent to an Alertmanager, milliseconds.
+/// Interval of sending all firing alerts to an Alertmanager, milliseconds.
 pub(super) const STANDING_MS: i64 = 60_000;
 
-/// Alerts that a digest of a storm names.
+/// Maximum number of alerts named in a digest of a storm.
 const WORST: usize = 5;
 
-/// Why alerts are told as a sum.
+/// Reason for a summary of alerts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sum {
     Storm,
@@ -39,19 +39,19 @@ impl Sum {
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Row {
-    /// When it was told in the last 10 min.
+    /// Times of notices in the last 10 min.
     sent: Vec<i64>,
-    /// When it would have been told in the last 10 min of a storm.
+    /// Times of suppressed notices in the last 10 min of a storm.
     unsaid: Vec<i64>,
-    /// When the next digest is due; 0: there is no storm.
+    /// Time of the next digest; 0: there is no storm.
     digest: i64,
     summed: BTreeSet<String>,
-    /// Alerts that wait for the end of quiet hours.
+    /// Alerts queued until the end of quiet hours.
     quiet: BTreeSet<String>,
-    /// When those end, milliseconds since the Unix epoch.
+    /// End of the quiet hours, milliseconds since the Unix epoch.
     quiet_end: i64,
     seq: u64,
-    /// When all that fires was sent last.
+    /// Last time all firing alerts were sent.
     standing: i64,
 }
 
@@ -107,7 +107,7 @@ impl Channels {
         self.rows.entry(name.to_string()).or_default()
     }
 
-    /// Seconds since the Unix epoch.
+    /// End of the current quiet hours, seconds since the Unix epoch.
     pub fn quiet_until(&self, name: &str, now: i64) -> Option<i64> {
         self.kept.get(name)?.hours.as_ref()?.until(now / 1000)
     }
@@ -122,12 +122,12 @@ impl Channels {
         self.row(name).summed.insert(alert.to_string());
     }
 
-    /// Whether a channel has a sum in which that alert stands.
+    /// Whether an alert is queued in a summary of any channel.
     pub fn waits_for(&self, alert: &str) -> bool {
         self.rows.values().any(|row| row.summed.contains(alert) || row.quiet.contains(alert))
     }
 
-    /// Whether a further notice is one too many; a storm begins with the first such.
+    /// Whether one more notice exceeds the limit; the first such notice begins a storm.
     pub fn storms(&mut self, name: &str, now: i64, most: usize) -> bool {
         let row = self.row(name);
         row.sent.retain(|t| (0..STORM_MS).contains(&(now - t)));
@@ -137,7 +137,7 @@ impl Channels {
         }
         if row.digest != 0 {
             row.unsaid.push(now);
-            // More than enough are as many.
+            // Counts above twice the limit make no difference.
             if row.unsaid.len() > 2 * most.max(1) {
                 row.unsaid.remove(0);
             }
@@ -155,7 +155,7 @@ impl Channels {
         row.seq
     }
 
-    /// The sums that are due: the channel, why, and the alerts.
+    /// The due summaries: channel, reason, and alerts.
     pub fn due(&mut self, now: i64, most: usize) -> Vec<(String, Sum, Vec<String>)> {
         let mut out = Vec::new();
         for name in self.kept.keys().cloned().collect::<Vec<_>>() {
@@ -177,7 +177,7 @@ impl Channels {
         out
     }
 
-    /// Channels to which all that fires is sent now.
+    /// Channels that receive all firing alerts now.
     pub fn standing(&mut self, now: i64, every: i64) -> Vec<String> {
         let names: Vec<String> = self.kept.keys().filter(|n| self.is_kind(n, "alertmanager")).cloned().collect();
         names
@@ -205,7 +205,7 @@ impl Channels {
         sums.chain(standing).flatten().min()
     }
 
-    /// Rows that changed; None: the channel is gone.
+    /// Changed rows; None: the channel is gone.
     pub fn changed(&mut self) -> Vec<(String, Option<Vec<u8>>)> {
         let bytes = |name: &String| self.rows.get(name).and_then(|row| postcard::to_stdvec(row).ok());
         std::mem::take(&mut self.dirty).into_iter().map(|name| (name.clone(), bytes(&name))).collect()

@@ -1,26 +1,26 @@
-//! Which alerts nobody is told of: those that another one explains, and those that somebody silenced.
+//! Suppressed alerts: inhibited by another alert that explains them, or silenced by a user.
 
 use super::Notices;
 use shared::alert::{Alert, AlertState, Silence};
 use shared::catalog::glob;
 use shared::rule::Nature;
 
-/// The driver's number for a GPU that is gone.
+/// The driver's number for a lost GPU.
 const GPU_GONE: &str = "79";
 
-/// Whose alerts an alert holds back.
+/// Scope of an inhibition.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Holds {
-    /// Those of a machine.
+    /// Alerts of a machine.
     Source(String),
-    /// Those of a run.
+    /// Alerts of a run.
     Run(String),
-    /// Those of a GPU: machine and number.
+    /// Alerts of a GPU: machine and number.
     Gpu(String, String),
 }
 
 impl Notices {
-    /// Whose alerts that alert holds back; None: nobody's.
+    /// Scope that an alert inhibits; None: it inhibits nothing.
     pub(super) fn holds(&self, alert: &Alert) -> Option<Holds> {
         if alert.state != AlertState::Firing {
             return None;
@@ -54,7 +54,7 @@ impl Notices {
         }
     }
 
-    /// What holds an alert back.
+    /// The alert that inhibits an alert.
     fn inhibitor(&self, alert: &Alert) -> Option<&Alert> {
         let label = |key: &str| alert.labels.get(key).cloned();
         let nature = self.nature(alert);
@@ -70,7 +70,7 @@ impl Notices {
         ids.filter_map(|id| self.alerts.get(id)).map(|live| &live.alert).find(|other| other.id != alert.id)
     }
 
-    /// Why nobody is told of an alert now; None: nothing holds it back.
+    /// Reason for suppressing an alert now; None: it is not suppressed.
     pub(super) fn holds_back(&self, alert: &Alert, now: i64) -> Option<(String, Option<String>)> {
         if let Some(inhibitor) = self.inhibitor(alert) {
             return Some((format!("inhibited: {}", inhibitor.sentence), None));
@@ -81,7 +81,7 @@ impl Notices {
         Some((format!("silenced{by} until {until}"), Some(silence.id.clone())))
     }
 
-    /// Looks whether an alert is held back, and remembers it.
+    /// Checks whether an alert is suppressed, and records it.
     pub(super) fn judge(&mut self, id: &str, now: i64) -> bool {
         let Some(live) = self.alerts.get(id) else { return true };
         let why = self.holds_back(&live.alert, now);
@@ -99,22 +99,22 @@ impl Notices {
         held
     }
 
-    /// Alerts for which the reason that nobody is told is another now; empty: there is none. Since it was asked last.
+    /// Alerts whose reason for suppression changed since the last call, with the reason; empty: no longer suppressed.
     pub fn held(&mut self) -> Vec<(String, String)> {
         std::mem::take(&mut self.held).into_iter().collect()
     }
 
-    /// How many further alerts each silence held back, since it was asked last.
+    /// Number of further alerts that each silence suppressed since the last call.
     pub fn held_back(&mut self) -> Vec<(String, u64)> {
         std::mem::take(&mut self.held_back).into_iter().collect()
     }
 }
 
-/// Whether a silence means that alert.
+/// Whether a silence matches an alert.
 pub(super) fn silences(silence: &Silence, alert: &Alert) -> bool {
     !silence.matches.is_empty()
         && silence.matches.iter().all(|(key, pattern)| match key.as_str() {
-            // Of a team's rule the team stands behind it.
+            // The id of a team's rule ends with `@` and the team.
             "rule" => glob(pattern, &alert.name) || alert.rule.split('@').next() == Some(pattern),
             "severity" => glob(pattern, alert.severity.word()),
             "subject" => glob(pattern, &alert.subject),

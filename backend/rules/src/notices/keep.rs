@@ -1,4 +1,4 @@
-//! What is kept of notices, so that a start neither loses nor repeats one.
+//! Stored state of notices, so that a start neither loses nor repeats one.
 
 use super::{Group, GroupKey, Live, Notices, SEP};
 use crate::{StateRow, Transition, What};
@@ -7,7 +7,7 @@ use shared::rule::Nature;
 use std::collections::BTreeMap;
 
 impl Notices {
-    /// Parts of the state that changed since it was asked last.
+    /// Parts of the state that changed since the last call.
     pub fn changed_rows(&mut self) -> Vec<StateRow> {
         let mut rows: Vec<StateRow> = Vec::new();
         for key in std::mem::take(&mut self.dirty) {
@@ -21,8 +21,8 @@ impl Notices {
         rows
     }
 
-    /// After a start, once rules and channels are set: all rows that stand, and all alerts that fire or that ended in the
-    /// last 24 h. What fires and was in nobody's row is told as if it were new.
+    /// Restores the state after a start, once rules and channels are set. It takes all current rows, and all alerts
+    /// that fire or ended in the last 24 h. A firing alert without a row is treated as new.
     pub fn restore(&mut self, rows: &[StateRow], alerts: &[Alert], now: i64) {
         for row in rows {
             let (Some(bytes), Some((sort, rest))) = (&row.bytes, row.key.split_once(SEP)) else { continue };
@@ -47,7 +47,7 @@ impl Notices {
                 self.alerts.insert(alert.id.clone(), Live { alert: alert.clone(), silence: None, groups });
             }
             if alert.state == AlertState::Firing {
-                // The same words again hold back what they held back; what was told stays told.
+                // Firing alerts inhibit again as before; notices already sent are not repeated.
                 let event =
                     self.rules.get(&alert.rule).is_some_and(|k| k.nature == Nature::Run || k.nature == Nature::Xid);
                 let what = if known { What::Changed } else { What::Fired };

@@ -1,4 +1,4 @@
-//! From changes of alerts to notices: what is held back, what belongs together, when it is told.
+//! From transitions of alerts to notices: suppression, grouping, and timing.
 
 mod channel;
 mod inhibit;
@@ -24,49 +24,50 @@ use shared::run::RunState;
 use shared::unit::Unit;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A notice waits so long for others of its group; of a run's state so long, so that it can be sharpened. Milliseconds.
+/// A notice waits this long for others of its group. A notice about a run's state waits `RUN_WAIT_MS`, so that the
+/// state can become more precise. Milliseconds.
 const WAIT_MS: i64 = 10_000;
 const RUN_WAIT_MS: i64 = 5_000;
 
-/// A group speaks again after so long, and after twice as long each time while it goes on, up to [`SPACING_MOST`].
+/// Minimum time between notices of a group. It doubles each time while the group is active, up to [`SPACING_MOST`].
 const SPACING_LEAST: i64 = 60_000;
 const SPACING_MOST: i64 = 600_000;
 
-/// Without `repeat`: 4 h, milliseconds.
+/// Default of `repeat`: 4 h, milliseconds.
 const REPEAT_MS: i64 = 4 * 3_600_000;
 
-/// What fired so long ago is not told any more, milliseconds.
+/// An alert that fired this long ago is not notified any more, milliseconds.
 const LATE_MS: i64 = 600_000;
 
-/// How soon it is looked again whether what is held back may be told, milliseconds.
+/// Interval of checking suppressed alerts again, milliseconds.
 const LOOK_MS: i64 = 10_000;
 
-/// A group without members is forgotten after so long; one whose last notice may still wait later, since what comes then must
-/// count on. Milliseconds.
+/// A group without members is dropped after this time. One whose last notice may still be queued is dropped later,
+/// since further notices must continue its count. Milliseconds.
 const FORGET_MS: i64 = 3_600_000;
 const FORGET_UNKNOWN_MS: i64 = 86_400_000;
 
-/// How often it is looked which alerts may be forgotten, milliseconds.
+/// Interval of checking which alerts may be dropped, milliseconds.
 const TIDY_MS: i64 = 60_000;
 
-/// Of the built-in rules, what is less goes to no channel that is not named.
+/// Built-in rules below this severity notify only channels that they name.
 const DEFAULT_LEAST: AlertSeverity = AlertSeverity::Warning;
 
-/// The kind of channels to which each alert is an incident of its own.
+/// Kind of the channels where each alert is an incident of its own.
 const PAGER: &str = "pagerduty";
 
-/// What does not change with alerts.
+/// Configuration, independent of alerts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setup {
     /// Name of the team; empty in `serve`.
     pub team: String,
-    /// Goes into the ids of notices, so that teams with channels of one name have none in common: the team's id.
+    /// Part of the ids of notices: the team's id. It separates channels with the same name in different teams.
     pub salt: String,
-    /// Name of the host that tells.
+    /// Name of the sending host.
     pub host: String,
-    /// The page's address without a slash at its end; None where there is none.
+    /// URL of the page without a trailing slash; None where there is none.
     pub public_url: Option<String>,
-    /// The most notices of a channel in 10 min; 20 unless set.
+    /// Maximum number of notices of a channel in 10 min; default 20.
     pub storm: usize,
 }
 
@@ -76,7 +77,7 @@ impl Default for Setup {
     }
 }
 
-/// A notice for a channel. It is to be written in the transaction that writes the alerts.
+/// A notice for a channel, to be written in the transaction that writes the alerts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Due {
     /// Name of the channel.
@@ -85,16 +86,16 @@ pub struct Due {
     pub notice: Notice,
 }
 
-/// Somebody who is told of runs of their own, of those that come along alone: no rule of a team can speak for a person.
+/// A person who is notified of their own runs only: no rule of a team applies to them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Person {
-    /// Name of the channel that leads to them; it is no team's default one.
+    /// Name of the channel that reaches them. It is never a team's default channel.
     pub channel: String,
-    /// The users on machines whose runs are theirs.
+    /// Users on machines whose runs belong to them.
     pub logins: BTreeSet<String>,
-    /// Whether they want to be told of runs that finished.
+    /// Whether they are notified of runs that finished.
     pub finished: bool,
-    /// Likewise of those that crashed.
+    /// Whether they are notified of runs that crashed.
     pub crashed: bool,
 }
 
@@ -109,45 +110,45 @@ struct Known {
     repeat: i64,
 }
 
-/// An alert, while somebody has to be told of it.
+/// An alert that may still need a notice.
 #[derive(Debug)]
 struct Live {
     alert: Alert,
     silence: Option<String>,
-    /// The groups in which it is.
+    /// Its groups.
     groups: Vec<GroupKey>,
 }
 
-/// What a group has told of an alert.
+/// Notification state of an alert in a group.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Member {
     told: bool,
     event: bool,
-    /// It was put into a digest or a summary, and has not been told by itself.
+    /// It is part of a digest or a summary, and has had no notice of its own.
     summed: bool,
-    /// Which notice of the group named it last, and when that was made; 0: none.
+    /// Number of the group's last notice that named it, and the time of that notice; 0: none.
     seq: u64,
     at: i64,
-    /// That notice was given up.
+    /// That notice was dropped.
     lost: bool,
 }
 
-/// The members of a group, by what there is to say of each.
+/// The members of a group by their pending report.
 #[derive(Debug, Default)]
 struct Sorted {
-    /// Those that have begun,
+    /// Not reported yet.
     fires: Vec<String>,
-    /// those that are over,
+    /// Ended after their firing was reported.
     over: Vec<String>,
-    /// and those that were told before, and stand.
+    /// Reported earlier and still firing.
     stands: Vec<String>,
-    /// Those that leave the group.
+    /// Leaving the group.
     gone: Vec<String>,
-    /// One is held back.
+    /// At least one is suppressed.
     waits: bool,
 }
 
-/// Alerts that are told together to one channel.
+/// Alerts that are notified together on one channel.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Group {
     seq: u64,
@@ -155,15 +156,15 @@ struct Group {
     spacing: i64,
     due: i64,
     members: BTreeMap<String, Member>,
-    /// When its last notice was made, while nobody knows what became of it; 0: it is known.
+    /// Time of its last notice while its outcome is unknown; 0: the outcome is known.
     made: i64,
-    /// It has something to say, and waits.
+    /// It has a pending notice.
     waits: bool,
 }
 
 type GroupKey = (String, String);
 
-/// Whom to tell, what was told, and what waits.
+/// Routing state: recipients, sent notices, and queued notices.
 #[derive(Default)]
 pub struct Notices {
     setup: Setup,
@@ -174,27 +175,27 @@ pub struct Notices {
     held_back: BTreeMap<String, u64>,
     alerts: BTreeMap<String, Live>,
     groups: BTreeMap<GroupKey, Group>,
-    /// Alerts that hold back others, by whose.
+    /// Inhibiting alerts, by scope.
     inhibitors: BTreeMap<Holds, BTreeSet<String>>,
-    /// And where each stands among them.
+    /// Scope of each inhibiting alert.
     holders: BTreeMap<String, Holds>,
     held: BTreeMap<String, String>,
     dirty: BTreeSet<GroupKey>,
-    /// Some alert is over, and may be forgotten.
+    /// An alert has ended and may be dropped.
     tidy: bool,
-    /// When it was looked last which.
+    /// Time of the last check for such alerts.
     tidied: i64,
 }
 
 const SEP: char = '\u{1f}';
 
 impl Notices {
-    /// Nothing is told yet.
+    /// Empty state.
     pub fn new(setup: Setup) -> Self {
         Notices { setup, ..Notices::default() }
     }
 
-    /// The rules from now on.
+    /// Sets the rules.
     pub fn set_rules(&mut self, rules: &[Rule], catalog: &Catalog) {
         self.rules = rules
             .iter()
@@ -218,14 +219,14 @@ impl Notices {
                 (rule.id.clone(), known)
             })
             .collect();
-        // A rule may mean something else now.
+        // A rule may have changed its meaning.
         let holders: Vec<_> = self.alerts.iter().map(|(id, live)| (id.clone(), self.holds(&live.alert))).collect();
         for (id, holds) in holders {
             self.put_holder(&id, holds);
         }
     }
 
-    /// The channels from now on. Those whose quiet hours cannot be read, and why; they have none.
+    /// Sets the channels. Returns those with invalid quiet hours, and the reason; they have none.
     pub fn set_channels(&mut self, channels: &[Channel]) -> Vec<(String, String)> {
         let wrong = self.channels.set(channels);
         let known = |name: &String| self.channels.knows(name);
@@ -237,17 +238,17 @@ impl Notices {
         wrong
     }
 
-    /// Who is told of their own runs from now on.
+    /// Sets the people who are notified of their own runs.
     pub fn set_people(&mut self, people: &[Person]) {
         self.people = people.to_vec();
     }
 
-    /// The silences that hold or will.
+    /// Sets the current and future silences.
     pub fn set_silences(&mut self, silences: &[Silence]) {
         self.silences = silences.to_vec();
     }
 
-    /// Somebody takes an alert on: it is not repeated.
+    /// Records that a user acknowledged an alert: it is not repeated.
     pub fn ack(&mut self, alert: &str, by: Acked) {
         if let Some(live) = self.alerts.get_mut(alert) {
             live.alert.acked = Some(by);
@@ -258,7 +259,7 @@ impl Notices {
         self.rules.get(&alert.rule).map_or(Nature::Code, |known| known.nature)
     }
 
-    /// A change of an alert. `now` in milliseconds since the Unix epoch.
+    /// Applies a transition of an alert. `now` in milliseconds since the Unix epoch.
     pub fn hear(&mut self, transition: &Transition, now: i64) {
         let Transition { what, alert, event, .. } = transition;
         if matches!(what, What::Pending | What::Dropped) {
@@ -276,7 +277,7 @@ impl Notices {
         self.put_holder(&id, self.holds(&alert));
         let wait = if nature == Nature::Run { RUN_WAIT_MS } else { WAIT_MS };
         let fresh = (*what == What::Fired || rises) && alert.state == AlertState::Firing;
-        // An agent that was away tells of what is over, or old; a run's state is always told.
+        // A reconnected agent also reports old or ended conditions. A run's state is always notified.
         let late = fresh && !is_known && nature != Nature::Run && now - alert.fired.unwrap_or(now) >= LATE_MS;
         if late {
             self.held.insert(id, "it fired too long ago to be sent".into());
@@ -325,7 +326,7 @@ impl Notices {
         all
     }
 
-    /// What is told together: alerts of a rule and a run, or of a rule and a group of machines.
+    /// Grouping key: alerts of a rule and a run, or of a rule and a group of machines.
     fn group_of(&self, channel: &str, alert: &Alert) -> String {
         if self.channels.is_kind(channel, PAGER) {
             return alert.id.clone();
@@ -337,7 +338,7 @@ impl Notices {
         }
     }
 
-    /// The notices that are due.
+    /// The due notices.
     pub fn poll(&mut self, now: i64) -> Vec<Due> {
         let mut out = Vec::new();
         let due: Vec<GroupKey> = self.groups.iter().filter(|(_, g)| g.due <= now).map(|(key, _)| key.clone()).collect();
@@ -370,7 +371,7 @@ impl Notices {
         out
     }
 
-    /// Groups that have nobody any more.
+    /// Drops groups without members.
     fn forget_groups(&mut self, now: i64) {
         let dirty = &mut self.dirty;
         self.groups.retain(|key, group| {
@@ -383,7 +384,7 @@ impl Notices {
         });
     }
 
-    /// The members of a group, by what there is to say of each now. What waits for the end of quiet hours is marked.
+    /// The members of a group by their pending report. Those queued until the end of quiet hours are marked.
     fn sorted(&mut self, key: &GroupKey, quiet: Option<i64>, pages: bool, now: i64) -> Option<Sorted> {
         let ids: Vec<(String, Member)> = self.groups.get(key)?.members.iter().map(|(id, m)| (id.clone(), *m)).collect();
         let mut sorted = Sorted::default();
@@ -422,7 +423,7 @@ impl Notices {
                     sorted.gone.push(id.clone());
                 }
                 self.mark(key, id, true);
-                // The summary speaks for it.
+                // The summary covers it.
                 if let Some(group) = self.groups.get_mut(key) {
                     group.last = now;
                 }
@@ -436,7 +437,8 @@ impl Notices {
         Some(sorted)
     }
 
-    /// When a group is looked at next: `waits` is that one of its alerts is held back now, `quiet` until when quiet hours are.
+    /// Plans the next evaluation of a group. `waits`: one of its alerts is suppressed now. `quiet`: end of the quiet
+    /// hours.
     fn plan(&mut self, key: &GroupKey, waits: bool, quiet: Option<i64>, now: i64) -> Option<()> {
         let group = self.groups.get(key)?;
         let open: Vec<String> = group.members.keys().cloned().collect();
@@ -453,7 +455,7 @@ impl Notices {
         group.waits = false;
         group.due = match (waits, quiet) {
             (true, _) => now + LOOK_MS,
-            // What passes quiet hours is repeated in them.
+            // Alerts that pass quiet hours are repeated in them.
             (false, Some(end)) if passes => (end * 1000).min((group.last + every).max(now + LOOK_MS)),
             (false, Some(end)) if !open.is_empty() => end * 1000,
             _ if repeats && group.last != 0 => (group.last + every).max(now + LOOK_MS),
@@ -463,10 +465,10 @@ impl Notices {
         Some(())
     }
 
-    /// What a group has to say now.
+    /// The notice that a group sends now.
     fn speak(&mut self, key: &GroupKey, now: i64) -> Option<Notice> {
         let quiet = self.channels.quiet_until(&key.0, now);
-        // There an end closes what keeps people awake: it neither waits nor is it one too many.
+        // On a pager an end closes the incident, so it is neither delayed nor counted for a storm.
         let pages = self.channels.is_kind(&key.0, PAGER);
         let Sorted { fires, over, stands, gone, waits } = self.sorted(key, quiet, pages, now)?;
         let group = self.groups.get(key)?;
@@ -475,7 +477,7 @@ impl Notices {
         let mut notice = None;
         let closes = pages && !over.is_empty();
         if speaks && !closes && self.channels.storms(&key.0, now, self.setup.storm) {
-            // A digest will have it.
+            // A digest will contain it.
             for id in fires.iter().chain(&over) {
                 self.channels.sum(&key.0, id);
                 self.mark(key, id, true);
@@ -504,12 +506,12 @@ impl Notices {
         notice
     }
 
-    /// Whether quiet hours do not hold it.
+    /// Whether an alert passes quiet hours.
     fn passes(&self, alert: &Alert) -> bool {
         alert.severity == AlertSeverity::Critical || self.rules.get(&alert.rule).is_some_and(|k| !k.rule.quiet)
     }
 
-    /// Whether what stands is told again.
+    /// Whether alerts that still fire are notified again.
     fn repeat_of(&self, stands: &[String], group: &Group, quiet: bool, now: i64) -> bool {
         stands.iter().filter_map(|id| Some((id, self.alerts.get(id)?))).any(|(id, live)| {
             let every = self.rules.get(&live.alert.rule).map_or(REPEAT_MS, |k| k.repeat);
@@ -529,7 +531,7 @@ impl Notices {
         self.setup.public_url.as_ref().map(|url| format!("{}/?page=alerts{page}", url.trim_end_matches('/')))
     }
 
-    /// The notice of these alerts of a group.
+    /// The notice about these alerts of a group.
     fn notice(&mut self, key: &GroupKey, ids: &[String], stands: bool, now: i64) -> Option<Notice> {
         let mut alerts: Vec<&Alert> = ids.iter().filter_map(|id| self.alerts.get(id)).map(|l| &l.alert).collect();
         let first = *alerts.first()?;
@@ -582,13 +584,14 @@ impl Notices {
         Some(notice)
     }
 
-    /// When [`poll`](Self::poll) has something to do next, milliseconds since the Unix epoch; None: not before it hears.
+    /// Time of the next work for [`poll`](Self::poll), milliseconds since the Unix epoch; None: none before the next
+    /// transition.
     pub fn next_due(&self) -> Option<i64> {
         let groups = self.groups.values().map(|g| g.due).filter(|due| *due != i64::MAX);
         groups.chain(self.channels.next_due()).min()
     }
 
-    /// A notice was taken, or given up: then its end is not told either.
+    /// Records that a notice was delivered or dropped. After a drop, its end is not notified either.
     pub fn outcome(&mut self, channel: &str, notice: &str, taken: bool) {
         let of = self.groups.iter_mut().filter(|((name, _), _)| name == channel);
         for (key, group) in of {
@@ -597,7 +600,7 @@ impl Notices {
                 group.made = 0;
                 self.dirty.insert(key.clone());
             }
-            // An older one may be known only after a newer one was made; few differ.
+            // The outcome of an older notice may arrive after a newer one was made; few differ.
             let made: BTreeSet<(u64, i64)> =
                 group.members.values().filter(|m| m.seq > 0).map(|m| (m.seq, m.at)).collect();
             let Some(of) = made.into_iter().find(|(seq, at)| id(*seq, *at) == notice) else { continue };
@@ -610,7 +613,7 @@ impl Notices {
 }
 
 impl Group {
-    /// It has something to say at `wanted`; what it waits with already comes no later for it.
+    /// Requests a notice at `wanted`. A pending notice is never delayed by it.
     fn ask(&mut self, wanted: i64) {
         let due = if self.last == 0 { wanted } else { wanted.max(self.last + self.spacing) };
         self.due = if self.waits { self.due.min(due) } else { due };
@@ -640,8 +643,8 @@ fn worst_first(a: &Alert, b: &Alert, op: Op) -> std::cmp::Ordering {
 }
 
 impl Setup {
-    /// The id of a channel's and group's notice that was made then: a channel that was removed and is made again counts
-    /// from 1 again.
+    /// The id of a notice of a channel and group made at `now`. The time is needed because a channel that is removed
+    /// and created again counts from 1 again.
     fn id_of(&self, (channel, group): (&str, &str), seq: u64, now: i64) -> String {
         id::of(&["notice", &self.salt, channel, group, &seq.to_string(), &now.to_string()])
     }

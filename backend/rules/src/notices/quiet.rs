@@ -1,4 +1,4 @@
-//! Hours in which a channel waits, by the clock of a zone.
+//! Quiet hours of a channel, in local time of a zone.
 
 use jiff::Timestamp;
 use jiff::civil::{Date, Time};
@@ -7,12 +7,12 @@ use shared::alert::Quiet;
 
 const DAYS: [&str; 7] = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
 
-/// The most spans that follow each other without a pause: enough for one a day of a week.
+/// Maximum number of consecutive spans without a pause: enough for one a day of a week.
 const MOST: usize = 16;
 
 #[derive(Clone, Debug)]
 struct Span {
-    /// On which days it begins, Monday first.
+    /// Weekdays on which it begins, Monday first.
     days: [bool; 7],
     from: Time,
     to: Time,
@@ -57,10 +57,10 @@ fn days(text: &str) -> Result<[bool; 7], String> {
 }
 
 impl Hours {
-    /// Reads them.
+    /// Parses quiet hours.
     ///
     /// # Errors
-    /// A sentence that says what may be.
+    /// A sentence with the valid values.
     pub fn new(quiet: &[Quiet], zone: Option<&str>) -> Result<Self, String> {
         let zone = match zone {
             None | Some("" | "UTC") => TimeZone::UTC,
@@ -76,7 +76,7 @@ impl Hours {
     }
 
     fn at(&self, date: Date, time: Time) -> Option<i64> {
-        // Of an hour that is skipped it is the instant of the jump, of one that comes twice the first.
+        // A skipped hour maps to the instant of the jump, a repeated one to its first occurrence.
         Some(date.to_datetime(time).to_zoned(self.zone.clone()).ok()?.timestamp().as_second())
     }
 
@@ -96,7 +96,7 @@ impl Hours {
         ends.max()
     }
 
-    /// Until when it is quiet; None: it is not. Seconds since the Unix epoch.
+    /// End of the current quiet time; None: it is not quiet. Seconds since the Unix epoch.
     pub fn until(&self, now: i64) -> Option<i64> {
         let mut end = self.end(now)?;
         for _ in 0..MOST {

@@ -1,4 +1,4 @@
-//! Many alerts in one notice: digests of storms, summaries of quiet hours, and all that stands.
+//! Many alerts in one notice: digests of storms, summaries of quiet hours, and all firing alerts.
 
 use super::channel::{self, STANDING_MS};
 use super::{Due, Notices, text, worst_first};
@@ -7,7 +7,7 @@ use shared::rule::Op;
 use std::collections::BTreeMap;
 
 impl Notices {
-    /// Digests of storms, and summaries of quiet hours.
+    /// Due digests of storms, and summaries of quiet hours.
     pub(super) fn sum_up(&mut self, now: i64) -> Vec<Due> {
         let mut out = Vec::new();
         for (channel, why, ids) in self.channels.due(now, self.setup.storm) {
@@ -24,7 +24,7 @@ impl Notices {
                 n => format!("{n} alerts"),
             };
             if why == channel::Sum::Quiet {
-                // It is told now, and so will be its end.
+                // It is notified now, and its end will be, too.
                 for (key, group) in self.groups.iter_mut().filter(|((name, _), _)| *name == channel) {
                     let members = group.members.iter_mut().filter(|(id, member)| member.summed && ids.contains(*id));
                     for (_, member) in members {
@@ -60,7 +60,7 @@ impl Notices {
         out
     }
 
-    /// All that fires, for channels that group and repeat by themselves.
+    /// All firing alerts, for channels that group and repeat on their own.
     pub(super) fn standing(&mut self, now: i64) -> Vec<Due> {
         let mut out = Vec::new();
         for channel in self.channels.standing(now, STANDING_MS) {
@@ -115,7 +115,7 @@ impl Notices {
     }
 }
 
-/// Alerts in parts that are small enough for one message each.
+/// Splits alerts into parts that fit one message each.
 fn parts(alerts: Vec<Alert>) -> Vec<Vec<Alert>> {
     let mut parts: Vec<Vec<Alert>> = Vec::new();
     let mut bytes = 0;

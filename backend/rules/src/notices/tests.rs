@@ -1,4 +1,4 @@
-//! People are told once, in time, and never in a storm.
+//! People are notified once, in time, and never in a storm.
 
 use super::inhibit::silences;
 use super::*;
@@ -142,7 +142,7 @@ fn a_run_is_told_after_five_seconds_and_its_end_is_not() {
     assert_eq!(seen.iter().map(|s| (s.0, s.3.as_str())).collect::<Vec<_>>(), [(5, "out of memory")]);
     all.hear(&ended(&sharpened, T + 60 * MINUTE), T + 60 * MINUTE);
     assert_eq!(said(&mut all, T + 60 * MINUTE, T + 62 * MINUTE), []);
-    // Late ones of runs are told, others are not.
+    // Late alerts of runs are notified, others are not.
     let late = alert("crash", "r2", T, &[("run", "r2")]);
     all.hear(&late, T + 120 * MINUTE);
     all.hear(&alert("hot", "x", T, &[]), T + 120 * MINUTE);
@@ -183,7 +183,7 @@ fn a_lost_machine_a_crash_and_xid_79_hold_others_back() {
         let seen: Vec<_> = said(&mut all, T, T + 3 * MINUTE).iter().map(name).collect();
         assert_eq!(seen.contains(&held.alert.sentence), !holds, "{seen:?}");
         assert_eq!(all.held().iter().any(|(id, why)| *id == held.alert.id && why.starts_with("inhibited: ")), holds);
-        // Told only if still true when the holder clears.
+        // Notified only if still true when the holder clears.
         all.hear(&ended(&holder, T + 3 * MINUTE), T + 3 * MINUTE);
         let seen: Vec<_> = said(&mut all, T + 3 * MINUTE, T + 6 * MINUTE).iter().map(name).collect();
         assert_eq!(seen.contains(&held.alert.sentence), holds, "{seen:?}");
@@ -231,7 +231,7 @@ fn quiet_hours_end_in_one_summary_and_what_is_critical_passes() {
     all.hear(&ended(&goes, T + 5 * MINUTE), T + 5 * MINUTE);
     let seen = said(&mut all, T + 5 * MINUTE, T + 60 * MINUTE);
     assert_eq!(seen, [(2800, NoticeKind::Digest, 2, "During quiet hours: 2 alerts, 1 still firing".to_string())]);
-    // It was told, so its end is told.
+    // Its firing was notified, so its end is, too.
     all.hear(&ended(&stays, T + 60 * MINUTE), T + 60 * MINUTE);
     let seen = said(&mut all, T + 60 * MINUTE, T + 75 * MINUTE);
     assert_eq!(seen.iter().map(|s| s.3.as_str()).collect::<Vec<_>>(), ["Resolved: a is bad"]);
@@ -313,7 +313,7 @@ fn folded_from_the_newest_on_what_is_newer_stays() {
     assert_eq!((one.kind, one.at, one.more), (Resolved, T / 1000, 0));
     assert!(one.alerts.iter().all(|a| a.state == AlertState::Resolved), "{:?}", one.alerts);
     assert_eq!(one.alerts.len(), 2);
-    // It says once when it was, with the date where it is long ago.
+    // The notice contains the time once, with the date where it is long ago.
     let (from, to) = (shared::date::text(T), shared::date::text(T + 20 * 60 * MINUTE));
     let from = from[..16].replace('T', " ");
     assert_eq!(one.title, format!("a is bad (was firing {from}–{} UTC)", &to[11..16]));
@@ -328,7 +328,7 @@ fn of_all_that_stood_before_only_what_is_over_is_told_with_what_stands() {
     let over: Vec<Alert> = all[..5].iter().map(|t| ended(t, T + 1000).alert).collect();
     let fire: Vec<Alert> = all[5..].iter().map(|t| t.alert.clone()).collect();
     let old = told(NoticeKind::Firing, "standing", T, &[&over[..], &fire[..]].concat());
-    // Of the newer one n5 is over.
+    // In the newer one n5 has ended.
     let newer: Vec<Alert> = [&[ended(&all[5], T + 2000).alert], &fire[1..20]].concat();
     let one = fold(&old, &told(NoticeKind::Firing, "standing", T + MINUTE, &newer));
     assert_eq!(one.alerts, [&newer[..], &over[..]].concat());
@@ -337,8 +337,8 @@ fn of_all_that_stood_before_only_what_is_over_is_told_with_what_stands() {
 
 #[test]
 fn a_crash_at_any_second_loses_no_notice_and_repeats_at_most_one() {
-    // Each second the service writes the rows in one transaction with what is due. It dies after `dies` seconds, either
-    // before or after that second's transaction.
+    // Each second the service writes the rows in one transaction with the due notices. It crashes after `dies` seconds,
+    // either before or after that second's transaction.
     let (a, b) = (alert("hot", "a", T, &[]), alert("hot", "b", T + 30_000, &[]));
     let script = |all: &mut Notices, alerts: &mut BTreeMap<String, Alert>, second: i64| {
         for (at, change) in
@@ -412,7 +412,7 @@ fn all_that_stands_is_in_messages_that_are_not_too_long_and_is_written_only_when
     assert!(due.len() > 1);
     assert_eq!(due.iter().map(|d| d.notice.alerts.len()).sum::<usize>(), 200);
     for one in &due {
-        // It has the same names and the same quotes as JSON.
+        // The debug format has the same names and quotes as JSON.
         assert!(format!("{:?}", one.notice).len() < 128 * 1024);
     }
     all.poll(T + 10_000);
@@ -464,7 +464,7 @@ fn a_group_without_members_is_forgotten_and_so_is_its_row() {
         all.poll(T + minutes * MINUTE);
         all.changed_rows().iter().any(|row| row.key.starts_with('g') && row.bytes.is_none())
     };
-    // Its last notice may still wait.
+    // Its last notice may still be queued.
     assert!(!gone(&mut all, 120));
     all.outcome("lab", &over.id, true);
     assert!(gone(&mut all, 122));
@@ -515,7 +515,7 @@ fn what_a_summary_told_is_written() {
         all.poll(t);
         rows.extend(all.changed_rows().into_iter().map(|row| (row.key.clone(), row)));
     }
-    // After a start its end is told, too.
+    // After a start its end is notified, too.
     let mut next = notices(&rules(), &channels);
     next.restore(&rows.into_values().collect::<Vec<_>>(), std::slice::from_ref(&hot.alert), T + 50 * MINUTE);
     next.hear(&ended(&hot, T + 51 * MINUTE), T + 51 * MINUTE);
@@ -542,7 +542,7 @@ fn of_a_channel_that_is_removed_no_row_stays() {
     assert_eq!(gone, wrote);
 }
 
-/// Series that flap, for an hour at one sample in 10 s: most notices of a channel, and how many alerts there were.
+/// Series that flap, for an hour at one sample in 10 s: maximum number of notices of a channel, and number of alerts.
 fn storm(machines: usize, each: usize, period: usize, groups: usize) -> (usize, usize, usize) {
     let catalog = catalog();
     let hot = rule("hot", "gpu.*.temp > 85 C for 10s, until < 82 C for 10s");
@@ -561,7 +561,7 @@ fn storm(machines: usize, each: usize, period: usize, groups: usize) -> (usize, 
     for step in 0..360usize {
         let now = T + step as i64 * 10_000;
         for machine in 0..machines {
-            // Of every second machine they flap four times as slowly: too seldom to be said to flap.
+            // On every second machine they change four times as slowly: too seldom to count as flapping.
             let period = if machine % 2 == 0 { period } else { period * 4 };
             let hot = |i: usize| ((step + machine * 7 + i * 13) % period) * 2 < period;
             let values: Vec<f64> = (0..each).map(|i| if hot(i) { 90.0 } else { 70.0 }).collect();
@@ -590,7 +590,8 @@ fn ten_thousand_series_that_flap_for_an_hour_are_few_notices_and_all_in_the_hist
         assert!(most <= 26, "{most} notices of {machines} machines in {groups} groups");
         assert!(most >= 1);
         assert_eq!(subjects, machines * each);
-        // One that changes seldom enough is told each time; one that flaps has five alerts and a row each half hour.
+        // A subject that changes seldom enough is reported each time; one that flaps has five alerts and a row each
+        // half hour.
         assert!(rows <= subjects * 16, "{rows}");
     }
 }

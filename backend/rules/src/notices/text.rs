@@ -1,4 +1,4 @@
-//! What a notice says.
+//! Texts of notices.
 
 use crate::engine::{hour, hour_without_zone};
 use shared::alert::{Alert, AlertState, MAX_NAMED, MAX_TEXT_BYTES, MAX_TITLE_BYTES, Notice, NoticeKind, Rule};
@@ -55,16 +55,16 @@ pub fn title_and_note(rule: &Rule, alerts: &[&Alert], limit: (&str, Unit), link:
     (clean(&title, MAX_TITLE_BYTES, false), clean(&note, MAX_TEXT_BYTES, true))
 }
 
-/// The group of notices that have all that fires.
+/// Group of the notices that contain all firing alerts.
 pub const STANDING: &str = "standing";
 
-/// The most bytes of alerts in such a notice: with the rest of it, and with what JSON adds, it stays under 128 KiB.
+/// Maximum bytes of alerts in such a notice: with the rest of it and JSON escapes, it stays under 128 KiB.
 pub const STANDING_BYTES: usize = 96 * 1024;
 
-/// What a sentence ends with that says when it fired.
+/// End of a sentence with the time of firing.
 const WAS: &str = " (was firing ";
 
-/// About as many bytes as an alert takes as JSON.
+/// Approximate size of an alert as JSON, bytes.
 pub fn bytes_of(alert: &Alert) -> usize {
     let labels: usize = alert.labels.iter().map(|(key, value)| escaped(key) + escaped(value) + 6).sum();
     let own = [&alert.sentence, &alert.text, &alert.name, &alert.subject, &alert.rule, &alert.held];
@@ -81,14 +81,14 @@ fn escaped(text: &str) -> usize {
     text.bytes().map(of).sum()
 }
 
-/// Two notices of one group, of which the first still waits, as one: the newest state, all alerts, the first time. Of more
-/// than two the newest two come first, then the next older one as `old`: what is newer stays.
+/// Merges two notices of one group while the first is still queued: newest state, all alerts, first time. With more
+/// than two, the newest two are merged first, then the next older one as `old`: newer data wins.
 pub fn fold(old: &Notice, new: &Notice) -> Notice {
     let mut one = new.clone();
     let known: BTreeSet<&str> = new.alerts.iter().map(|alert| alert.id.as_str()).collect();
     let missing = old.alerts.iter().filter(|alert| !known.contains(alert.id.as_str()));
     if new.group == STANDING {
-        // The newer one has all that fires; of the older one only ends would be lost.
+        // The newer one has all firing alerts; the older one only adds ends.
         let mut bytes: usize = new.alerts.iter().map(bytes_of).sum();
         for over in missing.filter(|alert| alert.state == AlertState::Resolved) {
             bytes += bytes_of(over);
@@ -100,7 +100,7 @@ pub fn fold(old: &Notice, new: &Notice) -> Notice {
         return one;
     }
     one.at = old.at.min(new.at);
-    // Once all is over, what an older notice says to fire does not fire any more.
+    // Once all have ended, alerts that fire in an older notice are stale.
     let (stays, stale): (Vec<_>, Vec<_>) =
         missing.partition(|alert| new.kind != NoticeKind::Resolved || alert.state == AlertState::Resolved);
     one.alerts.extend(stays.into_iter().cloned());
@@ -119,7 +119,7 @@ pub fn fold(old: &Notice, new: &Notice) -> Notice {
         let first = both().filter_map(|a| a.fired).min().unwrap_or(one.at * 1000);
         let last = both().filter_map(|a| a.ended).max().unwrap_or(new.at * 1000);
         let was = format!("{WAS}{}–{})", hour_without_zone(first, last), hour(last, last));
-        // A notice between the two may have said so already, of less time.
+        // An earlier merge may already have added this text with a shorter time.
         let title = match one.title.rfind(WAS) {
             Some(at) if one.title.ends_with(')') => &one.title[..at],
             _ => &one.title,

@@ -1,5 +1,6 @@
-//! The built-in rules as a file of Prometheus' rules, for who has a server of it that scrapes us or takes our remote write.
-//! Names and units are those of `/metrics`. What only our own state knows, as how a run ended, is named and left out.
+//! The built-in rules as a file of Prometheus rules, for servers that scrape Watchglass or take its remote write. Names
+//! and units are those of `/metrics`. Conditions on internal state, such as the outcome of a run, are listed and left
+//! out.
 
 use crate::builtin::rules;
 use shared::alert::Rule;
@@ -10,16 +11,16 @@ use shared::run::RunState;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// How long a series is looked for that stopped.
+/// Lookback for a series that stopped.
 const LOOKED_BACK: &str = "1h";
 
-/// What each machine has, by which it is seen that it is heard.
+/// A series of every machine: its presence shows that the machine reports.
 const HEARD: &str = "watchglass_cpu_utilization_ratio";
 
-/// An event is quiet after so long.
+/// An event ends after this time.
 const EVENT_QUIET: &str = "1h";
 
-/// The file. Rows whose tags the catalog does not have are left out like those that are no expression.
+/// The file. Rows with tags missing from the catalog are left out, as are those without an expression.
 pub fn export(catalog: &Catalog) -> String {
     let mut out = String::from(
         "# The built-in rules of Watchglass, as far as Prometheus can tell them: for a server that scrapes /metrics or takes\n\
@@ -41,7 +42,7 @@ pub fn export(catalog: &Catalog) -> String {
     out
 }
 
-/// A condition there.
+/// A condition in Prometheus.
 struct Told {
     expr: String,
     hold: u32,
@@ -68,13 +69,13 @@ fn row(out: &mut String, rule: &Rule, told: &Told) {
     }
 }
 
-/// A text of YAML in single quotes, in which nothing but a quote means anything.
+/// A YAML string in single quotes, where only quotes need escaping.
 fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }
 
 /// # Errors
-/// Why it cannot be told there.
+/// The reason why Prometheus cannot express it.
 fn expression(condition: &Condition, catalog: &Catalog) -> Result<Told, String> {
     let held = |expr: String, hold: u32| Ok(Told { expr, hold, keep: String::new() });
     match condition {
@@ -107,7 +108,7 @@ fn expression(condition: &Condition, catalog: &Catalog) -> Result<Told, String> 
             held(format!("{} == 0", Family::of(metric).name), *hold)
         }
         Condition::Finding { what, hold } => held(open_findings(what), *hold),
-        // Those that have ended have no series.
+        // Ended runs have no series.
         Condition::Run(states) if states.contains(&RunState::Unreachable) => {
             held(format!("watchglass_run_info{{state=\"{}\"}} == 1", RunState::Unreachable.name()), 0)
         }
@@ -119,7 +120,7 @@ fn expression(condition: &Condition, catalog: &Catalog) -> Result<Told, String> 
     }
 }
 
-/// Findings that are open: each has a row while it is.
+/// Open findings: each has a series while it is open.
 fn open_findings(what: &[String]) -> String {
     let label = |word: &str| match word {
         "note" | "warning" | "critical" => "severity",
@@ -194,7 +195,7 @@ fn comparison(one: &Comparison, catalog: &Catalog) -> Result<String, String> {
     Ok(format!("{value} {} {}", one.op.sign(), number(limit)))
 }
 
-/// The name of a tag's series with the labels that it fixes, and its family.
+/// The metric name of a tag with the labels that it fixes, and its family.
 fn series(tag: &Tag, catalog: &Catalog) -> Result<(String, Family), String> {
     let metric = catalog.metrics.iter().find(|metric| metric.tag == tag.template);
     let metric = metric.ok_or_else(|| format!("there is no metric {}", tag.template))?;
@@ -208,7 +209,7 @@ fn series(tag: &Tag, catalog: &Catalog) -> Result<(String, Family), String> {
     Ok((name, family))
 }
 
-/// A number without what reckoning leaves behind.
+/// A number without rounding errors.
 fn number(value: f64) -> String {
     let rounded = (value * 1e9).round() / 1e9;
     format!("{rounded}")
@@ -257,7 +258,7 @@ mod tests {
     fn what_is_given_away_is_read_again() {
         let file = export(&catalog());
         let again = import(&file, &catalog());
-        // Those that compare a value with a number come back as they were.
+        // Rules that compare a value with a number survive the round trip.
         let of = |name: &str| again.rules.iter().find(|(rule, _)| rule.name == name).map(|(rule, _)| rule.when.clone());
         assert_eq!(
             of("WatchglassCPUStolen"),

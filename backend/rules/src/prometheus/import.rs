@@ -1,4 +1,4 @@
-//! Files of Prometheus' rules as ours.
+//! Import of Prometheus rule files.
 
 use super::promql;
 use super::translate::Translator;
@@ -9,29 +9,29 @@ use shared::rule::{MAX_DURATION, check, clean};
 use shared::unit::size;
 use std::collections::BTreeMap;
 
-/// The largest file that is read, bytes.
+/// Maximum size of a file, bytes.
 const MAX_FILE_BYTES: usize = 8 << 20;
 
-/// The most rules that are read of a file.
+/// Maximum number of rules in a file.
 const MAX_RULES: usize = 10_000;
 
-/// What a file says, in our words.
+/// Result of an import.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Imported {
-    /// Rules that say the same here, and what was left out of each, in sentences.
+    /// Translated rules, and the parts left out of each, in sentences.
     pub rules: Vec<(Rule, Vec<String>)>,
-    /// What is not translated, in the order of the file.
+    /// Refused rules, in the order of the file.
     pub refused: Vec<NotImported>,
 }
 
 /// A rule that is not translated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotImported {
-    /// Where it begins, from 1.
+    /// First line, from 1.
     pub line: usize,
     /// Its name; empty where it has none.
     pub name: String,
-    /// Why, in a sentence without its point.
+    /// Reason, in a sentence without its final period.
     pub why: String,
 }
 
@@ -60,7 +60,7 @@ impl Imported {
         out
     }
 
-    /// What is not translated, a line each: `FILE:12: NAME: why`.
+    /// Refused rules, a line each: `FILE:12: NAME: why`.
     pub fn refusals(&self, file: &str) -> String {
         let said = |one: &NotImported| {
             let name = if one.name.is_empty() { String::new() } else { format!("{}: ", one.name) };
@@ -70,7 +70,7 @@ impl Imported {
     }
 }
 
-/// A text of TOML.
+/// A TOML string.
 fn quoted(text: &str) -> String {
     let mut out = String::from("\"");
     for c in text.chars() {
@@ -86,8 +86,8 @@ fn quoted(text: &str) -> String {
     out
 }
 
-/// Translates a file of rules, as Prometheus has it or its operator (`spec`, `groups`). What does not plainly say the same here
-/// is refused, each with its line and why.
+/// Translates a rule file of Prometheus or its operator (`spec`, `groups`). A rule without an exact equivalent is
+/// refused, with its line and the reason.
 pub fn import(text: &str, catalog: &Catalog) -> Imported {
     let mut all = Imported::default();
     let mut refuse = |line: usize, name: &str, why: String| {
@@ -197,7 +197,7 @@ fn rule(
     Ok((rule, notes))
 }
 
-/// Names of the rules of a file, and the number that a name gets which is there already.
+/// Names of the rules of a file, and the next number for a repeated name.
 #[derive(Default)]
 struct Names(BTreeMap<String, usize>);
 
@@ -212,13 +212,13 @@ impl Names {
         numbered(n)
     }
 
-    /// The rule of this name is not there after all.
+    /// Frees the name of a rule that was refused.
     fn release(&mut self, name: &str) {
         self.0.remove(name);
     }
 }
 
-/// A template of theirs with our placeholders; None where it does more than name a value.
+/// A Prometheus template with our placeholders; None where it does more than name a value.
 fn placeholders(text: &str) -> Option<String> {
     let (mut out, mut rest) = (String::new(), text);
     let braces = |text: &str| text.replace('{', "{{");
@@ -226,7 +226,7 @@ fn placeholders(text: &str) -> Option<String> {
         let (inner, after) = behind.split_once("}}")?;
         out.push_str(&braces(before));
         let inner = inner.trim().trim_matches('-').trim();
-        // How a number is written is ours to say.
+        // Number formats are not translated.
         let value = inner.split('|').next().unwrap_or_default().trim();
         let value = value.strip_prefix("printf").map_or(value, |rest| rest.rsplit(' ').next().unwrap_or_default());
         out.push_str(match value {

@@ -1,5 +1,5 @@
-//! Prometheus: its files of rules as ours, as far as they plainly say the same ([`import`]), and our built-in rules as a file of
-//! its ([`export`]).
+//! Prometheus: import of rule files where an exact equivalent exists ([`import`]), and export of the built-in rules
+//! ([`export`]).
 
 mod export;
 mod import;

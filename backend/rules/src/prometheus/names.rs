@@ -1,27 +1,27 @@
-//! What other exporters call the values that Watchglass measures itself: node_exporter and DCGM's.
+//! Metric names of other exporters (node_exporter and DCGM) for values that Watchglass measures itself.
 
-/// A value of another exporter: its name, our tag with `*` for any instance, and what our value in the base unit (shares are
-/// 0 to 1, sizes bytes, times seconds) is multiplied by, and what is added then, to be theirs.
+/// A metric of another exporter: its name and our tag, with `*` for any instance. `times` and `plus` convert our value
+/// in the base unit (shares are 0 to 1, sizes bytes, times seconds) to theirs.
 pub(super) struct Named {
     pub name: &'static str,
     pub tag: &'static str,
     pub times: f64,
     pub plus: f64,
-    /// The label that names the instance; empty where there is none.
+    /// Label with the instance; empty where there is none.
     pub label: &'static str,
-    /// The value of this label chooses the row.
+    /// The row applies to this value of this label only.
     pub only: Option<(&'static str, &'static str)>,
     pub how: How,
-    /// Where ours is not quite theirs, how: then the nearest rule is told, and none is made.
+    /// Difference between the two metrics, if any: then the rule is refused, and the nearest rule is suggested.
     pub differs: Option<&'static str>,
 }
 
-/// What is done to theirs before it is ours.
+/// Conversion of their metric to ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum How {
-    /// Nothing.
+    /// No conversion.
     Plain,
-    /// Its rate: they count seconds, we tell the share of the time.
+    /// Its rate: they count seconds, our value is the share of the time.
     Rate,
     /// Its rate, as the mean of all cores.
     MeanRate,
@@ -48,20 +48,19 @@ const fn unlike(named: Named, differs: &'static str) -> Named {
     Named { differs: Some(differs), ..named }
 }
 
-/// Why DCGM's counts of memory errors are not ours.
+/// Difference of DCGM's counts of memory errors.
 const ALL_MEMORIES: &str = "it also counts errors of the GPU's caches; the Watchglass metric counts those of its \
     memory only";
 
-/// Why shares of a GPU's memory are not alike.
+/// Difference of the share of a GPU's memory.
 const RESERVED: &str = "it leaves out the memory reserved by the driver, which the Watchglass metric includes";
 
-/// Why shares of a file system are not alike.
+/// Difference of the share of a file system.
 const BLOCKS_OF_ROOT: &str =
     "its size includes the blocks reserved for root; the Watchglass metric leaves them out as `df` does";
 
 const MIB: f64 = (1u64 << 20) as f64;
 
-/// All of them.
 pub(super) const NAMES: &[Named] = &[
     unlike(
         Named { times: -1.0, plus: 1.0, ..cores("idle", "system.cpu_percent") },
@@ -146,7 +145,7 @@ pub(super) const NAMES: &[Named] = &[
     row("DCGM_FI_PROF_NVLINK_RX_BYTES", "gpu.*.nvlinkRxBytes", "gpu"),
 ];
 
-/// Two values of which the catalog has the share: the part, the whole, our share, and as in [`Named`] how it becomes theirs.
+/// Two metrics whose ratio the catalog has: the part, the whole, our share, and the conversion as in [`Named`].
 pub(super) struct Shared {
     pub part: &'static str,
     pub whole: &'static str,
@@ -162,7 +161,7 @@ const fn of(part: &'static str, whole: &'static str, tag: &'static str, label: &
     Shared { part, whole, tag, times: 1.0, plus: 0.0, label, differs: None }
 }
 
-/// Ours is what is in use, theirs what is left.
+/// Our value is the used share, theirs the free one.
 const fn left(part: &'static str, whole: &'static str, tag: &'static str, label: &'static str) -> Shared {
     Shared { times: -1.0, plus: 1.0, ..of(part, whole, tag, label) }
 }
@@ -171,7 +170,6 @@ const fn unlike_share(shared: Shared, differs: &'static str) -> Shared {
     Shared { differs: Some(differs), ..shared }
 }
 
-/// All of them.
 pub(super) const SHARES: &[Shared] = &[
     left("node_memory_MemAvailable_bytes", "node_memory_MemTotal_bytes", "memory.working_set_percent", ""),
     left("node_memory_SwapFree_bytes", "node_memory_SwapTotal_bytes", "swap.used_percent", ""),
@@ -196,21 +194,21 @@ pub(super) const SHARES: &[Shared] = &[
     of("watchglass_gpu_power_watts", "watchglass_gpu_power_limit_watts", "gpu.*.powerPercent", "gpu"),
 ];
 
-/// What is reckoned of several names: `size - free` and that with `avail` of a file system, and `used + free` of a GPU.
+/// Sums of several metrics: `size - free` and that with `avail` of a file system, and `used + free` of a GPU.
 pub(super) const USED: &str = "node_filesystem_size_bytes - node_filesystem_free_bytes";
 pub(super) const USABLE: &str = "node_filesystem_size_bytes - node_filesystem_free_bytes + node_filesystem_avail_bytes";
 pub(super) const UNRESERVED: &str = "DCGM_FI_DEV_FB_USED + DCGM_FI_DEV_FB_FREE";
 
-/// File systems that fill up: what is left of them in bytes, of which we have the share in use.
+/// Free bytes of file systems, for rules on filling up. Our value is the used share.
 pub(super) const FILLING: [&str; 2] = ["node_filesystem_avail_bytes", "node_filesystem_free_bytes"];
 
-/// Rows that only name a machine, beside which a value stands.
+/// Metrics that only carry labels of a machine, joined to a value.
 pub(super) const FACTS: [&str; 3] = ["node_uname_info", "node_os_info", "node_exporter_build_info"];
 
-/// Labels that say how Prometheus came by a series, and nothing of the machine.
+/// Labels about the path by which Prometheus got a series, not about the machine.
 pub(super) const IDLE_LABELS: [&str; 5] = ["job", "fstype", "prometheus", "endpoint", "exporter"];
 
-/// Labels that choose among the series of a machine, where a row of ours has no such.
+/// Labels that select among the series of a machine, where our row has no such label.
 pub(super) const SERIES_LABELS: [&str; 20] = [
     "modelName",
     "UUID",

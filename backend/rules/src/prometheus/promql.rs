@@ -1,15 +1,15 @@
-//! As much of PromQL as is read to be translated: what stands in most rules about machines. The rest is refused by name.
+//! A subset of PromQL that covers most rules about machines. Other syntax is refused by name.
 
 use shared::unit::size;
 use std::fmt;
 
-/// How deep an expression may be nested.
+/// Maximum nesting depth of an expression.
 const MAX_DEPTH: usize = 32;
 
-/// The longest expression, bytes.
+/// Maximum length of an expression, bytes.
 const MAX_BYTES: usize = 16 << 10;
 
-/// The most operators of an expression. Each makes the tree deeper by one: so many fit on any stack.
+/// Maximum number of operators of an expression. Each makes the tree deeper by one, so this bounds the stack.
 const MAX_OPERATORS: usize = 256;
 
 /// An expression.
@@ -18,12 +18,12 @@ pub(super) enum Expr {
     Number(f64),
     Selector(Selector),
     Call(String, Vec<Expr>),
-    /// Name, the labels behind `by`, and of what.
+    /// Function, the labels behind `by`, and the operand.
     Group(String, Vec<String>, Box<Expr>),
     Binary(Op, Box<Expr>, Box<Expr>),
 }
 
-/// Series, and of how many seconds where a range is asked for.
+/// A series, and the seconds of its range if it has one.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Selector {
     pub name: String,
@@ -46,7 +46,7 @@ pub(super) enum Op {
 }
 
 impl Op {
-    /// How strongly it binds.
+    /// Operator precedence.
     fn strength(self) -> u8 {
         match self {
             Op::Or => 1,
@@ -85,7 +85,7 @@ enum Token {
     Sign(&'static str),
 }
 
-/// Signs, the longer ones first.
+/// Operators and punctuation, the longer ones first.
 const SIGNS: [&str; 23] = [
     "==", "!=", "=~", "!~", ">=", "<=", ">", "<", "=", "(", ")", "{", "}", "[", "]", ",", "+", "-", "*", "/", "%", "^",
     ":",
@@ -94,10 +94,10 @@ const SIGNS: [&str; 23] = [
 const GROUPS: [&str; 12] =
     ["sum", "avg", "min", "max", "count", "group", "stddev", "stdvar", "topk", "bottomk", "count_values", "quantile"];
 
-/// Reads an expression.
+/// Parses an expression.
 ///
 /// # Errors
-/// A sentence: what it has that is not translated.
+/// A sentence with the part that is not supported.
 pub(super) fn parse(text: &str) -> Result<Expr, String> {
     if text.len() > MAX_BYTES {
         return Err(format!("an expression has at most {}", size(MAX_BYTES as u64)));
@@ -259,7 +259,7 @@ impl Reader {
         })
     }
 
-    /// Reads one level deeper.
+    /// Parses one nesting level deeper.
     fn deeper(&mut self, read: impl FnOnce(&mut Self) -> Result<Expr, String>) -> Result<Expr, String> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
@@ -289,7 +289,7 @@ impl Reader {
         Ok(left)
     }
 
-    /// How two sides are matched: our values of one machine and device match by themselves.
+    /// Skips `on` and `group_left`: our values of one machine and device match by themselves. Others are refused.
     fn matching(&mut self) -> Result<(), String> {
         while let Some(Token::Word(word)) = self.peek() {
             match word.as_str() {
@@ -350,7 +350,7 @@ impl Reader {
                 Ok(inner)
             }
             Some(Token::Number(number)) => Ok(Expr::Number(number)),
-            // A duration counts its seconds.
+            // A duration is its number of seconds.
             Some(Token::Duration(seconds)) => Ok(Expr::Number(seconds)),
             Some(Token::Sign("{")) => {
                 self.at -= 1;

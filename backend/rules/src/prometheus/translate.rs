@@ -1,4 +1,4 @@
-//! One expression of PromQL as one `when`.
+//! Translation of one PromQL expression to one `when`.
 
 use super::names::{
     FACTS, FILLING, How, IDLE_LABELS, MACHINE_LABELS, NAMES, SERIES_LABELS, SHARES, UNRESERVED, USABLE, USED,
@@ -9,24 +9,24 @@ use shared::catalog::{Catalog, Kind};
 use shared::rule::{MAX_DURATION, number_text, parse};
 use std::collections::BTreeMap;
 
-/// How long a series may be silent there before it is gone, seconds: the most that is looked back.
+/// Lookback of Prometheus: a series silent for longer is gone, seconds.
 const LOOK_BACK: f64 = 300.0;
-/// How long `for` is where a machine must be silent at least, seconds.
+/// Minimum `for` of a condition on a silent machine, seconds.
 const LEAST_LOST: u32 = 60;
 
-/// What an expression is here.
+/// Result of a translation.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Translated {
     pub when: String,
     /// As in a rule.
     pub on: BTreeMap<String, String>,
-    /// What was left out, and why that says the same here.
+    /// Parts left out, and the reason why the meaning stays the same.
     pub notes: Vec<String>,
-    /// Why it does not say the same, where it does not.
+    /// Differences of meaning, if any.
     differs: Vec<String>,
 }
 
-/// A number that is reckoned from one tag: `times` what we have in the base unit, and `plus`.
+/// A number computed from one tag: our value in the base unit `times` a factor, and `plus`.
 #[derive(Clone, Debug, PartialEq)]
 struct Reckoned {
     tag: String,
@@ -36,9 +36,9 @@ struct Reckoned {
     over: Option<(String, &'static str)>,
     times: f64,
     plus: f64,
-    /// It counts seconds or cores, and must stand in `rate` yet, or in a mean.
+    /// It counts seconds or cores, and still needs `rate` or a mean.
     pending: How,
-    /// It is named as another exporter names it.
+    /// Its name is that of another exporter.
     is_foreign: bool,
     on: BTreeMap<String, String>,
     notes: Vec<String>,
@@ -46,7 +46,6 @@ struct Reckoned {
     differs: Vec<String>,
 }
 
-/// Translates.
 pub(super) struct Translator<'a> {
     catalog: &'a Catalog,
     names: Names,
@@ -63,10 +62,10 @@ impl<'a> Translator<'a> {
         Translator { catalog, names: Names::new(catalog), hold: 0, keep: None }
     }
 
-    /// The `when` of an expression that must hold for so many seconds.
+    /// The `when` of an expression that must hold for `hold` seconds.
     ///
     /// # Errors
-    /// What of it is not plainly ours.
+    /// The part without an exact equivalent.
     pub(super) fn rule(&mut self, expr: &Expr, hold: u32, keep: Option<u32>) -> Told<Translated> {
         (self.hold, self.keep) = (hold, keep);
         let translated = self.condition(expr)?;
@@ -75,7 +74,7 @@ impl<'a> Translator<'a> {
             differs => {
                 let Translated { when, on, .. } = &translated;
                 let on = on.iter().map(|(key, value)| format!(", on {key} = {value}")).collect::<String>();
-                // In our own spelling, with units.
+                // Our own spelling, with units.
                 let when = parse(when, self.catalog).map_or_else(|_| when.clone(), |condition| condition.to_string());
                 Err(format!("{}; the nearest rule here is `{when}`{on}", differs.join("; ")))
             }
@@ -95,7 +94,7 @@ impl<'a> Translator<'a> {
         }
     }
 
-    /// Two conditions. The second may only say what holds here anyway.
+    /// Two conditions. The second may only be one that always holds here.
     fn both(&self, left: &Expr, right: &Expr) -> Told<Translated> {
         if let Some(note) = holds_here(right) {
             let mut one = self.condition(left)?;
@@ -149,7 +148,7 @@ impl<'a> Translator<'a> {
                     if self.hold < LEAST_LOST {
                         notes.push("a machine is lost after a minute without data".into());
                     }
-                    // A target of another name is a program of the machine, which may be away while that is there.
+                    // Another job name is a program of the machine, which may be down while the machine is up.
                     let is_machine =
                         |(label, _, value): &&(String, &str, String)| label == "job" && !value.contains("node");
                     let differs = up.labels.iter().find(is_machine).map(|(_, _, value)| {
@@ -172,7 +171,7 @@ impl<'a> Translator<'a> {
         Ok(Translated { when: format!("{text}{}{until}", self.held()), on, notes, differs })
     }
 
-    /// `TAG OP NUMBER`, and where.
+    /// `TAG OP NUMBER`, and the label conditions.
     fn side(&self, sign: &str, left: &Expr, right: &Expr) -> Told<Translated> {
         let (mut sign, value, limit) = match (number(left), number(right)) {
             (None, Some(limit)) => (sign, left, limit),
@@ -200,14 +199,14 @@ impl<'a> Translator<'a> {
         Ok(Translated { when, on: reckoned.on, notes: reckoned.notes, differs: reckoned.differs })
     }
 
-    /// A limit in the base unit in that of the tag.
+    /// Converts a limit from the base unit to the tag's unit.
     fn stored(&self, reckoned: &Reckoned, base: f64) -> Told<f64> {
-        // The grammar's own reader says which row a tag with a pattern means.
+        // The rule parser resolves the row of a tag with a pattern.
         let probe = parse(&format!("{} > 0", quoted(&reckoned.tag)), self.catalog).map_err(|fault| fault.sentence)?;
         let template = probe.tags().first().map(|tag| tag.template.clone()).unwrap_or_default();
         let metric = self.catalog.position(&template).and_then(|at| self.catalog.metrics.get(usize::from(at)));
         let metric = metric.ok_or_else(|| format!("no metric has the tag {}", reckoned.tag))?;
-        // Theirs counts since the machine's start.
+        // Their counter starts at the machine's boot.
         let is_whole = reckoned.function.is_none() && metric.kind == Kind::Counter;
         if is_whole && reckoned.is_foreign && !reckoned.tag.starts_with("gpu.") {
             return Err(
@@ -217,7 +216,7 @@ impl<'a> Translator<'a> {
             );
         }
         Ok(match reckoned.function {
-            // A rate is told in the base unit.
+            // A rate is in the base unit.
             Some(("rate", _)) => base,
             _ => Family::of(metric).stored(base),
         })
@@ -265,7 +264,7 @@ impl<'a> Translator<'a> {
             return Err("a target that Prometheus does not know is unknown here too; write `source lost`".into());
         }
         let reckoned = self.named(&Selector { range: None, ..of.clone() })?;
-        // Without a range a series is gone at once where a page lacks it, and after the time looked back where that is away.
+        // Without a range, a series is gone at once if a scrape lacks it, or after the lookback if the target is down.
         let seconds = match of.range {
             Some(range) if name == "absent_over_time" => whole(range + f64::from(self.hold))?,
             _ => whole(LOOK_BACK.max(f64::from(self.hold)))?,
@@ -300,7 +299,7 @@ impl<'a> Translator<'a> {
         {
             return Ok(share);
         }
-        // (part * 100) / whole, too.
+        // The same as (part * 100) / whole.
         if let (Op::Over, Expr::Binary(Op::Times, a, b)) = (op, without_facts(left)) {
             let (part, by) = match (number(a), number(b)) {
                 (None, Some(by)) => (a, by),
@@ -313,7 +312,7 @@ impl<'a> Translator<'a> {
                 return Ok(Reckoned { times: share.times * by, plus: share.plus * by, ..share });
             }
         }
-        // (whole - part) / whole is 1 less the share.
+        // (whole - part) / whole is 1 minus the share.
         if let (Op::Over, Expr::Binary(Op::Minus, whole, part)) = (op, without_facts(left))
             && same(whole, right)
             && let Some(share) = self.share(part, right)?
@@ -360,7 +359,7 @@ impl<'a> Translator<'a> {
                 false => Ok(None),
             };
         };
-        // What the part is chosen by is enough: the whole has the same labels.
+        // The labels of the part are enough: the whole has the same labels.
         if !other.labels.iter().all(|label| selector.labels.contains(label)) {
             return Err(format!("the labels of {part} and {of} select different series"));
         }
@@ -384,9 +383,9 @@ impl<'a> Translator<'a> {
             reckoned.differs.push("`irate` uses the two newest scrapes, whose distance only Prometheus knows".into());
         }
         let function = match (name, shares) {
-            // They count time; we have the share of the time.
+            // They count time; our value is the share of the time.
             ("rate" | "irate", true) => {
-                // `irate` goes by the two newest samples of the range.
+                // `irate` uses the two newest samples of the range.
                 let function = (name == "rate").then_some(("mean", range));
                 let pending = if reckoned.pending == How::Rate { How::Plain } else { How::MeanRate };
                 return Ok(Reckoned { function, pending, ..reckoned });
@@ -406,7 +405,7 @@ impl<'a> Translator<'a> {
                 ));
             }
         };
-        // What is added cancels in a difference.
+        // A constant offset cancels in a difference.
         let plus = if ["rate", "increase", "change"].contains(&function) { 0.0 } else { reckoned.plus };
         Ok(Reckoned { function: Some((function, range)), plus, ..reckoned })
     }
@@ -415,7 +414,7 @@ impl<'a> Translator<'a> {
         let of_machine = by.iter().any(|label| MACHINE_LABELS.contains(&label.as_str()));
         let of_gpu = by.iter().any(|label| label == "gpu" || label == "UUID");
         let reckoned = self.value(inner)?;
-        // What makes smaller groups than we have, or others.
+        // Labels that form smaller or other groups than ours.
         let own = self.label_of(inner);
         let is_known = |label: &&String| {
             let label = label.as_str();
@@ -446,7 +445,7 @@ impl<'a> Translator<'a> {
             "min" | "max" => name,
             other => return Err(format!("`{other}` of a group is not translated; supported are avg, min and max")),
         };
-        // What a machine has once is its own group.
+        // A value that a machine has once is its own group.
         if !reckoned.tag.contains('*') && (of_machine || of_gpu) {
             return Ok(reckoned);
         }
@@ -458,7 +457,7 @@ impl<'a> Translator<'a> {
         }
     }
 
-    /// The label that tells the series of a metric of a machine apart.
+    /// The label that distinguishes the series of a metric on a machine.
     fn label_of(&self, expr: &Expr) -> Option<String> {
         let of = match without_facts(expr) {
             Expr::Selector(of) => of,
@@ -522,7 +521,7 @@ impl<'a> Translator<'a> {
         }
     }
 
-    /// A metric that an endpoint prints: its rows are made at run time.
+    /// A metric of a scraped endpoint: its rows are created at run time.
     fn scraped(&self, of: &Selector) -> Told<Reckoned> {
         let mut labels = Vec::new();
         let mut endpoint = None;
@@ -548,7 +547,7 @@ impl<'a> Translator<'a> {
         Ok(plain_on(format!("openmetrics.{endpoint}.{}{labels}", of.name), on, Vec::new()))
     }
 
-    /// The machines that a selector means, and the instance of its tag.
+    /// The machines that a selector matches, and the instance of its tag.
     fn machines(&self, of: &Selector, own: &str) -> Told<(BTreeMap<String, String>, String)> {
         let (mut on, mut instance) = (BTreeMap::new(), "*".to_string());
         for (label, op, value) in &of.labels {
@@ -597,7 +596,7 @@ fn plain_on(tag: String, on: BTreeMap<String, String>, notes: Vec<String>) -> Re
     }
 }
 
-/// What of a selector is left out.
+/// Labels of a selector that are left out, as notes.
 fn dropped(of: &Selector) -> Vec<String> {
     let mut notes = Vec::new();
     if of.name.starts_with("node_filesystem") {
@@ -618,7 +617,8 @@ fn dropped(of: &Selector) -> Vec<String> {
 /// Half of [`USABLE`], as it is written without brackets.
 const AVAIL_AND_SIZE: &str = "node_filesystem_avail_bytes + node_filesystem_size_bytes";
 
-/// The name of a metric, or of what the tables have of several, and a selector with its labels. All of a sum have the same.
+/// The name of a metric or of a known sum of metrics, and a selector with its labels. All metrics of a sum have the
+/// same labels.
 fn sum_of(expr: &Expr) -> Option<(&str, &Selector)> {
     match without_facts(expr) {
         Expr::Selector(of) => Some((&of.name, of)),
@@ -641,7 +641,7 @@ fn sum_of(expr: &Expr) -> Option<(&str, &Selector)> {
     }
 }
 
-/// The expression without what only names the machine: `x * on (instance) group_left (nodename) node_uname_info`.
+/// The expression without joins that only name the machine: `x * on (instance) group_left (nodename) node_uname_info`.
 fn without_facts(expr: &Expr) -> &Expr {
     let is_fact = |expr: &Expr| matches!(expr, Expr::Selector(of) if FACTS.contains(&of.name.as_str()));
     match expr {
@@ -651,7 +651,7 @@ fn without_facts(expr: &Expr) -> &Expr {
     }
 }
 
-/// Why a second condition says nothing more here, where it does not.
+/// Why a second condition always holds here; None where it does not.
 fn holds_here(expr: &Expr) -> Option<String> {
     let Expr::Binary(Op::Compare(sign), left, right) = expr else { return None };
     let (Expr::Selector(of), Some(limit)) = (without_facts(left), number(right)) else { return None };
@@ -666,7 +666,7 @@ fn same(a: &Expr, b: &Expr) -> bool {
     without_facts(a) == without_facts(b)
 }
 
-/// A number that stands there, or is reckoned of numbers.
+/// A number, literal or computed from numbers.
 fn number(expr: &Expr) -> Option<f64> {
     match expr {
         Expr::Number(number) => Some(*number),
@@ -707,12 +707,12 @@ fn opposite(sign: &str) -> &'static str {
     }
 }
 
-/// The sign of `TAG OP NUMBER`.
+/// The operator of `TAG OP NUMBER`.
 fn sign_of(text: &str) -> &str {
     text.rsplit(' ').nth(1).unwrap_or_default()
 }
 
-/// Eight digits: more are what reckoning leaves behind.
+/// Rounds to eight digits: further ones are rounding errors.
 fn rounded(value: f64) -> f64 {
     if value == 0.0 || value.abs() >= 1e6 && value.fract() == 0.0 {
         return value;
@@ -728,13 +728,13 @@ fn whole(seconds: f64) -> Told<u64> {
     }
 }
 
-/// A tag as it may stand in a condition.
+/// A tag in the syntax of a condition.
 fn quoted(tag: &str) -> String {
     let plain = tag.chars().all(|c| c.is_ascii_alphanumeric() || "._*/:-".contains(c));
     if plain { tag.into() } else { format!("\"{}\"", tag.replace('\\', "\\\\").replace('"', "\\\"")) }
 }
 
-/// A label's condition as a pattern of ours: `*`, commas and `!` in place of an expression.
+/// A label matcher as a pattern of ours: `*`, commas and `!` instead of a regular expression.
 fn pattern(label: &str, op: &str, value: &str) -> Told<String> {
     let not = op.starts_with('!');
     let bare = value.strip_prefix('^').unwrap_or(value);
@@ -759,7 +759,7 @@ fn pattern(label: &str, op: &str, value: &str) -> Told<String> {
             false => text.to_string(),
         };
         let text = match MACHINE_LABELS.contains(&label) {
-            // The port is Prometheus' matter.
+            // The port is not part of our names.
             true => text
                 .rsplit_once(':')
                 .filter(|(_, port)| port.bytes().all(|b| b.is_ascii_digit() || b == b'*'))

@@ -1,19 +1,19 @@
-//! YAML as a tree with lines, as far as files of rules have it. An alias is refused, and so is what is nested without end: a
-//! file from elsewhere cannot grow while it is read.
+//! YAML as a tree with lines, limited to the syntax of rule files. Aliases and deep nesting are refused, so an
+//! untrusted file cannot expand while it is parsed.
 
 use saphyr_parser::{Event, Parser};
 
-/// How deep a file of rules may be nested.
+/// Maximum nesting depth of a rule file.
 const MAX_DEPTH: usize = 16;
 
-/// A part of a file, and the line on which it begins, from 1.
+/// A node of a file, and its first line, from 1.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Node {
     pub line: usize,
     pub what: Part,
 }
 
-/// Part a part is. Numbers and words are texts alike.
+/// Content of a node. Numbers and words are strings alike.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Part {
     Text(String),
@@ -44,17 +44,17 @@ impl Node {
     }
 }
 
-/// A part that is not whole yet.
+/// A node under construction.
 enum Open {
     List(usize, Vec<Node>),
-    /// The key whose value comes next stands behind the fields.
+    /// The key whose value comes next follows the fields.
     Map(usize, Vec<(String, Node)>, Option<String>),
 }
 
 /// The documents of a file.
 ///
 /// # Errors
-/// The line, and why it is no YAML of this kind.
+/// The line, and the reason why it is not valid YAML of this subset.
 pub(super) fn documents(text: &str) -> Result<Vec<Node>, (usize, String)> {
     let (mut documents, mut open): (Vec<Node>, Vec<Open>) = (Vec::new(), Vec::new());
     for event in Parser::new_from_str(text) {

@@ -1,4 +1,4 @@
-//! Files of rules are translated as far as they plainly say the same, and the rest is named.
+//! Rule files are translated where an exact equivalent exists; other rules are refused by name.
 
 use super::*;
 use crate::prometheus::catalog;
@@ -226,7 +226,7 @@ fn what_is_not_plainly_ours_is_refused_by_name() {
         ("predict_linear(node_filesystem_avail_bytes[1h], 864000) < 0", "1 min to 7 d"),
         ("node_load1 * 0 > 5", "cancel the value out"),
         ("rate(node_load1[5m]) > 5", "REFUSED"),
-        // What groups, labels and counters would make of them.
+        // Cases with groups, labels and counters that cannot be translated.
         (
             "avg by (instance, cpu) (rate(node_cpu_seconds_total{mode=\"iowait\"}[5m])) > .1",
             "groups by cpu are not translated",
