@@ -159,11 +159,11 @@ fn all_times_are_in_one_zone_that_is_said_once_and_can_be_utc() {
         browser.until(&format!("document.querySelectorAll('[data-zone]').length === 1 && document.querySelector('[data-zone]').innerText === 'Times in {name}'"));
         browser.open(&format!("{}?page=alerts", server.url));
         browser.until(&format!(
-            "document.querySelector('[data-alert] .sentence')?.innerText.startsWith('no data since ' + {})",
+            "document.querySelector('.findings-list [data-alert] .sentence')?.innerText.startsWith('no data since ' + {})",
             clock(zone)
         ));
         browser.until(&format!(
-            "document.querySelector('[data-alert] .below')?.innerText.includes('since ' + {})",
+            "document.querySelector('.findings-list [data-alert] .below')?.innerText.includes('since ' + {})",
             clock(zone)
         ));
         assert_eq!(browser.eval("/[0-9] UTC/.test(document.querySelector('main').innerText)"), false);

@@ -74,8 +74,8 @@ pub fn Overview() -> impl IntoView {
             </section>
             <footer class="foot">
                 <For each=move || words(page) key=Clone::clone children=|word| view! { <span>{word}</span> }/>
-                <Zone/>
                 <Show when=move || page.plan.with(|p| !p.sections.is_empty())>
+                <Zone/>
                 <button data-do="layouts" title=shortcuts::title("Saved layouts", &[Action::Layouts]) on:click=move |_| page.dialog.set(Some(Dialog::Layouts))>
                     {move || page.view.with(|v| v.layout.as_ref().map_or("Layouts…".into(), |name| format!("Layout: {name}")))}
                 </button>

@@ -386,7 +386,7 @@ fn Foot() -> impl IntoView {
     view! {
         <footer class="foot">
             <Each keys=words row=Callback::new(|word: String| view! { <span>{word}</span> }.into_any())/>
-            <Zone/>
+            <If when=flag(move || words.with(|words| !words.is_empty()))><Zone/></If>
         </footer>
     }
 }
