@@ -261,3 +261,37 @@ fn a_hub_that_starts_again_calls_no_machine_lost() {
     });
     assert_eq!(all(&fleet).matches("no data from").count(), 1, "not before: {}", all(&fleet));
 }
+
+#[test]
+fn a_machine_that_was_stopped_is_not_called_lost() {
+    let (mut fleet, clock) = Fleet::by_clock();
+    let key = fleet.administer(&["key", "add", "reader", "--scope", "data:read"]);
+    let key = format!("Authorization: Bearer {}", key.trim());
+    fleet.start_agent();
+    fleet.until("samples come", || newest(&fleet, &key));
+    let all = |fleet: &Fleet| fleet.administer(&["alerts", "history"]);
+    let wait = |fleet: &Fleet| {
+        // Longer than the allowed silence of a machine, after a start too.
+        for _ in 0..5 {
+            clock.pass(MINUTE);
+            let now = fleet.server().get("/metrics", &[&key]).status;
+            assert_ne!(now, 0);
+        }
+    };
+    fleet.stop_agent();
+    wait(&fleet);
+    assert!(!all(&fleet).contains("no data from"), "{}", all(&fleet));
+    fleet.kill_hub();
+    fleet.start_hub();
+    wait(&fleet);
+    assert!(!all(&fleet).contains("no data from"), "{}", all(&fleet));
+    // Back again, it is missing when it falls silent.
+    fleet.start_agent();
+    fleet.until("it is connected", || (fleet.machines()[0].state == "live").then_some(()));
+    fleet.lose_agent();
+    fleet.until("the machine is lost", || {
+        clock.pass(10_000);
+        fleet.administer(&["alerts", "list"]).contains("no data from").then_some(())
+    });
+    assert_eq!(all(&fleet).matches("no data from").count(), 1, "{}", all(&fleet));
+}

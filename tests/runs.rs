@@ -997,3 +997,47 @@ fn the_command_prints_what_is_asked_for_and_follows() {
     let report = server.get("/api/v1/runs/asked/report", &[]).body;
     assert!(report.contains("Last lines") && report.contains(" four\n"), "{report}");
 }
+
+#[test]
+fn the_end_of_a_run_reaches_the_hub_though_the_agent_stops_at_once() {
+    let mut fleet = Fleet::start();
+    let folder = fleet.agent_folder().to_path_buf();
+    let listed = |fleet: &Fleet| fleet.administer(&["runs", "--json"]);
+    for (n, id) in ["first", "second", "third"].into_iter().enumerate() {
+        if n > 0 {
+            fleet.start_agent();
+            fleet.until("it is connected", || (fleet.machines()[0].state == "live").then_some(()));
+        }
+        let mut job = watchglass(["run", "--id", id, "--data-dir"]);
+        job.arg(&folder).args(["--", "sh", "-c", "read line; exit 5"]).env_remove("WATCHGLASS_RUN_ID");
+        let mut job = job.env_remove("WATCHGLASS_SOCKET").stdin(Stdio::piped()).spawn().expect("it starts");
+        fleet.until("the hub lists it", || listed(&fleet).contains(id).then_some(()));
+        drop(job.stdin.take());
+        assert_eq!(job.wait().expect("it ended").code(), Some(5));
+        fleet.stop_agent();
+        let all: Value = serde_json::from_str(&listed(&fleet)).expect("JSON");
+        let run = all["runs"].as_array().expect("a list").iter().find(|run| run["id"] == id).expect("it is listed");
+        assert_eq!((&run["state"], &run["sentence"]), (&"failed".into(), &"failed (exit 5)".into()), "{run}");
+    }
+}
+
+#[test]
+fn an_inner_run_is_no_rank_beside_its_job() {
+    let bench = Bench::new();
+    let server = Server::start(["--collectors", "cpu,processes", "--data-dir", bench.data()]);
+    let inner = format!("{} run --data-dir {} --", watchglass_tests::server::binary().display(), bench.data());
+    let rank = |n: u32| format!("RANK={n} LOCAL_RANK={n} WORLD_SIZE=4 {inner} sleep 1000 &");
+    let script = format!("{} read line <&3; kill $(jobs -p); wait", (0..4).map(rank).collect::<String>());
+    let mut job = bench.job(&["--id", "nested", "--", "sh", "-c", &format!("exec 3<&0; {script}")]);
+    let mut job = job.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
+    let ranks = |run: &Value| -> Vec<u64> {
+        let all = run["processes"].as_array().expect("a list").iter();
+        let mut ranks: Vec<u64> = all.filter_map(|one| one["rank"]["rank"].as_u64()).collect();
+        ranks.sort_unstable();
+        ranks
+    };
+    let run = bench.run(&server, "nested", "its ranks", |run| ranks(run).len() >= 4);
+    assert_eq!(ranks(&run), [0, 1, 2, 3], "{run}");
+    drop(job.stdin.take());
+    job.wait().expect("it ended");
+}

@@ -57,6 +57,11 @@ impl Standing {
         }
     }
 
+    /// Whether its stop was announced, so that its silence is no loss.
+    pub fn has_signed_off(&self) -> bool {
+        matches!(self, Standing::Stopped(_) | Standing::Ended)
+    }
+
     /// Whether its ticks are expected; in all other states none arrives.
     pub fn is_linked(&self) -> bool {
         matches!(self, Standing::Live | Standing::Late | Standing::Filling { .. })
@@ -81,6 +86,7 @@ mod tests {
         for (at, (standing, word)) in all.iter().enumerate() {
             assert_eq!((usize::from(standing.code()), standing.word()), (at, *word));
             assert_eq!(standing.is_linked(), at < 3);
+            assert_eq!(standing.has_signed_off(), ["stopped", "ended"].contains(word));
             assert_eq!(standing.why().is_some(), ["stopped", "refused"].contains(word));
         }
     }

@@ -57,6 +57,17 @@ fn an_admin_made_on_the_files_signs_in_and_is_disabled_through_the_socket() {
 }
 
 #[test]
+fn a_join_key_is_not_made_where_no_hub_has_run() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for command in [&["agents", "join"][..], &["key", "add", "ci", "--scope", "data:read"], &["agents", "list"]] {
+        let said = fails(run(folder.path(), command), 4);
+        let names = format!("no hub has ever run with the data folder {}", folder.path().display());
+        assert!(said.contains(&names) && said.contains("--data-dir"), "{said}");
+    }
+    assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 0, "nothing is made");
+}
+
+#[test]
 fn machines_are_listed_renamed_labeled_and_revoked() {
     let hub = Hub::start([]);
     let folder = hub.folder.path();

@@ -297,6 +297,20 @@ impl Fleet {
         self.agent = None; // Dropping it kills it by SIGKILL.
     }
 
+    /// Ends the agent by SIGTERM, and waits until the hub has its goodbye.
+    ///
+    /// # Panics
+    /// Panics when that takes too long.
+    #[cfg(unix)]
+    #[track_caller]
+    pub fn stop_agent(&mut self) {
+        let mut agent = self.agent.take().expect("it was started");
+        // SAFETY: it is a process of this test that was not waited for yet.
+        assert_eq!(unsafe { libc::kill(agent.id() as libc::pid_t, libc::SIGTERM) }, 0);
+        assert!(agent.wait().success(), "{}", agent.said());
+        self.until("the hub knows that it was stopped", || (self.machines()[0].state == "stopped").then_some(()));
+    }
+
     /// Kills the agent, and waits until the hub has noticed.
     ///
     /// # Panics

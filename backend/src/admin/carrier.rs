@@ -54,10 +54,14 @@ pub(super) fn backup(
     with_key: bool,
 ) -> Result<Printed, AdminFailed> {
     let folder = own_folder(config, hub)?;
-    if let Some(server) = database(config, folder)?.server() {
+    let database = database(config, folder)?;
+    if let Some(server) = database.server() {
         return Err(AdminFailed::usage(format!(
             "the data of this hub is in {server}; back it up with the tools of the database, such as pg_dump"
         )));
+    }
+    if !database.is_there() {
+        return Err(no_hub(folder));
     }
     wait(team::accounts::backup(folder, file, &clock::System, user::own_uid()))?;
     let mut note = format!(
@@ -157,16 +161,23 @@ fn by_network(hub: &HubEntry, order: &HubOrder) -> Result<Value, AdminFailed> {
     judged(status, &text)
 }
 
+/// No hub has made a database in the folder.
+fn no_hub(folder: &Path) -> AdminFailed {
+    AdminFailed::folder(format!(
+        "no hub has ever run with the data folder {}; start one with watchglass hub, name its folder with --data-dir, or \
+        name the hub with --hub URL",
+        folder.display()
+    ))
+}
+
 /// On the database itself, while nothing else has the folder.
 fn on_file(config: &Config, folder: &Path, order: &HubOrder) -> Result<Value, AdminFailed> {
     let failed =
         |error: String| AdminFailed::folder(format!("the data folder {} cannot be used: {error}", folder.display()));
     let database = database(config, folder)?;
-    let adds = matches!(order, HubOrder::AddPerson(_) | HubOrder::Join(..) | HubOrder::AddKey(..));
-    if !adds && !database.is_there() {
-        return Err(failed(
-            "the folder has no data of a hub; start one with watchglass hub, or name its folder with --data-dir".into(),
-        ));
+    // The first admin may be made before the first start. Anything else would be made for a hub that nobody runs.
+    if !matches!(order, HubOrder::AddPerson(_)) && !database.is_there() {
+        return Err(no_hub(folder));
     }
     let disk = Disk::new(folder);
     disk.make().map_err(|error| failed(error.to_string()))?;

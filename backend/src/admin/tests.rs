@@ -53,9 +53,34 @@ fn a_hub_is_administered_before_it_runs() {
 }
 
 #[test]
+fn where_no_hub_has_run_nothing_is_made_but_the_first_admin() {
+    let own = tempfile::tempdir().expect("made");
+    let (empty, missing) = (own.path().join("empty"), own.path().join("missing"));
+    std::fs::create_dir(&empty).expect("made");
+    let copy = format!("backup {}", own.path().join("copy").display());
+    let lines = ["agents join", "key add ci --scope data:read", "agents list", "user invite", "team add vision", &copy];
+    for (folder, line) in [&empty, &missing].into_iter().flat_map(|folder| lines.map(|line| (folder, line))) {
+        let failed = done(folder, line).expect_err(line);
+        let sentence = format!("no hub has ever run with the data folder {}; ", folder.display());
+        assert_eq!(failed.status(), 4, "{line}");
+        assert!(failed.to_string().starts_with(&sentence), "{line}: {failed}");
+    }
+    assert_eq!(std::fs::read_dir(&empty).expect("a folder").count(), 0);
+    assert_eq!(std::fs::read_dir(own.path()).expect("a folder").count(), 1, "nothing but the empty folder");
+}
+
+/// Makes the first admin in a folder, as before the first start of a hub.
+fn make_admin(folder: &Path) {
+    let password = folder.join("password");
+    std::fs::write(&password, "kiwi lamp under rain\n").expect("written");
+    done(folder, &format!("user add mara --admin --password-file {}", password.display())).expect("made");
+}
+
+#[test]
 fn keys_and_join_lines_are_alone_on_standard_output() {
     let folder = tempfile::tempdir().expect("made");
     let folder = folder.path();
+    make_admin(folder);
     let key = done(folder, "key add ci --scope data:read,metrics:read --expires 90d").expect("made").output;
     assert!(key.starts_with("wg_s_") && key.lines().count() == 1, "{key}");
     let id = key.split('_').nth(2).expect("its id");
@@ -87,9 +112,7 @@ fn keys_and_join_lines_are_alone_on_standard_output() {
 fn teams_views_links_and_the_log() {
     let folder = tempfile::tempdir().expect("made");
     let folder = folder.path();
-    let password = folder.join("password");
-    std::fs::write(&password, "kiwi lamp under rain\n").expect("written");
-    done(folder, &format!("user add mara --admin --password-file {}", password.display())).expect("made");
+    make_admin(folder);
     done(folder, "team add vision").expect("made");
     assert_eq!(status(folder, "team add vision"), 1, "there is one");
     let list = done(folder, "team list").expect("a table").output;
@@ -151,7 +174,7 @@ fn a_copy_of_a_hub_comes_back_in_an_empty_folder() {
 fn a_folder_that_another_process_has_is_left_alone() {
     use history::files::{Disk, Files};
     let folder = tempfile::tempdir().expect("made");
-    done(folder.path(), "key add ci --scope data:read").expect("made");
+    make_admin(folder.path());
     let _held = Disk::new(folder.path()).lock().map_err(|_| "taken").expect("free");
     let failed = done(folder.path(), "key list").expect_err("taken");
     assert_eq!(failed.status(), 1);

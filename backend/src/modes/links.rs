@@ -7,14 +7,10 @@ use jobs::runs::RunBook;
 use shared::controls::escaped_json;
 use shared::wire::SourceId;
 use std::sync::Arc;
-use std::time::Duration;
 use stream::live::Live;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
 use uplink::{AgentFile, LinkState, Uplink, random};
-
-/// How long hubs may take for our last word.
-const BYE_TIMEOUT: Duration = Duration::from_millis(1_500);
 
 /// Whether an agent, or a server with `--hub`, can go to its hubs: their certificates can be read, and there is a key.
 ///
@@ -85,12 +81,12 @@ impl Links {
             }
         });
         let _ = stop.wait_for(|stop| *stop).await;
-        let all = async {
-            for link in &self.0 {
-                link.stop().await;
-            }
-        };
-        let _ = tokio::time::timeout(BYE_TIMEOUT, all).await;
+        // All at once: a hub that does not answer takes no time from the others.
+        let mut stopping = JoinSet::new();
+        for link in self.0 {
+            stopping.spawn(async move { link.stop().await });
+        }
+        stopping.join_all().await;
     }
 }
 

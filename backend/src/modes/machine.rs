@@ -16,8 +16,8 @@ use stream::clock::{self, Clock};
 use stream::live::Live;
 use stream::store::{Limits, Retentions, Store};
 
-/// How long links to hubs may outlast the page.
-const BYE_TIMEOUT: Duration = Duration::from_millis(500);
+/// The longest time in which links to hubs end after the page.
+const LINKS_TIMEOUT: Duration = uplink::END_TIMEOUT.saturating_add(Duration::from_millis(100));
 
 /// Which collectors a configuration keeps, and how each of them is called.
 pub fn plan(config: &Config) -> Plan {
@@ -107,7 +107,7 @@ pub(super) fn stream(
 }
 
 /// Collects and serves until `stop` becomes true, and returns within three seconds of that, even if a collector or a disk
-/// hangs.
+/// hangs; with hubs within eight seconds, because what waits for them is sent first.
 pub async fn run(config: Config, data: Option<Data>, serving: Serving) {
     let folder = data.as_ref().map(|data| data.path().to_path_buf());
     let Some(OwnMachine { live, archive, source }) = open(&config, data) else { return };
@@ -119,14 +119,17 @@ pub async fn run(config: Config, data: Option<Data>, serving: Serving) {
         Some(folder) => served.with_sockets_of(&folder),
         None => served,
     };
+    let stop = serving.stop.clone();
     let served = serve(&config, served, serving, work);
     if config.hubs.is_empty() {
         return served.await;
     }
     let links = tokio::spawn(links);
     served.await;
-    // Told to end, they say goodbye meanwhile; ended by a failure, they are not told.
-    let _ = tokio::time::timeout(BYE_TIMEOUT, links).await;
+    // On a stop the links end by themselves; after a failure they would go on.
+    if *stop.borrow() {
+        let _ = tokio::time::timeout(LINKS_TIMEOUT, links).await;
+    }
 }
 
 /// Samples this machine into a source, keeps its history, and serves it until `stop` becomes true or the sampler ends.

@@ -35,6 +35,8 @@ const HOLDER_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// How long open connections may take to end.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
+/// Likewise where links to hubs are among them, which send what waits first: [`uplink::END_TIMEOUT`] and a margin.
+const LINKED_CLOSE_TIMEOUT: Duration = uplink::END_TIMEOUT.saturating_add(CLOSE_TIMEOUT);
 /// How long a hub may take to let go of who is linked to it, and to end.
 const HUB_CLOSE_TIMEOUT: Duration = Duration::from_secs(14);
 
@@ -447,7 +449,7 @@ async fn send_until_asked(config: Config, stderr: &Stderr) -> ExitCode {
             tell(line);
         }
     });
-    until_asked(running, stopping, None, CLOSE_TIMEOUT).await
+    until_asked(running, stopping, None, LINKED_CLOSE_TIMEOUT).await
 }
 
 /// Opens the accounts of a hub, and says to who starts it how the first admin is made and the first machine joins.
@@ -542,7 +544,11 @@ async fn serve_until_asked(config: Config, shown: Shown, page: EmbeddedPage, std
         Some(address) => format!("{scheme}://{address}{}", config.base_path),
         None => unix_line(&config),
     };
-    let most = if hub.is_some() { HUB_CLOSE_TIMEOUT } else { CLOSE_TIMEOUT };
+    let most = match (hub.is_some(), config.hubs.is_empty()) {
+        (true, _) => HUB_CLOSE_TIMEOUT,
+        (false, true) => CLOSE_TIMEOUT,
+        (false, false) => LINKED_CLOSE_TIMEOUT,
+    };
     let (stopping, stop) = watch::channel(false);
     let (answering, answers) = oneshot::channel();
     let serving = modes::Serving { page, listeners, unix, within: None, stop, answering };

@@ -70,8 +70,8 @@ const LOST_PAUSE: Duration = Duration::from_secs(1);
 const STEADY: Duration = Duration::from_secs(5);
 /// Between two attempts to write `agent.json`.
 const WRITE_PAUSE: Duration = Duration::from_secs(60);
-/// How long a link may take for its last word.
-const END_TIMEOUT: Duration = Duration::from_secs(1);
+/// The longest time in which a link ends after [`Uplink::stop`]: it first sends what waits.
+pub const END_TIMEOUT: Duration = Duration::from_secs(5);
 /// The longest key, with what may stand around it in a file.
 const MAX_KEY_BYTES: u64 = 1 << 10;
 
@@ -213,7 +213,7 @@ impl Uplink {
         }
     }
 
-    /// Says the last word to the hub; returns soon, whatever that does.
+    /// Sends what waits and the last message to the hub, for at most [`END_TIMEOUT`].
     pub async fn stop(&self) {
         self.stop.send_replace(true);
         // The task holds a receiver until it has said it.

@@ -34,7 +34,9 @@ use tokio_tungstenite::tungstenite::Message;
 const SAMPLE_STORE: &str = "remote_write";
 /// The longest that one message may take: the slowest link carries it in that time.
 const MESSAGE_TIMEOUT: Duration = Duration::from_secs(60);
-/// How long the hub may take for our last word.
+/// Timeout for sending what waits before the last message, and for the last message. Together they are within
+/// [`END_TIMEOUT`](super::END_TIMEOUT).
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(4);
 const BYE_TIMEOUT: Duration = Duration::from_millis(500);
 /// Messages of the hub that wait for the writer.
 const HEARD: usize = 64;
@@ -179,6 +181,12 @@ impl Writer {
     async fn run(mut self, mut heard: mpsc::Receiver<HubMessage>, mut stop: watch::Receiver<bool>) -> UplinkEnd {
         match self.go_on(&mut heard, &mut stop).await {
             Err(UplinkEnd::Stopped) => {
+                match timeout(FLUSH_TIMEOUT, self.flush(&mut heard)).await {
+                    Ok(Ok(())) => {}
+                    // The link is gone, and the last message would not arrive.
+                    Ok(Err(_)) => return UplinkEnd::Stopped,
+                    Err(_) => tracing::warn!("the hub did not accept all records and samples before the stop"),
+                }
                 let bye = async {
                     let bye = encode(&AgentMessage::Bye(bye(std::env::current_exe().ok().as_deref())));
                     let _ = self.sink.send(Message::Binary(bye.into())).await;
@@ -250,6 +258,33 @@ impl Writer {
                     if now >= self.spoke + Duration::from_millis(HEARTBEAT_MS - 500) {
                         self.say(&AgentMessage::Heartbeat).await?;
                     }
+                }
+            }
+        }
+    }
+
+    /// Sends the ticks and records that wait: an agent that stops may never return to send them.
+    async fn flush(&mut self, heard: &mut mpsc::Receiver<HubMessage>) -> Result<(), UplinkEnd> {
+        loop {
+            if self.held() {
+                // Only an acknowledgment gives credit; questions are not answered any more.
+                match heard.recv().await {
+                    Some(message @ HubMessage::Ack { .. }) => self.take(message).await?,
+                    Some(_) => {}
+                    None => return Err(lost("the hub has closed the link")),
+                }
+            } else if self.old_records.is_some() {
+                match old(&mut self.old_records).await {
+                    Some(records) => self.send_records(records).await?,
+                    None => self.old_records = None,
+                }
+            } else {
+                // The pause between joined ticks saves messages, and would only delay the end.
+                self.joined = None;
+                self.ticks().await?;
+                self.records().await?;
+                if self.due.is_none() && !self.held() {
+                    return Ok(());
                 }
             }
         }

@@ -406,6 +406,55 @@ async fn records_come_from_where_the_hub_is() {
 }
 
 #[tokio::test]
+async fn what_waits_is_sent_before_the_goodbye() {
+    let (mut hub, address) = plain().await;
+    let mut agent = Agent::of(address, None);
+    agent.tick();
+    let uplink = agent.start();
+    hub.join("201 Created").await;
+    let (mut link, _) = hub.link("wg_a_1").await;
+    link.welcome(0, 0).await;
+    link.ticks().await;
+    until(&uplink, |state| matches!(state, LinkState::Linked { .. })).await;
+    // More than the credit of a link, and records that no tick follows.
+    let records: Vec<u64> = (0..u64::from(CREDIT) * 3)
+        .map(|_| agent.live.append_record(0, NOW, "end", vec![b' '; 60 << 10]).expect("a record"))
+        .collect();
+    let (stopping, mut came) = (tokio::spawn(async move { uplink.stop().await }), Vec::new());
+    loop {
+        match link.next().await {
+            Said::Records(records) => {
+                came.extend(records.iter().map(|record| record.n));
+                link.ack().await;
+            }
+            Said::Control(AgentMessage::Bye(_)) => break,
+            _ => {}
+        }
+    }
+    assert_eq!(came, records);
+    soon("the end", stopping).await.expect("ended");
+}
+
+#[tokio::test]
+async fn a_hub_that_accepts_nothing_more_delays_the_end_for_seconds_alone() {
+    let (mut hub, address) = plain().await;
+    let mut agent = Agent::of(address, None);
+    agent.tick();
+    let uplink = agent.start();
+    hub.join("201 Created").await;
+    let (mut link, _) = hub.link("wg_a_1").await;
+    link.welcome(0, 0).await;
+    link.ticks().await;
+    for _ in 0..CREDIT * 3 {
+        agent.live.append_record(0, NOW, "end", vec![b' '; 60 << 10]).expect("a record");
+    }
+    let (begin, stopping) = (Instant::now(), tokio::spawn(async move { uplink.stop().await }));
+    while !matches!(link.next().await, Said::Control(AgentMessage::Bye(_))) {}
+    soon("the end", stopping).await.expect("ended");
+    assert!(begin.elapsed() < END_TIMEOUT + Duration::from_secs(5), "{:?}", begin.elapsed());
+}
+
+#[tokio::test]
 async fn a_link_that_is_lost_comes_back_and_a_key_that_is_unknown_is_made_anew() {
     let (mut hub, address) = plain().await;
     let mut agent = Agent::of(address, None);

@@ -10,6 +10,9 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::{Duration, Instant};
 use system::user::login_of;
 
+/// File name of this program: as a launcher, it starts a rank and is none.
+const PROGRAM: &str = "watchglass";
+
 /// The most processes of a look; those beyond are not found.
 const MAX_LOOKED_AT: usize = 4096;
 
@@ -142,6 +145,7 @@ impl Looks {
             look.below(*pid, run, 0);
         }
         look.holders(roots, self.only_below_runs);
+        look.drop_wrappers();
         let Look { met, found, .. } = look;
         self.seen.retain(|key, _| met.contains(key));
         self.numbers.retain(|run, _| found.iter().any(|found| found.run == *run));
@@ -178,11 +182,14 @@ impl Look<'_> {
         if READS.get(seen.reads).is_some_and(|after| now.duration_since(seen.first) >= *after) {
             seen.reads += 1;
             // Where it has ended meanwhile, what was read before stays.
+            // The environment comes first: one that a launcher of ours begins with is never taken for that of the program
+            // before its exec.
+            let read = environ::read(pid);
             if let Some(uid) = owner(pid) {
                 seen.user = Some(users.entry(uid).or_insert_with(|| login_of(uid)).clone());
                 seen.program = program(pid);
             }
-            match environ::read(pid) {
+            match read {
                 Ok(named) => (seen.named, seen.refused) = (named, false),
                 // Another user's is not told.
                 Err(error) => seen.refused = error.kind() == std::io::ErrorKind::PermissionDenied,
@@ -199,7 +206,7 @@ impl Look<'_> {
         let now = self.now;
         let Some((start, seen)) = self.process(pid) else { return false };
         let named = seen.named.clone();
-        let rank = named.rank.clone().filter(|_| !seen.launches);
+        let rank = named.rank.clone().filter(|_| !seen.launches && seen.program != PROGRAM);
         // Without a local number it may be the pod's environment, below which torchrun starts others.
         let for_good = rank.as_ref().is_some_and(|rank| rank.launcher == TORCH && rank.local.is_some());
         let lately = seen.looked_below.is_some_and(|then| now.duration_since(then) < LAUNCHES);
@@ -301,6 +308,26 @@ impl Look<'_> {
             let below = is_below.then(|| run.clone());
             let rank = Rank { rank: number, launcher: GPU.into(), ..Rank::default() };
             self.add(run, below.as_deref(), (pid, start), rank, &named);
+        }
+    }
+
+    /// Drops ranks below which a rank of the same place stands: scripts around a `watchglass run`, whose process is found as
+    /// that of a run.
+    fn drop_wrappers(&mut self) {
+        let mut by_place: HashMap<_, Vec<u32>> = HashMap::new();
+        for Found { pid, rank, .. } in self.found.iter().filter(|found| found.rank.launcher != GPU) {
+            by_place.entry((rank.rank, rank.world, rank.local)).or_default().push(*pid);
+        }
+        by_place.retain(|_, pids| pids.len() > 1);
+        let mut above: HashSet<u32> = HashSet::new();
+        for pids in by_place.values() {
+            let lines = pids.iter().flat_map(|pid| line(*pid).into_iter().skip(1));
+            above.extend(lines.filter(|one| pids.contains(one)));
+        }
+        for Found { pid, start, .. } in self.found.extract_if(.., |found| above.contains(&found.pid)) {
+            if let Some(seen) = self.seen.get_mut(&(pid, start)) {
+                seen.launches = true;
+            }
         }
     }
 
@@ -467,6 +494,59 @@ mod tests {
             before = found;
             std::thread::yield_now();
         }
+    }
+
+    #[test]
+    fn what_starts_a_rank_by_a_run_of_its_own_is_no_rank_beside_it() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let own = folder.path().join(PROGRAM);
+        std::os::unix::fs::symlink("/bin/sh", &own).expect("a link");
+        // The launcher itself, a script around a program that is called otherwise, and both.
+        let own = own.display();
+        let job = "cat <&3 & wait";
+        for starts in
+            [format!("{own} -c '{job}'"), format!("sh -c '{job}'"), format!("sh -c '{own} -c \"{job}\" & wait'")]
+        {
+            let rank = |n: u32| format!("RANK={n} WORLD_SIZE=2 LOCAL_RANK={n} {starts} &");
+            let mut root = shell(&format!("exec 3<&0; {} {} wait", rank(0), rank(1)));
+            let end = Instant::now() + Duration::from_secs(60);
+            let below = |pid: u32| {
+                let mut all = children(pid);
+                let mut at = 0;
+                while let Some(pid) = all.get(at).copied() {
+                    all.extend(children(pid));
+                    at += 1;
+                }
+                all
+            };
+            let jobs = loop {
+                let jobs: Vec<u32> = below(root.id()).into_iter().filter(|pid| program(*pid) == "cat").collect();
+                if jobs.len() == 2 {
+                    break jobs;
+                }
+                assert!(Instant::now() < end, "{jobs:?}");
+                std::thread::yield_now();
+            };
+            let inner: Vec<_> = jobs.iter().map(|pid| (*pid, "run".to_string())).collect();
+            let outer = vec![(root.id(), "run".to_string())];
+            for roots in [[&outer[..], &inner].concat(), [&inner[..], &outer].concat()] {
+                let mut looks = Looks::default();
+                for _ in 0..2 {
+                    let found = looks.look(&roots, &BTreeMap::new(), Instant::now());
+                    let mut pids: Vec<u32> = found.iter().map(|one| one.pid).collect();
+                    pids.sort_unstable();
+                    assert_eq!((numbers(&found), pids), (vec![(0, TORCH.into()), (1, TORCH.into())], sorted(&jobs)));
+                }
+            }
+            drop(root.stdin.take());
+            root.wait().expect("it ended");
+        }
+    }
+
+    fn sorted(pids: &[u32]) -> Vec<u32> {
+        let mut pids = pids.to_vec();
+        pids.sort_unstable();
+        pids
     }
 
     fn numbers(found: &[Found]) -> Vec<(u32, String)> {

@@ -193,6 +193,36 @@ impl Engine {
         }
     }
 
+    /// A machine announced its stop: it is not missing until it connects again, also over a start. An alert that it is
+    /// missing ends. `now` in milliseconds since the Unix epoch.
+    pub fn signed_off(&mut self, source: &str, now: i64) {
+        let Some(at) = self.by_id.get(source) else { return };
+        if self.signed_off.contains_key(source) {
+            return;
+        }
+        let name = self.hosts[*at].machine.name.clone();
+        for rule in self.with(|c| matches!(c, Condition::SourceLost(_))) {
+            let key = key(&self.rules[rule].rule.id, &name);
+            self.end_fact(&key, now, "it was stopped");
+        }
+        self.save_sign_off(source, &name, true);
+        self.signed_off.insert(source.into(), name);
+    }
+
+    /// A machine is connected: from now on its silence counts. `now` in milliseconds since the Unix epoch.
+    pub fn signed_on(&mut self, source: &str, now: i64) {
+        if self.forget_sign_off(source) {
+            self.heard(source, now);
+        }
+    }
+
+    /// Whether it had signed off.
+    pub(super) fn forget_sign_off(&mut self, source: &str) -> bool {
+        let name = self.signed_off.remove(source);
+        name.iter().for_each(|name| self.save_sign_off(source, name, false));
+        name.is_some()
+    }
+
     /// The driver reported an XID error of a GPU, at `t`, milliseconds since the Unix epoch.
     pub fn xid(&mut self, source: &str, gpu: Option<u32>, number: u32, t: i64) {
         let Some((name, mut labels)) = self.host_labels(source) else { return };
@@ -470,7 +500,8 @@ impl Engine {
             let hold = i64::from(hold) * 1000;
             for at in 0..self.hosts.len() {
                 let host = &self.hosts[at];
-                if host.gone || !self.rules[rule].admits_machine(&host.machine) {
+                let is_off = self.signed_off.contains_key(&host.machine.id);
+                if host.gone || is_off || !self.rules[rule].admits_machine(&host.machine) {
                     continue;
                 }
                 // A machine without messages since the start may still be reconnecting.

@@ -22,6 +22,8 @@ pub(super) enum RowKey {
     Fact(String, String),
     /// A run.
     Run(String),
+    /// A machine that signed off: its id and its name then.
+    SignedOff(String, String),
     /// Time up to which events have been evaluated.
     Time,
 }
@@ -35,6 +37,7 @@ pub(super) fn row_of(row: &StateRow) -> Option<(RowKey, &[u8])> {
         "s" => RowKey::Subject(rule, subject),
         "f" => RowKey::Fact(rule, subject),
         "r" => RowKey::Run(rule),
+        "o" => RowKey::SignedOff(rule, subject),
         "t" => RowKey::Time,
         _ => return None,
     };
@@ -97,6 +100,9 @@ impl Engine {
                         self.runs.insert(run, facts);
                     }
                 }
+                RowKey::SignedOff(id, name) => {
+                    self.signed_off.insert(id, name);
+                }
                 RowKey::Time => {
                     if let Ok(t) = postcard::from_bytes::<i64>(bytes) {
                         self.before = Some(t);
@@ -117,6 +123,11 @@ impl Engine {
     pub(super) fn save_fact(&mut self, key: &(String, String)) {
         let bytes = self.facts.get(key).and_then(bytes);
         self.changed.insert(row_key('f', &key.0, &key.1), bytes);
+    }
+
+    /// Stores that a machine signed off under this name, or that it signed on again.
+    pub(super) fn save_sign_off(&mut self, id: &str, name: &str, is_off: bool) {
+        self.changed.insert(row_key('o', id, name), is_off.then(Vec::new));
     }
 
     /// Stores a run if this hub judges it.

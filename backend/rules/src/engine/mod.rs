@@ -179,6 +179,8 @@ pub struct Engine {
     hub: Option<(String, String)>,
     /// Machines that came from another hub, by name, with the time.
     adopted: BTreeMap<String, i64>,
+    /// Machines that announced their stop and have not connected again: their names then, by id.
+    signed_off: BTreeMap<String, String>,
     rules: Vec<Compiled>,
     rows: HashMap<String, Arc<Row>>,
     hosts: Vec<Host>,
@@ -338,6 +340,7 @@ impl Engine {
     /// Removes a machine for good.
     pub fn remove_source(&mut self, source: &str, now: i64) {
         let Some(at) = self.by_id.remove(source) else { return };
+        self.forget_sign_off(source);
         for subject in std::mem::take(&mut self.hosts[at].subjects) {
             self.end_subject(at, subject, now, "its machine was removed");
         }

@@ -52,6 +52,7 @@ impl Engine {
     /// Releases a machine to another hub: its alerts do not end, and the other hub owns its rows.
     pub fn release_source(&mut self, source: &str) {
         let Some(at) = self.by_id.remove(source) else { return };
+        self.signed_off.remove(source);
         let name = self.hosts[at].machine.name.clone();
         for subject in std::mem::take(&mut self.hosts[at].subjects) {
             self.drop_subject(subject.rule as usize);
@@ -142,6 +143,9 @@ impl Engine {
                     if mine {
                         self.facts.entry((rule, subject)).or_insert(fact);
                     }
+                }
+                RowKey::SignedOff(id, name) if names.contains(&name) => {
+                    self.signed_off.insert(id, name);
                 }
                 _ => {}
             }

@@ -441,6 +441,40 @@ fn a_machine_is_lost_after_its_time_and_after_a_start_later() {
     assert!(found[0].alert.sentence.contains("data again after 2 min"), "{}", found[0].alert.sentence);
 }
 
+#[test]
+fn a_machine_that_signed_off_is_not_lost_and_one_that_fell_silent_is() {
+    let rules = [rule("lost", "source lost for 60s")];
+    let mut world = World::new(&rules, &["a", "b"], &["cpu"]);
+    world.ticks(1, &[1.0]);
+    let engine = &mut world.engine;
+    let subjects = |engine: &mut Engine, second: i64| {
+        engine.poll(T + second * SECOND);
+        engine.take().into_iter().map(|told| (told.what, told.alert.subject)).collect::<Vec<_>>()
+    };
+    engine.signed_off("a", T + 2 * SECOND);
+    engine.signed_off("a", T + 3 * SECOND);
+    assert_eq!(subjects(engine, 200), [(Fired, "b".into())]);
+    // One that was lost, and says so later, is not missing any more.
+    engine.signed_off("b", T + 210 * SECOND);
+    let ended = engine.take();
+    assert_eq!((ended.len(), ended[0].what), (1, Ended));
+    assert!(ended[0].alert.sentence.ends_with("; it was stopped"), "{}", ended[0].alert.sentence);
+    assert_eq!(subjects(engine, 300), []);
+    // A start knows it, and does not say that it is lost.
+    let rows = engine.changed_rows();
+    let mut again = Engine::new(T);
+    again.restore(&rows, &[]);
+    again.set_rules(&rules, &world.catalog, T);
+    ["a", "b"].iter().for_each(|name| again.source(&machine(name)));
+    assert_eq!(subjects(&mut again, 1000), []);
+    // Once it is connected, its silence counts anew.
+    engine.signed_on("a", T + 400 * SECOND);
+    assert_eq!(subjects(engine, 459), []);
+    assert_eq!(subjects(engine, 460), [(Fired, "a".into())]);
+    let rows: Vec<_> = engine.changed_rows().into_iter().filter(|row| row.key.starts_with('o')).collect();
+    assert!(rows.len() == 1 && rows[0].bytes.is_none(), "{rows:?}");
+}
+
 fn run(id: &str, state: RunState, ended: Option<i64>) -> Run {
     Run { id: id.into(), state, began: T, ended, ..Run::default() }
 }

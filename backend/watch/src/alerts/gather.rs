@@ -105,6 +105,7 @@ impl Gather {
             self.enter(source);
             teams.iter_mut().for_each(|team| self.introduce(team, source, judged.has_joined(&source.key)));
             self.read_on(teams, source.id, now);
+            tell_standing(teams, source, &self.live, now);
             self.tell_calls(teams, source, now);
         }
         self.leave(teams, &sources, now);
@@ -388,6 +389,18 @@ impl Followed {
                     team.engine.xid(&self.key, Some(xid.gpu), number as u32, frame.t);
                 }
             }
+        }
+    }
+}
+
+/// Passes on whether a machine has signed off or is connected. In between it is as it was: after a start all are unreachable.
+fn tell_standing(teams: &mut [TeamWatch], source: &Source, live: &Live, now: i64) {
+    let (standing, since) = live.source(source.id).standing();
+    for team in teams.iter_mut().filter(|team| team.scope.sees(&source.key)) {
+        if standing.has_signed_off() {
+            team.engine.signed_off(&source.key, since);
+        } else if standing.is_linked() {
+            team.engine.signed_on(&source.key, now);
         }
     }
 }

@@ -8,7 +8,6 @@ use jobs::runs::RunBook;
 use shared::finding::Finding;
 use shared::run::Run;
 use shared::series::SeriesId;
-use shared::standing::Standing;
 use shared::wire::{CheckState, Source, SourceId};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -221,7 +220,7 @@ impl Follower {
             self.insight.processes(id.into(), &table);
         }
         let (standing, since) = state.standing();
-        let stopped = matches!(standing, Standing::Stopped(_) | Standing::Ended);
+        let stopped = standing.has_signed_off();
         if stopped && !std::mem::replace(&mut followed.stopped, stopped) {
             self.insight.goodbye(id.into(), since);
         }
