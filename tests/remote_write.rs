@@ -4,6 +4,7 @@
 use backend::config::RemoteWrite;
 use backend::remote_write::{CoverageTable, Covered, SendingCluster, SentRange, keep_covered};
 use backend::remote_write::{ReadBack, RemoteSeries, RemoteWriter, Window};
+use parking_lot::Mutex;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use shared::catalog::prometheus::{self, Family};
 use shared::rollup::roll;
@@ -11,10 +12,10 @@ use shared::series::{SeriesDef, quantize};
 use shared::wire::{CheckState, SourceId};
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use stream::clock::{Clock, Manual, System};
 use stream::live::Live;
@@ -201,7 +202,7 @@ fn what_was_sent_in_the_last_half_minute_goes_again_after_each_loss_and_no_more(
     let receiver = Receiver::start(move |n| match n {
         1 => Answer::Status(500, "", ""),
         3 => Answer::Status(429, "", ""),
-        _ => told.lock().expect("no panic").take().map_or(Answer::Take, |answer| {
+        _ => told.lock().take().map_or(Answer::Take, |answer| {
             failed.fetch_add(1, Relaxed);
             answer
         }),
@@ -218,7 +219,7 @@ fn what_was_sent_in_the_last_half_minute_goes_again_after_each_loss_and_no_more(
         clock.pass(Duration::from_secs(10));
         // A killed server may lose all of the last request that it accepted.
         let is_taken = matches!(answer, Answer::TakeAndLeave);
-        *next.lock().expect("no panic") = Some(answer);
+        *next.lock() = Some(answer);
         known.extend(ticks + 15, ticks + 45);
         until_so("the last around the loss", || once(receiver.samples()).0 == known.samples(ticks + 45));
         known.extend(ticks + 45, ticks + 75);
@@ -419,12 +420,12 @@ struct Table(Arc<Mutex<BTreeMap<String, Vec<SentRange>>>>);
 
 impl CoverageTable for Table {
     async fn read(&self, sources: Vec<String>) -> Result<BTreeMap<String, Vec<SentRange>>, String> {
-        let table = self.0.lock().expect("no panic");
+        let table = self.0.lock();
         Ok(sources.into_iter().filter_map(|own| Some((own.clone(), table.get(&own)?.clone()))).collect())
     }
 
     async fn extend(&self, taken: BTreeMap<String, Vec<SentRange>>) -> Result<(), String> {
-        let mut table = self.0.lock().expect("no panic");
+        let mut table = self.0.lock();
         taken.into_iter().for_each(|(source, ranges)| table.entry(source).or_default().extend(ranges));
         Ok(())
     }
@@ -432,7 +433,7 @@ impl CoverageTable for Table {
 
 impl Table {
     fn ranges(&self) -> Vec<SentRange> {
-        let mut all = self.0.lock().expect("no panic").get(&host()).cloned().unwrap_or_default();
+        let mut all = self.0.lock().get(&host()).cloned().unwrap_or_default();
         all.sort_unstable();
         all
     }
@@ -517,7 +518,7 @@ fn what_a_killed_hub_did_not_write_down_goes_once_more_and_no_more() {
     let one = Known::new(from, 100);
     let _remote = one.send(receiver.url(), None);
     until_so("all is taken", || receiver.samples() == one.samples(100));
-    table.0.lock().expect("no panic").insert(host(), vec![(1, 20), (31, 50)]);
+    table.0.lock().insert(host(), vec![(1, 20), (31, 50)]);
     let other = ClusterHub::new(from, 0..130, receiver.url(), &table);
     other.hold(true);
     until_so("what follows is sent by the other", || {

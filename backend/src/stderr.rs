@@ -7,9 +7,10 @@
 //! A thread of `tracing-appender` does less: it keeps lines without a limit in bytes, counts none that a disk refused, and
 //! prints to a standard output that may hang as well when it is let go while its pipe is full.
 
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use shared::wire::{Check, CheckState};
 use std::io::{self, ErrorKind, Write};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 /// The most bytes that wait; as many may be on their way.
@@ -85,7 +86,7 @@ impl Stderr {
     /// Waits until all is written, but no longer than this.
     pub fn flush(&self, most: Duration) {
         let busy = |queue: &mut Queue| !queue.text.is_empty() || queue.refused > 0 || queue.writing.is_some();
-        drop(self.0.changed.wait_timeout_while(self.queue(), most, busy));
+        let _ = self.0.changed.wait_while_for(&mut self.queue(), busy, most);
     }
 
     /// Lines that were dropped so far.
@@ -95,7 +96,7 @@ impl Stderr {
 
     fn queue(&self) -> MutexGuard<'_, Queue> {
         // No code that holds the lock can leave it half changed.
-        self.0.queue.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.queue.lock()
     }
 
     fn put(&self, line: &[u8]) {
@@ -113,8 +114,8 @@ impl Stderr {
     /// What waits, and how many lines were dropped after it. Nothing after a while in which there was nothing.
     fn take(&self, most: Duration) -> (Vec<u8>, u64) {
         let nothing = |queue: &mut Queue| queue.text.is_empty() && queue.refused == 0;
-        let queue = self.0.changed.wait_timeout_while(self.queue(), most, nothing);
-        let (mut queue, _) = queue.unwrap_or_else(PoisonError::into_inner);
+        let mut queue = self.queue();
+        let _ = self.0.changed.wait_while_for(&mut queue, nothing, most);
         queue.writing = Some(Instant::now());
         (std::mem::take(&mut queue.text), std::mem::take(&mut queue.refused))
     }

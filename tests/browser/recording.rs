@@ -1,8 +1,8 @@
 //! Tests recordings in the page, replayed by a server or dropped on a page.
 
 use super::{live, machine, no_faults};
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
 use watchglass_tests::browser::Browser;
 use watchglass_tests::proxy::Proxy;
 use watchglass_tests::server::{Server, run};
@@ -28,7 +28,7 @@ fn short_demo() -> &'static Server {
 /// so one is made for all tests.
 fn recorded(minutes: u32) -> String {
     static ALL: Mutex<BTreeMap<u32, String>> = Mutex::new(BTreeMap::new());
-    let mut all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut all = ALL.lock();
     all.entry(minutes).or_insert_with(|| record(minutes)).clone()
 }
 

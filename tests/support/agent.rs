@@ -2,10 +2,11 @@
 
 use crate::server::watchglass;
 use crate::waiting::{MAX_WAIT, until_or};
+use parking_lot::Mutex;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 /// Variables that name a proxy on the way. The caller's values must not affect a test.
 const PROXIES: [&str; 4] = ["HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "NO_PROXY"];
@@ -38,7 +39,7 @@ impl Agent {
 
     /// Output so far, on standard output and standard error.
     pub fn said(&self) -> String {
-        self.said.lock().expect("no panic while it is held").clone()
+        self.said.lock().clone()
     }
 
     /// Waits until this text is in the output.
@@ -67,7 +68,7 @@ fn hear(from: impl Read + Send + 'static, said: &Arc<Mutex<String>>) {
     std::thread::spawn(move || {
         let (mut from, mut line) = (BufReader::new(from), String::new());
         while from.read_line(&mut line).is_ok_and(|n| n > 0) {
-            said.lock().expect("no panic while it is held").push_str(&std::mem::take(&mut line));
+            said.lock().push_str(&std::mem::take(&mut line));
         }
     });
 }

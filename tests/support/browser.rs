@@ -7,11 +7,12 @@ use crate::keys;
 use crate::waiting::{MAX_WAIT, until_or};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 /// A script that runs before the page's own scripts. It records faults, sent messages, layout shifts, and the time when
 /// the page is first live.
@@ -477,7 +478,7 @@ impl Drop for Browser {
 /// The Chromium of this program. When one has ended, the tests with its pages fail, and the next test starts another.
 fn shared() -> Arc<Chromium> {
     // A failed start fails its test and poisons the lock. The next test retries.
-    let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut shared = SHARED.lock();
     match shared.as_ref().filter(|chromium| chromium.runs()) {
         Some(chromium) => chromium.clone(),
         None => shared.insert(Arc::new(Chromium::start())).clone(),

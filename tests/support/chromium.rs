@@ -3,13 +3,14 @@
 
 use crate::server::command;
 use crate::waiting::MAX_WAIT;
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStderr, ChildStdout, Stdio};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Flags of Chromium. It can reach only loopback, also by the name hub.example, and makes no requests of its own.
@@ -219,11 +220,10 @@ impl Chromium {
 impl Drop for Chromium {
     fn drop(&mut self) {
         let _ = send(&self.commands, 0, "", "Browser.close", json!({}));
-        let shell = self.shell.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let shell = self.shell.get_mut();
         // It has ended when the shell has, too. This must not panic: a test may be unwinding.
-        let said = self.heard.said();
-        let over = self.heard.news.wait_timeout_while(said, MAX_WAIT, |said| !said.ended);
-        if over.is_ok_and(|(_, late)| late.timed_out()) {
+        let over = self.heard.news.wait_while_for(&mut self.heard.said(), |said| !said.ended, MAX_WAIT);
+        if over.timed_out() {
             let _ = command("kill").args(["-s", "KILL", "--", &format!("-{}", shell.id())]).status();
         }
         let _ = shell.wait();
@@ -243,7 +243,7 @@ fn send(to: &SyncSender<Vec<u8>>, id: u64, session: &str, name: &str, params: Va
 
 impl Heard {
     fn said(&self) -> MutexGuard<'_, Said> {
-        self.said.lock().unwrap_or_else(PoisonError::into_inner)
+        self.said.lock()
     }
 
     /// Waits until `ask` returns a value. Fails when Chromium or the page ends first, or it takes too long.
@@ -267,7 +267,7 @@ impl Heard {
             if left.is_zero() {
                 return Err(format!("{what}: Chromium has not answered in {most:?}"));
             }
-            said = self.news.wait_timeout(said, left).expect("no panic while it is held").0;
+            let _ = self.news.wait_for(&mut said, left);
         }
     }
 

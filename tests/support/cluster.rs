@@ -12,12 +12,13 @@ use crate::server::{Answer, Server, watchglass};
 use crate::stream::{Connection, Page};
 use crate::waiting::{until_or, within};
 use fake_clock::FakeClock;
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use team::accounts::Database;
@@ -48,17 +49,17 @@ impl Watchdog {
         let (theirs, says) = (hubs.clone(), found.clone());
         let watch = move || {
             loop {
-                let running = theirs.lock().expect("no panic while it is held").clone();
+                let running = theirs.lock().clone();
                 let Some(running) = running else { return };
                 for (n, hub) in running.iter().enumerate() {
                     let Some(addr) = hub else { continue };
                     let began = Instant::now();
                     let Err(error) = is_well(*addr) else { continue };
-                    let now = theirs.lock().expect("no panic while it is held").clone();
+                    let now = theirs.lock().clone();
                     // A hub that was killed meanwhile need not answer.
                     if began.elapsed() >= MAX_HANG && now.is_some_and(|now| now[n] == Some(*addr)) {
                         let said = format!("hub {n} hangs: /healthz has no answer within {MAX_HANG:?} ({error})");
-                        says.lock().expect("no panic while it is held").get_or_insert(said);
+                        says.lock().get_or_insert(said);
                     }
                 }
                 std::thread::park_timeout(WATCH_INTERVAL);
@@ -69,19 +70,19 @@ impl Watchdog {
 
     /// Sets the address of a running hub; None when it does not run.
     fn runs(&self, n: usize, addr: Option<SocketAddr>) {
-        if let Some(hubs) = self.hubs.lock().expect("no panic while it is held").as_mut() {
+        if let Some(hubs) = self.hubs.lock().as_mut() {
             hubs[n] = addr;
         }
     }
 
     fn found(&self) -> Option<String> {
-        self.found.lock().expect("no panic while it is held").clone()
+        self.found.lock().clone()
     }
 }
 
 impl Drop for Watchdog {
     fn drop(&mut self) {
-        *self.hubs.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.hubs.lock() = None;
         let thread = self.thread.take().expect("it is taken here alone");
         thread.thread().unpark();
         let ended = thread.join();

@@ -1,9 +1,10 @@
 //! A TCP relay that disturbs connections on command: it can drop, delay, throttle or cut, or cut after a number of
 //! bytes. Each direction has its own setting.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Bytes that are moved at once.
@@ -81,7 +82,7 @@ impl Cutter {
     }
 
     fn ways(&self) -> MutexGuard<'_, Ways> {
-        self.ways.lock().expect("no panic while it is held")
+        self.ways.lock()
     }
 
     /// Sets the treatment of a direction from now on, on existing connections too.
@@ -115,7 +116,7 @@ impl Cutter {
 
 fn accept(client: TcpStream, ways: &Arc<Mutex<Ways>>) {
     let upstream = {
-        let ways = ways.lock().expect("no panic while it is held");
+        let ways = ways.lock();
         ways.upstream.filter(|_| !ways.closed)
     };
     // A rejected client sees the end of the connection.
@@ -125,7 +126,7 @@ fn accept(client: TcpStream, ways: &Arc<Mutex<Ways>>) {
     };
     let Ok([up_from, up_to, down_to, down_from]) = clones() else { return };
     {
-        let mut ways = ways.lock().expect("no panic while it is held");
+        let mut ways = ways.lock();
         ways.accepted += 1;
         ways.links.extend([client, server]);
     }
@@ -140,7 +141,7 @@ fn relay(mut from: TcpStream, mut to: TcpStream, direction: Direction, ways: &Mu
     while let Ok(n @ 1..) = from.read(&mut part) {
         let mut passed = n;
         let way = {
-            let mut ways = ways.lock().expect("no panic while it is held");
+            let mut ways = ways.lock();
             let way = ways.of(direction);
             if let Some(left) = &mut way.cut_after {
                 passed = usize::try_from(*left).unwrap_or(usize::MAX).min(n);
@@ -157,7 +158,7 @@ fn relay(mut from: TcpStream, mut to: TcpStream, direction: Direction, ways: &Mu
             break;
         }
         if way.cut_after.is_some_and(|_| passed < n) {
-            let mut ways = ways.lock().expect("no panic while it is held");
+            let mut ways = ways.lock();
             ways.of(direction).cut_after = None;
             ways.cut();
         }

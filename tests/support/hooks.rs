@@ -1,10 +1,11 @@
 //! A receiver of notices on loopback. It keeps the requests, and answers as a test wants.
 
 use crate::waiting::until;
+use parking_lot::{Mutex, MutexGuard};
 use std::io::{self, BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsRawFd;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Maximum size of a stored body, bytes. A notice is far smaller.
@@ -144,7 +145,7 @@ impl Hooks {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().expect("no panic while it is held")
+        self.state.lock()
     }
 
     fn serve(&self, mut client: TcpStream) -> io::Result<()> {

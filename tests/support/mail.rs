@@ -1,8 +1,9 @@
 //! A mail server on loopback that accepts and keeps all messages.
 
+use parking_lot::Mutex;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 /// A received message.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -40,7 +41,7 @@ impl Mail {
 
     /// Messages so far, in order of arrival.
     pub fn came(&self) -> Vec<Message> {
-        self.came.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.came.lock().clone()
     }
 }
 
@@ -59,7 +60,7 @@ fn talk(stream: &TcpStream, kept: &Mutex<Vec<Message>>) {
             "DATA" => {
                 say("354 go on");
                 message.text = lines.by_ref().take_while(|line| line != ".").map(|line| line + "\n").collect();
-                kept.lock().unwrap_or_else(PoisonError::into_inner).push(std::mem::take(&mut message));
+                kept.lock().push(std::mem::take(&mut message));
                 say("250 taken")
             }
             "QUIT" => {

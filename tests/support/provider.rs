@@ -4,6 +4,7 @@
 use crate::hub::Hub;
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use parking_lot::{Mutex, MutexGuard};
 use ring::digest::{SHA256, digest};
 use ring::hmac;
 use ring::rand::SystemRandom;
@@ -13,7 +14,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 use stream::clock::{Clock, System};
 use url::form_urlencoded;
 
@@ -216,7 +217,7 @@ impl Provider {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().expect("no panic while it is held")
+        self.state.lock()
     }
 }
 
@@ -276,7 +277,7 @@ fn serve(mut client: TcpStream, addr: SocketAddr, state: &Mutex<State>) -> io::R
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         let sent = form(if query.is_empty() { std::str::from_utf8(&body).unwrap_or_default() } else { query });
         let (status, header, body) = {
-            let mut state = state.lock().expect("no panic while it is held");
+            let mut state = state.lock();
             state.asked.push(path.to_string());
             match state.script.broken {
                 Some(status) => plain(status, json!({ "error": "broken" })),

@@ -1,9 +1,10 @@
 //! A reverse proxy as notebook services have it. It serves us below a path prefix, removes the prefix, and changes
 //! nothing else.
 
+use parking_lot::Mutex;
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 /// Treatment of a WebSocket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +50,7 @@ impl Proxy {
         let (seen, way) = (strays.clone(), sockets.clone());
         std::thread::spawn(move || {
             for client in listener.incoming().flatten() {
-                let (seen, sockets) = (seen.clone(), *way.lock().expect("no panic while it is held"));
+                let (seen, sockets) = (seen.clone(), *way.lock());
                 // The browser notices a broken connection.
                 std::thread::spawn(move || serve(client, prefix, upstream, &seen, sockets));
             }
@@ -59,12 +60,12 @@ impl Proxy {
 
     /// Sets the treatment of WebSockets from now on.
     pub fn set(&self, sockets: Sockets) {
-        *self.sockets.lock().expect("no panic while it is held") = sockets;
+        *self.sockets.lock() = sockets;
     }
 
     /// Requested paths outside of the prefix.
     pub fn strays(&self) -> Vec<String> {
-        self.strays.lock().expect("no panic while it is held").clone()
+        self.strays.lock().clone()
     }
 }
 
@@ -88,7 +89,7 @@ fn serve(
     // The path may lack its last slash, because such proxies do not redirect.
     let Some(inner) = path.strip_prefix(prefix).filter(|inner| inner.is_empty() || inner.starts_with(['/', '?']))
     else {
-        strays.lock().expect("no panic while it is held").push(path.to_string());
+        strays.lock().push(path.to_string());
         return client.write_all(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
     };
     let slash = if inner.starts_with('/') { "" } else { "/" };

@@ -1,13 +1,14 @@
 //! The real binary. It is built, started on a free port of loopback, used over raw HTTP, and killed when dropped.
 
 use crate::waiting::{MAX_WAIT, until_so, within};
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU16, Ordering};
-use std::sync::{Mutex, OnceLock};
 use std::time::Duration;
 
 /// Path of the binary, which is built in the profile of the tests. `WATCHGLASS_BINARY` overrides it.
@@ -123,7 +124,7 @@ impl Server {
             std::thread::spawn(move || {
                 let mut line = String::new();
                 while from.read_line(&mut line).is_ok_and(|n| n > 0) {
-                    theirs.lock().expect("no panic while it is held").push_str(&std::mem::take(&mut line));
+                    theirs.lock().push_str(&std::mem::take(&mut line));
                 }
             });
         }
@@ -166,11 +167,7 @@ impl Server {
     #[cfg(unix)]
     pub fn shared(args: &[&str]) -> &'static Self {
         static ALL: Mutex<BTreeMap<String, &OnceLock<Server>>> = Mutex::new(BTreeMap::new());
-        let of_these = *ALL
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner)
-            .entry(args.join(" "))
-            .or_insert_with(|| Box::leak(Box::default()));
+        let of_these = *ALL.lock().entry(args.join(" ")).or_insert_with(|| Box::leak(Box::default()));
         of_these.get_or_init(|| {
             // The shell ends the server when its own standard input, which this program holds, is closed. Ctrl-C in a
             // terminal must not reach the shell.
@@ -190,7 +187,7 @@ impl Server {
 
     /// The log of the server so far.
     pub fn log(&self) -> String {
-        self.log.lock().expect("no panic while it is held").clone()
+        self.log.lock().clone()
     }
 
     /// Process id of the server.

@@ -1,13 +1,14 @@
 //! A program in a pseudo-terminal of its own, and the content of its screen.
 
 use crate::waiting::{MAX_WAIT, until_or, until_so};
+use parking_lot::{Mutex, MutexGuard};
 use std::fs::File;
 use std::io::{Read, Write};
 use std::num::NonZeroU16;
 use std::os::fd::{AsRawFd, FromRawFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 use vt100::Parser;
 
 /// Columns and rows.
@@ -87,7 +88,7 @@ impl Terminal {
             let mut bytes = [0; 4096];
             // The read fails when the last descriptor of the program is closed.
             while let Ok(n @ 1..) = from.read(&mut bytes) {
-                let mut shown = theirs.lock().expect("no panic while it is held");
+                let mut shown = theirs.lock();
                 shown.parser.process(&bytes[..n]);
                 shown.bytes += n;
                 let room = FIRST.saturating_sub(shown.first.len());
@@ -98,7 +99,7 @@ impl Terminal {
     }
 
     fn shown(&self) -> MutexGuard<'_, Shown> {
-        self.shown.lock().expect("no panic while it is held")
+        self.shown.lock()
     }
 
     /// The text of the screen, one line per row.

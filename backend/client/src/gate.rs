@@ -1,8 +1,9 @@
 //! The check of addresses between name resolution and connection.
 
+use parking_lot::Mutex;
 use std::fmt;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 use ureq::Error;
 use ureq::config::Config;
@@ -105,7 +106,7 @@ impl<In: Transport> Connector<In> for Noted {
             };
             match self.tcp.connect(&one, chained.take()) {
                 Ok(made) => {
-                    *self.met.lock().unwrap_or_else(PoisonError::into_inner) = Some(*address);
+                    *self.met.lock() = Some(*address);
                     return Ok(made);
                 }
                 Err(error) => last = error,

@@ -15,9 +15,10 @@ pub use ureq::http;
 
 use counted::Counted;
 use gate::{Gated, Noted};
+use parking_lot::Mutex;
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use ureq::config::Config;
 use ureq::http::{Response, Uri};
@@ -116,7 +117,7 @@ impl Client {
     /// The address of the newest connection of a [`gated`](Self::gated) client, once; None if there was none since. For
     /// a request through a proxy, it is the proxy's.
     pub fn met(&self) -> Option<SocketAddr> {
-        self.met.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.met.lock().take()
     }
 
     /// Number of connections so far. It is the only way to detect a silent reconnect, such as after a restart of the

@@ -3,10 +3,10 @@
 
 use super::Cluster;
 use super::calls::Announced;
+use parking_lot::{Mutex, MutexGuard};
 use records::links::LinkRow;
 use records::{leases, links};
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use stream::live::Holder;
 use tokio::time::{Instant, timeout};
@@ -54,7 +54,7 @@ pub(super) struct Holders(Mutex<KnownLinks>);
 
 impl Holders {
     pub fn known(&self) -> MutexGuard<'_, KnownLinks> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     pub fn of(&self, source: &str) -> Option<HeldLink> {

@@ -2,9 +2,10 @@
 //! the log's threads or from writing, merging and removing segments.
 
 use crate::files::{Append, Content, Files, Lock, LockError};
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeSet;
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 /// Calls that have not returned.
 #[derive(Debug, Default)]
@@ -33,7 +34,7 @@ impl Calls {
 
     fn lock(&self) -> MutexGuard<'_, Open> {
         // No code that holds the lock can leave it half changed.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     fn begin(&self) -> Call<'_> {

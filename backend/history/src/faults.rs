@@ -1,9 +1,10 @@
 //! A folder with injected faults, for tests: the n-th operation that changes something fails.
 
 use crate::files::{Append, Content, Files, Lock, LockError};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::collections::HashSet;
 use std::io;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 /// Kind of a fault. A failed append has written half of its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,7 +57,7 @@ struct Tracked {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    mutex.lock()
 }
 
 fn dead() -> io::Error {
@@ -132,13 +133,13 @@ impl Plan {
         let now = state.operations.len();
         state.operations.push(what.clone());
         let hangs = |state: &mut State| state.hangs.as_ref().is_some_and(|begin| what.starts_with(begin));
-        state = self.healed.wait_while(state, hangs).unwrap_or_else(PoisonError::into_inner);
+        self.healed.wait_while(&mut state, hangs);
         let fault = state.fault.filter(|(at, _)| *at == now).map(|(_, fault)| fault);
         match fault {
             Some(Fault::Full) => state.full = true,
             Some(Fault::Hang) => {
                 let hangs = |state: &mut State| state.fault.is_some_and(|(_, fault)| fault == Fault::Hang);
-                state = self.healed.wait_while(state, hangs).unwrap_or_else(PoisonError::into_inner);
+                self.healed.wait_while(&mut state, hangs);
                 return state.dead.then_some(Fault::Kill);
             }
             Some(Fault::Kill | Fault::PowerCut) => {

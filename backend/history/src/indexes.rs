@@ -1,10 +1,10 @@
 //! A cache of the indexes of segments. A chart of a fleet reads one series each from a thousand blocks, and the next
 //! chart reads from the same blocks. Half of these reads are of their indexes.
 
+use parking_lot::Mutex;
 use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 /// Maximum bytes of a cache: 12 hours of 100 machines of 20 series are half of it.
 const MAX_CACHED_BYTES: usize = 1 << 20;
@@ -47,7 +47,7 @@ impl Indexes {
         read: impl FnOnce() -> io::Result<Vec<u8>>,
     ) -> io::Result<Vec<u8>> {
         // No code that holds the lock can leave it half changed.
-        let lock = || self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let lock = || self.kept.lock();
         if let Some(bytes) = lock().get(place).filter(|bytes| bytes.len() == len) {
             return Ok(bytes.to_vec());
         }

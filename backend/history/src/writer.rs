@@ -8,9 +8,10 @@
 mod threads;
 
 use crate::files::{Append, Files, Lock};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Maximum time that [`Log::write`] waits for the system to accept the bytes.
@@ -138,7 +139,7 @@ struct Shared {
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
         // No code that holds the lock can leave it half changed.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// Marks data for the next sync.
@@ -214,9 +215,8 @@ impl Log {
             return Written::Later;
         }
         let waits = |s: &mut State| s.done_jobs < ticket && s.epoch == epoch;
-        let state = self.shared.lock();
-        let waited = self.shared.done.wait_timeout_while(state, WRITE_TIMEOUT, waits);
-        let mut state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        let mut state = self.shared.lock();
+        let _ = self.shared.done.wait_while_for(&mut state, waits, WRITE_TIMEOUT);
         state.behind |= waits(&mut state);
         if state.done_jobs >= ticket && state.epoch == epoch { Written::Done } else { Written::Later }
     }
@@ -281,8 +281,8 @@ impl Log {
         let mut state = self.shared.lock();
         state.closing = true;
         self.shared.work.notify_all();
-        let left = self.shared.done.wait_timeout_while(state, CLOSE_TIMEOUT, |s| !(s.writer_left && s.syncer_left));
-        let state = left.unwrap_or_else(PoisonError::into_inner).0;
+        let runs = |state: &mut State| !(state.writer_left && state.syncer_left);
+        let _ = self.shared.done.wait_while_for(&mut state, runs, CLOSE_TIMEOUT);
         state.writer_left && state.syncer_left && state.failing.is_none() && state.unsynced.is_none()
     }
 }

@@ -1,8 +1,8 @@
 //! GPU numbers over all vendors: `gpu.{i}` is one space, and a number once assigned stays with its GPU.
 
+use parking_lot::Mutex;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 /// Maximum number of GPUs known only from other programs that have a number at a time.
@@ -46,7 +46,7 @@ impl GpuNumbers {
     /// number above it.
     /// `identity` is permanent: UUID or PCI address.
     pub fn claim(&self, identity: &str, wanted: u32) -> u32 {
-        let mut given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut given = self.given.lock();
         if let Some(known) = given.get_mut(identity) {
             known.driven = true;
             known.host = None;
@@ -61,7 +61,7 @@ impl GpuNumbers {
     /// Same for a GPU that another program reports, at the monotonic time `now`. `host` is the machine that holds it.
     /// None if a driver here reports the same GPU (so it is not counted twice), and above [`MAX_SCRAPED`].
     pub fn claim_scraped(&self, identity: &str, wanted: u32, host: Option<&str>, now: Duration) -> Option<u32> {
-        let mut given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut given = self.given.lock();
         if let Some(known) = given.get_mut(identity) {
             known.told = now;
             if known.host.as_deref() != host && !known.driven {
@@ -85,7 +85,7 @@ impl GpuNumbers {
 
     /// Sets name and PCI address of a GPU. None leaves the known value.
     pub fn describe(&self, identity: &str, name: Option<String>, pci: Option<String>) {
-        let mut about = self.about.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut about = self.about.lock();
         let known = about.entry(identity.to_string()).or_default();
         known.name = name.or(known.name.take());
         known.pci = pci.or(known.pci.take());
@@ -94,7 +94,7 @@ impl GpuNumbers {
 
     /// Sets the driver version of the GPUs.
     pub fn driven_by(&self, version: String) {
-        *self.driver.lock().unwrap_or_else(PoisonError::into_inner) = Some(version);
+        *self.driver.lock() = Some(version);
         self.version.fetch_add(1, Ordering::Relaxed);
     }
 
@@ -122,14 +122,14 @@ impl GpuNumbers {
             0 => None,
             _ => Some(models.iter().rev().map(of_model).collect::<Vec<_>>().join(" + ")),
         };
-        let driver = self.driver.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let driver = self.driver.lock().clone();
         let facts = [("gpus", gpus), ("driver", driver)];
         facts.into_iter().filter_map(|(word, value)| Some((word.into(), value?))).collect()
     }
 
     /// PCI address of a GPU in the kernel's notation: `0000:65:00.0`.
     pub fn pci(&self, identity: &str) -> Option<String> {
-        let about = self.about.lock().unwrap_or_else(PoisonError::into_inner);
+        let about = self.about.lock();
         let pci = about.get(identity)?.pci.as_deref()?;
         // NVIDIA writes the domain with eight digits.
         let short = pci.strip_prefix("0000").filter(|rest| rest.find(':') == Some(4));
@@ -139,8 +139,8 @@ impl GpuNumbers {
     /// Number and labels of every GPU that has a number, in ascending order. The labels are `uuid`, `pci` and `name`,
     /// as far as known, and `hostname` for a GPU known only from another program.
     pub fn known(&self) -> Vec<(u32, Vec<(&'static str, String)>)> {
-        let given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
-        let about = self.about.lock().unwrap_or_else(PoisonError::into_inner);
+        let given = self.given.lock();
+        let about = self.about.lock();
         let mut all: Vec<_> = given
             .iter()
             .map(|(identity, given)| {

@@ -1,8 +1,9 @@
 //! The Jupyter kernels seen on this machine: the running ones, and the last that ended.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 /// Maximum number of ended kernels that are kept.
 const MAX_ENDED: usize = 64;
@@ -176,7 +177,7 @@ impl fmt::Debug for Kernels {
 
 impl Kernels {
     fn lock(&self) -> MutexGuard<'_, List> {
-        self.list.lock().unwrap_or_else(PoisonError::into_inner)
+        self.list.lock()
     }
 
     /// Running kernels, then ended ones, newest first. The number counts running kernels that are not watched.

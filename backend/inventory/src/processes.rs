@@ -6,9 +6,10 @@
 mod history;
 
 use history::History;
+use parking_lot::{Mutex, MutexGuard};
 use shared::processes::{ProcessPast, ProcessTable};
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 
 /// Memory (bytes) and share of multiprocessors (percent) by PID, as the GPU collectors read them.
 pub type GpuUse = HashMap<u32, (u64, Option<f32>)>;
@@ -36,24 +37,24 @@ pub struct Processes {
 impl Processes {
     /// Replaces the set of processes that are ranks.
     pub fn set_ranks(&self, ranks: Vec<RankProcess>) {
-        *self.ranks.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = ranks.into();
+        *self.ranks.lock() = ranks.into();
     }
 
     /// The processes that are ranks.
     pub fn ranks(&self) -> Arc<[RankProcess]> {
-        self.ranks.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
+        self.ranks.lock().clone()
     }
 
     /// Replaces the set of processes that a signal has stopped.
     pub fn set_stopped(&self, stopped: HashSet<(u32, u64)>) {
-        *self.stopped.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(stopped);
+        *self.stopped.lock() = Some(stopped);
     }
 
     /// PID and start (clock ticks since boot) of the processes that a signal had stopped when the newest table was
     /// made.
     /// None if no table is made here.
     pub fn stopped(&self) -> Option<HashSet<(u32, u64)>> {
-        self.stopped.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
+        self.stopped.lock().clone()
     }
 
     /// The newest table.
@@ -107,11 +108,11 @@ impl Processes {
     }
 
     fn lock_gpus(&self) -> MutexGuard<'_, HashMap<u32, GpuUse>> {
-        self.gpus.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+        self.gpus.lock()
     }
 
     fn lock(&self) -> MutexGuard<'_, (Option<Arc<ProcessTable>>, History)> {
-        self.inner.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+        self.inner.lock()
     }
 
     /// Stores a table as the newest one.

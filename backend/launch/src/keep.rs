@@ -3,12 +3,13 @@
 
 use super::folder::Folder;
 use super::lines::{Assembler, Gate, text};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use shared::output::{ENDING, MAX_FILE_BYTES, MAX_RUN_BYTES, OutputLine, OutputStream, process_file};
 use shared::redact::Redactor;
 use shared::unit::size;
 use std::fs::File;
 use std::io::{self, Write};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Interval of writes, counted from the first waiting line.
@@ -54,7 +55,7 @@ pub struct Keeper(Arc<(Mutex<Waiting>, Condvar)>);
 
 impl Keeper {
     fn waiting(&self) -> MutexGuard<'_, Waiting> {
-        self.0.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.0.lock()
     }
 
     /// Adds bytes read from a stream at the time `now`, milliseconds since the Unix epoch.
@@ -108,7 +109,7 @@ impl Keeper {
             let (bytes, ended) = {
                 let mut waiting = self.waiting();
                 while waiting.bytes.is_empty() && !waiting.ended {
-                    waiting = self.0.1.wait(waiting).unwrap_or_else(PoisonError::into_inner);
+                    self.0.1.wait(&mut waiting);
                 }
                 let until = Instant::now() + PERIOD;
                 while waiting.bytes.len() < MANY_BYTES && !waiting.ended {
@@ -116,7 +117,7 @@ impl Keeper {
                     if left.is_zero() {
                         break;
                     }
-                    waiting = self.0.1.wait_timeout(waiting, left).unwrap_or_else(PoisonError::into_inner).0;
+                    let _ = self.0.1.wait_for(&mut waiting, left);
                 }
                 let n = waiting.n;
                 waiting.lost_row(n);

@@ -5,11 +5,11 @@
 //! stopped by keys needs a parent in its session. Our own terminal is raw meanwhile, so all keys reach the job's
 //! terminal.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::fs::File;
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Both ends of a pseudoterminal.
 #[derive(Debug)]
@@ -114,7 +114,7 @@ impl OwnTerminal {
     }
 
     fn taken(&self) -> MutexGuard<'_, Taken> {
-        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+        self.taken.lock()
     }
 
     /// Its descriptor.

@@ -4,13 +4,14 @@ use super::folder::Folder;
 use super::keep::Keeper;
 use super::lines::Assembler;
 use super::pty::{OwnTerminal, Pty, copy_size, is_terminal, key_of, pipe};
+use parking_lot::Mutex;
 use shared::output::OutputStream;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, SyncSender};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::Builder;
 use std::time::{Duration, Instant};
 
@@ -201,7 +202,7 @@ impl Relay {
     /// Ends after the job: copies its remaining output. `patience` is called if a reader is slow, so that signals can
     /// end us meanwhile. Returns the reason if lines could not be stored.
     pub fn end(mut self, patience: impl FnOnce()) -> Option<String> {
-        *self.ended.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+        *self.ended.lock() = Some(Instant::now());
         self.wake.1.take();
         let mut patience = Some(patience);
         while self.running > 0 {
@@ -239,7 +240,7 @@ impl Ends<'_> {
         let mut bytes = vec![0; CHUNK];
         let mut late = 0;
         loop {
-            let ended = *self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+            let ended = *self.ended.lock();
             let wait = ended.map(|ended| LAST_READ.saturating_sub(ended.elapsed()));
             let wake = ended.is_none().then_some(self.wake);
             match ready(&self.from, wake, wait) {

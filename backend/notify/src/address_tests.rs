@@ -2,10 +2,10 @@
 
 use crate::address::{Allowed, NOT_NAMED, NOT_PUBLIC, Names, Rule, is_public};
 use client::Gate;
+use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ impl FakeNames {
 impl Names for FakeNames {
     fn look_up(&self, _: &str, port: u16, _: Duration) -> Result<Vec<SocketAddr>, String> {
         self.asked.fetch_add(1, Ordering::Relaxed);
-        let mut answers = self.answers.lock().expect("a lock");
+        let mut answers = self.answers.lock();
         let answer = if answers.len() > 1 { answers.pop_front() } else { answers.front().cloned() };
         Ok(answer.unwrap_or_default().into_iter().map(|ip| SocketAddr::new(ip, port)).collect())
     }

@@ -6,11 +6,12 @@ use super::{Answer, Client, Failure};
 use crate::settings::OidcProvider;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use parking_lot::{Mutex, MutexGuard};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use shared::provider::Refused;
 use shared::secret::Secret;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 use team::accounts::{FlowSecret, Proof};
 use url::form_urlencoded::byte_serialize;
@@ -88,7 +89,7 @@ impl Oidc {
 
     /// Fetches the provider's metadata again.
     pub(super) fn look(&self, client: &Client) -> Result<(), Failure> {
-        let _one = self.fetching.lock().unwrap_or_else(PoisonError::into_inner);
+        let _one = self.fetching.lock();
         self.fetch_now(client).map(drop)
     }
 
@@ -97,7 +98,7 @@ impl Oidc {
         if let Some(fresh) = self.fresh(client) {
             return Ok(fresh);
         }
-        let _one = self.fetching.lock().unwrap_or_else(PoisonError::into_inner);
+        let _one = self.fetching.lock();
         // Another caller may have fetched it meanwhile, or found the provider unreachable.
         if let Some(fresh) = self.fresh(client) {
             return Ok(fresh);
@@ -121,12 +122,12 @@ impl Oidc {
             self.known().rotated = last;
             return None;
         }
-        let _one = self.fetching.lock().unwrap_or_else(PoisonError::into_inner);
+        let _one = self.fetching.lock();
         self.fetch_now(client).ok()
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        self.known.lock()
     }
 
     fn fresh(&self, client: &Client) -> Option<Arc<Discovered>> {

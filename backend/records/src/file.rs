@@ -3,11 +3,12 @@
 use crate::OpenError;
 use crate::generation::Generation;
 use crate::migrate;
+use parking_lot::Mutex;
 use sqlx::pool::PoolConnection;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteLockingMode, SqlitePoolOptions, SqliteSynchronous};
 use sqlx::{Connection, Sqlite, SqlitePool, Transaction};
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Maximum concurrent reading connections, here and for PostgreSQL.
@@ -108,13 +109,13 @@ impl File {
 
     /// Whether the disk was full when it was opened, and still is as far as known.
     pub(crate) fn is_alone(&self) -> bool {
-        self.full.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+        self.full.lock().is_some()
     }
 
     /// Reopens the file after there was no room for that before.
     async fn share_again(&self) -> sqlx::Result<()> {
         let (shared, alone) = {
-            let mut full = self.full.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut full = self.full.lock();
             let Some(disk) = full.as_mut().filter(|disk| disk.tried.elapsed() >= RETRY_INTERVAL) else { return Ok(()) };
             disk.tried = Instant::now();
             (disk.shared.clone(), disk.alone.clone())
@@ -122,7 +123,7 @@ impl File {
         self.writer.set_connect_options(shared);
         self.writer.acquire().await?.close().await?;
         match self.writer.acquire().await {
-            Ok(_) => *self.full.lock().unwrap_or_else(PoisonError::into_inner) = None,
+            Ok(_) => *self.full.lock() = None,
             Err(_) => self.writer.set_connect_options(alone),
         }
         Ok(())
@@ -217,7 +218,7 @@ mod tests {
         drop(file.reader().await.expect("read"));
         assert!(file.is_alone());
         let long_ago = Instant::now().checked_sub(RETRY_INTERVAL).expect("this machine runs for some seconds");
-        file.full.lock().expect("free").as_mut().expect("alone").tried = long_ago;
+        file.full.lock().as_mut().expect("alone").tried = long_ago;
         let change = file.begin().await.expect("a change");
         assert!(!file.is_alone(), "there is room");
         let mut reader = file.reader().await.expect("beside the one that writes");

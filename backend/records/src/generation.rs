@@ -2,9 +2,10 @@
 //! which is detected by polling.
 
 use crate::Error;
+use parking_lot::Mutex;
 use sqlx::{PgConnection, SqliteConnection};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 /// Counts changes. Cheap to clone.
 #[derive(Clone, Debug, Default)]
@@ -45,7 +46,7 @@ impl Generation {
     /// Whether the database's answer differs from the previous one.
     pub(crate) fn has_risen(&self, said: String) -> bool {
         let said = Some((self.0.connection.load(Ordering::Acquire), said));
-        let before = std::mem::replace(&mut *self.0.said.lock().unwrap_or_else(PoisonError::into_inner), said.clone());
+        let before = std::mem::replace(&mut *self.0.said.lock(), said.clone());
         let others = before != said;
         if others {
             self.rise();

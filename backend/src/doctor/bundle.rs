@@ -3,11 +3,12 @@
 
 use super::{Examination, Scrub, report};
 use crate::config::{self, Config};
+use parking_lot::Mutex;
 use shared::unit::quantity;
 use std::collections::VecDeque;
 use std::fmt::Write;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 /// Bytes of the log that are kept.
 const MAX_LOG_BYTES: usize = 64 << 10;
@@ -75,7 +76,7 @@ pub struct Tail(Arc<Mutex<VecDeque<u8>>>);
 impl Tail {
     /// What is held, from the first whole line on.
     pub fn text(&self) -> String {
-        let bytes: Vec<u8> = self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).iter().copied().collect();
+        let bytes: Vec<u8> = self.0.lock().iter().copied().collect();
         let text = String::from_utf8_lossy(&bytes).into_owned();
         if bytes.len() < MAX_LOG_BYTES {
             text
@@ -87,7 +88,7 @@ impl Tail {
 
 impl std::io::Write for Tail {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        let mut held = self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let mut held = self.0.lock();
         held.extend(bytes);
         let over = held.len().saturating_sub(MAX_LOG_BYTES);
         held.drain(..over);

@@ -23,7 +23,7 @@ pub use select::{Ask, Refused, Selection, chosen, fitting, select};
 
 use events::Events;
 use read::{Reading, Values};
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 /// A form of export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,7 +120,7 @@ impl Pieces {
 
     /// Writes the next records; false when there are none.
     fn write_records(&mut self, text: &mut String) -> bool {
-        let mut left = self.selection.records.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut left = self.selection.records.lock();
         while let Some((host, snapshot)) = left.first_mut() {
             match snapshot.next() {
                 Some(records) => {

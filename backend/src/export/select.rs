@@ -1,13 +1,14 @@
 //! What is asked for, and the series of a store that fit.
 
 use super::fit::{Look, Patterns, Search, Wanted, same_tag};
+use parking_lot::Mutex;
 use shared::catalog::{Catalog, Found, Kind, LABEL, Metric, TagError, glob, process};
 use shared::series::SeriesDef;
 use shared::unit::Unit;
 use shared::wire::{Source, SourceId};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use stream::store::{RecordsSnapshot, Snapshot};
 
 /// A question about stored samples.

@@ -13,10 +13,11 @@ use axum::http::Uri;
 use axum::http::uri::PathAndQuery;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use parking_lot::Mutex;
 use std::net::SocketAddr;
 #[cfg(unix)]
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use stream::throttle::Throttle;
 use tokio::io::{AsyncRead, AsyncWrite, DuplexStream};
@@ -191,7 +192,7 @@ pub async fn serve_within(
 }
 
 fn came(throttle: &Mutex<Throttle>) -> Option<u64> {
-    throttle.lock().unwrap_or_else(PoisonError::into_inner).came(Instant::now())
+    throttle.lock().came(Instant::now())
 }
 
 async fn accept(listener: TcpListener, shared: Arc<Shared>) {

@@ -63,12 +63,13 @@ use jobs::code_alerts::Calls;
 use jobs::markers::Markers;
 use jobs::runs::{Briefs, RunBook};
 use page::Site;
+use parking_lot::Mutex;
 use shared::processes::ProcessTable;
 use shared::run::RunLine;
 use shared::session::Problem;
 use shared::wire::{Source, SourceId};
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, OnceLock, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 use tokio::sync::{Semaphore, watch};
 

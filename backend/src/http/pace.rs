@@ -5,9 +5,10 @@ use axum::http::StatusCode;
 use governor::clock::{Clock, DefaultClock};
 use governor::state::keyed::HashMapStateStore;
 use governor::{Quota, RateLimiter};
+use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::num::NonZeroU32;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Callers that are counted at once; beyond it those who have rested longest are forgotten, and then no new one is counted.
@@ -109,7 +110,7 @@ impl Seats {
     /// # Errors
     /// 429: it holds as many as one may.
     pub fn take(&self, holder: String) -> Result<Seat, Refusal> {
-        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held = self.held.lock();
         let count = held.entry(holder.clone()).or_default();
         if *count >= self.most {
             let sentence = format!("the limit of {} {} is reached", self.most, self.what);
@@ -123,7 +124,7 @@ impl Seats {
 
 impl Drop for Seat {
     fn drop(&mut self) {
-        let mut held = self.seats.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held = self.seats.held.lock();
         if let Some(count) = held.get_mut(&self.holder) {
             *count -= 1;
             if *count == 0 {
@@ -154,7 +155,7 @@ mod tests {
         let held: Vec<Seat> = (0..MAX_SOCKETS).map(|_| seats.take("a".into()).expect("room")).collect();
         assert!(seats.take("a".into()).is_err() && seats.take("b".into()).is_ok());
         drop(held);
-        assert!(seats.held.lock().expect("no panic").is_empty());
+        assert!(seats.held.lock().is_empty());
         assert!(seats.take("a".into()).is_ok());
     }
 

@@ -5,10 +5,11 @@
 use super::Refusal;
 use crate::config::AddressRange;
 use axum::http::StatusCode;
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use team::accounts::Network;
 use tokio::sync::Notify;
@@ -123,7 +124,7 @@ impl Strangers {
     }
 
     fn held(&self) -> MutexGuard<'_, Held> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+        self.held.lock()
     }
 
     /// The network by which the connections of an address are counted. Behind a proxy, and on this machine, where a proxy may

@@ -1,13 +1,14 @@
 //! TLS of a hub: a certificate and its key from files, read anew when they change, so that who renews them restarts nothing.
 
 use super::transport::Transport;
+use parking_lot::Mutex;
 use rustls::ServerConfig;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::ParsedCertificate;
 use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
@@ -47,7 +48,7 @@ impl Certificate {
     }
 
     fn now(&self) -> Shown {
-        self.now.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.now.lock().clone()
     }
 
     /// By what agents are to know us where nobody else vouches for our certificate; none for one of an authority.
@@ -81,7 +82,7 @@ impl Certificate {
         let [chain, key] = &self.files;
         match read(chain, key) {
             Ok(new) => {
-                *self.now.lock().unwrap_or_else(PoisonError::into_inner) = new;
+                *self.now.lock() = new;
                 tracing::info!("the certificate was read anew");
                 true
             }

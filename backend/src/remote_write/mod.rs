@@ -33,6 +33,7 @@ pub use recall::{Recall, RecallCounts, keep as keep_recalling};
 
 use crate::config::RemoteWrite;
 use back::Doubled;
+use parking_lot::Mutex;
 use progress::ProgressFile;
 use sender::Sender;
 use server::Server;
@@ -41,7 +42,7 @@ use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::mpsc::{SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 use stream::live::Live;
 use stream::throttle::Throttle;
@@ -183,12 +184,11 @@ impl RemoteWriter {
 
     /// Tells the thread to end; nobody waits for it.
     pub fn stop(&self) {
-        self.stop.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.stop.lock().take();
     }
 
     fn stand(&self, live: &Live, standing: Standing) {
-        let before =
-            std::mem::replace(&mut *self.standing.lock().unwrap_or_else(PoisonError::into_inner), standing.clone());
+        let before = std::mem::replace(&mut *self.standing.lock(), standing.clone());
         let server = self.server.shown();
         match standing {
             _ if before == standing => {}
@@ -196,13 +196,13 @@ impl RemoteWriter {
                 tracing::warn!(server, reason, "samples refused and dropped; further ones are counted, not told");
             }
             Standing::Waiting(reason) if !matches!(before, Standing::Waiting(_)) => {
-                let came = self.waited.lock().unwrap_or_else(PoisonError::into_inner).came(Instant::now());
+                let came = self.waited.lock().came(Instant::now());
                 if let Some(before) = came {
                     tracing::warn!(server, reason, before, "not taken; sent again until it is, up to 12 h behind");
                 }
             }
             Standing::Well if matches!(before, Standing::Waiting(_)) => {
-                let throttle = self.waited.lock().unwrap_or_else(PoisonError::into_inner);
+                let throttle = self.waited.lock();
                 if throttle.passed_over() == 0 {
                     tracing::info!(server, "taken again");
                 }
@@ -246,7 +246,7 @@ impl RemoteWriter {
 
     /// How it stands, in words.
     pub fn check(&self) -> Check {
-        let (state, reason, remedy) = match &*self.standing.lock().unwrap_or_else(PoisonError::into_inner) {
+        let (state, reason, remedy) = match &*self.standing.lock() {
             Standing::Starting => (CheckState::Starting, String::new(), ""),
             Standing::Well if self.disorder.get().is_some() => {
                 let words = self.disorder.get().map_or("", String::as_str);

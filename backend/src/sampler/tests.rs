@@ -2,8 +2,8 @@
 
 use super::*;
 use collectors::{CollectError, Collector, OpenError, Out};
+use parking_lot::Mutex;
 use shared::wire::CheckState;
-use std::sync::Mutex;
 use stream::clock::System;
 use stream::store::{Limits, Store};
 
@@ -80,7 +80,7 @@ static LATE: Entry = Entry {
     systems: HERE,
     metrics: &[],
     options: &[],
-    open: |_, _| Ok(Part::only(Vec::new(), Late(GATE.lock().unwrap().clone().unwrap()))),
+    open: |_, _| Ok(Part::only(Vec::new(), Late(GATE.lock().clone().unwrap()))),
 };
 static ABSENT: Entry = Entry {
     name: "absent",
@@ -231,7 +231,7 @@ static HANGS_OPENING: Entry = Entry {
 
 #[test]
 fn one_that_hangs_while_it_opens_is_named_and_goes_on_when_it_opens() {
-    let shut = DOOR.lock().unwrap();
+    let shut = DOOR.lock();
     let mut sampler = unsettled(vec![&COUNTS, &HANGS_OPENING]);
     let mut second = 0;
     let mut tick = |sampler: &mut Sampler| {
@@ -333,15 +333,15 @@ fn one_that_is_slow_is_waited_for_and_read_beside_the_others() {
 #[test]
 fn a_late_answer_goes_once_into_the_next_tick() {
     let gate = Arc::new(Mutex::new(()));
-    *GATE.lock().unwrap() = Some(gate.clone());
+    *GATE.lock() = Some(gate.clone());
     let mut sampler = sampler(vec![&LATE]);
-    let shut = gate.lock().unwrap();
+    let shut = gate.lock();
     sampler.tick(1_700_000_000_000, Duration::from_secs(0), false);
     assert_eq!(value(&sampler, "system.load5"), None);
     drop(shut);
     let event = sampler.events.recv_timeout(Duration::from_secs(10)).unwrap();
     sampler.take(event);
-    let shut = gate.lock().unwrap();
+    let shut = gate.lock();
     sampler.tick(1_700_000_001_000, Duration::from_secs(1), false);
     assert_eq!(value(&sampler, "system.load5"), Some(5.0), "late, and used once");
     sampler.tick(1_700_000_002_000, Duration::from_secs(2), false);
@@ -373,7 +373,7 @@ fn what_was_read_before_one_that_hangs_is_not_lost_with_it() {
     let mut sampler = std::iter::repeat_with(in_order).flatten().next().expect("it repeats");
     // A tick waits for 5 ms then.
     sampler.plan.interval = Duration::from_millis(20);
-    let shut = GATE.lock().unwrap();
+    let shut = GATE.lock();
     sampler.tick(1_700_000_000_000, Duration::from_secs(0), false);
     // One thread waits at the gate and another has gone on, to the first that hangs.
     let begin = Instant::now();

@@ -6,12 +6,13 @@
 //! round of its own. `collectors/src/read/pool.rs` has the other pool of the program and says why there are two.
 
 use collectors::{CollectError, Collector, Entry, OpenError, OpenErrorKind, Options, Out, Part, Roots};
+use parking_lot::{Mutex, MutexGuard};
 use shared::catalog::MetricDef;
 use std::collections::VecDeque;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How long one thread may be busy with a round before another goes on with it.
@@ -127,7 +128,7 @@ impl Round {
 
     fn lock(&self) -> MutexGuard<'_, Readings> {
         // No code that holds the lock can leave it half changed.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     /// Whether something of it has yet to be begun.

@@ -35,12 +35,13 @@ use crate::store::{Store, Told};
 use history::Log;
 use lock::StoreLock;
 use overview::Overviews;
+use parking_lot::{Mutex, MutexGuard};
 use shared::catalog::fleet::Grain;
 use shared::scope::Scope;
 use shared::wire::{Recorded, SourceId};
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
 
 /// Counters of the stream, for the server's own metrics.
@@ -150,7 +151,7 @@ impl Live {
 
     /// State of a source beside its samples. There are as many as source ids.
     pub fn source(&self, source: SourceId) -> Arc<SourceState> {
-        let mut sources = self.sources.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sources = self.sources.lock();
         if sources.len() <= usize::from(source) {
             let begun = || Arc::new(SourceState::begun(self.clock.wall(), self.steady_ms()));
             sources.resize_with(usize::from(source) + 1, begun);
@@ -160,7 +161,7 @@ impl Live {
 
     /// The sources whose ticks have a subscriber.
     pub fn watched(&self) -> Vec<SourceId> {
-        let sources = self.sources.lock().unwrap_or_else(PoisonError::into_inner);
+        let sources = self.sources.lock();
         let watched = sources.iter().enumerate().filter(|(_, source)| source.ticks.receiver_count() > 0);
         watched.map(|(id, _)| id as SourceId).collect()
     }
@@ -176,7 +177,7 @@ impl Live {
 
     /// State of writing to disk. Nothing is appended while the guard is held.
     pub fn writing(&self) -> MutexGuard<'_, Writing> {
-        self.writing.lock().unwrap_or_else(PoisonError::into_inner)
+        self.writing.lock()
     }
 
     /// Notifies the readers of these sources of new ticks.
@@ -200,7 +201,7 @@ impl Live {
 
     /// Wakes the readers of all sources: the server ends.
     pub fn wake_all(&self) {
-        let sources = self.sources.lock().unwrap_or_else(PoisonError::into_inner).len();
+        let sources = self.sources.lock().len();
         (0..sources as SourceId).for_each(|source| self.announce_quietly(source));
         self.overviews.all().iter().for_each(|overview| overview.wake());
         self.ticks.send_modify(|n| *n += 1);
@@ -219,7 +220,7 @@ impl Live {
 
     /// Sets the newest values of sources that another hub holds; None: the values are unknown.
     pub fn tell_cells(&self, all: impl IntoIterator<Item = (SourceId, Option<CellsElsewhere>)>) {
-        let mut known = self.elsewhere.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.elsewhere.lock();
         for (source, cells) in all {
             match cells {
                 Some(cells) => drop(known.insert(source, Arc::new(cells))),
@@ -230,7 +231,7 @@ impl Live {
 
     /// The newest values of a source that another hub holds.
     fn cells_elsewhere(&self, source: SourceId) -> Option<Arc<CellsElsewhere>> {
-        self.elsewhere.lock().unwrap_or_else(PoisonError::into_inner).get(&source).cloned()
+        self.elsewhere.lock().get(&source).cloned()
     }
 
     /// Notifications of these sources; with none given, of any source.

@@ -1,13 +1,13 @@
 //! `agent.json` in the data folder: who this agent is on each of its hubs. It holds keys, so nobody else may read it. Where it
 //! cannot be written, the agent goes on with what it has in memory, and tries again.
 
+use parking_lot::{Mutex, MutexGuard};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::fmt;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The name of the file.
 pub const AGENT_FILE: &str = "agent.json";
@@ -120,7 +120,7 @@ impl AgentFile {
     }
 
     fn content(&self) -> MutexGuard<'_, Content> {
-        self.content.lock().unwrap_or_else(PoisonError::into_inner)
+        self.content.lock()
     }
 
     /// The random number of the folder, or of the process where nothing is kept.
@@ -166,7 +166,7 @@ impl AgentFile {
     }
 
     fn unwritten(&self) -> MutexGuard<'_, Option<String>> {
-        self.unwritten.lock().unwrap_or_else(PoisonError::into_inner)
+        self.unwritten.lock()
     }
 
     fn write(&self, content: &Content) {

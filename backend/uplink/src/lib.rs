@@ -42,6 +42,7 @@ use hello::{Introduction, LinkSocket, NO_KEY, UplinkEnd};
 use identity::{Known, Shift, mark};
 use jobs::runs::RunBook;
 use join::Joining;
+use parking_lot::Mutex;
 use ring::rand::{SecureRandom, SystemRandom};
 use road::Trail;
 use shared::agent::{Welcome, close};
@@ -49,8 +50,8 @@ use shared::crc32c::crc32c;
 use shared::enrol::EnrolRequest;
 use shared::wire::SourceId;
 use std::io::Read;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use stream::live::{Live, UplinkStanding, UplinkState};
 use tokio::sync::watch;
@@ -391,7 +392,7 @@ impl Uplink {
         let evidence = &self.told.evidence;
         let before = self.file.known(&self.url());
         let request = EnrolRequest {
-            request: self.request.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+            request: self.request.lock().clone(),
             name: self.hub.name.clone(),
             machine: evidence.machine.map(hex::encode),
             links: evidence.links.iter().map(hex::encode).collect(),
@@ -403,7 +404,7 @@ impl Uplink {
         let url = self.road.url(attempt);
         match join::join(&self.road, url, &key, &request).await? {
             Joining::Joined(enrolled) => {
-                *self.request.lock().unwrap_or_else(PoisonError::into_inner) = new_request();
+                *self.request.lock() = new_request();
                 // What was measured before as another machine stays that one's.
                 let from = before.filter(|before| before.source != enrolled.source);
                 let known = Known {

@@ -3,8 +3,9 @@
 #![cfg_attr(not(unix), allow(dead_code, reason = "the functions are exported on Unix only"))]
 
 use crate::scenario::{Gpu, Scenario};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::collections::BTreeMap;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Codes of `nvmlReturn_t`.
@@ -46,7 +47,7 @@ pub(crate) fn with<T>(work: impl FnOnce(&mut State) -> T) -> T {
 }
 
 fn lock() -> MutexGuard<'static, Option<State>> {
-    STATE.lock().unwrap_or_else(PoisonError::into_inner)
+    STATE.lock()
 }
 
 impl State {
@@ -122,7 +123,7 @@ pub(crate) fn enter(call: &'static str, uuid: Option<&str>) -> Option<u32> {
     if hang {
         let mut guard = lock();
         while guard.as_ref().is_some_and(|state| state.generation == generation) {
-            guard = REPLACED.wait(guard).unwrap_or_else(PoisonError::into_inner);
+            REPLACED.wait(&mut guard);
         }
     } else if !delay.is_zero() {
         std::thread::sleep(delay);

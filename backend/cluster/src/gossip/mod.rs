@@ -15,9 +15,10 @@ pub use receive::GossipFigures;
 
 use crate::Bus;
 use ::watch::findings::FindingBook;
+use parking_lot::Mutex;
 use receive::GossipReceiver;
 use send::GossipSender;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 use stream::live::Live;
 use tokio::sync::watch;
@@ -44,7 +45,7 @@ impl Gossip {
 
     /// How it goes.
     pub fn figures(&self) -> GossipFigures {
-        self.hearer.lock().unwrap_or_else(PoisonError::into_inner).figures()
+        self.hearer.lock().figures()
     }
 
     /// Says and hears as this hub until `stop` becomes true.
@@ -72,14 +73,14 @@ impl Gossip {
                 let message = tokio::select! {
                     message = heard.next() => message,
                     _ = due.tick() => {
-                        self.hearer.lock().unwrap_or_else(PoisonError::into_inner).look();
+                        self.hearer.lock().look();
                         continue;
                     }
                 };
                 let Some(message) = message else { break };
                 let Some(hub) = message.subject.strip_prefix("over.") else { continue };
                 // It takes milliseconds at most.
-                self.hearer.lock().unwrap_or_else(PoisonError::into_inner).hear(hub, message.bytes());
+                self.hearer.lock().hear(hub, message.bytes());
             }
         }
     }

@@ -4,8 +4,9 @@
 use super::message::WantedRecords;
 use super::receive::GossipReceiver;
 use crate::{Bus, MAX_BUS_MESSAGE};
+use parking_lot::Mutex;
 use shared::record::Record;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 use stream::live::Live;
 use tokio::sync::Semaphore;
@@ -69,7 +70,7 @@ pub(super) fn behind(live: &Live, wanted: &WantedRecords) -> Vec<Record> {
 /// Brings what lacks here, one machine after the other, until it is dropped.
 pub(super) async fn bring(live: Arc<Live>, hearer: Arc<Mutex<GossipReceiver>>, bus: Bus) {
     loop {
-        let wanted = hearer.lock().unwrap_or_else(PoisonError::into_inner).next_wanted();
+        let wanted = hearer.lock().next_wanted();
         let Some((source, lacking)) = wanted else {
             tokio::time::sleep(LOOK_INTERVAL).await;
             continue;

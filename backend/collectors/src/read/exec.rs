@@ -14,13 +14,14 @@ mod stream;
 pub(crate) use find::find;
 pub(crate) use stream::Stream;
 
+use parking_lot::Mutex;
 use std::ffi::OsStr;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Maximum stored bytes of standard error; its end is kept.
@@ -168,7 +169,7 @@ pub(crate) fn run(path: &Path, args: &[impl AsRef<OsStr>], limits: &RunLimits) -
 /// Starts a tool in a group of its own. The kernel kills it when the starting thread ends, so that thread waits for it.
 #[allow(clippy::disallowed_methods, reason = "the one place that starts tools")]
 fn start(path: &Path, args: &[impl AsRef<OsStr>]) -> Result<Child, ExecError> {
-    let mut stuck = STUCK.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut stuck = STUCK.lock();
     stuck.retain_mut(|(_, child)| matches!(child.try_wait(), Ok(None)));
     if stuck.iter().any(|(other, _)| other == path) {
         return Err(ExecError::Stuck(path.into()));
@@ -260,7 +261,7 @@ fn end(path: &Path, mut child: Child) -> Option<ExitStatus> {
             _ => break,
         }
     }
-    STUCK.lock().unwrap_or_else(PoisonError::into_inner).push((path.into(), child));
+    STUCK.lock().push((path.into(), child));
     None
 }
 

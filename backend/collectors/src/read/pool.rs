@@ -12,9 +12,10 @@
 //! Calls outside of a library need no pool. A tool is killed at its timeout ([`exec`](super::exec)), and a request to
 //! another server has limits of its own.
 
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Time for which the threads may stall with queued jobs before another thread is started.
@@ -60,7 +61,7 @@ struct Shared<T> {
 
 impl<T> Shared<T> {
     fn lock(&self) -> MutexGuard<'_, Queue<T>> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+        self.queue.lock()
     }
 }
 
@@ -122,8 +123,7 @@ impl<T: Send + 'static> ThreadPool<T> {
                 break;
             }
             let steps = queue.steps;
-            queue =
-                self.0.progress.wait_timeout(queue, left.min(self.0.stall)).unwrap_or_else(PoisonError::into_inner).0;
+            let _ = self.0.progress.wait_for(&mut queue, left.min(self.0.stall));
             if queue.steps == steps && !queue.jobs.is_empty() {
                 self.start(&mut queue);
                 self.0.work.notify_one();
@@ -168,7 +168,7 @@ fn work<T>(shared: &Shared<T>) {
                 break;
             }
             queue.idle += 1;
-            queue = shared.work.wait(queue).unwrap_or_else(PoisonError::into_inner);
+            shared.work.wait(&mut queue);
             queue.idle -= 1;
             continue;
         };

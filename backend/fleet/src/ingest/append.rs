@@ -5,9 +5,10 @@
 //! and credit is given back for what is appended alone. A tick that is refused concerns no other.
 
 use super::Inner;
+use parking_lot::Mutex;
 use shared::wire::SourceId;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use stream::live::NewTick;
 use tokio::sync::oneshot;
@@ -57,13 +58,13 @@ pub(super) struct Gathered(Mutex<Vec<Message>>);
 impl Gathered {
     /// Puts a message in; whether it is the first.
     fn put(&self, message: Message) -> bool {
-        let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = self.0.lock();
         waiting.push(message);
         waiting.len() == 1
     }
 
     fn take(&self) -> Vec<Message> {
-        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *self.0.lock())
     }
 }
 

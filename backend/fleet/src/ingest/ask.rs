@@ -5,13 +5,14 @@
 
 use super::limits::{self, Cause, Refusals};
 use super::{Ingest, limits::MAX_CHECKS};
+use parking_lot::Mutex;
 use shared::agent::{HubMessage, MAX_FACT_BYTES, MAX_TEXT_BYTES, Question, is_text};
 use shared::output::{LinesAsked, LinesPart, MAX_LINE_BYTES, plain};
 use shared::processes::{Process, ProcessTable};
 use shared::wire::{Check, SourceId};
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep_until, timeout};
@@ -83,7 +84,7 @@ impl Desk {
     /// The questions to a source whose link begins; those to the link before it have no answer.
     pub fn open(&self, source: SourceId) -> Questions {
         let (ask, came) = mpsc::channel(MAX_CAME);
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(source, ask);
+        self.0.lock().insert(source, ask);
         Questions { came, asked: None, waiting: VecDeque::new(), known: None, id: 0 }
     }
 
@@ -94,7 +95,7 @@ impl Desk {
     }
 
     pub(super) async fn ask(&self, source: SourceId, what: Question) -> Result<AgentAnswer, NoAnswer> {
-        let link = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&source).cloned();
+        let link = self.0.lock().get(&source).cloned();
         let (tell, told) = oneshot::channel();
         link.ok_or(NoAnswer::Unlinked)?.try_send(Asking { what, tell }).map_err(|error| match error {
             mpsc::error::TrySendError::Full(_) => NoAnswer::Busy,

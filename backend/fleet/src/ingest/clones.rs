@@ -2,8 +2,8 @@
 //! other comes, so only their boots tell them apart.
 
 use super::Arrival;
+use parking_lot::Mutex;
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 /// Boots that take turns so often within this time are those of two machines.
@@ -40,7 +40,7 @@ impl Clones {
     /// them join anew. A machine that starts again and again is none: it has another boot each time.
     pub fn linked(&self, arrival: &Arrival, boot: Option<[u8; 32]>, host: &str, now: Duration) -> Option<String> {
         let boot = boot?;
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.0.lock();
         let recent = |boots: &Boots| boots.seen.back().is_some_and(|seen| now.saturating_sub(seen.at) < WITHIN);
         all.retain(|source, boots| *source == arrival.source || boots.clones.is_some() || recent(boots));
         let boots = all.entry(arrival.source.clone()).or_default();

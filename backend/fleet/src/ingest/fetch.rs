@@ -4,11 +4,12 @@
 //! decoded, a time that cannot be, ticks that were not asked for. A block that is bad is asked for once more, then left.
 
 use super::coverage::{self, Hole, Span};
+use parking_lot::Mutex;
 use shared::agent::{FillPart, FillState, MAX_FILL_BYTES, Offer};
 use shared::column;
 use shared::series::SeriesId;
 use shared::wire::ColumnBytes;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 use stream::store::Column;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -47,13 +48,13 @@ impl Turns {
 
     /// So many bytes came.
     pub fn came(&self, bytes: usize, now: Instant) {
-        let mut until = self.until.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut until = self.until.lock();
         *until = (*until).max(now) + Duration::from_secs_f64(bytes as f64 / BYTES_A_SECOND);
     }
 
     /// How long nothing is asked for.
     pub fn wait(&self, now: Instant) -> Duration {
-        self.until.lock().unwrap_or_else(PoisonError::into_inner).saturating_duration_since(now)
+        self.until.lock().saturating_duration_since(now)
     }
 }
 

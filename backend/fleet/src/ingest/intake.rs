@@ -14,6 +14,7 @@ use super::names::NAME;
 use super::records::{self, WaitingRecords};
 use super::remarks::{self, Meeting};
 use super::{Arrival, Inner};
+use parking_lot::{Mutex, MutexGuard};
 use shared::agent::{AgentHello, AgentMessage, FromAgent, HubMessage, Welcome, close, decode_agent};
 use shared::catalog::link::CLOCK_SKEW;
 use shared::catalog::{Chart, Metric};
@@ -22,8 +23,8 @@ use shared::series::SeriesDef;
 use shared::standing::Standing;
 use shared::tick::{Applied, TickState};
 use shared::wire::{Check, SourceId};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use stream::live::{LinkFigures, Live};
 use stream::store::{MAX_SEQUENCE, Store};
@@ -259,7 +260,7 @@ impl Intake {
     }
 
     fn used(&self) -> MutexGuard<'_, Used> {
-        self.used.lock().unwrap_or_else(PoisonError::into_inner)
+        self.used.lock()
     }
 
     /// Something has come that nothing acknowledges: how long no more is read.
@@ -285,7 +286,7 @@ impl Intake {
             AgentMessage::Hello(_) => return Err(LinkEnd::frame_error("the agent sent two hellos")),
             AgentMessage::Rows { rows, charts } => {
                 let used = self.used.clone();
-                let brought = &mut used.lock().unwrap_or_else(PoisonError::into_inner).rows;
+                let brought = &mut used.lock().rows;
                 let told = (rows, charts);
                 self.map.rows(&mut live.store(), &self.ingest.vocabulary, told, brought, &self.refusals)?;
             }
@@ -440,7 +441,7 @@ impl Intake {
                 self.refusals.add(Cause::Time, 1);
                 return Ok(true);
             }
-            let pace = &mut self.used.lock().unwrap_or_else(PoisonError::into_inner).pace;
+            let pace = &mut self.used.lock().pace;
             let mut values = self.map.values(&mut store, self.state.values(), pace, steady, &self.refusals);
             if let Some(skew) = self.clock.skew() {
                 put_skew(&mut store, self.source, &mut self.skew_row, skew.skew_ms, &mut values);

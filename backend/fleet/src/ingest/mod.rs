@@ -38,12 +38,13 @@ use fetch::Turns;
 use limits::Used;
 use map::Vocabulary;
 use names::CalledMachines;
+use parking_lot::Mutex;
 use presence::Presence;
 use shared::standing::Standing;
 use shared::wire::SourceId;
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use stream::live::Live;
 use team::accounts::Accounts;
@@ -230,7 +231,7 @@ impl Ingest {
 
     /// What is missing of all sources, and how far the furthest of those that are linked is behind, milliseconds.
     fn lack(&self) -> (u64, u64) {
-        let all = self.0.refusals.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = self.0.refusals.lock();
         // Who was linked since the start has a line there.
         let linked = all.keys().copied().flatten();
         linked.map(|source| self.0.live.source(source)).fold((0, 0), |(missing, lag), state| {
@@ -254,7 +255,7 @@ impl Ingest {
         let Totals { ticks, samples, duplicates, bytes, fills, fill_bytes } = &self.0.totals;
         let load = |count: &AtomicU64| count.load(Ordering::Relaxed);
         let (missing_ms, lag_ms) = self.lack();
-        let all = self.0.refusals.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = self.0.refusals.lock();
         let refused = Cause::ALL.iter().map(|cause| {
             let n = all.values().map(|refusals| refusals.of(*cause)).sum();
             (cause.word().to_owned(), n)
@@ -277,20 +278,20 @@ impl Ingest {
 impl Inner {
     /// What was left out of a source since the start.
     fn refusals(&self, source: Option<SourceId>) -> Arc<Refusals> {
-        let mut all = self.refusals.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.refusals.lock();
         all.entry(source).or_default().clone()
     }
 
     /// What a source has used of its limits since the start.
     fn used(&self, source: SourceId) -> Arc<Mutex<Used>> {
-        let mut all = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.used.lock();
         all.entry(source).or_insert_with(|| Arc::new(Mutex::new(Used::new(self.live.clock.steady())))).clone()
     }
 
     /// A link of a source is ended for what it sent: how long it waits, ms. That is long where it happens again and again.
     fn strike(&self, source: &str) -> u32 {
         let now = self.live.clock.steady();
-        let mut all = self.strikes.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.strikes.lock();
         all.retain(|_, times| times.back().is_some_and(|last| now.saturating_sub(*last) < STRIKES_WITHIN));
         let times = all.entry(source.into()).or_default();
         times.push_back(now);

@@ -1,8 +1,8 @@
 //! How machines are called and labeled: by people, which counts, and by themselves.
 
+use parking_lot::{Mutex, MutexGuard};
 use shared::wire::SourceId;
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use stream::live::Live;
 
 type Labels = Vec<(String, String)>;
@@ -33,7 +33,7 @@ pub(super) struct CalledMachines(Mutex<BTreeMap<SourceId, Called>>);
 
 impl CalledMachines {
     fn all(&self) -> MutexGuard<'_, BTreeMap<SourceId, Called>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     /// A link of a machine begins that people call so.

@@ -4,8 +4,9 @@
 //! disk that was cloned, takes the place of a link that does not answer, and is refused while that answers.
 
 use super::limits::MAX_LINKS;
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
 
@@ -120,7 +121,7 @@ impl Drop for Place {
 
 impl Presence {
     fn slots(&self) -> MutexGuard<'_, Slots> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     /// How many links there are.

@@ -3,8 +3,9 @@
 use super::{Current, IDLE_INTERVAL, Job, Shared, State, name};
 use crate::files::Append;
 use crate::log::{self, Entry};
+use parking_lot::MutexGuard;
 use std::io;
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 
 /// The writing thread.
@@ -38,7 +39,7 @@ pub(super) fn write(shared: &Shared) {
         } else if state.closing {
             break;
         } else {
-            state = shared.work.wait(state).unwrap_or_else(PoisonError::into_inner);
+            shared.work.wait(&mut state);
         }
     }
     let last = state.current.as_ref().filter(|_| state.failing.is_none()).map(|c| (c.file.clone(), c.len));
@@ -120,8 +121,7 @@ pub(super) fn sync(shared: &Shared) {
             Some(wait) if wait.is_zero() || state.writer_left => state = sync_once(shared, state),
             None if state.writer_left => break,
             due => {
-                let waited = shared.written.wait_timeout(state, due.unwrap_or(IDLE_INTERVAL));
-                state = waited.unwrap_or_else(PoisonError::into_inner).0;
+                let _ = shared.written.wait_for(&mut state, due.unwrap_or(IDLE_INTERVAL));
             }
         }
     }

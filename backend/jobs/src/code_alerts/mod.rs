@@ -4,6 +4,7 @@
 //! A loop that alerts in each step, and all ranks of a job at once, cost a record now and then: what is said again is counted
 //! in memory, and written with the next record of its title.
 
+use parking_lot::Mutex;
 use rules::{Codes, Tied};
 use shared::alert::{AlertSeverity, CodeAlertTaken};
 use shared::alert_call::{ALERT_KIND, AlertCall, DEFAULT_WAIT_SECONDS};
@@ -11,7 +12,7 @@ use shared::record::Record;
 use shared::wire::SourceId;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 use stream::live::Live;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -225,7 +226,7 @@ impl Calls {
     /// Calls that no record keeps, for who evaluates rules on a hub. Who asks last gets them.
     pub fn listen(&self) -> mpsc::Receiver<ToldCall> {
         let (told, listener) = mpsc::channel(MAX_TOLD);
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).told = Some(told);
+        self.0.lock().told = Some(told);
         listener
     }
 
@@ -234,7 +235,7 @@ impl Calls {
     /// # Errors
     /// [`RefusedCall`].
     pub async fn tell(&self, live: &Live, source: SourceId, call: AlertCall) -> Result<TakenCall, RefusedCall> {
-        let told = self.0.lock().unwrap_or_else(PoisonError::into_inner).told.clone();
+        let told = self.0.lock().told.clone();
         let nobody =
             || RefusedCall::Store("this hub does not evaluate alerts; send it to the agent of the machine".into());
         let Some(told) = told else { return Err(nobody()) };
@@ -257,7 +258,7 @@ impl Calls {
         call: AlertCall,
     ) -> (Result<TakenCall, RefusedCall>, Vec<AlertCall>) {
         let (now, machine) = (live.clock.steady(), name_of(live, source));
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.0.lock();
         let State { runs, dropped, .. } = &mut *state;
         let heard = heard(runs, live, source, call.whose());
         heard.at = now;
@@ -291,12 +292,12 @@ impl Calls {
 
     /// One was left out before it came here.
     pub fn drop_one(&self) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).dropped += 1;
+        self.0.lock().dropped += 1;
     }
 
     /// Calls that were left out since the start.
     pub fn dropped(&self) -> u64 {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).dropped
+        self.0.lock().dropped
     }
 
     /// Writes repeats that waited long enough, or all of them.
@@ -304,7 +305,7 @@ impl Calls {
         let now = live.clock.steady();
         let mut due: Vec<(SourceId, AlertCall)> = Vec::new();
         {
-            let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut state = self.0.lock();
             for ((source, _), heard) in &mut state.runs {
                 let ready = |title: &&mut Title| all || now.saturating_sub(title.written) >= title.gap;
                 due.extend(

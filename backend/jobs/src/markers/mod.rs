@@ -10,12 +10,13 @@ pub mod words;
 
 use cells::Cell;
 use inventory::{Kernel, Kernels, NoKernel};
+use parking_lot::Mutex;
 use shared::answer::markers::{CellPhase, Marker};
 use shared::new_marker::{BadMarker, MAX_NEW_MARKERS, MarkerSender, NewMarker};
 use shared::wire::SourceId;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 use stream::live::Live;
 use system::user::own_name;
@@ -211,7 +212,7 @@ impl Markers {
 
     fn admit(&self, live: &Live, source: SourceId, marker: &Marker, kernel: Option<&Kernel>) -> Admitted {
         let now = live.clock.steady();
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.0.lock();
         let State { kernels, readings, dropped } = &mut *state;
         let heard = heard(kernels, live, source, &marker.whose());
         heard.at = now;
@@ -239,18 +240,18 @@ impl Markers {
 
     /// The cell that a kernel runs, as far as markers say.
     pub fn open(&self, live: &Live, source: SourceId, kernel: &str) -> Option<Marker> {
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.0.lock();
         heard(&mut state.kernels, live, source, kernel).open.clone()
     }
 
     /// One was left out before it came here.
     pub fn drop_one(&self) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).dropped += 1;
+        self.0.lock().dropped += 1;
     }
 
     /// Markers that were left out since the start.
     pub fn dropped(&self) -> u64 {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).dropped
+        self.0.lock().dropped
     }
 }
 

@@ -8,11 +8,12 @@ use super::output::RunLogs;
 use super::reduce::{Part, Runs, Silence, apart, clipped, judged, merged};
 use super::reported::Reports;
 use super::summary::{FindingsOf, RunSummary};
+use parking_lot::{Mutex, MutexGuard};
 use shared::run::{Run, RunProcess};
 use shared::standing::Standing;
 use shared::wire::{Source, SourceId};
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use stream::live::{Live, Reader};
 
 /// How long a machine is silent before its runs are said to be unreachable, milliseconds.
@@ -95,7 +96,7 @@ const FORGET_EVERY: usize = 1_024;
 
 impl Made {
     fn lock(&self) -> MutexGuard<'_, MadeRuns> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     /// The run of these parts, which is listed under an id, as it was in a span; None where it was not there then. `silent` says
@@ -178,7 +179,7 @@ impl RunBook {
 
     /// Reads what came since. It may read the disk.
     fn refresh(&self, live: &Live, sources: &[Arc<Source>]) -> Vec<Vec<(Option<i64>, Arc<Run>)>> {
-        let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut parts = self.parts.lock();
         let mut all = Vec::with_capacity(sources.len());
         for source in sources {
             let part = parts.entry(source.id).or_default();
@@ -323,7 +324,7 @@ impl RunBook {
     fn part_of(&self, source: &Source) -> impl Fn(Option<i64>, &Arc<Run>) -> Part + use<> {
         let [key, name]: [Arc<str>; 2] = [&source.key, &source.name].map(|text| text.as_str().into());
         // Of a machine whose team is not known no other is.
-        let teams = self.teams.lock().unwrap_or_else(PoisonError::into_inner);
+        let teams = self.teams.lock();
         let team = teams.as_ref().map(|teams| teams.get(&source.key).unwrap_or(&key).clone());
         move |generation, run| {
             let (key, name, team, run) = (key.clone(), name.clone(), team.clone(), run.clone());
@@ -333,13 +334,13 @@ impl RunBook {
 
     /// Whether the team of each of these machines is known.
     pub fn knows_teams(&self, sources: &[Arc<Source>]) -> bool {
-        let teams = self.teams.lock().unwrap_or_else(PoisonError::into_inner);
+        let teams = self.teams.lock();
         sources.iter().all(|source| teams.as_ref().is_none_or(|teams| teams.contains_key(&source.key)))
     }
 
     /// Sets the teams of machines, by the keys of these: what runs on machines of two teams is two runs.
     pub fn set_teams(&self, teams: HashMap<String, Arc<str>>) {
-        *self.teams.lock().unwrap_or_else(PoisonError::into_inner) = Some(teams);
+        *self.teams.lock() = Some(teams);
     }
 }
 

@@ -2,12 +2,13 @@
 
 use super::output::last_file;
 use super::summary::{RunNumbers, RunSummary};
+use parking_lot::Mutex;
 use shared::run::Run;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 /// The most summaries; of more the oldest go. Each takes some 20 KiB of the disk at most.
 const MAX_KEPT: usize = 20_000;
@@ -59,8 +60,8 @@ impl KeptRuns {
         self.rows().get(&run.id).is_some_and(|row| *row.run == *run)
     }
 
-    fn rows(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, Arc<Row>>> {
-        self.rows.lock().unwrap_or_else(PoisonError::into_inner)
+    fn rows(&self) -> parking_lot::MutexGuard<'_, BTreeMap<String, Arc<Row>>> {
+        self.rows.lock()
     }
 
     /// Reads what the folder has that is not older than `oldest`, milliseconds since the Unix epoch. What cannot be read is left
@@ -81,12 +82,12 @@ impl KeptRuns {
             }
         }
         *self.rows() = rows;
-        *self.folder.lock().unwrap_or_else(PoisonError::into_inner) = Some(folder.into());
+        *self.folder.lock() = Some(folder.into());
         Ok(())
     }
 
     pub(super) fn keep(&self, summary: RunSummary) -> io::Result<()> {
-        let folder = self.folder.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let folder = self.folder.lock().clone();
         let Some(folder) = folder else { return Ok(()) };
         let path = folder.join(format!("{}.json", summary.run.id));
         let new = path.with_extension("new");

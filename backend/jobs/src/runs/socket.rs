@@ -4,6 +4,7 @@
 
 use super::{RunsSettings, SocketMode};
 use launch::peer::{Sender, ask_for_senders, receive};
+use parking_lot::Mutex;
 use shared::alert::{AlertSeverity, CodeAlert};
 use shared::new_marker::NewMarker;
 use shared::run::{
@@ -18,7 +19,6 @@ use std::os::fd::RawFd;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 use system::socket_file;
 use system::user::{gid_of, login_of, own_uid};
 use tokio::io::Interest;
@@ -152,7 +152,7 @@ impl RunSocket {
         if let Some(user) = self.trusted_user(uid) {
             return Some((user.clone(), false));
         }
-        let (uid, mut others) = (uid?, self.others.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner));
+        let (uid, mut others) = (uid?, self.others.as_ref()?.lock());
         if others.len() >= MAX_USERS {
             others.clear();
         }

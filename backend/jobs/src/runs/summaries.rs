@@ -2,10 +2,11 @@
 
 use super::measure::measure;
 use super::sums::Sums;
+use parking_lot::Mutex;
 use shared::run::Run;
 use shared::wire::{Source, SourceId};
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use stream::live::Live;
 
 /// Runs that are kept, at most; about a kilobyte each.
@@ -38,7 +39,7 @@ impl Briefs {
     pub fn brief(&self, live: &Live, sources: &[Arc<Source>], run: &Run, now: i64) -> Arc<Brief> {
         let seen = sources.iter().filter(|source| run.processes.iter().any(|one| one.source == source.name));
         let key = (run.id.clone(), run.processes.len(), run.ended, seen.map(|source| source.id).collect());
-        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
+        let known = self.0.lock().get(&key).cloned();
         if let Some((_, brief)) = known.filter(|(until, _)| now < *until) {
             return brief;
         }
@@ -51,7 +52,7 @@ impl Briefs {
         let spark = (0..lines.first().map_or(0, |line| line.values.len())).map(mean).collect();
         let brief = Arc::new(Brief { sums: measured.sums, spark });
         let lasts = if run.ended.is_some() { OVER_MS } else { ((now - run.began) / 200).max(RUNNING_MS) };
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.0.lock();
         if kept.len() >= MAX_KEPT {
             // Those that count no more go first, else the one that would go next.
             kept.retain(|_, (until, _)| *until > now);

@@ -15,9 +15,10 @@ use axum::response::sse::{Event, Sse};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use futures_util::stream;
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
 use std::convert::Infallible;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 use team::accounts::Principal;
 use team::usage::Tab;
@@ -80,7 +81,7 @@ fn unknown() -> Refusal {
 
 impl Rungs {
     fn all(&self) -> MutexGuard<'_, HashMap<String, Arc<Landing>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     /// The viewer of this id, for who opened it.

@@ -9,6 +9,7 @@ use crate::http::App;
 use crate::http::rights::{Changed, Rights};
 use axum::body::Bytes;
 use fleet::drain::Drain;
+use parking_lot::{Mutex, MutexGuard};
 use serde::Serialize;
 use serde_json::Value;
 use shared::catalog::glob;
@@ -17,7 +18,7 @@ use shared::record::Record;
 use shared::scope::Scope;
 use shared::wire::{Source, SourceId};
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 use stream::live::{Live, Reader, Wakes};
 use stream::store::{Cursor, Frame, News, Store};
@@ -53,7 +54,7 @@ struct SourceTexts {
 impl Broadcast {
     /// The one that all scripts of a server share; it ends with the last of them.
     fn of(app: &Arc<App>) -> Arc<Self> {
-        let mut shared = app.broadcast.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shared = app.broadcast.lock();
         if let Some(broadcast) = shared.upgrade() {
             return broadcast;
         }
@@ -64,7 +65,7 @@ impl Broadcast {
     }
 
     fn texts(&self) -> MutexGuard<'_, Vec<SourceTexts>> {
-        self.texts.lock().unwrap_or_else(PoisonError::into_inner)
+        self.texts.lock()
     }
 
     /// Takes in sources that are new.

@@ -7,10 +7,11 @@ use crate::store::Figures;
 use crate::throttle::Throttle;
 use history::calls::Calls;
 use history::{Health, Report};
+use parking_lot::{Mutex, MutexGuard};
 use shared::wire::{Check, CheckState};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// A single disk call that takes longer than this counts as hung.
@@ -81,7 +82,7 @@ impl Standing {
     }
 
     fn seen(&self) -> MutexGuard<'_, Seen> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+        self.seen.lock()
     }
 
     /// Records the result of a step: segments and their bytes, and the reason of a failure.

@@ -6,8 +6,8 @@ use super::Live;
 use crate::store::Chunk;
 use shared::wire::SourceId;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 /// Late blocks are written from this size or this age on.
@@ -44,7 +44,7 @@ impl Live {
         let (state, samples) = (self.source(source), chunks.iter().map(|chunk| chunk.samples()).sum());
         state.taken.samples.fetch_add(samples, Ordering::Relaxed);
         state.taken.late.fetch_add(samples, Ordering::Relaxed);
-        if let Some(late) = &mut *self.late.lock().unwrap_or_else(PoisonError::into_inner) {
+        if let Some(late) = &mut *self.late.lock() {
             let late = late.entry(source).or_default();
             late.extend(
                 chunks.iter().filter(|chunk| chunk.first_seq > 0).map(|chunk| (chunk.first_seq, chunk.last_seq())),
@@ -52,7 +52,7 @@ impl Live {
             join(late);
         }
         let now = self.clock.steady();
-        let mut fills = self.fills.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut fills = self.fills.lock();
         let since = fills.coming.filter(|(_, last)| now.saturating_sub(*last) < QUIET).map_or(now, |(first, _)| first);
         fills.coming = Some((since, now));
         if kept_on_disk {
@@ -65,29 +65,29 @@ impl Live {
 
     /// Records the ranges of late data from now on, until they are [taken](Self::take_late).
     pub fn remember_late(&self) {
-        self.late.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_default();
+        self.late.lock().get_or_insert_default();
     }
 
     /// First and last sequences of the late ticks of a source since the last call, ascending.
     pub fn take_late(&self, source: SourceId) -> Vec<(u64, u64)> {
-        let mut late = self.late.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut late = self.late.lock();
         late.as_mut().and_then(|late| late.remove(&source)).unwrap_or_default()
     }
 
     /// No data is missing any more: waiting blocks are written now.
     pub fn complete_fills(&self) {
-        self.fills.lock().unwrap_or_else(PoisonError::into_inner).complete = true;
+        self.fills.lock().complete = true;
     }
 
     /// Whether the limit of blocks waiting to be written is reached.
     pub fn is_full_of_fills(&self) -> bool {
-        self.fills.lock().unwrap_or_else(PoisonError::into_inner).bytes >= WRITE_BYTES
+        self.fills.lock().bytes >= WRITE_BYTES
     }
 
     /// The blocks to be written now; usually none.
     pub fn take_fills(&self) -> Vec<(SourceId, Arc<Chunk>)> {
         let now = self.clock.steady();
-        let mut fills = self.fills.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut fills = self.fills.lock();
         let old = fills.since.is_some_and(|since| now.saturating_sub(since) >= WRITE_AFTER);
         if !(old || fills.complete || fills.bytes >= WRITE_BYTES) {
             return Vec::new();
@@ -99,7 +99,7 @@ impl Live {
     /// Whether past hours still change.
     pub fn is_filling(&self) -> bool {
         let now = self.clock.steady();
-        let fills = self.fills.lock().unwrap_or_else(PoisonError::into_inner);
+        let fills = self.fills.lock();
         fills
             .coming
             .is_some_and(|(first, last)| now.saturating_sub(last) < QUIET && now.saturating_sub(first) < MERGE_AFTER)

@@ -2,9 +2,9 @@
 //! panic that names both places.
 
 use crate::store::Store;
+use parking_lot::{Mutex, MutexGuard};
 use std::ops::{Deref, DerefMut};
 use std::panic::Location;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::ThreadId;
 
 /// A store that one thread uses at a time.
@@ -32,19 +32,19 @@ impl StoreLock {
     #[track_caller]
     pub(super) fn lock(&self) -> StoreGuard<'_> {
         if cfg!(debug_assertions) {
-            let holder = *self.holder.lock().unwrap_or_else(PoisonError::into_inner);
+            let holder = *self.holder.lock();
             if let Some((thread, place)) = holder.filter(|(thread, _)| *thread == std::thread::current().id()) {
                 panic!("{thread:?} waits for itself: it took the store at {place}");
             }
         }
-        let store = self.store.lock().unwrap_or_else(PoisonError::into_inner);
+        let store = self.store.lock();
         self.held_by(cfg!(debug_assertions).then(|| (std::thread::current().id(), Location::caller())));
         StoreGuard { store, lock: self }
     }
 
     fn held_by(&self, holder: Option<(ThreadId, &'static Location<'static>)>) {
         if cfg!(debug_assertions) {
-            *self.holder.lock().unwrap_or_else(PoisonError::into_inner) = holder;
+            *self.holder.lock() = holder;
         }
     }
 }

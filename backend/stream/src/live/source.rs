@@ -1,11 +1,12 @@
 //! State of a source beside its samples.
 
 use inventory::{GpuNumbers, Kernels, Processes};
+use parking_lot::{Mutex, MutexGuard};
 use serde::{Deserialize, Serialize};
 use shared::standing::Standing;
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
 
 /// State of a source beside its samples. The collectors fill it for the machine measured here, the demo the process
@@ -93,7 +94,7 @@ impl SourceState {
     }
 
     pub(super) fn about(&self) -> MutexGuard<'_, About> {
-        self.about.lock().unwrap_or_else(PoisonError::into_inner)
+        self.about.lock()
     }
 
     /// Incremented with each notification about the source.

@@ -1,9 +1,10 @@
 //! State of the connections to hubs: each connection writes it here, and the server's own rows and the API read it.
 
 use super::Live;
+use parking_lot::Mutex;
 use shared::wire::SourceId;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
 
 /// Counters of a connection to a hub.
 #[derive(Debug, Default)]
@@ -64,12 +65,12 @@ impl UplinkState {
 
     /// Its state.
     pub fn standing(&self) -> UplinkStanding {
-        self.standing.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.standing.lock().clone()
     }
 
     /// Sets its state.
     pub fn stand(&self, standing: UplinkStanding) {
-        *self.standing.lock().unwrap_or_else(PoisonError::into_inner) = standing;
+        *self.standing.lock() = standing;
     }
 }
 
@@ -85,12 +86,12 @@ pub struct UplinkLag {
 impl Live {
     /// Registers a connection to a hub.
     pub fn add_uplink(&self, uplink: Arc<UplinkState>) {
-        self.uplinks.lock().unwrap_or_else(PoisonError::into_inner).push(uplink);
+        self.uplinks.lock().push(uplink);
     }
 
     /// The connections to hubs, in the order of the configuration; none on most servers.
     pub fn uplinks(&self) -> Vec<Arc<UplinkState>> {
-        self.uplinks.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.uplinks.lock().clone()
     }
 
     /// Backlog of a hub.

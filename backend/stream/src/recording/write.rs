@@ -1,6 +1,7 @@
 //! Writes a span of a store as a recording, an hour of a machine at a time.
 
 use crate::store::{RecordsSnapshot, Snapshot, Store};
+use parking_lot::Mutex;
 use shared::recording::{SIMULATED, TITLE, contents};
 use shared::segment::{Contents, NewColumn, TickSpan, Writer};
 use shared::series::{SeriesDef, SeriesId, Steps};
@@ -8,7 +9,7 @@ use shared::wire::Source;
 use std::collections::VecDeque;
 use std::io::{self, Write};
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 /// Length of a read, ms: one block, unless its ticks exceed the maximum of a block.
 const HOUR_MS: i64 = 3_600_000;
@@ -221,13 +222,13 @@ struct Sink(Arc<Mutex<Vec<u8>>>);
 
 impl Sink {
     fn take(&self) -> Vec<u8> {
-        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut self.0.lock())
     }
 }
 
 impl Write for Sink {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend(bytes);
+        self.0.lock().extend(bytes);
         Ok(bytes.len())
     }
 

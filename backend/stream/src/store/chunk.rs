@@ -2,13 +2,14 @@
 
 use super::Frame;
 use history::LoggedTick;
+use parking_lot::Mutex;
 use shared::column;
 use shared::series::{SeriesId, Steps};
 use shared::tick::{FrameError, TickState};
 use shared::wire::SourceId;
 use std::collections::BTreeSet;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 /// Number of values decoded at once while a stretch is converted to columns: 16 MiB.
 const MAX_DECODED_VALUES: usize = 2 << 20;
@@ -108,7 +109,7 @@ struct Logged {
 impl Logged {
     fn columns(&self) -> &[Columns] {
         self.made.get_or_init(|| {
-            let stretch = self.stretch.lock().unwrap_or_else(PoisonError::into_inner).take();
+            let stretch = self.stretch.lock().take();
             let Some(stretch) = stretch else { return Vec::new() };
             let (mut state, mut made) = (stretch.base.clone(), Vec::new());
             for range in stretch.rising() {

@@ -1,9 +1,9 @@
 //! Damaged parts of the history on disk: counted once, logged once, never shown as a value.
 
 use super::{Block, Unread};
+use parking_lot::Mutex;
 use shared::series::SeriesId;
 use std::collections::BTreeSet;
-use std::sync::{Mutex, PoisonError};
 
 /// Maximum number of remembered places; further ones are not counted.
 const MAX_PLACES: usize = 10_000;
@@ -15,7 +15,7 @@ pub struct Damages(Mutex<BTreeSet<(String, Option<SeriesId>)>>);
 impl Damages {
     /// Number of columns and whole blocks that could not be read.
     pub fn count(&self) -> u64 {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).len() as u64
+        self.0.lock().len() as u64
     }
 
     /// The data, or none if it is damaged. `id` is the series, none for data of the whole block.
@@ -25,7 +25,7 @@ impl Damages {
 
     /// Whether any part of a block is damaged.
     pub fn of(&self, block: &Block) -> bool {
-        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = self.0.lock();
         if known.is_empty() {
             return false;
         }
@@ -40,7 +40,7 @@ impl Damages {
 
     /// Counts a damaged place by name.
     pub(super) fn met_at(&self, place: String, id: Option<SeriesId>) {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.0.lock();
         if known.len() < MAX_PLACES && known.insert((place.clone(), id)) {
             tracing::warn!(place, series = id, "damaged on disk: left out, and shown as a gap");
         }

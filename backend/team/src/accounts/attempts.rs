@@ -1,8 +1,8 @@
 //! Rate limits of failures. An attempt counts as failed from its start on, so that parallel attempts gain nothing. A
 //! successful one is uncounted. Memory is bounded: the oldest callers are evicted first.
 
+use parking_lot::Mutex;
 use std::collections::{HashMap, HashSet};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 /// Maximum number of remembered callers; above it half of them are evicted.
@@ -75,7 +75,7 @@ impl Attempts {
     /// The attempt is refused; the value is the time until the next one is allowed. A refused attempt counts under no
     /// limit.
     pub(super) fn begin(&self, now: Duration, by: &[(Limit, &str)]) -> Result<(), Duration> {
-        let mut counted = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut counted = self.failed.lock();
         let mut after = Vec::with_capacity(by.len());
         for (limit, who) in by {
             let known = lookup(&mut counted, &(*limit, who.to_string())).map_or(Failures::default(), |known| *known);
@@ -90,14 +90,14 @@ impl Attempts {
     /// Uncounts a successful attempt. A name that signed in has its failures reset, and its network is remembered.
     pub(super) fn succeeded(&self, by: &[(Limit, &str)]) {
         for (_, pair) in by.iter().filter(|(limit, _)| *limit == Limit::Name) {
-            let mut signed_in = self.signed_in.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut signed_in = self.signed_in.lock();
             let (new, old) = &mut *signed_in;
             if new.len() >= REMEMBERED / 2 {
                 *old = std::mem::take(new);
             }
             new.insert(pair.to_string());
         }
-        let mut counted = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut counted = self.failed.lock();
         for (limit, who) in by {
             if let Some(known) = lookup(&mut counted, &(*limit, who.to_string())) {
                 match limit {
@@ -110,13 +110,13 @@ impl Attempts {
 
     /// Whether a name has signed in from a network, both in the form of [`Limit::Name`].
     pub(super) fn has_signed_in(&self, pair: &str) -> bool {
-        let signed_in = self.signed_in.lock().unwrap_or_else(PoisonError::into_inner);
+        let signed_in = self.signed_in.lock();
         signed_in.0.contains(pair) || signed_in.1.contains(pair)
     }
 
     /// Uncounts an attempt that was not checked for another reason.
     pub(super) fn withdrawn(&self, by: &[(Limit, &str)]) {
-        let mut counted = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut counted = self.failed.lock();
         for (limit, who) in by {
             if let Some(known) = lookup(&mut counted, &(*limit, who.to_string())) {
                 known.count = known.count.saturating_sub(1);
@@ -126,7 +126,7 @@ impl Attempts {
 
     #[cfg(test)]
     fn remembered(&self) -> usize {
-        let counted = self.failed.lock().expect("no holder panics");
+        let counted = self.failed.lock();
         counted.0.len() + counted.1.len()
     }
 }

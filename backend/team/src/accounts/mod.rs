@@ -88,6 +88,7 @@ pub async fn backup(folder: &Path, file: &Path, clock: &dyn Clock, uid: u32) -> 
 pub type OpenError = records::OpenError;
 
 use attempts::{Attempts, Limit};
+use parking_lot::Mutex;
 use password::Passwords;
 use records::teams as team_rows;
 use records::{Change, Connection, Reader, Records, audit};
@@ -97,8 +98,8 @@ use shared::scope::Scope;
 use shared::session::TeamRole;
 use std::collections::HashMap;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use stream::clock::Clock;
 use tokio::sync::watch;

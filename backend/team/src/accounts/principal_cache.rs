@@ -5,9 +5,9 @@
 //! check for foreign changes is younger than [`LOOKED`]. So a revoked right is effective within a second.
 
 use super::{Accounts, Denied, MINUTE, Network, Principal, random};
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// Maximum age of the check for foreign changes: with the time of a check, below a second.
@@ -57,7 +57,7 @@ pub(super) struct Judged {
 
 impl Judged {
     fn entries(&self) -> MutexGuard<'_, HashMap<KnownBy, Entry>> {
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+        self.entries.lock()
     }
 
     /// Number of entries, and number of those evicted at the maximum.

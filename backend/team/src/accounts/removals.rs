@@ -2,11 +2,11 @@
 //! again.
 
 use super::{Accounts, Denied, Principal};
+use parking_lot::Mutex;
 use std::collections::BTreeSet;
 use std::fs::OpenOptions;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 
 /// The file in the data folder that lists removed machines, one id a line.
 pub const REMOVALS_FILE: &str = "removed-machines";
@@ -38,7 +38,7 @@ impl RemovalList {
 
     /// All ids of the list.
     pub fn ids(&self) -> BTreeSet<String> {
-        self.ids.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.ids.lock().clone()
     }
 
     /// Adds new ids, and writes them to the file.
@@ -60,7 +60,7 @@ impl RemovalList {
         }
         file.write_all(lines.as_bytes())?;
         file.sync_all()?;
-        self.ids.lock().unwrap_or_else(PoisonError::into_inner).extend(new.into_iter().cloned());
+        self.ids.lock().extend(new.into_iter().cloned());
         Ok(())
     }
 }

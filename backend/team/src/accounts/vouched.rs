@@ -8,7 +8,6 @@ use records::accounts::{self, Account};
 use records::{Change, Connection, teams};
 use shared::role::Role;
 use shared::scope::Bounds;
-use std::sync::PoisonError;
 
 /// The kind of the identity, and its issuer.
 const PROXY: &str = "proxy";
@@ -171,7 +170,7 @@ impl Accounts {
     /// Whether the last request of an account through the proxy is older than the idle timeout of a session.
     fn arrives(&self, account: &str) -> bool {
         let (now, idle) = (self.now(), self.idle());
-        let mut brought = self.0.brought.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut brought = self.0.brought.lock();
         // An evicted account is recorded once more.
         if brought.len() >= MAX_BROUGHT {
             brought.retain(|_, last| now < *last + idle);

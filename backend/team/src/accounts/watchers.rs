@@ -1,9 +1,9 @@
 //! Notification of sockets when a session, a key or a right ends: each holds a receiver while it is open. Ends are
 //! remembered for a while. So an end between the read of the records and the start of the watch is not missed.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
 
 /// Maximum number of remembered ends, for watches that start a moment later.
@@ -93,7 +93,7 @@ impl<E: Clone> Watchers<E> {
     }
 
     fn held(&self) -> MutexGuard<'_, Held<E>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     /// Number of ends so far: to be read before the records are.

@@ -1,9 +1,10 @@
 //! Requests to a hub by people and programs: their number, bytes of answers, and viewers.
 
 use crate::accounts::{Principal, Who};
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use stream::clock::Clock;
 
@@ -58,7 +59,7 @@ impl Viewers {
 
 impl Counts {
     fn viewers(&self) -> MutexGuard<'_, Viewers> {
-        self.viewers.lock().unwrap_or_else(PoisonError::into_inner)
+        self.viewers.lock()
     }
 
     fn come(&self, now: Duration) {
@@ -126,7 +127,7 @@ impl Meter {
     }
 
     fn tabs(&self) -> MutexGuard<'_, HashMap<Payer, Arc<Counts>>> {
-        self.tabs.lock().unwrap_or_else(PoisonError::into_inner)
+        self.tabs.lock()
     }
 
     /// The counters of a principal.

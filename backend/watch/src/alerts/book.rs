@@ -2,14 +2,15 @@
 
 use super::sealing::SealingKey;
 use notify::address::Allowed;
+use parking_lot::RwLock;
 use records::teams::{self, Team};
 use records::{Change, Connection, OpenError, Records, alerts, audit, channels, outbox, silences};
 use shared::alert::{Alert, Rule};
 use shared::role::{KeyScope, Role};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
 use stream::clock::Clock;
 use system::user;
 use team::accounts::{Denied, Principal, Who, random_id};
@@ -63,7 +64,7 @@ pub(super) struct Inner {
     tidy_at: AtomicI64,
     /// Alerts about to fire. They have no rows, because most would never be read.
     pending: RwLock<Vec<PendingAlert>>,
-    figures: std::sync::Mutex<AlertFigures>,
+    figures: parking_lot::Mutex<AlertFigures>,
     /// Problems of rules, by their ids, in sentences; those of the server have an empty id.
     troubles: RwLock<BTreeMap<String, Vec<String>>>,
 }
@@ -127,7 +128,7 @@ impl AlertBook {
             mail: watch::Sender::new(0),
             tidy_at: AtomicI64::new(0),
             pending: RwLock::default(),
-            figures: std::sync::Mutex::default(),
+            figures: parking_lot::Mutex::default(),
             troubles: RwLock::default(),
         }))
     }
@@ -174,30 +175,30 @@ impl AlertBook {
 
     /// Figures of alerts.
     pub fn figures(&self) -> AlertFigures {
-        self.0.figures.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0.figures.lock().clone()
     }
 
     pub(super) fn count(&self, change: impl FnOnce(&mut AlertFigures)) {
-        change(&mut self.0.figures.lock().unwrap_or_else(PoisonError::into_inner));
+        change(&mut self.0.figures.lock());
     }
 
     /// Sets the alerts about to fire.
     pub fn set_pending(&self, pending: Vec<PendingAlert>) {
-        *self.0.pending.write().unwrap_or_else(PoisonError::into_inner) = pending;
+        *self.0.pending.write() = pending;
     }
 
     pub(super) fn pending(&self, fits: impl Fn(&PendingAlert) -> bool) -> Vec<Alert> {
-        let pending = self.0.pending.read().unwrap_or_else(PoisonError::into_inner);
+        let pending = self.0.pending.read();
         pending.iter().filter(|one| fits(one)).map(|one| one.alert.clone()).collect()
     }
 
     /// Sets the problems of rules, by their ids, in sentences; those of the server have an empty id.
     pub fn set_troubles(&self, troubles: BTreeMap<String, Vec<String>>) {
-        *self.0.troubles.write().unwrap_or_else(PoisonError::into_inner) = troubles;
+        *self.0.troubles.write() = troubles;
     }
 
     pub(super) fn troubles(&self, of: &str) -> Vec<String> {
-        self.0.troubles.read().unwrap_or_else(PoisonError::into_inner).get(of).cloned().unwrap_or_default()
+        self.0.troubles.read().get(of).cloned().unwrap_or_default()
     }
 
     /// Wall time, milliseconds since the Unix epoch.

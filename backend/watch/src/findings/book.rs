@@ -1,9 +1,9 @@
 //! The findings of all machines, with their visibility.
 
 use super::changed::explain;
+use parking_lot::{Mutex, MutexGuard};
 use shared::finding::{Dismissed, Finding, RuleState, Severity};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use stream::live::Live;
 
 /// Maximum number of findings; above it those that ended first are evicted.
@@ -99,7 +99,7 @@ pub(crate) fn machines(finding: &Finding) -> impl Iterator<Item = &str> {
 
 impl FindingBook {
     fn inner(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inner.lock()
     }
 
     /// Adds or updates a finding; `key` returns the key of a machine by its name. Returns the entry to be written; None

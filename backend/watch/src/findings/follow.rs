@@ -5,12 +5,13 @@ use super::feed::{announce, feed, running};
 use super::kept::KeptFindings;
 use insight::{Insight, Settings};
 use jobs::runs::RunBook;
+use parking_lot::Mutex;
 use shared::finding::Finding;
 use shared::run::Run;
 use shared::series::SeriesId;
 use shared::wire::{CheckState, Source, SourceId};
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 use stream::live::Live;
 use stream::store::{Cursor, Frame, News};
@@ -80,7 +81,7 @@ pub async fn follow(following: Following, mut stop: watch::Receiver<bool>) {
             _ = stop.wait_for(|stop| *stop) => return,
         }
         let theirs = follower.clone();
-        let look = move || theirs.lock().unwrap_or_else(PoisonError::into_inner).look();
+        let look = move || theirs.lock().look();
         if tokio::task::spawn_blocking(look).await.is_err() {
             return tracing::error!("nothing is looked for any more: a look failed");
         }

@@ -4,11 +4,11 @@
 use super::library::Library;
 #[cfg(target_os = "linux")]
 use nvml_wrapper::{bitmasks::event::EventTypes, enums::event::XidError, error::NvmlError};
+use parking_lot::Mutex;
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 #[cfg(target_os = "linux")]
-use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
 
 /// Timeout of one wait in the driver. The library cannot be closed before the wait ends.
 #[cfg(target_os = "linux")]
@@ -92,7 +92,7 @@ fn listen(library: &Library, gpus: &[(u32, String)], seen: &Seen, stop: &AtomicB
             Ok(registered) => {
                 set = registered;
                 any = true;
-                seen.lock().unwrap_or_else(PoisonError::into_inner).entry(uuid.clone()).or_default();
+                seen.lock().entry(uuid.clone()).or_default();
             }
             // The failed registration consumed the event set; the remaining GPUs get a new set.
             Err(_) => return retry(library, gpus, index, seen, stop),
@@ -109,7 +109,7 @@ fn listen(library: &Library, gpus: &[(u32, String)], seen: &Seen, stop: &AtomicB
                     None => continue,
                 };
                 if let Ok(uuid) = event.device.uuid() {
-                    let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
+                    let mut seen = seen.lock();
                     seen.entry(uuid).or_default().told(Teller::Events, number);
                 }
             }

@@ -45,7 +45,7 @@ use shared::catalog::gpu_parts;
 use std::collections::HashSet;
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Time that a tick waits for its GPUs: a fifth of the interval, within these bounds. The sampler waits longer.
@@ -341,7 +341,7 @@ impl Nvidia {
 
     fn put_xids(&mut self, out: &mut Out) {
         let told = self.kernel_log.read();
-        let mut seen = self.xids.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut seen = self.xids.lock();
         let mut deaf = false;
         for seat in &self.fleet.seats {
             let unheard = self.kernel_log.is_open() && !seen.contains_key(&seat.uuid);

@@ -3,12 +3,13 @@
 use super::messages::*;
 use super::*;
 use crate::recordings;
+use parking_lot::Mutex;
 use proptest::prelude::*;
 use prost::Message;
 use prost::bytes::Bytes;
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use tokio::net::TcpListener;
 
 /// Behavior of the service.
@@ -55,7 +56,7 @@ impl Service {
         let (play, calls, connections) = (service.play.clone(), service.calls.clone(), service.connections.clone());
         service._runtime.spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                *connections.lock().unwrap() += 1;
+                *connections.lock() += 1;
                 tokio::spawn(serve(stream, play.clone(), calls.clone()));
             }
         });
@@ -63,14 +64,14 @@ impl Service {
     }
 
     fn becomes(&self, play: Play) {
-        *self.play.lock().unwrap() = play;
+        *self.play.lock() = play;
     }
 }
 
 async fn serve(stream: tokio::net::TcpStream, play: Arc<Mutex<Play>>, calls: Arc<Mutex<Vec<String>>>) {
     let Ok(mut connection) = h2::server::handshake(stream).await else { return };
     while let Some(Ok((request, respond))) = connection.accept().await {
-        let now = play.lock().unwrap().clone();
+        let now = play.lock().clone();
         if matches!(now, Play::Reset) {
             return;
         }
@@ -88,7 +89,7 @@ async fn answer(
     let method = path.strip_prefix("/tpu.monitoring.runtime.RuntimeMetricService/").unwrap();
     let bytes = request.into_body().data().await.unwrap().unwrap();
     let metric = client::unframed::<MetricRequest>(&bytes).unwrap().metric_name;
-    calls.lock().unwrap().push(format!("{method} {metric}").trim().to_string());
+    calls.lock().push(format!("{method} {metric}").trim().to_string());
     let list = method == "ListSupportedMetrics";
     let found = |metrics: &BTreeMap<String, TpuMetric>| {
         let metric = metrics.get(&metric).cloned();
@@ -205,8 +206,8 @@ fn devices_are_read_over_one_connection_that_is_kept() {
         let (values, result) = tick(&mut part, &mut out, second);
         assert_eq!((tags(&values), result), (TWO.map(String::from).to_vec(), Ok(())), "second {second}");
     }
-    assert_eq!(*service.connections.lock().unwrap(), 1);
-    let calls = service.calls.lock().unwrap();
+    assert_eq!(*service.connections.lock(), 1);
+    let calls = service.calls.lock();
     assert_eq!(calls.len(), 1 + 3 * 3, "a list, then only what is in it: {calls:?}");
     assert_eq!(calls[0], "ListSupportedMetrics");
 }
@@ -255,7 +256,7 @@ fn a_reset_costs_one_reading() {
     assert!(reason(result).contains("the connection broke"));
     service.becomes(Play::Metrics(two()));
     assert_eq!(tick(&mut part, &mut out, 2).0.len(), 8);
-    assert_eq!(*service.connections.lock().unwrap(), 2);
+    assert_eq!(*service.connections.lock(), 2);
 }
 
 #[test]
@@ -272,12 +273,12 @@ fn metrics_that_a_program_does_not_know_are_left_out() {
     let service = Service::start(Play::Unlisted(two()));
     let (mut part, mut out) = (tpu(&[service.address]), Out::default());
     assert_eq!(tags(&tick(&mut part, &mut out, 0).0), TWO);
-    let first = service.calls.lock().unwrap().len();
+    let first = service.calls.lock().len();
     assert_eq!(first, 1 + METRICS.len());
     assert_eq!(tick(&mut part, &mut out, 1).1, Ok(()));
-    assert_eq!(service.calls.lock().unwrap().len(), first + 3, "those not known are not asked each time");
+    assert_eq!(service.calls.lock().len(), first + 3, "those not known are not asked each time");
     tick(&mut part, &mut out, 60).1.unwrap();
-    assert_eq!(service.calls.lock().unwrap().len(), first + 3 + first, "but now and then");
+    assert_eq!(service.calls.lock().len(), first + 3 + first, "but now and then");
 }
 
 #[test]

@@ -3,11 +3,11 @@
 //!
 //! The shell is started with the first tool, and ends with us.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::os::fd::{AsFd, AsRawFd};
 use std::process::{Child, Command, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Receives `+ GROUP` and `- GROUP`; at the end of input it kills the remaining groups.
 const SCRIPT: &str = r#"
@@ -88,7 +88,7 @@ pub(super) fn forget(group: u32) {
 }
 
 fn lock() -> MutexGuard<'static, Guard> {
-    GUARD.lock().unwrap_or_else(PoisonError::into_inner)
+    GUARD.lock()
 }
 
 impl Guard {

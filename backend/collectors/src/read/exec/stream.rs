@@ -1,11 +1,12 @@
 //! A tool that runs permanently and prints one line per report.
 
 use super::{ExecError, MAX_ERROR_BYTES, Pipe, end, ended, keep_end, kill, next, short, start};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::process::Child;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -96,7 +97,7 @@ impl Drop for Stream {
 
 impl Shared {
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     fn stopping(&self) -> bool {
@@ -111,7 +112,7 @@ impl Shared {
             let pause = BACK_OFF[state.failures.min(BACK_OFF.len() - 1)];
             state.failures += 1;
             let waiting = |_: &mut State| !self.stopping();
-            drop(self.stopped.wait_timeout_while(state, pause, waiting));
+            let _ = self.stopped.wait_while_for(&mut state, waiting, pause);
         }
     }
 

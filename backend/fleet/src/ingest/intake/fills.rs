@@ -6,8 +6,8 @@ use crate::ingest::coverage::{self, Lacking, Span};
 use crate::ingest::fetch::CheckedBlock;
 use crate::ingest::limits::{self, Cause};
 use shared::agent::HubMessage;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
 use stream::store::{Chunk, Column};
 
 /// What expires this soon is not fetched any more, milliseconds.
@@ -64,7 +64,7 @@ impl Intake {
                 return self.fetch.refused(span, false);
             }
             let steady = live.clock.steady();
-            let pace = &mut self.used.lock().unwrap_or_else(PoisonError::into_inner).pace;
+            let pace = &mut self.used.lock().pace;
             let mapped = self.map.columns(&mut store, columns, pace, steady, &self.refusals);
             mapped.into_iter().map(|(id, column)| Column { id, ..column }).collect()
         };

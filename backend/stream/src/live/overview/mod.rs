@@ -13,12 +13,13 @@ pub use elsewhere::CellsElsewhere;
 use super::Live;
 use bytes::Bytes;
 use cells::Cells;
+use parking_lot::{Mutex, MutexGuard};
 use shared::catalog::fleet::{FleetRow, Grain, rows};
 use shared::scope::Scope;
 use shared::tick::TickState;
 use shared::wire::{Cell, ServerMessage, encode_overview};
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 use tokio::sync::watch;
 use values::CellValues;
@@ -116,7 +117,7 @@ impl Overview {
     }
 
     fn shown(&self) -> MutexGuard<'_, Shown> {
-        self.shown.lock().unwrap_or_else(PoisonError::into_inner)
+        self.shown.lock()
     }
 
     /// Makes a tick of the newest values. Takes milliseconds with a thousand sources.
@@ -129,7 +130,7 @@ impl Overview {
             0..=MANY_SOURCES => Duration::from_secs(1),
             _ => Duration::from_secs(2),
         };
-        let mut maker = self.maker.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut maker = self.maker.lock();
         let Maker { cells, values, state } = &mut *maker;
         cells.begin();
         let rows = rows(self.grain);
@@ -210,14 +211,14 @@ pub(super) struct Overviews(Mutex<Vec<Weak<Overview>>>);
 impl Overviews {
     /// All overviews that still have a reader.
     pub fn all(&self) -> Vec<Arc<Overview>> {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.0.lock();
         known.retain(|one| one.strong_count() > 0);
         known.iter().filter_map(Weak::upgrade).collect()
     }
 
     /// The overview of this grain and scope, and whether it is new. The caller updates a new one at each beat.
     pub fn of(&self, grain: Grain, scope: &Scope) -> (Arc<Overview>, bool) {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.0.lock();
         known.retain(|one| one.strong_count() > 0);
         let alike = known.iter().filter_map(Weak::upgrade).filter(|one| one.grain == grain);
         let (mut count, mut found) = (0, None);

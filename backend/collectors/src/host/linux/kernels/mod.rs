@@ -13,9 +13,10 @@ use crate::read::procfs::{HotFile, decimal, fields};
 use crate::{CollectError, Collector, OpenError, Options, Out, Part, Roots};
 use inventory::Processes;
 use inventory::{Kernel, KernelEndListener, KernelSample, Kernels, NoKernel, ReadKernels};
+use parking_lot::{Mutex, MutexGuard};
 use shared::catalog::kernel;
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Interval of checking new processes. Slightly short, so that a tick that is marginally early is not skipped.
@@ -61,7 +62,7 @@ struct Inner {
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inner.lock()
     }
 }
 
