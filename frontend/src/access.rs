@@ -1,5 +1,5 @@
-//! Who is signed in, and what the page therefore shows. A server without accounts needs none of it: there the page asks
-//! nothing, and everything is as before.
+//! The session of the page and the views it permits. On a server without accounts the page sends none of these
+//! requests.
 
 use crate::browser::{self, document, window};
 use crate::fetch::{self, Answer, Json};
@@ -14,7 +14,7 @@ const SESSION: &str = "api/v1/session";
 /// The way to sign in that is no provider.
 const PASSWORD: &str = "password";
 
-/// What stands between a person and the page.
+/// The view that is shown in place of the page: sign-in, setup, or none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gate {
     /// Nothing.
@@ -35,16 +35,16 @@ pub enum Gate {
     SignedOut,
 }
 
-/// What waits for the password to be given again.
+/// Request that is sent once the user has entered the password again.
 type Waiting = Callback<()>;
 
 /// State of the sign-in; a copy is the same. Components find it in their context.
 #[derive(Clone, Copy)]
 pub struct Access {
     page: Page,
-    /// Who is signed in; None on a server without accounts, and before it is known.
+    /// Session of the signed-in user; None on a server without accounts, and before it is known.
     pub session: RwSignal<Option<Session>>,
-    /// What stands before the page.
+    /// The view that is shown in place of the page.
     pub gate: RwSignal<Gate>,
     /// The code that the address had; empty when it is spent.
     code: StoredValue<String>,
@@ -102,7 +102,7 @@ impl Access {
         on_cleanup(move || followed.remove());
         match gate {
             Gate::Share => access.open_share(),
-            // Who is signed in joins by the code alone.
+            // A signed-in user accepts the invitation by its code alone.
             Gate::Invite => access.look(),
             // The pages of people need to know who asks before anything else.
             Gate::Open if page.view.with_untracked(|v| v.place.is_some_and(|place| !place.draws())) => access.look(),
@@ -132,7 +132,7 @@ impl Access {
         if busy || std::mem::replace(&mut *self.asking.write_value(), true) {
             return;
         }
-        // Who is signed in as well says which link is meant.
+        // The session of a signed-in user does not name the share link, so the request does.
         let link = self.page.view.with_untracked(|v| v.share.as_ref().map(|id| format!("{SESSION}?share={id}")));
         fetch::ask("GET", link.as_deref().unwrap_or(SESSION), None, move |answer| {
             self.asking.set_value(false);
@@ -208,7 +208,7 @@ impl Access {
         ways.into_iter().filter(|way| way != PASSWORD).collect()
     }
 
-    /// What people call a provider.
+    /// Display title of a provider.
     pub fn title_of(self, provider: &str) -> String {
         let title = self.session.with(|session| session.as_ref().and_then(|s| s.titles.get(provider).cloned()));
         title.unwrap_or_else(|| provider.to_string())
@@ -219,8 +219,8 @@ impl Access {
         self.session.with(|session| session.as_ref().is_none_or(|s| s.ways.iter().any(|way| way == PASSWORD)))
     }
 
-    /// Spends the code of the address: makes the first admin, takes an invitation, or sets a password anew. What is empty is
-    /// left out.
+    /// Spends the code of the address: makes the first admin, takes an invitation, or sets a password anew. Empty
+    /// fields are omitted.
     pub fn redeem(self, name: &str, password: &str, failed: Callback<String>) {
         let path = match self.gate.get_untracked() {
             Gate::Setup => "api/v1/session/setup",
@@ -285,7 +285,7 @@ impl Access {
             if answer.status == 401 {
                 self.look();
             } else if answer.status == 403 && answer.said().again {
-                // What waits is neither sent to another thread nor kept longer than the dialog.
+                // The waiting request stays on this thread and is dropped with the dialog.
                 let repeat = StoredValue::new_local(Some((same, fields, done)));
                 self.again.set(Some(Callback::new(move |()| {
                     if let Some((path, fields, done)) = repeat.try_update_value(Option::take).flatten() {

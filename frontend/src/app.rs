@@ -107,7 +107,7 @@ pub fn App() -> impl IntoView {
     }
 }
 
-/// What lies between the bar and the foot of the window: the page of an address, or the gate while it is shut.
+/// The view between the bar and the bottom of the window: the page of an address, or the gate while it is shut.
 fn page_of(place: Option<Route>) -> AnyView {
     match place {
         None => view! { <GatePage/> }.into_any(),

@@ -59,7 +59,7 @@ pub fn now() -> i64 {
 const UTC_KEY: &str = "watchglass-utc";
 
 thread_local! {
-    /// What the browser's storage says of it, read once.
+    /// The value in the browser's storage, read once.
     static UTC: std::cell::LazyCell<bool> =
         std::cell::LazyCell::new(|| storage().is_some_and(|kept| kept.get_item(UTC_KEY).ok().flatten().is_some()));
 }
@@ -116,8 +116,8 @@ pub fn set_style(element: &Element, name: &str, value: &str) {
 /// How long an element slides to its new place, ms.
 const SLIDE_MS: f64 = 240.0;
 
-/// Has the elements that a selector finds slide to where the change puts them that follows in this frame, so that nothing
-/// jumps. Who wants no motion sees them there at once.
+/// Animates the elements that match a selector to the positions of the change that follows in this frame. With
+/// `prefers-reduced-motion` they move at once.
 pub fn slide(selector: &str) {
     let is_still = window().match_media("(prefers-reduced-motion: reduce)").ok().flatten().is_some_and(|m| m.matches());
     if is_still {

@@ -1,5 +1,5 @@
-//! What carries the messages of the link: a WebSocket, or on ways that let none through an event stream, or polling. All three
-//! bring the same messages; what the page says goes by the socket, or by POST.
+//! Transports of the link: a WebSocket, or where a proxy blocks it an event stream, or polling. All three deliver the
+//! same messages. The page sends its own messages by the socket, or by POST.
 
 use crate::browser::window;
 use crate::fetch::{self, Json};
@@ -48,7 +48,7 @@ impl Rung {
         };
     }
 
-    /// What is tried when this one brings nothing; after the last the first again.
+    /// The next transport when this one delivers nothing; the last is followed by the first.
     pub fn next(self) -> Self {
         match self {
             Rung::Socket => Rung::Events,
@@ -67,7 +67,7 @@ impl Rung {
     }
 }
 
-/// What is told of a carrier; each is called from the browser's own events.
+/// Callbacks of a carrier; the browser's events call them.
 #[derive(Clone)]
 pub struct Hooks {
     /// It can be spoken to.
@@ -87,7 +87,7 @@ enum Kind {
     Polls(Rc<Polls>),
 }
 
-/// What the browser calls.
+/// A callback of the browser.
 type Call = Closure<dyn FnMut(MessageEvent)>;
 
 impl Carrier {
@@ -196,7 +196,7 @@ fn events(query: String, heard: Hooks) -> Option<Carrier> {
     Some(Carrier(Kind::Events { source, mouth, _calls: [message, lost] }))
 }
 
-/// What the page says where it has no socket: in order, all that waits in one request.
+/// Sender of the page's messages without a socket: all queued messages in order, in one POST.
 struct Mouth {
     /// The viewer's id; empty until it is known.
     id: RefCell<String>,

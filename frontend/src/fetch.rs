@@ -125,12 +125,12 @@ impl Answer {
         (200..300).contains(&self.status)
     }
 
-    /// What the server said against the question; nothing where something between it and the page has answered.
+    /// The server's error body; the default where a proxy answered instead of the server.
     pub fn said(&self) -> Problem {
         from_json::from_json(self.body.0.clone()).unwrap_or_default()
     }
 
-    /// What is wrong, in one sentence.
+    /// The error, in one sentence.
     pub fn problem(&self) -> String {
         let said = self.said().error;
         match (said.is_empty(), self.status) {
@@ -161,7 +161,7 @@ fn asked(method: &str, path: &str, body: Option<JsValue>, done: Box<dyn FnOnce(A
         init.set_body(&text);
     }
     let Some(window) = web_sys::window() else { return };
-    // Of the three ends one comes, and each may be called.
+    // Exactly one of the three callbacks ends the request, so they share `done`.
     let done = Rc::new(Cell::new(Some(done)));
     let end = move |status: u16, text: Option<String>| {
         let body = text.and_then(|text| js_sys::JSON::parse(&text).ok()).unwrap_or(JsValue::NULL);

@@ -36,20 +36,21 @@ const AGAIN_BLOCKED_AFTER_MS: i64 = 2_000;
 /// most: what is only slow, or waits for this page to have time, is not blocked.
 const PATIENCE: i64 = 4;
 const PATIENCE_MS: (i64, i64) = (500, 6_000);
-/// How often sockets may bring nothing, while the server answers, before the next way is tried. Of other ways once.
+/// Number of WebSockets without a message, while the server responds, before the next transport is tried. Other
+/// transports are tried once.
 const BLOCKED_SOCKETS: u32 = 2;
-/// How often a socket is tried again while the page is live without one, in ms.
+/// Interval of WebSocket retries while the page is live by another transport, in ms.
 const PROBE_MS: i64 = 300_000;
-/// What is said when the opening of a socket is answered with a refusal.
+/// Message when the server or a proxy refuses the WebSocket.
 const REFUSED: &str = "the server responds, but refuses WebSockets. A proxy, a firewall or an extension of the \
     browser must allow ws connections to api/v1/live. The page retries.";
-/// What is said when the opening of a socket is not answered.
+/// Message when the opening of the WebSocket times out.
 const SWALLOWED: &str = "the server responds, but WebSockets time out. A proxy must pass the headers Upgrade and \
     Connection for api/v1/live. The page retries.";
-/// What is said when a socket opens and brings nothing.
+/// Message when the WebSocket opens and delivers nothing.
 const OPENED_ONLY: &str = "the WebSocket opens, but no messages arrive: a proxy buffers them. The page retries.";
 
-/// What is said when a way that needs no WebSocket brings nothing either.
+/// Message when the transports without WebSocket deliver nothing either.
 const NEITHER: &str = "the server responds, but a proxy blocks WebSockets and all other streams. The page retries.";
 
 /// The state of the connection. It has one carrier after another.
@@ -167,7 +168,7 @@ impl Link {
             link.inner.write_value().shut = shut;
             match before {
                 Some(true) if !shut => {
-                    // What was refused to nobody says nothing of the way.
+                    // A connection refused before the sign-in does not prove that the transport is blocked.
                     link.inner.write_value().step(Rung::Socket);
                     link.connect();
                 }
@@ -186,7 +187,7 @@ impl Link {
             follows.with(|_| ());
             // A file has all of its machines, and nothing more comes of them.
             if before.is_some() && !page.over.get_untracked() {
-                // What came of another page's machines has holes for this one.
+                // The samples received for another page have gaps for this one.
                 page.store.write_value().take(ServerMessage::Resync);
                 link.inner.write_value().anew = true;
                 link.connect();
@@ -362,7 +363,7 @@ impl Link {
             }
             let patience = ((now() - begun) * PATIENCE).clamp(PATIENCE_MS.0, PATIENCE_MS.1);
             self.inner.write_value().patience = patience;
-            // What has arrived meanwhile, and waits for this page, comes before this.
+            // Messages that arrived meanwhile are handled first.
             let judge = move || {
                 let brought = self.inner.with_value(|link| link.number != number || link.brought);
                 if !brought && page.state.get_untracked() != LinkState::Live {
@@ -383,7 +384,7 @@ impl Link {
     fn step_down(self, number: u32) {
         {
             let mut link = self.inner.write_value();
-            // Of a connection that has brought something meanwhile, or that waits for a sign-in, nothing is known.
+            // A connection that was replaced, hidden, ended, or waits for a sign-in is not judged.
             if link.number != number || link.shut || link.hidden || link.over {
                 return;
             }
@@ -420,7 +421,7 @@ impl Link {
             if now() - link.acked > HEARTBEAT_MS as i64 - 1_500 {
                 link.ack();
             }
-            // Of one that brought nothing at all while the server answers, nothing is awaited.
+            // A connection without any message, while the server responds, ends after the shorter timeout.
             let blocked = link.blocked > 0 && now() - link.heard > BLOCKED_AFTER_MS + link.patience + 1_000;
             (link.carrier.is_some() && (blocked || now() - link.heard > DEAD_AFTER_MS), link.number)
         };
