@@ -20,10 +20,10 @@ use wasm_bindgen::JsCast;
 const MAX_FILE_BYTES: f64 = 1_000_000_000.0;
 
 thread_local! {
-    /// Number of files that were opened or given up. Of two files that are opened at the same time, only the later one
-    /// is shown.
+    /// Number of files that were opened or given up. When two files are opened at the same time, only the later one is
+    /// shown.
     static NEWEST: Cell<u32> = const { Cell::new(0) };
-    /// What opens the newest file; None when none is being opened.
+    /// Reader of the newest file; None when no file is being opened.
     static READER: RefCell<Option<Reader>> = const { RefCell::new(None) };
 }
 
@@ -77,7 +77,7 @@ pub fn save(page: Page) {
     browser::save(&format!("api/v1/record?from={}&to={}", range::seconds(from), range::seconds(to)), &name);
 }
 
-/// Opens a file in a worker. The page says how far it is, and what is wrong with a file that cannot be opened.
+/// Opens a file in a worker. The page shows the progress, and the error of a file that cannot be opened.
 pub fn open(page: Page, file: web_sys::File) {
     cancel(page);
     let name = file.name();
@@ -87,7 +87,7 @@ pub fn open(page: Page, file: web_sys::File) {
     let number = NEWEST.get();
     page.opening.set(Some(Opening { name: name.clone(), share: 0.0 }));
     let hear = move |heard| {
-        // What a worker of before said may still be on its way.
+        // A message of an earlier worker may still arrive.
         if NEWEST.get() == number {
             self::heard(page, &name, number, heard);
         }

@@ -7,7 +7,7 @@ use wasm_bindgen::JsCast;
 use wasm_bindgen::prelude::*;
 use web_sys::{MessageEvent, Worker};
 
-/// What the worker says.
+/// Messages of the worker.
 pub enum Heard {
     /// This share is done, 0 to 1.
     Share(f64),
