@@ -13,7 +13,7 @@ pub struct Told {
     pub open: Vec<Alert>,
     /// How many fire, of all that may be seen here.
     pub firing: u64,
-    /// What is not as it should be with the alerts themselves, in sentences.
+    /// Problems of the alert evaluation itself, in sentences.
     pub trouble: Vec<String>,
     /// False until the first answer.
     pub known: bool,

@@ -1,4 +1,4 @@
-//! What is wrong with the machines, on the page: what leads it, and what its charts draw.
+//! Findings of the machines on the page: the one that leads it, and the marks in its charts.
 
 use super::Page;
 use crate::store::Changed;
@@ -28,7 +28,7 @@ impl Page {
         }
     }
 
-    /// What is known of the findings and alerts of all machines.
+    /// Whether the findings and alerts of all machines are known.
     pub fn checked(self) -> Checked {
         let untold = self.over.get() || self.view.with(|view| view.share.is_some());
         let (found, refused) =
@@ -40,9 +40,8 @@ impl Page {
         })
     }
 
-    /// Whether a finding counts for what the page shows: while it is live those that are open now and ends that nobody has
-    /// seen, of a recording those that
-    /// were open at its clock, of a span that stands still all that were open in it.
+    /// Whether a finding counts for what the page shows: on a live page those that are open now and ends not yet seen,
+    /// in a recording those open at its clock, in a fixed span all that were open in it.
     fn counts(self, finding: &Finding) -> bool {
         let (since, until) = (finding.since * 1_000, finding.until.map_or(i64::MAX, |until| until * 1_000));
         match (self.view.with(|view| view.frozen), self.player.with(|player| player.as_ref().map(|p| p.t))) {
@@ -119,7 +118,7 @@ impl Page {
         }
     }
 
-    /// What is drawn under the lines of all charts.
+    /// The marks under the lines of all charts.
     pub fn drawn_marks(self) -> Rc<[CellMark]> {
         let faults = self.faults.get_value();
         if faults.is_empty() {

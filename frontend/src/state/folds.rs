@@ -1,5 +1,5 @@
-//! What of the page is folded, hidden and put first. It stands in the address, so that a link shows the same, and in the browser's
-//! storage for each machine, so that the next visit shows the same.
+//! Folded, hidden and pinned parts of the page. They are stored in the address, so that a link shows the same, and in
+//! the browser's storage for each machine, for the next visit.
 
 use super::Page;
 use crate::address::{self, View};

@@ -74,9 +74,9 @@ pub struct Hover {
 /// The list that is open beside the charts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sheet {
-    /// What changed against the span before.
+    /// Changes against the previous span.
     Changed,
-    /// Which device is unlike its peers.
+    /// Devices that differ from their peers.
     Differs,
 }
 
@@ -100,9 +100,9 @@ pub enum Dialog {
     Layouts,
     /// The table of the chart with this id.
     Table(String),
-    /// What the chart with this id shows.
+    /// Description of the chart with this id.
     About(String),
-    /// What the charts of the section with this id show.
+    /// Description of the charts of the section with this id.
     AboutSection(String),
 }
 
@@ -152,21 +152,21 @@ pub struct Page {
     pub notebook: RwSignal<Notebook>,
     /// Runs of its cells as charts draw them, in order of time.
     pub marks: StoredValue<Rc<[CellMark]>, LocalStorage>,
-    /// What is wrong, as it was said last.
+    /// The findings of the last response.
     pub findings: RwSignal<Findings>,
-    /// What a file tells of what is wrong, each as JSON.
+    /// The findings in a file, each as JSON.
     pub file_findings: RwSignal<Vec<String>>,
     /// The findings of the shown machine as charts draw them, in order of time.
     faults: StoredValue<Rc<[CellMark]>, LocalStorage>,
-    /// Whom the finding that leads the page is about; nobody where none does.
+    /// Subjects of the finding that leads the page; empty without one.
     pub subjects: StoredValue<Rc<Subjects>, LocalStorage>,
-    /// The alerts that are open, as they were said last.
+    /// The open alerts of the last response.
     pub alerts: RwSignal<Told>,
-    /// Rises when somebody here changed something of alerts, so that all that is said of them is asked for at once.
+    /// Increases when the user changes an alert or rule, so that all alert data are requested at once.
     pub alert_changes: RwSignal<u32>,
-    /// What charts of the shown machine show of alerts.
+    /// Alerts as the charts of the shown machine draw them.
     pub alerted: StoredValue<Rc<Alerted>, LocalStorage>,
-    /// What the processes are searched for; empty for all.
+    /// Search text of the processes; empty for all.
     pub seek: RwSignal<String>,
     /// The theme in use.
     pub tone: RwSignal<Tone>,
@@ -176,19 +176,19 @@ pub struct Page {
     pub player: RwSignal<Option<Player>>,
     /// True when a file is shown, and no server is asked any more.
     pub over: RwSignal<bool>,
-    /// The recording that lies under what is live; None for none.
+    /// The recording that is drawn under the live data; None without one.
     pub beside: StoredValue<Option<Beside>>,
     /// Its title, and the instant at which it stood.
     pub compared: RwSignal<Option<String>>,
     /// The file that is being opened; None when none is.
     pub opening: RwSignal<Option<Opening>>,
-    /// Why a file was not opened, as the begin of the message and its rest; empty when there is nothing to say.
+    /// Why a file was not opened, as the begin of the message and its rest; empty without an error.
     pub refused: RwSignal<(&'static str, String)>,
     /// The messages that a person has dismissed.
     pub dismissed: RwSignal<Vec<String>>,
-    /// What is blocked on the way to a server that is there; empty when nothing is.
+    /// What a proxy blocks between the page and a server that responds; empty without a problem.
     pub blocked: RwSignal<&'static str>,
-    /// How the page is live where no WebSocket passes; empty where one does.
+    /// Name of the transport where no WebSocket passes; empty where one does.
     pub way: RwSignal<&'static str>,
     /// Which parts of the address cannot be shown, and why; empty when all can.
     pub wrong: RwSignal<String>,

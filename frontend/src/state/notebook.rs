@@ -1,4 +1,4 @@
-//! What is known of the notebook that the page stands beside: its kernel, and the runs of its cells.
+//! State of the notebook beside the page: its kernel, and the runs of its cells.
 
 use super::Page;
 use charts::marks::CellMark;
@@ -19,13 +19,13 @@ pub struct KernelState {
     pub how: String,
     /// When it ended, ms since the epoch.
     pub ended: Option<i64>,
-    /// What there is to warn of; empty for nothing.
+    /// The warning; empty without one.
     pub warning: String,
     /// The cell that it runs, as `[7]`; empty for none.
     pub busy: String,
 }
 
-/// A run of a cell as the server tells of it.
+/// A run of a cell as the server reports it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CellRun {
     /// The cell's id in the notebook; empty where it is not known.
@@ -42,13 +42,13 @@ pub struct CellRun {
     pub error: Option<String>,
     /// A line of it, where its user wants it kept.
     pub label: String,
-    /// All that is known of it, in one line.
+    /// Summary of it, in one line.
     pub line: String,
-    /// What was in the way; empty where it is not known.
+    /// The bottleneck; empty where it is not known.
     pub finding: String,
-    /// What its kernel held more after it than before, bytes.
+    /// Growth of the kernel's memory over the run, in bytes.
     pub kept: Option<f64>,
-    /// What its kernel held at most, bytes.
+    /// Peak memory of the kernel, in bytes.
     pub peak: Option<f64>,
     /// How long its GPUs waited, in seconds.
     pub idle: Option<f64>,
@@ -77,7 +77,7 @@ pub fn file_name(path: &str) -> String {
 const FAR: i64 = i64::MAX / 4;
 
 impl Notebook {
-    /// What is drawn in the charts, in order of time.
+    /// The marks in the charts, in order of time.
     fn marks(&self) -> Rc<[CellMark]> {
         let mark = |run: &CellRun| CellMark {
             from: run.from,

@@ -54,14 +54,14 @@ impl Page {
         }
     }
 
-    /// What is asked for after the opening: the overviews that the page shows.
+    /// Requests after the opening message: the overviews that the page shows.
     pub fn overviews(&self) -> Vec<PageMessage> {
         match untrack(|| self.place()) {
             Route::Host | Route::Compare => Vec::new(),
             Route::Fleet | Route::Machines => {
                 Grain::ALL.into_iter().map(|grain| PageMessage::Overview { grain, on: true }).collect()
             }
-            // One overview tells the other pages that the link is alive.
+            // The other pages receive one overview, so that they see that the link is alive.
             _ => vec![PageMessage::Overview { grain: Grain::Sources, on: true }],
         }
     }

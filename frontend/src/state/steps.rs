@@ -20,7 +20,7 @@ const ADDRESS_WRITE_INTERVAL_MS: i64 = 200;
 /// Entries of one era; the number of an entry is its era times this, and its depth.
 const ERA: f64 = 1e6;
 
-/// What is known of the browser's history.
+/// State of the browser's history.
 pub struct Steps {
     /// True when the next change makes a new entry.
     begins: bool,
@@ -111,14 +111,13 @@ impl Page {
         }
     }
 
-    /// Shows the view of the entry that the browser went to. Theme and folds stay: they are how a person reads, not
-    /// what.
+    /// Shows the view of the entry that the browser went to. Theme and folds stay: they are settings of the reader.
     pub fn arrive(self) {
         let (era, depth) = present();
         {
             let steps = &mut *self.steps.write_value();
             if era != steps.era {
-                // The entry speaks of data that are gone. What is shown stays, and the address says it.
+                // The data of the entry are gone. The shown view stays, and the address follows it.
                 (steps.depth, steps.begins) = (0.0, false);
             } else {
                 (steps.depth, steps.begins) = (depth, false);

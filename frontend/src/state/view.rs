@@ -23,8 +23,8 @@ impl Page {
         self.change(change);
     }
 
-    /// What the page of a machine shows, in words for a screen reader, as far as a key changes it and nothing else says it: the
-    /// span, the comparison, the list beside the charts. Empty for other pages.
+    /// State of a machine's page for screen readers: the span, the comparison, the list beside the charts. It has only
+    /// parts that a key changes and nothing else announces. Empty for other pages.
     pub fn whereabouts(&self) -> String {
         if !self.is_host() {
             return String::new();
