@@ -186,7 +186,7 @@ pub struct Page {
     pub refused: RwSignal<(&'static str, String)>,
     /// The messages that a person has dismissed.
     pub dismissed: RwSignal<Vec<String>>,
-    /// What a proxy blocks between the page and a server that responds; empty without a problem.
+    /// Message of a transport that a proxy blocks while the server responds; empty without a problem.
     pub blocked: RwSignal<&'static str>,
     /// Name of the transport where no WebSocket passes; empty where one does.
     pub way: RwSignal<&'static str>,
