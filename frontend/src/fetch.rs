@@ -31,8 +31,8 @@ impl Json {
     ///
     /// # Errors
     ///
-    /// Fails where it is of another shape. The browser's console then has where: page and server do not fit, which nobody
-    /// should have to guess from a list that is empty.
+    /// Fails for another shape. The browser's console then shows the field, because an empty list would not reveal that
+    /// page and server have different versions.
     pub fn read<T: DeserializeOwned>(&self) -> Result<T, WrongShape> {
         from_json::from_json(self.0.clone()).inspect_err(log)
     }
@@ -106,7 +106,7 @@ impl Answer {
     ///
     /// # Errors
     ///
-    /// A sentence: what the server said against the question, or that the body is of another shape.
+    /// The error is a sentence: the server's error, or that the body has another shape.
     pub fn read<T: DeserializeOwned>(&self) -> Result<T, String> {
         self.read_by(Json::read)
     }
@@ -120,7 +120,7 @@ impl Answer {
         if self.is_ok() { read(&self.body).map_err(|error| error.to_string()) } else { Err(self.problem()) }
     }
 
-    /// True when what was asked for was done.
+    /// True when the request succeeded.
     pub fn is_ok(&self) -> bool {
         (200..300).contains(&self.status)
     }

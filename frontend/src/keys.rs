@@ -1,5 +1,5 @@
-//! Keys of the page, heard once for all of it. The table in [`shortcuts`](crate::shortcuts) gives each key an action;
-//! this file carries the actions out.
+//! Keys of the page, with one listener for all of it. The table in [`shortcuts`](crate::shortcuts) gives each key an
+//! action; this file carries the actions out.
 
 use crate::browser;
 use crate::gestures::{crosshair, roving};

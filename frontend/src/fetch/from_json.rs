@@ -173,7 +173,7 @@ impl<'de> Deserializer<'de> for Value {
         self.object()?;
         let mut read = Fields { object: self.0, fields: fields.iter(), missing: None };
         let made = visitor.visit_seq(&mut read);
-        // Where a field is missing that the type must have, the error is the type's own, and knows no name.
+        // For a missing required field the error is the type's own, without a name.
         made.map_err(|error| match read.missing {
             Some(name) if error.path.is_empty() => error.within(name),
             _ => error,
