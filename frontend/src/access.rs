@@ -1,5 +1,5 @@
-//! Who is signed in, and what the page therefore shows. A server without accounts needs none of it: there the page asks
-//! nothing, and everything is as before.
+//! The session of the page and the views it permits. On a server without accounts the page sends none of these
+//! requests.
 
 use crate::browser::{self, document, window};
 use crate::fetch::{self, Answer, Json};
@@ -14,7 +14,7 @@ const SESSION: &str = "api/v1/session";
 /// The way to sign in that is no provider.
 const PASSWORD: &str = "password";
 
-/// What stands between a person and the page.
+/// The view that is shown in place of the page: sign-in, setup, or none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gate {
     /// Nothing.
@@ -23,11 +23,11 @@ pub enum Gate {
     Setup,
     /// The address brought the code of an invitation.
     Invite,
-    /// The address brought the code by which a password is set anew.
+    /// The address has a code that resets a password.
     Reset,
     /// The address brought the code of a share link, which is being opened, or was refused.
     Share,
-    /// Nobody is signed in.
+    /// No user is signed in.
     SignIn,
     /// The hub has no account yet, and the address no code.
     NotSetUp,
@@ -35,33 +35,33 @@ pub enum Gate {
     SignedOut,
 }
 
-/// What waits for the password to be given again.
+/// Request that is sent once the user has entered the password again.
 type Waiting = Callback<()>;
 
 /// State of the sign-in; a copy is the same. Components find it in their context.
 #[derive(Clone, Copy)]
 pub struct Access {
     page: Page,
-    /// Who is signed in; None on a server without accounts, and before it is known.
+    /// Session of the signed-in user; None on a server without accounts, and before it is known.
     pub session: RwSignal<Option<Session>>,
-    /// What stands before the page.
+    /// The view that is shown in place of the page.
     pub gate: RwSignal<Gate>,
     /// The code that the address had; empty when it is spent.
     code: StoredValue<String>,
-    /// Why a share link does not open; empty when there is nothing to say.
+    /// Why a share link does not open; empty without an error.
     pub refused: RwSignal<String>,
-    /// Why a sign-in by a provider came to nothing; empty when there is nothing to say.
+    /// Why a sign-in by a provider failed; empty without an error.
     pub problem: RwSignal<String>,
-    /// Set while a password is asked for again: what is done when it was right.
+    /// Set while the page requests the password again: the request that follows a correct one.
     pub again: RwSignal<Option<Waiting>>,
-    /// Name of who was signed in last.
+    /// Name of the last signed-in user.
     pub last: RwSignal<String>,
     asking: StoredValue<bool>,
 }
 
 impl Access {
-    /// Looks at the address, and follows the link: where a socket is refused for want of a session, the page asks who is
-    /// signed in.
+    /// Reads the address, and follows the link: where a socket is refused without a session, the page requests the
+    /// session.
     pub fn start(page: Page) -> Self {
         let (gate, code) = take_code();
         let access = Access {
@@ -85,7 +85,7 @@ impl Access {
                 access.look();
             }
         });
-        // A hub says in its greeting that it has accounts.
+        // The greeting of a hub has a flag for accounts.
         Effect::new(move || {
             if page.accounts.get() && access.session.with_untracked(Option::is_none) {
                 access.look();
@@ -102,16 +102,16 @@ impl Access {
         on_cleanup(move || followed.remove());
         match gate {
             Gate::Share => access.open_share(),
-            // Who is signed in joins by the code alone.
+            // A signed-in user accepts the invitation by its code alone.
             Gate::Invite => access.look(),
-            // The pages of people need to know who asks before anything else.
+            // The team pages need the session first.
             Gate::Open if page.view.with_untracked(|v| v.place.is_some_and(|place| !place.draws())) => access.look(),
             _ => {}
         }
         access
     }
 
-    /// Swaps the code of a share link for what it shows.
+    /// Exchanges the code of a share link for its view.
     fn open_share(self) {
         let body = Json::object([("code", self.code.get_value().into())]);
         fetch::ask("POST", "api/v1/shares/open", Some(body), move |answer| match answer.read::<Session>() {
@@ -126,13 +126,13 @@ impl Access {
         });
     }
 
-    /// Asks who is signed in.
+    /// Requests the session.
     pub fn look(self) {
         let busy = matches!(self.gate.get_untracked(), Gate::Setup | Gate::Reset | Gate::Share);
         if busy || std::mem::replace(&mut *self.asking.write_value(), true) {
             return;
         }
-        // Who is signed in as well says which link is meant.
+        // The session of a signed-in user does not name the share link, so the request does.
         let link = self.page.view.with_untracked(|v| v.share.as_ref().map(|id| format!("{SESSION}?share={id}")));
         fetch::ask("GET", link.as_deref().unwrap_or(SESSION), None, move |answer| {
             self.asking.set_value(false);
@@ -167,7 +167,7 @@ impl Access {
         self.gate.set(gate);
     }
 
-    /// Sends a form that signs somebody in. `failed` is called with a sentence when it was refused.
+    /// Sends a sign-in form. `failed` is called with a sentence when the server refuses it.
     fn send(self, path: &str, fields: Vec<(&'static str, JsValue)>, failed: Callback<String>) {
         fetch::ask("POST", path, Some(Json::object(fields)), move |answer| match answer.read::<Session>() {
             Ok(session) => {
@@ -208,19 +208,19 @@ impl Access {
         ways.into_iter().filter(|way| way != PASSWORD).collect()
     }
 
-    /// What people call a provider.
+    /// Display title of a provider.
     pub fn title_of(self, provider: &str) -> String {
         let title = self.session.with(|session| session.as_ref().and_then(|s| s.titles.get(provider).cloned()));
         title.unwrap_or_else(|| provider.to_string())
     }
 
-    /// True where people may sign in by a password, or nobody knows yet.
+    /// True where passwords are allowed, or not known yet.
     pub fn takes_passwords(self) -> bool {
         self.session.with(|session| session.as_ref().is_none_or(|s| s.ways.iter().any(|way| way == PASSWORD)))
     }
 
-    /// Spends the code of the address: makes the first admin, takes an invitation, or sets a password anew. What is empty is
-    /// left out.
+    /// Spends the code of the address: creates the first admin, accepts an invitation, or resets a password. Empty
+    /// fields are omitted.
     pub fn redeem(self, name: &str, password: &str, failed: Callback<String>) {
         let path = match self.gate.get_untracked() {
             Gate::Setup => "api/v1/session/setup",
@@ -247,7 +247,7 @@ impl Access {
         self.look();
     }
 
-    /// Gives the password again, and then does what waited for it.
+    /// Sends the password again, and then the waiting request.
     pub fn confirm(self, password: &str, failed: Callback<String>) {
         let body = Json::object([("password", password.into())]);
         fetch::ask("POST", "api/v1/session/again", Some(body), move |answer| match answer.is_ok() {
@@ -270,8 +270,8 @@ impl Access {
         });
     }
 
-    /// Asks the server for something that needs a session. Where the sign-in is too old, the password is asked for and
-    /// the question repeated; where nobody is signed in any more, the sign-in is shown.
+    /// Sends a request that needs a session. Where the sign-in is too old, the page requests the password and repeats
+    /// the request. Where the session has ended, the sign-in is shown.
     pub fn ask(
         self,
         method: &'static str,
@@ -285,7 +285,7 @@ impl Access {
             if answer.status == 401 {
                 self.look();
             } else if answer.status == 403 && answer.said().again {
-                // What waits is neither sent to another thread nor kept longer than the dialog.
+                // The waiting request stays on this thread and is dropped with the dialog.
                 let repeat = StoredValue::new_local(Some((same, fields, done)));
                 self.again.set(Some(Callback::new(move |()| {
                     if let Some((path, fields, done)) = repeat.try_update_value(Option::take).flatten() {
@@ -328,14 +328,14 @@ impl Access {
         self.session.with(|session| session.as_ref().and_then(|s| s.account.as_ref()).is_some_and(|a| a.hub_admin))
     }
 
-    /// Id of who is signed in; empty while nobody is.
+    /// Id of the signed-in user; empty without one.
     pub fn id(self) -> String {
         self.session
             .with(|session| session.as_ref().and_then(|s| s.account.as_ref()).map(|a| a.id.clone()))
             .unwrap_or_default()
     }
 
-    /// True when somebody is signed in.
+    /// True when a user is signed in.
     pub fn is_in(self) -> bool {
         self.session.with(|session| session.as_ref().is_some_and(|session| session.account.is_some()))
     }
@@ -361,7 +361,7 @@ impl Access {
     }
 }
 
-/// The code in the end of an address, and what it is for.
+/// The code in the fragment of an address, and its purpose.
 fn code_in(hash: &str) -> Option<(Gate, String)> {
     const CODES: [(&str, Gate); 4] =
         [("#setup=", Gate::Setup), ("#invite=", Gate::Invite), ("#reset=", Gate::Reset), ("#share=", Gate::Share)];
@@ -369,8 +369,8 @@ fn code_in(hash: &str) -> Option<(Gate, String)> {
     found.filter(|(_, code)| !code.is_empty())
 }
 
-/// Takes the word out of the address that says why a sign-in by a provider came to nothing: a sentence of ours. Another word
-/// says nothing.
+/// Removes the error code of a sign-in by a provider from the address and returns its sentence; empty for an unknown
+/// code.
 fn take_problem() -> String {
     let hash = window().location().hash().unwrap_or_default();
     let Some(word) = hash.strip_prefix("#refused=") else { return String::new() };

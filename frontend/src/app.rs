@@ -78,7 +78,7 @@ pub fn App() -> impl IntoView {
     Effect::new(move |before: Option<Option<Route>>| {
         let now = place.get();
         lead_past_bar(now == Some(Route::Host));
-        // A screen reader says a page that is loaded, and nothing of one that takes its place.
+        // Screen readers announce a page that is loaded, but not one that replaces it.
         if let (Some(Some(before)), Some(now)) = (before, now)
             && before != now
         {
@@ -107,7 +107,7 @@ pub fn App() -> impl IntoView {
     }
 }
 
-/// What lies between the bar and the foot of the window: the page of an address, or the gate while it is shut.
+/// The view between the bar and the bottom of the window: the page of an address, or the gate while it is shut.
 fn page_of(place: Option<Route>) -> AnyView {
     match place {
         None => view! { <GatePage/> }.into_any(),
@@ -163,7 +163,7 @@ fn Dialogs() -> impl IntoView {
     view! { <Modal title closed=Callback::new(move |()| page.dialog.set(None))>{dialog}</Modal> }
 }
 
-/// Has the first link of the page lead past the bar: to the charts of a machine, else to what the page shows.
+/// Makes the first link of the page skip the bar: to the charts of a machine, else to the content of the page.
 fn lead_past_bar(to_charts: bool) {
     let Ok(Some(link)) = document().query_selector(".skip") else { return };
     let (to, words) = if to_charts { ("#charts", "Skip to the charts") } else { ("#page", "Skip to the page") };

@@ -39,13 +39,13 @@ pub fn focus(element: &Element) {
     }
 }
 
-/// The theme that the system asks for.
+/// The theme that the system prefers.
 pub fn preferred() -> Tone {
     let bright = window().match_media("(prefers-color-scheme: light)").ok().flatten().is_some_and(|m| m.matches());
     if bright { Tone::Light } else { Tone::Dark }
 }
 
-/// Milliseconds since the page was loaded, by a fine clock that nobody can set.
+/// Milliseconds since the page was loaded, by the monotonic clock.
 pub fn performance() -> f64 {
     window().performance().map_or(0.0, |p| p.now())
 }
@@ -59,7 +59,7 @@ pub fn now() -> i64 {
 const UTC_KEY: &str = "watchglass-utc";
 
 thread_local! {
-    /// What the browser's storage says of it, read once.
+    /// The value in the browser's storage, read once.
     static UTC: std::cell::LazyCell<bool> =
         std::cell::LazyCell::new(|| storage().is_some_and(|kept| kept.get_item(UTC_KEY).ok().flatten().is_some()));
 }
@@ -69,12 +69,12 @@ pub fn is_utc() -> bool {
     UTC.with(|utc| **utc)
 }
 
-/// Shows all times in UTC, or in the reader's zone again. The page is loaded anew, so that no time keeps its old zone; a browser
-/// without storage keeps the zone that it has.
+/// Shows all times in UTC, or in the reader's zone again. The page reloads, so that no time keeps its old zone. A
+/// browser without storage keeps its zone.
 pub fn show_utc(utc: bool) {
     let kept = storage().map(|kept| if utc { kept.set_item(UTC_KEY, "1") } else { kept.remove_item(UTC_KEY) });
     if kept.is_some_and(|kept| kept.is_ok()) {
-        // Where that is refused, a person can still do it.
+        // If the browser refuses, the user can still do it.
         let _ = window().location().reload();
     }
 }
@@ -113,11 +113,11 @@ pub fn set_style(element: &Element, name: &str, value: &str) {
     }
 }
 
-/// How long an element slides to its new place, ms.
+/// Duration of the slide to a new place, in ms.
 const SLIDE_MS: f64 = 240.0;
 
-/// Has the elements that a selector finds slide to where the change puts them that follows in this frame, so that nothing
-/// jumps. Who wants no motion sees them there at once.
+/// Animates the elements that match a selector to the positions of the change that follows in this frame. With
+/// `prefers-reduced-motion` they move at once.
 pub fn slide(selector: &str) {
     let is_still = window().match_media("(prefers-reduced-motion: reduce)").ok().flatten().is_some_and(|m| m.matches());
     if is_still {

@@ -1,5 +1,5 @@
-//! What carries the messages of the link: a WebSocket, or on ways that let none through an event stream, or polling. All three
-//! bring the same messages; what the page says goes by the socket, or by POST.
+//! Transports of the link: a WebSocket, or where a proxy blocks it an event stream, or polling. All three deliver the
+//! same messages. The page sends its own messages by the socket, or by POST.
 
 use crate::browser::window;
 use crate::fetch::{self, Json};
@@ -10,9 +10,9 @@ use wasm_bindgen::JsCast;
 use wasm_bindgen::prelude::*;
 use web_sys::{AbortController, BinaryType, EventSource, MessageEvent, RequestInit, Response, WebSocket};
 
-/// Where the stream is, relative to the page.
+/// Path of the stream, relative to the page.
 const LIVE: &str = "api/v1/live";
-/// Where the browser keeps for a session which rung works.
+/// Key in the session storage for the transport that works.
 const KEPT: &str = "watchglass.rung";
 
 /// The ways to the server, the best first.
@@ -38,7 +38,7 @@ impl Rung {
         }
     }
 
-    /// Remembers it as long as the browser session lasts; a browser that keeps nothing tries anew.
+    /// Stores it for the browser session; a browser without storage tries again.
     pub fn keep(self) {
         let Some(storage) = window().session_storage().ok().flatten() else { return };
         let _ = match self {
@@ -48,7 +48,7 @@ impl Rung {
         };
     }
 
-    /// What is tried when this one brings nothing; after the last the first again.
+    /// The next transport when this one delivers nothing; the last is followed by the first.
     pub fn next(self) -> Self {
         match self {
             Rung::Socket => Rung::Events,
@@ -57,7 +57,7 @@ impl Rung {
         }
     }
 
-    /// How the page is live, where that is not by a WebSocket; else empty.
+    /// Name of the transport; empty for a WebSocket.
     pub fn words(self) -> &'static str {
         match self {
             Rung::Socket => "",
@@ -67,10 +67,10 @@ impl Rung {
     }
 }
 
-/// What is told of a carrier; each is called from the browser's own events.
+/// Callbacks of a carrier; the browser's events call them.
 #[derive(Clone)]
 pub struct Hooks {
-    /// It can be spoken to.
+    /// It can send.
     pub opened: Rc<dyn Fn()>,
     /// It brought a message.
     pub message: Rc<dyn Fn(Vec<u8>)>,
@@ -87,12 +87,12 @@ enum Kind {
     Polls(Rc<Polls>),
 }
 
-/// What the browser calls.
+/// A callback of the browser.
 type Call = Closure<dyn FnMut(MessageEvent)>;
 
 impl Carrier {
-    /// Begins to connect. `share` is the id of a share link, by which somebody who is signed in looks as well; None when the
-    /// browser refuses.
+    /// Begins to connect. `share` is the id of a share link, which a signed-in user may view, too. Returns None when
+    /// the browser refuses.
     pub fn open(rung: Rung, share: Option<String>, heard: Hooks) -> Option<Self> {
         let query = share.map(|id| format!("share={id}")).unwrap_or_default();
         match rung {
@@ -102,7 +102,7 @@ impl Carrier {
         }
     }
 
-    /// Says something; what cannot be said yet, or not any more, is lost with the connection.
+    /// Sends a message. Messages that cannot be sent yet, or not any more, are lost with the connection.
     pub fn send(&self, message: &[u8]) {
         match &self.0 {
             // A socket that is closing reports it by its own event.
@@ -120,7 +120,8 @@ impl Carrier {
         matches!(&self.0, Kind::Socket { socket, .. } if socket.ready_state() == WebSocket::CONNECTING)
     }
 
-    /// Ends it; nothing is told of it any more. It has to be kept until another one is closed: late events may still call it.
+    /// Closes it; no callback is called afterwards. It must be kept until another one is closed: late events may still
+    /// call it.
     pub fn close(&self) {
         match &self.0 {
             Kind::Socket { socket, .. } => {
@@ -144,7 +145,7 @@ impl Carrier {
     }
 }
 
-/// The address of the stream with what is asked of it.
+/// The address of the stream with its query.
 fn path(below: &str, share: &str, asked: &str) -> String {
     let query = [share, asked].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("&");
     format!("{LIVE}{below}{}{query}", if query.is_empty() { "" } else { "?" })
@@ -189,14 +190,14 @@ fn events(query: String, heard: Hooks) -> Option<Carrier> {
             false => message(bytes),
         }
     });
-    // By itself it would come back with a new viewer, of which the page knows nothing.
+    // An event source would reconnect by itself as a new viewer, which the page does not know.
     let lost = callback(move |_| lost());
     source.set_onmessage(Some(message.as_ref().unchecked_ref()));
     source.set_onerror(Some(lost.as_ref().unchecked_ref()));
     Some(Carrier(Kind::Events { source, mouth, _calls: [message, lost] }))
 }
 
-/// What the page says where it has no socket: in order, all that waits in one request.
+/// Sender of the page's messages without a socket: all queued messages in order, in one POST.
 struct Mouth {
     /// The viewer's id; empty until it is known.
     id: RefCell<String>,
@@ -256,7 +257,7 @@ impl Mouth {
 struct Polls {
     mouth: Rc<Mouth>,
     heard: Hooks,
-    /// How many bytes of the stream were read.
+    /// Number of bytes read from the stream.
     place: Cell<u64>,
     /// The begin of a message whose rest has not come.
     rest: RefCell<Vec<u8>>,
@@ -272,7 +273,7 @@ impl Polls {
         polls
     }
 
-    /// Asks for what follows, and goes on when that has come.
+    /// Requests the next part, and continues when it has arrived.
     fn poll(self: &Rc<Self>) {
         let id = self.mouth.id.borrow().clone();
         let cursor = if id.is_empty() { String::new() } else { format!("{id}.{}", self.place.get()) };

@@ -31,8 +31,8 @@ impl Json {
     ///
     /// # Errors
     ///
-    /// Fails where it is of another shape. The browser's console then has where: page and server do not fit, which nobody
-    /// should have to guess from a list that is empty.
+    /// Fails for another shape. The browser's console then shows the field, because an empty list would not reveal that
+    /// page and server have different versions.
     pub fn read<T: DeserializeOwned>(&self) -> Result<T, WrongShape> {
         from_json::from_json(self.0.clone()).inspect_err(log)
     }
@@ -106,7 +106,7 @@ impl Answer {
     ///
     /// # Errors
     ///
-    /// A sentence: what the server said against the question, or that the body is of another shape.
+    /// The error is a sentence: the server's error, or that the body has another shape.
     pub fn read<T: DeserializeOwned>(&self) -> Result<T, String> {
         self.read_by(Json::read)
     }
@@ -120,17 +120,17 @@ impl Answer {
         if self.is_ok() { read(&self.body).map_err(|error| error.to_string()) } else { Err(self.problem()) }
     }
 
-    /// True when what was asked for was done.
+    /// True when the request succeeded.
     pub fn is_ok(&self) -> bool {
         (200..300).contains(&self.status)
     }
 
-    /// What the server said against the question; nothing where something between it and the page has answered.
+    /// The server's error body; the default where a proxy answered instead of the server.
     pub fn said(&self) -> Problem {
         from_json::from_json(self.body.0.clone()).unwrap_or_default()
     }
 
-    /// What is wrong, in one sentence.
+    /// The error, in one sentence.
     pub fn problem(&self) -> String {
         let said = self.said().error;
         match (said.is_empty(), self.status) {
@@ -161,7 +161,7 @@ fn asked(method: &str, path: &str, body: Option<JsValue>, done: Box<dyn FnOnce(A
         init.set_body(&text);
     }
     let Some(window) = web_sys::window() else { return };
-    // Of the three ends one comes, and each may be called.
+    // Exactly one of the three callbacks ends the request, so they share `done`.
     let done = Rc::new(Cell::new(Some(done)));
     let end = move |status: u16, text: Option<String>| {
         let body = text.and_then(|text| js_sys::JSON::parse(&text).ok()).unwrap_or(JsValue::NULL);

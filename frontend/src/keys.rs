@@ -1,5 +1,5 @@
-//! Keys of the page, heard once for all of it. The table in [`shortcuts`](crate::shortcuts) gives each key an action;
-//! this file carries the actions out.
+//! Keys of the page, with one listener for all of it. The table in [`shortcuts`](crate::shortcuts) gives each key an
+//! action; this file carries the actions out.
 
 use crate::browser;
 use crate::gestures::{crosshair, roving};
@@ -78,7 +78,7 @@ fn pressed(board: Board, event: &KeyboardEvent, going: StoredValue<bool>) {
     if meant.is_some_and(|action| act(board, action, event.shift_key())) {
         event.prevent_default();
         let now = board.page.whereabouts();
-        // Of a mark the action itself tells.
+        // Actions on a mark announce themselves.
         if now != before && board.said.get_untracked() == heard {
             board.said.set(now);
         }
@@ -101,7 +101,7 @@ pub fn act(board: Board, action: Action, far: bool) -> bool {
             return false;
         }
     }
-    // Whoever looks by a share link takes nothing away.
+    // A viewer with a share link cannot download a recording.
     if action == Action::Record && page.view.with_untracked(|v| v.share.is_some()) {
         return false;
     }

@@ -2,8 +2,9 @@
 //!
 //! Reading order: [`state`] (shared by all parts), [`link`] (the WebSocket), [`store`] (data, tested without a
 //! browser), [`panels`] (from the store to canvases), [`gestures`] and [`tools`] (pointers, menus, tools),
-//! [`shortcuts`] and [`keys`] (keys), [`widgets`] and [`pages`] (the elements around them); on a hub [`access`] and [`fetch`] (who is signed in). There is no tag and no
-//! chart's id in this crate: the catalog in the server's first messages says which charts there are.
+//! [`shortcuts`] and [`keys`] (keys), [`widgets`] and [`pages`] (the elements around them); on a hub [`access`] and
+//! [`fetch`] (the session). This crate has no tag and no chart's id: the catalog in the server's first messages lists
+//! the charts.
 
 pub mod access;
 pub use viewer::address;

@@ -1,5 +1,5 @@
-//! The link of the page: it opens, resumes, acknowledges ticks, notices silence and reconnects, by a WebSocket, or by what
-//! passes where that does not: see [`crate::carrier`].
+//! The link of the page: it opens, resumes, acknowledges ticks, notices silence and reconnects, by a WebSocket or
+//! another transport: see [`crate::carrier`].
 //!
 //! An open socket proves nothing, because a proxy may answer before it has reached the server. So the page counts as
 //! live, and the back-off starts again, with the first sample.
@@ -23,33 +23,34 @@ const RECONNECT_MS: (u32, u32) = (250, 4_000);
 const DEAD_AFTER_MS: i64 = 12_000;
 /// When this machine's two clocks differ by more than this many ms, a clock was set or the machine slept.
 const CLOCK_STEP_MS: f64 = 2_000.0;
-/// Time in ms after which an answer counts as lost, so that the question may be asked again.
+/// Timeout of a history request, in ms; it may then be sent again.
 const ANSWER_TIMEOUT_MS: i64 = 30_000;
-/// Number of failed attempts after which the page says that the server is gone; they take about a minute.
+/// Number of failed attempts after which the page reports the server as lost; they take about a minute.
 const MAX_ATTEMPTS: u32 = 18;
 
 /// A connection that brought nothing for so long may be blocked, in ms; of one that is, nothing is awaited a second later.
 const BLOCKED_AFTER_MS: i64 = 3_000;
 /// The same of one that follows a connection which was blocked.
 const AGAIN_BLOCKED_AFTER_MS: i64 = 2_000;
-/// After the server has answered beside a connection, that one may take so many times as long, and so many ms at least and at
-/// most: what is only slow, or waits for this page to have time, is not blocked.
+/// Timeout of a connection after the server has answered a request beside it, as a multiple of the time of that answer,
+/// and its minimum and maximum in ms. A connection that is only slow, or waits for a busy page, is not blocked.
 const PATIENCE: i64 = 4;
 const PATIENCE_MS: (i64, i64) = (500, 6_000);
-/// How often sockets may bring nothing, while the server answers, before the next way is tried. Of other ways once.
+/// Number of WebSockets without a message, while the server responds, before the next transport is tried. Other
+/// transports are tried once.
 const BLOCKED_SOCKETS: u32 = 2;
-/// How often a socket is tried again while the page is live without one, in ms.
+/// Interval of WebSocket retries while the page is live by another transport, in ms.
 const PROBE_MS: i64 = 300_000;
-/// What is said when the opening of a socket is answered with a refusal.
+/// Message when the server or a proxy refuses the WebSocket.
 const REFUSED: &str = "the server responds, but refuses WebSockets. A proxy, a firewall or an extension of the \
     browser must allow ws connections to api/v1/live. The page retries.";
-/// What is said when the opening of a socket is not answered.
+/// Message when the opening of the WebSocket times out.
 const SWALLOWED: &str = "the server responds, but WebSockets time out. A proxy must pass the headers Upgrade and \
     Connection for api/v1/live. The page retries.";
-/// What is said when a socket opens and brings nothing.
+/// Message when the WebSocket opens and delivers nothing.
 const OPENED_ONLY: &str = "the WebSocket opens, but no messages arrive: a proxy buffers them. The page retries.";
 
-/// What is said when a way that needs no WebSocket brings nothing either.
+/// Message when the transports without WebSocket deliver nothing either.
 const NEITHER: &str = "the server responds, but a proxy blocks WebSockets and all other streams. The page retries.";
 
 /// The state of the connection. It has one carrier after another.
@@ -67,26 +68,26 @@ struct Connection {
     attempt: u32,
     number: u32,
     taken: u32,
-    /// Number of messages with ticks that the server was told of in the last acknowledgement.
+    /// Number of messages with ticks in the last acknowledgement.
     told_of: u32,
     acked: i64,
     heard: i64,
-    /// When history was asked for, ms since the epoch; 0 when no question is open.
+    /// Time of the open history request, ms since the epoch; 0 without one.
     asked: i64,
     hidden: bool,
     waiting: bool,
     anew: bool,
     /// True when the newest socket has opened.
     opened: bool,
-    /// True when it was asked for the newest socket whether the way is blocked.
+    /// True when the newest socket was checked for a blocked transport.
     looked: bool,
     /// True when it has brought something.
     brought: bool,
-    /// How long it may take beyond an answer that came beside it, ms.
+    /// Timeout after an answer that arrived beside it, in ms.
     patience: i64,
-    /// True when a file is shown, so that there is nothing to ask a server.
+    /// True when a file is shown, so that no server is needed.
     over: bool,
-    /// True while somebody must sign in first.
+    /// True while the user must sign in first.
     shut: bool,
     /// The wall clock (ms since the epoch) and the fine clock (ms) of this machine at the last beat.
     clocks: (i64, f64),
@@ -99,8 +100,8 @@ impl Connection {
         }
     }
 
-    /// Sends a question to the server. Only one question for history is open at a time: further ones are dropped, and
-    /// the page asks again when the answer has come.
+    /// Sends a request to the server. Only one history request is open at a time: further ones are dropped, and the
+    /// page repeats them after the answer.
     fn ask(&mut self, message: &PageMessage) {
         if matches!(message, PageMessage::History { .. } | PageMessage::Minutes { .. }) {
             if now() - self.asked <= ANSWER_TIMEOUT_MS {
@@ -167,7 +168,7 @@ impl Link {
             link.inner.write_value().shut = shut;
             match before {
                 Some(true) if !shut => {
-                    // What was refused to nobody says nothing of the way.
+                    // A connection refused before the sign-in does not prove that the transport is blocked.
                     link.inner.write_value().step(Rung::Socket);
                     link.connect();
                 }
@@ -182,11 +183,11 @@ impl Link {
             (page.place(), page.followed())
         });
         Effect::new(move |before: Option<()>| {
-            // A memo that nobody has read is told of nothing.
+            // A memo without a reader is not notified.
             follows.with(|_| ());
             // A file has all of its machines, and nothing more comes of them.
             if before.is_some() && !page.over.get_untracked() {
-                // What came of another page's machines has holes for this one.
+                // The samples received for another page have gaps for this one.
                 page.store.write_value().take(ServerMessage::Resync);
                 link.inner.write_value().anew = true;
                 link.connect();
@@ -233,8 +234,8 @@ impl Link {
         self.page.view.with_untracked(|v| v.share.clone())
     }
 
-    /// Tries a socket beside the way that works. The server says something at least every 5 s; what comes proves that sockets
-    /// pass again.
+    /// Tries a socket beside the transport that works. The server sends a message at least every 5 s, so any message
+    /// proves that sockets pass again.
     fn probe(self) {
         self.inner.write_value().probed = now();
         let passes = move || {
@@ -255,7 +256,7 @@ impl Link {
         let resume = if anew { None } else { page.store.write_value().resume() };
         let (from, to) = page.span();
         let window = match (page.server_now() - from).max(to - from) {
-            // Spans of days are drawn from minutes, and history far back is asked for separately, so an hour is enough
+            // Spans of days are drawn from minutes, and older history is requested separately, so an hour is enough
             // here.
             far if far > MAX_SAMPLES_SPAN_MS => 3_600_000,
             near => near + 5_000,
@@ -310,7 +311,7 @@ impl Link {
             if link.number != number || link.waiting || link.hidden || link.over || link.shut {
                 return;
             }
-            // A server that is away turns nobody away, but nobody can tell from here.
+            // An unreachable server does not refuse, but the browser reports both alike.
             let new = self.page.state.get_untracked() == LinkState::Connecting;
             if !link.opened && (new || self.page.accounts.get_untracked()) {
                 self.page.turned_away.update(|n| *n += 1);
@@ -338,7 +339,7 @@ impl Link {
     }
 
     /// Finds out, once for each socket that brought no message, whether the server can be reached without a socket, and
-    /// then says what is blocked.
+    /// then reports the blocked transport.
     fn look(self, number: u32) {
         let opened = {
             let mut link = self.inner.write_value();
@@ -349,7 +350,7 @@ impl Link {
         };
         let words = match opened {
             _ if self.inner.with_value(|link| link.rung != Rung::Socket) => NEITHER,
-            // A server that starts anew refuses one socket, too.
+            // A server that restarts refuses one socket, too.
             (false, false) if self.inner.with_value(|link| link.attempt == 0) => return,
             (true, _) => OPENED_ONLY,
             (false, true) => SWALLOWED,
@@ -362,7 +363,7 @@ impl Link {
             }
             let patience = ((now() - begun) * PATIENCE).clamp(PATIENCE_MS.0, PATIENCE_MS.1);
             self.inner.write_value().patience = patience;
-            // What has arrived meanwhile, and waits for this page, comes before this.
+            // Messages that arrived meanwhile are handled first.
             let judge = move || {
                 let brought = self.inner.with_value(|link| link.number != number || link.brought);
                 if !brought && page.state.get_untracked() != LinkState::Live {
@@ -372,7 +373,7 @@ impl Link {
             };
             set_timeout(judge, Duration::from_millis(patience as u64));
         });
-        // Nothing is known when this fails, too: then the server is away, and the page says that.
+        // If this fails too, the server is unreachable, and the page shows that.
         let failed = Closure::once(move |_: JsValue| page.blocked.set(""));
         let _ = window().fetch_with_str("healthz").then2(&answered, &failed);
         answered.forget();
@@ -383,7 +384,7 @@ impl Link {
     fn step_down(self, number: u32) {
         {
             let mut link = self.inner.write_value();
-            // Of a connection that has brought something meanwhile, or that waits for a sign-in, nothing is known.
+            // A connection that was replaced, hidden, ended, or waits for a sign-in is not judged.
             if link.number != number || link.shut || link.hidden || link.over {
                 return;
             }
@@ -405,7 +406,7 @@ impl Link {
     }
 
     /// True when this machine's clock was set, or the machine slept, since the last beat: one of its clocks then went
-    /// on without the other. The estimate of the server's clock and the connection are worth nothing then.
+    /// on without the other. The estimate of the server's clock and the connection are then invalid.
     fn stepped(self) -> bool {
         let clocks = (now(), performance());
         let before = std::mem::replace(&mut self.inner.write_value().clocks, clocks);
@@ -420,7 +421,7 @@ impl Link {
             if now() - link.acked > HEARTBEAT_MS as i64 - 1_500 {
                 link.ack();
             }
-            // Of one that brought nothing at all while the server answers, nothing is awaited.
+            // A connection without any message, while the server responds, ends after the shorter timeout.
             let blocked = link.blocked > 0 && now() - link.heard > BLOCKED_AFTER_MS + link.patience + 1_000;
             (link.carrier.is_some() && (blocked || now() - link.heard > DEAD_AFTER_MS), link.number)
         };
@@ -450,7 +451,7 @@ impl Link {
         }
     }
 
-    /// Notes how the samples of the shown machine come, and whether the past of what is shown is on its way.
+    /// Records how the samples of the shown machine arrive, and whether their history is being loaded.
     fn note_flow(self) {
         let page = self.page;
         let asks = self.inner.with_value(|link| link.asked > 0 && now() - link.asked <= ANSWER_TIMEOUT_MS);

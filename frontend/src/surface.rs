@@ -2,7 +2,7 @@
 //! in the page only once.
 //!
 //! Letters come from the browser. A text is drawn once on a canvas that is not in the document. The result is kept as a
-//! mask that says how much of each pixel the text covers, so that a text which is shown each second is drawn only once.
+//! mask with the coverage of each pixel, so that a text which is shown each second is drawn only once.
 
 use charts::canvas::Surface;
 use charts::raster::{Color, Mask, Raster};
@@ -181,7 +181,7 @@ impl Surface for CanvasSurface {
         if let Some(svg) = &mut self.svg {
             return svg.text(text, x, y, align);
         }
-        // Texts are moved down by half a pixel, because the middle of digits lies above the middle of their box.
+        // Texts are moved down by half a pixel, because the middle of digits is above the middle of their box.
         let y = y + 0.5;
         let quarters = ((y - y.floor()) * 4.0) as u8;
         let style = (self.font.0.to_bits(), self.font.1, [self.fill.0, self.fill.1, self.fill.2], quarters);

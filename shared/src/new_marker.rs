@@ -44,9 +44,9 @@ pub struct NewMarker {
     /// Its place among the ranks of that job: the kernel says who sent it, so nobody sends it himself.
     #[serde(skip)]
     pub rank: Option<u32>,
-    /// Of a cell.
+    /// Phase of a cell.
     pub phase: Option<CellPhase>,
-    /// Who tells of a cell; nobody is its kernel itself.
+    /// Sender of a cell's marker; absent for its kernel itself.
     pub by: Option<MarkerBy>,
     /// The cell's id in the notebook.
     pub cell: Option<String>,
@@ -58,7 +58,7 @@ pub struct NewMarker {
     pub error: Option<String>,
     /// A line of the cell, where its user wants it kept.
     pub label: Option<String>,
-    /// What it says.
+    /// Text of the marker.
     pub text: Option<String>,
     /// A number of steps.
     pub step: Option<u64>,

@@ -1,4 +1,4 @@
-//! What a launcher without our binary reports of a training job: the bodies of `POST /api/v1/runs` and
+//! Reports of a training job from a launcher without our binary: the bodies of `POST /api/v1/runs` and
 //! `POST /api/v1/runs/{id}/events`.
 
 use crate::run::{About, Claim, How, MAX_TAGS, MAX_TEXT_BYTES, REPORT, RunState};
@@ -21,7 +21,7 @@ pub struct NewRun {
     pub project: Option<String>,
     /// The group of runs that it belongs to.
     pub group: Option<String>,
-    /// What it does in that group, as `train` or `eval`.
+    /// Type of the job in that group, as `train` or `eval`.
     pub job_type: Option<String>,
     /// Tags, each with its value; at most [`MAX_TAGS`].
     pub tags: BTreeMap<String, String>,
@@ -49,7 +49,7 @@ pub struct ReportedEvent {
     pub state: Option<String>,
 }
 
-/// What happens to a run.
+/// An event of a run.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]

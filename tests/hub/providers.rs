@@ -300,7 +300,7 @@ fn answers_that_nobody_awaits_fill_no_log_and_lock_nobody_out() {
     assert_eq!((audit("elsewhere"), audit("over")), (30, 0), "all of a network in one bound");
     let told = hub.send("GET", "/api/v1/audit?limit=1", &[&hub.cookie("root")], "").body;
     let told: Value = serde_json::from_str(&told).expect("JSON");
-    // 5 of the first 35. Of the next 35, both those that were checked and those that were not.
+    // 5 of the first 35. All of the next 35, checked or not.
     assert_eq!(told["unwritten"], 40, "what is not in the log is counted");
     let team = hub.send("GET", "/api/v1/audit?team=main", &[&hub.cookie("ada")], "").body;
     assert!(!team.contains("unwritten"), "for admins of the hub: {team}");

@@ -24,14 +24,14 @@ addEventListener("unhandledrejection", e => fault("rejection: " + e.reason));
 addEventListener("securitypolicyviolation", e => fault("csp: " + e.violatedDirective + " " + e.blockedURI + " " + e.sample));
 const error = console.error;
 console.error = (...words) => { fault("console: " + words.join(" ")); error.apply(console, words); };
-// What the page asks the server for: the kind of each message, as it is numbered on the wire.
+// Requests of the page: the kind of each message, as it is numbered on the wire.
 window.__sent = [];
 const send = WebSocket.prototype.send;
 WebSocket.prototype.send = function (data) {
   if (data[0] === 0) window.__sent.push(data[1]);
   return send.call(this, data);
 };
-// What jumped without anybody having touched the page: from where to where.
+// Layout shifts without user input: from where to where.
 window.__shifted = [];
 new PerformanceObserver(list => {
   const near = (a, b) => Math.abs(a.x - b.x) < 1 && Math.abs(a.y - b.y) < 1
@@ -79,7 +79,7 @@ const AIM: &str = r#"(selector => new Promise((done, fail) => {
     const x = middle(box.left, box.right, innerWidth), y = middle(box.top, box.bottom, innerHeight);
     const hit = document.elementFromPoint(x, y);
     if (!hit || !element.contains(hit)) {
-      // What moves over it goes by.
+      // A moving element may cover it for a few frames.
       if (++covered > 90) return fail(Error("it is covered by " + (hit ? hit.outerHTML.slice(0, 200) : "nothing, out of view")));
       if (covered === 1) element.scrollIntoView({ behavior: "instant", block: "center", inline: "nearest" });
       return requestAnimationFrame(look);
@@ -87,7 +87,7 @@ const AIM: &str = r#"(selector => new Promise((done, fail) => {
     const kinds = ["pointerdown", "mousedown", "pointerup", "mouseup", "click"];
     const watch = event => {
       if (event.type === "pointerdown") window.__missed = !element.contains(event.target);
-      // What moves away while the button is down is not clicked.
+      // An element that moves away while the button is down is not clicked.
       const under = () => document.elementFromPoint(event.clientX, event.clientY);
       if (event.type === "pointerup" && element.isConnected && !element.contains(under())) window.__missed = true;
       if (window.__missed) [event.stopImmediatePropagation(), event.preventDefault()];

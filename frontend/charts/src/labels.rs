@@ -84,7 +84,7 @@ pub(crate) fn joined(
             let together = before.iter().any(|place| place.series.contains(&i) && place.series.contains(&group[0]));
             let reach = f64::from(pitch) * if together { PART_PITCHES } else { JOIN_PITCHES };
             first.bright == label.bright
-                // What is marked keeps its own name.
+                // A marked series keeps its own name.
                 && ![first, label].iter().any(|one| matches!(one.hue, Hue::Odd(_)))
                 && first.value.is_finite() == label.value.is_finite()
                 && f64::from((y(label) - y(first)).abs()) <= reach

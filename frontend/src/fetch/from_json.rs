@@ -10,14 +10,15 @@ use serde::de::{self, DeserializeSeed, Deserializer, IntoDeserializer, MapAccess
 use std::fmt;
 use wasm_bindgen::{JsCast, JsValue};
 
-/// The value is none of that type; where in it the first field is that does not fit, as `channels.0.delivery.at`.
+/// The value does not have the expected type. `path` leads to the first field that does not fit, as
+/// `channels.0.delivery.at`.
 #[derive(Debug, Default)]
 pub struct WrongShape {
     path: String,
 }
 
 impl WrongShape {
-    /// Of a field that is none.
+    /// An error at the field with this name.
     pub fn of(name: &str) -> WrongShape {
         WrongShape::default().within(name)
     }
@@ -172,7 +173,7 @@ impl<'de> Deserializer<'de> for Value {
         self.object()?;
         let mut read = Fields { object: self.0, fields: fields.iter(), missing: None };
         let made = visitor.visit_seq(&mut read);
-        // Where a field is missing that the type must have, the error is the type's own, and knows no name.
+        // For a missing required field the error is the type's own, without a name.
         made.map_err(|error| match read.missing {
             Some(name) if error.path.is_empty() => error.within(name),
             _ => error,
@@ -252,10 +253,10 @@ impl Entries {
     }
 }
 
-/// The fields of an object that a type has, in the order of the type; others are not looked at. So a type reads one after the
-/// other, without their names and without a place for those that may come twice, which halves what it takes. What it must
-/// not have for that is an alias: the derived list of fields has both names, and all fields behind them would be read as
-/// their neighbor. The integration test `answers` refuses one in `shared`.
+/// The fields of an object that a type has, in the order of the type; others are ignored. A type therefore reads its
+/// fields in order, without names and without checks for duplicates, which halves its cost. Such a type
+/// must have no alias: the derived list of fields has both names, and every later field would be read as its neighbor.
+/// The integration test `answers` refuses one in `shared`.
 struct Fields {
     object: JsValue,
     fields: std::slice::Iter<'static, &'static str>,
@@ -273,7 +274,8 @@ impl<'de> SeqAccess<'de> for Fields {
             Ok(value) if !value.is_undefined() => {
                 seed.deserialize(Value(value)).map(Some).map_err(|error| error.within(name))
             }
-            // What may be absent is made of nothing, as serde does it; the rest has a default, or there is no such value.
+            // An optional field is read from `undefined`, as serde does it; any other field has a default, or the value
+            // is an error.
             _ => {
                 let absent = seed.deserialize(Value(JsValue::UNDEFINED)).ok();
                 if absent.is_none() {

@@ -118,7 +118,7 @@ pub fn toggle_pin(board: Board) {
     board.redraw_over();
 }
 
-/// The panel whose values are told: the focused one, else that of the instant before, else the first in view.
+/// The panel whose values are announced: the focused one, else that of the instant before, else the first in view.
 fn target<'a>(drawn: &'a Drawn, before: Option<&Hover>) -> Option<&'a PanelView> {
     let focused = browser::focused().and_then(|e| e.closest("article").ok()?);
     let focused = focused.and_then(|e| e.get_attribute("data-panel"));
@@ -128,7 +128,8 @@ fn target<'a>(drawn: &'a Drawn, before: Option<&Hover>) -> Option<&'a PanelView>
     known.or_else(|| panels.find(|p| p.in_view))
 }
 
-/// Moves the instant to the next mark, or to the one before; the span follows where it lies outside. False where there is none.
+/// Moves the instant to the next mark, or to the one before; the span follows when it is outside. False without such a
+/// mark.
 pub fn to_mark(board: Board, by: i32) -> bool {
     let (page, (from, to)) = (board.page, board.page.span());
     let start = instant(board).unwrap_or(if by > 0 { from - 1 } else { to + 1 });

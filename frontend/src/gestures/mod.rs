@@ -1,5 +1,5 @@
-//! What a person can do with charts: [`pointer`] mouse and fingers, [`crosshair`] the instant that is read, [`roving`]
-//! moving the focus from chart to chart, [`series`] which series are visible.
+//! Interaction with charts: [`pointer`] handles mouse and touch, [`crosshair`] the selected instant, [`roving`] the
+//! focus between charts, [`series`] the visibility of series.
 
 pub mod crosshair;
 pub mod pointer;

@@ -124,7 +124,7 @@ fn said(page: Page) -> Said {
         LinkState::Reconnecting | LinkState::Lost if page.goodbye.with(|why| why == SERVER_ENDS) => {
             Some(("The server was stopped, nothing is lost:", "charts resume when the server is back.".into()))
         }
-        // What else the server said as it went, such as that the page is of another version.
+        // Any other reason of the close, such as a page of another version.
         LinkState::Reconnecting | LinkState::Lost if page.goodbye.with(|why| !why.is_empty()) => Some((
             "The server closed the connection:",
             format!("{}.", page.goodbye.with(|why| why.trim_end_matches('.').to_string())),

@@ -1,4 +1,4 @@
-//! What stands beside a notebook: a line about its kernel, and the runs of its cells in a table.
+//! The page beside a notebook: a line about its kernel, and the runs of its cells in a table.
 
 use crate::address;
 use crate::browser;
@@ -147,7 +147,7 @@ fn listen(page: Page) {
     tell(&[("ready", JsValue::TRUE)]);
 }
 
-/// What a kernel does: the class of a shape, the shape, and words. `brief` words leave its process out.
+/// State of a kernel: the class of a shape, the shape, and words. `brief` words omit its process.
 fn standing(kernel: &KernelState, brief: bool) -> (&'static str, &'static str, String) {
     let pid = if brief { String::new() } else { format!(", pid {}", kernel.pid) };
     match kernel.ended {

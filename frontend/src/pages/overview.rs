@@ -32,8 +32,8 @@ pub fn Overview() -> impl IntoView {
         let key = |absent: &Absent| (absent.id.clone(), absent.reason.clone());
         view! { <For each=each key=key children=|absent| view! { <AbsentLine absent/> }/> }
     };
-    // What comes later, which is trouble, hangs from the bar over an empty strip, so that it moves nothing. What is there
-    // from the first on, or comes by what a person does, has a row of its own.
+    // Warnings arrive later. They hang from the bar over an empty strip, so that nothing moves. Content that is there
+    // from the start, or follows a user action, has its own row.
     view! {
         <main node_ref=main id="page">
             <div class="lines" role="status">{lines(true)}</div>

@@ -12,7 +12,7 @@ use viewer::past::path;
 pub fn Past(
     /// Its number.
     pid: u32,
-    /// What was asked for.
+    /// The requested span.
     span: (i64, i64),
 ) -> impl IntoView {
     let page = expect_context::<Page>();

@@ -1,4 +1,4 @@
-//! What a server is asked for again and again while somebody looks: findings, alerts, rules, training jobs.
+//! Polling of findings, alerts, rules and training jobs while the page is visible.
 
 use crate::access::{Access, Gate};
 use crate::browser::document;
@@ -7,17 +7,17 @@ use crate::state::{LinkState, Page};
 use leptos::prelude::*;
 use std::rc::Rc;
 
-/// What came of a question.
+/// Result of a poll.
 pub enum PollAnswer<'a> {
     /// The answer.
     Told(&'a Json),
-    /// The server does not tell, as one that is older, or by a share link. It is asked no more.
+    /// The server refuses the request: it is older, or the page uses a share link. Polling stops.
     Refused,
-    /// It could not be asked, and why. It is asked again.
+    /// The request failed, with the reason. It is retried.
     Failed(String),
 }
 
-/// What was asked last.
+/// State of the last request.
 #[derive(Clone, Debug, Default)]
 struct Asked {
     path: String,

@@ -76,7 +76,7 @@ pub fn Family(
     }
 }
 
-/// What a folded section says: the newest value of each chart where each has a single series, else the titles of the
+/// Summary of a folded section: the newest value of each chart where each has a single series, else the titles of the
 /// first charts.
 fn numbers(page: Page, panels: &[Panel]) -> String {
     page.beat.track();

@@ -18,15 +18,15 @@ use viewer::curves::{CurveChart, MAX_HUES, Prepared};
 /// The chart. `at` is the instant that all charts beside it show, in ms as the chart counts them; None for the newest.
 #[component]
 pub fn Curves(
-    /// What it shows.
+    /// The content of the chart.
     #[prop(into)]
     chart: Signal<Arc<CurveChart>>,
-    /// What happened meanwhile.
+    /// The marks of events.
     #[prop(into)]
     marks: Signal<Arc<Vec<CellMark>>>,
     /// The crosshair of all charts of the page.
     at: RwSignal<Option<i64>>,
-    /// What it says to who does not see it.
+    /// Label for screen readers.
     #[prop(into)]
     label: Signal<String>,
     /// Left, top, right and bottom of the plot in CSS pixels of the canvas, for what lies over it.

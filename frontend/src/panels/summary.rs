@@ -15,9 +15,9 @@ pub fn spoken_unit(symbol: &str) -> &str {
     }
 }
 
-/// A chart in a sentence for screen readers: `8 GPUs, 99 percent, GPU 7 lowest with 77`. Of devices of one kind it gives
-/// the median and those that are unlike it, or the furthest where none is; of other series both ends. `to` is the end of
-/// the span, ms since the epoch.
+/// A chart in a sentence for screen readers: `8 GPUs, 99 percent, GPU 7 lowest with 77`. For devices of one kind it has
+/// the median and the outliers, or the furthest device where there is no outlier. For other series it has the highest
+/// and the lowest. `to` is the end of the span, ms since the epoch.
 pub fn summary(picture: &Picture, to: i64) -> String {
     let values: Vec<(usize, f64)> =
         picture.values(None, to).into_iter().enumerate().filter(|(_, v)| v.is_finite()).collect();
@@ -37,7 +37,7 @@ pub fn summary(picture: &Picture, to: i64) -> String {
                 all.iter().filter(|(i, _)| matches!(picture.hue(*i), Hue::Odd(_))).collect();
             order::sort_by(&mut told, |a, b| far(b).total_cmp(&far(a)));
             if told.is_empty() && peers.is_some() {
-                // What is written alike is not told apart.
+                // Values with the same text are treated as equal.
                 let unlike = |(_, v): &&(usize, f64)| picture.number(*v) != picture.number(median);
                 told.extend(all.iter().filter(unlike).max_by(|a, b| far(a).total_cmp(&far(b))));
             } else if told.is_empty() {

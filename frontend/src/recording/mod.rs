@@ -20,10 +20,10 @@ use wasm_bindgen::JsCast;
 const MAX_FILE_BYTES: f64 = 1_000_000_000.0;
 
 thread_local! {
-    /// Number of files that were opened or given up. Of two files that are opened at the same time, only the later one
-    /// is shown.
+    /// Number of files that were opened or given up. When two files are opened at the same time, only the later one is
+    /// shown.
     static NEWEST: Cell<u32> = const { Cell::new(0) };
-    /// What opens the newest file; None when none is being opened.
+    /// Reader of the newest file; None when no file is being opened.
     static READER: RefCell<Option<Reader>> = const { RefCell::new(None) };
 }
 
@@ -46,7 +46,7 @@ pub fn listen(page: Page) {
 
 /// Goes where a link leads without loading that page while a file is shown, which would be lost.
 fn follow(page: Page, event: &ev::MouseEvent) {
-    // With a key, the browser opens it where it was asked to.
+    // With a modifier key, the browser opens the link itself.
     let held = event.ctrl_key() || event.meta_key() || event.shift_key() || event.alt_key();
     if !page.over.get_untracked() || held || event.default_prevented() || event.button() != 0 {
         return;
@@ -77,7 +77,7 @@ pub fn save(page: Page) {
     browser::save(&format!("api/v1/record?from={}&to={}", range::seconds(from), range::seconds(to)), &name);
 }
 
-/// Opens a file in a worker. The page says how far it is, and what is wrong with a file that cannot be opened.
+/// Opens a file in a worker. The page shows the progress, and the error of a file that cannot be opened.
 pub fn open(page: Page, file: web_sys::File) {
     cancel(page);
     let name = file.name();
@@ -87,7 +87,7 @@ pub fn open(page: Page, file: web_sys::File) {
     let number = NEWEST.get();
     page.opening.set(Some(Opening { name: name.clone(), share: 0.0 }));
     let hear = move |heard| {
-        // What a worker of before said may still be on its way.
+        // A message of an earlier worker may still arrive.
         if NEWEST.get() == number {
             self::heard(page, &name, number, heard);
         }
@@ -105,11 +105,11 @@ pub fn cancel(page: Page) {
     page.opening.set(None);
 }
 
-/// Closes the file that is shown: the page begins anew, because what its address says of the file means nothing to the
-/// server.
+/// Closes the file that is shown: the page reloads, because the server does not know the file's parameters in the
+/// address.
 pub fn close() {
     let location = browser::window().location();
-    // Where that is refused, a person can still load the page again.
+    // If the browser refuses, the user can still reload the page.
     let _ = location.pathname().and_then(|path| location.set_href(&path));
 }
 
@@ -132,7 +132,7 @@ fn heard(page: Page, name: &str, number: u32, heard: Heard) {
     if let Ok(Received::Control(message)) = decode_server(&messages[0]) {
         match message {
             ServerMessage::Goodbye { reason } => return refuse(page, "Not a recording:", name, &reason),
-            // The first message of a file begins anew.
+            // The first message of a file resets the page.
             ServerMessage::Hello(_) => begin(page),
             _ => {}
         }
@@ -154,7 +154,7 @@ fn heard(page: Page, name: &str, number: u32, heard: Heard) {
 /// The message about a file that made the module stop.
 const STOPPED: &str = "the reader crashed: the file is damaged, or too large for this browser. Try watchglass replay";
 
-/// How the message begins about a file that may be a recording.
+/// Begin of the message about a file that may be a recording.
 const NOT_OPENED: &str = "Not opened:";
 
 /// Shows on the page for 20 s why a file was not opened.

@@ -1,5 +1,5 @@
-//! The worker that opens a file. It is started for each file, loads the module that opens files, and is ended with all
-//! of its memory when the file was taken over or given up.
+//! The worker that opens a file. It is started for each file and loads the module that opens files. It ends, and frees
+//! all its memory, when the file is read or canceled.
 
 use crate::browser::document;
 use js_sys::Array;
@@ -7,7 +7,7 @@ use wasm_bindgen::JsCast;
 use wasm_bindgen::prelude::*;
 use web_sys::{MessageEvent, Worker};
 
-/// What the worker says.
+/// Messages of the worker.
 pub enum Heard {
     /// This share is done, 0 to 1.
     Share(f64),
@@ -29,7 +29,7 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// Starts to open a file; `hear` is called with all that the worker says, never before this returns.
+    /// Starts to open a file; `hear` is called with each message of the worker, never before this returns.
     pub fn start(file: &web_sys::File, hear: impl Fn(Heard) + Clone + 'static) -> Result<Self, JsValue> {
         let named = document().query_selector("meta[name=reader]")?.ok_or(JsValue::NULL)?;
         let worker = Worker::new(&named.get_attribute("content").unwrap_or_default())?;

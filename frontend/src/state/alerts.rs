@@ -1,4 +1,4 @@
-//! Alerts: what the server said of them last, and what charts draw of it.
+//! Alerts: the server's last response, and their marks in charts.
 
 use super::Page;
 use leptos::prelude::*;
@@ -6,30 +6,30 @@ use shared::alert::Alert;
 use std::rc::Rc;
 use viewer::alerts::Alerted;
 
-/// The alerts that are open, as the server said them last.
+/// The open alerts of the server's last response.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Told {
     /// The newest first.
     pub open: Vec<Alert>,
-    /// How many fire, of all that may be seen here.
+    /// Number of firing alerts among all visible ones.
     pub firing: u64,
-    /// What is not as it should be with the alerts themselves, in sentences.
+    /// Problems of the alert evaluation itself, in sentences.
     pub trouble: Vec<String>,
     /// False until the first answer.
     pub known: bool,
-    /// True where the server refuses to tell.
+    /// True where the server refuses the request.
     pub refused: bool,
 }
 
 impl Page {
-    /// Takes in what the server said of the alerts that are open.
+    /// Stores the server's response about open alerts.
     pub fn set_alerts(self, new: Told) {
         if self.alerts.with_untracked(|old| *old != new) {
             self.alerts.set(new);
         }
     }
 
-    /// Takes in what charts draw of alerts.
+    /// Stores the alerts as charts draw them.
     pub fn set_alerted(self, new: Alerted) {
         if self.alerted.with_value(|old| **old != new) {
             self.alerted.set_value(Rc::new(new));

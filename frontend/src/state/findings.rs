@@ -1,4 +1,4 @@
-//! What is wrong with the machines, on the page: what leads it, and what its charts draw.
+//! Findings of the machines on the page: the one that leads it, and the marks in its charts.
 
 use super::Page;
 use crate::store::Changed;
@@ -17,7 +17,7 @@ use viewer::findings::{is_end, with_others};
 const MAX_PROOFS: usize = 4;
 
 impl Page {
-    /// Takes in what the server said of what is wrong.
+    /// Stores the server's response about findings.
     pub fn set_findings(self, new: Findings) {
         if self.findings.with_untracked(|old| *old != new) {
             let same = self.findings.with_untracked(|old| old.machine == new.machine);
@@ -28,7 +28,7 @@ impl Page {
         }
     }
 
-    /// What is known of the findings and alerts of all machines.
+    /// Whether the findings and alerts of all machines are known.
     pub fn checked(self) -> Checked {
         let untold = self.over.get() || self.view.with(|view| view.share.is_some());
         let (found, refused) =
@@ -40,9 +40,8 @@ impl Page {
         })
     }
 
-    /// Whether a finding counts for what the page shows: while it is live those that are open now and ends that nobody has
-    /// seen, of a recording those that
-    /// were open at its clock, of a span that stands still all that were open in it.
+    /// Whether a finding counts for what the page shows: on a live page those that are open now and ends not yet seen,
+    /// in a recording those open at its clock, in a fixed span all that were open in it.
     fn counts(self, finding: &Finding) -> bool {
         let (since, until) = (finding.since * 1_000, finding.until.map_or(i64::MAX, |until| until * 1_000));
         match (self.view.with(|view| view.frozen), self.player.with(|player| player.as_ref().map(|p| p.t))) {
@@ -61,12 +60,12 @@ impl Page {
         })
     }
 
-    /// The findings that are open now, the first first; what follows from another is told with that.
+    /// The open findings, the earliest first; a consequence is reported with its cause.
     pub fn open_findings(self) -> Vec<Finding> {
         self.findings.with(|findings| findings.leading(|one| one.until.is_none()).into_iter().cloned().collect())
     }
 
-    /// How many alerts fire that are not about a finding that the page knows: those are counted with it.
+    /// Number of firing alerts without those about a finding of the page, which are counted with it.
     pub fn firing_beside_findings(self) -> usize {
         let about = self.findings.with(|findings| {
             let fires = |one: &&Alert| AlertStand::of(one) == AlertStand::Firing && findings.is_about_one(one);
@@ -80,7 +79,7 @@ impl Page {
         self.findings.with(|findings| findings.leading(|one| self.counts(one)).into_iter().cloned().collect())
     }
 
-    /// Has charts and tiles mark whom a finding is about, and the charts that prove it stand first.
+    /// Marks the subjects of a finding in charts and tiles, and moves the charts that prove it to the front.
     pub fn set_subjects(self, subjects: Subjects) {
         if self.subjects.with_value(|old| **old != subjects) {
             self.subjects.set_value(subjects.into());
@@ -88,8 +87,8 @@ impl Page {
         }
     }
 
-    /// Ids of the charts that prove the finding on the page, the strongest proof first. Beside a notebook its own charts
-    /// stand first.
+    /// Ids of the charts that prove the finding on the page, the strongest proof first. Beside a notebook its own
+    /// charts come first.
     pub fn proof(self) -> Vec<String> {
         if self.view.with_untracked(|view| view.kernel.is_some()) {
             return Vec::new();
@@ -105,7 +104,7 @@ impl Page {
         charts
     }
 
-    /// The finding that leads the page, without being told when it changes.
+    /// The finding that leads the page, without tracking its changes.
     pub(super) fn lead(self) -> Option<Finding> {
         untrack(|| self.leads()).map(|(finding, _)| finding)
     }
@@ -119,7 +118,7 @@ impl Page {
         }
     }
 
-    /// What is drawn under the lines of all charts.
+    /// The marks under the lines of all charts.
     pub fn drawn_marks(self) -> Rc<[CellMark]> {
         let faults = self.faults.get_value();
         if faults.is_empty() {

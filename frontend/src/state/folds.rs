@@ -1,5 +1,5 @@
-//! What of the page is folded, hidden and put first. It stands in the address, so that a link shows the same, and in the browser's
-//! storage for each machine, so that the next visit shows the same.
+//! Folded and hidden parts of the page, and the charts on top. They are stored in the address, so that a link shows the
+//! same, and in the browser's storage for each machine, for the next visit.
 
 use super::Page;
 use crate::address::{self, View};
@@ -28,7 +28,7 @@ impl Page {
         source.map(|source| KEY.to_string() + &source.info.name)
     }
 
-    /// Keeps what is folded and hidden for the next visit. A browser that allows no storage forgets it.
+    /// Stores folded and hidden parts for the next visit. A browser without storage loses them.
     fn keep_folds(&self) {
         let text = lists(&mut self.view_now()).map(|list| list.join(",")).join(";");
         if let (Some(storage), Some(key)) = (browser::storage(), self.fold_key()) {
@@ -36,8 +36,8 @@ impl Page {
         }
     }
 
-    /// Takes what was kept at the last visit, as soon as the machine is known. An address that names any fold or hidden
-    /// chart goes first.
+    /// Restores the folds of the last visit, as soon as the machine is known. An address with any fold or hidden chart
+    /// has priority.
     pub(super) fn recall_folds(self) {
         let new = self.plan.with_untracked(|plan| plan.sections.is_empty());
         if !new || lists(&mut self.view_now()).iter().any(|list| !list.is_empty()) {
@@ -90,7 +90,7 @@ impl Page {
             (0, _) => v.front.retain(|id| id != chart),
             (_, None) => v.front.insert(0, chart.to_string()),
             (_, Some(at)) => {
-                // All that stands before it keeps its place.
+                // All charts before it keep their places.
                 let to = at.saturating_add_signed(by as isize).min(top.len() - 1);
                 let mut order = top;
                 let chart = order.remove(at);
@@ -110,8 +110,8 @@ impl Page {
         kept.lines().filter_map(line).take(MAX_LAYOUTS).collect()
     }
 
-    /// Keeps what is folded, hidden and put first as a layout of this name, or forgets the layout for `keep` false.
-    /// False where the browser keeps nothing, the name is empty, or too many are kept.
+    /// Stores the folded and hidden parts and the charts on top as a layout of this name, or deletes the layout if
+    /// `keep` is false. Returns false without browser storage, for an empty name, or for too many layouts.
     pub fn keep_layout(self, name: &str, keep: bool) -> bool {
         let plain = name.replace(|c: char| c.is_control(), " ");
         let name: String = plain.trim().chars().take(address::MAX_NAME_CHARS).collect();
@@ -144,7 +144,7 @@ impl Page {
         self.replace_plan();
     }
 
-    /// Has the plan made anew, because other charts are hidden.
+    /// Rebuilds the plan, because other charts are hidden.
     pub(super) fn replace_plan(self) {
         self.keep_folds();
         self.changed(Changed { plan: true, ..Changed::default() });

@@ -1,10 +1,10 @@
-//! The state that the whole page shares: store, view, state of the link. It knows nothing of the parts that draw, ask
-//! the server or read keys; these parts follow it.
+//! The state that the whole page shares: store, view, state of the link. It does not depend on the parts that draw,
+//! send requests or read keys; these parts follow it.
 //!
-//! Signals carry what changes seldom (view, link, plan). Samples are never signals: a message asks for the next frame,
-//! and the board draws that. [`view`] changes what is shown, [`folds`] what is
-//! folded and hidden, [`notices`] what was dismissed, [`recorded`] plays a recording, [`received`] takes in the
-//! messages of the server, [`wanted`] asks for history that the page lacks, [`findings`] is what is wrong, [`alerts`] what is told of it, [`place`] says which page is shown.
+//! Signals carry what changes seldom (view, link, plan). Samples are never signals: a message requests the next frame,
+//! and the board draws that. [`view`] changes the shown span, [`folds`] the folded and hidden parts, [`notices`] the
+//! dismissed messages. [`recorded`] plays a recording, [`received`] reads the messages of the server, [`wanted`]
+//! requests missing history. [`findings`] and [`alerts`] keep the findings and alerts, [`place`] the shown page.
 
 mod alerts;
 mod findings;
@@ -74,9 +74,9 @@ pub struct Hover {
 /// The list that is open beside the charts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sheet {
-    /// What changed against the span before.
+    /// Changes against the previous span.
     Changed,
-    /// Which device is unlike its peers.
+    /// Devices that differ from their peers.
     Differs,
 }
 
@@ -100,9 +100,9 @@ pub enum Dialog {
     Layouts,
     /// The table of the chart with this id.
     Table(String),
-    /// What the chart with this id shows.
+    /// Description of the chart with this id.
     About(String),
-    /// What the charts of the section with this id show.
+    /// Description of the charts of the section with this id.
     AboutSection(String),
 }
 
@@ -128,17 +128,17 @@ pub struct Page {
     pub goodbye: RwSignal<String>,
     /// The plan: panels, sections and tiles.
     pub plan: RwSignal<Plan>,
-    /// Number of machines that the server knows; None before it has said so.
+    /// Number of machines that the server knows; None before its first message about it.
     pub machines: RwSignal<Option<usize>>,
     /// Names of the machines of the fleet that a person ticked.
     pub ticked: RwSignal<Vec<String>>,
     /// True when the server has accounts.
     pub accounts: RwSignal<bool>,
-    /// Rises when the server turned a socket away, or ended one for a reason: somebody may have to sign in.
+    /// Increases when the server refused a socket, or closed one with a reason: the user may have to sign in.
     pub turned_away: RwSignal<u32>,
-    /// True while something stands before the page, so that no socket is opened.
+    /// True while the gate is in place of the page, so that no socket is opened.
     pub shut: RwSignal<bool>,
-    /// True when the address asked for nothing, so that the view opens that a team has chosen.
+    /// True when the address had no parameters, so that the team's default view opens.
     pub bare: StoredValue<bool>,
     /// Fires when the index of machines or an overview of them has changed.
     pub fleet: Trigger,
@@ -148,25 +148,25 @@ pub struct Page {
     pub past: RwSignal<Option<ProcessPast>>,
     /// True once a training job is known, so that there is a way to their page.
     pub has_runs: RwSignal<bool>,
-    /// The notebook that the page stands beside.
+    /// The notebook beside the page.
     pub notebook: RwSignal<Notebook>,
     /// Runs of its cells as charts draw them, in order of time.
     pub marks: StoredValue<Rc<[CellMark]>, LocalStorage>,
-    /// What is wrong, as it was said last.
+    /// The findings of the last response.
     pub findings: RwSignal<Findings>,
-    /// What a file tells of what is wrong, each as JSON.
+    /// The findings in a file, each as JSON.
     pub file_findings: RwSignal<Vec<String>>,
     /// The findings of the shown machine as charts draw them, in order of time.
     faults: StoredValue<Rc<[CellMark]>, LocalStorage>,
-    /// Whom the finding that leads the page is about; nobody where none does.
+    /// Subjects of the finding that leads the page; empty without one.
     pub subjects: StoredValue<Rc<Subjects>, LocalStorage>,
-    /// The alerts that are open, as they were said last.
+    /// The open alerts of the last response.
     pub alerts: RwSignal<Told>,
-    /// Rises when somebody here changed something of alerts, so that all that is said of them is asked for at once.
+    /// Increases when the user changes an alert or rule, so that all alert data are requested at once.
     pub alert_changes: RwSignal<u32>,
-    /// What charts of the shown machine show of alerts.
+    /// Alerts as the charts of the shown machine draw them.
     pub alerted: StoredValue<Rc<Alerted>, LocalStorage>,
-    /// What the processes are searched for; empty for all.
+    /// Search text of the processes; empty for all.
     pub seek: RwSignal<String>,
     /// The theme in use.
     pub tone: RwSignal<Tone>,
@@ -174,25 +174,25 @@ pub struct Page {
     pub beat: RwSignal<u32>,
     /// The clock of the recording that is shown; None while the page is live.
     pub player: RwSignal<Option<Player>>,
-    /// True when a file is shown, and no server is asked any more.
+    /// True when a file is shown, and no request is sent to a server.
     pub over: RwSignal<bool>,
-    /// The recording that lies under what is live; None for none.
+    /// The recording that is drawn under the live data; None without one.
     pub beside: StoredValue<Option<Beside>>,
-    /// Its title, and the instant at which it stood.
+    /// Its title, and the instant of its clock.
     pub compared: RwSignal<Option<String>>,
     /// The file that is being opened; None when none is.
     pub opening: RwSignal<Option<Opening>>,
-    /// Why a file was not opened, as the begin of the message and its rest; empty when there is nothing to say.
+    /// Why a file was not opened, as the begin of the message and its rest; empty without an error.
     pub refused: RwSignal<(&'static str, String)>,
     /// The messages that a person has dismissed.
     pub dismissed: RwSignal<Vec<String>>,
-    /// What is blocked on the way to a server that is there; empty when nothing is.
+    /// Message of a transport that a proxy blocks while the server responds; empty without a problem.
     pub blocked: RwSignal<&'static str>,
-    /// How the page is live where no WebSocket passes; empty where one does.
+    /// Name of the transport where no WebSocket passes; empty where one does.
     pub way: RwSignal<&'static str>,
-    /// Which parts of the address cannot be shown, and why; empty when all can.
+    /// Why parts of the address cannot be shown; empty when all can.
     pub wrong: RwSignal<String>,
-    /// How the samples of the shown machine come while the server is there.
+    /// State of the samples of the shown machine while the server responds.
     pub flow: RwSignal<Flow>,
     /// True while the past of the shown span is on its way.
     pub loading: RwSignal<bool>,
@@ -216,7 +216,7 @@ pub struct Page {
     pub outbox: RwSignal<Vec<PageMessage>>,
     /// When samples of the shown machine arrived last, new or old, ms since the epoch by this machine's clock.
     told: StoredValue<i64>,
-    /// The newest time at which the server said that it had nothing more, ms since the epoch by the server's clock.
+    /// Time of the server's last message that it had no more data, ms since the epoch by the server's clock.
     pub idle: StoredValue<i64>,
     scheduled: StoredValue<bool>,
     replanned: StoredValue<bool>,
@@ -230,12 +230,12 @@ const SHORTEST_MS: i64 = 20_000;
 const HISTORY_PAUSE_MS: i64 = 1_500;
 
 impl Page {
-    /// The view that the address asks for, and a sentence for each part that is not understood.
+    /// The view of the address, and a sentence for each part that is invalid.
     fn read_address() -> (address::View, Vec<String>) {
         Self::read_query(&browser::window().location().search().unwrap_or_default())
     }
 
-    /// The view of an address, and what is wrong with it.
+    /// The view of an address, and its errors.
     fn read_query(query: &str) -> (address::View, Vec<String>) {
         let mut pairs = Vec::new();
         if let Ok(params) = web_sys::UrlSearchParams::new_with_str(query) {
@@ -351,8 +351,8 @@ impl Page {
         })
     }
 
-    /// How far back a live window reaches, ms. The usual one grows with a machine that was not measured before, from
-    /// [`SHORTEST_MS`] on; one that a person chose shows how much of it is empty.
+    /// Length of a live window in ms. The default window of a new machine grows from [`SHORTEST_MS`] on; a window that
+    /// the user chose also shows its empty part.
     fn reach(&self, window: i64, end: i64) -> i64 {
         if window != window::DEFAULT.ms || self.is_recorded() || !self.is_of_one_machine() {
             return window;
@@ -363,7 +363,7 @@ impl Page {
         begin.map_or(window, |begin| (end - begin).clamp(SHORTEST_MS, window))
     }
 
-    /// Has the next frame show what a message changed.
+    /// Shows the changes of a message with the next frame.
     pub fn changed(self, what: Changed) {
         if what.plan {
             // The plan is made with the next frame. Series, checks and rows arrive one after another, and the page must
@@ -382,8 +382,8 @@ impl Page {
         }
     }
 
-    /// Makes the plan anew. A server that has started again greets first, names its machines later and what they
-    /// measure later still; in between the old plan stays.
+    /// Rebuilds the plan. A restarted server sends its greeting first, then its machines, then their metrics; until
+    /// then the old plan stays.
     fn replan(self) {
         self.recall_folds();
         let plan = {
@@ -433,7 +433,7 @@ impl Page {
         }
     }
 
-    /// Forgets all data: whoever could see them is signed out.
+    /// Drops all data, because the user is signed out.
     pub fn forget(self) {
         *self.store.write_value() = Store::default();
         self.machines.set(None);

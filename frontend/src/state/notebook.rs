@@ -1,4 +1,4 @@
-//! What is known of the notebook that the page stands beside: its kernel, and the runs of its cells.
+//! State of the notebook beside the page: its kernel, and the runs of its cells.
 
 use super::Page;
 use charts::marks::CellMark;
@@ -6,7 +6,7 @@ use leptos::prelude::*;
 use shared::catalog::kernel;
 use std::rc::Rc;
 
-/// A kernel as the server tells of it.
+/// A kernel as the server reports it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct KernelState {
     /// Its id.
@@ -15,17 +15,17 @@ pub struct KernelState {
     pub name: String,
     /// Number of its process.
     pub pid: f64,
-    /// How it ended; empty while it runs.
+    /// Cause of its end; empty while it runs.
     pub how: String,
     /// When it ended, ms since the epoch.
     pub ended: Option<i64>,
-    /// What there is to warn of; empty for nothing.
+    /// The warning; empty without one.
     pub warning: String,
     /// The cell that it runs, as `[7]`; empty for none.
     pub busy: String,
 }
 
-/// A run of a cell as the server tells of it.
+/// A run of a cell as the server reports it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CellRun {
     /// The cell's id in the notebook; empty where it is not known.
@@ -36,21 +36,21 @@ pub struct CellRun {
     pub from: i64,
     /// When it ended; None while it runs.
     pub to: Option<i64>,
-    /// How long it took, in seconds.
+    /// Duration in seconds.
     pub seconds: f64,
     /// It ended with an error, whose name this is; empty for one without a name.
     pub error: Option<String>,
     /// A line of it, where its user wants it kept.
     pub label: String,
-    /// All that is known of it, in one line.
+    /// Summary of it, in one line.
     pub line: String,
-    /// What was in the way; empty where it is not known.
+    /// The bottleneck; empty where it is not known.
     pub finding: String,
-    /// What its kernel held more after it than before, bytes.
+    /// Growth of the kernel's memory over the run, in bytes.
     pub kept: Option<f64>,
-    /// What its kernel held at most, bytes.
+    /// Peak memory of the kernel, in bytes.
     pub peak: Option<f64>,
-    /// How long its GPUs waited, in seconds.
+    /// Idle time of its GPUs, in seconds.
     pub idle: Option<f64>,
 }
 
@@ -63,8 +63,7 @@ pub struct Notebook {
     pub cells: Vec<CellRun>,
     /// When the run that a person chose began, ms since the epoch.
     pub chosen: Option<i64>,
-    /// Its name as the page around this one says it: a kernel knows the one alone with which it began. Empty where nobody
-    /// says it.
+    /// Name of the notebook from the surrounding page: a kernel knows only the name at its start. Empty without one.
     pub name: String,
 }
 
@@ -77,7 +76,7 @@ pub fn file_name(path: &str) -> String {
 const FAR: i64 = i64::MAX / 4;
 
 impl Notebook {
-    /// What is drawn in the charts, in order of time.
+    /// The marks in the charts, in order of time.
     fn marks(&self) -> Rc<[CellMark]> {
         let mark = |run: &CellRun| CellMark {
             from: run.from,
@@ -91,15 +90,15 @@ impl Notebook {
     }
 }
 
-/// Charts of a kernel, those that say most first. The first two are all that the side of a notebook shows.
+/// Charts of a kernel, the most useful first. The side of a notebook shows only the first two.
 fn charts_of_kernels() -> [&'static str; 3] {
     [kernel::MEMORY.chart, kernel::GPU_MEMORY.chart, kernel::CPU.chart]
 }
-/// How many of them stand at the side of a notebook.
+/// Number of charts at the side of a notebook.
 const SIDE_CHARTS: usize = 2;
 
 impl Page {
-    /// Takes in what the server said of the notebook.
+    /// Stores the server's response about the notebook.
     pub fn set_notebook(self, kernel: Option<KernelState>, cells: Vec<CellRun>) {
         let (chosen, name) = self.notebook.with_untracked(|now| (now.chosen, now.name.clone()));
         let new = Notebook { kernel, cells, chosen, name };
@@ -146,7 +145,7 @@ impl Page {
         source.is_some_and(|source| source.defs.iter().any(|def| Some(def.metric) == row))
     }
 
-    /// Ids of charts that stand first.
+    /// Ids of the charts that come first.
     pub(super) fn front(self) -> Vec<String> {
         self.view.with_untracked(|view| {
             let own = charts_of_kernels().into_iter().filter(|_| view.kernel.is_some());

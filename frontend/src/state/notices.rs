@@ -1,4 +1,4 @@
-//! Messages that a person has dismissed. They stay so in this browser, as long as they say the same.
+//! Messages that the user has dismissed. They stay dismissed in this browser while their text is the same.
 
 use super::Page;
 use crate::browser;
@@ -22,7 +22,7 @@ fn short(said: &str) -> String {
 }
 
 impl Page {
-    /// Whether a person has dismissed a message that says this.
+    /// Whether a message with this text was dismissed.
     pub fn is_dismissed(&self, said: &str) -> bool {
         self.dismissed.with(|all| all.contains(&short(said)))
     }

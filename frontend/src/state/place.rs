@@ -1,4 +1,4 @@
-//! Which page is shown, and ways to others.
+//! The shown page, and the addresses of others.
 
 use super::Page;
 use crate::address::{Route, Tab, View};
@@ -28,7 +28,7 @@ impl Page {
         self.place() == Route::Host
     }
 
-    /// How the machine stands that is shown, and since when in ms since the epoch; None before the server told it.
+    /// State of the shown machine, and its begin in ms since the epoch; None before the server has reported it.
     pub fn standing(&self) -> Option<(Standing, i64)> {
         self.fleet.track();
         self.plan.track();
@@ -54,14 +54,14 @@ impl Page {
         }
     }
 
-    /// What is asked for after the opening: the overviews that the page shows.
+    /// Requests after the opening message: the overviews that the page shows.
     pub fn overviews(&self) -> Vec<PageMessage> {
         match untrack(|| self.place()) {
             Route::Host | Route::Compare => Vec::new(),
             Route::Fleet | Route::Machines => {
                 Grain::ALL.into_iter().map(|grain| PageMessage::Overview { grain, on: true }).collect()
             }
-            // One overview tells the other pages that the link is alive.
+            // The other pages receive one overview, so that they see that the link is alive.
             _ => vec![PageMessage::Overview { grain: Grain::Sources, on: true }],
         }
     }
@@ -121,7 +121,7 @@ impl Page {
         self.open(&self.address_of_finding(self.lead().map(|finding| finding.id)));
     }
 
-    /// Goes to an address of this page, without loading it anew where a file is shown.
+    /// Goes to an address of this page, without a reload where a file is shown.
     pub fn open(self, to: &str) {
         if !self.go_within(to) {
             // A person can use the link where the browser refuses this call.

@@ -14,9 +14,9 @@ pub enum Received {
     Control,
     /// The link counts and acknowledges the ticks.
     Ticks,
-    /// The server has answered the open question, so the next one may be asked.
+    /// The server has answered the open request, so the next one may be sent.
     Answered,
-    /// The bytes were invalid, or a tick is missing. The link connects again and asks for everything anew.
+    /// The bytes were invalid, or a tick is missing. The link reconnects and requests everything again.
     Broken,
 }
 
@@ -63,13 +63,13 @@ impl Page {
     fn sampled(self, source: SourceId) {
         if self.state.get_untracked() != LinkState::Live {
             self.live();
-            // The page may lack history for which it asked while the connection was away.
+            // The page may lack history that it requested while the connection was down.
             self.load();
         }
         let back = self.store.write_value().sources.get_mut(&source).and_then(|s| s.hand_back());
         if let Some((from, to)) = back {
             self.ask(PageMessage::History { source, from, to });
-            // History that is still missing is asked for here too, since nothing else may happen while the view rests.
+            // Missing history is requested here too, since no other event may follow while the view rests.
             self.load();
         }
         self.changed(Changed { ticks: true, ..Changed::default() });
@@ -90,7 +90,7 @@ impl Page {
         self.changed(Changed { fleet: true, ..Changed::default() });
     }
 
-    /// Notes how many machines there are. Where there is none, nothing else would say that the server is there.
+    /// Stores the number of machines. Without machines, no other message would show that the server responds.
     pub(super) fn count(self) {
         let count = self.store.read_value().index.len();
         if self.machines.get_untracked() != Some(count) {

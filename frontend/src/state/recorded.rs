@@ -1,4 +1,4 @@
-//! A recording in place of a live machine: what is shown of it, and its clock; or below a live machine, to compare.
+//! A recording in place of a live machine, with its clock, or below a live machine for comparison.
 
 use super::{Findings, LinkState, Page};
 use crate::browser::{offset, window};
@@ -10,18 +10,18 @@ use leptos::prelude::*;
 use shared::window::MAX_SAMPLES_SPAN_MS;
 use shared::wire::Recorded;
 
-/// A recording that lies under what is live.
+/// A recording that is drawn under the live data.
 pub struct Beside {
     /// Its machines.
     pub store: Store,
-    /// The instant at which it stood, ms since the epoch: it lies where now is.
+    /// The instant of its clock, ms since the epoch; it is drawn at the present time.
     pub at: i64,
-    /// How much earlier it lies than what is shown, ms.
+    /// Shift of the recording against the shown data, in ms.
     pub shift: i64,
 }
 
 impl Page {
-    /// Lays the recording that is shown under the live machine, whose server is asked again.
+    /// Draws the shown recording under the live machine, and reconnects to its server.
     pub fn compare_with_live(self) {
         let Some(player) = self.player.get_untracked() else { return };
         let store = std::mem::take(&mut *self.store.write_value());
@@ -34,7 +34,7 @@ impl Page {
         self.write_address();
     }
 
-    /// Takes the recording away that lies under the live machine.
+    /// Removes the recording under the live machine.
     pub fn end_comparison(self) {
         self.beside.set_value(None);
         self.compared.set(None);

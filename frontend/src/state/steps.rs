@@ -1,9 +1,8 @@
-//! The way back: each thing that a person chose is an entry of the browser's history, so that its Back and Forward
-//! buttons, and a page that is loaded again, do what people expect.
+//! Browser history: each choice of the user is an entry, so that Back, Forward and a reload work as expected.
 //!
 //! An entry is the address of a view. A change that goes on (a drag, a wheel, a held key) changes the newest entry;
 //! after [`begin_step`](Page::begin_step) the next change makes a new one. The browser keeps a number with each entry:
-//! how many entries of this page lie before it, so that one step back never leaves the page.
+//! the number of entries of this page before it, so that one step back never leaves the page.
 
 use super::Page;
 use crate::address;
@@ -12,25 +11,25 @@ use leptos::prelude::*;
 use std::time::Duration;
 use wasm_bindgen::JsValue;
 
-/// The address may be written so often without a pause: a browser takes longer for it than for a chart, and refuses a page
-/// that writes it too often.
+/// Number of writes of the address without a pause. A write takes longer than a chart, and browsers refuse pages that
+/// write it too often.
 const MAX_ADDRESS_WRITES: i64 = 8;
 /// After that, the address may be written once in this time, in ms.
 const ADDRESS_WRITE_INTERVAL_MS: i64 = 200;
 /// Entries of one era; the number of an entry is its era times this, and its depth.
 const ERA: f64 = 1e6;
 
-/// What is known of the browser's history.
+/// State of the browser's history.
 pub struct Steps {
     /// True when the next change makes a new entry.
     begins: bool,
-    /// How many entries of this page and era lie before the present one.
+    /// Number of entries of this page and era before the present one.
     depth: f64,
-    /// Rises when other data are shown: the entries before speak of what is no longer here.
+    /// Increases when other data are shown: earlier entries refer to data that are gone.
     era: f64,
     /// When the writes were counted last, ms since the epoch.
     at: i64,
-    /// How often the address may be written without a pause.
+    /// Remaining writes of the address without a pause.
     left: i64,
     /// True while a write waits for its time.
     waiting: bool,
@@ -103,7 +102,7 @@ impl Page {
         }
     }
 
-    /// Goes one step back; before the first step the page goes on live.
+    /// Goes one step back; before the first step the page returns to live.
     pub fn step_back(self) {
         let back = self.steps.with_value(|steps| steps.depth > 0.0);
         if !back || window().history().and_then(|history| history.back()).is_err() {
@@ -111,14 +110,13 @@ impl Page {
         }
     }
 
-    /// Shows the view of the entry that the browser went to. Theme and folds stay: they are how a person reads, not
-    /// what.
+    /// Shows the view of the entry that the browser went to. Theme and folds stay: they are settings of the reader.
     pub fn arrive(self) {
         let (era, depth) = present();
         {
             let steps = &mut *self.steps.write_value();
             if era != steps.era {
-                // The entry speaks of data that are gone. What is shown stays, and the address says it.
+                // The data of the entry are gone. The shown view stays, and the address follows it.
                 (steps.depth, steps.begins) = (0.0, false);
             } else {
                 (steps.depth, steps.begins) = (depth, false);
@@ -131,7 +129,7 @@ impl Page {
         let before = self.view.get_untracked();
         // A file has all of its machines.
         if view.source != before.source && !self.over.get_untracked() {
-            // The page begins anew with another machine; where that is refused, a person can still do it.
+            // The page reloads for another machine; if the browser refuses, the user can still do it.
             let _ = window().location().reload();
             return;
         }

@@ -23,8 +23,8 @@ impl Page {
         self.change(change);
     }
 
-    /// What the page of a machine shows, in words for a screen reader, as far as a key changes it and nothing else says it: the
-    /// span, the comparison, the list beside the charts. Empty for other pages.
+    /// State of a machine's page for screen readers: the span, the comparison, the list beside the charts. It has only
+    /// parts that a key changes and nothing else announces. Empty for other pages.
     pub fn whereabouts(&self) -> String {
         if !self.is_host() {
             return String::new();
@@ -60,7 +60,7 @@ impl Page {
         window::choices(self.longest())
     }
 
-    /// Limits the window to the length of history, and says so on the page.
+    /// Limits the window to the length of history, and reports that on the page.
     pub fn fit(self) {
         let longest = self.longest();
         let asked = self.view.with_untracked(|v| v.window);
@@ -79,7 +79,7 @@ impl Page {
         });
     }
 
-    /// Shows the span that a person asked for.
+    /// Shows the span that the user requested.
     pub fn go(self, asked: Asked) {
         self.begin_step();
         match asked {
@@ -137,7 +137,7 @@ impl Page {
         self.store.read_value().source(source.as_deref()).map_or_else(String::new, |s| s.info.name.clone())
     }
 
-    /// Freezes the page, or goes on live.
+    /// Freezes the page, or returns to live.
     pub fn toggle_frozen(self) {
         if self.view.with_untracked(|v| v.frozen.is_some()) {
             self.go_live();
@@ -157,7 +157,7 @@ impl Page {
         self.change(|v| v.frozen = None);
     }
 
-    /// Removes the machine and the error from the address, and goes on live.
+    /// Removes the machine and the error from the address, and returns to live.
     pub fn set_right(self) {
         self.wrong.set(String::new());
         self.change(|v| v.source = None);

@@ -1,11 +1,11 @@
-//! Finds the data that the page shows and does not have, and asks the server for them.
+//! Finds the visible data that the page lacks, and requests them from the server.
 
 use super::Page;
 use leptos::prelude::*;
 use shared::window::MAX_SAMPLES_SPAN_MS;
 use shared::wire::PageMessage;
 
-/// Time in ms by which an earlier period is asked for beyond what is visible.
+/// Extra time in ms that a request for an earlier period covers beyond the visible span.
 const READ_AHEAD_MS: i64 = 3_600_000;
 
 impl Page {

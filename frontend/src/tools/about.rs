@@ -1,5 +1,5 @@
-//! What a chart shows: the meaning, formula, unit and source of each of its metrics, and the names by which other
-//! programs know it, each to be copied.
+//! Description of a chart: meaning, formula, unit and source of each of its metrics, and its names in other programs,
+//! each to be copied.
 
 use crate::browser;
 use crate::panels::board::Board;

@@ -48,10 +48,10 @@ enum Goal {
 #[derive(Clone, Debug, PartialEq)]
 struct Hit {
     goal: Goal,
-    /// What it is: chart, section, machine, process, finding, mark, time, action, not here.
+    /// Its kind: chart, section, machine, process, finding, mark, time, action, not here.
     kind: &'static str,
     title: String,
-    /// What else was found of it: the metric's name, the key.
+    /// Further text of the hit: the metric's name, the key.
     detail: String,
 }
 
@@ -73,7 +73,7 @@ fn hits(page: Page, typed: &str) -> Vec<Hit> {
     processes(page, &typed, &mut found);
     marks(page, &typed, &mut found);
     actions(page, &typed, &mut found);
-    // What only shows a symptom comes behind all that is called so.
+    // Hits by a symptom rank below hits by name.
     let named = found.len();
     for text in symptoms(&typed) {
         charts(page, text, &mut found);
@@ -91,7 +91,7 @@ fn hits(page: Page, typed: &str) -> Vec<Hit> {
     hits
 }
 
-/// What is wrong, and what was, as the server said it last; the newest first.
+/// Open and ended findings of the server's last response, the newest first.
 fn findings(page: Page, typed: &str, found: &mut Vec<(usize, Hit)>) {
     page.findings.with_untracked(|findings| {
         for one in findings.all.iter().filter(|one| Findings::of_machine(one, &findings.machine)) {

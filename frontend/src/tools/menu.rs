@@ -15,7 +15,7 @@ use leptos::prelude::*;
 use wasm_bindgen::JsCast;
 use web_sys::Element;
 
-/// What the menu of each chart offers, in words by which it is looked for.
+/// Entries of each chart's menu, in words that the search finds.
 pub const OFFERS: [&str; 11] = [
     "Alert on this: a rule with a threshold for a chart",
     "Table of a chart",

@@ -1,4 +1,4 @@
-//! What can be taken from a chart: a picture as PNG or SVG, its samples as CSV, and a link to the view.
+//! Exports of a chart: a picture as PNG or SVG, its samples as CSV, and a link to the view.
 
 use super::csv;
 use crate::browser::{self, offset, window};
@@ -28,7 +28,7 @@ pub fn words(page: Page) -> String {
     format!("{}, {} {}–{until}{}", page.machine(), day(a), axis::clock(a, true), axis::clock(b, true))
 }
 
-/// What stands above the page on paper: of what it is, and of when.
+/// Title of the printed page: its machines, and the time.
 pub fn title(page: Page) -> String {
     if untrack(|| page.is_of_one_machine()) {
         return words(page);

@@ -15,7 +15,7 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// The server's time in ms since the epoch; whoever reads it follows it.
+    /// The server's time in ms since the epoch; its readers update with it.
     pub fn now(self) -> i64 {
         self.beat.track();
         now() + self.ahead.get_value()
@@ -27,7 +27,7 @@ impl Clock {
 pub fn Zone() -> impl IntoView {
     let zone = axis::zone(offset(now()));
     let words = format!("Times in {zone}");
-    // Who lives in UTC has nothing to choose.
+    // In UTC there is no other zone to choose.
     if own_offset(now()) == 0 {
         return view! { <span data-zone=zone>{words}</span> }.into_any();
     }

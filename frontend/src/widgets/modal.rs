@@ -32,7 +32,8 @@ pub fn Modal(
             true => {}
         }
     });
-    // The browser sends this event some time after the dialog was closed. Whoever opened it again by then keeps it.
+    // The browser sends this event some time after the dialog was closed. A dialog that was opened again by then stays
+    // open.
     let ended = move |_| {
         if dialog.get_untracked().is_none_or(|dialog| !dialog.open()) {
             closed.run(());

@@ -1,5 +1,5 @@
-//! Parts of views with one type each: a text, a choice and a list that follow signals. Whatever a page shows through them is
-//! compiled once, not once for each place.
+//! Parts of views with one type each: a text, a choice and a list that follow signals. Content built from them is
+//! compiled once, not once for each use.
 
 use leptos::prelude::*;
 
@@ -19,7 +19,7 @@ pub fn If(
     /// The condition.
     #[prop(into)]
     when: Signal<bool>,
-    /// What is shown.
+    /// The content.
     children: ChildrenFn,
 ) -> impl IntoView {
     // Only a change of the condition makes the content anew.

@@ -121,7 +121,7 @@ const ANNOUNCE_DELAY: Duration = Duration::from_millis(250);
 /// The element from which a screen reader speaks the tooltip.
 #[component]
 pub fn Said(
-    /// The text to speak. Of several texts in a short time, the newest is spoken.
+    /// The announcement for screen readers. When several arrive in a short time, the newest is announced.
     #[prop(into)]
     said: Signal<String>,
 ) -> impl IntoView {

@@ -245,8 +245,8 @@ pub fn kind(name: &str) -> Option<&'static Kind> {
     KINDS.iter().find(|(known, ..)| *known == name)
 }
 
-/// The sentence of an alert with its times as `clock` writes them (ms since the epoch). The server writes them in UTC: `14:03 UTC`
-/// within half a day, else with the date. What code wrote stays as it is.
+/// The sentence of an alert with its times as `clock` writes them (ms since the epoch). The server writes them in UTC:
+/// `14:03 UTC` within half a day, else with the date. Text of an alert from code is unchanged.
 pub fn told(alert: &Alert, clock: impl Fn(i64) -> String) -> String {
     const ZONE: &str = " UTC";
     let sentence = &alert.sentence;

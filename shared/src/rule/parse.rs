@@ -447,7 +447,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// What stands behind `finding`.
+    /// Condition after `finding`.
     fn finding(&mut self) -> Read<Condition> {
         let letter = |c: char| c.is_ascii_alphanumeric() || "_.*!".contains(c);
         let what = self.list(
@@ -461,7 +461,7 @@ impl<'a> Reader<'a> {
         Ok(Condition::Finding { what, hold: self.hold()?.unwrap_or(0) })
     }
 
-    /// What stands behind `xid`.
+    /// Condition after `xid`.
     fn xid(&mut self) -> Read<Condition> {
         if self.sign("*") {
             return Ok(Condition::Xid(Vec::new()));

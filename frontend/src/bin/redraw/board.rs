@@ -114,7 +114,7 @@ impl BenchBoard {
         board
     }
 
-    /// Takes one more tick. When the page asks for sealed columns in place of old ticks, it gets them at once.
+    /// Takes one more tick. When the page requests sealed columns in place of old ticks, it gets them at once.
     pub fn tick(&mut self) {
         let frame = self.next();
         self.frames(&frame);

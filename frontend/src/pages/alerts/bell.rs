@@ -25,7 +25,7 @@ const ANNOUNCE_MS: i64 = 5_000;
 /// In the browser's storage while somebody wants no notification here.
 const QUIET: &str = "watchglass.quiet";
 
-/// What is open, in words: `Open: 1 finding, 2 alerts`.
+/// The open findings and alerts, in words: `Open: 1 finding, 2 alerts`.
 fn open_words(findings: usize, alerts: usize) -> String {
     let part = |n: usize, one, many| (n > 0).then(|| count(n, one, many));
     let parts = [part(findings, "finding", "findings"), part(alerts, "alert", "alerts")];
@@ -194,7 +194,7 @@ fn show(title: &str, body: &str, tag: &str) {
     }
 }
 
-/// What a screen reader is told, at most once in five seconds, and the notifications of the browser.
+/// Announcements for screen readers, at most one in five seconds, and the notifications of the browser.
 #[component]
 pub fn Announced() -> impl IntoView {
     let page = expect_context::<Page>();

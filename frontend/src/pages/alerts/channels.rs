@@ -1,4 +1,4 @@
-//! Who is told: the channels with their last delivery, this browser, what was sent, and the hours in which channels wait.
+//! The notification channels with their last delivery, this browser, the sent notifications, and quiet hours.
 
 use super::{bell, words};
 use crate::access::Access;
@@ -20,7 +20,7 @@ fn may_change(access: Access) -> bool {
     access.session.with(Option::is_none) || access.team_here().is_some_and(|team| team.role >= Role::Admin)
 }
 
-/// The field of a kind: its words and how it is filled in. What is secret is never shown again.
+/// The field of a kind: its words and how it is filled in. Secrets are never shown again.
 fn field(of: &str, name: &'static str) -> Field {
     let secret = Entry::Password("off");
     let text = Entry::Text(String::new());
@@ -42,7 +42,7 @@ fn field(of: &str, name: &'static str) -> Field {
     (name, label, entry)
 }
 
-/// What is sent of a form.
+/// The request body for a form.
 fn sent_of(
     of: &'static str,
     fields: &'static [&'static str],

@@ -1,4 +1,4 @@
-//! What is done with alerts and rules by keys and buttons, and how it is sent.
+//! Actions on alerts and rules by keys and buttons, and their requests.
 
 use super::words;
 use crate::fetch::{self, Answer, Json};

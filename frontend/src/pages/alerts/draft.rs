@@ -34,7 +34,7 @@ const MAX_MACHINES: usize = 200;
 /// Times for which a condition may have to hold, seconds.
 const HOLDS: [i64; 9] = [0, 30, 60, 120, 300, 600, 900, 1_800, 3_600];
 
-/// What is known of the metric that a draft watches: title, unit of its values, and whether it is a counter.
+/// Title and unit of the metric that a draft watches; None where the catalog does not have it yet.
 fn measured(page: Page, level: &Level) -> Option<(String, Unit)> {
     // The catalog may come later than the page.
     page.plan.track();
@@ -150,7 +150,7 @@ fn rule_of(page: Page, draft: &Draft) -> Rule {
     }
 }
 
-/// What a draft would have done, asked again after each change of what it watches; and what is wrong with it.
+/// The backtest of a draft, requested again after each change of its condition, and the error of that request.
 fn follow_checks(page: Page, draft: Memo<Draft>) -> (RwSignal<Option<Checked>>, RwSignal<String>) {
     let (checked, wrong) = (RwSignal::new(None::<Checked>), RwSignal::new(String::new()));
     let turn = StoredValue::new(0u32);
@@ -644,7 +644,7 @@ fn Plot(level: Memo<Option<Level>>, #[prop(into)] source: Signal<String>, fired:
     }
 }
 
-/// What the chart shows, in words.
+/// A description of the chart, in words.
 fn plot_note(drawn: Option<&DrawnSeries>, level: Memo<Option<Level>>) -> String {
     let Some(drawn) = drawn else { return "There is no data for this yet.".to_string() };
     let unit = drawn.chart.symbol();

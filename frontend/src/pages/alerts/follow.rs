@@ -66,7 +66,7 @@ pub fn follow(page: Page, access: Access) {
         page.plan.track();
         let machine = page.machine();
         let limits = page.store.with_value(|store| rules.with(|rules| limits(rules, &machine, &store.catalog)));
-        // What a finding's lane shows is not shown once more.
+        // An alert that a finding's lane already shows is not drawn again.
         let drawn: Vec<String> = page.findings.with(|found| {
             let with_lanes = found.all.iter().filter(|one| one.severity > Severity::Note);
             with_lanes.map(|one| one.id.clone()).collect()

@@ -22,7 +22,7 @@ const REFRESH_SECONDS: u32 = 5;
 const MAX_LISTED: usize = 200;
 /// How far back the list reaches: the value in the address, and its words.
 const SPANS: [(&str, &str); 4] = [("", "12 h"), ("7d", "7 days"), ("30d", "30 days"), ("400d", "400 days")];
-/// What the list may show alone: the value in the address, and its word.
+/// The filters of the list: the value in the address, and its label.
 const STATES: [(&str, &str); 6] = [
     ("", "All"),
     ("firing", "Firing"),
@@ -32,7 +32,7 @@ const STATES: [(&str, &str); 6] = [
     ("critical", "Critical"),
 ];
 
-/// What the list shows.
+/// Filter and content of the list.
 #[derive(Clone, Copy)]
 pub struct AlertList {
     /// All that the server said.

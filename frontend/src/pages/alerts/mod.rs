@@ -1,6 +1,7 @@
-//! What fires and who is told: [`follow`] asks for it again and again; [`bell`] is in the bar of each page, [`page`] the page
-//! with its parts: the alerts themselves ([`list`], and [`one`] of them), the [`rules`] with one that is being written
-//! ([`draft`]), the [`channels`] and the [`silences`]. [`series`] draws what is watched, [`deeds`] is what is done. [`read`] takes in what the server says, [`words`] is how it is said.
+//! Alerts and their notifications. [`follow`] polls them, [`bell`] is in the bar of each page, and [`page`] has all
+//! parts: the alerts ([`list`], [`one`]), the [`rules`] with a [`draft`], the [`channels`] and the [`silences`].
+//! [`series`] draws the watched series, and [`deeds`] has the actions. [`read`] parses the server's answers, and
+//! [`words`] has the texts.
 
 pub mod bell;
 mod channels;

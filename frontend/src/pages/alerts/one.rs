@@ -39,7 +39,7 @@ fn address(page: Page, alert: &Alert) -> Option<String> {
     }
 }
 
-/// What happened to an alert, in words.
+/// An event of an alert, in words.
 fn happened_words(one: &AlertHappened) -> String {
     let what = match one.what.as_str() {
         "firing" => "firing",
@@ -60,7 +60,7 @@ pub fn One(
     alert: Memo<Option<Alert>>,
     /// The form that is asked.
     form: RwSignal<Option<Form>>,
-    /// What the server said against what was done.
+    /// The server's error for the last action.
     wrong: RwSignal<String>,
 ) -> impl IntoView {
     let page = expect_context::<Page>();
@@ -144,7 +144,7 @@ fn Proof(alert: Memo<Option<Alert>>, there: Signal<String>) -> impl IntoView {
         let one = alert.get()?;
         let of = |name: &str| one.labels.get(name).filter(|value| !value.is_empty()).cloned();
         let (from, to) = span(&one, page.newest());
-        // Of one that goes on the end moves.
+        // The end of an open alert moves with the time.
         let span = if one.ended.is_some() { Ok((from, to)) } else { Err((to - from + 59_999) / 60_000 * 60_000) };
         Some(Wanted { tag: of("tag")?, source: of("source")?, most: None, span, limits: Vec::new() })
     });
@@ -178,10 +178,10 @@ fn Proof(alert: Memo<Option<Alert>>, there: Signal<String>) -> impl IntoView {
     }
 }
 
-/// What happened to an alert; nothing before that is known.
+/// The history of an alert; empty until it is known.
 #[component]
 fn History(alert: Memo<Option<Alert>>) -> impl IntoView {
-    // What happened to it is asked whenever it stands in another way.
+    // The history is requested again after each change of the alert's state.
     let stand = Memo::new(move |_| {
         alert.with(|one| one.as_ref().map(|one| (one.id.clone(), one.state, one.severity, one.acked.clone())))
     });

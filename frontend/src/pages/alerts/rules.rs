@@ -13,7 +13,7 @@ use shared::alert::{self, AlertSeverity, Origin, Rule, RuleRow};
 use viewer::alerts::{AlertStand, shape};
 use viewer::draft::Draft;
 
-/// Of what a rule is, in words.
+/// The label matchers of a rule, in words.
 fn of(rule: &Rule) -> String {
     if rule.on.is_empty() {
         return "everything".into();
@@ -21,7 +21,7 @@ fn of(rule: &Rule) -> String {
     rule.on.iter().map(|(name, value)| format!("{name} {value}")).collect::<Vec<_>>().join(", ")
 }
 
-/// Who is told, in words.
+/// The channels of a rule, in words.
 fn tells(rule: &Rule) -> String {
     match rule.to.as_deref() {
         None if rule.severity == AlertSeverity::Info => "in this page".into(),

@@ -1,4 +1,4 @@
-//! What a rule watches, as lines: asked for from what is stored.
+//! The series that a rule watches, as lines, read from the stored samples.
 
 use crate::browser::document;
 use crate::fetch;
@@ -20,7 +20,7 @@ const REFRESH_SECONDS: u32 = 15;
 /// Most machines that are asked for at once.
 const MAX_MACHINES: usize = 16;
 
-/// What is asked for.
+/// A request for series.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Wanted {
     /// The tag; `*` stands for each instance.

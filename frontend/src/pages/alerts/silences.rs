@@ -1,4 +1,4 @@
-//! What must not be told for a while: it stops messages, never alerts.
+//! Silences. A silence stops notifications, never alerts.
 
 use super::words;
 use crate::access::Access;
@@ -27,7 +27,7 @@ const FIELDS: [(&str, &str); 5] = [
     ("gpu", "GPU"),
 ];
 
-/// What is sent for a silence.
+/// The request body for a silence.
 fn sent(matches: &BTreeMap<String, String>, length: &str, comment: &str, at: i64) -> Vec<(&'static str, JsValue)> {
     let fit = Json::object(matches.iter().map(|(name, value)| (name.as_str(), value.as_str().into())));
     let to = ends(length, at, words::offset_seconds(at));

@@ -1,4 +1,5 @@
-//! What a person says of a finding that is wrong: why, and taking that back. It stays in the list, and leads nothing.
+//! The form that marks a finding as wrong, with a reason, and reverts it. A marked finding stays in the list and never
+//! leads a page.
 
 use super::words;
 use crate::fetch::{self, Answer, Json};
@@ -8,7 +9,7 @@ use leptos::prelude::*;
 use shared::finding::{Dismissed, DismissedFinding, Finding, MAX_REASON};
 use wasm_bindgen::JsValue;
 
-/// What was said of it, in words: `ada said at 14:03 that this is wrong: it was the evaluation.`
+/// The mark in words: `ada said at 14:03 that this is wrong: it was the evaluation.`
 pub fn said(of: &Dismissed) -> String {
     format!("{} marked this as wrong at {}: {}", of.by, words::clock(of.at, false), of.why)
 }
@@ -29,7 +30,7 @@ fn send(page: Page, id: String, why: Option<String>, problem: RwSignal<String>) 
     });
 }
 
-/// The last part of a finding: what was said against it, and the way to say so.
+/// The last part of a finding: its mark as wrong, and the form for it.
 #[component]
 pub fn Dismissal(
     /// The finding.
@@ -38,7 +39,7 @@ pub fn Dismissal(
     let page = expect_context::<Page>();
     let (asks, why, problem) = (RwSignal::new(false), RwSignal::new(String::new()), RwSignal::new(String::new()));
     let id = Memo::new(move |_| finding.with(|one| one.as_ref().map(|one| one.id.clone()).unwrap_or_default()));
-    // What was begun for one is not said of another.
+    // A reason typed for one finding is cleared when another is shown.
     Effect::new(move || {
         id.track();
         asks.set(false);

@@ -28,7 +28,7 @@ const SMALL_POINTS: i64 = 60;
 /// Most charts of one finding.
 const MAX_CHARTS: usize = 4;
 
-/// What is drawn of one tag.
+/// The chart of one tag.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Piece {
     /// The tag with its placeholder.
@@ -53,12 +53,12 @@ struct Wanted {
     path: String,
 }
 
-/// What is asked for, of at most so many tags; each tag once, in the order of the evidence. States are no lines.
+/// The requested tags, at most `most`, each once, in the order of the evidence. State metrics have no lines.
 fn wanted(store: &Store, finding: &Finding, most: usize, (span, step): ((i64, i64), i64)) -> Vec<Wanted> {
     let encode = |text: &str| String::from(js_sys::encode_uri_component(text));
     let sources: String = machines(finding).iter().map(|name| format!("&source={}", encode(name))).collect();
     let mut found: Vec<Wanted> = Vec::new();
-    // What is absent is said and not drawn.
+    // Evidence without a value has text and no chart.
     for evidence in finding.evidence.iter().filter(|evidence| evidence.value.is_some()) {
         let Some(position) = store.catalog.position(&evidence.tag) else { continue };
         let metric = &store.catalog.metrics[usize::from(position)];
@@ -173,7 +173,7 @@ fn piece(
     if subjects.len() > MAX_SUBJECTS || subjects.len() == curves.len() {
         subjects.clear();
     }
-    // What is usual in work, where it is said of one device alone.
+    // The usual level under load, where the evidence has it for exactly one device.
     let mut levels = finding.evidence.iter().filter(|e| e.tag == wanted.tag).filter_map(|e| e.level);
     let level = levels.next().filter(|_| levels.next().is_none()).map(|level| level * wanted.factor);
     let limits = level.map(|value| Limit { value, text: String::new() }).into_iter().collect();
@@ -195,7 +195,7 @@ fn columns(finding: &Finding, now: i64, points: i64) -> ((i64, i64), i64) {
 pub fn follow(page: Page, finding: Signal<Option<Finding>>, small: bool) -> RwSignal<Vec<Piece>> {
     let pieces = RwSignal::new(Vec::<Piece>::new());
     let (most, points) = if small { (1, SMALL_POINTS) } else { (MAX_CHARTS, POINTS) };
-    // What was read of a file last.
+    // Key of the last read from a file.
     let held = StoredValue::new(None);
     // The id and end of what was asked for, and how many seconds ago.
     let asked = StoredValue::new((None::<(String, Option<i64>)>, 0u32));
@@ -205,7 +205,7 @@ pub fn follow(page: Page, finding: Signal<Option<Finding>>, small: bool) -> RwSi
         page.fleet.track();
         page.plan.track();
         let Some(one) = finding.get() else { return };
-        // Of a file there is no server to be asked: it is read again when more of it is here, or its clock has moved.
+        // A file has no server to request from: it is read again when more of it is loaded, or its clock has moved.
         if page.over.get() {
             page.history.track();
             let shape = columns(&one, page.newest(), points);

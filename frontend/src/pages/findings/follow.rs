@@ -29,7 +29,7 @@ pub fn follow(page: Page, access: Access) {
         page.leads().filter(|_| page.place() == Route::Host).map(|(one, _)| Subjects::of(&one, &machine))
     });
     Effect::new(move || page.set_subjects(subjects.get().unwrap_or_default()));
-    // Of which machine the last question was.
+    // The machine of the last request.
     let machine = StoredValue::new(String::new());
     let path = move || {
         let (of, path) = question(page)?;

@@ -1,12 +1,12 @@
-//! What a screen reader is told of findings: that one was raised or has ended, once each; what is critical at once, all else
-//! when there is a pause.
+//! Announcements of findings for screen readers: the start and the end, once each. Critical findings are announced at
+//! once, all others politely.
 
 use super::words;
 use crate::state::Page;
 use leptos::prelude::*;
 use shared::finding::{Finding, Severity};
 
-/// What is new against the time before: politely said, and at once.
+/// The news since the last state: the polite text, and the assertive one.
 fn news(before: &[Finding], now: &[Finding]) -> (String, String) {
     let counts = |one: &&Finding| one.severity > Severity::Note && one.because.is_none();
     let open = |all: &[Finding], id: &str| all.iter().any(|one| one.id == id && one.until.is_none());

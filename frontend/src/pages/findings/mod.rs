@@ -1,6 +1,6 @@
-//! What is wrong, and what was: [`follow`] asks for it again and again; [`say`] is the sentence that leads a page, [`list`] the
-//! page of all of them with the evidence of one. [`heard`] tells screen readers. [`dismiss`] says of one
-//! that it is wrong. [`words`] is how it is said.
+//! Findings, open and ended. [`follow`] polls them, [`say`] is the sentence that leads a page, and [`list`] the page of
+//! all findings with the evidence of one. [`heard`] announces them to screen readers. [`dismiss`] marks one as wrong.
+//! [`words`] has the texts.
 
 mod dismiss;
 mod evidence;

@@ -185,7 +185,7 @@ fn proof(page: Page, one: Evidence) -> impl IntoView {
     }
 }
 
-/// What else moved: from what to what, and whether it was first.
+/// A metric that changed as well: from and to which value, and whether it was the first.
 fn change(page: Page, one: Change, span: (i64, i64)) -> impl IntoView {
     let (chart, label, title) = line(page, &one.tag, &one.instance);
     let (before, after) = page.store.with_value(|store| {

@@ -1,4 +1,4 @@
-//! What each rule can see on the machines that are here.
+//! Coverage of each rule on the known machines.
 
 use crate::state::Page;
 use crate::widgets::icons::Triangle;

@@ -21,7 +21,7 @@ pub fn FindingLine() -> impl IntoView {
     let is_there = flag(move || lead.with(Option::is_some));
     Effect::new(move |was: Option<bool>| {
         let is = is_there.get();
-        // What lay below comes up again as smoothly as it gave way.
+        // The content below moves up as smoothly as it moved down.
         if was == Some(true)
             && !is
             && let Some(main) = browser::by_id("page")
@@ -69,7 +69,7 @@ pub fn FindingSay(
     };
     let seen = move |_| lead.with_untracked(|lead| lead.iter().for_each(|(one, _)| page.dismiss(&one.id)));
     let row = NodeRef::<html::Section>::new();
-    // What lies below gives way to it smoothly, from where it was.
+    // The content below moves down smoothly from its old position.
     row.on_load(move |row| {
         let high = row.get_bounding_client_rect().height();
         if let Some(main) = row.parent_element() {

@@ -244,7 +244,7 @@ pub fn Nav() -> impl IntoView {
     }
 }
 
-/// Who is signed in, and the way out.
+/// The signed-in user, and the sign-out.
 #[component]
 fn Person() -> impl IntoView {
     let access = expect_context::<Access>();

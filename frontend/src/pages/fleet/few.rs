@@ -10,7 +10,7 @@ use crate::widgets::parts::{Each, If, flag, text};
 use leptos::prelude::*;
 use shared::catalog::fleet::{self, FleetRow};
 
-/// What is shown of a machine with GPUs, and of one without.
+/// The rows of a machine with GPUs, and of one without.
 static WITH_GPUS: [&FleetRow; 3] = [&fleet::GPU_BUSY, &fleet::GPU_POWER, &fleet::NETWORK_IN];
 static WITHOUT: [&FleetRow; 3] = [&fleet::CPU, &fleet::MEMORY, &fleet::NETWORK_IN];
 

@@ -32,7 +32,7 @@ use std::sync::Arc;
 use table::Table;
 use tiles::Tiles;
 
-/// What all parts of the page read; a copy is the same.
+/// State shared by all parts of the page; copies share the same signals.
 #[derive(Clone, Copy)]
 pub struct Crowd {
     /// Machines in the order of their names.
@@ -82,9 +82,9 @@ impl Crowd {
     }
 }
 
-/// The label under which a machine has the newest run that is on it, so that a fleet is grouped and filtered by runs, too.
+/// Label with the newest run on a machine. A fleet is grouped and filtered by it, too.
 const RUN: &str = "run";
-/// What it has where there are runs, and none is on it.
+/// Value of that label on a machine without a run, while other machines have one.
 const NO_RUN: &str = "no runs";
 
 /// Names the runs on machines. `open` are the names of those that have not ended and their machines, the newest first.
@@ -154,7 +154,7 @@ fn Nobody() -> impl IntoView {
 fn Say() -> impl IntoView {
     let page = expect_context::<Page>();
     let crowd = expect_context::<Crowd>();
-    // What is wrong with a machine's devices matters more than that one is late.
+    // A finding on a machine's devices ranks above a late machine.
     let found = Memo::new(move |_| page.leads());
     let said = Memo::new(move |_| {
         page.beat.track();
@@ -224,10 +224,10 @@ fn Filtered() -> impl IntoView {
     }
 }
 
-/// What the address says of a map whose cells show values.
+/// Value in the address for a map whose cells show values.
 const VALUES: &str = "values";
 
-/// What the map shows, and how old it is.
+/// The content of the map in words, and its age.
 fn described(page: Page, crowd: Crowd) -> String {
     page.fleet.track();
     let every = page.store.with_value(|store| store.fleet.interval());
@@ -242,7 +242,7 @@ fn described(page: Page, crowd: Crowd) -> String {
     }
 }
 
-/// What the colors of the map mean.
+/// The legend of the map's colors.
 #[component]
 fn Legend(
     /// Whether cells show how busy a device is.
@@ -336,7 +336,7 @@ fn MapCard() -> impl IntoView {
     }
 }
 
-/// What is wrong with a machine, the worst in its sentence: `warning: GPU 3 runs at …`; empty where nothing is.
+/// The findings of a machine, with the sentence of the worst: `warning: GPU 3 runs at …`; empty where nothing is.
 fn said_of(host: &Host, wrong: &[Finding]) -> String {
     let mut own = of_host(host, wrong);
     let Some(first) = own.next() else { return String::new() };
@@ -348,7 +348,7 @@ fn said_of(host: &Host, wrong: &[Finding]) -> String {
     format!("{}: {}{more}", first.severity.word(), format!("{head} {rest}").trim_end_matches([' ', '.']))
 }
 
-/// What the pointer says of a machine.
+/// The tooltip of a machine.
 fn tip(host: &Host, wrong: String, now: i64, place: (f64, f64)) -> Tip {
     let row = |name: &str, value: String| TipRow { hue: Hue::Ink, name: name.into(), value, then: String::new() };
     let known = hosts::COLUMNS.iter().filter(|(row, _)| host.values.of(row).is_finite());

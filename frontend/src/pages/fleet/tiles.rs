@@ -9,7 +9,7 @@ use crate::widgets::parts::text;
 use leptos::prelude::*;
 use shared::unit::Unit;
 
-/// What a tile says.
+/// Content of a tile.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Tile {
     title: &'static str,
@@ -83,7 +83,7 @@ fn most(totals: &Totals) -> Tile {
     }
 }
 
-/// What a tile says, what its line shows, and the value at the line's upper edge.
+/// Content of a tile, value of its line, and the value at the line's upper edge.
 type TileRow = (fn(&Totals) -> Tile, fn(&Instant) -> f64, Signal<f64>);
 
 /// The row of tiles.

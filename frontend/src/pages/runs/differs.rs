@@ -1,11 +1,11 @@
-//! What differs between several training jobs, as a table: see [`viewer::runs::differs`].
+//! The differences of several training jobs, as a table: see [`viewer::runs::differs`].
 
 use crate::state::Page;
 use leptos::prelude::*;
 use viewer::runs::Whole;
 use viewer::runs::differs::{Compared, ROWS, difference, rows_of_words};
 
-/// What differs: a column each, and of two the difference.
+/// The table of differences: one column for each run, and one for the difference between two.
 pub fn table(page: Page, names: &[String], runs: Vec<Whole>) -> impl IntoView + use<> {
     let now = page.server_now();
     let pair = runs.len() == 2;
@@ -13,7 +13,7 @@ pub fn table(page: Page, names: &[String], runs: Vec<Whole>) -> impl IntoView + 
         names.iter().map(|name| view! { <th scope="col" class="source-name">{name.clone()}</th> }).collect_view();
     let row = |row: &'static Compared| {
         let values: Vec<Option<f64>> = runs.iter().map(|run| (row.value)(run, now)).collect();
-        // What none of them has is no difference.
+        // Rows without a value in any run are omitted.
         values.iter().any(Option::is_some).then(|| {
             let differs = pair.then(|| view! { <td><b>{difference(row, values[0], values[1])}</b></td> });
             let cells = runs.iter().map(|run| view! { <td>{(row.said)(run, now)}</td> }).collect_view();

@@ -95,7 +95,7 @@ fn Lane(key: String, to: Memo<i64>) -> impl IntoView {
     }
 }
 
-/// One job in its lane. What lies before the span is cut off at its edge.
+/// One job in its lane. A job that began before the span is cut off at its edge.
 fn job(page: Page, run: Listed, (from, to): (i64, i64), now: i64) -> impl IntoView {
     let place = |t: i64| (t - from) as f64 / (to - from) as f64 * 100.0;
     let (begin, end) = (place(run.began), place(run.ended.unwrap_or(now)));

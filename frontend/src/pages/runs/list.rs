@@ -26,7 +26,7 @@ const REFRESH_SECONDS: u32 = 5;
 const PAGE: usize = 50;
 /// The most that the server lists at once.
 const MAX_LISTED: usize = 1_000;
-/// What chips stand for: a word, and the states.
+/// The chips: label, shape, and the states.
 const CHIPS: [(&str, char, &[RunState]); 4] = [
     ("Running", '●', &[RunState::Running, RunState::Suspended]),
     ("Finished", '✓', &[RunState::Finished]),
@@ -42,11 +42,11 @@ const CHIPS: [(&str, char, &[RunState]); 4] = [
     ),
 ];
 
-/// By what runs are grouped: name in the address, and word.
+/// Groupings of runs: name in the address, and label.
 const GROUPS: [(&str, &str); 5] =
     [("", "project"), ("group", "group"), ("type", "type"), ("user", "user"), ("none", "none")];
 
-/// What is listed.
+/// Content of the list.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Known {
     runs: Vec<Listed>,

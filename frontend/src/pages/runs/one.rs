@@ -31,7 +31,7 @@ const MAX_LISTED: usize = 100;
 /// How much longer than the run the span is that a machine's page shows: a tenth on either side.
 const MARGIN: i64 = 10;
 
-/// What is known of a run, and what is wrong with asking for it.
+/// The data of a run, and the error of its request.
 #[derive(Clone, Copy)]
 pub struct AskedRun {
     /// The run.
@@ -388,7 +388,7 @@ impl Marker {
         Some(Marker { id: marker.id?, t: marker.t?.ms(), kind: marker.kind, text })
     }
 
-    /// What code said is wrong, as a flag beside what it marked.
+    /// An alert from code, as a flag beside the markers.
     fn of_code(alert: Alert) -> Marker {
         Marker { id: alert.id, t: alert.began, kind: ALERT.into(), text: format!("alert: {}", alert.sentence) }
     }
@@ -421,7 +421,7 @@ impl Markers {
             let id = String::from(js_sys::encode_uri_component(&id));
             let path = format!("api/v1/markers?run={id}&from={}&to={to}", from / 1_000);
             fetch::ask("GET", &path, None, move |answer| {
-                // Whoever may not see markers, or what code said is wrong, sees none.
+                // Without permission to read markers or alerts, the lists are empty.
                 let read = answer.read::<MarkerList>().unwrap_or_default().markers;
                 let marked: Vec<Marker> =
                     read.into_iter().filter_map(Marker::of).filter(|one| one.kind != "cell").collect();
@@ -459,7 +459,7 @@ impl Markers {
     }
 }
 
-/// What was marked; a click sets the crosshair there.
+/// The list of markers; a click sets the crosshair there.
 #[component]
 fn MarkerList(marks: Markers, at: RwSignal<Option<i64>>) -> impl IntoView {
     let row = move |one: Marker| {

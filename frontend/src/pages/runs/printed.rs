@@ -1,5 +1,5 @@
-//! What a run printed, below its charts: the newest lines, or those at the crosshair. Whoever may not read them is shown
-//! nothing of it.
+//! Output of a run, below its charts: the newest lines, or those at the crosshair. Hidden from accounts that may not
+//! read it.
 
 use crate::browser::{document, offset};
 use crate::fetch;
@@ -157,7 +157,7 @@ impl Lines {
                     format!("lines of {} are missing at the moment", silent.join(", "))
                 }
                 Err(why) if answer.is_ok() || answer.status == 503 => why.clone(),
-                // Whoever may not read them is shown nothing of it.
+                // The account may not read the output, so no error is shown.
                 Err(_) => String::new(),
             };
             if missing.try_with_untracked(|old| *old != said) == Some(true) {

@@ -25,7 +25,7 @@ pub fn RankLanes(
     let lanes = move || {
         let whole = whole.get()?;
         let most = if all.get() { usize::MAX } else { MAX_LANES };
-        // Who fell first is shown in any case.
+        // The rank that caused the failure is always shown.
         let shown = |(at, one): &(usize, &Ranked)| *at < most || one.is_cause;
         let now = page.server_now();
         let span = (whole.run.began, whole.run.ended.unwrap_or(now));

@@ -16,7 +16,7 @@ pub struct Agents {
     access: Access,
     /// By name.
     pub list: RwSignal<Vec<Agent>>,
-    /// What the hub said to the last change that it refused; empty when there is nothing to say.
+    /// The hub's error for the last refused change; empty without one.
     pub wrong: RwSignal<String>,
     /// True once the list has come.
     pub known: RwSignal<bool>,

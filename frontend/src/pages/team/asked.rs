@@ -1,4 +1,4 @@
-//! What a hub keeps, asked for now and then while a page of it is seen.
+//! Data of a hub, polled while its page is visible.
 
 use crate::access::Access;
 use crate::fetch::{Answer, Json, WrongShape};
@@ -20,7 +20,7 @@ type Kept = Rc<dyn Any>;
 /// An answer of a hub that is asked for anew, as the type that the hub wrote; a copy is the same.
 pub struct Polled<T> {
     asked: Asked,
-    /// What the hub said to the last change that it refused, or why there is no answer; empty when there is nothing to say.
+    /// The hub's error for the last refused change, or the reason why it did not respond; empty without one.
     pub wrong: RwSignal<String>,
     of: PhantomData<fn() -> T>,
 }

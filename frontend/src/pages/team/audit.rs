@@ -1,4 +1,4 @@
-//! Who did what.
+//! The audit log.
 
 use super::frame::Card;
 use crate::access::Access;
@@ -12,7 +12,7 @@ use shared::audit::{AuditEntry, AuditLog};
 /// Rows that are asked for at once.
 const PAGE: usize = 100;
 
-/// What the log is searched for.
+/// The search of the log.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Sought {
     who: String,
@@ -113,7 +113,7 @@ pub fn AuditPage() -> impl IntoView {
     }
 }
 
-/// What the log is searched for: an actor, an action, and a span.
+/// The search form of the log: an actor, an action, and a span.
 #[component]
 fn Search(sought: RwSignal<Sought>) -> impl IntoView {
     let field = move |name: &'static str, label: &'static str, of: fn(&mut Sought) -> &mut String| {

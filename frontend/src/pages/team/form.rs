@@ -31,17 +31,17 @@ pub enum Entry {
 /// A field: its name, the words above it, and how it is filled in.
 pub type Field = (&'static str, &'static str, Entry);
 
-/// What was typed, by the names of the fields.
+/// The typed values, by the names of the fields.
 #[derive(Clone, Debug, Default)]
 pub struct Typed(Vec<(&'static str, String)>);
 
 impl Typed {
-    /// What stands in a field, without the blanks around it.
+    /// The value of a field, without the blanks around it.
     pub fn of(&self, name: &str) -> String {
         self.raw(name).trim().to_string()
     }
 
-    /// What stands in a field, as it was typed.
+    /// The value of a field, as it was typed.
     pub fn raw(&self, name: &str) -> &str {
         self.0.iter().find(|(known, _)| *known == name).map_or("", |(_, value)| value)
     }
@@ -53,10 +53,10 @@ impl Typed {
     }
 }
 
-/// What is sent for what was typed, or what is wrong with it.
+/// The request body for the typed values, or their error.
 type Write = Arc<dyn Fn(&Typed) -> Result<Vec<(&'static str, JsValue)>, String> + Send + Sync>;
 
-/// What all answers to forms have in common.
+/// The common part of all responses to forms.
 #[derive(Deserialize)]
 struct Identified {
     /// Id of what was made or changed; empty where the answer has none.
@@ -73,7 +73,7 @@ pub struct Form {
     pub name: &'static str,
     /// Title of the dialog.
     pub title: String,
-    /// What it does, in a sentence or two.
+    /// Its effect, in a sentence or two.
     pub words: String,
     /// Its fields.
     pub fields: Vec<Field>,
@@ -85,9 +85,9 @@ pub struct Form {
     pub path: String,
     /// In place of the path, where that depends on what was typed.
     at: Option<fn(&Typed) -> String>,
-    /// What is sent.
+    /// The request body.
     pub write: Write,
-    /// How the secret of the answer is read, which is shown once, and what is said of it.
+    /// Reads the secret from the response, and its text. The secret is shown once.
     secret: Option<(ReadSecret, &'static str)>,
 }
 

@@ -1,4 +1,4 @@
-//! What the pages of people have in common: the ways between them, and the choice of a team where there are several.
+//! The common frame of the team pages: their navigation, and the choice of a team where there are several.
 
 use crate::access::Access;
 use crate::address::Route;
@@ -84,13 +84,13 @@ pub fn Frame(
 pub fn Card(
     /// Its title.
     title: &'static str,
-    /// What stands behind the title.
+    /// Text after the title.
     #[prop(into, optional)]
     note: Signal<String>,
-    /// What stands at the right of the heading.
+    /// Content at the right of the heading.
     #[prop(optional, into)]
     end: ViewFn,
-    /// What is wrong; empty when nothing is.
+    /// The error; empty without one.
     #[prop(into, optional)]
     wrong: Signal<String>,
     /// Its content.

@@ -1,5 +1,5 @@
-//! What stands before the page while nobody is signed in: sign-in, and the first admin of a new hub. And the dialog that
-//! asks for the password again.
+//! Views before the sign-in: the sign-in form, and the setup of the first admin of a new hub. Also the dialog that
+//! requests the password again.
 
 use crate::access::{Access, Gate};
 use crate::browser::{self, window};
@@ -12,7 +12,7 @@ use leptos::prelude::*;
 /// The fewest bytes of a password.
 const MIN_PASSWORD: usize = 12;
 
-/// What stands in place of the page.
+/// The view in place of the page.
 #[component]
 pub fn GatePage() -> impl IntoView {
     let access = expect_context::<Access>();
@@ -44,8 +44,8 @@ pub fn GatePage() -> impl IntoView {
     }
 }
 
-/// What stands below the bar of every page where it holds: that the hub is reached without TLS, and that the page is seen by
-/// a share link.
+/// Notices below the bar of every page: that the hub is reached without TLS, and that the page is viewed by a share
+/// link.
 #[component]
 pub fn Stripes() -> impl IntoView {
     let access = expect_context::<Access>();
@@ -84,15 +84,15 @@ fn PlainHttp() -> impl IntoView {
 fn Field(
     /// Name of the field.
     name: &'static str,
-    /// What stands above it.
+    /// Label above the input.
     label: &'static str,
     /// Type of the input.
     kind: &'static str,
-    /// What the browser may fill in.
+    /// Value of `autocomplete`.
     fill: &'static str,
     /// The element, to read it.
     node: NodeRef<html::Input>,
-    /// What stands in it at first.
+    /// Initial value.
     #[prop(into, optional)]
     value: String,
 ) -> impl IntoView {
@@ -270,7 +270,7 @@ fn Redeem() -> impl IntoView {
     let (name, password, same) = (NodeRef::new(), NodeRef::new(), NodeRef::new());
     let sending = Sending::new();
     let invited = access.gate.get_untracked() == Gate::Invite;
-    // Who was invited and cannot choose a password signs in by a provider alone.
+    // Where passwords are off, an invited user signs in by a provider.
     let by_password = flag(move || !invited || access.takes_passwords() || access.providers().is_empty());
     let (form, said, named) = match access.gate.get_untracked() {
         Gate::Setup => ("setup", "This hub is new. Create its first admin.", true),
@@ -327,7 +327,7 @@ fn AgainForm() -> impl IntoView {
     let password = NodeRef::new();
     let sending = Sending::new();
     password.on_load(|input: web_sys::HtmlInputElement| browser::focus(&input));
-    // Who went to a provider to prove it, and could not, is told so where they try again.
+    // A failed sign-in at a provider is reported here, where the user retries.
     sending.wrong.set(access.problem.get_untracked());
     let by_password = flag(move || access.takes_passwords());
     let label = format!("Password of {}", access.last.get_untracked());

@@ -78,7 +78,7 @@ pub fn JoinHere() -> impl IntoView {
     }
 }
 
-/// What was chosen for a line so far; a copy is the same.
+/// The choices for an install command so far; copies share the same signals.
 #[derive(Clone, Copy)]
 struct Choices {
     /// How many machines may join by it; 0 is any number.
@@ -106,7 +106,7 @@ impl Choices {
         }
     }
 
-    /// What is sent, or what is wrong.
+    /// The request body, or the error.
     fn body(self) -> Result<Vec<(&'static str, JsValue)>, &'static str> {
         let mut body = vec![("expires", JsValue::from(self.ends.get_untracked()))];
         if self.uses.get_untracked() > 0 {
@@ -175,7 +175,7 @@ fn Options(choices: Choices, make: Callback<()>) -> impl IntoView {
     }
 }
 
-/// What few need: labels, a machine that is replaced, containers and jobs.
+/// Rare options: labels, a machine to replace, containers and jobs.
 #[component]
 fn Further(choices: Choices, agents: Agents) -> impl IntoView {
     let Choices { labels, place, by_name, ephemeral, .. } = choices;
@@ -317,7 +317,7 @@ fn Came(before: Vec<SourceId>, agents: Agents) -> impl IntoView {
     }
 }
 
-/// What is said of a machine that has just come: since when, its GPUs and first values.
+/// Text for a machine that has just joined: since when, its GPUs and first values.
 fn first_words(host: &Host, at: i64, server_now: i64) -> String {
     let since = rough_duration((now() - at).max(0));
     let gpus = host.values.gpus.len();

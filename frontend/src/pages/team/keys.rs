@@ -13,7 +13,7 @@ use shared::role::{KeyScope, Role};
 use shared::session::{Join, Joins};
 use shared::team::{Service, Services};
 
-/// What a scope is for.
+/// Purpose of a scope.
 fn means(scope: KeyScope) -> &'static str {
     match scope {
         KeyScope::DataRead => "data:read, read samples, runs and views",

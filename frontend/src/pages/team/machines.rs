@@ -18,7 +18,7 @@ use shared::unit::rough_duration;
 use std::collections::BTreeMap;
 use viewer::team::labels;
 
-/// What is done with a machine.
+/// An action on a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Deed {
     Rename,
@@ -121,7 +121,7 @@ pub fn MachinesPage() -> impl IntoView {
 const AWAY: [(&str, &str); 3] =
     [("key", "invalid key"), ("handshake", "over the rate limit"), ("link", "invalid hello")];
 
-/// What is said of links that were turned away, by how many of each cause there were; empty without any.
+/// Text about refused connections, with the number for each cause; empty without any.
 fn turned_away(by_cause: &BTreeMap<String, u64>) -> String {
     let counted = AWAY.iter().filter_map(|(why, words)| Some((by_cause.get(*why).filter(|n| **n > 0)?, words)));
     let words: Vec<String> = counted.map(|(n, words)| format!("{n} {words}")).collect();

@@ -38,7 +38,7 @@ pub fn MePage() -> impl IntoView {
             sessions.ask();
             keys.ask();
             identities.ask();
-            // Who has left a team, or removed the account, sees another page.
+            // A user who left a team, or removed the account, sees another page.
             access.look();
         })/>
     }
@@ -139,7 +139,7 @@ fn SignIns(identities: Polled<OwnIdentities>, form: RwSignal<Option<Form>>) -> i
     }
 }
 
-/// What the person is told of the runs of their own logins.
+/// The settings of notifications about the user's own runs.
 #[component]
 fn Notifications(me: Polled<Me>) -> impl IntoView {
     let tell = move |name: &'static str, words: &'static str, of: fn(&Me) -> bool| {

@@ -18,7 +18,7 @@ use wasm_bindgen::JsValue;
 
 const ROLES: [&str; 3] = ["viewer", "member", "admin"];
 
-/// What a role may, in a few words.
+/// Permissions of a role, in a few words.
 fn may(role: &str) -> &'static str {
     match role {
         "admin" => "everything in the team",
@@ -27,7 +27,7 @@ fn may(role: &str) -> &'static str {
     }
 }
 
-/// What each may: a thing, then viewer, member, admin, and the key of a program.
+/// Table of permissions: the action, then viewer, member, admin, and the scope of an API key.
 const RIGHTS: [[&str; 5]; 5] = [
     ["see machines and their history", "✓ yes", "✓ yes", "✓ yes", "data:read"],
     ["see arguments of processes", "– no", "✓ yes", "✓ yes", "– no"],
@@ -185,7 +185,7 @@ fn remove_form(member: &Line, path: String) -> Form {
 
 /// The form of an invitation by a person whose role is `most`.
 fn invite_form(most: Role, path: String) -> Form {
-    // What is asked for most stands first.
+    // The most frequent role comes first.
     let roles = [Role::Member, Role::Viewer, Role::Admin].into_iter().filter(|role| *role <= most);
     let roles = roles.map(|role| (role.text(), role.text()));
     let fields = vec![
@@ -251,7 +251,7 @@ fn invitation(invite: &Invite) -> Line {
     Line { id: invite.id.clone(), name, cells, deeds: vec![("take-back", "Revoke")] }
 }
 
-/// What each role may.
+/// The permissions of each role.
 #[component]
 fn Rights() -> impl IntoView {
     let row = |[thing, rest @ ..]: [&'static str; 5]| {

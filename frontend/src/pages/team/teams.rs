@@ -20,10 +20,10 @@ pub fn new_team() -> Form {
         .with("Create", vec![("name", "Name", Entry::Text(String::new()))])
 }
 
-/// What the team of the page sees, and all teams.
+/// The machines that the team of the page sees, and all teams.
 #[component]
 pub fn Teams(
-    /// The team of the page, as the hub tells it.
+    /// The team of the page, as the hub reports it.
     team: Polled<Team>,
 ) -> impl IntoView {
     let access = expect_context::<Access>();

@@ -1,4 +1,4 @@
-//! What a team uses: in all, by day, by machine and by key.
+//! Usage of a team: in total, by day, by machine and by key.
 
 use super::asked::Polled;
 use super::frame::Card;

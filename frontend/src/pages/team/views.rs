@@ -13,8 +13,8 @@ use leptos::prelude::*;
 use shared::role::Role;
 use shared::views::{self, Reach, SavedView};
 
-/// What of a view is saved: all but the team, the view and the link by which it was opened, and the theme, which is how a
-/// person reads.
+/// The saved part of a view: all except the team, the saved view, the share link, and the theme. The theme belongs to
+/// the reader.
 fn kept(view: &View) -> View {
     View { team: None, saved: None, share: None, theme: None, ..view.clone() }
 }
@@ -53,7 +53,7 @@ struct Saved {
     all: Memo<Vec<SavedView>>,
     /// The view that is open, as it was saved.
     present: Memo<Option<SavedView>>,
-    /// What is shown is something else by now.
+    /// Whether the shown view differs from the saved one.
     changed: Memo<bool>,
 }
 
@@ -90,7 +90,7 @@ impl Saved {
         self.access.team_here().map_or(Role::Viewer, |team| team.role)
     }
 
-    /// What is shown now, as it is saved.
+    /// The shown view, in the form that is saved.
     fn query(self) -> String {
         let page = self.page;
         untrack(|| page.view.with(|v| page.query(&kept(v)))).trim_start_matches('?').to_string()

@@ -50,7 +50,7 @@ impl Under {
     }
 }
 
-/// What a panel is drawn from.
+/// Data that a panel is drawn from.
 #[derive(Clone, Copy)]
 pub struct Data<'a> {
     /// All data of the page.
@@ -86,7 +86,7 @@ pub struct PanelView {
     sums: [Words; 3],
     age: Words,
     drawn: Option<[Option<RedrawKey>; 3]>,
-    /// What the layer over the data shows of a pointer.
+    /// The pointer state that the layer over the data shows.
     pointed: Option<Pointed>,
     said: (String, usize, &'static str),
     /// The sentence for screen readers, and when it was written last, ms since the epoch.
@@ -330,8 +330,8 @@ impl PanelView {
         }
     }
 
-    /// What the layer over the data shows of a pointer: the instant of the sample, the highlighted series, and whether
-    /// the chart is pointed at itself.
+    /// The pointer state for the layer over the data: the instant of the sample, the highlighted series, and whether
+    /// the pointer is over this chart.
     fn pointed(&self, hover: Option<&Hover>, focus: Option<usize>) -> Pointed {
         let here = hover.is_some_and(|h| h.panel == self.id);
         (hover.map(|h| self.picture.snap(h.t).unwrap_or(h.t)), focus.or_else(|| self.row(hover?)), here)
@@ -346,7 +346,7 @@ impl PanelView {
         let labels = picture.labels(at, look.span.1, focus);
         let (unit, newest) = (picture.unit, picture.last(look.span.1));
         let units = over.units();
-        // Whoever points at a chart is shown its series one by one.
+        // The chart under the pointer labels its series one by one.
         let here = focus.is_some() || here;
         let joined_as = picture.peers().filter(|_| !here);
         let said = Said { labels: &labels, unit, joined_as, before: places };

@@ -30,7 +30,7 @@ pub type Newest = Vec<(String, String)>;
 /// The chart. It writes the newest values into `newest`.
 #[component]
 pub fn HostLines(
-    /// What is drawn of each machine.
+    /// The metric that is drawn for each machine.
     row: &'static FleetRow,
     /// Names of the machines, in the order of their hues.
     #[prop(into)]

@@ -23,16 +23,16 @@ const LETTER_PX: f64 = 7.0;
 /// Distance of a name from the cells beside it in CSS pixels.
 const NAME_GAP_PX: i32 = 12;
 
-/// What the map shows; a copy is the same.
+/// Content of the map; copies share the same signals.
 #[derive(Clone, Copy)]
 pub struct Shown {
     /// Machines in the order of their names.
     pub hosts: Memo<Arc<Vec<Host>>>,
     /// The same in groups.
     pub groups: Memo<Arc<Vec<HostGroup>>>,
-    /// What is wrong with machines, the worst first.
+    /// Findings on machines, the worst first.
     pub wrong: Memo<Arc<Vec<Finding>>>,
-    /// What is wrong with the machine of an index entry, in a sentence; empty where nothing is.
+    /// The findings on the machine of an index entry, in a sentence; empty without any.
     pub said: Callback<Host, String>,
     /// Text that a machine must fit, in lower case; others are faint.
     pub filter: Signal<String>,
@@ -56,7 +56,7 @@ struct Drawn {
 /// The map. `open` is called with the name of a machine that a person wants to see.
 #[component]
 pub fn FleetMap(
-    /// What it shows.
+    /// The content of the map.
     shown: Shown,
     /// Opens a machine.
     open: Callback<String>,
@@ -235,13 +235,13 @@ fn spoken(host: &Host, wrong: &str, now: i64) -> String {
     format!("{}: {}{busy}{wrong}", host.entry.name, words::explained(host, now))
 }
 
-/// What of `wrong` is with a machine itself, not with one that waits for it.
+/// The findings in `wrong` whose subject is the machine itself, not one that waits for it.
 pub fn of_host<'a>(host: &Host, wrong: &'a [Finding]) -> impl Iterator<Item = &'a Finding> {
     let (name, key) = (host.entry.name.clone(), host.entry.key.clone());
     wrong.iter().filter(move |one| one.subject.iter().any(|place| [&name, &key].contains(&&place.source)))
 }
 
-/// How much what is wrong with a machine matters, and the positions of its devices that have it.
+/// The worst grade of a machine's findings, and the positions of the devices concerned.
 fn faults(host: &Host, wrong: &[Finding]) -> (Grade, Vec<usize>) {
     let (mut grade, mut faulty) = (Grade::Plain, Vec::new());
     for one in of_host(host, wrong) {

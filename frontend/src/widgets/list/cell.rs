@@ -37,7 +37,7 @@ fn share(share: Option<f64>, words: String, is_much: bool) -> AnyView {
     view! { <span class=if is_much { "is-much" } else { "" }>{share.map(bar)}{words}</span> }.into_any()
 }
 
-/// What stands in a cell of the row with this name. `send` is called with the deed and the word that was chosen.
+/// Content of a cell of the row with this name. `send` is called with the action and the chosen value.
 pub fn drawn(cell: Cell, name: String, send: Callback<(&'static str, String)>) -> AnyView {
     match cell {
         Cell::Text(words) | Cell::Number(words) => words.into_any(),

@@ -7,11 +7,11 @@ use leptos::prelude::*;
 /// The field that filters a list. The key `/` leads to the one that is `main`.
 #[component]
 pub fn Filter(
-    /// What it does, for screen readers.
+    /// Label for screen readers.
     label: &'static str,
-    /// What it says while it is empty.
+    /// Placeholder.
     hint: &'static str,
-    /// What is typed.
+    /// Its text.
     #[prop(into)]
     value: Signal<String>,
     /// Called with each change.
@@ -54,9 +54,9 @@ pub fn Filter(
 /// A row of words of which one is chosen.
 #[component]
 pub fn Choice(
-    /// What is chosen, for screen readers.
+    /// Label for screen readers.
     label: &'static str,
-    /// What stands before it.
+    /// Text before it.
     #[prop(optional)]
     before: &'static str,
     /// Name of its buttons in `data-do`.

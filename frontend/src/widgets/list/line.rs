@@ -1,4 +1,4 @@
-//! What a list shows, as data: headings, rows, and what stands in one place of a row.
+//! Content of a list: headings, rows and cells.
 
 use leptos::prelude::*;
 
@@ -56,7 +56,7 @@ pub struct Mark {
     pub words: String,
 }
 
-/// What stands in one place of a row.
+/// Content of one cell.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cell {
     /// Words.
@@ -100,7 +100,7 @@ pub enum Cell {
 pub struct Line {
     /// Its id; no other row has it.
     pub id: String,
-    /// What it is called in titles and by screen readers.
+    /// Its name in titles and for screen readers.
     pub name: String,
     /// Its cells in the order of the headings.
     pub cells: Vec<Cell>,
@@ -109,7 +109,7 @@ pub struct Line {
 }
 
 impl Line {
-    /// What stands in `data-state`, where a cell says how the row stands.
+    /// Value of `data-state`, where a cell has the state of the row.
     pub(super) fn state(&self) -> Option<String> {
         self.cells.iter().find_map(|cell| match cell {
             Cell::Stands(state, ..) => Some(state.clone()),
@@ -126,5 +126,5 @@ impl Line {
     }
 }
 
-/// What was done with a row: the row, the deed, and the word that was chosen.
+/// An action on a row: the row, the name of the action, and the chosen value.
 pub type Done = (Line, &'static str, String);

@@ -24,7 +24,7 @@ pub struct Sort {
     pub choose: Callback<String>,
 }
 
-/// What the rows of a list have in common; a copy is the same.
+/// State shared by the rows of a list; copies share the same signals.
 #[derive(Clone, Copy)]
 struct Table {
     heads: Signal<Vec<Head>>,
@@ -41,7 +41,7 @@ pub fn List(
     /// Its class: of figures (`rows`), or of words (`rows list`).
     #[prop(default = "rows list")]
     class: &'static str,
-    /// What it is a table of, for screen readers.
+    /// Label for screen readers.
     label: &'static str,
     /// Its headings.
     #[prop(into)]
@@ -52,13 +52,13 @@ pub fn List(
     /// Whether the rows are known.
     #[prop(into)]
     known: Signal<bool>,
-    /// What is said where there is no row.
+    /// Text of an empty table.
     #[prop(into)]
     empty: Signal<String>,
-    /// Called with what a person does; None where nothing can be done.
+    /// Called with each action; None where rows have no actions.
     #[prop(optional)]
     act: Option<Callback<Done>>,
-    /// What is ticked; None where nothing can be.
+    /// Ticked rows; None where rows cannot be ticked.
     #[prop(optional)]
     ticks: Option<Ticks>,
     /// How it is sorted; None where a person cannot choose it.
@@ -136,7 +136,7 @@ fn head(head: Head, sort: Option<Sort>) -> AnyView {
 #[component]
 fn Row(id: String, table: Table) -> impl IntoView {
     let own = StoredValue::new(id.clone());
-    // What it shows is followed for each cell, so that a link or a field keeps the focus while a number beside it changes.
+    // Each cell updates on its own, so that a link or a field keeps the focus while a number beside it changes.
     let line = Memo::new(move |before: Option<&Option<Line>>| {
         let found = table.rows.with(|rows| rows.iter().find(|row| own.with_value(|id| row.id == *id)).cloned());
         // A row that goes shows what it showed.

@@ -25,20 +25,20 @@ pub struct Pick {
     pub head: String,
     /// The rest of it.
     pub rest: String,
-    /// What is said below it.
+    /// Text below it.
     pub below: String,
 }
 
-/// What is listed, and what a person does with it; a copy is the same.
+/// Entries of the list, and the callback for a choice; copies share the same signals.
 #[derive(Clone, Copy)]
 pub struct Picks {
     /// The attribute that names an entry.
     pub kind: &'static str,
     /// Further attributes of entries.
     pub marks: &'static [&'static str],
-    /// What is open.
+    /// Open entries.
     pub open: Signal<Vec<Pick>>,
-    /// What is over.
+    /// Ended entries.
     pub over: Signal<Vec<Pick>>,
     /// The id of the entry that is shown beside the list.
     pub shown: Signal<Option<String>>,
@@ -86,30 +86,30 @@ pub fn is_wide() -> bool {
 /// The list.
 #[component]
 pub fn PickList(
-    /// What is listed.
+    /// Entries of the list.
     picks: Picks,
-    /// What it is a list of, for screen readers.
+    /// Label for screen readers.
     label: &'static str,
     /// Ids of its two parts.
     parts: [&'static str; 2],
     /// Whether the entries are known.
     #[prop(into)]
     known: Signal<bool>,
-    /// What is said until then.
+    /// Text until then.
     asking: &'static str,
-    /// What is said where all is well; None where something is not.
+    /// Text where nothing is open; None where something is.
     #[prop(into)]
     calm: Signal<Option<&'static str>>,
-    /// What is said where nothing fits the filter.
+    /// Text where no entry matches the filter.
     #[prop(optional, into)]
     none: Signal<Option<&'static str>>,
-    /// The heading of those that are over.
+    /// The heading of the ended entries.
     #[prop(into)]
     ended: Signal<String>,
-    /// What stands at the right of an entry.
+    /// Content at the right of an entry.
     #[prop(optional)]
     aside: Option<Callback<String, AnyView>>,
-    /// What stands below the list.
+    /// Content below the list.
     #[prop(optional, into)]
     foot: ViewFn,
 ) -> impl IntoView {

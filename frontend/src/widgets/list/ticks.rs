@@ -1,9 +1,9 @@
-//! What is ticked in a list, and the way to compare it.
+//! Ticked rows of a list, and the link that compares them.
 
 use crate::widgets::parts::{If, flag, text};
 use leptos::prelude::*;
 
-/// Ids that a person ticked, in the order of their ticks; a copy is the same.
+/// Ids that a person ticked, in the order of their ticks; copies share the same signal.
 #[derive(Clone, Copy)]
 pub struct Ticks(pub RwSignal<Vec<String>>);
 
@@ -22,7 +22,7 @@ impl Ticks {
     }
 }
 
-/// What is ticked, and the way to compare it; nothing while nothing is.
+/// The ticked rows, and the link that compares them; empty without ticks.
 #[component]
 pub fn Ticked(
     /// The ticks.

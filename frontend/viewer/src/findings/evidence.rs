@@ -35,7 +35,7 @@ pub fn machines(finding: &Finding) -> Vec<String> {
 /// Most devices of a chart that are told from their peers.
 pub const MAX_SUBJECTS: usize = 4;
 
-/// What a finding is about on one machine, by which charts and tiles mark the devices.
+/// The subjects of a finding on one machine. Charts and tiles mark these devices.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Subjects {
     gpus: Vec<u32>,
@@ -44,7 +44,7 @@ pub struct Subjects {
 }
 
 impl Subjects {
-    /// What a finding is about on the machine of this name.
+    /// The subjects of a finding on the machine with this name.
     pub fn of(finding: &Finding, source: &str) -> Self {
         let places = finding.subject.iter().filter(|place| place.source == source);
         let proofs = finding.evidence.iter().filter(|one| one.source == source);
