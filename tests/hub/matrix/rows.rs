@@ -70,7 +70,7 @@ pub const ROWS: &[Row] = &[
     row("GET /api/v1/runs", "", "", Nothing, OK),
     row("GET /api/v1/runs", "/api/v1/runs?source={machine}", "", Team, OK),
     row("POST /api/v1/runs", "", EMPTY, Nothing, STALE),
-    row("POST /api/v1/runs/{id}/events", "/api/v1/runs/none/events", EMPTY, Nothing, STALE),
+    row("POST /api/v1/runs/{id}/events", "/api/v1/runs/none/events", r#"{"event":"heartbeat"}"#, Nothing, STALE),
     row("GET /api/v1/runs/{id}", "/api/v1/runs/none", "", Nothing, NONE),
     row("GET /api/v1/runs/{id}/report", "/api/v1/runs/none/report", "", Nothing, NONE),
     row("GET /api/v1/runs/{id}/logs", "/api/v1/runs/none/logs", "", Nothing, NONE),
