@@ -22,8 +22,8 @@ const MAX_LISTED: usize = 50;
 /// Most lanes under the chart: the newest that reach into the span. They take their room from the chart, so that nothing else
 /// moves when a job begins.
 const MAX_LANES: usize = 3;
-/// A bar shorter than `SHORT` has its name after its end. A bar that ends beyond `LATE` has it before its begin. Both
-/// are in thousandths of the span.
+/// A bar shorter than `SHORT` has its name after its end, or before its begin where the end is beyond `LATE`. Both are
+/// in thousandths of the span.
 const SHORT: i32 = 120;
 const LATE: i32 = 750;
 /// Margin of the span that a click shows: a tenth of the run on either side.

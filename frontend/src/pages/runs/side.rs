@@ -30,7 +30,7 @@ fn told_apart(all: &[Option<Whole>]) -> Vec<String> {
     names.collect()
 }
 
-/// Ids of the charts that at least two of them have.
+/// Ids of the measures that at least two of them have.
 fn in_common(all: &[Option<Whole>]) -> Vec<String> {
     let mut ids: Vec<(String, usize)> = Vec::new();
     for measured in all.iter().flatten().flat_map(|whole| &whole.measures) {

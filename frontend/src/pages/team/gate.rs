@@ -120,7 +120,7 @@ impl Sending {
         Sending { busy: RwSignal::new(false), wrong: RwSignal::default() }
     }
 
-    /// Begins, and returns the callback for a failure, which clears the password.
+    /// Begins, and returns the callback for a failure, which selects the password for another try.
     fn begin(self, password: NodeRef<html::Input>) -> Callback<String> {
         self.busy.set(true);
         self.wrong.set(String::new());
