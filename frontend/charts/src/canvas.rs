@@ -36,8 +36,8 @@ pub trait Surface {
     fn rect(&mut self, x: f32, y: f32, width: f32, height: f32);
     /// Fills a disc around the point (`x`, `y`).
     fn disc(&mut self, x: f32, y: f32, radius: f32);
-    /// Writes a text whose middle is at height `y`. `align` says which part of the text is at `x`: 0 left end, 1
-    /// middle, 2 right end.
+    /// Writes a text whose middle is at height `y`. `align` is the part of the text at `x`: 0 left end, 1 middle, 2
+    /// right end.
     fn text(&mut self, text: &str, x: f32, y: f32, align: u8);
     /// Width of a text in the current font, in device pixels.
     fn measure(&mut self, text: &str) -> f32;

@@ -70,7 +70,7 @@ pub struct Band {
     pub t: i64,
     /// Smallest of all, tenth percentile, median, ninetieth percentile, largest of all.
     pub values: [f64; 5],
-    /// False when a gap lies between the column before and this one.
+    /// False when there is a gap between the previous column and this one.
     pub joined: bool,
 }
 

@@ -30,7 +30,7 @@ pub struct Column {
     pub first_t: i64,
     /// Time of the newest sample, ms since the epoch.
     pub last_t: i64,
-    /// False when a gap lies between the column before and this one.
+    /// False when there is a gap between the previous column and this one.
     pub joined: bool,
 }
 
@@ -54,7 +54,7 @@ pub struct Reducer {
 
 impl Reducer {
     /// Makes a reducer with columns of `step` ms (at least 1). Two neighbors are not joined when they are more than
-    /// `longest` ms apart, or when an absent sample lies between them.
+    /// `longest` ms apart, or when an absent sample is between them.
     pub fn new(step: i64, longest: i64) -> Self {
         Reducer { step: step.max(1), longest, columns: Vec::new(), begin: 0, broken: true }
     }

@@ -80,8 +80,8 @@ impl Svg {
         self.end(format_args!("<circle cx=\"{x}\" cy=\"{y}\" r=\"{r}\" {fill}/>"));
     }
 
-    /// Writes a text whose middle is at height `y`. `align` says which part of the text is at `x`: 0 left end, 1
-    /// middle, 2 right end.
+    /// Writes a text whose middle is at height `y`. `align` is the part of the text at `x`: 0 left end, 1 middle, 2
+    /// right end.
     pub fn text(&mut self, text: &str, x: f32, y: f32, align: u8) {
         let anchor = ["", " text-anchor=\"middle\"", " text-anchor=\"end\""][usize::from(align.min(2))];
         let head = format!("<text x=\"{}\" y=\"{}\" {} {}{anchor}>", Length(x), Length(y), self.font, self.fill);

@@ -128,10 +128,10 @@ pub const LIGHT: Theme = Theme {
 
 /// Themes on grounds that the browser forces; a person changes those hardly ever, so few are made.
 static FORCED: Mutex<Vec<&'static Theme>> = Mutex::new(Vec::new());
-/// Most of them: after that the last one stands for all.
+/// Maximum number of them; beyond it the last one is used for all.
 const MAX_FORCED: usize = 16;
 
-/// The theme on a ground and with a text of which the browser says that a person has forced them on all pages.
+/// The theme for a background and a text color that the user has forced on all pages (`forced-colors`).
 pub fn forced(ground: RGBAColor, text: RGBAColor) -> &'static Theme {
     let mut known = FORCED.lock().unwrap_or_else(PoisonError::into_inner);
     let is_this = |theme: &&&'static Theme| (theme.card, theme.text) == (ground, text);

@@ -1,5 +1,5 @@
-//! Golden pictures: each drawing in both themes as SVG text. `BLESS=1 cargo test -p watchglass-charts` writes them
-//! anew. Look at them before you commit them.
+//! Golden pictures: each drawing in both themes as SVG text. `BLESS=1 cargo test -p watchglass-charts` rewrites them.
+//! Look at them before you commit them.
 
 use charts::labels::Label;
 use charts::over::Said;

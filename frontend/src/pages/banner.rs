@@ -16,7 +16,7 @@ const HISTORY_CHECK: &str = "history";
 const DEMO_CHECK: &str = "demo";
 /// Ids of a hub's checks of the other hubs: of all of them, and of the one that has the machine's link.
 const HUB_CHECKS: [&str; 2] = ["cluster", "relay"];
-/// How the message begins about a history that is kept in memory only.
+/// Begin of the message about a history in memory only.
 const NOT_ON_DISK: &str = "Live, but not on disk.";
 
 /// The banner, while there is a message.
@@ -52,7 +52,7 @@ pub fn Banner() -> impl IntoView {
     }
 }
 
-/// How far a file is that is being opened, and the button that gives it up.
+/// Progress of a file that is being opened, and the button that cancels it.
 #[component]
 pub fn OpeningBar() -> impl IntoView {
     let page = expect_context::<Page>();
@@ -81,8 +81,8 @@ fn unknown(page: Page) -> Said {
     Some(("The address is invalid:", format!("there is no machine “{asked}” here, this is {shown}.")))
 }
 
-/// The message about a machine of which the server knows that it sends nothing, and why. A time is told and not an age:
-/// a screen reader then reads it once and not each second.
+/// The message about a machine that sends no samples for a known reason. It shows a time and not an age, so that a
+/// screen reader reads it once and not each second.
 fn away(page: Page) -> Said {
     let (state, since) = page.standing()?;
     let since = axis::clock(since + offset(since), true);
@@ -98,7 +98,7 @@ fn away(page: Page) -> Said {
     }
 }
 
-/// The message about a hub that is out of sight of the others: what its machines do is not known here.
+/// The message about a hub that is partitioned from the others: the state of its machines is unknown here.
 fn apart(page: Page) -> Said {
     page.plan.with(|plan| {
         let check = plan.missing.iter().find(|missing| HUB_CHECKS.contains(&missing.id.as_str()))?;

@@ -102,7 +102,7 @@ fn Icons() -> impl IntoView {
 fn Windows() -> impl IntoView {
     let page = expect_context::<Page>();
     let windows = move || {
-        // The first plan is made when the server has said how long it keeps history.
+        // The first plan is made when the server has sent its retention.
         page.plan.track();
         page.player.track();
         page.windows().enumerate().collect::<Vec<_>>()
@@ -138,12 +138,12 @@ fn of_source(page: Page, text: impl Fn(&Source) -> String) -> String {
 /// The facts of a machine in one line. A value that is a bare number gets its name, which would else be unclear.
 fn facts(source: &Source) -> String {
     let fact = |(k, v): &(String, String)| match v.bytes().all(|b| b.is_ascii_digit()) {
-        // A name that was given, and the host that is called otherwise, are told apart.
+        // A configured name and a different host name are both shown.
         _ if k == "host.name" => format!("host {v}"),
         true => format!("{v} {k}"),
         false => v.clone(),
     };
-    // The name of the host stands beside it already.
+    // The name of the host is beside it already.
     source.facts.iter().filter(|(_, v)| !v.is_empty() && *v != source.name).map(fact).collect::<Vec<_>>().join(", ")
 }
 

@@ -61,7 +61,7 @@ fn ask(page: Page, asked: Option<String>, done: impl FnOnce() + 'static) {
         fetch::ask("GET", &path, None, move |answer| {
             if let Ok(list) = answer.read::<CellList>() {
                 let cells = list.cells.into_iter().map(cell_of).collect();
-                // Where none is asked for, a line about one of several would mislead.
+                // Without a kernel in the address, a line about one of several would mislead.
                 page.set_notebook(kernel.filter(|_| asked.is_some() || is_alone), cells);
             }
             done();
@@ -116,7 +116,7 @@ fn tell(fields: &[(&str, JsValue)]) {
     }
 }
 
-/// Follows what the page around this one says: which kernel is shown, and which theme.
+/// Follows the messages of the surrounding page: the shown kernel, and the theme.
 fn listen(page: Page) {
     let heard = Closure::<dyn FnMut(web_sys::MessageEvent)>::new(move |event: web_sys::MessageEvent| {
         let window = browser::window();
@@ -161,8 +161,8 @@ fn standing(kernel: &KernelState, brief: bool) -> (&'static str, &'static str, S
     }
 }
 
-/// A line about the kernel: its notebook, what it does, and what there is to warn of. At the side of a notebook it is the head
-/// of the page, and leads to the machine and back.
+/// A line about the kernel: its notebook, its state, and its warning. At the side of a notebook it is the head of the
+/// page, and links to the machine and back.
 #[component]
 pub fn KernelLine() -> impl IntoView {
     let page = expect_context::<Page>();
@@ -210,7 +210,7 @@ pub fn KernelLine() -> impl IntoView {
     }
 }
 
-/// By what the table is sorted.
+/// Sort order of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum By {
     Newest,

@@ -1,5 +1,6 @@
-//! The pages, and the parts around them: [`overview`] of one machine with its [`sections`] and [`processes`]; [`fleet`] of
-//! all machines; [`runs`] of training jobs; [`findings`] of what is wrong; [`alerts`] of what is told, and to whom; [`team`] of a hub's people and machines; [`bar`] above, [`player`] below, [`banner`] over the page. [`poll`] is how they ask the server again and again.
+//! The pages, and the parts around them: [`overview`] of one machine with its [`sections`] and [`processes`]; [`fleet`]
+//! of all machines; [`runs`] of training jobs; [`findings`]; [`alerts`] with their notifications; [`team`] of a hub's
+//! people and machines; [`bar`] above, [`player`] below, [`banner`] over the page. [`poll`] polls the server for them.
 
 pub mod alerts;
 pub mod banner;

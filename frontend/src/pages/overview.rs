@@ -1,4 +1,4 @@
-//! The page of one machine: tiles, the charts on top, the families below, and what is not available.
+//! The page of one machine: tiles, the charts on top, the families below, and the missing metrics.
 
 use super::cells::{Cells, KernelLine};
 use super::findings::say::FindingLine;

@@ -7,7 +7,7 @@ use leptos::prelude::*;
 use shared::unit::{Unit, number};
 use viewer::past::path;
 
-/// The drawing of the process that was asked for, over this span (ms since the epoch).
+/// The drawing of the requested process, over this span (ms since the epoch).
 #[component]
 pub fn Past(
     /// Its number.

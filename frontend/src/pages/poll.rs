@@ -23,15 +23,15 @@ struct Asked {
     path: String,
     /// Seconds since then.
     since: u32,
-    /// How often something was changed until then.
+    /// Number of changes until then.
     changes: u32,
     /// Rises with each question: an answer to an older one comes too late.
     turn: u32,
     refused: bool,
 }
 
-/// Asks for a path each so many seconds, at once where it is another one or somebody changed something, as long as the component
-/// that calls this is there. While there is no path, nothing is asked.
+/// Polls a path every `every` seconds, as long as the calling component exists. A new path or a change by the user is
+/// polled at once. Without a path no request is sent.
 pub fn poll(
     page: Page,
     access: Access,
@@ -55,7 +55,7 @@ fn follow(
         page.beat.track();
         let changes = page.alert_changes.get();
         let Some(path) = path() else { return };
-        // Before the first data it is not known who may ask.
+        // Before the first data the user's permissions are unknown.
         let known = page.state.get() != LinkState::Connecting || page.player.with(Option::is_some);
         let (open, live) = (known && access.gate.get() == Gate::Open, page.state.get() == LinkState::Live);
         let last = asked.get_value();

@@ -1,4 +1,4 @@
-//! The process table, of now or of the instant that is looked at.
+//! The process table, of now or of the selected instant.
 
 use super::past::Past;
 use crate::browser::offset;
@@ -22,7 +22,7 @@ const MAX_USERS: usize = 100;
 /// Seconds between two questions for the table while the instant stays the same.
 const REFRESH_SECONDS: u32 = 5;
 
-/// The instant that is looked at, ms since the epoch; None when the page is live and nothing is pointed at.
+/// The selected instant, ms since the epoch; None when the page is live without a crosshair.
 fn instant(page: Page) -> Option<i64> {
     let hover = page.hover.with_value(|hover| hover.as_ref().map(|hover| hover.t));
     hover.or(page.view.with_untracked(|view| view.frozen).map(|(_, to)| to))
@@ -45,7 +45,7 @@ const COLUMNS: [(&str, Column, bool); 9] = [
 /// The process that is drawn over time: number, name, span in ms since the epoch.
 type Drawn = RwSignal<Option<(u32, String, (i64, i64))>>;
 
-/// Asks for the table every few seconds while it is open, and for what is drawn of a process with it.
+/// Polls the table every few seconds while it is open, and with it the drawn process.
 fn ask_while_open(page: Page, open: Memo<bool>, drawn: Drawn) {
     let asked = StoredValue::new((REFRESH_SECONDS, None::<i64>));
     Effect::new(move || {
@@ -84,7 +84,7 @@ fn head(choice: RwSignal<Listing>, (name, this, left): (&'static str, Column, bo
     }
 }
 
-/// Which processes are listed, and how.
+/// The choice of processes and columns.
 #[component]
 fn Choices(choice: RwSignal<Listing>) -> impl IntoView {
     let page = expect_context::<Page>();
@@ -126,13 +126,13 @@ fn Choices(choice: RwSignal<Listing>) -> impl IntoView {
     }
 }
 
-/// The table in a section that folds. The server is asked for the table only while the section is open.
+/// The table in a section that folds. The table is requested only while the section is open.
 #[component]
 pub fn Processes() -> impl IntoView {
     let page = expect_context::<Page>();
     let open = Memo::new(move |_| page.is_open(PROCESSES, false));
     let (choice, all) = (RwSignal::new(Listing::default()), RwSignal::new(false));
-    // The process that is drawn over time, and the span that was asked for.
+    // The process that is drawn over time, and the requested span.
     let drawn = Drawn::new(None);
     let draw = Callback::new(move |(pid, name): (u32, String)| {
         let closes = drawn.with_untracked(|drawn| drawn.as_ref().is_some_and(|drawn| drawn.0 == pid));
@@ -204,7 +204,7 @@ fn words(page: Page, table: &ProcessTable) -> String {
     if now { format!("now{kept}") } else { format!("at {}{kept}", clock(table.t)) }
 }
 
-/// A number with so many digits behind the point; a dash for what is not known.
+/// A number with `decimals` digits after the point; a dash for an unknown one.
 fn cell(value: Option<f64>, decimals: usize) -> String {
     value.map_or_else(|| "–".into(), |v| grouped(v, decimals))
 }
@@ -216,7 +216,7 @@ fn row(choice: RwSignal<Listing>, drawn: Drawn, draw: Callback<(u32, String)>, l
     let watched = p.watched.then(|| view! { <span class="shape is-ok" title="watched">"●"</span> });
     let mib = |bytes: f64| bytes / Unit::Mebibytes.to_base();
     let pid = p.pid;
-    // A process without children stands in line with those that have a triangle.
+    // A process without children is aligned with those that have a triangle.
     let leaf = line.open.is_none() && choice.with_untracked(|choice| choice.tree.is_some());
     let indent = format!("{}px", 16 * (line.depth + usize::from(leaf)));
     let script = p.script().map(|script| format!(" {script}"));

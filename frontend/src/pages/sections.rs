@@ -1,4 +1,4 @@
-//! The families of charts below the top, each in a section that folds, and the lines about what is not available.
+//! The families of charts below the top, each in a section that folds, and the lines about missing metrics.
 
 use super::runs::panel::Lanes;
 use crate::browser;
@@ -153,12 +153,12 @@ const BAND_READ_KEY: &str = "watchglass-band";
 #[component]
 pub fn ReadOnce() -> impl IntoView {
     let page = expect_context::<Page>();
-    // Where the browser keeps nothing, the line appears on each visit.
+    // Without browser storage, the line appears on each visit.
     let read = RwSignal::new(browser::storage().is_some_and(|s| s.get_item(BAND_READ_KEY).ok().flatten().is_some()));
     let many = Memo::new(move |_| page.plan.with(|p| p.many));
     let got_it = move |_| {
         read.set(true);
-        // Where the browser keeps nothing, the line comes back on the next visit.
+        // Without browser storage, the line returns on the next visit.
         let _ = browser::storage().map(|s| s.set_item(BAND_READ_KEY, "1"));
     };
     view! {
@@ -174,7 +174,7 @@ pub fn ReadOnce() -> impl IntoView {
     }
 }
 
-/// A line that says how many charts are hidden, and brings them back.
+/// A line with the number of hidden charts, and the button that shows them.
 #[component]
 pub fn Hidden() -> impl IntoView {
     let page = expect_context::<Page>();
@@ -191,7 +191,7 @@ pub fn Hidden() -> impl IntoView {
     }
 }
 
-/// A line that says which recording lies under the lines, and takes it away.
+/// A line with the recording that is drawn under the live data, and the button that removes it.
 #[component]
 pub fn Compared() -> impl IntoView {
     let page = expect_context::<Page>();

@@ -29,7 +29,7 @@ pub fn Curves(
     /// Label for screen readers.
     #[prop(into)]
     label: Signal<String>,
-    /// Left, top, right and bottom of the plot in CSS pixels of the canvas, for what lies over it.
+    /// Left, top, right and bottom of the plot in CSS pixels of the canvas, for elements over it.
     #[prop(optional)]
     edges: Option<RwSignal<[f64; 4]>>,
 ) -> impl IntoView {

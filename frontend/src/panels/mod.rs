@@ -1,8 +1,9 @@
 //! Charts on the page: the elements of each, and the board that draws them.
 //!
-//! [`board`] knows all panels and tiles and when to draw; [`picture`](viewer::picture) makes the frame of one panel from the store;
-//! [`reading`] makes the texts of the tooltip; [`tiles`] are the numbers on top; [`panel`] has the elements; [`fleet`] draws
-//! many machines, [`curves`] lines that the server made; [`theme`] has the colors of all of them.
+//! [`board`] has all panels and tiles and schedules drawing; [`picture`](viewer::picture) makes the frame of one panel
+//! from the store; [`reading`] makes the texts of the tooltip; [`tiles`] are the numbers on top; [`panel`] has the
+//! elements; [`fleet`] draws many machines, [`curves`] draws series from the server; [`theme`] has the colors of all of
+//! them.
 
 pub mod board;
 pub mod curves;

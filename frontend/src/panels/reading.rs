@@ -13,7 +13,7 @@ use viewer::picture::{Look, Picture, is};
 /// Largest number of rows in a tooltip, then in a pinned one, which can be scrolled.
 const MAX_ROWS: (usize, usize) = (8, 500);
 
-/// Updates the instant before a drawing, since a resting pointer keeps its place while time goes on. An instant outside
+/// Updates the instant before a drawing, since a resting pointer keeps its place while time passes. An instant outside
 /// the span is dropped.
 pub fn follow_span(hover: &mut Option<Hover>, (from, to): (i64, i64)) {
     if let Some((hover, share)) = hover.as_mut().and_then(|h| h.share.map(|s| (h, s))) {
@@ -70,7 +70,7 @@ fn rows_of(other: &Under, at: i64, to: i64, most: usize) -> Vec<TipRow> {
 }
 
 /// At most `most` rows, one for each series, with the largest value first. With `first`, as on a heat map, this series
-/// is first and then those furthest from the median. The text says what was left out.
+/// is first and then those furthest from the median. The text reports the omitted rows.
 fn rows(
     picture: &Picture,
     at: i64,

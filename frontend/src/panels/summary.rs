@@ -5,7 +5,7 @@ use charts::band::quantile;
 use charts::order;
 use viewer::picture::Picture;
 
-/// A unit as it is spoken.
+/// A unit in words for screen readers.
 pub fn spoken_unit(symbol: &str) -> &str {
     match symbol {
         "%" => "percent",
@@ -55,7 +55,7 @@ pub fn summary(picture: &Picture, to: i64) -> String {
                     v if v < median => "low",
                     _ => "high",
                 };
-                // The unit is said once.
+                // The unit appears once.
                 let value = if k == 0 && peers.is_none() { in_unit(*v) } else { picture.number(*v) };
                 said += &format!(", {} {place} with {value}", name(*i));
             }

@@ -47,7 +47,7 @@ impl TileView {
         let t = look.span.1.min(source.last_t().unwrap_or(look.span.1));
         let say = Say { store, source, tile, t };
         let Figure { number, symbol, scale, of, value } = say.figure();
-        // The unit stands close, and moves only where the number becomes longer than it ever was.
+        // The unit is close to the number, and moves only where the number becomes longer than ever before.
         let width = number.bytes().map(|b| if b == b'.' || b == b',' { 0.45 } else { 1.0 }).sum::<f64>();
         self.width = self.width.max(width);
         self.number.style("min-width", &format!("{}ch", if number == "0" { 1.0 } else { self.width }));

@@ -90,7 +90,7 @@ fn metrics(page: Page, id: &str, section: bool) -> Vec<Metric> {
     metrics.filter(|metric| here(metric)).cloned().collect()
 }
 
-/// The unit in words, and what a counter is drawn as.
+/// The unit in words, and the form in which a counter is drawn.
 fn unit(metric: &Metric) -> String {
     let unit = match metric.unit {
         Unit::State => "a state".to_string(),

@@ -6,10 +6,10 @@ use leptos::prelude::*;
 use shared::catalog::Kind;
 use viewer::draft::{Draft, Level, When};
 
-/// How long a rule over a chart waits at first, seconds, and over how long it takes the rate of a counter.
+/// Initial hold time of a rule over a chart, and the span of a counter's rate, in seconds.
 const HOLD: i64 = 120;
 const RATE: i64 = 60;
-/// The limit lies above the newest values by this part of them at first.
+/// Initial limit, as a multiple of the newest values.
 const ABOVE: f64 = 1.1;
 
 /// The address of the draft; None where the chart has no line that can be watched, or no server could.
@@ -22,7 +22,7 @@ pub fn address(page: Page, chart: &str) -> Option<String> {
     let store = page.store.read_value();
     let source = store.source(view.source.as_deref())?;
     let lines = &source.charts.get(chart)?.lines;
-    // A series that stands alone, or is followed, is meant; else all of the chart's first metric.
+    // The rule is about an isolated or highlighted series; without one, about all series of the chart's first metric.
     let named = |id: &&u32| {
         let label = store.catalog.label(&source.defs[**id as usize]);
         view.only.iter().any(|(on, name)| on == chart && *name == label) || view.pin.contains(&label)

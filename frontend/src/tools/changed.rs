@@ -1,4 +1,4 @@
-//! The list of what changed in the shown span, compared with the span before, which is as long. A row opens its chart.
+//! The list of changes in the shown span against the previous span of the same length. A row opens its chart.
 
 use super::differs::Differs;
 use crate::browser::offset;
@@ -20,10 +20,10 @@ const MAX_ROWS: usize = 40;
 struct Row {
     chart: String,
     title: String,
-    /// Name of the series, and how many more changed; empty where the title says it.
+    /// Name of the series, and the number of further ones; empty where the title has it.
     name: String,
     values: String,
-    /// How far the series moved, as a multiple of its usual spread.
+    /// Change of the series, as a multiple of its usual spread.
     score: i64,
 }
 
@@ -32,7 +32,7 @@ struct Ranking {
     /// The two spans that are compared.
     words: String,
     rows: Vec<Row>,
-    /// Text below the rows; empty where there is nothing to say.
+    /// Text below the rows; may be empty.
     rest: String,
 }
 
@@ -75,7 +75,7 @@ pub fn Changed() -> impl IntoView {
     }
 }
 
-/// The list of what changed at this moment.
+/// The list of changes at this moment.
 #[component]
 fn Ranked() -> impl IntoView {
     let Ranking { words, rows, rest } = ranking(expect_context::<Page>());

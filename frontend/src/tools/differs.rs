@@ -1,5 +1,5 @@
 //! The list of devices that are unlike their peers in the shown span: each with its value, the range of the others, and
-//! where it lies. A row opens its chart.
+//! its position. A row opens its chart.
 
 use crate::browser::offset;
 use crate::state::Page;
@@ -83,7 +83,7 @@ fn row(found: &Dissenter, metric: &Metric, title: &str, name: String) -> Row {
     let axis = axis::values(unit(metric), Range::FromZero, low.min(found.value), high.max(found.value));
     let (a, b) = (axis.number(low), axis.number(high));
     let others = if a == b { a } else { format!("{a}–{b}") };
-    // A tenth to either side, so that no mark stands at the edge.
+    // A tenth to either side, so that no mark is at the edge.
     let (least, most) = (low.min(found.value), high.max(found.value));
     let wide = (most - least).max(f64::MIN_POSITIVE);
     let place = |v: f64| ((v - least) / wide * 80.0 + 10.0).round();

@@ -1,5 +1,5 @@
-//! Finds anything by a few letters: charts, also folded ones, by their title and by the names that other programs give
-//! their metrics; machines, processes, spans of time, and what the page can do.
+//! The search of the page: charts, also folded ones, by title and by the names of their metrics in other programs;
+//! machines, processes, spans of time, and actions.
 
 use super::menu;
 use crate::browser::{self, now, offset};
@@ -21,26 +21,26 @@ const MAX_HITS: usize = 12;
 /// A rank behind those of everything that is called as was typed.
 const AFTER_NAMES: usize = 10;
 
-/// Where a result leads.
+/// Target of a result.
 #[derive(Clone, Debug, PartialEq)]
 enum Goal {
-    /// To the chart with this id.
+    /// The chart with this id.
     Chart(String),
-    /// To the machine of this name.
+    /// The machine with this name.
     Machine(String),
-    /// To a process: the table is filtered by this.
+    /// A process: the table is filtered by this text.
     Process(String),
-    /// To this span.
+    /// This span.
     Span(Asked),
-    /// To the finding with this id.
+    /// The finding with this id.
     Finding(String),
-    /// To the section with this id.
+    /// The section with this id.
     Section(String),
-    /// To the list of what is not available.
+    /// The list of missing metrics.
     Missing,
-    /// To the menu of the chart that was pointed at, or of the first one.
+    /// The menu of the chart under the pointer, or of the first one.
     Menu,
-    /// It does what a key does.
+    /// The action of a key.
     Act(Action),
 }
 
@@ -55,12 +55,12 @@ struct Hit {
     detail: String,
 }
 
-/// The results for what was typed, the best first.
+/// The results for the typed text, the best first.
 fn hits(page: Page, typed: &str) -> Vec<Hit> {
     let typed = typed.trim().to_ascii_lowercase();
     let mut found: Vec<(usize, Hit)> = Vec::new();
     if typed.is_empty() {
-        // Before a letter is typed, the other machines stand there.
+        // Without a text, the other machines are listed.
         machines(page, &typed, &mut found);
         return found.into_iter().map(|(_, hit)| hit).take(MAX_HITS).collect();
     }
@@ -144,7 +144,7 @@ fn actions(page: Page, typed: &str, found: &mut Vec<(usize, Hit)>) {
     }));
 }
 
-/// The machines by their names, where there are several; each with what is known of it now.
+/// The machines by their names, where there are several; each with its present state.
 fn machines(page: Page, typed: &str, found: &mut Vec<(usize, Hit)>) {
     let store = page.store.read_value();
     let shown = page.view.with_untracked(|v| store.source(v.source.as_deref()).map(|s| s.info.id));
@@ -159,7 +159,7 @@ fn machines(page: Page, typed: &str, found: &mut Vec<(usize, Hit)>) {
 }
 
 /// Charts of the plan, by their titles, the names of their metrics and the words of their descriptions; sections, and
-/// what is not available.
+/// missing metrics.
 fn charts(page: Page, typed: &str, found: &mut Vec<(usize, Hit)>) {
     let store = page.store.read_value();
     page.plan.with_untracked(|plan| {
@@ -246,7 +246,7 @@ fn go_to(page: Page, goal: Goal, act: Callback<Action>) {
     }
 }
 
-/// The content of the dialog: a field, and the results below it. `act` does what a key does.
+/// The content of the dialog: a field, and the results below it. `act` carries out the action of a key.
 #[component]
 pub fn Find(
     /// Carries out an action of the table of keys.
@@ -254,7 +254,7 @@ pub fn Find(
 ) -> impl IntoView {
     let page = expect_context::<Page>();
     let (typed, chosen) = (RwSignal::new(String::new()), RwSignal::new(0usize));
-    // The table of processes is asked for only where it is seen, and here.
+    // The process table is requested only where it is visible, and here.
     page.ask(PageMessage::Processes { at: None });
     let found = Memo::new(move |_| hits(page, &typed.get()));
     let field = NodeRef::<html::Input>::new();
@@ -315,7 +315,7 @@ pub fn Find(
     }
 }
 
-/// Why nothing was found: what is wrong with a span, where the text looks like one.
+/// Why nothing was found: the error of a span, where the text resembles one.
 fn wrong(page: Page, typed: &str) -> String {
     let like_a_span = typed.contains(|c: char| c.is_ascii_digit());
     match range::read(typed, now() + page.ahead.get_value(), page.longest(), &offset) {

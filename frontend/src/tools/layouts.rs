@@ -1,5 +1,5 @@
-//! The list of layouts: what is folded, hidden and put first, under names that this browser keeps. The link of the page
-//! holds the shown one, so that whoever opens it sees the same and can keep it too.
+//! The list of layouts: folded and hidden parts and the charts on top, under names in this browser's storage. The link
+//! of the page has the shown layout, so that its readers see the same and can store it too.
 
 use crate::state::Page;
 use leptos::html;

@@ -1,5 +1,5 @@
 //! The menu of a chart, below its title: its table, pictures and data to save, another chart over it, its single
-//! series. There is one menu for all charts. It stands in the chart that opened it, so that Tab goes from the title
+//! series. There is one menu for all charts. It is inside the chart that opened it, so that Tab moves from the title
 //! into the menu and on.
 
 use super::alert;
@@ -39,12 +39,12 @@ fn open(page: Page) -> Option<Element> {
     }
 }
 
-/// The title of the chart in which the menu stands.
+/// The title of the chart that has the menu.
 fn title(menu: &Element) -> Option<Element> {
     menu.closest("article").ok()??.query_selector("h3 button").ok()?
 }
 
-/// Closes the menu; true when it was open. A focus within the menu goes back to the title.
+/// Closes the menu; true when it was open. A focus within the menu returns to the title.
 pub fn close(page: Page) -> bool {
     let Some(menu) = open(page) else { return false };
     if menu.contains(browser::focused().as_deref()) {
@@ -54,7 +54,7 @@ pub fn close(page: Page) -> bool {
     true
 }
 
-/// Closes the menu when a click or the focus went to an element outside of the menu and its title.
+/// Closes the menu after a click or a focus outside of the menu and its title.
 pub fn left_for(page: Page, target: &Element) {
     if let Some(menu) = open(page).filter(|menu| !menu.contains(Some(target)))
         && title(&menu).is_none_or(|title| !title.contains(Some(target)))
@@ -128,7 +128,7 @@ fn Offers(chart: String) -> impl IntoView {
     let hide = move |_| {
         close(page);
         page.hide(Some(here.get_value()));
-        // The chart goes with the next frame, and its title with it: the line that brings it back takes the focus.
+        // The next frame removes the chart with its title: the focus moves to the button that shows it again.
         request_animation_frame(|| {
             request_animation_frame(|| browser::all(".hidden button").iter().for_each(browser::focus));
         });
@@ -266,7 +266,7 @@ fn with_series(board: Board, chart: &str, i: usize, choice: Choice) -> String {
     format!("{name}: {state}")
 }
 
-/// Closes the menu when a click or the focus goes elsewhere. It listens until the component that calls this is removed.
+/// Closes the menu after a click or a focus elsewhere. The listener ends with the calling component.
 pub fn listen(page: Page) {
     let left = move |event: &web_sys::Event| {
         if let Some(target) = event.target().and_then(|t| t.dyn_into::<Element>().ok()) {

@@ -1,6 +1,7 @@
-//! The tools of the bar and of a chart's title: [`span`] typed spans and the comparison, [`changed`] what changed,
-//! [`differs`] who differs, [`find`] the way to anything, [`menu`] the menu of a chart, [`about`] what a chart shows,
-//! [`layouts`] kept layouts, [`alert`] the draft of a rule over a chart, [`table`] a chart as a table, [`take`] pictures and data to save.
+//! The tools of the bar and of a chart's title: [`span`] typed spans and the comparison, [`changed`] the changes,
+//! [`differs`] the outliers, [`find`] the search, [`menu`] the menu of a chart, [`about`] its description, [`layouts`]
+//! stored layouts, [`alert`] the draft of a rule over a chart, [`table`] a chart as a table, [`take`] pictures and data
+//! to save.
 
 pub mod about;
 mod alert;
@@ -23,7 +24,7 @@ use std::time::Duration;
 use wasm_bindgen::JsCast;
 use web_sys::HtmlDetailsElement;
 
-/// Closes what lies over the page; true when there was something to close.
+/// Closes all dialogs and menus over the page; true when one was open.
 pub fn close_all(page: Page) -> bool {
     let sheet = page.sheet.get_untracked().is_some();
     if sheet {

@@ -8,7 +8,7 @@ use leptos::html;
 use leptos::prelude::*;
 use web_sys::HtmlInputElement;
 
-/// The field and the choice, and the button for the list of what changed.
+/// The field and the choice, and the button for the list of changes.
 #[component]
 pub fn SpanTools() -> impl IntoView {
     let page = expect_context::<Page>();
@@ -85,7 +85,7 @@ fn Compare() -> impl IntoView {
     }
 }
 
-/// Shows the typed span. Returns what is wrong with it, or an empty text.
+/// Shows the typed span. Returns its error, or an empty text.
 fn typed(page: Page, field: &HtmlInputElement) -> String {
     let text = field.value();
     if text.trim().is_empty() {

@@ -47,7 +47,7 @@ fn file(page: Page, chart: &str, kind: &str) -> String {
     file_name(&[&page.machine(), chart, &(page.span().1 / 1000).to_string()], kind)
 }
 
-/// Saves a picture of a chart. Returns in words what was done.
+/// Saves a picture of a chart. Returns the result in words.
 pub fn picture(board: Board, chart: &str, svg: bool) -> String {
     let Some(mut layer) = board.poster(chart, &words(board.page), svg) else {
         return "There is nothing to draw yet.".into();
@@ -144,8 +144,8 @@ fn address(page: Page, chart: &str) -> Option<String> {
     Some(format!("api/v1/export?{}", String::from(params.to_string())))
 }
 
-/// Copies a link to the view: `live` follows what comes, otherwise the link shows the span that is seen now. Returns in
-/// words what was done.
+/// Copies a link to the view: with `live` it follows new samples, otherwise it shows the present span. Returns the
+/// result in words.
 pub fn link(page: Page, near: &Element, live: bool) -> String {
     let mut view = page.view_now();
     view.frozen = (!live).then(|| page.span());

@@ -10,7 +10,7 @@ use shared::unit::rough_duration;
 pub struct Clock {
     /// Changes once a second.
     pub beat: RwSignal<u32>,
-    /// By how much the server's clock is ahead of this machine's, ms.
+    /// Offset of the server's clock against this machine's, in ms; positive when it is ahead.
     pub ahead: StoredValue<i64>,
 }
 
@@ -36,7 +36,7 @@ pub fn Zone() -> impl IntoView {
         .into_any()
 }
 
-/// How long ago a time was; `t` in Unix seconds.
+/// Age of a time; `t` in Unix seconds.
 pub fn ago(t: i64) -> String {
     match now() - t * 1_000 {
         past if past < 60_000 => "now".into(),
@@ -44,7 +44,7 @@ pub fn ago(t: i64) -> String {
     }
 }
 
-/// How long until a time; `t` in Unix seconds.
+/// Remaining time until `t`, in Unix seconds.
 pub fn until(t: i64) -> String {
     match t * 1_000 - now() {
         left if left <= 0 => "ended".into(),

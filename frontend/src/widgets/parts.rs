@@ -3,12 +3,12 @@
 
 use leptos::prelude::*;
 
-/// A text that follows what it reads.
+/// A text that updates with the signals it reads.
 pub fn text<S: Into<String>>(of: impl Fn() -> S + Send + Sync + 'static) -> Signal<String> {
     Signal::derive(move || of().into())
 }
 
-/// A condition that follows what it reads.
+/// A condition that updates with the signals it reads.
 pub fn flag(of: impl Fn() -> bool + Send + Sync + 'static) -> Signal<bool> {
     Signal::derive(of)
 }
@@ -22,7 +22,7 @@ pub fn If(
     /// The content.
     children: ChildrenFn,
 ) -> impl IntoView {
-    // Only a change of the condition makes the content anew.
+    // Only a change of the condition rebuilds the content.
     let when = Memo::new(move |_| when.get());
     view! { <Show when=move || when.get()>{children()}</Show> }
 }

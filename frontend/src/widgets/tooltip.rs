@@ -115,10 +115,10 @@ fn put(element: &web_sys::Element, (x, y): (f64, f64)) {
     browser::set_style(element, "transform", &format!("translate({}px,{}px)", left.round(), top.round()));
 }
 
-/// Time that a text waits before it is spoken. While a key is held, only the last text is spoken.
+/// Delay of an announcement. While a key is held, only the last text is announced.
 const ANNOUNCE_DELAY: Duration = Duration::from_millis(250);
 
-/// The element from which a screen reader speaks the tooltip.
+/// The live region that announces the tooltip to screen readers.
 #[component]
 pub fn Said(
     /// The announcement for screen readers. When several arrive in a short time, the newest is announced.

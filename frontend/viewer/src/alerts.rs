@@ -196,7 +196,7 @@ pub fn bars(alerts: &[Alert]) -> Vec<Bar> {
     bars
 }
 
-/// The position of the metric of a tag; a `*` in it stands for each instance.
+/// The position of the metric of a tag; a `*` in it matches each instance.
 pub fn metric(catalog: &Catalog, tag: &str) -> Option<u16> {
     catalog.known(tag).or_else(|| catalog.known(&tag.replace('*', "0"))).map(|found| found.metric)
 }

@@ -9,7 +9,7 @@ const LEAST_CLEAR: i64 = 30;
 /// A condition on the values of a tag, with the fields of the sentence.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Level {
-    /// The tag; `*` stands for each instance.
+    /// The tag; `*` matches each instance.
     pub tag: String,
     /// For a counter, the seconds over which its rate per second is computed; None for the plain value.
     pub rate: Option<i64>,

@@ -37,7 +37,7 @@ pub enum Action {
     Leave,
     /// Compares with the span before, or ends the comparison.
     Compare,
-    /// Opens or closes the list of what changed in the span.
+    /// Opens or closes the list of changes in the span.
     Changed,
     /// Lists the devices that differ from their peers.
     Differs,
@@ -67,7 +67,7 @@ pub enum Action {
 pub struct Shortcut {
     /// Names of the keys on a keyboard, with a space between each two.
     pub names: &'static str,
-    /// Description of what the keys do.
+    /// Description of the action.
     pub words: &'static str,
     /// Name of each key in the browser, and its action. Empty for keys that the browser handles itself.
     pub keys: &'static [(&'static str, Action)],

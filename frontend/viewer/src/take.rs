@@ -16,7 +16,7 @@ pub struct ChartText {
     pub rest: String,
     /// Names of the columns; the first is that of the time.
     pub head: Vec<String>,
-    /// Rows of time and a value for each series; a dash stands for no value.
+    /// Rows of time and a value for each series; a dash means no value.
     pub rows: Vec<Vec<String>>,
 }
 

@@ -233,8 +233,8 @@ impl Say<'_> {
         }
     }
 
-    /// The line under the number where a finding names a device: its value of what the line is about otherwise. None where
-    /// it names none of these, or all.
+    /// The line under the number where a finding names a device: that device's value of the line's metric. None where
+    /// the finding names none of these devices, or all.
     pub fn named(&self, subjects: &Subjects) -> Option<String> {
         let (tag, lowest) = match &self.tile.note {
             Note::Highest(tag, _) => (tag, false),

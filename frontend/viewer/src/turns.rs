@@ -96,7 +96,7 @@ mod tests {
         let mut turns = Turns::default();
         turns.begin(ALL.into_iter(), Some("e"));
         assert_eq!(frame(&mut turns, 5.0), ("eab".into(), false));
-        // It also moves to the front of the rest when the pointer comes to it meanwhile.
+        // It also moves to the front of the rest when the pointer reaches it in between.
         turns.lead(Some("f"));
         turns.lead(Some("a"));
         assert_eq!(frame(&mut turns, 20.0), ("fc".into(), false));

@@ -1,5 +1,5 @@
-//! The bell in the bar: the one number of what is open, findings and the alerts about something else, and the list of both;
-//! what a screen reader is told of alerts, and the browser's own notifications.
+//! The bell in the bar: the number of open findings and of alerts about something else, and the list of both. Also the
+//! announcements of alerts for screen readers, and the browser's own notifications.
 
 use super::words;
 use crate::access::Access;
@@ -22,7 +22,7 @@ use wasm_bindgen::{JsCast, JsValue};
 const MAX_LISTED: usize = 8;
 /// Least time between two announcements, ms.
 const ANNOUNCE_MS: i64 = 5_000;
-/// In the browser's storage while somebody wants no notification here.
+/// Key in the browser's storage while notifications are off here.
 const QUIET: &str = "watchglass.quiet";
 
 /// The open findings and alerts, in words: `Open: 1 finding, 2 alerts`.
@@ -149,14 +149,15 @@ fn notification() -> Option<Function> {
     Reflect::get(&browser::window(), &"Notification".into()).ok()?.dyn_into().ok()
 }
 
-/// Whether this browser shows notifications: `granted`, `denied`, `default` while nobody was asked; empty where it cannot.
+/// Whether this browser shows notifications: `granted`, `denied`, `default` before the user has decided; empty where it
+/// cannot.
 pub fn permission() -> String {
     let is_secure = Reflect::get(&browser::window(), &"isSecureContext".into()).is_ok_and(|is| is.is_truthy());
     let said = notification().filter(|_| is_secure).and_then(|of| Reflect::get(&of, &"permission".into()).ok());
     said.and_then(|said| said.as_string()).unwrap_or_default()
 }
 
-/// Whether somebody has switched notifications off here.
+/// Whether notifications are off in this browser.
 pub fn is_quiet() -> bool {
     storage().and_then(|storage| storage.get_item(QUIET).ok().flatten()).is_some()
 }

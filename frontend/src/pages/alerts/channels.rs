@@ -15,7 +15,7 @@ use shared::role::Role;
 use viewer::alerts::{KINDS, delivery, kind};
 use wasm_bindgen::JsValue;
 
-/// Whether a person may make channels. Without accounts the server says so itself.
+/// Whether the user may create channels. Without accounts the server checks this itself.
 fn may_change(access: Access) -> bool {
     access.session.with(Option::is_none) || access.team_here().is_some_and(|team| team.role >= Role::Admin)
 }

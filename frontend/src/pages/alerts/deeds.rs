@@ -28,7 +28,7 @@ pub fn new_rule(page: Page) -> String {
     Draft { when, ..Draft::of("") }.write()
 }
 
-/// Whether a key that was pressed is for the page: not typed into a field, and not while something lies over it.
+/// Whether a pressed key is for the page: not typed into a field, and no dialog is open.
 pub fn is_free(page: Page, form: bool, event: &KeyboardEvent) -> bool {
     let typing = event.target().and_then(|target| target.dyn_into::<web_sys::Element>().ok());
     let typing = typing.is_some_and(|element| matches!(element.tag_name().as_str(), "INPUT" | "SELECT" | "TEXTAREA"));
@@ -57,7 +57,7 @@ pub fn sent(rule: &Rule) -> Vec<(&'static str, JsValue)> {
     fields
 }
 
-/// Takes an alert on; `wrong` has what the server said against it.
+/// Acknowledges an alert; `wrong` gets the server's error.
 pub fn acknowledge(page: Page, id: &str, wrong: RwSignal<String>) {
     fetch::ask("POST", &format!("{}/ack", words::of_id("api/v1/alerts", id)), None, move |answer: Answer| {
         // The page may have gone.

@@ -1,5 +1,5 @@
-//! A rule that is being written: a sentence with fields over a chart of what it watches, a line to drag, and what it would have
-//! done. The address of the page holds it.
+//! The editor of a rule: a sentence with fields over a chart of the watched series, a line to drag, and the backtest.
+//! The address of the page holds the draft.
 
 use super::series::{DrawnSeries, Wanted, follow};
 use super::{deeds, words};
@@ -23,11 +23,11 @@ use viewer::alerts::metric;
 use viewer::curves::CurveChart;
 use viewer::draft::{Draft, Level, When, length, plainly, seconds, severity};
 
-/// How far back it is checked, seconds.
+/// Span of the backtest, in seconds.
 const SPAN_SECONDS: i64 = 43_200;
 /// A check waits so long after a change for another one.
 const PAUSE: Duration = Duration::from_millis(300);
-/// Cards of what would have fired.
+/// Maximum number of cards in the backtest.
 const MAX_CARDS: usize = 6;
 /// Machines in the list to choose from.
 const MAX_MACHINES: usize = 200;
@@ -179,17 +179,17 @@ fn follow_checks(page: Page, draft: Memo<Draft>) -> (RwSignal<Option<Checked>>, 
         };
         set_timeout(wait, PAUSE);
     };
-    // The name, the severity and who is told change nothing of what would have fired.
+    // The name, the severity and the channels do not affect the backtest.
     let watched = Memo::new(move |_| draft.with(|draft| (draft.when.write(), draft.on.clone())));
     Effect::new(move || {
-        // A memo that nobody reads is never made: to track it is not enough.
+        // A memo without a reader is never computed: tracking it is not enough.
         let _ = watched.get();
         check();
     });
     (checked, wrong)
 }
 
-/// The button that notifies the first channel that would be told, as a test; `said` is what came of it.
+/// The button that sends a test notification to the first channel of the rule; `said` is the result.
 #[component]
 fn TestButton(draft: Memo<Draft>, channels: Memo<Vec<Channel>>, said: RwSignal<String>) -> impl IntoView {
     let access = expect_context::<Access>();
@@ -239,7 +239,7 @@ fn WouldFire(level: Memo<Option<Level>>, checked: RwSignal<Option<Checked>>, fir
     }
 }
 
-/// How long it would have fired, and the worst value.
+/// Duration of the alert that would have fired, and its worst value.
 fn card(fired: &Fired, unit: Option<Unit>) -> String {
     let lasted = match fired.to {
         Some(to) => format!(", for {}", rough_duration(to - fired.from)),
@@ -300,7 +300,7 @@ fn Type(
     }
 }
 
-/// The tags that can be watched, with their titles; a title that several have is told apart by the tag.
+/// The tags that can be watched, with their titles; metrics with the same title are distinguished by the tag.
 fn tags(page: Page) -> Vec<(String, String)> {
     page.store.with_value(|store| {
         let of = store.catalog.metrics.iter().filter(|m| m.kind != Kind::State && !m.title.is_empty());
@@ -359,7 +359,7 @@ fn LevelFields(draft: Memo<Draft>) -> impl IntoView {
             })
         })
     };
-    // The instance stands in the tag in place of the star.
+    // In a tag the instance replaces the star.
     let tag_options = Signal::derive(move || {
         page.plan.track();
         page.fleet.track();
@@ -374,7 +374,7 @@ fn LevelFields(draft: Memo<Draft>) -> impl IntoView {
             });
             level.tag = tag;
             level.rate = counter.then_some(60);
-            // A limit of another unit means nothing here: the line stands in the middle until it is dragged.
+            // A limit of another unit is invalid here: the line is in the middle until it is dragged.
             if measured(page, level).is_none_or(|(_, unit)| level.base(unit).is_none()) {
                 level.unit = String::new();
                 level.margin = None;
@@ -514,7 +514,7 @@ impl LimitLine {
         })
     }
 
-    /// Where a value stands, pixels from the top of the area.
+    /// Position of a value, in pixels from the top of the area.
     fn top(self, value: f64) -> f64 {
         let ([_, top, _, bottom], (lo, hi, _)) = (self.edges.get(), self.reach());
         bottom - (value - lo) / (hi - lo).max(f64::MIN_POSITIVE) * (bottom - top)
@@ -525,7 +525,7 @@ impl LimitLine {
         self.held.get().or_else(|| limit_and_end(self.page, self.level).map(|(limit, _)| limit))
     }
 
-    /// Where it ends, in the base unit; it moves with the line.
+    /// The value that clears the alert, in the base unit; it moves with the line.
     fn clears(self) -> Option<f64> {
         let (limit, clears) = limit_and_end(self.page, self.level)?;
         Some(clears? + self.held.get().map_or(0.0, |held| held - limit))

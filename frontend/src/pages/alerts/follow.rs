@@ -1,5 +1,5 @@
-//! Asks for what fires again and again, while somebody looks at the page and its data come from a server; on the page of one
-//! machine also for what its charts show of it.
+//! Polls the firing alerts while the page is visible and its data come from a server. On the page of one machine it
+//! also polls the alerts and limits of the charts.
 
 use super::words;
 use crate::access::Access;
@@ -12,16 +12,16 @@ use shared::alert::{Alert, Alerts, Rule, Rules};
 use shared::finding::Severity;
 use viewer::alerts::{Alerted, bars, limits};
 
-/// Seconds between two questions for what fires, and for rules.
+/// Seconds between two polls of alerts, and of rules.
 const REFRESH_SECONDS: u32 = 5;
 const RULES_SECONDS: u32 = 60;
 
-/// Whether there is a server that can be asked: not of a file, and not by a share link, which shows charts alone.
+/// Whether a server can be polled: not for a file, and not for a share link, which shows only charts.
 fn is_served(page: Page) -> bool {
     !page.over.get() && page.view.with(|view| view.share.is_none()) && page.player.with(Option::is_none)
 }
 
-/// Begins to ask, as long as the page is there.
+/// Starts the polling, which lasts as long as the page.
 pub fn follow(page: Page, access: Access) {
     let open = move || is_served(page).then(|| "api/v1/alerts?state=firing".to_string());
     poll(page, access, REFRESH_SECONDS, open, move |polled| match polled {

@@ -20,7 +20,7 @@ use viewer::alerts::{self, AlertStand, shape, sorted};
 const REFRESH_SECONDS: u32 = 5;
 /// Most rows of each part of the list.
 const MAX_LISTED: usize = 200;
-/// How far back the list reaches: the value in the address, and its words.
+/// Spans of the list: the value in the address, and its label.
 const SPANS: [(&str, &str); 4] = [("", "12 h"), ("7d", "7 days"), ("30d", "30 days"), ("400d", "400 days")];
 /// The filters of the list: the value in the address, and its label.
 const STATES: [(&str, &str); 6] = [
@@ -35,9 +35,9 @@ const STATES: [(&str, &str); 6] = [
 /// Filter and content of the list.
 #[derive(Clone, Copy)]
 pub struct AlertList {
-    /// All that the server said.
+    /// All alerts of the last response.
     pub all: RwSignal<Vec<Alert>>,
-    /// The one that was asked for by its id: it is older than the list.
+    /// The alert that was requested by its id: it is older than the list.
     older: RwSignal<Option<Alert>>,
     open: Memo<Vec<Alert>>,
     over: Memo<Vec<Alert>>,
@@ -141,7 +141,7 @@ pub fn List() -> impl IntoView {
         pressed(page, access, (listed, picks), (form, wrong), &event);
     });
     on_cleanup(move || keys.remove());
-    // An alert may be older than what is listed: it is asked for by its id.
+    // An alert may be older than the list: it is requested by its id.
     let one_path = move || {
         let id = page.view.with(|view| view.alert.clone());
         let missing = listed.known.get() && !id.is_empty() && !listed.has(&id);

@@ -1,4 +1,4 @@
-//! One alert: its sentence, who was told or why nobody was, its series with the limit, and what can be done about it.
+//! One alert: its sentence, its notifications or why there were none, its series with the limit, and its actions.
 
 use super::series::{Wanted, follow};
 use super::{deeds, silences, words};
@@ -19,7 +19,7 @@ use std::sync::Arc;
 use viewer::alerts::{AlertStand, place, shape, span};
 use viewer::curves::CurveChart;
 
-/// The address of what it is about: the board of its machine at its span with its series followed, or its run.
+/// The address of its subject: the page of its machine at its span with its series highlighted, or its run.
 fn address(page: Page, alert: &Alert) -> Option<String> {
     let of = |name: &str| alert.labels.get(name).filter(|value| !value.is_empty());
     match (of("source"), of("run")) {
@@ -58,7 +58,7 @@ fn happened_words(one: &AlertHappened) -> String {
 pub fn One(
     /// The alert.
     alert: Memo<Option<Alert>>,
-    /// The form that is asked.
+    /// The open form.
     form: RwSignal<Option<Form>>,
     /// The server's error for the last action.
     wrong: RwSignal<String>,
@@ -190,7 +190,7 @@ fn History(alert: Memo<Option<Alert>>) -> impl IntoView {
         let Some((id, ..)) = stand.get() else { return events.set(Vec::new()) };
         let coded = String::from(js_sys::encode_uri_component(&id));
         fetch::ask("GET", &format!("api/v1/alerts/{coded}"), None, move |answer| {
-            // Another one may be looked at by now, or the page have gone.
+            // Another alert may be shown by now, or the page may be closed.
             let is_wanted = stand.try_with_untracked(|now| now.as_ref().is_some_and(|now| now.0 == id)) == Some(true);
             if is_wanted && let Ok(told) = answer.read::<AlertEvents>() {
                 events.set(told.events);

@@ -1,4 +1,4 @@
-//! The rules: what each watches, of what, who is told, and when it fired last; above them the one that is being written.
+//! The rules: condition, labels, channels, and time of the last alert. Above them is the draft.
 
 use super::draft::Written;
 use super::{deeds, words};

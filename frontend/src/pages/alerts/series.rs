@@ -17,38 +17,38 @@ use viewer::curves::{Curve, CurveChart};
 const POINTS: i64 = 240;
 /// Seconds between two questions while the page is live.
 const REFRESH_SECONDS: u32 = 15;
-/// Most machines that are asked for at once.
+/// Maximum number of machines in one request.
 const MAX_MACHINES: usize = 16;
 
 /// A request for series.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Wanted {
-    /// The tag; `*` stands for each instance.
+    /// The tag; `*` matches each instance.
     pub tag: String,
     /// A pattern of names of machines.
     pub source: String,
     /// True where the highest of all is drawn as one line, false for the lowest; None for all lines.
     pub most: Option<bool>,
-    /// The span, ms since the epoch, where it stands; else so many ms up to now.
+    /// A fixed span, ms since the epoch; else the length in ms of a span that ends now.
     pub span: Result<(i64, i64), i64>,
-    /// Values at which a dashed line stands, in the base unit.
+    /// Values with a dashed line, in the base unit.
     pub limits: Vec<(f64, String)>,
 }
 
 /// The answer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DrawnSeries {
-    /// The title of what is measured.
+    /// The title of the metric.
     pub title: String,
     /// The lines.
     pub chart: Arc<CurveChart>,
-    /// How many series are in them.
+    /// Number of series.
     pub series: usize,
-    /// How many machines fit, where not all of them were asked.
+    /// Number of matching machines, where not all of them were requested.
     pub machines: Option<usize>,
 }
 
-/// The machines of a pattern: those that are asked for, and how many there are.
+/// The machines of a pattern: those to request, and their total number.
 fn machines(store: &Store, pattern: &str) -> (Vec<String>, usize) {
     let all: Vec<String> = store
         .index
@@ -118,7 +118,7 @@ fn chart(
     Some(DrawnSeries { title: metric.title.clone(), chart: Arc::new(chart), series, machines: None })
 }
 
-/// Asks for what is wanted, and again while it goes on, as long as the component that calls this is there.
+/// Requests the series, and polls them while the span ends now, as long as the calling component exists.
 pub fn follow(page: Page, wanted: Memo<Option<Wanted>>) -> RwSignal<Option<DrawnSeries>> {
     let drawn = RwSignal::new(None::<DrawnSeries>);
     let asked = StoredValue::new((None::<Wanted>, 0u32, 0u32));
@@ -160,7 +160,7 @@ pub fn follow(page: Page, wanted: Memo<Option<Wanted>>) -> RwSignal<Option<Drawn
         asked.set_value((Some(now.clone()), 0, turn));
         let machines = (count > names.len()).then_some(count);
         fetch::ask("GET", &path, None, move |answer| {
-            // The page may have gone meanwhile, or something else is wanted.
+            // The page may be closed by now, or the request outdated.
             if asked.try_with_value(|(.., last)| *last == turn) != Some(true) {
                 return;
             }

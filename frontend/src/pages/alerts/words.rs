@@ -27,7 +27,7 @@ pub fn times(alert: &Alert, now: i64) -> String {
     }
 }
 
-/// The line below its sentence: how much it matters, its rule, its times, and why nobody is told.
+/// The line below its sentence: severity, rule, times, and why no notification is sent.
 pub fn below(alert: &Alert, now: i64) -> String {
     let mut said = format!("{}: {}, {}", alert.severity.word(), alert.name, times(alert, now));
     if AlertStand::of(alert) == AlertStand::Pending {
@@ -66,7 +66,7 @@ pub fn of_id(path: &str, id: &str) -> String {
     format!("{path}/{}", String::from(js_sys::encode_uri_component(id)))
 }
 
-/// Whether a person may write rules, silence and take alerts on. Without accounts the server says so itself.
+/// Whether the user may write rules, and silence or acknowledge alerts. Without accounts the server checks this itself.
 pub fn may_write(access: Access) -> bool {
     use shared::role::Role;
     access.session.with(Option::is_none) || access.team_here().is_some_and(|team| team.role >= Role::Member)

@@ -14,7 +14,7 @@ pub fn said(of: &Dismissed) -> String {
     format!("{} marked this as wrong at {}: {}", of.by, words::clock(of.at, false), of.why)
 }
 
-/// Sends what is said of a finding, None to take it back; `problem` has what the server says against it.
+/// Marks a finding as wrong with a reason, or reverts the mark with None; `problem` gets the server's error.
 fn send(page: Page, id: String, why: Option<String>, problem: RwSignal<String>) {
     let why = why.map_or(JsValue::NULL, |why| why.as_str().into());
     let body = Json::object([("id", id.as_str().into()), ("why", why)]);

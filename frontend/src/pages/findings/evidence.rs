@@ -1,5 +1,5 @@
-//! The evidence of a finding as charts: who has it, against its peers, over the time around its onset. [`Sketch`] is the first
-//! of them as a small line, for the sentence that leads a page.
+//! The evidence of a finding as charts: the devices concerned against their peers, around the onset. [`Sketch`] is the
+//! first of them as a small line, for the sentence that leads a page.
 
 use super::words;
 use crate::browser::document;
@@ -33,13 +33,13 @@ const MAX_CHARTS: usize = 4;
 pub struct Piece {
     /// The tag with its placeholder.
     pub tag: String,
-    /// The title of what it measures.
+    /// The title of the metric.
     pub title: String,
     /// The lines.
     pub chart: Arc<CurveChart>,
 }
 
-/// A tag that is asked for, and how its values are drawn.
+/// A requested tag, and the drawing of its values.
 #[derive(Clone, Debug, PartialEq)]
 struct Wanted {
     tag: String,
@@ -47,7 +47,7 @@ struct Wanted {
     /// The label of a line, with a place for its instance.
     position: u16,
     unit: Unit,
-    /// By which values are multiplied for the unit.
+    /// Factor from the values to the unit.
     factor: f64,
     range: Range,
     path: String,
@@ -190,14 +190,14 @@ fn columns(finding: &Finding, now: i64, points: i64) -> ((i64, i64), i64) {
     ((from.div_euclid(step) * step, to), step)
 }
 
-/// Asks for the evidence of a finding again and again, as long as the component that calls this is there; of a file it reads
-/// the samples that the page holds.
+/// Polls the evidence of a finding as long as the calling component exists. For a file it reads the samples in the
+/// page.
 pub fn follow(page: Page, finding: Signal<Option<Finding>>, small: bool) -> RwSignal<Vec<Piece>> {
     let pieces = RwSignal::new(Vec::<Piece>::new());
     let (most, points) = if small { (1, SMALL_POINTS) } else { (MAX_CHARTS, POINTS) };
     // Key of the last read from a file.
     let held = StoredValue::new(None);
-    // The id and end of what was asked for, and how many seconds ago.
+    // The id and end of the requested finding, and the seconds since then.
     let asked = StoredValue::new((None::<(String, Option<i64>)>, 0u32));
     let turn = StoredValue::new(0u32);
     Effect::new(move || {
@@ -243,7 +243,7 @@ pub fn follow(page: Page, finding: Signal<Option<Finding>>, small: bool) -> RwSi
         for wanted in list {
             let (one, list) = (one.clone(), wanted.clone());
             fetch::ask("GET", &wanted.path, None, move |answer| {
-                // The page may have gone meanwhile, or another finding is shown.
+                // The page may be closed by now, or another finding shown.
                 if turn.try_with_value(|turn| *turn == mine) != Some(true) {
                     return;
                 }
@@ -275,7 +275,7 @@ pub fn Sketch(
     let drawn = move || {
         let piece = piece.get()?;
         let chart = &piece.chart;
-        // Where all have it, they are one line, against what is usual.
+        // If all devices are concerned, they are one line, against the usual level.
         let alone = chart.subjects.is_empty();
         let (own, peers) = match two_lines(chart) {
             (_, all) if alone => (all, Vec::new()),

@@ -1,4 +1,4 @@
-//! Asks for what is wrong again and again, while somebody looks at the page and its data comes from a server.
+//! Polls the findings while the page is visible and its data come from a server.
 
 use crate::access::Access;
 use crate::address::Route;
@@ -13,10 +13,10 @@ use viewer::findings::evidence::Subjects;
 
 /// Seconds between two questions while the page is live.
 const REFRESH_SECONDS: u32 = 5;
-/// How far back the list of findings reaches, seconds.
+/// Span of the list of findings, in seconds.
 pub const LISTED_SECONDS: i64 = 12 * 3_600;
 
-/// Begins to ask, as long as the page is there.
+/// Starts the polling, which lasts as long as the page.
 pub fn follow(page: Page, access: Access) {
     let is_list = Memo::new(move |_| page.place() == Route::Findings);
     Effect::new(move || {
@@ -46,10 +46,10 @@ pub fn follow(page: Page, access: Access) {
     });
 }
 
-/// Takes in what a file tells: there is no server to be asked. The list is of all its machines.
+/// Reads the findings from a file. The list has all its machines.
 fn of_file(page: Page, is_list: bool) {
     page.plan.track();
-    // A file may be of another version: what of it is no finding is left out.
+    // A file may be of another version: entries that cannot be parsed are omitted.
     let read = |text: &String| Json::of(js_sys::JSON::parse(text).ok()?).read::<Finding>().ok();
     let mut all: Vec<Finding> = page.file_findings.with(|told| told.iter().filter_map(read).collect());
     order::sort_by(&mut all, |a, b| (b.told, &a.id).cmp(&(a.told, &b.id)));
@@ -57,7 +57,7 @@ fn of_file(page: Page, is_list: bool) {
     page.set_findings(Findings { machine, all, rules: Vec::new(), known: true, refused: false });
 }
 
-/// The machine of which the page asks, and the question; None while nobody can be asked.
+/// The machine and the path of the request; None without a server.
 fn question(page: Page) -> Option<(String, String)> {
     let place = page.place();
     let (frozen, window, shared) = page.view.with(|view| (view.frozen, view.window, view.share.is_some()));
@@ -82,7 +82,7 @@ fn question(page: Page) -> Option<(String, String)> {
         (Some((from, to)), _) | (None, Some((from, to))) => {
             format!("from={}&to={}", range::seconds(from), range::seconds(to))
         }
-        // The end of a job is told until it was seen.
+        // The end of a job is shown until the user has seen it.
         (None, None) => format!("from=-{}s", LISTED_SECONDS.max(window / 1_000)),
     };
     let path = format!("api/v1/findings?source={}&{span}", String::from(js_sys::encode_uri_component(&machine)));

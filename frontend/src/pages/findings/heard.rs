@@ -23,7 +23,7 @@ fn news(before: &[Finding], now: &[Finding]) -> (String, String) {
             _ => {}
         }
     }
-    // A live page asks for what is open, so one that has gone from the list has ended.
+    // A live page requests open findings, so a finding that is missing from the list has ended.
     let gone = before.iter().filter(counts).filter(|one| one.until.is_none() && !now.iter().any(|n| n.id == one.id));
     polite.extend(gone.map(|one| format!("Resolved: {}", words::told(one).0)));
     (polite.join(" "), at_once.join(" "))
@@ -36,7 +36,7 @@ pub fn Heard() -> impl IntoView {
     let (polite, at_once) = (RwSignal::new(String::new()), RwSignal::new(String::new()));
     Effect::new(move |before: Option<Option<Vec<Finding>>>| {
         let now = page.findings.with(|findings| findings.known.then(|| findings.all.clone()));
-        // A span that stands still, and the first answer, tell nothing new.
+        // A fixed span and the first response have no news.
         let live = page.view.with_untracked(|view| view.frozen.is_none()) && !page.is_recorded();
         if let (Some(Some(before)), Some(now), true) = (before, &now, live) {
             let (new, urgent) = news(&before, now);

@@ -1,5 +1,4 @@
-//! The page of findings: those that are open, what follows from each under it, then those that are over; and one of them with
-//! its evidence.
+//! The page of findings: the open ones with their consequences, then the ended ones, and one of them with its evidence.
 
 use super::evidence::Sketch;
 use super::follow::LISTED_SECONDS;
@@ -20,7 +19,7 @@ use viewer::findings::list::{Row, gist, rows};
 /// Rows that have a small line of their evidence.
 const MAX_SKETCHES: usize = 8;
 
-/// How far back findings that are over are listed, as people read it.
+/// Span of the listed ended findings, in words.
 fn listed_span() -> String {
     time::set(LISTED_SECONDS * time::SECOND)
 }
@@ -151,7 +150,8 @@ fn sketch(listed: Listed, id: String) -> AnyView {
     view! { <If when=first><Sketch finding/></If> }.into_any()
 }
 
-/// Arrows and `j`, `k` walk in the list; where a finding stands beside it, it follows. Escape leads from one back to the list.
+/// Arrows and `j`, `k` move in the list; a finding that is shown beside it follows. Escape returns from a finding to
+/// the list.
 fn pressed(page: Page, picks: Picks, event: &KeyboardEvent) {
     if !is_free(page, false, event) {
         return;

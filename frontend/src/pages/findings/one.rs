@@ -1,4 +1,4 @@
-//! One finding: its sentence, its evidence as charts that lead to where it is measured, what else changed, and how sure it is.
+//! One finding: its sentence, its evidence as charts with links to their metrics, other changes, and its confidence.
 
 use super::dismiss::Dismissal;
 use super::evidence::{Piece, follow};
@@ -135,7 +135,7 @@ fn related(page: Page, finding: Memo<Option<Finding>>) -> Option<impl IntoView +
     }))
 }
 
-/// The conditions of a finding, and what else moved.
+/// The conditions of a finding, and other metrics that changed.
 #[component]
 fn Reasons(finding: Memo<Option<Finding>>) -> impl IntoView {
     let page = expect_context::<Page>();
@@ -169,7 +169,7 @@ fn Reasons(finding: Memo<Option<Finding>>) -> impl IntoView {
     }
 }
 
-/// One condition: what it says, as the way to its chart.
+/// One condition: its text, as a link to its chart.
 fn proof(page: Page, one: Evidence) -> impl IntoView {
     let (chart, label, _) = line(page, &one.tag, &one.instance);
     let place = device(&label, &one.source);
@@ -230,7 +230,7 @@ fn Proof(
     });
     let unit = text(move || chart.with(|chart| chart.symbol()));
     let mine = StoredValue::new(tag.clone());
-    // It leads to the chart of who has it, at this span.
+    // A link to the chart of the machine concerned, at this span.
     let to = text(move || {
         finding.with(|one| {
             let evidence =

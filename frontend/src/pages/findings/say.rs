@@ -1,5 +1,5 @@
-//! The sentence that leads the page of a machine: what is wrong, who waits, and the way to where it began. There is nothing
-//! where nothing is wrong.
+//! The sentence that leads the page of a machine: the finding, the waiting machines, and the link to its onset. Empty
+//! without a finding.
 
 use super::evidence::Sketch;
 use super::words;

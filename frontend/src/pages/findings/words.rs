@@ -19,7 +19,7 @@ pub fn clock(t: i64, seconds: bool) -> String {
     }
 }
 
-/// The sentence as its reader sees it: its first clause, and what follows.
+/// The sentence on the page: its first clause, and the rest.
 pub fn told(finding: &Finding) -> (String, String) {
     split(&finding.told_at(|since| clock(since, false)))
 }
@@ -33,7 +33,7 @@ pub fn times(finding: &Finding, now: i64, seconds: bool) -> String {
     }
 }
 
-/// The second line: severity, kind, since when, how long, and who waits.
+/// The second line: severity, kind, begin, duration, and the waiting machines.
 pub fn below(finding: &Finding, now: i64) -> String {
     let waits = waits(finding);
     let waits = if waits.is_empty() { String::new() } else { format!("; {waits}") };

@@ -1,5 +1,4 @@
-//! The bar above the pages of many machines, and its parts that other pages have, too: the ways between pages, and who is
-//! signed in.
+//! The bar above the pages of many machines, and its shared parts: the navigation, and the signed-in user.
 
 use crate::access::Access;
 use crate::address::Route;
@@ -50,7 +49,7 @@ pub fn FleetBar() -> impl IntoView {
         page.fleet.track();
         page.store.read_value().hello.as_ref().is_some_and(|h| h.simulated)
     });
-    // Where charts of time are shown, their window can be chosen.
+    // Pages with charts over time have a choice of the window.
     let timed = flag(move || match place.get() {
         Route::Compare => true,
         Route::Fleet => page.machines.get().is_some_and(|n| (2..=FEW).contains(&n)),
@@ -85,7 +84,7 @@ pub fn FleetBar() -> impl IntoView {
     }
 }
 
-/// How the page is live where no WebSocket passes, in a sentence; None where one does.
+/// The transport of the page where no WebSocket passes, in a sentence; None where one does.
 pub fn way(page: Page) -> Option<String> {
     let live = page.state.get() == LinkState::Live && page.player.with(Option::is_none);
     page.way.with(|way| (live && !way.is_empty()).then(|| format!("live {way}: WebSockets are blocked")))
@@ -103,7 +102,7 @@ pub fn Way() -> impl IntoView {
     }
 }
 
-/// The buttons that each page has: keys, theme, and who is signed in.
+/// The buttons of each page: keys, theme, and the signed-in user.
 #[component]
 pub fn OwnIcons() -> impl IntoView {
     let page = expect_context::<Page>();
@@ -131,8 +130,8 @@ pub fn OwnIcons() -> impl IntoView {
     }
 }
 
-/// The windows of the charts of a few machines. The page is loaded anew, because each machine's history is asked for
-/// with the opening.
+/// The windows of the charts of a few machines. The page reloads, because each machine's history is requested with the
+/// opening message.
 #[component]
 fn Windows() -> impl IntoView {
     let page = expect_context::<Page>();
@@ -190,7 +189,7 @@ fn is_several(page: Page) -> bool {
     page.machines.get().is_some_and(|n| n > 1) && !page.player.with(Option::is_some)
 }
 
-/// Whether there are pages beside that of one machine and that of what is wrong with it.
+/// Whether there are pages besides those of one machine and its findings.
 fn has_ways(page: Page, access: Access) -> bool {
     let is_of_runs = matches!(page.place(), Route::Runs | Route::Run);
     let runs = !page.player.with(Option::is_some) && (page.has_runs.get() || is_of_runs);
@@ -204,7 +203,7 @@ pub fn Nav() -> impl IntoView {
     let access = expect_context::<Access>();
     let several = flag(move || is_several(page));
     let signed_in = flag(move || access.is_in() && access.team_here().is_some());
-    // Where there is one team, none is shown: an admin goes to the machines, others to the people.
+    // With a single team, the link leads an admin to the machines, and others to the people.
     let people = move || if access.team().is_some() && !access.has_teams() { Route::Machines } else { Route::Team };
     let word = move || match (access.has_teams(), access.team().is_some()) {
         (true, _) => "Team",

@@ -1,5 +1,5 @@
 //! The page of all machines: the sentence that leads, [`tiles`], the map or, of a few machines, their charts ([`few`]),
-//! and the [`table`]. [`compare`] is the page of some machines on one chart each; [`bar`] stands above both.
+//! and the [`table`]. [`compare`] is the page of some machines on one chart each; [`bar`] is above both.
 
 pub mod bar;
 pub mod compare;
@@ -205,7 +205,7 @@ fn Say() -> impl IntoView {
     }
 }
 
-/// By what the machines are filtered, how many fit, and the way back to all; nothing without a filter.
+/// The filter of the machines, the number of matches, and the link back to all; empty without a filter.
 #[component]
 fn Filtered() -> impl IntoView {
     let page = expect_context::<Page>();
@@ -283,7 +283,7 @@ fn MapCard() -> impl IntoView {
     let groups = Memo::new(move |_| Arc::new(crowd.hosts.with(|hosts| hosts::grouped(hosts, &by.get()))));
     let filter = Signal::derive(move || page.view.with(|v| v.find.clone()));
     let (here, spot) = (RwSignal::new(None), RwSignal::new((0.0, 0.0)));
-    // The address says it as it does for the cells of heat maps.
+    // The address has the same parameter as for the cells of heat maps.
     let values = flag(move || page.view.with(|v| v.heat.ends_with(VALUES)));
     let wrong = Memo::new(move |_| Arc::new(page.all_leading()));
     let said = Callback::new(move |host: Host| wrong.with(|wrong| said_of(&host, wrong)));

@@ -54,7 +54,7 @@ pub fn Table() -> impl IntoView {
         let filter = page.view.with(|v| v.find.clone());
         crowd.hosts.with(|hosts| by.with(|by| hosts::sorted(hosts, &filter, by)))
     });
-    // Columns that nobody has a value for are left out.
+    // Columns without any value are omitted.
     let has =
         move |i: &usize| crowd.hosts.with(|hosts| hosts.iter().any(|host| host.values.of(COLUMNS[*i].0).is_finite()));
     let columns = Memo::new(move |_| (0..COLUMNS.len()).filter(has).collect::<Vec<usize>>());

@@ -13,7 +13,7 @@ use viewer::runs::columns::{COLUMNS, NAME, RunColumn, Shown, chosen, toggled};
 /// An idle share that is marked, 0 to 1.
 const MUCH_IDLE: f64 = 0.3;
 
-/// The name, what stands faint behind it (its group, and how it ended where that was not well), and on a phone how it stands.
+/// The name, the faint text after it (its group, and the cause of a bad end), and on a phone its state.
 fn name(page: Page, run: &Listed) -> Cell {
     let group = [&run.group, &run.job_type].into_iter().find(|name| !name.is_empty()).cloned();
     let how = (!matches!(run.state, RunState::Running | RunState::Finished)).then(|| run.sentence.clone());

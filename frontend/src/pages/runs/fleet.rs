@@ -1,5 +1,5 @@
-//! The training jobs of all machines as lanes over the last hours: those of one name and user follow each other in one lane,
-//! each as its use of the GPUs over its life.
+//! The training jobs of all machines as lanes over the last hours. Jobs of one name and user share a lane, each as its
+//! use of the GPUs over its life.
 
 use super::panel::Jobs;
 use super::parts::{figure, shape, word};
@@ -15,7 +15,7 @@ use shared::run::RunState;
 use viewer::runs::Listed;
 use viewer::runs::lanes::{lane_of, lanes};
 
-/// How much time lanes show, ms.
+/// Span of the lanes, in ms.
 const SPAN: i64 = 12 * 3_600_000;
 /// Lanes that are shown; further jobs are counted.
 const MAX_LANES: usize = 12;
@@ -102,7 +102,7 @@ fn job(page: Page, run: Listed, (from, to): (i64, i64), now: i64) -> impl IntoVi
     let (left, wide) = (format!("{begin:.3}%"), format!("{:.3}%", (end - begin).max(0.15)));
     let is_bad = shape(run.state).ends_with("is-bad");
     let told = is_bad.then(|| {
-        // The word stands where there is room for it.
+        // The label is on the side with room for it.
         let (left, right) = match end > 85.0 {
             true => (String::new(), format!("{:.3}%", 100.0 - begin)),
             false => (format!("{end:.3}%"), String::new()),

@@ -22,7 +22,7 @@ use viewer::runs::list::{gist, keys};
 
 /// Seconds between two questions.
 const REFRESH_SECONDS: u32 = 5;
-/// Rows that are asked for at first, and how many more with each press.
+/// Number of rows requested at first, and with each press of the button.
 const PAGE: usize = 50;
 /// The most that the server lists at once.
 const MAX_LISTED: usize = 1_000;
@@ -50,13 +50,13 @@ const GROUPS: [(&str, &str); 5] =
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Known {
     runs: Vec<Listed>,
-    /// How many there are of each state.
+    /// Number of runs of each state.
     states: Vec<(String, usize)>,
     /// Runs that fit, listed or not.
     total: usize,
 }
 
-/// The question of the address: words as `project:llm` choose, others are looked for in names.
+/// The request for the address: words as `project:llm` filter, others are searched in names.
 fn question(find: &str, state: &str, limit: usize) -> String {
     let encode = |text: &str| String::from(js_sys::encode_uri_component(text));
     let (mut asked, mut parts) = (format!("api/v1/runs?sums=true&limit={limit}"), Vec::new());
@@ -182,7 +182,7 @@ fn lines(page: Page, runs: &[Listed], columns: &[&'static RunColumn], by: &str, 
     keys(runs.to_vec(), by, sort, page.server_now()).into_iter().filter_map(row).collect()
 }
 
-/// Chips of states, the filter, and by what runs are grouped.
+/// Chips of states, the filter, and the grouping.
 #[component]
 fn Tools(known: RwSignal<Option<Known>>) -> impl IntoView {
     let page = expect_context::<Page>();

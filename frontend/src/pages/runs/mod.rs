@@ -1,5 +1,5 @@
-//! Training jobs: [`list`] of all of them, the [`page`] of `one` with its ranks, several beside each other in `side`, and those
-//! of one machine in its [`panel`]. [`read`] reads what the server says of them.
+//! Training jobs: [`list`] of all of them, the [`page`] of `one` with its ranks, several beside each other in `side`,
+//! and those of one machine in its [`panel`]. [`read`] parses the server's responses.
 
 mod columns;
 mod differs;

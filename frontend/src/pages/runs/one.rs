@@ -1,4 +1,5 @@
-//! The page of one training job: how it stands or ended, what it held and used, its charts over its own time, and its ranks.
+//! The page of one training job: its state or end, its resources and their use, its charts over its own time, and its
+//! ranks.
 
 use super::parts::{energy, figure, percent, sentence, shape, size, where_it_ran};
 use super::printed::PrintedLines;
@@ -23,12 +24,12 @@ use std::sync::Arc;
 use viewer::curves::CurveChart;
 use viewer::runs::{Measured, STEPS, Whole};
 
-/// Seconds between two questions while the run goes on, and once it is over: late samples may come.
+/// Seconds between two polls while the run is open, and after its end: late samples may arrive.
 const REFRESH_SECONDS: u32 = 5;
 const OVER_SECONDS: u32 = 60;
 /// Markers that are listed; all are drawn.
 const MAX_LISTED: usize = 100;
-/// How much longer than the run the span is that a machine's page shows: a tenth on either side.
+/// Margin of the span on a machine's page: a tenth of the run on either side.
 const MARGIN: i64 = 10;
 
 /// The data of a run, and the error of its request.
@@ -36,12 +37,12 @@ const MARGIN: i64 = 10;
 pub struct AskedRun {
     /// The run.
     pub whole: RwSignal<Option<Whole>>,
-    /// Why there is none; empty while it is asked for.
+    /// Why there is none; empty while it is requested.
     pub wrong: RwSignal<String>,
 }
 
 impl AskedRun {
-    /// Asks for a run again and again, as long as the component that calls this is there.
+    /// Polls a run as long as the calling component exists.
     pub fn follow(page: Page, id: String) -> AskedRun {
         let (whole, wrong) = (RwSignal::new(None::<Whole>), RwSignal::new(String::new()));
         let since = StoredValue::new(None::<u32>);
@@ -108,7 +109,7 @@ pub fn Crumbs(
     }
 }
 
-/// The name of the run, how it stands, and the ways to its machine, to others and to its report.
+/// The name of the run, its state, and the links to its machine, to other runs and to its report.
 #[component]
 fn Head(whole: RwSignal<Option<Whole>>) -> impl IntoView {
     let page = expect_context::<Page>();
@@ -212,7 +213,7 @@ pub fn OnePage(
     };
     let kept = of(|whole| whole.is_kept.to_string());
     let chart = Callback::new(move |id: String| {
-        // Names stand in the first chart alone: in the others they would lie under the lines.
+        // Only the first chart has names: in the others they would be under the lines.
         let leads = ids.with_untracked(|ids| ids.first() == Some(&id));
         let marks = if leads { marks.drawn } else { marks.lines };
         view! { <MeasureCard measured=measure(id) marks at kept/> }.into_any()
@@ -249,7 +250,7 @@ pub fn OnePage(
     }
 }
 
-/// How far it came, by its markers: ` 1,240 steps, 4.1 a second`.
+/// Progress by its markers: ` 1,240 steps, 4.1 a second`.
 fn steps(whole: &Whole) -> String {
     let Some(step) = whole.step else { return String::new() };
     let rate = whole.per_second.map(|rate| format!(", {} per second", number(rate))).unwrap_or_default();
@@ -368,7 +369,7 @@ fn MeasureCard(
     }
 }
 
-/// A marker, as it is listed: its id, when it was, and what it says.
+/// A marker, as it is listed: id, time, kind and text.
 #[derive(Clone, Debug, PartialEq)]
 struct Marker {
     id: String,
@@ -377,7 +378,7 @@ struct Marker {
     text: String,
 }
 
-/// The kind under which an alert from code stands among the markers.
+/// Kind of an alert from code among the markers.
 const ALERT: &str = "alert";
 
 impl Marker {
@@ -409,7 +410,7 @@ struct Markers {
 }
 
 impl Markers {
-    /// Asks for them whenever the run was read anew.
+    /// Requests them after each poll of the run.
     fn follow(page: Page, id: String, whole: RwSignal<Option<Whole>>) -> Markers {
         let (listed, drawn) = (RwSignal::new(Vec::new()), RwSignal::new(Arc::new(Vec::new())));
         let lines = RwSignal::new(Arc::new(Vec::new()));

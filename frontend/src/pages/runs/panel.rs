@@ -22,11 +22,11 @@ const MAX_LISTED: usize = 50;
 /// Most lanes under the chart: the newest that reach into the span. They take their room from the chart, so that nothing else
 /// moves when a job begins.
 const MAX_LANES: usize = 3;
-/// A bar that is shorter than this has its name behind its end, and where that is beyond the other, before its begin; both
+/// A bar shorter than `SHORT` has its name after its end, or before its begin where the end is beyond `LATE`. Both are
 /// in thousandths of the span.
 const SHORT: i32 = 120;
 const LATE: i32 = 750;
-/// How much longer than the run the span is that a click shows: a tenth on either side.
+/// Margin of the span that a click shows: a tenth of the run on either side.
 const MARGIN: i64 = 10;
 
 /// Most of all machines.
@@ -37,7 +37,7 @@ const MAX_OF_FLEET: usize = 100;
 pub struct Jobs(RwSignal<Vec<Listed>>);
 
 impl Jobs {
-    /// Asks for those of the machine again and again, as long as the component that calls this is there.
+    /// Polls the jobs of the machine as long as the calling component exists.
     pub fn follow(page: Page) -> Jobs {
         // Between a file and a server there is no machine.
         let machine = move || Some(page.machine()).filter(|name| !name.is_empty());
@@ -47,12 +47,12 @@ impl Jobs {
         })
     }
 
-    /// The same of all machines, each with what it used.
+    /// The same for all machines, each with its usage.
     pub fn of_fleet(page: Page) -> Jobs {
         Jobs::asked(page, || Some(format!("api/v1/runs?sums=true&limit={MAX_OF_FLEET}")))
     }
 
-    /// Those that have not ended, the newest first: what each is called, and its machines.
+    /// Open jobs, the newest first: name and machines.
     pub fn open(self) -> Vec<(String, Vec<String>)> {
         let open = |run: &Listed| run.ended.is_none().then(|| (run.name.clone(), run.hosts.clone()));
         self.with(|runs| runs.iter().filter_map(open).collect())

@@ -1,4 +1,4 @@
-//! Words and shapes that all pages of runs have, and the lists of runs that a server tells.
+//! Words and shapes of all pages of runs, and the lists of runs of a server.
 
 use crate::fetch::{Json, WrongShape};
 use viewer::runs::Listed;

@@ -14,12 +14,12 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use viewer::runs::Whole;
 
-/// Lines that are asked for, and shown, at once.
+/// Number of lines that are requested and shown at once.
 const LINES: usize = 500;
-/// Seconds between two questions while the run goes on, and once it is over.
+/// Seconds between two polls while the run is open, and after its end.
 const REFRESH_SECONDS: u32 = 2;
 const OVER_SECONDS: u32 = 60;
-/// How far from the end of the list one may be who follows it, pixels.
+/// Distance from the end of the list within which it scrolls with new lines, in pixels.
 const AT_END: i32 = 24;
 
 /// A line as it is listed.
@@ -57,7 +57,7 @@ impl Row {
     }
 }
 
-/// Which lines are wanted.
+/// The requested lines.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Filter {
     rank: String,
@@ -96,13 +96,13 @@ struct Lines {
     id: Memo<String>,
     rows: RwSignal<Arc<Vec<Row>>>,
     filter: RwSignal<Filter>,
-    /// Machines that did not tell their lines, and why.
+    /// Machines that did not send their lines, and why.
     missing: RwSignal<String>,
     /// The newest are shown, unless one has scrolled away,
     at_end: RwSignal<bool>,
     /// or the crosshair is before them.
     earlier: RwSignal<Option<i64>>,
-    /// Seconds since the last question; none where it is to be asked at once.
+    /// Seconds since the last request; None for a request at once.
     since: StoredValue<Option<u32>>,
     is_asked: StoredValue<bool>,
     /// The line at the crosshair, which is shown and marked.
@@ -141,7 +141,7 @@ impl Lines {
         }
         is_asked.set_value(true);
         fetch::ask("GET", &wanted.path(&id, to), None, move |answer| {
-            // The page may have gone meanwhile, and something else may be wanted by now.
+            // The page may be closed by now, or the request outdated.
             is_asked.try_update_value(|asked| *asked = false);
             let is_wanted = filter.try_with_untracked(|now| *now == wanted) == Some(true)
                 && earlier.try_with_untracked(|now| *now == to) == Some(true);
@@ -171,7 +171,7 @@ impl Lines {
         });
     }
 
-    /// Asks again and again while the run goes on and its newest lines are shown, and at once when others are wanted.
+    /// Polls while the run is open and its newest lines are shown, and at once after a change of the filter.
     fn refresh(self) {
         let Lines { page, whole, id, filter, at_end, earlier, since, is_asked, .. } = self;
         Effect::new(move || {
@@ -194,7 +194,7 @@ impl Lines {
             earlier.track();
             id.track();
             self.ask();
-            // Where an answer is awaited it is asked again when it has come.
+            // While a request is open, the next one follows after its answer.
             since.set_value(if is_asked.get_value() { Some(0) } else { None });
         });
     }
@@ -220,7 +220,7 @@ impl Lines {
         });
     }
 
-    /// How many lines are shown, and which.
+    /// Number and kind of the shown lines, in words.
     fn said(self) -> String {
         let Lines { rows, filter, earlier, .. } = self;
         let count = rows.with(|rows| rows.iter().filter(|row| row.lost.is_none()).count());
@@ -301,7 +301,7 @@ pub fn PrintedLines(
     }
 }
 
-/// Which lines are wanted: of a rank, of a stream, with a text.
+/// The filter of lines: by rank, by stream, by text.
 #[component]
 fn Search(whole: RwSignal<Option<Whole>>, filter: RwSignal<Filter>) -> impl IntoView {
     let ranks = move || {

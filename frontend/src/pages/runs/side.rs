@@ -19,7 +19,7 @@ use viewer::runs::differs::headline;
 use viewer::runs::side::aligned;
 use viewer::runs::{Measured, STEPS, Whole};
 
-/// The names of runs; those of one name are told apart by the ends of their ids.
+/// The names of runs; equal names are distinguished by the ends of their ids.
 fn told_apart(all: &[Option<Whole>]) -> Vec<String> {
     let runs: Vec<_> = all.iter().flatten().map(|whole| &whole.run).collect();
     let tail = |id: &str| id.chars().skip(id.chars().count().saturating_sub(6)).collect::<String>();
@@ -30,7 +30,7 @@ fn told_apart(all: &[Option<Whole>]) -> Vec<String> {
     names.collect()
 }
 
-/// Ids of what at least two of them measured.
+/// Ids of the measures that at least two of them have.
 fn in_common(all: &[Option<Whole>]) -> Vec<String> {
     let mut ids: Vec<(String, usize)> = Vec::new();
     for measured in all.iter().flatten().flat_map(|whole| &whole.measures) {
@@ -106,7 +106,7 @@ pub fn SidePage(
     }
 }
 
-/// Which line is whose, and how each run stands.
+/// The legend of the lines, with the state of each run.
 fn key(page: Page, names: &[String], all: &[Option<Whole>]) -> impl IntoView + use<> {
     let rows = all.iter().flatten().zip(names).enumerate().map(|(i, (whole, name))| {
         let class = format!("hue-{}{}", i % 8, if i % 8 > 3 { " dashed" } else { "" });

@@ -7,7 +7,7 @@ use shared::session::{self, Agent};
 use std::time::Duration;
 use wasm_bindgen::JsValue;
 
-/// How often the list is asked for while it is seen.
+/// Poll interval of the list while it is visible.
 const ASK_EVERY: Duration = Duration::from_secs(2);
 
 /// The machines of a team as the hub lists them; a copy is the same list.
@@ -27,7 +27,7 @@ impl Agents {
     pub fn follow(access: Access) -> Self {
         let list = RwSignal::new(Vec::new());
         let agents = Agents { access, list, wrong: RwSignal::default(), known: RwSignal::new(false) };
-        // Nothing is asked before it is known who asks, and again when that changes.
+        // Polling starts after the session is known, and again when it changes.
         Effect::new(move || {
             access.session.track();
             agents.ask();
@@ -38,7 +38,7 @@ impl Agents {
         agents
     }
 
-    /// The path of the list; None for who may not change it.
+    /// The path of the list; None for users who may not change it.
     pub fn path(self) -> Option<String> {
         Some(format!("api/v1/teams/{}/agents", untrack(|| self.access.team())?.id))
     }
@@ -63,7 +63,7 @@ impl Agents {
         });
     }
 
-    /// Changes something, and asks for the list again.
+    /// Sends a change, and polls the list at once.
     pub fn change(self, method: &'static str, path: String, body: Vec<(&'static str, JsValue)>) {
         self.access.ask(method, path, body, move |answer| {
             let _ = self.wrong.try_set(if answer.is_ok() { String::new() } else { answer.problem() });
@@ -71,7 +71,7 @@ impl Agents {
         });
     }
 
-    /// Lets a machine in that asked to join.
+    /// Approves a machine that requested to join.
     pub fn approve(self, id: &str) {
         if let Some(path) = self.path() {
             self.change("POST", format!("{path}/{id}/approve"), Vec::new());

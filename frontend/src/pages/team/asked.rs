@@ -11,13 +11,13 @@ use std::sync::Arc;
 use std::time::Duration;
 use wasm_bindgen::JsValue;
 
-/// How often the hub is asked while the page is seen.
+/// Poll interval while the page is visible.
 const ASK_EVERY: Duration = Duration::from_secs(10);
 
-/// An answer of any type: what asks for answers and keeps them is so compiled once, not for each type.
+/// A response of any type: the polling code is thus compiled once, not for each type.
 type Kept = Rc<dyn Any>;
 
-/// An answer of a hub that is asked for anew, as the type that the hub wrote; a copy is the same.
+/// A polled response of a hub, as the type that the hub serialized; copies share the same signals.
 pub struct Polled<T> {
     asked: Asked,
     /// The hub's error for the last refused change, or the reason why it did not respond; empty without one.
@@ -34,8 +34,8 @@ impl<T> Clone for Polled<T> {
 impl<T> Copy for Polled<T> {}
 
 impl<T: DeserializeOwned + 'static> Polled<T> {
-    /// Asks for a path as long as the component that calls this is there. Where there is no path, nothing is asked: who
-    /// looks may not see it.
+    /// Polls a path as long as the calling component exists. Without a path, which means without permission, no request
+    /// is sent.
     pub fn follow(access: Access, path: impl Fn() -> Option<String> + Send + Sync + 'static) -> Self {
         let asked = Asked::follow(access, Arc::new(path), |body| Ok(Rc::new(body.read::<T>()?)));
         Polled { asked, wrong: asked.wrong, of: PhantomData }
@@ -46,7 +46,7 @@ impl<T: DeserializeOwned + 'static> Polled<T> {
         self.asked.ask();
     }
 
-    /// Changes something, and asks again.
+    /// Sends a change, and polls at once.
     pub fn change(self, method: &'static str, path: String, body: Vec<(&'static str, JsValue)>) {
         self.asked.change(method, path, body);
     }
@@ -81,7 +81,7 @@ impl Asked {
     ) -> Self {
         let path = StoredValue::new(path);
         let asked = Asked { access, path, read, newest: RwSignal::new_local(None), wrong: RwSignal::default() };
-        // Nothing is asked before it is known who asks, and again when that or the path changes.
+        // Polling starts after the session is known, and again when the session or the path changes.
         Effect::new(move || {
             access.session.track();
             asked.path.with_value(|path| path());

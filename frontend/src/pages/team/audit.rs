@@ -9,7 +9,7 @@ use crate::widgets::parts::{If, flag, text};
 use leptos::prelude::*;
 use shared::audit::{AuditEntry, AuditLog};
 
-/// Rows that are asked for at once.
+/// Number of rows in one request.
 const PAGE: usize = 100;
 
 /// The search of the log.

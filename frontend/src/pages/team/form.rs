@@ -1,5 +1,4 @@
-//! The dialog of the pages of people: a form that is described as data, what the hub said to it, and a secret that is shown
-//! once.
+//! The dialog of the team pages: a form that is described as data, the hub's error, and a secret that is shown once.
 
 use crate::access::Access;
 use crate::browser::{self, window};
@@ -13,12 +12,12 @@ use serde::de::DeserializeOwned;
 use std::sync::Arc;
 use wasm_bindgen::JsValue;
 
-/// How a field is filled in.
+/// Input of a field.
 #[derive(Clone, Debug)]
 pub enum Entry {
-    /// A text; what stands in it at first.
+    /// A text, with its initial value.
     Text(String),
-    /// A password; what the browser may fill in.
+    /// A password, with its value of `autocomplete`.
     Password(&'static str),
     /// One of several values with their words; the first is chosen.
     Choice(Vec<(&'static str, &'static str)>),
@@ -59,7 +58,7 @@ type Write = Arc<dyn Fn(&Typed) -> Result<Vec<(&'static str, JsValue)>, String> 
 /// The common part of all responses to forms.
 #[derive(Deserialize)]
 struct Identified {
-    /// Id of what was made or changed; empty where the answer has none.
+    /// Id of the created or changed object; empty where the response has none.
     #[serde(default)]
     id: String,
 }
@@ -79,11 +78,11 @@ pub struct Form {
     pub fields: Vec<Field>,
     /// The word of its button.
     pub button: &'static str,
-    /// How and where it is sent.
+    /// HTTP method of the request.
     pub method: &'static str,
-    /// See `method`.
+    /// Path of the request.
     pub path: String,
-    /// In place of the path, where that depends on what was typed.
+    /// Replaces the path where that depends on the typed values.
     at: Option<fn(&Typed) -> String>,
     /// The request body.
     pub write: Write,
@@ -123,12 +122,12 @@ impl Form {
         Form { secret: Some((read, words)), ..self }
     }
 
-    /// The same with a path that depends on what was typed.
+    /// The same with a path that depends on the typed values.
     pub fn at(self, at: fn(&Typed) -> String) -> Self {
         Form { at: Some(at), ..self }
     }
 
-    /// The same with something to do with what was typed before it is sent.
+    /// The same with a conversion of the typed values before they are sent.
     pub fn writing(
         self,
         write: impl Fn(&Typed) -> Result<Vec<(&'static str, JsValue)>, String> + Send + Sync + 'static,
@@ -155,12 +154,12 @@ pub fn whole(link: &str) -> String {
 /// The dialog: it is open while there is a form. `done` is called with the answer of one that was taken.
 #[component]
 pub fn FormDialog(
-    /// The form that is asked.
+    /// The open form.
     form: RwSignal<Option<Form>>,
     /// Called with each answer.
     done: Callback<String>,
 ) -> impl IntoView {
-    // The secret that is shown, and what is said of it.
+    // The shown secret, and its text.
     let shown = RwSignal::new(None::<(String, &'static str)>);
     let close = move || {
         shown.set(None);

@@ -108,7 +108,7 @@ fn text(node: NodeRef<html::Input>) -> String {
     node.get_untracked().map(|input| input.value()).unwrap_or_default()
 }
 
-/// The state of a form: whether an answer is waited for, and what was wrong.
+/// The state of a form: whether a request is open, and the error.
 #[derive(Clone, Copy)]
 struct Sending {
     busy: RwSignal<bool>,
@@ -120,7 +120,7 @@ impl Sending {
         Sending { busy: RwSignal::new(false), wrong: RwSignal::default() }
     }
 
-    /// Begins, and gives what is called when it failed. The password is wanted anew then.
+    /// Begins, and returns the callback for a failure, which selects the password for another try.
     fn begin(self, password: NodeRef<html::Input>) -> Callback<String> {
         self.busy.set(true);
         self.wrong.set(String::new());
@@ -182,7 +182,7 @@ fn SignIn() -> impl IntoView {
 #[component]
 fn Ways(sending: Sending, purpose: &'static str) -> impl IntoView {
     let access = expect_context::<Access>();
-    // GitHub cannot be told to ask somebody anew.
+    // GitHub cannot force a new authentication.
     let all = move || access.providers().into_iter().filter(move |name| purpose != "again" || name != "github");
     let ways = Memo::new(move |_| all().collect::<Vec<String>>());
     let several = flag(move || access.takes_passwords() && ways.with(|ways| !ways.is_empty()));
@@ -232,7 +232,7 @@ fn Opening() -> impl IntoView {
     }
 }
 
-/// An invitation: who is signed in joins; who is not makes an account, or signs in first.
+/// An invitation: a signed-in user joins, others create an account or sign in first.
 #[component]
 fn Invited() -> impl IntoView {
     let access = expect_context::<Access>();
@@ -277,7 +277,7 @@ fn Redeem() -> impl IntoView {
         Gate::Invite => ("invite", "You were invited. Choose a name and a password.", true),
         _ => ("reset", "Choose a new password. All your sessions end.", false),
     };
-    // Which ways there are is known after the first look at the session.
+    // The providers are known after the first request of the session.
     let said = text_of(move || if by_password.get() { said } else { "You were invited. Sign in to join." });
     let first: NodeRef<html::Input> = if named { name } else { password };
     first.on_load(|input: web_sys::HtmlInputElement| browser::focus(&input));
@@ -310,7 +310,7 @@ fn Redeem() -> impl IntoView {
     }
 }
 
-/// The dialog that asks for the password again, before something that a stolen session should not do.
+/// The dialog that requests the password again, before an action that a stolen session must not do.
 #[component]
 pub fn AgainDialog() -> impl IntoView {
     let access = expect_context::<Access>();

@@ -17,9 +17,9 @@ use shared::wire::{PageMessage, SourceId};
 use viewer::team::labels as read_labels;
 use wasm_bindgen::JsValue;
 
-/// How long lines hold, as the hub reads it, and in words.
+/// Lifetimes of install commands: value for the hub, and label.
 const TIMES: [(&str, &str); 4] = [("1h", "1 h"), ("24h", "24 h"), ("7d", "7 d"), ("never", "never")];
-/// How many machines may join by a line; 0 is any number.
+/// Number of machines that may join by one command, and its label; 0 is any number.
 const USES: [(u32, &str); 3] = [(0, "any number"), (1, "one"), (16, "16")];
 
 /// The line with its button, and below it the machines that joined since this was opened.
@@ -81,9 +81,9 @@ pub fn JoinHere() -> impl IntoView {
 /// The choices for an install command so far; copies share the same signals.
 #[derive(Clone, Copy)]
 struct Choices {
-    /// How many machines may join by it; 0 is any number.
+    /// Number of machines that may join by it; 0 is any number.
     uses: RwSignal<u32>,
-    /// How long it holds, as the hub reads it.
+    /// Its lifetime, as the hub parses it.
     ends: RwSignal<String>,
     approve: RwSignal<bool>,
     by_name: RwSignal<bool>,

@@ -209,7 +209,7 @@ fn service_form(most: Role, path: String) -> Form {
     Form::ask("service", "New service account".into(), said, "POST", path).with("Create", fields)
 }
 
-/// Where a key is ended: at its service, or at the team.
+/// Path that revokes a key: below its service, or below the team.
 fn place_of(keys: Polled<Keys>, services: Polled<Services>, id: &str) -> String {
     let name = keys.read(|told| told.keys.iter().find(|key| key.id == id).and_then(|key| key.service.clone()));
     let service = name.and_then(|name| {

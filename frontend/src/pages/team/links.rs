@@ -1,4 +1,4 @@
-//! The share links of a team: what each shows, who made it, and its end.
+//! The share links of a team: view, author, and end of each.
 
 use super::asked::Polled;
 use super::form::{Entry, Form, FormDialog};

@@ -1,4 +1,4 @@
-//! The account of who is signed in: password, sessions, keys, and the ways out.
+//! The account of the signed-in user: password, sessions, keys, and sign-out.
 
 use super::asked::Polled;
 use super::form::{Entry, Form, FormDialog};
@@ -44,7 +44,7 @@ pub fn MePage() -> impl IntoView {
     }
 }
 
-/// The person: name, roles, and what can be done with the account.
+/// The user: name, roles, and the actions on the account.
 #[component]
 fn Account(me: Polled<Me>, form: RwSignal<Option<Form>>) -> impl IntoView {
     let access = expect_context::<Access>();
@@ -108,7 +108,7 @@ fn SignIns(identities: Polled<OwnIdentities>, form: RwSignal<Option<Form>>) -> i
         let go = move |_| access.go(own.clone(), "link", Callback::new(move |why| access.problem.set(why)));
         view! { <button class="btn" data-link=name on:click=go>{words}</button> }
     };
-    // The ways are known after the first look at the session.
+    // The providers are known after the first request of the session.
     let add = move || view! { {move || access.providers().into_iter().map(add_button).collect_view()} };
     let end = move |(line, _, _): Done| {
         form.set(Some(Form::ask(

@@ -1,4 +1,4 @@
-//! The people of a team: roles, invitations, and what each role may.
+//! The people of a team: roles, invitations, and the permissions of each role.
 
 use super::accounts::Accounts;
 use super::asked::Polled;
@@ -204,7 +204,7 @@ fn logins_of(members: &[Member], id: &str) -> String {
     members.iter().find(|member| member.id == id).map(|member| member.logins.join(" ")).unwrap_or_default()
 }
 
-/// All logins of a member: those that a provider says, and those that were set by hand.
+/// All logins of a member: those from a provider, and those set by hand.
 fn logins(member: &Member) -> String {
     let mut all: Vec<String> = member.logins.iter().chain(&member.said).cloned().collect();
     order::sort(&mut all);

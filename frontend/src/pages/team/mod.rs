@@ -1,6 +1,7 @@
-//! The pages of people and machines of a hub: [`gate`] signs in, [`join`] adds machines, [`machines`] lists them, from the
-//! hub's list ([`agents`]); [`members`] with [`teams`] and [`accounts`], [`keys`], [`links`], [`audit`], [`usage`] and [`me`] stand in one [`frame`] and are
-//! made of one [`List`](crate::widgets::list::List) and one [`form`], from what the hub is [`asked`]; [`views`] is the menu of saved views.
+//! The pages of people and machines of a hub: [`gate`] signs in, [`join`] adds machines, [`machines`] lists them, from
+//! the hub's list ([`agents`]); [`members`] with [`teams`] and [`accounts`], [`keys`], [`links`], [`audit`], [`usage`]
+//! and [`me`] share one [`frame`], one [`List`](crate::widgets::list::List) and one [`form`], with data that [`asked`]
+//! polls; [`views`] is the menu of saved views.
 
 pub mod accounts;
 pub mod agents;

@@ -83,7 +83,7 @@ pub fn Teams(
             team.ask();
             all.ask();
             machines.ask();
-            // The choice of teams stands in the session.
+            // The session has the list of teams.
             access.look();
         })/>
     }
@@ -116,7 +116,7 @@ fn Machines(team: Polled<Team>, rows: Memo<Vec<Line>>, grant: Callback<()>, revo
     }
 }
 
-/// The form that grants a team one of the machines that it does not see; where there is none, it says so.
+/// The form that grants a team one of the machines that it does not see, or a text without one.
 fn grant_form(title: String, machines: Vec<String>, team: String) -> Form {
     if machines.is_empty() {
         let said = "It has access to every machine of this hub.";

@@ -28,10 +28,10 @@ const MEASURES: [Measure; 10] = [
     ("dropped", "Dropped", Unit::Count, true),
 ];
 
-/// How many of them, from the first on, have a tile.
+/// Number of them, from the first on, with a tile.
 const TILES: usize = 6;
 
-/// By what rows are added up, in the address of the API and in words.
+/// Groupings of rows: value in the API, and label.
 const BY: [(&str, &str); 3] = [("day", "day"), ("source", "machine"), ("key", "key")];
 
 fn said(left_out: u64) -> String {
@@ -115,7 +115,7 @@ pub fn UsagePage() -> impl IntoView {
     }
 }
 
-/// The rows of the table: a day, machine or key each, what is the most first, days with the newest first.
+/// The rows of the table: a day, machine or key each. The largest comes first, for days the newest.
 fn lines(rows: &[UsageRow], by: &str) -> Vec<Line> {
     let mut groups: Vec<(&str, Vec<&UsageRow>)> = Vec::new();
     for row in rows {

@@ -1,5 +1,4 @@
-//! The menu of saved views: it opens one, saves what is shown, says that what is shown has changed since, and makes share
-//! links.
+//! The menu of saved views: it opens one, saves the shown view, marks a changed one, and creates share links.
 
 use super::asked::Polled;
 use super::form::{Entry, Form, FormDialog};
@@ -30,7 +29,7 @@ fn of_query(query: &str) -> View {
     address::read(pairs).0
 }
 
-/// The menu; nothing where nobody is signed in.
+/// The menu; empty without a signed-in user.
 #[component]
 pub fn Views() -> impl IntoView {
     let access = expect_context::<Access>();
@@ -41,7 +40,7 @@ pub fn Views() -> impl IntoView {
     }
 }
 
-/// The saved views of a team and the one that is open, and what the menu's buttons do; a copy is the same.
+/// The saved views of a team, the open one, and the menu's actions; copies share the same signals.
 #[derive(Clone, Copy)]
 struct Saved {
     page: Page,
@@ -63,7 +62,7 @@ impl Saved {
         let access = expect_context::<Access>();
         let open = RwSignal::new(false);
         let here = move || page.view.with(|v| v.saved.clone());
-        // The list is asked for once, and then while it is open or a view of it is shown.
+        // The list is requested once, and then polled while it is open or one of its views is shown.
         let first = RwSignal::new(true);
         let wanted = Memo::new(move |_| first.get() || open.get() || here().is_some());
         let path = move || format!("api/v1/views?team={}", team_of(access));
@@ -103,7 +102,7 @@ impl Saved {
         let _ = window().location().assign(&self.page.query(&wanted));
     }
 
-    /// Asks for the name under which what is shown is saved.
+    /// Opens the form for the name of a new saved view.
     fn save_as(self) {
         self.open.set(false);
         let mine = ("mine", "only me");
@@ -119,7 +118,7 @@ impl Saved {
         })));
     }
 
-    /// Saves what is shown in the view that is open.
+    /// Saves the shown view over the open one.
     fn save(self) {
         let Some(view) = self.present.get_untracked() else { return };
         let body = vec![("version", (view.version as f64).into()), ("query", self.query().into())];
@@ -133,13 +132,13 @@ impl Saved {
         self.form.set(Some(Form::ask("remove-view", title, said, "DELETE", format!("api/v1/views/{}", view.id))));
     }
 
-    /// Asks for a share link to what is shown.
+    /// Opens the form for a share link to the shown view.
     fn share(self) {
         self.open.set(false);
         self.form.set(Some(new_link(format!("api/v1/shares?team={}", self.team()), self.query())));
     }
 
-    /// Has the page open with a view where the address asks for nothing, or no longer.
+    /// Makes a view the team's default for an address without parameters, or ends that.
     fn opens_first(self, view: &SavedView) {
         let id = if view.default { wasm_bindgen::JsValue::NULL } else { view.id.as_str().into() };
         self.views.change("PUT", format!("api/v1/teams/{}/default-view", self.team()), vec![("view", id)]);
@@ -156,7 +155,7 @@ fn team_of(access: Access) -> String {
 fn Menu() -> impl IntoView {
     let saved = Saved::follow();
     let Saved { page, open, form, views, all, present, changed, .. } = saved;
-    // An address that asks for nothing opens the view that the team has chosen.
+    // An address without parameters opens the team's default view.
     Effect::new(move || {
         if views.known() && std::mem::take(&mut *page.bare.write_value()) {
             let first = |view: &&SavedView| view.default && view.scope == Reach::Team;

@@ -1,8 +1,8 @@
 //! All panels and tiles of the page, and the one place that draws them: at most once a frame, only panels in view, and
 //! texts only where they changed.
 //!
-//! [`view`] is one panel; [`layer`] its canvases and texts; [`turns`](viewer::turns) are the panels that the next frames draw;
-//! [`observers`] tell the board which panels are visible and how large they are; [`measures`] are lengths from the
+//! [`view`] is one panel; [`layer`] its canvases and texts; [`turns`](viewer::turns) are the panels that the next
+//! frames draw; [`observers`] report the visible panels and their sizes to the board; [`measures`] are lengths from the
 //! stylesheet; [`poster`] is a panel by itself, for saving.
 
 pub mod layer;
@@ -40,7 +40,7 @@ pub struct Drawn {
     tiles: Vec<TileView>,
     /// The highlighted series: id of the panel and position of the series.
     focus: Option<(String, usize)>,
-    /// True when a screen reader must hear the next text of the tooltip, because a key moved the crosshair.
+    /// True when the next text of the tooltip must be announced, because a key moved the crosshair.
     speak: bool,
     observers: Observers,
     turns: Turns,
@@ -60,7 +60,7 @@ pub struct Board {
     pub page: Page,
     /// The content of the tooltip; None while there is no tooltip.
     pub tip: RwSignal<Option<Tip>>,
-    /// The text that a screen reader speaks for the tooltip.
+    /// The announcement of the tooltip for screen readers.
     pub said: RwSignal<String>,
     /// Id of the panel at which Tab stops.
     pub stop: RwSignal<Option<String>>,
@@ -70,7 +70,7 @@ pub struct Board {
 }
 
 impl Board {
-    /// Makes the board and has it draw each frame that the state asks for.
+    /// Makes the board, which draws each frame that the state requests.
     pub fn start(page: Page) -> Self {
         let drawn = StoredValue::new_local(Drawn::default());
         let board = Board {
@@ -156,7 +156,7 @@ impl Board {
         other
     }
 
-    /// Has a screen reader speak the next text of the tooltip.
+    /// Announces the next text of the tooltip to screen readers.
     pub fn speak(&self) {
         self.drawn.write_value().speak = true;
     }
@@ -192,8 +192,8 @@ impl Board {
         self.paint(true);
     }
 
-    /// Draws for the time that a frame has, and has the next frame go on with what is left. With `anew` a round begins;
-    /// else the last one goes on. Each panel is drawn whole or not at all.
+    /// Draws for the time of a frame; the next frame continues with the rest. With `anew` a round begins; else the last
+    /// one continues. Each panel is drawn whole or not at all.
     fn paint(self, anew: bool) {
         let (page, begun) = (self.page, performance());
         let mut drawn = self.drawn.write_value();
@@ -297,8 +297,8 @@ fn under<'a>(beside: &'a Beside, source: Option<&Source>) -> (&'a Store, Option<
 }
 
 impl Drawn {
-    /// The place of the plot that is pointed at. It is asked before texts change, because after that the browser would
-    /// have to lay out the page twice.
+    /// The position of the plot under the pointer. It is read before texts change, because otherwise the browser lays
+    /// out the page twice.
     fn hovered(&self, hover: Option<&Hover>) -> Option<web_sys::DomRect> {
         self.panels.iter().find(|p| hover.is_some_and(|h| h.panel == p.id))?.plot()
     }

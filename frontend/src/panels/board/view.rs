@@ -25,7 +25,7 @@ pub struct Under {
     pub title: String,
     /// Data of the chart.
     pub picture: Picture,
-    /// How much earlier the period lies, in ms; 0 for another chart.
+    /// Shift of the period, in ms; 0 for another chart.
     pub shift: i64,
     /// True when the period is of a recording, whose series may be others.
     pub recorded: bool,
@@ -57,7 +57,7 @@ pub struct Data<'a> {
     pub store: &'a Store,
     /// The machine that is shown.
     pub source: Option<&'a Source>,
-    /// The recording that lies under it, its machine, and how much earlier it lies in ms.
+    /// The recording that is drawn under it, its machine, and its shift in ms.
     pub beside: Option<(&'a Store, Option<&'a Source>, i64)>,
 }
 
@@ -96,7 +96,7 @@ pub struct PanelView {
 /// An instant in ms since the epoch, the position of a series, and whether the chart is pointed at itself.
 type Pointed = (Option<i64>, Option<usize>, bool);
 
-/// A sentence for screen readers is written at most once in this time, in ms: nobody listens to each second.
+/// Interval between two sentences for screen readers, in ms: an announcement each second is too much.
 const SUMMARY_INTERVAL_MS: i64 = 10_000;
 
 impl PanelView {
@@ -269,7 +269,7 @@ impl PanelView {
         let keep = |under: &mut Option<Under>, id: Option<&str>, shift: i64, recorded: bool| match (id, under) {
             (None, under) => *under = None,
             (Some(id), Some(u)) if u.id == id && (u.shift, u.recorded) == (shift, recorded) => {}
-            // A recording stays where it is while time goes on.
+            // A recording does not move with the time.
             (Some(id), Some(u)) if u.id == id && u.recorded && recorded => u.shift = shift,
             (Some(id), under) => {
                 let title = data.store.catalog.layout.charts.iter().find(|c| c.id == id).map_or("", |c| &c.title);
@@ -296,7 +296,7 @@ impl PanelView {
             let title = self.article.query_selector("h3 button").ok().flatten().and_then(|title| title.text_content());
             // This fails only for invalid names, and the name is a constant.
             let _ = plot.set_attribute("aria-label", &format!("{}: {sentence}", title.unwrap_or_default()));
-            // Only what says what it shows takes the keys from a screen reader.
+            // Only a plot with a label may take the keys from a screen reader.
             let _ = plot.set_attribute("role", "application");
             self.summary.0 = sentence;
         }
@@ -323,7 +323,7 @@ impl PanelView {
         self.sums.iter_mut().zip(&self.picture.sums).for_each(|(w, text)| w.set(text));
     }
 
-    /// Draws the layer over the data anew where a pointer has moved to another instant, series or chart.
+    /// Redraws the layer over the data after the pointer moved to another instant, series or chart.
     pub fn follow(&mut self, look: &Look, hover: Option<&Hover>, focus: Option<usize>) {
         if self.pointed != Some(self.pointed(hover, focus)) {
             self.draw_over(look, hover, focus);

@@ -1,4 +1,4 @@
-//! A chart with a line for each of a few machines: what one row of the overview shows, from their samples.
+//! A chart with a line for each of a few machines: one row of the overview, from their samples.
 
 use super::{Brush, follow};
 use crate::browser::offset;
@@ -18,7 +18,7 @@ use shared::unit::Unit;
 use shared::wire::SourceId;
 use std::collections::BTreeMap;
 
-/// Columns of a chart, at most about so many.
+/// Approximate maximum number of columns of a chart.
 const MAX_COLUMNS: i64 = 600;
 
 /// Columns of each machine's series, kept from drawing to drawing.
@@ -62,7 +62,7 @@ fn series(row: &FleetRow, source: &Source, store: &Store) -> Vec<SeriesId> {
     row.of.iter().map(|metric| of(metric.tag)).find(|found| !found.is_empty()).unwrap_or_default()
 }
 
-/// Whether any of these machines reports what a row shows; true before any of them has told what it reports.
+/// Whether any of these machines reports the metric of a row; true before any of them has sent its metrics.
 pub fn is_reported(page: Page, row: &FleetRow, names: &[String]) -> bool {
     page.plan.track();
     let store = page.store.read_value();

@@ -112,7 +112,8 @@ pub fn FleetMap(
             aria-describedby="how-map"
             tabindex="0"
             on:pointermove=move |event| {
-                // A page that scrolls below a mouse at rest tells of a move, too; the keys keep their machine then.
+                // A page that scrolls below a resting mouse sends a move event, too; the machine chosen by keys then
+                // stays.
                 if !keyed.get_value() || (event.movement_x(), event.movement_y()) != (0, 0) {
                     keyed.set_value(false);
                     shown.here.set(under(&event));
@@ -163,14 +164,14 @@ fn place_at(drawn: StoredValue<Drawn>, shown: Shown, name: Option<&String>) -> O
     })
 }
 
-/// Where a text about a machine stands: right of it, in CSS pixels of the canvas.
+/// Position of a tooltip about a machine: right of it, in CSS pixels of the canvas.
 fn place_of(drawn: StoredValue<Drawn>, shown: Shown, name: &String) -> Option<(f64, f64)> {
     let at = place_at(drawn, shown, Some(name))?;
     let place = drawn.with_value(|drawn| drawn.plan.as_ref().and_then(|plan| plan.boxes.get(at).copied()));
     place.map(|(x, y, wide, high)| (f64::from(x + wide), f64::from(y + high / 2)))
 }
 
-/// Does what a key says. The machine to which an arrow moves is returned.
+/// Handles a key. Returns the machine to which an arrow moves.
 fn press(event: &KeyboardEvent, shown: Shown, drawn: StoredValue<Drawn>, open: Callback<String>) -> Option<String> {
     if event.ctrl_key() || event.meta_key() || event.alt_key() {
         return None;
@@ -204,7 +205,7 @@ fn press(event: &KeyboardEvent, shown: Shown, drawn: StoredValue<Drawn>, open: C
     name_at(drawn, shown, next)
 }
 
-/// How the fleet stands: whoever does not see the map hears it first.
+/// State of the fleet, the first text for screen readers.
 fn label(page: Page, shown: &Shown) -> String {
     let framed = shown.hosts.with(|hosts| {
         let framed = hosts.iter().filter(|host| shown.wrong.with(|all| faults(host, all).0 != Grade::Plain));
@@ -294,7 +295,7 @@ fn notes(hosts: &[Host], groups: &[HostGroup]) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Draws the map. Where its places are is returned.
+/// Draws the map. Returns the positions in it.
 fn paint(page: Page, layer: &mut Layer, brush: &Brush, shown: &Shown) -> Drawn {
     let (hosts, groups) = (shown.hosts.get_untracked(), shown.groups.get_untracked());
     let now = page.server_now();
@@ -322,7 +323,7 @@ fn paint(page: Page, layer: &mut Layer, brush: &Brush, shown: &Shown) -> Drawn {
     let phone = browser::viewport().0 < PHONE_PX;
     let plan = Plan::new(&drawn_groups, rect.width() as i32, name, phone);
     if (rect.height() - f64::from(plan.height)).abs() > 0.5 {
-        // On paper the page is zoomed: its own pixels are not those of what it measures.
+        // In print the page is zoomed: its CSS pixels differ from the measured ones.
         let own = f64::from(layer.canvas.offset_width()) / rect.width().max(1.0);
         browser::set_style(&layer.canvas, "height", &format!("{}px", f64::from(plan.height) * own));
         layer.fit(brush.dpr, &brush.family);

@@ -15,7 +15,7 @@ use charts::{Measures, Theme};
 use leptos::html::Canvas;
 use leptos::prelude::*;
 
-/// How a canvas is drawn at the moment.
+/// Present settings for drawing a canvas.
 pub struct Brush {
     /// Colors of the theme.
     pub theme: &'static Theme,
@@ -46,7 +46,7 @@ impl Brush {
     }
 }
 
-/// Draws on a canvas with each frame that the page asks for, as long as the component that calls this is there.
+/// Draws on a canvas with each frame that the page requests, as long as the calling component exists.
 pub fn follow(page: Page, canvas: NodeRef<Canvas>, mut draw: impl FnMut(&mut Layer, &Brush) + 'static) {
     let layer = StoredValue::new_local(None::<Layer>);
     canvas.on_load(move |canvas| {

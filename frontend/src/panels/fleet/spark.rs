@@ -8,10 +8,10 @@ use charts::value::{self, Spark};
 use leptos::html;
 use leptos::prelude::*;
 
-/// The last minutes of what all machines had together, from the store.
+/// The last minutes of a total of all machines, from the store.
 #[component]
 pub fn FleetSpark(
-    /// Which of it.
+    /// The total to draw.
     of: fn(&Instant) -> f64,
     /// Value at the upper edge; NaN for a little more than the largest.
     #[prop(into)]

@@ -13,7 +13,7 @@ pub struct Head {
     pub class: String,
     /// Whether its cells name their rows.
     pub names: bool,
-    /// Whether a press sorts; then whether what stands first is the smallest.
+    /// None where a press does not sort; else whether the first sort is ascending.
     pub sorts: Option<bool>,
 }
 
@@ -22,7 +22,7 @@ pub struct Head {
 pub struct Heads(pub Signal<Vec<Head>>);
 
 impl From<&'static [&'static str]> for Heads {
-    /// Headings that sort nothing, the first of them over names. One that begins with `>` stands at the right.
+    /// Headings that sort nothing, the first of them over names. One that begins with `>` is aligned right.
     fn from(words: &'static [&'static str]) -> Heads {
         let head = |(at, words): (usize, &&'static str)| {
             let right = words.strip_prefix('>');
@@ -50,7 +50,7 @@ impl From<Signal<Vec<Head>>> for Heads {
 pub struct Mark {
     /// Class of the shape.
     pub class: &'static str,
-    /// The shape, which says it without a color.
+    /// The shape, which shows the state without a color.
     pub glyph: String,
     /// Its words.
     pub words: String,
@@ -63,25 +63,25 @@ pub enum Cell {
     Text(String),
     /// Words that matter less.
     Faint(String),
-    /// Words that stand out.
+    /// Emphasized words.
     Strong(String),
-    /// Words, and what a pointer that rests there is told.
+    /// Words, and their tooltip.
     Titled(String, String),
-    /// A name, and what stands faint behind it.
+    /// A name, and the faint text after it.
     Name(String, String),
-    /// The same as a link: its address, the name, what stands faint behind it, and the state that a phone shows there.
+    /// The same as a link: its address, the name, the faint text after it, and the state that a phone shows there.
     Link(String, String, String, Mark),
     /// A number.
     Number(String),
     /// A state: whether it is well, and its word.
     State(bool, String),
-    /// A state of the whole row: its name in `data-state`, how it is shown, and what stands faint behind it.
+    /// A state of the whole row: its name in `data-state`, its mark, and the faint text after it.
     Stands(String, Mark, String),
-    /// How long ago something was, Unix seconds; the word for never.
+    /// Time of a past event, Unix seconds, shown as its age; and the word for never.
     Ago(Option<i64>, &'static str),
-    /// How long until something ends, Unix seconds.
+    /// Time of an end, Unix seconds, shown as the remaining time.
     Ends(Option<i64>),
-    /// How long something has lasted or lasted, ms since the epoch; without an end it goes on.
+    /// Begin and end, ms since the epoch, shown as a duration; None for no end yet.
     Lasts(i64, Option<i64>),
     /// A time of the clock, Unix seconds.
     At(i64),
@@ -89,9 +89,9 @@ pub enum Cell {
     Spark(Vec<Option<f64>>),
     /// A share, 0 to 1, in words and as a bar that may be marked.
     Share(Option<f64>, String, bool),
-    /// One of several words, which can be changed: the name of the deed, the words, the present one.
+    /// One of several words, which can be changed: the name of the action, the words, the present one.
     Choice(&'static str, Vec<&'static str>, String),
-    /// The heading of a group, in place of all cells: its name, and what is said of it.
+    /// The heading of a group, in place of all cells: its name, and its text.
     Group(String, String),
 }
 
@@ -104,7 +104,7 @@ pub struct Line {
     pub name: String,
     /// Its cells in the order of the headings.
     pub cells: Vec<Cell>,
-    /// Names and words of what may be done with it.
+    /// Names and labels of its actions.
     pub deeds: Vec<(&'static str, &'static str)>,
 }
 

@@ -1,8 +1,8 @@
-//! The list of the page: rows of words under their headings, which may be sorted, ticked, filtered and grouped, each with the
-//! deeds that may be done to it. Rows are data, so all lists are one piece of code; a row that changes changes in its place.
+//! The list of the page: rows of words under their headings, which may be sorted, ticked, filtered and grouped, each
+//! with its actions. Rows are data, so all lists are one piece of code; a changed row is updated in place.
 //!
-//! [`line`]: what is shown; [`filter`]: the field above it; [`ticks`]: what is chosen; [`picks`]: a list of which one entry
-//! stands beside it.
+//! [`line`]: the content; [`filter`]: the field above it; [`ticks`]: the selection; [`picks`]: a list with one entry
+//! shown beside it.
 
 mod cell;
 pub mod filter;
@@ -15,7 +15,7 @@ use leptos::prelude::*;
 use line::{Cell, Done, Head, Heads, Line};
 use ticks::Ticks;
 
-/// By what a list is sorted, and how a person chooses it. The name of a heading; a leading `-` turns the order.
+/// Sort order of a list, and the callback for its choice. The name of a heading; a leading `-` turns the order.
 #[derive(Clone, Copy)]
 pub struct Sort {
     /// The present order.
@@ -61,7 +61,7 @@ pub fn List(
     /// Ticked rows; None where rows cannot be ticked.
     #[prop(optional)]
     ticks: Option<Ticks>,
-    /// How it is sorted; None where a person cannot choose it.
+    /// Sort order; None where it cannot be chosen.
     #[prop(optional)]
     sort: Option<Sort>,
 ) -> impl IntoView {
@@ -89,8 +89,8 @@ pub fn List(
     }
 }
 
-/// The ids of rows in their order. Where a person sorts, values move by themselves: then rows keep their order while a pointer
-/// is over them and all of them are there, until another order is chosen.
+/// The ids of rows in their order. In a sortable list the values change all the time. Rows therefore keep their order
+/// while a pointer is over them and none is removed, until another order is chosen.
 fn order(rows: Signal<Vec<Line>>, sort: Option<Sort>) -> (Signal<Vec<String>>, RwSignal<bool>) {
     let hold = RwSignal::new(false);
     let order = Memo::new(move |before: Option<&(String, Vec<String>)>| {
@@ -139,7 +139,7 @@ fn Row(id: String, table: Table) -> impl IntoView {
     // Each cell updates on its own, so that a link or a field keeps the focus while a number beside it changes.
     let line = Memo::new(move |before: Option<&Option<Line>>| {
         let found = table.rows.with(|rows| rows.iter().find(|row| own.with_value(|id| row.id == *id)).cloned());
-        // A row that goes shows what it showed.
+        // A removed row keeps its last content.
         found.or_else(|| before.cloned().flatten())
     });
     let read = move |of: fn(&Line) -> Option<String>| move || line.with(|line| line.as_ref().and_then(of));
@@ -169,7 +169,7 @@ fn group(line: Memo<Option<Line>>, table: Table) -> AnyView {
     .into_any()
 }
 
-/// The cells of a row, with the field that ticks it and what may be done with it.
+/// The cells of a row, with its checkbox and its actions.
 fn cells(line: Memo<Option<Line>>, table: Table) -> AnyView {
     let name = move || line.with(|line| line.as_ref().map(|line| line.name.clone()).unwrap_or_default());
     let act = move |deed: &'static str, value: String| {

@@ -1,4 +1,5 @@
-//! A list of sentences of which one stands beside it, or in its place where there is little room. Arrows and `j`, `k` walk in it.
+//! A list of sentences. The chosen entry is shown beside it, or in its place on narrow windows. Arrows and `j`, `k`
+//! move in it.
 
 use crate::browser::{self, document};
 use crate::widgets::parts::{Each, If, flag, text};
@@ -7,7 +8,7 @@ use leptos::attr::custom::custom_attribute;
 use leptos::ev::{KeyboardEvent, MouseEvent};
 use leptos::prelude::*;
 
-/// At this width and above the chosen entry stands beside the list, CSS pixels; the stylesheet has the same.
+/// Above this width the chosen entry is shown beside the list, in CSS pixels; the stylesheet has the same value.
 const WIDE_PX: f64 = 900.0;
 
 /// An entry.
@@ -21,7 +22,7 @@ pub struct Pick {
     pub marks: Vec<String>,
     /// The class of its shape, and the shape.
     pub shape: (&'static str, &'static str),
-    /// The begin of its sentence, which stands out.
+    /// The emphasized begin of its sentence.
     pub head: String,
     /// The rest of it.
     pub rest: String,
@@ -52,7 +53,7 @@ impl Picks {
         [self.open, self.over].into_iter().flat_map(|part| part.with_untracked(ids)).collect()
     }
 
-    /// Goes to another entry by a key; true where it was one of those that walk. Where the chosen entry stands beside the list,
+    /// Moves to another entry by a key; true for a key that moves. Where the chosen entry is shown beside the list,
     /// `follow` is called with it.
     pub fn walk(self, event: &KeyboardEvent, follow: impl FnOnce(String)) -> bool {
         let by: isize = match event.key().to_ascii_lowercase().as_str() {
@@ -78,7 +79,7 @@ impl Picks {
     }
 }
 
-/// Whether the chosen entry stands beside the list.
+/// Whether the chosen entry is shown beside the list.
 pub fn is_wide() -> bool {
     browser::viewport().0 > WIDE_PX
 }
@@ -95,7 +96,7 @@ pub fn PickList(
     /// Whether the entries are known.
     #[prop(into)]
     known: Signal<bool>,
-    /// Text until then.
+    /// Text until the entries are known.
     asking: &'static str,
     /// Text where nothing is open; None where something is.
     #[prop(into)]
@@ -138,7 +139,7 @@ fn EntryRow(id: String, picks: Picks, aside: Option<Callback<String, AnyView>>) 
     let own = StoredValue::new(id.clone());
     let entry = Memo::new(move |before: Option<&Pick>| {
         let find = |all: &Vec<Pick>| all.iter().find(|one| own.with_value(|id| one.id == *id)).cloned();
-        // An entry that goes shows what it showed.
+        // A removed entry keeps its last content.
         picks.open.with(find).or_else(|| picks.over.with(find)).or_else(|| before.cloned()).unwrap_or_default()
     });
     let of = move |read: fn(&Pick) -> &str| text(move || entry.with(|entry| read(entry).to_string()));
@@ -149,7 +150,7 @@ fn EntryRow(id: String, picks: Picks, aside: Option<Callback<String, AnyView>>) 
     let marks: Vec<AnyAttribute> = picks.marks.iter().enumerate().map(mark).collect();
     let current = text(move || (picks.shown.with(|shown| own.with_value(|id| shown.as_ref() == Some(id)))).to_string());
     let press = move |event: MouseEvent| {
-        // With a key the browser opens it where it was asked to.
+        // With a modifier key the browser opens the link itself.
         if !(event.ctrl_key() || event.meta_key() || event.shift_key()) {
             event.prevent_default();
             picks.choose.run(own.get_value());

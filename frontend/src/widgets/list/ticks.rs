@@ -29,13 +29,13 @@ pub fn Ticked(
     ticks: Ticks,
     /// The most that can be compared.
     most: usize,
-    /// How many there are, in words: `2 runs`.
+    /// Their number, in words: `2 runs`.
     #[prop(into)]
     count: Signal<String>,
     /// Their names.
     #[prop(into)]
     names: Signal<String>,
-    /// Where they are compared.
+    /// Address of the comparison.
     #[prop(into)]
     to: Signal<String>,
 ) -> impl IntoView {

@@ -32,7 +32,7 @@ pub fn machines(finding: &Finding) -> Vec<String> {
     names
 }
 
-/// Most devices of a chart that are told from their peers.
+/// Maximum number of devices of a chart that are distinguished from their peers.
 pub const MAX_SUBJECTS: usize = 4;
 
 /// The subjects of a finding on one machine. Charts and tiles mark these devices.
@@ -59,8 +59,8 @@ impl Subjects {
         self.series.iter().map(|(tag, _)| tag.as_str())
     }
 
-    /// Whether the finding is about this device. Where it names GPUs, the evidence may also be of their peers, which it is
-    /// not about.
+    /// Whether the finding is about this device. Where it names GPUs, the evidence may also have their peers, which are
+    /// not its subjects.
     pub fn has(&self, tag: &str, instance: &str) -> bool {
         if tag.starts_with("gpu.{i}") && !self.gpus.is_empty() {
             return instance.parse().is_ok_and(|n: u32| self.gpus.contains(&n));
@@ -68,8 +68,8 @@ impl Subjects {
         self.series.iter().any(|(own, at)| own == tag && at == instance)
     }
 
-    /// Positions of those series (tag and instance) that are told from the others; none where it is about all of them, or
-    /// about more than a chart can tell apart.
+    /// Positions of the series (tag and instance) that are distinguished from the others; empty where it is about all
+    /// of them, or more than a chart can distinguish.
     pub fn among<'a>(&self, all: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<usize> {
         if self.series.is_empty() && self.gpus.is_empty() {
             return Vec::new();

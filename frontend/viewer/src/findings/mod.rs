@@ -55,7 +55,7 @@ impl Findings {
         machine.is_empty() || named.into_iter().any(|place| place.source == machine)
     }
 
-    /// Whether an alert is about one of them: it says the same once more.
+    /// Whether an alert is about one of them, so that it repeats the finding.
     pub fn is_about_one(&self, alert: &Alert) -> bool {
         self.all.iter().any(|one| one.id == alert.subject)
     }
@@ -69,8 +69,7 @@ impl Findings {
     }
 }
 
-/// Whether it tells of the moment at which a job ended. It leads its machine's page until somebody has seen it, also once it
-/// is over.
+/// Whether it reports the end of a job. It leads its machine's page until the user has seen it, also after its end.
 pub fn is_end(finding: &Finding) -> bool {
     finding.rule.ends_with(".ended")
 }

@@ -26,7 +26,7 @@ impl Picture {
     }
 
     /// The value of each series at an instant, or for None the newest in the window. In a column with many samples this
-    /// is the mean. NaN stands for no value, and for a series that ended while others went on.
+    /// is the mean. NaN means no value, or a series that ended while others continued.
     pub fn values(&self, at: Option<i64>, to: i64) -> Vec<f64> {
         let newest = self.ids.iter().filter_map(|id| self.newest_column(*id, to)).map(|c| c.last_t).max().unwrap_or(to);
         let ended = newest - self.cadence * 2 - self.cadence / 4;
@@ -62,7 +62,7 @@ impl Picture {
             let name = &self.names[i];
             let stands = is(&self.muted, i) || is(&self.dim, i);
             let name = if self.full_names { &name.full } else { &name.short };
-            // A heat map marks who is far below by itself.
+            // A heat map itself marks rows far below the others.
             let is_row = self.shows() == Some(Shows::Rows) && !self.named.contains(&i);
             let hue = if is_row { self.names[i].hue } else { hue };
             label(name, values[i], hue, focus.is_none_or(|f| f == i) && !stands)

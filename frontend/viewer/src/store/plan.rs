@@ -112,7 +112,7 @@ impl Plan {
     }
 }
 
-/// Which charts stand out of their usual place.
+/// Charts that are not in their usual place.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Choice<'a> {
     /// Those that are left out.
@@ -132,7 +132,7 @@ pub fn plan(store: &Store, source: Option<&Source>, choice: Choice) -> Plan {
     let absent: Vec<Absent> = layout.sections.iter().filter_map(|s| trouble(layout, source, s)).collect();
     let has = |id: &str| source.charts.get(id).is_some_and(|m| !m.lines.is_empty());
     let section_of = |id: &str| layout.charts.iter().find(|c| c.id == id).map(|c| c.section.as_str());
-    // Before the first sample, empty charts stand for the families that a collector provides.
+    // Before the first sample, empty charts represent the families that a collector provides.
     let sought =
         |s: &catalog::Section| source.checks.is_empty() || source.checks.iter().any(|c| s.checks.contains(&c.id));
     let known = |id: &str| layout.sections.iter().any(|s| s.id == id && sought(s));
@@ -204,7 +204,7 @@ pub fn plan(store: &Store, source: Option<&Source>, choice: Choice) -> Plan {
     }
 }
 
-/// The charts that stand before all others, each once: those that a person put there, then those that prove the finding.
+/// The charts before all others, each once: those that the user put there, then those that prove the finding.
 fn first_ones<'a>(choice: Choice<'a>, fits: impl Fn(&str) -> bool) -> Vec<&'a String> {
     let mut chosen: Vec<&String> = Vec::new();
     for id in choice.front.iter().chain(choice.proof).filter(|id| fits(id)) {
