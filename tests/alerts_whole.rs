@@ -287,7 +287,8 @@ fn a_machine_that_was_stopped_is_not_called_lost() {
     assert!(!all(&fleet).contains("no data from"), "{}", all(&fleet));
     // Back again, it is missing when it falls silent.
     fleet.start_agent();
-    fleet.until("it is connected", || (fleet.machines()[0].state == "live").then_some(()));
+    let last = fleet.until("samples", || newest(&fleet, &key));
+    fleet.until("samples come again", || newest(&fleet, &key).filter(|newest| *newest > last));
     fleet.lose_agent();
     fleet.until("the machine is lost", || {
         clock.pass(10_000);

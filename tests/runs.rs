@@ -1027,9 +1027,8 @@ fn an_inner_run_is_no_rank_beside_its_job() {
     let server = Server::start(["--collectors", "cpu,processes", "--data-dir", bench.data()]);
     let inner = format!("{} run --data-dir {} --", watchglass_tests::server::binary().display(), bench.data());
     let rank = |n: u32| format!("RANK={n} LOCAL_RANK={n} WORLD_SIZE=4 {inner} sleep 1000 &");
-    let script = format!("{} read line <&3; kill $(jobs -p); wait", (0..4).map(rank).collect::<String>());
-    let mut job = bench.job(&["--id", "nested", "--", "sh", "-c", &format!("exec 3<&0; {script}")]);
-    let mut job = job.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
+    let script = format!("{} wait", (0..4).map(rank).collect::<String>());
+    let mut job = started(bench.job(&["--id", "nested", "--", "sh", "-c", &script]));
     let ranks = |run: &Value| -> Vec<u64> {
         let all = run["processes"].as_array().expect("a list").iter();
         let mut ranks: Vec<u64> = all.filter_map(|one| one["rank"]["rank"].as_u64()).collect();
@@ -1037,7 +1036,9 @@ fn an_inner_run_is_no_rank_beside_its_job() {
         ranks
     };
     let run = bench.run(&server, "nested", "its ranks", |run| ranks(run).len() >= 4);
+    let all = run["processes"].as_array().expect("a list").iter();
+    all.filter(|one| !one["rank"].is_null())
+        .for_each(|one| kill(one["pid"].as_u64().expect("a number") as u32, libc::SIGTERM));
     assert_eq!(ranks(&run), [0, 1, 2, 3], "{run}");
-    drop(job.stdin.take());
     job.wait().expect("it ended");
 }

@@ -358,6 +358,8 @@ impl Engine {
     /// Applies a tick of a machine. Only series named by rules are touched.
     pub fn tick(&mut self, tick: &Tick) {
         let Some(&at) = self.by_id.get(tick.source) else { return };
+        // A connection may be shorter than the time between two looks at how machines are connected.
+        self.forget_sign_off(tick.source);
         if self.hosts[at].rebuild {
             self.rebuild(at);
         } else if !self.hosts[at].fresh.is_empty() {

@@ -473,6 +473,10 @@ fn a_machine_that_signed_off_is_not_lost_and_one_that_fell_silent_is() {
     assert_eq!(subjects(engine, 460), [(Fired, "a".into())]);
     let rows: Vec<_> = engine.changed_rows().into_iter().filter(|row| row.key.starts_with('o')).collect();
     assert!(rows.len() == 1 && rows[0].bytes.is_none(), "{rows:?}");
+    // A tick says so, too.
+    assert_eq!(subjects(&mut again, 1001), []);
+    again.tick(&Tick { source: "b", t: T + 1100 * SECOND, now: T + 1100 * SECOND, clock_step: false, values: &[] });
+    assert_eq!(subjects(&mut again, 1160), [(Fired, "b".into())]);
 }
 
 fn run(id: &str, state: RunState, ended: Option<i64>) -> Run {
