@@ -400,7 +400,7 @@ fn a_planted_number_name_or_place_is_caught() {
         "# Of its parts and all the rest\nIt runs.",
         "- Of runs that ended only the last is kept.",
     );
-    let code = "backend/src/a.rs";
+    let code = "backend/rules/src/a.rs";
     catches(
         documents::clauses_of_comments,
         code,
