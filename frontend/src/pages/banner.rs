@@ -72,7 +72,7 @@ pub fn OpeningBar() -> impl IntoView {
 
 type Said = Option<(&'static str, String)>;
 
-/// The message about a machine that the address names and the server does not know; None when all is right.
+/// The message about a machine that the address names and the server does not know; None for a known one.
 fn unknown(page: Page) -> Said {
     page.plan.track();
     let store = page.store.read_value();

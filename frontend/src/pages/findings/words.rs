@@ -24,7 +24,7 @@ pub fn told(finding: &Finding) -> (String, String) {
     split(&finding.told_at(|since| clock(since, false)))
 }
 
-/// When it began and how long it has lasted: `since 14:01, 6 min`, or `14:01 to 14:07, 6 min`.
+/// Begin and duration: `since 14:01, 6 min`, or `14:01 to 14:07, 6 min`.
 pub fn times(finding: &Finding, now: i64, seconds: bool) -> String {
     let (began, lasted) = (clock(finding.since, seconds), lasted(finding, now));
     match finding.until {

@@ -74,7 +74,7 @@ impl AskedRun {
     }
 }
 
-/// The way from the list to a run: its project, group and type, each a filter of the list.
+/// The path from the list to a run: its project, group and type, each a filter of the list.
 #[component]
 pub fn Crumbs(
     /// The run.

@@ -1,5 +1,5 @@
-//! The training jobs of the machine that is shown: lanes under its first chart, and a list in a section that folds. A click
-//! on a job leads to its page; one on how long it took shows its span in all charts.
+//! The training jobs of the machine that is shown: lanes under its first chart, and a list in a section that folds. A
+//! click on a job leads to its page; a click on its duration shows its span in all charts.
 
 use super::parts::{listed, shape, word};
 use crate::access::Access;
@@ -15,7 +15,7 @@ use viewer::runs::Listed;
 
 /// The id of the section.
 const RUNS: &str = "runs";
-/// Seconds between two questions for the list.
+/// Seconds between two polls of the list.
 const REFRESH_SECONDS: u32 = 15;
 /// Most runs that are listed.
 const MAX_LISTED: usize = 50;
