@@ -17,7 +17,7 @@ const PASSWORD: &str = "password";
 /// The view that is shown in place of the page: sign-in, setup, or none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gate {
-    /// Nothing.
+    /// No gate: the page itself.
     Open,
     /// The address brought the code of the first admin.
     Setup,

@@ -1,5 +1,5 @@
-//! Requests to the server that are no messages of the link: sessions and lists of a hub, as JSON that the browser itself
-//! reads and writes.
+//! Requests to the server that are no messages of the link: sessions and lists of a hub, as JSON that the browser
+//! itself reads and writes.
 
 mod from_json;
 

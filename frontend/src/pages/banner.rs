@@ -35,7 +35,8 @@ pub fn Banner() -> impl IntoView {
         <Show when=move || said.with(Option::is_some)>
             <div class="banner" role="status">
                 <span class="shape is-unknown">"◌"</span>
-                // Another message is another element: a text that changes in its place moves, since the banner is centered.
+                // Another message is another element: a text that changes in its place moves, since the banner is
+                // centered.
                 <For
                     each=move || said.get()
                     key=|said| said.clone()

@@ -22,7 +22,7 @@ const ASK_SECONDS: u32 = 3;
 const FIRST_ROWS: usize = 12;
 const SIDE_ROWS: usize = 6;
 const MAX_ROWS: usize = 200;
-/// Smallest memory growth that counts, in bytes.
+/// Smallest change of memory that is shown, in bytes.
 const MIN_KEPT: f64 = 4e6;
 /// Name that marks the messages between Lab and the page.
 const MESSAGE: &str = "watchglass";

@@ -129,8 +129,8 @@ impl Page {
         }
     }
 
-    /// Goes to another page without loading it where a file is shown, which would be lost; `query` is the address. False where
-    /// none is shown, or where that page is not about it.
+    /// Goes to another page without loading it where a file is shown, which would be lost; `query` is the address.
+    /// False where none is shown, or where that page is not about it.
     pub fn go_within(self, query: &str) -> bool {
         let (view, _) = Self::read_query(query);
         let goes = self.over.get_untracked() && matches!(view.place, None | Some(Route::Host | Route::Findings));

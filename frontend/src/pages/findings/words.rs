@@ -8,8 +8,8 @@ pub use viewer::findings::words::{kind, lasted, place, shape, shape_of, span, wa
 
 const DAY_MS: i64 = 86_400_000;
 
-/// The clock of an instant in seconds since the epoch, in the zone of the reader, as `14:04`; with its day where that is not
-/// today.
+/// The clock of an instant in seconds since the epoch, in the zone of the reader, as `14:04`; with its day where that
+/// is not today.
 pub fn clock(t: i64, seconds: bool) -> String {
     let (local, today) = (t * 1_000 + offset(t * 1_000), now() + offset(now()));
     let clock = axis::clock(local, seconds);

@@ -19,8 +19,8 @@ const RUNS: &str = "runs";
 const REFRESH_SECONDS: u32 = 15;
 /// Most runs that are listed.
 const MAX_LISTED: usize = 50;
-/// Most lanes under the chart: the newest that reach into the span. They take their room from the chart, so that nothing else
-/// moves when a job begins.
+/// Most lanes under the chart: the newest that reach into the span. They take their room from the chart, so that
+/// nothing else moves when a job begins.
 const MAX_LANES: usize = 3;
 /// A bar shorter than `SHORT` has its name after its end, or before its begin where the end is beyond `LATE`. Both are
 /// in thousandths of the span.
@@ -89,7 +89,8 @@ impl Jobs {
     }
 }
 
-/// A lane for each job that reaches into the span of the charts, from its begin to its end, on the chart's own axis of time.
+/// A lane for each job that reaches into the span of the charts, from its begin to its end, on the chart's own axis of
+/// time.
 #[component]
 pub fn Lanes() -> impl IntoView {
     let page = expect_context::<Page>();

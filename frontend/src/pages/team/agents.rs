@@ -14,7 +14,7 @@ const ASK_EVERY: Duration = Duration::from_secs(2);
 #[derive(Clone, Copy)]
 pub struct Agents {
     access: Access,
-    /// By name.
+    /// The list, sorted by name.
     pub list: RwSignal<Vec<Agent>>,
     /// The hub's error for the last refused change; empty without one.
     pub wrong: RwSignal<String>,
