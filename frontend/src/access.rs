@@ -19,13 +19,13 @@ const PASSWORD: &str = "password";
 pub enum Gate {
     /// No gate: the page itself.
     Open,
-    /// The address brought the code of the first admin.
+    /// The address has the code of the first admin.
     Setup,
-    /// The address brought the code of an invitation.
+    /// The address has the code of an invitation.
     Invite,
     /// The address has a code that resets a password.
     Reset,
-    /// The address brought the code of a share link, which is being opened, or was refused.
+    /// The address has the code of a share link, which is being opened, or was refused.
     Share,
     /// No user is signed in.
     SignIn,

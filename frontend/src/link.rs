@@ -69,7 +69,7 @@ struct Connection {
     attempt: u32,
     number: u32,
     taken: u32,
-    /// Number of messages with ticks in the last acknowledgement.
+    /// Number of messages with ticks in the last acknowledgment.
     told_of: u32,
     acked: i64,
     heard: i64,
@@ -287,7 +287,7 @@ impl Link {
             Received::Control => {}
             Received::Ticks => {
                 link.taken += 1;
-                // This is sent before the server holds ticks back, and rarely, because each acknowledgement costs the
+                // This is sent before the server holds ticks back, and rarely, because each acknowledgment costs the
                 // server as much as a tick.
                 if link.taken - link.told_of >= CREDIT / 2 {
                     link.ack();
