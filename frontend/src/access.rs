@@ -11,34 +11,34 @@ use shared::session::{Session, TeamRole};
 use wasm_bindgen::JsValue;
 
 const SESSION: &str = "api/v1/session";
-/// The way to sign in that is no provider.
+/// Name of the sign-in by password, which is no provider.
 const PASSWORD: &str = "password";
 
 /// The view that is shown in place of the page: sign-in, setup, or none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gate {
-    /// Nothing.
+    /// No gate: the page itself.
     Open,
-    /// The address brought the code of the first admin.
+    /// The address has the code of the first admin.
     Setup,
-    /// The address brought the code of an invitation.
+    /// The address has the code of an invitation.
     Invite,
     /// The address has a code that resets a password.
     Reset,
-    /// The address brought the code of a share link, which is being opened, or was refused.
+    /// The address has the code of a share link, which is being opened, or was refused.
     Share,
     /// No user is signed in.
     SignIn,
     /// The hub has no account yet, and the address no code.
     NotSetUp,
-    /// Somebody was signed in here, and is no more: the page was emptied.
+    /// The session has ended, and the page was emptied.
     SignedOut,
 }
 
 /// Request that is sent once the user has entered the password again.
 type Waiting = Callback<()>;
 
-/// State of the sign-in; a copy is the same. Components find it in their context.
+/// State of the sign-in; copies share the same signals. Components find it in their context.
 #[derive(Clone, Copy)]
 pub struct Access {
     page: Page,
@@ -78,7 +78,7 @@ impl Access {
         Effect::new(move || {
             page.shut.set(access.gate.get() != Gate::Open);
         });
-        // A socket that was refused, or ended with a word about the session, may have been so for want of one.
+        // A socket may be refused or closed because the session is missing.
         Effect::new(move || {
             page.turned_away.track();
             if page.turned_away.get() > 0 {
@@ -95,7 +95,7 @@ impl Access {
         // A link with a code that is followed on an open page changes nothing but the end of the address.
         let followed = window_event_listener(leptos::ev::hashchange, |_| {
             if code_in(&window().location().hash().unwrap_or_default()).is_some() {
-                // A person can load the page again where the browser refuses this call.
+                // The user can reload the page where the browser refuses this call.
                 let _ = window().location().reload();
             }
         });
@@ -119,7 +119,8 @@ impl Access {
                 let id = session.share.unwrap_or_default();
                 let query = session.shared.map(|shared| shared.query).unwrap_or_default();
                 let end = if query.is_empty() { format!("?share={id}") } else { format!("?{query}&share={id}") };
-                // The page is loaded as the link wants it. A person can follow the address where the browser refuses.
+                // The page reloads with the view of the link. The user can follow the address where the browser
+                // refuses.
                 let _ = window().location().replace(&end);
             }
             Err(why) => self.refused.set(why),
@@ -145,7 +146,7 @@ impl Access {
         });
     }
 
-    /// Takes in an answer about the session.
+    /// Stores a response about the session.
     fn take(self, session: Session) {
         let was = self.session.with_untracked(|s| s.as_ref().is_some_and(|s| s.account.is_some()));
         if let Some(account) = &session.account {
@@ -183,8 +184,8 @@ impl Access {
         self.send(SESSION, vec![("name", name.into()), ("password", password.into())], failed);
     }
 
-    /// Goes to a provider and comes back to this page. An invitation that the address brought is taken along. `failed` is
-    /// called with a sentence when the provider is away.
+    /// Starts the sign-in at a provider, which returns to this page. An invitation in the address is passed on.
+    /// `failed` is called with a sentence when the provider is unreachable.
     pub fn go(self, provider: String, purpose: &'static str, failed: Callback<String>) {
         let location = window().location();
         let next = location.pathname().unwrap_or_default() + &location.search().unwrap_or_default();
@@ -196,13 +197,13 @@ impl Access {
             fields.push(("code", code.into()));
         }
         self.ask("POST", "api/v1/session/oidc".into(), fields, move |answer| match answer.read::<Away>() {
-            // A person can press the button again where the browser refuses.
+            // The user can press the button again where the browser refuses.
             Ok(away) => drop(window().location().assign(&away.url)),
             Err(why) => failed.run(why),
         });
     }
 
-    /// Names of providers by which people sign in here.
+    /// Names of the sign-in providers.
     pub fn providers(self) -> Vec<String> {
         let ways = self.session.with(|session| session.as_ref().map(|s| s.ways.clone()).unwrap_or_default());
         ways.into_iter().filter(|way| way != PASSWORD).collect()
@@ -298,8 +299,8 @@ impl Access {
         });
     }
 
-    /// The team that the page is about, and what a person may in it: the one of the address, else the first that they
-    /// administer, else the first.
+    /// The team of the page with the user's role in it: the one of the address, else the first that they administer,
+    /// else the first.
     pub fn team_here(self) -> Option<TeamRole> {
         let wanted = self.page.view.with(|v| v.team.clone());
         self.session.with(|session| {
@@ -313,7 +314,7 @@ impl Access {
         })
     }
 
-    /// The team whose machines, people and keys a person may change.
+    /// The team whose machines, people and keys the user may change.
     pub fn team(self) -> Option<TeamRole> {
         self.team_here().filter(|team| team.role == Role::Admin)
     }

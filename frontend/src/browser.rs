@@ -55,7 +55,7 @@ pub fn now() -> i64 {
     js_sys::Date::now() as i64
 }
 
-/// In the browser's storage while a person reads times in UTC.
+/// Key in the browser's storage while times are in UTC.
 const UTC_KEY: &str = "watchglass-utc";
 
 thread_local! {
@@ -145,7 +145,7 @@ pub fn slide(selector: &str) {
 fn animate(element: &Element, from: &str) {
     let frames = js_sys::Object::new();
     let moves = js_sys::Array::of2(&from.into(), &"none".into());
-    // An object takes each property.
+    // An object accepts any property.
     let _ = js_sys::Reflect::set(&frames, &"transform".into(), &moves);
     let animate = js_sys::Reflect::get(element, &"animate".into()).ok().and_then(|of| of.dyn_into().ok());
     let _ = animate.map(|animate: js_sys::Function| animate.call2(element, &frames, &SLIDE_MS.into()));
@@ -171,7 +171,7 @@ pub fn save(address: &str, name: &str) {
     }
 }
 
-/// Lets a person choose a file, and calls `chosen` with it.
+/// Opens the browser's file dialog, and calls `chosen` with the file.
 pub fn choose_file(chosen: impl FnOnce(web_sys::File) + 'static) {
     let Some(input) = made::<HtmlInputElement>("input") else { return };
     input.set_type("file");

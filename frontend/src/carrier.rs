@@ -15,7 +15,7 @@ const LIVE: &str = "api/v1/live";
 /// Key in the session storage for the transport that works.
 const KEPT: &str = "watchglass.rung";
 
-/// The ways to the server, the best first.
+/// Transports to the server, the best first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Rung {
     /// A WebSocket.
@@ -28,7 +28,7 @@ pub enum Rung {
 }
 
 impl Rung {
-    /// The one that this browser session has come to.
+    /// The transport that this browser session last used.
     pub fn kept() -> Self {
         let kept = window().session_storage().ok().flatten().and_then(|kept| kept.get_item(KEPT).ok().flatten());
         match kept.as_deref() {
@@ -78,7 +78,7 @@ pub struct Hooks {
     pub lost: Rc<dyn Fn()>,
 }
 
-/// A connection to the server by one of the ways.
+/// A connection to the server by one of the transports.
 pub struct Carrier(Kind);
 
 enum Kind {
@@ -259,7 +259,7 @@ struct Polls {
     heard: Hooks,
     /// Number of bytes read from the stream.
     place: Cell<u64>,
-    /// The begin of a message whose rest has not come.
+    /// The begin of a message whose rest has not arrived.
     rest: RefCell<Vec<u8>>,
     abort: Option<AbortController>,
 }
@@ -297,7 +297,7 @@ impl Polls {
         }
     }
 
-    /// Takes in the bytes of an answer: messages, each behind its length.
+    /// Reads the bytes of a response: messages, each after its length.
     fn take(self: &Rc<Self>, bytes: &[u8]) {
         self.place.set(self.place.get() + bytes.len() as u64);
         self.rest.borrow_mut().extend_from_slice(bytes);

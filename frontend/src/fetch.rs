@@ -1,5 +1,5 @@
-//! Requests to the server that are no messages of the link: sessions and lists of a hub, as JSON that the browser itself
-//! reads and writes.
+//! Requests to the server that are no messages of the link: sessions and lists of a hub, as JSON that the browser
+//! itself reads and writes.
 
 mod from_json;
 
@@ -71,7 +71,7 @@ impl Json {
         self.0.as_f64()
     }
 
-    /// A value that came in a message.
+    /// A value from a message.
     pub fn of(value: JsValue) -> Json {
         Json(value)
     }
@@ -80,7 +80,7 @@ impl Json {
     pub fn object<'a>(fields: impl IntoIterator<Item = (&'a str, JsValue)>) -> JsValue {
         let object = Object::new();
         for (name, value) in fields {
-            // A new object takes any field.
+            // A new object accepts any field.
             let _ = Reflect::set(&object, &name.into(), &value);
         }
         object.into()
@@ -92,7 +92,7 @@ fn log(error: &WrongShape) {
     web_sys::console::error_1(&error.to_string().into());
 }
 
-/// An answer: its status (0 when none came) and its body.
+/// A response: its status (0 without a response) and its body.
 #[derive(Clone, Debug)]
 pub struct Answer {
     /// The status.

@@ -27,7 +27,7 @@ fn pressed(board: Board, event: &KeyboardEvent, going: StoredValue<bool>) {
     // Letters mean the same with caps lock.
     let key = if key.len() == 1 { key.to_ascii_lowercase() } else { key };
     if let Some(dialog) = page.dialog.get_untracked() {
-        // In other dialogs a question mark is text that a person types.
+        // In other dialogs a question mark is typed text.
         if key == "Escape" || (key == "?" && dialog == Dialog::Keys) {
             page.dialog.set(None);
             event.prevent_default();

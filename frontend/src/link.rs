@@ -28,7 +28,8 @@ const ANSWER_TIMEOUT_MS: i64 = 30_000;
 /// Number of failed attempts after which the page reports the server as lost; they take about a minute.
 const MAX_ATTEMPTS: u32 = 18;
 
-/// A connection that brought nothing for so long may be blocked, in ms; of one that is, nothing is awaited a second later.
+/// Time without a message after which a connection may be blocked, in ms. A blocked connection is closed one second
+/// later.
 const BLOCKED_AFTER_MS: i64 = 3_000;
 /// The same of one that follows a connection which was blocked.
 const AGAIN_BLOCKED_AFTER_MS: i64 = 2_000;
@@ -59,16 +60,16 @@ struct Connection {
     carrier: Option<Carrier>,
     /// The one before. It stays until the next one is closed, since late events may still call it.
     closed: Option<Carrier>,
-    /// The way that is taken now, and how often in a row it brought nothing although the server answers.
+    /// The present transport, and its number of successive connections without a message while the server responds.
     rung: Rung,
     blocked: u32,
-    /// A socket that is tried beside another way, and when that was begun last.
+    /// A socket that is tried beside another transport, and the time of the last try.
     probe: Option<Carrier>,
     probed: i64,
     attempt: u32,
     number: u32,
     taken: u32,
-    /// Number of messages with ticks in the last acknowledgement.
+    /// Number of messages with ticks in the last acknowledgment.
     told_of: u32,
     acked: i64,
     heard: i64,
@@ -130,14 +131,14 @@ impl Connection {
         }
     }
 
-    /// Takes this way from now on.
+    /// Uses this transport from now on.
     fn step(&mut self, rung: Rung) {
         (self.rung, self.blocked, self.attempt, self.probed) = (rung, 0, 1, now());
         rung.keep();
     }
 }
 
-/// The connection of the page; a copy is the same connection.
+/// The connection of the page; copies share it.
 #[derive(Clone, Copy)]
 pub struct Link {
     page: Page,
@@ -185,7 +186,7 @@ impl Link {
         Effect::new(move |before: Option<()>| {
             // A memo without a reader is not notified.
             follows.with(|_| ());
-            // A file has all of its machines, and nothing more comes of them.
+            // A file has all of its machines, and no new samples arrive.
             if before.is_some() && !page.over.get_untracked() {
                 // The samples received for another page have gaps for this one.
                 page.store.write_value().take(ServerMessage::Resync);
@@ -286,8 +287,8 @@ impl Link {
             Received::Control => {}
             Received::Ticks => {
                 link.taken += 1;
-                // This comes before the server holds ticks back. It comes seldom, because each acknowledgement costs
-                // the server as much as a tick.
+                // This is sent before the server holds ticks back, and rarely, because each acknowledgment costs the
+                // server as much as a tick.
                 if link.taken - link.told_of >= CREDIT / 2 {
                     link.ack();
                 }
@@ -380,7 +381,8 @@ impl Link {
         failed.forget();
     }
 
-    /// Takes the next way where the one that is taken is blocked: the server answers, and a connection brought nothing.
+    /// Uses the next transport where the present one is blocked: the server responds, but a connection delivered
+    /// nothing.
     fn step_down(self, number: u32) {
         {
             let mut link = self.inner.write_value();
@@ -414,7 +416,7 @@ impl Link {
         before.0 > 0 && apart.abs() > CLOCK_STEP_MS
     }
 
-    /// Runs once a second: sends a heartbeat, notices silence, and has the page drawn again when ticks stay away.
+    /// Runs once a second: sends a heartbeat, notices silence, and redraws the page when ticks are missing.
     fn beat(self) {
         let (silent, number) = {
             let mut link = self.inner.write_value();

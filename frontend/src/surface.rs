@@ -12,7 +12,7 @@ use wasm_bindgen::JsCast;
 use wasm_bindgen::prelude::*;
 use web_sys::{CanvasRenderingContext2d, HtmlCanvasElement};
 
-/// Size in bytes of the masks that are kept.
+/// Maximum size of all cached masks, in bytes.
 const MAX_MASK_BYTES: usize = 4 << 20;
 /// Free pixels around a text in its mask, because letters can reach beyond their box.
 const TEXT_MARGIN_PX: u32 = 2;

@@ -12,7 +12,7 @@ const now = () => Math.floor(Date.now() / 1000), clock = t => new Date(t * 1000)
 window.__findings = [];
 window.__asked = [];
 window.__raise = (kind, severity, gpu, ago, more) => {
-  // The next page of the same browser tells of the same ones.
+  // The next page of the same browser has the same ones.
   const base = +(sessionStorage.base ||= now()), since = base - ago, source = (more && more.source) || "demo-01";
   const evidence = (tag, words, value, level) => ({ tag, source, instance: String(gpu), words, value, level,
     from: (since - 60) * 1000, to: now() * 1000 });
@@ -168,7 +168,7 @@ fn a_finding_that_comes_and_ends_is_told_once_and_nothing_jumps() {
     browser.eval("(__raise('ecc', 'critical', 1, 5, {}), 0)");
     browser.until(&format!("{LINE}.classList.contains('is-critical')"));
     browser.until("document.getElementById('alarm').innerText.startsWith('Critical: GPU 1')");
-    // One number says what is open, and its list says the same once.
+    // One number counts the open ones, and its list has each once.
     assert_eq!(browser.eval("[...document.querySelectorAll('.bar .count')].map(one => one.innerText).join()"), "2");
     assert_eq!(browser.eval("document.querySelector('.bell summary').getAttribute('aria-label')"), "Open: 2 findings");
     let listed =

@@ -26,7 +26,7 @@ const more = window.__more = {
     made: 1700000000, ends: Date.now() / 1000 + 86400 * 23, opens: 3, opened: Date.now() / 1000 - 720 }],
   team: { id: "t1", name: "main", role: "admin", members_invite: false, default_view: null },
 };
-// As a hub's greeting says that there are accounts, so a page here learns it: its first socket is refused.
+// A page here detects accounts as by a hub's greeting: its first socket is refused.
 const Socket = window.WebSocket;
 window.WebSocket = class extends Socket {
   constructor(url) { if (!window.__asked.some(a => a[1].startsWith("api/v1/session"))) throw new DOMException("401"); super(url); }

@@ -57,7 +57,7 @@ impl Rows {
     }
 }
 
-/// A map that a person selected.
+/// A map that the user selected.
 pub(crate) const TRAITS: Traits = Traits { fits: |shape| shape.map, shows: Shows::Rows, column_px: 2, note: no_note };
 
 /// Draws the cells of a frame with heat settings. Its gaps are hatched row by row.

@@ -8,7 +8,7 @@ pub struct Shape {
     pub series: usize,
     /// Whether the values are states, not amounts.
     pub states: bool,
-    /// Whether a person selected one row of cells per series.
+    /// Whether the user selected one row of cells per series.
     pub map: bool,
 }
 

@@ -126,7 +126,7 @@ pub const LIGHT: Theme = Theme {
     ],
 };
 
-/// Themes on grounds that the browser forces; a person changes those hardly ever, so few are made.
+/// Themes on backgrounds that the browser forces. They change rarely, so few are made.
 static FORCED: Mutex<Vec<&'static Theme>> = Mutex::new(Vec::new());
 /// Maximum number of them; beyond it the last one is used for all.
 const MAX_FORCED: usize = 16;

@@ -2,8 +2,9 @@
 //! first file is opened, because most visits open none.
 //!
 //! It returns the messages that a server would send, so the page handles both in the same way.
-//! [`ServerMessage::Goodbye`] has the reason for a failure. No file can stop the page: each file is opened in an
-//! instance with its own memory, which is freed with the instance. The page calls the functions of [`border`] only.
+//! [`ServerMessage::Goodbye`] has the reason why a file cannot be opened. No file can stop the page: each file is
+//! opened in an instance with its own memory, which is freed with the instance. The page calls the functions of
+//! [`border`] only.
 
 pub mod border;
 

@@ -1,7 +1,7 @@
 //! Reads a value of JSON, which the browser has parsed, as a type that the server wrote.
 //!
-//! It is a [`Deserializer`] over the browser's own values, so the page carries no parser of JSON. An error has the path of the
-//! field and no more: the words of every possible fault would be a tenth of the page's weight.
+//! It is a [`Deserializer`] over the browser's own values, so the page carries no parser of JSON. An error has only the
+//! path of the field: texts for all possible errors would be a tenth of the page's size.
 
 use js_sys::{Array, Object, Reflect};
 use serde::Deserialize;
@@ -221,7 +221,7 @@ impl<'de> SeqAccess<'de> for Items {
     }
 }
 
-/// The keys and values of an object whose keys are anything.
+/// The keys and values of an object with arbitrary keys.
 struct Entries {
     list: Array,
     next: u32,
@@ -267,7 +267,7 @@ struct Fields {
 impl<'de> SeqAccess<'de> for Fields {
     type Error = WrongShape;
 
-    /// None is a field that is left out: the type has a default for it, or the answer is of another shape.
+    /// None is a missing field: the type has a default for it, or the response has another shape.
     fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, WrongShape> {
         let Some(name) = self.fields.next() else { return Ok(None) };
         match Reflect::get(&self.object, &(*name).into()) {

@@ -92,7 +92,7 @@ pub fn scrolled(board: Board) {
     }
 }
 
-/// No chart shows an instant any more, and no series is highlighted.
+/// Removes the crosshair from all charts, and the highlight from all series.
 pub fn clear(board: Board) {
     board.page.hover.set_value(None);
     board.attend(None);

@@ -57,9 +57,9 @@ struct Finger {
     id: i32,
     x: f64,
     y: f64,
-    /// Instant under the finger when the second finger came, ms since the epoch.
+    /// Instant under the finger when the second finger touched, ms since the epoch.
     t: i64,
-    /// True when no other finger was down since this one came.
+    /// True when no other finger was down since this one touched.
     alone: bool,
 }
 

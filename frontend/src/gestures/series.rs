@@ -1,5 +1,4 @@
-//! Which series of a chart a person isolates, hides or highlights. The view keeps these choices, so that a link shows
-//! them too.
+//! Isolated, hidden and highlighted series of a chart. The view keeps these choices, so that a link shows them too.
 
 use crate::panels::board::Board;
 

@@ -35,7 +35,8 @@ pub fn Banner() -> impl IntoView {
         <Show when=move || said.with(Option::is_some)>
             <div class="banner" role="status">
                 <span class="shape is-unknown">"◌"</span>
-                // Another message is another element: a text that changes in its place moves, since the banner is centered.
+                // Another message is another element: a text that changes in its place moves, since the banner is
+                // centered.
                 <For
                     each=move || said.get()
                     key=|said| said.clone()
@@ -72,7 +73,7 @@ pub fn OpeningBar() -> impl IntoView {
 
 type Said = Option<(&'static str, String)>;
 
-/// The message about a machine that the address names and the server does not know; None when all is right.
+/// The message about a machine that the address names and the server does not know; None for a known one.
 fn unknown(page: Page) -> Said {
     page.plan.track();
     let store = page.store.read_value();

@@ -16,18 +16,18 @@ use std::rc::Rc;
 use wasm_bindgen::JsCast;
 use wasm_bindgen::prelude::*;
 
-/// Seconds between two questions to the server.
+/// Seconds between two polls.
 const ASK_SECONDS: u32 = 3;
 /// Rows that are shown at first, at the side of a notebook at first, and at most.
 const FIRST_ROWS: usize = 12;
 const SIDE_ROWS: usize = 6;
 const MAX_ROWS: usize = 200;
-/// Less was not kept, bytes.
+/// Smallest change of memory that is shown, in bytes.
 const MIN_KEPT: f64 = 4e6;
-/// The name under which Lab and the page know their messages.
+/// Name that marks the messages between Lab and the page.
 const MESSAGE: &str = "watchglass";
 
-/// Asks for the kernel and its cells as long as there is a kernel, and listens to the page around this one.
+/// Polls the kernel and its cells as long as there is a kernel, and receives messages of the surrounding page.
 pub fn follow(page: Page) {
     let (count, waits) = (StoredValue::new(ASK_SECONDS), Rc::new(Cell::new(false)));
     let waits = StoredValue::new_local(waits);
@@ -46,7 +46,7 @@ pub fn follow(page: Page) {
     listen(page);
 }
 
-/// Asks for kernels, and then for the cells of the one that is shown: that of the address, else all of them.
+/// Requests the kernels, and then the cells of the shown one: that of the address, else all of them.
 fn ask(page: Page, asked: Option<String>, done: impl FnOnce() + 'static) {
     fetch::ask("GET", "api/v1/kernels", None, move |answer| {
         // A server that shows no kernels to this reader may show cells.

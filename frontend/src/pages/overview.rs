@@ -85,7 +85,7 @@ pub fn Overview() -> impl IntoView {
     }
 }
 
-/// The texts at the foot of the page: version, sample interval, and how long history is kept.
+/// The texts at the foot of the page: version, sample interval, and retention.
 fn words(page: Page) -> Vec<String> {
     page.plan.track();
     let store = page.store.read_value();

@@ -25,7 +25,7 @@ struct Asked {
     since: u32,
     /// Number of changes until then.
     changes: u32,
-    /// Rises with each question: an answer to an older one comes too late.
+    /// Increases with each request: the response to an older one is dropped.
     turn: u32,
     refused: bool,
 }

@@ -19,7 +19,7 @@ const FIRST_LINES: usize = 24;
 const MAX_LINES: usize = 500;
 /// Most users to choose from.
 const MAX_USERS: usize = 100;
-/// Seconds between two questions for the table while the instant stays the same.
+/// Seconds between two polls of the table while the instant stays the same.
 const REFRESH_SECONDS: u32 = 5;
 
 /// The selected instant, ms since the epoch; None when the page is live without a crosshair.

@@ -146,10 +146,10 @@ pub fn AbsentLine(
     }
 }
 
-/// Key in the browser's storage under which it is kept that a person has read the line about bands.
+/// Key in the browser's storage, set after the user has read the line about bands.
 const BAND_READ_KEY: &str = "watchglass-band";
 
-/// A line that explains how many series in one chart are drawn. Each person sees it once.
+/// A line that explains how many series in one chart are drawn. Each user sees it once.
 #[component]
 pub fn ReadOnce() -> impl IntoView {
     let page = expect_context::<Page>();
@@ -226,7 +226,7 @@ pub fn Missing() -> impl IntoView {
     }
 }
 
-/// The number of things that are not available, in words.
+/// The number of missing metrics, in words.
 fn not_here(missing: &[Absent]) -> String {
     let denied = match missing.iter().filter(|a| a.state == CheckState::Denied).count() {
         0 => String::new(),

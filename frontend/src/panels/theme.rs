@@ -1,11 +1,11 @@
-//! The colors of drawings: those of the page's theme, or where a person has forced colors, the ground and text of these.
+//! The colors of drawings: those of the page's theme, or with forced colors their background and text.
 
 use crate::address::Tone;
 use crate::browser::{document, window};
 use charts::Theme;
 use charts::theme::{self, DARK, LIGHT, RGBAColor};
 
-/// Whether a person has the browser replace the colors of all pages, as a media query.
+/// Media query for colors that the user has forced on all pages.
 pub const FORCED_COLORS: &str = "(forced-colors: active)";
 
 fn is_forced() -> bool {

@@ -52,7 +52,7 @@ impl TileView {
         self.width = self.width.max(width);
         self.number.style("min-width", &format!("{}ch", if number == "0" { 1.0 } else { self.width }));
         self.number.set(&number);
-        // The space before it is its own: nothing moves when the first value comes.
+        // The space before it is its own: nothing moves at the first value.
         self.symbol.set(&if value.is_some() { format!(" {symbol}") } else { String::new() });
         self.corner.set(&say.corner());
         self.line(&say, look, of);

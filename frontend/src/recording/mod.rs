@@ -1,5 +1,5 @@
-//! Opens a recording that a person drops on the page or chooses in a dialog. A worker of the
-//! browser reads the file; nothing is sent.
+//! Opens a recording that the user drops on the page or chooses in a dialog. A worker of the browser reads the file;
+//! nothing is sent.
 
 mod reader;
 
@@ -58,7 +58,7 @@ fn follow(page: Page, event: &ev::MouseEvent) {
     }
 }
 
-/// Lets a person choose a file, and opens it.
+/// Opens the file dialog, and then the chosen file.
 pub fn choose(page: Page) {
     browser::choose_file(move |file| open(page, file));
 }

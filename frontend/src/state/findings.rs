@@ -124,7 +124,7 @@ impl Page {
         if faults.is_empty() {
             return self.marks.get_value();
         }
-        // The clock of a recording has not come to all of them.
+        // The clock of a recording has not reached all of them.
         let told = self.player.with_untracked(|player| player.as_ref().map(|p| p.t)).unwrap_or(i64::MAX);
         let mut all: Vec<CellMark> = faults.iter().filter(|mark| mark.from <= told).cloned().collect();
         all.extend(self.marks.get_value().iter().cloned());

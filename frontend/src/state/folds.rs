@@ -12,10 +12,10 @@ const KEY: &str = "watchglass-folds-";
 
 /// Key in the browser's storage of the layouts: a line each, of name, tab and lists.
 const LAYOUTS_KEY: &str = "watchglass-layouts";
-/// Most layouts that are kept.
+/// Maximum number of stored layouts.
 const MAX_LAYOUTS: usize = 24;
 
-/// The lists that are kept.
+/// The stored lists.
 fn lists(view: &mut View) -> [&mut Vec<String>; 4] {
     [&mut view.hide, &mut view.open, &mut view.shut, &mut view.front]
 }
@@ -81,8 +81,8 @@ impl Page {
         self.replace_plan();
     }
 
-    /// Puts a chart that is on top `by` places on, or back where less than 0; a chart below goes to the top. 0 takes it
-    /// back to its own place.
+    /// Moves a chart on top by `by` places, toward the front where negative; a chart below moves to the top. 0 returns
+    /// it to its own place.
     pub fn put(self, chart: &str, by: i32) {
         let top: Vec<String> = self.plan.with_untracked(|p| p.top.iter().map(|panel| panel.id.clone()).collect());
         let at = top.iter().position(|id| id == chart);
@@ -130,7 +130,7 @@ impl Page {
         kept
     }
 
-    /// Shows a layout, or the page as it is at first for None.
+    /// Shows a layout, or the default page for None.
     pub fn show_layout(self, layout: Option<(String, String)>) {
         self.step(|v| {
             let (name, query) = layout.unzip();

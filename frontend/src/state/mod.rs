@@ -61,7 +61,7 @@ pub struct Hover {
     pub panel: String,
     /// The instant, ms since the epoch.
     pub t: i64,
-    /// Place of a resting pointer in the span, 0 to 1. None when the instant stays the same while time goes on.
+    /// Place of a resting pointer in the span, 0 to 1. None when the instant stays the same while time passes.
     pub share: Option<f64>,
     /// Height on the plot, in CSS pixels from its top.
     pub y: f64,
@@ -80,7 +80,7 @@ pub enum Sheet {
     Differs,
 }
 
-/// A file on its way.
+/// A file that is being opened.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Opening {
     /// Its name.
@@ -115,12 +115,12 @@ pub struct Menu {
     pub open: bool,
 }
 
-/// The state of the page; a copy is the same state. Components find it in their context.
+/// The state of the page; copies share it. Components find it in their context.
 #[derive(Clone, Copy)]
 pub struct Page {
     /// All data from the server.
     pub store: StoredValue<Store>,
-    /// The view that a person chose.
+    /// The view that the user chose.
     pub view: RwSignal<View>,
     /// State of the link to the server.
     pub state: RwSignal<LinkState>,
@@ -130,7 +130,7 @@ pub struct Page {
     pub plan: RwSignal<Plan>,
     /// Number of machines that the server knows; None before its first message about it.
     pub machines: RwSignal<Option<usize>>,
-    /// Names of the machines of the fleet that a person ticked.
+    /// Names of the ticked machines of the fleet.
     pub ticked: RwSignal<Vec<String>>,
     /// True when the server has accounts.
     pub accounts: RwSignal<bool>,
@@ -146,7 +146,7 @@ pub struct Page {
     pub processes: RwSignal<Option<ProcessTable>>,
     /// The process over time that arrived last; None before the first.
     pub past: RwSignal<Option<ProcessPast>>,
-    /// True once a training job is known, so that there is a way to their page.
+    /// True once a training job is known, so that there is a link to their page.
     pub has_runs: RwSignal<bool>,
     /// The notebook beside the page.
     pub notebook: RwSignal<Notebook>,
@@ -184,7 +184,7 @@ pub struct Page {
     pub opening: RwSignal<Option<Opening>>,
     /// Why a file was not opened, as the begin of the message and its rest; empty without an error.
     pub refused: RwSignal<(&'static str, String)>,
-    /// The messages that a person has dismissed.
+    /// The messages that the user has dismissed.
     pub dismissed: RwSignal<Vec<String>>,
     /// Message of a transport that a proxy blocks while the server responds; empty without a problem.
     pub blocked: RwSignal<&'static str>,
@@ -194,7 +194,7 @@ pub struct Page {
     pub wrong: RwSignal<String>,
     /// State of the samples of the shown machine while the server responds.
     pub flow: RwSignal<Flow>,
-    /// True while the past of the shown span is on its way.
+    /// True while the history of the shown span is loading.
     pub loading: RwSignal<bool>,
     /// The menu of the charts; None until it is opened for the first time.
     pub menu: RwSignal<Option<Menu>>,
@@ -212,7 +212,7 @@ pub struct Page {
     pub frame: Trigger,
     /// Fires when older history arrived, so that rankings and counts over a span may change.
     pub history: Trigger,
-    /// Questions to the server. The link takes them from here and sends them.
+    /// Queue of requests to the server. The link sends them.
     pub outbox: RwSignal<Vec<PageMessage>>,
     /// When samples of the shown machine arrived last, new or old, ms since the epoch by this machine's clock.
     told: StoredValue<i64>,
@@ -317,8 +317,7 @@ impl Page {
         let store = self.store.read_value();
         let source = self.view.with_untracked(|v| store.source(v.source.as_deref()));
         match source.and_then(|s| Some((s.last_t()?, s.info.interval))) {
-            // The estimate of the server's clock is late by the travel time of the greeting, so a tick may seem to come
-            // early.
+            // The estimate of the server's clock is late by the travel time of the greeting, so a tick may seem early.
             Some((t, interval)) if (t - interval..=t + interval * 2).contains(&now) => t,
             _ => now,
         }
@@ -336,8 +335,7 @@ impl Page {
         source.and_then(|s| s.last_t().filter(|t| clock - t > s.info.interval * 2)).unwrap_or(clock)
     }
 
-    /// True while ticks are arriving. When these are old ones, the past is still on its way, and nothing counts as
-    /// late.
+    /// True while ticks are arriving. When these are old ones, history is still loading, and nothing counts as late.
     pub fn is_told(&self) -> bool {
         now() - self.told.get_value() < HISTORY_PAUSE_MS
     }

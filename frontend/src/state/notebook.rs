@@ -38,7 +38,7 @@ pub struct CellRun {
     pub to: Option<i64>,
     /// Duration in seconds.
     pub seconds: f64,
-    /// It ended with an error, whose name this is; empty for one without a name.
+    /// Name of the error that ended it; empty for one without a name.
     pub error: Option<String>,
     /// A line of it, where its user wants it kept.
     pub label: String,
@@ -61,7 +61,7 @@ pub struct Notebook {
     pub kernel: Option<KernelState>,
     /// Runs of its cells, the newest first.
     pub cells: Vec<CellRun>,
-    /// When the run that a person chose began, ms since the epoch.
+    /// Begin of the chosen run, ms since the epoch.
     pub chosen: Option<i64>,
     /// Name of the notebook from the surrounding page: a kernel knows only the name at its start. Empty without one.
     pub name: String,
@@ -137,7 +137,7 @@ impl Page {
         }
     }
 
-    /// True when the shown machine has a kernel whose samples are here.
+    /// True when the shown machine has a kernel with samples in the page.
     pub fn has_kernels(self) -> bool {
         let store = self.store.read_value();
         let row = store.catalog.position(kernel::MEMORY.tag);

@@ -6,7 +6,7 @@ use leptos::prelude::*;
 
 /// Key in the browser's storage: a message a line.
 const KEY: &str = "watchglass-dismissed";
-/// Most messages that are kept; the oldest go first.
+/// Maximum number of stored messages; the oldest are dropped first.
 const MAX_KEPT: usize = 50;
 /// Most characters of a message that are compared.
 const MAX_CHARS: usize = 200;

@@ -12,8 +12,8 @@ use shared::wire::{MAX_OPENED, PageMessage};
 pub const FEW: usize = 4;
 
 impl Page {
-    /// The page that is shown: the one that the address names; else that of the named machine, of the only one, or of the
-    /// fleet. While nothing is known of the machines it is that of one.
+    /// The page that is shown: the one that the address names; else that of the named machine, of the only one, or of
+    /// the fleet. While the machines are unknown, it is the page of one.
     pub fn place(&self) -> Route {
         let (place, named) = self.view.with(|v| (v.place, v.source.is_some()));
         place.unwrap_or_else(|| match self.machines.get() {
@@ -37,7 +37,7 @@ impl Page {
         store.index.iter().find(|entry| entry.name == *shown).map(|entry| (entry.state.clone(), entry.since))
     }
 
-    /// The machines whose streams are wanted, by name: `""` stands for the first.
+    /// The machines whose streams are requested, by name: `""` stands for the first.
     pub fn followed(&self) -> Vec<String> {
         let view = self.view_now();
         match untrack(|| self.place()) {
@@ -73,7 +73,7 @@ impl Page {
             window: view.window,
             theme: view.theme,
             share: view.share,
-            // The team counts on the pages of people alone.
+            // The team is used only on the team pages.
             team: view.team.filter(|_| place.is_some_and(|place| !place.draws() || place == Route::Alerts)),
             place,
             source: machines.first().cloned(),
@@ -124,13 +124,13 @@ impl Page {
     /// Goes to an address of this page, without a reload where a file is shown.
     pub fn open(self, to: &str) {
         if !self.go_within(to) {
-            // A person can use the link where the browser refuses this call.
+            // The user can use the link where the browser refuses this call.
             let _ = window().location().assign(to);
         }
     }
 
-    /// Goes to another page without loading it where a file is shown, which would be lost; `query` is the address. False where
-    /// none is shown, or where that page is not about it.
+    /// Goes to another page without loading it where a file is shown, which would be lost; `query` is the address.
+    /// False where none is shown, or where that page is not about it.
     pub fn go_within(self, query: &str) -> bool {
         let (view, _) = Self::read_query(query);
         let goes = self.over.get_untracked() && matches!(view.place, None | Some(Route::Host | Route::Findings));
@@ -158,7 +158,7 @@ impl Page {
     pub fn go_to_alerts(&self) -> bool {
         let goes = !self.over.get_untracked();
         if goes {
-            // A person can use the link where the browser refuses this call.
+            // The user can use the link where the browser refuses this call.
             let _ = window().location().assign(&self.address_of_alerts(Tab::Alerts, ""));
         }
         goes
@@ -169,14 +169,14 @@ impl Page {
         self.go_to(Some(Route::Runs), &[]);
     }
 
-    /// Goes to the page of the people of a hub.
+    /// Opens the page of the people of a hub.
     pub fn go_to_people(&self) {
         self.go_to(Some(Route::Team), &[]);
     }
 
     /// Goes to another page: it is loaded, so that nothing of this one stays.
     pub fn go_to(&self, place: Option<Route>, machines: &[String]) {
-        // A person can use the link where the browser refuses this call.
+        // The user can use the link where the browser refuses this call.
         let _ = window().location().assign(&self.address_of(place, machines));
     }
 }

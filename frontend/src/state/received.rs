@@ -126,7 +126,7 @@ impl Page {
                 // It is sent where nothing else waits to be sent.
                 self.idle.set_value(*theirs);
                 self.ahead.set_value(theirs - now());
-                // The server is there although no tick comes, so the samples that it keeps of the machine are shown.
+                // The server responds without a tick, so its stored samples of the machine are shown.
                 if self.state.get_untracked() != LinkState::Live && self.has_samples() {
                     self.live();
                 }

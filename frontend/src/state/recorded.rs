@@ -51,7 +51,7 @@ impl Page {
         let length = recorded.to - recorded.from;
         let asked = window().location().search().unwrap_or_default();
         if !["?w=", "&w="].iter().any(|name| asked.contains(name)) {
-            // The window holds the whole recording, and nothing else.
+            // The window is exactly the whole recording.
             let whole = (length + 999) / 1_000 * 1_000;
             self.view.update(|v| v.window = whole.clamp(MIN_WINDOW_MS, MAX_SAMPLES_SPAN_MS));
         }

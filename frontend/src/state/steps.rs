@@ -1,8 +1,8 @@
 //! Browser history: each choice of the user is an entry, so that Back, Forward and a reload work as expected.
 //!
-//! An entry is the address of a view. A change that goes on (a drag, a wheel, a held key) changes the newest entry;
-//! after [`begin_step`](Page::begin_step) the next change makes a new one. The browser keeps a number with each entry:
-//! the number of entries of this page before it, so that one step back never leaves the page.
+//! An entry is the address of a view. A continuous change (a drag, a wheel, a held key) changes the newest entry; after
+//! [`begin_step`](Page::begin_step) the next change makes a new one. The browser keeps a number with each entry: the
+//! number of entries of this page before it, so that one step back never leaves the page.
 
 use super::Page;
 use crate::address;
@@ -93,7 +93,7 @@ impl Page {
             steps.depth += 1.0;
             let state = JsValue::from_f64(steps.era * ERA + steps.depth);
             if history.push_state_with_url(&state, "", Some(&query)).is_err() {
-                // A sandboxed frame refuses it. The view is right all the same, and there is no way back.
+                // A sandboxed frame refuses it. The view is still correct, but there is no step back.
                 steps.depth -= 1.0;
             }
         } else {
@@ -149,7 +149,7 @@ impl Page {
         self.redraw();
     }
 
-    /// Forgets the way back, because other data are shown.
+    /// Drops the steps back, because other data are shown.
     pub(super) fn forget_steps(self) {
         let steps = &mut *self.steps.write_value();
         (steps.era, steps.depth, steps.begins) = (steps.era + 1.0, 0.0, false);

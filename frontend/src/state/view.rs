@@ -17,7 +17,7 @@ impl Page {
         self.redraw();
     }
 
-    /// Changes the view by a choice of its own: one step of the way back.
+    /// Changes the view by a choice of its own: one step of the browser's history.
     pub fn step(self, change: impl FnOnce(&mut View)) {
         self.begin_step();
         self.change(change);
@@ -47,7 +47,7 @@ impl Page {
         }
     }
 
-    /// The longest window in ms: as long as history is kept, within limits.
+    /// The longest window in ms: the retention, within limits.
     pub fn longest(&self) -> i64 {
         if self.is_recorded() {
             return MAX_SAMPLES_SPAN_MS;
@@ -127,7 +127,7 @@ impl Page {
     pub fn show_source(self, name: String) {
         self.step(|v| v.source = Some(name));
         self.write_address();
-        // The address already names the machine. A person can reload the page where the browser refuses this call.
+        // The address already names the machine. The user can reload the page where the browser refuses this call.
         let _ = window().location().reload();
     }
 
@@ -148,7 +148,7 @@ impl Page {
         }
     }
 
-    /// Goes on live. No chart shows an instant any more.
+    /// Returns to live, and removes the crosshair from all charts.
     pub fn go_live(self) {
         self.hover.set_value(None);
         if self.view.with_untracked(|v| v.frozen.is_some()) {

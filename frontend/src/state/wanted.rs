@@ -9,7 +9,7 @@ use shared::wire::PageMessage;
 const READ_AHEAD_MS: i64 = 3_600_000;
 
 impl Page {
-    /// Puts a question to the server into the outbox.
+    /// Queues a request to the server in the outbox.
     pub fn ask(self, message: PageMessage) {
         self.outbox.update(|all| all.push(message));
     }
@@ -25,8 +25,8 @@ impl Page {
         }
     }
 
-    /// Asks for missing history of spans (ms since the epoch): samples, or minutes for spans that are too long to be
-    /// drawn from samples. One question is open at a time; each answer leads to the next question.
+    /// Requests missing history of spans (ms since the epoch): samples, or minutes for spans that are too long for
+    /// samples. One request is open at a time; each response leads to the next request.
     pub fn want(self, spans: &[(i64, i64)]) {
         let recorded = self.is_recorded();
         let missing = {

@@ -113,7 +113,7 @@ fn ranking(page: Page) -> Ranking {
         return Ranking { words, rows: Vec::new(), rest: String::new() };
     };
     if source.loaded.is_empty() {
-        // The newest ticks come first. The list is made again when the history has come.
+        // The newest ticks arrive first. The list is rebuilt when the history has arrived.
         return Ranking { words, rows: Vec::new(), rest: "Loading history.".into() };
     }
     let Some(found) = rank(source, &store.catalog, (from, to)) else {

@@ -107,7 +107,7 @@ fn findings(page: Page, typed: &str, found: &mut Vec<(usize, Hit)>) {
     });
 }
 
-/// Marks that a person or a program set, and cells of notebooks: they lead to their time.
+/// Marks of users and programs, and cells of notebooks, with links to their time.
 fn marks(page: Page, typed: &str, found: &mut Vec<(usize, Hit)>) {
     for mark in page.marks.get_value().iter() {
         let Some(rank) = rank(&mark.name, typed) else { continue };

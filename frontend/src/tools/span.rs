@@ -93,7 +93,7 @@ fn typed(page: Page, field: &HtmlInputElement) -> String {
     }
     match range::read(&text, now() + page.ahead.get_value(), page.longest(), &offset) {
         Err(words) => {
-            // The selected text is replaced when the person types again.
+            // The selected text is replaced when the user types again.
             field.select();
             words
         }

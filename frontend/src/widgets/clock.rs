@@ -1,4 +1,4 @@
-//! Times as people read them, and the second hand that keeps them right.
+//! Times for display, and the timer that updates them.
 
 use crate::browser::{is_utc, now, offset, own_offset, show_utc};
 use charts::axis;

@@ -1,4 +1,4 @@
-//! Parts of the page that know no metric and no state. They get all that they show as props.
+//! Parts of the page without metrics and state. Props have all their content.
 
 pub mod clock;
 pub mod icons;

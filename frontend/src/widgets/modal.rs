@@ -4,7 +4,7 @@
 use leptos::html;
 use leptos::prelude::*;
 
-/// A dialog that is open while `title` has a text. `closed` is called when a person or the browser closes it.
+/// A dialog that is open while `title` has a text. `closed` is called when the user or the browser closes it.
 #[component]
 pub fn Modal(
     /// Id of the element; a page has several dialogs.
@@ -25,7 +25,7 @@ pub fn Modal(
         let Some(dialog) = dialog.get() else { return };
         match title.with(Option::is_some) {
             true if !dialog.open() => {
-                // This fails only for a dialog that is open in another way.
+                // This fails only for a dialog that is already open as non-modal.
                 let _ = dialog.show_modal();
             }
             false => dialog.close(),

@@ -23,22 +23,22 @@
 use crate::range;
 use shared::window;
 
-/// All view settings of a person, without the data.
+/// All view settings of the user, without the data.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct View {
     /// Length of the live window in ms.
     pub window: i64,
     /// The frozen span, ms since the epoch; None while the page is live.
     pub frozen: Option<(i64, i64)>,
-    /// The theme that a person chose; None to follow the system.
+    /// The theme that the user chose; None to follow the system.
     pub theme: Option<Tone>,
     /// Name of the machine; None for the first one.
     pub source: Option<String>,
     /// Ids of hidden charts.
     pub hide: Vec<String>,
-    /// Ids of sections that a person unfolded.
+    /// Ids of sections that the user unfolded.
     pub open: Vec<String>,
-    /// Ids of sections that a person folded.
+    /// Ids of sections that the user folded.
     pub shut: Vec<String>,
     /// Ids of the first charts, in this order.
     pub front: Vec<String>,

@@ -63,7 +63,7 @@ pub struct Host<'a> {
     pub faulty: &'a [usize],
     /// True if a filter excludes it.
     pub dim: bool,
-    /// True if a person selected it.
+    /// True if the user selected it.
     pub chosen: bool,
     /// True when the pointer or the keys are on it.
     pub here: bool,

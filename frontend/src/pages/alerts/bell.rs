@@ -33,7 +33,7 @@ fn open_words(findings: usize, alerts: usize) -> String {
     if said.is_empty() { "Nothing is open".into() } else { format!("Open: {said}") }
 }
 
-/// The bell with its list; nothing where neither findings nor alerts are known.
+/// The bell with its list; empty where neither findings nor alerts are known.
 #[component]
 pub fn Bell() -> impl IntoView {
     let page = expect_context::<Page>();
@@ -82,7 +82,7 @@ pub fn Bell() -> impl IntoView {
         keys_pressed.remove();
     });
     view! {
-            // Its place is kept, so that nothing moves when the first answer comes.
+            // Its place is reserved, so that nothing moves at the first response.
             <details class="bell" data-known=move || known.get().to_string()>
                 <summary class="icon" aria-label=label title=label>
                     <icons::Bell/>
@@ -170,7 +170,7 @@ pub fn set_quiet(quiet: bool) {
     }
 }
 
-/// Asks the person by the browser's own question; `done` is called when there is an answer.
+/// Requests the permission by the browser's own dialog; `done` is called after the decision.
 pub fn ask(done: impl Fn() + Clone + 'static) {
     let Some(of) = notification() else { return };
     let asked = Reflect::get(&of, &"requestPermission".into()).ok().and_then(|f| f.dyn_into::<Function>().ok());

@@ -36,7 +36,7 @@ pub fn is_free(page: Page, form: bool, event: &KeyboardEvent) -> bool {
     !typing && !form && !held && page.dialog.with_untracked(Option::is_none)
 }
 
-/// A rule as it is sent.
+/// The request body for a rule.
 pub fn sent(rule: &Rule) -> Vec<(&'static str, JsValue)> {
     let list = |all: &[String]| -> JsValue { all.iter().map(JsValue::from).collect::<js_sys::Array>().into() };
     let mut fields: Vec<(&'static str, JsValue)> = vec![

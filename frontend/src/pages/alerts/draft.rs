@@ -25,7 +25,7 @@ use viewer::draft::{Draft, Level, When, length, plainly, seconds, severity};
 
 /// Span of the backtest, in seconds.
 const SPAN_SECONDS: i64 = 43_200;
-/// A check waits so long after a change for another one.
+/// Delay of a backtest after the last change.
 const PAUSE: Duration = Duration::from_millis(300);
 /// Maximum number of cards in the backtest.
 const MAX_CARDS: usize = 6;
@@ -36,7 +36,7 @@ const HOLDS: [i64; 9] = [0, 30, 60, 120, 300, 600, 900, 1_800, 3_600];
 
 /// Title and unit of the metric that a draft watches; None where the catalog does not have it yet.
 fn measured(page: Page, level: &Level) -> Option<(String, Unit)> {
-    // The catalog may come later than the page.
+    // The catalog may arrive later than the page.
     page.plan.track();
     page.fleet.track();
     page.store.with_value(|store| {
@@ -45,7 +45,7 @@ fn measured(page: Page, level: &Level) -> Option<(String, Unit)> {
     })
 }
 
-/// A symbol as people read it.
+/// The symbol of a unit for display.
 fn symbol(unit: &str) -> &str {
     if unit == "C" { "°C" } else { unit }
 }
@@ -128,7 +128,7 @@ pub fn Written() -> impl IntoView {
     }
 }
 
-/// The rule as the hub takes it.
+/// The rule in the form of the API.
 fn rule_of(page: Page, draft: &Draft) -> Rule {
     let title = match &draft.when {
         When::Level(level) => measured(page, level).map(|(title, _)| title).unwrap_or_default(),
@@ -493,7 +493,7 @@ fn Audience(draft: Memo<Draft>, channels: Memo<Vec<Channel>>) -> impl IntoView {
     }
 }
 
-/// The line of the limit over the chart; a copy is the same.
+/// The line of the limit over the chart; copies share the same signals.
 #[derive(Clone, Copy)]
 struct LimitLine {
     page: Page,

@@ -16,7 +16,7 @@ use leptos::prelude::*;
 use shared::alert::{Alert, Alerts};
 use viewer::alerts::{self, AlertStand, shape, sorted};
 
-/// Seconds between two questions.
+/// Seconds between two polls.
 const REFRESH_SECONDS: u32 = 5;
 /// Most rows of each part of the list.
 const MAX_LISTED: usize = 200;
@@ -208,7 +208,7 @@ pub fn List() -> impl IntoView {
     }
 }
 
-/// Arrows and `j`, `k` walk in the list; `e` takes one on, `s` silences it, `n` writes a rule.
+/// Arrows and `j`, `k` move in the list; `e` acknowledges an alert, `s` silences it, `n` opens a new rule.
 fn pressed(
     page: Page,
     access: Access,
@@ -220,7 +220,7 @@ fn pressed(
         return;
     }
     let shown = || listed.shown.get_untracked();
-    // A walk is one step of the way back.
+    // Several moves are one step of the browser's history.
     if picks.walk(event, |id| page.change(|view| view.alert = id)) {
         return;
     }

@@ -53,7 +53,7 @@ fn happened_words(one: &AlertHappened) -> String {
     format!("{what}{by}{said}")
 }
 
-/// An alert with all that is known of it.
+/// An alert with all its details.
 #[component]
 pub fn One(
     /// The alert.
@@ -73,7 +73,7 @@ pub fn One(
     };
     let is = move |what: fn(&Alert) -> bool| flag(move || alert.with(|one| one.as_ref().is_some_and(what)));
     let there = text(move || {
-        // The catalog may come later than the alert.
+        // The catalog may arrive later than the alert.
         page.plan.track();
         page.fleet.track();
         alert.with(|one| one.as_ref().and_then(|one| address(page, one))).unwrap_or_default()

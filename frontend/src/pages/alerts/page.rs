@@ -1,4 +1,4 @@
-//! The page of alerts: its parts, and the ways between them and the findings.
+//! The page of alerts: its parts, and the links between them and the findings.
 
 use super::channels::Channels;
 use super::list::List;
@@ -9,7 +9,7 @@ use crate::state::Page;
 use crate::widgets::parts::text;
 use leptos::prelude::*;
 
-/// The ways between findings, alerts, rules, deliveries and silences.
+/// The links between findings, alerts, rules, deliveries and silences.
 #[component]
 pub fn Tabs() -> impl IntoView {
     let page = expect_context::<Page>();

@@ -15,7 +15,7 @@ use viewer::curves::{Curve, CurveChart};
 
 /// Columns of a chart.
 const POINTS: i64 = 240;
-/// Seconds between two questions while the page is live.
+/// Seconds between two polls while the page is live.
 const REFRESH_SECONDS: u32 = 15;
 /// Maximum number of machines in one request.
 const MAX_MACHINES: usize = 16;
@@ -144,7 +144,7 @@ pub fn follow(page: Page, wanted: Memo<Option<Wanted>>) -> RwSignal<Option<Drawn
             let rate = store.catalog.metrics.get(usize::from(position))?.kind == Kind::Counter;
             Some((rate, machines(store, &now.source)))
         });
-        // The catalog and the machines may be on their way.
+        // The catalog and the machines may not have arrived yet.
         let Some((rate, (names, count))) = known.filter(|(_, (names, _))| !names.is_empty()) else { return };
         let encode = |text: &str| String::from(js_sys::encode_uri_component(text));
         let sources: String = names.iter().map(|name| format!("&source={}", encode(name))).collect();

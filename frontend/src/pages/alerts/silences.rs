@@ -116,7 +116,7 @@ pub fn Silences() -> impl IntoView {
     }
 }
 
-/// A silence as a row: one that holds can be ended, one that is over made again.
+/// A silence as a row: an active one can be ended, an expired one repeated.
 fn line(silence: &Silence, may: bool) -> Line {
     let (rule, rest) = of_silence(silence);
     let over = silence.to * 1_000 <= now();

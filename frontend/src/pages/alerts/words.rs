@@ -18,7 +18,7 @@ pub fn in_zone(mut alerts: Vec<Alert>) -> Vec<Alert> {
     alerts
 }
 
-/// When it began and how long it has lasted: `since 14:01, 6 min`, or `14:01 to 14:07, 6 min`.
+/// Begin and duration: `since 14:01, 6 min`, or `14:01 to 14:07, 6 min`.
 pub fn times(alert: &Alert, now: i64) -> String {
     let (began, lasted) = (clock(alert.began), lasted(alert, now));
     match alert.ended {
@@ -61,7 +61,7 @@ pub fn of_team(access: Access, path: &str) -> String {
     }
 }
 
-/// The path of one thing of a list.
+/// The path of one object of a list.
 pub fn of_id(path: &str, id: &str) -> String {
     format!("{path}/{}", String::from(js_sys::encode_uri_component(id)))
 }

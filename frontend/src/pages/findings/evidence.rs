@@ -20,7 +20,7 @@ use std::sync::Arc;
 use viewer::curves::{Curve, CurveChart};
 use viewer::findings::evidence::{MAX_SUBJECTS, Subjects, instance, machines, sides, two_lines};
 
-/// Seconds between two questions while it is open.
+/// Seconds between two polls while it is open.
 const REFRESH_SECONDS: u32 = 5;
 /// Columns of a chart, and of a small line.
 const POINTS: i64 = 240;
@@ -89,7 +89,7 @@ fn wanted(store: &Store, finding: &Finding, most: usize, (span, step): ((i64, i6
     found
 }
 
-/// One line of a chart: whose it is, and a value for each column in the base unit.
+/// One line of a chart: its machine and instance, and a value for each column in the base unit.
 struct Drawn {
     source: String,
     instance: String,
@@ -101,7 +101,7 @@ fn count(((from, to), step): ((i64, i64), i64)) -> usize {
     ((to - from) / step + 1).max(1) as usize
 }
 
-/// The lines of an answer of the server.
+/// The lines of a response of the server.
 fn answered(wanted: &Wanted, answer: QueryAnswer, shape: ((i64, i64), i64)) -> Vec<Drawn> {
     let ((from, _), step) = shape;
     let line = |series: QueriedSeries| {
@@ -140,7 +140,7 @@ fn read(store: &Store, finding: &Finding, wanted: &Wanted, shape: ((i64, i64), i
     lines
 }
 
-/// The chart of lines; None where nothing of them is kept.
+/// The chart of lines; None without any samples.
 fn piece(
     store: &Store,
     finding: &Finding,
@@ -231,7 +231,7 @@ pub fn follow(page: Page, finding: Signal<Option<Finding>>, small: bool) -> RwSi
         let shape = columns(&one, page.newest(), points);
         let list = page.store.with_value(|store| wanted(store, &one, most, shape));
         if list.is_empty() {
-            // The catalog may be on its way.
+            // The catalog may not have arrived yet.
             return;
         }
         if !same {

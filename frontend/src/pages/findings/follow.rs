@@ -11,7 +11,7 @@ use leptos::prelude::*;
 use shared::finding::{self, Finding};
 use viewer::findings::evidence::Subjects;
 
-/// Seconds between two questions while the page is live.
+/// Seconds between two polls while the page is live.
 const REFRESH_SECONDS: u32 = 5;
 /// Span of the list of findings, in seconds.
 pub const LISTED_SECONDS: i64 = 12 * 3_600;

@@ -156,7 +156,7 @@ fn pressed(page: Page, picks: Picks, event: &KeyboardEvent) {
     if !is_free(page, false, event) {
         return;
     }
-    // A walk is one step of the way back.
+    // Several moves are one step of the browser's history.
     let walked = picks.walk(event, |id| page.change(|view| view.finding = Some(id)));
     let leaves = event.key() == "Escape" && !is_wide() && page.view.with_untracked(|view| view.finding.is_some());
     if !walked && leaves {

@@ -42,7 +42,7 @@ pub fn shown(page: Page, source: &str, span: (i64, i64), (chart, pin): (String, 
     })
 }
 
-/// A finding with all that is known of it.
+/// A finding with all its details.
 #[component]
 pub fn Detail(
     /// The finding.
@@ -139,7 +139,7 @@ fn related(page: Page, finding: Memo<Option<Finding>>) -> Option<impl IntoView +
 #[component]
 fn Reasons(finding: Memo<Option<Finding>>) -> impl IntoView {
     let page = expect_context::<Page>();
-    // Names and units come with the catalog, which comes in parts.
+    // Names and units arrive with the catalog, in parts.
     let is_named = Memo::new(move |_| {
         page.beat.track();
         page.store.with_value(|store| store.catalog.metrics.len())

@@ -33,7 +33,8 @@ pub fn FindingLine() -> impl IntoView {
     view! { <If when=is_there><FindingSay lead/></If> }
 }
 
-/// The sentence itself. On the page of a machine its button shows the onset in the charts; elsewhere it leads to the finding.
+/// The sentence itself. On the page of a machine its button shows the onset in the charts; elsewhere it leads to the
+/// finding.
 #[component]
 pub fn FindingSay(
     /// The finding, and how many more there are.

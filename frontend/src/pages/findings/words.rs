@@ -8,8 +8,8 @@ pub use viewer::findings::words::{kind, lasted, place, shape, shape_of, span, wa
 
 const DAY_MS: i64 = 86_400_000;
 
-/// The clock of an instant in seconds since the epoch, in the zone of the reader, as `14:04`; with its day where that is not
-/// today.
+/// The clock of an instant in seconds since the epoch, in the zone of the reader, as `14:04`; with its day where that
+/// is not today.
 pub fn clock(t: i64, seconds: bool) -> String {
     let (local, today) = (t * 1_000 + offset(t * 1_000), now() + offset(now()));
     let clock = axis::clock(local, seconds);
@@ -24,7 +24,7 @@ pub fn told(finding: &Finding) -> (String, String) {
     split(&finding.told_at(|since| clock(since, false)))
 }
 
-/// When it began and how long it has lasted: `since 14:01, 6 min`, or `14:01 to 14:07, 6 min`.
+/// Begin and duration: `since 14:01, 6 min`, or `14:01 to 14:07, 6 min`.
 pub fn times(finding: &Finding, now: i64, seconds: bool) -> String {
     let (began, lasted) = (clock(finding.since, seconds), lasted(finding, now));
     match finding.until {

@@ -196,7 +196,7 @@ fn has_ways(page: Page, access: Access) -> bool {
     is_several(page) || runs || (access.is_in() && access.team_here().is_some())
 }
 
-/// The ways to other pages; nothing where there is one page only.
+/// The links to other pages; empty with only one page.
 #[component]
 pub fn Nav() -> impl IntoView {
     let page = expect_context::<Page>();
@@ -210,7 +210,7 @@ pub fn Nav() -> impl IntoView {
         (false, true) => "Machines",
         (false, false) => "People",
     };
-    // A machine alone has a way to its runs once it has one, and back.
+    // A single machine has a link to its runs once there is one, and back.
     let is_of_runs = move || matches!(page.place(), Route::Runs | Route::Run);
     let runs = flag(move || !page.player.with(Option::is_some) && (page.has_runs.get() || is_of_runs()));
     let is_of_findings = move || matches!(page.place(), Route::Findings | Route::Alerts);

@@ -39,12 +39,12 @@ pub struct Crowd {
     pub hosts: Memo<Arc<Vec<Host>>>,
     /// All of them together.
     pub totals: Memo<Totals>,
-    /// Names of machines that a person chose.
+    /// Names of the machines that the user chose.
     pub chosen: Ticks,
 }
 
 impl Crowd {
-    /// Follows the overview as long as the component that calls this is there.
+    /// Follows the overview as long as the calling component exists.
     fn start(page: Page, jobs: Jobs) -> Self {
         let open = Memo::new(move |_| jobs.open());
         let hosts = Memo::new(move |_| {

@@ -118,7 +118,7 @@ fn line(page: Page, host: &Host, columns: &[usize]) -> Line {
     Line { id: name.clone(), name, cells, deeds: Vec::new() }
 }
 
-/// The machines that are ticked, and the way to compare them.
+/// The ticked machines, and the link that compares them.
 #[component]
 fn Compare() -> impl IntoView {
     let page = expect_context::<Page>();

@@ -20,7 +20,7 @@ use viewer::runs::Listed;
 use viewer::runs::columns::{BEGAN, RunColumn, chosen as chosen_columns};
 use viewer::runs::list::{gist, keys};
 
-/// Seconds between two questions.
+/// Seconds between two polls.
 const REFRESH_SECONDS: u32 = 5;
 /// Number of rows requested at first, and with each press of the button.
 const PAGE: usize = 50;
@@ -238,7 +238,7 @@ fn Tools(known: RwSignal<Option<Known>>) -> impl IntoView {
     }
 }
 
-/// The runs that are ticked, and the way to compare them.
+/// The ticked runs, and the link that compares them.
 #[component]
 fn Compare(ticks: Ticks, known: RwSignal<Option<Known>>) -> impl IntoView {
     let page = expect_context::<Page>();

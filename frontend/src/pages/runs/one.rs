@@ -74,7 +74,7 @@ impl AskedRun {
     }
 }
 
-/// The way from the list to a run: its project, group and type, each a filter of the list.
+/// The path from the list to a run: its project, group and type, each a filter of the list.
 #[component]
 pub fn Crumbs(
     /// The run.
@@ -445,8 +445,8 @@ impl Markers {
         Markers { listed, drawn, lines }
     }
 
-    /// The marker to which a key leads from an instant, ms since the epoch: `(` to the one before, `)` to the next. Nobody
-    /// types at the time.
+    /// The marker to which a key leads from an instant, ms since the epoch: `(` to the one before, `)` to the next.
+    /// Nobody types at the time.
     fn beside(self, event: &ev::KeyboardEvent, at: Option<i64>) -> Option<Marker> {
         let focused = browser::focused().map(|element| element.tag_name());
         if focused.is_some_and(|tag| matches!(tag.as_str(), "INPUT" | "SELECT" | "TEXTAREA")) {

@@ -1,5 +1,5 @@
-//! The training jobs of the machine that is shown: lanes under its first chart, and a list in a section that folds. A click
-//! on a job leads to its page; one on how long it took shows its span in all charts.
+//! The training jobs of the machine that is shown: lanes under its first chart, and a list in a section that folds. A
+//! click on a job leads to its page; a click on its duration shows its span in all charts.
 
 use super::parts::{listed, shape, word};
 use crate::access::Access;
@@ -15,12 +15,12 @@ use viewer::runs::Listed;
 
 /// The id of the section.
 const RUNS: &str = "runs";
-/// Seconds between two questions for the list.
+/// Seconds between two polls of the list.
 const REFRESH_SECONDS: u32 = 15;
 /// Most runs that are listed.
 const MAX_LISTED: usize = 50;
-/// Most lanes under the chart: the newest that reach into the span. They take their room from the chart, so that nothing else
-/// moves when a job begins.
+/// Most lanes under the chart: the newest that reach into the span. They take their room from the chart, so that
+/// nothing else moves when a job begins.
 const MAX_LANES: usize = 3;
 /// A bar shorter than `SHORT` has its name after its end, or before its begin where the end is beyond `LATE`. Both are
 /// in thousandths of the span.
@@ -89,7 +89,8 @@ impl Jobs {
     }
 }
 
-/// A lane for each job that reaches into the span of the charts, from its begin to its end, on the chart's own axis of time.
+/// A lane for each job that reaches into the span of the charts, from its begin to its end, on the chart's own axis of
+/// time.
 #[component]
 pub fn Lanes() -> impl IntoView {
     let page = expect_context::<Page>();

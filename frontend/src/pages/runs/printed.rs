@@ -70,7 +70,7 @@ impl Filter {
         *self != Filter::default()
     }
 
-    /// The question; up to a time where one is given, ms.
+    /// The path of the request; up to a time where one is given, ms.
     fn path(&self, id: &str, to: Option<i64>) -> String {
         let coded = |text: &str| String::from(js_sys::encode_uri_component(text));
         let mut path = format!("api/v1/runs/{}/logs?format=json&limit={LINES}", coded(id));
@@ -86,7 +86,7 @@ impl Filter {
     }
 }
 
-/// The lines of a run that are shown, and which are wanted; a copy is the same.
+/// The shown lines of a run, and the filter; copies share the same signals.
 #[derive(Clone, Copy)]
 struct Lines {
     page: Page,
@@ -132,7 +132,7 @@ impl Lines {
         }
     }
 
-    /// Asks for the lines that are wanted, unless an answer is awaited.
+    /// Requests the lines, unless a request is open.
     fn ask(self) {
         let Lines { id, rows, filter, missing, earlier, since, is_asked, .. } = self;
         let (id, wanted, to) = (id.get_untracked(), filter.get_untracked(), earlier.get_untracked());
@@ -328,7 +328,7 @@ fn Search(whole: RwSignal<Option<Whole>>, filter: RwSignal<Filter>) -> impl Into
     }
 }
 
-/// A text in the colors that the job gave it, and in no other way marked up.
+/// A text in the colors of the job, without other markup.
 fn inked(text: &str) -> Vec<AnyView> {
     const CLASSES: [&str; 8] = ["c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7"];
     let part = |(look, part): (TextLook, &str)| {

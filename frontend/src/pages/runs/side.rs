@@ -1,4 +1,5 @@
-//! Several training jobs beside each other: a line each over the time since its start or by the clock, and what [`differs`].
+//! Several training jobs beside each other: a line each over the time since its start or by the clock, and what
+//! [`differs`].
 //!
 //! [`differs`]: super::differs
 

@@ -10,20 +10,20 @@ use wasm_bindgen::JsValue;
 /// Poll interval of the list while it is visible.
 const ASK_EVERY: Duration = Duration::from_secs(2);
 
-/// The machines of a team as the hub lists them; a copy is the same list.
+/// The machines of a team as the hub lists them; copies share the same signals.
 #[derive(Clone, Copy)]
 pub struct Agents {
     access: Access,
-    /// By name.
+    /// The list, sorted by name.
     pub list: RwSignal<Vec<Agent>>,
     /// The hub's error for the last refused change; empty without one.
     pub wrong: RwSignal<String>,
-    /// True once the list has come.
+    /// True once the list has arrived.
     pub known: RwSignal<bool>,
 }
 
 impl Agents {
-    /// Asks for the list now and then, as long as the component that calls this is there.
+    /// Polls the list as long as the calling component exists.
     pub fn follow(access: Access) -> Self {
         let list = RwSignal::new(Vec::new());
         let agents = Agents { access, list, wrong: RwSignal::default(), known: RwSignal::new(false) };

@@ -51,13 +51,13 @@ impl<T: DeserializeOwned + 'static> Polled<T> {
         self.asked.change(method, path, body);
     }
 
-    /// Reads something of the newest answer; the default of it before the first.
+    /// Reads a value from the newest response; its default before the first.
     pub fn read<R: Default>(self, read: impl FnOnce(&T) -> R) -> R {
         let of = |(_, kept): &(Json, Kept)| kept.downcast_ref().map(read);
         self.asked.newest.with(|newest| newest.as_ref().and_then(of)).unwrap_or_default()
     }
 
-    /// True once an answer has come.
+    /// True after the first response.
     pub fn known(self) -> bool {
         self.asked.newest.with(Option::is_some)
     }

@@ -51,7 +51,7 @@ pub fn AuditPage() -> impl IntoView {
     let rows = RwSignal::new(Vec::<Line>::new());
     let (more, known, wrong) = (RwSignal::new(false), RwSignal::new(false), RwSignal::new(String::new()));
     let unwritten = RwSignal::new(0_u64);
-    // The newest question; answers to older ones are dropped.
+    // Number of the newest request; responses to older ones are dropped.
     let asked = StoredValue::new(0u32);
     let ask = move |before: Option<String>| {
         let Some(team) = untrack(|| access.team()) else { return };

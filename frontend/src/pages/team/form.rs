@@ -23,7 +23,7 @@ pub enum Entry {
     Choice(Vec<(&'static str, &'static str)>),
     /// One of several names; the first is chosen.
     Names(Vec<String>),
-    /// Some of several values with their words; they come joined by commas. None is chosen.
+    /// Some of several values with their labels; the chosen ones are joined by commas. None is chosen at first.
     Ticks(Vec<(&'static str, &'static str)>),
 }
 
@@ -76,7 +76,7 @@ pub struct Form {
     pub words: String,
     /// Its fields.
     pub fields: Vec<Field>,
-    /// The word of its button.
+    /// The label of its button.
     pub button: &'static str,
     /// HTTP method of the request.
     pub method: &'static str,
@@ -91,7 +91,7 @@ pub struct Form {
 }
 
 impl Form {
-    /// A question that has only a button.
+    /// A question with only a button.
     pub fn ask(name: &'static str, title: String, words: &str, method: &'static str, path: String) -> Self {
         let button = match method {
             "DELETE" => "Yes",
@@ -141,7 +141,7 @@ pub fn words(list: &str) -> JsValue {
     list.split([',', ' ']).filter(|word| !word.is_empty()).map(JsValue::from).collect::<js_sys::Array>().into()
 }
 
-/// A link as it is handed on: the hub may not know its own address.
+/// A link as it is given to others: the hub may not know its own address.
 pub fn whole(link: &str) -> String {
     let location = window().location();
     let base = || location.origin().unwrap_or_default() + &location.pathname().unwrap_or_default();
@@ -151,7 +151,7 @@ pub fn whole(link: &str) -> String {
     }
 }
 
-/// The dialog: it is open while there is a form. `done` is called with the answer of one that was taken.
+/// The dialog: it is open while there is a form. `done` is called with the response to an accepted one.
 #[component]
 pub fn FormDialog(
     /// The open form.

@@ -7,7 +7,7 @@ use crate::widgets::parts::{If, flag, text};
 use leptos::prelude::*;
 use shared::role::Role;
 
-/// A page: its word, and the least role that sees it.
+/// A page: its label, and the least role that may view it.
 type Way = (Route, &'static str, Role);
 
 /// The pages in their groups.
@@ -25,7 +25,7 @@ const WAYS: [(&str, &[Way]); 4] = [
     ("You", &[(Route::Me, "Your account", Role::Viewer)]),
 ];
 
-/// The ways at the side, and the page beside them.
+/// The navigation at the side, and the page beside it.
 #[component]
 pub fn Frame(
     /// The page.

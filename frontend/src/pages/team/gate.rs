@@ -178,7 +178,7 @@ fn SignIn() -> impl IntoView {
     }
 }
 
-/// A button for each provider, below a line where there is another way as well.
+/// A button for each provider, below a line where there is another sign-in as well.
 #[component]
 fn Ways(sending: Sending, purpose: &'static str) -> impl IntoView {
     let access = expect_context::<Access>();
@@ -215,7 +215,7 @@ fn Ways(sending: Sending, purpose: &'static str) -> impl IntoView {
     }
 }
 
-/// A share link on its way, or why it does not open.
+/// A share link that is opening, or the reason why it does not open.
 #[component]
 fn Opening() -> impl IntoView {
     let access = expect_context::<Access>();

@@ -1,4 +1,4 @@
-//! Adding machines: the line to paste, and the machines that came by it, each as soon as it is there.
+//! Adding machines: the command to paste, and the machines that joined by it, each as soon as it is connected.
 
 use super::agents::{Agents, texts};
 use crate::access::Access;
@@ -139,7 +139,7 @@ fn tick(name: &'static str, words: &'static str, on: RwSignal<bool>) -> impl Int
     }
 }
 
-/// For how many machines and how long, and the button that makes the line.
+/// The number of machines, the lifetime, and the button that creates the command.
 #[component]
 fn Options(choices: Choices, make: Callback<()>) -> impl IntoView {
     let Choices { uses, ends, approve, .. } = choices;
@@ -179,7 +179,7 @@ fn Options(choices: Choices, make: Callback<()>) -> impl IntoView {
 #[component]
 fn Further(choices: Choices, agents: Agents) -> impl IntoView {
     let Choices { labels, place, by_name, ephemeral, .. } = choices;
-    // Names do not change while a person chooses; states do.
+    // Names do not change during the choice; states do.
     let names = Memo::new(move |_| {
         agents.list.with(|all| all.iter().map(|agent| (agent.id.clone(), agent.name.clone())).collect::<Vec<_>>())
     });

@@ -1,4 +1,4 @@
-//! The keys of a team: of programs, of their service accounts, and those by which machines join.
+//! The keys of a team: API keys, keys of service accounts, and join keys of machines.
 
 use super::asked::Polled;
 use super::form::{Entry, Form, FormDialog, words};
@@ -28,7 +28,7 @@ fn means(scope: KeyScope) -> &'static str {
     }
 }
 
-/// The fields of a new key, of which a person with this role may choose.
+/// The fields of a new key, with the choices of a user with this role.
 pub fn fields(role: Role, hub_admin: bool) -> Vec<super::form::Field> {
     let may = |scope: &&KeyScope| match scope.least_role() {
         Some(least) => role >= least,
@@ -179,7 +179,7 @@ fn ServiceAccounts(services: Polled<Services>, add: Callback<()>, act: Callback<
     }
 }
 
-/// The keys by which machines join.
+/// The join keys of machines.
 #[component]
 fn JoinKeys(joins: Polled<Joins>, end: Callback<Done>) -> impl IntoView {
     let rows = Memo::new(move |_| joins.read(|told| told.joins.iter().map(join).collect::<Vec<Line>>()));
@@ -198,7 +198,7 @@ fn JoinKeys(joins: Polled<Joins>, end: Callback<Done>) -> impl IntoView {
     }
 }
 
-/// The form of a service account, made by a person whose role is `most`.
+/// The form of a service account, created by a user with the role `most`.
 fn service_form(most: Role, path: String) -> Form {
     let roles = Role::ALL.iter().filter(|role| **role <= most).map(|role| (role.text(), role.text())).collect();
     let fields = vec![

@@ -117,7 +117,7 @@ pub fn MachinesPage() -> impl IntoView {
     }
 }
 
-/// Why links are turned away, as the API calls it and in words.
+/// Reasons of refused connections: name in the API, and label.
 const AWAY: [(&str, &str); 3] =
     [("key", "invalid key"), ("handshake", "over the rate limit"), ("link", "invalid hello")];
 

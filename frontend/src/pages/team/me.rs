@@ -93,7 +93,7 @@ fn Account(me: Polled<Me>, form: RwSignal<Option<Form>>) -> impl IntoView {
     }
 }
 
-/// The ways by which the person signs in, and a button for each that can be added.
+/// The user's sign-in methods, and a button for each that can be added.
 #[component]
 fn SignIns(identities: Polled<OwnIdentities>, form: RwSignal<Option<Form>>) -> impl IntoView {
     let access = expect_context::<Access>();
@@ -162,7 +162,7 @@ fn Notifications(me: Polled<Me>) -> impl IntoView {
     }
 }
 
-/// The sessions of the person, each of which can be ended but this one.
+/// The sessions of the user; each but the present one can be ended.
 #[component]
 fn Sessions(sessions: Polled<OwnSessions>) -> impl IntoView {
     let rows = Memo::new(move |_| sessions.read(|told| told.sessions.iter().map(session).collect::<Vec<Line>>()));
@@ -183,7 +183,7 @@ fn Sessions(sessions: Polled<OwnSessions>) -> impl IntoView {
     }
 }
 
-/// The keys of the person's own programs.
+/// The user's own API keys.
 #[component]
 fn OwnKeys(keys: Polled<Keys>, form: RwSignal<Option<Form>>) -> impl IntoView {
     let access = expect_context::<Access>();
@@ -250,7 +250,7 @@ fn email_form(present: String) -> Form {
         .writing(|typed| Ok(vec![("email", typed.of("email").into())]))
 }
 
-/// The question whether a person, by their id, leaves a team.
+/// The confirmation before a user, by id, leaves a team.
 fn leave_form(team: &TeamRole, id: &str) -> Form {
     Form::ask(
         "leave",
@@ -261,7 +261,7 @@ fn leave_form(team: &TeamRole, id: &str) -> Form {
     )
 }
 
-/// The form that removes the account of the person of this name.
+/// The form that removes the account with this name.
 fn erase_form(name: String) -> Form {
     Form::ask(
         "erase",
@@ -277,7 +277,7 @@ fn erase_form(name: String) -> Form {
     })
 }
 
-/// A way to sign in; the last one cannot be removed.
+/// A sign-in method; the last one cannot be removed.
 fn identity(identity: &OwnIdentity, several: bool) -> Line {
     let name = match (identity.kind.as_str(), &identity.title) {
         ("password", _) => "password".to_string(),

@@ -83,7 +83,7 @@ pub fn MembersPage() -> impl IntoView {
             <If when=flag(move || admin.get())>
                 <MembersInvite open=flag(open) set=Callback::new(let_members)/>
             </If>
-            // With one person there is no use of a second team.
+            // A single user has no use for a second team.
             <If when=flag(move || access.is_hub_admin() && !access.has_teams() && rows.with(Vec::len) > 1)>
                 <button class="btn" data-do="new-team" on:click=move |_| form.set(Some(new_team()))>"Add a team…"</button>
             </If>
@@ -117,7 +117,7 @@ pub fn MembersPage() -> impl IntoView {
     }
 }
 
-/// Whether members may invite others, with a way to change it.
+/// Whether members may invite others, with a switch.
 #[component]
 fn MembersInvite(open: Signal<bool>, set: Callback<bool>) -> impl IntoView {
     let change = move |event| set.run(event_target_checked(&event));
@@ -149,7 +149,7 @@ fn Invited(invites: Polled<Invites>, rows: Memo<Vec<Line>>, end: Callback<Done>)
     }
 }
 
-/// The form that makes a link by which a member sets a new password.
+/// The form that creates a link for a member to set a new password.
 fn reset_form(member: &Line) -> Form {
     Form::ask(
         "reset",
@@ -172,7 +172,7 @@ fn logins_form(member: &Line, present: String, path: String) -> Form {
         .writing(|typed| Ok(vec![("logins", words(&typed.of("logins")))]))
 }
 
-/// The question whether a member is removed.
+/// The confirmation before a member is removed.
 fn remove_form(member: &Line, path: String) -> Form {
     Form::ask(
         "remove",
@@ -183,7 +183,7 @@ fn remove_form(member: &Line, path: String) -> Form {
     )
 }
 
-/// The form of an invitation by a person whose role is `most`.
+/// The form of an invitation by a user with the role `most`.
 fn invite_form(most: Role, path: String) -> Form {
     // The most frequent role comes first.
     let roles = [Role::Member, Role::Viewer, Role::Admin].into_iter().filter(|role| *role <= most);

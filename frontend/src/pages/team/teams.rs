@@ -1,5 +1,4 @@
-//! The teams of a hub, and which machines each sees. Nothing of it is there while there is one team, but for the way to a
-//! second one.
+//! The teams of a hub, and the machines that each sees. With a single team there is only the button for a second one.
 
 use super::asked::Polled;
 use super::form::{Entry, Form, FormDialog, words};
@@ -129,7 +128,7 @@ fn grant_form(title: String, machines: Vec<String>, team: String) -> Form {
         .at(|typed| format!("api/v1/sources/{}/grants", typed.of("source")))
 }
 
-/// The question whether a team loses its access to a machine.
+/// The confirmation before a team loses its access to a machine.
 fn revoke_form(team: String, machine: &Line) -> Form {
     Form::ask(
         "revoke-grant",

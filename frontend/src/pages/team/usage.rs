@@ -12,7 +12,7 @@ use leptos::prelude::*;
 use shared::audit::{Usage, UsageRow};
 use shared::unit::Unit;
 
-/// A measure: its name in the answer, its words, its unit, and whether days add up (else the largest counts).
+/// A measure: its name in the response, its label, its unit, and whether days are summed (else the largest counts).
 type Measure = (&'static str, &'static str, Unit, bool);
 
 const MEASURES: [Measure; 10] = [

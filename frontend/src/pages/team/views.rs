@@ -50,7 +50,7 @@ struct Saved {
     form: RwSignal<Option<Form>>,
     views: Polled<views::Views>,
     all: Memo<Vec<SavedView>>,
-    /// The view that is open, as it was saved.
+    /// The open view, as it was saved.
     present: Memo<Option<SavedView>>,
     /// Whether the shown view differs from the saved one.
     changed: Memo<bool>,
@@ -98,7 +98,8 @@ impl Saved {
     fn go(self, view: &SavedView) {
         let theme = self.page.view.with_untracked(|v| v.theme);
         let wanted = View { saved: Some(view.id.clone()), theme, ..of_query(&view.query) };
-        // It is loaded, so that nothing of the view before stays. A person can follow the address else.
+        // The page reloads, so that nothing of the previous view stays. If the browser refuses, the user can follow the
+        // address.
         let _ = window().location().assign(&self.page.query(&wanted));
     }
 

@@ -169,8 +169,8 @@ fn join(mut parts: Vec<Part>, more: Vec<Part>) -> Vec<Part> {
     parts
 }
 
-/// An element whose text is set only when it changes. Such a text is a part of a drawing: it is made of samples, which are
-/// never signals, and the board writes those of all panels of a frame in one pass.
+/// An element whose text is set only when it changes. Such a text is a part of a drawing: it is made of samples, which
+/// are never signals, and the board writes those of all panels of a frame in one pass.
 pub struct Words {
     element: Element,
     text: String,

@@ -53,7 +53,7 @@ pub struct Drawn {
     paper: bool,
 }
 
-/// The board; a copy is the same board. Components find it in their context.
+/// The board; copies share it. Components find it in their context.
 #[derive(Clone, Copy)]
 pub struct Board {
     /// The state that the board draws.
@@ -218,7 +218,7 @@ impl Board {
         } else {
             turns.lead(pointed);
         }
-        // Paper waits for all of it.
+        // Printing waits for all panels.
         let clock = || if *paper { begun } else { performance() };
         let done = turns.go(begun, clock, |id| {
             let Some(panel) = panels.iter_mut().find(|panel| panel.id == id) else { return };

@@ -12,7 +12,7 @@ use web_sys::{
 /// Distance from the screen within which a panel counts as visible.
 const DRAW_AHEAD_MARGIN: &str = "200px";
 
-/// The callback for panels that came into view or left it.
+/// The callback for panels that entered or left the view.
 type Crossed = Closure<dyn FnMut(js_sys::Array)>;
 
 /// Both observers with their callbacks.

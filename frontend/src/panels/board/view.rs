@@ -387,7 +387,7 @@ fn paint(
     }
 }
 
-/// By position of the series: which are hidden, and which are drawn faint. Both lists are empty when none is.
+/// Hidden series and faint series, by position. Both lists are empty when none is.
 fn masks(view: &View, store: &Store, source: Option<&Source>, id: &str) -> (Vec<bool>, Vec<bool>) {
     let here = |list: &[(String, String)]| list.iter().any(|(chart, _)| chart == id);
     let (only, off) = (here(&view.only), here(&view.off));

@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 /// Approximate maximum number of columns of a chart.
 const MAX_COLUMNS: i64 = 600;
 
-/// Columns of each machine's series, kept from drawing to drawing.
+/// Columns of each machine's series, kept between drawings.
 type Traces = Vec<((SourceId, SeriesId), Trace)>;
 
 /// A machine of the chart: its name, and its newest value as text.
@@ -50,7 +50,7 @@ pub fn HostLines(
     view! { <canvas node_ref=canvas aria-hidden="true"></canvas> }
 }
 
-/// The series of a machine of which a row is made.
+/// The series of a machine for a row.
 fn series(row: &FleetRow, source: &Source, store: &Store) -> Vec<SeriesId> {
     let of = |tag: &str| -> Vec<SeriesId> {
         let named = |id: &SeriesId| {

@@ -38,7 +38,7 @@ pub struct Shown {
     pub filter: Signal<String>,
     /// Whether cells show how busy a device is, in place of how far it is from its peers.
     pub values: Signal<bool>,
-    /// Names of machines that a person chose.
+    /// Names of the machines that the user chose.
     pub chosen: Ticks,
     /// Name of the machine at the pointer or the keys.
     pub here: RwSignal<Option<String>>,
@@ -53,7 +53,7 @@ struct Drawn {
     order: Vec<usize>,
 }
 
-/// The map. `open` is called with the name of a machine that a person wants to see.
+/// The map. `open` is called with the name of a machine to show.
 #[component]
 pub fn FleetMap(
     /// The content of the map.
@@ -254,7 +254,7 @@ fn faults(host: &Host, wrong: &[Finding]) -> (Grade, Vec<usize>) {
     (grade, faulty)
 }
 
-/// The shape of a machine's state. `kept` is how long the server keeps history, ms.
+/// The shape of a machine's state. `kept` is the retention of the server, in ms.
 fn mark(state: &Standing, kept: i64) -> Mark {
     match state {
         Standing::Live => Mark::Live,

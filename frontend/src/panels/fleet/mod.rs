@@ -1,5 +1,5 @@
-//! Drawings of many machines: the [`map`], small lines of tiles ([`spark`]), and [`lines`], a chart with a line for each
-//! machine. Each has its own canvas and is drawn in the frame in which its data changed.
+//! Drawings of many machines: the [`map`], small lines of tiles ([`spark`]), and [`lines`], a chart with a line for
+//! each machine. Each has its own canvas and is drawn in the frame in which its data changed.
 
 pub mod lines;
 pub mod map;

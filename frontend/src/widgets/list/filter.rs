@@ -16,7 +16,7 @@ pub fn Filter(
     value: Signal<String>,
     /// Called with each change.
     put: Callback<String>,
-    /// Called when a person ends with Enter.
+    /// Called when the user presses Enter.
     #[prop(optional)]
     enter: Option<Callback<()>>,
     /// Its name, where a page has several.
@@ -51,7 +51,7 @@ pub fn Filter(
     }
 }
 
-/// A row of words of which one is chosen.
+/// A row of words with one chosen.
 #[component]
 pub fn Choice(
     /// Label for screen readers.

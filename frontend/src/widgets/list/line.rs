@@ -73,7 +73,7 @@ pub enum Cell {
     Link(String, String, String, Mark),
     /// A number.
     Number(String),
-    /// A state: whether it is well, and its word.
+    /// A state: whether it is good, and its label.
     State(bool, String),
     /// A state of the whole row: its name in `data-state`, its mark, and the faint text after it.
     Stands(String, Mark, String),

@@ -3,12 +3,12 @@
 use crate::widgets::parts::{If, flag, text};
 use leptos::prelude::*;
 
-/// Ids that a person ticked, in the order of their ticks; copies share the same signal.
+/// Ticked ids, in the order of their ticks; copies share the same signal.
 #[derive(Clone, Copy)]
 pub struct Ticks(pub RwSignal<Vec<String>>);
 
 impl Ticks {
-    /// Ticks a row, or takes its tick away.
+    /// Ticks a row, or removes its tick.
     pub fn toggle(self, id: String) {
         self.0.update(|chosen| match chosen.iter().position(|known| *known == id) {
             Some(at) => drop(chosen.remove(at)),

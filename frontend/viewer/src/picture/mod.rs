@@ -56,7 +56,7 @@ pub struct Picture {
     pub unit: &'static str,
     /// Width of a column in ms; 1 if each sample is drawn separately.
     pub step: i64,
-    /// By position: true for series that a person hid; only their names are shown. Empty when none is hidden.
+    /// By position: true for hidden series; only their names are shown. Empty when none is hidden.
     pub muted: Vec<bool>,
     /// By position: true for series that are drawn faint because others are highlighted. Empty when none is.
     pub dim: Vec<bool>,
@@ -65,9 +65,9 @@ pub struct Picture {
     full_names: bool,
     /// Plural noun for the series; see [`peers`].
     peers: Option<String>,
-    /// By position: the series that have the color of what is odd, the furthest from its peers first.
+    /// Positions of the series with the color of outliers, the furthest from its peers first.
     odd: Vec<usize>,
-    /// By position: the series that the finding on the page is about; they alone are odd then.
+    /// Positions of the series that the finding on the page is about; then only they are outliers.
     named: Vec<usize>,
     chart: Option<Chart>,
     axis: Option<Axis>,

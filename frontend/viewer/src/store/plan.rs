@@ -119,7 +119,8 @@ pub struct Choice<'a> {
     pub hide: &'a [String],
     /// Those that a person, or the page's notebook, put before all others.
     pub front: &'a [String],
-    /// Those that prove the finding on the page, the strongest first: they follow, and the first chart of all is wide then.
+    /// Those that prove the finding on the page, the strongest first: they follow, and the first chart of all is wide
+    /// then.
     pub proof: &'a [String],
 }
 
