@@ -27,7 +27,7 @@ fn functions(code: &str) -> Vec<(usize, &str, usize)> {
         let indent = &line[..line.len() - line.trim_start().len()];
         let ends = |line: &&str| line.strip_prefix(indent).is_some_and(|rest| ["}", ";"].contains(&rest.trim_end()));
         let is_whole = line.trim_end().ends_with([';', '}']);
-        let after = lines[at + 1..].iter().position(|line| ends(line)).filter(|_| !is_whole);
+        let after = lines[at + 1..].iter().position(ends).filter(|_| !is_whole);
         all.push((at + 1, name, after.map_or(1, |after| after + 2)));
     }
     all
