@@ -6,7 +6,7 @@ use tracing_subscriber::EnvFilter;
 const OURS: &str = "watchglass";
 
 /// Crates of ours that log.
-const CRATES: [&str; 7] = ["backend", "fleet", "jobs", "providers", "stream", "team", "watch"];
+const CRATES: [&str; 9] = ["backend", "cluster", "fleet", "jobs", "providers", "stream", "team", "uplink", "watch"];
 
 /// The filter of `text`; that of `info` where it is none.
 pub(super) fn filter(text: &str) -> EnvFilter {
@@ -39,7 +39,8 @@ mod tests {
     fn the_program_s_name_stands_for_its_crates() {
         assert_eq!(
             spread("warn,watchglass=debug"),
-            "warn,backend=debug,fleet=debug,jobs=debug,providers=debug,stream=debug,team=debug,watch=debug"
+            "warn,backend=debug,cluster=debug,fleet=debug,jobs=debug,providers=debug,stream=debug,team=debug,\
+             uplink=debug,watch=debug"
         );
         for other in ["info", "warn,stream=trace", "watchglass", "warn,backend[tick{a,watchglass=debug}]=trace"] {
             assert_eq!(spread(other), other);
