@@ -1,4 +1,4 @@
-//! TLS of a hub: a certificate and its key from files, read anew when they change, so that who renews them restarts nothing.
+//! TLS of a hub: a certificate and its key from files. Changed files are reloaded, so a renewal needs no restart.
 
 use super::transport::Transport;
 use rustls::ServerConfig;
@@ -14,26 +14,26 @@ use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 use uplink::settings::Pin;
 
-/// How long a caller may take to agree on keys.
+/// Timeout of the TLS handshake.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
-/// Time between two looks at whether the files have changed.
+/// Time between two checks whether the files have changed.
 const CHECK_INTERVAL: Duration = Duration::from_secs(2);
 
-/// The certificate that a server shows, as its files last had it.
+/// The certificate of a server, as last loaded from its files.
 pub struct Certificate {
     files: [PathBuf; 2],
     now: Mutex<Shown>,
 }
 
-/// What callers are shown.
+/// The certificate sent to clients.
 #[derive(Clone)]
 struct Shown {
     config: Arc<ServerConfig>,
-    /// Of a certificate that vouches for itself.
+    /// Pin of a self-signed certificate.
     pin: Option<Pin>,
 }
 
-/// What tells that a file was written: when, and how long it is. None where it cannot be looked at.
+/// Marks of a file's version: modification time and size. None if they cannot be read.
 type Stamps = [Option<(SystemTime, u64)>; 2];
 
 impl Certificate {
