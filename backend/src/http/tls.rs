@@ -39,8 +39,7 @@ type Stamps = [Option<(SystemTime, u64)>; 2];
 impl Certificate {
     /// Reads a chain of certificates, our own first, and its private key, both PEM.
     ///
-    /// # Errors
-    /// One sentence: which file, and what is wrong with it.
+    /// # Errors One sentence: the file and its fault.
     pub fn read(chain: &Path, key: &Path) -> Result<Certificate, String> {
         let now = Mutex::new(read(chain, key)?);
         Ok(Certificate { files: [chain.into(), key.into()], now })
@@ -50,7 +49,7 @@ impl Certificate {
         self.now.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// By what agents are to know us where nobody else vouches for our certificate; none for one of an authority.
+    /// Pin by which agents verify a self-signed certificate; none for one of an authority.
     pub fn pin(&self) -> Option<Pin> {
         self.now().pin
     }
@@ -62,7 +61,7 @@ impl Certificate {
         })
     }
 
-    /// Reads the files anew when they change; what cannot be used leaves the old certificate in place. Never ends.
+    /// Reloads the files when they change. If they are unusable, the old certificate stays. Never ends.
     pub async fn follow(&self) {
         let mut known = self.stamps();
         loop {
@@ -71,7 +70,7 @@ impl Certificate {
         }
     }
 
-    /// Reads the files anew if they are not as they were; whether a new certificate is shown from now on.
+    /// Reloads the files if they have changed. Returns whether there is a new certificate.
     fn look(&self, known: &mut Stamps) -> bool {
         let stamps = self.stamps();
         if stamps == *known {
@@ -85,7 +84,7 @@ impl Certificate {
                 tracing::info!("the certificate was read anew");
                 true
             }
-            // Of two files one is written first; it is looked again when the other has come.
+            // The two files are written one after the other. The next check follows when the second has changed.
             Err(error) => {
                 tracing::warn!("{error}; the certificate of before is shown on");
                 false
@@ -93,7 +92,7 @@ impl Certificate {
         }
     }
 
-    /// Agrees on keys with a caller; none when that fails, which is the caller's affair.
+    /// Does the TLS handshake; none when it fails, which is the client's fault.
     pub async fn accept(&self, stream: TcpStream) -> Option<Transport> {
         match timeout(HANDSHAKE_TIMEOUT, TlsAcceptor::from(self.now().config).accept(stream)).await {
             Ok(Ok(stream)) => Some(Transport::Tls(Box::new(stream))),
@@ -131,11 +130,11 @@ fn pin(certificate: &CertificateDer) -> Option<Pin> {
     is_own_issuer(certificate).unwrap_or(false).then(|| Pin(Sha256::digest(key.as_ref()).into()))
 }
 
-/// Whether issuer and subject of a certificate are the same (RFC 5280, 4.1); none where it is no certificate.
+/// Whether issuer and subject of a certificate are the same (RFC 5280, 4.1); none if the bytes are no certificate.
 fn is_own_issuer(certificate: &[u8]) -> Option<bool> {
     let (_, signed, _) = der(certificate)?;
     let (_, mut fields, _) = der(signed)?;
-    // The version stands alone in front, and not in all.
+    // The version, a single field in front, is optional.
     if fields.first() == Some(&0xa0) {
         fields = der(fields)?.2;
     }
@@ -148,7 +147,7 @@ fn is_own_issuer(certificate: &[u8]) -> Option<bool> {
     Some(issuer == subject)
 }
 
-/// The first element of DER: whole, what is in it, and what is behind it.
+/// The first element of DER: the whole element, its content, and the bytes behind it.
 fn der(bytes: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
     let (head, length) = match *bytes.get(1)? {
         short @ 0..=0x7f => (2, usize::from(short)),
