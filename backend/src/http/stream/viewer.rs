@@ -15,7 +15,7 @@ use tokio::time::{Instant, timeout};
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 
-/// Faster ticks are joined: a page gets at most two messages of ticks a second.
+/// Faster ticks are merged: a page gets at most two messages of ticks a second.
 const MIN_SPACING: Duration = Duration::from_millis(500);
 /// Timeout of the message before the close.
 const GOODBYE_TIMEOUT: Duration = Duration::from_secs(1);
