@@ -11,7 +11,7 @@ use stream::live::Live;
 use stream::store::{Limits, Store};
 use tokio::sync::oneshot;
 
-/// The past may fill this fraction (1/n) of the history's memory at the start; live samples need the rest.
+/// Divisor of the history's memory: the past may fill this part at the start, and live samples need the rest.
 const PAST_SHARE: usize = 2;
 
 /// Simulates a fleet and serves it until `stop` becomes true.
