@@ -21,7 +21,8 @@ pub enum FolderSocket {
 /// Path of a data folder's socket: `watchglass/HASH.sock` or `HASH-page.sock` in the user's runtime folder, else
 /// `control.sock` or `page.sock` in the data folder. None if the path is too long for a socket.
 ///
-/// # Errors The data folder cannot be found.
+/// # Errors
+/// The data folder cannot be found.
 pub fn path(folder: &Path, socket: FolderSocket, runtime: Option<PathBuf>) -> io::Result<Option<PathBuf>> {
     match socket {
         FolderSocket::Control => place(folder, "control.sock", ".sock", runtime),
@@ -31,7 +32,8 @@ pub fn path(folder: &Path, socket: FolderSocket, runtime: Option<PathBuf>) -> io
 
 /// Path of the socket for datagrams that report runs.
 ///
-/// # Errors The data folder cannot be found.
+/// # Errors
+/// The data folder cannot be found.
 pub fn runs_path(folder: &Path, runtime: Option<PathBuf>) -> io::Result<Option<PathBuf>> {
     place(folder, "run.sock", "-run.sock", runtime)
 }
@@ -93,7 +95,8 @@ mod unix {
     /// Sends a request to the process that holds a data folder: `path` without its first slash, and `body` in JSON.
     /// Returns status and body of the response; none without a listener.
     ///
-    /// # Errors It does not respond, or not in HTTP.
+    /// # Errors
+    /// It does not respond, or not in HTTP.
     pub fn ask(folder: &Path, method: &str, path: &str, body: Option<&str>) -> io::Result<Option<(u16, Vec<u8>)>> {
         let Some(mut stream) =
             places(folder, FolderSocket::Control).iter().find_map(|path| UnixStream::connect(path).ok())
@@ -118,7 +121,8 @@ mod unix {
 
     /// As [`ask`], for a response of any length: each of its lines is passed on, with the status, as it arrives.
     ///
-    /// # Errors As [`ask`].
+    /// # Errors
+    /// As [`ask`].
     pub fn ask_rows(folder: &Path, path: &str, row: &mut dyn FnMut(u16, &str)) -> io::Result<Option<u16>> {
         let Some(mut stream) =
             places(folder, FolderSocket::Control).iter().find_map(|path| UnixStream::connect(path).ok())
@@ -163,7 +167,8 @@ mod unix {
 
     /// Listens on a configured socket. A stale one without a listener is replaced.
     ///
-    /// # Errors A sentence: the obstacle and the remedy.
+    /// # Errors
+    /// A sentence: the obstacle and the remedy.
     pub fn claim(path: &Path) -> Result<Bound, String> {
         let at = path.display();
         if path.as_os_str().len() > LONGEST {
@@ -188,7 +193,8 @@ mod unix {
     /// Listens on a socket of a data folder that this process owns; an existing file is a leftover of an earlier
     /// process.
     ///
-    /// # Errors The folder or the socket cannot be made.
+    /// # Errors
+    /// The folder or the socket cannot be made.
     pub fn bind(path: &Path) -> io::Result<Bound> {
         if let Some(folder) = path.parent() {
             std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;

@@ -42,7 +42,8 @@ pub fn is_held(folder: &Path) -> bool {
 
 /// Opens the data folder of a configuration, and creates it if it is missing; none with `--memory`.
 ///
-/// # Errors The fault and its remedies, for standard error; the exit status is 4.
+/// # Errors
+/// The fault and its remedies, for standard error; the exit status is 4.
 pub fn open(config: &Config) -> Result<Option<Data>, String> {
     if config.memory {
         return Ok(None);

@@ -39,7 +39,8 @@ pub struct Listed {
 
 /// Runs the detection over the requested data.
 ///
-/// # Errors [`FindingsFailed`].
+/// # Errors
+/// [`FindingsFailed`].
 pub fn run(config: &Config, task: &FindingsTask) -> Result<Listed, FindingsFailed> {
     let now = System.wall();
     let (from, to) = (task.from.map(|from| from.begin(now)), task.to.map(|to| to.end(now)));

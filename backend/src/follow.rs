@@ -74,7 +74,8 @@ struct Failed {
 impl StreamPlace {
     /// A server, or a hub with its key.
     ///
-    /// # Errors The address cannot be used; a sentence.
+    /// # Errors
+    /// The address cannot be used; a sentence.
     pub fn server(
         entry: &HubEntry,
         environment: &ProxyEnvironment,

@@ -51,7 +51,8 @@ struct Queue {
 impl Stderr {
     /// Starts the instance of this process. From here on it also writes panics.
     ///
-    /// # Errors The system grants no thread.
+    /// # Errors
+    /// The system grants no thread.
     pub fn start() -> io::Result<Stderr> {
         let stderr = Stderr::to(own_descriptor())?;
         let theirs = OWN.get_or_init(|| stderr.clone()).clone();

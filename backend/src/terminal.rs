@@ -23,7 +23,8 @@ pub fn visible(text: &str) -> Cow<'_, str> {
 
 /// Prints to standard output. A closed pipe is no error; a full disk is.
 ///
-/// # Errors The error of the system.
+/// # Errors
+/// The error of the system.
 pub fn say(text: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
     match out.write_all(visible(text).as_bytes()).and_then(|()| out.flush()) {

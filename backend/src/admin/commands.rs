@@ -23,7 +23,8 @@ type Noted = (HubOrder, String);
 
 /// The order of a command, with its note.
 ///
-/// # Errors A password that cannot be read, and a command without an order.
+/// # Errors
+/// A password that cannot be read, and a command without an order.
 pub(super) fn order(wanted: &Administration) -> Result<Noted, AdminFailed> {
     let team = wanted.team.clone().unwrap_or_else(|| MAIN_TEAM.into());
     let named = wanted.team.clone();

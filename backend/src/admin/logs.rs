@@ -33,7 +33,8 @@ type Place = (String, Seconds, u32, u64);
 
 /// Prints the requested lines, each by `say`, which reports when the reader has gone.
 ///
-/// # Errors [`AdminFailed`], with the exit status.
+/// # Errors
+/// [`AdminFailed`], with the exit status.
 pub fn logs(
     config: &Config,
     hub: Option<&HubEntry>,

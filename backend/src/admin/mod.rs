@@ -40,7 +40,8 @@ pub struct Printed {
 
 /// Runs a task on a hub.
 ///
-/// # Errors [`AdminFailed`], with the exit status.
+/// # Errors
+/// [`AdminFailed`], with the exit status.
 pub fn run(config: &Config, wanted: &Administration) -> Result<Printed, AdminFailed> {
     match &wanted.task {
         AdminTask::Backup(file, with_key) => return carrier::backup(config, wanted.hub.as_ref(), file, *with_key),

@@ -12,7 +12,8 @@ const LONGEST: u64 = 8_192;
 
 /// Reads a password.
 ///
-/// # Errors The file cannot be read, or there is no terminal for a prompt.
+/// # Errors
+/// The file cannot be read, or there is no terminal for a prompt.
 pub(super) fn read(file: Option<&Path>, person: &str) -> Result<Secret, AdminFailed> {
     match file {
         Some(path) if path == Path::new("-") => first_line(io::stdin().lock(), "standard input"),

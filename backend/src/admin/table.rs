@@ -16,7 +16,8 @@ type Rows = Vec<Vec<String>>;
 
 /// The table of a list; none for a response that is no list.
 ///
-/// # Errors The response is of another version.
+/// # Errors
+/// The response is of another version.
 pub(super) fn table(operation: Operation, answer: &Value, now: i64) -> Result<Option<String>, AdminFailed> {
     let rows = match operation {
         Operation::ListAccounts => people(read(answer)?, now),

@@ -87,7 +87,8 @@ impl AdminFlags {
 
     /// The complete task.
     ///
-    /// # Errors [`ConfigError`] when several hubs are named, or a label is invalid.
+    /// # Errors
+    /// [`ConfigError`] when several hubs are named, or a label is invalid.
     pub fn asked(
         self,
         task: AdminTask,

@@ -118,7 +118,8 @@ impl<C> OptionKind<C> for FileRules<C> {
 
 /// Checks the rules of a file and sets their ids, which derive from their names.
 ///
-/// # Errors The invalid rule, and the remedy.
+/// # Errors
+/// The invalid rule, and the remedy.
 fn file_rules(all: Vec<Rule>) -> Result<Vec<Rule>, String> {
     if all.len() > RULES {
         return Err(format!("there are {} of them; a file has at most {RULES}", all.len()));
@@ -146,7 +147,8 @@ table! {
 
 /// The checked rules of a file that contains only rules.
 ///
-/// # Errors A sentence: the file cannot be read, or a rule is invalid.
+/// # Errors
+/// A sentence: the file cannot be read, or a rule is invalid.
 pub fn rules_of_file(path: &Path) -> Result<Vec<Rule>, String> {
     let failed = |why: String| format!("{}: {why}", path.display());
     let text = super::read_file(path).map_err(|error| failed(error.to_string()))?;
@@ -307,7 +309,8 @@ impl SmtpSettings {
 
     /// The server, with the password of its file; none if none is configured.
     ///
-    /// # Errors A sentence: the file cannot be read.
+    /// # Errors
+    /// A sentence: the file cannot be read.
     pub fn open(&self) -> Result<Option<Smtp>, String> {
         self.server(self.password_file.as_deref().map(password).transpose()?)
     }

@@ -13,7 +13,8 @@ const MAX_FILE_BYTES: u64 = 1 << 20;
 
 /// Reads a configuration file from the disk, at most 1 MiB.
 ///
-/// # Errors The error of the system, text that is not UTF-8, or a longer file.
+/// # Errors
+/// The error of the system, text that is not UTF-8, or a longer file.
 pub fn read_file(path: &Path) -> std::io::Result<String> {
     let mut text = String::new();
     let read = system::file::open(path)?.take(MAX_FILE_BYTES + 1).read_to_string(&mut text)?;

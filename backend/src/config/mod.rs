@@ -287,7 +287,8 @@ impl std::error::Error for ConfigError {}
 /// Reads the command line (the first argument is the program's name), the environment (`WATCHGLASS_LOG`, `SUDO_UID`)
 /// and the configuration file that `--config` names.
 ///
-/// # Errors [`ConfigError`] for an unknown flag or key, an invalid value, or an unreadable file.
+/// # Errors
+/// [`ConfigError`] for an unknown flag or key, an invalid value, or an unreadable file.
 pub fn parse(
     args: impl IntoIterator<Item = OsString>,
     env: &dyn Fn(&str) -> Option<String>,

@@ -22,7 +22,8 @@ pub fn page() -> String {
 /// Writes the pages of the program and of all its commands into a folder, which it makes: `watchglass.1`,
 /// `watchglass-top.1`.
 ///
-/// # Errors The error of the system.
+/// # Errors
+/// The error of the system.
 pub fn write_pages(folder: &Path) -> io::Result<()> {
     std::fs::create_dir_all(folder)?;
     clap_mangen::generate_to(super::flags::told(), folder)

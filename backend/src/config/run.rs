@@ -53,7 +53,8 @@ pub struct RunTask {
 impl RunTask {
     /// The names of the run.
     ///
-    /// # Errors It has too many tags.
+    /// # Errors
+    /// It has too many tags.
     pub fn about(&self, label: Option<String>) -> Result<About, ConfigError> {
         let tags: BTreeMap<String, String> = self.tags.iter().cloned().collect();
         if tags.len() > MAX_TAGS {

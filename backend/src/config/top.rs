@@ -79,7 +79,8 @@ pub struct Top {
 impl TopFlags {
     /// The complete settings; the command line itself may name a hub, a port, or a Unix socket.
     ///
-    /// # Errors [`ConfigError`] when two origins are named.
+    /// # Errors
+    /// [`ConfigError`] when two origins are named.
     pub fn asked(self, config: &Config, [hub, port, unix]: [bool; 3]) -> Result<Top, ConfigError> {
         let others = self.file.is_some() || self.url.is_some() || self.gpus.is_some();
         if [others, hub, port, unix].into_iter().filter(|named| *named).count() > 1 {

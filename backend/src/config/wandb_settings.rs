@@ -24,7 +24,8 @@ const HEADERS: &str = "x_stats_open_metrics_http_headers";
 /// Our configuration as TOML, with a comment for each setting of the machine without an equivalent here. `text` is the
 /// file.
 ///
-/// # Errors A sentence: it is no such file, or a value cannot be read.
+/// # Errors
+/// A sentence: it is no such file, or a value cannot be read.
 pub fn translated(text: &str) -> Result<String, String> {
     let mut ours = Table::new();
     let mut notes = Vec::new();

@@ -28,14 +28,16 @@ fn resolved(typed: Typed, now: i64, local: &dyn Fn(i64) -> i64) -> Resolved {
 /// The instant of a query, or the day from its begin to its end. A server does not know the client's time zone, so a
 /// time without one is UTC. Milliseconds since the Unix epoch, as `now`.
 ///
-/// # Errors The text is no time: the rest of a sentence that gives the remedy.
+/// # Errors
+/// The text is no time: the rest of a sentence that gives the remedy.
 pub fn asked(text: &str, now: i64) -> Result<Resolved, String> {
     typed(text).map(|typed| resolved(typed, now, &|_| 0))
 }
 
 /// Reads an instant of the command line.
 ///
-/// # Errors The text is no time: the rest of a sentence that gives the remedy.
+/// # Errors
+/// The text is no time: the rest of a sentence that gives the remedy.
 pub fn when(text: &str) -> Result<When, String> {
     typed(text).map(When)
 }
@@ -68,7 +70,8 @@ fn typed(text: &str) -> Result<Typed, String> {
 
 /// The width of a roll-up's buckets, milliseconds, at least 1; numbers without a unit are seconds.
 ///
-/// # Errors The rest of a sentence that gives the remedy.
+/// # Errors
+/// The rest of a sentence that gives the remedy.
 pub fn step(text: &str) -> Result<i64, String> {
     let ms = length(text).filter(|ms| *ms >= 1);
     ms.ok_or_else(|| format!("{text:?} is not a duration above zero; write one like 10s, 500ms, 5m or 1d"))

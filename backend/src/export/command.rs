@@ -42,7 +42,8 @@ impl fmt::Display for Failed {
 /// Writes the export; `now` is in milliseconds since the Unix epoch. The notes list unreadable parts of the folder,
 /// which are left out.
 ///
-/// # Errors [`Failed`]; the output file is then not created.
+/// # Errors
+/// [`Failed`]; the output file is then not created.
 pub fn run(folder: &Path, wanted: &Export, now: i64) -> Result<Vec<String>, Failed> {
     let format = Format::of(&wanted.format).map_err(|why| Failed::Wrong(format!("--format {why}")))?;
     let shown = folder.display();

@@ -24,7 +24,8 @@ impl Count {
     /// Counts the next series. Returns `Some` once the response is known to be small enough, `None` before. May read
     /// the disk.
     ///
-    /// # Errors [`Refused::Large`], with advice for a smaller query.
+    /// # Errors
+    /// [`Refused::Large`], with advice for a smaller query.
     pub fn go_on(&mut self) -> Result<Option<()>, Refused> {
         let Some(reading) = &mut self.reading else { return Ok(Some(())) };
         let Some((wanted, values)) = reading.next() else { return Ok(Some(())) };

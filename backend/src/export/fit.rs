@@ -92,7 +92,8 @@ impl Pattern {
 impl Patterns {
     /// Parses tags and patterns.
     ///
-    /// # Errors The catalog cannot have such a tag.
+    /// # Errors
+    /// The catalog cannot have such a tag.
     pub fn new<'a>(catalog: &Catalog, texts: impl IntoIterator<Item = &'a str>) -> Result<Self, TagError> {
         let read = |text: &str| {
             Ok(match text.contains('*') {

@@ -49,7 +49,8 @@ impl Format {
 
     /// The format of this name.
     ///
-    /// # Errors The rest of a sentence that gives the remedy.
+    /// # Errors
+    /// The rest of a sentence that gives the remedy.
     pub fn of(name: &str) -> Result<Format, String> {
         let names = Self::ALL.map(|(name, _)| name).join(", ");
         let found = Self::ALL.iter().find(|(known, _)| *known == name).map(|(_, format)| *format);
@@ -58,7 +59,8 @@ impl Format {
 
     /// The writer of this format. It sorts the selection in the order of output.
     ///
-    /// # Errors The format cannot express it.
+    /// # Errors
+    /// The format cannot express it.
     pub fn form(self, selection: &mut Selection) -> Result<Box<dyn Form + Send>, Refused> {
         Ok(match self {
             Format::Csv => Box::new(forms::Csv::default()),

@@ -146,7 +146,8 @@ impl Selection {
 
 /// Chooses the series, and takes references to their stored samples. Nothing is read yet.
 ///
-/// # Errors [`Refused`], but never for the size of the response.
+/// # Errors
+/// [`Refused`], but never for the size of the response.
 pub fn select(store: &impl Look, ask: Ask) -> Result<Selection, Refused> {
     if ask.tags.is_empty() {
         return Err(Refused::Wrong("a tag is missing; write ?tag=TAG, repeated, or with * for any text".into()));
@@ -180,7 +181,8 @@ pub fn select(store: &impl Look, ask: Ask) -> Result<Selection, Refused> {
 
 /// The sources that match one of these patterns; all without a pattern.
 ///
-/// # Errors [`Refused::NoSource`]: a pattern has no match.
+/// # Errors
+/// [`Refused::NoSource`]: a pattern has no match.
 pub fn fitting(sources: &[Arc<Source>], patterns: &[String]) -> Result<Vec<Arc<Source>>, Refused> {
     let means = |name: &String, source: &Source| glob(name, &source.name) || *name == source.key;
     let unfit = |name: &&String| !sources.iter().any(|source| means(name, source));
@@ -198,7 +200,8 @@ fn no_source(name: &str, sources: &[Arc<Source>]) -> Refused {
 
 /// The series of a query with a sample in its span, each once, in the order of the query.
 ///
-/// # Errors As [`select`].
+/// # Errors
+/// As [`select`].
 pub fn chosen(
     store: &impl Look,
     catalog: &Catalog,

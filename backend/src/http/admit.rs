@@ -101,7 +101,8 @@ impl Asker {
 
     /// Audits an export of samples: a hub records spans of more than an hour.
     ///
-    /// # Errors 503: the entry could not be stored.
+    /// # Errors
+    /// 503: the entry could not be stored.
     pub async fn takes(&self, app: &App, action: &str, what: &str, span: (i64, i64)) -> Result<(), Refusal> {
         if let (Some(hub), Some(who)) = (&app.hub, &self.who) {
             hub.accounts.takes(who, action, what, span).await?;
@@ -111,7 +112,8 @@ impl Asker {
 
     /// The signed-in user.
     ///
-    /// # Errors 401: nobody is signed in.
+    /// # Errors
+    /// 401: nobody is signed in.
     pub fn principal(&self) -> Result<&Principal, Refusal> {
         self.who.as_ref().ok_or_else(Refusal::sign_in)
     }
@@ -165,7 +167,8 @@ pub(super) async fn admit(
 
 /// Marks the connection as authenticated or not, and counts a request with a body that is not authenticated.
 ///
-/// # Errors 429: too many of them are in progress.
+/// # Errors
+/// 429: too many of them are in progress.
 fn strangers_request(
     app: &App,
     need: Need,

@@ -41,7 +41,8 @@ impl SessionCookie {
 
     /// The session token of a request, if it has one.
     ///
-    /// # Errors 400: it has two, so the choice would be arbitrary.
+    /// # Errors
+    /// 400: it has two, so the choice would be arbitrary.
     pub fn read(&self, headers: &HeaderMap) -> Result<Option<Secret>, Refusal> {
         let texts = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
         let mut own = texts.flat_map(Cookie::split_parse).flatten().filter(|cookie| cookie.name() == self.name);

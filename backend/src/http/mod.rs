@@ -168,7 +168,8 @@ impl App {
 
     /// Alert rules and notifications.
     ///
-    /// # Errors 404: this server has none.
+    /// # Errors
+    /// 404: this server has none.
     fn alerts(&self) -> Result<&AlertBook, Refusal> {
         self.alerts.as_ref().ok_or_else(|| Refusal::new(StatusCode::NOT_FOUND, NO_ALERTS))
     }
@@ -180,7 +181,8 @@ impl App {
 
     /// The parts that only a hub has.
     ///
-    /// # Errors 404: this is no hub.
+    /// # Errors
+    /// 404: this is no hub.
     fn hub(&self) -> Result<&Hub, Refusal> {
         self.hub.as_ref().ok_or_else(no_accounts)
     }
@@ -193,7 +195,8 @@ impl App {
     /// Checks that the hub accepts new clients. One that shuts down does not; another replica, or the same hub later,
     /// takes them.
     ///
-    /// # Errors 503, with the time to wait before a retry.
+    /// # Errors
+    /// 503, with the time to wait before a retry.
     fn lets_in(&self) -> Result<(), Refusal> {
         match self.drain().is_some_and(Drain::has_begun) {
             true => {
@@ -207,7 +210,8 @@ impl App {
     /// The newest process table of a source, or its largest users at a time, milliseconds since the Unix epoch. For
     /// another machine it is requested from its agent.
     ///
-    /// # Errors The reason why there is none.
+    /// # Errors
+    /// The reason why there is none.
     async fn processes(&self, source: SourceId, at: Option<i64>) -> Result<Arc<ProcessTable>, NoAnswer> {
         let processes = self.live.source(source).processes.clone();
         match &self.hub {

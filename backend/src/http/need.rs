@@ -22,7 +22,8 @@ fn missing(role: Role) -> Result<(), Denied> {
 
 /// Whether a principal may use an operation; `team` is the id or name in the path.
 ///
-/// # Errors The response instead. Teams of others do not exist for the caller.
+/// # Errors
+/// The response instead. Teams of others do not exist for the caller.
 pub(super) fn check(need: Need, principal: &Principal, team: Option<&str>) -> Result<(), Denied> {
     let is_key = principal.scopes.is_some();
     if matches!(principal.who, Who::Share { .. }) && !matches!(need, Need::Open | Need::Session | Need::Shared(_)) {

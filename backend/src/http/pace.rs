@@ -60,7 +60,8 @@ impl RequestPace {
 
     /// As `count`, with the response for the caller.
     ///
-    /// # Errors 429.
+    /// # Errors
+    /// 429.
     pub fn ask(&self, caller: &str) -> Result<(), Refusal> {
         self.count(caller).map_err(too_often)
     }
@@ -105,7 +106,8 @@ impl Seats {
 
     /// One more unit for a holder.
     ///
-    /// # Errors 429: it already holds the maximum.
+    /// # Errors
+    /// 429: it already holds the maximum.
     pub fn take(&self, holder: String) -> Result<Seat, Refusal> {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         let count = held.entry(holder.clone()).or_default();

@@ -196,7 +196,8 @@ impl Strangers {
 
     /// Counts an unauthenticated request with a body on this connection.
     ///
-    /// # Errors 429: too many of this network, or in all, are in progress, and none of them is old enough to be ended.
+    /// # Errors
+    /// 429: too many of this network, or in all, are in progress, and none of them is old enough to be ended.
     pub(super) fn request(
         self: &Arc<Self>,
         network: &Network,

@@ -39,7 +39,8 @@ type Stamps = [Option<(SystemTime, u64)>; 2];
 impl Certificate {
     /// Reads a chain of certificates, our own first, and its private key, both PEM.
     ///
-    /// # Errors One sentence: the file and its fault.
+    /// # Errors
+    /// One sentence: the file and its fault.
     pub fn read(chain: &Path, key: &Path) -> Result<Certificate, String> {
         let now = Mutex::new(read(chain, key)?);
         Ok(Certificate { files: [chain.into(), key.into()], now })

@@ -14,7 +14,8 @@ pub(super) type Upgraded = Option<(Transport, Bytes)>;
 /// Accepts a request for a WebSocket: the response, and the upgraded connection with the bytes already read from it.
 /// There is no connection if the client has disconnected.
 ///
-/// # Errors The reason why it is no such request, as text.
+/// # Errors
+/// The reason why it is no such request, as text.
 pub(super) fn upgrade(request: Request) -> Result<(Response<Body>, impl Future<Output = Upgraded>), String> {
     let response = create_response_with_body(&request, Body::empty).map_err(|why| why.to_string())?;
     let upgrade = hyper::upgrade::on(request);

@@ -17,7 +17,8 @@ const MAX_GROUPS: usize = 1_000;
 
 /// The identity in the header, if the request has it.
 ///
-/// # Errors 400: the peer is no proxy, this header or that of the groups is repeated, or the name is invalid.
+/// # Errors
+/// 400: the peer is no proxy, this header or that of the groups is repeated, or the name is invalid.
 pub(super) fn vouched(
     proxy: Option<&ProxySignIn>,
     caller: Caller,

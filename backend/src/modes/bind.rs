@@ -7,7 +7,8 @@ use tokio::net::TcpListener;
 
 /// Binds every address of the configuration to one port; none if a Unix socket replaces the port.
 ///
-/// # Errors The first address could not be bound. Further addresses that do not exist here (no IPv6) are skipped.
+/// # Errors
+/// The first address could not be bound. Further addresses that do not exist here (no IPv6) are skipped.
 pub async fn bind(config: &Config) -> io::Result<Vec<TcpListener>> {
     if config.no_port {
         return Ok(Vec::new());

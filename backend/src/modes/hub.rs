@@ -65,7 +65,8 @@ pub struct Opened {
 
 /// Opens the accounts in the data folder, and reads the certificate.
 ///
-/// # Errors The exit status and its sentence.
+/// # Errors
+/// The exit status and its sentence.
 pub async fn open(config: &Config, data: Data, address: SocketAddr) -> Result<Opened, (u8, String)> {
     let certificate = match (&config.tls_cert, &config.tls_key) {
         (Some(chain), Some(key)) => Some(Arc::new(Certificate::read(chain, key).map_err(|why| (2, why))?)),

@@ -18,14 +18,16 @@ const BYE_TIMEOUT: Duration = Duration::from_millis(1_500);
 
 /// Checks that an agent, or a server with `--hub`, can connect: readable certificates, and a key.
 ///
-/// # Errors A sentence; the exit status is 2.
+/// # Errors
+/// A sentence; the exit status is 2.
 pub fn check(config: &Config) -> Result<(), String> {
     Uplink::check(&config.uplink_settings(), &*agent_file(config)?)
 }
 
 /// The state of the agent that runs with this data folder, as JSON, and whether all its links are connected.
 ///
-/// # Errors The exit status, and a sentence.
+/// # Errors
+/// The exit status, and a sentence.
 pub fn status(config: &Config) -> Result<(String, bool), (u8, String)> {
     let folder = config.data_dir.as_deref().filter(|_| !config.memory).ok_or_else(|| {
         (2, "an agent without a data folder has no control socket; name the folder with --data-dir DIR".to_string())
@@ -45,7 +47,8 @@ pub fn status(config: &Config) -> Result<(String, bool), (u8, String)> {
 
 /// Identity of this machine on its hubs.
 ///
-/// # Errors A sentence.
+/// # Errors
+/// A sentence.
 fn agent_file(config: &Config) -> Result<Arc<AgentFile>, String> {
     let folder = config.data_dir.as_deref().filter(|_| !config.memory);
     AgentFile::open(folder, random()).map(Arc::new)

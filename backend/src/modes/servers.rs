@@ -13,7 +13,8 @@ const DATABASE: &str = "database";
 
 /// Checks of the configured servers: database, sample store, NATS and the API server of Kubernetes.
 ///
-/// # Errors The system grants no runtime: a sentence.
+/// # Errors
+/// The system grants no runtime: a sentence.
 pub fn examine(config: &Config) -> Result<Vec<Check>, String> {
     let mut checks = Vec::new();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();

@@ -132,7 +132,8 @@ struct Answer(BufReader<TcpStream>);
 
 /// Requests a path.
 ///
-/// # Errors A sentence: the server is unreachable, or its own error.
+/// # Errors
+/// A sentence: the server is unreachable, or its own error.
 fn ask(stream: TcpStream, address: SocketAddr, path: &str) -> Result<Answer, String> {
     let broken = |error: io::Error| format!("{address} does not respond: {error}");
     stream.set_read_timeout(Some(Duration::from_secs(60))).map_err(broken)?;

@@ -107,7 +107,8 @@ struct Question {
 impl ReadBack {
     /// Starts a read-back.
     ///
-    /// # Errors It needs too many queries; a sentence without a full stop.
+    /// # Errors
+    /// It needs too many queries; a sentence without a full stop.
     pub fn new(wanted: &[RemoteSeries], window: Window) -> Result<Self, String> {
         let mut by_row: BTreeMap<(&str, &str), Vec<usize>> = BTreeMap::new();
         for (at, one) in wanted.iter().enumerate() {
@@ -139,7 +140,8 @@ impl ReadBack {
 
     /// Sends the next query; returns whether there are more. Blocks until the server has answered.
     ///
-    /// # Errors The reason why there is no data at all, a sentence without a full stop.
+    /// # Errors
+    /// The reason why there is no data at all, a sentence without a full stop.
     pub(super) fn ask(&mut self, server: &Server) -> Result<bool, String> {
         let Some(Question { group, function, first, last }) = self.questions.pop() else { return Ok(false) };
         let (Group { family, selector, series }, (function, set)) = (&self.groups[group], FUNCTIONS[function]);
@@ -217,8 +219,8 @@ pub(super) struct RawSeries {
 /// Reads the samples of all series with these labels from `window` milliseconds before `to` (exclusive) up to `to`.
 /// Blocks until the server has answered.
 ///
-/// # Errors The reason why there are none, a sentence without a full stop.
-/// Why there are none, a sentence without a full stop.
+/// # Errors
+/// The reason why there are none, a sentence without a full stop. Why there are none, a sentence without a full stop.
 pub(super) fn raw(
     server: &Server,
     labels: &[(&str, &str)],

@@ -32,7 +32,8 @@ const MAX_RANGES: usize = 1_024;
 pub trait CoverageTable: Send + Sync + 'static {
     /// Ranges of these sources that the other server has taken: rising, by source; nothing for unknown sources.
     ///
-    /// # Errors A sentence without a full stop.
+    /// # Errors
+    /// A sentence without a full stop.
     fn read(
         &self,
         sources: Vec<String>,
@@ -40,7 +41,8 @@ pub trait CoverageTable: Send + Sync + 'static {
 
     /// Adds taken ranges, by source.
     ///
-    /// # Errors A sentence without a full stop. The call is then repeated, with newer ranges added.
+    /// # Errors
+    /// A sentence without a full stop. The call is then repeated, with newer ranges added.
     fn extend(&self, taken: BTreeMap<String, Vec<SentRange>>) -> impl Future<Output = Result<(), String>> + Send;
 }
 

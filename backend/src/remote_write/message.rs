@@ -46,7 +46,8 @@ pub struct Sample {
 impl WriteRequest {
     /// The bytes of the request's body.
     ///
-    /// # Panics Never for a request: the compressor refuses only 4 GiB.
+    /// # Panics
+    /// Never for a request: the compressor refuses only 4 GiB.
     pub fn pack(&self) -> Vec<u8> {
         let plain = self.encode_to_vec();
         snap::raw::Encoder::new().compress_vec(&plain).expect("a request is far below 4 GiB")

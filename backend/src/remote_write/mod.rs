@@ -231,7 +231,8 @@ impl RemoteWriter {
 
     /// Sends the next query of a read-back; returns whether there are more. Blocks until the server has answered.
     ///
-    /// # Errors The reason why there is no data at all, a sentence without a full stop.
+    /// # Errors
+    /// The reason why there is no data at all, a sentence without a full stop.
     pub fn ask(&self, back: &mut ReadBack) -> Result<bool, String> {
         back.ask(&self.server)
     }

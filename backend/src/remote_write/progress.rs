@@ -80,7 +80,8 @@ impl ProgressFile {
 
     /// Sets a position and writes the file.
     ///
-    /// # Errors It could not be written; the position is valid for this run.
+    /// # Errors
+    /// It could not be written; the position is valid for this run.
     pub fn set(&mut self, source: &str, place: Progress) -> io::Result<()> {
         match self.kept.sources.get_mut(source) {
             Some(kept) => *kept = place,
@@ -96,7 +97,8 @@ impl ProgressFile {
 
     /// Sets the late ranges and writes the file.
     ///
-    /// # Errors As [`set`](Self::set).
+    /// # Errors
+    /// As [`set`](Self::set).
     pub fn set_late(&mut self, source: &str, late: Vec<(u64, u64)>) -> io::Result<()> {
         match late.is_empty() {
             true => drop(self.kept.late.remove(source)),

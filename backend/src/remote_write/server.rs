@@ -63,7 +63,8 @@ impl Server {
 
     /// Writes one compressed request.
     ///
-    /// # Errors [`SendError`]: to be dropped, or to be repeated.
+    /// # Errors
+    /// [`SendError`]: to be dropped, or to be repeated.
     pub fn write(&self, body: &[u8]) -> Result<(), SendError> {
         let uri: Uri = self.settings.url.parse().map_err(|_| SendError::Refused("its address is invalid".into()))?;
         let own = [
@@ -139,7 +140,8 @@ impl Server {
 
     /// Requests a path with parameters from the server for reads; returns the text of the response.
     ///
-    /// # Errors The reason, a sentence without a full stop.
+    /// # Errors
+    /// The reason, a sentence without a full stop.
     pub fn read(&self, path: &str, parameters: &[(&str, String)]) -> Result<String, String> {
         let base = self.settings.read_url.as_deref().ok_or("no server to read from is configured")?;
         let uri: Uri = format!("{}{path}", base.trim_end_matches('/')).parse().map_err(|_| "its address is invalid")?;

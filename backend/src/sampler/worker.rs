@@ -190,7 +190,8 @@ impl ThreadPool {
 
     /// Gives a round to a thread, or a helper to the one that reads it.
     ///
-    /// # Errors All are busy, and the system grants no more.
+    /// # Errors
+    /// All are busy, and the system grants no more.
     pub fn start(&mut self, round: &Arc<Round>) -> io::Result<()> {
         let thread = match self.free.pop() {
             Some(thread) => thread,

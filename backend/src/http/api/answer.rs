@@ -67,7 +67,8 @@ pub(in crate::http) struct Slots {
 impl Slots {
     /// Takes a slot, which is freed when the response is sent or its client disconnects.
     ///
-    /// # Errors 429: all are taken.
+    /// # Errors
+    /// 429: all are taken.
     pub fn take(&self) -> Result<AnswerSlot, Refusal> {
         match self.free.clone().try_acquire_owned() {
             Ok(permit) => Ok(AnswerSlot { turns: self.turns.clone(), _permit: permit, _seat: None }),
@@ -92,7 +93,8 @@ pub(in crate::http) struct AnswerSlot {
 
 /// A slot for the response of a query or an export, within the limit of the caller.
 ///
-/// # Errors 429: all slots are taken, or the caller has reached its limit.
+/// # Errors
+/// 429: all slots are taken, or the caller has reached its limit.
 pub(in crate::http) fn history_slot(app: &App, asker: &Asker) -> Result<AnswerSlot, Refusal> {
     let seat = match (&app.hub, &asker.who) {
         (Some(hub), Some(who)) => Some(hub.queries.take(counted_as(who))?),
@@ -105,7 +107,8 @@ impl AnswerSlot {
     /// Runs blocking work on a separate thread, off those that serve the stream. If the client disconnects meanwhile,
     /// the work completes, and nothing follows it.
     ///
-    /// # Errors The work has panicked, which was logged.
+    /// # Errors
+    /// The work has panicked, which was logged.
     pub async fn blocking<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Refusal> {
         let turn = self.turns.clone().acquire_owned().await;
         // The permit moves into the task: after a disconnect it is released when the work is done.

@@ -33,7 +33,8 @@ impl Params {
     /// The value of a parameter that is an instant, milliseconds since the Unix epoch; `now` is the base of relative
     /// ones. A day means its begin, and for `to` its end.
     ///
-    /// # Errors 400: it is no instant.
+    /// # Errors
+    /// 400: it is no instant.
     pub fn instant(&self, name: &str, now: i64) -> Result<Option<i64>, Refusal> {
         // Every repeated value must be an instant, though only the last counts.
         self.each(name).try_fold(None, |_, text| match asked(text, now) {

@@ -122,7 +122,8 @@ impl Guard {
 
     /// Checks a request by its target and headers.
     ///
-    /// # Errors [`Refusal`]: 400 without exactly one good Host, 421 for a foreign Host, 403 for a foreign Origin.
+    /// # Errors
+    /// [`Refusal`]: 400 without exactly one good Host, 421 for a foreign Host, 403 for a foreign Origin.
     pub fn check(&self, target: &Uri, headers: &HeaderMap, kind: Resource, names: HostNames) -> Result<(), Refusal> {
         let host = self.host(target, headers, names)?;
         let mut origins = headers.get_all(header::ORIGIN).iter();
@@ -139,8 +140,8 @@ impl Guard {
 
     /// Admits requests of our own page. It protects changes that rely on credentials a browser sends by itself (CSRF).
     ///
-    /// # Errors [`Refusal`]: 403 without exactly one Origin that is ours by scheme, host and port, or from another
-    /// site.
+    /// # Errors
+    /// [`Refusal`]: 403 without exactly one Origin that is ours by scheme, host and port, or from another site.
     pub fn own_page(&self, target: &Uri, headers: &HeaderMap) -> Result<(), Refusal> {
         let foreign = || {
             Refusal::new(

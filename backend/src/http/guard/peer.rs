@@ -37,7 +37,8 @@ impl Peers {
     /// The uid of the process at the other end of a connection between two addresses of this machine: `local` is our
     /// end. `None` when the socket has no owner any more, or was never in this network namespace.
     ///
-    /// # Errors [`PeerError`] when neither netlink nor /proc/net is available.
+    /// # Errors
+    /// [`PeerError`] when neither netlink nor /proc/net is available.
     #[cfg(target_os = "linux")]
     pub fn caller_uid(&self, local: SocketAddr, remote: SocketAddr) -> Result<Option<u32>, PeerError> {
         linux::caller_uid(&self.netlink_answers, local, remote)
@@ -45,7 +46,8 @@ impl Peers {
 
     /// The uid of the process at the other end.
     ///
-    /// # Errors Always: this system does not report it. See [`SUPPORTED`].
+    /// # Errors
+    /// Always: this system does not report it. See [`SUPPORTED`].
     #[cfg(not(target_os = "linux"))]
     pub fn caller_uid(&self, _local: SocketAddr, _remote: SocketAddr) -> Result<Option<u32>, PeerError> {
         let _ = &self.netlink_answers;

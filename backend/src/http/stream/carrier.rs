@@ -38,7 +38,8 @@ pub(super) enum SocketEvent {
 pub(super) trait Carrier: Send {
     /// Waits for the first event: a message of the page, news, or a time.
     ///
-    /// # Errors The connection ends.
+    /// # Errors
+    /// The connection ends.
     fn next(
         &mut self,
         news: &mut Wakes,
@@ -47,7 +48,8 @@ pub(super) trait Carrier: Send {
 
     /// Sends a message, when the page has room for it.
     ///
-    /// # Errors [`End::Gone`]: the page has disconnected, or does not read.
+    /// # Errors
+    /// [`End::Gone`]: the page has disconnected, or does not read.
     fn send(&mut self, kind: Opcode, message: &Bytes) -> impl Future<Output = Result<(), End>> + Send;
 
     /// Closes the connection; sent messages are still delivered.

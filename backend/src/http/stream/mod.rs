@@ -182,7 +182,8 @@ impl Drop for ViewerSlot {
 
 /// Checks that the server goes on, for a viewer at this position in the order of closing.
 ///
-/// # Errors It shuts down, and the viewer gets this reason.
+/// # Errors
+/// It shuts down, and the viewer gets this reason.
 fn ended(app: &App, place: u32) -> Result<(), End> {
     // Viewers are notified of the end with an announcement.
     let stops = *app.stop.borrow();

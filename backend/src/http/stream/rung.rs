@@ -85,7 +85,8 @@ impl Rungs {
 
     /// The viewer of this id, for the account that opened it.
     ///
-    /// # Errors 404.
+    /// # Errors
+    /// 404.
     pub(super) fn find(&self, id: &str, who: Option<&Principal>) -> Result<Arc<Landing>, Refusal> {
         let found = self.all().get(id).cloned().ok_or_else(unknown)?;
         let own = match (&found.holder, who) {
@@ -139,7 +140,8 @@ impl Rungs {
 impl Landing {
     /// Bytes after a position in the stream: at most 256 KiB, as soon as there are any, empty after 20 s.
     ///
-    /// # Errors 404: it has ended, or this position was dropped. 400: it is an event stream.
+    /// # Errors
+    /// 404: it has ended, or this position was dropped. 400: it is an event stream.
     pub async fn poll(&self, place: u64) -> Result<Response<Body>, Refusal> {
         let mail = self
             .mail
@@ -173,7 +175,8 @@ impl Landing {
 
     /// Passes on messages of the page; waits while the queue is full.
     ///
-    /// # Errors 404: it has ended.
+    /// # Errors
+    /// 404: it has ended.
     pub async fn say(&self, messages: Vec<Bytes>) -> Result<(), Refusal> {
         for message in messages {
             self.said.send_timeout(message, MESSAGE_TIMEOUT).await.map_err(|_| unknown())?;

@@ -48,7 +48,8 @@ pub(super) struct Socket<S> {
 
 /// Accepts a request for a WebSocket: the response, and the socket, unless the client has disconnected.
 ///
-/// # Errors The reason why it is no such request, as text.
+/// # Errors
+/// The reason why it is no such request, as text.
 pub(super) fn accept(
     request: Request,
 ) -> Result<(Response<Body>, impl Future<Output = Option<Socket<Transport>>>), String> {
