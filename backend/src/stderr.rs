@@ -4,8 +4,8 @@
 //! disk costs lines. Lines without room are dropped and counted, and the count is written as soon as writes succeed
 //! again.
 //!
-//! A thread of `tracing-appender` does less: its queue has no limit in bytes, it does not count lines that a disk
-//! refused, and on drop with a full pipe it prints to a standard output that may hang as well.
+//! A thread of `tracing-appender` does less. Its queue has no limit in bytes, and it does not count lines that a disk
+//! refused. On drop with a full pipe it prints to a standard output that may hang as well.
 
 use shared::wire::{Check, CheckState};
 use std::io::{self, ErrorKind, Write};

@@ -89,7 +89,7 @@ impl PrintedRows<'_> {
             Ok(read) => read,
             Err(error) => return self.unread = Some(error),
         };
-        // Of a repeated gap only the first report counts.
+        // Only the first report of a gap counts.
         if !self.known.insert(place) || !self.reads {
             return;
         }

@@ -14,12 +14,12 @@ Examples:
   watchglass findings night.wgr --json
   watchglass findings --from -1h --check warning   exit status 1 if a finding is a warning or worse";
 
-/// Minimum severity of a finding that sets the exit status.
+/// From what on something found is an exit status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum CheckFrom {
-    /// Warnings and critical findings.
+    /// Warnings, and what is critical.
     Warning,
-    /// Critical findings.
+    /// What is critical.
     Critical,
 }
 

@@ -292,7 +292,7 @@ fn when_the_job_has_died_its_processes_are_gone() {
     assert!(table.rows.len() > 8 && table.rows.iter().all(|p| !p.watched && p.gpu_memory.is_none()));
 }
 
-/// A clock by which everything costs nothing, so that all of the retention is filled in.
+/// The clock does not advance during the work, so the whole retention is filled in.
 #[test]
 fn history_is_filled_in_and_goes_on_without_a_seam() {
     let fleet = fleet(2, 3, None, 1);

@@ -135,7 +135,7 @@ impl Families {
         };
         let _ = writeln!(text, "# HELP {name} {}", escape(series.help, open));
         let _ = writeln!(text, "# TYPE {name} {word}");
-        // A counter written as another type keeps its suffix, so the unit must match.
+        // A counter that is written as another type ends in `_total`, not in its unit, and gets no UNIT line.
         if open && !family.unit.is_empty() && name.ends_with(&format!("_{}", family.unit)) {
             let _ = writeln!(text, "# UNIT {name} {}", family.unit);
         }

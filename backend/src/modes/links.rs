@@ -82,7 +82,7 @@ impl Links {
         let states: Vec<_> = self.0.iter().map(|link| link.state()).collect();
         running.spawn(async move {
             if let (Some(linked), Some(line)) = (linked, first(states).await) {
-                let _ = linked.send(line); // Whoever waited for it may have gone.
+                let _ = linked.send(line); // The receiver may have gone.
             }
         });
         let _ = stop.wait_for(|stop| *stop).await;

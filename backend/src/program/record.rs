@@ -149,7 +149,7 @@ fn ask(stream: TcpStream, address: SocketAddr, path: &str) -> Result<Answer, Str
         return Ok(Answer(reader));
     }
     let mut text = String::new();
-    let _ = reader.take(64 * 1024).read_to_string(&mut text); // What came of the reason is enough.
+    let _ = reader.take(64 * 1024).read_to_string(&mut text); // A partial reason is enough.
     let reason =
         serde_json::from_str::<serde_json::Value>(&text).ok().and_then(|v| Some(v.get("error")?.as_str()?.to_string()));
     Err(reason

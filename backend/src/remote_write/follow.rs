@@ -17,7 +17,6 @@ use stream::store::{Block, Cursor, Frame, News, Store, Unread};
 pub(super) const MAX_BEHIND_MS: i64 = 12 * 3_600_000;
 /// Maximum length of one span, milliseconds: its series are sent one after the other, and Prometheus accepts samples
 /// at most an hour behind its newest.
-/// most an hour behind the newest it has.
 const MAX_SPAN_MS: i64 = 900_000;
 /// Maximum number of unsealed values in memory at once: 8 MiB.
 const MAX_VALUES_HELD: usize = 1 << 20;

@@ -144,7 +144,6 @@ impl Sender {
     ///
     /// A source that has just arrived waits for the maximum time of the earlier holder's last write. Then its sent
     /// ranges are known.
-    /// what the server has.
     fn is_ours(&mut self, source: &Source) -> bool {
         let Some(cluster) = &self.cluster else { return true };
         if !(cluster.holds)(source.id) {

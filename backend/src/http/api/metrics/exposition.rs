@@ -35,7 +35,7 @@ pub(super) struct Exposition {
     catalog: Arc<Catalog>,
     open: bool,
     current: Vec<Current>,
-    /// How many of the current values have been exposed, or left out.
+    /// Number of current values that were exposed or left out.
     pub(super) seen: usize,
     /// Families that are written already, by the name of their samples, and whether they are counters.
     blocks: BTreeMap<String, (String, bool)>,
