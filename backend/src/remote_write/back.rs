@@ -220,7 +220,7 @@ pub(super) struct RawSeries {
 /// Blocks until the server has answered.
 ///
 /// # Errors
-/// The reason why there are none, a sentence without a full stop. Why there are none, a sentence without a full stop.
+/// The reason why there are none, a sentence without a full stop.
 pub(super) fn raw(
     server: &Server,
     labels: &[(&str, &str)],
