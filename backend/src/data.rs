@@ -116,8 +116,8 @@ fn foreign(_: &Path) -> Option<String> {
 #[cfg(unix)]
 const MAX_OPEN_FILES: libc::rlim_t = 1 << 17;
 
-/// Raises the limit of open files as far as this user may. Many systems begin with 1,024, which is six weeks of history.
-/// If the limit stays too low, opening a file reports it.
+/// Raises the limit of open files as far as this user may. Many systems begin with 1,024, which is six weeks of
+/// history. If the limit stays too low, opening a file reports it.
 #[cfg(unix)]
 fn raise_file_limit() {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };

@@ -1,5 +1,5 @@
-//! A password for an account: from a file, from standard input, or typed twice without being shown. Never from an argument
-//! or the environment, which others can read.
+//! A password for an account: from a file, from standard input, or typed twice without being shown. Never from an
+//! argument or the environment, which others can read.
 
 use super::failed::AdminFailed;
 use shared::secret::Secret;

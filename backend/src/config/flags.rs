@@ -406,7 +406,7 @@ pub fn told() -> Command {
     with_those_told(bare(), None)
 }
 
-/// As above, for a command and its subcommands. `name` is the top-level command; none is the program itself, which serves.
+/// As above, for a command and its subcommands. `name` is the top-level command; none is the program itself.
 fn with_those_told(word: Command, name: Option<&str>) -> Command {
     let below: Vec<String> = word.get_subcommands().map(|word| word.get_name().to_string()).collect();
     let known: Vec<String> = word.get_arguments().map(|arg| arg.get_id().to_string()).collect();

@@ -1,6 +1,6 @@
-//! The handler of each operation of [`api`]. The router is built from that table and from nothing else, so that an operation
-//! without a right does not exist. It is the same table in a server without accounts, where the caller's uid is the one
-//! principal.
+//! The handler of each operation of [`api`]. The router is built from that table and from nothing else, so that an
+//! operation without a right does not exist. It is the same table in a server without accounts, where the caller's uid
+//! is the one principal.
 
 use super::admin;
 use super::admit::admit;

@@ -106,8 +106,8 @@ pub(super) fn stream(
     Some((live, archive, source))
 }
 
-/// Collects and serves until `stop` becomes true, and returns within three seconds of that, even if a collector or a disk
-/// hangs.
+/// Collects and serves until `stop` becomes true, and returns within three seconds of that, even if a collector or a
+/// disk hangs.
 pub async fn run(config: Config, data: Option<Data>, serving: Serving) {
     let folder = data.as_ref().map(|data| data.path().to_path_buf());
     let Some(OwnMachine { live, archive, source }) = open(&config, data) else { return };

@@ -37,8 +37,8 @@ pub struct RemoteSeries<'a> {
     pub instance: &'a str,
 }
 
-/// The window: whole steps of `step` milliseconds, from the one that begins at or before `from` to the last that ends at
-/// or before `to`.
+/// The window: whole steps of `step` milliseconds, from the one that begins at or before `from` to the last that ends
+/// at or before `to`.
 #[derive(Clone, Copy, Debug)]
 pub struct Window {
     /// First instant, milliseconds since the Unix epoch.
