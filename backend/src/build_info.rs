@@ -1,8 +1,8 @@
-//! What this program was built from, for `--version` and `/metrics`.
+//! Build information, for `--version` and `/metrics`.
 
 use std::fmt;
 
-/// The program as it was built. A part that nobody told the build is absent: only packages are built from a known commit.
+/// Build information of the program. Unknown parts are absent: only packages are built from a known commit.
 #[derive(Clone, Copy, Debug)]
 pub struct BuildInfo {
     /// Version of the program.
@@ -15,7 +15,7 @@ pub struct BuildInfo {
     pub target: &'static str,
 }
 
-/// Of this program.
+/// Build information of this program.
 pub const BUILD: BuildInfo = BuildInfo {
     version: env!("CARGO_PKG_VERSION"),
     commit: option_env!("WATCHGLASS_COMMIT"),
@@ -24,7 +24,7 @@ pub const BUILD: BuildInfo = BuildInfo {
 };
 
 impl BuildInfo {
-    /// As `--version` says it of a program with or without the page.
+    /// The text of `--version` for a program with or without the page.
     pub fn of_program(&self, with_page: bool) -> String {
         let page = if with_page { "with the page" } else { "without the page" };
         let text = self.to_string();

@@ -1,25 +1,25 @@
-//! `control.sock`: the road to the process that has a data folder, for who may open that folder. It is a socket in a folder
-//! of ours, open to its owner alone, and answers HTTP as the process does elsewhere. A server of one machine has `page.sock`
-//! beside it, which gives no more than the page has, and `run.sock` for datagrams that tell of runs.
+//! `control.sock`: access to the process that holds a data folder, for users who may open that folder. It is a socket
+//! in one of our folders, open to its owner alone, and serves the same HTTP as the process does elsewhere. A server of
+//! one machine also has `page.sock`, with the rights of the page only, and `run.sock` for datagrams that report runs.
 
 use sha2::{Digest, Sha256};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The longest path of a socket that every system takes, bytes.
+/// Maximum length of a socket's path on all systems, bytes.
 const LONGEST: usize = 107;
 
-/// What a socket of a data folder is for.
+/// Purposes of a data folder's sockets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FolderSocket {
-    /// For commands, which may do on it what the owner of the folder may.
+    /// For commands, with the rights of the folder's owner.
     Control,
     /// For a server that was started to show this folder's page.
     Page,
 }
 
-/// Where a socket of a data folder is: `watchglass/HASH.sock` or `HASH-page.sock` in the user's folder for such things, else
-/// `control.sock` or `page.sock` in the data folder. None where the path is too long for a socket.
+/// Path of a data folder's socket: `watchglass/HASH.sock` or `HASH-page.sock` in the user's runtime folder, else
+/// `control.sock` or `page.sock` in the data folder. None if the path is too long for a socket.
 ///
 /// # Errors
 /// The data folder cannot be found.
@@ -30,7 +30,7 @@ pub fn path(folder: &Path, socket: FolderSocket, runtime: Option<PathBuf>) -> io
     }
 }
 
-/// Likewise the socket for datagrams that tell of runs.
+/// Path of the socket for datagrams that report runs.
 ///
 /// # Errors
 /// The data folder cannot be found.
@@ -50,24 +50,24 @@ fn place(folder: &Path, name: &str, ending: &str, runtime: Option<PathBuf>) -> i
     Ok((path.as_os_str().len() <= LONGEST).then_some(path))
 }
 
-/// The user's folder for sockets, which the environment names.
+/// The user's runtime folder, from `XDG_RUNTIME_DIR`.
 pub fn runtime_folder() -> Option<PathBuf> {
     std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from)
 }
 
-/// Where a socket of a data folder may be: root looks after services that have no folder for sockets.
+/// Possible paths of a data folder's socket: root also uses services that have no runtime folder.
 pub fn places(folder: &Path, socket: FolderSocket) -> Vec<PathBuf> {
     let all = [path(folder, socket, runtime_folder()), path(folder, socket, None)];
     all.into_iter().filter_map(|path| path.ok().flatten()).collect()
 }
 
-/// Likewise of the socket for datagrams that tell of runs.
+/// Possible paths of the socket for datagrams that report runs.
 pub fn runs_places(folder: &Path) -> Vec<PathBuf> {
     let all = [runs_path(folder, runtime_folder()), runs_path(folder, None)];
     all.into_iter().filter_map(|path| path.ok().flatten()).collect()
 }
 
-/// Status and body of an answer of HTTP/1.1 that ends with its connection.
+/// Status and body of an HTTP/1.1 response that ends with its connection.
 fn split(answer: &[u8]) -> Option<(u16, &[u8])> {
     let at = answer.windows(4).position(|bytes| bytes == b"\r\n\r\n")?;
     let head = std::str::from_utf8(&answer[..at]).ok()?;
@@ -88,15 +88,15 @@ mod unix {
     use std::time::Duration;
     use tokio::net::UnixListener;
 
-    /// How long an answer may take, and how long it may be, bytes.
+    /// Timeout of a response, and its maximum size, bytes.
     const TIMEOUT: Duration = Duration::from_secs(30);
     const MAX_ANSWER: u64 = 32 << 20;
 
-    /// Asks the process that has a data folder: status and body of its answer, which `path` without its first slash and
-    /// `body` in JSON ask for. None where nothing listens.
+    /// Sends a request to the process that holds a data folder: `path` without its first slash, and `body` in JSON.
+    /// Returns status and body of the response; none without a listener.
     ///
     /// # Errors
-    /// It does not answer, or not in HTTP.
+    /// It does not respond, or not in HTTP.
     pub fn ask(folder: &Path, method: &str, path: &str, body: Option<&str>) -> io::Result<Option<(u16, Vec<u8>)>> {
         let Some(mut stream) =
             places(folder, FolderSocket::Control).iter().find_map(|path| UnixStream::connect(path).ok())
@@ -106,7 +106,7 @@ mod unix {
         stream.set_read_timeout(Some(TIMEOUT))?;
         stream.set_write_timeout(Some(TIMEOUT))?;
         let body = body.unwrap_or_default();
-        // In one piece: a body that nobody reads, and that comes behind the answer, would cut the answer off.
+        // In one write: a body that the server leaves unread after its response would truncate that response.
         let request = format!(
             "{method} /{path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
              Content-Length: {}\r\nConnection: close\r\n\r\n{body}",
@@ -119,7 +119,7 @@ mod unix {
         Ok(Some((status, body.to_vec())))
     }
 
-    /// Likewise asks for an answer of any length: each of its lines is handed on, with the status, as it comes.
+    /// As [`ask`], for a response of any length: each of its lines is passed on, with the status, as it arrives.
     ///
     /// # Errors
     /// As [`ask`].
@@ -131,7 +131,7 @@ mod unix {
         };
         stream.set_read_timeout(Some(TIMEOUT))?;
         stream.set_write_timeout(Some(TIMEOUT))?;
-        // Of version 1.0 an answer ends with its connection, and comes as it is.
+        // In version 1.0 a response ends with its connection and has no chunks.
         stream.write_all(format!("GET /{path} HTTP/1.0\r\nHost: localhost\r\n\r\n").as_bytes())?;
         let mut answer = BufReader::new(stream);
         let mut line = Vec::new();
@@ -151,10 +151,10 @@ mod unix {
         Ok(Some(status))
     }
 
-    /// A socket that is listened on; its file goes with it.
+    /// A bound socket; dropping it removes its file.
     #[derive(Debug)]
     pub struct Bound {
-        /// What accepts.
+        /// The listener.
         pub listener: UnixListener,
         path: PathBuf,
     }
@@ -165,10 +165,10 @@ mod unix {
         }
     }
 
-    /// Listens on a socket that a person named. One that nobody listens on any more is replaced.
+    /// Listens on a configured socket. A stale one without a listener is replaced.
     ///
     /// # Errors
-    /// A sentence: what is in the way, and what to do.
+    /// A sentence: the obstacle and the remedy.
     pub fn claim(path: &Path) -> Result<Bound, String> {
         let at = path.display();
         if path.as_os_str().len() > LONGEST {
@@ -190,10 +190,11 @@ mod unix {
         bind(path).map_err(|error| format!("--unix {at}: {error}; name a path in a folder of yours"))
     }
 
-    /// Listens on the socket of a data folder that this process has to itself: what lies there was left by one that ended.
+    /// Listens on a socket of a data folder that this process owns; an existing file is a leftover of an earlier
+    /// process.
     ///
     /// # Errors
-    /// The folder cannot be made, or the socket cannot.
+    /// The folder or the socket cannot be made.
     pub fn bind(path: &Path) -> io::Result<Bound> {
         if let Some(folder) = path.parent() {
             std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
@@ -298,7 +299,7 @@ mod tests {
         drop(second);
         assert!(!at.exists());
         std::mem::forget(claim(&at).expect("bound"));
-        // The runtime's end is the process's here: what was forgotten is still listened on.
+        // Here the end of the runtime is the end of the process: a leaked socket still has its listener.
         assert!(claim(&at).is_err());
         std::fs::remove_file(&at).expect("removed");
         drop(std::os::unix::net::UnixListener::bind(&at).expect("bound"));

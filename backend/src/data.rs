@@ -1,4 +1,4 @@
-//! The data folder at the start: where it is, and what to say when it cannot be used.
+//! The data folder at the start: its path, and the errors when it cannot be used.
 
 use crate::config::Config;
 use history::files::{Disk as LockedDisk, Files, LockError, Shared};
@@ -10,7 +10,7 @@ use stream::archive::Disk;
 #[cfg(unix)]
 use system::user;
 
-/// A data folder that this process has to itself, and what was in it.
+/// A data folder that this process owns, and its stored history.
 pub struct Data {
     path: PathBuf,
     folder: Folder,
@@ -28,7 +28,7 @@ impl Data {
         &self.found
     }
 
-    /// Hands the folder to the archive, which from now on writes to it.
+    /// Passes the folder to the archive, which writes to it from now on.
     pub fn keep(self, config: &Config) -> Disk {
         let limits = Limits { retention: config.retention.as_millis() as i64, bytes: config.retention_bytes };
         Disk::new(self.path, self.folder, self.found, limits)
@@ -40,10 +40,10 @@ pub fn is_held(folder: &Path) -> bool {
     matches!(LockedDisk::new(folder).lock(), Err(LockError::Held { .. }))
 }
 
-/// Opens the data folder of a configuration, which is made where there is none; none with `--memory`.
+/// Opens the data folder of a configuration, and creates it if it is missing; none with `--memory`.
 ///
 /// # Errors
-/// What is wrong, and the ways out, for standard error; the exit status is 4.
+/// The fault and its remedies, for standard error; the exit status is 4.
 pub fn open(config: &Config) -> Result<Option<Data>, String> {
     if config.memory {
         return Ok(None);
@@ -68,7 +68,7 @@ pub fn open(config: &Config) -> Result<Option<Data>, String> {
                 OpenError::Shared(Shared::Mode { ours: true, .. }) => {
                     Some(format!("Restrict it with \"chmod go-w {}\"", path.display()))
                 }
-                // A folder of others, or one that is meant for everybody such as /tmp, keeps its mode.
+                // A folder of another user, or a shared one such as /tmp, keeps its mode.
                 OpenError::Shared(Shared::Mode { .. }) => Some(format!(
                     "Name a folder in it, which is created for you alone, as --data-dir {}",
                     path.join("watchglass").display()
@@ -81,20 +81,20 @@ pub fn open(config: &Config) -> Result<Option<Data>, String> {
     }
 }
 
-/// Says which other user owns the folder or what is in it, and what to do about that; it is so after a start with sudo. None
-/// if everything is our own.
+/// Another user that owns the folder or its content, with a remedy; the usual cause is an earlier start with sudo.
+/// None if everything is our own.
 #[cfg(unix)]
 fn foreign(path: &Path) -> Option<String> {
     use std::os::unix::fs::MetadataExt;
     let own = user::own_uid();
     let owner = |path: &Path| std::fs::metadata(path).ok().map(|found| found.uid()).filter(|uid| *uid != own);
-    // If the folder is not there or cannot be seen, the nearest one above it decides.
+    // If the folder does not exist or is not visible, the nearest one above it decides.
     let there = path.ancestors().find(|path| path.symlink_metadata().is_ok())?;
     let inside = || std::fs::read_dir(path).ok()?.flatten().find_map(|entry| owner(&entry.path()));
     let uid = owner(there).or_else(inside)?;
     let named =
         |uid: u32| user::name_of(uid).map_or_else(|| format!("uid {uid}"), |name| format!("{name} (uid {uid})"));
-    // A folder that does not exist cannot be given to anybody, so the sentence then tells how to make it.
+    // A folder that does not exist has no owner to change, so the sentence explains how to make it.
     let (whole, give) = match there == path {
         true => ("It or what is in it", format!("change the owner with \"sudo chown -R {own}")),
         false => ("The folder above it", format!("create yours with \"sudo install -d -o {own}")),
@@ -112,12 +112,12 @@ fn foreign(_: &Path) -> Option<String> {
     None
 }
 
-/// How many open files the system is asked for. A segment is one file, and ten years of segments are 87,600.
+/// Requested limit of open files. A segment is one file, and ten years of segments are 87,600.
 #[cfg(unix)]
 const MAX_OPEN_FILES: libc::rlim_t = 1 << 17;
 
-/// Raises the limit of open files as far as this user may. Many systems begin with 1,024, which is six weeks of history.
-/// If the limit stays too low, opening a file reports it.
+/// Raises the limit of open files as far as this user may. Many systems begin with 1,024, which is six weeks of
+/// history. If the limit stays too low, opening a file reports it.
 #[cfg(unix)]
 fn raise_file_limit() {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
@@ -130,7 +130,7 @@ fn raise_file_limit() {
     let _ = unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit) };
 }
 
-/// Logs what was found in the folder.
+/// Logs the stored history of the folder.
 fn log_found(path: &Path, found: &Found) {
     let report = &found.report;
     let (segments, sources, ticks) = (found.segments.len(), found.sources.len(), report.ticks);

@@ -1,4 +1,4 @@
-//! A chart as a picture that stays, for notebooks and reports: SVG text, drawn by the page's own drawing code.
+//! A chart as a static picture, for notebooks and reports: SVG text, drawn by the page's own drawing code.
 
 use charts::axis::{self, Axis};
 use charts::canvas::{Canvas, Pen, SUBPIXELS, Surface};
@@ -15,11 +15,11 @@ use shared::unit::Unit;
 use std::fmt::Write;
 use viewer::spread::{Spread, outliers, stand};
 
-/// Fonts that look like the page's own, wherever the picture is seen.
+/// Fonts similar to the page's own, for any viewer.
 const FAMILY: &str = "Inter, system-ui, sans-serif";
 const MEASURES: Measures = Measures { text: 12.0, left: 48.0, right: 140.0, line: 1.5 };
 
-/// What is drawn.
+/// Contents of a picture.
 pub struct Figure {
     /// Title above it.
     pub title: String,
@@ -27,35 +27,35 @@ pub struct Figure {
     pub words: String,
     /// Unit of the values.
     pub unit: Unit,
-    /// Its axis.
+    /// Range of its axis.
     pub range: Range,
     /// Start and end of the span, milliseconds since the Unix epoch.
     pub span: (i64, i64),
     /// Time between two samples, milliseconds.
     pub interval: i64,
-    /// What stands for one column: milliseconds.
+    /// Time of one column, milliseconds.
     pub step: i64,
     /// Name, hue and roll-ups of each series, oldest first, in steps of `step`.
     pub series: Vec<(String, Hue, Vec<Bucket>)>,
 }
 
-/// What it is drawn on.
+/// Size and theme of a picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Paper {
     /// Width and height in pixels, the title included.
     pub size: (u32, u32),
-    /// Of the two themes the light one.
+    /// Use the light theme.
     pub is_light: bool,
 }
 
 impl Paper {
-    /// Columns that can be told apart on it.
+    /// Number of distinct columns.
     pub fn columns(&self) -> i64 {
         (f64::from(self.size.0) - MEASURES.left - MEASURES.right).max(1.0) as i64
     }
 }
 
-/// Draws it. Its title, which screen readers read, says mean, least and largest value of each series.
+/// Draws it. Its title, for screen readers, lists mean, minimum and maximum of each series.
 pub fn draw(figure: &Figure, paper: Paper) -> String {
     let factor = figure.unit.to_base();
     let reduced: Vec<Reducer> = figure.series.iter().map(|(_, _, buckets)| reduce(figure, buckets, factor)).collect();
@@ -107,7 +107,7 @@ pub fn draw(figure: &Figure, paper: Paper) -> String {
     let mut pen = Pen::default();
     {
         let area = charts::into_area(Canvas::new(&mut sheet, &mut pen, paper.size));
-        // This backend refuses nothing.
+        // This backend returns no errors.
         if let Ok(below) = charts::poster::head(&area, &frame, &head) {
             let _ = charts::draw(&below, &frame);
             let _ = charts::over::draw(&below, &frame, None, to, said);
@@ -116,7 +116,7 @@ pub fn draw(figure: &Figure, paper: Paper) -> String {
     titled(sheet.svg.finish(), &summary(figure, factor))
 }
 
-/// The frame of the drawing: all but what is special to a page that is looked at now.
+/// The frame of the drawing, without the parts for a live page.
 fn frame<'a>(
     figure: &Figure,
     paper: Paper,
@@ -178,14 +178,14 @@ fn summary(figure: &Figure, factor: f64) -> String {
     text
 }
 
-/// Puts a title in, which programs and screen readers read.
+/// Adds a title for programs and screen readers.
 fn titled(svg: String, title: &str) -> String {
     let Some(end) = svg.find('>') else { return svg };
     let plain = title.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
     format!("{}\n<title>{plain}</title>{}", &svg[..=end], &svg[end + 1..])
 }
 
-/// SVG text as a surface. It cannot measure letters, so widths are near those of the page's font.
+/// SVG text as a surface. It cannot measure letters, so widths approximate those of the page's font.
 struct Sheet {
     svg: Svg,
     size: f32,

@@ -1,4 +1,4 @@
-//! `watchglass findings`: what is wrong in a recording, in what others recorded, or in the data folder.
+//! `watchglass findings`: problems in a recording, in a file of another program, or in the data folder.
 
 use crate::config::{CheckFrom, Config, FindingsTask};
 use crate::terminal;
@@ -17,27 +17,27 @@ use stream::store::{Limits, Store};
 use system::file;
 use watch::findings::{FindingBook, WantedFindings, answer, look_through};
 
-/// Why nothing was looked at: the exit status, and the sentence.
+/// The reason of a failure: the exit status, and the sentence.
 #[derive(Debug)]
 pub struct FindingsFailed {
-    /// 2: what was asked cannot be. 4: the data folder cannot be read. 1: the file cannot.
+    /// 2: invalid arguments. 4: the data folder cannot be read. 1: the file cannot be read.
     pub status: u8,
     /// The sentence.
     pub sentence: String,
 }
 
-/// What was found, written.
+/// The list of findings as text.
 #[derive(Debug)]
 pub struct Listed {
     /// For standard output.
     pub text: String,
-    /// For standard error: what could not be read.
+    /// For standard error: unreadable parts.
     pub notes: Vec<String>,
-    /// Something was found that `--check` asks for.
+    /// Whether there is a finding of the severity of `--check`.
     pub found: bool,
 }
 
-/// Looks at what was asked for.
+/// Runs the detection over the requested data.
 ///
 /// # Errors
 /// [`FindingsFailed`].
@@ -69,7 +69,7 @@ pub fn run(config: &Config, task: &FindingsTask) -> Result<Listed, FindingsFaile
         };
         findings.iter().any(|finding| finding.severity >= least)
     });
-    // The clock of what is read stands at its end.
+    // The clock of the data is at its end.
     let last = live.clock.wall();
     let written = || {
         let answer = answer(last, &findings, book.rules());
@@ -82,7 +82,7 @@ pub fn run(config: &Config, task: &FindingsTask) -> Result<Listed, FindingsFaile
     Ok(Listed { text, notes, found })
 }
 
-/// A line each, the oldest first; `at` is the last instant that was looked at, seconds.
+/// A line each, the oldest first; `at` is the last instant that was read, seconds.
 fn lines(findings: &[Finding], at: i64) -> String {
     let mut text = String::new();
     for finding in findings.iter().rev() {

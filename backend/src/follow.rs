@@ -1,6 +1,6 @@
-//! The stream of a server, for who shows it in a terminal: over TCP and TLS, a Unix socket, or within this process.
+//! The stream of a server, for a terminal: over TCP and TLS, a Unix socket, or within this process.
 //!
-//! It dials, hands messages on in both directions, and dials again when a connection was lost. It knows no message.
+//! It dials, passes messages on in both directions, and redials when a connection was lost. It parses no message.
 
 use api::Operation;
 use axum::http::{HeaderValue, StatusCode, header};
@@ -19,55 +19,55 @@ use tokio_tungstenite::{WebSocketStream, client_async_with_config};
 use uplink::settings::{HubEntry, ProxyEnvironment};
 use uplink::{Road, RoadEnd, Wire};
 
-/// How long an answer to the upgrade may take.
+/// Timeout of the response to the upgrade.
 const UPGRADE_TIMEOUT: Duration = Duration::from_secs(10);
-/// Nothing for so long: the connection is dead.
+/// Timeout of a connection without messages.
 const SILENCE: Duration = Duration::from_millis(3 * HEARTBEAT_MS);
-/// The longest message that is taken.
+/// Maximum size of a message, bytes.
 const MAX_BYTES: usize = 16 << 20;
-/// Pauses before another attempt, the last one again and again.
+/// Backoff delays before the next attempts; the last one repeats.
 const PAUSES: [Duration; 4] =
     [Duration::from_millis(500), Duration::from_secs(1), Duration::from_secs(2), Duration::from_secs(5)];
-/// Bytes on their way within this process.
+/// Buffer of a connection within this process, bytes.
 const WITHIN_BYTES: usize = 64 << 10;
 
-/// Where the stream is.
+/// Address of the stream.
 pub enum StreamPlace {
-    /// Along a road, with a key where it asks for one.
+    /// A server, with a key if it needs one.
     Server {
-        /// The road.
+        /// The way to the server.
         road: Road,
         /// The key.
         key: Option<Secret>,
     },
     /// At a Unix socket.
     Unix(PathBuf),
-    /// In this process: it is handed the other end of each connection.
+    /// This process: it gets the other end of each connection.
     Within(Sender<DuplexStream>),
 }
 
-/// What happens to a stream.
+/// Events of a stream.
 pub enum Happened {
-    /// There is a connection.
+    /// The connection was established.
     Connected,
-    /// A message came.
+    /// A message arrived.
     Message(Vec<u8>),
-    /// There is none any more, or none yet: why, and whether it is tried again.
+    /// The connection was lost or failed: the reason, and whether there is a retry.
     Lost(String, bool),
 }
 
-/// What is wanted of a stream.
+/// Requests to a stream.
 pub enum StreamWish {
-    /// To send these bytes.
+    /// Send these bytes.
     Send(Vec<u8>),
-    /// Another connection.
+    /// Open another connection.
     Reopen,
 }
 
-/// Why there is no connection.
+/// The reason why there is no connection.
 struct Failed {
     why: String,
-    /// Another attempt may do better.
+    /// A retry may succeed.
     again: bool,
 }
 
@@ -75,7 +75,7 @@ impl StreamPlace {
     /// A server, or a hub with its key.
     ///
     /// # Errors
-    /// The road cannot be gone; a sentence.
+    /// The address cannot be used; a sentence.
     pub fn server(
         entry: &HubEntry,
         environment: &ProxyEnvironment,
@@ -84,7 +84,7 @@ impl StreamPlace {
         Ok(StreamPlace::Server { road: Road::new(entry, environment)?, key })
     }
 
-    /// Whether something answers there.
+    /// Whether a server responds there.
     pub async fn answers(&self) -> bool {
         self.connect(0).await.is_ok()
     }
@@ -155,14 +155,14 @@ impl StreamPlace {
     }
 }
 
-/// Follows the stream until nobody takes what happens, or nobody wants anything any more. `happened` says whether
-/// somebody took it, and may wait meanwhile.
+/// Follows the stream until the events or the requests have no other end. `happened` returns whether the event was
+/// received, and may block meanwhile.
 pub async fn follow(place: StreamPlace, happened: impl Fn(Happened) -> bool, mut wanted: Receiver<StreamWish>) {
     let mut attempt = 0;
     loop {
         let why = match place.connect(attempt).await {
             Ok(socket) => {
-                // What was wanted of the connection before means nothing to this one.
+                // Requests to the connection before do not apply to this one.
                 while wanted.try_recv().is_ok() {}
                 attempt = 0;
                 if !happened(Happened::Connected) {
@@ -188,7 +188,8 @@ pub async fn follow(place: StreamPlace, happened: impl Fn(Happened) -> bool, mut
     }
 }
 
-/// Hands messages on until the connection ends: why; none when another is wanted, or nothing any more.
+/// Passes messages on until the connection ends, with the reason. None when another connection is requested, or all
+/// senders are gone.
 async fn serve(
     mut socket: WebSocketStream<Box<dyn Wire>>,
     happened: &impl Fn(Happened) -> bool,
@@ -215,7 +216,7 @@ async fn serve(
                     }
                 }
                 Some(StreamWish::Reopen) | None => {
-                    // Who waits for us is told; who does not is left.
+                    // A close frame, with a short timeout for servers that do not answer it.
                     let _ = timeout(Duration::from_millis(200), socket.close(None)).await;
                     return None;
                 }

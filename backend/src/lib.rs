@@ -1,9 +1,9 @@
-//! The server of Watchglass. Read it along the pipe: [`sampler`] calls the collectors on the second and appends to the
-//! [`stream`], [`http`] is the guard and the paths behind it. [`config`] is everything that a user may choose; [`doctor`]
-//! says what is here and what is not; [`demo`] simulates machines in place of the sampler; [`modes`] puts these rooms
-//! together.
+//! The server of Watchglass. Read it in the order of the data: [`sampler`] calls the collectors on the second and
+//! appends to the [`stream`]; [`http`] has the guard and the paths behind it. [`config`] has all settings of a user.
+//! [`doctor`] reports present and absent families. [`demo`] simulates machines in place of the sampler. [`modes`]
+//! assembles these parts.
 
-// A lock that is taken in the head of a `match` or `for` is held to its end, in which it may be taken again.
+// A lock taken in the head of a `match` or `for` is held to its end, and may be taken again there.
 #![warn(clippy::significant_drop_in_scrutinee, clippy::await_holding_lock)]
 
 pub mod admin;

@@ -9,7 +9,7 @@ use shared::run::{Run, RunProcess};
 use shared::unit::time::duration;
 use std::fmt::Write;
 
-/// The most rows of ranks; of more the number is said.
+/// Maximum number of rows of ranks; above it the total is printed.
 const MAX_RANKS: usize = 256;
 
 const STYLE: &str = "\
@@ -29,8 +29,8 @@ fn instant(t: i64) -> String {
     format!("{} UTC", shared::date::text(t))
 }
 
-/// The report as HTML, with the line that says best why it ended, and the last lines that it printed: when, of whom and
-/// what. Whatever a job calls itself, or prints, is text in it.
+/// The report as HTML, with the line that explains best why the run ended, and its last lines of output: time, origin
+/// and text. All texts of a job are escaped.
 pub fn html(summary: &RunSummary, words: Option<&str>, printed: &[(i64, String, String)]) -> String {
     let run = &summary.run;
     let title = plain(run.about.name.as_deref().unwrap_or(&run.id));
@@ -111,7 +111,7 @@ fn facts(summary: &RunSummary, html: &mut String) {
     *html += "</table>\n";
 }
 
-/// What was wrong meanwhile.
+/// Findings during the run.
 fn wrong(summary: &RunSummary, html: &mut String) {
     if summary.findings.is_empty() {
         return;
@@ -127,7 +127,7 @@ fn wrong(summary: &RunSummary, html: &mut String) {
     *html += "</table>\n";
 }
 
-/// What the job marked.
+/// Markers of the job.
 fn marks(summary: &RunSummary, html: &mut String) {
     if summary.markers.is_empty() {
         return;
@@ -179,7 +179,7 @@ fn output(printed: &[(i64, String, String)], html: &mut String) {
     *html += "</pre>\n";
 }
 
-/// The ranks, those that ended badly on top.
+/// The ranks, failed ones first.
 fn ranks(run: &Run, html: &mut String) {
     let mut ranks: Vec<&RunProcess> = run.processes.iter().collect();
     let fell = |one: &RunProcess| one.how.as_ref().is_some_and(|how| how.exit != Some(0));

@@ -1,10 +1,10 @@
 //! Calls the collectors on the second's boundary, stamps the tick once, and appends it.
 //!
-//! At a boundary every idle part of a collector is asked; the tick closes when all that were asked have answered, at the
-//! latest [`tick_timeout`] after the boundary. A later answer goes once into the next tick, unless that has a newer one. A
-//! part that is still busy is not asked again, so nothing piles up behind a hung driver, and past its deadline it counts as
-//! hung and its answer, should it ever come, is dropped. `worker.rs` has the threads: a part that does not answer has one
-//! for itself. Exit never joins them.
+//! At a boundary every idle part of a collector gets a request. The tick closes when all of them have answered, at the
+//! latest [`tick_timeout`] after the boundary. A later answer goes once into the next tick, unless that has a newer
+//! one. A busy part gets no further request, so nothing piles up behind a hung driver. Past its deadline it counts as
+//! hung, and a later answer is dropped. `worker.rs` has the threads: a part that does not answer has one for itself.
+//! Exit never joins them.
 
 mod checks;
 mod uplinks;
@@ -25,13 +25,13 @@ use stream::live::Live;
 use stream::throttle::Throttle;
 use worker::{ReadingReport, Request, Round, Sensor, ThreadPool, WorkerEvent};
 
-/// What the sampler is told.
+/// Settings of the sampler.
 pub struct Plan {
     /// Collectors to run.
     pub chosen: Vec<Chosen>,
-    /// What the user chose for them.
+    /// The user's options for them.
     pub options: Options,
-    /// Where they read.
+    /// Folders that they read.
     pub roots: Roots,
     /// Time between ticks.
     pub interval: Duration,
@@ -40,56 +40,56 @@ pub struct Plan {
 /// A collector and its pace.
 #[derive(Clone, Copy)]
 pub struct Chosen {
-    /// The row of the table.
+    /// The row of the registration table.
     pub entry: &'static Entry,
     /// Time between its readings, at least the interval.
     pub every: Duration,
-    /// How long a reading may take before it counts as hung.
+    /// Time after which a reading counts as hung.
     pub deadline: Duration,
 }
 
-/// How long a tick waits for its collectors.
+/// Maximum time that a tick waits for its collectors.
 fn tick_timeout(interval: Duration) -> Duration {
     (interval / 4).min(Duration::from_millis(250))
 }
 
-/// How long until a collector that did not open is tried again: soon once, then rarely.
+/// Delays before retries of a collector that did not open: short once, then long.
 const RETRY_DELAYS: [Duration; 2] = [Duration::from_secs(30), Duration::from_secs(300)];
 
-/// Section of what the sampler itself measures.
+/// Section of the sampler's own measurements.
 const MONITOR: &str = "monitor";
 
-/// The number of a slot's series, and how often it was given anew by then; a slot that found no room has none.
+/// The number of a slot's series, and the version of that number; a slot without room for its series has none.
 type Slot = Option<(SeriesId, u32)>;
 
-/// Ticks after which a series that found no room is tried again.
+/// Ticks after which a series without room is retried.
 const RETRY_SERIES_TICKS: u64 = 60;
 
-/// One part as the sampler sees it.
+/// The sampler's state of one part.
 struct Running {
     entry: usize,
-    /// What reads it; none while it is asked, and after it has panicked.
+    /// Its collector; none during a reading, and after a panic.
     sensor: Option<Box<Sensor>>,
-    /// How long its last reading took, microseconds.
+    /// Duration of its last reading, microseconds.
     took: u64,
     /// Series of the part's slots.
     ids: Vec<Slot>,
     micros: SeriesId,
     ok: SeriesId,
-    /// Tick in which it was asked, while it has not answered.
+    /// Tick of its pending request.
     asked: Option<u64>,
-    /// Steady time at which it was asked last.
+    /// Steady time of its last request.
     at: Option<Duration>,
     hung: bool,
-    /// An answer that no tick has taken yet.
+    /// An answer that is in no tick yet.
     answer: Option<ReadingReport>,
 }
 
-/// Whether a collector that is not open is being opened, or waits for its next try.
+/// State of a collector that is not open: being opened, or waiting for its retry.
 #[derive(Clone, Copy)]
 enum Opening {
     Open,
-    /// `since`: the first tick that found it so.
+    /// `since`: the first tick in this state.
     Trying {
         since: Option<Duration>,
         hung: bool,
@@ -109,7 +109,7 @@ struct Sampler {
     openings: Vec<Opening>,
     tries: Vec<usize>,
     checks: Checks,
-    /// Position of a row in the table by the row's address.
+    /// Position of a row in the catalog by the row's address.
     rows: HashMap<usize, (u16, u64)>,
     events: Receiver<WorkerEvent>,
     sender: SyncSender<WorkerEvent>,
@@ -119,24 +119,24 @@ struct Sampler {
     ticks: u64,
     late: u64,
     clock_steps: u64,
-    /// Warnings that there is no thread.
+    /// Warnings about missing threads.
     no_thread: Throttle,
-    /// What was last known of the GPUs, as they count it.
+    /// The last known version of the GPUs' facts.
     gpus: u64,
     values: Vec<f64>,
 }
 
-/// Runs until `stop`. Ticks land in its store under `source`.
+/// Runs until `stop`. Ticks are appended to its store under `source`.
 pub fn run(live: Arc<Live>, source: SourceId, plan: Plan, stop: Arc<AtomicBool>) {
     let interval = plan.interval;
     let mut sampler = Sampler::new(live, source, plan);
     sampler.open_all();
-    // A moment for the collectors to open, so that the first tick comes at once and is whole.
+    // Time for the collectors to open, so that the first tick is immediate and complete.
     sampler.settle(Duration::from_millis(200));
     let (wall, steady) = (sampler.clock.wall(), sampler.clock.steady());
     sampler.tick(wall, steady, false);
     let mut pace = Pace::new(wall, steady, interval);
-    // A boundary this close gives rates no fair share of time, and collectors would not be asked at it.
+    // A boundary this close gives rates too short an interval, and collectors would get no request at it.
     let mut skip = until_boundary(wall, interval) <= interval / 2;
     loop {
         let wait = until_boundary(sampler.clock.wall(), interval);
@@ -156,18 +156,19 @@ pub fn run(live: Arc<Live>, source: SourceId, plan: Plan, stop: Arc<AtomicBool>)
     }
 }
 
-/// Time to the next multiple of the interval. Wall time is cut to milliseconds, so this wakes just after it, never before.
+/// Time to the next multiple of the interval. Wall time is cut to milliseconds, so this wakes just after it, never
+/// before.
 fn until_boundary(wall: i64, interval: Duration) -> Duration {
     let step = interval.as_millis() as i64;
     Duration::from_millis((step - wall.rem_euclid(step)) as u64)
 }
 
-/// The cadence: which instant a tick is stamped with, and what happened since the one before.
+/// The cadence: the instant of a tick's stamp, and the clock steps and gaps since the one before.
 struct Pace {
     interval: i64,
     /// Stamp of the tick before.
     last: i64,
-    /// Both clocks at the last look.
+    /// Both clocks at the last call.
     wall: i64,
     steady: Duration,
 }
@@ -190,7 +191,7 @@ impl Pace {
 
     /// None when this boundary has had its tick.
     fn next(&mut self, wall: i64, steady: Duration) -> Option<Beat> {
-        // Woken early by a clock that is being slewed: the boundary ahead is meant. Woken late: the one behind.
+        // Woken early by a clock that is being slewed: the boundary ahead counts. Woken late: the one behind.
         let t = (wall + (self.interval / 8).min(10)).div_euclid(self.interval) * self.interval;
         let passed = steady.saturating_sub(self.steady).as_millis() as i64;
         let clock_step = (wall - self.wall - passed).abs() > (self.interval / 2).max(200);
@@ -206,7 +207,7 @@ impl Pace {
 
 impl Sampler {
     fn new(live: Arc<Live>, source: SourceId, plan: Plan) -> Self {
-        // Room for every thread to answer while the sampler is asleep; one that finds it full waits.
+        // Capacity for every thread to answer while the sampler sleeps; a thread that finds it full waits.
         let (sender, events) = sync_channel(256);
         let n = plan.chosen.len();
         Sampler {
@@ -309,11 +310,11 @@ impl Sampler {
         }
     }
 
-    /// The series of a row, which is added to the table in `section` when it is not there yet.
+    /// The series of a row, which is added to the catalog in `section` if it is missing.
     fn intern(&mut self, def: &'static MetricDef, instance: String, section: &str) -> Option<SeriesId> {
         let mut store = self.live.store();
         let row = std::ptr::from_ref(def).addr();
-        // A row that was away for long may have lost its place to another.
+        // A row that was absent for long may have lost its number to another.
         let is = |known: &&(u16, u64)| store.row_version(known.0) == known.1;
         let metric = match self.rows.get(&row).filter(is) {
             Some((metric, _)) => *metric,
@@ -332,8 +333,7 @@ impl Sampler {
         Some((id, *self.live.store().generations(self.source).get(id as usize)?))
     }
 
-    /// Asks anew for the numbers of series that were away for so long that theirs were given to others, and of those that
-    /// found no room.
+    /// Renews the numbers of series that were absent for so long that theirs were reused, and of series without room.
     fn renew(&mut self) {
         let again = self.ticks.is_multiple_of(RETRY_SERIES_TICKS);
         let mut stale = Vec::new();
@@ -356,7 +356,7 @@ impl Sampler {
         }
     }
 
-    /// An answer, in time or late.
+    /// Takes an answer, in time or late.
     fn take_report(&mut self, mut report: ReadingReport) {
         for (slot, def, instance) in std::mem::take(&mut report.new) {
             let section = self.plan.chosen[self.parts[report.part].entry].entry.name;
@@ -374,12 +374,12 @@ impl Sampler {
         part.answer = in_time.then_some(report);
     }
 
-    /// Asks every idle part, waits for the answers, and appends what there is.
+    /// Sends a request to every idle part, waits for the answers, and appends the values.
     fn tick(&mut self, t: i64, steady: Duration, clock_step: bool) {
         self.ticks += 1;
         let number = self.ticks;
         self.retry(steady);
-        // What those before it in the last round have held up is asked anew, without them.
+        // Parts that were delayed in the last round get a new request, without the slow ones.
         let (held_up, late) = self.quick.give_up();
         late.into_iter().for_each(|report| self.take_report(report));
         for request in held_up {
@@ -392,7 +392,7 @@ impl Sampler {
             let chosen = self.plan.chosen[part.entry];
             let since = part.at.map(|at| steady.saturating_sub(at));
             match part.asked {
-                // Half an interval of play: boundaries are not met to the microsecond.
+                // Half an interval of tolerance: boundaries are not met to the microsecond.
                 None if since.is_some_and(|since| since + self.plan.interval / 2 < chosen.every) => {}
                 None => {
                     let Some(sensor) = part.sensor.take() else { continue };
@@ -416,7 +416,7 @@ impl Sampler {
         self.append(t, steady, clock_step);
     }
 
-    /// Has these readings made, one after the other.
+    /// Starts these readings, one after the other.
     fn ask(&mut self, requests: Vec<Request>) -> Arc<Round> {
         let round = Round::new(requests);
         if round.waits()
@@ -449,7 +449,7 @@ impl Sampler {
                 self.take(event);
                 continue;
             }
-            // One of them keeps a thread busy: what came before it is there, and what comes after it need not wait.
+            // One of them keeps a thread busy: the readings before it are there, and those after it need not wait.
             quick.reports().into_iter().for_each(|report| self.take_report(report));
             if quick.wants_help()
                 && let Err(error) = self.pool.start(&quick)
@@ -459,7 +459,7 @@ impl Sampler {
             if Instant::now() >= end {
                 return;
             }
-            // Who has begun the last of a round tells its end.
+            // The thread that has begun the last reading of a round signals its end.
             hold = if quick.waits() { Instant::now() + worker::HELP_AFTER } else { end };
         }
     }

@@ -1,11 +1,11 @@
 //! Standard error of a server: a queue in memory, and a thread that writes it.
 //!
-//! Nobody who logs waits, and nothing that happens to standard error goes further than here: a pipe that nobody reads holds
-//! up the thread alone, a full disk costs lines. What finds no room is dropped and counted, and the count is written as soon
-//! as something can be written again.
+//! Logging never blocks, and faults of standard error do not spread: an unread pipe blocks only the thread, a full
+//! disk costs lines. Lines without room are dropped and counted, and the count is written as soon as writes succeed
+//! again.
 //!
-//! A thread of `tracing-appender` does less: it keeps lines without a limit in bytes, counts none that a disk refused, and
-//! prints to a standard output that may hang as well when it is let go while its pipe is full.
+//! A thread of `tracing-appender` does less. Its queue has no limit in bytes, and it does not count lines that a disk
+//! refused. On drop with a full pipe it prints to a standard output that may hang as well.
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use shared::wire::{Check, CheckState};
@@ -13,19 +13,19 @@ use std::io::{self, ErrorKind, Write};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-/// The most bytes that wait; as many may be on their way.
+/// Maximum size of the queue, bytes; the same size may be in flight.
 const MAX_QUEUED_BYTES: usize = 256 << 10;
 
-/// A write that has not ended for this long hangs.
+/// Time after which a write counts as hung.
 const HUNG_AFTER: Duration = Duration::from_secs(5);
 
-/// How often lines that were lost are told of while that fails.
+/// Interval of the attempts to report lost lines while writes fail.
 const RETRY_INTERVAL: Duration = Duration::from_secs(10);
 
-/// The one of this process, once it is started.
+/// The instance of this process, once it is started.
 static OWN: OnceLock<Stderr> = OnceLock::new();
 
-/// Where to write lines. A writer for `tracing`, which writes a line at a time.
+/// A queue of lines. It is a writer for `tracing`, which writes one line at a time.
 #[derive(Clone, Debug, Default)]
 pub struct Stderr(Arc<Shared>);
 
@@ -37,27 +37,27 @@ struct Shared {
 
 #[derive(Debug, Default)]
 struct Queue {
-    /// Lines that wait.
+    /// Queued lines.
     text: Vec<u8>,
-    /// Lines that came after them and found no room.
+    /// Later lines without room.
     refused: u64,
-    /// Lines that were dropped so far, for whatever reason.
+    /// Number of lines dropped so far, for any reason.
     dropped: u64,
-    /// Since when the thread has been writing; none while it has nothing to do.
+    /// Start of the current write; none while the thread is idle.
     writing: Option<Instant>,
-    /// Why the last write failed.
+    /// Error of the last write.
     failing: Option<String>,
 }
 
 impl Stderr {
-    /// The one of this process: from here on panics are written by it too.
+    /// Starts the instance of this process. From here on it also writes panics.
     ///
     /// # Errors
     /// The system grants no thread.
     pub fn start() -> io::Result<Stderr> {
         let stderr = Stderr::to(own_descriptor())?;
         let theirs = OWN.get_or_init(|| stderr.clone()).clone();
-        // The hook of the standard library waits for whoever reads, with the thread that has panicked.
+        // The hook of the standard library would block the panicked thread on the reader.
         std::panic::set_hook(Box::new(move |panic| {
             let thread = std::thread::current();
             let trace = std::backtrace::Backtrace::capture();
@@ -70,7 +70,7 @@ impl Stderr {
         Ok(stderr)
     }
 
-    /// Writes elsewhere.
+    /// Writes to another output.
     fn to(out: impl Write + Send + 'static) -> io::Result<Stderr> {
         let stderr = Stderr::default();
         let own = stderr.clone();
@@ -78,30 +78,31 @@ impl Stderr {
         Ok(stderr)
     }
 
-    /// Writes a line, or lines, as they are to be read: not a part of the log. What would act on a terminal is made visible.
+    /// Writes lines for people, outside the log. Control characters of terminals are made visible.
     pub fn line(&self, text: &str) {
         self.put(format!("{}\n", crate::terminal::visible(text.trim_end())).as_bytes());
     }
 
-    /// Waits until all is written, but no longer than this.
+    /// Waits until all is written, up to a timeout.
     pub fn flush(&self, most: Duration) {
         let busy = |queue: &mut Queue| !queue.text.is_empty() || queue.refused > 0 || queue.writing.is_some();
         let _ = self.0.changed.wait_while_for(&mut self.queue(), busy, most);
     }
 
-    /// Lines that were dropped so far.
+    /// Number of lines dropped so far.
     pub fn dropped(&self) -> u64 {
         self.queue().dropped
     }
 
     fn queue(&self) -> MutexGuard<'_, Queue> {
-        // No code that holds the lock can leave it half changed.
+        // No code that holds the lock can leave the queue inconsistent.
         self.0.queue.lock()
     }
 
     fn put(&self, line: &[u8]) {
         let mut queue = self.queue();
-        // After one that was dropped the rest is, until room is made: then the count has one place in the text.
+        // After a dropped line all further ones are dropped until there is room: then the count has one place in the
+        // text.
         if queue.refused > 0 || queue.text.len() + line.len() > MAX_QUEUED_BYTES {
             queue.refused += 1;
             queue.dropped += 1;
@@ -111,7 +112,7 @@ impl Stderr {
         self.0.changed.notify_all();
     }
 
-    /// What waits, and how many lines were dropped after it. Nothing after a while in which there was nothing.
+    /// Queued text, and the number of lines dropped after it. Empty after `most` without lines.
     fn take(&self, most: Duration) -> (Vec<u8>, u64) {
         let nothing = |queue: &mut Queue| queue.text.is_empty() && queue.refused == 0;
         let mut queue = self.queue();
@@ -121,7 +122,7 @@ impl Stderr {
     }
 
     fn keep_writing(&self, mut out: impl Write) {
-        // Lines that were dropped and are not told of yet.
+        // Dropped lines that are not reported yet.
         let mut untold = 0;
         loop {
             let (text, refused) = self.take(if untold == 0 { Duration::MAX } else { RETRY_INTERVAL });
@@ -171,17 +172,17 @@ impl Write for Stderr {
     }
 }
 
-/// Lines of this process that were dropped so far, for `/metrics`.
+/// Number of dropped lines of this process, for `/metrics`.
 pub fn dropped() -> u64 {
     OWN.get().map_or(0, Stderr::dropped)
 }
 
-/// How it stands, while it is not well.
+/// The check while writes fail.
 pub fn check() -> Option<Check> {
     OWN.get().and_then(Stderr::check)
 }
 
-/// The check once it is well again.
+/// The check after recovery.
 pub fn well() -> Check {
     Check {
         id: "log".into(),
@@ -193,7 +194,7 @@ pub fn well() -> Check {
     }
 }
 
-/// Standard error without the lock of the standard library: who writes to it by that is not held up by this thread.
+/// Standard error without the lock of the standard library, so that this thread blocks no other writer.
 #[cfg(unix)]
 fn own_descriptor() -> Box<dyn Write + Send> {
     use std::os::fd::AsFd;
@@ -208,7 +209,7 @@ fn own_descriptor() -> Box<dyn Write + Send> {
     Box::new(io::stderr())
 }
 
-/// Says how many lines were dropped.
+/// Writes the number of dropped lines.
 fn tell(out: &mut impl Write, untold: &mut u64) -> io::Result<()> {
     if *untold > 0 {
         let note = format!("watchglass: {untold} lines of the log could not be written and were dropped\n");
@@ -218,7 +219,8 @@ fn tell(out: &mut impl Write, untold: &mut u64) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes all, and says how much was written. A terminal or a pipe that another program has set not to block is waited for.
+/// Writes all, and returns the number of written bytes. It waits for a terminal or pipe that another program has set
+/// to non-blocking.
 fn write(out: &mut impl Write, bytes: &[u8]) -> (usize, io::Result<()>) {
     let mut written = 0;
     while written < bytes.len() {
@@ -242,7 +244,7 @@ mod tests {
     use super::*;
     use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
-    /// Takes what is written when it is told to, or refuses it.
+    /// Accepts or refuses each write on a signal.
     struct Slow {
         words: Receiver<io::Result<()>>,
         read: SyncSender<String>,
@@ -282,7 +284,8 @@ mod tests {
         while stderr.queue().writing.is_none() {
             std::thread::yield_now();
         }
-        // It hangs now. What fits waits; the rest is dropped, also what would have fitted after the first that was.
+        // It hangs now. Lines that fit are queued. After the first one without room all are dropped, even those that
+        // would fit.
         let line = "x".repeat(1023);
         (0..300).for_each(|_| stderr.line(&line));
         stderr.line("short");

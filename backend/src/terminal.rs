@@ -1,10 +1,10 @@
-//! What is printed for a person: text that comes from arguments, files and devices never acts on the terminal.
+//! Output for people: text from arguments, files and devices never controls the terminal.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-/// The text with everything visible that a terminal would act on: control characters but line feed and tab, and those that
-/// turn the direction of writing, as `\u001b`: JSON stays JSON.
+/// The text with all terminal controls made visible: control characters except line feed and tab, and those that
+/// change the direction of writing, as `\u001b`. JSON stays JSON.
 pub fn visible(text: &str) -> Cow<'_, str> {
     let acts = |c: char| {
         let turns =
@@ -21,10 +21,10 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     shown.into()
 }
 
-/// Prints to standard output. A reader that has gone is no error to whoever prints; a disk that is full is told.
+/// Prints to standard output. A closed pipe is no error; a full disk is.
 ///
 /// # Errors
-/// What the system says.
+/// The error of the system.
 pub fn say(text: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
     match out.write_all(visible(text).as_bytes()).and_then(|()| out.flush()) {
@@ -33,13 +33,13 @@ pub fn say(text: &str) -> io::Result<()> {
     }
 }
 
-/// Prints to standard output; whether somebody reads it.
+/// Prints to standard output; returns whether it has a reader.
 pub fn say_to_reader(text: &str) -> bool {
     let mut out = io::stdout().lock();
     out.write_all(visible(text).as_bytes()).and_then(|()| out.flush()).is_ok()
 }
 
-/// Prints a line to standard error, as a program does that is about to leave. Where that fails there is nobody to tell.
+/// Prints a line to standard error before an exit. A failure here cannot be reported.
 pub fn complain(text: &str) {
     let _ = writeln!(io::stderr(), "{}", visible(text));
 }

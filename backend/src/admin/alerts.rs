@@ -1,4 +1,4 @@
-//! `watchglass alerts`: what fires and fired, tests of channels, rules of a file, silences.
+//! `watchglass alerts`: firing and past alerts, tests of channels, rules of a file, silences.
 
 use super::carrier::carry;
 use super::order::{HubOrder, HubRequest};
@@ -25,7 +25,7 @@ use stream::clock::{self, Clock};
 const WARNING: u8 = 10;
 const CRITICAL: u8 = 11;
 
-/// The longest span of a check, milliseconds.
+/// Maximum span of a check, milliseconds.
 const LONGEST_CHECK: i64 = 12 * 3_600_000;
 
 /// One command.
@@ -48,7 +48,7 @@ impl Asking<'_> {
         Ok((read(&answer)?, answer))
     }
 
-    /// A list: JSON as it came, or a table.
+    /// A list: the JSON of the response, or a table.
     fn printed(&self, answer: &impl Serialize, table: String) -> Printed {
         let json = || serde_json::to_string_pretty(answer).expect("answers hold only text, numbers and lists");
         let output = if self.wanted.json { format!("{}\n", escaped_json(json())) } else { table };
@@ -56,7 +56,7 @@ impl Asking<'_> {
     }
 }
 
-/// Does what is wanted of alerts.
+/// Runs a task of `watchglass alerts`.
 pub(super) fn alerts(config: &Config, wanted: &Administration, task: &AlertsTask) -> Result<Printed, AdminFailed> {
     let asking = Asking { config, wanted };
     match task {
@@ -87,7 +87,7 @@ pub(super) fn alerts(config: &Config, wanted: &Administration, task: &AlertsTask
     }
 }
 
-/// Rules of Prometheus as ours. No server is asked.
+/// Translates rules of Prometheus. No server is needed.
 fn import(file: &Path) -> Result<Printed, AdminFailed> {
     let name = file.display().to_string();
     let text = std::fs::read_to_string(file).map_err(|error| {
@@ -162,7 +162,7 @@ fn alerts_table(alerts: &[&Alert], now: i64) -> String {
     headed(["SEVERITY", "STATE", "BEGAN", "ACKNOWLEDGED BY", "WHAT", "ID"], rows)
 }
 
-/// Text of others on one line of a terminal.
+/// Text of other programs on one line of a terminal.
 fn plain(text: &str) -> String {
     shared::rule::clean(text, usize::MAX, false)
 }
@@ -176,7 +176,7 @@ fn test(asking: &Asking<'_>, channel: &str) -> Result<Printed, AdminFailed> {
     Ok(printed)
 }
 
-/// What a rule's notice says, with the values of its last alert.
+/// The notification of a rule, with the values of its last alert.
 fn show(asking: &Asking<'_>, name: &str) -> Result<Printed, AdminFailed> {
     let (rules, _) = asking.get::<Rules>(asking.of_team(Operation::ListRules))?;
     let row = rules.rules.into_iter().find(|row| row.rule.name == name || row.rule.id == name);
@@ -205,21 +205,21 @@ fn shown(row: &RuleRow, last: Option<&Alert>) -> String {
     format!("{title}\n{note}")
 }
 
-/// What `check --json` prints of a rule.
+/// Output of `check --json` for a rule.
 #[derive(Serialize)]
 struct CheckedRule {
     rule: String,
     checked: Checked,
 }
 
-/// What `apply --json` prints of a rule.
+/// Output of `apply --json` for a rule.
 #[derive(Serialize)]
 struct AppliedRule {
     rule: String,
     done: Done,
 }
 
-/// What `apply` does with a rule.
+/// Actions of `apply` on a rule.
 #[derive(Clone, Copy, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum Done {
@@ -256,7 +256,7 @@ fn check(asking: &Asking<'_>, file: &Path, from: i64) -> Result<Printed, AdminFa
     Ok(asking.printed(&all, text))
 }
 
-/// A rule of a file as one that somebody makes.
+/// A rule of a file in the form of one created on the page.
 fn as_made(rule: Rule, version: i64) -> Rule {
     Rule { id: String::new(), origin: Origin::Made, version, ..rule }
 }

@@ -1,4 +1,4 @@
-//! The three roads to a hub: its control socket, HTTPS with a key, or its files where no hub runs.
+//! The three ways to a hub: its control socket, HTTPS with a key, or its files if no hub runs.
 
 use super::Printed;
 use super::failed::AdminFailed;
@@ -18,7 +18,7 @@ use team::accounts::{Accounts, Database, Principal, REMOVALS_FILE};
 use uplink::settings::{HubEntry, KeyFrom};
 use watch::alerts::{KEY_FILE, SealingKey};
 
-/// How long a hub may take to answer, and how much it may say, bytes.
+/// Timeout of a hub's response, and its maximum size, bytes.
 const TIMEOUT: Duration = Duration::from_secs(30);
 const MAX_ANSWER: u64 = 32 << 20;
 
@@ -46,7 +46,7 @@ fn wait<T>(of: impl Future<Output = Result<T, team::accounts::OpenError>>) -> Re
     runtime.block_on(of).map_err(|error| AdminFailed::folder(error.to_string()))
 }
 
-/// Copies the database of the hub of this machine, which may run.
+/// Copies the database of the hub of this machine; the hub may run meanwhile.
 pub(super) fn backup(
     config: &Config,
     hub: Option<&HubEntry>,
@@ -84,7 +84,7 @@ pub(super) fn backup(
     Ok(Printed { note, ..Printed::default() })
 }
 
-/// Brings such a copy back.
+/// Restores such a copy.
 pub(super) fn restore(config: &Config, hub: Option<&HubEntry>, file: &Path) -> Result<Printed, AdminFailed> {
     let folder = own_folder(config, hub)?;
     let failed =
@@ -105,7 +105,7 @@ pub(super) fn restore(config: &Config, hub: Option<&HubEntry>, file: &Path) -> R
     Ok(Printed { note, ..Printed::default() })
 }
 
-/// Brings an order to the hub of a data folder, or to the one that is named, and its answer back.
+/// Sends an order to the hub of a data folder, or to the named one, and returns its response.
 pub(super) fn carry(config: &Config, hub: Option<&HubEntry>, order: &HubOrder) -> Result<Value, AdminFailed> {
     if let Some(hub) = hub {
         return by_network(hub, order);
@@ -124,7 +124,7 @@ pub(super) fn carry(config: &Config, hub: Option<&HubEntry>, order: &HubOrder) -
     }
 }
 
-/// To a hub elsewhere, with a key.
+/// Sends it to a hub elsewhere, with a key.
 fn by_network(hub: &HubEntry, order: &HubOrder) -> Result<Value, AdminFailed> {
     let key = match &hub.key {
         Some(KeyFrom::File(path)) => std::fs::read_to_string(path)
@@ -170,7 +170,7 @@ fn no_hub(folder: &Path) -> AdminFailed {
     ))
 }
 
-/// On the database itself, while nothing else has the folder.
+/// Runs it on the database itself, while no other process holds the folder.
 fn on_file(config: &Config, folder: &Path, order: &HubOrder) -> Result<Value, AdminFailed> {
     let failed =
         |error: String| AdminFailed::folder(format!("the data folder {} cannot be used: {error}", folder.display()));
@@ -199,12 +199,12 @@ fn on_file(config: &Config, folder: &Path, order: &HubOrder) -> Result<Value, Ad
     })
 }
 
-/// The answer, when it is what was asked for.
+/// The response, if it is a success.
 fn judged(status: u16, body: &[u8]) -> Result<Value, AdminFailed> {
     if (200..300).contains(&status) {
         return match body {
             [] => Ok(Value::Object(serde_json::Map::new())),
-            // A document is a text, and no JSON.
+            // A document is plain text, not JSON.
             html if html.starts_with(b"<!doctype html>") => Ok(String::from_utf8_lossy(html).into_owned().into()),
             body => serde_json::from_slice(body)
                 .map_err(|_| AdminFailed::new("the server is not a hub: its response is not JSON")),

@@ -1,4 +1,4 @@
-//! Which order a command gives to the hub, and what is said once the hub has done it.
+//! The order of each command to the hub, and the note printed after its success.
 
 use super::order::{HubOrder, RunFilter};
 use super::{AdminFailed, password};
@@ -15,16 +15,16 @@ use std::path::PathBuf;
 use stream::clock::{self, Clock};
 use team::accounts::{LogFilter, UsageFilter};
 
-/// The team where none is named.
+/// The default team.
 const MAIN_TEAM: &str = "main";
 
-/// An order, and the note once it is done.
+/// An order, and the note after its success.
 type Noted = (HubOrder, String);
 
 /// The order of a command, with its note.
 ///
 /// # Errors
-/// A password that cannot be read, and a command that asks no hub.
+/// A password that cannot be read, and a command without an order.
 pub(super) fn order(wanted: &Administration) -> Result<Noted, AdminFailed> {
     let team = wanted.team.clone().unwrap_or_else(|| MAIN_TEAM.into());
     let named = wanted.team.clone();
@@ -160,7 +160,7 @@ fn erase_order(task: &EraseTask) -> Noted {
     }
 }
 
-/// What is asked of the audit log.
+/// The filter of a query of the audit log.
 fn audit_filter(task: &AuditTask, team: Option<String>) -> LogFilter {
     let now = clock::System.wall();
     LogFilter {
@@ -174,7 +174,7 @@ fn audit_filter(task: &AuditTask, team: Option<String>) -> LogFilter {
     }
 }
 
-/// What is asked of the table of usage.
+/// The filter of a query of the usage table.
 fn usage_filter(task: &UsageTask, team: Option<String>) -> Result<UsageFilter, AdminFailed> {
     let now = clock::System.wall();
     Ok(UsageFilter {
@@ -185,7 +185,7 @@ fn usage_filter(task: &UsageTask, team: Option<String>) -> Result<UsageFilter, A
     })
 }
 
-/// The order that lists runs, or has the report of one.
+/// The order that lists runs, or fetches the report of one.
 fn runs_order(task: &RunsTask, as_json: bool) -> HubOrder {
     if let RunsTask { part: Some(word), run: Some(id), .. } = task
         && word == "report"

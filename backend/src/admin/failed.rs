@@ -1,24 +1,24 @@
-//! Why an order was not carried out, and the exit status that says so.
+//! The error of an order, and its exit status.
 
 use std::fmt;
 use team::accounts::Denied;
 
-/// An order that was not carried out: one sentence, and the exit status.
+/// A failed order: one sentence, and the exit status.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AdminFailed {
     status: u8,
     sentence: String,
-    /// What was named is not there.
+    /// The named object does not exist.
     is_unknown: bool,
 }
 
 impl AdminFailed {
-    /// Nobody answers, or not as a hub does.
+    /// The hub does not respond, or the response is not that of a hub.
     pub(super) fn new(sentence: impl Into<String>) -> Self {
         AdminFailed { status: 1, sentence: sentence.into(), is_unknown: false }
     }
 
-    /// The answer has another shape than this program reads.
+    /// The response has a format that this program cannot read.
     pub(super) fn version(error: &serde_json::Error) -> Self {
         AdminFailed::new(format!("the answer is of another version ({error}); use the watchglass of that server"))
     }
@@ -33,7 +33,7 @@ impl AdminFailed {
         AdminFailed { status: 4, sentence: sentence.into(), is_unknown: false }
     }
 
-    /// What a hub answered in place of what was asked for.
+    /// The error response of a hub.
     pub(super) fn answered(status: u16, sentence: impl Into<String>) -> Self {
         let is_unknown = status == 404;
         let status = match status {
@@ -45,7 +45,7 @@ impl AdminFailed {
         AdminFailed { status, sentence: sentence.into(), is_unknown }
     }
 
-    /// Says what is not there, where the order named it: what it is, its name, and the command that lists all.
+    /// Adds the missing object if the order named it: its kind, its name, and the command that lists all.
     pub(super) fn naming(self, named: Option<(&str, &str, &str)>) -> Self {
         match named.filter(|_| self.is_unknown) {
             Some((what, name, list)) => {
@@ -56,7 +56,8 @@ impl AdminFailed {
         }
     }
 
-    /// 1: failure. 2: wrong usage. 4: the data folder cannot be used. 5: refused, for want of a role. 6: not signed in.
+    /// 1: failure. 2: wrong usage. 4: the data folder cannot be used. 5: refused, for lack of a role. 6: not signed
+    /// in.
     pub fn status(&self) -> u8 {
         self.status
     }

@@ -1,5 +1,5 @@
-//! `watchglass logs`: what a training job printed, from the process that has the data folder. A key reads none of it, so that
-//! there is no such road to a hub elsewhere.
+//! `watchglass logs`: output of a training job, from the process that holds the data folder. No key can read it, so
+//! there is no such way to a hub elsewhere.
 
 use super::AdminFailed;
 use crate::config::{Config, LogsTask};
@@ -19,19 +19,19 @@ use std::time::Duration;
 use stream::clock::{self, Clock};
 use uplink::settings::HubEntry;
 
-/// Time between two questions, while lines are followed.
+/// Time between two requests while lines are followed.
 const PERIOD: Duration = Duration::from_secs(1);
 
-/// How far back is asked again, milliseconds: lines are written together, and those of several processes beside each other.
+/// Overlap of two requests, milliseconds: lines are written in batches, and several processes write in parallel.
 const OVERLAP_MS: i64 = 3_000;
 
-/// The most lines of one question.
+/// Maximum number of lines of one request.
 const MOST: u32 = 10_000;
 
-/// A line: its machine, when its process began, and the numbers of both; of lines that are missing the machine alone.
+/// A line: its machine, the start of its process, and the numbers of both. Missing lines have only the machine.
 type Place = (String, Seconds, u32, u64);
 
-/// Prints the lines that are wanted, each by `say`, which gives up where nobody reads.
+/// Prints the requested lines, each by `say`, which reports when the reader has gone.
 ///
 /// # Errors
 /// [`AdminFailed`], with the exit status.
@@ -53,7 +53,7 @@ pub fn logs(
     let mut rows = PrintedRows { task, say, known: HashSet::new(), newest: None, reads: true, unread: None };
     rows.ask(folder, &question(task, None, task.last.or(task.follow.then_some(100))))?;
     while task.follow && rows.reads {
-        // What is printed after it has ended is not waited for.
+        // Output after its end is not awaited.
         let is_over = ended(folder, &task.run)?;
         std::thread::sleep(PERIOD);
         let from = rows.newest.unwrap_or_else(|| clock::System.wall()) - OVERLAP_MS;
@@ -65,16 +65,16 @@ pub fn logs(
     Ok(())
 }
 
-/// Rows that were printed: none is printed twice.
+/// Printed rows: no row is printed twice.
 struct PrintedRows<'a> {
     task: &'a LogsTask,
     say: &'a mut dyn FnMut(&str) -> bool,
     known: HashSet<Place>,
-    /// When the newest line was, milliseconds since the Unix epoch; None before the first.
+    /// Time of the newest line, milliseconds since the Unix epoch; `None` before the first.
     newest: Option<i64>,
-    /// Somebody reads what is printed.
+    /// The output still has a reader.
     reads: bool,
-    /// Why a row could not be read.
+    /// The error of an unreadable row.
     unread: Option<serde_json::Error>,
 }
 
@@ -89,7 +89,7 @@ impl PrintedRows<'_> {
             Ok(read) => read,
             Err(error) => return self.unread = Some(error),
         };
-        // Of a gap only what is told first counts.
+        // Only the first report of a gap counts.
         if !self.known.insert(place) || !self.reads {
             return;
         }
@@ -98,7 +98,8 @@ impl PrintedRows<'_> {
     }
 }
 
-/// A row: its place, when it was, and the line for people. It is a line, or says that lines of a machine are missing.
+/// A row: its place, its time, and the line to print. It is a line of output, or a note that a machine's lines are
+/// missing.
 fn read(row: &str, with_rank: bool) -> Result<(Place, Option<i64>, String), serde_json::Error> {
     let line = match serde_json::from_str::<LogRow>(row) {
         Ok(line) => line,

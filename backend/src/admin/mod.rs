@@ -1,6 +1,6 @@
-//! The commands that administer a hub: `watchglass user`, `key`, `service`, `agents`, `team`, `view`, `share`, `audit`, `usage`; and `runs`,
-//! `logs` and `alerts`. They work through the control socket of the
-//! hub whose data folder it is, on its files where no hub runs, or from elsewhere with `--hub URL --key-file FILE`.
+//! The commands that administer a hub: `watchglass user`, `key`, `service`, `agents`, `team`, `view`, `share`,
+//! `audit`, `usage`; and `runs`, `logs` and `alerts`. They use the control socket of the hub of the data folder, the
+//! hub's files if no hub runs, or a remote hub with `--hub URL --key-file FILE`.
 
 mod alerts;
 mod carrier;
@@ -27,18 +27,18 @@ use shared::secret::Secret;
 use stream::clock::{self, Clock};
 use team::accounts::usage_csv;
 
-/// What is to be printed.
+/// Output of a command.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Printed {
-    /// For standard output: a list, or the one thing that was asked for.
+    /// For standard output: a list, or the one requested item.
     pub output: String,
-    /// For standard error: what was done.
+    /// For standard error: the completed action.
     pub note: String,
     /// The exit status.
     pub status: u8,
 }
 
-/// Does what is wanted of a hub.
+/// Runs a task on a hub.
 ///
 /// # Errors
 /// [`AdminFailed`], with the exit status.
@@ -63,12 +63,12 @@ pub fn run(config: &Config, wanted: &Administration) -> Result<Printed, AdminFai
     Ok(Printed { output: for_people(config, wanted, &order, &answer)?, note, status: 0 })
 }
 
-/// An answer as its type.
+/// Deserializes a response.
 fn read<T: DeserializeOwned>(answer: &Value) -> Result<T, AdminFailed> {
     serde_json::from_value(answer.clone()).map_err(|error| AdminFailed::version(&error))
 }
 
-/// What is printed of an answer. What is made for other programs is alone on its line, so that they can take it as it is.
+/// The output for a response. Values for other programs are alone on standard output, so that scripts can use them.
 fn for_people(
     config: &Config,
     wanted: &Administration,
@@ -93,19 +93,19 @@ fn for_people(
             (Some(hub), Some(code)) => format!("{}/#reset={}\n", hub.url(), code.reveal()),
             _ => String::new(),
         },
-        // A change is told by its note.
+        // A change is reported by its note.
         _ => table::table(order.request().operation, answer, clock::System.wall() / 1_000)?.unwrap_or_default(),
     })
 }
 
-/// A join key that was made: with the line that a machine joins with where a hub runs, which knows its address.
+/// A created join key. A running hub adds the join line, as it knows its address.
 #[derive(Deserialize)]
 struct MadeJoin {
     key: Secret,
     line: Option<Secret>,
 }
 
-/// A link that was made: as the hub tells it, or its code alone where none runs.
+/// A created link: the full URL from a hub, or only its code if none runs.
 #[derive(Deserialize)]
 struct MadeLink {
     url: Option<Secret>,
@@ -131,8 +131,8 @@ fn own_address(config: &Config) -> String {
     })
 }
 
-/// What a machine is started with to join a hub that does not run now. Arguments are seen by every user of it, so a key
-/// without an end stands in a file.
+/// The command line that joins a machine to a hub that is not running now. Arguments are visible to every user of the
+/// machine, so a key without an expiry is read from a file.
 fn own_line(config: &Config, key: &str, ends: bool) -> String {
     let key = if ends { format!("--key {key}") } else { "--key-file FILE".into() };
     let public = own_address(config);

@@ -1,5 +1,5 @@
-//! One order to a hub, in its two forms: a request over HTTP, and a call of the room that decides, where no hub runs. Both
-//! answer with the same JSON.
+//! One order to a hub, in its two forms: a request over HTTP, or a direct call if no hub runs. Both return the same
+//! JSON.
 
 use api::parameter::{self, Parameter};
 use api::{Method, Operation};
@@ -15,7 +15,7 @@ use shared::unit::instant::seconds;
 use shared::views::{NewShare, NewView, Shares, Views};
 use team::accounts::{Accounts, Denied, LogFilter, Principal, UsageFilter};
 
-/// What a hub is to do. Persons, machines and teams are named as people name them.
+/// Orders to a hub. Persons, machines and teams are given by name.
 #[derive(Debug)]
 pub(super) enum HubOrder {
     People,
@@ -60,19 +60,19 @@ pub(super) enum HubOrder {
     Audit(LogFilter),
     Usage(UsageFilter),
     Runs(RunFilter),
-    /// Something about alerts.
+    /// A request about alerts.
     Alerts(HubRequest),
-    /// Of a run, by its id; as JSON.
+    /// The report of a run, by its id; the bool: as JSON.
     Report(String, bool),
 }
 
-/// Which runs are listed.
+/// Filter of listed runs.
 #[derive(Debug, Default)]
 pub(super) struct RunFilter {
     pub states: Vec<RunState>,
     pub project: Option<String>,
     pub part: Option<String>,
-    /// When they began at the earliest, milliseconds since the Unix epoch.
+    /// Minimum of their start, milliseconds since the Unix epoch.
     pub from: Option<i64>,
     pub limit: u16,
 }
@@ -80,7 +80,7 @@ pub(super) struct RunFilter {
 /// A request to a server.
 #[derive(Clone, Debug)]
 pub(super) struct HubRequest {
-    /// What is asked for.
+    /// The operation.
     pub operation: Operation,
     /// Its path below the server's address, with its parameters.
     pub path: String,
@@ -89,12 +89,12 @@ pub(super) struct HubRequest {
 }
 
 impl HubRequest {
-    /// One without parameters, and with an empty body where it needs one; `parts` are those of its path that have a name.
+    /// A request without parameters, and with an empty body if it needs one; `parts` are the named parts of its path.
     pub(super) fn new(operation: Operation, parts: &[&str]) -> HubRequest {
         HubRequest::asking(operation, parts, &[])
     }
 
-    /// Likewise, with those of the parameters that are given.
+    /// As above, with the parameters that are given.
     pub(super) fn asking(
         operation: Operation,
         parts: &[&str],
@@ -115,8 +115,8 @@ fn body(value: &impl Serialize) -> Option<Value> {
 }
 
 impl HubOrder {
-    /// What it is about where only one thing is named that may not be there: what that is, its name, and the command that
-    /// lists all.
+    /// The one object that the order names and that may be missing: its kind, its name, and the command that lists
+    /// all.
     pub(super) fn named(&self) -> Option<(&'static str, &str, &'static str)> {
         match self {
             HubOrder::ChangePerson(name, _)
@@ -192,7 +192,7 @@ impl HubOrder {
         }
     }
 
-    /// Does it on the database itself; nothing else has it open.
+    /// Runs it on the database itself, which no other process has open.
     pub(super) async fn on_file(&self, accounts: &Accounts, by: &Principal) -> Result<Value, Denied> {
         let answer = match self {
             HubOrder::People => body(&People { accounts: accounts.people(by).await? }),
@@ -251,7 +251,7 @@ impl HubOrder {
             HubOrder::EndShare(id) => accounts.end_share(by, id).await.map(|()| None)?,
             HubOrder::Audit(asked) => body(&accounts.audit_log(by, asked).await?),
             HubOrder::Usage(asked) => body(&accounts.usage(by, asked).await?),
-            // They stand among the samples, which a server reads.
+            // These need the samples, which only a server reads.
             HubOrder::Runs(_) | HubOrder::Report(..) | HubOrder::Alerts(..) => return Err(Denied::Unavailable),
         };
         Ok(answer.unwrap_or_else(|| json!({})))

@@ -1,5 +1,5 @@
-//! A password for an account: from a file, from standard input, or typed twice without being shown. Never from an argument
-//! or the environment, which others can read.
+//! A password for an account: from a file, from standard input, or typed twice without being shown. Never from an
+//! argument or the environment, which others can read.
 
 use super::failed::AdminFailed;
 use shared::secret::Secret;
@@ -7,13 +7,13 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, IsTerminal, Read, Write};
 use std::path::Path;
 
-/// The longest line that is read.
+/// Maximum size of a line, bytes.
 const LONGEST: u64 = 8_192;
 
 /// Reads a password.
 ///
 /// # Errors
-/// The file cannot be read, or there is no terminal to ask at.
+/// The file cannot be read, or there is no terminal for a prompt.
 pub(super) fn read(file: Option<&Path>, person: &str) -> Result<Secret, AdminFailed> {
     match file {
         Some(path) if path == Path::new("-") => first_line(io::stdin().lock(), "standard input"),
@@ -56,13 +56,13 @@ fn ask(question: &str) -> Result<Secret, AdminFailed> {
     let _ = out.write_all(b"\n");
     match line.trim_end_matches(['\n', '\r']) {
         "" => Err(AdminFailed::usage("no password was given")),
-        // Ctrl-C ends nothing while letters are hidden, or they would stay so.
+        // Ctrl-C must not end the program while echo is off, or it would stay off.
         line if line.contains('\u{3}') => Err(AdminFailed::new("nothing was changed")),
         line => Ok(Secret::new(line)),
     }
 }
 
-/// While it is there, the terminal does not show what is typed.
+/// Turns off the echo of the terminal until it is dropped.
 #[cfg(unix)]
 struct Hidden(libc::termios);
 
@@ -88,7 +88,7 @@ impl Hidden {
 #[cfg(unix)]
 impl Drop for Hidden {
     fn drop(&mut self) {
-        // SAFETY: it is what the terminal had before.
+        // SAFETY: it is the earlier state of the terminal.
         unsafe { libc::tcsetattr(libc::STDIN_FILENO, libc::TCSAFLUSH, &self.0) };
     }
 }

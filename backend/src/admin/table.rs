@@ -1,4 +1,4 @@
-//! Answers as tables for people: columns as wide as what stands in them.
+//! Responses as tables for people: columns as wide as their content.
 
 use super::{AdminFailed, read};
 use api::Operation;
@@ -11,14 +11,13 @@ use shared::team::{Services, Team, Teams};
 use shared::unit::{Unit, rough_duration};
 use shared::views::{Shares, Views};
 
-/// A head, and rows as wide as it.
+/// A head, and rows of the same number of columns.
 type Rows = Vec<Vec<String>>;
 
-/// The table of a list; none for an answer that is no list.
+/// The table of a list; none for a response that is no list.
 ///
 /// # Errors
-///
-/// Fails where the answer is of another version.
+/// The response is of another version.
 pub(super) fn table(operation: Operation, answer: &Value, now: i64) -> Result<Option<String>, AdminFailed> {
     let rows = match operation {
         Operation::ListAccounts => people(read(answer)?, now),
@@ -172,7 +171,7 @@ pub(super) fn headed<const N: usize>(head: [&str; N], rows: impl Iterator<Item =
     lined(&with_head(head, rows))
 }
 
-/// How long ago an instant was, Unix seconds.
+/// Age of an instant, Unix seconds.
 pub(super) fn ago(now: i64, then: Option<i64>) -> String {
     then.map_or("never".into(), |then| match now - then {
         ..1 => "now".into(),
@@ -180,12 +179,12 @@ pub(super) fn ago(now: i64, then: Option<i64>) -> String {
     })
 }
 
-/// Seconds as people read them.
+/// Seconds in a readable form.
 fn span(seconds: i64) -> String {
     rough_duration(seconds.saturating_mul(1_000))
 }
 
-/// Rows with their columns one below the other.
+/// Rows with aligned columns.
 fn lined(rows: &[Vec<String>]) -> String {
     let columns = rows.first().map_or(0, Vec::len);
     let wide = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);

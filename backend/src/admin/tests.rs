@@ -1,4 +1,4 @@
-//! Commands as they are typed, on a data folder where no hub runs.
+//! Commands as typed, on a data folder without a running hub.
 
 use super::*;
 use crate::config::{Command, parse};

@@ -1,5 +1,5 @@
-//! The commands that administer a hub: accounts, keys, machines. They say what is wanted; how the hub is reached is the
-//! program's.
+//! The commands that administer a hub: accounts, keys, machines. They describe the task; the program chooses the way
+//! to the hub.
 
 use super::ConfigError;
 use super::run::{LogsTask, RunsTask};
@@ -11,14 +11,14 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use uplink::settings::HubEntry;
 
-/// What a hub is asked for.
+/// A task for a hub.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Administration {
-    /// What is wanted.
+    /// The task.
     pub task: AdminTask,
-    /// The hub, when it is not the one of the data folder.
+    /// The hub, if it is not the one of the data folder.
     pub hub: Option<HubEntry>,
-    /// The answer as JSON in place of a table.
+    /// JSON output in place of a table.
     pub json: bool,
     /// The team, by id or name; none: the only one.
     pub team: Option<String>,
@@ -27,13 +27,13 @@ pub struct Administration {
 }
 
 impl Administration {
-    /// Whether the answer is wanted as CSV.
+    /// Whether CSV output was requested.
     pub fn is_csv(&self) -> bool {
         matches!(&self.task, AdminTask::Usage(task) if task.csv)
     }
 }
 
-/// What is wanted of a hub.
+/// Tasks for a hub.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AdminTask {
     /// `watchglass user`.
@@ -62,9 +62,9 @@ pub enum AdminTask {
     Alerts(AlertsTask),
     /// `watchglass erase`.
     Erase(EraseTask),
-    /// `watchglass backup`: copy the database to this file; with the key of channels beside it.
+    /// `watchglass backup`: copy the database to this file; the bool: with the key of channels beside it.
     Backup(PathBuf, bool),
-    /// `watchglass restore`: bring such a file back.
+    /// `watchglass restore`: restore such a file.
     Restore(PathBuf),
 }
 
@@ -80,15 +80,15 @@ pub struct AdminFlags {
 }
 
 impl AdminFlags {
-    /// Those of a command that is about no team.
+    /// The flags of a command without a team.
     pub fn of(json: bool) -> Self {
         AdminFlags { team: None, json }
     }
 
-    /// The whole of what is asked for.
+    /// The complete task.
     ///
     /// # Errors
-    /// [`ConfigError`] when several hubs are named, or a label is none.
+    /// [`ConfigError`] when several hubs are named, or a label is invalid.
     pub fn asked(
         self,
         task: AdminTask,
@@ -191,12 +191,12 @@ pub enum UserTask {
     },
 }
 
-/// What `watchglass user role` gives.
+/// The role argument of `watchglass user role`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Granted {
-    /// A role in a team; what was given for all teams ends.
+    /// A role in a team; a role for all teams is removed.
     InTeam(Role),
-    /// All in every team.
+    /// All rights in every team.
     HubAdmin,
 }
 

@@ -1,5 +1,5 @@
-//! `[[rules]]`, `[rules_builtin]`, `[alerts]` and `[smtp]`: what is watched, and how notices leave. Secrets stand in files of
-//! their own: no error and no print-out repeats one.
+//! `[[rules]]`, `[rules_builtin]`, `[alerts]` and `[smtp]`: alert rules, and delivery of notifications. Secrets are in
+//! separate files: no error and no print-out repeats one.
 
 use super::option::{FILE_ONLY, OptionKind};
 use super::secret::hidden;
@@ -17,13 +17,13 @@ use toml::de::DeValue;
 use toml::{Spanned, Table, Value};
 use uplink::settings::ProxyUrl;
 
-/// Rules in one file.
+/// Maximum number of rules in one file.
 const RULES: usize = 500;
 
-/// The most notices of a channel in 10 min, before they come as one.
+/// Maximum of `alerts.storm`: notifications of a channel in 10 min before they are grouped.
 const MAX_STORM: u32 = 1_000;
 
-/// The longest password of a mail server, bytes.
+/// Maximum size of a mail server's password file, bytes.
 const MAX_PASSWORD: u64 = 4 << 10;
 
 const SEVERITIES: Words<AlertSeverity> =
@@ -63,7 +63,7 @@ fn new_rule() -> Rule {
     Rule { resolved: true, quiet: true, enabled: true, ..Rule::default() }
 }
 
-/// Rules are checked together, since each has its own name.
+/// Rules are checked together, since their names must be unique.
 fn any_rule(_: &Rule) -> Result<(), Fault> {
     Ok(())
 }
@@ -79,7 +79,7 @@ fn show_list(texts: &Option<Vec<String>>) -> Option<Value> {
 /// Rules of the file, each a `[[rules]]`.
 pub struct FileRules<C: 'static>(Field<C, Vec<Rule>>);
 
-/// The rules of a file.
+/// Adds the rules of a file.
 pub const fn rule_tables<C>(field: Field<C, Vec<Rule>>) -> FileRules<C> {
     FileRules(field)
 }
@@ -116,10 +116,10 @@ impl<C> OptionKind<C> for FileRules<C> {
     }
 }
 
-/// Rules as they were written in a file, checked, with the ids that they have by their names.
+/// Checks the rules of a file and sets their ids, which derive from their names.
 ///
 /// # Errors
-/// Which one is wrong, and what to write instead.
+/// The invalid rule, and the remedy.
 fn file_rules(all: Vec<Rule>) -> Result<Vec<Rule>, String> {
     if all.len() > RULES {
         return Err(format!("there are {} of them; a file has at most {RULES}", all.len()));
@@ -145,10 +145,10 @@ table! {
     }
 }
 
-/// The rules of a file that has nothing else in it, checked.
+/// The checked rules of a file that contains only rules.
 ///
 /// # Errors
-/// In a sentence: it cannot be read, or which rule is wrong.
+/// A sentence: the file cannot be read, or a rule is invalid.
 pub fn rules_of_file(path: &Path) -> Result<Vec<Rule>, String> {
     let failed = |why: String| format!("{}: {why}", path.display());
     let text = super::read_file(path).map_err(|error| failed(error.to_string()))?;
@@ -160,28 +160,28 @@ pub fn rules_of_file(path: &Path) -> Result<Vec<Rule>, String> {
     file_rules(file.rules).map_err(failed)
 }
 
-/// The id of a rule of a file, which it keeps as long as it is called so.
+/// The id of a rule of a file; it is stable as long as the rule keeps its name.
 fn id(name: &str) -> String {
     let letter = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
     let plain: String = name.chars().map(letter).take(40).collect();
     format!("file-{plain}-{:08x}", crc32c(name.as_bytes()))
 }
 
-/// `[rules_builtin]`: which of the rules that come along watch, by the names that are written.
+/// `[rules_builtin]`: which built-in rules are enabled, by the configured names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BuiltInRules(pub BTreeMap<String, bool>);
 
 impl BuiltInRules {
-    /// All rules that come along, each with whether it watches.
+    /// All built-in rules, each with its enabled state.
     pub fn rules(&self) -> Vec<Rule> {
         rules::builtin::rules(&self.0)
     }
 }
 
-/// The table `[rules_builtin]`, whose keys are the rules that come along.
+/// The table `[rules_builtin]`, whose keys are the built-in rules.
 pub struct Switches<C: 'static>(Field<C, BuiltInRules>);
 
-/// Whether each rule that comes along watches.
+/// Whether each built-in rule is enabled.
 pub const fn switches<C>(field: Field<C, BuiltInRules>) -> Switches<C> {
     Switches(field)
 }
@@ -267,7 +267,7 @@ fn storm(text: &str) -> Result<u32, String> {
 }
 
 impl AlertSettings {
-    /// Where notices may go besides public addresses.
+    /// Permitted targets of notifications besides public addresses.
     pub fn allowed(&self) -> Allowed {
         Allowed::parse(&self.allow_targets).expect("they were checked when they were read")
     }
@@ -296,7 +296,7 @@ table! {
 }
 
 impl SmtpSettings {
-    /// What stands in the file of the password is read when it is needed.
+    /// The content of the password file is read on use.
     fn check(&self) -> Result<(), Fault> {
         self.server(self.password_file.as_ref().map(|_| Secret::new("unread")))?;
         Ok(())
@@ -307,7 +307,7 @@ impl SmtpSettings {
         Smtp::new(host, self.port, self.tls, self.user.as_deref(), password, &self.from).map(Some)
     }
 
-    /// The server, with the password of its file; none where none is named.
+    /// The server, with the password of its file; none if none is configured.
     ///
     /// # Errors
     /// A sentence: the file cannot be read.

@@ -1,4 +1,4 @@
-//! `[audit]`: how long a hub keeps who did what, and where it writes it down besides.
+//! `[audit]`: retention of the audit log of a hub, and its additional file.
 
 use settings::length::retention;
 use settings::{table, value};

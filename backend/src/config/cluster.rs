@@ -1,8 +1,8 @@
-//! What `[cluster]` needs of other tables.
+//! Requirements of `[cluster]` on other tables.
 
 use super::{Config, ConfigError};
 
-/// Refuses a cluster whose hubs could not know the same.
+/// Refuses a cluster whose replicas could not share their state.
 pub(super) fn check(config: &Config) -> Result<(), ConfigError> {
     if config.cluster.nats.is_none() {
         return Ok(());

@@ -1,4 +1,5 @@
-//! `[collectors.NAME]` and `--collectors`: which collectors run, how often, and the options that each declares for itself.
+//! `[collectors.NAME]` and `--collectors`: enabled collectors, their intervals, and the options that each declares for
+//! itself.
 
 use super::option::OptionKind;
 use super::value;
@@ -15,24 +16,24 @@ use toml::{Spanned, Table, Value};
 pub struct CollectorConfig {
     /// Its name in the registration table.
     pub name: String,
-    /// False when it is left out.
+    /// False when it is disabled.
     pub enabled: bool,
     /// Time between its readings when it is longer than the interval; none: every tick.
     pub every: Option<Duration>,
-    /// How long one reading may take; none: [`collectors::deadline`] of the interval.
+    /// Timeout of one reading; none: [`collectors::deadline`] of the interval.
     pub deadline: Option<Duration>,
-    /// What is set of the options that it declares, by key.
+    /// The set values of the options that it declares, by key.
     pub own: BTreeMap<&'static str, Vec<String>>,
 }
 
 impl CollectorConfig {
-    /// Settings of a collector of which nothing was set.
+    /// Default settings of a collector.
     pub fn new(name: &str) -> Self {
         CollectorConfig { name: name.into(), enabled: true, every: None, deadline: None, own: BTreeMap::new() }
     }
 }
 
-/// Settings of all collectors of which nothing was set.
+/// Default settings of all collectors.
 pub fn defaults() -> Vec<CollectorConfig> {
     COLLECTORS.iter().map(|entry| CollectorConfig::new(entry.name)).collect()
 }
@@ -62,10 +63,10 @@ fn any_values(_: &CollectorConfig) -> Result<(), Fault> {
     Ok(())
 }
 
-/// The tables `[collectors.NAME]`, and the flag that chooses among collectors.
+/// The tables `[collectors.NAME]`, and the flag that selects collectors.
 pub struct Collectors<C: 'static>(Field<C, Vec<CollectorConfig>>);
 
-/// Settings that are kept there.
+/// Stores the settings of collectors in this field.
 pub const fn collector_tables<C>(field: Field<C, Vec<CollectorConfig>>) -> Collectors<C> {
     Collectors(field)
 }
@@ -102,8 +103,8 @@ impl<C> OptionKind<C> for Collectors<C> {
         Ok(())
     }
 
-    /// `cpu,memory` keeps those two, `-disk` leaves out that one, `+disk` brings it back. A list of all three kinds keeps
-    /// first, then brings back, and leaves out last.
+    /// `cpu,memory` selects those two, `-disk` removes one, `+disk` adds it again. A list with all three kinds selects
+    /// first, then adds, and removes last.
     fn set(&self, at: &mut C, texts: &[String]) -> Result<(), String> {
         let collectors = (self.0.at)(at);
         let bare = |text: &String| text.strip_prefix(['-', '+']).unwrap_or(text).to_string();
@@ -170,7 +171,7 @@ fn read_own(
         false => Ok(vec![(row.parse)(single(&texts)?)?]),
     });
     let texts = texts.map_err(|message| FileError::new(at, message))?;
-    // An empty list says nothing, which is the same as no key.
+    // An empty list equals no key.
     if !texts.is_empty() {
         collector.own.insert(row.key, texts);
     }

@@ -1,4 +1,4 @@
-//! `[database]`: where a hub keeps its records, when it is not a file of its data folder.
+//! `[database]`: the database of a hub, if it is not a file of its data folder.
 
 use settings::{Fault, table, value};
 use std::path::PathBuf;

@@ -38,7 +38,7 @@ fn check(endpoint: &Endpoint) -> Result<(), Fault> {
 /// The list of endpoints.
 pub struct Endpoints<C: 'static>(Field<C, Vec<Endpoint>>);
 
-/// Endpoints that are kept there.
+/// Stores the endpoints in this field.
 pub const fn endpoint_tables<C>(field: Field<C, Vec<Endpoint>>) -> Endpoints<C> {
     Endpoints(field)
 }
@@ -84,7 +84,7 @@ fn flag(text: &str) -> Result<Endpoint, String> {
     endpoint.check().map(|()| endpoint)
 }
 
-/// Two endpoints of one name could not be told apart in tags.
+/// Refuses two endpoints of one name: their tags would collide.
 pub fn told_apart(endpoints: &[Endpoint]) -> Result<(), ConfigError> {
     let twice = endpoints.iter().enumerate().find(|(i, e)| endpoints[..*i].iter().any(|other| other.name == e.name));
     match twice {

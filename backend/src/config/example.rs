@@ -14,10 +14,10 @@ const HEAD: &str = "\
 # Generated: `UPDATE=1 cargo test -p watchglass-tests options` writes it.
 ";
 
-/// The longest line of a comment, letters.
+/// Maximum length of a comment line, letters.
 const LINE: usize = 120;
 
-/// A file that says nothing, in which every key stands as a comment.
+/// A file without effect, in which every key is a comment.
 pub fn example() -> String {
     let (tables, plain): (Vec<_>, Vec<_>) = OPTIONS.iter().partition(|row| is_table(row));
     let mut sections: Vec<&str> = plain.iter().map(|row| row.section).collect();
@@ -41,7 +41,7 @@ pub fn example() -> String {
     text
 }
 
-/// Whether it cannot stand among plain keys: in TOML those come before all tables.
+/// Whether it cannot be among plain keys: in TOML those come before all tables.
 fn is_table(row: &Row<Config>) -> bool {
     row.kind.inner().is_some() || matches!(row.kind.show(&Config::default()), Some(Value::Table(_)))
 }
@@ -60,7 +60,7 @@ fn table(text: &mut String, name: &str, help: &str, inner: &Inner) {
     }
 }
 
-/// The keys of a collector's own. Those that all have stand at the first one alone.
+/// The keys of one collector. Those common to all are listed only at the first one.
 fn collector(text: &mut String, entry: &Entry, is_first: bool) {
     let own: Vec<_> = entry.options.iter().filter(|row| row.moved_to.is_none()).collect();
     if own.is_empty() && !is_first {
@@ -79,7 +79,7 @@ fn collector(text: &mut String, entry: &Entry, is_first: bool) {
     }
 }
 
-/// What a key is, and what it is unless it is written where the example is something else.
+/// The description of a key, with its default where the example shows another value.
 fn help_of(key: &KeyText) -> String {
     match &key.default {
         _ if key.is_required => format!("{} [required]", key.help),

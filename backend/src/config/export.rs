@@ -1,4 +1,4 @@
-//! What `watchglass export` writes.
+//! Arguments of `watchglass export`.
 
 use super::{When, step, when};
 use clap::Args;

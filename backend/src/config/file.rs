@@ -8,13 +8,13 @@ use std::io::Read;
 use std::path::Path;
 use toml::de::DeTable;
 
-/// A configuration is a page of text; the limit keeps a wrong path (a device, a log) from filling the memory.
+/// A configuration is a page of text. The limit keeps a wrong path (a device, a log) from filling the memory.
 const MAX_FILE_BYTES: u64 = 1 << 20;
 
 /// Reads a configuration file from the disk, at most 1 MiB.
 ///
 /// # Errors
-/// What the system says, text that is not UTF-8, or a longer file.
+/// The error of the system, text that is not UTF-8, or a longer file.
 pub fn read_file(path: &Path) -> std::io::Result<String> {
     let mut text = String::new();
     let read = system::file::open(path)?.take(MAX_FILE_BYTES + 1).read_to_string(&mut text)?;
@@ -24,7 +24,7 @@ pub fn read_file(path: &Path) -> std::io::Result<String> {
     }
 }
 
-/// Puts what the text of the file `name` says over what stands in the configuration.
+/// Applies the text of the file `name` over the configuration.
 pub fn apply(name: &str, text: &str, config: &mut Config) -> Result<(), ConfigError> {
     apply_text(text, config).map_err(|error| ConfigError::new(format!("{name}, line {}: {error}", error.line(text))))
 }
@@ -44,8 +44,8 @@ fn apply_text(text: &str, config: &mut Config) -> Result<(), FileError> {
     read_moved(config, &given).map_err(|message| FileError::new(0, message))
 }
 
-/// Options that once stood below a collector and now stand at the top count where they stood, unless the file also has them
-/// where they stand now.
+/// Options that moved from a collector's table to the top level are still read at the old place, unless the file also
+/// has them at the new one.
 fn read_moved(config: &mut Config, given: &[&str]) -> Result<(), String> {
     for i in 0..config.collectors.len() {
         for row in own_options(&config.collectors[i].name) {

@@ -1,4 +1,4 @@
-//! What `watchglass findings` lists.
+//! Arguments of `watchglass findings`.
 
 use super::{When, when};
 use clap::{Args, ValueEnum};
@@ -14,7 +14,7 @@ Examples:
   watchglass findings night.wgr --json
   watchglass findings --from -1h --check warning   exit status 1 if a finding is a warning or worse";
 
-/// From what on something found is an exit status.
+/// Minimum severity of a finding that sets the exit status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum CheckFrom {
     /// Warnings, and what is critical.

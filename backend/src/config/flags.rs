@@ -1,5 +1,5 @@
-//! The command line, of which the flags are the rows of the table of options. Its help is what a newcomer reads first: grouped,
-//! one line each.
+//! The command line. Its flags are the rows of the table of options. Newcomers read its help first: grouped, one line
+//! each.
 
 use super::administer::{
     AdminFlags, AdminTask, Administration, AgentsTask, AuditTask, EraseTask, KeyTask, ServiceTask, ShareTask, TeamTask,
@@ -38,7 +38,7 @@ const AFTER_MAN: &str = "\
 To read it:    watchglass man | man -l -
 In a package:  watchglass man /usr/share/man/man1";
 
-/// What an agent keeps on disk unless it is told otherwise.
+/// Default size limit of an agent's spool.
 const SPOOL_BYTES: u64 = 256 << 20;
 
 const CONFIG: &str = "config";
@@ -274,7 +274,7 @@ pub struct AgentFlags {
 }
 
 impl AgentFlags {
-    /// What to do.
+    /// The agent's task.
     pub fn task(&self) -> AgentTask {
         match self {
             AgentFlags { unit: true, .. } => AgentTask::Unit,
@@ -283,7 +283,7 @@ impl AgentFlags {
         }
     }
 
-    /// Puts the limits of what waits for a hub over those of the history, which it is.
+    /// Applies the limits of the spool over those of the history: an agent's history is its spool.
     pub fn apply(&self, config: &mut Config) -> Result<(), ConfigError> {
         config.retention = self.spool.unwrap_or(config.retention);
         config.retention_bytes = self.spool_bytes.or(config.retention_bytes).or(Some(SPOOL_BYTES));
@@ -302,7 +302,7 @@ impl Word {
         if let Word::Agent(agent) = self { Some(agent) } else { None }
     }
 
-    /// What a hub is asked for, when this asks for something.
+    /// The task for a hub, if the command has one.
     fn administration(&self) -> Option<(AdminTask, AdminFlags)> {
         match self.clone() {
             Word::User { task, flags } => Some((AdminTask::User(task), flags)),
@@ -329,7 +329,7 @@ impl Word {
         }
     }
 
-    /// The recording to make or to show, when this asks for one.
+    /// The recording to make or to show, if the command has one.
     pub fn recording(&self) -> Option<RecordingTask> {
         match self.clone() {
             Word::Record { file, from, to } => Some(RecordingTask::Record { file, from, to }),
@@ -340,7 +340,7 @@ impl Word {
         }
     }
 
-    /// The fleet to simulate, when this asks for one.
+    /// The fleet to simulate, if the command has one.
     pub fn fleet(&self) -> Option<Fleet> {
         match *self {
             Word::Demo { gpus, hosts, fail, seed } => Some(Fleet { gpus, hosts, fail, seed }),
@@ -349,32 +349,32 @@ impl Word {
     }
 }
 
-/// What the command line says.
+/// The parsed command line.
 pub struct Flags {
     /// The command; none is `serve`.
     pub command: Option<Word>,
     /// The configuration file to read.
     pub config: Option<PathBuf>,
-    /// Whether to print what is in force, and leave.
+    /// Whether to print the effective configuration and exit.
     pub print_config: bool,
-    /// What is said of one hub.
+    /// Flags of one hub.
     pub hub: HubFlags,
     /// The options that were given, with their values.
     options: Vec<(&'static Row<Config>, Vec<String>)>,
 }
 
-/// Why no flags came back.
+/// The reason why parsing returned no flags.
 pub enum Stop {
-    /// Help or version was asked for.
+    /// Help or version was requested.
     Say(String),
     /// Wrong usage.
     Wrong(ConfigError),
 }
 
-/// The command line. Every command takes all flags, and has those in its help that mean something to it.
+/// The command line. Every command accepts all flags, and its help lists those that apply to it.
 pub fn command() -> Command {
     let mut command = bare().args(shared());
-    // What every command takes is built into each first, so that a command can hide of it what means nothing to it.
+    // Flags common to all commands are built into each first, so that a command can hide those that do not apply.
     command.build();
     let names: Vec<String> = command.get_subcommands().map(|word| word.get_name().to_string()).collect();
     names.into_iter().fold(command, |command, name| command.mut_subcommand(&name, |word| with_its_flags(word, &name)))
@@ -384,7 +384,7 @@ pub fn command() -> Command {
 fn bare() -> Command {
     let command = Command::new("watchglass").version(BUILD.version).long_version(BUILD.to_string());
     let command = command.after_help(AFTER).max_term_width(120);
-    // The commands bring a sentence of their own, which ours replaces.
+    // The derived commands bring an about text, which ours replaces.
     Word::augment_subcommands(command).about(ABOUT)
 }
 
@@ -401,12 +401,12 @@ fn shared() -> Vec<Arg> {
     flags(false).chain([config, print]).chain(flags(true)).chain(hub.get_arguments().cloned()).collect()
 }
 
-/// The commands with those flags alone that mean something to each, as their help says it.
+/// The commands, each with only the flags that apply to it, as its help lists them.
 pub fn told() -> Command {
     with_those_told(bare(), None)
 }
 
-/// A command and those below it likewise; `name` is that of the uppermost, none that of the program, which serves.
+/// As above, for a command and its subcommands. `name` is the top-level command; none is the program itself.
 fn with_those_told(word: Command, name: Option<&str>) -> Command {
     let below: Vec<String> = word.get_subcommands().map(|word| word.get_name().to_string()).collect();
     let known: Vec<String> = word.get_arguments().map(|arg| arg.get_id().to_string()).collect();
@@ -414,7 +414,7 @@ fn with_those_told(word: Command, name: Option<&str>) -> Command {
     let flags = shared().into_iter().filter_map(|arg| {
         let id = arg.get_id().as_str();
         let told = concerns(id);
-        // A flag that excludes another one names it, so that it must be there.
+        // A flag that excludes another one names it, so the other must exist.
         let excluded = id == "key" && concerns("key_file");
         let is_own = known.iter().any(|known| known == id);
         ((told || excluded) && !is_own).then(|| arg.global(false).hide(!told))
@@ -425,7 +425,7 @@ fn with_those_told(word: Command, name: Option<&str>) -> Command {
         .fold(word, |word, task| word.mut_subcommand(task, |below| with_those_told(below, Some(name.unwrap_or(task)))))
 }
 
-/// A command, and those below it, whose help has what means something to it alone.
+/// A command and its subcommands, with help for only the flags that apply.
 fn with_its_flags(word: Command, name: &str) -> Command {
     let word = word.mut_args(|arg| {
         if !arg.is_global_set() || ADMIN_FLAGS.contains(&arg.get_id().as_str()) {
@@ -438,7 +438,7 @@ fn with_its_flags(word: Command, name: &str) -> Command {
     below.iter().fold(word, |word, task| word.mut_subcommand(task, |task| with_its_flags(task, name)))
 }
 
-/// Whether a flag stands in the help of a command.
+/// Whether a flag is listed in the help of a command.
 fn concerns(flag: &str, command: &str) -> bool {
     match OPTIONS.iter().find(|row| row.flag == flag) {
         Some(row) => row.commands.contains(&command),
@@ -482,7 +482,7 @@ pub fn read(args: impl IntoIterator<Item = OsString>) -> Result<Flags, Stop> {
                 OPTIONS.iter().any(|row| row.kind.is_secret() && text.starts_with(&format!("--{}", row.flag)))
             };
             if error.get(ContextKind::InvalidArg).is_some_and(of) {
-                // An address may have a password in it, wherever in the text.
+                // An address may contain a password anywhere in the text.
                 error.insert(ContextKind::InvalidValue, ContextValue::String("***".into()));
             }
             let text = error.to_string();
@@ -505,13 +505,13 @@ fn taken(matches: &ArgMatches) -> Result<Flags, clap::Error> {
 }
 
 impl Flags {
-    /// The labels, where they are not this machine's but those of the machines that join.
+    /// The labels, if they belong to the machines that join instead of this one.
     pub fn labels_of_others(&mut self) -> Vec<(String, String)> {
         let administers = self.command.as_ref().is_some_and(|word| word.administration().is_some());
         if administers { self.hub.take_labels() } else { Vec::new() }
     }
 
-    /// What a hub is asked for, when this asks for something.
+    /// The task for a hub, if the command has one.
     pub fn administration(
         &self,
         config: &Config,
@@ -521,7 +521,7 @@ impl Flags {
         flags.asked(task, &config.hubs, labels).map(Some)
     }
 
-    /// A flag that was given and means nothing where the machines are simulated.
+    /// A given flag that has no effect on simulated machines.
     pub fn of_real_machines(&self) -> Option<&'static str> {
         let real = |row: &Row<Config>| row.section == MEASURED && !row.commands.contains(&"demo");
         self.options.iter().find(|(row, _)| real(row)).map(|(row, _)| row.flag)
@@ -532,7 +532,7 @@ impl Flags {
         self.options.iter().any(|(row, _)| row.flag == flag)
     }
 
-    /// Puts what was given over what stands; a list replaces the whole list.
+    /// Applies the given flags over the configuration; a list replaces the whole list.
     pub fn apply(&self, config: &mut Config) -> Result<(), ConfigError> {
         for (row, texts) in &self.options {
             let wrong = |error| ConfigError::new(format!("--{}: {error}", row.flag));

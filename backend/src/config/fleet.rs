@@ -1,15 +1,15 @@
-//! What `watchglass demo` simulates.
+//! Arguments of `watchglass demo`.
 
 use super::ConfigError;
 
-/// The most GPUs of one simulated machine.
+/// Maximum number of GPUs of one simulated machine.
 pub const MAX_HOST_GPUS: u32 = 512;
-/// The most simulated machines.
+/// Maximum number of simulated machines.
 pub const MAX_HOSTS: u32 = 64;
-/// The most GPUs of the whole fleet.
+/// Maximum number of GPUs of the whole fleet.
 pub const MAX_FLEET_GPUS: u32 = 4096;
 
-/// The fewest machines of which links can fail.
+/// Minimum number of machines for failing links.
 const HOSTS_WITH_LINKS: u32 = 5;
 
 /// A simulated fleet.
@@ -19,40 +19,41 @@ pub struct Fleet {
     pub gpus: u32,
     /// Machines, 1 to [`MAX_HOSTS`].
     pub hosts: u32,
-    /// What goes wrong.
+    /// The simulated fault.
     pub fail: Option<Fail>,
     /// One seed, one fleet: the same values at the same instants in every run.
     pub seed: u64,
 }
 
-/// What can go wrong in a simulated fleet; all of it but [`Fail::Links`] on the first machine, though the whole job of its rack
-/// feels it.
+/// Faults of a simulated fleet. All but [`Fail::Links`] are on the first machine, but they affect the whole job of its
+/// rack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fail {
-    /// Nothing: the fleet is well.
+    /// Nothing: the fleet is healthy.
     None,
-    /// A GPU falls off the bus: its series end, all others wait for it in a kernel, and after ten minutes the job dies.
+    /// A GPU falls off the bus: its series end, all others wait for it in a kernel, and the job dies after ten
+    /// minutes.
     Lost,
-    /// All GPUs of the job are busy with nothing: utilization 100, a fifth of the power, no traffic.
+    /// All GPUs of the job are in a busy loop: utilization 100, a fifth of the power, no traffic.
     Hang,
-    /// A GPU stands at its slowdown temperature, with lower clocks, and the others wait for it.
+    /// A GPU is at its slowdown temperature, with lower clocks, and the others wait for it.
     Throttle,
     /// The memory of a GPU fails: corrected errors rise, then one that cannot be corrected ends the job.
     Ecc,
-    /// A GPU is slow for no reason that is measured, and the others wait for it.
+    /// A GPU is slow without a measured cause, and the others wait for it.
     Straggler,
     /// The memory of a GPU fills up to its limit, and the job dies.
     Oom,
-    /// The data come too late from a disk that does no more.
+    /// The data arrive late from a disk at its limit.
     Starvation,
     /// A GPU has half of its PCIe lanes.
     Link,
     /// The memory of a machine fills up to its limit, and the kernel kills the job.
     Memory,
-    /// The job does nothing any more, and holds its GPUs.
+    /// The job is idle and holds its GPUs.
     Idle,
-    /// Four machines are not as they should be: the second is late, the third lost, the fourth stopped, and of the fifth
-    /// some is missing still.
+    /// Four machines are unhealthy: the second is late, the third lost, the fourth stopped, and the fifth still lacks
+    /// some data.
     Links,
 }
 
@@ -75,7 +76,7 @@ impl Fail {
 }
 
 impl Fleet {
-    /// Whether the fleet as a whole is within the limits; each number by itself was looked at when it was read.
+    /// Checks the limits of the whole fleet; each number was checked when it was read.
     pub(super) fn check(self) -> Result<Self, ConfigError> {
         let all = self.gpus * self.hosts;
         if self.fail == Some(Fail::Links) && self.hosts < HOSTS_WITH_LINKS {
@@ -110,7 +111,7 @@ fn within(text: &str, most: u32, what: &str) -> Result<u32, String> {
     number.ok_or_else(|| format!("\"{text}\" is out of range; a demo has 1 to {most} {what}"))
 }
 
-/// Reads what goes wrong.
+/// Reads the fault.
 pub(super) fn fail(text: &str) -> Result<Fail, String> {
     let found = Fail::ALL.iter().find(|(name, _)| *name == text).map(|(_, fail)| *fail);
     let names: Vec<&str> = Fail::ALL.iter().map(|(name, _)| *name).collect();

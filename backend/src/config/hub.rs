@@ -1,4 +1,4 @@
-//! The list `[[hub]]`, and the flags that say the same of one hub. What a hub is stands in `uplink`.
+//! The list `[[hub]]`, and the flags for one hub. [`HubEntry`] is in `uplink`.
 
 use super::option::OptionKind;
 use super::{Config, ConfigError};
@@ -9,10 +9,10 @@ use toml::de::DeValue;
 use toml::{Spanned, Value};
 use uplink::settings::{HubEntry, HubUrl, KeyFrom, MAX_LABELS, Pin, ProxyChoice, TOO_MANY_LABELS, label, machine_name};
 
-/// The list `[[hub]]`, of which `--hub` says the addresses.
+/// The list `[[hub]]`; `--hub` gives the addresses.
 pub struct Hubs<C: 'static>(Field<C, Vec<HubEntry>>);
 
-/// Hubs that are kept there.
+/// Stores the hubs in this field.
 pub const fn hub_tables<C>(field: Field<C, Vec<HubEntry>>) -> Hubs<C> {
     Hubs(field)
 }
@@ -85,12 +85,12 @@ pub const HUB: &str = "Hub";
 pub const HUB_FLAGS: &[&str] = &["key", "key_file", "name", "label", "ca", "pin", "proxy", "new_identity"];
 
 impl HubFlags {
-    /// The labels alone, which then are no longer this machine's.
+    /// Takes the labels out; they then no longer belong to this machine.
     pub fn take_labels(&mut self) -> Vec<(String, String)> {
         std::mem::take(&mut self.label)
     }
 
-    /// Puts them over the hub that the configuration names.
+    /// Applies them over the hub that the configuration names.
     pub fn apply(self, config: &mut Config, env: &dyn Fn(&str) -> Option<String>) -> Result<(), ConfigError> {
         let given = self != HubFlags::default();
         config.new_identity = self.new_identity;

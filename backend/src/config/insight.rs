@@ -1,10 +1,10 @@
-//! `[insight]`: what is looked for in the samples, and after how long it is told.
+//! `[insight]`: detection of problems in the samples, and the delays of reports.
 
 use settings::length::within;
 use settings::{nearest, table, value};
 use std::time::Duration;
 
-/// What the times may be.
+/// Minimum and maximum of the times.
 const LEAST: Duration = Duration::from_secs(30);
 const MOST: Duration = Duration::from_secs(86_400);
 
@@ -24,7 +24,7 @@ table! {
 }
 
 impl InsightSettings {
-    /// The same for the crate that looks.
+    /// The settings in the form of the crate `insight`.
     pub fn settings(&self) -> insight::Settings {
         insight::Settings {
             idle_after: self.idle_after.as_secs() as i64,

@@ -1,4 +1,4 @@
-//! `[[agents.keep]]`: machines that are kept for another time than the others, by their labels.
+//! `[[agents.keep]]`: retention of machines by their labels.
 
 use super::value;
 use settings::kinds::any_pair;
@@ -6,7 +6,7 @@ use settings::{Fault, table};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// The most of them: each makes files of its own.
+/// Maximum number of rules: each makes its own files.
 const MOST: usize = 8;
 
 table! {
@@ -29,24 +29,24 @@ impl KeepRule {
     }
 }
 
-/// All of them, in order: the first that fits counts.
+/// All rules, in order: the first match applies.
 #[derive(Clone, Debug)]
 pub struct KeepRules(pub Vec<KeepRule>);
 
 impl KeepRules {
-    /// How long a machine with these labels is kept; none: as long as all.
+    /// Retention of a machine with these labels; none: the general one.
     pub fn of(&self, labels: &BTreeMap<String, String>) -> Option<Duration> {
         let fits = |rule: &&KeepRule| rule.labels.iter().all(|(key, value)| labels.get(key) == Some(value));
         self.0.iter().find(fits).map(|rule| rule.retention)
     }
 
-    /// The longest time of any; none without rules.
+    /// The longest retention; none without rules.
     pub fn longest(&self) -> Option<Duration> {
         self.0.iter().map(|rule| rule.retention).max()
     }
 }
 
-/// Refuses more than there may be.
+/// Refuses more rules than the maximum.
 pub(super) fn check(all: &[KeepRule]) -> Result<(), Fault> {
     match all.len() {
         ..=MOST => Ok(()),

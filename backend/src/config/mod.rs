@@ -1,9 +1,9 @@
-//! Everything that a user may choose, as one value: [`Config`]. Flags win over the configuration file, the file over the
+//! All settings of a user, as one value: [`Config`]. Flags override the configuration file, the file overrides the
 //! defaults. This module reads no clock, opens no socket and prints nothing; [`parse`] gets the environment and the
-//! files handed in.
+//! files as arguments.
 //!
-//! Read `table.rs` (all options, one row each), then `option.rs` (what a row is), `flags.rs` (the command line), `file.rs`
-//! (TOML) and `value.rs` (how one value is written). What a table of the file is says the crate [`settings`].
+//! Read `table.rs` (all options, one row each), then `option.rs` (a row), `flags.rs` (the command line), `file.rs`
+//! (TOML) and `value.rs` (the syntax of values). The crate [`settings`] defines the tables of the file.
 
 mod administer;
 mod alerts;
@@ -76,95 +76,95 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use uplink::settings::{HubEntry, MachineSettings, ProxyEnvironment, UplinkSettings};
 
-/// What the command line asks for.
+/// The command of the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Command {
     /// Collect and serve the page.
     Serve(Config),
-    /// Collect, and send what is measured to hubs.
+    /// Collect, and send samples to hubs.
     Agent {
-        /// What to measure and where to send it.
+        /// Collectors and hubs.
         config: Config,
-        /// What to do.
+        /// The agent's task.
         task: AgentTask,
     },
-    /// Take in what agents send, and serve it to people with accounts.
+    /// Receive samples of agents, and serve them to people with accounts.
     Hub(Config),
-    /// Say per collector what was tried and found.
+    /// Report the state of each collector.
     Doctor {
-        /// What the server would run with.
+        /// The configuration that the server would run with.
         config: Config,
         /// JSON instead of text.
         json: bool,
-        /// Where to write a report that can be passed on.
+        /// Path of a report that can be passed on.
         bundle: Option<PathBuf>,
     },
-    /// Write what is stored as text.
+    /// Export stored samples as text.
     Export {
-        /// What the server would run with, the data folder in it.
+        /// The configuration that the server would run with, including the data folder.
         config: Config,
-        /// What to write.
+        /// The export to write.
         export: Export,
     },
-    /// Say what is wrong.
+    /// List findings.
     Findings {
-        /// What the server would run with, the data folder in it.
+        /// The configuration that the server would run with, including the data folder.
         config: Config,
-        /// What to look at.
+        /// The data to read.
         task: FindingsTask,
     },
     /// Simulate a fleet and serve the page.
     Demo {
-        /// What to serve with.
+        /// The configuration of the server.
         config: Config,
-        /// What to simulate.
+        /// The fleet to simulate.
         fleet: Fleet,
     },
     /// Start a training job.
     Run {
-        /// What says where the data folder is.
+        /// The configuration with the data folder.
         config: Config,
-        /// What to start.
+        /// The program to start.
         task: Box<RunTask>,
-        /// Its names.
+        /// The names of the run.
         about: Box<About>,
     },
-    /// Put a marker.
+    /// Add a marker.
     Mark {
-        /// What says where the data folder is.
+        /// The configuration with the data folder.
         config: Config,
-        /// What it says.
+        /// The marker.
         task: MarkTask,
     },
-    /// Alert.
+    /// Send an alert.
     Alert {
-        /// What says where the data folder is.
+        /// The configuration with the data folder.
         config: Config,
-        /// What is wrong.
+        /// The alert.
         task: AlertTask,
     },
-    /// Show the picture in a terminal.
+    /// Show the dashboard in a terminal.
     Top {
-        /// What to collect with, where nobody serves.
+        /// The configuration of the collectors, used without a running server.
         config: Config,
-        /// Where it comes from, and in which form.
+        /// Origin and format of the dashboard.
         top: Top,
     },
     /// Make or show a recording.
     Recording {
-        /// What to serve with, or whose history to record.
+        /// The configuration of the server, or of the history to record.
         config: Config,
-        /// Which, and what to do.
+        /// The recording, and the task.
         task: RecordingTask,
     },
-    /// Ask a hub for something.
+    /// Send a task to a hub.
     Administer {
-        /// What says where the hub is.
+        /// The configuration with the address of the hub.
         config: Config,
-        /// What is wanted of it.
+        /// The task.
         wanted: Box<Administration>,
     },
-    /// Print what is in force, [`Config::to_toml`], and leave.
+    /// Print the effective configuration, [`Config::to_toml`], and exit.
     PrintConfig(Config),
     /// Print this text (help or version) to standard output and leave with status 0.
     Say(String),
@@ -172,23 +172,23 @@ pub enum Command {
     Manual(PathBuf),
 }
 
-/// What `watchglass agent` is to do.
+/// Tasks of `watchglass agent`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AgentTask {
     /// Measure and send.
     Run,
     /// Print a unit of systemd.
     Unit,
-    /// Print how the one does that runs.
+    /// Print the state of the running agent.
     Status,
 }
 
-/// Whether local callers are told apart.
+/// Identification of local callers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LocalAuth {
     /// By the uid that owns the caller's socket.
     Uid,
-    /// Not at all: every local user may read.
+    /// None: every local user may read.
     Off,
 }
 
@@ -198,7 +198,7 @@ impl Config {
         self.collectors.iter().find(|c| c.name == name).cloned().unwrap_or_else(|| CollectorConfig::new(name))
     }
 
-    /// Whether a collector is to run.
+    /// Whether a collector is enabled.
     pub fn keeps(&self, name: &str) -> bool {
         self.collector(name).enabled
     }
@@ -208,12 +208,12 @@ impl Config {
         self.collector(name).every.unwrap_or(self.interval).max(self.interval)
     }
 
-    /// How long a reading of a collector may take before it counts as hung.
+    /// Time after which a reading of a collector counts as hung.
     pub fn deadline(&self, name: &str) -> Duration {
         self.collector(name).deadline.unwrap_or_else(|| collectors::deadline(self.every(name)))
     }
 
-    /// What the collectors need to know.
+    /// Options of the collectors.
     pub fn options(&self) -> collectors::Options {
         let own = self.collectors.iter().flat_map(|collector| {
             let row = |key: &str| collector::own_options(&collector.name).iter().find(|row| row.key == key).copied();
@@ -230,12 +230,12 @@ impl Config {
         }
     }
 
-    /// Where /proc and /sys are read.
+    /// Folders of /proc and /sys.
     pub fn roots(&self) -> collectors::Roots {
         self.root.as_deref().map(collectors::Roots::below).unwrap_or_default()
     }
 
-    /// What an agent is told of its hubs and of its machine.
+    /// Settings of an agent's links to hubs, and of its machine.
     pub fn uplink_settings(&self) -> UplinkSettings {
         let roots = self.roots();
         UplinkSettings {
@@ -252,15 +252,14 @@ impl Config {
         }
     }
 
-    /// What is in force, as a configuration file that gives the same configuration again, but with `***` in the place of
-    /// what is secret.
+    /// The effective configuration, as a file that gives the same configuration again, with `***` in place of secrets.
     pub fn to_toml(&self) -> String {
         let all = table::OPTIONS.iter().filter_map(|row| Some((row.key.to_string(), row.kind.show(self)?)));
         all.collect::<toml::Table>().to_string()
     }
 }
 
-/// Wrong usage or configuration: the sentences for standard error, without what may be secret, and the exit status.
+/// Wrong usage or configuration: the sentences for standard error, without secrets, and the exit status.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigError {
     message: String,
@@ -289,7 +288,7 @@ impl std::error::Error for ConfigError {}
 /// and the configuration file that `--config` names.
 ///
 /// # Errors
-/// [`ConfigError`] for an unknown flag or key, a value that cannot be, a file that cannot be read.
+/// [`ConfigError`] for an unknown flag or key, an invalid value, or an unreadable file.
 pub fn parse(
     args: impl IntoIterator<Item = OsString>,
     env: &dyn Fn(&str) -> Option<String>,
@@ -298,7 +297,7 @@ pub fn parse(
     parse_with(args, env, read_file, collector::defaults())
 }
 
-/// What the environment and the configuration file say, before the flags do.
+/// The configuration from the environment and the file, before the flags.
 fn base(
     flags: &Flags,
     env: &dyn Fn(&str) -> Option<String>,
@@ -324,7 +323,7 @@ fn base(
     Ok(config)
 }
 
-/// Adds the hub that the environment names, where the configuration names none.
+/// Adds the hub that the environment names, if the configuration names none.
 fn dial_named(config: &mut Config, env: &dyn Fn(&str) -> Option<String>) -> Result<(), ConfigError> {
     if let Some(hub) = env("WATCHGLASS_HUB").filter(|hub| config.hubs.is_empty() && !hub.is_empty()) {
         let named = HubEntry::of(&hub).map_err(|error| ConfigError::new(format!("WATCHGLASS_HUB: {error}")))?;
@@ -369,7 +368,7 @@ fn parse_with(
         return Ok(Command::Alert { config, task });
     }
     let named = ["hub", "port", "unix"].map(|flag| flags.gives(flag));
-    // Who names a socket alone wants no port.
+    // A socket without a port or address means that no port is opened.
     config.no_port = matches!(named, [_, false, true]) && !flags.gives("bind");
     let dials = matches!(flags.command, Some(Word::Agent(_) | Word::Doctor { .. }));
     if dials {
@@ -414,7 +413,8 @@ fn parse_with(
     })
 }
 
-/// Listening beyond loopback is for a hub, which has accounts: here nobody could tell who calls.
+/// Listening beyond loopback is for a hub, which has accounts: a server without accounts cannot identify remote
+/// callers.
 fn check_bind(config: &Config) -> Result<(), ConfigError> {
     if config.bind.is_empty() {
         return Err(ConfigError::new("bind: write at least one address, 127.0.0.1 or ::1"));
@@ -431,12 +431,12 @@ fn check_bind(config: &Config) -> Result<(), ConfigError> {
     )))
 }
 
-/// Where this user's `watchglass run` writes without a server.
+/// State folder of this user, where `watchglass run` writes without a server.
 pub fn state_folder() -> Option<PathBuf> {
     state_folder_of(&|name| std::env::var(name).ok())
 }
 
-/// Where programs keep what they know, by the XDG base directories; a relative path there is none.
+/// State folder by the XDG base directories, in which relative paths are invalid.
 fn state_folder_of(env: &dyn Fn(&str) -> Option<String>) -> Option<PathBuf> {
     let absolute = |name: &str| env(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let state = absolute("XDG_STATE_HOME").or_else(|| Some(absolute("HOME")?.join(".local/state")))?;

@@ -1,6 +1,6 @@
-//! What an option is: a [`Row`] that the command line, the configuration file, `--print-config` and the documents read. How
-//! its value is read from the file and printed is its [`KeyKind`], as of a key in a table; what a flag says is its
-//! [`OptionKind`].
+//! An option: a [`Row`] that the command line, the configuration file, `--print-config` and the documents read. Its
+//! [`KeyKind`] reads its value from the file and prints it, as for a key in a table. Its [`OptionKind`] reads its
+//! flag.
 
 use settings::kinds::{Slot, TableSlot, Tables, Texts};
 use settings::{KeyKind, Takes, Written};
@@ -12,32 +12,32 @@ pub struct Row<C: 'static> {
     pub flag: &'static str,
     /// Its key in the file.
     pub key: &'static str,
-    /// What stands for a value in the help, such as `PATH`.
+    /// Placeholder of a value in the help, such as `PATH`.
     pub value: &'static str,
-    /// The heading in the help that it stands below.
+    /// The heading in the help.
     pub section: &'static str,
-    /// The commands in whose help it stands. Others accept it, too, so that one list of flags fits all.
+    /// The commands whose help lists it. Others accept it as well, so one list of flags fits all.
     pub commands: &'static [&'static str],
-    /// What it does, in one line and without a full stop.
+    /// Its effect, in one line and without a full stop.
     pub help: &'static str,
-    /// A value for documents, as it is written in a file; empty: the default.
+    /// A value for documents, in the syntax of a file; empty: the default.
     pub example: &'static str,
-    /// How its value is read and printed.
+    /// Reads and prints its value.
     pub kind: &'static dyn OptionKind<C>,
 }
 
-/// How an option of `C` is read from the command line.
+/// Reads an option of `C` from the command line.
 pub trait OptionKind<C>: KeyKind<C> {
-    /// What the flag takes.
+    /// Argument of the flag.
     fn takes(&self) -> Takes;
 
-    /// Whether a text fits as one value on the command line; if not, the rest of a sentence that says what to write.
+    /// Whether a text is valid as one value on the command line. The error is the rest of a sentence with the remedy.
     fn check(&self, text: &str) -> Result<(), String>;
 
-    /// Sets it from texts, in place of what was set before.
+    /// Sets it from texts; they replace earlier ones.
     fn set(&self, at: &mut C, texts: &[String]) -> Result<(), String>;
 
-    /// Whether a value may be secret, so that no error repeats it.
+    /// Whether a value may be secret, so that errors do not repeat it.
     fn is_secret(&self) -> bool {
         false
     }
@@ -76,7 +76,7 @@ impl<C, T, S: TableSlot<T>> OptionKind<C> for Tables<C, T, S> {
     }
 }
 
-/// That no flag says it.
+/// Error of a key without a flag.
 pub const FILE_ONLY: &str = "this key belongs in the configuration file";
 
 /// The row of a key.
@@ -84,13 +84,13 @@ pub fn by_key<C>(rows: &'static [Row<C>], key: &str) -> Option<&'static Row<C>> 
     rows.iter().find(|row| row.key == key)
 }
 
-/// The default of an option as it is written on the command line; none for what is off or empty.
+/// The default of an option in the syntax of the command line; none if it is off or empty.
 pub fn default_text<C: Default>(row: &Row<C>) -> Option<String> {
     let shown = row.kind.show(&C::default()).filter(|_| row.kind.takes() != Takes::Switch);
     shown.as_ref().and_then(in_words)
 }
 
-/// A default as a document says it; none for what is empty.
+/// A default in the form of a document; none if it is empty.
 pub fn in_words(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()).filter(|text| !text.is_empty()),
@@ -102,7 +102,7 @@ pub fn in_words(value: &Value) -> Option<String> {
     }
 }
 
-/// The words for a default that is no value, which stand at the end of the help, and the help without them.
+/// The help without its default in words, and those words, which are at its end.
 pub fn split_default(help: &str) -> (&str, &str) {
     help.split_once(" [default: ").map_or((help, ""), |(help, words)| (help, words.trim_end_matches(']')))
 }

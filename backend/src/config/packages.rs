@@ -1,10 +1,10 @@
-//! What a package of a system brings beside the program: completions and manual pages, of the same table as the help.
+//! Extra files of a system package: shell completions and manual pages, made from the same table as the help.
 
 use clap_complete::Shell;
 use std::io;
 use std::path::Path;
 
-/// The script by which a shell completes.
+/// The completion script of a shell.
 pub fn completions(shell: Shell) -> String {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut super::flags::told(), "watchglass", &mut script);
@@ -14,7 +14,7 @@ pub fn completions(shell: Shell) -> String {
 /// The manual page of the program, as troff.
 pub fn page() -> String {
     let mut page = Vec::new();
-    // Memory takes all that is written.
+    // Writing to memory cannot fail.
     let _ = clap_mangen::Man::new(super::flags::told()).render(&mut page);
     String::from_utf8_lossy(&page).into_owned()
 }
@@ -23,7 +23,7 @@ pub fn page() -> String {
 /// `watchglass-top.1`.
 ///
 /// # Errors
-/// What the system says.
+/// The error of the system.
 pub fn write_pages(folder: &Path) -> io::Result<()> {
     std::fs::create_dir_all(folder)?;
     clap_mangen::generate_to(super::flags::told(), folder)

@@ -1,29 +1,29 @@
-//! What `watchglass record`, `replay` and `import` are asked.
+//! Arguments of `watchglass record`, `replay` and `import`.
 
 use super::When;
 use std::path::PathBuf;
 
-/// A recording that is to be made, or shown.
+/// A recording to make or to show.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RecordingTask {
-    /// Write one.
+    /// Write a recording.
     Record {
-        /// The file that is to stand there.
+        /// The file to write.
         file: PathBuf,
-        /// Its first instant; none is all that is stored.
+        /// Its first instant; none: all stored data.
         from: Option<When>,
-        /// Its last.
+        /// Its last instant.
         to: When,
     },
-    /// Show one, or what others recorded.
+    /// Show a recording, or a file of another program.
     Show(PathBuf),
-    /// Print what a `wandb/settings` says of this machine.
+    /// Print the settings of a `wandb/settings` file for this machine.
     Settings(PathBuf),
-    /// Write what others recorded as one.
+    /// Convert a file of another program to a recording.
     Convert {
-        /// What they recorded.
+        /// The file to read.
         file: PathBuf,
-        /// The file that is to stand there.
+        /// The file to write.
         output: PathBuf,
     },
 }

@@ -1,4 +1,4 @@
-//! `[remote_write]`: the server that samples are also sent to. Values of headers are secret: no error and no print-out
+//! `[remote_write]`: an additional receiver of samples. Values of headers are secret: no error and no print-out
 //! repeats them.
 
 use super::secret::{hidden, show_url};

@@ -1,4 +1,4 @@
-//! What `watchglass run` is to start, what `watchglass runs` lists, and what `watchglass logs` prints.
+//! Arguments of `watchglass run`, `watchglass runs` and `watchglass logs`.
 
 use super::ConfigError;
 use super::when::{When, when};
@@ -51,7 +51,7 @@ pub struct RunTask {
 }
 
 impl RunTask {
-    /// Its names.
+    /// The names of the run.
     ///
     /// # Errors
     /// It has too many tags.
@@ -99,7 +99,7 @@ pub struct MarkTask {
 }
 
 impl MarkTask {
-    /// What is told.
+    /// The marker to send.
     pub fn mark(self) -> Mark {
         Mark { text: self.text, step: self.step, run: self.run, kind: self.kind }
     }
@@ -133,7 +133,7 @@ pub struct AlertTask {
 }
 
 impl AlertTask {
-    /// Title, text, severity, time to fold, and run.
+    /// Title, text, severity, time to group repeats, and run.
     pub fn said(self) -> (String, Option<String>, AlertSeverity, Option<String>, Option<String>) {
         (self.title, self.text, self.severity, self.wait, self.run)
     }

@@ -1,8 +1,8 @@
-//! What may be secret in a text that repeats what somebody wrote.
+//! Redaction of secrets in a text that repeats a user's input.
 
 use toml::Value;
 
-/// The text with `***` in the place of user, password and query of every address in it.
+/// The text with `***` in place of user, password and query of every address in it.
 pub fn hidden(text: &str) -> String {
     let ends = |c: char| c.is_whitespace() || "\"'`<>".contains(c);
     let mut shown = String::with_capacity(text.len());
@@ -20,7 +20,7 @@ pub fn hidden(text: &str) -> String {
     shown
 }
 
-/// An address as it stands in a file, without what may be secret in it.
+/// An address as in a file, without its secrets.
 #[allow(clippy::ptr_arg, reason = "a kind of a key takes the field as it is")]
 pub fn show_url(url: &String) -> Option<Value> {
     Some(hidden(url).into())

@@ -1,4 +1,4 @@
-//! `[sessions]`: how long people stay signed in on a hub.
+//! `[sessions]`: session lifetimes on a hub.
 
 use settings::length::within;
 use settings::{Fault, table};
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 const HOUR: Duration = Duration::from_secs(3_600);
 const DAY: Duration = Duration::from_secs(86_400);
-/// What either may be.
+/// Minimum and maximum of both.
 const LEAST: Duration = Duration::from_secs(300);
 const MOST: Duration = Duration::from_secs(400 * 86_400);
 

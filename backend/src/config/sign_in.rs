@@ -1,5 +1,5 @@
-//! `[sign_in]`: by which further ways people sign in to a hub. Each is off unless it is written here: who could switch one on
-//! from elsewhere could take the hub.
+//! `[sign_in]`: additional sign-in methods of a hub. Each is off unless this file enables it: enabling one from
+//! elsewhere could take over the hub.
 
 use super::team::{AddressRange, address_range};
 use providers::settings::{GitHubProvider, GroupRoles, OidcProvider, Provider};
@@ -10,9 +10,9 @@ use toml::Value;
 
 /// The word for the socket in the hub's own folder, among addresses.
 const UNIX: &str = "unix";
-/// Providers of one hub; each has a button.
+/// Maximum number of providers of one hub; each has a button.
 const MAX_PROVIDERS: usize = 16;
-/// Headers that say something else already.
+/// Headers that have another meaning already.
 const TAKEN: &[&str] = &["authorization", "cookie", "host", "origin", "content-type", "x-forwarded-for"];
 
 table! {
@@ -34,7 +34,7 @@ table! {
 }
 
 impl SignInWays {
-    /// Others by whom people sign in, in the order of their buttons.
+    /// Identity providers, in the order of their buttons.
     pub fn providers(&self) -> impl Iterator<Item = Provider<'_>> {
         self.oidc.iter().map(Provider::Oidc).chain(self.github.iter().map(Provider::GitHub))
     }
@@ -55,7 +55,7 @@ impl SignInWays {
     }
 }
 
-/// What becomes of people for whom somebody vouches and who have no account.
+/// Policy for authenticated people without an account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NewAccounts {
     /// They need an invitation.
@@ -88,7 +88,7 @@ table! {
     }
 }
 
-/// From where a header counts.
+/// Origin from which a header is trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HeaderSource {
     /// Addresses of a network.
@@ -117,7 +117,7 @@ fn header_source(text: &str) -> Result<HeaderSource, String> {
 }
 
 impl ProxySignIn {
-    /// Addresses from which the header counts.
+    /// Addresses from which the header is trusted.
     pub fn ranges(&self) -> impl Iterator<Item = &AddressRange> {
         self.from.iter().filter_map(|source| match source {
             HeaderSource::Range(range) => Some(range),
@@ -125,7 +125,7 @@ impl ProxySignIn {
         })
     }
 
-    /// Whether the header counts from there; none: from the socket in the hub's own folder.
+    /// Whether the header is trusted from a peer; none: the socket in the hub's own folder.
     pub fn counts_from(&self, peer: Option<IpAddr>) -> bool {
         match peer {
             Some(peer) => self.ranges().any(|range| range.contains(peer)),
@@ -157,7 +157,7 @@ fn sign_out(text: &str) -> Result<String, String> {
     }
 }
 
-/// The name of a header, in small letters.
+/// The name of a header, in lower case.
 fn header(text: &str) -> Result<String, String> {
     let name = text.to_ascii_lowercase();
     let good = |b: u8| b.is_ascii_alphanumeric() || b == b'-';

@@ -1,11 +1,11 @@
-//! `[[agents.join]]`: join keys that stand in files, for machines that are set up by programs.
+//! `[[agents.join]]`: join keys in files, for machines that programs set up.
 
 use settings::kinds::any_pair;
 use settings::{Fault, table, value};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-/// The most of them.
+/// Maximum number of keys.
 const MOST: usize = 50;
 
 table! {
@@ -30,7 +30,7 @@ fn name(text: &str) -> Result<String, String> {
     }
 }
 
-/// Refuses keys that could not be told apart.
+/// Refuses keys with equal names.
 pub(super) fn check(all: &[StandingJoin]) -> Result<(), Fault> {
     if all.len() > MOST {
         return Err(Fault::of("join", format!("at most {MOST} keys")));

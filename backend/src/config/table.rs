@@ -1,5 +1,5 @@
-//! The one table of options. A row gives a field of [`Config`] and its default, how one value is read, and all that the
-//! command line, the configuration file, `--print-config` and the documents say of it.
+//! The one table of options. A row has a field of [`Config`] and its default, the syntax of its value, and the texts
+//! for the command line, the configuration file, `--print-config` and the documents.
 
 use super::alerts::{AlertSettings, BuiltInRules, SmtpSettings, rule_tables, switches};
 use super::audit::AuditSettings;
@@ -27,40 +27,40 @@ use uplink::settings::{HubEntry, ProxyEnvironment};
 
 const PAGE: &str = "Page";
 const READERS: &str = "Access";
-/// What a hub alone is told.
+/// Options of a hub alone.
 const TEAM: &str = "A team's hub";
-/// What is read of this machine. A demo reads nothing of it, so it takes only those of these flags that its rows name.
+/// Measurement of this machine. A demo measures nothing, so it accepts only those of these flags that its rows name.
 pub const MEASURED: &str = "Measurement";
 const ALERTS: &str = "Alerts";
 const STORAGE: &str = "Storage";
-/// The last section, in which the flags stand that are no configuration.
+/// The last section, with the flags that are no configuration.
 pub const GENERAL: &str = "General";
 
 /// The commands that measure this machine.
 const MEASURING: &[&str] = &["serve", "agent", "hub", "doctor", "top"];
-/// The commands that keep what they measure.
+/// The commands that store samples.
 const KEEPING: &[&str] = &["serve", "agent", "hub", "doctor"];
 /// The commands that show a page.
 const SERVING: &[&str] = &["serve", "hub", "doctor", "replay", "import", "demo"];
-/// The commands that find a server, or are one.
+/// The commands that connect to a server, or are one.
 const ADDRESSING: &[&str] = &["serve", "hub", "doctor", "record", "replay", "import", "demo"];
 
-/// `field: type = default, kind { columns of the row }` for each option, and `like` with a value for documents where the default is
-/// none or says little.
+/// `field: type = default, kind { columns of the row }` for each option, and `like` with a value for documents if the
+/// default is none or uninformative.
 macro_rules! options {
     ($($(#[$doc:meta])* $field:ident: $type:ty = $default:expr, $kind:ident ($($arg:expr),*)
         { $($column:ident: $value:expr),* $(,)? } $(, like $example:literal)?)*) => {
-        /// Everything that a server needs to know.
+        /// The configuration of a server.
         #[derive(Clone, Debug, PartialEq, Eq)]
         pub struct Config {
             $($(#[$doc])* pub $field: $type,)*
             /// Uid of the user who called sudo, from SUDO_UID; no option.
             pub sudo_uid: Option<u32>,
-            /// What the environment says of proxies; no option.
+            /// Proxies of the environment; no option.
             pub proxies: ProxyEnvironment,
-            /// Join as another machine than the one that the data folder knows; no option.
+            /// Join as a new machine instead of the one in the data folder; no option.
             pub new_identity: bool,
-            /// Listen on the Unix socket and on no port; no option, since `--unix` without `--port` says it.
+            /// Listen on the Unix socket and on no port; no option, since `--unix` without `--port` implies it.
             pub no_port: bool,
         }
 

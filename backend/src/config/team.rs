@@ -1,4 +1,4 @@
-//! What a hub alone is told: the address that people type, whose word about callers counts, and what agents may send.
+//! Settings of a hub alone: its public address, trusted proxies, and limits of agents.
 
 use super::keep::{self, KeepRule, KeepRules};
 use super::standing_join::{self, StandingJoin};
@@ -9,12 +9,12 @@ use std::fmt;
 use std::net::IpAddr;
 use toml::Value;
 
-/// The address by which people and agents reach a hub, which it never takes from a request.
+/// The address by which people and agents reach a hub, which is never taken from a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PublicUrl {
     /// Scheme, name and port as a browser sends them: `https://watch.example.org`.
     pub origin: String,
-    /// The path below which it is served, with both slashes.
+    /// The base path, with a slash at both ends.
     pub base: String,
 }
 
@@ -24,13 +24,13 @@ impl PublicUrl {
         self.origin.starts_with("https://")
     }
 
-    /// Its name or address, in lower case; of an IPv6 address the bare form.
+    /// Its name or address, in lower case; an IPv6 address without brackets.
     pub fn host(&self) -> &str {
         let authority = self.origin.split_once("://").map_or("", |(_, authority)| authority);
         value::split_authority(authority).map_or("", |(name, _)| name)
     }
 
-    /// Whether it leads to no other machine than this one.
+    /// Whether it is an address of this machine only.
     pub fn is_loopback(&self) -> bool {
         let host = self.host();
         host == "localhost" || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
@@ -58,7 +58,7 @@ impl Written for PublicUrl {
     }
 }
 
-/// Refuses what would make a hub less than it promises: history and accounts that last, and nothing unencrypted by mistake.
+/// Refuses settings that break the guarantees of a hub: durable history and accounts, and no accidental plain text.
 pub fn check(config: &Config) -> Result<(), ConfigError> {
     let wrong = |sentence: String| Err(ConfigError::new(sentence));
     if config.memory {
@@ -108,7 +108,7 @@ pub fn check(config: &Config) -> Result<(), ConfigError> {
     }
 }
 
-/// Addresses that begin alike. One that is written without a length is that address alone.
+/// A range of addresses with a common prefix. An address without a length is a range of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AddressRange {
     first: IpAddr,
@@ -123,12 +123,12 @@ fn bits(ip: IpAddr) -> (u128, u8) {
 }
 
 impl AddressRange {
-    /// Whether every address of its family lies in it.
+    /// Whether it contains every address of its family.
     pub fn is_everybody(&self) -> bool {
         self.bits == 0
     }
 
-    /// Whether an address lies in it. One of the other family never does.
+    /// Whether it contains an address. It never contains one of the other family.
     pub fn contains(&self, ip: IpAddr) -> bool {
         let ((own, length), (other, theirs)) = (bits(self.first), bits(ip.to_canonical()));
         length == theirs && (own ^ other).checked_shr(u32::from(length - self.bits)).unwrap_or(0) == 0
@@ -143,7 +143,7 @@ pub(super) fn address_range(text: &str) -> Result<AddressRange, String> {
     let (own, all) = bits(first);
     let bits: u8 = length.map_or(Ok(all), str::parse).map_err(|_| wrong())?;
     let rest = all.checked_sub(bits).ok_or_else(wrong)?;
-    // An address with bits behind its length is most likely not what was meant.
+    // An address with bits behind its length is most likely a mistake.
     match own & !u128::MAX.checked_shl(u32::from(rest)).unwrap_or(0) {
         0 => Ok(AddressRange { first, bits }),
         _ => Err(format!("\"{text}\" has bits set beyond its prefix length; write the first address of the range")),
@@ -190,10 +190,10 @@ table! {
     }
 }
 
-/// What happens when a machine that is known joins anew.
+/// Policy for a known machine that joins again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rejoin {
-    /// It goes on as the machine that it was.
+    /// It continues as the same machine.
     Allow,
     /// An admin has to confirm it.
     Approve,
@@ -202,7 +202,7 @@ pub enum Rejoin {
 const REJOIN: Words<Rejoin> = &[("allow", Rejoin::Allow), ("approve", Rejoin::Approve)];
 
 impl AgentLimits {
-    /// How long machines are kept by their labels.
+    /// Retention of machines by their labels.
     pub fn keep_rules(&self) -> KeepRules {
         KeepRules(self.keep.clone())
     }

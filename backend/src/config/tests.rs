@@ -1,4 +1,5 @@
-//! Tests of the configuration: flags, file, precedence, errors, and the way back from print to the same value.
+//! Tests of the configuration: flags, file, precedence, errors, and the round trip from the printed form to the same
+//! value.
 
 use super::*;
 use proptest::prelude::*;

@@ -1,4 +1,4 @@
-//! What `watchglass top` is asked: where the picture comes from, and in which form it is wanted.
+//! Arguments of `watchglass top`: origin and format of the dashboard.
 
 use super::{Config, ConfigError, fleet, value};
 use clap::Args;
@@ -52,7 +52,7 @@ pub struct TopFlags {
     pub mouse: bool,
 }
 
-/// Where the picture comes from.
+/// Origin of the dashboard's data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// The server of the data folder, or this process.
@@ -61,23 +61,23 @@ pub enum Origin {
     Server(Box<HubEntry>),
     /// A server's Unix socket.
     Unix(PathBuf),
-    /// A simulated machine with so many GPUs.
+    /// A simulated machine with this number of GPUs.
     Demo(u32),
     /// A file.
     File(PathBuf),
 }
 
-/// What is wanted in a terminal.
+/// Settings of the terminal dashboard.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Top {
-    /// Where it comes from.
+    /// Origin of the data.
     pub origin: Origin,
-    /// All else.
+    /// The other flags.
     pub flags: TopFlags,
 }
 
 impl TopFlags {
-    /// The whole of what is wanted; the command line itself may name a hub, a port, or a Unix socket.
+    /// The complete settings; the command line itself may name a hub, a port, or a Unix socket.
     ///
     /// # Errors
     /// [`ConfigError`] when two origins are named.
@@ -89,7 +89,7 @@ impl TopFlags {
             ));
         }
         let of_url = |url: HubUrl| {
-            // No proxy leads to this machine.
+            // This machine is reached without a proxy.
             let proxy = if url.is_local() { ProxyChoice::Direct } else { ProxyChoice::Environment };
             Origin::Server(Box::new(HubEntry { proxy, urls: vec![url], ..HubEntry::default() }))
         };
@@ -116,7 +116,7 @@ pub fn here(config: &Config) -> HubUrl {
     HubUrl { tls: false, host: "127.0.0.1".into(), port, base }
 }
 
-/// The way to the server of this configuration's port on this machine.
+/// The connection to the server of this configuration's port on this machine.
 pub fn entry_here(config: &Config) -> HubEntry {
     HubEntry { proxy: ProxyChoice::Direct, urls: vec![here(config)], ..HubEntry::default() }
 }

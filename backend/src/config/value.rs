@@ -1,5 +1,5 @@
-//! How one value is written, the same on the command line and in the file. Each error is the rest of a sentence that
-//! says what to write instead.
+//! The syntax of values, the same on the command line and in the file. Each error is the rest of a sentence that gives
+//! the remedy.
 
 use super::LocalAuth;
 pub use collectors::options::{absolute, gpu};
@@ -23,7 +23,7 @@ pub fn interval(text: &str) -> Result<Duration, String> {
     within(text, Duration::from_millis(100), Duration::from_secs(60))
 }
 
-/// A collector's own pace.
+/// The interval of a collector.
 pub fn every(text: &str) -> Result<Duration, String> {
     within(text, Duration::from_millis(100), Duration::from_secs(3600))
 }
@@ -33,7 +33,7 @@ pub fn deadline(text: &str) -> Result<Duration, String> {
     within(text, Duration::from_millis(10), Duration::from_secs(600))
 }
 
-/// An address to listen on; whether it is loopback is decided later, with the ways out.
+/// An address to listen on. A later check requires loopback, with a better error.
 pub fn bind(text: &str) -> Result<IpAddr, String> {
     let bare = text.strip_prefix('[').and_then(|t| t.strip_suffix(']')).unwrap_or(text);
     let ip: IpAddr = bare
@@ -65,7 +65,8 @@ pub fn origin(text: &str) -> Result<String, String> {
     })
 }
 
-/// Who may embed the page: an origin, all hosts below a name (`https://*.vscode-cdn.net`), or the editor's own scheme.
+/// Sites that may embed the page: an origin, all hosts below a name (`https://*.vscode-cdn.net`), or the editor's own
+/// scheme.
 pub fn embedder(text: &str) -> Result<String, String> {
     let lower = text.to_ascii_lowercase();
     if lower == WEBVIEW {
@@ -73,7 +74,7 @@ pub fn embedder(text: &str) -> Result<String, String> {
     }
     let below = lower.strip_prefix("https://*.").map(|name| name.strip_suffix('/').unwrap_or(name));
     match below {
-        // Below a name of one part, such as `com`, there is everybody.
+        // A name of one part, such as `com`, would admit everybody.
         Some(name) if is_host_name(name) && name.contains('.') && !name.contains(['*', ':']) => {
             Ok(format!("https://*.{name}"))
         }
@@ -118,7 +119,7 @@ pub fn user(text: &str) -> Result<u32, String> {
     }
 }
 
-/// Whether local callers are told apart.
+/// Identification of local callers.
 pub fn local_auth(text: &str) -> Result<LocalAuth, String> {
     match text {
         "uid" => Ok(LocalAuth::Uid),
@@ -127,7 +128,7 @@ pub fn local_auth(text: &str) -> Result<LocalAuth, String> {
     }
 }
 
-/// A folder, relative to where the program was started or absolute.
+/// A folder, absolute or relative to the working directory of the start.
 pub fn folder(text: &str) -> Result<PathBuf, String> {
     if text.is_empty() {
         Err("the folder name is empty; leave it out to read this machine".into())
@@ -136,7 +137,7 @@ pub fn folder(text: &str) -> Result<PathBuf, String> {
     }
 }
 
-/// Folder that history is kept in, relative to where the program was started or absolute.
+/// Folder of the history, absolute or relative to the working directory of the start.
 pub fn data_dir(text: &str) -> Result<PathBuf, String> {
     if text.is_empty() {
         Err("the folder name is empty; write a path, like /var/lib/watchglass".into())
@@ -145,7 +146,7 @@ pub fn data_dir(text: &str) -> Result<PathBuf, String> {
     }
 }
 
-/// A number of bytes with its unit, at least what an hour of a few machines takes.
+/// A number of bytes with its unit. The minimum is an hour of a few machines.
 pub fn bytes(text: &str) -> Result<u64, String> {
     let wrong = || format!("\"{text}\" is not a size; write a whole number with its unit, like 500MiB or 2GiB");
     match size::read(text).ok_or_else(wrong)? {
@@ -164,7 +165,7 @@ pub fn pid(text: &str) -> Result<u32, String> {
 pub fn log(text: &str) -> Result<String, String> {
     let directives = text.contains(['=', ',']);
     let fits = match directives {
-        // A lone word that is no level would be taken for the name of a module, and nothing would be logged.
+        // A lone word that is no level would be read as the name of a module, and nothing would be logged.
         false => LOG_LEVELS.contains(&text.to_ascii_lowercase().as_str()),
         true => tracing_subscriber::EnvFilter::try_new(text).is_ok(),
     };

@@ -1,11 +1,11 @@
-//! What holds for every row of the table of options, whichever rows there are.
+//! Properties of every row of the table of options.
 
 use super::*;
 use crate::config::option::Row;
 use crate::config::table::OPTIONS;
 use settings::Takes;
 
-/// Values among which every flag finds two that differ.
+/// Values of which every flag accepts two different ones.
 const VALUES: &[&str] = &[
     "7",
     "8",
@@ -173,10 +173,10 @@ fn the_help_of_a_command_has_the_flags_that_mean_something_to_it() {
     }
 }
 
-/// Words that begin a clause, where a help has a verb or a noun.
+/// Words that begin a clause. A help must begin with a verb or a noun.
 const CLAUSES: [&str; 8] = ["Who", "Whose", "What", "How", "Of", "When", "Where", "Whether"];
 
-/// The helps of a command and of those below it that are no short line. Values that a help lists do not count.
+/// The helps of a command and its subcommands that are no short line. Values that a help lists do not count.
 fn long_helps(command: &clap::Command) -> Vec<String> {
     let helps = command.get_arguments().filter_map(|arg| arg.get_help()).chain(command.get_about());
     let is_bad = |help: &String| {

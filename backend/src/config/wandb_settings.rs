@@ -1,14 +1,14 @@
-//! W&B's settings as ours: what stands in a `wandb/settings` file of which machine and which processes are measured.
+//! Translation of W&B settings: the keys of a `wandb/settings` file that choose the measured machine and processes.
 
 use collectors::openmetrics::{Endpoint, Filter};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use toml::Table;
 
-/// How a value of theirs becomes ours; none for one that cannot be read.
+/// Converts a value of W&B; none if it cannot be read.
 type ReadValue = fn(&str) -> Option<toml::Value>;
 
-/// The settings that are known: theirs and ours, and how the value becomes ours.
+/// The known settings: W&B's key, our key, and the conversion of the value.
 const KNOWN: &[(&str, &str, ReadValue)] = &[
     ("x_stats_pid", "pid", |text| Some(toml::Value::Array(vec![number(text)?]))),
     ("x_stats_gpu_device_ids", "gpu", numbers),
@@ -16,12 +16,13 @@ const KNOWN: &[(&str, &str, ReadValue)] = &[
     ("x_stats_disk_paths", "disk_paths", texts),
 ];
 
-/// Where each of theirs has the endpoints of Prometheus pages: names and addresses, filters, and headers.
+/// W&B's keys for endpoints of Prometheus pages: names and addresses, filters, and headers.
 const ENDPOINTS: &str = "x_stats_open_metrics_endpoints";
 const FILTERS: &str = "x_stats_open_metrics_filters";
 const HEADERS: &str = "x_stats_open_metrics_http_headers";
 
-/// Our configuration as TOML, with a comment for each setting of the machine that has no like here. `text` is the file.
+/// Our configuration as TOML, with a comment for each setting of the machine without an equivalent here. `text` is the
+/// file.
 ///
 /// # Errors
 /// A sentence: it is no such file, or a value cannot be read.
@@ -45,7 +46,7 @@ pub fn translated(text: &str) -> Result<String, String> {
     Ok(notes.concat() + &toml::to_string(&ours).map_err(|error| error.to_string())?)
 }
 
-/// Names and values, of all sections: lines `name = value` or `name: value`; a line that is indented goes on with the value.
+/// Names and values of all sections: lines `name = value` or `name: value`; an indented line continues the value.
 fn settings(text: &str) -> Result<BTreeMap<String, String>, String> {
     let mut all: BTreeMap<String, String> = BTreeMap::new();
     let mut last: Option<String> = None;
@@ -60,7 +61,7 @@ fn settings(text: &str) -> Result<BTreeMap<String, String>, String> {
         } else {
             let pair = trimmed.split_once(['=', ':']);
             let (name, value) = pair.ok_or_else(|| format!("line {}: write NAME = VALUE", at + 1))?;
-            // Older versions wrote two underscores in front.
+            // Older versions wrote a prefix of two underscores.
             let name = name.trim().trim_start_matches('_');
             let name = if name.starts_with("stats_") { format!("x_{name}") } else { name.to_string() };
             all.insert(name.clone(), value.trim().to_string());
@@ -89,7 +90,7 @@ fn texts(text: &str) -> Option<toml::Value> {
     Some(toml::Value::Array(parts(text).into_iter().map(toml::Value::String).collect()))
 }
 
-/// Seconds as a duration of ours: `15s`, `500ms`.
+/// Seconds as a duration in our syntax: `15s`, `500ms`.
 fn seconds(text: &str) -> Option<String> {
     let seconds = text.parse::<f64>().ok().filter(|seconds| seconds.is_finite() && *seconds > 0.0)?;
     Some(match seconds.fract() == 0.0 {
@@ -98,7 +99,7 @@ fn seconds(text: &str) -> Option<String> {
     })
 }
 
-/// A table written as JSON, or as Python writes it.
+/// A table as JSON, or as a Python literal.
 fn object(name: &str, text: &str) -> Result<serde_json::Map<String, Value>, String> {
     let read = serde_json::from_str(text).or_else(|_| serde_json::from_str(&text.replace('\'', "\"")));
     match read {
@@ -118,8 +119,8 @@ fn table_or_list(name: &str, text: Option<&String>) -> Result<serde_json::Map<St
     }
 }
 
-/// Their filters, which say what ours say: an expression that is searched in `ENDPOINT.METRIC`, and expressions of labels. With
-/// them a comment for each that is no expression.
+/// W&B's filters, which have the meaning of ours: an expression that is searched in `ENDPOINT.METRIC`, and expressions
+/// of labels. The second part is a comment for each that is no expression.
 fn filters_of(text: Option<&String>) -> Result<(Table, Vec<String>), String> {
     let (mut filters, mut left_out) = (Table::new(), Vec::new());
     for (name, labels) in table_or_list(FILTERS, text)? {
@@ -138,7 +139,7 @@ fn filters_of(text: Option<&String>) -> Result<(Table, Vec<String>), String> {
     Ok((filters, left_out))
 }
 
-/// One table for each endpoint. All filters hold for each, as theirs do.
+/// One table for each endpoint. All filters apply to each, as in W&B.
 fn endpoints_of(endpoints: &str, filters: &Table, headers: Option<&String>) -> Result<toml::Value, String> {
     let headers = table_or_list(HEADERS, headers)?;
     let mut all = Vec::new();

@@ -1,4 +1,4 @@
-//! `watchglass alerts`: what is wanted of rules, alerts, silences and channels.
+//! Arguments of `watchglass alerts`: rules, alerts, silences and channels.
 
 use super::{When, when};
 use clap::{Args, Subcommand};

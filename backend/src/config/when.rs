@@ -1,4 +1,4 @@
-//! Instants and steps as people write them, on the command line and in a query.
+//! Typed instants and steps, on the command line and in a query.
 
 use settings::length::duration;
 use shared::unit::instant::{self, Resolved, Typed};
@@ -9,7 +9,7 @@ use system::local_time;
 pub struct When(Typed);
 
 impl When {
-    /// The instant, or the begin of the day, where `now` is the time; milliseconds since the Unix epoch.
+    /// The instant, or the begin of the day, at the time `now`; milliseconds since the Unix epoch.
     pub fn begin(self, now: i64) -> i64 {
         resolved(self.0, now, &local_time::offset).from
     }
@@ -20,16 +20,16 @@ impl When {
     }
 }
 
-/// Where a typed time is; `local` gives local time minus UTC at an instant. All are milliseconds.
+/// The instants of a typed time; `local` gives local time minus UTC at an instant. All are milliseconds.
 fn resolved(typed: Typed, now: i64, local: &dyn Fn(i64) -> i64) -> Resolved {
     typed.resolve(now, local, None).past(now)
 }
 
-/// The instant of a query, or the day from its begin to its end: a server knows no zone of the one who asks, so without one it
-/// is UTC. Milliseconds since the Unix epoch, as `now`.
+/// The instant of a query, or the day from its begin to its end. A server does not know the client's time zone, so a
+/// time without one is UTC. Milliseconds since the Unix epoch, as `now`.
 ///
 /// # Errors
-/// The text is no time: the rest of a sentence that says what to write.
+/// The text is no time: the rest of a sentence that gives the remedy.
 pub fn asked(text: &str, now: i64) -> Result<Resolved, String> {
     typed(text).map(|typed| resolved(typed, now, &|_| 0))
 }
@@ -37,7 +37,7 @@ pub fn asked(text: &str, now: i64) -> Result<Resolved, String> {
 /// Reads an instant of the command line.
 ///
 /// # Errors
-/// The text is no time: the rest of a sentence that says what to write.
+/// The text is no time: the rest of a sentence that gives the remedy.
 pub fn when(text: &str) -> Result<When, String> {
     typed(text).map(When)
 }
@@ -51,7 +51,7 @@ fn length(text: &str) -> Option<i64> {
     (ms.is_finite() && ms.abs() < 1e15).then(|| ms.round() as i64)
 }
 
-/// What [`instant::read`] reads, and beside it numbers alone, which are Unix seconds even before 1970, and `now-90`.
+/// The syntax of [`instant::read`], and also plain numbers, which are Unix seconds even before 1970, and `now-90`.
 fn typed(text: &str) -> Result<Typed, String> {
     let unix = |digits: &str| instant::since_epoch(digits);
     let number = match text.strip_prefix('-') {
@@ -71,7 +71,7 @@ fn typed(text: &str) -> Result<Typed, String> {
 /// The width of a roll-up's buckets, milliseconds, at least 1; numbers without a unit are seconds.
 ///
 /// # Errors
-/// What to write instead, the rest of a sentence.
+/// The rest of a sentence that gives the remedy.
 pub fn step(text: &str) -> Result<i64, String> {
     let ms = length(text).filter(|ms| *ms >= 1);
     ms.ok_or_else(|| format!("{text:?} is not a duration above zero; write one like 10s, 500ms, 5m or 1d"))

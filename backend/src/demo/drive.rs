@@ -1,4 +1,4 @@
-//! What the job does on one machine at one instant: all that the readings of its GPUs and of the rest follow from.
+//! State of the job on one machine at one instant: all readings of its GPUs and of the rest follow from it.
 
 use super::job::{Phase, Spent};
 
@@ -17,23 +17,23 @@ pub(super) struct Drive {
     /// See [`super::job::Moment`].
     pub ramp: f64,
     pub warmth: (f64, f64),
-    /// Kernels run that never end.
+    /// Its kernels never end.
     pub hung: bool,
-    /// Share of its work that the job does: all wait for what is slow.
+    /// Share of its work that the job does: all ranks wait for the slowest.
     pub share: f64,
-    /// Its data come too late.
+    /// Its data arrive too late.
     pub starved: bool,
-    /// How full the memory is beyond what is usual, as a share of the way, 0 to 1.
+    /// Extra memory use above the usual one, as a share of the way to the limit, 0 to 1.
     pub fills: f64,
-    /// 0 to 1: how much of the work stands still because the next data are late.
+    /// 0 to 1: share of the work that waits for the next data.
     pub dip: f64,
-    /// 0 to 1: how much the GPUs tell each other.
+    /// 0 to 1: traffic between the GPUs.
     pub traffic: f64,
     /// Milliseconds since the machine was started.
     pub up: f64,
-    /// Since then, in each phase.
+    /// Milliseconds since then, in each phase.
     pub spent: Spent,
-    /// Likewise: milliseconds of training less what was lost waiting for a slow GPU.
+    /// Since then: milliseconds of training, without the time lost waiting for a slow GPU.
     pub done: f64,
     /// Milliseconds of training since the fault's moment.
     pub felt: f64,

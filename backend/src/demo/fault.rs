@@ -1,18 +1,18 @@
-//! What goes wrong in a simulated fleet, and what of it each GPU of the first rack feels.
+//! Faults of a simulated fleet, and their effect on each GPU of the first rack.
 
 use super::job::{Job, Phase};
 use crate::config::{Fail, Fleet};
 use shared::standing::Standing;
 
-/// How long the memory takes to fill up, milliseconds.
+/// Time for the GPU memory to fill up, milliseconds.
 const FILL_MS: i64 = 150_000;
-/// How long a link was cut whose samples are missing still, milliseconds.
+/// Duration of a cut link whose samples are still missing, milliseconds.
 const FILLED_MS: i64 = 120_000;
-/// How long the memory of a machine takes to fill up, milliseconds.
+/// Time for the memory of a machine to fill up, milliseconds.
 const HOST_FILL_MS: i64 = 215_000;
-/// How long after its begin a memory that fails loses something, milliseconds.
+/// Time from the begin of memory errors to the first uncorrectable one, milliseconds.
 const FAILING_MS: i64 = 45_000;
-/// How long the ranks of a job wait for one that is gone, milliseconds: as long as collective libraries do.
+/// Time that the ranks of a job wait for a lost one, milliseconds: the timeout of collective libraries.
 const GIVE_UP_MS: i64 = 600_000;
 
 /// A fault, from its moment on.
@@ -21,15 +21,15 @@ pub(super) struct Fault {
     fail: Fail,
     /// Its moment, milliseconds since the Unix epoch.
     since: i64,
-    /// The GPU of the first machine that it happens to.
+    /// The affected GPU of the first machine.
     gpu: u32,
 }
 
-/// What a GPU feels of it, and for how many milliseconds.
+/// The effect on a GPU, and its duration in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Touch {
     Well,
-    /// For how long.
+    /// Duration, milliseconds.
     Lost(f64),
     Hot(f64),
     Failing(f64),
@@ -40,12 +40,12 @@ pub(super) enum Touch {
     HalfLanes,
 }
 
-/// What is left where the job stops.
+/// Remains of a stopped job.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Left {
     /// Kernels that never end.
     Kernels,
-    /// Processes that do nothing.
+    /// Idle processes.
     Processes,
     Nothing,
 }
@@ -55,17 +55,17 @@ impl Fault {
         fleet.fail.filter(|fail| *fail != Fail::None).map(|fail| Fault { fail, since, gpu })
     }
 
-    /// What goes wrong.
+    /// The kind of the fault.
     pub fn fail(&self) -> Fail {
         self.fail
     }
 
-    /// The GPU of the first machine that it happens to.
+    /// The affected GPU of the first machine.
     pub fn gpu(&self) -> u32 {
         self.gpu
     }
 
-    /// What a GPU feels of it at an instant.
+    /// The effect on a GPU at an instant.
     pub fn touch(&self, t: i64, host: u32, gpu: u32) -> Touch {
         let passed = (t - self.since) as f64;
         if passed < 0.0 {
@@ -84,7 +84,7 @@ impl Fault {
         }
     }
 
-    /// When the job stopped, as seen at an instant, and what is left: all its machines feel it.
+    /// Time of the job's stop, as seen at an instant, and its remains: all its machines are affected.
     pub fn stop(&self, t: i64) -> Option<(i64, Left)> {
         let ended = self.end().filter(|end| t >= *end);
         let (stop, left) = match (self.fail, ended) {
@@ -96,7 +96,7 @@ impl Fault {
         Some((stop, left)).filter(|(stop, _)| t >= *stop)
     }
 
-    /// When the job dies of it; none where it lives on.
+    /// Time of the job's death by the fault; none if it survives.
     pub fn end(&self) -> Option<i64> {
         let after = match self.fail {
             Fail::Lost => GIVE_UP_MS,
@@ -108,7 +108,7 @@ impl Fault {
         Some(self.since + after)
     }
 
-    /// Share of its work that the job still does.
+    /// Remaining share of its work that the job does.
     pub fn share(&self) -> f64 {
         match self.fail {
             Fail::Straggler => 0.74,
@@ -118,12 +118,12 @@ impl Fault {
         }
     }
 
-    /// Whether the data come too late.
+    /// Whether the data arrive too late.
     pub fn starves(&self, t: i64) -> bool {
         self.fail == Fail::Starvation && t >= self.since
     }
 
-    /// How full the memory of a machine is beyond what is usual, as a share of the way, 0 to 1.
+    /// Extra memory use of a machine above the usual one, as a share of the way to the limit, 0 to 1.
     pub fn fills(&self, t: i64, host: u32) -> f64 {
         let way = (t - self.since) as f64 / HOST_FILL_MS as f64;
         if (self.fail, host) == (Fail::Memory, 0) { way.clamp(0.0, 1.0) } else { 0.0 }
@@ -134,12 +134,11 @@ impl Fault {
         if t > self.since { job.spent(t).since(job.spent(self.since)).train } else { 0.0 }
     }
 
-    /// What of a machine's samples is not here, as the time between which they lie, and how the machine stands, unless that is
-    /// seen by itself.
+    /// Time range of a machine's missing samples, and its connection state unless that is detected by itself.
     pub fn away(&self, host: u32) -> Option<((i64, i64), Option<Standing>)> {
         let filled = self.since + FILLED_MS;
         let (until, standing) = match (self.fail, host) {
-            // Its link is there, and nothing comes over it.
+            // Its link is connected, but carries no data.
             (Fail::Links, 1) => (i64::MAX, None),
             (Fail::Links, 2) => (i64::MAX, Some(Standing::Unreachable)),
             (Fail::Links, 3) => (i64::MAX, Some(Standing::Stopped("it was told to stop".into()))),
@@ -149,7 +148,7 @@ impl Fault {
         Some(((self.since, until), standing))
     }
 
-    /// One sentence for the check of a machine's GPUs, and what to do about it.
+    /// One sentence for the check of a machine's GPUs, and its remedy.
     pub fn words(&self, host: u32) -> Option<(String, String)> {
         let gpu = self.gpu;
         (self.fail == Fail::Lost && host == 0).then(|| {
@@ -157,7 +156,7 @@ impl Fault {
         })
     }
 
-    /// What it is and where, for the facts of the fleet.
+    /// Kind and place of the fault, for the facts of the fleet.
     pub fn what(&self) -> String {
         let name = Fail::ALL.iter().find(|(_, fail)| *fail == self.fail).map_or("", |(name, _)| name);
         match self.fail {
@@ -174,7 +173,7 @@ pub(super) fn hung_power(idle: f64, limit: f64) -> f64 {
     (0.2 * limit - idle) / (limit - idle)
 }
 
-/// Whether the phase trains, so that a slow GPU is felt.
+/// Whether the phase trains, so that a slow GPU has an effect.
 pub(super) fn is_felt(phase: Phase) -> bool {
     matches!(phase, Phase::Train | Phase::Evaluate)
 }

@@ -1,4 +1,4 @@
-//! A simulated GPU: one like NVIDIA's H100 on its board, as NVML would tell of it.
+//! A simulated GPU: like NVIDIA's H100 on its board, with the readings of NVML.
 
 use super::drive::Drive;
 use super::fault::{Touch, is_felt};
@@ -8,9 +8,9 @@ use super::processes::Held;
 use collectors::Out;
 use shared::catalog::{gpu, gpu_parts as parts, gpu_profile as profile};
 
-/// What it is called.
+/// Its name.
 pub(super) const NAME: &str = "NVIDIA H100 80GB HBM3";
-/// Watts that it takes doing nothing, and at most.
+/// Power when idle, and maximum, watts.
 pub(super) const IDLE_WATTS: f64 = 72.0;
 pub(super) const POWER_LIMIT_WATTS: f64 = 700.0;
 
@@ -26,7 +26,7 @@ const MAX_MEMORY_CELSIUS: f64 = 95.0;
 const MAX_CLOCK_MHZ: f64 = 1_980.0;
 const IDLE_CLOCK_MHZ: f64 = 345.0;
 const MEMORY_CLOCK_MHZ: f64 = 2_619.0;
-/// How long the driver still speaks of a GPU that fell off the bus, milliseconds: what a tick needs to hear it.
+/// Time that the driver still reports a GPU that fell off the bus, milliseconds: enough for one tick.
 const LAST_WORD_MS: f64 = 1_000.0;
 /// Bits of the throttle reasons.
 const NOTHING_TO_DO: f64 = 1.0;
@@ -36,7 +36,7 @@ const TOO_HOT: f64 = 96.0;
 pub(super) struct Gpu {
     i: u32,
     key: Key,
-    /// What it and its place in the machine differ by from others.
+    /// Individual deviations of the GPU and its place in the machine.
     appetite: f64,
     inlet: f64,
     rise: f64,
@@ -45,7 +45,7 @@ pub(super) struct Gpu {
 }
 
 impl Gpu {
-    /// The GPU of that number in a machine of so many.
+    /// The GPU of this number in a machine of `of` GPUs.
     pub fn new(machine: Key, i: u32, of: u32) -> Self {
         let key = machine.of(100 + u64::from(i));
         Gpu {
@@ -61,7 +61,7 @@ impl Gpu {
 
     pub fn read(&self, at: &Drive, touch: Touch, out: &mut Out) {
         if let Touch::Lost(ms) = touch {
-            // What the driver still says of it.
+            // The last reports of the driver.
             if ms < LAST_WORD_MS {
                 self.errors(79, out);
             }
@@ -73,14 +73,14 @@ impl Gpu {
         self.profile(at, touch, work, out);
     }
 
-    /// What the job's process holds of it (bytes), and the share of its multiprocessors that it used (percent). None
-    /// when it is lost.
+    /// Memory that the job's process holds (bytes), and its share of the multiprocessors (percent). None when the GPU
+    /// is lost.
     pub fn held(&self, at: &Drive, touch: Touch) -> Option<Held> {
         let bytes = (self.memory(at, touch) * MEMORY_MIB).round() - (EMPTY_SHARE * MEMORY_MIB).round();
         (!matches!(touch, Touch::Lost(_))).then(|| ((bytes * MIB) as u64, (92.0 * self.work(at, touch)) as f32))
     }
 
-    /// 0 to about 1: arithmetic that gets done.
+    /// 0 to about 1: completed arithmetic.
     fn work(&self, at: &Drive, touch: Touch) -> f64 {
         let level = match at.phase {
             _ if at.hung => return 0.0,
@@ -103,16 +103,16 @@ impl Gpu {
             _ if at.hung => 100.0,
             Phase::Train => 98.0 + 3.0 * jitter - 100.0 * at.dip,
             Phase::Evaluate => 82.0 + 9.0 * jitter,
-            // Programs are built and caches filled in bursts towards the end.
+            // Compilation and cache filling come in bursts towards the end.
             Phase::StartUp if at.into > 45_000 => 35.0 + 60.0 * jitter,
             Phase::StartUp => 0.0,
             Phase::Checkpoint => 2.0 + 3.0 * jitter,
             Phase::Idle | Phase::Dead => 0.0,
         };
         let busy = match touch {
-            // It has no time to wait.
+            // The slow GPU itself never waits.
             Touch::Slow(_) | Touch::Hot(_) if at.phase == Phase::Train => busy.max(99.5),
-            // Waiting for the slow one is done in a kernel, and counts as busy.
+            // Waiting for the slow one happens in a kernel, and counts as busy.
             Touch::Waits(_) if at.phase == Phase::Train => busy.max(99.0),
             _ => busy,
         };
@@ -135,7 +135,7 @@ impl Gpu {
         }
         let full = 0.90 + 0.05 * self.key.of(4).unit(at.run) + self.share;
         let share = match at.phase {
-            // The driver's part, then the weights, then what a first step needs.
+            // The driver's part, then the weights, then the needs of a first step.
             Phase::StartUp => match at.into as f64 / 80_000.0 {
                 x if x < 0.25 => EMPTY_SHARE,
                 x if x < 0.75 => EMPTY_SHARE + 0.55 * full * (x - 0.25) / 0.5,
@@ -153,7 +153,7 @@ impl Gpu {
     /// Power, heat, clocks and errors.
     fn board(&self, at: &Drive, touch: Touch, out: &mut Out) {
         let felt = is_felt(at.phase);
-        // Of the power above idle, and since when.
+        // Factor on the power above idle, and its duration.
         let (factor, since) = match touch {
             Touch::Slow(ms) => (0.72, ms),
             Touch::Waits(ms) => (at.share.min(1.0), ms),
@@ -206,12 +206,12 @@ impl Gpu {
         out.put(&gpu::MEMORY_CLOCK, self.i, MEMORY_CLOCK_MHZ);
         out.put(&gpu::THROTTLE_REASONS, self.i, reasons);
 
-        // One in some days is nothing unusual.
+        // One error in some days is usual.
         let usual = (at.up / self.key.of(5).between(2e8, 9e8)).floor();
         let (corrected, lost) = match touch {
             // The wandering part is slower than the rising one: a counter never falls.
             Touch::Failing(ms) => {
-                // The clock stands from then on, and the wandering part with it.
+                // The counter stops from then on, and so must the wandering part.
                 let wander = if ms < 45_000.0 { wander } else { 1.0 };
                 ((2.5e-3 * ms + 15.0 * (wander + 1.0)).floor(), (ms / 45_000.0).floor())
             }
@@ -222,7 +222,7 @@ impl Gpu {
         self.errors(if lost > 0.0 { 48 } else { 0 }, out);
     }
 
-    /// What the driver said of critical errors: of none, or of this one.
+    /// The driver's report of critical errors: none, or this one.
     fn errors(&self, xid: u32, out: &mut Out) {
         out.put(&parts::XID_ERRORS, self.i, if xid == 0 { 0.0 } else { 1.0 });
         if xid != 0 {
@@ -234,7 +234,7 @@ impl Gpu {
     fn energy(&self, at: &Drive, factor: f64, wander: f64) -> f64 {
         let above = [
             (Phase::StartUp, at.spent.start_up),
-            // The first minutes of a run take less.
+            // The first minutes of a run need less.
             (Phase::Train, 0.985 * (at.spent.train - (1.0 - factor) * at.felt)),
             (Phase::Evaluate, at.spent.evaluate),
             (Phase::Checkpoint, at.spent.checkpoint),
@@ -264,7 +264,7 @@ impl Gpu {
             out.put(&profile::SM_ACTIVE, self.i, 12.0);
         }
         let tremor = 1.0 + 0.06 * self.key.of(14).jitter(at.t, 1_000);
-        // NVML tells whole MiB.
+        // NVML reports whole MiB.
         let rate = |bytes: f64| (bytes * tremor / MIB).round() * MIB;
         if self.linked {
             out.put(&profile::NVLINK_TX, self.i, rate(190e9 * at.traffic));

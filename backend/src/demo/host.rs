@@ -9,7 +9,7 @@ use shared::catalog::{cpu, disk, memory, network, process};
 const MIB: f64 = (1 << 20) as f64;
 const GIB: f64 = (1u64 << 30) as f64;
 const SWAP_BYTES: f64 = 8.0 * GIB;
-/// Fullest links between machines that are worth having.
+/// Maximum number of links between machines.
 const MAX_LINKS: u32 = 8;
 /// Sizes of the file systems, GiB.
 const SYSTEM_DISK_GIB: f64 = 440.0;
@@ -17,7 +17,7 @@ const DATA_DISK_GIB: f64 = 28_000.0;
 /// Share of the memory that is in use without a job.
 const EMPTY_SHARE: f64 = 0.025;
 
-/// What a core is busy with.
+/// Task of a core.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// Drives a GPU.
@@ -39,7 +39,7 @@ pub(super) struct Host {
 impl Host {
     pub fn new(key: Key, gpus: u32) -> Self {
         let cores = (8 * gpus).clamp(16, 128);
-        // 7 has no divisor in common with the number of cores, so that each place is taken once.
+        // 7 has no divisor in common with the number of cores, so each place is used once.
         let kind = |core: u32| match core * 7 % cores {
             place if place < gpus => Kind::Rank,
             place if place < 5 * gpus => Kind::Loader,
@@ -115,7 +115,7 @@ impl Host {
         out.put(&cpu::IOWAIT_PERCENT, (), waiting);
         out.put(&cpu::STEAL_PERCENT, (), 0.0);
 
-        // The kernel's averages follow slowly; how warm the GPUs are does so too.
+        // The kernel's averages follow slowly; so does the warmth of the GPUs.
         let wanted = (3.0 * self.gpus).min(0.7 * n);
         let ended = if at.hung { self.gpus.min(n) } else { 0.4 };
         let after =
@@ -145,7 +145,7 @@ impl Host {
             _ => (2.0 + 1.5 * jitter + 20.0 * at.dip, 0.4 + 0.4 * jitter + 30.0 * at.dip),
         };
         out.put(&cpu::PRESSURE_CPU, (), cores);
-        // Near the limit the kernel looks for pages all the time.
+        // Near the limit the kernel scans for pages all the time.
         let short = ((at.fills - 0.93) / 0.07).clamp(0.0, 1.0);
         out.put(&cpu::PRESSURE_MEMORY_SOME, (), 60.0 * short);
         out.put(&cpu::PRESSURE_MEMORY_FULL, (), 35.0 * short);
@@ -153,7 +153,7 @@ impl Host {
         out.put(&cpu::PRESSURE_IO_FULL, (), 0.6 * disks);
     }
 
-    /// 0 to 1: what a checkpoint leaves in memory, on its way to the disk.
+    /// 0 to 1: part of a checkpoint in memory, on its way to the disk.
     fn staged(&self, at: &Drive) -> f64 {
         match at.phase {
             Phase::Checkpoint => (at.into as f64 / 4_000.0).min(1.0),
@@ -174,13 +174,12 @@ impl Host {
         usual + (0.995 - usual) * at.fills
     }
 
-    /// Share of the memory that the job has.
+    /// Share of the memory that the job uses.
     pub fn resident(&self, at: &Drive) -> f64 {
         (self.used(at) - EMPTY_SHARE).max(0.004)
     }
 
-    /// CPU of the process of that number among so many of its kind, percent of one core. They share the cores of their
-    /// kind.
+    /// CPU of one process among `of` of its kind, percent of one core. They share the cores of their kind.
     pub fn busy(&self, kind: Kind, i: u32, of: u32, at: &Drive) -> f64 {
         let theirs = || (0u64..).zip(&self.cores).filter(|(_, k)| **k == kind).map(|(core, _)| core);
         let n = theirs().count();
@@ -205,7 +204,7 @@ impl Host {
         out.put(&memory::SWAP_PERCENT, (), 100.0 * 96.0 * MIB / SWAP_BYTES);
     }
 
-    /// Something that is done at a mean rate a second, unevenly, and so that its sum never falls.
+    /// A counter with a mean rate per second. It grows unevenly, and never falls.
     fn sum(&self, lane: u64, rate: f64, ms: f64) -> f64 {
         const UNEVEN: i64 = 8_000;
         // The slope of the uneven part is at most 1.5 x 2 x 0.25 = 0.75 of the rate's.
@@ -241,7 +240,7 @@ impl Host {
             out.put(&disk::DEVICE_WRITTEN, name, written);
             out.put(&disk::DEVICE_BUSY, name, busy);
         }
-        // Checkpoints pile up until the next run clears them away.
+        // Checkpoints accumulate until the next run deletes them.
         let data = 41.0 + 24.0 * (at.age as f64 / 1.6e7).min(1.0);
         for (path, percent, size) in [("/", 38.2, SYSTEM_DISK_GIB), ("/data", data, DATA_DISK_GIB)] {
             out.put(&disk::USAGE_PERCENT, path, percent);
@@ -266,7 +265,7 @@ impl Host {
         out.put(&network::RETRANSMITS, (), self.sum(43, 0.06, at.done).floor());
     }
 
-    /// The job's processes, as if they were watched; gone when it is.
+    /// The job's processes, as if they were watched; absent after its end.
     fn processes(&self, at: &Drive, busy: f64, out: &mut Out) {
         if at.phase == Phase::Dead {
             return;

@@ -1,32 +1,32 @@
-//! The timetable of the job that a simulated rack trains: runs one after another, each with a start-up, then cycles of
-//! training that end in a checkpoint, and before every fifth checkpoint an evaluation. The machines of a rack keep it together.
+//! The timetable of a simulated rack's job: runs one after another, each with a start-up, then cycles of training that
+//! end in a checkpoint, and an evaluation before every fifth checkpoint. All machines of a rack follow it together.
 //!
-//! Everything is a closed form of the time: what the GPUs do now, how warm that has made them, and how long they have
-//! been at what, so that counters need no memory either.
+//! Everything is a closed form of the time: the current work of the GPUs, their warmth, and the time spent in each
+//! phase. So counters need no memory either.
 
 use super::noise::Key;
 
-/// How long each part of the job takes.
+/// Duration of each part of the job.
 const START_UP_MS: i64 = 80_000;
 const CHECKPOINT_MS: i64 = 9_000;
 const EVALUATION_MS: i64 = 34_000;
 const CHECKPOINTS_PER_EVALUATION: i64 = 5;
-/// What a job does is usual after this time: milliseconds.
+/// Time after which a job's baseline is learned, milliseconds.
 const UNDER_WAY_MS: i64 = 30 * 60_000;
-/// A core follows its power within this time, memory and heat sink within that: milliseconds.
+/// Time constants of the temperature: the core's, and that of memory and heat sink, milliseconds.
 const QUICK_COOLING_MS: f64 = 21_000.0;
 const SLOW_COOLING_MS: f64 = 55_000.0;
 
-/// What a job does.
+/// Phases of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
     StartUp,
     Train,
     Evaluate,
     Checkpoint,
-    /// Its processes live, and do nothing.
+    /// Its processes live, but are idle.
     Idle,
-    /// It is no more.
+    /// It has ended.
     Dead,
 }
 
@@ -53,7 +53,7 @@ pub(super) struct Spent {
 }
 
 impl Spent {
-    /// What was spent since an earlier instant.
+    /// Time spent since an earlier instant.
     pub fn since(self, before: Spent) -> Spent {
         Spent {
             start_up: self.start_up - before.start_up,
@@ -74,7 +74,7 @@ pub(super) struct Moment {
     pub age: i64,
     /// Number of the run.
     pub run: i64,
-    /// 0 to 1: how far the phase's power has warmed the cores, and their memory.
+    /// 0 to 1: warming of the cores, and of their memory, by the phase's power.
     pub warmth: (f64, f64),
     /// 0.84 to 1: the work grows as the loss falls, quickly at first.
     pub ramp: f64,
@@ -95,7 +95,7 @@ impl Job {
         Job { run, cycle, offset: (key.of(3).unit(0) * run as f64) as i64 }
     }
 
-    /// The same job, whose run has gone on for a while at an instant.
+    /// The same job, shifted so that its run has gone on for a while at an instant.
     pub fn under_way(self, t: i64) -> Self {
         let (_, age) = self.place(t);
         Job { offset: self.offset + age - age.max(UNDER_WAY_MS), ..self }
@@ -106,7 +106,7 @@ impl Job {
         self.place(t).0
     }
 
-    /// When the run of a number begins, milliseconds since the Unix epoch.
+    /// Start of the run of a number, milliseconds since the Unix epoch.
     pub fn begin(&self, run: i64) -> i64 {
         self.offset + run * self.run
     }
@@ -146,7 +146,7 @@ impl Job {
         }
     }
 
-    /// A first-order response to the phases' power: each change of the past still counts by what is left of it.
+    /// A first-order response to the phases' power: each past change counts by its decayed remainder.
     fn warmth(&self, t: i64, phase: Phase, begin: i64) -> (f64, f64) {
         let (mut quick, mut slow) = (phase.power(), phase.power());
         let (mut level, mut at) = (phase.power(), begin);
@@ -162,7 +162,7 @@ impl Job {
         (quick, slow)
     }
 
-    /// Time in each phase since some fixed beginning; only differences mean anything.
+    /// Time in each phase since a fixed origin; only differences are meaningful.
     pub fn spent(&self, t: i64) -> Spent {
         let (runs, age) = self.place(t);
         let (whole, part) = (self.within(self.run), self.within(age));
@@ -187,7 +187,7 @@ impl Job {
     }
 }
 
-/// What is left of a difference after a time in milliseconds, for cores and for memory.
+/// Remainder of a difference after a time in milliseconds, for cores and for memory.
 pub(super) fn cooled(ms: f64) -> (f64, f64) {
     ((-ms / QUICK_COOLING_MS).exp(), (-ms / SLOW_COOLING_MS).exp())
 }

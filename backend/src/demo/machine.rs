@@ -1,4 +1,4 @@
-//! One simulated machine: what its job does there at an instant, and the readings that follow from it.
+//! One simulated machine: the state of its job at an instant, and the readings that follow from it.
 
 use super::drive::Drive;
 use super::fault::{Fault, Left, Touch, hung_power};
@@ -30,20 +30,20 @@ pub(super) struct Machine {
 }
 
 impl Machine {
-    /// The machine of that number, from 0. `since` is the moment of the fleet's fault.
+    /// The machine of that number, from 0. `since` is the time of the fleet's fault.
     pub fn new(fleet: &Fleet, number: u32, since: i64) -> Self {
         let seed = Key::new(fleet.seed);
         let key = seed.of(2).of(u64::from(number));
         let unlucky = (seed.of(3).unit(0) * f64::from(fleet.gpus)) as u32;
         let rack = number / HOSTS_A_RACK;
-        // It is the job of the first rack that feels it.
+        // Only the job of the first rack is affected.
         let fault = Fault::new(fleet, unlucky, since).filter(|_| rack == 0);
         let job = Job::new(if rack == 0 { seed.of(1) } else { seed.of(1).of(u64::from(rack)) });
         Machine {
             number,
             nodes: (fleet.hosts - rack * HOSTS_A_RACK).min(HOSTS_A_RACK),
             key,
-            // A job that has only begun shows no fault: what it usually does is not known.
+            // A job that has just begun shows no fault: its baseline is unknown.
             job: if fault.is_some() { job.under_way(since) } else { job },
             fault,
             host: Host::new(key.of(1), fleet.gpus),
@@ -56,7 +56,7 @@ impl Machine {
         format!("demo-{:02}", self.number + 1)
     }
 
-    /// Number of its rack, its own in there, and how many are there; each from 0.
+    /// Number of its rack, its own number in it, and the size of the rack; numbers from 0.
     pub fn place(&self) -> (u32, u32, u32) {
         (self.number / HOSTS_A_RACK, self.number % HOSTS_A_RACK, self.nodes)
     }
@@ -69,7 +69,7 @@ impl Machine {
         self.gpus.len() as u32
     }
 
-    /// What the numbers of its processes are made of.
+    /// Key of its process numbers.
     pub fn processes_key(&self) -> Key {
         self.key.of(6)
     }
@@ -82,7 +82,7 @@ impl Machine {
         &self.host
     }
 
-    /// Puts everything that the machine reads at an instant.
+    /// Writes all readings of the machine at an instant.
     pub fn read(&self, t: i64, out: &mut Out) {
         let drive = self.drive(t);
         for (i, gpu) in (0u32..).zip(&self.gpus) {
@@ -98,7 +98,7 @@ impl Machine {
         processes::table(self.processes_key(), &drive, &self.host, &held.collect::<Vec<_>>())
     }
 
-    /// What the fleet's fault does to a GPU.
+    /// The effect of the fleet's fault on a GPU.
     fn touch(&self, t: i64, gpu: u32) -> Touch {
         self.fault.map_or(Touch::Well, |fault| fault.touch(t, self.number, gpu))
     }
@@ -132,7 +132,7 @@ impl Machine {
             ramp: moment.ramp,
             warmth: moment.warmth,
             hung: false,
-            // What the data lack is in the dip already.
+            // The dip already accounts for late data.
             share: if starved { 1.0 } else { share },
             starved,
             fills: self.fault.map_or(0.0, |fault| fault.fills(worked, self.number)),
@@ -163,7 +163,7 @@ impl Machine {
         drive
     }
 
-    /// Now and then the data come late for some seconds.
+    /// Occasionally the data arrive late for some seconds.
     fn dip(&self, t: i64) -> f64 {
         const DIP_CELL_MS: i64 = 24_000;
         let key = self.key.of(4);

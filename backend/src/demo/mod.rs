@@ -1,10 +1,11 @@
-//! `watchglass demo`: simulated machines through the real pipe, for people without a GPU, for pictures and for load.
+//! `watchglass demo`: simulated machines through the real pipeline, for people without a GPU, for screenshots and for
+//! load tests.
 //!
-//! Each machine is a source of the store. Its readings are a function of the seed, the machine, the device and the time
-//! alone: their past is simulated too, and two runs agree at the same instants. Read `job.rs` (what a rack
-//! trains), then `drive.rs` and `machine.rs` (what that is on one machine), `gpu.rs`, `host.rs` and `processes.rs` (what
-//! follows from it), then `fault.rs` (what goes wrong), `runs.rs` (what launchers tell), `past.rs` (how the history comes
-//! to be there) and `pace.rs` (what is said where this machine is too slow).
+//! Each machine is a source of the store. Its readings are a function of the seed, the machine, the device and the
+//! time alone. So their past is simulated too, and two runs agree at the same instants. Read `job.rs` (the job of a
+//! rack), then `drive.rs` and `machine.rs` (its state on one machine), `gpu.rs`, `host.rs` and `processes.rs` (the
+//! readings), then `fault.rs` (faults), `runs.rs` (records of launchers), `past.rs` (the history) and `pace.rs`
+//! (warnings when this machine is too slow).
 //!
 //! It adds no metric of its own, and reads nothing of the machine that it runs on.
 
@@ -37,19 +38,19 @@ use stream::clock::Clock;
 use stream::live::Live;
 use stream::store::{Limits, Store};
 
-/// How long before the start a fault had its moment, milliseconds.
+/// Age of a fault at the start, milliseconds.
 const FAULT_AGO_MS: i64 = 180_000;
-/// Likewise one that is told only when it has lasted.
+/// Age of a fault that is reported only after it has lasted, milliseconds.
 const IDLE_AGO_MS: i64 = 20 * 60_000;
-/// A past that takes longer than this to fill in is not waited for.
+/// A past that takes longer than this to make is not made completely before the start.
 const SMALL_FLEET_TIME: Duration = Duration::from_secs(3);
-/// Then as much is as can be filled in within this.
+/// Then this much time is spent on it.
 const LARGE_FLEET_TIME: Duration = Duration::from_secs(1);
-/// What is waited for at any rate, so that a fault's moment can be seen: milliseconds.
+/// Minimum history before the start, so that a fault's begin is visible, milliseconds.
 const MIN_HISTORY_MS: i64 = 240_000;
-/// Of a single machine: what findings learn from and a page compares with is there.
+/// The same minimum for a single machine: enough for the baselines of findings and the comparisons of a page.
 const MIN_HISTORY_ALONE_MS: i64 = FINE_MS;
-/// Ticks by which the pace of filling in is measured.
+/// Ticks of the trial that measures the pace.
 const TRIAL_TICKS: i64 = 60;
 /// Between two process tables: milliseconds.
 const PROCESSES_INTERVAL_MS: i64 = 5_000;
@@ -67,22 +68,22 @@ struct Feed {
     slots: MachineSlots,
     values: Vec<f64>,
     last: i64,
-    /// What of its runs was told, milliseconds since the Unix epoch.
+    /// Runs are reported up to this time, milliseconds since the Unix epoch.
     told: i64,
-    /// Times between which its samples are not here,
+    /// Time range of its missing samples,
     missing: Option<(i64, i64)>,
-    /// and how it stands then.
+    /// and its connection state meanwhile.
     standing: Option<Standing>,
 }
 
 /// A simulated fleet whose sources are in a store.
 pub struct Demo {
     feeds: Vec<Feed>,
-    /// What of the time before the start is not there yet.
+    /// The missing part of the time before the start.
     filler: Filler,
     pace: Pace,
     interval: i64,
-    /// How far back the history goes when it is whole, milliseconds.
+    /// Length of the complete history, milliseconds.
     back: i64,
 }
 
@@ -120,9 +121,9 @@ impl Demo {
         }
     }
 
-    /// Fills in the newest ticks up to `now`: `retention` milliseconds of them where that takes a moment, else what is to be
-    /// there at once. The rest comes while it [runs](Self::run), in at most `most` bytes. Says in the log how many, and
-    /// returns how far back they go, milliseconds.
+    /// Adds the newest ticks up to `now`: `retention` milliseconds of them if that is quick, else the minimum. The
+    /// rest is added while it [runs](Self::run), in at most `most` bytes. Logs the number of ticks, and returns the
+    /// length of the added history, milliseconds.
     pub fn fill(
         &mut self,
         store: &mut Store,
@@ -139,7 +140,7 @@ impl Demo {
             false => {
                 let affordable = (LARGE_FLEET_TIME.as_secs_f64() / each) as i64 * self.interval;
                 let least = if fleet.hosts == 1 { MIN_HISTORY_ALONE_MS } else { MIN_HISTORY_MS };
-                // Whole minutes read better.
+                // Whole minutes are easier to read.
                 ((affordable - affordable % 60_000).max(least) / self.interval).min(all)
             }
         };
@@ -147,7 +148,7 @@ impl Demo {
         self.filler.most = most;
         for feed in &mut self.feeds {
             let away = |n: i64| feed.is_missing(n * self.interval);
-            // The newest that is here is a tick, as those that follow; what is before it comes as blocks.
+            // The newest present instant is a tick, like those that follow; earlier ones are added as blocks.
             let newest =
                 if away(last) { feed.missing.map_or(last, |(from, _)| from.div_euclid(self.interval)) } else { last };
             let span = (last - all, newest);
@@ -168,7 +169,7 @@ impl Demo {
         back
     }
 
-    /// Seconds that it takes to fill in a tick of the whole fleet, by a trial on one machine.
+    /// Seconds to make a tick of the whole fleet, by a trial on one machine.
     fn pace(&self, store: &Store, fleet: &Fleet, now: i64, clock: &dyn Clock) -> f64 {
         let limits = Limits { retention: i64::MAX / 2, bytes: usize::MAX };
         let mut trial = Store::new(store.catalog().clone(), limits);
@@ -176,7 +177,7 @@ impl Demo {
         let last = now.div_euclid(self.interval);
         let Some(Feed { machine, source, .. }) = one.feeds.first() else { return 1e-9 };
         let mut past = MachinePast::new(machine, *source, self.interval, (last - TRIAL_TICKS - 1, last), None, true);
-        // The first tick gives the series their numbers, which no other has to.
+        // The first tick numbers the series, so it is not measured.
         past.fill(&mut trial, last - 1);
         let begin = clock.steady();
         past.fill(&mut trial, i64::MIN);
@@ -184,7 +185,7 @@ impl Demo {
         each.max(1e-9)
     }
 
-    /// Appends what went by since the last tick, in order.
+    /// Appends the instants since the last tick, in order.
     pub fn catch_up(&mut self, live: &Live) {
         for feed in self.feeds.iter_mut().filter(|feed| feed.last > i64::MIN) {
             while feed.last + self.interval <= live.clock.wall() {
@@ -193,7 +194,7 @@ impl Demo {
         }
     }
 
-    /// The process tables of the time before the start: the fewer the more machines there are.
+    /// The process tables of the time before the start: fewer tables per machine in larger fleets.
     fn recall(&self, live: &Live) {
         let now = live.clock.wall();
         let each = (MAX_TABLES_BEFORE / self.feeds.len().max(1) as i64).max(1);
@@ -205,8 +206,8 @@ impl Demo {
         }
     }
 
-    /// Says before anybody asks in which rack each machine of a fleet is, by which pages group and filter, what its launchers
-    /// have told, and how much of its past is missing.
+    /// Before the first request: sets the rack of each machine of a fleet, by which pages group and filter, the
+    /// records of its launchers, and the missing part of its past.
     pub fn introduce(&mut self, live: &Live) {
         let (now, alone) = (live.clock.wall(), self.feeds.len() == 1);
         for feed in &mut self.feeds {
@@ -214,7 +215,8 @@ impl Demo {
                 let (rack, ..) = feed.machine.place();
                 live.set_labels(feed.source, vec![("rack".into(), format!("r{:02}", rack + 1))]);
             }
-            // A machine alone is one whose job nobody launched: what most see first, and nothing comes between its charts.
+            // A single machine has a job without a launcher: this is the first view of most users, and nothing
+            // separates its charts.
             feed.told = if alone { i64::MAX } else { feed.machine.run_begin(now - self.back) - 1 };
             feed.tell_runs(live, now);
             feed.standing.iter().for_each(|standing| live.set_standing(feed.source, standing.clone()));
@@ -223,8 +225,8 @@ impl Demo {
         self.filler.begin(live);
     }
 
-    /// Appends a tick at each boundary until `stop`, once it was [introduced](Self::introduce), and fills in what is missing of the past beside that. Calls `learned`
-    /// once as much of it is there as findings learn from.
+    /// Appends a tick at each boundary until `stop`, once it was [introduced](Self::introduce), and adds the missing
+    /// past meanwhile. Calls `learned` once the history is long enough for the baselines of findings.
     pub fn run(mut self, live: Arc<Live>, stop: Arc<AtomicBool>, learned: impl FnOnce() + Send + 'static) {
         self.recall(&live);
         self.catch_up(&live);
@@ -244,17 +246,17 @@ impl Demo {
         }
     }
 
-    /// Appends the tick of the newest boundary, unless it is there. `listed` is when process tables were put last.
+    /// Appends the tick of the newest boundary, unless it is there. `listed` is the time of the last process tables.
     fn step(&mut self, live: &Live, listed: &mut i64) {
         let wall = live.clock.wall();
         let t = wall.div_euclid(self.interval) * self.interval;
         let before = self.feeds.first().map_or(t, |feed| feed.last);
-        // Set back by less than a tick is no step: the tick is there already.
+        // A clock set back by less than a tick is no step: the tick is there already.
         if t <= before && t >= before - self.interval {
             return;
         }
         for feed in &mut self.feeds {
-            // One machine at a time, so that readers of the store need not wait for all.
+            // One machine at a time, so readers of the store never wait for all.
             feed.tick(&mut live.store(), t, t < before);
             feed.tell_runs(live, t);
         }
@@ -292,9 +294,9 @@ impl Feed {
         store.append(self.source, t, clock_step, &self.values);
     }
 
-    /// Tells what its launchers have told up to an instant.
+    /// Adds the records of its launchers up to an instant.
     fn tell_runs(&mut self, live: &Live, to: i64) {
-        // Nothing comes of a machine whose link is cut.
+        // A machine with a cut link sends nothing.
         let to = self.missing.filter(|_| self.is_missing(to)).map_or(to, |(from, _)| from);
         if to <= self.told {
             return;
@@ -308,7 +310,7 @@ impl Feed {
     }
 }
 
-/// What does not change about a simulated machine, and that it is one.
+/// Constant facts of a simulated machine, and the fact that it is simulated.
 fn facts(fleet: &Fleet, machine: &Machine) -> Vec<(String, String)> {
     let (size, symbol) = quantity(machine.host().memory(), Unit::Bytes);
     let place = if fleet.hosts > 1 && fleet.fail != Some(Fail::Links) { " of demo-01" } else { "" };
@@ -322,7 +324,7 @@ fn facts(fleet: &Fleet, machine: &Machine) -> Vec<(String, String)> {
     facts.map(|(word, value)| (word.to_string(), value)).to_vec()
 }
 
-/// How the collectors would stand on such a machine.
+/// States of the collectors on such a machine.
 fn checks(fleet: &Fleet, machine: &Machine, number: u32) -> Vec<Check> {
     let broken = machine.fault().and_then(|fault| fault.words(number));
     let check = |entry: &collectors::Entry| {

@@ -1,7 +1,7 @@
-//! Numbers that look random and are a function of their keys alone. Nothing is remembered, so any instant can be asked
-//! for, in any order, and two runs agree.
+//! Pseudo-random numbers that are a function of their keys alone. No state is kept, so instants can be requested in
+//! any order, and two runs agree.
 
-/// What a number belongs to: a seed, then a machine, a device, a quantity.
+/// Owner of a number: a seed, then a machine, a device, a quantity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Key(u64);
 
@@ -15,13 +15,13 @@ impl Key {
         Key(scatter(self.0 ^ scatter(part)))
     }
 
-    /// 0 to 1, less than 1; another one for each `n`.
+    /// 0 to 1, less than 1; different for each `n`.
     pub fn unit(self, n: i64) -> f64 {
         // 53 bits are what a float holds.
         (scatter(self.0.wrapping_add(scatter(n as u64))) >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// From `low` to `high`, the same for all time.
+    /// From `low` to `high`, constant over time.
     pub fn between(self, low: f64, high: f64) -> f64 {
         low + (high - low) * self.unit(0)
     }
@@ -34,7 +34,7 @@ impl Key {
         2.0 * (from + (to - from) * eased) - 1.0
     }
 
-    /// -1 to 1, most often near 0: another one every `period` milliseconds.
+    /// -1 to 1, most often near 0: a new value every `period` milliseconds.
     pub fn jitter(self, t: i64, period: i64) -> f64 {
         let cell = t.div_euclid(period);
         self.unit(2 * cell) + self.unit(2 * cell + 1) - 1.0

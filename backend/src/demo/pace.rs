@@ -1,4 +1,4 @@
-//! Whether a demo keeps its interval: what is said of it on the page, in the log and on `/metrics` when it does not.
+//! Detects that a demo does not keep its interval: warnings on the page, in the log and on `/metrics`.
 
 use shared::wire::{Check, CheckState};
 use std::collections::VecDeque;
@@ -6,38 +6,38 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 use stream::live::Live;
 
-/// The instants that are looked at, milliseconds.
+/// Length of the observed window, milliseconds.
 const WINDOW_MS: i64 = 60_000;
-/// Of these so many must be dropped, and this share of at least so many, before it is said: what another program takes now and then is no fault
-/// of the demo.
+/// Minimum of dropped instants, and of due instants for their share, before a warning: short disturbances by another
+/// program are no fault of the demo.
 const MIN_DROPPED: i64 = 3;
 const MIN_DUE: i64 = 10;
 const MIN_DROPPED_SHARE: f64 = 0.1;
-/// So many intervals may values be old, but at least so many milliseconds.
+/// Maximum age of values in intervals, with a minimum in milliseconds.
 const MAX_LAG_INTERVALS: i64 = 3;
 const MIN_LAG_MS: i64 = 3_000;
-/// Time between two changes of the numbers that are said, milliseconds.
+/// Time between two updates of the warning's numbers, milliseconds.
 const SAY_EVERY_MS: i64 = 5_000;
 /// Id of the check; the page shows it above the charts.
 const CHECK: &str = "demo";
 
-/// How well a fleet keeps its interval.
+/// State of a fleet's pace.
 pub(super) struct Pace {
     /// Between ticks, milliseconds.
     interval: i64,
-    /// What is simulated, for people.
+    /// Description of the simulation, for people.
     what: String,
-    /// Instants in the window with how many were dropped before them, oldest first; only those before which some were.
+    /// Instants in the window with the number of instants dropped before them, oldest first; only those with any.
     dropped: VecDeque<(i64, i64)>,
     begun: Option<i64>,
-    /// When it was said last that the demo is behind; none while it is not.
+    /// Time of the last warning; none while the pace is kept.
     said: Option<i64>,
 }
 
-/// What is to be said now.
+/// A change to report.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum PaceNews {
-    /// It is behind, in a sentence.
+    /// It is behind; with a sentence.
     Behind(String),
     /// It keeps its interval again.
     Well,
@@ -48,10 +48,10 @@ impl Pace {
         Pace { interval, what, dropped: VecDeque::new(), begun: None, said: None }
     }
 
-    /// The ticks of instant `t` were there at `now`, and those of so many instants before it were `dropped`. What is to be
-    /// said of it, where that is news. Times are milliseconds since the Unix epoch.
+    /// Records that the ticks of instant `t` were there at `now`, after `dropped` instants without ticks. Returns a
+    /// change to report, if any. Times are milliseconds since the Unix epoch.
     pub fn tick(&mut self, t: i64, now: i64, dropped: i64) -> Option<PaceNews> {
-        // What the start took says nothing of the pace.
+        // The time of the start is not representative.
         let dropped = if self.begun.is_some() { dropped } else { 0 };
         let begun = *self.begun.get_or_insert(t);
         if dropped > 0 {
@@ -82,7 +82,7 @@ impl Pace {
         )))
     }
 
-    /// Likewise, and says it where people look.
+    /// As [`tick`](Self::tick), and reports the change on the page and in the log.
     pub fn tell(&mut self, live: &Live, t: i64, dropped: i64) {
         let now = live.clock.wall();
         let lag = (now - t).max(0);

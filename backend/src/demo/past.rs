@@ -1,10 +1,10 @@
-//! The time before the start, as blocks that come late: the newest of it before anybody asks, the rest beside the live ticks,
+//! The time before the start, as late blocks: the newest before the first request, the rest beside the live ticks,
 //! newest first.
 //!
-//! A fleet of 64 machines has a thousand million samples in 12 h: to make and to keep all of them would cost minutes of a
-//! core and a gigabyte. So a fleet's past has a reading at each tick of the newest time, which findings learn from, and
-//! before that one each 30 seconds: between two a gauge stays, and a counter goes on evenly. Charts, rates and queries see a
-//! tick at each interval, and such columns take less room and time.
+//! A fleet of 64 machines has a thousand million samples in 12 h: to make and store all of them would cost minutes of
+//! a core and a gigabyte. So a fleet's past has a reading at each tick of the newest time, which findings use as
+//! baseline, and before that one every 30 seconds. Between two readings a gauge is constant, and a counter grows
+//! evenly. Charts, rates and queries see a tick at each interval, and such columns take less memory and time.
 
 use super::machine::Machine;
 use super::slots::MachineSlots;
@@ -18,23 +18,24 @@ use std::time::Duration;
 use stream::live::{LinkFigures, Live};
 use stream::store::{Chunk, Column, QUARTER, Store};
 
-/// Before so many milliseconds of the past a fleet's readings are rare: more than findings learn from.
+/// Length of the newest past with a reading at each tick, milliseconds: more than the baselines of findings need.
 pub(super) const FINE_MS: i64 = 75 * 60_000;
-/// Between two readings then, milliseconds.
+/// Time between two readings before that, milliseconds.
 pub(super) const RARE_MS: i64 = 30_000;
-/// Blocks of that time begin at multiples of this, as blocks on disk do: milliseconds.
+/// Blocks of that time begin at multiples of this, like blocks on disk, milliseconds.
 const HOUR_MS: i64 = 4 * QUARTER;
-/// Values that are held at once, about: 32 MiB.
+/// Approximate number of values in memory at once: 32 MiB.
 const MAX_VALUES: i64 = 4 << 20;
-/// While live ticks come late the past rests so long after each block; it looks so often whether they still do.
+/// Number of checks per pause: while live ticks are late, it pauses after each block, and checks this often for
+/// recovery.
 const REST_LOOKS: u32 = 10;
-/// Older than so many intervals the newest live tick is late.
+/// Age in intervals above which the newest live tick is late,
 const MAX_AGE_INTERVALS: i64 = 3;
-/// but not before so many milliseconds.
+/// with a minimum in milliseconds.
 const MIN_LATE_MS: i64 = 3_000;
 const LOOK: Duration = Duration::from_millis(200);
 
-/// What of one machine's past is not there yet.
+/// The missing past of one machine.
 pub(super) struct MachinePast {
     machine: Arc<Machine>,
     source: SourceId,
@@ -43,18 +44,18 @@ pub(super) struct MachinePast {
     interval: i64,
     /// Number of the oldest instant.
     first: i64,
-    /// Number behind the newest that is not there yet.
+    /// Number behind the newest missing instant.
     next: i64,
-    /// From this number on each instant is read.
+    /// From this number on each instant has a reading.
     fine: i64,
-    /// Instants from one reading to the next before that.
+    /// Instants between two readings before that.
     grain: i64,
-    /// Times between which its samples are not here.
+    /// Time range of missing samples.
     missing: Option<(i64, i64)>,
 }
 
 impl MachinePast {
-    /// That of a machine from number `first` up to `next`, which is not in it. It is read at each instant where `alone`.
+    /// The past of a machine from number `first` up to `next`, exclusive. With `alone` each instant has a reading.
     pub fn new(
         machine: &Arc<Machine>,
         source: SourceId,
@@ -83,12 +84,12 @@ impl MachinePast {
         (number - self.first + 1).max(1) as u64
     }
 
-    /// Milliseconds that are not there yet.
+    /// Missing time, milliseconds.
     fn lacks(&self) -> i64 {
         (self.next - self.first).max(0) * self.interval
     }
 
-    /// The newest span that is not there, and the instants between its readings; none when all is there.
+    /// The newest missing span, and the instants between its readings; none when nothing is missing.
     fn span(&self) -> Option<(i64, i64, i64)> {
         if self.next <= self.first {
             return None;
@@ -100,8 +101,8 @@ impl MachinePast {
         Some((begin, self.next, grain))
     }
 
-    /// Makes the blocks of the newest span that is not there, not before number `least`; none when all is there. `number` has
-    /// the store for a moment.
+    /// Makes the blocks of the newest missing span, down to number `least`; none when nothing is missing. `number`
+    /// gets access to the store for a moment.
     pub fn make(&mut self, least: i64, number: impl FnOnce(&mut MachineSlots)) -> Option<Vec<Arc<Chunk>>> {
         let (begin, end, grain) = self.span()?;
         let begin = begin.max(least.min(end - 1));
@@ -121,7 +122,7 @@ impl MachinePast {
         Some(whole.map(|some| Arc::new(self.chunk(some, grain, key(begin), &readings))).collect())
     }
 
-    /// A block of instants that follow each other.
+    /// A block of consecutive instants.
     fn chunk(&self, instants: &[i64], grain: i64, begin: i64, readings: &[Vec<f64>]) -> Chunk {
         let times: Vec<i64> = instants.iter().map(|n| n * self.interval).collect();
         let mut columns = Vec::new();
@@ -130,7 +131,7 @@ impl MachinePast {
             let value = |n: &i64| {
                 let (key, part) = (((n - begin) / grain) as usize, (n - begin) % grain);
                 let (before, after) = (at(key), if part == 0 { f64::NAN } else { at(key + 1) });
-                // A counter that falls was started anew in between.
+                // A falling counter was reset in between.
                 let grows = row.kind == Kind::Counter && after >= before;
                 let between = before + (after - before) * part as f64 / grain as f64;
                 if grows { row.rounded(between) } else { before }
@@ -146,7 +147,7 @@ impl MachinePast {
         Chunk::new(self.seq(instants.first().copied().unwrap_or(self.first)), &times, columns)
     }
 
-    /// Fills a store that nobody reads yet down to number `least`; the bytes that it takes.
+    /// Fills a store without readers down to number `least`; returns the bytes of the blocks.
     pub fn fill(&mut self, store: &mut Store, least: i64) -> usize {
         let (source, mut bytes) = (self.source, 0);
         while self.next > least.max(self.first) {
@@ -158,10 +159,10 @@ impl MachinePast {
     }
 }
 
-/// What fills in the past of a whole fleet.
+/// Fills in the past of a whole fleet.
 pub(super) struct Filler {
     pub pasts: Vec<MachinePast>,
-    /// Bytes that it has put into the store, and that it may.
+    /// Bytes put into the store, and their maximum.
     pub bytes: usize,
     pub most: usize,
     /// Time of the newest live tick, milliseconds since the Unix epoch.
@@ -169,12 +170,12 @@ pub(super) struct Filler {
 }
 
 impl Filler {
-    /// Whether what findings learn from is there.
+    /// Whether the history for the baselines of findings is there.
     fn has_fine(&self) -> bool {
         self.pasts.iter().all(|past| past.next <= past.fine.max(past.first))
     }
 
-    /// Fills in one block of the machine that lacks most; false when there is none, or no room.
+    /// Fills in one block of the machine with most missing time. None if nothing is missing or there is no memory.
     fn step(&mut self, live: &Live) -> Option<usize> {
         let at = (0..self.pasts.len()).max_by_key(|at| self.pasts[*at].lacks())?;
         let past = &mut self.pasts[at];
@@ -189,40 +190,40 @@ impl Filler {
         Some(at)
     }
 
-    /// Says of a machine how much is missing; `rate` is in seconds of the past that come in a second.
+    /// Sets the missing time of a machine; `rate` is in seconds of the past per second.
     fn say(&self, at: usize, live: &Live, standing: impl FnOnce(i64) -> Standing) {
         let past = &self.pasts[at];
         let missing = past.lacks();
         let hole = (past.first * past.interval, (past.next - 1) * past.interval);
         let holes = if missing > 0 { vec![hole] } else { Vec::new() };
         live.set_link_figures(past.source, LinkFigures { holes, ..LinkFigures::default() });
-        // How a machine stands whose link fails is said by its fault.
+        // The connection state of a machine with a failing link is set by its fault.
         if past.missing.is_some() {
             return;
         }
         let (known, new) = (live.source(past.source).standing().0, standing(missing));
-        // Whether it is late is seen by itself, as long as nobody says again that it is not.
+        // Lateness is detected by itself, unless this sets the state to live again.
         if !(new == Standing::Live && matches!(known, Standing::Live | Standing::Late)) {
             live.set_standing(past.source, new);
         }
     }
 
-    /// Says of each machine how much is missing.
+    /// Sets the missing time of each machine.
     pub fn begin(&self, live: &Live) {
         for at in (0..self.pasts.len()).filter(|at| self.pasts[*at].lacks() > 0) {
             self.say(at, live, |missing| Standing::Filling { missing, rate: 0.0 });
         }
     }
 
-    /// Whether no live tick comes: then a machine is late, and not filling.
+    /// Whether live ticks have stopped: then a machine is late, and not filling.
     fn is_late(&self, live: &Live) -> bool {
         let age = live.clock.wall() - self.ticked.load(Ordering::Relaxed);
         let interval = self.pasts.first().map_or(0, |past| past.interval);
         age > (MAX_AGE_INTERVALS * interval).max(MIN_LATE_MS)
     }
 
-    /// Fills in what is missing until all is there, memory is full, or `stop`. It rests while live ticks come late. Calls
-    /// `learned` once what findings learn from is there.
+    /// Fills in the missing past until it is complete, memory is full, or `stop`. It pauses while live ticks are late.
+    /// Calls `learned` once the history for the baselines of findings is there.
     pub fn run(mut self, live: &Live, stop: &AtomicBool, learned: impl FnOnce()) {
         let mut learned = Some(learned);
         let (begun, mut done, mut was_late, mut rested) = (live.clock.steady(), 0, false, 0);
@@ -262,7 +263,7 @@ impl Filler {
             return;
         }
         if lacks > 0 {
-            // What finds no room does not come any more.
+            // Parts without memory are given up.
             self.pasts.iter_mut().for_each(|past| past.first = past.next);
             let lacks = crate::config::show_duration(Duration::from_millis(lacks as u64));
             tracing::info!("memory is full: the oldest {lacks} of the past are left out");

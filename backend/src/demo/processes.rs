@@ -1,4 +1,4 @@
-//! The process table of a simulated machine: for each GPU a trainer and its loaders, and what else runs on such a machine.
+//! The process table of a simulated machine: a trainer and its loaders for each GPU, and usual system processes.
 
 use super::drive::Drive;
 use super::host::{Host, Kind};
@@ -9,12 +9,12 @@ use shared::processes::{Process, ProcessTable};
 const MIB: f64 = (1 << 20) as f64;
 /// Loaders of each trainer.
 const LOADERS: u32 = 4;
-/// Of the job's memory, what the processes of one GPU share goes to the trainer so far, and the rest to its loaders.
+/// Share of the trainer in the memory of one GPU's processes; the loaders get the rest.
 const TRAINER_SHARE: f64 = 0.6;
-/// GPUs that read and write at full speed at once.
+/// GPUs that can read and write at full speed at once.
 const MAX_AT_ONCE: f64 = 16.0;
 
-/// Name, user, PID, parent, CPU (percent), resident set (MiB), threads of what runs without the job.
+/// Name, user, PID, parent, CPU (percent), resident set (MiB), threads of processes without the job.
 const OTHERS: &[(&str, &str, u32, u32, f64, f64, u32)] = &[
     ("systemd", "root", 1, 0, 0.1, 14.0, 1),
     ("systemd-journal", "root", 812, 1, 0.3, 118.0, 1),
@@ -32,14 +32,14 @@ const OTHERS: &[(&str, &str, u32, u32, f64, f64, u32)] = &[
     ("bash", "mara", 3_511, 3_510, 0.0, 6.0, 1),
     ("htop", "mara", 3_544, 3_511, 2.2, 9.0, 1),
 ];
-/// Whose job it is, and who has started it.
+/// Owner of the job, and the PID of its starter.
 pub(super) const USER: &str = "mara";
 const STEP: u32 = 3_902;
 
-/// What a process holds of a GPU (bytes), and the share of its multiprocessors that it used (percent).
+/// GPU memory of a process (bytes), and its share of the multiprocessors (percent).
 pub(super) type Held = (u64, f32);
 
-/// The table at an instant; `held` has what the job holds of each GPU, None for one that is lost.
+/// The table at an instant; `held` is the job's use of each GPU, None for a lost one.
 pub(super) fn table(key: Key, at: &Drive, host: &Host, held: &[Option<Held>]) -> ProcessTable {
     let mut rows: Vec<Process> = OTHERS.iter().map(|row| other(key, at, *row)).collect();
     if at.phase != Phase::Dead {
@@ -109,7 +109,7 @@ fn job(key: Key, at: &Drive, host: &Host, held: &[Option<Held>], rows: &mut Vec<
     let rate = |mib: f64| Some((mib * MIB) as f32);
     for (i, held) in (0..n).zip(held) {
         let pid = trainer_pid(first, i);
-        // No two are quite alike.
+        // Processes differ slightly.
         let resident = resident * (1.0 + 0.008 * run.of(u64::from(i)).jitter(at.run, 1));
         let cpu = host.busy(Kind::Rank, i, n, at);
         rows.push(Process {

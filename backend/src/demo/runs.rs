@@ -1,4 +1,5 @@
-//! The runs of a simulated fleet: each rack trains one job after another, and its machines tell of that as launchers do.
+//! The runs of a simulated fleet: each rack trains one job after another, and its machines record that as launchers
+//! do.
 
 use super::fault::Fault;
 use super::machine::Machine;
@@ -6,25 +7,25 @@ use super::processes::{USER, launcher_pid, trainer_pid};
 use crate::config::Fail;
 use shared::run::{About, BEGIN_KIND, Begun, END_KIND, How, MemoryKill, Over, Rank};
 
-/// Between the end of a run and the begin of the next, milliseconds.
+/// Time between the end of a run and the begin of the next, milliseconds.
 const BETWEEN_RUNS_MS: i64 = 1_000;
-/// So long after a rank has fallen its launcher has ended the others, and itself: milliseconds.
+/// Time after a rank's failure until its launcher has ended the other ranks, and itself, milliseconds.
 const RANKS_END_MS: i64 = 1_500;
 const LAUNCHERS_END_MS: i64 = 2_000;
 
 /// A record of a machine.
 pub(super) struct RunRecord {
-    /// When it happened, milliseconds since the Unix epoch.
+    /// Time of the event, milliseconds since the Unix epoch.
     pub t: i64,
     pub kind: &'static str,
     pub body: Vec<u8>,
 }
 
-/// When a run begins, when it ends, and by what fault, if by one.
+/// Begin and end of a run, and its fault, if any.
 type Life = (i64, i64, Option<Fault>);
 
 impl Machine {
-    /// What its launchers told after `from` and up to `to`, milliseconds since the Unix epoch, in order of time.
+    /// Records of its launchers after `from` and up to `to`, milliseconds since the Unix epoch, in order of time.
     pub fn told(&self, from: i64, to: i64) -> Vec<RunRecord> {
         let numbers = self.job().number(from - LAUNCHERS_END_MS)..=self.job().number(to);
         let mut all: Vec<RunRecord> = numbers.flat_map(|run| self.run(run, from, to)).collect();
@@ -32,7 +33,7 @@ impl Machine {
         all
     }
 
-    /// When the run began that goes on at an instant.
+    /// Begin of the run that is active at an instant.
     pub fn run_begin(&self, t: i64) -> i64 {
         self.job().begin(self.job().number(t))
     }
@@ -46,7 +47,7 @@ impl Machine {
             _ => (begin, next - BETWEEN_RUNS_MS, None),
         };
         let within = |t: i64| t > from && t <= to;
-        // Nearly always, and asked at each tick.
+        // The usual case, checked at each tick.
         if !within(begin) && (life.1 > to || life.1 + LAUNCHERS_END_MS <= from) {
             return Vec::new();
         }
@@ -102,7 +103,7 @@ impl Machine {
     }
 }
 
-/// How the rank ends that a fault has happened to.
+/// Exit status of the rank with the fault.
 fn fall(fault: &Fault) -> How {
     match fault.fail() {
         Fail::Memory => {

@@ -1,4 +1,4 @@
-//! The readings of one machine by slot, and the series of the store that these are.
+//! The readings of one machine by slot, and their series in the store.
 
 use super::machine::Machine;
 use collectors::Out;
@@ -8,8 +8,8 @@ use shared::wire::SourceId;
 use std::time::Duration;
 use stream::store::Store;
 
-/// What was read last, and the series of each slot. Live ticks and the past have one each: their slots may come in another
-/// order, their series are the same.
+/// The last readings, and the series of each slot. Live ticks and the past have one each: their slots may have
+/// different orders, but their series are the same.
 #[derive(Default)]
 pub(super) struct MachineSlots {
     out: Out,
@@ -32,7 +32,7 @@ impl MachineSlots {
         self.out.values()
     }
 
-    /// Gives those that are new their series.
+    /// Interns the series of new slots.
     pub fn number(&mut self, store: &mut Store, source: SourceId) {
         for (slot, row, instance) in self.out.news() {
             self.series.resize(self.series.len().max(slot + 1), None);

@@ -1,4 +1,4 @@
-//! What a demo shows: the same twice, alive, and each fault in the series in which people look for it.
+//! Properties of a demo: it is reproducible, it is lively, and each fault shows in the expected series.
 
 use super::past::RARE_MS;
 use super::*;
@@ -15,7 +15,7 @@ fn fleet(gpus: u32, hosts: u32, fail: Option<Fail>, seed: u64) -> Fleet {
     Fleet { gpus, hosts, fail, seed }
 }
 
-/// Everything that a machine reads at an instant.
+/// All readings of a machine at an instant.
 fn at(machine: &Machine, t: i64) -> BTreeMap<String, f64> {
     let mut out = Out::default();
     out.begin(Duration::ZERO);
@@ -131,7 +131,7 @@ fn it_looks_like_training() {
     let seen = at(&machine, t + 20_000);
     assert!(seen["gpu.0.powerWatts"] > 560.0 && seen["gpu.0.powerWatts"] < 704.0);
     assert!(seen["gpu.0.memoryAllocated"] > 85.0 && seen["gpu.0.temp"] > 55.0);
-    // Within ten minutes there is a checkpoint: the GPUs stand still, and the disk is written.
+    // Within ten minutes there is a checkpoint: the GPUs are idle, and the disk is written.
     let minutes: Vec<_> = (t..t + 600_000).step_by(1_000).map(|t| at(&machine, t)).collect();
     let rate = |tag: &str, n: usize| minutes[n + 1][tag] - minutes[n][tag];
     let still: Vec<usize> = (0..599).filter(|n| minutes[*n]["gpu.0.gpu"] < 10.0).collect();
@@ -141,7 +141,7 @@ fn it_looks_like_training() {
     // The temperature follows with inertia.
     let steps = minutes.windows(2).map(|w| (w[1]["gpu.0.temp"] - w[0]["gpu.0.temp"]).abs());
     assert!(steps.fold(0.0, f64::max) <= 4.0);
-    // What the counter says is what the meter says, within 5 %.
+    // The energy counter matches the power readings, within 5 %.
     let joules = minutes[599]["gpu.3.energyJoules"] - minutes[0]["gpu.3.energyJoules"];
     let watts: f64 = minutes.iter().map(|m| m["gpu.3.powerWatts"]).sum::<f64>();
     assert!((joules / watts - 1.0).abs() < 0.05, "{joules} J by the counter, {watts} J by the meter");
@@ -292,7 +292,7 @@ fn when_the_job_has_died_its_processes_are_gone() {
     assert!(table.rows.len() > 8 && table.rows.iter().all(|p| !p.watched && p.gpu_memory.is_none()));
 }
 
-/// A clock by which everything costs nothing, so that all of the retention is filled in.
+/// The clock does not advance during the work, so the whole retention is filled in.
 #[test]
 fn history_is_filled_in_and_goes_on_without_a_seam() {
     let fleet = fleet(2, 3, None, 1);
@@ -345,7 +345,7 @@ fn runs_of_a_rack_follow_each_other_with_a_rank_for_each_gpu() {
     let (from, to) = (T0, T0 + 12 * 3_600_000);
     let whole = machine.told(from, to);
     assert!(whole.windows(2).all(|w| w[0].t <= w[1].t) && whole.iter().all(|one| from < one.t && one.t <= to));
-    // Asked second by second it tells the same once.
+    // Second by second it returns the same records once.
     let seconds = (from..to).step_by(1_000).flat_map(|t| machine.told(t, t + 1_000)).map(|one| (one.t, one.body));
     assert_eq!(seconds.collect::<Vec<_>>(), whole.iter().map(|one| (one.t, one.body.clone())).collect::<Vec<_>>());
     let begins = whole.iter().filter(|one| one.kind == BEGIN_KIND);
@@ -414,7 +414,7 @@ fn the_past_of_a_fleet_comes_newest_first_until_it_is_whole() {
         let all = times(tag);
         assert_eq!(all.len() as i64, LONG / 1_000 + 1, "{tag}");
         assert!(all.windows(2).all(|w| w[1].0 - w[0].0 == 1_000 && (!grows || w[1].1 >= w[0].1)), "{tag}");
-        // At readings it is what the machine reads.
+        // At instants with readings it equals them.
         let (t, value) = all.iter().copied().find(|(t, _)| t % RARE_MS == 0).expect("a reading");
         assert_eq!(value, at(machine, t)[tag], "{tag}");
         let (t, value) = all[all.len() - 1_801];

@@ -1,5 +1,5 @@
-//! One report that can be passed on: version, facts, checks, configuration, own health, the last lines of the log. It is
-//! written without the names of machines and users, addresses and secrets; see [`Scrub`].
+//! One report that can be passed on: version, facts, checks, configuration, own health, the last lines of the log.
+//! Names of machines and users, addresses and secrets are redacted; see [`Scrub`].
 
 use super::{Examination, Scrub, report};
 use crate::config::{self, Config};
@@ -10,14 +10,14 @@ use std::fmt::Write;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Bytes of the log that are kept.
+/// Maximum size of the log's end, bytes.
 const MAX_LOG_BYTES: usize = 64 << 10;
 
-/// What goes into the report.
+/// Contents of the report.
 pub struct Bundle<'a> {
-    /// What was found.
+    /// Results of the checks.
     pub examination: &'a Examination,
-    /// Word and value of what does not change about the machine.
+    /// Name and value of constant facts about the machine.
     pub facts: &'a [(String, String)],
     /// The configuration in force, as TOML, secrets as `***`.
     pub configuration: &'a str,
@@ -26,7 +26,7 @@ pub struct Bundle<'a> {
 }
 
 impl Bundle<'_> {
-    /// The report, with everything taken out that names somebody or some place.
+    /// The report, without anything that identifies a person or place.
     pub fn write(&self, scrub: &Scrub) -> String {
         let mut text = String::from("Watchglass report. Names, addresses and secrets have been removed.\n\n");
         text.push_str(&report(self.examination));
@@ -52,7 +52,7 @@ impl Bundle<'_> {
     }
 }
 
-/// What names this machine, its user and whoever the configuration names. `env` is the environment.
+/// Names of this machine, its user and of all hosts and users in the configuration. `env` is the environment.
 pub fn names(config: &Config, env: &dyn Fn(&str) -> Option<String>) -> Scrub {
     let of_url =
         |url: &String| url.split("://").nth(1).and_then(config::split_authority).map(|(name, _)| name.to_string());
@@ -74,7 +74,7 @@ pub fn names(config: &Config, env: &dyn Fn(&str) -> Option<String>) -> Scrub {
 pub struct Tail(Arc<Mutex<VecDeque<u8>>>);
 
 impl Tail {
-    /// What is held, from the first whole line on.
+    /// The stored text, from the first whole line on.
     pub fn text(&self) -> String {
         let bytes: Vec<u8> = self.0.lock().iter().copied().collect();
         let text = String::from_utf8_lossy(&bytes).into_owned();

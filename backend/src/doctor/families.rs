@@ -1,9 +1,9 @@
-//! The list of families: the same names on every platform, whatever was built and whatever was chosen.
+//! The list of families: the same names on every platform, whichever collectors were built and enabled.
 
 use collectors::{COLLECTORS, System};
 use shared::wire::{Check, CheckState};
 
-/// Every family: those with a check as they are, those that were left out and those of other systems as absent.
+/// Every family: those with a check unchanged; disabled ones and those of other systems as absent.
 pub fn complete(mut checks: Vec<Check>) -> Vec<Check> {
     let mut all = Vec::with_capacity(COLLECTORS.len());
     for entry in COLLECTORS {

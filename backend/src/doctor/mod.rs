@@ -1,7 +1,7 @@
-//! `watchglass doctor`: every family, what was tried, what came back, why, and what to do.
+//! `watchglass doctor`: for every family the attempt, the result, the reason, and the remedy.
 //!
-//! It runs the real sampler for a moment, so that what it says is what the server would see. Read [`examine`], then
-//! `families.rs` (the whole list, on every platform), `report.rs` (for a person) and `bundle.rs` (to be passed on).
+//! It runs the real sampler for a moment, so its results are those of the server. Read [`examine`], then `families.rs`
+//! (the whole list, on every platform), `report.rs` (for a person) and `bundle.rs` (to be passed on).
 
 mod bundle;
 mod families;
@@ -27,20 +27,20 @@ use stream::clock::System;
 use stream::live::Live;
 use stream::store::{Limits, Store};
 
-/// How long a second tick is waited for.
+/// Maximum wait for a second tick.
 const SECOND_TICK_TIMEOUT: Duration = Duration::from_millis(2_200);
 
-/// What was found.
+/// Results of the checks.
 pub struct Examination {
     /// Every family, in the order of the registration table.
     pub checks: Vec<Check>,
-    /// What was asked for and does not work, and what is here and does not work: the family and a sentence.
+    /// Failures of requested collectors, and of those whose hardware is present: the family and a sentence.
     pub faults: Vec<(String, String)>,
-    /// What the collectors and we ourselves cost: tag, value, unit.
+    /// Cost of the collectors and of the program: tag, value, unit.
     pub health: Vec<(String, f64, Unit)>,
 }
 
-/// Opens every collector, waits until each has answered or its deadline has passed, and says how they stand.
+/// Opens every collector, waits until each has answered or its deadline has passed, and returns their states.
 pub fn examine(config: &Config, plan: Plan) -> Examination {
     let most = collectors::deadline(plan.interval) + Duration::from_secs(1);
     let limits = Limits { retention: 60_000, bytes: 1 << 20 };
@@ -49,13 +49,13 @@ pub fn examine(config: &Config, plan: Plan) -> Examination {
     let live = Live::new(store, Arc::new(System), 0, limits.retention);
     let stop = Arc::new(AtomicBool::new(false));
     let (theirs, asked) = (live.clone(), stop.clone());
-    // Never joined: a collector that hangs must not hang its doctor.
+    // Never joined: a collector that hangs must not hang the doctor.
     std::thread::spawn(move || sampler::run(theirs, source, plan, asked));
     let begin = Instant::now();
     let checks = loop {
         let (checks, _) = live.store().checks(source);
         let waiting = checks.is_empty() || checks.iter().any(|c| c.state == CheckState::Starting);
-        // Rates take two ticks; a long interval is not waited for.
+        // Rates take two ticks; a long interval is not awaited.
         let twice =
             live.store().state(source).is_some_and(|state| state.seq() >= 2) || begin.elapsed() > SECOND_TICK_TIMEOUT;
         if (!waiting && twice) || begin.elapsed() > most {
@@ -71,14 +71,14 @@ pub fn examine(config: &Config, plan: Plan) -> Examination {
 }
 
 impl Examination {
-    /// Whether everything that was asked for, and everything that is here, works. What is absent and nobody asked for is
-    /// no fault.
+    /// Whether everything that was requested, and everything that is present, works. An absent family that was not
+    /// requested is no fault.
     pub fn healthy(&self) -> bool {
         self.faults.is_empty()
     }
 }
 
-/// Adds how many values came to what was found. Rows that several collectors fill are counted when one of them is here.
+/// Adds the number of values to the checks. Rows that several collectors fill are counted if one of them is present.
 fn counted(store: &Store, source: SourceId, mut checks: Vec<Check>) -> Vec<Check> {
     let works = |c: &Check| matches!(c.state, CheckState::Ok | CheckState::Partial);
     let here: BTreeSet<String> = checks.iter().filter(|c| works(c)).map(|c| c.id.clone()).collect();
@@ -105,12 +105,12 @@ fn instances<'a>(store: &'a Store, source: SourceId, rows: &'a [&MetricDef]) -> 
     series.filter(move |def| store.catalog().metric(def).is_some_and(|m| of_rows(&m.tag))).map(|d| d.instance.as_str())
 }
 
-/// Numbers of the GPUs that answered.
+/// Numbers of the GPUs with values.
 fn gpus(store: &Store, source: SourceId) -> BTreeSet<u32> {
     instances(store, source, gpu::ROWS).filter_map(|instance| instance.parse().ok()).collect()
 }
 
-/// What a flag or the configuration names, beside the family that it means.
+/// Names in flags or the configuration, with the family that each refers to.
 fn asked(config: &Config) -> Vec<(&'static str, String)> {
     let mut asked = Vec::new();
     if !config.pids.is_empty() {

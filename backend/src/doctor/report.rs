@@ -1,14 +1,14 @@
-//! The report for a person: what does not work first, then what works, then what is not here.
+//! The report for a person: first failures, then working families, then absent ones.
 
 use super::Examination;
 use shared::wire::{Check, CheckState};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-/// Columns of a terminal that nobody has made wider.
+/// Default width of a terminal, columns.
 const COLUMNS: usize = 100;
 
-/// Mark and word of a state; where the heading says it already there is no word.
+/// Mark and word of a state; without a word if the heading has it already.
 fn word(state: CheckState) -> (&'static str, &'static str) {
     match state {
         CheckState::Denied => ("■", "not permitted: "),
@@ -21,10 +21,10 @@ fn word(state: CheckState) -> (&'static str, &'static str) {
     }
 }
 
-/// Where to read on. Every running Watchglass serves the page.
+/// Link to the guide. Every running Watchglass serves the page.
 const GUIDE: &str = "The guide has a section for each name: /docs/start/collectors.html of a running Watchglass.\n\n";
 
-/// The report, wrapped for a terminal; its last lines say what does not work.
+/// The report, wrapped for a terminal; its last lines list the failures.
 pub fn report(examination: &Examination) -> String {
     let checks = &examination.checks;
     let here = checks.iter().filter(|c| c.state == CheckState::Ok).count();
@@ -62,7 +62,7 @@ pub fn report(examination: &Examination) -> String {
     text
 }
 
-/// The servers that a hub needs.
+/// The servers of a hub.
 pub fn servers(checks: &[Check]) -> String {
     let width = checks.iter().map(|c| c.id.chars().count()).max().unwrap_or(0);
     let mut text = if checks.is_empty() { String::new() } else { "\nServers in the configuration\n".to_string() };
@@ -75,7 +75,7 @@ fn one(text: &mut String, check: &Check, width: usize) {
     let head = format!("  {mark} {:width$}  ", check.id);
     paragraph(text, &head, &format!("{word}{}", check.found));
     let indent = " ".repeat(width + 6);
-    // Of what works nobody needs to know where it was found.
+    // The tried places are useless for a check that works.
     let tried = if check.state == CheckState::Ok { String::new() } else { places(&check.tried) };
     for (word, what) in [("why", &check.reason), ("do", &check.remedy), ("tried", &tried)] {
         if !what.is_empty() {
@@ -84,7 +84,7 @@ fn one(text: &mut String, check: &Check, width: usize) {
     }
 }
 
-/// What was tried, in few words: a tool that was looked for in many folders is named once.
+/// The tried places in short: a tool that was searched in many folders is named once.
 fn places(tried: &[String]) -> String {
     let split = |path: &str| path.rsplit_once('/').map(|(folder, name)| (folder.to_string(), name.to_string()));
     let mut words: Vec<String> = Vec::new();

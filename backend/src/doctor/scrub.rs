@@ -1,25 +1,25 @@
-//! Takes out of a text what names somebody or some place: machines, users, addresses, and what looks like a secret.
+//! Redacts text: names of machines and users, addresses, and likely secrets.
 
 use std::net::{IpAddr, SocketAddr};
 
-/// Shorter names than this are taken out as whole words only; longer ones wherever they stand.
+/// Shorter names are redacted as whole words only; longer ones anywhere.
 const MIN_LENGTH_ANYWHERE: usize = 4;
 
-/// Words whose value is nobody's business.
+/// Words whose values are secret.
 const SECRETS: &[&str] = &["password", "passwd", "secret", "token", "authorization", "api_key", "apikey", "cookie"];
 
 /// Folders below which the next name is a user's.
 const HOMES: &[&str] = &["/home/", "/Users/", "\\Users\\"];
 
-/// What is to be taken out.
+/// Names to redact.
 #[derive(Clone, Debug, Default)]
 pub struct Scrub {
-    /// Name and what stands in its place; the longest first.
+    /// Name and its replacement; the longest first.
     names: Vec<(Vec<char>, &'static str)>,
 }
 
 impl Scrub {
-    /// Names of machines (a long one counts with its first part too) and of users.
+    /// Names of machines (a long one also by its first part) and of users.
     pub fn new<'a>(hosts: impl IntoIterator<Item = &'a str>, users: impl IntoIterator<Item = &'a str>) -> Self {
         let mut names: Vec<(Vec<char>, &'static str)> = Vec::new();
         let mut add = |name: &str, place| {
@@ -34,13 +34,13 @@ impl Scrub {
                 add(host.split('.').next().unwrap_or_default(), "<host>");
             }
         }
-        // The account that every system has names nobody.
+        // The account root exists on every system and identifies nobody.
         users.into_iter().filter(|user| *user != "root").for_each(|user| add(user, "<user>"));
         names.sort_by_key(|(letters, _)| std::cmp::Reverse(letters.len()));
         Scrub { names }
     }
 
-    /// The text without them.
+    /// The redacted text.
     pub fn text(&self, text: &str) -> String {
         let mut out = String::with_capacity(text.len());
         for line in text.split_inclusive('\n') {
@@ -51,7 +51,7 @@ impl Scrub {
     }
 
     fn names(&self, line: &str) -> String {
-        // One letter can be two in lower case: each is compared by its first, which is enough to find a name.
+        // One letter can become two in lower case. Comparing the first of them is enough to find a name.
         let letters: Vec<char> = line.chars().collect();
         let lower: Vec<char> = letters.iter().map(|c| c.to_lowercase().next().unwrap_or(*c)).collect();
         let mut out = String::with_capacity(line.len());
@@ -78,7 +78,7 @@ impl Scrub {
     }
 }
 
-/// `password = "x"` and its like keep their word only.
+/// Keeps only the word of `password = "x"` and the like.
 fn secrets(line: &str) -> String {
     let lower = line.to_ascii_lowercase();
     for (at, word) in SECRETS.iter().flat_map(|word| lower.match_indices(word)) {
@@ -90,7 +90,7 @@ fn secrets(line: &str) -> String {
     line.to_string()
 }
 
-/// Of a URL stay scheme and path.
+/// Keeps only scheme and path of a URL.
 fn urls(line: &str) -> String {
     let mut out = String::with_capacity(line.len());
     let mut rest = line;
@@ -98,7 +98,7 @@ fn urls(line: &str) -> String {
         let (before, behind) = rest.split_at(at + 3);
         out.push_str(before);
         let ends = |c: char| c.is_whitespace() || "\"'<>,;)]}".contains(c);
-        // Brackets stand around an address of IPv6, too.
+        // Brackets also enclose an IPv6 address.
         let from = behind.find(']').filter(|_| behind.starts_with('[')).map_or(0, |at| at + 1);
         let url = &behind[..behind[from..].find(ends).map_or(behind.len(), |end| from + end)];
         let host = url.find(['/', '?', '#']).unwrap_or(url.len());
@@ -110,7 +110,7 @@ fn urls(line: &str) -> String {
     out + rest
 }
 
-/// The name of a home folder is its user's.
+/// The name of a home folder is that of its user.
 fn homes(line: &str) -> String {
     let mut out = String::with_capacity(line.len());
     let mut rest = line;
@@ -138,7 +138,7 @@ fn addresses(line: &str) -> String {
         // `Interface:10.0.0.1` begins with letters that could be digits.
         let (word_before, label) = (word(out.chars().next_back()), run.find(':').map_or(0, |at| at + 1));
         let whole = if word_before { None } else { found(run) };
-        // The end of a name and the begin of the next look like `d::f` in the path of a module.
+        // The end of a name and the beginning of the next look like `d::f` in the path of a module.
         match whole.or_else(|| found(&run[label..])).filter(|_| !word(rest.chars().next())) {
             Some(place) => out.push_str(place),
             None => out.push_str(run),
@@ -147,7 +147,7 @@ fn addresses(line: &str) -> String {
     out + rest
 }
 
-/// What stands in the place of an address, whatever marks stand around it.
+/// The replacement of an address, with any marks around it.
 fn found(run: &str) -> Option<&'static str> {
     let marks: [&[char]; 3] = [&[], &['.', '[', ']'], &['.', ':', '[', ']']];
     let ended = run.trim_end_matches([':', '.']);

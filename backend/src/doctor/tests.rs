@@ -1,4 +1,4 @@
-//! What doctor calls a fault, which families it lists, and what it never writes into a bundle.
+//! Faults of the doctor, its list of families, and redaction of a bundle.
 
 use super::*;
 
@@ -97,7 +97,7 @@ fn the_report_names_reason_remedy_and_what_was_tried() {
     assert!(!text.contains("/docs/"), "{text}");
 }
 
-/// Names as people give them, and as nobody should.
+/// Names in their usual form, which must not appear.
 const HOSTS: &[&str] = &["GPU-7.lab.example.org", "db", "a+b(c)", "zürich-01"];
 const USERS: &[&str] = &["zoë", "o'brien", "ann", "DOMAIN\\jane.doe", "x", "日本"];
 

@@ -1,4 +1,4 @@
-//! `watchglass export`: what a data folder holds, written to standard output or a file.
+//! `watchglass export`: writes the content of a data folder to standard output or a file.
 
 use super::{Ask, Format, Pieces, Refused, select};
 use crate::config::Export;
@@ -10,10 +10,10 @@ use std::sync::Arc;
 use stream::store::{Limits, Store};
 use system::file::{Whole, is_stdout};
 
-/// Why nothing, or not everything, was written.
+/// The error of an incomplete export.
 #[derive(Debug)]
 pub enum Failed {
-    /// What was asked cannot be; the sentence says what to write.
+    /// Invalid arguments; the sentence gives the remedy.
     Wrong(String),
     /// The data folder cannot be read.
     Folder(String),
@@ -39,11 +39,11 @@ impl fmt::Display for Failed {
     }
 }
 
-/// Writes what was asked for; `now` is in milliseconds since the Unix epoch. The notes say what of the folder could not be
-/// read and is left out.
+/// Writes the export; `now` is in milliseconds since the Unix epoch. The notes list unreadable parts of the folder,
+/// which are left out.
 ///
 /// # Errors
-/// [`Failed`]; a file then does not stand at its name.
+/// [`Failed`]; the output file is then not created.
 pub fn run(folder: &Path, wanted: &Export, now: i64) -> Result<Vec<String>, Failed> {
     let format = Format::of(&wanted.format).map_err(|why| Failed::Wrong(format!("--format {why}")))?;
     let shown = folder.display();
@@ -77,7 +77,7 @@ pub fn run(folder: &Path, wanted: &Export, now: i64) -> Result<Vec<String>, Fail
             write(pieces, &mut file).and_then(|()| file.finish()).map_err(cannot)?;
         }
         None => match write(pieces, &mut io::stdout().lock()) {
-            // The reader has what it wanted, as `head` has.
+            // The reader has closed the pipe, as `head` does.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
             written => written.map_err(|error| Failed::Output(format!("the output cannot be written: {error}")))?,
         },

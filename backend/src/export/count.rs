@@ -1,10 +1,10 @@
-//! How many values an answer would hold: found by reading what is stored, where the span alone does not tell.
+//! Number of values of a response: determined from the stored samples if the span alone does not suffice.
 
 use super::read::{Reading, Values};
 use super::{Refused, Selection};
 use std::sync::Arc;
 
-/// Counts the values of an answer, series after series, until it is known whether they are too many.
+/// Counts the values of a response, series by series, until the limit is exceeded or all are counted.
 pub struct Count {
     selection: Arc<Selection>,
     most: i64,
@@ -13,18 +13,19 @@ pub struct Count {
 }
 
 impl Count {
-    /// For an answer with at most `most` values.
+    /// A count for a response with at most `most` values.
     pub fn new(selection: Arc<Selection>, most: i64) -> Self {
-        // Where even a value for each interval is few enough, nothing has to be read.
+        // If even one value for each interval is within the limit, nothing is read.
         let bound = selection.at_most(selection.ask.step.unwrap_or(1));
         let reading = (bound > most).then(|| Reading::new(selection.clone()));
         Count { selection, most, reading, found: 0 }
     }
 
-    /// Whether the answer is small enough; none while that is not known, after the next series. May read the disk.
+    /// Counts the next series. Returns `Some` once the response is known to be small enough, `None` before. May read
+    /// the disk.
     ///
     /// # Errors
-    /// [`Refused::Large`], with what to narrow.
+    /// [`Refused::Large`], with advice for a smaller query.
     pub fn go_on(&mut self) -> Result<Option<()>, Refused> {
         let Some(reading) = &mut self.reading else { return Ok(Some(())) };
         let Some((wanted, values)) = reading.next() else { return Ok(Some(())) };
@@ -36,7 +37,7 @@ impl Count {
         if self.found <= self.most {
             return Ok(None);
         }
-        // The series that were not counted are taken for like those that were.
+        // The remaining series are assumed to be like the counted ones.
         let all = self.selection.wanted.len() as f64 / (wanted + 1) as f64 * self.found as f64;
         let bound = self.selection.at_most(self.selection.ask.step.unwrap_or(1));
         Err(self.selection.too_large((all as i64).min(bound), self.most))

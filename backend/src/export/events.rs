@@ -1,5 +1,5 @@
-//! W&B's `wandb-events.jsonl`: a line an instant with every sample taken at it, tags and units as W&B sends them. With
-//! several machines each is a writer of a shared run: its name is the label behind the tag.
+//! W&B's `wandb-events.jsonl`: a line per instant with all its samples, with W&B's tags and units. With several
+//! machines each is a writer of a shared run: its name is the label behind the tag.
 
 use super::select::{MAX_HELD_SAMPLES, Selection};
 use super::text::{number, quoted, seconds};
@@ -9,17 +9,17 @@ use shared::wire::SourceId;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What is written of one series.
+/// Output form of one series.
 struct Column {
     source: SourceId,
     id: SeriesId,
     /// `,"system.gpu.0.temp":`
     name: String,
-    /// What its values are divided by.
+    /// Divisor of its values.
     over: f64,
 }
 
-/// Lines in order of time, a window after the other, so that no more than a window is in memory.
+/// Lines in order of time, window by window, so that only one window is in memory.
 pub(super) struct Events {
     selection: Arc<Selection>,
     columns: Vec<Column>,

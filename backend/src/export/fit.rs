@@ -1,7 +1,7 @@
-//! Which series fit what is asked for: tags in any spelling, W&B's `/l:LABEL` behind them, and patterns with `*`.
+//! Series that match a query: tags in any spelling, W&B's `/l:LABEL` behind them, and patterns with `*`.
 //!
-//! All patterns are looked for in one pass, a few series at a time, so that a store that others wait for is held for a
-//! moment only, and each series comes once, however many patterns it fits.
+//! All patterns are matched in one pass, a few series at a time, so that a shared store is locked only briefly. Each
+//! series is returned once, however many patterns it matches.
 
 use shared::catalog::{Catalog, Found, Metric, TagError, glob};
 use shared::series::{SeriesDef, SeriesId};
@@ -9,22 +9,22 @@ use shared::wire::{Source, SourceId};
 use std::sync::Arc;
 use stream::store::Store;
 
-/// A store that may be shared: it is looked into for a moment at a time.
+/// A store that may be shared: it is locked briefly at a time.
 pub trait Look {
-    /// What `look` sees. It should not take long: others may wait.
+    /// Calls `look` with the store. It must be quick: others may wait.
     fn look<T>(&self, look: impl FnOnce(&Store) -> T) -> T;
 
-    /// The table as it is there for who asks.
+    /// The catalog, limited to the caller's scope.
     fn catalog(&self) -> Arc<Catalog> {
         self.look(|store| store.catalog().clone())
     }
 
-    /// The sources that are there for who asks.
+    /// The sources that the caller sees.
     fn sources(&self) -> Vec<Arc<Source>> {
         self.look(Store::sources)
     }
 
-    /// Whether the series of a chart, by its id, are not there for who asks.
+    /// Whether the series of a chart, by its id, are hidden from the caller.
     fn hides(&self, _chart: &str) -> bool {
         false
     }
@@ -36,7 +36,7 @@ impl Look for Store {
     }
 }
 
-/// A series that was asked for.
+/// A requested series.
 #[derive(Clone, Debug)]
 pub struct Wanted {
     /// The machine's number.
@@ -45,28 +45,28 @@ pub struct Wanted {
     pub host: Arc<str>,
     /// The series' number there.
     pub id: SeriesId,
-    /// What it is.
+    /// Its definition.
     pub def: SeriesDef,
     /// Its tag, canonical.
     pub tag: String,
-    /// Times of its first and last sample within the question's span.
+    /// Times of its first and last sample within the query's span.
     pub span: (i64, i64),
 }
 
-/// Series that are taken from a store at once.
+/// Series that are read from a store under one lock.
 const MAX_SERIES_A_LOOK: usize = 1_000;
 
-/// What is looked for.
+/// The patterns of a query.
 pub struct Patterns(Vec<Pattern>);
 
 enum Pattern {
     /// One tag; its label, where it has one, is the machine's name.
     One(Found),
-    /// A pattern, and it once more as that of a tag and that of a machine's name, where it has W&B's label.
+    /// A pattern, and, with W&B's label, also its two parts: the pattern of a tag and that of a machine's name.
     Any(String, Option<(String, String)>),
 }
 
-/// Whether two rows have one tag: two machines may mean different things by it.
+/// Whether two rows have one tag: two machines may define it differently.
 pub(super) fn same_tag(catalog: &Catalog, one: u16, other: u16) -> bool {
     let tag = |row: u16| catalog.metrics.get(usize::from(row)).map(|metric| &metric.tag);
     one == other || tag(one) == tag(other)
@@ -90,10 +90,10 @@ impl Pattern {
 }
 
 impl Patterns {
-    /// Reads tags and patterns.
+    /// Parses tags and patterns.
     ///
     /// # Errors
-    /// The table cannot have such a tag.
+    /// The catalog cannot have such a tag.
     pub fn new<'a>(catalog: &Catalog, texts: impl IntoIterator<Item = &'a str>) -> Result<Self, TagError> {
         let read = |text: &str| {
             Ok(match text.contains('*') {
@@ -106,7 +106,7 @@ impl Patterns {
         Ok(Patterns(texts.into_iter().map(read).collect::<Result<_, TagError>>()?))
     }
 
-    /// The tags among them that are written out.
+    /// The tags among them that are no patterns.
     pub fn written_out(&self) -> impl Iterator<Item = &Found> {
         self.0.iter().filter_map(|pattern| match pattern {
             Pattern::One(found) => Some(found),
@@ -114,13 +114,13 @@ impl Patterns {
         })
     }
 
-    /// The position of the first that the series fits.
+    /// The position of the first pattern that the series matches.
     fn first(&self, catalog: &Catalog, host: &str, def: &SeriesDef, tag: &str) -> Option<usize> {
         self.0.iter().position(|pattern| pattern.fits(catalog, host, def, tag))
     }
 }
 
-/// How far a look through the series of some sources has come. They come in the order of sources and of their numbers;
+/// Position of a search through the series of some sources. Series come in the order of sources and of their numbers;
 /// those without a sample are left out.
 pub struct Search {
     sources: Vec<(SourceId, Arc<str>)>,
@@ -129,14 +129,14 @@ pub struct Search {
 }
 
 impl Search {
-    /// The beginning of these.
+    /// Starts a search.
     pub fn new(sources: impl IntoIterator<Item = Arc<Source>>) -> Self {
         let sources = sources.into_iter().map(|source| (source.id, source.name.as_str().into())).collect();
         Search { sources, source: 0, series: 0 }
     }
 
-    /// The next of them that fit, perhaps none, each with the position of the first pattern that it fits; nothing at the
-    /// end.
+    /// The next matching series, perhaps none, each with the position of the first pattern that it matches; `None` at
+    /// the end.
     pub fn next(&mut self, store: &impl Look, catalog: &Catalog, patterns: &Patterns) -> Option<Vec<(usize, Wanted)>> {
         let (source, host) = self.sources.get(self.source)?.clone();
         let first = self.series;
@@ -150,7 +150,7 @@ impl Search {
             false => self.series += MAX_SERIES_A_LOOK,
         }
         let fits = |(i, (def, span)): (usize, (SeriesDef, Option<(i64, i64)>))| {
-            // What came into the table after it was taken here is for the next question.
+            // Rows added after this copy of the catalog belong to the next query.
             let is_shown = |metric: &&Metric| !metric.tag.is_empty() && !store.hides(&metric.chart);
             let (span, _) = (span?, catalog.metric(&def).filter(is_shown)?);
             let tag = catalog.tag(&def);

@@ -1,4 +1,4 @@
-//! The forms in which series leave.
+//! The formats of exports and responses.
 
 use super::openmetrics::{self, Exposed};
 use super::select::Selection;
@@ -11,7 +11,7 @@ use shared::rollup::Bucket;
 use std::collections::HashSet;
 use std::fmt::Write;
 
-/// Writes series one after another. Of a series come either points or buckets, at least one.
+/// Writes series one after another. Each series gets either points or buckets, at least one.
 pub trait Form {
     /// In front of everything.
     fn begin(&mut self, _: &mut String, _: &Selection) {}
@@ -25,13 +25,13 @@ pub trait Form {
     fn series_end(&mut self, _: &mut String) {}
     /// After everything.
     fn end(&mut self, _: &mut String) {}
-    /// Whether records are asked for, once all series have ended.
+    /// Whether it writes records, once all series have ended.
     fn has_records(&self) -> bool {
         false
     }
     /// A record of the machine of this name.
     fn record(&mut self, _: &mut String, _host: &str, _: &Record) {}
-    /// Whether a line has all series at an instant: then nothing else here is asked.
+    /// Whether a line has all series at an instant: then no other method here is called.
     fn by_time(&self) -> bool {
         false
     }
@@ -101,7 +101,7 @@ impl Form for EventLines {
 pub struct JsonLines {
     /// The members that are the same for the whole series.
     about: String,
-    /// Samples are rolled up, or rates: not all that happened is asked for.
+    /// Samples are rolled up, or rates, so records are not written.
     reduced: bool,
 }
 
@@ -151,7 +151,7 @@ pub struct Query {
 }
 
 impl Query {
-    /// Begins with the span that was asked for.
+    /// Begins with the requested span.
     pub fn new(selection: &Selection, older: Option<String>, holes: &[(i64, i64)]) -> Self {
         let mut fixed = String::from("{\"from\":");
         seconds(&mut fixed, selection.ask.from);
@@ -234,17 +234,17 @@ pub struct Open {
     families: openmetrics::Families,
     /// The family at hand, by name.
     family: String,
-    /// Of the series at hand: conversion of its values, and name with labels.
+    /// The current series: conversion of its values, and name with labels.
     scale: Option<Family>,
     about: String,
     /// Time of the sample before.
     last: i64,
-    /// Series and samples that OpenMetrics cannot say.
+    /// Series and samples that OpenMetrics cannot express.
     left: (usize, usize),
 }
 
 impl Open {
-    /// Puts the series in order of their families, since a family's samples must stand together.
+    /// Sorts the series by their families, since a family's samples must stand together.
     pub fn new(selection: &mut Selection) -> Self {
         let (mut families, mut keys) = (openmetrics::Families::default(), HashSet::new());
         let mut keyed: Vec<(String, super::Wanted)> = Vec::new();
@@ -265,7 +265,7 @@ impl Open {
 impl Form for Open {
     fn series(&mut self, text: &mut String, selection: &Selection, wanted: usize) {
         let wanted = &selection.wanted[wanted];
-        // What cannot be said was taken out of the selection.
+        // Series that cannot be expressed were removed from the selection.
         let Some(exposed) = Exposed::of(&selection.catalog, &wanted.def) else { return };
         self.last = i64::MIN;
         if self.family != exposed.family.name {

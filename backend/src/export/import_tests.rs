@@ -1,4 +1,4 @@
-//! What others recorded and what was exported: imported, and replayed as a recording is.
+//! Files of other programs and our own exports: imported, and replayed as recordings.
 
 use super::{Ask, Format, Pieces, select};
 use shared::recording::Recording;
@@ -58,7 +58,7 @@ fn lines_for_w_and_b_come_back_as_the_same_samples() {
         all.sort_by(|a, b| (&a.0, &a.1).cmp(&(&b.0, &b.1)));
         all
     };
-    // Two machines are told apart by labels, one stands for itself.
+    // Labels distinguish two machines; a single machine needs none.
     let expected = sorted(samples(&store, from, to));
     assert_eq!(sorted(samples(&imported(lines(Vec::new())), 0, i64::MAX)), expected);
     let alone = imported(lines(vec!["b".into()]));

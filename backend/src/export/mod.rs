@@ -1,10 +1,9 @@
-//! Stored samples as text: what a query answers, and what leaves as CSV, JSON lines and OpenMetrics, over HTTP and from
-//! the command line alike.
+//! Stored samples as text: responses to queries, and exports as CSV, JSON lines and OpenMetrics, over HTTP and on the
+//! command line.
 //!
-//! In the order to read it: an [`Ask`] chooses series of a store ([`select`]); a [`Selection`] is read series by series,
-//! in batches whose size does not depend on the span (`read.rs`); a [`Form`] writes them, and [`Pieces`] hands the text
-//! out in parts, so that an answer of any length takes the memory of a few batches. This room reads no clock and no
-//! socket.
+//! Reading order: an [`Ask`] chooses series of a store ([`select`]); a [`Selection`] is read series by series, in
+//! batches whose size does not depend on the span (`read.rs`); a [`Form`] writes them, and [`Pieces`] returns the text
+//! in chunks. So a response of any length needs the memory of a few batches. This module reads no clock and no socket.
 
 pub mod command;
 mod count;
@@ -25,13 +24,13 @@ use events::Events;
 use read::{Reading, Values};
 use std::sync::Arc;
 
-/// A form of export.
+/// An export format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// `time,source,tag,value`; with a step `time,source,tag,min,max,mean,last,count`.
     Csv,
-    /// One JSON object a line; behind the samples the records of the same machines and span, which the other formats leave
-    /// out. With a step or as rates there are none.
+    /// One JSON object a line; after the samples the records of the same machines and span, which the other formats
+    /// leave out. With a step or as rates there are none.
     Json,
     /// OpenMetrics 1.0 with time stamps, under Prometheus' names.
     OpenMetrics,
@@ -40,7 +39,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// All of them by name.
+    /// All formats by name.
     pub const ALL: [(&'static str, Format); 4] = [
         ("csv", Format::Csv),
         ("json", Format::Json),
@@ -51,17 +50,17 @@ impl Format {
     /// The format of this name.
     ///
     /// # Errors
-    /// What to write instead, the rest of a sentence.
+    /// The rest of a sentence that gives the remedy.
     pub fn of(name: &str) -> Result<Format, String> {
         let names = Self::ALL.map(|(name, _)| name).join(", ");
         let found = Self::ALL.iter().find(|(known, _)| *known == name).map(|(_, format)| *format);
         found.ok_or_else(|| format!("is one of {names}, not {name:?}"))
     }
 
-    /// What is asked for in this format, in the order in which it is written.
+    /// The writer of this format. It sorts the selection in the order of output.
     ///
     /// # Errors
-    /// The format cannot hold it.
+    /// The format cannot express it.
     pub fn form(self, selection: &mut Selection) -> Result<Box<dyn Form + Send>, Refused> {
         Ok(match self {
             Format::Csv => Box::new(forms::Csv::default()),
@@ -82,21 +81,21 @@ impl Format {
     }
 }
 
-/// The form in which a query is answered; `older` is what another server has from before our history, as JSON, and `holes`
-/// are the spans of which samples are still on their way, milliseconds since the Unix epoch.
+/// The format of a query's response. `older` is another server's data from before our history, as JSON. `holes` are
+/// the spans of samples still in transit, milliseconds since the Unix epoch.
 pub fn query(selection: &Selection, older: Option<String>, holes: &[(i64, i64)]) -> Box<dyn Form + Send> {
     Box::new(forms::Query::new(selection, older, holes))
 }
 
-/// Bytes of text after which a piece is handed out.
+/// Size of a chunk, bytes.
 const PIECE_BYTES: usize = 128 * 1024;
 
-/// The text of a selection in a form, in pieces.
+/// The text of a selection in a format, in chunks.
 pub struct Pieces {
     selection: Arc<Selection>,
     form: Box<dyn Form + Send>,
     reading: Reading,
-    /// Instant after instant, where the form has its lines by time.
+    /// Lines by time, if the format has them.
     events: Option<Events>,
     /// The series that is being written.
     values: Option<Values>,
@@ -113,7 +112,7 @@ impl Pieces {
         Pieces { selection, form, reading, events, values: None, begun: false, ended: false }
     }
 
-    /// Whether everything has been handed out.
+    /// Whether everything was returned.
     pub fn ended(&self) -> bool {
         self.ended
     }
@@ -133,7 +132,7 @@ impl Pieces {
         false
     }
 
-    /// Writes values of the series at hand until the piece is full; false when the series has come to its end.
+    /// Writes values of the current series until the chunk is full; false at the end of the series.
     fn fill(&mut self, text: &mut String) -> bool {
         let form = &mut self.form;
         match &mut self.values {
@@ -182,7 +181,7 @@ impl Iterator for Pieces {
                     self.form.series(&mut text, &self.selection, wanted);
                     self.values = Some(values);
                 }
-                // The last of all, a part of them at a time.
+                // Records come last, some at a time.
                 None if self.form.has_records() && self.write_records(&mut text) => break,
                 None => {
                     self.form.end(&mut text);

@@ -1,6 +1,6 @@
-//! The text that Prometheus reads: heads of families, and samples under their names and labels. Both formats, the text
-//! format 0.0.4 and OpenMetrics 1.0. What neither can say is left out, and whoever writes counts it: one name that is none
-//! would cost a reader the whole page.
+//! Text for Prometheus: heads of families, and samples under their names and labels. Both formats, the text format
+//! 0.0.4 and OpenMetrics 1.0. Series that neither can express are left out, and the caller counts them: one invalid
+//! name would make the whole page unreadable.
 
 use shared::catalog::Catalog;
 use shared::catalog::prometheus::{Family, SOURCE, Type, labels};
@@ -15,7 +15,7 @@ pub const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; char
 /// Content type of the text format 0.0.4.
 pub const PROMETHEUS: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// A series as Prometheus has it.
+/// A series in the form of Prometheus.
 pub struct Exposed<'a> {
     /// Its family.
     pub family: Family,
@@ -24,7 +24,7 @@ pub struct Exposed<'a> {
 }
 
 impl<'a> Exposed<'a> {
-    /// A series of this table; none when its names are none for Prometheus, or a label is there twice.
+    /// A series of this catalog; none if its names are invalid in Prometheus, or a label is repeated.
     pub fn of(catalog: &'a Catalog, def: &'a SeriesDef) -> Option<Self> {
         let metric = catalog.metric(def)?;
         let labels = labels(metric, &def.instance);
@@ -47,12 +47,12 @@ impl<'a> Exposed<'a> {
     }
 }
 
-/// Whether a value of the base unit can be said of such a family: OpenMetrics has no counters below zero.
+/// Whether such a family can have a value in the base unit: OpenMetrics has no counters below zero.
 pub fn can_be(kind: Type, value: f64, open: bool) -> bool {
     !open || kind != Type::Counter || value >= 0.0
 }
 
-/// Whether a text is a name of a sample, or of a label.
+/// Whether a text is a valid name of a sample, or of a label.
 fn is_name(text: &str, colons: bool) -> bool {
     let fits = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || (colons && b == b':');
     text.bytes().all(fits) && text.bytes().next().is_some_and(|b| !b.is_ascii_digit())
@@ -66,7 +66,7 @@ fn claims(name: &str, counts: bool) -> Vec<String> {
     }
 }
 
-/// A text as a label's value or as help; what a terminal obeys is replaced.
+/// Escapes a text as a label's value or as help; terminal controls are replaced.
 pub(crate) fn escape(text: &str, quotes: bool) -> Cow<'_, str> {
     let text = replaced(text);
     let special = |c: char| c == '\\' || c == '\n' || (quotes && c == '"');
@@ -77,21 +77,21 @@ pub(crate) fn escape(text: &str, quotes: bool) -> Cow<'_, str> {
     if quotes { text.replace('"', "\\\"").into() } else { text.into() }
 }
 
-/// The types of families, which several rows share where two endpoints print one name.
+/// The types of families; several rows share a family if two endpoints print one name.
 #[derive(Default)]
 pub struct Families {
     types: HashMap<String, Type>,
-    /// Names that families claim that stand on the page beside those of the table.
+    /// Names claimed by other families on the page, outside the catalog.
     taken: HashSet<String>,
 }
 
 impl Families {
-    /// A family stands on the page beside those of the table; `name` is that of its samples.
+    /// Adds a family on the page outside the catalog; `name` is that of its samples.
     pub fn take(&mut self, name: &str, counts: bool) {
         self.taken.extend(claims(name, counts));
     }
 
-    /// Whether a series can be said beside what is taken.
+    /// Whether a series can be written beside the claimed names.
     pub fn has_room(&self, series: &Exposed<'_>) -> bool {
         !self.taken.contains(&series.family.name)
     }
@@ -105,9 +105,9 @@ impl Families {
         !claims(own, true).iter().chain(&others).chain(&of_which).any(met)
     }
 
-    /// Takes a series into account.
+    /// Adds a series.
     pub fn add(&mut self, series: &Exposed<'_>) {
-        // Labels that belong to histograms and summaries, of which only samples are kept.
+        // Labels of histograms and summaries, of which only samples are kept.
         let part = series.labels.iter().any(|(name, _)| name == "le" || name == "quantile");
         let kind = if part { Type::Unknown } else { series.family.kind };
         match self.types.get_mut(&series.family.name) {
@@ -135,7 +135,7 @@ impl Families {
         };
         let _ = writeln!(text, "# HELP {name} {}", escape(series.help, open));
         let _ = writeln!(text, "# TYPE {name} {word}");
-        // A counter that is none here ends otherwise.
+        // A counter that is written as another type ends in `_total`, not in its unit, and gets no UNIT line.
         if open && !family.unit.is_empty() && name.ends_with(&format!("_{}", family.unit)) {
             let _ = writeln!(text, "# UNIT {name} {}", family.unit);
         }

@@ -1,5 +1,5 @@
-//! Reads a selection series by series. Short series come in batches, since a batch reads each block's times once; long
-//! ones come stretch by stretch, so that no more than a stretch is in memory.
+//! Reads a selection series by series. Short series are read in batches, since a batch reads each block's times once.
+//! Long ones are read in stretches, so that only one stretch is in memory.
 
 use super::fit::Wanted;
 use super::select::{MAX_HELD_SAMPLES, Selection};
@@ -10,10 +10,10 @@ use std::sync::Arc;
 
 type Points = Box<dyn Iterator<Item = (i64, f64)> + Send>;
 
-/// Samples that show how far apart those of a series stand.
+/// Number of samples that determine the usual distance between a series' samples.
 const PACE_SAMPLES: usize = 101;
 
-/// What is written of one series, in order of time; never empty.
+/// Values of one series to write, in order of time; never empty.
 pub(super) enum Values {
     /// Samples, or rates: time in ms and value.
     Points(Points),
@@ -33,7 +33,7 @@ impl Reading {
         Reading { selection, next: 0, ready: VecDeque::new() }
     }
 
-    /// Series from the next on that are read together: of one source, within what is held at once.
+    /// The next series that are read together: of one source, within the memory limit.
     fn batch(&self) -> &[Wanted] {
         let wanted = &self.selection.wanted[self.next..];
         let Some(first) = wanted.first() else { return wanted };
@@ -85,7 +85,7 @@ impl Reading {
         }
     }
 
-    /// Samples as they were asked for: as they are, as rates, rates rolled up.
+    /// Samples in the requested form: raw, as rates, or as rolled-up rates.
     fn shown(&self, wanted: usize, samples: Points) -> Values {
         let (ask, wanted) = (&self.selection.ask, &self.selection.wanted[wanted]);
         if !ask.rate {
@@ -101,7 +101,7 @@ impl Reading {
     }
 }
 
-/// The rates of a counter; none across a distance half again as long as is usual between its samples.
+/// The rates of a counter; none across a gap of 1.5 times the usual distance between its samples.
 fn rates(mut samples: Points, interval: i64) -> impl Iterator<Item = (i64, f64)> + Send {
     let first: Vec<(i64, f64)> = samples.by_ref().take(PACE_SAMPLES).collect();
     let mut gaps: Vec<i64> = first.windows(2).map(|pair| pair[1].0 - pair[0].0).collect();
@@ -128,7 +128,7 @@ impl Iterator for Reading {
     }
 }
 
-/// The values, unless there are none.
+/// The values, or `None` if there are none.
 fn present(values: Values) -> Option<Values> {
     Some(match values {
         Values::Points(points) => {

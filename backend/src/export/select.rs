@@ -1,4 +1,4 @@
-//! What is asked for, and the series of a store that fit.
+//! A query, and the matching series of a store.
 
 use super::fit::{Look, Patterns, Search, Wanted, same_tag};
 use parking_lot::Mutex;
@@ -11,29 +11,29 @@ use std::fmt;
 use std::sync::Arc;
 use stream::store::{RecordsSnapshot, Snapshot};
 
-/// A question about stored samples.
+/// A query for stored samples.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ask {
-    /// Tags in any spelling, or patterns with `*`; a series that several fit comes once.
+    /// Tags in any spelling, or patterns with `*`; a series that matches several is returned once.
     pub tags: Vec<String>,
-    /// Names of sources, or patterns; empty is all.
+    /// Names of sources, or patterns; empty: all.
     pub sources: Vec<String>,
     /// First instant, milliseconds since the Unix epoch.
     pub from: i64,
     /// Last instant.
     pub to: i64,
-    /// Width of buckets in milliseconds, at least 1; none is every sample.
+    /// Width of buckets in milliseconds, at least 1; none: every sample.
     pub step: Option<i64>,
     /// The increase per second of counters, in place of their totals.
     pub rate: bool,
-    /// The GPUs of a machine, by its name, where not all of its GPUs are asked for: those that a run holds.
+    /// The GPUs of a machine, by its name, if not all are requested: those that a run holds.
     pub gpus: BTreeMap<String, BTreeSet<u32>>,
-    /// The labels of ranks of a machine, by its name, where not all of its ranks are asked for: those of a run.
+    /// The rank labels of a machine, by its name, if not all are requested: those of a run.
     pub ranks: BTreeMap<String, BTreeSet<String>>,
 }
 
 impl Ask {
-    /// Whether a series is left out, because it is of another GPU or of another rank than those asked for.
+    /// Whether a series is left out because it belongs to another GPU or rank.
     fn leaves_out(&self, catalog: &Catalog, wanted: &Wanted) -> bool {
         if let Some(label) = wanted.def.instance.strip_prefix(LABEL)
             && let Some(own) = self.ranks.get(&*wanted.host)
@@ -47,25 +47,25 @@ impl Ask {
     }
 }
 
-/// With what the tags of a GPU begin.
+/// Prefix of the tags of a GPU.
 const GPU: &str = "gpu.";
 
-/// Why a question is not answered.
+/// The error of a query.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Refused {
-    /// It cannot be answered as it stands; the sentence says what to write.
+    /// The query is invalid; the sentence gives the remedy.
     Wrong(String),
     /// No metric has such a tag.
     Unknown(TagError),
-    /// No source that is seen is called so; the sentence names some that are.
+    /// No visible source has this name; the sentence names some.
     NoSource(String),
     /// The answer would be too large.
     Large {
-        /// Series that fit.
+        /// Number of matching series.
         series: usize,
-        /// Values that the answer would hold, about.
+        /// Approximate number of values of the response.
         values: i64,
-        /// Values that an answer may hold.
+        /// Maximum number of values of a response.
         most: i64,
         /// A step with which it would fit, milliseconds.
         step: i64,
@@ -89,11 +89,11 @@ impl fmt::Display for Refused {
 
 /// Series with the parts of the store that hold their samples. It holds pointers, not copies.
 pub struct Selection {
-    /// The question.
+    /// The query.
     pub ask: Ask,
-    /// The table.
+    /// The catalog.
     pub catalog: Arc<Catalog>,
-    /// Series with a sample in the span, in the order asked.
+    /// Series with a sample in the span, in the order of the query.
     pub wanted: Vec<Wanted>,
     /// By source.
     pub(super) parts: HashMap<SourceId, SourceStretches>,
@@ -101,7 +101,7 @@ pub struct Selection {
     pub(super) records: Mutex<Vec<(String, RecordsSnapshot)>>,
 }
 
-/// What of a source is read.
+/// The stored parts of a source.
 pub(super) struct SourceStretches {
     /// Time between its ticks, milliseconds.
     pub interval: i64,
@@ -109,9 +109,9 @@ pub(super) struct SourceStretches {
     pub stretches: Vec<Snapshot>,
 }
 
-/// Samples that are held at once, about: 4 MiB of them.
+/// Approximate number of samples in memory at once: 4 MiB.
 pub(super) const MAX_HELD_SAMPLES: i64 = 1 << 18;
-/// How long before the span the sample may lie with which its first rate is made, milliseconds.
+/// Maximum time before the span of the sample for its first rate, milliseconds.
 pub(super) const RATE_LEAD_MS: i64 = 60_000;
 
 impl Selection {
@@ -120,14 +120,14 @@ impl Selection {
         &self.catalog.metrics[usize::from(wanted.def.metric)]
     }
 
-    /// Unit of the values that are written: that of the row, or of its rate.
+    /// Unit of the written values: that of the row, or of its rate.
     pub fn unit(&self, wanted: &Wanted) -> Unit {
         let unit = self.metric(wanted).unit;
         if self.ask.rate { unit.per_second() } else { unit }
     }
 
-    /// The most values that an answer with this step may hold: a value for each of its steps, or for each interval of
-    /// its machine. What is stored may be far less.
+    /// Upper bound of the values of a response with this step: one for each of its steps, or for each interval of its
+    /// machine. The stored number may be far lower.
     pub(super) fn at_most(&self, step: i64) -> i64 {
         let one = |wanted: &Wanted| {
             let width = step.max(self.parts.get(&wanted.source).map_or(1, |part| part.interval));
@@ -136,7 +136,7 @@ impl Selection {
         self.wanted.iter().map(one).fold(0, i64::saturating_add)
     }
 
-    /// The refusal of an answer with this many values.
+    /// The error of a response with this many values.
     pub(super) fn too_large(&self, values: i64, most: i64) -> Refused {
         let longest = self.wanted.iter().map(|w| w.span.1 - w.span.0).max().unwrap_or(0);
         let mut steps = std::iter::successors(Some(1_000), |step| Some(step * 2));
@@ -145,10 +145,10 @@ impl Selection {
     }
 }
 
-/// Chooses the series, and takes hold of what they have stored. Nothing is read yet.
+/// Chooses the series, and takes references to their stored samples. Nothing is read yet.
 ///
 /// # Errors
-/// [`Refused`], but never for the size of the answer.
+/// [`Refused`], but never for the size of the response.
 pub fn select(store: &impl Look, ask: Ask) -> Result<Selection, Refused> {
     if ask.tags.is_empty() {
         return Err(Refused::Wrong("a tag is missing; write ?tag=TAG, repeated, or with * for any text".into()));
@@ -180,10 +180,10 @@ pub fn select(store: &impl Look, ask: Ask) -> Result<Selection, Refused> {
     Ok(Selection { ask, catalog, wanted, parts, records })
 }
 
-/// The sources that fit one of these patterns; all where there is no pattern.
+/// The sources that match one of these patterns; all without a pattern.
 ///
 /// # Errors
-/// [`Refused::NoSource`]: a pattern fits none of them.
+/// [`Refused::NoSource`]: a pattern has no match.
 pub fn fitting(sources: &[Arc<Source>], patterns: &[String]) -> Result<Vec<Arc<Source>>, Refused> {
     let means = |name: &String, source: &Source| glob(name, &source.name) || *name == source.key;
     let unfit = |name: &&String| !sources.iter().any(|source| means(name, source));
@@ -199,7 +199,7 @@ fn no_source(name: &str, sources: &[Arc<Source>]) -> Refused {
     Refused::NoSource(format!("there is no source {name:?}; sources are {}", known.join(", ")))
 }
 
-/// The series of a question that have a sample in its span, each once, in the order asked.
+/// The series of a query with a sample in its span, each once, in the order of the query.
 ///
 /// # Errors
 /// As [`select`].
@@ -221,7 +221,7 @@ pub fn chosen(
         return Err(no_source(name, sources));
     }
     let counts = |metric: u16| catalog.metrics[usize::from(metric)].kind == Kind::Counter;
-    // Of the rows of one tag one that counts is enough: the others are left out.
+    // One counter among the rows of a tag suffices: the other rows are left out.
     let any_counts = |row: u16| (0..).take(catalog.metrics.len()).any(|one| same_tag(catalog, row, one) && counts(one));
     if let Some(gauge) = patterns.written_out().find(|found| ask.rate && !any_counts(found.metric)) {
         let tag = catalog.tag(&SeriesDef { metric: gauge.metric, instance: gauge.instance.clone() });
@@ -236,12 +236,12 @@ pub fn chosen(
                 .then_some((at, one))
         }));
     }
-    // As they were asked for; within a pattern they stay in their order.
+    // In the order of the query; within a pattern in their own order.
     wanted.sort_by_key(|(at, _)| *at);
     Ok(wanted.into_iter().map(|(_, one)| one).collect())
 }
 
-/// Cuts a span into parts of about this length that end where a bucket does.
+/// Cuts a span into parts of about this length whose ends are ends of buckets.
 fn stretches(from: i64, to: i64, length: i64, step: i64) -> Vec<(i64, i64)> {
     let (mut all, mut from) = (Vec::new(), from);
     while from <= to {

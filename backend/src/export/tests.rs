@@ -1,4 +1,4 @@
-//! Questions to a store, and the text that comes back.
+//! Queries to a store, and their output.
 
 use super::select::MAX_HELD_SAMPLES;
 use super::*;
@@ -23,7 +23,7 @@ fn store(ticks: i64) -> Store {
             store.intern(source, SeriesDef { metric, instance: instance.into() });
         }
         for i in 0..ticks {
-            // The second GPU comes later; the counter begins anew once.
+            // The second GPU appears later; the counter is reset once.
             let late = if i < 10 { f64::NAN } else { 70.5 };
             let total = if i < 50 { i * 100 } else { (i - 50) * 100 };
             store.append(source, T0 + i * 1_000, false, &[40.0 + (i % 10) as f64, late, total as f64, i as f64 * 0.5]);
@@ -102,7 +102,7 @@ fn ranks_have_series_with_their_labels_and_of_a_run_only_its_own_are_answered() 
     assert_eq!(tags(question(&["cpu/l:alpha"])), ["cpu"], "W&B's way to name a machine");
     assert_eq!(tags(question(&["cpu/l:nobody"])), [""; 0]);
     let ranks = [("alpha".to_string(), ["rank_0".to_string(), "loader".into()].into())].into();
-    // Any label is that of any machine, too: what its watched processes use is among them.
+    // Any label also matches any machine: the usage of its watched processes is included.
     assert_eq!(tags(Ask { ranks, ..question(&["cpu/l:*"]) }), ["cpu", "cpu/l:rank_0", "cpu/l:loader"]);
 }
 
@@ -169,7 +169,7 @@ fn every_form_holds_every_sample_and_no_formula() {
 
 #[test]
 fn long_spans_come_in_parts_and_are_the_same() {
-    // Two stretches, of which the first ends where a bucket does, not where it is full.
+    // Two stretches: the first ends at the end of a bucket, not at its size limit.
     let rows = VOCABULARY.iter().copied().flatten().copied();
     let mut store = Store::new(Arc::new(Catalog::new(rows)), Limits { retention: i64::MAX / 4, bytes: usize::MAX });
     let source = store.add_source("here".into(), 100, Vec::new());
@@ -198,7 +198,7 @@ fn long_spans_come_in_parts_and_are_the_same() {
     assert_eq!(buckets.iter().filter_map(|b| b["count"].as_i64()).sum::<i64>(), ticks);
 }
 
-/// Whether an answer with at most this many values holds it.
+/// Whether a response with at most this many values can hold it.
 fn limited(selection: Selection, most: i64) -> Result<(), Refused> {
     let mut count = Count::new(Arc::new(selection), most);
     loop {
@@ -230,7 +230,7 @@ fn what_is_too_large_says_what_to_narrow() {
 #[test]
 fn what_is_stored_counts_and_not_how_long_it_spans() {
     let mut store = store(10);
-    // A machine that was off for a week has no more samples than one that was on all the time.
+    // A machine that was off for a week has no more samples than one that was always on.
     for source in 0..2 {
         store.append(source, T0 + 600_000_000, false, &[1.0, 2.0, 3.0, 4.0]).expect("a tick");
     }

@@ -1,11 +1,11 @@
-//! Numbers, times and cells as every answer writes them.
+//! Numbers, times and cells in the form of every response.
 
 use shared::controls::escaped_json;
 use std::fmt::Write;
 
-/// A number in JSON's spelling: integers without a fraction; absent is for the caller to leave out.
+/// A number in JSON: integers without a fraction. The caller leaves out absent values.
 pub fn number(text: &mut String, value: f64) {
-    // Beyond 2^53 not every integer is a float of its own, and an exponent is shorter.
+    // Above 2^53 not every integer is a float of its own, and an exponent is shorter.
     let _ = if value.fract() == 0.0 && value.abs() < 9e15 {
         write!(text, "{}", value as i64)
     } else {
@@ -13,7 +13,7 @@ pub fn number(text: &mut String, value: f64) {
     };
 }
 
-/// Milliseconds as Unix seconds with at most three decimals: the same digits in every answer.
+/// Milliseconds as Unix seconds with at most three decimals: the same digits in every response.
 pub fn seconds(text: &mut String, ms: i64) {
     let (sign, ms) = (if ms < 0 { "-" } else { "" }, ms.unsigned_abs());
     let _ = write!(text, "{sign}{}", ms / 1000);
@@ -28,7 +28,7 @@ pub fn quoted(text: &str) -> String {
     escaped_json(serde_json::Value::from(text).to_string())
 }
 
-/// The body of a record as JSON on one line: as it is where it is JSON, else its bytes as a list of numbers.
+/// The body of a record as JSON on one line: unchanged if it is JSON, else its bytes as a list of numbers.
 pub fn record_body(body: &[u8]) -> String {
     let json = serde_json::from_slice::<serde_json::Value>(body).ok();
     escaped_json(json.unwrap_or_else(|| serde_json::Value::from(body)).to_string())

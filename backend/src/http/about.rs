@@ -1,4 +1,5 @@
-//! `GET /healthz`: whether this server takes more callers; `GET /api/v1/hub`: how the hub as a whole does, for its admins.
+//! `GET /healthz`: whether this server accepts more clients. `GET /api/v1/hub`: state of the whole hub, for its
+//! admins.
 
 use super::admit::Asker;
 use super::{App, Refusal, json};
@@ -9,7 +10,7 @@ use fleet::drain::Drain;
 use shared::hub::{AboutHub, AuditFile};
 use std::sync::Arc;
 
-/// A hub that ends still answers, and is to be asked no more.
+/// A hub that shuts down still answers, with a status that stops further requests.
 pub(super) async fn health(State(app): State<Arc<App>>) -> (StatusCode, &'static str) {
     match app.drain().is_some_and(Drain::has_begun) {
         true => (StatusCode::SERVICE_UNAVAILABLE, "ending\n"),
@@ -32,7 +33,7 @@ pub(super) async fn get(State(app): State<Arc<App>>, asker: Asker) -> Result<Res
     Ok(json(StatusCode::OK, &about))
 }
 
-/// The document is made when it is asked for first.
+/// The document is built on the first request.
 pub(super) async fn openapi(State(app): State<Arc<App>>) -> Response<Body> {
     let text = app.openapi.get_or_init(|| ::api::openapi::document(env!("CARGO_PKG_VERSION")).to_string());
     super::json_text(StatusCode::OK, text.clone())

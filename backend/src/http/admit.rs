@@ -1,5 +1,5 @@
-//! Who asks, and whether they may: by a key, by the cookie of a session, or by the socket in our own folder. This stands in
-//! front of every route.
+//! Authentication and authorization of a request: by key, session cookie or the socket in our own folder. This runs
+//! before every route.
 
 use super::body::is_json;
 use super::bound::bound;
@@ -27,39 +27,39 @@ use std::sync::Arc;
 use stream::live::Reader;
 use team::accounts::{Network, Principal, Vouched, Who};
 
-/// Letters that are read of what a browser calls itself.
+/// Letters of the `User-Agent` header that are read.
 const MAX_AGENT: usize = 256;
 
-/// Who asks, and what is there for them. A server without accounts has one reader, who sees all.
+/// The caller of a request and its rights. A server without accounts has one reader, who sees all.
 #[derive(Clone)]
 pub(super) struct Asker {
-    /// None where nobody is signed in, and in a server without accounts.
+    /// None without a sign-in, and in a server without accounts.
     pub who: Option<Principal>,
-    /// What may be seen.
+    /// Sources that may be seen.
     pub scope: Scope,
-    /// Of which times.
+    /// Times that may be seen.
     pub bounds: Bounds,
-    /// From where it is asked.
+    /// Network that the request comes from.
     pub network: Network,
-    /// The token of the session that came along, whether it holds or not.
+    /// The session token of the request, valid or not.
     pub token: Option<Secret>,
-    /// The key that came along, whether it holds or not.
+    /// The key of the request, valid or not.
     pub bearer: Option<Secret>,
-    /// Whom a proxy in front has signed in, whether they have an account or not.
+    /// The user signed in by a proxy in front, with or without an account.
     pub vouched: Option<Vouched>,
-    /// What the browser or program calls itself, shortened; empty where it says nothing.
+    /// The `User-Agent` header, shortened; empty without one.
     pub agent: String,
-    /// Whether it is who runs a server without accounts.
+    /// Whether the caller is the owner of a server without accounts.
     pub is_owner: bool,
 }
 
 impl Asker {
-    /// The stream as it is there for who asks.
+    /// The stream, limited to the caller's scope.
     pub fn reader(&self, app: &App) -> Reader {
         Reader::new(app.live.clone(), self.scope.clone())
     }
 
-    /// Whether the arguments of processes of a source, by its key, are there for who asks.
+    /// Whether the caller may see the arguments of processes of a source, named by its key.
     pub async fn sees_arguments(&self, app: &App, source: &str) -> bool {
         match (&app.hub, &self.who) {
             (None, _) => self.is_owner,
@@ -74,7 +74,7 @@ impl Asker {
     /// 403: none of it.
     pub fn within(&self, now: i64, from: i64, to: i64) -> Result<(i64, i64), Refusal> {
         if from > to {
-            // What is wrong with it is said where it is read.
+            // The place that reads the span reports its error.
             return Ok((from, to));
         }
         let seen = self.bounds.within(now, from, to);
@@ -83,7 +83,7 @@ impl Asker {
         })
     }
 
-    /// Names of sources as they are called now, where they are called by one that they had once.
+    /// Current names of sources; names that a source had before are replaced.
     pub async fn sources(&self, app: &App, names: Vec<String>) -> Vec<String> {
         let Some(hub) = &app.hub else { return names };
         let known = self.reader(app).sources();
@@ -91,7 +91,7 @@ impl Asker {
         for name in names {
             let once = match name.contains('*') || known.iter().any(|source| source.is_called(&name)) {
                 true => None,
-                // What lies beyond the scope is called by no name.
+                // Sources outside the scope get no name.
                 false => hub.accounts.find(&name).await.ok().flatten().filter(|key| self.scope.sees(key)),
             };
             found.push(once.unwrap_or(name));
@@ -99,10 +99,10 @@ impl Asker {
         found
     }
 
-    /// Samples are taken along: in a hub, more than an hour of them is written down.
+    /// Audits an export of samples: a hub records spans of more than an hour.
     ///
     /// # Errors
-    /// 503: it could not be.
+    /// 503: the entry could not be stored.
     pub async fn takes(&self, app: &App, action: &str, what: &str, span: (i64, i64)) -> Result<(), Refusal> {
         if let (Some(hub), Some(who)) = (&app.hub, &self.who) {
             hub.accounts.takes(who, action, what, span).await?;
@@ -110,10 +110,10 @@ impl Asker {
         Ok(())
     }
 
-    /// Who is signed in.
+    /// The signed-in user.
     ///
     /// # Errors
-    /// 401: nobody.
+    /// 401: nobody is signed in.
     pub fn principal(&self) -> Result<&Principal, Refusal> {
         self.who.as_ref().ok_or_else(Refusal::sign_in)
     }
@@ -123,7 +123,7 @@ impl<S: Sync> FromRequestParts<S> for Asker {
     type Rejection = Refusal;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Refusal> {
-        // Every route stands behind `admit`, which puts it there.
+        // Every route is behind `admit`, which adds it.
         let missing = || {
             Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "the request was not authenticated; please report this bug")
         };
@@ -131,7 +131,7 @@ impl<S: Sync> FromRequestParts<S> for Asker {
     }
 }
 
-/// Lets those through who may ask for what a route has.
+/// Passes on the requests whose caller has the right that the route needs.
 pub(super) async fn admit(
     State((app, operation)): State<(Arc<App>, Operation)>,
     mut request: Request,
@@ -140,7 +140,7 @@ pub(super) async fn admit(
     let (need, carries) = (operation.row().need, operation.row().body.carries);
     let asker = match &app.hub {
         None => alone(&app, need, &request).and_then(|asker| match carries {
-            // A form of another site cannot say so without asking first.
+            // A form of another site cannot send this type without a preflight request.
             Carries::Json(_) => is_json(request.headers()).map(|()| asker),
             Carries::Nothing | Carries::Socket => Ok(asker),
         }),
@@ -165,10 +165,10 @@ pub(super) async fn admit(
     }
 }
 
-/// Notes whether somebody is known on this connection, and counts a request with a body where nobody is.
+/// Marks the connection as authenticated or not, and counts a request with a body that is not authenticated.
 ///
 /// # Errors
-/// 429: too many of them are answered now.
+/// 429: too many of them are in progress.
 fn strangers_request(
     app: &App,
     need: Need,
@@ -176,10 +176,10 @@ fn strangers_request(
     asker: &Asker,
     request: &Request,
 ) -> Result<Option<StrangerRequest>, Refusal> {
-    // Whoever has a share link may be anybody.
+    // A share link does not identify a person.
     let is_known = app.hub.is_none() || asker.who.as_ref().is_some_and(|who| !matches!(who.who, Who::Share { .. }));
     let visitor = request.extensions().get::<Visitor>();
-    // Where anybody may ask, nobody was asked who they are.
+    // Open routes do not authenticate their callers.
     if let Some(visitor) = visitor.filter(|_| need != Need::Open) {
         visitor.is(is_known);
     }
@@ -189,7 +189,7 @@ fn strangers_request(
     }
 }
 
-/// Without accounts everybody whom the guard lets in reads all, and there is nothing to sign in to.
+/// Without accounts every caller that the guard accepts reads all, and there is no sign-in.
 fn alone(app: &App, need: Need, request: &Request) -> Result<Asker, Refusal> {
     let caller = request.extensions().get::<Caller>().copied().unwrap_or_default();
     match need {
@@ -230,14 +230,14 @@ async fn at_hub(app: &App, hub: &Hub, need: Need, carries: Carries, request: &mu
     if let (Need::Key(scope), Some(key)) = (need, &asker.bearer)
         && is_for(key, scope)
     {
-        // Who has it is looked at where it is used: a key that has ended is told so on its link.
+        // Checked at use: the link of a revoked key is closed with that reason.
         return if carries == Carries::Socket { Ok(asker) } else { is_json(headers).map(|()| asker) };
     }
     if need == Need::Open {
         return Ok(asker);
     }
     asker.who = match identify(hub, caller, &asker, &links).await {
-        // Whoever watches a hub is not to be blind just when its database is away.
+        // Readers of a hub keep their access while the database is unreachable.
         Err(refusal) if refusal.status == StatusCode::SERVICE_UNAVAILABLE && reads(request, need) => {
             Some(known_before(hub, &asker).ok_or(refusal)?)
         }
@@ -248,9 +248,10 @@ async fn at_hub(app: &App, hub: &Hub, need: Need, carries: Carries, request: &mu
         (asker.scope, asker.bounds) = (who.scope(), who.bounds);
     }
     let changes = !request.method().is_safe();
-    // A stream that goes out by an answer is asked for as all data are: browsers send no Origin with it.
+    // A stream in a plain response follows the rules of data: browsers send no Origin header with it.
     let upgrades = carries == Carries::Socket && headers.contains_key(header::UPGRADE);
-    // What a browser sends by itself counts from our own pages only, signing in as somebody else included.
+    // Credentials that a browser sends by itself count only from our own pages. This includes signing in as another
+    // user.
     let by_itself = asker.bearer.is_none() && caller.local.is_none();
     if by_itself && (changes || upgrades) && (asker.who.is_some() || need == Need::Session) {
         app.guard.own_page(request.uri(), headers)?;
@@ -281,12 +282,12 @@ async fn at_hub(app: &App, hub: &Hub, need: Need, carries: Carries, request: &mu
     Ok(asker)
 }
 
-/// Whether samples are read, and nothing is changed.
+/// Whether the request reads samples and changes nothing.
 fn reads(request: &Request, need: Need) -> bool {
     request.method().is_safe() && need.is_for_samples()
 }
 
-/// Who asks, as it was known before the database went away.
+/// The caller, as cached before the database became unreachable.
 fn known_before(hub: &Hub, asker: &Asker) -> Option<Principal> {
     if asker.vouched.is_some() {
         return None;
@@ -295,8 +296,8 @@ fn known_before(hub: &Hub, asker: &Asker) -> Option<Principal> {
     hub.accounts.known_before(key, token, &asker.network)
 }
 
-/// Who asks: a key counts alone, whatever else came along; then the link that the request names, then whom the proxy has
-/// signed in, in whose place no cookie counts, then who is signed in here, then any link that holds.
+/// Identifies the caller, in this order: a key (alone, whatever else the request carries); the link that the request
+/// names; the user signed in by the proxy (then no cookie counts); the user signed in here; any valid link.
 async fn identify(
     hub: &Hub,
     caller: Caller,
@@ -328,7 +329,7 @@ async fn identify(
     Ok(None)
 }
 
-/// What a browser or program calls itself, as far as it is kept.
+/// The `User-Agent` header, cut to the stored length.
 fn agent_of(headers: &HeaderMap) -> String {
     let text = headers.get(header::USER_AGENT).and_then(|value| value.to_str().ok()).unwrap_or_default();
     text.chars().take(MAX_AGENT).collect()
@@ -351,7 +352,7 @@ fn bearer(headers: &HeaderMap) -> Result<Option<Secret>, Refusal> {
     Ok(scheme.eq_ignore_ascii_case("bearer").then(|| Secret::new(key.trim())))
 }
 
-/// Whether a key says to be of the kind that has this scope.
+/// Whether the prefix of a key fits this scope.
 fn is_for(key: &Secret, scope: KeyScope) -> bool {
     let kind = match scope {
         KeyScope::AgentJoin => "wg_j_",
@@ -361,7 +362,7 @@ fn is_for(key: &Secret, scope: KeyScope) -> bool {
     key.reveal().starts_with(kind)
 }
 
-/// A text in a query that looks like a key: it is in somebody's log now.
+/// A text in a query that looks like a key. Such a key is already in some log.
 pub(super) fn key_in(query: &str) -> Option<Secret> {
     let decoded = percent_decode_str(query).decode_utf8_lossy();
     let at = decoded.find("wg_")?;

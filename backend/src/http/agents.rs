@@ -1,4 +1,4 @@
-//! The routes of agents: `POST /api/v1/ingest/enrol`, by which a machine joins, and `GET /api/v1/ingest`, its link.
+//! The routes of agents: `POST /api/v1/ingest/enrol` (a machine joins) and `GET /api/v1/ingest` (its link).
 
 use super::admit::Asker;
 use super::body::Json;
@@ -16,7 +16,7 @@ use team::accounts::{Denied, Enrolment, LinkDenied};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::protocol::Role;
 
-/// How long an agent waits when too many come at once: so long that not all of them come back together.
+/// Backoff of an agent when too many connect at once, seconds (range). The spread avoids a simultaneous return.
 const COME_BACK: (u64, u64) = (1, 10);
 
 pub(super) async fn enrol(
@@ -46,7 +46,7 @@ pub(super) async fn link(
     app.lets_in()?;
     let key = asker.bearer.as_ref().ok_or_else(Refusal::sign_in)?;
     let spoken = common_protocol(request.headers()).map_err(upgrade_required)?;
-    // A key that has ended is told so on its link: what to do differs, and no status says it.
+    // A revoked key is reported on its link: no status code carries the reason.
     let identity = match hub.accounts.agent(key.reveal(), &asker.network).await {
         Ok(identity) => Ok(identity),
         Err(denied) => {
@@ -58,7 +58,7 @@ pub(super) async fn link(
         }
     };
     let source = identity.as_ref().map(|identity| identity.source.as_str()).unwrap_or_default();
-    // One that begins again and again takes nobody's turn but its own.
+    // A machine that reconnects in a loop uses up only its own limit.
     if hub.returns.count(source).is_err() || hub.handshakes.count("").is_err() {
         hub.ingest.turned_away(Cause::Handshake);
         let (least, most) = COME_BACK;
@@ -87,7 +87,7 @@ pub(super) async fn link(
                 let arrival = Arrival { source, key, from, name, labels, relayed: false };
                 let denied = std::pin::pin!(async move {
                     let why = ended.wait_for(Option::is_some).await.ok().and_then(|why| why.clone());
-                    // Where nobody can say why, the agent comes back and is told then.
+                    // Without a known reason the agent reconnects and gets the reason then.
                     let code = why.as_ref().and_then(LinkDenied::close_code).unwrap_or(close::GOING);
                     (code, why.map_or_else(|| "the hub is shutting down".to_owned(), |why| why.to_string()))
                 });
@@ -95,19 +95,19 @@ pub(super) async fn link(
             }
             Err((code, why)) => ingest.refuse(socket, code, &why).await,
         }
-        // The server has ended when nobody holds it any more.
+        // The server has ended when the last reference is dropped.
         drop(app);
     });
     Ok(response)
 }
 
-/// A number that differs from caller to caller and from time to time.
+/// A number that differs between callers and between calls.
 fn spread(text: &str) -> u64 {
     use std::hash::BuildHasher;
     std::hash::RandomState::new().hash_one(text)
 }
 
-/// The newest protocol that the agent and we speak.
+/// The newest protocol that both the agent and the hub support.
 fn common_protocol(headers: &HeaderMap) -> Result<&'static str, Refusal> {
     let lists = headers.get_all(header::SEC_WEBSOCKET_PROTOCOL).iter().filter_map(|value| value.to_str().ok());
     let offered: Vec<&str> = lists.flat_map(|list| list.split(',')).map(str::trim).collect();
@@ -122,7 +122,7 @@ fn common_protocol(headers: &HeaderMap) -> Result<&'static str, Refusal> {
     Err(Refusal::new(StatusCode::UPGRADE_REQUIRED, sentence))
 }
 
-/// 426 says to what.
+/// 426, with the protocol to upgrade to.
 fn upgrade_required(refusal: Refusal) -> Response<Body> {
     let mut response: Response<Body> = refusal.into();
     response.headers_mut().insert(header::UPGRADE, HeaderValue::from_static("websocket"));

@@ -1,4 +1,4 @@
-//! `/api/v1/rules`, `/silences`, `/channels` and `/alerts`: what is watched, what was found, and who is told.
+//! `/api/v1/rules`, `/silences`, `/channels` and `/alerts`: rules, silences, receivers of notifications, and alerts.
 
 use super::admit::Asker;
 use super::api::Params;
@@ -20,10 +20,10 @@ use watch::alerts::{AlertsAsked, StoredChecker};
 
 type Answer = Result<Response<Body>, Refusal>;
 
-/// How far back a rule is tried, seconds.
+/// Maximum span of a rule check, seconds.
 const LONGEST_CHECK: u64 = 12 * 3_600;
 
-/// Who reads: who is signed in; in a server without accounts whoever is let in.
+/// The reader: the signed-in user, or any admitted caller in a server without accounts.
 fn reader(app: &App, asker: &Asker) -> Result<Principal, Refusal> {
     match &app.hub {
         Some(_) => asker.principal().cloned(),
@@ -31,7 +31,8 @@ fn reader(app: &App, asker: &Asker) -> Result<Principal, Refusal> {
     }
 }
 
-/// Who may write. On a hub everybody whom the table of routes lets through; in a server without accounts its owner alone.
+/// The caller of a change. On a hub: everyone that the table of routes admits. In a server without accounts: its owner
+/// alone.
 pub(super) struct Writer(pub Principal);
 
 impl FromRequestParts<Arc<App>> for Writer {
@@ -50,8 +51,8 @@ impl FromRequestParts<Arc<App>> for Writer {
     }
 }
 
-/// The owner of a server without accounts: by the socket in their own folder; else where it can be told whose the request
-/// is, from a page of ours or from a program. What a browser sends by itself for another page is neither.
+/// The owner of a server without accounts: by the socket in their own folder, or by a request that is known to come
+/// from our own page or from a program. A request that a browser sends by itself for another page is neither.
 fn owner(app: &App, caller: Caller, uri: &Uri, headers: &HeaderMap) -> Result<Principal, Refusal> {
     let forbidden = |sentence: &str| Err(Refusal::new(StatusCode::FORBIDDEN, sentence));
     is_json(headers)?;
@@ -70,7 +71,7 @@ fn owner(app: &App, caller: Caller, uri: &Uri, headers: &HeaderMap) -> Result<Pr
     Ok(Principal::local(uid))
 }
 
-/// The table as it is there for who asks.
+/// The catalog, limited to the caller's scope.
 fn catalog(app: &App, asker: &Asker) -> Arc<Catalog> {
     asker.reader(app).catalog()
 }
@@ -111,7 +112,7 @@ pub(super) async fn remove_rule(State(app): State<Arc<App>>, Writer(by): Writer,
     Ok(json(StatusCode::OK, &ById { id }))
 }
 
-/// `POST /api/v1/rules/check`: what a rule would have done, over what is stored.
+/// `POST /api/v1/rules/check`: the alerts that a rule would have raised over the stored samples.
 pub(super) async fn check(
     State(app): State<Arc<App>>,
     asker: Asker,
@@ -120,7 +121,7 @@ pub(super) async fn check(
     headers: HeaderMap,
     Json(body): Json<RuleCheck>,
 ) -> Answer {
-    // Of a recording, too, it can be said what a rule would have found.
+    // A rule can also be checked against a recording.
     let by = match &app.hub {
         Some(_) => asker.principal()?.clone(),
         None => owner(&app, caller, &uri, &headers)?,
@@ -191,7 +192,7 @@ pub(super) async fn remove_channel(State(app): State<Arc<App>>, Writer(by): Writ
     Ok(json(StatusCode::OK, &ById { id }))
 }
 
-/// `POST /api/v1/channels/ID/test`: the answer comes when the test went out, or did not.
+/// `POST /api/v1/channels/ID/test`: responds after the test was sent or has failed.
 pub(super) async fn test_channel(State(app): State<Arc<App>>, Writer(by): Writer, Path(id): Path<String>) -> Answer {
     Ok(json(StatusCode::OK, &app.alerts()?.test_channel(&by, &id).await?))
 }
@@ -223,7 +224,7 @@ pub(super) async fn alerts(State(app): State<Arc<App>>, asker: Asker, params: Pa
         Some(name) => {
             let names = asker.sources(&app, vec![name.to_string()]).await;
             let known = asker.reader(&app).sources();
-            // One that is not there any more may still have had alerts.
+            // A source that is gone may still have alerts.
             let key = known.iter().find(|source| names.iter().any(|name| source.is_called(name)));
             Some(key.map_or_else(|| name.to_string(), |source| source.key.clone()))
         }

@@ -11,7 +11,7 @@ use serde_path_to_error::{Path, Segment};
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// Between what was sent and what was expected, in an error of serde.
+/// Separator of the sent and the expected value in an error of serde.
 const EXPECTED: &str = ", expected ";
 /// Time for the whole of a body to arrive. The longest has 64 KiB.
 const BODY_TIMEOUT: Duration = Duration::from_secs(10);
@@ -19,7 +19,7 @@ const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 /// The body of a request.
 pub(super) struct Json<T>(pub T);
 
-/// Refuses what is not said to be JSON: a form of another site cannot say so without asking first.
+/// Refuses bodies without the JSON content type: a form of another site cannot send it without a preflight request.
 pub(super) fn is_json(headers: &HeaderMap) -> Result<(), Refusal> {
     let mut types = headers.get_all(header::CONTENT_TYPE).iter();
     let json = |value: &axum::http::HeaderValue| {
@@ -44,7 +44,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Json<T> {
             let sentence = format!("the body of the request has more than {most} bytes");
             Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, sentence)
         };
-        // What it says of itself spares us the reading; what it does not say is counted.
+        // A declared length above the limit is refused unread; an undeclared length is counted.
         let length = request.headers().get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
         if length.is_some_and(|length: u64| length > most as u64) {
             return Err(large());
@@ -61,10 +61,10 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Json<T> {
     }
 }
 
-/// A body, or why it is none, without the values that were sent.
+/// A body, or the reason why it cannot be read, without the sent values.
 fn parsed<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
     let mut reader = serde_json::Deserializer::from_slice(bytes);
-    // A list of the values of a type would do as well, and nobody means that.
+    // serde would also accept a list of the fields' values, which no client means.
     if bytes.trim_ascii_start().first().is_some_and(|first| *first == b'[') {
         return Err("the body is a list; send a JSON object".into());
     }
@@ -73,7 +73,7 @@ fn parsed<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
     Ok(read)
 }
 
-/// What is wrong with a body, with the path of its field.
+/// The error of a body, with the path of its field.
 fn told(path: &Path, error: &serde_json::Error) -> String {
     if !error.is_data() {
         return cannot_be_parsed(error);
@@ -81,7 +81,7 @@ fn told(path: &Path, error: &serde_json::Error) -> String {
     let text = error.to_string();
     let is_unknown = text.starts_with("unknown field");
     let place = match path.iter().next_back() {
-        // The text has the name already.
+        // The error text already contains the name.
         Some(Segment::Map { key }) if is_unknown => {
             let path = path.to_string();
             path.strip_suffix(key.as_str()).unwrap_or(&path).trim_end_matches('.').to_string()

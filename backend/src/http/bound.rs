@@ -1,4 +1,4 @@
-//! Answers that go on for a while break off when what admitted them ends.
+//! Streamed responses end when the rights of their caller end.
 
 use super::rights::Rights;
 use axum::body::{Body, Bytes, HttpBody};
@@ -8,8 +8,8 @@ use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// An answer that is made piece by piece: no piece is given any more once who asked may not have it. One that is whole
-/// already goes as it is.
+/// A streamed response: it sends no chunk after the caller has lost the right to it. A complete response is passed
+/// unchanged.
 pub(super) fn bound(response: Response<Body>, rights: impl FnOnce() -> Rights) -> Response<Body> {
     if response.body().size_hint().exact().is_some() {
         return response;
@@ -20,7 +20,7 @@ pub(super) fn bound(response: Response<Body>, rights: impl FnOnce() -> Rights) -
 
 struct BoundBody {
     body: Body,
-    /// Resolves with why it breaks off; none once it has.
+    /// Resolves with the reason why the response ends; none afterwards.
     ended: Option<Pin<Box<dyn Future<Output = String> + Send>>>,
 }
 

@@ -5,27 +5,27 @@ use axum::http::{HeaderMap, HeaderValue, header};
 use cookie::{Cookie, SameSite};
 use shared::secret::Secret;
 
-/// Cookies of share links that are read of one request.
+/// Maximum number of share-link cookies that are read of a request.
 const LINKS: usize = 16;
 
 /// The cookies of one hub: that of a session, and those of share links.
 pub struct SessionCookie {
     name: String,
-    /// The begin of the names of share links' cookies; a link's id follows.
+    /// Prefix of the names of share-link cookies; the link's id follows.
     links: String,
-    /// Likewise of sign-ins by a provider that are on their way.
+    /// Prefix of the names of the cookies of pending sign-ins by a provider.
     flows: String,
     secure: bool,
 }
 
-/// Letters of a state in the name of its cookie: several windows may sign in at once.
+/// Letters of the state in the name of its cookie: several windows may sign in at once.
 const FLOW_NAME: usize = 8;
-/// How long such a cookie lasts, seconds.
+/// Lifetime of such a cookie, seconds.
 const FLOW_AGE: u32 = 600;
 
 impl SessionCookie {
-    /// That of a hub: behind TLS no other site and no other port can set it. `instance` tells hubs apart, `port` those of
-    /// one machine, whose cookies a browser does not keep apart.
+    /// The cookies of a hub. Behind TLS no other site and no other port can set them. `instance` separates hubs;
+    /// `port` separates the hubs of one machine, as browsers share cookies between ports.
     pub fn new(https: bool, instance: &str, port: u16) -> Self {
         let name = if https { format!("__Host-wg-{instance}") } else { format!("wg-{instance}-{port}") };
         let links = match https {
@@ -39,10 +39,10 @@ impl SessionCookie {
         SessionCookie { name, links, flows, secure: https }
     }
 
-    /// The token that a request has, if it has one.
+    /// The session token of a request, if it has one.
     ///
     /// # Errors
-    /// 400: it has two, and which of them counts would be a matter of taste.
+    /// 400: it has two, so the choice would be arbitrary.
     pub fn read(&self, headers: &HeaderMap) -> Result<Option<Secret>, Refusal> {
         let texts = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
         let mut own = texts.flat_map(Cookie::split_parse).flatten().filter(|cookie| cookie.name() == self.name);
@@ -54,7 +54,7 @@ impl SessionCookie {
         }
     }
 
-    /// The links whose cookies a request has, by id, with their codes; as many as one browser may sensibly hold.
+    /// The links whose cookies a request has, by id, with their codes. At most `LINKS` are read.
     pub fn links(&self, headers: &HeaderMap) -> Vec<(String, Secret)> {
         let texts = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
         let own = texts.flat_map(Cookie::split_parse).flatten().filter_map(|cookie| {
@@ -64,17 +64,17 @@ impl SessionCookie {
         own.take(LINKS).collect()
     }
 
-    /// What sets the cookie of a link.
+    /// The header that sets the cookie of a link.
     pub fn set_share(&self, id: &str, code: &Secret) -> HeaderValue {
         self.header(&format!("{}{id}", self.links), code.reveal().trim(), false)
     }
 
-    /// What removes the cookie of a link.
+    /// The header that removes the cookie of a link.
     pub fn clear_share(&self, id: &str) -> HeaderValue {
         self.header(&format!("{}{id}", self.links), "", true)
     }
 
-    /// The secret of the sign-in that an answer with this state belongs to, if this browser began it.
+    /// The secret of the sign-in with this state, if this browser began it.
     pub fn flow(&self, headers: &HeaderMap, state: &str) -> Option<Secret> {
         let name = self.flow_name(state)?;
         let texts = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
@@ -82,14 +82,14 @@ impl SessionCookie {
         own.next().map(|cookie| Secret::new(cookie.value()))
     }
 
-    /// What sets the cookie of a sign-in on its way. It comes along when the provider sends the browser back, which that of a
-    /// session does not.
+    /// The header that sets the cookie of a pending sign-in. Unlike the session cookie, it is sent when the provider
+    /// redirects the browser back.
     pub fn set_flow(&self, state: &str, secret: &Secret) -> HeaderValue {
         let name = self.flow_name(state).unwrap_or_default();
         self.lax(&name, secret.reveal(), FLOW_AGE)
     }
 
-    /// What removes it.
+    /// The header that removes the cookie of a pending sign-in.
     pub fn clear_flow(&self, state: &str) -> HeaderValue {
         self.lax(&self.flow_name(state).unwrap_or_default(), "", 0)
     }
@@ -107,12 +107,12 @@ impl SessionCookie {
         header
     }
 
-    /// What sets it.
+    /// The header that sets the session cookie.
     pub fn set(&self, token: &Secret) -> HeaderValue {
         self.header(&self.name, token.reveal(), false)
     }
 
-    /// What removes it.
+    /// The header that removes the session cookie.
     pub fn clear(&self) -> HeaderValue {
         self.header(&self.name, "", true)
     }

@@ -1,4 +1,4 @@
-//! Answers whose bytes count for who asked.
+//! Responses whose bytes are counted for their caller.
 
 use axum::body::{Body, Bytes, HttpBody};
 use axum::http::Response;
@@ -7,7 +7,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use team::usage::Tab;
 
-/// An answer to a question for samples; its bytes are counted as they go.
+/// A response with samples; its bytes are counted as they are sent.
 pub(super) fn counted(response: Response<Body>, tab: Tab) -> Response<Body> {
     tab.query();
     response.map(|body| Body::new(CountedBody { body, tab }))

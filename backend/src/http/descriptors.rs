@@ -1,14 +1,15 @@
-//! How many viewers fit: each is an open file of ours.
+//! Maximum number of viewers: each uses one file descriptor.
 
-/// Viewers at once, where the system lets us have as many open files.
+/// Maximum number of viewers, if the limit of open files allows as many.
 pub(super) const MAX_VIEWERS: usize = 10_000;
 /// Open files for all else: listeners, other connections, history, collectors.
 const OTHER_FILES: usize = 2_048;
 
-/// Raises the limit of open files as far as [`MAX_VIEWERS`] need it and the system allows; how many viewers fit.
+/// Raises the limit of open files as far as [`MAX_VIEWERS`] needs it and the system allows. Returns the number of
+/// viewers that fit.
 #[cfg(unix)]
 pub(super) fn viewers() -> usize {
-    // What is not needed is not taken: programs that we start inherit the limit, and some close every file below it.
+    // The limit is not raised further than needed: child processes inherit it, and some close every file below it.
     let wanted = (MAX_VIEWERS + OTHER_FILES) as libc::rlim_t;
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: the pointer is that of `limit`.
@@ -33,13 +34,13 @@ pub(super) fn viewers() -> usize {
     fits
 }
 
-/// Likewise; here open files are not limited so.
+/// As above; this system has no such limit of open files.
 #[cfg(not(unix))]
 pub(super) fn viewers() -> usize {
     MAX_VIEWERS
 }
 
-/// Viewers for whom there is room below a limit of open files; of few files they get half.
+/// Number of viewers that fit below a limit of open files. They get half of a low limit.
 #[cfg(unix)]
 fn fit(files: usize) -> usize {
     MAX_VIEWERS.min(files.saturating_sub(OTHER_FILES).max(files / 2))

@@ -1,4 +1,4 @@
-//! `POST /api/v1/findings/wrong`: a person says that a finding is wrong, and why; or takes that back.
+//! `POST /api/v1/findings/wrong`: marks a finding as wrong, with a reason, or removes the mark.
 
 use super::admit::Asker;
 use super::alerts::Writer;
@@ -10,7 +10,7 @@ use axum::http::{Response, StatusCode};
 use shared::finding::{Dismissal, Dismissed, DismissedFinding, MAX_REASON};
 use std::sync::Arc;
 
-/// Answers with what is said of it from now on. Its alert is resolved at the next look at what was found.
+/// Returns the new mark of the finding. Its alert is resolved at the next evaluation of findings.
 pub(super) async fn post(
     State(app): State<Arc<App>>,
     asker: Asker,

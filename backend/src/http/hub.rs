@@ -1,4 +1,4 @@
-//! What a hub has beside the stream: accounts, the machines that joined, and its address.
+//! The parts that a hub has beside the stream: accounts, the machines that joined, and its address.
 
 use super::Caller;
 use super::cookie::SessionCookie;
@@ -15,47 +15,47 @@ use std::sync::Arc;
 use team::accounts::{Accounts, AuditFile, Network, Principal, Who};
 use team::usage::Meter;
 
-/// Links that one machine may begin at once; from then on one a second.
+/// Burst of new links of one machine. Above it the limit is one per second.
 const RETURNS_AT_ONCE: u32 = 30;
-/// Requests of one principal: at once, and a second.
+/// Requests of one principal: burst, and per second.
 const REQUESTS_AT_ONCE: u32 = 200;
 const REQUESTS_A_SECOND: u32 = 50;
 
-/// What the handlers of a hub share.
+/// State shared by the handlers of a hub.
 pub struct Hub {
     /// People, keys and machines.
     pub accounts: Accounts,
     /// The hub's end of the links of agents.
     pub ingest: Ingest,
-    /// The other hubs, where there are several.
+    /// The other replicas of the hub, if there are several.
     pub cluster: Option<Arc<Cluster>>,
-    /// The file of the audit log, where there is one.
+    /// The file of the audit log, if there is one.
     pub audit_file: Option<Arc<AuditFile>>,
-    /// The address that people and agents type.
+    /// The address that people and agents use.
     pub public: PublicUrl,
-    /// Other machines reach it without TLS, which every page says.
+    /// Other machines reach the hub without TLS. Every page shows this.
     pub unencrypted: bool,
-    /// What callers are shown, where we have TLS ourselves.
+    /// The certificate sent to clients, if the hub serves TLS itself.
     certificate: Option<Arc<Certificate>>,
     pub(super) cookie: SessionCookie,
     pub(super) requests: RequestPace,
     pub(super) seats: Seats,
     pub(super) link_seats: Seats,
     pub(super) queries: Seats,
-    /// Links that begin, of all agents together,
+    /// Limit of new links of all agents together.
     pub(super) handshakes: RequestPace,
-    /// and of each machine, those that are turned away included.
+    /// Limit of new links of each machine, including refused ones.
     pub(super) returns: RequestPace,
-    /// What people and programs use.
+    /// Usage of people and programs.
     pub(super) meter: Arc<Meter>,
     trusted: Vec<AddressRange>,
-    /// Others by whom people sign in.
+    /// Identity providers for sign-in.
     pub(super) providers: Arc<Providers>,
     /// People may sign in by a password.
     pub(super) password: bool,
     /// A proxy in front that has signed people in.
     pub(super) proxy: Option<ProxySignIn>,
-    /// For whom somebody vouches gets an account.
+    /// A user with an identity from a provider or proxy gets an account at the first sign-in.
     pub(super) admits: bool,
 }
 
@@ -95,7 +95,7 @@ impl Hub {
         }
     }
 
-    /// Whether people sign in here by what an identity says: its kind, and who vouches.
+    /// Whether the hub accepts sign-ins by an identity of this kind and issuer.
     pub(super) fn takes(&self, kind: &str, issuer: &str) -> bool {
         match kind {
             "password" => self.password,
@@ -104,7 +104,7 @@ impl Hub {
         }
     }
 
-    /// How machines reach it.
+    /// The address and certificate pin by which machines reach the hub.
     pub(super) fn road(&self) -> JoinRoad<'_> {
         let pin = self.certificate.as_ref().and_then(|certificate| certificate.pin());
         JoinRoad { public: &self.public, unencrypted: self.unencrypted, pin }
@@ -115,19 +115,19 @@ impl Hub {
         config.plain_http && !public.is_https() && !public.is_loopback()
     }
 
-    /// A link of ours with a code in it, which stands in the fragment: no server and no log sees it.
+    /// A link to the hub with a code in its fragment, which no server and no log receives.
     pub(super) fn link(&self, what: &str, code: &Secret) -> Secret {
         Secret::new(format!("{}#{what}={}", self.public, code.reveal()))
     }
 
-    /// The proxies that we were told of: their connections are those of many callers.
+    /// The configured proxies: their connections are shared by many callers.
     pub(super) fn proxies(&self) -> Vec<AddressRange> {
         let sign_in = self.proxy.iter().flat_map(|proxy| proxy.ranges());
         self.trusted.iter().chain(sign_in).copied().collect()
     }
 
-    /// From where a request comes. Of what a proxy says of it the right-most address counts that is no trusted proxy's: all
-    /// that stands left of it anybody may have written.
+    /// The network that a request comes from. In the header of a proxy the right-most address that is no trusted proxy
+    /// counts: any client can write the addresses left of it.
     pub(super) fn network(&self, caller: Caller, headers: &HeaderMap) -> Network {
         let Some(peer) = caller.peer else { return Network::local() };
         Network::of(origin_of(peer, headers, &self.trusted))
@@ -144,7 +144,7 @@ fn origin_of(peer: std::net::IpAddr, headers: &HeaderMap, trusted: &[AddressRang
     for list in lists {
         let Ok(list) = list.to_str() else { return nearest };
         for text in list.rsplit(',') {
-            // What is no address was not written by a proxy that we trust.
+            // A trusted proxy writes only addresses.
             let Ok(ip) = text.trim().parse() else { return nearest };
             nearest = ip;
             if !is_trusted(ip) {
@@ -155,7 +155,7 @@ fn origin_of(peer: std::net::IpAddr, headers: &HeaderMap, trusted: &[AddressRang
     nearest
 }
 
-/// By what requests and sockets of a principal are counted.
+/// The key by which requests and sockets of a principal are counted.
 pub(super) fn counted_as(principal: &Principal) -> String {
     match &principal.who {
         Who::Account { id, .. } => format!("account {id}"),

@@ -4,19 +4,19 @@ use crate::config::PublicUrl;
 use shared::secret::Secret;
 use uplink::settings::Pin;
 
-/// How machines reach a hub.
+/// The way for machines to reach a hub.
 pub struct JoinRoad<'a> {
     /// Its address.
     pub public: &'a PublicUrl,
-    /// Other machines reach it without TLS.
+    /// Other machines reach the hub without TLS.
     pub unencrypted: bool,
-    /// By what they know it, where nobody else vouches for its certificate.
+    /// Pin of the hub's certificate, if no certificate authority has issued it.
     pub pin: Option<Pin>,
 }
 
 impl JoinRoad<'_> {
-    /// What a machine is started with to join. Arguments are seen by every user of it, so a key without an end stands in a
-    /// file.
+    /// The command line that joins a machine. Arguments are visible to every user of the machine, so a key without an
+    /// expiry is read from a file.
     pub fn line(&self, key: &Secret, ends: bool) -> String {
         let key = if ends { format!("--key {}", key.reveal()) } else { "--key-file FILE".into() };
         let plain = if self.unencrypted { " --plain-http" } else { "" };

@@ -1,4 +1,5 @@
-//! Accepts connections: who calls is asked once, then hyper serves with a limit on everything.
+//! Accepts connections: the caller is determined once per connection. Then hyper serves it, with a limit on
+//! everything.
 
 use super::guard::peer::{Peers, own_uid};
 use super::guard::{Guard, HostNames};
@@ -29,28 +30,29 @@ use tower::ServiceExt;
 
 /// Time for a request's headers to arrive, from the connection's start or the end of the request before.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
-/// A caller that takes nothing for this long while there is something to take is gone.
+/// A connection is closed when its client reads nothing for this long while data is pending.
 const STALL_TIMEOUT: Duration = Duration::from_secs(30);
-/// Connections at once; beyond it those of strangers make room, else the kernel's queue holds the rest until one ends.
+/// Maximum number of connections. Beyond it unauthenticated ones are closed; otherwise new ones wait in the kernel's
+/// queue.
 const MAX_CONNECTIONS: usize = 1024;
-/// Connections at once of users who may not read; they are told so and closed.
+/// Maximum number of connections of users who may not read; they get an error and are closed.
 const MAX_REFUSED_CONNECTIONS: usize = 16;
-/// Connections at once of a control socket.
+/// Maximum number of connections of a control socket.
 #[cfg(unix)]
 const MAX_CONTROL_CONNECTIONS: usize = 16;
-/// Connections at once of a socket that shows the page: a proxy's, with all its readers.
+/// Maximum number of connections of a socket that serves the page: a proxy's, with all its readers.
 #[cfg(unix)]
 const MAX_PAGE_CONNECTIONS: usize = 256;
-/// The longest head of a request that is read, bytes.
+/// Maximum size of a request's head, bytes.
 const MAX_HEAD_BYTES: usize = 16 * 1024;
-/// Likewise from a proxy, which passes on all cookies of its own.
+/// Maximum size of a request's head from a proxy, which passes on all its own cookies, bytes.
 const MAX_PASSED_HEAD_BYTES: usize = 64 * 1024;
 
-/// Bytes that wait in the kernel, beside those on their way.
+/// Unsent bytes in the kernel's buffer, beside those in flight.
 #[cfg(target_os = "linux")]
 const MAX_UNSENT_BYTES: libc::c_int = 16 * 1024;
 
-/// What the connections of a server share.
+/// State shared by the connections of a server.
 struct Shared {
     router: Router,
     guard: Arc<Guard>,
@@ -59,13 +61,13 @@ struct Shared {
     slots: Arc<Semaphore>,
     strangers: Arc<Strangers>,
     refused: Semaphore,
-    /// Warnings that callers can bring about as often as they like.
+    /// Throttle of warnings that clients can cause at any rate.
     not_accepted: Mutex<Throttle>,
     not_known: Mutex<Throttle>,
     certificate: Option<Arc<Certificate>>,
 }
 
-/// Serves on the listeners until `stop` is true, behind a certificate where there is one.
+/// Serves on the listeners until `stop` is true, with TLS if there is a certificate.
 pub async fn serve(
     listeners: Vec<TcpListener>,
     router: Router,
@@ -100,7 +102,7 @@ pub async fn serve(
     }
 }
 
-/// Serves our own user, and root, on a Unix socket until `stop` is true.
+/// Serves our own user and root on a Unix socket until `stop` is true.
 #[cfg(unix)]
 pub async fn serve_unix(bound: Bound, socket: FolderSocket, router: Router, mut stop: watch::Receiver<bool>) {
     let theirs = stop.clone();
@@ -119,7 +121,8 @@ pub async fn serve_unix(bound: Bound, socket: FolderSocket, router: Router, mut 
     }
 }
 
-/// Passes connections of a Unix socket on to another one, byte for byte, until it is dropped. Only our own user and root are.
+/// Proxies connections of a Unix socket to another one, byte for byte, until dropped. Only our own user and root are
+/// accepted.
 #[cfg(unix)]
 pub async fn relay(bound: &Bound, to: &[PathBuf]) {
     accept_unix(bound, MAX_PAGE_CONNECTIONS, |mut stream, _, admitted| {
@@ -127,7 +130,7 @@ pub async fn relay(bound: &Bound, to: &[PathBuf]) {
         async move {
             for path in to.iter().filter(|_| admitted) {
                 if let Ok(mut other) = UnixStream::connect(path).await {
-                    // It ends with either side; there is nobody to tell.
+                    // Either side can end it; there is no receiver for an error.
                     let _ = tokio::io::copy_bidirectional(&mut stream, &mut other).await;
                     return;
                 }
@@ -143,7 +146,7 @@ pub async fn relay(_: &crate::control::Bound, _: &[std::path::PathBuf]) {
     std::future::pending().await
 }
 
-/// Accepts so many connections at once, and says who calls, and whether it is our own user or root. Never ends.
+/// Accepts at most `most` connections at once; passes on the uid and whether it is our own user or root. Never ends.
 #[cfg(unix)]
 async fn accept_unix<F>(bound: &Bound, most: usize, connected: impl Fn(UnixStream, u32, bool) -> F)
 where
@@ -162,7 +165,7 @@ where
                 continue;
             }
         };
-        // The file's mode says so already, but not on every system.
+        // The mode of the file enforces this too, but not on every system.
         let admitted = uid == own_uid() || uid == 0;
         let connected = connected(stream, uid, admitted);
         tokio::spawn(async move {
@@ -172,7 +175,7 @@ where
     }
 }
 
-/// Serves this process itself until `stop` is true, or nobody can ask any more.
+/// Serves this process itself until `stop` is true or all senders are dropped.
 pub async fn serve_within(
     connections: Option<mpsc::Receiver<DuplexStream>>,
     router: Router,
@@ -211,7 +214,7 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
         let (stream, remote) = match accepted {
             Ok(accepted) => accepted,
             Err(error) => {
-                // Out of descriptors, most likely: wait for connections to end instead of spinning.
+                // The usual cause is a lack of file descriptors: wait for connections to end instead of spinning.
                 if let Some(before) = came(&shared.not_accepted) {
                     tracing::warn!(%error, before, "cannot accept a connection");
                 }
@@ -254,7 +257,7 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
 }
 
 impl Shared {
-    /// Room for a connection, for which a stranger's makes way; none when the server has ended.
+    /// Waits for a slot, and closes an unauthenticated connection if needed. None when the server has ended.
     async fn slot(&self) -> Option<OwnedSemaphorePermit> {
         let mut slot = std::pin::pin!(self.slots.clone().acquire_owned());
         loop {
@@ -270,7 +273,7 @@ impl Shared {
         }
     }
 
-    /// The connection behind our certificate, where there is one; none when the caller and we find no common way.
+    /// The connection after the TLS handshake, if there is a certificate. None when the handshake fails.
     async fn agree(&self, stream: TcpStream) -> Option<Transport> {
         match &self.certificate {
             Some(certificate) => certificate.accept(stream).await,
@@ -278,7 +281,7 @@ impl Shared {
         }
     }
 
-    /// Who calls; none when the caller has gone already.
+    /// The caller of a connection; none when it is already closed.
     fn ask(&self, stream: &TcpStream, remote: SocketAddr) -> Option<Caller> {
         let gone = |error: &std::io::Error| tracing::debug!(%remote, %error, "a caller has gone");
         let local = stream.local_addr().inspect_err(gone).ok()?;
@@ -306,7 +309,7 @@ impl Shared {
     }
 }
 
-/// Has the kernel hold little for a caller that does not read; a fast one is sent no less.
+/// Limits the kernel's send buffer for slow clients; fast clients lose no throughput.
 #[cfg(target_os = "linux")]
 fn keep_little(stream: &TcpStream) {
     use std::os::fd::AsRawFd;
@@ -321,7 +324,7 @@ fn keep_little(stream: &TcpStream) {
 #[cfg(not(target_os = "linux"))]
 fn keep_little(_: &TcpStream) {}
 
-/// Our address ends in a slash, so that a script's `$URL/metrics` has two. The guard sees the path that is served.
+/// Our address ends in a slash, so a script's `$URL/metrics` has two. The guard checks the path that is served.
 fn single_slashes(uri: &mut Uri) {
     if !uri.path().contains("//") {
         return;
@@ -370,7 +373,7 @@ async fn connection<S>(
     let serving = builder.serve_connection(stream, TowerToHyperService::new(service)).with_upgrades();
     tokio::pin!(serving);
     let stopped = tokio::select! {
-        // Errors here are the caller's: a reset, a head that never came. There is nobody to tell.
+        // Errors here are the client's (a reset, a missing head), and there is no receiver for them.
         _ = &mut serving => false,
         () = super::ended(&mut stop) => true,
     };

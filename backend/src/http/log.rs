@@ -1,4 +1,4 @@
-//! `GET /api/v1/audit`: who did what.
+//! `GET /api/v1/audit`: the audit log.
 
 use super::admit::Asker;
 use super::api::Params;

@@ -1,4 +1,4 @@
-//! `/api/v1/me`: what an account sees and changes of itself.
+//! `/api/v1/me`: the own account, read and changed by its user.
 
 use super::admit::Asker;
 use super::body::Json;
@@ -21,7 +21,7 @@ pub(super) async fn change(State(app): State<Arc<App>>, asker: Asker, Json(body)
     Ok(json(StatusCode::OK, &app.hub()?.accounts.change_me(asker.principal()?, &body).await?))
 }
 
-/// The account is gone, and so is its cookie.
+/// Removes the account and its cookie.
 pub(super) async fn remove(State(app): State<Arc<App>>, asker: Asker) -> Answer {
     let hub = app.hub()?;
     let mut response = json(StatusCode::OK, &hub.accounts.erase_me(asker.principal()?).await?);
@@ -63,7 +63,7 @@ pub(super) async fn end_identity(State(app): State<Arc<App>>, asker: Asker, Path
     Ok(json(StatusCode::OK, &ById { id }))
 }
 
-/// Everything that names the account, as one file.
+/// All data that names the account, as one file.
 pub(super) async fn export(State(app): State<Arc<App>>, asker: Asker) -> Answer {
     let mut response = json(StatusCode::OK, &app.hub()?.accounts.export_me(asker.principal()?).await?);
     let file = HeaderValue::from_static("attachment; filename=\"watchglass-account.json\"");

@@ -1,5 +1,6 @@
-//! HTTP: [`listen`] accepts connections, [`guard`] decides on requests, [`routes`] is the one table of what may be asked,
-//! `api` answers, `stream` serves the live stream over WebSockets, and [`page`] is the page itself. Only what puts a server together imports this room.
+//! HTTP: [`listen`] accepts connections, [`guard`] checks requests, [`routes`] is the one table of operations, `api`
+//! answers, `stream` serves the live stream over WebSockets, and [`page`] is the page itself. Only code that assembles
+//! a server imports this module.
 
 mod about;
 mod admin;
@@ -73,74 +74,74 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 use tokio::sync::{Semaphore, watch};
 
-/// The most runs of a machine in a terminal, and how long one that ended stands there, milliseconds.
+/// Maximum number of runs of a machine in a terminal, and the time that ended runs stay listed, milliseconds.
 const MAX_RUN_LINES: usize = 50;
 const LINES_MS: i64 = 10 * 60_000;
 
-/// Messages of history that are on their way to pages at once.
+/// Maximum number of history messages in flight to pages.
 const MAX_HISTORY_MESSAGES: usize = 128;
-/// So long is told to who comes to a hub that ends.
+/// `Retry-After` of a hub that shuts down.
 const ENDS_WITHIN: Duration = Duration::from_secs(5);
 
-/// What is said where nothing is watched.
+/// Error of a server without alert rules.
 const NO_ALERTS: &str = "an agent watches nothing itself; its hubs do, so ask one of them";
 
-/// Who calls, asked once per connection.
+/// The caller, determined once per connection.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Caller {
     /// Whether the user at the other end of the connection may read.
     pub admitted: bool,
-    /// The address at the other end; none where the connection came through a socket in a folder.
+    /// The address of the peer; none for a connection by a socket in a folder.
     pub peer: Option<IpAddr>,
-    /// The user at the other end, where the system tells.
+    /// The uid of the peer, if the system reports it.
     pub uid: Option<u32>,
-    /// Whether it is behind our own certificate.
+    /// Whether the connection uses our own TLS.
     pub tls: bool,
-    /// The user at the other end of a socket in our own folder, who gives a command: the owner of the server, or root.
+    /// The uid of a peer that gives commands by a socket in our own folder: the owner of the server, or root.
     pub local: Option<u32>,
-    /// Which names the caller may use for us.
+    /// Host names that the caller may use for this server.
     pub names: HostNames,
 }
 
-/// What the handlers of all paths share. There is one for each server.
+/// State shared by the handlers of all paths. Each server has one.
 pub struct App {
     live: Arc<Live>,
     guard: Arc<Guard>,
-    /// Accounts and agents; none where one machine shows itself.
+    /// Accounts and agents; none in a server of a single machine.
     hub: Option<Hub>,
-    /// Where the page stands, and its files.
+    /// Base path of the page, and its files.
     site: Site,
     stop: watch::Receiver<bool>,
     remote: Option<Arc<RemoteWriter>>,
-    /// Pages and scripts that may be connected at once.
+    /// Maximum number of connected pages and scripts.
     viewers: usize,
-    /// What callers hold who have not shown who they are.
+    /// Connections and requests of unauthenticated callers.
     strangers: Arc<Strangers>,
     answers: AnswerLimits,
-    /// What notebooks say.
+    /// Markers of notebooks.
     markers: Arc<Markers>,
-    /// What code says is wrong.
+    /// Alerts from code.
     calls: Arc<Calls>,
     /// The runs of all machines.
     runs: Arc<RunBook>,
-    /// What is wrong with the machines.
+    /// Findings about the machines.
     findings: Arc<FindingBook>,
-    /// What is watched, and who is told; see [`App::alerts`].
+    /// Alert rules and notifications; see [`App::alerts`].
     alerts: Option<AlertBook>,
-    /// What lists say of runs.
+    /// Summaries of runs for lists.
     briefs: Briefs,
-    /// Messages of history on their way to pages: each is a page's own, and half a megabyte.
+    /// Limit of history messages in flight to pages: each belongs to one page and takes half a megabyte.
     history_messages: Semaphore,
-    /// The texts that all scripts are sent, while there are any scripts.
+    /// The texts that all scripts receive, while any script is connected.
     broadcast: Mutex<Weak<stream::Broadcast>>,
-    /// Pages that have no socket.
+    /// Pages without a WebSocket.
     rungs: stream::Rungs,
-    /// The document of OpenAPI, once somebody has asked for it.
+    /// The OpenAPI document, built on the first request.
     openapi: OnceLock<String>,
 }
 
 impl App {
-    /// The one of a server that answers from `services` at `site` until `stop` is true.
+    /// State of a server that answers from `services` at `site` until `stop` is true.
     pub fn new(services: Services, guard: Arc<Guard>, site: Site, stop: watch::Receiver<bool>) -> Arc<Self> {
         let Services { live, markers, calls, runs, findings, alerts, hub, remote } = services;
         Arc::new(App {
@@ -166,36 +167,37 @@ impl App {
         })
     }
 
-    /// What is watched and who is told.
+    /// Alert rules and notifications.
     ///
     /// # Errors
-    /// 404: nothing is watched here.
+    /// 404: this server has none.
     fn alerts(&self) -> Result<&AlertBook, Refusal> {
         self.alerts.as_ref().ok_or_else(|| Refusal::new(StatusCode::NOT_FOUND, NO_ALERTS))
     }
 
-    /// What callers hold who have not shown who they are, for what accepts connections.
+    /// Connections and requests of unauthenticated callers, for the listener.
     pub fn strangers(&self) -> Arc<Strangers> {
         self.strangers.clone()
     }
 
-    /// What a hub has beside the stream.
+    /// The parts that only a hub has.
     ///
     /// # Errors
-    /// 404: this is none.
+    /// 404: this is no hub.
     fn hub(&self) -> Result<&Hub, Refusal> {
         self.hub.as_ref().ok_or_else(no_accounts)
     }
 
-    /// How a hub lets go of who is linked to it.
+    /// Controls how a hub that shuts down closes its links.
     fn drain(&self) -> Option<&Drain> {
         self.hub.as_ref().map(|hub| hub.ingest.drain())
     }
 
-    /// Nobody is let in by a hub that ends: another one, or the same a little later, takes them.
+    /// Checks that the hub accepts new clients. One that shuts down does not; another replica, or the same hub later,
+    /// takes them.
     ///
     /// # Errors
-    /// 503, with the time after which it is worth to come back here.
+    /// 503, with the time to wait before a retry.
     fn lets_in(&self) -> Result<(), Refusal> {
         match self.drain().is_some_and(Drain::has_begun) {
             true => {
@@ -206,11 +208,11 @@ impl App {
         }
     }
 
-    /// The newest process table of a source, or its largest users at a time, milliseconds since the Unix epoch. The agent of
-    /// another machine is asked for it.
+    /// The newest process table of a source, or its largest users at a time, milliseconds since the Unix epoch. For
+    /// another machine it is requested from its agent.
     ///
     /// # Errors
-    /// Why there is none.
+    /// The reason why there is none.
     async fn processes(&self, source: SourceId, at: Option<i64>) -> Result<Arc<ProcessTable>, NoAnswer> {
         let processes = self.live.source(source).processes.clone();
         match &self.hub {
@@ -219,7 +221,7 @@ impl App {
         }
     }
 
-    /// The newest runs of a source that are not over, or ended a moment ago. It reads the disk.
+    /// The newest runs of a source that are active or ended recently. It reads the disk.
     fn run_lines(&self, source: Arc<Source>) -> Vec<RunLine> {
         let (now, sources) = (self.live.clock.wall(), [source]);
         let runs = self.runs.newest_first(&self.live, &sources, (now - LINES_MS, now)).take(MAX_RUN_LINES);
@@ -240,7 +242,7 @@ impl App {
         lines.collect()
     }
 
-    /// Whether a request over the socket in our own folder is a command, and nothing that a proxy passes on.
+    /// Whether a request over the socket in our own folder is a command, and not passed on by a proxy.
     fn is_command(&self, headers: &HeaderMap) -> bool {
         let vouches = self.hub.as_ref().and_then(|hub| hub.proxy.as_ref());
         guard::is_command(headers) && vouches.is_none_or(|proxy| !headers.contains_key(&proxy.user))
@@ -267,7 +269,7 @@ pub fn router(app: Arc<App>) -> Router {
 
 fn kind(path: &str, headers: &HeaderMap) -> Resource {
     match path {
-        // Without an upgrade it is asked for as all data are.
+        // Without an upgrade it follows the rules of data.
         path if path == Operation::FollowLive.path() && headers.contains_key(header::UPGRADE) => Resource::Socket,
         "/metrics" | "/healthz" => Resource::Data,
         path if path.starts_with("/api/") => Resource::Data,
@@ -310,7 +312,7 @@ async fn guard(State(app): State<Arc<App>>, mut request: Request, next: Next) ->
     response
 }
 
-/// What is asked of every request. A key in an address is ended, since it is in somebody's log now.
+/// Checks of every request. A key in an address is revoked, since it is already in some log.
 async fn at_door(app: &App, caller: Caller, uri: &Uri, headers: &HeaderMap, kind: Resource) -> Result<(), Refusal> {
     app.guard.check(uri, headers, kind, caller.names)?;
     if let (Some(hub), Some(key)) = (&app.hub, uri.query().and_then(admit::key_in)) {
@@ -323,7 +325,7 @@ async fn at_door(app: &App, caller: Caller, uri: &Uri, headers: &HeaderMap, kind
     Ok(())
 }
 
-/// 404: what is asked for is a matter of accounts.
+/// 404: the request needs accounts.
 fn no_accounts() -> Refusal {
     Refusal::new(StatusCode::NOT_FOUND, "this server has no accounts; watchglass hub has them")
 }
@@ -334,13 +336,13 @@ async fn only_get() -> Response<Body> {
     response
 }
 
-/// Resolves when the server is to end.
+/// Resolves when the server shuts down.
 async fn ended(stop: &mut watch::Receiver<bool>) {
     // The sender lives as long as the program; without it there is nothing left to serve.
     let _ = stop.wait_for(|stop| *stop).await;
 }
 
-/// An error as JSON: one sentence that says what to do.
+/// An error as JSON: one sentence with the action to take.
 fn error(status: StatusCode, sentence: impl Into<String>) -> Response<Body> {
     json(status, &Problem { error: sentence.into(), ..Problem::default() })
 }

@@ -1,4 +1,4 @@
-//! What the rights of the table of operations mean for a principal.
+//! Checks a principal against the rights of the table of operations.
 
 use ::api::need::Need;
 use shared::role::{KeyScope, Role};
@@ -8,7 +8,7 @@ fn forbidden(sentence: impl Into<String>) -> Result<(), Denied> {
     Err(Denied::Forbidden(sentence.into()))
 }
 
-/// A key may what its owner may, as far as its scopes go.
+/// A key has the rights of its owner, limited by its scopes.
 fn scoped(principal: &Principal, scope: KeyScope) -> Result<(), Denied> {
     match principal.allows(scope) {
         true => Ok(()),
@@ -20,10 +20,10 @@ fn missing(role: Role) -> Result<(), Denied> {
     forbidden(format!("this needs the role {role}; ask an admin of your team for it"))
 }
 
-/// Whether somebody may ask; `team` is the id or name in the path.
+/// Whether a principal may use an operation; `team` is the id or name in the path.
 ///
 /// # Errors
-/// What is answered instead: another's team does not exist for who asks.
+/// The response instead. Teams of others do not exist for the caller.
 pub(super) fn check(need: Need, principal: &Principal, team: Option<&str>) -> Result<(), Denied> {
     let is_key = principal.scopes.is_some();
     if matches!(principal.who, Who::Share { .. }) && !matches!(need, Need::Open | Need::Session | Need::Shared(_)) {

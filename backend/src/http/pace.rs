@@ -1,4 +1,4 @@
-//! How often one caller may ask, and how many sockets one may hold. All counts are in memory and bounded.
+//! Rate limits and socket limits of each caller. All counts are in memory and bounded.
 
 use super::Refusal;
 use axum::http::StatusCode;
@@ -11,32 +11,32 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Callers that are counted at once; beyond it those who have rested longest are forgotten, and then no new one is counted.
+/// Maximum number of counted callers. Beyond it idle ones are evicted; if none is idle, new callers are not counted.
 const MAX_CALLERS: usize = 100_000;
-/// Sockets of one principal.
+/// Maximum number of sockets of one principal.
 const MAX_SOCKETS: usize = 100;
-/// Sockets of one share link.
+/// Maximum number of sockets of one share link.
 const MAX_LINK_SOCKETS: usize = 500;
-/// Answers with stored samples that one principal may be reading.
+/// Maximum number of concurrent responses with stored samples of one principal.
 const MAX_QUERIES: usize = 4;
 
 const fn number(n: u32) -> NonZeroU32 {
     NonZeroU32::new(n).expect("it is written above 0")
 }
 
-/// A limit of requests for each caller.
+/// A rate limit for each caller.
 pub struct RequestPace {
     limiter: RateLimiter<String, HashMapStateStore<String>, DefaultClock>,
     clock: DefaultClock,
 }
 
 impl RequestPace {
-    /// So many at once, and so many a second from then on.
+    /// A limit with a burst and a rate per second.
     pub fn per_second(burst: u32, rate: u32) -> Self {
         Self::of(Quota::per_second(number(rate)).allow_burst(number(burst)))
     }
 
-    /// So many an hour.
+    /// A limit with a rate per hour.
     #[cfg(test)]
     fn per_hour(rate: u32) -> Self {
         Self::of(Quota::per_hour(number(rate)))
@@ -47,7 +47,7 @@ impl RequestPace {
         RequestPace { limiter: RateLimiter::new(quota, HashMapStateStore::default(), clock.clone()), clock }
     }
 
-    /// Counts one; whether it was too soon: then how long to wait.
+    /// Counts a request. Above the limit it returns the time to wait.
     pub fn count(&self, caller: &str) -> Result<(), Duration> {
         if self.limiter.len() >= MAX_CALLERS {
             self.limiter.retain_recent();
@@ -59,7 +59,7 @@ impl RequestPace {
         waits.map_err(|until| until.wait_time_from(self.clock.now()))
     }
 
-    /// Likewise, as the answer to who asks too often.
+    /// As `count`, with the response for the caller.
     ///
     /// # Errors
     /// 429.
@@ -73,16 +73,16 @@ pub fn too_often(wait: Duration) -> Refusal {
     Refusal::new(StatusCode::TOO_MANY_REQUESTS, "too many requests; retry in a few seconds").again_in(wait)
 }
 
-/// Who holds how many of what one may hold a few of.
+/// Counts of a limited resource, by holder.
 #[derive(Clone)]
 pub struct Seats {
     most: usize,
-    /// Of what, and what helps: the end of a sentence.
+    /// The resource and the remedy: the end of a sentence.
     what: &'static str,
     held: Arc<Mutex<HashMap<String, usize>>>,
 }
 
-/// One that is held.
+/// One held unit of the resource; dropping it frees it.
 pub struct Seat {
     seats: Seats,
     holder: String,
@@ -105,10 +105,10 @@ impl Seats {
         Seats { most: MAX_QUERIES, what, held: Arc::default() }
     }
 
-    /// One more of a holder.
+    /// One more unit for a holder.
     ///
     /// # Errors
-    /// 429: it holds as many as one may.
+    /// 429: it already holds the maximum.
     pub fn take(&self, holder: String) -> Result<Seat, Refusal> {
         let mut held = self.held.lock();
         let count = held.entry(holder.clone()).or_default();

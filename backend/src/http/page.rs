@@ -1,5 +1,5 @@
-//! The page inside the binary: files with names that change with their content, packed by brotli. Browsers take that from
-//! this machine and by TLS; for others gzip is made of it once, when the first one asks.
+//! The page inside the binary: files named by a hash of their content, compressed by brotli. Browsers accept brotli
+//! from this machine and by TLS. For others a file is compressed by gzip once, on the first request.
 
 use super::{App, error};
 use axum::body::Body;
@@ -13,13 +13,13 @@ use shared::embedded::{EmbeddedFile, EmbeddedPage};
 use std::io::Read;
 use std::sync::{Arc, OnceLock};
 
-/// Where the page stands, and what it is made of.
+/// Base path of the page, and its files.
 pub struct Site {
     /// `/`, or a path that a proxy does not strip, with slashes at both ends.
     pub base: String,
     /// The page; a program that was built without it has none.
     pub page: EmbeddedPage,
-    /// Gzip of each file, as far as somebody has asked for it: each is made once, and kept.
+    /// Gzip of each file, made once on the first request.
     gzip: Vec<OnceLock<Bytes>>,
 }
 
@@ -29,7 +29,7 @@ impl Site {
         Site { base, page, gzip: page.files.iter().map(|_| OnceLock::new()).collect() }
     }
 
-    /// Gzip of a file, by its position. The first time it is a tenth of a second of work for the largest.
+    /// Gzip of a file, by its position. The first call takes a tenth of a second for the largest file.
     fn gzip(&self, at: usize) -> Bytes {
         let make = || {
             let (plain, mut packed) = (plain(&self.page.files[at]), Vec::new());
@@ -40,7 +40,8 @@ impl Site {
     }
 }
 
-/// A file as it is. What browsers load is packed; this is for programs that take no packing, and some milliseconds of work.
+/// A file without compression. Browsers load compressed files; this is for other programs, and takes some
+/// milliseconds.
 fn plain(file: &EmbeddedFile) -> Bytes {
     if file.brotli.is_empty() {
         return Bytes::from_static(file.identity);
@@ -51,7 +52,7 @@ fn plain(file: &EmbeddedFile) -> Bytes {
     plain.into()
 }
 
-/// What stands in for the page in a binary that was built without it.
+/// Placeholder of the page in a binary that was built without it.
 const MISSING: &str = "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>Watchglass</title>\
 <h1>The page is not in this binary</h1>\
 <p>It was built by <code>cargo build</code> alone. Build it with the page inside: <code>cargo xtask build</code>, \
@@ -59,13 +60,13 @@ or build and start it in one go: <code>cargo xtask run</code>.</p>\
 <p>The data is here all the same: <a href=\"api/v1/sources\">api/v1/sources</a>, \
 <a href=\"api/v1/catalog\">api/v1/catalog</a>, <a href=\"metrics\">metrics</a>.</p></html>";
 
-/// Likewise for the documentation.
+/// Placeholder of the documentation in such a binary.
 const NO_BOOK: &str = "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>Watchglass documentation</title>\
 <h1>The documentation is not in this binary</h1>\
 <p>It was built by <code>cargo build</code> alone. Build it with the documentation inside: <code>cargo xtask build</code>. \
 The same pages are files in the folder <code>docs</code> of the source.</p></html>";
 
-/// The file that a path below the base names: a folder's is its `index.html`.
+/// The file of a path below the base. A folder maps to its `index.html`.
 fn file_of(path: &str) -> String {
     match path {
         "" => "index.html".into(),

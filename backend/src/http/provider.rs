@@ -1,4 +1,4 @@
-//! Signing in by a provider: the way there, and the way back, which ends on the page with a word about how it went.
+//! Sign-in by a provider: the redirect to it and the callback, which ends on the page with the result.
 
 use super::admit::Asker;
 use super::body::Json;
@@ -14,11 +14,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use team::accounts::{FlowSecret, Proved};
 
-/// The longest address of ours to go to afterwards, and the longest query of an answer, bytes.
+/// Maximum size of the address to open afterwards, and of the query of a callback, bytes.
 const MAX_NEXT: usize = 2_048;
 const MAX_ANSWER: usize = 8_192;
 
-/// Says where the browser is to go. The secret of the sign-in goes into a cookie of this browser.
+/// Returns the address that the browser opens next. The secret of the sign-in goes into a cookie of this browser.
 pub(super) async fn begin(
     State(app): State<Arc<App>>,
     asker: Asker,
@@ -47,7 +47,7 @@ pub(super) async fn begin(
     Ok(response)
 }
 
-/// Where a provider sends a browser back to. Whatever came of it, the browser goes on to the page.
+/// The callback address for providers. The browser is redirected to the page with any result.
 pub(super) async fn back(
     State(app): State<Arc<App>>,
     asker: Asker,
@@ -76,7 +76,7 @@ pub(super) async fn back(
     let headers = response.headers_mut();
     headers.insert(header::LOCATION, place);
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    // It has done its work, whatever came of it.
+    // The cookie is for one use, whatever the result.
     if flow.is_some() {
         headers.append(header::SET_COOKIE, hub.cookie.clear_flow(&state));
     }
@@ -86,7 +86,7 @@ pub(super) async fn back(
     Ok(response)
 }
 
-/// Where the page is to stand, and the token of a session that began. On failure why, and where the page is to stand.
+/// The address of the page to open, and the token of the new session. On failure the reason and that address.
 async fn came(
     hub: &Hub,
     asker: &Asker,
@@ -96,7 +96,7 @@ async fn came(
 ) -> Result<(String, Option<Secret>), (Refused, String)> {
     let base = hub.public.base.clone();
     let secret = secret.ok_or((Refused::Elsewhere, base.clone()))?;
-    // It is taken before anything else is looked at: what was answered once is never answered again.
+    // The flow is taken before any other check, so a callback cannot be replayed.
     let flow =
         hub.accounts.take_flow(Some(secret), state, &asker.network).await.map_err(|refused| (refused, base.clone()))?;
     let at = |refused| (refused, flow.next.clone());
@@ -118,14 +118,14 @@ async fn came(
     match hub.accounts.finish_flow(&flow, &proof, &asker.network, (hub.admits, old)).await.map_err(at)? {
         Proved::Kept => Ok((flow.next, None)),
         Proved::Begun(begun) => {
-            // It is for the list of sessions: signing in does not fail for it.
+            // It is only for the list of sessions, so its failure does not fail the sign-in.
             let _ = hub.accounts.note_agent(&begun.principal, &asker.agent).await;
             Ok((flow.next, Some(begun.token)))
         }
     }
 }
 
-/// The fields of an answer. One that came twice could be read in two ways, so it counts as none.
+/// The fields of a callback. A repeated field is ambiguous and is dropped.
 fn fields(query: &str) -> BTreeMap<String, String> {
     let mut fields: BTreeMap<String, Option<String>> = BTreeMap::new();
     for (name, value) in url::form_urlencoded::parse(query.as_bytes()) {
@@ -134,7 +134,7 @@ fn fields(query: &str) -> BTreeMap<String, String> {
     fields.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
 }
 
-/// Where the page is to stand, put together anew from what was wished: our own page with a query, and nothing else.
+/// The address of the page to open, rebuilt from the requested one: our own page with a query, and nothing else.
 fn next_of(base: &str, wished: &str) -> String {
     let query = wished.strip_prefix(base).and_then(|rest| rest.strip_prefix('?'));
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~%&=+:,*/!@;$'()?|[]".contains(&byte);

@@ -1,23 +1,24 @@
-//! Whom a proxy in front of the hub has signed in, by the header that it was told to write. From anywhere else the header is
-//! refused aloud: a hole is seen, and nobody becomes somebody else by it.
+//! The user that a proxy in front of the hub has signed in, by the header that the proxy is configured to write. From
+//! any other peer the header is refused with an error: a misconfiguration becomes visible, and nobody can impersonate
+//! another user.
 
 use super::{Caller, Refusal};
 use crate::config::ProxySignIn;
 use axum::http::HeaderMap;
 use team::accounts::Vouched;
 
-/// The longest name that a proxy may say, and the longest address for mail, in bytes.
+/// Maximum length of a name and of an e-mail address from a proxy, bytes.
 const MAX_NAME: usize = 512;
 const MAX_EMAIL: usize = 254;
-/// What is said of a header whose second copy may be anybody's.
+/// Error of a repeated header: the client may have written one of the copies.
 const TWICE: &str = "is repeated; configure the proxy to replace it, not to add it";
-/// Groups of one person.
+/// Maximum number of groups of one person.
 const MAX_GROUPS: usize = 1_000;
 
-/// Who it is, if the request has the header.
+/// The identity in the header, if the request has it.
 ///
 /// # Errors
-/// 400: it comes from elsewhere, it or that of the groups comes twice, or it is no name.
+/// 400: the peer is no proxy, this header or that of the groups is repeated, or the name is invalid.
 pub(super) fn vouched(
     proxy: Option<&ProxySignIn>,
     caller: Caller,
@@ -64,7 +65,7 @@ pub(super) fn vouched(
         }
         None => None,
     };
-    // A proxy that has signed in nobody may say so by an empty header.
+    // An empty header means that the proxy has signed in nobody.
     let email = email.map(String::from);
     Ok((!subject.is_empty()).then(|| Vouched { subject: subject.into(), email, roles, login }))
 }

@@ -1,4 +1,4 @@
-//! The answer to a request that is not granted: a status, and one sentence that says what to do.
+//! The response to a refused request: a status, and one sentence with the action to take.
 
 use super::json;
 use axum::body::Body;
@@ -9,20 +9,20 @@ use shared::session::Problem;
 use std::time::Duration;
 use team::accounts::Denied;
 
-/// A request that is not granted.
+/// A refused request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// Of the client or of the server, 400 to 599.
+    /// Status of a client or server error, 400 to 599.
     pub status: StatusCode,
-    /// One sentence that says what to do.
+    /// One sentence with the action to take.
     pub message: String,
-    /// What a page is to ask for first.
+    /// The step that a page requires of its user first.
     asks: Asks,
-    /// When to try again.
+    /// Time to wait before a retry.
     again_in: Option<Duration>,
 }
 
-/// What is to be asked for before a request is repeated.
+/// The step required before a request is repeated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Asks {
     #[default]
@@ -32,12 +32,12 @@ enum Asks {
 }
 
 impl Refusal {
-    /// A refusal with a status of the client's or the server's fault.
+    /// A refusal with a status of a client or server error.
     pub fn new(status: StatusCode, sentence: impl Into<String>) -> Self {
         Refusal { status, message: sentence.into(), asks: Asks::Nothing, again_in: None }
     }
 
-    /// 400: the question is wrong.
+    /// 400: the request is invalid.
     pub fn bad(sentence: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, sentence)
     }
@@ -50,7 +50,7 @@ impl Refusal {
         }
     }
 
-    /// Says when to try again.
+    /// Sets the time to wait before a retry.
     pub fn again_in(self, wait: Duration) -> Self {
         Refusal { again_in: Some(wait), ..self }
     }
@@ -86,7 +86,7 @@ impl From<Refusal> for Response<Body> {
         let problem = Problem { error: message, sign_in: asks == Asks::SignIn, again: asks == Asks::Again };
         let mut response = json(status, &problem);
         if let Some(wait) = again_in {
-            // Whole seconds, and never sooner.
+            // Whole seconds, rounded up.
             let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
             response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds.max(1)));
         }

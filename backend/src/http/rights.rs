@@ -1,5 +1,5 @@
-//! What a viewer's socket or a long answer rests on: a session, a key or a link. When that ends, or may see less, the socket
-//! closes within a second, and the answer breaks off; when it may see more, the socket shows it.
+//! The rights of a viewer's socket or a long response: a session, a key or a link. When they end or shrink, the socket
+//! closes within a second and the response ends. When they grow, the socket applies it.
 
 use shared::scope::{Bounds, Scope};
 use std::sync::Arc;
@@ -10,25 +10,25 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at, sleep, sleep_until};
 
-/// Time between two marks that a session is in use: what a socket shows counts as use.
+/// Time between two marks that a session is in use: an open socket counts as use.
 const USE_INTERVAL: Duration = Duration::from_secs(60);
-/// The longest time after which the end of a session is looked at anew: the wall clock may step.
+/// Maximum time between two checks of a session's end: the wall clock may step.
 const LOOK_INTERVAL: Duration = Duration::from_secs(60);
-/// How long a viewer that takes nothing may still be told why it ends.
+/// Maximum time to deliver the reason of the end to a viewer that reads nothing.
 const LAST_WORDS: Duration = Duration::from_millis(700);
 
-/// What has changed for a viewer.
+/// A change of a viewer's rights.
 pub(super) enum Changed {
-    /// It has to go, and why.
+    /// The rights have ended, with the reason.
     Ended(String),
-    /// It sees this from now on, which is more than before.
+    /// The viewer sees this scope from now on, which is more than before.
     Sees(Scope),
 }
 
-/// What a viewer's socket rests on; in a server without accounts nothing that could end.
+/// The rights of a viewer's socket. In a server without accounts they cannot end.
 pub(super) struct Rights {
     held: Option<Held>,
-    /// Whether it is who runs a server without accounts.
+    /// Whether the viewer is the owner of a server without accounts.
     is_owner: bool,
 }
 
@@ -40,19 +40,19 @@ struct Held {
     ended: watch::Receiver<Option<Ended>>,
     sources: watch::Receiver<u64>,
     used: Interval,
-    /// Whether the database is there to say what has ended: on its way, because who waits for us comes and goes.
+    /// Pending check whether the database is reachable. It is a task, as the future that waits for it may be dropped.
     asked: Option<JoinHandle<bool>>,
-    /// Sources have changed, and what may be seen was not looked at since.
+    /// Sources have changed, and the scope was not checked since.
     stale: bool,
 }
 
 impl Rights {
-    /// Those of whoever reads without accounts; whether it is who runs the server.
+    /// The rights of a reader without accounts; `is_owner`: it is the owner of the server.
     pub fn unbound(is_owner: bool) -> Self {
         Rights { held: None, is_owner }
     }
 
-    /// Those of a principal who sees this now.
+    /// The rights of a principal with its current scope.
     pub fn of(accounts: &Accounts, clock: Arc<dyn Clock>, principal: Principal, scope: Scope) -> Self {
         let mut used = interval_at(Instant::now() + USE_INTERVAL, USE_INTERVAL);
         used.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -71,12 +71,12 @@ impl Rights {
         Rights { held: Some(held), is_owner: false }
     }
 
-    /// What may be seen.
+    /// Sources that may be seen.
     pub fn scope(&self) -> Scope {
         self.held.as_ref().map_or(Scope::All, |held| held.scope.clone())
     }
 
-    /// Which times may be seen.
+    /// Times that may be seen.
     pub fn bounds(&self) -> Bounds {
         self.held.as_ref().map_or(Bounds::All, |held| held.principal.bounds)
     }
@@ -86,7 +86,7 @@ impl Rights {
         self.bounds() == Bounds::All
     }
 
-    /// Whether the arguments of processes of a source, by its key, are there for who looks.
+    /// Whether the viewer may see the arguments of processes of a source, named by its key.
     pub fn sees_arguments(&self, source: String) -> impl Future<Output = bool> + Send + use<> {
         let held = self.held.as_ref().map(|held| (held.accounts.clone(), held.principal.clone()));
         let is_owner = self.is_owner;
@@ -98,11 +98,11 @@ impl Rights {
         }
     }
 
-    /// Resolves when something changes. It may be dropped before that, and nothing is lost.
+    /// Resolves when something changes. It is cancel-safe.
     pub async fn changed(&mut self) -> Changed {
         let Some(held) = &mut self.held else { return std::future::pending().await };
         loop {
-            // What waits for us may be dropped at any time: so it is a note that is looked at, not the news itself.
+            // The future may be dropped at any time. So the change is kept as a flag, which is checked here.
             if held.stale {
                 let changed = held.look().await;
                 held.stale = false;
@@ -116,7 +116,7 @@ impl Rights {
                 () = over(&*held.clock, held.principal.ends) => return Changed::Ended("your session has expired; \
                     sign in again".into()),
                 news = held.sources.changed() => {
-                    // Nobody is left who could tell: the server ends, which the viewer hears elsewhere.
+                    // All senders are gone: the server shuts down, which the viewer learns by another channel.
                     if news.is_err() {
                         return std::future::pending().await;
                     }
@@ -124,7 +124,7 @@ impl Rights {
                 }
                 known = answered(&mut held.asked) => {
                     held.asked = None;
-                    // What was taken back by another hub, or by a command, would not be heard of.
+                    // Revocations by another replica or by a command would not be noticed.
                     if !known {
                         return Changed::Ended("the database of the hub is unavailable; the hub retries".into());
                     }
@@ -137,7 +137,7 @@ impl Rights {
         }
     }
 
-    /// Resolves with why it has ended, once it has.
+    /// Resolves with the reason once the rights have ended.
     pub async fn ended(mut self) -> String {
         loop {
             if let Changed::Ended(why) = self.changed().await {
@@ -146,7 +146,7 @@ impl Rights {
         }
     }
 
-    /// Resolves some time after the end, for a viewer that takes no words.
+    /// Resolves some time after the end, for a viewer that reads nothing.
     pub fn cut(&self) -> impl Future<Output = ()> + use<> {
         let held = self.held.as_ref().map(|held| (held.ended.clone(), held.clock.clone(), held.principal.ends));
         async move {
@@ -161,9 +161,9 @@ impl Rights {
 }
 
 impl Held {
-    /// What may be seen now, where that is not what was seen before.
+    /// The current scope, if it differs from the last one.
     async fn look(&mut self) -> Option<Changed> {
-        // A database that is away changes no right, and is told of within a minute.
+        // An unreachable database changes no right. It is reported within a minute.
         let judged = self.accounts.judge_again(&self.principal).await.ok()?;
         let Some(principal) = judged else { return Some(Changed::Ended(over_for(&self.principal).to_string())) };
         let scope = principal.scope();
@@ -178,7 +178,7 @@ impl Held {
     }
 }
 
-/// Why somebody may nothing any more, when others have ended it.
+/// The reason of an end that others caused.
 fn over_for(principal: &Principal) -> Ended {
     match principal.who {
         Who::Key { .. } => Ended::Key,
@@ -187,7 +187,7 @@ fn over_for(principal: &Principal) -> Ended {
     }
 }
 
-/// What was asked, once it is known; it is asked on when this is dropped.
+/// The result of the check, once it is there. Dropping this future does not stop the check.
 async fn answered(asked: &mut Option<JoinHandle<bool>>) -> bool {
     match asked {
         Some(asked) => asked.await.unwrap_or(false),
@@ -195,11 +195,11 @@ async fn answered(asked: &mut Option<JoinHandle<bool>>) -> bool {
     }
 }
 
-/// Why it has ended, once it has.
+/// The reason of the end, once the rights have ended.
 async fn gone(ended: &mut watch::Receiver<Option<Ended>>) -> String {
     match ended.wait_for(Option::is_some).await {
         Ok(why) => why.as_ref().map(ToString::to_string).unwrap_or_default(),
-        // Who would tell is gone, so nothing is granted any more.
+        // The sender is gone, so nothing is granted any more.
         Err(_) => Ended::Rights.to_string(),
     }
 }
@@ -227,11 +227,11 @@ mod tests {
         let clock = Arc::new(clock::System);
         let accounts = Accounts::open(folder.path(), clock.clone()).await.expect("a database");
         let mut rights = Rights::of(&accounts, clock, Principal::local(0), Scope::All);
-        // As a PostgreSQL that is away, it answers nothing any more.
+        // Like an unreachable PostgreSQL, it answers nothing from here on.
         accounts.close().await;
         tokio::time::pause();
         let begun = Instant::now();
-        // Who waits for it drops it at every tick, and nothing is lost.
+        // The caller drops the future at every tick, and nothing is lost.
         let why = loop {
             tokio::select! {
                 changed = rights.changed() => match changed {

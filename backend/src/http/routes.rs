@@ -1,6 +1,6 @@
-//! The handler of each operation of [`api`]. The router is built from that table and from nothing else, so that an operation
-//! without a right does not exist. It is the same table in a server without accounts, where the caller's uid is the one
-//! principal.
+//! The handler of each operation of [`api`]. The router is built from that table and from nothing else, so that an
+//! operation without a right does not exist. It is the same table in a server without accounts, where the caller's uid
+//! is the one principal.
 
 use super::admin;
 use super::admit::admit;
@@ -151,7 +151,7 @@ handlers! {
     GetUsage => usage::get;
 }
 
-/// What answers an operation, and looks at its parameters, without the question who asks.
+/// The handler of an operation with its parameter checks, without authentication.
 fn answers(operation: Operation) -> MethodRouter<Arc<App>> {
     let method = match operation.method() {
         Method::Get => MethodFilter::GET,
@@ -163,12 +163,12 @@ fn answers(operation: Operation) -> MethodRouter<Arc<App>> {
     handler(operation, method).layer(from_fn_with_state(operation, parameters))
 }
 
-/// All operations, each behind the question who asks.
+/// All operations, each behind authentication.
 pub(super) fn router(app: &Arc<App>) -> Router<Arc<App>> {
     let routes = Operation::ALL.iter().fold(Router::new(), |router, operation| {
         let answers = answers(*operation).layer(from_fn_with_state((app.clone(), *operation), admit));
         match operation {
-            // The files of the page are what no other row takes.
+            // The page's files are the fallback of all other rows.
             Operation::GetPage => router.fallback(answers.fallback(super::only_get)),
             _ => router.route(operation.path(), answers),
         }

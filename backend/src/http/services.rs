@@ -1,4 +1,4 @@
-//! What a server answers from. The mode that serves makes it, and hands it over.
+//! Data sources of a server. The serving mode creates them.
 
 use super::hub::Hub;
 use crate::remote_write::RemoteWriter;
@@ -10,28 +10,28 @@ use stream::live::Live;
 use watch::alerts::AlertBook;
 use watch::findings::FindingBook;
 
-/// The parts of a server of which requests ask.
+/// The parts of a server that requests read.
 pub struct Services {
     /// The samples of all machines.
     pub live: Arc<Live>,
-    /// What notebooks say.
+    /// Markers of notebooks.
     pub markers: Arc<Markers>,
-    /// What code says is wrong.
+    /// Alerts from code.
     pub calls: Arc<Calls>,
     /// The runs of all machines.
     pub runs: Arc<RunBook>,
-    /// What is wrong with the machines.
+    /// Findings about the machines.
     pub findings: Arc<FindingBook>,
-    /// What is watched, and who is told; none: this server watches nothing.
+    /// Alert rules and notifications; none: this server has no rules.
     pub alerts: Option<AlertBook>,
-    /// Accounts and agents; none where one machine shows itself.
+    /// Accounts and agents; none in a server of a single machine.
     pub hub: Option<Hub>,
-    /// Where samples are also sent.
+    /// Receiver of remote write, if samples are also sent to one.
     pub remote: Option<Arc<RemoteWriter>>,
 }
 
 impl Services {
-    /// Those of a stream with nothing beside it.
+    /// The services of a stream without any other part.
     pub fn of(live: Arc<Live>) -> Self {
         Services {
             live,

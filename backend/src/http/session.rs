@@ -1,4 +1,4 @@
-//! `/api/v1/session`: who is signed in, signing in and out, the first admin.
+//! `/api/v1/session`: the current session, sign-in and sign-out, the first admin.
 
 use super::admit::Asker;
 use super::body::Json;
@@ -13,7 +13,7 @@ use shared::team::TakeInvite;
 use std::sync::Arc;
 use team::accounts::{Begun, InviteTaken, Principal, Who};
 
-/// What a page is told of who is signed in.
+/// Description of the current session for a page.
 pub(super) async fn told(hub: &Hub, who: Option<&Principal>) -> Result<Session, Refusal> {
     let password = hub.password.then_some("password");
     let mut session = Session {
@@ -27,7 +27,7 @@ pub(super) async fn told(hub: &Hub, who: Option<&Principal>) -> Result<Session, 
         && let Who::Share { id, .. } = &principal.who
     {
         let shared = hub.accounts.shared(id).await?;
-        // It has no account, and needs none where there is none either.
+        // A share link has no account, and needs no setup of a hub that has none yet.
         (session.share, session.shared, session.setup) = (Some(id.clone()), Some(shared), false);
     }
     if let Some(principal) = who
@@ -65,7 +65,7 @@ pub(super) async fn setup(
     begun(hub, &asker, hub.accounts.setup(&body, &asker.network).await?).await
 }
 
-/// A new password by a code that an admin gave.
+/// Sets a new password by a code from an admin.
 pub(super) async fn reset(
     State(app): State<Arc<App>>,
     asker: Asker,
@@ -75,21 +75,21 @@ pub(super) async fn reset(
     begun(hub, &asker, hub.accounts.reset_password(&body, &asker.network).await?).await
 }
 
-/// Into a team, by the code of an invitation.
+/// Joins a team by the code of an invitation.
 pub(super) async fn invite(
     State(app): State<Arc<App>>,
     asker: Asker,
     Json(body): Json<TakeInvite>,
 ) -> Result<Response<Body>, Refusal> {
     let hub = app.hub()?;
-    // Whom a proxy has signed in comes to the new account by it from now on, and never types the password again.
+    // A user signed in by a proxy gets the new account bound to that identity, so later sign-ins need no password.
     if !hub.password && body.password.is_some() && asker.vouched.is_none() {
         return Err(no_passwords());
     }
     match hub.accounts.take_invite(asker.who.as_ref(), &body, &asker.network).await? {
         InviteTaken::Begun(new) => begun(hub, &asker, *new).await,
         InviteTaken::Joined => {
-            // What may be done now is more than what could be a moment ago.
+            // The rights have grown, so the session is read again.
             let token = asker.token.as_ref().map(|token| token.reveal()).unwrap_or_default();
             let who = hub.accounts.session(token, &asker.network).await?;
             Ok(json(StatusCode::OK, &told(hub, who.as_ref()).await?))
@@ -101,13 +101,13 @@ fn no_passwords() -> Refusal {
     Refusal::new(StatusCode::FORBIDDEN, "passwords are disabled on this hub; sign in with one of its providers")
 }
 
-/// The session that has begun, and its cookie.
+/// The response for a new session, with its cookie.
 async fn begun(hub: &Hub, asker: &Asker, begun: Begun) -> Result<Response<Body>, Refusal> {
-    // Who proves here and now whose account it is comes to it by the proxy from now on.
+    // A user who proves the ownership of an account here gets it bound to the proxy's identity.
     if let (Some(vouched), None) = (&asker.vouched, &asker.who) {
         hub.accounts.bind(&begun.principal, vouched).await?;
     }
-    // It is for the list of sessions: signing in does not fail for it.
+    // It is only for the list of sessions, so its failure does not fail the sign-in.
     let _ = hub.accounts.note_agent(&begun.principal, &asker.agent).await;
     let mut response = json(StatusCode::OK, &told(hub, Some(&begun.principal)).await?);
     response.headers_mut().insert(header::SET_COOKIE, hub.cookie.set(&begun.token));
@@ -124,7 +124,7 @@ pub(super) async fn again(
     Ok(json(StatusCode::OK, &told(hub, Some(principal)).await?))
 }
 
-/// Who is not signed in any more may sign out, too.
+/// Also succeeds for a user who is already signed out.
 pub(super) async fn sign_out(State(app): State<Arc<App>>, asker: Asker) -> Result<Response<Body>, Refusal> {
     let hub = app.hub()?;
     if let Some(principal) = &asker.who {

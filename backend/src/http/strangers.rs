@@ -1,6 +1,6 @@
-//! Callers who have not shown who they are: how many connections and requests of theirs are held at once, for each network and
-//! in all, so that there is always room for those who have. A connection begins as a stranger's, and is one until a request on
-//! it is let in for somebody. One that becomes a WebSocket or an agent's link is counted elsewhere.
+//! Unauthenticated callers: limits of their connections and requests, for each network and in all, so that there is
+//! always room for authenticated callers. A connection begins unauthenticated, until a request on it is authenticated.
+//! A connection that becomes a WebSocket or an agent's link is counted elsewhere.
 
 use super::Refusal;
 use crate::config::AddressRange;
@@ -15,23 +15,24 @@ use team::accounts::Network;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
-/// Connections of strangers from one network.
+/// Maximum number of unauthenticated connections of one network.
 const MAX_OF_NETWORK: usize = 64;
-/// Connections of strangers in all: half of those that there may be.
+/// Maximum number of unauthenticated connections in all: half of all connections.
 const MAX_STRANGERS: usize = 512;
-/// Requests with a body that strangers send at once, from one network and in all. Behind a proxy they share connections.
+/// Maximum number of concurrent unauthenticated requests with a body, of one network and in all. Callers behind a
+/// proxy share connections.
 const MAX_REQUESTS_OF_NETWORK: usize = 64;
 const MAX_REQUESTS: usize = 256;
-/// How long what a stranger holds is left alone. Where there is no room for more, the connection of the oldest that is older
-/// than this is closed.
+/// Minimum time before an unauthenticated connection can be closed. When there is no room for more, the oldest
+/// connection above this age is closed.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// What strangers hold.
+/// Unauthenticated connections and requests.
 pub struct Strangers {
     held: Mutex<Held>,
-    /// A connection has ended, or is no stranger's any more.
+    /// A connection has ended or became authenticated.
     changed: Notify,
-    /// Proxies, whose connections are those of many callers.
+    /// Proxies, whose connections are shared by many callers.
     trusted: Vec<AddressRange>,
     closed: AtomicU64,
     turned_away: AtomicU64,
@@ -46,7 +47,7 @@ struct Held {
 }
 
 struct Connection {
-    /// None: of a proxy, or of this machine, where one address is many callers'.
+    /// None: a proxy or this machine, where many callers share one address.
     network: Option<Network>,
     is_known: bool,
     since: Instant,
@@ -56,47 +57,47 @@ struct Connection {
 struct PendingRequest {
     network: Network,
     since: Instant,
-    /// None where it came through a socket of ours.
+    /// None for a request by one of our own sockets.
     connection: Option<u64>,
 }
 
-/// What strangers hold and what they were refused.
+/// Counts of unauthenticated callers and of refusals.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StrangerFigures {
-    /// Connections, those of who is known among them.
+    /// Connections, including authenticated ones.
     pub connections: u64,
-    /// Connections of strangers.
+    /// Unauthenticated connections.
     pub strangers: u64,
-    /// Connections of strangers that were closed to make room.
+    /// Unauthenticated connections that were closed to make room.
     pub closed: u64,
-    /// Connections and requests of strangers that were refused, because too many of their network, or in all, are there.
+    /// Unauthenticated connections and requests that were refused because of the limit of their network or of all.
     pub turned_away: u64,
-    /// Bodies that did not come in time.
+    /// Bodies that did not arrive in time.
     pub late_bodies: u64,
 }
 
-/// A connection while it is there.
+/// An open connection.
 pub(super) struct Visit {
     strangers: Arc<Strangers>,
     id: u64,
     close: Arc<Notify>,
 }
 
-/// The connection of a request, for who looks at the request.
+/// The connection of a request, for code that handles the request.
 #[derive(Clone)]
 pub(super) struct Visitor {
     strangers: Arc<Strangers>,
     id: u64,
 }
 
-/// A stranger's request while it is answered.
+/// An unauthenticated request in progress.
 pub(super) struct StrangerRequest {
     strangers: Arc<Strangers>,
     id: u64,
 }
 
 impl Strangers {
-    /// Of a server behind these proxies.
+    /// The limits of a server behind these proxies.
     pub fn new(trusted: Vec<AddressRange>) -> Arc<Self> {
         Arc::new(Strangers {
             held: Mutex::default(),
@@ -108,7 +109,7 @@ impl Strangers {
         })
     }
 
-    /// What there is now.
+    /// Current counts.
     pub fn figures(&self) -> StrangerFigures {
         let held = self.held();
         let (connections, strangers) = (held.connections.len(), held.strangers().count());
@@ -127,22 +128,22 @@ impl Strangers {
         self.held.lock()
     }
 
-    /// The network by which the connections of an address are counted. Behind a proxy, and on this machine, where a proxy may
-    /// stand of which nobody told us, one address is many callers'.
+    /// The network by which the connections of an address are counted. Many callers share the address of a proxy, and
+    /// of this machine, where an unconfigured proxy may run.
     fn counted_as(&self, peer: IpAddr) -> Option<Network> {
         let is_shared = peer.is_loopback() || self.trusted.iter().any(|range| range.contains(peer));
         (!is_shared).then(|| Network::of(peer))
     }
 
-    /// Resolves once there is room for another stranger's connection.
+    /// Resolves once there is room for another unauthenticated connection.
     pub(super) async fn room(&self) {
         while self.held().strangers().count() >= MAX_STRANGERS {
             self.close_oldest().await;
         }
     }
 
-    /// Closes the stranger's connection that is the oldest, once it is older than the grace: then it is true. It is false when
-    /// connections have changed before that.
+    /// Closes the oldest unauthenticated connection once it is older than the grace period, and returns true. Returns
+    /// false when connections change before that.
     pub(super) async fn close_oldest(&self) -> bool {
         let changed = self.changed.notified();
         let oldest = {
@@ -167,8 +168,8 @@ impl Strangers {
         false
     }
 
-    /// Counts a connection from an address; None where its network holds as many as it may, and none of them is old enough to
-    /// be closed for it.
+    /// Counts a connection from an address. None if its network has reached its limit and none of its connections is
+    /// old enough to be closed.
     pub(super) fn enter(self: &Arc<Self>, peer: IpAddr) -> Option<Visit> {
         let network = self.counted_as(peer);
         let mut held = self.held();
@@ -194,10 +195,10 @@ impl Strangers {
         Some(Visit { strangers: self.clone(), id, close })
     }
 
-    /// Counts a request with a body of somebody who has not shown who they are, on this connection.
+    /// Counts an unauthenticated request with a body on this connection.
     ///
     /// # Errors
-    /// 429: too many of this network, or in all, are answered now, and none of them is old enough to be ended for it.
+    /// 429: too many of this network, or in all, are in progress, and none of them is old enough to be ended.
     pub(super) fn request(
         self: &Arc<Self>,
         network: &Network,
@@ -233,9 +234,9 @@ impl Held {
         all.map(|(id, connection)| (*id, connection.since)).min_by_key(|(_, since)| *since)
     }
 
-    /// Ends the oldest of these requests by closing its connection; whether it was old enough.
+    /// Ends the oldest of these requests by closing its connection. Returns whether it was old enough.
     fn end_request(&mut self, of: impl Fn(&PendingRequest) -> bool) -> bool {
-        // They stand in the order in which they came.
+        // They are in the order of arrival.
         let oldest = self.requests.iter().find(|(_, one)| of(one) && one.since.elapsed() >= GRACE);
         let Some((id, connection)) = oldest.map(|(id, one)| (*id, one.connection)) else { return false };
         self.requests.remove(&id);
@@ -256,7 +257,7 @@ impl Visit {
         self.close.notified().await;
     }
 
-    /// What requests on it carry.
+    /// Handle that requests on this connection carry.
     pub fn visitor(&self) -> Visitor {
         Visitor { strangers: self.strangers.clone(), id: self.id }
     }
@@ -270,7 +271,7 @@ impl Drop for Visit {
 }
 
 impl Visitor {
-    /// A request on this connection was let in for somebody, or for nobody.
+    /// Marks the connection as authenticated or not.
     pub fn is(&self, known: bool) {
         if let Some(connection) = self.strangers.held().connections.get_mut(&self.id)
             && connection.is_known != known
@@ -280,7 +281,7 @@ impl Visitor {
         self.strangers.changed.notify_waiters();
     }
 
-    /// A body on this connection did not come in time.
+    /// Counts a body on this connection that did not arrive in time.
     pub fn is_late(&self) {
         self.strangers.late_bodies.fetch_add(1, Ordering::Relaxed);
     }
@@ -316,7 +317,7 @@ mod tests {
         ] {
             let held: Vec<Visit> = (0..MAX_OF_NETWORK).map(|_| strangers.enter(ip(first)).expect("room")).collect();
             assert!(strangers.enter(ip(other)).is_none() && strangers.enter(ip(apart)).is_some(), "{first}");
-            // Who has shown who they are does not count.
+            // Authenticated connections do not count.
             held[5].visitor().is(true);
             let sixth = strangers.enter(ip(other)).expect("room");
             assert!(strangers.enter(ip(other)).is_none(), "{first}");
@@ -355,7 +356,7 @@ mod tests {
         timeout(GRACE, strangers.room()).await.expect("the oldest goes");
         timeout(Duration::ZERO, held[0].closed()).await.expect("it is closed");
         assert_eq!(strangers.figures().closed, 1);
-        // One that ends by itself makes room, too.
+        // A connection that ends by itself makes room, too.
         let last = strangers.enter(ip("127.0.0.1")).expect("room");
         let (room, ()) = tokio::join!(timeout(GRACE / 2, strangers.room()), async { drop(last) });
         room.expect("room");
@@ -374,7 +375,7 @@ mod tests {
         assert!(others.iter().all(Result::is_ok), "this machine may be a proxy");
         let another = || strangers.request(&Network::of(ip("192.0.2.2")), None);
         assert!(another().is_err(), "in all");
-        // Those that do not end are ended.
+        // Connections that do not end by themselves are closed.
         advance(GRACE).await;
         let newest = another().expect("room");
         timeout(Duration::ZERO, visit.closed()).await.expect("the connection of the oldest is closed");

@@ -1,4 +1,4 @@
-//! TLS of a hub: a certificate and its key from files, read anew when they change, so that who renews them restarts nothing.
+//! TLS of a hub: a certificate and its key from files. Changed files are reloaded, so a renewal needs no restart.
 
 use super::transport::Transport;
 use parking_lot::Mutex;
@@ -15,33 +15,33 @@ use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 use uplink::settings::Pin;
 
-/// How long a caller may take to agree on keys.
+/// Timeout of the TLS handshake.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
-/// Time between two looks at whether the files have changed.
+/// Time between two checks whether the files have changed.
 const CHECK_INTERVAL: Duration = Duration::from_secs(2);
 
-/// The certificate that a server shows, as its files last had it.
+/// The certificate of a server, as last loaded from its files.
 pub struct Certificate {
     files: [PathBuf; 2],
     now: Mutex<Shown>,
 }
 
-/// What callers are shown.
+/// The certificate sent to clients.
 #[derive(Clone)]
 struct Shown {
     config: Arc<ServerConfig>,
-    /// Of a certificate that vouches for itself.
+    /// Pin of a self-signed certificate.
     pin: Option<Pin>,
 }
 
-/// What tells that a file was written: when, and how long it is. None where it cannot be looked at.
+/// Marks of a file's version: modification time and size. None if they cannot be read.
 type Stamps = [Option<(SystemTime, u64)>; 2];
 
 impl Certificate {
     /// Reads a chain of certificates, our own first, and its private key, both PEM.
     ///
     /// # Errors
-    /// One sentence: which file, and what is wrong with it.
+    /// One sentence: the file and its fault.
     pub fn read(chain: &Path, key: &Path) -> Result<Certificate, String> {
         let now = Mutex::new(read(chain, key)?);
         Ok(Certificate { files: [chain.into(), key.into()], now })
@@ -51,7 +51,7 @@ impl Certificate {
         self.now.lock().clone()
     }
 
-    /// By what agents are to know us where nobody else vouches for our certificate; none for one of an authority.
+    /// Pin by which agents verify a self-signed certificate; none for one of an authority.
     pub fn pin(&self) -> Option<Pin> {
         self.now().pin
     }
@@ -63,7 +63,7 @@ impl Certificate {
         })
     }
 
-    /// Reads the files anew when they change; what cannot be used leaves the old certificate in place. Never ends.
+    /// Reloads the files when they change. If they are unusable, the old certificate stays. Never ends.
     pub async fn follow(&self) {
         let mut known = self.stamps();
         loop {
@@ -72,7 +72,7 @@ impl Certificate {
         }
     }
 
-    /// Reads the files anew if they are not as they were; whether a new certificate is shown from now on.
+    /// Reloads the files if they have changed. Returns whether there is a new certificate.
     fn look(&self, known: &mut Stamps) -> bool {
         let stamps = self.stamps();
         if stamps == *known {
@@ -86,7 +86,7 @@ impl Certificate {
                 tracing::info!("the certificate was read anew");
                 true
             }
-            // Of two files one is written first; it is looked again when the other has come.
+            // The two files are written one after the other. The next check follows when the second has changed.
             Err(error) => {
                 tracing::warn!("{error}; the certificate of before is shown on");
                 false
@@ -94,7 +94,7 @@ impl Certificate {
         }
     }
 
-    /// Agrees on keys with a caller; none when that fails, which is the caller's affair.
+    /// Does the TLS handshake; none when it fails, which is the client's fault.
     pub async fn accept(&self, stream: TcpStream) -> Option<Transport> {
         match timeout(HANDSHAKE_TIMEOUT, TlsAcceptor::from(self.now().config).accept(stream)).await {
             Ok(Ok(stream)) => Some(Transport::Tls(Box::new(stream))),
@@ -132,11 +132,11 @@ fn pin(certificate: &CertificateDer) -> Option<Pin> {
     is_own_issuer(certificate).unwrap_or(false).then(|| Pin(Sha256::digest(key.as_ref()).into()))
 }
 
-/// Whether issuer and subject of a certificate are the same (RFC 5280, 4.1); none where it is no certificate.
+/// Whether issuer and subject of a certificate are the same (RFC 5280, 4.1); none if the bytes are no certificate.
 fn is_own_issuer(certificate: &[u8]) -> Option<bool> {
     let (_, signed, _) = der(certificate)?;
     let (_, mut fields, _) = der(signed)?;
-    // The version stands alone in front, and not in all.
+    // The version, a single field in front, is optional.
     if fields.first() == Some(&0xa0) {
         fields = der(fields)?.2;
     }
@@ -149,7 +149,7 @@ fn is_own_issuer(certificate: &[u8]) -> Option<bool> {
     Some(issuer == subject)
 }
 
-/// The first element of DER: whole, what is in it, and what is behind it.
+/// The first element of DER: the whole element, its content, and the bytes behind it.
 fn der(bytes: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
     let (head, length) = match *bytes.get(1)? {
         short @ 0..=0x7f => (2, usize::from(short)),

@@ -1,4 +1,5 @@
-//! What a connection is made of: TCP, TLS over TCP, a socket in a folder, or a pipe within this process. All of them serve the same paths.
+//! Transports of a connection: TCP, TLS over TCP, a socket in a folder, or a pipe within this process. All of them
+//! serve the same paths.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -9,20 +10,20 @@ use tokio::net::TcpStream;
 use tokio::net::UnixStream;
 use tokio_rustls::server::TlsStream;
 
-/// A caller's connection.
+/// A client's connection.
 pub enum Transport {
-    /// As it came.
+    /// Plain TCP.
     Tcp(TcpStream),
-    /// Behind our certificate.
+    /// TLS with our certificate.
     Tls(Box<TlsStream<TcpStream>>),
-    /// Through a socket in a folder of ours.
+    /// A Unix socket in one of our folders.
     #[cfg(unix)]
     Unix(UnixStream),
     /// From this process itself.
     Within(DuplexStream),
 }
 
-/// Calls the same method of whichever it is.
+/// Calls the same method of each variant.
 macro_rules! each {
     ($of:expr, $stream:ident => $call:expr) => {
         match $of {

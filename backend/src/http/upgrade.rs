@@ -8,14 +8,14 @@ use axum::http::Response;
 use hyper_util::rt::TokioIo;
 use tokio_tungstenite::tungstenite::handshake::server::create_response_with_body;
 
-/// A connection, and what was read of it already; none where the caller has gone.
+/// A connection and the bytes already read from it; none if the client has disconnected.
 pub(super) type Upgraded = Option<(Transport, Bytes)>;
 
-/// Takes a request for a WebSocket: the answer, and the connection that comes of it with what was read of it already, unless
-/// the caller has gone.
+/// Accepts a request for a WebSocket: the response, and the upgraded connection with the bytes already read from it.
+/// There is no connection if the client has disconnected.
 ///
 /// # Errors
-/// Why it is no such request, in words.
+/// The reason why it is no such request, as text.
 pub(super) fn upgrade(request: Request) -> Result<(Response<Body>, impl Future<Output = Upgraded>), String> {
     let response = create_response_with_body(&request, Body::empty).map_err(|why| why.to_string())?;
     let upgrade = hyper::upgrade::on(request);

@@ -1,4 +1,4 @@
-//! `GET /api/v1/usage`: what a team uses.
+//! `GET /api/v1/usage`: usage of a team.
 
 use super::admit::Asker;
 use super::api::Params;

@@ -1,4 +1,4 @@
-//! `/api/v1/views` and `/api/v1/shares`: what people saved of the page, and links to it for whoever has them.
+//! `/api/v1/views` and `/api/v1/shares`: saved views of the page, and share links to it.
 
 use super::admit::Asker;
 use super::api::Params;
@@ -30,7 +30,7 @@ pub(super) async fn create(
     Ok(json(StatusCode::CREATED, &saved))
 }
 
-/// 409 with both views where somebody was faster.
+/// 409 with both views if somebody else has changed it first.
 pub(super) async fn change(
     State(app): State<Arc<App>>,
     asker: Asker,
@@ -80,7 +80,7 @@ pub(super) async fn end_share(State(app): State<Arc<App>>, asker: Asker, Path(id
     Ok(json(StatusCode::OK, &ById { id }))
 }
 
-/// `POST /api/v1/shares/open`: a cookie of its own for the code, which is a secret of the same worth.
+/// `POST /api/v1/shares/open`: sets the link's own cookie with the code, which is an equally sensitive secret.
 pub(super) async fn open(State(app): State<Arc<App>>, asker: Asker, Json(body): Json<OpenShare>) -> Answer {
     let hub = app.hub()?;
     let principal = hub.accounts.open_share(&body.code, &asker.network).await?;

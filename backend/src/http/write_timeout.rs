@@ -1,4 +1,4 @@
-//! A stream that gives up on a reader who takes nothing, so that every answer has an end, however long it is.
+//! A stream with a write timeout: a client that reads nothing is dropped, so every response has an end.
 
 use std::future::Future;
 use std::io;
@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 
-/// Writes end with an error when none has got on for the limit. Reads wait as long as they like.
+/// Writes end with an error when no byte is written for the limit. Reads have no timeout.
 pub(super) struct WriteTimeout<S> {
     inner: S,
     limit: Duration,

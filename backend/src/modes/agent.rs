@@ -1,5 +1,5 @@
-//! Measures this machine, keeps its history, and sends it to hubs. An agent listens on no network: who asks it comes through
-//! the socket in its data folder. It watches nothing: its hubs do.
+//! Measures this machine, keeps its history, and sends it to hubs. An agent listens on no network: it is reached only
+//! by the socket in its data folder. It evaluates no alert rules: its hubs do.
 
 use super::jobs::Jobs;
 use super::links::Links;
@@ -14,7 +14,7 @@ use shared::embedded::EmbeddedPage;
 use std::sync::Arc;
 use tokio::sync::{oneshot, watch};
 
-/// Collects and sends until `stop` becomes true. At the first link to a hub `linked` gets the line to print.
+/// Collects and sends until `stop` becomes true. At the first connection to a hub `linked` gets the line to print.
 pub async fn run(config: Config, data: Option<Data>, linked: oneshot::Sender<String>, stop: watch::Receiver<bool>) {
     let folder = data.as_ref().map(|data| data.path().to_path_buf());
     let control = data.as_ref().and_then(|data| socket_of(data.path(), FolderSocket::Control));
@@ -24,7 +24,7 @@ pub async fn run(config: Config, data: Option<Data>, linked: oneshot::Sender<Str
     let remote = remote_writer(&config, &live, None);
     let work = machine::sampling(&config, &live, source, &[]);
     jobs.follow(&config, &live, &stop);
-    // Nobody but who has its data folder asks it.
+    // It is reached only by users who may open its data folder.
     let asked = control.map(|control| {
         let services = Services {
             markers: jobs.markers,

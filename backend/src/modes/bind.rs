@@ -1,20 +1,20 @@
-//! Where a server listens.
+//! Listening sockets of a server.
 
 use crate::config::Config;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use tokio::net::TcpListener;
 
-/// Binds every address of the configuration to one port; none where a Unix socket stands in its place.
+/// Binds every address of the configuration to one port; none if a Unix socket replaces the port.
 ///
 /// # Errors
-/// The first address could not be bound. A further one that does not exist here (no IPv6) is left out.
+/// The first address could not be bound. Further addresses that do not exist here (no IPv6) are skipped.
 pub async fn bind(config: &Config) -> io::Result<Vec<TcpListener>> {
     if config.no_port {
         return Ok(Vec::new());
     }
-    // With port 0 the system chooses a port by the first address. Another program may hold it on the second one, so this is
-    // tried again.
+    // With port 0 the system chooses a port by the first address. Another program may hold it on the second one, so
+    // there are retries.
     let attempts = if config.port == 0 { 20 } else { 1 };
     let mut last = io::Error::from(io::ErrorKind::AddrNotAvailable);
     for _ in 0..attempts {

@@ -11,7 +11,7 @@ use stream::live::Live;
 use stream::store::{Limits, Store};
 use tokio::sync::oneshot;
 
-/// Of the memory for history the past may fill so much at the start, as a part of one; what comes live needs the rest.
+/// Divisor of the history's memory: the past may fill this part at the start, and live samples need the rest.
 const PAST_SHARE: usize = 2;
 
 /// Simulates a fleet and serves it until `stop` becomes true.
@@ -19,9 +19,9 @@ pub async fn run(config: Config, fleet: Fleet, serving: Serving) {
     let (retention, interval) = (config.retention.as_millis() as i64, config.interval.as_millis() as i64);
     let clock: Arc<dyn Clock> = Arc::new(clock::System);
     let told = clock.clone();
-    // A fleet has as much history as a hub's.
+    // A fleet has the memory limit of a hub.
     let bytes = if fleet.hosts > 1 { MAX_HUB_MEMORY_BYTES } else { MAX_MEMORY_BYTES };
-    // The newest history takes up to some seconds of a core; callers wait until it is there.
+    // The newest history takes up to some seconds of a core; clients wait until it is there.
     let filled = tokio::task::spawn_blocking(move || {
         let mut store = Store::new(Arc::new(collectors::catalog()), Limits { retention, bytes });
         let mut demo = Demo::new(&mut store, &fleet, interval, told.wall());
@@ -37,7 +37,7 @@ pub async fn run(config: Config, fleet: Fleet, serving: Serving) {
     let served = Served { history: Some(history), ..Served::alone(live, Some(archive), Jobs::new(&config, None)) };
     let work = move |told| {
         demo.run(theirs, told, move || {
-            // Nobody waits where nothing is looked for.
+            // Without detection there is no receiver.
             let _ = learned.send(());
         });
     };

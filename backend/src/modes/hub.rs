@@ -1,4 +1,4 @@
-//! Serves a team: takes in what agents send, measures its own machine as well unless told otherwise, and has accounts.
+//! Serves a team: receives samples of agents, measures its own machine by default, and has accounts.
 
 use super::jobs::Jobs;
 use super::machine::KnownSources;
@@ -31,24 +31,24 @@ use team::usage::{self, Meter};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-/// How long what was used and done last may take to be written at the end.
+/// Timeout of the last writes of usage and audit entries at shutdown.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
-/// How often it is looked whether all have gone that were told to,
+/// Interval of the checks whether all clients have disconnected at shutdown,
 const LET_GO_INTERVAL: Duration = Duration::from_millis(100);
-/// and how long the last ones may take for it.
+/// and the grace period for the last ones.
 const LET_GO_GRACE: Duration = Duration::from_millis(1_500);
 
-/// The longest file of a join key that is read, bytes.
+/// Maximum size of a join key's file, bytes.
 const MAX_KEY_BYTES: u64 = 1 << 10;
 
-/// Between ticks of a machine of which no more is known, milliseconds.
+/// Assumed interval of a machine's ticks until it is known, milliseconds.
 const SOURCE_INTERVAL_MS: i64 = 1_000;
 
-/// How often it is looked which machines have ended.
+/// Interval of the checks for ended machines.
 const END_INTERVAL: Duration = Duration::from_secs(60);
 
-/// What a hub needs before it answers anybody.
+/// State that a hub opens before it serves.
 pub struct Opened {
     data: Data,
     accounts: Accounts,
@@ -56,16 +56,17 @@ pub struct Opened {
     public: PublicUrl,
     port: u16,
     providers: Arc<Providers>,
-    /// The way to the other hubs, where there are several.
+    /// The connection to the other replicas, if there are several.
     bus: Option<Bus>,
-    /// For who starts it: how the first admin is made and the first machine joins. Empty once there is an account.
+    /// Lines for the person who starts it: how to make the first admin, and how the first machine joins. Empty if
+    /// there is an account.
     pub sentences: Vec<Secret>,
 }
 
 /// Opens the accounts in the data folder, and reads the certificate.
 ///
 /// # Errors
-/// The exit status, and a sentence for it.
+/// The exit status and its sentence.
 pub async fn open(config: &Config, data: Data, address: SocketAddr) -> Result<Opened, (u8, String)> {
     let certificate = match (&config.tls_cert, &config.tls_key) {
         (Some(chain), Some(key)) => Some(Arc::new(Certificate::read(chain, key).map_err(|why| (2, why))?)),
@@ -109,7 +110,7 @@ pub async fn open(config: &Config, data: Data, address: SocketAddr) -> Result<Op
     Ok(Opened { data, accounts, certificate, public, port: address.port(), providers, bus, sentences })
 }
 
-/// None where the disk is full: what was kept before holds, and the hub starts.
+/// None if the disk is full: the stored state applies, and the hub starts.
 fn unless_full<T>(done: Result<T, Denied>, what: &str) -> Result<Option<T>, Denied> {
     match done {
         Err(why @ Denied::Full) => {
@@ -120,13 +121,13 @@ fn unless_full<T>(done: Result<T, Denied>, what: &str) -> Result<Option<T>, Deni
     }
 }
 
-/// What people call this hub among others: its machine and its port.
+/// Display name of this replica: its machine and its port.
 fn called(port: u16) -> String {
     const MOST: usize = 56;
     format!("{}:{port}", machine::name().chars().filter(char::is_ascii).take(MOST).collect::<String>())
 }
 
-/// Has the join keys of the configuration hold. A file that is not there yet gets one, for our user alone.
+/// Creates the join keys of the configuration. A missing key file is created, readable by our user only.
 async fn standing_joins(config: &Config, accounts: &Accounts) -> Result<(), Denied> {
     let mut all = Vec::new();
     for join in &config.agent_limits.join {
@@ -165,7 +166,7 @@ fn new_key_in(path: &Path) -> io::Result<Secret> {
     Ok(key)
 }
 
-/// The address that people and agents type: the one they were told of, else a name of ours and the port.
+/// The public address: the configured one, or a host name of ours with the port.
 fn public(config: &Config, port: u16) -> PublicUrl {
     config.public_url.clone().unwrap_or_else(|| {
         let scheme = if config.tls_cert.is_some() { "https" } else { "http" };
@@ -175,8 +176,8 @@ fn public(config: &Config, port: u16) -> PublicUrl {
     })
 }
 
-/// Serves until `stop` becomes true. Then agents, pages and scripts are let go one after the other for at most 10 s, in which
-/// all else is answered as before; it returns some seconds later.
+/// Serves until `stop` becomes true. Then agents, pages and scripts are closed gradually within 10 s, while all other
+/// requests are still answered. It returns some seconds later.
 pub async fn run(config: Config, opened: Opened, mut serving: Serving) {
     let Opened { data, accounts, certificate, public, port, providers, bus, .. } = opened;
     let control = socket_of(data.path(), FolderSocket::Control);
@@ -200,7 +201,7 @@ pub async fn run(config: Config, opened: Opened, mut serving: Serving) {
     let asked = std::mem::replace(&mut serving.stop, stop);
     let cluster = match others {
         Some(others) => {
-            // Before it is known who holds them: that knows them by their keys only.
+            // Before the state of their links is read: that refers to machines by their keys.
             know_all(&live, &accounts).await;
             Some(Cluster::begin(others, ingest.clone(), jobs.runs.clone(), serving.stop.clone()).await)
         }
@@ -256,8 +257,8 @@ pub async fn run(config: Config, opened: Opened, mut serving: Serving) {
     accounts.close().await;
 }
 
-/// Those that are removed and must stay so, in a list of their own and again in the database, and for how long the samples of
-/// each are kept. None, and a word in the log, where that cannot be read.
+/// The list of removed machines, which is stored in a file and in the database, and the retention of each machine.
+/// None, with a log line, if it cannot be read.
 async fn known_sources(
     config: &Config,
     accounts: &Accounts,
@@ -276,7 +277,7 @@ async fn known_sources(
     Some((list, KnownSources { removed, retentions }))
 }
 
-/// Writes the audit log into a file as well, where there is one.
+/// Also writes the audit log to a file, if one is configured.
 fn keep_audit(
     file: Option<Arc<AuditFile>>,
     accounts: &Accounts,
@@ -286,13 +287,13 @@ fn keep_audit(
     file.map(|file| tokio::spawn(async move { accounts.keep_audit_file(&file, stop).await }))
 }
 
-/// Waits until all have been let go, and until what is kept has been written.
+/// Waits until all clients are closed, and until pending data is written.
 async fn write_rest(
     farewell: &mut JoinHandle<()>,
     cluster: Option<Arc<Cluster>>,
     last: impl Iterator<Item = JoinHandle<()>>,
 ) {
-    // Told to end, they say and write the rest; ended by a failure, they are not told.
+    // On an ordered shutdown they send and write the rest; after a failure they get no signal.
     let _ = farewell.await;
     if let Some(cluster) = cluster {
         cluster.end().await;
@@ -302,15 +303,15 @@ async fn write_rest(
     }
 }
 
-/// Lets go of who is linked once the hub is `asked` to end, and tells the rest of it to end then.
+/// Closes the clients gradually once the hub is `asked` to shut down, then signals the end to the rest of it.
 async fn let_go(mut asked: watch::Receiver<bool>, ingest: Ingest, live: Arc<Live>, over: watch::Sender<bool>) {
-    // Without a sender nobody is there any more who could ask.
+    // Without a sender nobody can request the end any more.
     let _ = asked.wait_for(|asked| *asked).await;
     let linked = || ingest.links() + live.counts.viewers.load(Ordering::Relaxed) as usize;
     let most = ingest.drain().begin(linked());
     let all = async {
         while linked() > 0 {
-            // A viewer looks whether it is its turn when there is news.
+            // A viewer checks for its turn when it is woken.
             live.wake_all();
             tokio::time::sleep(LET_GO_INTERVAL).await;
         }
@@ -318,11 +319,11 @@ async fn let_go(mut asked: watch::Receiver<bool>, ingest: Ingest, live: Arc<Live
     let _ = tokio::time::timeout(most + LET_GO_GRACE, all).await;
     tracing::info!(left = linked(), "connections of agents and pages are closed");
     over.send_replace(true);
-    // What is served has a receiver until it has said its last word.
+    // Each part that serves holds a receiver until it has finished.
     over.closed().await;
 }
 
-/// Says of machines that are there for a while only when they are not expected any more.
+/// Reports ephemeral machines as ended once they are no longer expected.
 async fn end(ingest: Ingest, accounts: Accounts) {
     let mut due = tokio::time::interval(END_INTERVAL);
     loop {
@@ -334,7 +335,7 @@ async fn end(ingest: Ingest, accounts: Accounts) {
     }
 }
 
-/// Writes down which machines were removed, beside their samples.
+/// Records the removed machines in a file beside their samples.
 async fn remember(list: &Arc<RemovalList>, removed: &[String]) {
     let (list, removed) = (list.clone(), removed.to_vec());
     if let Ok(Err(error)) = tokio::task::spawn_blocking(move || list.add(&removed)).await {
@@ -342,7 +343,7 @@ async fn remember(list: &Arc<RemovalList>, removed: &[String]) {
     }
 }
 
-/// Drops the samples of machines when they are removed, and calls and keeps the others as people say.
+/// Drops the samples of removed machines, and applies names and retentions of the others.
 async fn follow(
     ingest: Ingest,
     live: Arc<Live>,
@@ -372,7 +373,7 @@ async fn follow(
     }
 }
 
-/// Has all machines of the cluster here, whichever hub they are linked to: nobody knows yet how those stand that are new.
+/// Adds all machines of the cluster, whichever replica they are linked to. The link state of new ones is unknown.
 async fn know_all(live: &Live, accounts: &Accounts) {
     let all = match accounts.admitted().await {
         Ok(all) => all,
@@ -382,7 +383,7 @@ async fn know_all(live: &Live, accounts: &Accounts) {
     for (id, name, seen) in all {
         if let Some((source, true)) = live.meet(&id, SOURCE_INTERVAL_MS, Some(&name)) {
             live.set_holder(source, Holder::Nobody);
-            // Some hub had it not long ago: it is shown, though nothing of it is here, and read back when somebody looks.
+            // Some replica had it recently: it is shown without local data, which is read back on demand.
             if now - seen < live.retention {
                 live.tell_standing(source, (Standing::Unreachable, seen), None, None);
             } else {
@@ -392,8 +393,8 @@ async fn know_all(live: &Live, accounts: &Accounts) {
     }
 }
 
-/// Which machines are kept for another time than all. Their own word about labels does not count: who sends may say what it
-/// likes, and the disk is the hub's.
+/// Machines with a retention of their own. Labels that an agent sends do not count: the sender is not trusted with the
+/// hub's disk.
 fn retentions(called: &[(String, String, BTreeMap<String, String>)], rules: &KeepRules) -> Retentions {
     let own = |(id, _, labels): &(String, _, _)| rules.of(labels).map(|length| (id.clone(), length.as_millis() as i64));
     called.iter().filter_map(own).collect()

@@ -1,4 +1,4 @@
-//! The training jobs of the machines that are served, and what is wrong there. It is made before what sends or shows it.
+//! The training jobs and findings of the served machines. It is made before the parts that send or show them.
 
 use crate::config::Config;
 #[cfg(unix)]
@@ -15,7 +15,7 @@ use std::sync::Arc;
 use stream::live::Live;
 use tokio::sync::{mpsc, watch};
 
-/// Training jobs, and what is wrong with the machines.
+/// Training jobs, and findings about the machines.
 pub(super) struct Jobs {
     pub markers: Arc<Markers>,
     pub calls: Arc<Calls>,
@@ -24,21 +24,21 @@ pub(super) struct Jobs {
     followed: Option<Followed>,
 }
 
-/// The machine whose jobs are told of, and the data folder that the socket for that is of.
+/// The machine of the reported jobs, and the data folder of their socket.
 struct Followed {
     source: SourceId,
     folder: PathBuf,
     told: Option<Told>,
 }
 
-/// Where launchers tell of their runs, and what comes of that by requests.
+/// The socket for reports of launchers, and the reports by requests.
 #[cfg(unix)]
 type Told = (RunSocket, mpsc::Receiver<ReportAsk>);
 #[cfg(not(unix))]
 type Told = mpsc::Receiver<ReportAsk>;
 
 impl Jobs {
-    /// Those of all machines. Of `own` they are also told of in this data folder.
+    /// The jobs of all machines. Reports for `own` also come by this data folder.
     pub fn new(config: &Config, own: Option<(SourceId, &Path)>) -> Self {
         let findings = Arc::<FindingBook>::default();
         let book = findings.clone();
@@ -60,7 +60,7 @@ impl Jobs {
         }
     }
 
-    /// Follows the runs of this machine that are told of in its data folder, until `stop` becomes true.
+    /// Follows the runs of this machine that are reported in its data folder, until `stop` becomes true.
     pub fn follow(&mut self, config: &Config, live: &Arc<Live>, stop: &watch::Receiver<bool>) {
         let Some(Followed { source, folder, told }) = self.followed.take() else { return };
         tokio::spawn(code_alerts::keep_calls(live.clone(), self.calls.clone(), stop.clone()));
@@ -81,7 +81,7 @@ impl Jobs {
     }
 }
 
-/// The socket of a data folder on which launchers tell of their runs; none, and a line in the log, where that cannot be.
+/// The socket of a data folder for reports of launchers; none, with a log line, if it cannot be opened.
 #[cfg(unix)]
 fn told(config: &Config, folder: &Path) -> Option<(Reports, Told)> {
     match control::runs_path(folder, control::runtime_folder()) {

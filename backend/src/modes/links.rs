@@ -1,4 +1,4 @@
-//! The links to hubs, of an agent and of a server that has a page, too.
+//! The links to hubs, of an agent and of a server with a page.
 
 use crate::config::Config;
 use crate::control;
@@ -12,7 +12,7 @@ use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
 use uplink::{AgentFile, LinkState, Uplink, random};
 
-/// Whether an agent, or a server with `--hub`, can go to its hubs: their certificates can be read, and there is a key.
+/// Checks that an agent, or a server with `--hub`, can connect: readable certificates, and a key.
 ///
 /// # Errors
 /// A sentence; the exit status is 2.
@@ -20,7 +20,7 @@ pub fn check(config: &Config) -> Result<(), String> {
     Uplink::check(&config.uplink_settings(), &*agent_file(config)?)
 }
 
-/// How the agent that runs with this data folder does, as JSON, and whether all its links stand.
+/// The state of the agent that runs with this data folder, as JSON, and whether all its links are connected.
 ///
 /// # Errors
 /// The exit status, and a sentence.
@@ -41,7 +41,7 @@ pub fn status(config: &Config) -> Result<(String, bool), (u8, String)> {
     Ok((format!("{}\n", escaped_json(format!("{told:#}"))), live))
 }
 
-/// Who we are on our hubs.
+/// Identity of this machine on its hubs.
 ///
 /// # Errors
 /// A sentence.
@@ -54,7 +54,7 @@ fn agent_file(config: &Config) -> Result<Arc<AgentFile>, String> {
 pub(super) struct Links(Vec<Arc<Uplink>>);
 
 impl Links {
-    /// None where no hub is named, or where they cannot be used any more since [`check`].
+    /// None if no hub is configured, or if they became unusable since [`check`].
     pub fn new(config: &Config, live: &Arc<Live>, source: SourceId, runs: &Arc<RunBook>) -> Self {
         if config.hubs.is_empty() {
             return Links(Vec::new());
@@ -67,17 +67,18 @@ impl Links {
         }))
     }
 
-    /// Keeps them up until `stop` becomes true, and says goodbye then. `linked` gets the line of the first link.
+    /// Keeps them connected until `stop` becomes true, then closes them. `linked` gets the line of the first
+    /// connection.
     pub async fn serve(self, linked: Option<oneshot::Sender<String>>, mut stop: watch::Receiver<bool>) {
         let mut running = JoinSet::new();
         for link in &self.0 {
             running.spawn(link.clone().run());
         }
-        // The first line is of the first hub that there is: scripts wait for one.
+        // The first line is that of the first connected hub: scripts wait for one.
         let states: Vec<_> = self.0.iter().map(|link| link.state()).collect();
         running.spawn(async move {
             if let (Some(linked), Some(line)) = (linked, first(states).await) {
-                let _ = linked.send(line); // Whoever waited for it may have gone.
+                let _ = linked.send(line); // The receiver may have gone.
             }
         });
         let _ = stop.wait_for(|stop| *stop).await;
@@ -90,7 +91,7 @@ impl Links {
     }
 }
 
-/// The line of the first link that stands; none once all have ended.
+/// The line of the first connected link; none once all have ended.
 async fn first(states: Vec<watch::Receiver<LinkState>>) -> Option<String> {
     let mut waiting = JoinSet::new();
     for mut state in states {

@@ -16,10 +16,10 @@ use stream::clock::{self, Clock};
 use stream::live::Live;
 use stream::store::{Limits, Retentions, Store};
 
-/// The longest time in which links to hubs end after the page.
+/// Timeout for links to hubs to end after the page.
 const LINKS_TIMEOUT: Duration = uplink::END_TIMEOUT.saturating_add(Duration::from_millis(100));
 
-/// Which collectors a configuration keeps, and how each of them is called.
+/// The enabled collectors of a configuration, with their intervals and timeouts.
 pub fn plan(config: &Config) -> Plan {
     let chosen = collectors::COLLECTORS.iter().filter(|entry| config.keeps(entry.name)).map(|entry| Chosen {
         entry,
@@ -36,29 +36,29 @@ pub(super) struct OwnMachine {
     pub source: SourceId,
 }
 
-/// The name by which this machine keeps its history.
+/// The name of this machine in its history.
 pub(super) fn name() -> String {
     collectors::host_name().unwrap_or_else(|| "this machine".into())
 }
 
-/// Makes the stream of this machine, with what was found of it. `data` is the folder that [`crate::data::open`] opened;
-/// without one, history is kept in memory only. None where the system grants no threads, which is logged.
+/// Opens the stream of this machine, with its stored history. `data` is the folder that [`crate::data::open`] opened;
+/// without one, history is kept in memory only. None if the system grants no threads, which is logged.
 pub(super) fn open(config: &Config, data: Option<Data>) -> Option<OwnMachine> {
     let (live, archive, source) = stream(config, data, MAX_MEMORY_BYTES, Some(name()), KnownSources::default())?;
     Some(OwnMachine { live, archive, source: source? })
 }
 
-/// What is known of sources before they are read.
+/// Facts about sources that are known before their history is read.
 #[derive(Default)]
 pub(super) struct KnownSources {
-    /// Keys of those that were removed.
+    /// Keys of removed sources.
     pub removed: Vec<String>,
-    /// Those that are kept for another time than all.
+    /// Sources with a retention of their own.
     pub retentions: Retentions,
 }
 
-/// Likewise a stream of all that was found but the sources that were removed, and of this machine where it is given its
-/// name. At most so many `bytes` of sealed columns are in memory.
+/// As above: a stream of all stored sources but removed ones, and of this machine if its name is given. At most
+/// `bytes` of sealed columns are kept in memory.
 pub(super) fn stream(
     config: &Config,
     data: Option<Data>,
@@ -84,7 +84,7 @@ pub(super) fn stream(
             }
             None => store.add_source(name, interval, facts),
         };
-        // A hub knows ticks by their numbers, also those of a machine that keeps nothing on disk.
+        // A hub refers to ticks by their numbers, also those of a machine that keeps nothing on disk.
         if data.is_some() || !config.hubs.is_empty() {
             store.begin_life(source, clock::System.wall());
         }
@@ -106,8 +106,8 @@ pub(super) fn stream(
     Some((live, archive, source))
 }
 
-/// Collects and serves until `stop` becomes true, and returns within three seconds of that, even if a collector or a disk
-/// hangs; with hubs within eight seconds, because what waits for them is sent first.
+/// Collects and serves until `stop` becomes true, and returns within three seconds of that, even if a collector or a
+/// disk hangs.
 pub async fn run(config: Config, data: Option<Data>, serving: Serving) {
     let folder = data.as_ref().map(|data| data.path().to_path_buf());
     let Some(OwnMachine { live, archive, source }) = open(&config, data) else { return };
@@ -138,8 +138,8 @@ pub async fn sample(config: &Config, live: Arc<Live>, archive: Archive, source: 
     serve(config, Served::alone(live, Some(archive), Jobs::new(config, None)), serving, work).await;
 }
 
-/// The work of sampling this machine into a source until it is told to end, without the collectors that are `left_out`: a hub
-/// is nobody's notebook.
+/// The work of sampling this machine into a source until it is stopped, without the collectors in `left_out`:
+/// notebooks do not run on a hub.
 pub(super) fn sampling(
     config: &Config,
     live: &Arc<Live>,

@@ -1,6 +1,6 @@
-//! What the program can be while it serves: [`machine`] measures where it runs, [`agent`] sends that to hubs, [`hub`] takes in
-//! what agents send and has accounts ([`servers`] tries what it needs), [`demo`] simulates a fleet, [`replay`] shows
-//! a recording. A mode puts rooms together and has no logic of its own; [`serve`] is what all modes have in common.
+//! Modes of a serving program: [`machine`] measures its machine, [`agent`] sends that to hubs, [`hub`] receives
+//! samples of agents and has accounts ([`servers`] checks the servers that it needs), [`demo`] simulates a fleet,
+//! [`replay`] shows a recording. A mode assembles parts and has no logic of its own; [`serve`] is common to all modes.
 
 pub mod agent;
 mod bind;
@@ -45,27 +45,27 @@ use tokio::io::DuplexStream;
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, oneshot, watch};
 
-/// The most bytes of sealed columns that a server keeps in memory.
+/// Maximum size of sealed columns in a server's memory, bytes.
 const MAX_MEMORY_BYTES: usize = 256 << 20;
-/// Likewise a hub: columns are there until their quarter of an hour is written, and those of a thousand machines of 500 series
-/// that all move are larger than the bound of one machine.
+/// The same limit for a hub. Columns are in memory until their quarter of an hour is written. Those of a thousand
+/// machines with 500 changing series exceed the limit of one machine.
 const MAX_HUB_MEMORY_BYTES: usize = 1 << 30;
 
-/// Time between two looks at whether the server's log can be written.
+/// Time between two checks whether the server's log can be written.
 const LOG_CHECK_INTERVAL: Duration = Duration::from_secs(5);
 
-/// Time between two looks at whether there are machines whose team is not known.
+/// Time between two checks for machines of an unknown team.
 const TEAMS_INTERVAL: Duration = Duration::from_secs(5);
 
-/// Where a server listens, and how it and its caller signal to each other.
+/// Listening sockets of a server, and its signals from and to its caller.
 pub struct Serving {
-    /// The page, where this program has it inside.
+    /// The page, if the program contains it.
     pub page: EmbeddedPage,
     /// The sockets that [`bind`] opened.
     pub listeners: Vec<TcpListener>,
-    /// The Unix socket that a person named.
+    /// The configured Unix socket.
     pub unix: Option<Bound>,
-    /// The other ends of connections within this process, for who shows the page without a port.
+    /// Connections within this process, for a client that shows the page without a port.
     pub within: Option<mpsc::Receiver<DuplexStream>>,
     /// The caller sets it to true when the server is to end.
     pub stop: watch::Receiver<bool>,
@@ -73,29 +73,29 @@ pub struct Serving {
     pub answering: oneshot::Sender<()>,
 }
 
-/// What is served.
+/// The parts of a running server.
 struct Served {
     live: Arc<Live>,
     archive: Option<Archive>,
-    /// Accounts and agents, where it is a hub.
+    /// Accounts and agents, if it is a hub.
     hub: Option<Hub>,
-    /// What callers are shown, where there is TLS.
+    /// The certificate, if TLS is on.
     certificate: Option<Arc<Certificate>>,
-    /// The socket of the data folder, for who administers.
+    /// The socket of the data folder, for administration.
     control: Option<Bound>,
-    /// Likewise, for who was started to show the same page.
+    /// The socket of the data folder for a server that shows the same page.
     shown: Option<Bound>,
     jobs: Jobs,
-    /// The data folder, in which summaries of runs are kept.
+    /// The data folder with the stored summaries of runs.
     kept_in: Option<PathBuf>,
-    /// What several hubs send to one sample store.
+    /// The shared sending of several replicas to one sample store.
     sending: Option<SendingCluster>,
-    /// Tells that the history is there which findings learn from, where that comes after the start.
+    /// Signals that the history for baselines of findings is loaded, if that is after the start.
     history: Option<oneshot::Receiver<()>>,
 }
 
 impl Served {
-    /// What one machine shows of itself.
+    /// A server of one machine.
     fn alone(live: Arc<Live>, archive: Option<Archive>, jobs: Jobs) -> Self {
         Served {
             live,
@@ -111,7 +111,7 @@ impl Served {
         }
     }
 
-    /// Likewise, with the sockets of its data folder.
+    /// Adds the sockets of its data folder.
     fn with_sockets_of(self, folder: &Path) -> Self {
         Served {
             control: socket_of(folder, FolderSocket::Control),
@@ -122,7 +122,7 @@ impl Served {
     }
 }
 
-/// Serves what there is until `stop` becomes true, or the work that fills it ends.
+/// Serves until `stop` becomes true, or the work that fills the stream ends.
 async fn serve(
     config: &Config,
     Served { live, archive, hub, certificate, control, shown, mut jobs, kept_in, sending, history }: Served,
@@ -188,8 +188,8 @@ async fn serve(
     keep(live, archive, remote, work, serving).await;
 }
 
-/// Where rules, channels and alerts are kept: in a hub's database; in a file of the data folder, which is there once there is
-/// something to keep; or in memory.
+/// Storage of rules, channels and alerts: a hub's database; a file of the data folder, made with the first entry; or
+/// memory.
 fn alert_book(config: &Config, live: &Live, hub: Option<&Hub>, folder: Option<&Path>) -> AlertBook {
     let public = hub.map(|hub| &hub.public).or(config.public_url.as_ref());
     let about = AlertBookAbout {
@@ -211,7 +211,7 @@ fn alert_book(config: &Config, live: &Live, hub: Option<&Hub>, folder: Option<&P
     }
 }
 
-/// Has rules watch what comes, and sends what people are told of it. A recording is what was: nobody is told of it.
+/// Evaluates rules over new samples, and sends notifications. A recording is past data: it sends none.
 fn watch_alerts(
     config: &Config,
     (live, jobs, book): (&Arc<Live>, &Jobs, &AlertBook),
@@ -241,7 +241,7 @@ fn watch_alerts(
     tokio::spawn(alerts::watch(sources, heard, stop.clone()));
 }
 
-/// Looks for what is wrong: in what comes, and in a recording in all that there is.
+/// Detects problems: in new samples, and in all samples of a recording.
 fn look_for_findings(
     config: &Config,
     live: &Arc<Live>,
@@ -259,13 +259,13 @@ fn look_for_findings(
             tokio::task::spawn_blocking(move || findings::look_through(&live, &book, settings, None));
         }
         None => {
-            // Before anybody is answered: a finding of an earlier life is there from the first answer on.
+            // Before the first request: findings of an earlier process are in the first response.
             let kept = folder.map(|folder| KeptFindings::open(&folder, &book));
             let following = Following { live, book, runs: jobs.runs.clone(), settings, of_others, kept };
             let stop = stop.clone();
             tokio::spawn(async move {
                 if let Some(history) = history {
-                    // An error: whoever fills it in has ended, and the server with it.
+                    // On an error the sender and the server have ended.
                     let _ = history.await;
                 }
                 findings::follow(following, stop).await;
@@ -283,7 +283,7 @@ async fn serve_unix(bound: Option<Bound>, socket: FolderSocket, router: axum::Ro
     drop((bound, socket, router, stop));
 }
 
-/// Listens on a socket of a data folder, which this process has to itself; none, and a line in the log, where that cannot be.
+/// Listens on a socket of a data folder that this process owns; none, with a log line, if that fails.
 fn socket_of(folder: &Path, socket: FolderSocket) -> Option<Bound> {
     let path = match control::path(folder, socket, control::runtime_folder()) {
         Ok(Some(path)) => path,
@@ -303,7 +303,7 @@ fn socket_of(folder: &Path, socket: FolderSocket) -> Option<Bound> {
     control::bind(&path).inspect_err(failed).ok()
 }
 
-/// Tells the runs of which team each machine of a hub is, until `stop` becomes true.
+/// Reports the team of each machine of a hub to the runs, until `stop` becomes true.
 async fn know_teams(live: Arc<Live>, book: Arc<RunBook>, accounts: Accounts, mut stop: watch::Receiver<bool>) {
     let mut due = tokio::time::interval(TEAMS_INTERVAL);
     due.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -313,7 +313,8 @@ async fn know_teams(live: Arc<Live>, book: Arc<RunBook>, accounts: Accounts, mut
             _ = stop.wait_for(|stop| *stop) => return,
         }
         let sources = live.store().sources();
-        // A machine stays with its team. Without the database nothing is joined that is not known to belong together.
+        // A machine stays with its team. Without the database, runs are joined only if they are known to belong
+        // together.
         if !book.knows_teams(&sources)
             && let Ok(homes) = accounts.usage_homes().await
         {
@@ -323,7 +324,7 @@ async fn know_teams(live: Arc<Live>, book: Arc<RunBook>, accounts: Accounts, mut
     }
 }
 
-/// What sends samples to another server, where the configuration names one: only what was measured here and now.
+/// The remote writer, if the configuration has one: only for samples measured here and now.
 fn remote_writer(config: &Config, live: &Arc<Live>, cluster: Option<SendingCluster>) -> Option<Arc<RemoteWriter>> {
     let settings = config.remote_write.clone().filter(|_| live.provenance.is_measured());
     let folder = config.data_dir.as_deref().filter(|_| !config.memory);
@@ -343,7 +344,7 @@ async fn keep(
     let (alive, sampler_gone) = tokio::sync::oneshot::channel::<()>();
     let work = move || {
         work(told);
-        // A panic drops it, too. Either way the server ends: it must not go on showing old values.
+        // A panic drops it as well. Either way the server ends: it must not continue to show old values.
         drop(alive);
     };
     if let Err(error) = std::thread::Builder::new().name("sampler".into()).spawn(work) {
@@ -363,16 +364,17 @@ async fn keep(
         () = watch_log(&live) => {}
     }
     ended.store(true, Ordering::Relaxed);
-    // Wakes viewers, which then see that the server ends.
+    // Wakes viewers, which then notice that the server shuts down.
     live.wake_all();
     if let Some(remote) = remote {
         remote.stop();
     }
-    // It waits for the disk, but not without end.
+    // It waits for the disk, with a timeout.
     let _ = tokio::task::spawn_blocking(move || live.close()).await;
 }
 
-/// Shows in the checks of every source when the server's own log cannot be written, and when it can again. Never ends.
+/// Reports in the checks of every source when the server's own log cannot be written, and when it recovers. Never
+/// ends.
 async fn watch_log(live: &Live) {
     let mut well = true;
     loop {
@@ -385,8 +387,8 @@ async fn watch_log(live: &Live) {
     }
 }
 
-/// A number that no other start of the server has, so that a viewer that comes back after a restart is not sent a
-/// continuation of another sequence.
+/// A number unique to this start of the server. With it a viewer that reconnects after a restart gets no continuation
+/// of another sequence.
 fn random() -> u64 {
     use std::hash::{BuildHasher, Hasher};
     std::hash::RandomState::new().build_hasher().finish()

@@ -7,7 +7,7 @@ use shared::recording::Recording;
 use stream::live::Live;
 use stream::recording;
 
-/// Serves a recording until `stop` becomes true. Nothing is measured, stored or asked for.
+/// Serves a recording until `stop` becomes true. Nothing is measured, stored or fetched.
 pub async fn run(config: Config, recording: Recording, serving: Serving) {
     let (Some(recorded), simulated) = (recording.told(), recording.simulated()) else { return };
     let store = recording::store(recording, &collectors::catalog());

@@ -1,4 +1,4 @@
-//! The hubs of a cluster send to one sample store: which of them sends what stands in their database.
+//! The replicas of a hub send to one sample store; their database records which replica sends.
 
 use crate::remote_write::{CoverageTable, Covered, SendingCluster, SentRange, keep_covered};
 use std::collections::BTreeMap;
@@ -21,8 +21,8 @@ impl CoverageTable for SentTable {
     }
 }
 
-/// How a hub of a cluster sends, and the task that reads and writes the table until `stop` becomes true. It is waited for at
-/// the end, so that what was sent last is written down, too.
+/// The sender of a replica, and the task that reads and writes the table until `stop` becomes true. The task is
+/// awaited at shutdown, so the last progress is stored, too.
 pub(super) fn sending(
     live: &Arc<Live>,
     accounts: &Accounts,

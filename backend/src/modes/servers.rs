@@ -1,5 +1,4 @@
-//! `watchglass doctor`: the servers that the configuration names are tried, as they will be used. Nothing
-//! is changed there.
+//! `watchglass doctor`: checks the configured servers in the way they will be used. It changes nothing there.
 
 use crate::config::Config;
 use crate::remote_write;
@@ -9,10 +8,10 @@ use shared::wire::{Check, CheckState};
 use std::path::Path;
 use team::accounts::Database;
 
-/// What the check of the database is called.
+/// Name of the database check.
 const DATABASE: &str = "database";
 
-/// The servers of a configuration: database, sample store, NATS and the API server of Kubernetes, as far as it names them.
+/// Checks of the configured servers: database, sample store, NATS and the API server of Kubernetes.
 ///
 /// # Errors
 /// The system grants no runtime: a sentence.

@@ -1,17 +1,17 @@
-//! What is logged: the directives of `--log`, in which `watchglass` names all crates of ours.
+//! The filter of the log: the directives of `--log`, in which `watchglass` stands for all our crates.
 
 use tracing_subscriber::EnvFilter;
 
-/// The name in directives that stands for all of [`CRATES`].
+/// The name in directives for all of [`CRATES`].
 const OURS: &str = "watchglass";
 
-/// Crates of ours that log.
+/// Our crates that log.
 const CRATES: [&str; 9] = ["backend", "cluster", "fleet", "jobs", "providers", "stream", "team", "uplink", "watch"];
 
-/// The filter of `text`; that of `info` where it is none.
+/// The filter of `text`; the filter `info` if it is invalid.
 pub(super) fn filter(text: &str) -> EnvFilter {
     let filter = EnvFilter::try_new(spread(text)).unwrap_or_else(|_| EnvFilter::new("info"));
-    // The client of NATS tells each of its attempts; what matters of that we say ourselves.
+    // The NATS client logs each of its attempts; we log the relevant ones ourselves.
     match "async_nats=error".parse() {
         Ok(quiet) if !text.contains("async_nats") => filter.add_directive(quiet),
         _ => filter,
@@ -20,7 +20,7 @@ pub(super) fn filter(text: &str) -> EnvFilter {
 
 /// The directives, with one for each of our crates in place of one for `watchglass`.
 fn spread(text: &str) -> String {
-    // A comma may stand between the fields of a span, which stand in braces; who writes those names crates.
+    // A comma may separate the fields of a span, which are in braces. Users of that syntax name crates.
     if text.contains('{') {
         return text.to_string();
     }

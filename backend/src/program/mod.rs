@@ -1,7 +1,7 @@
 //! The program `watchglass`: arguments in, exit status out.
 //!
-//! Status 0: asked to end. 1: failure. 2: wrong usage or configuration. 3: cannot bind. 4: the data folder cannot be used.
-//! 5: a hub refuses for want of a role. 6: a hub wants a key.
+//! Status 0: ended on request. 1: failure. 2: wrong usage or configuration. 3: cannot bind. 4: the data folder cannot
+//! be used. 5: a hub refuses for lack of a role. 6: a hub needs a key.
 
 use crate::build_info::BUILD;
 use crate::config::{self, AdminTask, AgentTask, Command, Config, Fleet, LocalAuth};
@@ -30,24 +30,24 @@ use tokio::net::TcpListener;
 use tokio::sync::{oneshot, watch};
 use uplink::settings::KeyFrom;
 
-/// Time between two looks at whether the process that has the data folder still runs.
+/// Time between two checks whether the process that holds the data folder still runs.
 const HOLDER_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// How long open connections may take to end.
+/// Timeout for open connections to end.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
-/// Likewise where links to hubs are among them, which send what waits first: [`uplink::END_TIMEOUT`] and a margin.
+/// The same with links to hubs, which send their queues first: [`uplink::END_TIMEOUT`] and a margin.
 const LINKED_CLOSE_TIMEOUT: Duration = uplink::END_TIMEOUT.saturating_add(CLOSE_TIMEOUT);
-/// How long a hub may take to let go of who is linked to it, and to end.
+/// Timeout for a hub to close its clients and to end.
 const HUB_CLOSE_TIMEOUT: Duration = Duration::from_secs(14);
 
-/// The longest key that is read, with what may stand around it.
+/// Maximum size of a key file or line, bytes, with surrounding whitespace.
 const MAX_KEY_BYTES: u64 = 1 << 10;
 
-/// How long the last lines of the log may take to be written.
+/// Timeout for the last lines of the log.
 const LOG_FLUSH_TIMEOUT: Duration = Duration::from_millis(200);
 
-/// Threads without which no server runs: two of the runtime, the sampler's, the archive's, two of the history's log, one that
-/// reads, and one for blocking work.
+/// Minimum number of threads of a server: two of the runtime, the sampler's, the archive's, two of the history's log,
+/// one for reads, and one for blocking work.
 const MIN_THREADS: usize = 8;
 
 mod log_filter;
@@ -55,7 +55,7 @@ mod record;
 mod signals;
 mod top;
 
-/// Does what the command line asks for, with this page to show.
+/// Runs the command of the command line; `page` is the page to serve.
 pub fn main(page: EmbeddedPage) -> ExitCode {
     signals::keep_from_ending();
     let command = config::parse(std::env::args_os(), &|name| std::env::var(name).ok(), &config::read_file);
@@ -79,7 +79,7 @@ pub fn main(page: EmbeddedPage) -> ExitCode {
         Ok(Command::Findings { config, task }) => list_findings(&config, &task),
         Ok(Command::Doctor { config, json, bundle }) => doctor(&config, json, bundle.as_deref()),
         Ok(Command::PrintConfig(config)) => say(&config.to_toml()),
-        // Only who joins both knows whether the server has the page.
+        // Only this function knows both the text and whether the program has the page.
         Ok(Command::Say(text)) => say(&text.replace(&BUILD.to_string(), &BUILD.of_program(!page.files.is_empty()))),
         Ok(Command::Manual(folder)) => match config::packages::write_pages(&folder) {
             Ok(()) => ExitCode::SUCCESS,
@@ -95,11 +95,11 @@ pub fn main(page: EmbeddedPage) -> ExitCode {
     }
 }
 
-/// Where services listen for jobs of other users, whose settings say so.
+/// Sockets of services that accept jobs of other users, if their settings allow it.
 #[cfg(unix)]
 const SERVICES: [&str; 2] = ["/run/watchglass/run.sock", "/run/watchglass-agent/run.sock"];
 
-/// Where the server of this machine may listen for what is told of runs, best first.
+/// Possible sockets of this machine's server for reports of runs, best first.
 #[cfg(unix)]
 fn run_sockets(config: &Config) -> Vec<PathBuf> {
     let named = std::env::var_os(run::SOCKET).map(PathBuf::from);
@@ -108,7 +108,7 @@ fn run_sockets(config: &Config) -> Vec<PathBuf> {
     named.into_iter().chain(config.runs.socket.clone()).chain(own).chain(SERVICES.map(PathBuf::from)).collect()
 }
 
-/// `watchglass mark`. A script goes on where nobody is there to be told.
+/// `watchglass mark`. Without a server it succeeds, so that scripts go on.
 #[cfg(unix)]
 fn mark(config: &Config, task: config::MarkTask) -> ExitCode {
     use launch::mark::Marked;
@@ -132,7 +132,7 @@ fn mark(_: &Config, _: config::MarkTask) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// `watchglass alert`. Who wants to be told learns by the status that nobody is.
+/// `watchglass alert`. Without a server the exit status reports it.
 #[cfg(unix)]
 fn alert(config: &Config, task: config::AlertTask) -> ExitCode {
     use launch::mark::{Marked, ToldAlert, send_alert};
@@ -195,12 +195,12 @@ fn status(config: &Config) -> ExitCode {
     }
 }
 
-/// `watchglass user`, `key`, `team` and the others that administer a hub.
+/// `watchglass user`, `key`, `team` and the other commands that administer a hub.
 fn administer(config: &Config, wanted: &config::Administration) -> ExitCode {
     let log = tracing_subscriber::fmt().with_env_filter(log_filter::filter(&config.log)).with_writer(io::stderr);
     log.init();
     if let AdminTask::Logs(task) = &wanted.task {
-        // A reader that has gone wants no more.
+        // A closed pipe ends the output.
         let mut say = |text: &str| crate::terminal::say_to_reader(text);
         return match crate::admin::logs(config, wanted.hub.as_ref(), task, &mut say) {
             Ok(()) => ExitCode::SUCCESS,
@@ -341,7 +341,7 @@ fn doctor(config: &Config, json: bool, bundle: Option<&Path>) -> ExitCode {
     if examination.healthy() { said } else { ExitCode::from(1) }
 }
 
-/// What the page shows.
+/// Contents of the page.
 enum Shown {
     /// This machine.
     Machine,
@@ -353,7 +353,7 @@ enum Shown {
     Recording(Box<Recording>),
 }
 
-/// Whether the system grants the threads that a server needs: the runtime ends a program that gets none by a panic.
+/// Whether the system grants the threads of a server: without them the runtime panics.
 fn threads() -> io::Result<()> {
     let gate = Mutex::new(());
     std::thread::scope(|scope| {
@@ -373,7 +373,7 @@ fn agent(config: Config) -> ExitCode {
     run(config, async |config, stderr| send_until_asked(config, stderr).await)
 }
 
-/// Runs what serves or sends, with a log and a runtime.
+/// Runs a mode, with a log and a runtime.
 fn run(mut config: Config, work: impl AsyncFnOnce(Config, &Stderr) -> ExitCode) -> ExitCode {
     if let Err(error) = read_keys(&mut config) {
         complain(&format!("watchglass: the key cannot be read from standard input: {error}"));
@@ -394,7 +394,7 @@ fn run(mut config: Config, work: impl AsyncFnOnce(Config, &Stderr) -> ExitCode) 
     let status = match runtime {
         Ok(runtime) => {
             let status = runtime.block_on(work(config, &stderr));
-            // Hung collectors sit on threads of their own: nobody waits for them.
+            // Hung collectors have their own threads, which are never joined.
             runtime.shutdown_timeout(Duration::from_millis(200));
             status
         }
@@ -407,7 +407,7 @@ fn run(mut config: Config, work: impl AsyncFnOnce(Config, &Stderr) -> ExitCode) 
     status
 }
 
-/// Reads the key that `--key -` promises: a line of standard input.
+/// Reads the key of `--key -`: a line of standard input.
 fn read_keys(config: &mut Config) -> io::Result<()> {
     for hub in config.hubs.iter_mut().filter(|hub| hub.key == Some(KeyFrom::Stdin)) {
         let mut line = String::new();
@@ -420,7 +420,7 @@ fn read_keys(config: &mut Config) -> io::Result<()> {
     Ok(())
 }
 
-/// The data folder, and whether the hubs can be tried; a failure is told, and is the exit status.
+/// Opens the data folder, and checks the settings of the hubs. A failure is printed, and returned as the exit status.
 fn open_data(config: &Config, stderr: &Stderr) -> Result<Option<Data>, ExitCode> {
     let failed = |status: u8, sentences: String| {
         stderr.line(&format!("watchglass: {sentences}"));
@@ -452,7 +452,7 @@ async fn send_until_asked(config: Config, stderr: &Stderr) -> ExitCode {
     until_asked(running, stopping, None, LINKED_CLOSE_TIMEOUT).await
 }
 
-/// Opens the accounts of a hub, and says to who starts it how the first admin is made and the first machine joins.
+/// Opens the accounts of a hub, and prints how to make the first admin and how the first machine joins.
 async fn open_hub(
     config: &Config,
     data: Option<Data>,
@@ -479,7 +479,7 @@ async fn open_hub(
     }
 }
 
-/// Binds the addresses, and the socket that is named. Else says why, with the exit status.
+/// Binds the addresses and the configured socket. On failure prints the reason and returns the exit status.
 async fn listen(config: &Config, stderr: &Stderr) -> Result<(Vec<TcpListener>, Option<Bound>), ExitCode> {
     let listeners = modes::bind(config).await.map_err(|error| {
         let port = config.port;
@@ -514,7 +514,7 @@ async fn serve_until_asked(config: Config, shown: Shown, page: EmbeddedPage, std
         }
     }
     let address = listeners.first().and_then(|listener| listener.local_addr().ok());
-    // Before the address is told: what asks at once is answered with all there is.
+    // Before the address is printed: the first request is answered from the complete history.
     let data = match shown {
         Shown::Machine | Shown::Team => open_data(&config, stderr),
         Shown::Fleet(_) | Shown::Recording(_) => Ok(None),
@@ -530,7 +530,7 @@ async fn serve_until_asked(config: Config, shown: Shown, page: EmbeddedPage, std
         },
         _ => (data, None),
     };
-    // A hub asks for accounts.
+    // A hub authenticates by accounts.
     if hub.is_none() && config.local_auth == LocalAuth::Off {
         tracing::warn!("--local-auth off: every user of this machine can read");
     } else if hub.is_none() && cfg!(not(target_os = "linux")) {
@@ -576,7 +576,7 @@ fn unix_line(config: &Config) -> String {
     format!("unix:{}", config.unix.as_deref().unwrap_or(Path::new("")).display())
 }
 
-/// Shows the page of the process that has the data folder until that has ended; whether there was one.
+/// Proxies the page of the process that holds the data folder until that ends; returns whether there was one.
 async fn join(config: &Config, unix: &Bound) -> bool {
     let Some(folder) = config.data_dir.clone().filter(|folder| folder.is_dir()) else { return false };
     if !crate::data::is_held(&folder) {
@@ -597,8 +597,8 @@ async fn join(config: &Config, unix: &Bound) -> bool {
     true
 }
 
-/// Waits for what ends the program, a signal or the parent's end, and for what runs to end then, for `most` at most. Who asks
-/// a second time is not kept waiting.
+/// Waits for a signal or the parent's end, and then for the running work to end, for at most `most`. A second signal
+/// ends it at once.
 async fn until_asked(
     mut running: tokio::task::JoinHandle<()>,
     stopping: watch::Sender<bool>,
@@ -614,7 +614,7 @@ async fn until_asked(
     };
     tracing::info!("{}: {}", asked.name, asked.meaning);
     let _ = stopping.send(true);
-    // Every connection holds a receiver until it has said goodbye.
+    // Every connection holds a receiver until it is closed.
     let ended = async { (running.await, stopping.closed().await).0 };
     tokio::select! {
         ended = tokio::time::timeout(most, ended) => if let Ok(Err(error)) = ended {
@@ -626,8 +626,8 @@ async fn until_asked(
     exit_status(&asked, parent)
 }
 
-/// The exit status of an orderly end. Under a parent it is that of a signal: proxies that start programs take 0 for a server
-/// that is not needed again.
+/// The exit status of an orderly end. Under a parent it is that of a signal: proxies that start programs read 0 as a
+/// server that is no longer needed.
 fn exit_status(asked: &Asked, parent: Option<Parent>) -> ExitCode {
     match (asked.wanted, parent) {
         (true, None) => ExitCode::SUCCESS,
@@ -636,7 +636,7 @@ fn exit_status(asked: &Asked, parent: Option<Parent>) -> ExitCode {
     }
 }
 
-/// Prints the first line, from a thread of its own: nobody may be reading standard output.
+/// Prints the first line from a separate thread: standard output may have no reader.
 fn tell(line: String) {
     let tell = move || {
         if let Err(error) = crate::terminal::say(&format!("{line}\n")) {

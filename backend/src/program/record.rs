@@ -20,7 +20,7 @@ use stream::recording;
 use stream::store::{Limits, Store};
 use system::file::{self, Whole, is_stdout};
 
-/// Does what was asked.
+/// Runs the task.
 pub fn run(config: Config, task: RecordingTask, page: EmbeddedPage) -> ExitCode {
     let done = match task {
         RecordingTask::Show(file) => {
@@ -39,7 +39,7 @@ fn failed(sentence: String) -> ExitCode {
     ExitCode::from(1)
 }
 
-/// Opens a recording or what others recorded; what is damaged is said.
+/// Opens a recording or a file of another program; prints damaged parts.
 fn open(file: &Path) -> Result<Recording, String> {
     let opened = imports::open(file, file::open, collectors::catalog());
     let recording = opened.map_err(|error| format!("{} cannot be opened: {error}", file.display()))?;
@@ -49,7 +49,7 @@ fn open(file: &Path) -> Result<Recording, String> {
     Ok(recording)
 }
 
-/// The largest file of settings that is read, bytes.
+/// Maximum size of a settings file, bytes.
 const MAX_SETTINGS_BYTES: u64 = 1 << 20;
 
 fn settings(file: &Path) -> Result<(), String> {
@@ -60,7 +60,7 @@ fn settings(file: &Path) -> Result<(), String> {
     if ours.is_empty() {
         complain(&format!("watchglass: {} has no settings for a machine", file.display()));
     }
-    // Whoever reads it may have gone.
+    // The reader may have gone.
     let _ = io::stdout().write_all(ours.as_bytes());
     Ok(())
 }
@@ -75,7 +75,7 @@ fn convert(recording: &Recording, output: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Records what the server on this machine has stored; where none answers, what is in the data folder.
+/// Records the stored history of this machine's server; without a server, that of the data folder.
 fn record(config: &Config, file: &Path, from: Option<When>, to: When) -> Result<(), String> {
     let port = if config.port == 0 { 7171 } else { config.port };
     let connect = |ip: &IpAddr| {
@@ -111,7 +111,7 @@ fn record(config: &Config, file: &Path, from: Option<When>, to: When) -> Result<
     write(file, || recorder.piece())
 }
 
-/// Writes a recording piece by piece; the file stands at its name once it is whole.
+/// Writes a recording piece by piece; the file appears at its name once it is complete.
 fn write(file: &Path, mut piece: impl FnMut() -> io::Result<Option<Vec<u8>>>) -> Result<(), String> {
     let cannot = |error: io::Error| format!("{} cannot be written: {error}", file.display());
     let mut whole = Whole::create(file).map_err(cannot)?;
@@ -127,13 +127,13 @@ fn write(file: &Path, mut piece: impl FnMut() -> io::Result<Option<Vec<u8>>>) ->
     Ok(())
 }
 
-/// The server's answer, piece by piece.
+/// The server's response, piece by piece.
 struct Answer(BufReader<TcpStream>);
 
-/// Asks for a path.
+/// Requests a path.
 ///
 /// # Errors
-/// A sentence: it could not be asked, or refused in its own words.
+/// A sentence: the server is unreachable, or its own error.
 fn ask(stream: TcpStream, address: SocketAddr, path: &str) -> Result<Answer, String> {
     let broken = |error: io::Error| format!("{address} does not respond: {error}");
     stream.set_read_timeout(Some(Duration::from_secs(60))).map_err(broken)?;
@@ -149,7 +149,7 @@ fn ask(stream: TcpStream, address: SocketAddr, path: &str) -> Result<Answer, Str
         return Ok(Answer(reader));
     }
     let mut text = String::new();
-    let _ = reader.take(64 * 1024).read_to_string(&mut text); // What came of the reason is enough.
+    let _ = reader.take(64 * 1024).read_to_string(&mut text); // A partial reason is enough.
     let reason =
         serde_json::from_str::<serde_json::Value>(&text).ok().and_then(|v| Some(v.get("error")?.as_str()?.to_string()));
     Err(reason
@@ -157,7 +157,7 @@ fn ask(stream: TcpStream, address: SocketAddr, path: &str) -> Result<Answer, Str
 }
 
 impl Answer {
-    /// The next chunk; none after the last, without which the answer is cut.
+    /// The next chunk; none after the last one. Without a last chunk the response is truncated.
     fn piece(&mut self) -> io::Result<Option<Vec<u8>>> {
         let mut line = String::new();
         self.0.read_line(&mut line)?;

@@ -1,12 +1,12 @@
-//! Signals: which of them end a server in order, and which never may.
+//! Signals: those that shut a server down, and those that are ignored.
 
-/// Why a server ends.
+/// The reason of a shutdown.
 pub struct Asked {
     /// The signal.
     pub name: &'static str,
-    /// What it means, in the log.
+    /// Its meaning, for the log.
     pub meaning: &'static str,
-    /// Whether somebody wanted it: a limit that is used up is a failure.
+    /// Whether it was requested: an exhausted limit is a failure.
     pub wanted: bool,
 }
 
@@ -14,7 +14,7 @@ const fn wanted(name: &'static str) -> Asked {
     Asked { name, meaning: "ending", wanted: true }
 }
 
-/// A limit on the size of files ends no program: the write fails, as on a full disk, and is told as that.
+/// A limit on the size of files must not end the program: the write fails, as on a full disk, and is reported as such.
 pub fn keep_from_ending() {
     #[cfg(unix)]
     // SAFETY: ignoring a signal installs no handler; no other thread runs yet.
@@ -28,7 +28,7 @@ pub fn keep_from_ending() {
 pub struct Parent(#[cfg(unix)] libc::pid_t);
 
 impl Parent {
-    /// The one that it has now.
+    /// The current parent.
     pub fn now() -> Self {
         Parent(
             #[cfg(unix)]
@@ -39,8 +39,8 @@ impl Parent {
         )
     }
 
-    /// Resolves within a second of its end, after which another process looks after this one; never on a system that does
-    /// not say so. The kernel's own signal is sent at the end of the parent's *thread*, which may come much sooner.
+    /// Resolves within a second of its end, after which this process has another parent; never on a system that does
+    /// not report it. The kernel's own signal is sent at the end of the parent's *thread*, which may come much sooner.
     async fn gone(self) {
         #[cfg(unix)]
         while Self::now().0 == self.0 {
@@ -51,7 +51,7 @@ impl Parent {
     }
 }
 
-/// Resolves when the program is to end: it is asked to, or the parent has ended, where it is told one.
+/// Resolves when the program must end: on a signal, or at the end of the parent, if one is given.
 pub async fn ending(parent: Option<Parent>) -> Asked {
     let gone = async {
         match parent {
@@ -65,11 +65,11 @@ pub async fn ending(parent: Option<Parent>) -> Asked {
     }
 }
 
-/// Resolves when the program is asked to end.
+/// Resolves on a signal that requests the end.
 #[cfg(unix)]
 async fn asked_to_end() -> Asked {
     use tokio::signal::unix::SignalKind;
-    // Who starts a program with nohup wants it to outlive the terminal.
+    // A program started by nohup must outlive the terminal.
     let stays = is_ignored(libc::SIGHUP);
     tokio::select! {
         () = received(SignalKind::interrupt()) => wanted("SIGINT"),
@@ -83,7 +83,7 @@ async fn asked_to_end() -> Asked {
     }
 }
 
-/// Resolves when the signal comes; never where it cannot be waited for.
+/// Resolves when the signal arrives; never if it cannot be awaited.
 #[cfg(unix)]
 async fn received(kind: tokio::signal::unix::SignalKind) {
     match tokio::signal::unix::signal(kind) {
@@ -100,7 +100,7 @@ fn is_ignored(signal: libc::c_int) -> bool {
     unsafe { libc::sigaction(signal, std::ptr::null(), &mut action) == 0 && action.sa_sigaction == libc::SIG_IGN }
 }
 
-/// Resolves when the program is asked to end.
+/// Resolves on a request to end.
 #[cfg(not(unix))]
 async fn asked_to_end() -> Asked {
     let _ = tokio::signal::ctrl_c().await;

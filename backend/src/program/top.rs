@@ -1,4 +1,4 @@
-//! `watchglass top`: the picture in a terminal, of a server or of what this process collects by itself.
+//! `watchglass top`: the dashboard in a terminal, of a server or of collectors in this process.
 
 use super::signals;
 use crate::config::{Config, Fleet, Origin, Top};
@@ -20,14 +20,14 @@ use top::palette::{Depth, Palette};
 use top::{Form, Options};
 use uplink::settings::KeyFrom;
 
-/// The longest key that is read, with what may stand around it.
+/// Maximum size of a key file or line, bytes, with surrounding whitespace.
 const MAX_KEY_BYTES: u64 = 1 << 10;
-/// Wishes that wait to be sent.
+/// Maximum number of queued requests.
 const MAX_WISHES: usize = 64;
-/// How long what this process simulates has been running already: the past takes time to make.
+/// Simulated history before the start: a longer one takes time to make.
 const DEMO_RETENTION: Duration = Duration::from_secs(3600);
 
-/// Shows the picture until it is to end.
+/// Shows the dashboard until it is closed.
 pub fn run(config: Config, top: &Top) -> ExitCode {
     match show(config, top) {
         Ok(()) => ExitCode::SUCCESS,
@@ -38,11 +38,11 @@ pub fn run(config: Config, top: &Top) -> ExitCode {
     }
 }
 
-/// Where the stream is, with what this process does for it, and a sentence on that.
+/// The stream, with the work of this process for it, and a sentence about it.
 struct Found {
     place: StreamPlace,
     origin: &'static str,
-    /// What this process does, and how it is told to end.
+    /// The work of this process, and the sender that stops it.
     within: Option<(Runtime, watch::Sender<bool>)>,
 }
 
@@ -76,10 +76,10 @@ fn show(config: Config, top: &Top) -> Result<(), String> {
             Wish::Say(message) => StreamWish::Send(wire::encode(&message)),
             Wish::Reopen => StreamWish::Reopen,
         };
-        // Of a connection that takes nothing another one is made.
+        // A stalled connection is replaced by a new one.
         wish.try_send(wanted).is_ok()
     };
-    // Where a person chose the shades of sixteen colors, ours do not depend on the ground.
+    // With a user-defined palette of sixteen colors, ours do not depend on the background.
     let ask = chosen.is_none() && palette.depth > Depth::Sixteen;
     let options = Options { source: flags.source.clone(), mouse: flags.mouse, ask, form };
     let ends = Ends { terminal: inputs, inputs: taken, wish: Box::new(say) };
@@ -95,7 +95,7 @@ fn no_thread(error: &io::Error) -> String {
     format!("the system does not allow another thread: {error}")
 }
 
-/// Hands on what comes of the stream and of signals.
+/// Passes on events of the stream and signals.
 async fn deliver(place: StreamPlace, inputs: SyncSender<Input>, wished: mpsc::Receiver<StreamWish>) {
     let theirs = inputs.clone();
     let happened = move |happened| {
@@ -110,7 +110,7 @@ async fn deliver(place: StreamPlace, inputs: SyncSender<Input>, wished: mpsc::Re
     tokio::select! {
         () = async {
             follow(place, happened, wished).await;
-            // The last word was said; a person may read on.
+            // The last event was sent; the user may still read.
             std::future::pending().await
         } => {}
         _ = signals::ending(None) => drop(end.send(Input::End)),
@@ -118,7 +118,7 @@ async fn deliver(place: StreamPlace, inputs: SyncSender<Input>, wished: mpsc::Re
     }
 }
 
-/// Hands on that the program is to stop, or was stopped.
+/// Passes on that the program must stop, or was suspended.
 async fn stopped(inputs: &SyncSender<Input>) {
     #[cfg(unix)]
     {
@@ -140,7 +140,7 @@ async fn stopped(inputs: &SyncSender<Input>) {
     std::future::pending().await
 }
 
-/// Looks for the stream; what nobody serves is collected here.
+/// Finds the stream; without a server this process collects.
 fn find(mut config: Config, origin: &Origin) -> Result<Found, String> {
     let elsewhere = |place| Found { place, origin: "", within: None };
     match origin {
@@ -187,7 +187,7 @@ fn key(from: &KeyFrom) -> Result<Secret, String> {
     read.map(|_| Secret::new(text.trim()))
 }
 
-/// The server that has the data folder, where one runs and shows what it has.
+/// The server that holds the data folder, if one runs and shares its page.
 fn server_here(config: &Config) -> Result<Option<StreamPlace>, String> {
     let Some(folder) = config.data_dir.as_deref().filter(|folder| folder.is_dir()) else { return Ok(None) };
     let mut places = Vec::new();
@@ -204,7 +204,7 @@ fn server_here(config: &Config) -> Result<Option<StreamPlace>, String> {
     Ok(places.into_iter().find(|place| runtime.block_on(place.answers())))
 }
 
-/// Has this process serve what a mode serves, to itself alone.
+/// Runs a mode in this process, for itself alone.
 fn within<F: Future<Output = ()> + Send + 'static>(
     origin: &'static str,
     mode: impl FnOnce(Serving) -> F,

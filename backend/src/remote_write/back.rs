@@ -1,5 +1,5 @@
 //! Windows older than our own history, read back from the other server: min, max and mean over each step, by
-//! `query_range`, which Prometheus and everything that speaks its language answers.
+//! `query_range`, which Prometheus and all compatible servers support.
 
 use super::server::Server;
 use serde::Deserialize;
@@ -9,12 +9,12 @@ use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Points of a series in one answer; Prometheus refuses 11,000 and more.
+/// Maximum number of points of a series in one response; Prometheus refuses 11,000 and more.
 const MAX_POINTS: i64 = 10_000;
-/// Questions that one window may take.
+/// Maximum number of queries of one window.
 const MAX_QUESTIONS: usize = 60;
 
-/// A step of a series as the other server has it.
+/// A step of a series on the other server.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Summary {
     /// Its begin, milliseconds since the Unix epoch, a multiple of the step.
@@ -37,8 +37,8 @@ pub struct RemoteSeries<'a> {
     pub instance: &'a str,
 }
 
-/// The window: whole steps of `step` milliseconds, from the one that begins at or before `from` to the last that ends at
-/// or before `to`.
+/// The window: whole steps of `step` milliseconds, from the one that begins at or before `from` to the last that ends
+/// at or before `to`.
 #[derive(Clone, Copy, Debug)]
 pub struct Window {
     /// First instant, milliseconds since the Unix epoch.
@@ -50,7 +50,7 @@ pub struct Window {
 }
 
 impl Window {
-    /// Begin of the first and of the last step of each question; nothing where no step fits.
+    /// Begin of the first and of the last step of each query; empty if no step fits.
     fn parts(&self) -> impl Iterator<Item = (i64, i64)> + use<> {
         let step = self.step.max(1);
         let (first, last) = (self.from.div_euclid(step) * step, (self.to + 1).div_euclid(step) * step - step);
@@ -78,21 +78,21 @@ struct Matrix {
     values: Vec<(f64, String)>,
 }
 
-/// A window that is read back, question by question, so that the work ends with whoever wants it.
+/// A window that is read back query by query, so that the work can stop with its client.
 pub struct ReadBack {
     step: i64,
-    /// What is left to be asked, the next one last.
+    /// Pending queries, the next one last.
     questions: Vec<Question>,
     groups: Vec<Group>,
     /// By series, and the begin of the step.
     found: Vec<BTreeMap<i64, Summary>>,
 }
 
-/// Series of one row and source, for which one question is enough: a GPU's reading for all GPUs.
+/// Series of one row and source that share one query: for example a GPU metric for all GPUs.
 struct Group {
     family: Family,
     selector: String,
-    /// Position of each series among those that are wanted, and its labels.
+    /// Position of each series among the requested ones, and its labels.
     series: Vec<(usize, Labels)>,
 }
 
@@ -105,10 +105,10 @@ struct Question {
 }
 
 impl ReadBack {
-    /// Nothing is asked yet.
+    /// Starts a read-back.
     ///
     /// # Errors
-    /// That would be too many questions, a sentence without a full stop.
+    /// It needs too many queries; a sentence without a full stop.
     pub fn new(wanted: &[RemoteSeries], window: Window) -> Result<Self, String> {
         let mut by_row: BTreeMap<(&str, &str), Vec<usize>> = BTreeMap::new();
         for (at, one) in wanted.iter().enumerate() {
@@ -123,7 +123,7 @@ impl ReadBack {
         let group = |series: Vec<usize>| {
             let family = Family::of(wanted[series[0]].metric);
             let series: Vec<_> = series.into_iter().map(|at| (at, labels(&wanted[at]))).collect();
-            // The labels that all of the group have: of a single series all of its own.
+            // The labels common to the group; for a single series all of its own.
             let common = series[0].1.iter().filter(|label| series.iter().all(|(_, other)| other.contains(label)));
             let common: Vec<String> = common.map(|(name, value)| format!("{name}={}", quoted(value))).collect();
             Group { selector: format!("{}{{{}}}", family.name, common.join(",")), family, series }
@@ -138,10 +138,10 @@ impl ReadBack {
         Ok(ReadBack { step: window.step, questions, groups, found: vec![BTreeMap::new(); wanted.len()] })
     }
 
-    /// Asks the next question; whether there are more. Blocks until the server has answered.
+    /// Sends the next query; returns whether there are more. Blocks until the server has answered.
     ///
     /// # Errors
-    /// Why there is nothing at all, a sentence without a full stop.
+    /// The reason why there is no data at all, a sentence without a full stop.
     pub(super) fn ask(&mut self, server: &Server) -> Result<bool, String> {
         let Some(Question { group, function, first, last }) = self.questions.pop() else { return Ok(false) };
         let (Group { family, selector, series }, (function, set)) = (&self.groups[group], FUNCTIONS[function]);
@@ -159,7 +159,7 @@ impl ReadBack {
         Ok(!self.questions.is_empty())
     }
 
-    /// What the server has of each wanted series, once nothing is left to be asked; of one that it does not know nothing.
+    /// The steps of each requested series, after the last query; empty for a series unknown to the server.
     pub fn end(self) -> Vec<Vec<Summary>> {
         let whole = |s: &Summary| s.min.is_finite() && s.max.is_finite() && s.mean.is_finite();
         self.found.into_iter().map(|steps| steps.into_values().filter(whole).collect()).collect()
@@ -178,8 +178,8 @@ type Set = fn(&mut Summary, f64);
 const FUNCTIONS: [(&str, Set); 3] =
     [("min_over_time", |s, v| s.min = v), ("max_over_time", |s, v| s.max = v), ("avg_over_time", |s, v| s.mean = v)];
 
-/// The steps that begin from `first` to `last`. A step is read at its last millisecond: what a range reaches back to is
-/// then the millisecond before the step, whether the server counts that in or not.
+/// The steps that begin from `first` to `last`. A step is evaluated at its last millisecond. The open end of its range
+/// is then the millisecond before the step, whether the server includes it or not.
 fn ask(server: &Server, query: &str, first: i64, last: i64, step: i64) -> Result<Vec<Matrix>, String> {
     let seconds = |ms: i64| format!("{}.{:03}", ms.div_euclid(1000), ms.rem_euclid(1000));
     let parameters = [
@@ -187,7 +187,7 @@ fn ask(server: &Server, query: &str, first: i64, last: i64, step: i64) -> Result
         ("start", seconds(first + step - 1)),
         ("end", seconds(last + step - 1)),
         ("step", seconds(step)),
-        // VictoriaMetrics moves start and end to where it can use its cache, unless it is told not to.
+        // VictoriaMetrics aligns start and end to its cache by default.
         ("nocache", "1".into()),
     ];
     let text = server.read("/api/v1/query_range", &parameters)?;
@@ -196,19 +196,19 @@ fn ask(server: &Server, query: &str, first: i64, last: i64, step: i64) -> Result
     Ok(answer.data.result)
 }
 
-/// Samples that the server has twice: equal in time, since something was sent once more. A server that keeps both counts
+/// Duplicate samples on the server: equal in time, because a request was repeated. A server that keeps both counts
 /// them twice in sums and means.
 #[derive(Debug, Default)]
 pub(super) struct Doubled(AtomicU64);
 
 impl Doubled {
-    /// How many were met.
+    /// Number of duplicates found.
     pub fn met(&self) -> u64 {
         self.0.load(Relaxed)
     }
 }
 
-/// A series as the server has it: every sample, by its time in milliseconds since the Unix epoch and its value in the base
+/// A series on the server: every sample, by its time in milliseconds since the Unix epoch and its value in the base
 /// unit.
 pub(super) struct RawSeries {
     pub name: String,
@@ -216,11 +216,11 @@ pub(super) struct RawSeries {
     pub samples: Vec<(i64, f64)>,
 }
 
-/// Reads the samples of all series with these labels from `window` milliseconds before `to` up to it, without the first
-/// instant. Blocks until the server has answered.
+/// Reads the samples of all series with these labels from `window` milliseconds before `to` (exclusive) up to `to`.
+/// Blocks until the server has answered.
 ///
 /// # Errors
-/// Why there are none, a sentence without a full stop.
+/// The reason why there are none, a sentence without a full stop.
 pub(super) fn raw(
     server: &Server,
     labels: &[(&str, &str)],

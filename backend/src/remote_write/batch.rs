@@ -1,4 +1,4 @@
-//! A request's worth of samples: some series over some ticks.
+//! Samples of one request: some series over some ticks.
 
 use super::message::{Label, Sample, TimeSeries, WriteRequest};
 use super::span::TickSpan;
@@ -6,10 +6,10 @@ use shared::catalog::prometheus::{Family, SOURCE};
 use shared::series::SeriesId;
 use std::sync::Arc;
 
-/// Samples in one request; receivers take this many at once, and a refused request loses no more.
+/// Maximum number of samples in one request: receivers accept this many at once, and a refused request loses no more.
 const MAX_SAMPLES: usize = 20_000;
 
-/// What the other server calls a source's series, by id; none where a series is of no row.
+/// Names of a source's series on the other server, by id; none for a series without a row.
 #[derive(Default)]
 pub struct Names(Vec<Option<Named>>);
 
@@ -18,11 +18,11 @@ struct Named {
     family: Arc<Family>,
 }
 
-/// A request's worth of samples.
+/// The samples of one request.
 pub struct Batch {
     /// The bytes of the request's body.
     pub body: Vec<u8>,
-    /// How many samples it holds.
+    /// Number of its samples.
     pub samples: u64,
     /// The series behind its last one.
     pub to: SeriesId,
@@ -34,12 +34,12 @@ impl Names {
         self.0.len()
     }
 
-    /// Names the next series, or one that was another before: its family, and its labels beside those of family and source.
+    /// Names the next series, or one that has changed: its family, and its labels besides those of family and source.
     pub fn set(&mut self, id: SeriesId, source: &str, series: Option<(Arc<Family>, Vec<Label>)>) {
         let named = series.map(|(family, mut labels)| {
             let label = |name: &str, value: &str| Label { name: name.into(), value: value.into() };
             labels.extend([label("__name__", &family.name), label(SOURCE, source)]);
-            // An empty label is no label, and a receiver may refuse labels out of order.
+            // An empty label means no label, and a receiver may refuse unsorted labels.
             labels.retain(|label| !label.value.is_empty());
             labels.sort_by(|a, b| a.name.cmp(&b.name));
             Named { labels, family }
@@ -50,7 +50,7 @@ impl Names {
         }
     }
 
-    /// The samples of a span from series `from` on, up to series `to` where it is known, else as many as fit.
+    /// The samples of a span from series `from` on, up to series `to` if it is given, else as many as fit.
     pub fn batch(&mut self, span: &TickSpan, from: SeriesId, to: Option<SeriesId>) -> Batch {
         let end = to.unwrap_or(SeriesId::MAX).min(self.0.len() as SeriesId);
         let (mut request, mut ids) = (WriteRequest::default(), Vec::new());
@@ -60,7 +60,7 @@ impl Names {
                 let own = span.samples(id);
                 if !own.is_empty() {
                     samples += own.len();
-                    // Lent to the request: the labels of thousands of series are not made anew for each.
+                    // Lent to the request: the labels of thousands of series are not copied for each.
                     let labels = std::mem::take(&mut series.labels);
                     let family = &series.family;
                     let sample = |(timestamp, value)| Sample { value: family.value(value), timestamp };

@@ -1,14 +1,14 @@
-//! What the other server has been sent by any hub of a cluster: ranges of sequences by source, in a table that all hubs
+//! Sequences sent to the other server by any replica of a cluster: ranges by source, in a table that all replicas
 //! share.
 //!
-//! A source moves between hubs. The one that holds it now reads here what those before it have sent, and writes down what
-//! it sends itself, at most every [`WRITE_INTERVAL`], and not before the other server has had it for so long that it has
-//! it on its disk: a hub may be killed together with that server. What a hub that is killed had sent and not written down
-//! goes once more, equal in time and value.
+//! A source moves between replicas. Its holder reads here the ranges that earlier holders sent, and records its own
+//! ones, at most every [`WRITE_INTERVAL`]. It records a range only after the other server has had time to write it to
+//! its disk: a replica may be killed together with that server. Samples that a killed replica had sent but not
+//! recorded are sent again, equal in time and value.
 //!
-//! The sender never waits for the table: [`keep`] reads and writes it beside the sender. Where it is away, what was taken
-//! waits in memory, joined to few ranges; sources that have arrived since then wait, too, and their samples are where they
-//! are kept anyway.
+//! The sender never waits for the table: [`keep`] reads and writes it in parallel. While the table is unreachable,
+//! sent ranges wait in memory, merged to few. Sources that arrived since then also wait; their samples stay in the
+//! store.
 
 use parking_lot::{Mutex, MutexGuard};
 use shared::wire::SourceId;
@@ -20,18 +20,18 @@ use tokio::sync::watch;
 /// First and last sequence, both included.
 pub type SentRange = (u64, u64);
 
-/// How often what was taken is written down.
+/// Interval of the writes of sent ranges.
 pub const WRITE_INTERVAL: Duration = Duration::from_secs(15);
-/// How often it is looked whether something is to be read.
+/// Interval of the checks for pending reads.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
-/// The table is not waited for any longer.
+/// Timeout of the table.
 const TABLE_TIMEOUT: Duration = Duration::from_secs(5);
-/// Ranges of a source; beyond them the oldest are forgotten, and may be sent once more.
+/// Maximum number of ranges of a source; beyond it the oldest are dropped, and may be sent again.
 const MAX_RANGES: usize = 1_024;
 
-/// The table that hubs share.
+/// The table that the replicas share.
 pub trait CoverageTable: Send + Sync + 'static {
-    /// What of these sources was taken by the other server: ranges that rise, by source; of one that is unknown nothing.
+    /// Ranges of these sources that the other server has taken: rising, by source; nothing for unknown sources.
     ///
     /// # Errors
     /// A sentence without a full stop.
@@ -40,22 +40,22 @@ pub trait CoverageTable: Send + Sync + 'static {
         sources: Vec<String>,
     ) -> impl Future<Output = Result<BTreeMap<String, Vec<SentRange>>, String>> + Send;
 
-    /// Adds what was taken, by source.
+    /// Adds taken ranges, by source.
     ///
     /// # Errors
-    /// A sentence without a full stop. Then it is told once more, with what has come to it.
+    /// A sentence without a full stop. The call is then repeated, with newer ranges added.
     fn extend(&self, taken: BTreeMap<String, Vec<SentRange>>) -> impl Future<Output = Result<(), String>> + Send;
 }
 
-/// How this hub sends where it is one of several.
+/// Sending state of a replica in a cluster.
 pub struct SendingCluster {
-    /// What was sent by any of them.
+    /// Ranges sent by any of them.
     pub covered: Arc<Covered>,
-    /// Whether a source is for this hub to send.
+    /// Whether this replica sends a source.
     pub holds: Box<dyn Fn(SourceId) -> bool + Send>,
 }
 
-/// What is known of the table, and what is to be written to it.
+/// Cached rows of the table, and pending writes.
 #[derive(Default)]
 pub struct Covered {
     state: Mutex<State>,
@@ -63,21 +63,21 @@ pub struct Covered {
 
 #[derive(Default)]
 struct State {
-    /// Sources of which it is to be read, or was read, what they have.
+    /// Sources whose ranges are to be read, or were read.
     asked: BTreeSet<String>,
     known: BTreeMap<String, Vec<SentRange>>,
-    /// Taken and not written down yet.
+    /// Taken ranges that are not written yet.
     waiting: BTreeMap<String, Vec<SentRange>>,
-    /// What of that the other server may lose: it goes once more, by us as long as we live.
+    /// The part of these that the other server may lose: this replica sends it again while it lives.
     unsettled: BTreeMap<String, Vec<SentRange>>,
-    /// What waits is to be written at once.
+    /// Write the pending ranges at once.
     hurry: bool,
-    /// Why the table did not answer.
+    /// The last error of the table.
     failed: Option<String>,
 }
 
 impl State {
-    /// What is to be written down: what waits and is settled.
+    /// The ranges to write: pending and settled.
     fn take_settled(&mut self) -> BTreeMap<String, Vec<SentRange>> {
         let mut all = BTreeMap::new();
         for (source, waiting) in std::mem::take(&mut self.waiting) {
@@ -101,7 +101,7 @@ impl Covered {
         self.state.lock()
     }
 
-    /// What of a source the other server has; none before the table has said it.
+    /// Ranges of a source on the other server; none before the table was read.
     pub fn of(&self, source: &str) -> Option<Vec<SentRange>> {
         let mut state = self.state();
         let known = state.known.get(source).cloned();
@@ -120,7 +120,7 @@ impl Covered {
         }
     }
 
-    /// What the other server may lose of a source that is ours, should it be killed now.
+    /// Sets the ranges that the other server would lose of our source if it were killed now.
     pub fn may_lose(&self, source: &str, unsettled: Vec<SentRange>) {
         let mut state = self.state();
         match unsettled.is_empty() || !state.known.contains_key(source) {
@@ -129,8 +129,8 @@ impl Covered {
         }
     }
 
-    /// The source is another hub's now: what was taken is written at once, and what is known is read anew should it return.
-    /// What the other server may lose of it still goes once more by us.
+    /// The source has moved to another replica: pending ranges are written at once, and its rows are read again if it
+    /// returns. Ranges that the other server may lose are still sent again by this replica.
     pub fn left(&self, source: &str) {
         let mut state = self.state();
         state.asked.remove(source);
@@ -140,12 +140,12 @@ impl Covered {
         }
     }
 
-    /// Why the table does not answer, a sentence without a full stop; none where it does.
+    /// The last error of the table, a sentence without a full stop; none while it responds.
     pub fn failed(&self) -> Option<String> {
         self.state().failed.clone()
     }
 
-    /// Reads what is asked for, and writes what waits where that is `due`.
+    /// Reads requested sources, and writes pending ranges if that is `due`.
     async fn exchange(&self, table: &impl CoverageTable, due: bool) {
         let asked: Vec<String> = std::mem::take(&mut self.state().asked).into_iter().collect();
         if !asked.is_empty() {
@@ -194,7 +194,7 @@ impl Covered {
     }
 }
 
-/// Reads and writes the table until `stop` becomes true, and then writes what is left.
+/// Reads and writes the table until `stop` becomes true, and then writes the rest.
 pub async fn keep(covered: &Covered, table: impl CoverageTable, mut stop: watch::Receiver<bool>) {
     let mut look = tokio::time::interval(LOOK_INTERVAL);
     look.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -220,7 +220,7 @@ async fn bounded<T>(asked: impl Future<Output = Result<T, String>>) -> Result<T,
     tokio::time::timeout(TABLE_TIMEOUT, asked).await.map_err(late)?
 }
 
-/// Makes those that touch one, in rising order.
+/// Merges touching ranges, in rising order.
 pub(super) fn join(ranges: &mut Vec<SentRange>) {
     ranges.sort_unstable();
     ranges.dedup_by(|next, range| {
@@ -233,7 +233,7 @@ pub(super) fn join(ranges: &mut Vec<SentRange>) {
     }
 }
 
-/// What of a range lies in none of others, which rise and do not overlap.
+/// The part of a range outside of others, which rise and do not overlap.
 pub(super) fn without((mut first, last): SentRange, others: &[SentRange]) -> Vec<SentRange> {
     let mut left = Vec::new();
     for &(start, end) in others {
@@ -258,10 +258,10 @@ pub(super) fn without((mut first, last): SentRange, others: &[SentRange]) -> Vec
 mod tests {
     use super::*;
 
-    /// Whether the table is away, and its rows.
+    /// Whether the table is unreachable, and its rows.
     type Rows = (bool, BTreeMap<String, Vec<SentRange>>);
 
-    /// A table in memory, which may be away.
+    /// A table in memory that can be unreachable.
     #[derive(Clone, Default)]
     struct Table(Arc<Mutex<Rows>>);
 
@@ -294,7 +294,7 @@ mod tests {
         one.took("a", &[(16, 30), (41, 50)]);
         one.exchange(&table, false).await;
         assert!(table.0.lock().1.is_empty(), "not before its time");
-        // The table is away for a while: nothing that was taken is forgotten.
+        // The table is unreachable for a while: no taken range is lost.
         table.0.lock().0 = true;
         one.exchange(&table, true).await;
         assert_eq!(one.failed().as_deref(), Some("away"));
@@ -324,7 +324,7 @@ mod tests {
             (vec![(1, 15)], Some(vec![(1, 30)])),
             "this hub sends it no more by itself"
         );
-        // The hub is killed here: the next one sends what is not in the table.
+        // The replica is killed here: the next one sends the ranges that are not in the table.
         let next = Covered::default();
         next.of("a");
         next.exchange(&table, false).await;
@@ -333,7 +333,7 @@ mod tests {
         hub.may_lose("a", vec![(31, 45)]);
         hub.exchange(&table, true).await;
         assert_eq!(written(), [(1, 15), (16, 30)]);
-        // A hub that lives on sends again itself what is lost of a source that has moved.
+        // A replica that lives on repeats the lost samples of a source that has moved.
         hub.left("a");
         hub.may_lose("a", vec![(31, 45)]);
         hub.exchange(&table, false).await;

@@ -1,4 +1,4 @@
-//! `watchglass doctor`: whether the other server takes samples, and answers questions.
+//! `watchglass doctor`: whether the other server accepts samples, and answers queries.
 
 use super::CHECK;
 use super::message::WriteRequest;
@@ -8,7 +8,7 @@ use shared::wire::{Check, CheckState};
 use std::sync::Arc;
 use stream::clock::System;
 
-/// Sends a request without samples, and asks a question that needs none. Blocks until both are answered.
+/// Sends a request without samples, and a query without data. Blocks until both are answered.
 pub fn examine(settings: RemoteWrite) -> Check {
     let tried = [Some(&settings.url), settings.read_url.as_ref()].into_iter().flatten().map(|url| client::bare(url));
     let tried = tried.collect();

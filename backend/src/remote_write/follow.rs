@@ -1,5 +1,5 @@
-//! Reading on in a source from a place in its sequence: out of memory while we keep up, out of its history when we are
-//! behind. There is no queue: what was not sent is where it is kept anyway.
+//! Reads a source from a sequence on: from memory while the sender keeps up, from its history when it is behind. There
+//! is no queue: unsent samples are in the store anyway.
 
 use super::batch::Names;
 use super::message::Label;
@@ -13,37 +13,37 @@ use std::time::Duration;
 use stream::live::Live;
 use stream::store::{Block, Cursor, Frame, News, Store, Unread};
 
-/// How far behind is caught up, milliseconds.
+/// Maximum lag that is caught up, milliseconds.
 pub(super) const MAX_BEHIND_MS: i64 = 12 * 3_600_000;
-/// The longest time that one span takes, milliseconds: its series go one after the other, and Prometheus takes samples that are at
-/// most an hour behind the newest it has.
+/// Maximum length of one span, milliseconds: its series are sent one after the other, and Prometheus accepts samples
+/// at most an hour behind its newest.
 const MAX_SPAN_MS: i64 = 900_000;
-/// Values of unsealed ticks that are held at once: 8 MiB of them.
+/// Maximum number of unsealed values in memory at once: 8 MiB.
 const MAX_VALUES_HELD: usize = 1 << 20;
-/// How long a block that the disk does not hand out is waited for; then what it lacks is left out, as damage is.
+/// Timeout for a block that the disk refuses; then its missing part is skipped, like damage.
 const REFUSED_TIMEOUT: Duration = Duration::from_secs(600);
 
-/// Reads on in one source.
+/// Reader of one source.
 pub struct Follower {
     source: Source,
     /// The labels of its series.
     pub names: Names,
-    /// By row of the table, in its version.
+    /// By row of the catalog, in its version.
     families: HashMap<u16, Arc<Family>>,
     rows_version: u64,
-    /// Its place is the tick that was read last.
+    /// Its position is the tick that was read last.
     cursor: Cursor,
-    /// Since when the disk has not handed out what is next.
+    /// Start of the disk's refusal of the next block.
     refused: Option<Duration>,
 }
 
-/// What is to be done next for a source.
+/// The next step for a source.
 pub enum Due {
     /// Nothing is due.
     Nothing,
-    /// Nothing lies between the place and the tick of this sequence: go on behind it.
+    /// There are no ticks between the position and this sequence: continue behind it.
     At(u64),
-    /// What lies up to this sequence is older than is caught up.
+    /// Ticks up to this sequence are older than the maximum lag.
     TooOld {
         /// Sequence of its last tick.
         seq: u64,
@@ -54,12 +54,12 @@ pub enum Due {
     Ticks(TickSpan),
 }
 
-/// What a place leads to; decoded outside the lock.
+/// Data behind a position; decoded outside the lock.
 enum Found {
     Nothing,
     At(u64),
     Block(Block),
-    /// Ticks in memory behind the cursor's place.
+    /// Ticks in memory behind the cursor's position.
     Frames(Vec<Arc<Frame>>),
 }
 
@@ -76,13 +76,12 @@ impl Follower {
         }
     }
 
-    /// The ticks behind sequence `place`: those up to `through` where that is given, else what there is once it is `due`
-    /// ticks.
+    /// The ticks behind sequence `place`: those up to `through` if it is given, else all, once there are `due` ticks.
     pub fn next(&mut self, live: &Live, place: u64, through: Option<u64>, due: u64) -> Due {
         let store = live.store();
         let newest = store.state(self.source.id).map_or(0, TickState::seq);
         if place > newest {
-            // A power cut took ticks that were sent; others have their sequences now.
+            // A power cut lost ticks that were sent; others have their sequences now.
             return Due::At(newest);
         }
         if through.is_none_or(|through| through <= place) && store.ticks_after(self.source.id, place) < due {
@@ -98,9 +97,9 @@ impl Follower {
             Found::Block(block) if block.to() < live.clock.wall() - MAX_BEHIND_MS => {
                 Due::TooOld { seq: block.last_seq(), samples: block.samples() }
             }
-            // What was in flight is not kept any more.
+            // The ticks of the request in flight are no longer stored.
             Found::Block(block) if block.first_seq() > through => Due::At(block.first_seq() - 1),
-            // The same ticks once more after a restart, though the block may have become a longer one.
+            // The same ticks again after a restart, though the block may have become a longer one.
             Found::Block(block) => self.of_block(live, block, place, through, through == u64::MAX),
             Found::Frames(_) if self.cursor.seq() >= through => Due::At(self.cursor.seq()),
             Found::Frames(frames) => {
@@ -122,7 +121,7 @@ impl Follower {
                     }
                 }
                 match ticks.is_empty() {
-                    // A power cut took what was in flight, and the next life has other sequences.
+                    // A power cut lost the ticks in flight, and the next life has other sequences.
                     true if frames.iter().any(|frame| frame.seq > through) => Due::At(place.max(self.cursor.seq())),
                     true => Due::Nothing,
                     false => Due::Ticks(TickSpan::new(ranges, times, SpanValues::Ticks(ticks))),
@@ -131,8 +130,7 @@ impl Follower {
         }
     }
 
-    /// Ticks that came late behind sequence `place`, up to `through`: they are in blocks, and may lie among those that are
-    /// not sealed.
+    /// Late ticks behind sequence `place`, up to `through`: they are in blocks, and may lie among unsealed ones.
     pub fn late(&mut self, live: &Live, place: u64, through: u64) -> Due {
         let block = {
             let store = live.store();
@@ -145,14 +143,15 @@ impl Follower {
         }
     }
 
-    /// The ticks of a block behind sequence `place`, up to `through`; of a `short` span no more than one request may take.
+    /// The ticks of a block behind sequence `place`, up to `through`; a `short` span has no more than one request may
+    /// take.
     fn of_block(&mut self, live: &Live, block: Block, place: u64, through: u64, short: bool) -> Due {
         let skip = (place + 1).saturating_sub(block.first_seq()) as usize;
         let last = block.last_seq().min(through);
         let mut times = match block.read_times() {
             Ok(times) => times,
             Err(Unread::Refused) if self.waits(live.clock.steady()) => return Due::Nothing,
-            // Without the block's own times nothing of it can be placed.
+            // Without the block's own times its samples have no time.
             Err(why) => {
                 self.over(why == Unread::Refused);
                 return Due::At(block.last_seq());
@@ -169,9 +168,10 @@ impl Follower {
         Due::Ticks(TickSpan::new(vec![range], times, SpanValues::Block(block, skip)))
     }
 
-    /// Whether what the disk refuses now, `now` by the steady clock, is waited for: a disk that fails for a while must cost
-    /// no samples, and one bad sector not all that comes after it. Once it is waited for no more, that holds until what
-    /// is read is [`over`](Self::over): each request of it would wait anew, and those before be sent again.
+    /// Whether to wait for data that the disk refuses now; `now` is by the steady clock. A temporary failure must cost
+    /// no samples, and one bad sector must not cost all later ones. After the timeout it does not wait again until the
+    /// span is [`over`](Self::over): otherwise each request of the span would wait again, and earlier ones would be
+    /// repeated.
     pub fn waits(&mut self, now: Duration) -> bool {
         let since = *self.refused.get_or_insert_with(|| {
             tracing::warn!(
@@ -183,7 +183,7 @@ impl Follower {
         now.saturating_sub(since) < REFUSED_TIMEOUT
     }
 
-    /// What was read is sent, without what the disk still `refused`: what comes next is waited for anew.
+    /// The span was sent, without data that the disk still `refused`: the next span waits again.
     pub fn over(&mut self, refused: bool) {
         if refused {
             tracing::warn!(source = self.source.name, "the disk still refuses: what it refuses is not sent");
@@ -191,7 +191,7 @@ impl Follower {
         self.refused = None;
     }
 
-    /// What follows a place.
+    /// The data behind a position.
     fn find(&mut self, store: &Store, place: u64) -> Found {
         if self.cursor.seq() != place {
             self.cursor.seek(place);
@@ -213,13 +213,13 @@ impl Follower {
         }
     }
 
-    /// Learns the labels of series that are new, or others than they were.
+    /// Updates the labels of new and changed series.
     fn learn_names(&mut self, store: &Store) {
         let catalog = store.catalog();
         let (replaced, version) = store.replaced_rows(self.rows_version);
         self.rows_version = version;
         self.families.retain(|row, _| !replaced.contains(row));
-        // Where it is not known which are others, all are learned anew.
+        // If the changes are unknown, all are updated.
         let series = self.cursor.series(store).or_else(|| self.cursor.series(store)).unwrap_or_default();
         let defs = store.series(self.source.id, 0);
         for id in series {
@@ -275,7 +275,7 @@ mod tests {
         for tick in 1..=9 {
             store.append(id, tick * 1_000, false, &[tick as f64]).expect("a source");
         }
-        // The tenth was on its way to the server, and not on the disk; the next life has numbers of its own.
+        // The tenth was in flight to the server, and not on the disk; the next life has its own numbers.
         let next = store.encode_at(id, 1_000, 20_000, false, &[20.0]).expect("above the newest");
         store.push(next);
         let source = store.sources().remove(0);
@@ -304,7 +304,7 @@ mod tests {
         bench.faulty.heal();
         let Due::Ticks(span) = follower.next(&bench.live, 0, None, 15) else { panic!("it is there again") };
         assert!(span.samples(0) == before && !span.refused());
-        // One that stays broken holds up what comes after it only so long.
+        // A permanently broken block delays later ones only up to the timeout.
         bench.faulty.unread(&name);
         follower.over(false);
         assert!(matches!(follower.next(&bench.live, 0, None, 15), Due::Nothing));
@@ -315,7 +315,7 @@ mod tests {
         assert!(follower.waits(now), "what comes next is waited for again");
     }
 
-    /// Reads on to the newest tick, and checks that each sample goes out under the labels of its own series.
+    /// Reads up to the newest tick, and checks that each sample is sent under the labels of its own series.
     fn sends_the_rest(follower: &mut Follower, fleeting: &Fleeting, place: &mut u64) -> usize {
         let mut sent = 0;
         loop {
@@ -347,7 +347,7 @@ mod tests {
 
     #[test]
     fn no_sample_goes_out_under_the_labels_of_another_series_whose_id_it_has() {
-        // Read at each tick, after some, and after so many that they are read from blocks, or are not kept any more.
+        // Read at each tick, after some, and after so many that they are read from blocks, or are dropped already.
         for pauses in [&[1][..], &[2, 1, 5, 3], &[7, 40, 1]] {
             let mut fleeting = Fleeting::empty();
             let source = fleeting.live.store().sources().remove(0);

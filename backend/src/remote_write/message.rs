@@ -1,5 +1,4 @@
-//! The four messages of remote write 1.0, and how a request goes over the wire: protobuf, packed with snappy's block
-//! format.
+//! The four messages of remote write 1.0, and the body of a request: protobuf, compressed with snappy's block format.
 
 use prost::Message;
 
@@ -48,7 +47,7 @@ impl WriteRequest {
     /// The bytes of the request's body.
     ///
     /// # Panics
-    /// Never for what a request holds: the packer refuses 4 GiB.
+    /// Never for a request: the compressor refuses only 4 GiB.
     pub fn pack(&self) -> Vec<u8> {
         let plain = self.encode_to_vec();
         snap::raw::Encoder::new().compress_vec(&plain).expect("a request is far below 4 GiB")

@@ -1,15 +1,14 @@
-//! To another server by Prometheus remote write 1.0, and back from it by `query_range`: Prometheus, VictoriaMetrics,
-//! Mimir, Thanos and most hosted services take and answer both.
+//! Sends samples by Prometheus remote write 1.0, and reads back by `query_range`. Prometheus, VictoriaMetrics, Mimir,
+//! Thanos and most hosted services support both.
 //!
-//! Reading order: [`follow`] (ticks behind a place in a source) and [`span`] (the samples in them), [`batch`] (a request's
-//! worth of them), [`message`] (its bytes), [`server`] (what an answer means), `link` (whether the connection was lost),
-//! `unsettled` (what then goes once more),
-//! [`progress`] (how far we got, on disk), [`covered`] (how far the hubs of a cluster
-//! got, in their database), [`sender`] (the thread that puts them together), [`back`] (windows older than
-//! our own history), [`recall`] (machines that nobody has any more).
+//! Reading order: [`follow`] (ticks behind a position in a source) and [`span`] (the samples in them), [`batch`] (the
+//! samples of one request), [`message`] (its bytes), [`server`] (requests and responses), `link` (lost connections),
+//! `unsettled` (samples to repeat after a loss), [`progress`] (sent position, on disk), [`covered`] (sent positions of
+//! the replicas of a cluster, in their database), [`sender`] (the thread that combines them), [`back`] (windows older
+//! than our own history), [`recall`] (machines without a holder).
 //!
-//! The sender reads what the store keeps, by sequence; it has no queue, and a tick never waits for it. What it was kept
-//! from sending it catches up, up to 12 h; what comes late from an agent is sent after it. Names and labels are those of `GET /metrics`.
+//! The sender reads the store by sequence. It has no queue, and a tick never waits for it. After an outage it catches
+//! up, up to 12 h; late samples of an agent are sent after that. Names and labels are those of `GET /metrics`.
 
 mod back;
 mod batch;
@@ -47,19 +46,19 @@ use std::time::Instant;
 use stream::live::Live;
 use stream::throttle::Throttle;
 
-/// What helps where a server takes no samples that are older than its newest.
+/// Remedy for a server that refuses samples older than its newest.
 const LATE_CURE: &str = "allow out-of-order samples: storage.tsdb.out_of_order_time_window: 12h in the configuration \
     of Prometheus, limits.out_of_order_time_window: 12h for Mimir; VictoriaMetrics accepts them within its \
     -retentionPeriod";
 
-/// What helps where a server keeps a sample twice that was sent twice.
+/// Remedy for a server that stores a repeated sample twice.
 const TWICE_CURE: &str =
     "start VictoriaMetrics with -dedup.minScrapeInterval=1ms; in its cluster set it on vmselect and vmstorage";
 
 /// The name of our check.
 pub const CHECK: &str = "remote_write";
 
-/// Counts since the start, for our own health.
+/// Counts since the start, for our own metrics.
 #[derive(Debug, Default)]
 pub struct SendCounts {
     /// Samples that the server took.
@@ -72,11 +71,11 @@ pub struct SendCounts {
     pub expired: AtomicU64,
     /// Requests, repeated ones included.
     pub requests: AtomicU64,
-    /// Requests that were neither taken nor refused, and went out again.
+    /// Requests that were neither taken nor refused, and were repeated.
     pub retries: AtomicU64,
     /// Bytes of the requests that were taken.
     pub bytes: AtomicU64,
-    /// How much time of ticks is not taken yet, milliseconds.
+    /// Time of ticks that are not taken yet, milliseconds.
     pub behind_ms: AtomicU64,
 }
 
@@ -113,45 +112,46 @@ impl SendCounts {
     }
 }
 
-/// The other server, as everybody but its thread sees it. Dropped, the thread ends.
+/// Shared handle of the sender's thread. Dropping it ends the thread.
 pub struct RemoteWriter {
     /// Counts since the start.
     pub counts: SendCounts,
     server: Arc<Server>,
     standing: Mutex<Standing>,
     told_refusal: AtomicBool,
-    /// Reads machines back that nobody has any more; none where there is no server to read from.
+    /// Reads back machines without a holder; none without a server to read from.
     recall: Option<Arc<Recall>>,
-    /// Why the server refused what was older than its newest sample, the first time.
+    /// The server's reason at the first refusal of late samples.
     disorder: OnceLock<String>,
     doubled: Arc<Doubled>,
-    /// Warnings that it takes nothing: it may do so in turn with taking all.
+    /// Throttle of warnings about failures: a server may alternate between failure and success.
     waited: Mutex<Throttle>,
-    /// Never sent on: its end is the word to stop.
+    /// Carries no message: dropping it stops the thread.
     stop: Mutex<Option<SyncSender<()>>>,
 }
 
-/// How the last request went.
+/// Result of the last request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Standing {
     /// None was sent yet.
     Starting,
     /// It was taken.
     Well,
-    /// It was refused, and what was in it dropped.
+    /// It was refused, and its samples dropped.
     Refused(String),
-    /// It will be sent again.
+    /// It will be repeated.
     Waiting(String),
 }
 
 impl RemoteWriter {
-    /// Starts to send what `live` has to the server of these settings. How far it got is kept in `folder`; without one a
-    /// restart begins with what the history then has.
+    /// Starts to send the samples of `live` to the server of these settings. The position is stored in `folder`;
+    /// without one a restart begins with the stored history.
     pub fn start(live: &Arc<Live>, settings: RemoteWrite, folder: Option<&Path>) -> Arc<RemoteWriter> {
         Self::start_in(None, live, settings, folder)
     }
 
-    /// Likewise; in a cluster only what this hub holds is sent, and nothing that another hub has sent.
+    /// As above. In a cluster only sources held by this replica are sent, without samples that another replica has
+    /// sent.
     pub fn start_in(
         cluster: Option<SendingCluster>,
         live: &Arc<Live>,
@@ -182,7 +182,7 @@ impl RemoteWriter {
         remote
     }
 
-    /// Tells the thread to end; nobody waits for it.
+    /// Signals the thread to end, without waiting for it.
     pub fn stop(&self) {
         self.stop.lock().take();
     }
@@ -212,14 +212,14 @@ impl RemoteWriter {
         live.store().set_check(&self.check());
     }
 
-    /// The server refused samples that are older than the newest it has, in these words.
+    /// Records that the server refused samples older than its newest, with its reason.
     fn refused_late(&self, reason: &str) {
         if self.disorder.set(reason.into()).is_ok() {
             tracing::warn!(server = self.server.shown(), reason, "what came late is not taken: {LATE_CURE}");
         }
     }
 
-    /// What reads machines back that nobody has any more; none where there is no server to read from.
+    /// Reads back machines without a holder; none without a server to read from.
     pub fn recall(&self) -> Option<&Arc<Recall>> {
         self.recall.as_ref()
     }
@@ -229,10 +229,10 @@ impl RemoteWriter {
         self.server.reads()
     }
 
-    /// Asks the next question of what is to be read back; whether there are more. Blocks until the server has answered.
+    /// Sends the next query of a read-back; returns whether there are more. Blocks until the server has answered.
     ///
     /// # Errors
-    /// Why there is nothing at all, a sentence without a full stop.
+    /// The reason why there is no data at all, a sentence without a full stop.
     pub fn ask(&self, back: &mut ReadBack) -> Result<bool, String> {
         back.ask(&self.server)
     }
@@ -244,7 +244,7 @@ impl RemoteWriter {
         self.counts.figures(recalled, self.doubled.met())
     }
 
-    /// How it stands, in words.
+    /// Its state as a check.
     pub fn check(&self) -> Check {
         let (state, reason, remedy) = match &*self.standing.lock() {
             Standing::Starting => (CheckState::Starting, String::new(), ""),

@@ -1,7 +1,7 @@
-//! How far the other server has got, in a small file that outlives us.
+//! Position of the other server, in a small file that survives a restart.
 //!
-//! What is in a request is written down before the request leaves. After a kill the same request is sent once more, with
-//! the same samples, so that a server that had taken it sees nothing new, and one that had not lacks nothing.
+//! The range of a request is written before the request is sent. After a kill the same request is repeated with the
+//! same samples. A server that had taken it gets nothing new, and one that had not lacks nothing.
 
 use serde::{Deserialize, Serialize};
 use shared::series::SeriesId;
@@ -11,19 +11,19 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// How often it is synced to the disk at most.
+/// Minimum time between two syncs to the disk.
 const SYNC_INTERVAL: Duration = Duration::from_secs(1);
 
-/// How far one source's ticks were taken.
+/// Position of one source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Progress {
     /// Sequence of the last tick of which every series was taken; 0: none.
     pub seq: u64,
-    /// What is on its way of the ticks behind it.
+    /// The request in flight of the ticks behind it.
     pub flight: Option<Flight>,
 }
 
-/// A request on its way: samples of some series over some ticks.
+/// A request in flight: samples of some series over some ticks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Flight {
     /// Sequence of its last tick.
@@ -34,29 +34,29 @@ pub struct Flight {
     pub to: SeriesId,
 }
 
-/// The progress of all sources by name, and where they are kept.
+/// The positions of all sources by name, and their file.
 pub struct ProgressFile {
     file: Option<PathBuf>,
     kept: Kept,
-    /// When the disk had it for certain.
+    /// Time of the last sync.
     synced: Option<Instant>,
 }
 
 #[derive(Default, Serialize, Deserialize)]
 struct Kept {
-    /// Of which server these are the progress.
+    /// The server of these positions.
     url: String,
     sources: BTreeMap<String, Progress>,
-    /// Ticks before these places that came late and were not taken yet: first and last sequences, rising.
+    /// Late ticks before these positions that were not taken yet: first and last sequences, rising.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     late: BTreeMap<String, Vec<(u64, u64)>>,
-    /// What was taken last and may be lost with the server: first and last sequences, and whether they came late.
+    /// Recently taken ticks that may be lost with the server: first and last sequences, and whether they were late.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     unsettled: BTreeMap<String, Vec<(u64, u64, bool)>>,
 }
 
 impl ProgressFile {
-    /// Reads what a folder has of this server; nothing without a folder. Of another server nothing is known.
+    /// Reads the positions of this server from a folder; empty without a folder. Those of another server are ignored.
     pub fn open(folder: Option<&Path>, url: &str) -> Self {
         let file = folder.map(|folder| folder.join("remote-write.json"));
         let read = file.as_deref().and_then(|file| match std::fs::read(file) {
@@ -73,15 +73,15 @@ impl ProgressFile {
         ProgressFile { file, kept, synced: None }
     }
 
-    /// How far this source's ticks were taken.
+    /// Position of this source.
     pub fn get(&self, source: &str) -> Progress {
         self.kept.sources.get(source).copied().unwrap_or_default()
     }
 
-    /// Takes a new place and writes it down.
+    /// Sets a position and writes the file.
     ///
     /// # Errors
-    /// It could not be written; it holds for this run.
+    /// It could not be written; the position is valid for this run.
     pub fn set(&mut self, source: &str, place: Progress) -> io::Result<()> {
         match self.kept.sources.get_mut(source) {
             Some(kept) => *kept = place,
@@ -90,12 +90,12 @@ impl ProgressFile {
         self.write()
     }
 
-    /// What of a source came late and was not taken yet: first and last sequences, rising.
+    /// Late ticks of a source that were not taken yet: first and last sequences, rising.
     pub fn late(&self, source: &str) -> &[(u64, u64)] {
         self.kept.late.get(source).map_or(&[], Vec::as_slice)
     }
 
-    /// Takes other ranges that came late and writes them down.
+    /// Sets the late ranges and writes the file.
     ///
     /// # Errors
     /// As [`set`](Self::set).
@@ -107,12 +107,12 @@ impl ProgressFile {
         self.write()
     }
 
-    /// What of a source was taken last, and may be lost with the server: first and last sequences, and whether they came late.
+    /// Recently taken ticks that may be lost with the server: first and last sequences, and whether they were late.
     pub fn unsettled(&self, source: &str) -> &[(u64, u64, bool)] {
         self.kept.unsettled.get(source).map_or(&[], Vec::as_slice)
     }
 
-    /// Takes what may be lost with the server. It is written down with the place that comes next.
+    /// Sets the ranges that may be lost with the server. They are written with the next position.
     pub fn hold_unsettled(&mut self, source: &str, ranges: Vec<(u64, u64, bool)>) {
         match ranges.is_empty() {
             true => drop(self.kept.unsettled.remove(source)),
@@ -126,8 +126,8 @@ impl ProgressFile {
         let fresh = file.with_extension("tmp");
         let mut out = File::create(&fresh)?;
         out.write_all(&text)?;
-        // A kill takes nothing that was written; a power cut takes what was not synced, and that is sent once more. Of a
-        // thousand machines there are hundreds of these a second.
+        // A kill loses nothing that was written. A power cut loses unsynced data, which is then sent again. A thousand
+        // machines cause hundreds of writes a second.
         if self.synced.is_none_or(|synced| synced.elapsed() >= SYNC_INTERVAL) {
             out.sync_data()?;
             self.synced = Some(Instant::now());

@@ -1,12 +1,12 @@
-//! The last 12 hours of a machine that no hub holds any more, and of which nothing is here: its hub died, and it did, too.
-//! They are read back from the server that remote write goes to, when somebody looks at that machine.
+//! The last 12 hours of a machine without a holder and without local data: its hub and the machine itself are gone.
+//! They are read back from the server of remote write, when somebody opens that machine.
 //!
-//! What is read back lies in memory as blocks without sequences. So it is never counted as history of ours: it is not
-//! offered, not sent, not written to disk, and the machine's agent is asked for all of it should it return. Then what was
-//! read back goes.
+//! Data read back is in memory, as blocks without sequences. So it never counts as history of ours: it is not offered,
+//! not sent, and not written to disk. If the machine returns, its agent is requested for all of it, and the data read
+//! back is dropped.
 //!
-//! One machine at a time, window by window, the newest first, so that who looks sees something at once; the work ends when
-//! nobody waits for it any more, and goes on where it was.
+//! One machine at a time, window by window, the newest first, so that the first data shows at once. The work ends when
+//! nobody waits for it any more, and resumes where it ended.
 
 use super::back::{Doubled, RawSeries};
 use super::server::Server;
@@ -23,37 +23,37 @@ use stream::live::{Holder, Live};
 use stream::store::{Chunk, Column};
 use tokio::sync::{Mutex, OwnedMutexGuard, watch};
 
-/// How far back is read, milliseconds.
+/// Length of the read span, milliseconds.
 const SPAN_MS: i64 = 12 * 3_600_000;
-/// What one question asks for, milliseconds: of 500 series each second 3 MB.
+/// Window of one query, milliseconds: 3 MB for 500 series at one sample per second.
 const WINDOW_MS: i64 = 300_000;
-/// Bytes of blocks of one machine; what is older than fits is left out.
+/// Maximum size of one machine's blocks, bytes; older data is left out.
 const MAX_BYTES: usize = 64 << 20;
-/// Bytes of blocks of all; beyond them those go that were read first.
+/// Maximum size of all blocks, bytes; beyond it the machines that were read first are evicted.
 const MAX_ALL_BYTES: usize = 256 << 20;
-/// After a failure nothing is asked for so long.
+/// Pause after a failure.
 const PAUSE: Duration = Duration::from_secs(30);
-/// How often it is looked whether somebody looks at such a machine.
+/// Interval of the checks whether somebody has such a machine open.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Steps of a series, and what was read back of it by time.
+/// Steps of a series, and its samples read back, by time.
 type ReadColumn = (f64, Vec<(i64, f64)>);
 
-/// What was read back, for our own health.
+/// Counts of data read back, for our own metrics.
 #[derive(Debug, Default)]
 pub struct RecallCounts {
     /// Samples.
     pub samples: AtomicU64,
-    /// Samples of series that this hub has no row for, or of a machine of which as much was read as may be.
+    /// Samples of series without a row on this hub, or above the size limit of a machine.
     pub left_out: AtomicU64,
 }
 
-/// How far one machine was read back.
+/// Progress of one machine's read-back.
 #[derive(Clone, Copy, Debug)]
 struct Reached {
-    /// The newest instant that was asked for, milliseconds since the Unix epoch.
+    /// The newest requested instant, milliseconds since the Unix epoch.
     to: i64,
-    /// All behind this was read.
+    /// Everything after this instant was read.
     from: i64,
     bytes: usize,
 }
@@ -61,9 +61,9 @@ struct Reached {
 #[derive(Default)]
 struct State {
     reached: BTreeMap<SourceId, Reached>,
-    /// In the order in which they were begun.
+    /// In the order of their begin.
     order: Vec<SourceId>,
-    /// When the server failed, by the steady clock.
+    /// Time of the server's failure, by the steady clock.
     failed: Option<Duration>,
 }
 
@@ -71,9 +71,9 @@ struct State {
 pub struct Recall {
     live: Arc<Live>,
     server: Arc<Server>,
-    /// Whose turn it is: one at a time.
+    /// Lock of the current read: one at a time.
     state: Arc<Mutex<State>>,
-    /// What was read back.
+    /// Counts of data read back.
     pub counts: RecallCounts,
     doubled: Arc<Doubled>,
 }
@@ -89,7 +89,7 @@ impl Recall {
         })
     }
 
-    /// Whether a machine is to be read back: nobody holds it, and no tick of it is here.
+    /// Whether a machine needs a read-back: it has no holder, and no tick of it is here.
     pub fn lacks(&self, source: SourceId) -> bool {
         if self.live.holder(source) != Holder::Nobody {
             return false;
@@ -99,8 +99,8 @@ impl Recall {
         known && store.ticks_after(source, 0) == 0
     }
 
-    /// Reads a machine back as far as it is lacking; at once where nothing is. Dropped, it ends with the question that is
-    /// being asked.
+    /// Reads back the missing data of a machine; returns at once if nothing is missing. When dropped, it ends after
+    /// the current query.
     pub async fn read(self: &Arc<Self>, source: SourceId) {
         let mut state = self.state.clone().lock_owned().await;
         while self.lacks(source) {
@@ -119,7 +119,7 @@ impl Recall {
         state.order.retain(|own| *own != source);
     }
 
-    /// Reads the next window; whether there may be more.
+    /// Reads the next window; returns whether there may be more.
     fn step(&self, state: &mut OwnedMutexGuard<State>, source: SourceId) -> bool {
         let (wall, steady) = (self.live.clock.wall(), self.live.clock.steady());
         if state.failed.is_some_and(|failed| steady.saturating_sub(failed) < PAUSE) {
@@ -151,7 +151,7 @@ impl Recall {
         true
     }
 
-    /// Drops what was read first where all are too much; never the one that is being read.
+    /// Drops the machines that were read first while the total is too large, but never the current one.
     fn make_room(&self, state: &mut State, reading: SourceId) {
         let all = |state: &State| state.reached.values().map(|reached| reached.bytes).sum::<usize>();
         while all(state) > MAX_ALL_BYTES
@@ -163,13 +163,13 @@ impl Recall {
         }
     }
 
-    /// Lays what was read beside the history of a machine; the bytes that it takes.
+    /// Adds the data to the history of a machine; returns its size in bytes.
     fn lay(&self, source: SourceId, read: Vec<RawSeries>) -> usize {
         let (own, catalog) = {
             let store = self.live.store();
             (store.catalog_of(|known| known.id == source, |_| false), store.catalog().clone())
         };
-        // A name means what the machine itself means by it. Of one that it has no row of, it is what others do.
+        // The machine's own definition of a name applies; without one, that of the other machines.
         let tables = [Names::new(&own), Names::new(&catalog)];
         let mut columns: BTreeMap<SeriesId, (f64, Vec<(i64, f64)>)> = BTreeMap::new();
         for RawSeries { name, labels, samples } in read {
@@ -219,7 +219,7 @@ impl Recall {
     }
 }
 
-/// Reads machines back that somebody looks at, until `stop` becomes true.
+/// Reads back the machines that somebody has open, until `stop` becomes true.
 pub async fn keep(recall: Arc<Recall>, mut stop: watch::Receiver<bool>) {
     let mut look = tokio::time::interval(LOOK_INTERVAL);
     look.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);

@@ -1,4 +1,4 @@
-//! The thread that sends: what is due, once, until it was taken or refused.
+//! The sender's thread: it sends due samples, each until it was taken or refused.
 
 use super::batch::Batch;
 use super::covered::{SendingCluster, SentRange, WRITE_INTERVAL, join, without};
@@ -18,21 +18,21 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 use stream::live::Live;
 
-/// Ticks of this much time go in one request: the labels of a series are sent once for all of them.
+/// Time span of one request: the labels of a series are sent once for all its ticks.
 const BATCH_MS: i64 = 15_000;
-/// How often the sender looks whether something is due.
+/// Interval of the sender's checks for due samples.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
-/// Back-off: the pause after the first failure, which doubles up to the longest.
+/// Backoff: the pause after the first failure, which doubles up to the maximum.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const MAX_PAUSE: Duration = Duration::from_secs(60);
 
-/// What servers say of samples that are older than the newest they have, in small letters.
+/// Error texts of servers for samples that are older than their newest, in lower case.
 const DISORDER: [&str; 4] = ["out of order", "out-of-order", "out of bounds", "too old"];
 
-/// Ranges that are late of one source; beyond them all are one, and what lies between is sent once more.
+/// Maximum number of late ranges of one source; beyond it all are merged, and the gaps are sent again.
 const MAX_LATE: usize = 256;
 
-/// Makes those that touch one, and beyond [`MAX_LATE`] all of them.
+/// Merges touching ranges, and beyond [`MAX_LATE`] all of them.
 fn bound(late: &mut Vec<SentRange>) {
     let first = late.iter().map(|(first, _)| *first).min();
     let last = late.iter().map(|(_, last)| *last).max();
@@ -42,21 +42,21 @@ fn bound(late: &mut Vec<SentRange>) {
     }
 }
 
-/// Why a request is sent.
+/// The reason of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Why {
     /// Its samples follow those before.
     New,
-    /// It was taken, and the connection was lost behind it.
+    /// It was taken, and the connection was lost afterwards.
     Again,
-    /// Its samples came late, and lie before others that were taken.
+    /// Its samples are late, and older than others that were taken.
     Late,
 }
 
-/// The sender was told to end, so that it leaves what it was about to do.
+/// The sender was stopped, and abandons its current work.
 pub struct Stopped;
 
-/// Sends until it is told to end.
+/// Sends until it is stopped.
 pub struct Sender {
     live: Arc<Live>,
     remote: Arc<RemoteWriter>,
@@ -64,16 +64,16 @@ pub struct Sender {
     progress: ProgressFile,
     stop: Receiver<()>,
     followers: BTreeMap<SourceId, Follower>,
-    /// The hubs that write to the same server; none: this one alone.
+    /// The replicas that write to the same server; none: this hub alone.
     cluster: Option<SendingCluster>,
-    /// Sources of a cluster that are ours, and since when, by the steady clock; none once it is known what the server
-    /// has of them.
+    /// Sources of a cluster that this replica holds, with the begin by the steady clock; none once their sent ranges
+    /// are known.
     ours: BTreeMap<SourceId, Option<Duration>>,
-    /// What a server that is killed may lose, by source.
+    /// Ranges that a killed server may lose, by source.
     unsettled: BTreeMap<SourceId, Unsettled>,
-    /// When the server took something last, by the steady clock.
+    /// Time of the last taken request, by the steady clock.
     answered: Cell<Duration>,
-    /// A failure to write the progress down was told.
+    /// A failure to write the positions was logged.
     told: bool,
 }
 
@@ -101,13 +101,13 @@ impl Sender {
         }
     }
 
-    /// Sends what is due, until it is told to end.
+    /// Sends due samples, until it is stopped.
     pub fn run(mut self) {
         self.remote.stand(&self.live, Standing::Starting);
         loop {
             let mut sources = self.live.store().sources();
             let mut more = false;
-            // What was another hub's meanwhile, too: this one has sent it.
+            // Also sources that have moved to another replica: this one has sent the samples.
             for source in &sources {
                 match self.send_again(source) {
                     Ok(sent) => more |= sent,
@@ -117,7 +117,7 @@ impl Sender {
             }
             self.unsettled.retain(|id, _| sources.iter().any(|source| source.id == *id));
             sources.retain(|source| self.is_ours(source));
-            // In turn, so that no source is hours ahead of another: a server may take nothing that is so far behind.
+            // In turn, so that no source is hours ahead of another: a server may refuse samples that are far behind.
             for source in &sources {
                 match self.go_on(source).and_then(|sent| Ok(sent | self.send_late(source)?)) {
                     Ok(sent) => more |= sent,
@@ -140,10 +140,10 @@ impl Sender {
         ticks * source.interval.max(0) as u64
     }
 
-    /// Whether the samples of a source are for us to send, now.
+    /// Whether this replica sends the samples of a source now.
     ///
-    /// One that has just arrived waits for as long as the hub before may take to write down what it sent: then it is known
-    /// what the server has.
+    /// A source that has just arrived waits for the maximum time of the earlier holder's last write. Then its sent
+    /// ranges are known.
     fn is_ours(&mut self, source: &Source) -> bool {
         let Some(cluster) = &self.cluster else { return true };
         if !(cluster.holds)(source.id) {
@@ -151,7 +151,7 @@ impl Sender {
                 cluster.covered.left(&source.key);
                 self.followers.remove(&source.id);
             }
-            // All that is here and not with the server is sent should it arrive.
+            // If it arrives here, all local samples that the server lacks are sent.
             drop(self.live.take_late(source.id));
             return false;
         }
@@ -165,13 +165,13 @@ impl Sender {
         let oldest = self.live.clock.wall() - MAX_BEHIND_MS;
         let runs = self.live.store().runs(source.id);
         if covered.is_empty() {
-            // The table begins with what this hub has sent by itself.
+            // The table begins with the ranges that this hub sent before it was in a cluster.
             let sent = runs.iter().filter(|run| run.first <= place).map(|run| (run.first, run.last.min(place)));
             let late = self.progress.late(&source.key);
             let taken: Vec<SentRange> = sent.flat_map(|range| without(range, late)).collect();
             cluster.covered.took(&source.key, &taken);
         }
-        // Ticks that were brought here late lie among others, and are not met again by who reads on.
+        // Ticks that arrived late lie among others, and a sequential reader does not reach them again.
         let recent = runs.iter().filter(|run| run.to >= oldest).map(|run| (run.first, run.last));
         let covered = self.covered(source);
         let mut late: Vec<SentRange> = recent.flat_map(|range| without(range, &covered)).collect();
@@ -181,7 +181,7 @@ impl Sender {
         true
     }
 
-    /// What the server has of a source by any hub of the cluster; nothing where there is none.
+    /// Ranges of a source that any replica has sent; none without a cluster.
     fn covered(&self, source: &Source) -> Vec<SentRange> {
         self.cluster.as_ref().and_then(|cluster| cluster.covered.of(&source.key)).unwrap_or_default()
     }
@@ -193,30 +193,30 @@ impl Sender {
         }
     }
 
-    /// Sends the next span of a source, if it is due; whether it was.
+    /// Sends the next span of a source, if it is due; returns whether it was.
     fn go_on(&mut self, source: &Source) -> Result<bool, Stopped> {
         let ticks = (BATCH_MS / source.interval.max(1)).max(1) as u64;
-        // The first goes at once: a wrong address is told at the start.
+        // The first is sent at once: a wrong address is reported at the start.
         let due = if self.remote.counts.requests.load(Relaxed) == 0 { 1 } else { ticks };
         let place = self.progress.get(&source.key);
         let covered = self.covered(source);
         let newest = self.live.store().state(source.id).map_or(0, TickState::seq);
         let next = covered.iter().find(|(_, last)| *last > place.seq);
         if let Some(&(_, last)) = next.filter(|(first, _)| *first <= place.seq + 1) {
-            // Another hub has sent what comes next.
+            // Another replica has sent the next ticks.
             let seq = last.min(newest);
             if seq > place.seq {
                 self.keep(source, Progress { seq, flight: None });
             }
             return Ok(seq > place.seq);
         }
-        // And what comes behind this.
+        // The end before the next range that another replica has sent.
         let end = next.map(|(first, _)| first - 1).filter(|end| *end <= newest);
         let through = place.flight.map(|f| f.through).or(end);
         let follower = self.followers.entry(source.id).or_insert_with(|| Follower::new(source));
         let seq = match follower.next(&self.live, place.seq, through, due) {
             Due::Nothing => return Ok(false),
-            // Nothing that is here lies in front of what another has sent.
+            // There are no local ticks before the range that another replica has sent.
             Due::At(seq) if seq == place.seq && through == end => end.unwrap_or(seq),
             Due::At(seq) => seq,
             Due::TooOld { seq, samples } => {
@@ -226,7 +226,7 @@ impl Sender {
             }
             Due::Ticks(span) => {
                 let Some(lost) = self.send(source, place, &span)? else { return Ok(false) };
-                // In this order: what may be lost is not written down meanwhile.
+                // In this order: ranges that may be lost must not be written meanwhile.
                 span.ranges.iter().for_each(|range| self.may_lose(source, (*range, false, 0), lost));
                 self.took(source, &span.ranges);
                 self.keep(source, Progress { seq: span.last, flight: None });
@@ -238,7 +238,7 @@ impl Sender {
         Ok(true)
     }
 
-    /// What of a source a server that is killed now may lose, as it stands after the newest answer.
+    /// Ranges of a source that a server killed now may lose, as of the newest response.
     fn unsettled(&mut self, source: &Source) -> &mut Unsettled {
         let (losses, answered) = (self.server.losses(), self.answered.get());
         let resumed = || Unsettled::resumed(self.progress.unsettled(&source.key), self.live.clock.steady());
@@ -247,8 +247,8 @@ impl Sender {
         own
     }
 
-    /// The server has just taken these, which came late or not, and so often once more. It may lose them should it be killed
-    /// now; where the connection was `lost` behind some of them, it may have lost them already.
+    /// Records that the server has just taken these, whether late, and how often they were repeated. It may lose them
+    /// if it is killed now. If the connection was `lost` after some of them, it may have lost them already.
     fn may_lose(&mut self, source: &Source, (range, late, again): (SentRange, bool, u8), lost: bool) {
         let at = self.live.clock.steady();
         let own = self.unsettled(source);
@@ -258,7 +258,7 @@ impl Sender {
         self.tell_unsettled(source, None);
     }
 
-    /// Tells who writes down what was sent what of it the server may lose, and what is `next`.
+    /// Updates the table of sent ranges: the ranges that the server may lose, and the `next` one.
     fn tell_unsettled(&self, source: &Source, next: Option<SentRange>) {
         let Some(cluster) = &self.cluster else { return };
         let own = self.unsettled.get(&source.id).map(Unsettled::ranges).unwrap_or_default();
@@ -266,8 +266,8 @@ impl Sender {
         cluster.covered.may_lose(&source.key, ranges.collect());
     }
 
-    /// Sends once more what was taken shortly before the connection was lost; whether there was any. What the server holds
-    /// already is equal, in time and value; one that refuses it for that has lost nothing.
+    /// Repeats samples that were taken shortly before the connection was lost; returns whether there were any. Samples
+    /// that the server already has are equal, in time and value; if it refuses them for that, it has lost nothing.
     fn send_again(&mut self, source: &Source) -> Result<bool, Stopped> {
         let mut sent = false;
         while let Some(TakenTicks { range, late, again, .. }) = self.unsettled(source).next() {
@@ -280,8 +280,8 @@ impl Sender {
         Ok(sent)
     }
 
-    /// Sends what came late in front of what was sent: one range of it. Whether there was any. What is written down of it
-    /// outlives us; of what was not, the machine's agent is asked anew, and it comes late again.
+    /// Sends one range of late samples, older than the sent position. Returns whether there was any. Stored late
+    /// ranges survive a restart; others are requested again from the machine's agent, and are late again.
     fn send_late(&mut self, source: &Source) -> Result<bool, Stopped> {
         let mut late = self.progress.late(&source.key).to_vec();
         let new = self.live.take_late(source.id);
@@ -289,11 +289,11 @@ impl Sender {
             return Ok(false);
         }
         late.extend(new);
-        // Another hub may have sent some of it by now.
+        // Another replica may have sent some of it by now.
         let covered = self.covered(source);
         let mut late: Vec<SentRange> = late.into_iter().flat_map(|range| without(range, &covered)).collect();
         bound(&mut late);
-        // What lies behind the place may be sent in its turn; what is left of it then is sent here.
+        // Ticks behind the position may be sent in order; the rest is sent here afterwards.
         let place = self.progress.get(&source.key).seq;
         let Some(&(first, last)) = late.first().filter(|(first, _)| *first <= place) else {
             if late != self.progress.late(&source.key) {
@@ -310,7 +310,7 @@ impl Sender {
         Ok(true)
     }
 
-    /// These were sent, and are not late any more.
+    /// Removes sent ranges from the late ones.
     fn not_late(&mut self, source: &Source, sent: &[SentRange]) {
         let late = self.progress.late(&source.key);
         if late.is_empty() {
@@ -328,8 +328,8 @@ impl Sender {
         }
     }
 
-    /// Sends what is kept of a range, which came late or not. Whether the connection was lost behind some of it; none where
-    /// that was not all: a disk that does not hand it out is waited for.
+    /// Sends the stored samples of a range, late or not. Returns whether the connection was lost after some of them.
+    /// None if it is incomplete, because the disk refuses a block: that is retried.
     fn send_range(
         &mut self,
         source: &Source,
@@ -378,15 +378,15 @@ impl Sender {
         Ok(Some(self.is_lost(taken)))
     }
 
-    /// Whether the connection was lost since something was taken, after so many losses.
+    /// Whether the connection was lost since samples were taken, after this many losses.
     fn is_lost(&self, taken: Option<u64>) -> bool {
         taken.is_some_and(|losses| losses != self.server.losses())
     }
 
-    /// Sends a span in requests of bounded size, each written down before it leaves. Whether the connection was lost behind
-    /// some of it; none where the disk did not hand out what comes next, and it is waited for.
+    /// Sends a span in requests of bounded size; each is recorded before it is sent. Returns whether the connection
+    /// was lost after some of it. None if the disk refused the next block, which is retried.
     fn send(&mut self, source: &Source, place: Progress, span: &TickSpan) -> Result<Option<bool>, Stopped> {
-        // Of a span that was begun before it is not known how often the connection had been lost by then.
+        // For a span of an earlier run the number of losses is unknown.
         let mut taken = place.flight.filter(|flight| flight.from > 0).map(|_| 0);
         let (mut from, mut to) = place.flight.map_or((0, None), |flight| (flight.from, Some(flight.to)));
         while let Some(follower) = self.followers.get_mut(&source.id)
@@ -422,7 +422,7 @@ impl Sender {
         }
     }
 
-    /// Sends one request until it is taken or refused; how often the connection had been lost by then.
+    /// Sends one request until it is taken or refused; returns the number of losses by then.
     fn deliver(&self, batch: &Batch, why: Why) -> Result<u64, Stopped> {
         let counts = &self.remote.counts;
         let mut pause = FIRST_PAUSE;

@@ -1,4 +1,4 @@
-//! The other server: one request, and what its answer means. `link.rs` tells when the connection to it was lost.
+//! The other server: one request, and the meaning of its response. `link.rs` detects lost connections.
 
 use super::link::Link;
 use crate::config::RemoteWrite;
@@ -9,28 +9,28 @@ use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 use stream::clock::Clock;
 
-/// A connection is kept for longer than between any two requests.
+/// The idle timeout is longer than the time between any two requests.
 const LIMITS: Limits =
     Limits { connect: Duration::from_secs(5), whole: Duration::from_secs(30), idle: Duration::from_secs(180) };
-/// The longest that a server may make us wait.
+/// Maximum of a server's `Retry-After`.
 const MAX_RETRY_AFTER: Duration = Duration::from_secs(300);
-/// Bytes of a server's own words that are repeated in ours.
+/// Maximum size of a server's error text in ours, bytes.
 const MAX_QUOTED_BYTES: u64 = 300;
-/// Bytes that are read of an answer that says no more than that it took the request.
+/// Maximum size that is read of a success response's body, bytes.
 const MAX_REST_BYTES: u64 = 64 << 10;
-/// Bytes of an answer to a query.
+/// Maximum size of a response to a query, bytes.
 const MAX_ANSWER_BYTES: u64 = 64 << 20;
 
-/// Why a request was not taken; the sentences have no full stop, and no header stands in them.
+/// The error of a request. Sentences have no full stop, and contain no header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SendError {
-    /// The server will never take this one.
+    /// A permanent refusal.
     Refused(String),
-    /// It, or the way to it, is not well, or does not know us: later perhaps.
+    /// A temporary failure of the server, the network or the authentication.
     Later {
-        /// What went wrong.
+        /// The cause.
         reason: String,
-        /// How long the server wants to be left alone.
+        /// The server's `Retry-After`.
         wait: Option<Duration>,
     },
 }
@@ -38,7 +38,7 @@ pub enum SendError {
 /// The server that is written to, and read from.
 pub struct Server {
     writer: Client,
-    /// Of its own, so that what is read back does not end the connection that is written over.
+    /// A separate client, so that reads do not close the connection for writes.
     reader: Client,
     link: Link,
     settings: RemoteWrite,
@@ -51,20 +51,20 @@ impl Server {
         Server { writer: Client::new(LIMITS), reader: Client::new(LIMITS), link: Link::default(), settings, clock }
     }
 
-    /// The address that is written to, without secrets.
+    /// The address for writes, without secrets.
     pub fn shown(&self) -> String {
         bare(&self.settings.url)
     }
 
-    /// Whether there is one to read from.
+    /// Whether there is an address for reads.
     pub fn reads(&self) -> bool {
         self.settings.read_url.is_some()
     }
 
-    /// Writes one packed request.
+    /// Writes one compressed request.
     ///
     /// # Errors
-    /// [`SendError`]: to be dropped, or to be sent again.
+    /// [`SendError`]: to be dropped, or to be repeated.
     pub fn write(&self, body: &[u8]) -> Result<(), SendError> {
         let uri: Uri = self.settings.url.parse().map_err(|_| SendError::Refused("its address is invalid".into()))?;
         let own = [
@@ -84,8 +84,8 @@ impl Server {
         self.settings.headers.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
-    /// How often the connection that is written over was lost: it broke, or it was gone when the next request came though
-    /// it was to stay. What was sent over it last may be lost, too, though it was taken.
+    /// Number of losses of the connection for writes: it broke, or a kept-alive connection was gone at the next
+    /// request. Samples sent last over it may be lost, too, though they were taken.
     pub fn losses(&self) -> u64 {
         self.link.losses()
     }
@@ -93,7 +93,7 @@ impl Server {
     fn taken(&self, response: Response<Body>) -> Result<(), SendError> {
         let status = response.status();
         if status.is_success() {
-            // What is read to its end leaves the connection for the next request.
+            // A body that is read to its end keeps the connection for the next request.
             let read =
                 std::io::copy(&mut response.into_body().into_reader().take(MAX_REST_BYTES), &mut std::io::sink());
             if read.is_ok_and(|read| read == MAX_REST_BYTES) {
@@ -101,9 +101,9 @@ impl Server {
             }
             return Ok(());
         }
-        // Of a long explanation the rest is not read, which ends the connection from our side.
+        // The rest of a long error is not read, which closes the connection from our side.
         self.link.given_up();
-        // What stands in front of a server says so when that is away: it may have been killed.
+        // A proxy in front of a server reports that it is unreachable: it may have been killed.
         if matches!(status.as_u16(), 502..=504) {
             self.link.lost();
         }
@@ -123,7 +123,7 @@ impl Server {
             },
         };
         Err(match status.as_u16() {
-            // The last four say nothing of the samples: someone will mend the settings or the server.
+            // The last four are not about the samples: the settings or the server will be fixed.
             429 | 500..=599 | 300..=399 | 401 | 403 | 404 | 407 => SendError::Later { reason, wait },
             _ => SendError::Refused(reason),
         })
@@ -138,10 +138,10 @@ impl Server {
         Some(at.saturating_sub(Duration::from_millis(u64::try_from(self.clock.wall()).ok()?)))
     }
 
-    /// Asks the server that is read from for a path with parameters; the text of its answer.
+    /// Requests a path with parameters from the server for reads; returns the text of the response.
     ///
     /// # Errors
-    /// Why there is none, a sentence without a full stop.
+    /// The reason, a sentence without a full stop.
     pub fn read(&self, path: &str, parameters: &[(&str, String)]) -> Result<String, String> {
         let base = self.settings.read_url.as_deref().ok_or("no server to read from is configured")?;
         let uri: Uri = format!("{}{path}", base.trim_end_matches('/')).parse().map_err(|_| "its address is invalid")?;
@@ -156,10 +156,10 @@ impl Server {
     }
 }
 
-/// The begin of a server's own words, on one line.
+/// The beginning of a server's error text, on one line.
 fn words(response: Response<Body>) -> String {
     let mut bytes = Vec::new();
-    // What came before an error is as good as it gets.
+    // Bytes before a read error are still useful.
     let _ = response.into_body().into_reader().take(MAX_QUOTED_BYTES).read_to_end(&mut bytes);
     let text = String::from_utf8_lossy(&bytes);
     text.split_whitespace().collect::<Vec<_>>().join(" ").chars().filter(|c| !c.is_control()).collect()

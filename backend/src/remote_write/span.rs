@@ -1,15 +1,14 @@
-//! Ticks that are to be sent: those of unsealed ticks, decoded, or a part of a block, whose columns are read when they are
-//! asked for.
+//! Ticks to send: decoded unsealed ticks, or a part of a block, whose columns are read on demand.
 
 use shared::series::SeriesId;
 use std::cell::Cell;
 use stream::store::{Block, Unread};
 
-/// Ticks that follow each other.
+/// Consecutive ticks.
 pub struct TickSpan {
     /// Sequence of the last one.
     pub last: u64,
-    /// The sequences of all of them, as ranges that rise.
+    /// The sequences of all of them, as rising ranges.
     pub ranges: Vec<(u64, u64)>,
     times: Vec<i64>,
     values: SpanValues,
@@ -19,7 +18,7 @@ pub struct TickSpan {
 pub(super) enum SpanValues {
     /// By tick and series.
     Ticks(Vec<Vec<f64>>),
-    /// Of a block, but for so many ticks at its begin.
+    /// A block, without this many ticks at its begin.
     Block(Block, usize),
 }
 
@@ -30,12 +29,12 @@ impl TickSpan {
         TickSpan { last, ranges, times, values, refused: Cell::new(false) }
     }
 
-    /// Whether the disk did not hand out some of what was read of it.
+    /// Whether the disk refused some of its data.
     pub fn refused(&self) -> bool {
         self.refused.get()
     }
 
-    /// Times and values of a series, oldest first; of a column that cannot be read none.
+    /// Times and values of a series, oldest first; empty if its column cannot be read.
     pub fn samples(&self, id: SeriesId) -> Vec<(i64, f64)> {
         let present = |(t, v): (&i64, f64)| v.is_finite().then_some((*t, v));
         match &self.values {

@@ -1,16 +1,18 @@
-//! What the other server has taken and may not have on its disk yet: it goes once more should that server be killed.
+//! Samples that the other server has taken and may not have on its disk yet: they are repeated if that server is
+//! killed.
 //!
-//! What counts is the time of our sending, never that of the samples: who catches up sends hours of them in a second, and a
-//! server that is killed loses seconds of its own time. What goes twice is equal in time and value.
+//! The time of sending counts, never that of the samples: catching up sends hours of them in a second, and a killed
+//! server loses seconds of its own time. Repeated samples are equal in time and value.
 
 use super::covered::SentRange;
 use std::time::Duration;
 
-/// How long a server may take to write down what it took. VictoriaMetrics takes some 5 s, and longer on a slow disk.
+/// Maximum time for a server to write taken samples to disk. VictoriaMetrics takes some 5 s, and longer on a slow
+/// disk.
 const SETTLE_TIME: Duration = Duration::from_secs(30);
-/// So often a range goes once more at most: of a server that ends every connection it is not known that it lives on.
+/// Maximum number of repeats of a range: a server that closes every connection never shows that it is alive.
 const MAX_AGAIN: u8 = 4;
-/// Ranges of one source; beyond them two are one, and what lies between goes once more, too.
+/// Maximum number of ranges of one source; beyond it two are merged, and the gap is repeated, too.
 const MAX_RANGES: usize = 256;
 
 /// Ticks that were taken together.
@@ -18,31 +20,31 @@ const MAX_RANGES: usize = 256;
 pub struct TakenTicks {
     /// First and last sequence.
     pub range: SentRange,
-    /// They came late, and lie among others.
+    /// They are late, and lie among others.
     pub late: bool,
-    /// When they were taken, by the steady clock.
+    /// Time of the response, by the steady clock.
     pub at: Duration,
-    /// How often they have gone once more.
+    /// Number of repeats.
     pub again: u8,
 }
 
-/// Of one source: what was taken not long ago, and what is to go once more.
+/// Recently taken ticks of one source, and ticks to repeat.
 #[derive(Debug, Default)]
 pub struct Unsettled {
     taken: Vec<TakenTicks>,
     again: Vec<TakenTicks>,
-    /// As many losses of the connection were met.
+    /// Number of losses that are handled.
     losses: u64,
 }
 
 impl Unsettled {
-    /// What a run before this one left: it goes once more. The server may have ended with that run, and nobody saw it.
+    /// Repeats the ticks of an earlier run: the server may have ended with that run, unnoticed.
     pub fn resumed(ranges: &[(u64, u64, bool)], at: Duration) -> Self {
         let again = ranges.iter().map(|&(first, last, late)| TakenTicks { range: (first, last), late, at, again: 0 });
         Unsettled { again: again.collect(), ..Unsettled::default() }
     }
 
-    /// The server has taken these. Where the connection was `lost` behind some of it, they go once more.
+    /// Records taken ticks. If the connection was `lost` after some of them, they are repeated.
     pub fn took(&mut self, taken: TakenTicks, lost: bool) {
         let all = if lost { &mut self.again } else { &mut self.taken };
         if lost && taken.again >= MAX_AGAIN {
@@ -65,8 +67,8 @@ impl Unsettled {
         }
     }
 
-    /// Looks how the server does: it was lost so many times, and took something last at `answered`, by the steady clock.
-    /// What it took shortly before a loss goes once more; what it has had for long enough is settled.
+    /// Updates the state: the number of losses, and the time of the last response, by the steady clock. Ticks taken
+    /// shortly before a loss are repeated; older ones are settled.
     pub fn look(&mut self, losses: u64, answered: Duration) {
         if losses != self.losses {
             self.losses = losses;
@@ -76,17 +78,17 @@ impl Unsettled {
         self.taken.retain(|taken| answered.saturating_sub(taken.at) < SETTLE_TIME);
     }
 
-    /// What is to go once more: the first of it.
+    /// The first ticks to repeat.
     pub fn next(&self) -> Option<TakenTicks> {
         self.again.first().copied()
     }
 
-    /// The first of what is to go once more has gone.
+    /// Removes the first ticks to repeat, which were sent.
     pub fn gone(&mut self) {
         self.again.remove(0);
     }
 
-    /// All that would be lost with the server.
+    /// All ticks that would be lost with the server.
     pub fn ranges(&self) -> Vec<(u64, u64, bool)> {
         self.again.iter().chain(&self.taken).map(|taken| (taken.range.0, taken.range.1, taken.late)).collect()
     }
@@ -118,7 +120,7 @@ mod tests {
             own.look(0, Duration::from_secs(n));
         }
         assert_eq!(own.next(), None);
-        // It was away for an hour: what counts is when it answered last.
+        // It was unreachable for an hour: the time of its last response counts.
         own.look(1, Duration::from_secs(59));
         own.look(1, Duration::from_secs(3_659));
         let all = again(&mut own);

@@ -1,4 +1,4 @@
-//! How each collector stands, in words: what the page's "not available here" and doctor show.
+//! State of each collector as text, for the page's "not available here" and for doctor.
 
 use collectors::{CollectError, Entry, OpenError, OpenErrorKind, Part};
 use shared::wire::{Check, CheckState};
@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use stream::throttle::Throttle;
 
-/// In the place of a part's number: what keeps a collector from opening.
+/// Stands for a part's number in errors of opening a collector.
 const OPENING: usize = usize::MAX;
 
 /// One collector's check and the troubles of its parts.
@@ -14,12 +14,13 @@ struct Standing {
     check: Check,
     parts: usize,
     troubles: BTreeMap<usize, (CheckState, String)>,
-    /// How often each state of each part was warned of: one that hangs and fails in turn is not to fill the log.
+    /// Throttle of the warnings for each state of each part: a part that alternates between states must not fill the
+    /// log.
     warned: Vec<(usize, CheckState, Throttle)>,
 }
 
 impl Standing {
-    /// Whether a state is to be warned of now; then how often it came since it was.
+    /// Whether a state needs a warning now; then the number of occurrences since the last one.
     fn warns(&mut self, part: usize, state: CheckState) -> Option<u64> {
         let same = |(p, s, _): &(usize, CheckState, Throttle)| *p == part && *s == state;
         let at = self.warned.iter().position(same).unwrap_or_else(|| {
@@ -30,7 +31,7 @@ impl Standing {
     }
 }
 
-/// How all collectors stand.
+/// Checks of all collectors.
 pub(super) struct Checks {
     all: Vec<Standing>,
     changed: bool,
@@ -75,7 +76,7 @@ impl Checks {
         self.changed = true;
     }
 
-    /// It has not opened within its deadline. Its answer is taken all the same, should it ever come.
+    /// It has not opened within its deadline. A later answer still counts.
     pub(super) fn hangs_opening(&mut self, entry: usize, limit: Duration) {
         let before = self.all[entry].warns(OPENING, CheckState::Hung);
         let check = &mut self.all[entry].check;
@@ -138,7 +139,7 @@ impl Checks {
                 standing.troubles.remove(&part);
             }
         }
-        // With some parts well the whole is partial; with none it is as its first trouble says.
+        // If some parts work the whole is partial; otherwise it has the state of its first trouble.
         let all_troubled = standing.troubles.len() >= standing.parts;
         standing.check.state = match standing.troubles.values().next() {
             None => CheckState::Ok,

@@ -27,7 +27,7 @@ impl Collector for Hangs {
     }
 }
 
-/// A sensor that answers late, once it is let.
+/// A sensor that answers late, after a signal.
 struct Late(Arc<Mutex<()>>);
 impl Collector for Late {
     fn collect(&mut self, out: &mut Out) -> Result<(), CollectError> {
@@ -47,7 +47,7 @@ impl Collector for Panics {
 
 static GATE: Mutex<Option<Arc<Mutex<()>>>> = Mutex::new(None);
 
-/// Each of these collectors is for the system that the tests run on.
+/// Each of these collectors supports the system of the tests.
 const HERE: &[collectors::System] = &[collectors::System::HERE];
 
 static COUNTS: Entry = Entry {
@@ -98,7 +98,7 @@ fn sampler(entries: Vec<&'static Entry>) -> Sampler {
     sampler
 }
 
-/// One whose collectors may still be opening.
+/// A server whose collectors may still be opening.
 fn unsettled(entries: Vec<&'static Entry>) -> Sampler {
     let limits = Limits { retention: 3_600_000, bytes: usize::MAX };
     let mut store = Store::new(Arc::new(collectors::catalog()), limits);
@@ -124,7 +124,7 @@ fn state(sampler: &Sampler, id: &str) -> CheckState {
     checks.iter().find(|c| c.id == id).map(|c| c.state).unwrap()
 }
 
-/// A sensor that meets a new name at its second reading.
+/// A sensor that adds a series at its second reading.
 struct Meets(u32);
 impl Collector for Meets {
     fn collect(&mut self, out: &mut Out) -> Result<(), CollectError> {
@@ -164,7 +164,7 @@ fn a_row_that_is_met_at_run_time_joins_the_table_with_its_chart() {
     assert_eq!((chart.id.as_str(), chart.section.as_str()), ("met", "meets"));
 }
 
-/// A sensor of which one series is away for long, and another comes meanwhile.
+/// A sensor with one series that is absent for long, while another one appears.
 struct ComesBack(u32);
 impl Collector for ComesBack {
     fn collect(&mut self, out: &mut Out) -> Result<(), CollectError> {
@@ -200,7 +200,7 @@ fn one_that_comes_back_after_its_number_was_given_to_another_gets_a_new_one() {
     };
     let mut first = None;
     for i in 1..=1_070u32 {
-        // Ten seconds apart: what the retention of an hour holds is 360 ticks.
+        // Ten seconds apart: the retention of an hour holds 360 ticks.
         let t = 1_700_000_000_000 + i64::from(i) * 10_000;
         sampler.tick(t, Duration::from_secs(u64::from(i) * 10), false);
         if i % 45 == 0 {
@@ -276,7 +276,7 @@ fn what_is_read_after_one_that_hangs_is_in_the_same_tick() {
         assert_eq!(value(&sampler, "monitor.meets.ok"), Some(1.0));
     }
     assert_eq!(state(&sampler, "hangs"), CheckState::Hung);
-    // One each for what hangs, and one for all that is quick; on a busy machine some that helped it.
+    // One for each hung part, and one for all quick ones; on a busy machine some helpers.
     assert!(sampler.pool.size() >= 3, "{}", sampler.pool.size());
 }
 
@@ -286,10 +286,10 @@ fn what_is_read_among_more_that_hang_than_a_tick_has_time_for_is_in_a_later_tick
     entries.push(&COUNTS);
     entries.extend([&HANGS; 20]);
     let mut sampler = sampler(entries);
-    // A tick waits for 25 ms then, and each that hangs takes 10 of them.
+    // A tick then waits for 25 ms, and each hung part takes 10 of them.
     sampler.plan.interval = Duration::from_millis(100);
     let (mut seconds, go_on) = (0..2_000, AtomicBool::new(false));
-    // Nothing of this has to be in time: what hangs keeps the others out for a while, not for good.
+    // No timing matters here: a hung part delays the others, but not forever.
     for reading in 1..=3 {
         while value(&sampler, "system.load1").is_none_or(|v| v < f64::from(reading)) {
             let i = seconds.next().expect("it is read");
@@ -299,7 +299,7 @@ fn what_is_read_among_more_that_hang_than_a_tick_has_time_for_is_in_a_later_tick
     }
 }
 
-/// A sensor that takes its time.
+/// A slow sensor.
 struct Slow;
 impl Collector for Slow {
     fn collect(&mut self, out: &mut Out) -> Result<(), CollectError> {
@@ -368,14 +368,14 @@ fn what_was_read_before_one_that_hangs_is_not_lost_with_it() {
         options: &[],
         open: |_, _| Ok(Part::only(Vec::new(), Waits)),
     };
-    // They stand in the order in which they have opened.
+    // They are in the order of opening.
     let in_order = || Some(sampler(vec![&WAITS, &HANGS, &HANGS])).filter(|s| s.parts[0].entry == 0);
     let mut sampler = std::iter::repeat_with(in_order).flatten().next().expect("it repeats");
-    // A tick waits for 5 ms then.
+    // A tick then waits for 5 ms.
     sampler.plan.interval = Duration::from_millis(20);
     let shut = GATE.lock();
     sampler.tick(1_700_000_000_000, Duration::from_secs(0), false);
-    // One thread waits at the gate and another has gone on, to the first that hangs.
+    // One thread waits at the gate and another has continued, to the first part that hangs.
     let begin = Instant::now();
     let patient = || assert!(begin.elapsed() < Duration::from_secs(20), "it is not read");
     while sampler.quick.left() > 1 {
@@ -385,7 +385,7 @@ fn what_was_read_before_one_that_hangs_is_not_lost_with_it() {
         }
     }
     drop(shut);
-    // The first goes on to the second, and nobody will hear from either.
+    // The first continues to the second, and neither will answer.
     while sampler.quick.left() > 0 {
         patient();
     }

@@ -7,7 +7,7 @@ use shared::series::SeriesId;
 use std::sync::atomic::Ordering::Relaxed;
 
 impl Sampler {
-    /// Values of how each link does. Links have the numbers that they have in the configuration.
+    /// State of each link as values. Links have their numbers of the configuration.
     pub(super) fn uplinks(&mut self) -> Vec<(SeriesId, f64)> {
         let live = self.live.clone();
         let mut values = Vec::new();

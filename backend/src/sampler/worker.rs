@@ -1,9 +1,9 @@
 //! The thread pool on which collectors open and read.
 //!
-//! To wake a thread costs more than most readings. So all parts that were quick the last time make one [`Round`], which one
-//! thread reads from its first part to its last. If a round has not ended after [`HELP_AFTER`], a second thread reads the
-//! parts that have not begun, and the first keeps only the part that holds it up. A part that was slow the last time is a
-//! round of its own. `collectors/src/read/pool.rs` has the other pool of the program and says why there are two.
+//! Waking a thread costs more than most readings. So all parts that were quick the last time make one [`Round`], which
+//! one thread reads from its first part to its last. If a round has not ended after [`HELP_AFTER`], a second thread
+//! reads the parts that have not begun, and the first keeps only its slow part. A part that was slow the last time is
+//! a round of its own. `collectors/src/read/pool.rs` has the other pool of the program and explains why there are two.
 
 use collectors::{CollectError, Collector, Entry, OpenError, OpenErrorKind, Options, Out, Part, Roots};
 use parking_lot::{Mutex, MutexGuard};
@@ -15,13 +15,13 @@ use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
-/// How long one thread may be busy with a round before another goes on with it.
+/// Time after which another thread continues the round of a busy one.
 pub(super) const HELP_AFTER: Duration = Duration::from_millis(10);
 
-/// A reading that took longer than so many microseconds is slow: a quick one does not make the next one of a round late.
+/// Duration of a slow reading, microseconds: a quick one does not delay the next one of a round.
 pub(super) const SLOW_MICROS: u64 = 4_000;
 
-/// A part's collector, in the hands of the sampler or of the thread that reads it.
+/// A part's collector, owned by the sampler or by the thread that reads it.
 pub(super) struct Sensor {
     collector: Box<dyn Collector>,
     out: Out,
@@ -38,45 +38,45 @@ impl Sensor {
     }
 }
 
-/// Asks for one reading.
+/// A request for one reading.
 pub(super) struct Request {
-    /// Number of the part that is to read.
+    /// Number of the part to read.
     pub part: usize,
     /// Steady time of the tick.
     pub at: Duration,
     /// Its wall time, milliseconds since the Unix epoch.
     pub wall: i64,
-    /// What reads.
+    /// The collector.
     pub sensor: Box<Sensor>,
 }
 
 /// One reading.
 pub(super) struct ReadingReport {
-    /// Number of the part that has read.
+    /// Number of the part.
     pub part: usize,
     /// By slot; NaN is absent.
     pub values: Vec<f64>,
-    /// Slots that stand for another series since the reading before.
+    /// Slots with another series since the reading before.
     pub new: Vec<(usize, &'static MetricDef, String)>,
-    /// How it went.
+    /// The result.
     pub result: Result<(), CollectError>,
-    /// How long it took.
+    /// Duration, microseconds.
     pub micros: u64,
-    /// What read; none after a panic: it is not asked again.
+    /// The collector; none after a panic: it gets no further request.
     pub sensor: Option<Box<Sensor>>,
 }
 
-/// What the threads tell the sampler.
+/// Events from the threads to the sampler.
 pub(super) enum WorkerEvent {
     /// A collector is open.
     Opened { entry: usize, parts: Vec<Part> },
     /// A collector could not be opened.
     NotOpened { entry: usize, error: OpenError },
-    /// A thread is free again; and what was read in its round.
+    /// A thread is free again, with the reports of its round.
     Free { thread: usize, reports: Vec<ReadingReport> },
 }
 
-/// Opens a collector on a thread of its own: initializing a driver can take seconds.
+/// Opens a collector on a separate thread: initializing a driver can take seconds.
 pub(super) fn open(
     index: usize,
     entry: &'static Entry,
@@ -113,11 +113,11 @@ pub(super) struct Round(Mutex<Readings>);
 
 #[derive(Default)]
 struct Readings {
-    /// What has yet to be begun.
+    /// Requests that have not begun.
     waiting: VecDeque<Request>,
-    /// What was read and not taken.
+    /// Reports that were not taken yet.
     made: Vec<ReadingReport>,
-    /// Threads that were given the round and have not looked at it: a busy machine takes its time to wake one.
+    /// Threads that got the round and have not started: waking one takes time on a busy machine.
     coming: usize,
 }
 
@@ -127,39 +127,39 @@ impl Round {
     }
 
     fn lock(&self) -> MutexGuard<'_, Readings> {
-        // No code that holds the lock can leave it half changed.
+        // No code that holds the lock can leave the readings inconsistent.
         self.0.lock()
     }
 
-    /// Whether something of it has yet to be begun.
+    /// Whether some requests have not begun.
     pub fn waits(&self) -> bool {
         !self.lock().waiting.is_empty()
     }
 
-    /// How much of it has yet to be begun.
+    /// Number of requests that have not begun.
     #[cfg(test)]
     pub fn left(&self) -> usize {
         self.lock().waiting.len()
     }
 
-    /// Whether something of it waits, and nobody is on the way.
+    /// Whether requests wait, and no thread is coming.
     pub fn wants_help(&self) -> bool {
         let readings = self.lock();
         !readings.waiting.is_empty() && readings.coming == 0
     }
 
-    /// What has yet to be begun, and what was read and not taken: who read it may be held up by what came after.
+    /// Takes the requests that have not begun, and the reports: their thread may be blocked by a later reading.
     pub fn give_up(&self) -> (Vec<Request>, Vec<ReadingReport>) {
         let readings = &mut *self.lock();
         (readings.waiting.drain(..).collect(), std::mem::take(&mut readings.made))
     }
 
-    /// What was read and not taken.
+    /// Takes the reports.
     pub fn reports(&self) -> Vec<ReadingReport> {
         std::mem::take(&mut self.lock().made)
     }
 
-    /// Reads until nothing is left to begin; what was read since it was taken last.
+    /// Reads until no request is left; returns the reports that were not taken.
     fn run(&self) -> Vec<ReadingReport> {
         let begun = |readings: &mut Readings| {
             readings.coming -= 1;
@@ -176,10 +176,10 @@ impl Round {
     }
 }
 
-/// The threads that read.
+/// The threads for readings.
 pub(super) struct ThreadPool {
     threads: Vec<SyncSender<Arc<Round>>>,
-    /// Those that have nothing to do; the last was busy last.
+    /// Idle threads; the last was busy last.
     free: Vec<usize>,
     events: SyncSender<WorkerEvent>,
 }
@@ -189,35 +189,35 @@ impl ThreadPool {
         ThreadPool { threads: Vec::new(), free: Vec::new(), events }
     }
 
-    /// Gives a round to a thread, or helps the one that is at it.
+    /// Gives a round to a thread, or a helper to the one that reads it.
     ///
     /// # Errors
-    /// All are busy, and no more can be had of the system.
+    /// All are busy, and the system grants no more.
     pub fn start(&mut self, round: &Arc<Round>) -> io::Result<()> {
         let thread = match self.free.pop() {
             Some(thread) => thread,
             None => self.add_thread()?,
         };
         round.lock().coming += 1;
-        // It is waiting for this.
+        // An idle thread waits for it.
         self.threads[thread].try_send(round.clone()).map_err(|_| {
             round.lock().coming -= 1;
             io::ErrorKind::BrokenPipe.into()
         })
     }
 
-    /// A thread has done what it was given.
+    /// A thread has finished its round.
     pub fn freed(&mut self, thread: usize) {
         self.free.push(thread);
     }
 
-    /// How many threads there are.
+    /// Number of threads.
     #[cfg(test)]
     pub fn size(&self) -> usize {
         self.threads.len()
     }
 
-    /// One more thread. It ends when the pool is gone.
+    /// Adds a thread. It ends with the pool.
     fn add_thread(&mut self) -> io::Result<usize> {
         let (thread, events) = (self.threads.len(), self.events.clone());
         let (give, given) = sync_channel::<Arc<Round>>(1);

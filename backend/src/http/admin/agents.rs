@@ -1,4 +1,4 @@
-//! `/api/v1/teams/T/agents`: the machines that joined, their names and labels, their approval and their end.
+//! `/api/v1/teams/T/agents`: joined machines, with their names, labels, approval and removal.
 
 use crate::http::admit::Asker;
 use crate::http::body::Json;
@@ -41,7 +41,7 @@ pub(in crate::http) async fn approve(
     Ok(told(&app, &asker, approved))
 }
 
-/// Its key ends, its samples stay.
+/// Revokes its key; its samples stay.
 pub(in crate::http) async fn revoke(
     State(app): State<Arc<App>>,
     asker: Asker,
@@ -51,7 +51,7 @@ pub(in crate::http) async fn revoke(
     Ok(told(&app, &asker, revoked))
 }
 
-/// `DELETE /api/v1/sources/ID`: the machine is gone from the hub, and its samples with it.
+/// `DELETE /api/v1/sources/ID`: removes the machine and its samples from the hub.
 pub(in crate::http) async fn remove(
     State(app): State<Arc<App>>,
     asker: Asker,
@@ -66,14 +66,14 @@ fn told(app: &App, asker: &Asker, mut agent: Agent) -> Response<Body> {
     json(StatusCode::OK, &agent)
 }
 
-/// How its link stands, where it has a key that holds.
+/// Sets the state of its link, if its key is valid.
 fn stands(app: &App, asker: &Asker, agent: &mut Agent) {
     if agent.state != "active" {
         return;
     }
     let id = asker.reader(app).sources().iter().find(|source| source.key == agent.id).map(|source| source.id);
     let Some(id) = id else {
-        // It has joined, and no link of it has begun yet.
+        // It has joined, but has not connected yet.
         agent.state = Standing::Unreachable.word().into();
         return;
     };

@@ -1,5 +1,5 @@
-//! What admins of a team and of the hub decide: which machines may join, and what they are called,
-//! who may sign in, and which programs may ask.
+//! Decisions of the admins of a team and of the hub: admission and names of machines, accounts of people, and keys of
+//! programs.
 
 pub(super) mod agents;
 pub(super) mod join;

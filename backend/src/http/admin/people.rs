@@ -1,4 +1,4 @@
-//! `/api/v1/accounts`: who may sign in, and what they may.
+//! `/api/v1/accounts`: accounts of people, and their rights.
 
 use crate::http::admit::Asker;
 use crate::http::body::Json;
@@ -32,7 +32,7 @@ pub(in crate::http) async fn change(
     Ok(json(StatusCode::OK, &app.hub()?.accounts.change_person(asker.principal()?, &person, &body).await?))
 }
 
-/// A code by which the person sets their password.
+/// Creates a code with which the person sets a password.
 pub(in crate::http) async fn reset(
     State(app): State<Arc<App>>,
     asker: Asker,
@@ -50,7 +50,7 @@ pub(in crate::http) async fn remove(
     Ok(json(StatusCode::OK, &Nothing {}))
 }
 
-/// The account goes, and its name in the log with it.
+/// Erases the account and its name in the audit log.
 pub(in crate::http) async fn erase(
     State(app): State<Arc<App>>,
     asker: Asker,

@@ -1,4 +1,4 @@
-//! `/api/v1/teams`, and which of them see a machine.
+//! `/api/v1/teams`, and the teams' access to machines.
 
 use crate::http::admit::Asker;
 use crate::http::body::Json;

@@ -1,8 +1,8 @@
-//! Answers that may be long: made piece by piece, each when the one before has gone.
+//! Responses of any length: made in chunks, each after the one before was sent.
 //!
-//! So an answer holds no thread while it waits for its reader, takes a few megabytes at most however long it is, and ends
-//! with its reader: when a caller has hung up the connection drops its answer, and nothing more is made. A [`AnswerSlot`] bounds
-//! how many there are at once.
+//! A response holds no thread while it waits for its client, and takes a few megabytes at most. When the client
+//! disconnects, the connection drops the response, and no further chunk is made. An [`AnswerSlot`] limits the number
+//! of concurrent responses.
 
 use crate::http::admit::Asker;
 use crate::http::hub::counted_as;
@@ -14,35 +14,35 @@ use serde::Serialize;
 use std::sync::Arc;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Pieces that are made at once: half of the threads that read history, so that pages always find one.
+/// Chunks that are made at once: half of the threads that read history, so pages always find a free one.
 const MAX_PIECES_AT_ONCE: usize = 4;
-/// Answers with stored samples: each holds up to a few megabytes.
+/// Concurrent responses with stored samples: each holds up to a few megabytes.
 const MAX_HISTORY_ANSWERS: usize = 16;
-/// Lists of what there is: each holds less than a megabyte.
+/// Concurrent lists (catalog, machines, processes, checks): each holds less than a megabyte.
 const MAX_LISTS: usize = 32;
-/// Pages for Prometheus: each holds the current values of all series.
+/// Concurrent responses of `/metrics`: each holds the current values of all series.
 const MAX_METRICS_PAGES: usize = 8;
-/// Recordings: each holds a block of one machine.
+/// Concurrent recordings: each holds a block of one machine.
 const MAX_RECORDINGS: usize = 2;
-/// Questions to the server of remote write: it may take long, and each holds one of the threads.
+/// Concurrent queries to the server of remote write: they may take long, and each holds a thread.
 const MAX_QUESTIONS_BACK: usize = 2;
 
-/// How many answers one server makes and has read at once.
+/// Limits of the concurrent responses of one server.
 pub(in crate::http) struct AnswerLimits {
-    /// Answers with stored samples.
+    /// Responses with stored samples.
     pub history: Slots,
-    /// Lists of what there is: the table, machines, processes, checks.
+    /// Lists: catalog, machines, processes, checks.
     pub lists: Slots,
-    /// Answers of `/metrics`.
+    /// Responses of `/metrics`.
     pub metrics: Slots,
-    /// Recordings that are being made.
+    /// Recordings in progress.
     pub recordings: Slots,
-    /// Questions to the server of remote write that wait for their answer.
+    /// Pending queries to the server of remote write.
     pub questions_back: Arc<Semaphore>,
 }
 
 impl AnswerLimits {
-    /// Nothing is taken.
+    /// All slots are free.
     pub fn new() -> Self {
         let turns = Arc::new(Semaphore::new(MAX_PIECES_AT_ONCE));
         let slots = |capacity| Slots { free: Arc::new(Semaphore::new(capacity)), capacity, turns: turns.clone() };
@@ -56,16 +56,16 @@ impl AnswerLimits {
     }
 }
 
-/// Answers of one kind that may be made and read at once.
+/// Slots of the responses of one kind.
 pub(in crate::http) struct Slots {
     free: Arc<Semaphore>,
     capacity: usize,
-    /// Pieces of answers of all kinds that may be made at once.
+    /// Limit of concurrent chunks over responses of all kinds.
     turns: Arc<Semaphore>,
 }
 
 impl Slots {
-    /// One of them, given back when the answer has been read, or its reader is gone.
+    /// Takes a slot, which is freed when the response is sent or its client disconnects.
     ///
     /// # Errors
     /// 429: all are taken.
@@ -83,18 +83,18 @@ impl Slots {
     }
 }
 
-/// The right to make one answer.
+/// The right to make one response.
 pub(in crate::http) struct AnswerSlot {
     turns: Arc<Semaphore>,
     _permit: OwnedSemaphorePermit,
-    /// Of who asks, where there are accounts.
+    /// The caller's own slot, if there are accounts.
     _seat: Option<Seat>,
 }
 
-/// The right to make an answer of a query or an export, of those that who asks may have at once.
+/// A slot for the response of a query or an export, within the limit of the caller.
 ///
 /// # Errors
-/// 429: all are taken, or who asks has as many as one may.
+/// 429: all slots are taken, or the caller has reached its limit.
 pub(in crate::http) fn history_slot(app: &App, asker: &Asker) -> Result<AnswerSlot, Refusal> {
     let seat = match (&app.hub, &asker.who) {
         (Some(hub), Some(who)) => Some(hub.queries.take(counted_as(who))?),
@@ -104,14 +104,14 @@ pub(in crate::http) fn history_slot(app: &App, asker: &Asker) -> Result<AnswerSl
 }
 
 impl AnswerSlot {
-    /// Does work that may take long on a thread of its own, not on those that serve the stream. Where the caller goes
-    /// meanwhile the work is done to its end, and nothing after it.
+    /// Runs blocking work on a separate thread, off those that serve the stream. If the client disconnects meanwhile,
+    /// the work completes, and nothing follows it.
     ///
     /// # Errors
-    /// It has panicked, which the log has told of.
+    /// The work has panicked, which was logged.
     pub async fn blocking<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Refusal> {
         let turn = self.turns.clone().acquire_owned().await;
-        // The turn goes along: where the caller has gone, it is given back when the work is done.
+        // The permit moves into the task: after a disconnect it is released when the work is done.
         let done = tokio::task::spawn_blocking(move || {
             let done = work();
             drop(turn);
@@ -129,18 +129,18 @@ impl AnswerSlot {
     }
 }
 
-/// What makes an answer: the next piece of it, and whether more follow.
+/// Makes a response: returns the next chunk, and whether more follow.
 pub(in crate::http) trait Make: FnMut() -> (String, bool) + Send + 'static {}
 impl<F: FnMut() -> (String, bool) + Send + 'static> Make for F {}
 
-/// An answer of one piece with its length, a longer one in parts.
+/// A response of one chunk with its length, or a longer one in chunks.
 pub(in crate::http) async fn stream(slot: AnswerSlot, mime: &'static str, make: impl Make) -> Response<Body> {
     let (first, rest) = match slot.next(make).await {
         Ok(made) => made,
         Err(broken) => return broken.into(),
     };
     let length = rest.is_none().then(|| HeaderValue::from(first.len()));
-    // One that is not read holds its place as well.
+    // A response that its client does not read keeps its slot.
     let state = (Some(first), rest, slot);
     let parts = futures_util::stream::unfold(state, |(first, make, slot)| async move {
         if let Some(first) = first {
@@ -160,8 +160,8 @@ pub(in crate::http) async fn stream(slot: AnswerSlot, mime: &'static str, make: 
     response
 }
 
-/// An answer whose last field is a list, which is written some of its items at a time. `head` is the answer with an empty
-/// list; `items` gives the next items, none at the end.
+/// A response whose last field is a list, written some items at a time. `head` is the response with an empty list;
+/// `items` returns the next items, none at the end.
 pub(in crate::http) fn listed<T: Serialize>(
     head: &impl Serialize,
     mut items: impl FnMut() -> Option<Vec<T>> + Send + 'static,
@@ -171,7 +171,7 @@ pub(in crate::http) fn listed<T: Serialize>(
     let (mut begin, mut first) = (begin.to_string(), true);
     move || {
         let mut text = std::mem::take(&mut begin);
-        // A search that finds little gives its turn away after a while, and is not resumed when its caller is gone.
+        // A search with few matches releases its permit after a while. It is not resumed after a disconnect.
         for _ in 0..MAX_TRIES {
             let Some(some) = items() else {
                 text.push_str("]}");
@@ -195,7 +195,7 @@ fn written(value: &impl Serialize) -> String {
     serde_json::to_string(value).expect("answers hold only text, numbers and lists")
 }
 
-/// Bytes after which a piece of a list is handed out.
+/// Bytes after which a chunk of a list is sent.
 const PIECE_BYTES: usize = 64 * 1024;
-/// Times that a piece of a list asks for more items.
+/// Maximum number of calls for items of one chunk.
 const MAX_TRIES: usize = 8;

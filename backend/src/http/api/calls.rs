@@ -16,8 +16,8 @@ use shared::alert_call::AlertCall;
 use shared::wire::SourceId;
 use std::sync::Arc;
 
-/// The machine that a call is of: the one that it names, the one on which its run is, or this one. Who may not see it is told
-/// that it is not there.
+/// The machine of an alert: the one that it names, the machine of its run, or this one. Callers who may not see it get
+/// the error of an unknown machine.
 async fn source_of(app: &Arc<App>, asker: &Asker, said: &CodeAlert) -> Result<SourceId, Refusal> {
     let of_run = match &said.run {
         Some(id) => {
@@ -69,7 +69,7 @@ pub(in crate::http) async fn post(
     let source = source_of(&app, &asker, &said).await?;
     let call = AlertCall::checked(said, app.live.clock.wall()).map_err(|bad| Refusal::bad(bad.to_string()))?;
     let taken = match &app.hub {
-        // Records of a machine are its agent's alone: here who evaluates rules is told at once.
+        // A machine's records are written by its agent alone. Here the alert goes directly to the evaluation of rules.
         Some(_) => app.calls.tell(&app.live, source, call).await,
         None => {
             let (slot, theirs) = (history_slot(&app, &asker)?, app.clone());

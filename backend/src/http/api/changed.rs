@@ -1,4 +1,4 @@
-//! `GET /api/v1/changed`: which series of the machines differ between a span and the one before.
+//! `GET /api/v1/changed`: series of the machines that differ between a span and the one before.
 
 use super::named;
 use super::params::Params;
@@ -12,15 +12,15 @@ use shared::json::Seconds;
 use std::sync::Arc;
 use watch::findings::{Spans, changes};
 
-/// The span where nothing is said, milliseconds, and the longest.
+/// Default and maximum span, milliseconds.
 const DEFAULT_SPAN_MS: i64 = 300_000;
 const MAX_SPAN_MS: i64 = 12 * 3_600_000;
-/// The most machines of one answer, and the most changes.
+/// Maximum number of machines and of changes in a response.
 const MAX_MACHINES: usize = 64;
 const MAX_CHANGES: usize = 100;
 
-/// `?from=` and `to=` are the span, the last five minutes where nothing is said; the span before it is as long. `source=`
-/// chooses machines. Those that moved most, as a multiple of their usual spread, come first.
+/// `?from=` and `to=` are the span, by default the last five minutes; the span before it has the same length.
+/// `source=` chooses machines. Series are sorted by their change as a multiple of their usual spread, largest first.
 pub(in crate::http) async fn get(
     State(app): State<Arc<App>>,
     asker: Asker,

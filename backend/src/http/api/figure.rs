@@ -1,4 +1,4 @@
-//! `GET /api/v1/figure`: series as a picture that stays, in SVG.
+//! `GET /api/v1/figure`: a static picture of series, in SVG.
 
 use super::answer::history_slot;
 use super::params::Params;
@@ -19,10 +19,10 @@ use std::sync::Arc;
 use stream::live::Reader;
 use viewer::names::names;
 
-/// Pixels, and the least and most of each.
+/// Default, minimum and maximum size, pixels.
 const WIDTH: (u32, u32, u32) = (720, 240, 4_096);
 const HEIGHT: (u32, u32, u32) = (316, 120, 2_048);
-/// Series of one figure.
+/// Maximum number of series of one figure.
 const MAX_SERIES: usize = 1_024;
 
 pub(in crate::http) async fn get(
@@ -56,7 +56,7 @@ fn paper(params: &Params) -> Result<Paper, Refusal> {
     Ok(Paper { size: (pixels("width", WIDTH)?, pixels("height", HEIGHT)?), is_light })
 }
 
-/// Reads what is drawn. All series have one metric's unit, and a counter is drawn as what it gains a second.
+/// Reads the drawn series. All have one metric's unit, and a counter is drawn as its rate per second.
 fn figure(reader: &Reader, selection: &Selection, paper: Paper) -> Result<Figure, Refusal> {
     let (ask, catalog, wanted) = (&selection.ask, &selection.catalog, &selection.wanted);
     let metric = |one: &Wanted| &catalog.metrics[usize::from(one.def.metric)];
@@ -120,7 +120,7 @@ fn figure(reader: &Reader, selection: &Selection, paper: Paper) -> Result<Figure
     })
 }
 
-/// What a counter gained a second from one step to the next; nothing where it fell, which is a restart.
+/// Rate of a counter per second between two steps; none if it fell, which is a reset.
 fn rates(buckets: &[Bucket]) -> Vec<Bucket> {
     let rate = |pair: &[Bucket]| {
         let (gained, seconds) = (pair[1].last - pair[0].last, (pair[1].t - pair[0].t) as f64 / 1_000.0);

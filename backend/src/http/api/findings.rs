@@ -1,4 +1,4 @@
-//! `GET /api/v1/findings`: what is wrong with the machines, and what was.
+//! `GET /api/v1/findings`: current and past findings about the machines.
 
 use super::params::Params;
 use crate::http::admit::Asker;
@@ -9,8 +9,9 @@ use shared::finding::Findings;
 use std::sync::Arc;
 use watch::findings::{self, WantedFindings};
 
-/// `?from=`, `to=`, `source=`, `kind=` choose, the last two also repeated; `active=1` those that have not ended. The newest
-/// told comes first; what is a consequence of another has the id of that in `because`. `rules` says what each rule can see.
+/// `?from=`, `to=`, `source=`, `kind=` choose (the last two may repeat); `active=1` chooses those that have not ended.
+/// The newest come first. A consequence of another finding has the id of that one in `because`. `rules` lists what
+/// each rule can detect.
 pub(in crate::http) async fn get(
     State(app): State<Arc<App>>,
     asker: Asker,

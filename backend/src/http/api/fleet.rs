@@ -20,12 +20,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use stream::live::{Holder, RowColumns, rows_over_time};
 
-/// How long before `to` an answer begins where `from` is not given, milliseconds.
+/// Default span of a response without `from`, milliseconds.
 const DEFAULT_SPAN_MS: i64 = 3_600_000;
-/// The most steps of an answer: more than a screen has columns.
+/// Maximum number of steps of a response: more than a screen has columns.
 const MAX_STEPS: i64 = 4_000;
-/// Of more machines than this only what is sealed is read, which ends at most half an hour ago: the ticks since then are
-/// in the live overview, and reading them costs milliseconds a machine.
+/// Above this number of machines only sealed blocks are read, which end at most half an hour ago. The live overview
+/// has the ticks since then, and reading them takes milliseconds per machine.
 const MAX_WHOLE: usize = 128;
 
 /// `?row=ID` chooses the row, `from`, `to` and `step` the columns, `source=` machines.
@@ -44,7 +44,7 @@ pub(in crate::http) async fn get(
         return Err(Refusal::bad("from is later than to"));
     }
     let (first, to) = asker.within(now, from, to)?;
-    // The first step begins before the span, but not before what may be seen.
+    // The first step begins before the span, but not outside the times that may be seen.
     let from = match asker.bounds == Bounds::All {
         true => from.div_euclid(step) * step,
         false => first.saturating_add(step - 1).div_euclid(step) * step,
@@ -88,7 +88,7 @@ pub(in crate::http) async fn get(
         let (values, lacks) = match elsewhere.of(&source) {
             None => (columns.read(&live, &source), None),
             Some(Ok(values)) => (values, None),
-            // What is here of it is better than nothing.
+            // Partial local data is better than none.
             Some(Err(why)) => (columns.read(&live, &source), Some(why)),
         };
         let values = values.into_iter().map(|value| value.map(Number)).collect();
@@ -97,19 +97,19 @@ pub(in crate::http) async fn get(
     Ok(stream(slot, "application/json", listed(&head, items)).await)
 }
 
-/// The machines of an answer that other hubs hold, and what those say of them: some at a time, when it is their turn.
+/// Machines of a response that other replicas hold, and the responses of those, fetched in batches.
 struct Elsewhere {
     others: Option<Arc<Cluster>>,
     columns: RowColumns,
-    /// What was said of the next ones.
+    /// Responses for the next machines.
     next: HashMap<SourceId, Result<Vec<Option<f64>>, String>>,
-    /// Those that were not asked for yet, the next one last.
+    /// Machines that were not requested yet, the next one last.
     left: Vec<SourceId>,
 }
 
 impl Elsewhere {
-    /// The values of a machine, or why it is not known what another hub has of it; none where that is ours to read. Blocks
-    /// until the other hub has answered.
+    /// The values of a machine, or the reason why those of another replica are unknown. None if the machine is read
+    /// here. Blocks until the other replica has answered.
     fn of(&mut self, source: &Source) -> Option<Result<Vec<Option<f64>>, String>> {
         if self.left.last() == Some(&source.id)
             && let Some(others) = &self.others

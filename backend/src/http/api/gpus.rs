@@ -1,5 +1,5 @@
-//! Which GPU a number stands for: its UUID, PCI address and name. They are facts of the instance and no part of its tag,
-//! since a series goes on under its number.
+//! Identity of a GPU: UUID, PCI address and name. They belong to the instance and not to its tag, since a series
+//! continues under its number.
 
 use crate::export::openmetrics::escape;
 use crate::http::App;
@@ -7,14 +7,14 @@ use shared::wire::SourceId;
 use std::fmt::Write;
 use stream::live::Reader;
 
-/// The labels of a GPU of a source; none where nothing is known of it.
+/// The labels of a GPU of a source; empty without known facts.
 pub(in crate::http) fn labels(app: &App, source: SourceId, number: &str) -> Vec<(&'static str, String)> {
     let known = app.live.source(source).gpus.known();
     let gpu = known.into_iter().find(|(known, _)| known.to_string() == number);
     gpu.map(|(_, labels)| labels).unwrap_or_default()
 }
 
-/// What `watchglass_gpu_info` says.
+/// Help of `watchglass_gpu_info`.
 pub(in crate::http) const GPU_INFO: &str = "UUID, PCI address and name of a GPU.";
 
 /// The row of each GPU for Prometheus, to be joined by the labels `source` and `gpu`.

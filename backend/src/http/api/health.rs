@@ -1,4 +1,4 @@
-//! Our own health on `GET /metrics`: what came in, what was stored, what was left out and why, and who reads.
+//! The server's own metrics on `GET /metrics`: received, stored and dropped samples by reason, and readers.
 
 use crate::build_info::BUILD;
 use crate::export::text::number;
@@ -14,7 +14,7 @@ use stream::store::{Counts, Figures};
 use team::accounts::AuditFileFigures;
 use watch::alerts::{AlertBook, AlertFigures};
 
-/// Name without `watchglass_self_` and `_total`, whether it counts, help, value.
+/// Name without `watchglass_self_` and `_total`, whether it is a counter, help, value.
 type Row = (&'static str, bool, &'static str, f64);
 
 const fn counts(name: &'static str, help: &'static str, value: u64) -> Row {
@@ -33,7 +33,7 @@ fn remote_write((name, kind, help, value): RemoteRow) -> Row {
     (name, kind == "counter", help, value as f64)
 }
 
-/// All families of this file that any server may print: name as Prometheus has it, type, help.
+/// All families of this file that any server may print: name in Prometheus, type, help.
 pub(super) fn families() -> Vec<(String, &'static str, &'static str)> {
     let live_counts = StreamCounts::default();
     let remote = SendCounts::default().figures(&RecallCounts::default(), 0).map(remote_write);
@@ -113,7 +113,7 @@ fn connections(figures: &StrangerFigures) -> [Row; 5] {
     ]
 }
 
-/// Which program this is, as labels of a 1.
+/// Version, commit and date of this program, as labels of a constant 1.
 fn build(text: &mut String) {
     let labels = [("version", Some(BUILD.version)), ("commit", BUILD.commit), ("date", BUILD.date)];
     let labels = labels.into_iter().chain([("target", Some(BUILD.target))]);
@@ -125,7 +125,7 @@ fn build(text: &mut String) {
 /// Writes a family of one sample, or of one for each `cause`.
 fn family(text: &mut String, open: bool, prefix: &str, (name, counts, help, value): Row, causes: &[(String, u64)]) {
     let total = if counts { "_total" } else { "" };
-    // In OpenMetrics a counter's samples alone end in `_total`.
+    // In OpenMetrics only the samples of a counter end in `_total`, not its family.
     let named = if open { "" } else { total };
     let _ = writeln!(text, "# HELP watchglass_{prefix}_{name}{named} {help}");
     let _ = writeln!(text, "# TYPE watchglass_{prefix}_{name}{named} {}", if counts { "counter" } else { "gauge" });

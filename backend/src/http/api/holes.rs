@@ -1,4 +1,4 @@
-//! What an answer lacks because it is still on its way from its machine: a member of the answer, and a header.
+//! Samples that a response lacks because its machine has not sent them yet: a member of the response, and a header.
 
 use crate::export::{Ask, fitting, text};
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
@@ -6,20 +6,19 @@ use stream::live::Reader;
 
 /// The header: begin and end in seconds since the Unix epoch, `FROM/TO`, separated by commas.
 const HEADER: HeaderName = HeaderName::from_static("x-watchglass-holes");
-/// Holes that one answer tells; of more, those next to each other are told as one.
+/// Maximum number of holes of one response; above it the closest ones are merged.
 const MAX_HOLES: usize = 64;
 
-/// Spans within that of a question in which samples are lacking of any machine that it asks, rising; milliseconds since the
-/// Unix epoch.
+/// Spans within that of a query in which any of its machines lacks samples, rising; milliseconds since the Unix epoch.
 pub(in crate::http) fn holes(reader: &Reader, ask: &Ask) -> Vec<(i64, i64)> {
-    // What fits no machine is refused by the question itself.
+    // The query itself refuses patterns without a match.
     let sources = fitting(&reader.sources(), &ask.sources).unwrap_or_default();
     let lacking = sources.iter().flat_map(|source| reader.live().source(source.id).figures().holes);
     let within = lacking.map(|(from, to)| (from.max(ask.from), to.min(ask.to))).filter(|(from, to)| from <= to);
     joined(within.collect())
 }
 
-/// Those that overlap as one, and then those that are closest to each other, until they are few enough.
+/// Merges holes that overlap, then those that are closest to each other, until the limit holds.
 fn joined(mut holes: Vec<(i64, i64)>) -> Vec<(i64, i64)> {
     holes.sort_unstable();
     holes.dedup_by(|next, hole| {
@@ -41,7 +40,7 @@ fn joined(mut holes: Vec<(i64, i64)>) -> Vec<(i64, i64)> {
     holes
 }
 
-/// Says them in the header; nothing where there is none.
+/// Writes the header; none without holes.
 pub(in crate::http) fn tell(headers: &mut HeaderMap, holes: &[(i64, i64)]) {
     let mut words = String::new();
     for (from, to) in holes {

@@ -1,8 +1,9 @@
-//! `GET /api/v1/runs/{id}/logs`: what a training job printed, for those who see the arguments of processes of its machines:
-//! members, and who owns the server of one machine. No key, no viewer and no link reads it.
+//! `GET /api/v1/runs/{id}/logs`: output of a training job. Readers are the accounts that see the arguments of
+//! processes of its machines: members, and the owner of the server of one machine. No key, no viewer and no link reads
+//! it.
 //!
-//! Lines lie where the job ran. Of the machines of a hub they are asked when somebody looks, part by part; one that does not
-//! answer delays no other, and is named.
+//! Lines are stored on the machine of the job. A hub requests them from the agents on demand, in parts. A machine that
+//! does not answer delays no other, and the response names it.
 
 use super::answer::{AnswerSlot, history_slot};
 use super::params::Params;
@@ -25,45 +26,45 @@ use std::fmt::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The most lines of an answer that names how many it wants.
+/// Maximum number of lines of a response with a limit.
 const MAX_LINES: usize = 10_000;
-/// Rows that are made at once, where all are wanted.
+/// Rows per chunk of a response without a limit.
 const ROWS_AT_ONCE: usize = 500;
-/// Lines from the end among which that is looked for which says why a rank ended.
+/// Lines from the end that are searched for the reason why a rank ended.
 const QUOTED_FROM: usize = LAST_LINES;
-/// The most machines of a run that are asked.
+/// Maximum number of machines of a run that are requested.
 const MAX_MACHINES: usize = 256;
-/// The most parts of a machine in an answer that names how many lines it wants.
+/// Maximum number of parts of a machine in a response with a limit.
 const MAX_PARTS: usize = 400;
-/// Bytes of a part of this machine: what is read again for each costs more than it does.
+/// Bytes of a part of this machine. Each part has a fixed cost of repeated reads, so parts are large.
 const OWN_PART_BYTES: usize = 4 << 20;
-/// How long the page of a run waits for the line that says why it ended.
+/// Time that the page of a run waits for the line with the reason of its end.
 const WORDS_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The machines of a run whose lines who asks may read.
+/// The machines of a run whose lines the caller may read.
 pub(super) struct Readable(Vec<Machine>);
 
 struct Machine {
     source: Arc<Source>,
     ranks: Ranks,
-    /// Its lines are here; else it is asked for them.
+    /// Whether its lines are on this machine; otherwise its agent is requested.
     is_here: bool,
 }
 
-/// A line, and which of the machines it is of.
+/// A line, with the index of its machine.
 pub(super) struct LoggedLine {
     machine: usize,
     row: PrintedRow,
 }
 
-/// Lines, and why there are none of which machines, in sentences.
+/// Lines, and the machines whose lines are missing, each with a reason as a sentence.
 #[derive(Default)]
 pub(super) struct LoggedLines {
     lines: Vec<LoggedLine>,
     missing: Vec<(String, String)>,
 }
 
-/// Which rows are asked for.
+/// The requested rows.
 #[derive(Clone)]
 struct LogWish {
     span: (i64, i64),
@@ -99,7 +100,7 @@ impl LogWish {
         let limit = match limit {
             Some(None) => return Err(Refusal::bad(format!("limit is a number from 1 to {MAX_LINES}"))),
             Some(limit) => limit,
-            // A list is made at once.
+            // A list is made in one piece.
             None => (form == Form::List).then_some(1_000),
         };
         Ok(LogWish {
@@ -112,7 +113,7 @@ impl LogWish {
         })
     }
 
-    /// What a machine is asked for.
+    /// The request to a machine.
     fn asked(&self, run: &str) -> LinesAsked {
         LinesAsked {
             run: run.into(),
@@ -129,7 +130,7 @@ impl LogWish {
 }
 
 impl Machine {
-    /// A part of what it has; or why it tells none, in a sentence.
+    /// A part of its lines, or the reason why there is none, as a sentence.
     async fn part(&self, app: &Arc<App>, slot: &AnswerSlot, asked: LinesAsked) -> Result<LinesPart, String> {
         match (&app.hub, self.is_here) {
             (_, true) => {
@@ -142,7 +143,7 @@ impl Machine {
         }
     }
 
-    /// The newest lines, as many as are asked for, in the order of their times.
+    /// The newest lines up to the requested number, in the order of their times.
     async fn newest(
         &self,
         app: &Arc<App>,
@@ -168,7 +169,7 @@ fn printed((began, pid, line): (i64, u32, shared::output::OutputLine)) -> Printe
 }
 
 impl Readable {
-    /// The newest lines of all machines together, at most so many.
+    /// The newest lines of all machines together, up to the requested number.
     async fn newest(&self, app: &Arc<App>, slot: &AnswerSlot, asked: &LinesAsked) -> LoggedLines {
         let answers = join_all(self.0.iter().map(|machine| machine.newest(app, slot, asked.clone()))).await;
         let mut all = LoggedLines::default();
@@ -230,7 +231,7 @@ fn written(value: &impl Serialize) -> String {
     serde_json::to_string(value).expect("texts and numbers")
 }
 
-/// Says of which machines lines are missing.
+/// Writes the machines whose lines are missing.
 fn write_missing(missing: &[(String, String)], form: Form, into: &mut String) {
     for (source, why) in missing {
         let _ = match form {
@@ -242,7 +243,8 @@ fn write_missing(missing: &[(String, String)], form: Form, into: &mut String) {
     }
 }
 
-/// The machines of a run whose lines who asks may read, by the rule for arguments of processes; None: of none.
+/// The machines of a run whose lines the caller may read, by the rule for arguments of processes; `None` if there are
+/// none.
 pub(super) async fn readable(app: &App, asker: &Asker, run: &Run) -> Option<Readable> {
     let mut all = Vec::new();
     for (source, is_here) in kept_on(app, asker, run) {
@@ -253,7 +255,8 @@ pub(super) async fn readable(app: &App, asker: &Asker, run: &Run) -> Option<Read
     (!all.is_empty()).then_some(Readable(all))
 }
 
-/// The machines of a run that who asks sees, and that have or are asked for its lines; whether they are here.
+/// The machines of a run that the caller sees and that have its lines or are requested for them; the bool: they are
+/// here.
 fn kept_on(app: &App, asker: &Asker, run: &Run) -> Vec<(Arc<Source>, bool)> {
     let own = app.runs.logs.source();
     let is_of_run = |source: &Arc<Source>| run.processes.iter().any(|process| process.source == source.name);
@@ -265,8 +268,8 @@ fn kept_on(app: &App, asker: &Asker, run: &Run) -> Vec<(Arc<Source>, bool)> {
         .collect()
 }
 
-/// The line that says best why a run ended, of the first rank to fall, for who may read it; None also where its machine does
-/// not tell it within a second.
+/// The line that explains best why a run ended, of the first rank to fail, if the caller may read it. `None` also if
+/// its machine does not send it within a second.
 pub(super) async fn words_of(app: &Arc<App>, slot: &AnswerSlot, run: &Run, readable: &Readable) -> Option<String> {
     let cause = run.cause.as_ref()?;
     let machine = readable.0.iter().find(|machine| machine.source.name == cause.source)?;
@@ -312,7 +315,7 @@ impl LoggedLines {
         self.lines.iter().map(|line| readable.row(line)).collect()
     }
 
-    /// Lines of a report: when, of whom, and what, without colors.
+    /// Lines of a report: time, origin and text, without colors.
     pub fn shown(&self, readable: &Readable) -> Vec<(i64, String, String)> {
         let name = |line: &LoggedLine| match (readable.label_of(line), readable.rank_of(line)) {
             (Some(label), _) => label.to_string(),
@@ -323,8 +326,8 @@ impl LoggedLines {
     }
 }
 
-/// `?from=`, `to=`, `rank=`, `stream=out|err|tty` and `text=` (case ignored) choose; with `limit=N` the newest N of those lines,
-/// else all of them. `?format=jsonl` is a row of JSON a line, `text` the bare lines, `json` one list.
+/// `?from=`, `to=`, `rank=`, `stream=out|err|tty` and `text=` (case ignored) choose; with `limit=N` the newest N of
+/// those lines, else all of them. `?format=jsonl` is a row of JSON a line, `text` the bare lines, `json` one list.
 pub(in crate::http) async fn get(
     State(app): State<Arc<App>>,
     asker: Asker,
@@ -376,7 +379,7 @@ pub(in crate::http) async fn get(
     Ok(answered(form, text))
 }
 
-/// What is still to come of a machine.
+/// The remaining lines of a machine.
 struct Feed {
     asked: LinesAsked,
     rows: VecDeque<PrintedRow>,
@@ -384,7 +387,7 @@ struct Feed {
     missing: Option<String>,
 }
 
-/// All lines of the machines, those of earlier times first, read as they are taken.
+/// All lines of the machines in the order of time, read as they are sent.
 async fn all(app: Arc<App>, slot: AnswerSlot, readable: Readable, asked: &LinesAsked, form: Form) -> Response<Body> {
     let feed = || Feed { asked: asked.clone(), rows: VecDeque::new(), more: true, missing: None };
     let feeds: Vec<Feed> = readable.0.iter().map(|_| feed()).collect();
@@ -395,7 +398,7 @@ async fn all(app: Arc<App>, slot: AnswerSlot, readable: Readable, asked: &LinesA
             let empty = readable.0.iter().zip(&mut feeds).filter(|(_, feed)| feed.rows.is_empty() && feed.more);
             join_all(empty.map(|(machine, feed)| feed.fill(&app, &slot, machine))).await;
             if feeds.iter().any(|feed| feed.rows.is_empty() && feed.more) {
-                // A search that finds little gives its turn away after a while.
+                // A search with few matches releases its permit after a while.
                 return Some((Ok::<_, std::io::Error>(text), Some((app, slot, readable, feeds))));
             }
             let next = feeds.iter().enumerate().filter_map(|(at, feed)| Some((feed.rows.front()?.line.t, at))).min();
@@ -420,7 +423,7 @@ impl Feed {
     async fn fill(&mut self, app: &Arc<App>, slot: &AnswerSlot, machine: &Machine) {
         match machine.part(app, slot, self.asked.clone()).await {
             Ok(part) => {
-                // One that does not get on would be asked for ever.
+                // A machine without progress would be requested forever.
                 self.more = part.more && (!part.rows.is_empty() || part.marks != self.asked.marks);
                 self.asked.marks = part.marks;
                 self.rows.extend(part.rows.into_iter().map(printed));

@@ -1,5 +1,5 @@
-//! `POST` and `GET /api/v1/markers`, `GET /api/v1/kernels` and `GET /api/v1/cells`: what a notebook says, and what is made of
-//! it.
+//! `POST` and `GET /api/v1/markers`, `GET /api/v1/kernels` and `GET /api/v1/cells`: markers of notebooks, and the
+//! kernels and cells derived from them.
 
 use super::answer::history_slot;
 use super::{Params, named};
@@ -17,13 +17,14 @@ use shared::wire::Source;
 use std::sync::Arc;
 use system::user::own_uid;
 
-/// The most markers of one answer, and the most runs of cells: the newest.
+/// Maximum number of markers, and of cell runs (the newest), in a response.
 const MAX_MARKERS: usize = 10_000;
 const MAX_CELLS: usize = 500;
-/// How far back an answer goes where `from` is not given, milliseconds.
+/// Default span of a response without `from`, milliseconds.
 const DEFAULT_SPAN_MS: i64 = 24 * 3_600_000;
 
-/// Only who runs this server, and root, may write: others whom it lets in may read. `what` is what they write, as `markers`.
+/// Only the owner of this server and root may write; others that it admits may read. `what` names the written items,
+/// as `markers`.
 pub(super) fn may_write(caller: Caller, what: &str) -> Result<(), Refusal> {
     let far = caller.peer.is_some_and(|peer| !peer.is_loopback());
     let other = caller.uid.is_some_and(|uid| uid != own_uid() && uid != 0);
@@ -63,7 +64,7 @@ pub(in crate::http) async fn post(
     }
 }
 
-/// The span of a question, and the kernel that it is about.
+/// The span of a query, and its kernel.
 fn asked(app: &App, asker: &Asker, params: &Params) -> Result<((i64, i64), Option<String>), Refusal> {
     let now = app.live.clock.wall();
     let to = params.instant("to", now)?.unwrap_or(now);

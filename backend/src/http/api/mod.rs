@@ -1,4 +1,4 @@
-//! `GET /api/v1/*`: the table, the machines, the processes and how things stand, as JSON.
+//! `GET /api/v1/*`: the catalog, the machines, the processes and the state of the server, as JSON.
 
 pub(in crate::http) mod answer;
 pub(in crate::http) mod calls;
@@ -54,15 +54,15 @@ pub(in crate::http) async fn unknown(uri: Uri) -> Refusal {
     Refusal::new(StatusCode::NOT_FOUND, format!("there is no {}; {known}", uri.path()))
 }
 
-/// 404: there is no such run for who asks.
+/// 404: the caller sees no such run.
 fn unknown_run(id: &str) -> Refusal {
     Refusal::new(StatusCode::NOT_FOUND, format!("there is no run {id:?}; api/v1/runs lists them"))
 }
 
-/// Items of a list that are made at once.
+/// Items of a list per chunk.
 const ITEMS_AT_ONCE: usize = 100;
 
-/// An answer whose last field is a list, streamed; `head` has an empty one.
+/// A response whose last field is a list, streamed; `head` has an empty one.
 async fn list<T: Serialize>(
     limits: &AnswerLimits,
     head: &impl Serialize,
@@ -104,8 +104,9 @@ pub(in crate::http) async fn catalog(State(app): State<Arc<App>>, asker: Asker) 
     list(&app.answers, &MetricList::default(), items).await
 }
 
-/// `?at=TIME`: the largest users of CPU and memory at that time; without it the newest table, whole. `?source=NAME`: those
-/// of that machine, whose agent is asked; without it of the first that is read here.
+/// `?at=TIME`: the largest users of CPU and memory at that time; without it the newest table, complete.
+/// `?source=NAME`: those of that machine, requested from its agent; without it those of the first machine that is read
+/// here.
 pub(in crate::http) async fn processes(
     State(app): State<Arc<App>>,
     asker: Asker,
@@ -132,14 +133,14 @@ pub(in crate::http) async fn processes(
     list(&app.answers, &head, items).await
 }
 
-/// The sources that a question names by `source=`; all, where it names none.
+/// The sources that a request names by `source=`; all without it.
 async fn named(app: &App, asker: &Asker, params: &Params) -> Result<Vec<Arc<Source>>, Refusal> {
     let names: Vec<String> = params.last("source").into_iter().map(str::to_string).collect();
     let names = asker.sources(app, names).await;
     fitting(&asker.reader(app).sources(), &names).map_err(no_source)
 }
 
-/// 404: no source that who asks sees is called so. One of another team is answered like one that was never there.
+/// 404: the caller sees no source of this name. Sources of another team get the same error as unknown ones.
 pub(in crate::http) fn no_source(refused: crate::export::Refused) -> Refusal {
     Refusal::new(StatusCode::NOT_FOUND, refused.to_string())
 }
@@ -171,7 +172,7 @@ pub(in crate::http) async fn sources(State(app): State<Arc<App>>, asker: Asker) 
     list(&app.answers, &SourceList::default(), items).await
 }
 
-/// A source; of its link what is known.
+/// A source, with the known state of its link.
 fn source(live: &Live, entry: &IndexEntry) -> SourceRow {
     let texts = |all: &[(String, String)]| all.iter().cloned().collect::<BTreeMap<_, _>>();
     let figures = live.source(entry.id).figures();
@@ -209,7 +210,8 @@ fn source(live: &Live, entry: &IndexEntry) -> SourceRow {
     }
 }
 
-/// Every family of every source once, with the source's name. `?source=NAME`: of that machine, whose agent is asked.
+/// Every family of every source once, with the source's name. `?source=NAME`: only that machine, requested from its
+/// agent.
 pub(in crate::http) async fn doctor(
     State(app): State<Arc<App>>,
     asker: Asker,
@@ -218,7 +220,7 @@ pub(in crate::http) async fn doctor(
     let sources = named(&app, &asker, &params).await?;
     let asked = match (&app.hub, &sources[..], params.last("source")) {
         (Some(hub), [one], Some(_)) if hub.ingest.has_agent(one.id) => match hub.ingest.examine(one.id).await {
-            // What it said last stays.
+            // The last known report stays.
             Err(NoAnswer::Unlinked) => None,
             told => Some(told?),
         },

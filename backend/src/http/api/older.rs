@@ -1,5 +1,5 @@
-//! What a query asks for that is older than our own history, read back from the server of remote write: minima, maxima
-//! and means over the question's steps. It stands in a member of its own in the answer, `older`, which says where it is from.
+//! Samples of a query that are older than our own history, read back from the server of remote write: minima, maxima
+//! and means over the query's steps. They are in the response's separate member `older`, which names their origin.
 
 use crate::config::show_duration;
 use crate::export::{Ask, Wanted, chosen, text};
@@ -13,8 +13,8 @@ use std::time::Duration;
 use stream::live::Reader;
 use tokio::task::spawn_blocking;
 
-/// The member `older` of an answer: an object, or none where nothing is to be read back. It takes as long as the server
-/// takes to answer, question by question: of a caller who has gone none is asked any more.
+/// The member `older` of a response: an object, or none if there is nothing to read back. The time depends on the
+/// server, query by query. After a disconnect no further query is sent.
 pub(in crate::http) async fn older(app: &Arc<App>, reader: &Reader, ask: &Ask) -> Option<String> {
     let remote = app.remote.clone().filter(|remote| remote.reads())?;
     let step = ask.step.filter(|_| !ask.rate)?;
@@ -29,7 +29,7 @@ pub(in crate::http) async fn older(app: &Arc<App>, reader: &Reader, ask: &Ask) -
             Err(reason) => return Some(failed(&reason)),
         };
         loop {
-            // The turn goes along: it is given back when the question is answered, though its caller may have gone.
+            // The permit moves into the task: it is released when the query is answered, even after a disconnect.
             let remote = remote.clone();
             let asking = spawn_blocking(move || (remote.ask(&mut back), back, turn));
             let (answer, rest, kept) = asking.await.ok()?;
@@ -47,10 +47,10 @@ pub(in crate::http) async fn older(app: &Arc<App>, reader: &Reader, ask: &Ask) -
         .then(|| format!("{{\"origin\":\"remote\",\"step\":\"{step}\",\"series\":[{}]}}", series.join(",")))
 }
 
-/// How long an answer waits for a machine that is read back; what has not come by then comes to the next answer.
+/// Time that a response waits for a machine that is read back. Later data is in the next response.
 const RECALL_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Reads machines back that a question names, that no hub holds any more and of which nothing is here.
+/// Reads back machines that a query names, that no hub holds any more and that have no data here.
 pub(super) async fn recalled(app: &App, named: &[Arc<Source>]) {
     let Some(recall) = app.remote.as_ref().and_then(|remote| remote.recall()) else { return };
     let all = async {
@@ -58,7 +58,7 @@ pub(super) async fn recalled(app: &App, named: &[Arc<Source>]) {
             recall.read(source.id).await;
         }
     };
-    // Who goes on looking gets the rest.
+    // Later requests get the rest.
     let _ = tokio::time::timeout(RECALL_TIMEOUT, all).await;
 }
 
@@ -66,24 +66,24 @@ fn failed(reason: &str) -> String {
     format!("{{\"error\":{}}}", text::quoted(reason))
 }
 
-/// What is to be read back of one source.
+/// Requested windows of one source.
 struct Older {
     own: Vec<Wanted>,
     back: Result<ReadBack, String>,
 }
 
-/// What is to be read back of each source; none where that is nothing.
+/// The windows to read back of each source; none if there are none.
 fn windows(reader: &Reader, ask: &Ask, step: i64) -> Option<Vec<Older>> {
     let catalog = reader.catalog();
     let sources = reader.sources();
-    // What no row fits has been refused by the question itself; here its span is no bound.
+    // The query itself has refused patterns without a match. Here its span is no limit.
     let all = Ask { from: i64::MIN, to: i64::MAX, ..ask.clone() };
     let mut asked: BTreeMap<SourceId, Vec<Wanted>> = BTreeMap::new();
     for own in chosen(reader, &catalog, &sources, &all).ok()? {
         asked.entry(own.source).or_default().push(own);
     }
     let older = |own: Vec<Wanted>| {
-        // Our own steps begin with the one in which our first sample lies.
+        // Our own steps begin with the step of our first sample.
         let first = own.iter().map(|own| own.span.0).min()?.div_euclid(step) * step;
         let window = Window { from: ask.from, to: ask.to.min(first - 1), step };
         (window.to - window.from >= step).then(|| Older { back: read_back(&catalog, &own, window), own })
@@ -134,7 +134,7 @@ mod tests {
     use stream::live::Live;
     use stream::store::{Limits, Store};
 
-    /// A server to read from: it says that it was asked, and answers when it is told to.
+    /// A test server to read from: it reports each request, and answers on a signal.
     fn server() -> (String, Receiver<()>, SyncSender<()>) {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let url = format!("http://{}", listener.local_addr().expect("an address"));
@@ -149,7 +149,7 @@ mod tests {
                         if asked.send(()).is_err() || told.recv().is_err() {
                             return;
                         }
-                        // Who has gone is answered, too.
+                        // It also answers a client that has disconnected.
                         let _ = write!(to, "HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{body}", body.len());
                     }
                     line.clear();
@@ -181,7 +181,7 @@ mod tests {
         let reader = Reader::new(app.live.clone(), Scope::All);
         let tags = vec![cpu::ROWS[0].tag.to_string()];
         let ask = Ask { tags, from: now - 3_600_000, to: now, step: Some(60_000), ..Ask::default() };
-        // One that waits is asked all: minima, maxima and means.
+        // A connected client gets all queries: minima, maxima and means.
         (0..3).for_each(|_| go.send(()).expect("it listens"));
         assert_eq!(older(&app, &reader, &ask).await, None, "the server has nothing");
         (0..3).for_each(|_| questions.try_recv().expect("a question"));
@@ -196,7 +196,7 @@ mod tests {
         assert!(caller.await.is_err(), "it has gone");
         assert_eq!(app.answers.questions_back.available_permits(), 1, "the question keeps its turn");
         (0..3).for_each(|_| go.send(()).expect("it listens"));
-        // Both turns are free again once it is answered and no other is asked.
+        // Both permits are free again once it is answered and no other query is sent.
         let _all = app.answers.questions_back.acquire_many(2).await.expect("never closed");
         assert!(questions.try_recv().is_err(), "a question for nobody");
     }

@@ -1,5 +1,5 @@
-//! The parameters of a request. This is the only place that reads a query string: it refuses names that the operation does
-//! not take, for each operation, whether its handler looks at them or not.
+//! The parameters of a request. This is the only code that reads a query string. It refuses names that the operation
+//! does not take, whether its handler reads them or not.
 
 use crate::config::{asked, nearest};
 use crate::http::Refusal;
@@ -12,7 +12,7 @@ use axum::http::{Response, StatusCode};
 use axum::middleware::Next;
 use axum::response::IntoResponse;
 
-/// The most parameters of one question, repeated ones too: each pattern is looked for among all series.
+/// Maximum number of parameters of a request, repeated ones included: each pattern is matched against all series.
 const MAX_PARAMETERS: usize = 64;
 
 /// Names and values of a request, in the order given. Every name is one that the operation takes.
@@ -25,18 +25,18 @@ impl Params {
         self.0.iter().filter(move |(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 
-    /// The value of a parameter that is asked once; of a repeated one the last counts.
+    /// The value of a parameter that is not repeated; of a repeated one the last counts.
     pub fn last(&self, name: &str) -> Option<&str> {
         self.each(name).last()
     }
 
-    /// The value of a parameter that is an instant, milliseconds since the Unix epoch; `now` is what relative ones count from.
-    /// Of a day it is the begin, and for `to` the end.
+    /// The value of a parameter that is an instant, milliseconds since the Unix epoch; `now` is the base of relative
+    /// ones. A day means its begin, and for `to` its end.
     ///
     /// # Errors
     /// 400: it is no instant.
     pub fn instant(&self, name: &str, now: i64) -> Result<Option<i64>, Refusal> {
-        // Each of a repeated one must be an instant, though only the last counts.
+        // Every repeated value must be an instant, though only the last counts.
         self.each(name).try_fold(None, |_, text| match asked(text, now) {
             Ok(at) => Ok(Some(if name == TO.name { at.to } else { at.from })),
             Err(why) => Err(Refusal::bad(format!("{name}: {why}"))),
@@ -44,7 +44,7 @@ impl Params {
     }
 }
 
-/// Refuses too many, and names that the operation does not take.
+/// Refuses too many parameters, and names that the operation does not take.
 fn checked(operation: Operation, all: Vec<(String, String)>) -> Result<Params, String> {
     if all.len() > MAX_PARAMETERS {
         return Err(format!(
@@ -66,12 +66,12 @@ fn checked(operation: Operation, all: Vec<(String, String)>) -> Result<Params, S
 fn read(operation: Operation, request: &Request) -> Result<Params, Refusal> {
     let read = Query::<Vec<(String, String)>>::try_from_uri(request.uri());
     let Query(all) = read.map_err(|why| Refusal::bad(format!("{why}; write them as ?NAME=VALUE&NAME=VALUE")))?;
-    // Which link is meant is read where it is asked who may.
+    // The named share link is read by the authentication.
     let all = all.into_iter().filter(|(name, _)| name != "share").collect();
     checked(operation, all).map_err(Refusal::bad)
 }
 
-/// Hands the parameters of a request to the handler of its operation.
+/// Passes the parameters of a request to the handler of its operation.
 pub(in crate::http) async fn parameters(
     State(operation): State<Operation>,
     mut request: Request,
@@ -93,7 +93,7 @@ impl<S: Sync> FromRequestParts<S> for Params {
     type Rejection = Refusal;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Refusal> {
-        // Each handler stands behind `parameters`, which puts them there.
+        // Every handler is behind `parameters`, which adds them.
         let missing =
             || Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "nobody read the parameters; this is a fault of ours");
         parts.extensions.remove::<Params>().ok_or_else(missing)

@@ -24,15 +24,15 @@ use std::time::{Duration, Instant};
 use stream::live::Reader;
 use stream::store::Store;
 
-/// What is asked of a run where no tag is given: its GPUs,
+/// Default tags of a query for a run: its GPUs,
 const ALL_OF_GPUS: &str = "gpu.*";
-/// and what its ranks use.
+/// and the resources of its ranks.
 static OF_RANKS: [&MetricDef; 3] = [&process::CPU, &process::RSS, &process::THREADS];
-/// The most values in one answer of `query`.
+/// Maximum number of values in one response of `query`.
 const MAX_VALUES: i64 = 5_000_000;
-/// How long before `to` an answer begins where `from` is not given, milliseconds.
+/// Default span of a response without `from`, milliseconds.
 const DEFAULT_SPAN_MS: i64 = 300_000;
-/// How long values are counted before the turn is given away, and nothing more is done for a caller who has gone.
+/// Time after which the count of values yields its permit; it also ends there after a disconnect.
 const TURN: Duration = Duration::from_millis(50);
 
 impl Look for Reader {
@@ -64,7 +64,8 @@ pub(in crate::http) async fn query(
     let theirs = reader.clone();
     let selection = Arc::new(slot.blocking(move || select(&theirs, ask)).await?.map_err(refusal)?);
     counted(&slot, &selection).await?;
-    // Before the samples are read: what comes meanwhile is said to be lacking, and nothing that lacks is said to be there.
+    // Holes are determined before the samples are read: samples that arrive meanwhile are listed as missing, never the
+    // reverse.
     let holes = holes(&reader, &selection.ask);
     let older = older(&app, &reader, &selection.ask).await;
     let form = form(&selection, older, &holes);
@@ -73,7 +74,7 @@ pub(in crate::http) async fn query(
     Ok(response)
 }
 
-/// Refuses an answer with too many values.
+/// Refuses a response with too many values.
 async fn counted(slot: &AnswerSlot, selection: &Arc<Selection>) -> Result<(), Response<Body>> {
     let mut count = Count::new(selection.clone(), MAX_VALUES);
     loop {
@@ -93,12 +94,12 @@ async fn counted(slot: &AnswerSlot, selection: &Arc<Selection>) -> Result<(), Re
     }
 }
 
-/// Text in pieces, as an answer is made of.
+/// Text in chunks for a response.
 fn told(mut pieces: Pieces) -> impl FnMut() -> (String, bool) + Send + 'static {
     move || (pieces.next().unwrap_or_default(), !pieces.ended())
 }
 
-/// An answer that a browser keeps under a name.
+/// A response that a browser saves as a file.
 pub(in crate::http) async fn export(
     State(app): State<Arc<App>>,
     asker: Asker,
@@ -119,7 +120,7 @@ pub(in crate::http) async fn export(
     };
     let pieces = slot.blocking(chosen).await?.map_err(refusal)?;
     let (mime, name) = match format {
-        // The page gives this file its name, as to all that it saves.
+        // The page names this file, as all files that it saves.
         Format::Csv => ("text/csv; charset=utf-8", ""),
         Format::Json => ("application/x-ndjson", "watchglass.jsonl"),
         Format::OpenMetrics => (OPENMETRICS, "watchglass.txt"),
@@ -135,7 +136,7 @@ pub(in crate::http) async fn export(
     Ok(response)
 }
 
-/// What is asked for; a source may be called by a name that it had once.
+/// The parsed query. A source may be named by a former name.
 pub(super) async fn asked(app: &App, asker: &Asker, params: &Params) -> Result<Ask, Refusal> {
     let now = app.live.clock.wall();
     let run = match params.last("run") {
@@ -149,7 +150,7 @@ pub(super) async fn asked(app: &App, asker: &Asker, params: &Params) -> Result<A
     let (from, to) = asker.within(now, ask.from, ask.to)?;
     let ask = Ask { from, to, ..ask };
     let ask = Ask { sources: asker.sources(app, ask.sources).await, ..ask };
-    // What no machine fits is refused by the question itself.
+    // The query itself refuses patterns without a match.
     let sources = fitting(&asker.reader(app).sources(), &ask.sources).unwrap_or_default();
     app.live.bring(&sources.iter().map(|source| source.id).collect::<Vec<_>>(), (ask.from, ask.to)).await;
     if !ask.sources.is_empty() {
@@ -158,7 +159,7 @@ pub(super) async fn asked(app: &App, asker: &Asker, params: &Params) -> Result<A
     Ok(ask)
 }
 
-/// The run of an id, as who asks may see it.
+/// The run of an id, if the caller may see it.
 pub(super) async fn run(app: &App, asker: &Asker, id: &str) -> Result<Run, Refusal> {
     let now = app.live.clock.wall();
     let span = asker.within(now, 0, now)?;
@@ -169,7 +170,7 @@ pub(super) async fn run(app: &App, asker: &Asker, id: &str) -> Result<Run, Refus
     found.ok_or_else(|| Refusal::new(StatusCode::NOT_FOUND, sentence()))
 }
 
-/// What is asked for, by the parameters. Of a run it is the time in which it ran, its machines, and the GPUs that it holds.
+/// The query from the parameters. For a run: its time, its machines, and the GPUs that it holds.
 fn ask(params: &Params, now: i64, run: Option<&Run>) -> Result<Ask, Refusal> {
     let end = run.and_then(|run| run.ended).unwrap_or(now);
     let to = params.instant("to", now)?.unwrap_or(end);
@@ -205,7 +206,7 @@ fn ask(params: &Params, now: i64, run: Option<&Run>) -> Result<Ask, Refusal> {
     Ok(ask)
 }
 
-/// A refusal as its status and sentence; what is too large also in numbers, for scripts.
+/// A refusal as its status and sentence. The size limits are also numbers, for scripts.
 pub(super) fn refusal(refused: Refused) -> Response<Body> {
     match &refused {
         Refused::Wrong(_) => error(StatusCode::BAD_REQUEST, refused.to_string()),

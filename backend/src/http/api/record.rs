@@ -31,7 +31,7 @@ pub(in crate::http) async fn get(
             return Err(Refusal::new(StatusCode::NOT_FOUND, sentence));
         }
     };
-    // No thread is held while the reader is waited for: each piece is made when the one before has gone.
+    // No thread is held while the client reads: each chunk is made after the one before was sent.
     let body = futures_util::stream::unfold(Some((recorder, slot)), |state| async move {
         let (mut recorder, slot) = state?;
         let made = slot.blocking(move || (recorder.piece(), recorder)).await;
@@ -48,7 +48,7 @@ pub(in crate::http) async fn get(
     let mut response = Response::new(Body::from_stream(body));
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/octet-stream"));
-    // The page gives the file its name, as to all that it saves.
+    // The page names the file, as all files that it saves.
     headers.insert(header::CONTENT_DISPOSITION, HeaderValue::from_static("attachment"));
     Ok(response)
 }

@@ -1,4 +1,4 @@
-//! `GET /api/v1/runs/{id}/report`: one run as a document, also when its samples have gone.
+//! `GET /api/v1/runs/{id}/report`: one run as a document, even after its samples were deleted.
 
 use super::answer::AnswerSlot;
 use super::params::Params;
@@ -16,7 +16,7 @@ use shared::finding::Finding;
 use shared::json::{Number, Seconds};
 use std::sync::Arc;
 
-/// `?format=html` or `json`; HTML where nothing is said.
+/// `?format=html` or `json`; HTML by default.
 pub(in crate::http) async fn get(
     State(app): State<Arc<App>>,
     asker: Asker,
@@ -33,7 +33,7 @@ pub(in crate::http) async fn get(
     let (slot, reader, theirs, wanted) = (app.answers.history.take()?, asker.reader(&app), app.clone(), id.clone());
     let summary = slot.blocking(move || theirs.runs.summary(&reader, &wanted, span)).await?;
     let Some(summary) = summary else { return Err(unknown_run(&id)) };
-    // What it printed stands in the report of who may read it, and in no other.
+    // Only accounts that may read the job's output get it in their report.
     let printed = match logs::readable(&app, &asker, &summary.run).await {
         Some(readable) => Printed::of(&app, &slot, &summary, &readable).await,
         None => Printed::default(),
@@ -48,7 +48,7 @@ pub(in crate::http) async fn get(
             let mut response = Response::new(Body::from(html));
             let headers = response.headers_mut();
             headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
-            // Nothing in it asks for anything, and nothing in it acts.
+            // The document loads nothing and runs no script.
             let policy = HeaderValue::from_static("default-src 'none'; style-src 'unsafe-inline'; sandbox");
             headers.insert(header::CONTENT_SECURITY_POLICY, policy);
             Ok(response)
@@ -56,7 +56,7 @@ pub(in crate::http) async fn get(
     }
 }
 
-/// What a run printed last, and the line that says best why it ended.
+/// The last output of a run, and the line that explains best why it ended.
 #[derive(Default)]
 struct Printed {
     words: Option<String>,
@@ -84,7 +84,7 @@ fn document(summary: &RunSummary, printed: Printed) -> RunReport {
     };
     let mut run = super::runs::run(&summary.run);
     super::runs::fill_kept(&mut run, &summary.numbers);
-    // They stand in a report by themselves.
+    // The report has them in a section of their own.
     run.row.steps = None;
     if let Some(cause) = run.row.cause.as_mut() {
         cause.line = printed.words;

@@ -1,4 +1,4 @@
-//! `POST /api/v1/runs` and `POST /api/v1/runs/{id}/events`: launchers without our binary tell of their runs.
+//! `POST /api/v1/runs` and `POST /api/v1/runs/{id}/events`: reports of runs by launchers without our binary.
 
 use super::markers::may_write;
 use crate::http::admit::Asker;
@@ -15,7 +15,7 @@ use shared::reported::{NewRun, ReportedEvent};
 use std::sync::Arc;
 use system::user::login_of;
 
-/// Tells of a run that begins: 201 with its id, or 200 where it is told of already.
+/// Reports the begin of a run: 201 with its id, or 200 if it was reported already.
 pub(in crate::http) async fn begin(
     State(app): State<Arc<App>>,
     _: Asker,
@@ -33,7 +33,7 @@ pub(in crate::http) async fn begin(
     Ok(json(status, &ById { id }))
 }
 
-/// Tells what happens to a run that was told of.
+/// Reports an event of a reported run.
 pub(in crate::http) async fn event(
     State(app): State<Arc<App>>,
     _: Asker,
@@ -59,7 +59,7 @@ fn may_report(app: &App, caller: Caller) -> Result<(), Refusal> {
     may_write(caller, "reports of runs")
 }
 
-/// An id that nobody else has.
+/// A unique id.
 fn made() -> Result<String, Refusal> {
     let mut bytes = [0; 6];
     let random = SystemRandom::new().fill(&mut bytes);

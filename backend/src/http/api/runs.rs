@@ -1,5 +1,5 @@
-//! `GET /api/v1/runs`: the training jobs of the machines, newest first; `GET /api/v1/runs/ID`: one of them, with what it
-//! held and used.
+//! `GET /api/v1/runs`: the training jobs of the machines, newest first; `GET /api/v1/runs/ID`: one of them, with its
+//! resources and usage.
 
 use super::params::Params;
 use super::{logs, named, unknown_run};
@@ -21,16 +21,16 @@ use shared::wire::Source;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// The most runs of an answer, and how many it has where nothing is said.
+/// Maximum and default number of runs of a response.
 const MAX_RUNS: usize = 1_000;
 const DEFAULT_RUNS: usize = 50;
-/// Runs of an answer whose figures are read from the history; further ones have none.
+/// Runs of a response whose figures are read from the history; further ones have none.
 const MAX_MEASURED: usize = 200;
-/// Columns of a line of one run.
+/// Points of a chart line of one run.
 const POINTS: usize = 480;
-/// Columns of a line of what was kept, and of steps, at most.
+/// Maximum number of points of a stored line, and of steps.
 const MAX_KEPT_POINTS: i64 = 1_024;
-/// Curves that are kept: what they are called here, what they are of, and how they are one where there are several.
+/// Stored curves: their names here, their metrics, and the reduction of several series to one.
 static KEPT: [(&str, &MetricDef, &str); 4] = [
     ("gpu", &gpu::UTILIZATION, "mean"),
     ("gpu_memory_share", &gpu::MEMORY_ALLOCATED, "mean"),
@@ -38,9 +38,10 @@ static KEPT: [(&str, &MetricDef, &str); 4] = [
     ("cpu", &cpu::CPU_PERCENT, "mean"),
 ];
 
-/// `?state=`, `project=`, `group=`, `job_type=`, `user=`, `tag=` (commas mean or, a leading `!` not), `source=` and `q=` (a part of id, name or program) choose; `from=` and `to=`
-/// are the time of the begin; `limit=` runs are listed, and `before=ID` those that began before that one. With `sums=true`
-/// each has what it held and used, and a small line of its utilization, in place of its processes.
+/// `?state=`, `project=`, `group=`, `job_type=`, `user=`, `tag=` (commas mean or, a leading `!` not), `source=` and
+/// `q=` (a part of id, name or program) choose; `from=` and `to=` limit the time of the begin. The response lists
+/// `limit=` runs, and with `before=ID` those that began before that one. With `sums=true` each run has its resources
+/// and usage, and a small line of its utilization, in place of its processes.
 pub(in crate::http) async fn get(
     State(app): State<Arc<App>>,
     asker: Asker,
@@ -51,8 +52,8 @@ pub(in crate::http) async fn get(
     let (from, to) = asker.within(now, 0, now)?;
     let sources = named(&app, &asker, &params).await?;
     let (slot, theirs) = (app.answers.history.take()?, app.clone());
-    // Records of a begin lie where the begin is, those of an end where the end is: all that may be seen are read.
-    // Of one machine are those that its records tell of; of all also those whose records have gone.
+    // Records of a begin are stored at the begin, those of an end at the end, so all visible records are read. With
+    // one machine named, only runs in its records are listed; without it, also runs whose records were deleted.
     let (of_one, reader) = (params.last("source").is_some(), asker.reader(&app));
     let answered = move || {
         let all = match of_one {
@@ -63,7 +64,7 @@ pub(in crate::http) async fn get(
             let brief = theirs.briefs.brief(&theirs.live, &sources, run, now);
             row.figures = figures(&theirs, &brief.sums);
             row.row.spark = Some(short(&brief.spark));
-            // Its samples have gone: what was kept of it counts.
+            // Its samples were deleted: the stored summary counts.
             if brief.sums.measured_s == 0.0
                 && let Some(kept) = theirs.runs.kept.numbers(&run.id, |key| reader.scope().sees(key))
             {
@@ -74,7 +75,7 @@ pub(in crate::http) async fn get(
     Ok(Json(slot.blocking(answered).await?))
 }
 
-/// A run with its processes, what it held and used, and its charts.
+/// A run with its processes, resources, usage and charts.
 pub(in crate::http) async fn one(
     State(app): State<Arc<App>>,
     asker: Asker,
@@ -105,7 +106,7 @@ pub(in crate::http) async fn one(
         let own = |source: &&Arc<Source>| found.processes.iter().any(|process| process.source == source.name);
         let machines: Vec<Arc<Source>> = sources.iter().filter(own).cloned().collect();
         row.row.drivers = Some(runs::drivers(&machines));
-        // Of one that is over what was so then counts, and of one whose samples have gone all that was kept.
+        // For an ended run the values at that time count; for one without samples all of its stored summary.
         let sees = |key: &str| reader_again.scope().sees(key);
         if found.ended.is_some()
             && measured.measures.is_empty()
@@ -116,7 +117,7 @@ pub(in crate::http) async fn one(
         } else if let Some(kept) = theirs.runs.kept.numbers(&found.id, sees) {
             row.row.drivers = Some(kept.drivers);
         }
-        // It is a quotation, for who may read what the job printed; state and cause stay the kernel's.
+        // The line is a quotation, for accounts that may read the job's output. State and cause come from the kernel.
         if let Some(cause) = row.row.cause.as_mut() {
             cause.line = words;
         }
@@ -125,7 +126,7 @@ pub(in crate::http) async fn one(
     Ok(Json(slot.blocking(made).await?))
 }
 
-/// Words of which one must be there, with commas between them; or, behind `!`, none.
+/// Comma-separated words of which one must match, or none with a leading `!`.
 #[derive(Default)]
 struct Words {
     not: bool,
@@ -148,7 +149,7 @@ impl Words {
     }
 }
 
-/// What is asked for.
+/// The parsed request.
 #[derive(Default)]
 struct Wish {
     states: Vec<RunState>,
@@ -211,10 +212,10 @@ impl Wish {
             && self.to.is_none_or(|to| run.began <= to)
     }
 
-    /// The runs, behind which one the next answer goes on, and how many of each state there are among those that fit all
-    /// else.
+    /// The runs, the run after which the next page begins, and the number of runs of each state among those that match
+    /// all other filters.
     fn answer(&self, all: Vec<Arc<Run>>, measure: impl Fn(&Run, &mut ListedRun)) -> RunList {
-        // The last run of the answer before may fit no more; its place counts all the same.
+        // The last run of the page before may no longer match; its position still counts.
         let begin =
             self.before.as_ref().map(|id| all.iter().position(|run| run.id == *id).map_or(all.len(), |at| at + 1));
         let mut states: BTreeMap<String, u64> = BTreeMap::new();
@@ -242,7 +243,7 @@ impl Wish {
     }
 }
 
-/// A run without what it held and used.
+/// A run without its resources and usage.
 pub(super) fn run(one: &Run) -> ListedRun {
     let hosts: BTreeSet<&str> = one.processes.iter().map(|process| process.source.as_str()).collect();
     let cause = |cause: &Cause| ListedCause {
@@ -286,7 +287,7 @@ fn process(one: &RunProcess) -> ListedProcess {
     }
 }
 
-/// What a run held and used.
+/// Resources and usage of a run.
 fn figures(app: &App, sums: &Sums) -> RunFigures {
     let prices = app.runs.prices.as_ref();
     let cost = prices.and_then(|prices| sums.cost(prices)).and_then(rounded);
@@ -306,7 +307,7 @@ fn figures(app: &App, sums: &Sums) -> RunFigures {
     }
 }
 
-/// The same of a run whose samples have gone, in the place of what is known of it without them.
+/// Figures of a run whose samples were deleted, in place of those known without them.
 pub(super) fn fill_kept(row: &mut ListedRun, kept: &RunNumbers) {
     let before = std::mem::take(&mut row.figures);
     let number = |kept: Option<f64>, before: Option<Number>| kept.map(Number).or(before);
@@ -332,7 +333,7 @@ pub(super) fn fill_kept(row: &mut ListedRun, kept: &RunNumbers) {
     }
 }
 
-/// The curves that were kept of a run: of each measure the mean of what it was of, in the columns of the widest.
+/// The stored curves of a run: the mean of each measure, in the columns of the widest.
 fn kept_curves(kept: &RunSummary) -> RunCurves {
     let (from, step) = (kept.run.began, kept.step.max(1));
     let to = kept.run.ended.unwrap_or(kept.made);
@@ -341,7 +342,7 @@ fn kept_curves(kept: &RunSummary) -> RunCurves {
         let (id, of, together) = KEPT.iter().find(|(_, of, _)| of.tag == curve.tag)?;
         let mut values = vec![None; points];
         for (t, _, _, mean) in &curve.points {
-            // A column begins at a multiple of its width, which may lie before the run.
+            // A column begins at a multiple of its width, which may be before the run.
             if let Some(place) = values.get_mut(((t - from).max(0) / step) as usize) {
                 *place = Some(*mean);
             }
@@ -393,7 +394,7 @@ fn short(values: &[Option<f64>]) -> Vec<Option<Number>> {
     values.iter().map(|value| value.and_then(rounded)).collect()
 }
 
-/// A number with six digits: more are noise in a mean. None for one that is not finite.
+/// A number with six digits: more are noise in a mean. `None` if it is not finite.
 fn rounded(value: f64) -> Option<Number> {
     if value == 0.0 || !value.is_finite() {
         return value.is_finite().then_some(Number(0.0));

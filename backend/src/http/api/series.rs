@@ -1,4 +1,4 @@
-//! `GET /api/v1/series`: the series that fit, each once, streamed in the order of machines.
+//! `GET /api/v1/series`: the matching series, each once, streamed in the order of machines.
 
 use super::answer::{listed, stream};
 use super::gpus;

@@ -1,4 +1,4 @@
-//! `GET /api/v1/uplink`: how the links to hubs do.
+//! `GET /api/v1/uplink`: state of the links to hubs.
 
 use crate::http::{App, json};
 use axum::body::Body;
@@ -15,7 +15,7 @@ pub(in crate::http) async fn get(State(app): State<Arc<App>>) -> Response<Body> 
     json(StatusCode::OK, &UplinkList { version: env!("CARGO_PKG_VERSION").into(), hubs })
 }
 
-/// A link; what is not known yet is left out.
+/// A link; unknown values are absent.
 fn one(live: &Live, link: &UplinkState) -> UplinkRow {
     let (standing, lag, counts) = (link.standing(), live.lag(link), &link.counts);
     UplinkRow {

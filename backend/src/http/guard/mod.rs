@@ -1,8 +1,8 @@
-//! The guard: which requests are let in, and which headers every answer carries. Pure: it reads no socket and no clock,
-//! logs nothing and believes no forwarded header.
+//! The guard: checks of every request, and the headers of every response. Pure: it reads no socket and no clock, logs
+//! nothing and trusts no forwarded header.
 //!
-//! The Host list stops names that were rebound to this machine, the Origin rule stops other sites in the user's own
-//! browser, the uid rule stops other users of the machine.
+//! The Host list stops names that were rebound to this machine (DNS rebinding). The Origin rule stops other sites in
+//! the user's own browser. The uid rule stops other users of the machine.
 
 pub mod peer;
 
@@ -15,52 +15,52 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 const CORP: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
 
-/// What kind of thing a request asks for; the stricter the rules the more it tells.
+/// Kind of the requested resource. The rules are stricter for more sensitive data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Resource {
     /// The page and its files: other sites may link to it.
     Page,
-    /// Measurements: other sites may not even ask.
+    /// Measurements: requests from other sites are refused.
     Data,
-    /// The live stream: its Origin must be ours, where there is one.
+    /// The live stream: its Origin, if present, must be ours.
     Socket,
 }
 
-/// Names by which a server may be called.
+/// Host names that a request may use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HostNames {
-    /// Its own.
+    /// The server's own names.
     #[default]
     Own,
-    /// Any one: a browser cannot call a Unix socket by itself, so that no name can be rebound to it. Who passes its requests
-    /// on has a name of its own.
+    /// Any name: a browser cannot reach a Unix socket by itself, so DNS rebinding is impossible. A proxy that forwards
+    /// requests to the socket has its own name.
     Any,
 }
 
-/// Who is let in.
+/// Rules of admission.
 #[derive(Clone, Debug)]
 pub struct Guard {
     names: Vec<String>,
     addresses: Vec<IpAddr>,
     origins: Vec<String>,
-    /// The origin by which people reach a hub, where it was told of one.
+    /// The configured public origin of a hub, if there is one.
     public: Option<String>,
-    /// The scheme that we speak ourselves.
+    /// The scheme that the server itself uses.
     scheme: &'static str,
     /// Admitted uids; none: every local user.
     users: Option<Vec<u32>>,
-    /// Uids that may change what a server without accounts has; none: it cannot be told who calls.
+    /// Uids that may change data of a server without accounts; none: callers cannot be identified.
     writers: Option<Vec<u32>>,
     frame_ancestors: String,
 }
 
 impl Guard {
-    /// The guard that a configuration asks for; our own uid is the process's.
+    /// The guard of a configuration; our own uid is the process's.
     pub fn new(config: &Config) -> Self {
         Self::of_user(config, peer::own_uid())
     }
 
-    /// The guard of a hub: accounts stand in the place of the caller's uid, and the name that people type is one of ours.
+    /// The guard of a hub: accounts replace the check of the caller's uid, and the public name is one of ours.
     pub fn of_hub(config: &Config, public: &PublicUrl) -> Self {
         let mut guard = Guard { users: None, public: Some(public.origin.clone()), ..Self::new(config) };
         match public.host().parse() {
@@ -75,7 +75,7 @@ impl Guard {
     }
 
     fn of_user(config: &Config, own_uid: u32) -> Self {
-        // The addresses that we listen on are what the address line shows, so they are names of ours as well.
+        // The address line shows the addresses that we listen on, so they are names of ours as well.
         let mut addresses = vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()];
         addresses.extend(&config.bind);
         addresses.extend(config.hosts.iter().filter_map(|host| host.parse::<IpAddr>().ok()));
@@ -98,7 +98,7 @@ impl Guard {
         }
     }
 
-    /// Whether callers are told apart by uid: asked for, and possible on this system.
+    /// Whether callers are identified by uid: configured, and possible on this system.
     pub fn asks_uid(&self) -> bool {
         self.users.is_some() && peer::SUPPORTED
     }
@@ -108,19 +108,19 @@ impl Guard {
         self.users.as_ref().is_none_or(|users| users.contains(&uid))
     }
 
-    /// Whether a local user may change what a server without accounts has: our own uid, root, the user who called sudo.
+    /// Whether a local user may change data of a server without accounts: our own uid, root, the user who called sudo.
     pub fn lets_write(&self, uid: u32) -> bool {
         self.writers.as_ref().is_some_and(|writers| writers.contains(&uid))
     }
 
-    /// Whether a caller runs the server, who sees what its jobs print. Others whom it lets in do not; where callers cannot be
-    /// told apart, everybody may be the one.
+    /// Whether a caller is the owner of the server, who sees the output of its jobs. Other admitted callers are not;
+    /// if callers cannot be identified, everybody counts as the owner.
     pub fn is_owner(&self, caller: Caller) -> bool {
         let is = |uid| self.writers.as_ref().is_none_or(|writers| writers.contains(&uid));
         caller.local.is_some() || caller.uid.map_or(!self.asks_uid(), is)
     }
 
-    /// Decides on a request by its target and headers.
+    /// Checks a request by its target and headers.
     ///
     /// # Errors
     /// [`Refusal`]: 400 without exactly one good Host, 421 for a foreign Host, 403 for a foreign Origin.
@@ -138,7 +138,7 @@ impl Guard {
         }
     }
 
-    /// Lets through what a page of our own asks, for requests that change something by what a browser sends by itself.
+    /// Admits requests of our own page. It protects changes that rely on credentials a browser sends by itself (CSRF).
     ///
     /// # Errors
     /// [`Refusal`]: 403 without exactly one Origin that is ours by scheme, host and port, or from another site.
@@ -154,14 +154,14 @@ impl Guard {
         let mut origins = headers.get_all(header::ORIGIN).iter();
         let (Some(origin), None) = (origins.next(), origins.next()) else { return Err(foreign()) };
         let is = |text: &str| origin.as_bytes().eq_ignore_ascii_case(text.as_bytes());
-        // A proxy that has TLS may leave the name as people typed it.
+        // A proxy that terminates TLS may keep the host name of the client.
         let by_name = is(&format!("{}://{}", self.scheme, host.text));
         let ours = by_name || self.public.as_deref().is_some_and(is);
         let same = headers.get_all(SEC_FETCH_SITE).iter().all(|site| site.as_bytes() == b"same-origin");
         if ours && same { Ok(()) } else { Err(foreign()) }
     }
 
-    /// The one Host, when it names this server.
+    /// The one Host, if it names this server.
     fn host<'a>(&self, target: &Uri, headers: &'a HeaderMap, names: HostNames) -> Result<Host<'a>, Refusal> {
         let bad = |sentence: &str| Refusal::new(StatusCode::BAD_REQUEST, sentence);
         let mut hosts = headers.get_all(header::HOST).iter();
@@ -170,7 +170,7 @@ impl Guard {
         };
         let text = value.to_str().map_err(|_| bad("the Host header is not plain text"))?;
         let (name, _) = split_authority(text).ok_or_else(|| bad("write the Host header as NAME or NAME:PORT"))?;
-        // A target with a name of its own would be another Host, and which of the two counts is a matter of taste.
+        // A target with a different name would be a second Host, and the choice between the two would be arbitrary.
         if target.authority().is_some_and(|own: &Authority| !own.as_str().eq_ignore_ascii_case(text)) {
             return Err(bad("the request's target and its Host header name different servers"));
         }
@@ -188,7 +188,7 @@ impl Guard {
         Err(Refusal::new(StatusCode::MISDIRECTED_REQUEST, sentence))
     }
 
-    /// An Origin is the address the page came from, or one that was named.
+    /// Checks that an Origin is the address of the page, or one that was configured.
     fn origin(&self, origin: &HeaderValue, host: &Host<'_>) -> Result<(), Refusal> {
         let is = |text: &str| origin.as_bytes().eq_ignore_ascii_case(text.as_bytes());
         let with = |scheme: &str| is(&format!("{scheme}://{}", host.text));
@@ -199,7 +199,7 @@ impl Guard {
         Err(Refusal::new(StatusCode::FORBIDDEN, sentence))
     }
 
-    /// Sets the headers that every answer carries. `script_hashes` are CSP sources (`sha256-...`) of the page's inline
+    /// Sets the headers of every response. `script_hashes` are CSP sources (`sha256-...`) of the page's inline
     /// scripts.
     pub fn headers(&self, headers: &mut HeaderMap, script_hashes: &[&str]) {
         let mut scripts = "script-src 'self' 'wasm-unsafe-eval'".to_string();
@@ -219,23 +219,23 @@ impl Guard {
     }
 }
 
-/// Headers that a command of ours never sends, and that come with what a browser asks or a proxy passes on.
+/// Headers that our own commands never send. Browsers and proxies add them.
 const PASSED_ON: [&str; 5] = ["origin", "sec-fetch-site", "cookie", "forwarded", "x-forwarded-for"];
 
-/// Whether a request over the socket in our own folder is a command of who may open that folder. The kernel says who that is,
-/// and no browser can open the socket by itself, so such a request has no web origin and needs none. A request that a proxy
-/// passes on from somebody else is judged like any other.
+/// Whether a request over the socket in our own folder is a command of a user who may open that folder. The kernel
+/// reports the user, and no browser can open the socket by itself, so such a request has no web origin and needs none.
+/// A request that a proxy forwards for somebody else is checked like any other.
 pub fn is_command(headers: &HeaderMap) -> bool {
     PASSED_ON.iter().all(|name| !headers.contains_key(*name))
 }
 
 struct Host<'a> {
     text: &'a str,
-    /// It is the name of a proxy, which may serve over TLS.
+    /// It is the configured name of a proxy, which may serve over TLS.
     listed: bool,
 }
 
-/// Browsers say where a request without an Origin comes from.
+/// Browsers report the site of a request without an Origin in `Sec-Fetch-Site`.
 fn own_site(headers: &HeaderMap) -> Result<(), Refusal> {
     let own = |site: &HeaderValue| matches!(site.as_bytes(), b"same-origin" | b"none");
     if headers.get_all(SEC_FETCH_SITE).iter().all(own) {

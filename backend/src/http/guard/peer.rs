@@ -1,15 +1,15 @@
-//! Who is at the other end of a loopback connection: the uid that owns the caller's socket. Linux only.
+//! Identity of the peer of a loopback connection: the uid that owns the caller's socket. Linux only.
 //!
-//! The kernel is asked by netlink (sock_diag) for the one socket with exactly this pair of addresses; where that is not
-//! to be had, the tables `/proc/net/tcp` and `tcp6` are read. A socket whose process has closed it has inode 0 and
-//! belongs to nobody.
+//! The kernel is queried by netlink (sock_diag) for the one socket with exactly this pair of addresses. If netlink is
+//! unavailable, the tables `/proc/net/tcp` and `tcp6` are read. A socket whose process has closed it has inode 0 and
+//! no owner.
 
 use std::fmt;
 use std::net::SocketAddr;
 use std::sync::atomic::AtomicBool;
 pub use system::user::own_uid;
 
-/// It cannot be found out who calls.
+/// The caller cannot be determined.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PeerError {
     reason: String,
@@ -23,22 +23,22 @@ impl fmt::Display for PeerError {
 
 impl std::error::Error for PeerError {}
 
-/// True where callers can be told apart.
+/// True if callers can be identified.
 pub const SUPPORTED: bool = cfg!(target_os = "linux");
 
-/// Asks the kernel who calls.
+/// Queries the kernel for the caller.
 #[derive(Debug, Default)]
 pub struct Peers {
-    /// Netlink has found a socket before: what it does not find then is not there.
+    /// Netlink has found a socket before, so a socket that it does not find does not exist.
     netlink_answers: AtomicBool,
 }
 
 impl Peers {
     /// The uid of the process at the other end of a connection between two addresses of this machine: `local` is our
-    /// end. `None` when the socket belongs to nobody any more, or never stood in this network namespace.
+    /// end. `None` when the socket has no owner any more, or was never in this network namespace.
     ///
     /// # Errors
-    /// [`PeerError`] when neither netlink nor /proc/net can be asked.
+    /// [`PeerError`] when neither netlink nor /proc/net is available.
     #[cfg(target_os = "linux")]
     pub fn caller_uid(&self, local: SocketAddr, remote: SocketAddr) -> Result<Option<u32>, PeerError> {
         linux::caller_uid(&self.netlink_answers, local, remote)
@@ -47,7 +47,7 @@ impl Peers {
     /// The uid of the process at the other end.
     ///
     /// # Errors
-    /// Always: this system cannot tell. See [`SUPPORTED`].
+    /// Always: this system does not report it. See [`SUPPORTED`].
     #[cfg(not(target_os = "linux"))]
     pub fn caller_uid(&self, _local: SocketAddr, _remote: SocketAddr) -> Result<Option<u32>, PeerError> {
         let _ = &self.netlink_answers;
@@ -89,22 +89,23 @@ mod linux {
         Ok(owner.filter(|owner| owner.inode != 0).map(|owner| owner.uid))
     }
 
-    /// Asks by netlink, then by table. `answers` says whether netlink has ever found a socket.
+    /// Queries netlink, then the table. `answers`: netlink has found a socket before.
     pub(super) fn find(
         answers: &AtomicBool,
         netlink: impl Fn() -> Io<Option<Owner>>,
         table: impl FnOnce() -> Io<Option<Owner>>,
     ) -> Result<Option<Owner>, PeerError> {
-        // The kernel looks without a lock, so that one socket may be missed while others come and go: it is asked twice.
+        // The kernel searches without a lock and may miss a socket while others come and go, so it is queried twice.
         let found = netlink().and_then(|found| if found.is_some() { Ok(found) } else { netlink() });
         match found {
             Ok(Some(owner)) => {
                 answers.store(true, Ordering::Relaxed);
                 Ok(Some(owner))
             }
-            // The table takes milliseconds where there are thousands of connections: callers that have gone cost none.
+            // The table takes milliseconds with thousands of connections; it is not read for callers that have
+            // disconnected.
             Ok(None) if answers.load(Ordering::Relaxed) => Ok(None),
-            // A kernel without the tcp_diag module says so of every socket.
+            // A kernel without the tcp_diag module reports every socket as missing.
             Ok(None) => Ok(table().ok().flatten()),
             Err(netlink) => table()
                 .map_err(|table| PeerError { reason: format!("netlink sock_diag: {netlink}; /proc/net/tcp: {table}") }),
@@ -115,7 +116,7 @@ mod linux {
         SocketAddr::new(addr.ip().to_canonical(), addr.port())
     }
 
-    /// Asks for the one socket whose own end is `remote` and whose peer is `local`.
+    /// Queries the one socket whose own end is `remote` and whose peer is `local`.
     pub(super) fn by_netlink(local: SocketAddr, remote: SocketAddr) -> Io<Option<Owner>> {
         let socket = open()?;
         let request = request(local, remote);
@@ -142,7 +143,7 @@ mod linux {
         if fd < 0 {
             return Err(Error::last_os_error());
         }
-        // SAFETY: the descriptor was opened just now and nobody else owns it.
+        // SAFETY: the descriptor was opened just now and has no other owner.
         let socket = unsafe { OwnedFd::from_raw_fd(fd) };
         // The kernel answers within the send; the limit is for emulated kernels that never do.
         let limit = libc::timeval { tv_sec: 1, tv_usec: 0 };
@@ -182,7 +183,7 @@ mod linux {
         out
     }
 
-    /// The socket of an answer with its own and its peer's address; `None` when the kernel knows none.
+    /// The socket of a response with its own and its peer's address; `None` when the kernel knows none.
     pub(super) fn read_answer(bytes: &[u8]) -> Io<Option<(Owner, (SocketAddr, SocketAddr))>> {
         let short = || Error::other("the response of the kernel is too short");
         let u32_at = |at: usize| bytes.get(at..at + 4).and_then(|b| b.try_into().ok()).map(u32::from_ne_bytes);
@@ -211,7 +212,7 @@ mod linux {
         Ok(Some((Owner { uid: number(64)?, inode: number(68)? }, (end(4, 8), end(6, 24)))))
     }
 
-    /// Reads the tables below `proc`. An IPv4 connection may belong to an IPv6 socket, so it is looked for in both.
+    /// Reads the tables below `proc`. An IPv4 connection may belong to an IPv6 socket, so both are searched.
     pub(super) fn by_table(proc: &str, local: SocketAddr, remote: SocketAddr) -> Io<Option<Owner>> {
         let mut last = None;
         let mut read = false;

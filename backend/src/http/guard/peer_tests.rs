@@ -64,7 +64,7 @@ fn with_ipv6_mapped_addresses_are_looked_up_on_either_end() {
     let client = TcpStream::connect((Ipv4Addr::LOCALHOST.to_ipv6_mapped(), port)).expect("a connection");
     let (_server, local, remote) = accept(&listener);
     both_ways(local, remote, own_uid());
-    // What a listener for both families reports.
+    // The addresses as a listener for both families reports them.
     let mapped = |addr: SocketAddr| match addr.ip() {
         IpAddr::V4(ip) => SocketAddr::new(ip.to_ipv6_mapped().into(), addr.port()),
         IpAddr::V6(_) => addr,

@@ -9,7 +9,7 @@ fn guard(change: impl FnOnce(&mut Config)) -> Guard {
     Guard::of_user(&config, 1000)
 }
 
-/// Status of the refusal, 200 when let in.
+/// Status of the refusal, 200 when admitted.
 fn ask(guard: &Guard, target: &str, kind: Resource, headers: &[(&str, &str)]) -> u16 {
     ask_as(guard, target, kind, headers, HostNames::Own)
 }
@@ -212,7 +212,7 @@ fn who_is_let_in_by_a_flag_is_not_who_runs_the_server() {
     assert_eq!([1000, 0, 1001, 33, 34].map(|uid| by(&plain, Some(uid))), [true, true, true, false, false]);
     assert!(!by(&plain, None), "nobody knows who it is");
     assert!(plain.is_owner(Caller { local: Some(1000), ..Caller::default() }));
-    // Where callers are not told apart, everybody is the same.
+    // If callers are not identified, everybody is the same.
     let off = guard(|c| c.local_auth = LocalAuth::Off);
     assert!(by(&off, None) && by(&off, Some(4711)));
 }

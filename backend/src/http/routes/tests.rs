@@ -1,4 +1,4 @@
-//! What lies outside a scope does not exist, whichever route is asked and however it is called.
+//! Data outside a scope does not exist for the caller, on every route and by every name.
 
 use super::*;
 use crate::config::Config;
@@ -31,10 +31,10 @@ use tokio::sync::watch;
 use tower::ServiceExt;
 
 const NOW: i64 = 1_700_000_000_000;
-/// The machine that is granted, and the one that is not: by id and by name.
+/// The granted machine and the hidden one: by id and by name.
 const GRANTED: (&str, &str) = ("aaaaaaaaaaaaaaaaaaaaaaaaaa", "alpha");
 const HIDDEN: (&str, &str) = ("bbbbbbbbbbbbbbbbbbbbbbbbbb", "beta");
-/// The value of the hidden machine, which no other number looks like.
+/// The value of the hidden machine, which differs from every other number.
 const SECRET: f64 = 48.2391;
 
 fn live() -> Arc<Live> {
@@ -80,7 +80,7 @@ async fn as_asker(State(asker): State<Asker>, mut request: Request, next: Next) 
     next.run(request).await
 }
 
-/// Whether an operation reads samples: what it answers is asked of a reader. What else members may ask is asked of the accounts.
+/// Whether an operation reads samples through a reader. Other operations of members are checked by the accounts.
 fn reads(operation: Operation) -> bool {
     let of_team = [Operation::ListViews, Operation::ListRules, Operation::ListSilences];
     let row = operation.row();
@@ -90,7 +90,7 @@ fn reads(operation: Operation) -> bool {
         && !of_team.contains(&operation)
 }
 
-/// What a job on the hidden machine printed, in a folder.
+/// A folder with the output of a job on the hidden machine.
 fn printed() -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     let run = folder.path().join(shared::output::FOLDER).join("run");
@@ -145,12 +145,12 @@ async fn an_alert_of_a_hidden_machine_is_answered_like_one_that_was_never_there(
     }
 }
 
-/// All routes that read, for who sees this, and runs the server.
+/// All routes that read, for the owner of the server with this scope.
 async fn readers(scope: Scope, folder: &tempfile::TempDir) -> Router {
     readers_as(scope, true, folder).await
 }
 
-/// Likewise for who runs the server, or is only let in.
+/// As above, for the owner of the server or another admitted caller.
 async fn readers_as(scope: Scope, is_owner: bool, folder: &tempfile::TempDir) -> Router {
     let (app, asker) = served(scope, is_owner, folder).await;
     let reads = Operation::ALL.iter().filter(|operation| reads(**operation));
@@ -160,7 +160,7 @@ async fn readers_as(scope: Scope, is_owner: bool, folder: &tempfile::TempDir) ->
     routes.with_state(app)
 }
 
-/// A server, and who asks it.
+/// A server, and its caller.
 async fn served(scope: Scope, is_owner: bool, folder: &tempfile::TempDir) -> (Arc<App>, Asker) {
     let (_, stop) = watch::channel(false);
     let alerts = AlertBook::in_memory(Arc::new(Manual::at(NOW, Duration::ZERO)), AlertBookAbout::default());
@@ -195,7 +195,7 @@ async fn ask(routes: &Router, path: &str) -> (u16, String) {
     (status, String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// The questions of every route that reads, those about all machines.
+/// Requests of every route that reads, for all machines.
 const ALL: &[(&str, &str)] = &[
     ("/api/v1/catalog", ""),
     ("/api/v1/openapi.json", ""),
@@ -229,7 +229,7 @@ async fn no_answer_about_all_machines_speaks_of_a_hidden_one() {
     let (some, all, none) =
         (readers(scope, &folder).await, readers(Scope::All, &folder).await, readers(Scope::nothing(), &folder).await);
     let asked: Vec<&str> = ALL.iter().map(|(path, _)| *path).collect();
-    // One alert is asked for below.
+    // One alert is requested below.
     for operation in Operation::ALL.iter().filter(|one| reads(**one) && **one != Operation::GetAlert) {
         assert!(asked.contains(&operation.path()), "{} is not asked here", operation.path());
     }
@@ -237,7 +237,7 @@ async fn no_answer_about_all_machines_speaks_of_a_hidden_one() {
     for (path, query) in ALL {
         let question = format!("{path}{query}").replace("{id}", "run");
         let (status, text) = ask(&some, &question).await;
-        // What was printed is there for who sees its machine.
+        // Output is there for callers who see its machine.
         let expected = if path.ends_with("/logs") { 404 } else { 200 };
         assert_eq!(status, expected, "{question}: {text}");
         assert!(!secrets(&text), "{question}: {text}");

@@ -1,4 +1,4 @@
-//! What carries messages between a page and its viewer: a WebSocket, or what stands in for one.
+//! Transport of messages between a page and its viewer: a WebSocket, or its fallback.
 
 use axum::body::Bytes;
 use stream::live::Wakes;
@@ -6,7 +6,7 @@ use tokio::time::Instant;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 
-/// Kinds of what is sent: the opcodes of RFC 6455.
+/// Kinds of messages: the opcodes of RFC 6455.
 #[derive(Clone, Copy)]
 pub(super) enum Opcode {
     Text = 1,
@@ -14,29 +14,29 @@ pub(super) enum Opcode {
     Ping = 9,
 }
 
-/// How a connection ends.
+/// The end of a connection.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum End {
-    /// The viewer is gone: there is nobody to tell.
+    /// The viewer has disconnected: there is no receiver for a reason.
     Gone,
-    /// The viewer is told why: a close code, and a sentence.
+    /// The viewer gets the reason: a close code, and a sentence.
     Told(CloseCode, String),
 }
 
-/// What a viewer's connection has waited for.
+/// Events that a viewer's connection waits for.
 #[derive(Debug)]
 pub(super) enum SocketEvent {
     /// Data from the viewer: text or binary.
     Said(Message),
-    /// There are new ticks, or the server ends.
+    /// There are new ticks, or the server shuts down.
     News,
-    /// The time has come that was waited for.
+    /// The time to wake has come.
     Time,
 }
 
-/// A way to one page, both directions.
+/// A transport to one page, in both directions.
 pub(super) trait Carrier: Send {
-    /// Waits for what comes first: a word of the page, news, or a time.
+    /// Waits for the first event: a message of the page, news, or a time.
     ///
     /// # Errors
     /// The connection ends.
@@ -49,9 +49,9 @@ pub(super) trait Carrier: Send {
     /// Sends a message, when the page has room for it.
     ///
     /// # Errors
-    /// [`End::Gone`]: the page is, or it does not take it.
+    /// [`End::Gone`]: the page has disconnected, or does not read.
     fn send(&mut self, kind: Opcode, message: &Bytes) -> impl Future<Output = Result<(), End>> + Send;
 
-    /// Ends it; what was sent is still delivered.
+    /// Closes the connection; sent messages are still delivered.
     fn close(self, code: CloseCode, reason: &str) -> impl Future<Output = ()> + Send;
 }

@@ -1,9 +1,9 @@
-//! The rungs below the WebSocket, for ways that let none through: the same messages of the same viewer go out by an event
-//! stream, or by answers to a page that polls. What the page says comes by POST.
+//! Fallbacks of the WebSocket, for networks that block it: the same messages of the same viewer are sent by an event
+//! stream, or by responses to a page that polls. Messages of the page come by POST.
 //!
-//! A page that polls reads a stream of bytes: each message behind its length, four bytes, little end first. It names the
-//! place up to which it has them, so that an answer that was lost on the way is given once more. The first message of
-//! either is the viewer's id, which nobody can guess, and which counts for who opened it alone.
+//! A page that polls reads a stream of bytes: each message behind its length, four bytes, little-endian. It names the
+//! position up to which it has them, so a lost response is sent again. The first message of either transport is the
+//! viewer's id, which is unguessable and valid only for the account that opened it.
 
 use super::carrier::{Carrier, End, Opcode, SocketEvent};
 use crate::http::Refusal;
@@ -27,36 +27,36 @@ use tokio::time::{Instant, sleep_until, timeout};
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 
-/// How long a poll waits for a message.
+/// Maximum time that a poll waits for a message.
 const POLL: Duration = Duration::from_secs(20);
-/// How long it gathers what follows the first one.
+/// Time to gather further messages after the first one.
 const GATHER: Duration = Duration::from_millis(50);
-/// Bytes of one answer to a poll.
+/// Maximum size of one response to a poll, bytes.
 const MAX_ANSWER: usize = 256 << 10;
-/// A page that has not polled for this long is gone.
+/// Timeout of a page that does not poll.
 const UNPOLLED: Duration = Duration::from_secs(45);
-/// The longest that a page may take for one message.
+/// Maximum time for a page to receive one message.
 const MESSAGE_TIMEOUT: Duration = Duration::from_secs(120);
-/// How long the last words wait for a page to fetch them.
+/// Time that the last messages wait for a page to fetch them.
 const CLOSING_TIMEOUT: Duration = Duration::from_secs(2);
-/// Messages on their way out, and words of the page that wait to be heard: beyond it the sender waits.
+/// Queue sizes: messages to the page, and messages from the page. A full queue delays its sender.
 const OUT: usize = 2;
 const SAID: usize = 16;
 
-/// The viewers without a socket, by their ids. There are no more of them than viewers.
+/// The viewers without a socket, by their ids. The limit of viewers applies to them.
 #[derive(Clone, Default)]
 pub(in crate::http) struct Rungs(Arc<Mutex<HashMap<String, Arc<Landing>>>>);
 
-/// Where the requests of a page meet its viewer.
+/// Connects the requests of a page with its viewer.
 pub(super) struct Landing {
     holder: Option<Principal>,
     said: mpsc::Sender<Bytes>,
-    /// What a page that polls has not had; none of an event stream.
+    /// Messages that a polling page has not received; none for an event stream.
     mail: Option<tokio::sync::Mutex<Mail>>,
     polled: watch::Sender<Instant>,
 }
 
-/// The bytes from a place on that the page has yet to say that it has.
+/// The bytes from a position on that the page has not acknowledged yet.
 struct Mail {
     from: u64,
     kept: Vec<u8>,
@@ -69,12 +69,12 @@ pub(super) struct Rung {
     rungs: Rungs,
     said: mpsc::Receiver<Bytes>,
     out: mpsc::Sender<Bytes>,
-    /// When the page polled last; none of an event stream, whose end is seen.
+    /// Time of the page's last poll; none for an event stream, whose end is detected.
     polled: Option<watch::Receiver<Instant>>,
     tab: Option<Tab>,
 }
 
-/// 404: nobody has this viewer, or another one has it.
+/// 404: there is no such viewer, or it belongs to another caller.
 fn unknown() -> Refusal {
     Refusal::new(StatusCode::NOT_FOUND, "the stream does not exist (any more); open a new one")
 }
@@ -84,7 +84,7 @@ impl Rungs {
         self.0.lock()
     }
 
-    /// The viewer of this id, for who opened it.
+    /// The viewer of this id, for the account that opened it.
     ///
     /// # Errors
     /// 404.
@@ -101,7 +101,7 @@ impl Rungs {
     fn begin(&self, who: Option<&Principal>, tab: Option<Tab>, polls: bool) -> (Rung, mpsc::Receiver<Bytes>) {
         let (id, (to_viewer, said), (out, from_viewer)) =
             (team::accounts::random_id(), mpsc::channel(SAID), mpsc::channel(OUT));
-        // There is room: nothing was sent yet.
+        // The queue has room: nothing was sent yet.
         let _ = out.try_send(Bytes::from(id.clone()));
         let (polled, seen) = watch::channel(Instant::now());
         let (mail, from_viewer) = match polls {
@@ -117,7 +117,7 @@ impl Rungs {
         (Rung { id, rungs: self.clone(), said, out, polled, tab }, from_viewer)
     }
 
-    /// A viewer whose messages go out as events, base64, one each; and the answer that carries them.
+    /// A viewer whose messages are sent as events, base64, one each; and the response that carries them.
     pub(super) fn events(&self, who: Option<&Principal>, tab: Option<Tab>) -> (Rung, Response<Body>) {
         let (rung, out) = self.begin(who, tab, false);
         let events = stream::unfold(out, async |mut out| {
@@ -125,12 +125,12 @@ impl Rungs {
             Some((Ok::<_, Infallible>(Event::default().data(STANDARD.encode(&message))), out))
         });
         let mut response = Sse::new(events).into_response();
-        // nginx would else keep events back until it has many.
+        // nginx would otherwise buffer events until it has many.
         response.headers_mut().insert("x-accel-buffering", HeaderValue::from_static("no"));
         (rung, response)
     }
 
-    /// A viewer whose messages go out by answers to polls, and where its first poll is answered.
+    /// A viewer whose messages are sent by responses to polls, and the handle that answers its first poll.
     pub(super) fn polled(&self, who: Option<&Principal>, tab: Option<Tab>) -> (Rung, Arc<Landing>) {
         let (rung, _) = self.begin(who, tab, true);
         let landing = self.all().get(&rung.id).cloned().expect("it was put there just now");
@@ -139,16 +139,16 @@ impl Rungs {
 }
 
 impl Landing {
-    /// What follows a place in the stream: at most 256 KiB, at once or when there is something, empty after 20 s.
+    /// Bytes after a position in the stream: at most 256 KiB, as soon as there are any, empty after 20 s.
     ///
     /// # Errors
-    /// 404: it has ended, or this place is gone. 400: it is an event stream.
+    /// 404: it has ended, or this position was dropped. 400: it is an event stream.
     pub async fn poll(&self, place: u64) -> Result<Response<Body>, Refusal> {
         let mail = self
             .mail
             .as_ref()
             .ok_or_else(|| Refusal::bad("this stream uses server-sent events and cannot be polled"))?;
-        // A poll that nobody waits for any longer ends by itself.
+        // An abandoned poll ends by itself.
         let mut mail = mail.lock().await;
         self.polled.send_replace(Instant::now());
         let had = place.checked_sub(mail.from).and_then(|had| usize::try_from(had).ok());
@@ -174,7 +174,7 @@ impl Landing {
         Ok(response)
     }
 
-    /// Hands on what the page says; what cannot be heard now is waited for.
+    /// Passes on messages of the page; waits while the queue is full.
     ///
     /// # Errors
     /// 404: it has ended.
@@ -193,7 +193,7 @@ impl Carrier for Rung {
             let gone = last.map(|last| last + UNPOLLED);
             let due = gone.into_iter().chain(wake).min();
             tokio::select! {
-                // In this order, as of a socket.
+                // In this order, as for a socket.
                 biased;
                 said = self.said.recv() => {
                     return said.map(|bytes| SocketEvent::Said(Message::Binary(bytes))).ok_or(End::Gone);
@@ -223,7 +223,7 @@ impl Carrier for Rung {
     }
 
     async fn close(self, _: CloseCode, _: &str) {
-        // The words have gone before; until they are fetched the id stands.
+        // The last messages are queued already. The id stays valid until they are fetched.
         let _ = timeout(CLOSING_TIMEOUT, self.out.reserve_many(OUT)).await;
     }
 }
@@ -247,7 +247,7 @@ mod tests {
     use super::*;
     use axum::body::to_bytes;
 
-    /// The messages in the bytes of an answer, all of them whole.
+    /// The messages in the bytes of a response, all of them complete.
     fn messages(mut bytes: &[u8]) -> Vec<Vec<u8>> {
         let mut all = Vec::new();
         while let Some((length, rest)) = bytes.split_first_chunk::<4>() {
@@ -327,7 +327,7 @@ mod tests {
         let begun = Instant::now();
         assert_eq!(rung.next(&mut news, None).await.expect_err("gone"), End::Gone);
         assert!(begun.elapsed() <= UNPOLLED);
-        // The end of an event stream is seen.
+        // The end of an event stream is detected.
         let (mut rung, answer) = rungs.events(None, None);
         drop(answer);
         assert_eq!(rung.next(&mut news, None).await.expect_err("gone"), End::Gone);

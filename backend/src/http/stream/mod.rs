@@ -1,5 +1,5 @@
-//! `GET /api/v1/live`: the stream over a WebSocket; binary for pages, `?format=json` for scripts. Where no WebSocket passes a
-//! page has the same by an event stream or by polling.
+//! `GET /api/v1/live`: the stream over a WebSocket; binary for pages, `?format=json` for scripts. If no WebSocket
+//! passes, a page gets the same by an event stream or by polling.
 
 mod carrier;
 mod fallback;
@@ -33,16 +33,16 @@ use team::usage::Tab;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use viewer::page;
 
-/// How messages go to a viewer.
+/// Transports of messages to a viewer.
 enum Way {
     Socket,
     Events,
-    /// By polls; with the viewer and the place that the page has reached, if it has one already.
+    /// By polls, with the viewer and the page's position, if it has one already.
     Polls(Option<(String, u64)>),
 }
 
 impl Way {
-    /// The one that is asked for. What asks for an upgrade, or for nothing of this, is a socket.
+    /// The requested transport. A request for an upgrade, or without any of these, is a socket.
     fn asked(headers: &HeaderMap, cursor: Option<&str>) -> Result<Self, Refusal> {
         if headers.contains_key(header::UPGRADE) {
             return Ok(Way::Socket);
@@ -61,7 +61,7 @@ impl Way {
     }
 }
 
-/// `POST /api/v1/live/{viewer}`: what a page says that has no socket.
+/// `POST /api/v1/live/{viewer}`: messages of a page without a socket.
 pub(super) async fn say(
     State(app): State<Arc<App>>,
     asker: Asker,
@@ -73,7 +73,7 @@ pub(super) async fn say(
     Ok(crate::http::json(StatusCode::OK, &Nothing {}))
 }
 
-/// What a viewer may see, and in a team its seat, with the tab in which its time is counted.
+/// The rights of a viewer, and in a team its slot, with the tab that counts its time.
 fn seat(app: &App, asker: &Asker, json: bool) -> Result<(Rights, Option<(Seat, Tab)>), Refusal> {
     Ok(match (&app.hub, &asker.who) {
         (Some(hub), Some(who)) => {
@@ -154,7 +154,7 @@ pub(super) async fn get(
             socket.counts_for(tab.clone());
             (seat, tab.watch(app.live.clock.clone()))
         });
-        // On the heap, so that each viewer takes what its own kind needs.
+        // On the heap, so each viewer takes only the memory of its own kind.
         match json {
             true => Box::pin(script(socket, app, patterns, rights)).await,
             false => Box::pin(page(socket, app, rights)).await,
@@ -180,12 +180,12 @@ impl Drop for ViewerSlot {
     }
 }
 
-/// Whether the server goes on, for a viewer at this place in the queue of those who go.
+/// Checks that the server goes on, for a viewer at this position in the order of closing.
 ///
 /// # Errors
-/// It ends, and the viewer is told so.
+/// It shuts down, and the viewer gets this reason.
 fn ended(app: &App, place: u32) -> Result<(), End> {
-    // Viewers hear of the end with an announcement.
+    // Viewers are notified of the end with an announcement.
     let stops = *app.stop.borrow();
     match stops || app.drain().is_some_and(|drain| drain.is_due(place)) {
         true => Err(End::Told(CloseCode::Away, shared::wire::SERVER_ENDS.into())),

@@ -1,7 +1,7 @@
 //! The stream for scripts: each tick as one JSON text, made once for all of them.
 //!
-//! A [`Broadcast`] follows every source while there are scripts, and keeps the newest texts of each. A script has no queue:
-//! it holds its place, and where that is gone it goes on from the newest, which the jump in `t` shows.
+//! A [`Broadcast`] follows every source while there are scripts, and keeps the newest texts of each. A script has no
+//! queue, only a position. If that position was dropped, it continues with the newest text, and `t` shows the jump.
 
 use super::carrier::{Carrier, End, Opcode, SocketEvent};
 use super::{ended, send};
@@ -25,13 +25,13 @@ use stream::store::{Cursor, Frame, News, Store};
 use tokio::sync::watch;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 
-/// Ticks that are kept of each source, as texts, with the records between them.
+/// Ticks of each source that are kept as texts, with the records between them.
 const KEPT_TICKS: usize = 4;
-/// The most machines that a script follows: more would be megabytes of text a second.
+/// Maximum number of machines that a script follows: more would be megabytes of text per second.
 pub(super) const MAX_SCRIPT_SOURCES: usize = 64;
-/// Where there are more machines than that, their ticks are gathered for so long.
+/// Above that number of machines their ticks are gathered for this long.
 const MANY_SPACING: Duration = Duration::from_millis(100);
-/// Most texts that are kept of a source, records included.
+/// Maximum number of texts that are kept of a source, records included.
 const MAX_KEPT_TEXTS: usize = 64;
 
 /// The newest texts of every source.
@@ -45,14 +45,14 @@ pub(in crate::http) struct Broadcast {
 struct SourceTexts {
     key: String,
     name: String,
-    /// The newest first, each with whether it is a tick.
+    /// The newest first, each with a flag: it is a tick.
     texts: VecDeque<(Bytes, bool)>,
-    /// How many texts there have been, those that are not kept any more included.
+    /// Number of texts so far, including dropped ones.
     count: u64,
 }
 
 impl Broadcast {
-    /// The one that all scripts of a server share; it ends with the last of them.
+    /// The broadcast shared by all scripts of a server; it ends with the last of them.
     fn of(app: &Arc<App>) -> Arc<Self> {
         let mut shared = app.broadcast.lock();
         if let Some(broadcast) = shared.upgrade() {
@@ -68,13 +68,13 @@ impl Broadcast {
         self.texts.lock()
     }
 
-    /// Takes in sources that are new.
+    /// Adds new sources.
     fn add(&self, sources: impl Iterator<Item = (String, String)>) {
         let new = sources.map(|(key, name)| SourceTexts { key, name, texts: VecDeque::new(), count: 0 });
         self.texts().extend(new);
     }
 
-    /// Adds the newest text of a source; `tick` says whether it is one, and not a record.
+    /// Adds the newest text of a source; `tick`: it is a tick and no record.
     fn publish(&self, source: usize, text: Bytes, tick: bool) {
         let own = &mut self.texts()[source];
         own.texts.push_front((text, tick));
@@ -91,7 +91,7 @@ impl Broadcast {
         texts.iter().zip(&mut listener.had).find_map(|(own, had)| {
             let had = had.as_mut()?;
             let missing = usize::try_from(own.count - *had).unwrap_or(usize::MAX);
-            // It begins with the newest tick, and goes on from it where the next text is gone.
+            // It begins with the newest tick, and returns to it if the next text was dropped.
             let begins = *had == 0 || missing > own.texts.len();
             let newest = || own.texts.iter().position(|(_, tick)| *tick).map_or(1, |at| at + 1);
             let missing = if begins { newest().min(missing) } else { missing };
@@ -102,15 +102,15 @@ impl Broadcast {
     }
 }
 
-/// What one script wants, and what it has been sent.
+/// Selection and position of one script.
 struct Listener {
-    /// Patterns of the sources' names; without one it wants all.
+    /// Patterns of the sources' names; empty for all.
     patterns: Vec<String>,
-    /// What is there for it.
+    /// Sources that it may see.
     scope: Scope,
-    /// By source, how many texts it has had; none where it does not want them.
+    /// By source, the number of texts sent; none for sources that it does not want.
     had: Vec<Option<u64>>,
-    /// Sources that it has looked at.
+    /// Number of sources that were matched already.
     looked: usize,
 }
 
@@ -119,19 +119,19 @@ impl Listener {
         Listener { patterns, scope, had: Vec::new(), looked: 0 }
     }
 
-    /// More is there for it from now on.
+    /// Applies a larger scope.
     fn widen(&mut self, scope: Scope) {
         (self.scope, self.looked) = (scope, 0);
     }
 
-    /// The machines that it names, by their numbers: what other hubs hold of them is brought here. Who names none has what is
-    /// here anyway.
+    /// The machines that it names, by their numbers: data of them that other replicas hold is fetched. A script
+    /// without names gets the data that is here anyway.
     fn named(&self) -> Vec<SourceId> {
         let wanted = (0..).zip(&self.had).filter(|(_, had)| had.is_some() && !self.patterns.is_empty());
         wanted.map(|(source, _)| source).take(MAX_SCRIPT_SOURCES).collect()
     }
 
-    /// Looks which of these it wants that it did not look at.
+    /// Matches the sources that were not matched yet.
     fn look(&mut self, texts: &[SourceTexts]) {
         for (at, own) in texts.iter().enumerate().skip(self.looked) {
             let called = || self.patterns.iter().any(|text| glob(text, &own.name) || *text == own.key);
@@ -146,12 +146,12 @@ impl Listener {
     }
 }
 
-/// Follows all sources and publishes their ticks, until nobody listens any more.
+/// Follows all sources and publishes their ticks, until no script is connected.
 async fn follow(live: Arc<Live>, broadcast: Weak<Broadcast>) {
     let (mut newest, mut followed) = (live.subscribe(&[]), Vec::new());
     loop {
         let (live, to) = (live.clone(), broadcast.clone());
-        // The ticks of a fleet are megabytes of text: not on the threads that serve the stream.
+        // The ticks of a fleet are megabytes of text: they are made off the threads that serve the stream.
         let caught_up = tokio::task::spawn_blocking(move || {
             let any = catch_up(&live, &mut followed, &to);
             any.map(|()| followed)
@@ -163,14 +163,14 @@ async fn follow(live: Arc<Live>, broadcast: Weak<Broadcast>) {
         if newest.next().await.is_err() {
             return;
         }
-        // Of many machines there is always one that ticks.
+        // With many machines some machine always ticks.
         if followed.len() > MAX_SCRIPT_SOURCES {
             tokio::time::sleep(MANY_SPACING).await;
         }
     }
 }
 
-/// Publishes what is new in each source; none when nobody listens.
+/// Publishes new ticks of each source; none when no script is connected.
 fn catch_up(live: &Arc<Live>, followed: &mut Vec<Followed>, broadcast: &Weak<Broadcast>) -> Option<()> {
     let known = followed.len();
     followed.extend(Reader::new(live.clone(), Scope::All).sources().into_iter().skip(known).map(Followed::new));
@@ -223,8 +223,8 @@ impl Followed {
         }
     }
 
-    /// The ticks that are new; none where it goes on from the newest, which the cursor then holds. A source is followed
-    /// from its newest tick on.
+    /// The new ticks; none if it continues with the newest, which the cursor then holds. A source is followed from its
+    /// newest tick on.
     fn news(&mut self, store: &Store) -> Option<Vec<Arc<Frame>>> {
         let (frames, series) = match self.cursor.news(store) {
             News::Ticks(frames, series) if self.cursor.seq() > 0 => (Some(frames), series),
@@ -242,7 +242,7 @@ impl Followed {
         if self.cursor.seq() == 0 { Some(Vec::new()) } else { frames }
     }
 
-    /// A record, which the script has then.
+    /// The text of a record, and advances the cursor past it.
     fn record(&mut self, record: &Record) -> Bytes {
         self.cursor.take_record(record);
         let body = serde_json::from_slice(&record.body).unwrap_or_else(|_| Value::from(&record.body[..]));
@@ -260,16 +260,16 @@ impl Followed {
     }
 }
 
-/// A tick as scripts get it. It has no `type`.
+/// A tick in the format for scripts. It has no `type`.
 #[derive(Serialize)]
 struct TickText<'a> {
     source: &'a str,
     t: Seconds,
-    /// By tag. Values that are unknown are absent.
+    /// By tag. Unknown values are absent.
     values: BTreeMap<&'a str, Number>,
 }
 
-/// A record as scripts get it.
+/// A record in the format for scripts.
 #[derive(Serialize)]
 struct RecordText<'a> {
     #[serde(rename = "type")]
@@ -283,7 +283,7 @@ struct RecordText<'a> {
     body: Value,
 }
 
-/// What tells a record from a tick.
+/// Distinguishes a record from a tick.
 #[derive(Serialize)]
 #[serde(rename_all = "lowercase")]
 enum RecordType {
@@ -322,13 +322,13 @@ async fn listen<C: Carrier>(
             send(socket, &app.live, Opcode::Text, &text).await?;
         }
         app.live.want(&listener.named());
-        // A script has nothing to say.
+        // Scripts send no messages.
         loop {
             let event = tokio::select! {
                 biased;
                 changed = rights.changed() => match changed {
                     Changed::Ended(why) => return Err(End::Told(CloseCode::Policy, why)),
-                    // It hears of machines that came later, like a page.
+                    // It gets machines that joined later, like a page.
                     Changed::Sees(scope) => {
                         listener.widen(scope);
                         continue;
@@ -398,7 +398,7 @@ mod tests {
         assert_eq!((broadcast.next(&mut other), broadcast.next(&mut other)), (Some(text(30)), None));
     }
 
-    /// The newest text says exactly what the source's newest tick holds.
+    /// The newest text equals the content of the source's newest tick.
     fn says_the_newest(broadcast: &Broadcast, fleeting: &Fleeting) {
         let tick = fleeting.ticks - 1;
         let text = broadcast.next(&mut Listener::new(Vec::new(), Scope::All)).expect("a text");
@@ -433,7 +433,7 @@ mod tests {
 
     #[test]
     fn a_script_is_told_no_series_under_the_name_of_another_whose_id_it_has() {
-        // Once caught up with at each tick, and once after some, of which there are a few too many at times.
+        // Read once at each tick, and once after several, sometimes a few more than are kept.
         for pauses in [&[1][..], &[2, 1, 5, 3], &[7, 40, 1]] {
             let broadcast = Arc::new(Broadcast { texts: Mutex::default(), newest: watch::Sender::new(0) });
             let (mut fleeting, mut followed) = (Fleeting::empty(), Vec::new());

@@ -1,5 +1,5 @@
-//! The WebSocket of one viewer. The library reads, answers pings and closes; what we send goes past it: a message is
-//! written from the bytes that all viewers share, behind a head of its own, so that a viewer costs no copy and no buffer.
+//! The WebSocket of one viewer. The library reads, answers pings and closes. Sent messages bypass it: a message is
+//! written from the bytes that all viewers share, behind its own frame head, so a viewer needs no copy and no buffer.
 
 use super::carrier::{Carrier, End, Opcode, SocketEvent};
 use crate::http::transport::Transport;
@@ -21,35 +21,35 @@ use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error, Message};
 
-/// A viewer that has said nothing for this long is asked whether it is there.
+/// Idle time after which a viewer gets a ping.
 const PING_AFTER: Duration = Duration::from_secs(5);
-/// A viewer that has said nothing for this long, or takes nothing for this long of what it is sent, is gone.
+/// Timeout of a viewer that sends nothing, or that reads nothing while messages are pending.
 const DEAD_AFTER: Duration = Duration::from_secs(15);
-/// The longest that one message may take, however slow the viewer is.
+/// Maximum time to send one message, even to a slow viewer.
 const MESSAGE_TIMEOUT: Duration = Duration::from_secs(120);
-/// How long a viewer may take to close its end; until then it is read, or the word that it is closed could be lost.
+/// Timeout of the closing handshake. The socket is read until then; otherwise the close frame could be lost.
 const CLOSING_TIMEOUT: Duration = Duration::from_secs(1);
-/// The longest message that a viewer may send; most have less than 20 bytes.
+/// Maximum size of a message from a viewer, bytes; most have less than 20.
 const MAX_FRAME_BYTES: usize = 64 * 1024;
-/// Bytes that are read at once: what a page says is shorter than that.
+/// Bytes of one read: messages of a page are shorter.
 const READ_BUFFER_BYTES: usize = 128;
 
 /// A viewer's connection.
 pub(super) struct Socket<S> {
-    // On the heap: it is handed on from task to task, and each would have room for it.
+    // On the heap: it moves from task to task, and each would reserve its size.
     inner: Box<WebSocketStream<S>>,
     heard: Instant,
-    /// When it was asked whether it is there, where it has not been heard since.
+    /// Time of the ping, if nothing was received since.
     asked: Option<Instant>,
     timer: Pin<Box<Sleep>>,
-    /// Where what is sent is counted, in a hub.
+    /// Counter of sent bytes, in a hub.
     tab: Option<Tab>,
 }
 
-/// Takes a request for a WebSocket: the answer, and the socket that comes of it, unless the caller has gone.
+/// Accepts a request for a WebSocket: the response, and the socket, unless the client has disconnected.
 ///
 /// # Errors
-/// Why it is no such request, in words.
+/// The reason why it is no such request, as text.
 pub(super) fn accept(
     request: Request,
 ) -> Result<(Response<Body>, impl Future<Output = Option<Socket<Transport>>>), String> {
@@ -62,9 +62,9 @@ pub(super) fn accept(
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin + Send> Socket<S> {
-    /// The socket over a stream of which this much was read already.
+    /// The socket over a stream from which these bytes were already read.
     pub async fn new(stream: S, read: &[u8]) -> Self {
-        // What the library itself sends is pongs and the end.
+        // The library itself sends only pongs and close frames.
         let config = WebSocketConfig::default()
             .max_message_size(Some(MAX_FRAME_BYTES))
             .max_frame_size(Some(MAX_FRAME_BYTES))
@@ -82,25 +82,25 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Socket<S> {
         }
     }
 
-    /// What is sent from now on counts for somebody.
+    /// Counts bytes from now on for this tab.
     pub fn counts_for(&mut self, tab: Tab) {
         self.tab = Some(tab);
     }
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin + Send> Carrier for Socket<S> {
-    // A viewer that is silent is asked whether it is there.
+    // A silent viewer gets a ping.
     async fn next(&mut self, news: &mut Wakes, wake: Option<Instant>) -> Result<SocketEvent, End> {
         loop {
-            // It may have been silent while it was sent a long message: who was not asked is not gone.
+            // It may have been silent while a long message was sent; without a ping it has not timed out.
             let due = self.asked.map_or(self.heard + PING_AFTER, |asked| asked + (DEAD_AFTER - PING_AFTER));
             let due = wake.map_or(due, |wake| wake.min(due));
-            // Mostly it is set to an earlier time, and set anew when that has come.
+            // Usually the timer is set to an earlier time, and is reset when it elapses.
             if self.timer.deadline() > due || self.timer.is_elapsed() {
                 self.timer.as_mut().reset(due);
             }
             tokio::select! {
-                // In this order: what the viewer said while it was sent a long history counts before its silence does.
+                // In this order: messages that arrived while a long history was sent count before the idle timeout.
                 biased;
                 message = self.inner.next() => {
                     self.heard = Instant::now();
@@ -108,7 +108,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Carrier for Socket<S> {
                     match message {
                         Some(Ok(message @ (Message::Binary(_) | Message::Text(_)))) => return Ok(SocketEvent::Said(message)),
                         Some(Ok(Message::Close(_))) => {
-                            // The library has its answer ready.
+                            // The library has queued its close frame.
                             let _ = timeout(CLOSING_TIMEOUT, self.inner.flush()).await;
                             return Err(End::Gone);
                         }
@@ -140,7 +140,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Carrier for Socket<S> {
 
     async fn send(&mut self, kind: Opcode, message: &Bytes) -> Result<(), End> {
         let sent = async {
-            // A pong may be half written.
+            // A pong may be partly written.
             self.inner.flush().await.map_err(|_| End::Gone)?;
             write(self.inner.get_mut(), kind, message).await.map_err(|_| End::Gone)
         };
@@ -161,20 +161,20 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Carrier for Socket<S> {
             self.inner.send(close).await.map_err(io::Error::other)?;
             let stream = self.inner.get_mut();
             stream.shutdown().await?;
-            // What is left unread when a socket is closed makes the kernel take back what was sent.
+            // Unread bytes at the close of a socket make the kernel discard sent ones (RST).
             let mut rest = [0; 4096];
             while stream.read(&mut rest).await? > 0 {}
             io::Result::Ok(())
         };
-        // Where it cannot be said there is nobody to tell.
+        // If it cannot be sent, there is no receiver.
         let _ = timeout(CLOSING_TIMEOUT, said).await;
     }
 }
 
-/// Bytes of the reason for which a connection ends: a control frame holds 125, two of which are the code.
+/// Maximum size of a close reason, bytes: a control frame holds 125, two of which are the code.
 const MAX_REASON_BYTES: usize = 123;
 
-/// Why an error ends a connection.
+/// Close code and reason of an error.
 fn end(error: &Error) -> End {
     let (code, reason) = match error {
         Error::Capacity(_) => (CloseCode::Size, format!("a message has at most {MAX_FRAME_BYTES} bytes")),
@@ -202,7 +202,7 @@ async fn write(stream: &mut (impl AsyncWrite + Unpin), kind: Opcode, message: &[
     Ok(())
 }
 
-/// The head of a frame that is whole and, as a server's are, not masked; and its length.
+/// The head of an unfragmented frame, without a mask as a server's frames are; and the head's length.
 fn head(kind: Opcode, length: usize) -> ([u8; 10], usize) {
     let mut head = [0x80 | kind as u8, 0, 0, 0, 0, 0, 0, 0, 0, 0];
     let bytes = (length as u64).to_be_bytes();

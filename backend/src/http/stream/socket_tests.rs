@@ -1,4 +1,4 @@
-//! Viewers over pipes, with the time stopped: what arrives, who is gone, and how a connection ends.
+//! Viewers over pipes, with the time stopped: delivery, timeouts, and the end of a connection.
 
 use super::*;
 use tokio::io::{DuplexStream, duplex};

@@ -1,4 +1,4 @@
-//! A page on its socket, or on what stands in for one: it is told what its [`Viewer`] has for it, as fast as it takes it.
+//! A page on its socket or a fallback: it gets the messages of its [`Viewer`], as fast as it reads them.
 
 use super::carrier::{Carrier, End, Opcode, SocketEvent};
 use super::{ended, send};
@@ -15,12 +15,12 @@ use tokio::time::{Instant, timeout};
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 
-/// Faster ticks are joined: a page gets at most two messages of ticks a second.
+/// Faster ticks are merged: a page gets at most two messages of ticks a second.
 const MIN_SPACING: Duration = Duration::from_millis(500);
-/// How long the words before the end may take.
+/// Timeout of the message before the close.
 const GOODBYE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Reads on in a block; what lies on a disk is not read on the threads that serve the stream.
+/// Reads the next block; the disk is not read on the threads that serve the stream.
 async fn read(next: Outgoing) -> Result<(Option<Bytes>, Option<Outgoing>), End> {
     match next.waits() {
         true => tokio::task::spawn_blocking(move || next.read()).await.map_err(|_| End::Gone),
@@ -32,11 +32,11 @@ pub(super) async fn page<C: Carrier>(mut carrier: C, app: Arc<App>, mut rights: 
     let cut = rights.cut();
     let ended = tokio::select! {
         ended = follow(&mut carrier, &app, &mut rights) => ended,
-        // It takes nothing, not even the word that it has to go.
+        // It reads nothing, not even the reason of the close.
         () = cut => return,
     };
     if let Err(End::Told(code, reason)) = ended {
-        // In words first: proxies drop close codes. Who takes nothing is not waited for.
+        // The reason is sent as a message first: proxies drop close codes. The timeout covers pages that read nothing.
         let _ =
             timeout(GOODBYE_TIMEOUT, send(&mut carrier, &app.live, Opcode::Binary, &Viewer::goodbye(&reason))).await;
         Box::pin(carrier.close(code, &reason)).await;
@@ -45,15 +45,15 @@ pub(super) async fn page<C: Carrier>(mut carrier: C, app: Arc<App>, mut rights: 
 
 type Answer<'a> = Pin<Box<dyn Future<Output = Bytes> + Send + 'a>>;
 
-/// What a page asked for that is being made: the newest question counts.
+/// Requests of a page in progress: the newest request replaces the one before.
 #[derive(Default)]
 struct Asked<'a> {
     processes: Option<Answer<'a>>,
     runs: Option<Answer<'a>>,
 }
 
-/// Reads a message of a page. What it asks of processes and runs is answered, at once or once it is made; any other message
-/// comes back.
+/// Reads a message of a page. Requests for processes and runs are answered here, at once or once the answer is made;
+/// any other message is returned.
 async fn answered<'a, C: Carrier>(
     carrier: &mut C,
     app: &'a Arc<App>,
@@ -75,7 +75,7 @@ async fn answered<'a, C: Carrier>(
             let past = source.map(past).unwrap_or_default();
             send(carrier, &app.live, Opcode::Binary, &wire::encode(&ServerMessage::Past(past)).into()).await?;
         }
-        // Another machine may take its time, and ticks do not wait for it.
+        // Another machine may be slow, and ticks do not wait for it.
         PageMessage::Processes { at } => asked.processes = Some(Box::pin(processes(app, source, at, rights))),
         PageMessage::Runs => asked.runs = Some(Box::pin(runs(app.clone(), source))),
         message => return Ok(Some(message)),
@@ -88,7 +88,7 @@ async fn follow<C: Carrier>(carrier: &mut C, app: &Arc<App>, rights: &mut Rights
     let live = &app.live;
     let viewer = Viewer::new(live.clone(), rights.scope()).with_accounts(app.hub.is_some());
     let mut viewer = viewer.within(rights.bounds());
-    // Which source it follows is what it says first.
+    // The page's first message names its source.
     let mut news = live.subscribe(&[]);
     let (heartbeat, place) = (Duration::from_millis(HEARTBEAT_MS), Drain::place());
     let (mut said, mut ready) = (Instant::now(), Instant::now());
@@ -106,7 +106,7 @@ async fn follow<C: Carrier>(carrier: &mut C, app: &Arc<App>, rights: &mut Rights
         } else if !more && now >= said + heartbeat {
             send(carrier, live, Opcode::Binary, &viewer.heartbeat()).await?;
             said = now;
-            // A source without ticks may have checks, or other sources facts, that are new.
+            // A source without ticks may have new checks, and other sources new facts.
             more = true;
         }
         let wake = if more { ready } else { said + heartbeat };
@@ -151,7 +151,7 @@ async fn follow<C: Carrier>(carrier: &mut C, app: &Arc<App>, rights: &mut Rights
                     tokio::spawn(beats(live.clone(), Arc::downgrade(&overview)));
                 }
                 more |= question || held;
-                // What the page asked for does not wait for the next tick.
+                // Answers to the page do not wait for the next tick.
                 if question {
                     ready = Instant::now();
                 }
@@ -164,7 +164,7 @@ async fn follow<C: Carrier>(carrier: &mut C, app: &Arc<App>, rights: &mut Rights
     }
 }
 
-/// The message with a process table of a source; an empty one where there is none.
+/// The message with a process table of a source; empty if there is none.
 fn processes<'a>(
     app: &'a App,
     source: Option<SourceId>,
@@ -186,8 +186,8 @@ fn processes<'a>(
     }
 }
 
-/// The message with the runs of a source that are not over, or ended a moment ago; an empty one where there is none, and where
-/// too many answers are being read.
+/// The message with the runs of a source that are active or ended recently; empty if there are none or all response
+/// slots are taken.
 async fn runs(app: Arc<App>, source: Option<SourceId>) -> Bytes {
     let source = source.and_then(|source| app.live.store().source(source).map(|(source, _)| source.clone()));
     let lines = match source.zip(app.answers.history.take().ok()) {
@@ -197,7 +197,7 @@ async fn runs(app: Arc<App>, source: Option<SourceId>) -> Bytes {
     wire::encode(&ServerMessage::Runs(lines)).into()
 }
 
-/// Resolves with what was asked for; never where that is nothing.
+/// Resolves with the answer to a pending request; never without one.
 async fn answer<F: Future<Output = Bytes> + Unpin>(asked: &mut Option<F>) -> Bytes {
     match asked {
         Some(asked) => asked.await,
@@ -205,7 +205,7 @@ async fn answer<F: Future<Output = Bytes> + Unpin>(asked: &mut Option<F>) -> Byt
     }
 }
 
-/// Lets an overview beat until nobody reads it any more. It is made off the threads that serve the stream.
+/// Updates an overview until it has no reader. It is made off the threads that serve the stream.
 async fn beats(live: Arc<Live>, overview: Weak<Overview>) {
     loop {
         let begun = Instant::now();
@@ -220,11 +220,11 @@ async fn beats(live: Arc<Live>, overview: Weak<Overview>) {
     }
 }
 
-/// Sends a page all there is for it; whether that was anything.
+/// Sends all pending messages to a page; returns whether there were any.
 async fn tell<C: Carrier>(carrier: &mut C, app: &App, viewer: &mut Viewer) -> Result<bool, End> {
     let live = &app.live;
     let mut any = false;
-    // What another hub holds is brought here as long as somebody looks at it.
+    // Data of another replica is fetched as long as a page shows it.
     live.want(&viewer.sources());
     while let Some(next) = viewer.next_message() {
         let (bytes, rest) = match next {
@@ -233,7 +233,7 @@ async fn tell<C: Carrier>(carrier: &mut C, app: &App, viewer: &mut Viewer) -> Re
                 any = true;
                 continue;
             }
-            // On the heap, and only while there is history to send: there are thousands of pages that follow.
+            // On the heap, and only while there is history to send: thousands of pages only follow.
             history => {
                 Box::pin(async {
                     let _permit = app.history_messages.acquire().await;

@@ -12,14 +12,14 @@ use stream::store::Snapshot;
 /// A series' current value: source, series, value.
 pub(super) type Current = (Arc<str>, SeriesDef, f64);
 
-/// How far back the newest sample of a slow series may lie, milliseconds: as far as Prometheus itself looks.
+/// Maximum age of the newest sample of a slow series, milliseconds: the lookback of Prometheus itself.
 const MAX_AGE_MS: i64 = 300_000;
-/// By how much a source's newest tick may be late, or ahead of a clock that was set back, beyond two of its intervals,
-/// milliseconds.
+/// Tolerance of the age of a source's newest tick, beyond two of its intervals, milliseconds. It applies both ways, as
+/// a clock may be set back.
 const MAX_LATE_MS: i64 = 5_000;
 
-/// The current values of every source, as they are gathered. A value is current until two intervals of its series have gone
-/// by; a series that is read less often than there are ticks keeps its value in between.
+/// Collects the current values of every source. A value is current until two intervals of its series have passed. A
+/// series that is read less often than there are ticks keeps its value in between.
 #[derive(Default)]
 pub(super) struct Gathering {
     catalog: Arc<Catalog>,
@@ -29,7 +29,7 @@ pub(super) struct Gathering {
     current: Vec<Current>,
 }
 
-/// Series of a source whose newest values stand before its newest tick, which is at `t`.
+/// Series of a source whose newest values are older than its newest tick, which is at `t`.
 struct Slow {
     host: Arc<str>,
     t: i64,
@@ -38,14 +38,14 @@ struct Slow {
 }
 
 impl Gathering {
-    /// Nothing is gathered yet.
+    /// Starts without values.
     pub(super) fn new(reader: &Reader) -> Self {
         let catalog = reader.live().store().catalog().clone();
         let sources = reader.sources().into();
         Gathering { catalog, sources, ..Gathering::default() }
     }
 
-    /// Gathers some values; whether there may be more. What lies on the disk is read outside the store's lock.
+    /// Collects some values; returns whether there may be more. The disk is read outside the store's lock.
     pub(super) fn gather(&mut self, live: &Live) -> bool {
         if let Some(source) = self.sources.pop_front() {
             self.newest(live, source);
@@ -63,17 +63,17 @@ impl Gathering {
         true
     }
 
-    /// The table, and all that was gathered.
+    /// The catalog, and all collected values.
     pub(super) fn end(self) -> (Arc<Catalog>, Vec<Current>) {
         (self.catalog, self.current)
     }
 
-    /// The values of a source's newest tick, and which others are to be looked for.
+    /// The values of a source's newest tick, and the list of series that need a search.
     fn newest(&mut self, live: &Live, source: Arc<Source>) {
-        // Read now: an answer may have waited for its turn.
+        // Read now: the response may have waited for its permit.
         let now = live.clock.wall();
         let store = live.store();
-        // The table may have grown since.
+        // The catalog may have grown since.
         self.catalog = store.catalog().clone();
         let is_current = |(t, _): &(i64, _)| (now - t).abs() <= 2 * source.interval + MAX_LATE_MS;
         let Some((t, values)) = store.newest(source.id).filter(is_current) else { return };
@@ -91,7 +91,7 @@ impl Gathering {
     }
 }
 
-/// The last of these values, when two intervals between them have not gone by.
+/// The last of these values, unless two intervals between them have passed.
 pub(super) fn still(samples: &[(i64, f64)], now: i64) -> Option<f64> {
     let [.., (before, _), (last, value)] = samples else { return None };
     (now - last <= 2 * (last - before)).then_some(*value)

@@ -9,10 +9,10 @@ use shared::catalog::prometheus::Type;
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::sync::Arc;
 
-/// Bytes after which a piece of the page is handed out.
+/// Bytes after which a chunk of the page is sent.
 pub(super) const PIECE_BYTES: usize = 256 * 1024;
 
-/// Families of our own that are written already, by the name of their samples, and whether they count.
+/// Families of our own that are written already, by the name of their samples, and whether they are counters.
 fn blocks(own: &str) -> BTreeMap<String, (String, bool)> {
     let mut blocks = BTreeMap::new();
     for block in own.split_inclusive('\n').collect::<Vec<_>>().chunk_by(|_, next| !next.starts_with("# HELP ")) {
@@ -25,30 +25,31 @@ fn blocks(own: &str) -> BTreeMap<String, (String, bool)> {
     blocks
 }
 
-/// The family that counts what this page cannot say.
+/// The family that counts the series that this page cannot express.
 pub(super) const LEFT: &str = "watchglass_self_unexposed_series";
 pub(super) const LEFT_HELP: &str = "Series left out because the format cannot express them: an invalid or duplicate name or \
     label, or, in OpenMetrics, a counter below zero.";
 
-/// The page as it is written: family by family, in the order of their names, since a family's samples must stand together.
+/// The page in progress: family by family, in the order of their names, since a family's samples must stand together.
 pub(super) struct Exposition {
     catalog: Arc<Catalog>,
     open: bool,
     current: Vec<Current>,
-    /// How many of the current values have been exposed, or left out.
+    /// Number of current values that were exposed or left out.
     pub(super) seen: usize,
-    /// Families that are written already, by the name of their samples, and whether they count.
+    /// Families that are written already, by the name of their samples, and whether they are counters.
     blocks: BTreeMap<String, (String, bool)>,
     families: Families,
     keys: HashSet<String>,
-    /// Family, position in `current`, key and value of each sample that is said.
+    /// Family, position in `current`, key and value of each exposed sample.
     exposed: VecDeque<(String, usize, String, f64)>,
     /// The family that was written last.
     family: String,
 }
 
 impl Exposition {
-    /// `own` are families that are written already; what another Watchglass printed under the same names stands with them.
+    /// `own` are families that are written already. Samples of another Watchglass under the same names are written
+    /// with them.
     pub(super) fn new(catalog: Arc<Catalog>, current: Vec<Current>, own: &str, open: bool) -> Self {
         let mut blocks = blocks(own);
         blocks.insert(LEFT.into(), (String::new(), false));
@@ -58,7 +59,7 @@ impl Exposition {
         Exposition { catalog, open, current, seen: 0, blocks, families, keys, exposed, family }
     }
 
-    /// Chooses among some more series those that can be said; whether there may be more.
+    /// Selects the series that can be expressed among some more; returns whether there may be more.
     pub(super) fn expose(&mut self) -> bool {
         let part = self.seen..self.current.len().min(self.seen + SERIES_AT_ONCE);
         if part.is_empty() {
@@ -83,13 +84,13 @@ impl Exposition {
         true
     }
 
-    /// All that can be said is known.
+    /// All series are checked.
     fn end_exposing(&mut self) {
         self.keys.clear();
         self.exposed.make_contiguous().sort_by(|(a, ..), (b, ..)| a.cmp(b));
     }
 
-    /// The next piece of the page, once all is exposed, and whether more follow.
+    /// The next chunk of the page, once all is exposed, and whether more follow.
     pub(super) fn piece(&mut self) -> (String, bool) {
         let mut text = String::with_capacity(64 * 1024);
         if self.family.is_empty() {

@@ -1,4 +1,4 @@
-//! Findings for Prometheus: which are open, and how many were raised since the start.
+//! Findings for Prometheus: the open ones, and the number raised since the start.
 
 use crate::export::openmetrics::escape;
 use shared::finding::Finding;
@@ -11,7 +11,8 @@ pub(super) const FINDINGS: &str = "Findings raised since startup.";
 pub(super) const LEFT_OUT: &str = "Findings that were not reported because there were too many.";
 pub(super) const FINDING: &str = "An open finding.";
 
-/// The rows of all findings that a reader may see. In `open` (OpenMetrics) a counter's samples alone end in `_total`.
+/// The rows of all findings that a reader may see. In `open` (OpenMetrics) only the samples of a counter end in
+/// `_total`.
 pub(super) fn rows(book: &FindingBook, reader: &Reader, text: &mut String, open: bool) {
     let found =
         book.seen(&WantedFindings { active: true, ..WantedFindings::default() }, |key| reader.scope().sees(key));
@@ -35,7 +36,7 @@ fn head(text: &mut String, open: bool, name: &str, help: &str) {
 }
 
 fn write_open(open: &[Finding], text: &mut String) {
-    // Two of one rule may be open on one device; a row is there once.
+    // Two findings of one rule may be open on one device; a row is written once.
     let mut rows: BTreeMap<String, ()> = BTreeMap::new();
     for finding in open.iter().filter(|finding| finding.dismissed.is_none()) {
         for place in &finding.subject {

@@ -30,12 +30,12 @@ pub(in crate::http) async fn get(
     Ok(stream(slot, if open { OPENMETRICS } else { PROMETHEUS }, page(app, asker, open)).await)
 }
 
-/// How long a page is made before the turn is given away, and nothing more is done for a caller who has gone.
+/// Time after which the work on a page yields its permit; it also ends there after a disconnect.
 const TURN: Duration = Duration::from_millis(50);
-/// Series that are looked at between two looks at the clock.
+/// Series between two reads of the clock.
 const SERIES_AT_ONCE: usize = 1_000;
 
-/// Makes the page, in as many turns as it takes: of most machines it takes one.
+/// Makes the page in as many turns as needed; most servers need one.
 fn page(app: Arc<App>, asker: Asker, open: bool) -> impl FnMut() -> (String, bool) + Send + 'static {
     let reader = asker.reader(&app);
     let mut gathering = Some(Gathering::new(&reader));
@@ -66,7 +66,7 @@ fn page(app: Arc<App>, asker: Asker, open: bool) -> impl FnMut() -> (String, boo
     }
 }
 
-/// The families of `GET /metrics` that are none of the catalog, as the page of the book has them, by name.
+/// The families of `GET /metrics` outside the catalog, as the documentation lists them, by name.
 pub fn reference() -> String {
     let mut families = super::health::families();
     let information = [

@@ -1,4 +1,5 @@
-//! Which GPU is held by which run, for Prometheus: information rows, to be joined by the labels `source` and `gpu`, and `run`.
+//! Assignment of GPUs to runs for Prometheus: information rows, to be joined by the labels `source` and `gpu`, and
+//! `run`.
 
 use crate::export::openmetrics::escape;
 use crate::http::App;
@@ -8,7 +9,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 use stream::live::Reader;
 
-/// The most runs that have rows, the newest first.
+/// Maximum number of runs with rows, the newest first.
 const MAX_RUNS: usize = 10_000;
 
 pub(super) const RUN_INFO: &str = "A training job that has not ended.";
@@ -41,7 +42,7 @@ fn written(open: &[Arc<Run>], text: &mut String) {
         text.push_str("} 1\n");
     }
     let mut head = format!("# HELP watchglass_rank_run {RANK_RUN}\n# TYPE watchglass_rank_run gauge\n");
-    // Of two ranks of one name on a machine the second has a series of another name.
+    // If two ranks on a machine have one name, the second has a series of another name.
     let mut named = BTreeSet::new();
     for run in open {
         for process in run.processes.iter().filter(|process| process.ended.is_none()) {
@@ -57,7 +58,7 @@ fn written(open: &[Arc<Run>], text: &mut String) {
     let mut head = format!("# HELP watchglass_gpu_run {GPU_RUN}\n# TYPE watchglass_gpu_run gauge\n");
     for run in open {
         for process in run.processes.iter().filter(|process| process.ended.is_none()) {
-            // What is only assumed to be held is joined with nothing.
+            // GPUs that are only assumed to be held get no row.
             let Some(rank) = process.rank.as_ref().filter(|rank| !rank.assumed) else { continue };
             for gpu in &rank.gpus {
                 text.push_str(&std::mem::take(&mut head));

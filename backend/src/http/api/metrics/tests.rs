@@ -1,4 +1,4 @@
-//! Pages of what other endpoints say: ours are valid whatever that is.
+//! Pages of other endpoints' metrics: our page is valid for any input.
 
 use super::SERIES_AT_ONCE;
 use super::current::{Current, still};
@@ -80,7 +80,7 @@ fn a_family_stands_together_whoever_it_is_from() {
     assert_eq!(lines, expected);
 }
 
-/// The page of what an endpoint printed, in one of the two forms.
+/// The page for the output of an endpoint, in one of the two forms.
 fn scraped(page: &str, open: bool) -> String {
     let (mut out, mut catalog, mut current) = (collectors::Out::default(), collectors::catalog(), Vec::new());
     out.begin(std::time::Duration::ZERO);
@@ -106,8 +106,8 @@ fn scraped(page: &str, open: bool) -> String {
     written(&catalog, &current, own, open)
 }
 
-/// Both forms are whole: OpenMetrics by its rules; in the text format each family is there once and its samples with
-/// it, and every sample is a series of its own.
+/// Checks both forms. OpenMetrics by its rules; in the text format each family occurs once, with its samples, and
+/// every sample is a separate series.
 fn is_valid(page: &str) -> Result<(), String> {
     let fault = |what: &str, text: &str| Err(format!("{what}\n--- of\n{page}\n--- in\n{text}"));
     let open = scraped(page, true);
@@ -146,7 +146,7 @@ fn whatever_a_page_says_ours_is_valid() {
     ] {
         is_valid(page).unwrap_or_else(|fault| panic!("{fault}"));
     }
-    // What can be said is said, and the rest is counted.
+    // Series that can be expressed are written, and the rest is counted.
     let page = "# TYPE x_total counter\nx_total -1\nwatchglass_self_ticks 1\nwatchglass_self_ticks_total 7\n";
     let (text, open) = (scraped(page, false), scraped(page, true));
     assert!(text.contains("\nx_total{source=\"a \\\"host\\\"\",endpoint=\"e\"} -1\n") && !open.contains("\nx_total{"));
