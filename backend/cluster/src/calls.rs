@@ -56,15 +56,15 @@ pub(super) enum Call {
 /// The answer to a [`Call`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) enum CallReply {
-    /// The link has gone.
+    /// The link has ended.
     Free,
-    /// That process has it, and answers.
+    /// This process has the link, and answers.
     InUse(LinkProcess),
-    /// It tells.
+    /// The relay has started.
     Telling,
-    /// It does not hold that source.
+    /// This hub does not hold that source.
     NotHere,
-    /// It does as much as it can.
+    /// The limit of concurrent relays is reached.
     Busy,
     /// The agent's answer, and the correction to add to its timestamps, milliseconds.
     Said(Vec<u8>, i64),
