@@ -1,7 +1,7 @@
-//! What hubs say to one another, over core NATS: nothing is kept there, and what is lost is noticed by whoever waits for it.
+//! Messages between hubs, over core NATS. NATS stores nothing; the receiver detects a lost message.
 //!
-//! Nobody waits to say something: without a connection, or with too much under way, it is dropped and counted. The connection
-//! is tried for ever, from the start on.
+//! Sending never blocks: without a connection, or with a full queue, a message is dropped and counted. The client
+//! reconnects for ever, from the start on.
 
 use crate::settings::ClusterSettings;
 use async_nats::connection::State;
@@ -17,25 +17,25 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-/// Messages to others that wait for the connection, of all of a hub together.
+/// Outgoing messages that wait for the connection, over all subjects.
 const WAITING: usize = 4_096;
-/// Messages of one subject that wait to be read.
+/// Incoming messages of one subscription that wait to be read.
 const UNREAD: usize = 1_024;
-/// How long a server may take for a connection.
+/// Maximum time to connect to a server.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// A server that says nothing is asked so often, and given up after the third time.
+/// Interval of pings. A server that leaves three unanswered is disconnected.
 const PING_INTERVAL: Duration = Duration::from_secs(5);
-/// The longest pause between two attempts.
+/// Maximum pause between two attempts to connect.
 const MAX_PAUSE: Duration = Duration::from_secs(2);
-/// How long it may take to say what we want to hear.
+/// Maximum time of a subscribe call.
 const SUBSCRIBE_TIMEOUT: Duration = Duration::from_secs(5);
-/// The longest file of a token or of credentials, bytes.
+/// Maximum size of a token or credentials file, bytes.
 const MAX_FILE_BYTES: u64 = 16 << 10;
 
-/// Bytes of the largest message: below the bound of a server that is set up as it comes, 1 MiB.
+/// Maximum size of a message, bytes: below NATS's default limit of 1 MiB.
 pub const MAX_BUS_MESSAGE: usize = 1_000_000;
 
-/// What went over the bus since the start.
+/// Counters since the start.
 #[derive(Debug, Default)]
 struct Counts {
     sent: AtomicU64,
@@ -47,37 +47,37 @@ struct Counts {
     connects: AtomicU64,
 }
 
-/// What went over the bus since the start, for `/metrics`.
+/// Counters since the start, for `/metrics`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BusCounts {
     /// Whether it is connected now.
     pub connected: bool,
-    /// Times it was connected.
+    /// Connections made.
     pub connects: u64,
     /// Messages sent.
     pub sent: u64,
-    /// Bytes of them.
+    /// Bytes sent.
     pub sent_bytes: u64,
     /// Messages that could not be sent, and were dropped.
     pub dropped: u64,
-    /// Messages heard.
+    /// Messages received.
     pub heard: u64,
-    /// Bytes of them.
+    /// Bytes received.
     pub heard_bytes: u64,
-    /// Times messages came faster than they were read, and some were dropped.
+    /// Times the receive queue was full, so that messages were dropped.
     pub unread: u64,
 }
 
-/// Why there is no answer. Its text is a sentence without a full stop.
+/// Reason why a request has no answer. Its text is a sentence without a full stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BusError {
-    /// NATS is away.
+    /// NATS is not connected.
     Away,
-    /// Nobody there listens.
+    /// The subject has no subscriber.
     Nobody,
     /// No answer came in time.
     Late,
-    /// It is longer than a message may be.
+    /// The message exceeds [`MAX_BUS_MESSAGE`].
     TooLong,
 }
 
@@ -94,7 +94,7 @@ impl fmt::Display for BusError {
 
 impl std::error::Error for BusError {}
 
-/// The way to the other hubs. Cheap to clone.
+/// Client for messages to the other hubs. Cheap to clone.
 #[derive(Clone)]
 pub struct Bus {
     client: async_nats::Client,
@@ -103,22 +103,22 @@ pub struct Bus {
     up: watch::Receiver<bool>,
 }
 
-/// Something that was heard.
+/// A received message.
 #[derive(Clone, Debug)]
 pub struct BusMessage {
-    /// Its subject, without what all of the cluster begin with.
+    /// Its subject, without the prefix of the cluster.
     pub subject: String,
     message: async_nats::Message,
 }
 
 impl BusMessage {
-    /// What was said.
+    /// The payload.
     pub fn bytes(&self) -> &[u8] {
         &self.message.payload
     }
 }
 
-/// What is heard of a subject. It ends being heard when this is dropped.
+/// A subscription to a subject. It ends when this is dropped.
 pub struct BusSubscription {
     inner: async_nats::Subscriber,
     prefix: Arc<str>,
@@ -126,7 +126,7 @@ pub struct BusSubscription {
 }
 
 impl BusSubscription {
-    /// The next message; none once the bus has ended. Safe to be given up while it waits.
+    /// The next message; None once the bus has ended. Cancel safe.
     pub async fn next(&mut self) -> Option<BusMessage> {
         let message = self.inner.next().await?;
         self.counts.heard.fetch_add(1, Relaxed);
@@ -143,12 +143,12 @@ fn read(path: &Path) -> Result<Secret, String> {
     Ok(Secret::new(text.trim()))
 }
 
-/// The addresses of a configuration.
+/// The server addresses of a configuration.
 pub(super) fn servers(settings: &ClusterSettings) -> Vec<&str> {
     settings.nats.as_deref().unwrap_or_default().split(',').collect()
 }
 
-/// How a server is connected to, and as whom.
+/// Connection options, with authentication and TLS.
 ///
 /// # Errors
 /// A file of the configuration cannot be read or used: a sentence.
@@ -174,13 +174,13 @@ pub(super) fn options(settings: &ClusterSettings, called: &str) -> Result<Connec
     Ok(options)
 }
 
-/// What the subjects of a cluster begin with.
+/// Prefix of all subjects of a cluster.
 pub(super) fn prefix(settings: &ClusterSettings) -> String {
     format!("wg.{}.", settings.name)
 }
 
 impl Bus {
-    /// Begins to connect, and goes on for ever. A server that is away is no error.
+    /// Starts to connect, and retries for ever. An unreachable server is no error.
     ///
     /// # Errors
     /// A file of the configuration cannot be read or used: a sentence.
@@ -224,7 +224,7 @@ impl Bus {
         self.client.connection_state() == State::Connected
     }
 
-    /// Whether it is connected, and each change of that.
+    /// Connection state, and each change of it.
     pub fn up(&self) -> watch::Receiver<bool> {
         self.up.clone()
     }
@@ -239,42 +239,42 @@ impl Bus {
         sent
     }
 
-    /// Says something to whoever listens to a subject of the cluster; whether it went out. Never waits.
+    /// Publishes a message on a subject of the cluster; true if it was sent. Never waits.
     pub fn publish(&self, subject: &str, payload: Vec<u8>) -> bool {
         self.put(format!("{}{subject}", self.prefix).into(), payload)
     }
 
-    /// Answers who asked; whether that went out. Never waits.
+    /// Replies to a request; true if the reply was sent. Never waits.
     pub fn answer(&self, message: &BusMessage, payload: Vec<u8>) -> bool {
         message.message.reply.clone().is_some_and(|reply| self.put(reply, payload))
     }
 
     fn put(&self, subject: Subject, payload: Vec<u8>) -> bool {
         let bytes = payload.len();
-        // What waits where nothing is connected would be heard much later.
+        // A message that waits for the connection would arrive much too late.
         let sent = self.is_up() && bytes <= MAX_BUS_MESSAGE && {
-            // The only thing that it could wait for is room among what waits.
+            // This waits only if the client's queue is full.
             let put = tokio::task::unconstrained(self.client.publish(subject, payload.into()));
             matches!(put.now_or_never(), Some(Ok(())))
         };
         self.count_sent(sent, bytes)
     }
 
-    /// Listens to a subject of the cluster, in which `*` stands for one word, as long as what is returned is held. It stays
-    /// so when the connection is made anew.
+    /// Subscribes to a subject of the cluster, in which `*` stands for one word, until the returned value is dropped.
+    /// The subscription survives a reconnect.
     ///
     /// # Errors
-    /// [`BusError::Away`]: too much waits to be sent.
+    /// [`BusError::Away`]: the queue to the server is full.
     pub async fn subscribe(&self, subject: &str) -> Result<BusSubscription, BusError> {
         let subscribed = self.client.subscribe(format!("{}{subject}", self.prefix));
         let inner = timeout(SUBSCRIBE_TIMEOUT, subscribed).await.ok().and_then(Result::ok).ok_or(BusError::Away)?;
         Ok(BusSubscription { inner, prefix: self.prefix.clone(), counts: self.counts.clone() })
     }
 
-    /// Asks who listens to a subject of the cluster, and waits so long for the answer.
+    /// Sends a request on a subject of the cluster, and waits at most `wait` for the answer.
     ///
     /// # Errors
-    /// [`BusError`], at once where it is known that no answer can come.
+    /// [`BusError`]; at once when it is known that no answer can come.
     pub async fn request(&self, subject: &str, payload: Vec<u8>, wait: Duration) -> Result<Vec<u8>, BusError> {
         let bytes = payload.len();
         if bytes > MAX_BUS_MESSAGE {
@@ -300,7 +300,7 @@ impl Bus {
         }
     }
 
-    /// What went over it.
+    /// The current counters.
     pub fn counts(&self) -> BusCounts {
         let load = |count: &AtomicU64| count.load(Relaxed);
         let Counts { sent, sent_bytes, dropped, heard, heard_bytes, unread, connects } = &*self.counts;

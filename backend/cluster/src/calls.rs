@@ -1,4 +1,5 @@
-//! What one hub asks another by name, and what all are told. Messages are postcard; a kind that is not known has no answer.
+//! Requests from one hub to another by its ID, and announcements to all. Messages are postcard; an unknown kind has no
+//! answer.
 
 use super::Cluster;
 use super::relay::Telling;
@@ -11,21 +12,21 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 use stream::live::{Holder, RowColumns};
 
-/// The subject of what all are told of links.
+/// Subject of the announcements about links.
 pub(super) const HELD: &str = "held";
-/// How long another hub may take to say whether a link yields: it asks the agent for 5 s.
+/// Maximum time for another hub's answer about a link that is to yield: it asks the agent for 5 s.
 pub(super) const YIELD_TIMEOUT: Duration = Duration::from_secs(7);
-/// How long it may take for an answer of an agent: that takes 10 s at most.
+/// Maximum time for an agent's answer through another hub: that takes 10 s at most.
 pub(super) const ASK_TIMEOUT: Duration = Duration::from_secs(12);
-/// How long it may take to begin to tell.
+/// Maximum time for another hub to start a relay.
 const RELAY_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// The subject on which a hub is called.
+/// Subject of the requests to a hub.
 pub(super) fn subject_of(hub: &str) -> String {
     format!("hub.{hub}")
 }
 
-/// A source is a hub's from now on.
+/// Announcement: from now on this hub holds the source.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Announced {
     pub source: String,
@@ -39,37 +40,37 @@ impl Announced {
     }
 }
 
-/// What a hub is asked.
+/// A request to a hub.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) enum Call {
-    /// A process of this source has come to another hub.
+    /// A process of this source has connected to another hub.
     Yield { source: String, process: LinkProcess },
-    /// To tell all there is of a source over a pipe of this name.
+    /// Send all samples of a source over the pipe of this name.
     Relay { source: String, pipe: String },
-    /// What the agent of a source says.
+    /// Forward a question to the agent of a source.
     Ask { source: String, what: Question },
     /// One row of the overview over time, of these sources.
     Columns { columns: RowColumns, sources: Vec<String> },
 }
 
-/// What it answers.
+/// The answer to a [`Call`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) enum CallReply {
-    /// The link has gone.
+    /// The link has ended.
     Free,
-    /// That process has it, and answers.
+    /// This process has the link, and answers.
     InUse(LinkProcess),
-    /// It tells.
+    /// The relay has started.
     Telling,
-    /// It does not hold that source.
+    /// This hub does not hold that source.
     NotHere,
-    /// It does as much as it can.
+    /// The limit of concurrent relays is reached.
     Busy,
-    /// What an agent said, and what is to be added to its stamps, milliseconds.
+    /// The agent's answer, and the correction to add to its timestamps, milliseconds.
     Said(Vec<u8>, i64),
-    /// The agent says nothing.
+    /// The agent gave no answer.
     Silent(NoAnswer),
-    /// The values of each source; none of one that it does not hold.
+    /// The values of each source; None for a source that the hub does not hold.
     Columns(Vec<Option<Vec<Option<f64>>>>),
 }
 
@@ -82,7 +83,7 @@ pub(super) fn decode<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Option<T> {
 }
 
 impl Cluster {
-    /// Asks the hub that holds a source to tell all there is of it.
+    /// Requests a relay of a source from the hub that holds it.
     pub(super) async fn ask_to_tell(&self, hub: &str, source: &str, pipe: &str) -> Result<(), String> {
         let call = Call::Relay { source: source.into(), pipe: pipe.into() };
         match self.others.call(hub, &call, RELAY_TIMEOUT).await {
@@ -109,7 +110,7 @@ impl Cluster {
                 None => CallReply::NotHere,
             },
             Call::Ask { source, what } => match self.held_here(&source) {
-                // Our own machine has no agent.
+                // The hub's own machine has no agent.
                 Some(id) if self.others.own.as_ref() == Some(&source) => {
                     let (live, runs) = (self.others.live.clone(), self.runs.clone());
                     let read = tokio::task::spawn_blocking(move || uplink::answer(&live, id, &runs, what)).await;

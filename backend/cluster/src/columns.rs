@@ -1,4 +1,5 @@
-//! A row of the fleet's overview over time, of machines that other hubs hold: those are asked, each for some machines at once.
+//! A row of the fleet's overview over time for machines of other hubs. Each holder is asked for some machines per
+//! request.
 
 use super::calls::{Call, CallReply};
 use super::{BusError, Cluster};
@@ -8,28 +9,28 @@ use std::sync::Arc;
 use std::time::Duration;
 use stream::live::RowColumns;
 
-/// Values of one answer: 9 bytes each at most, so that it is one message.
+/// Maximum number of values in one answer: 9 bytes each at most, so that the answer is one message.
 const MAX_VALUES: usize = 100_000;
-/// How long another hub may take for it.
+/// Maximum time for an answer.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A value a step; none where there is none.
+/// One value per step; None where there is none.
 type ColumnValues = Vec<Option<f64>>;
 
-/// Whether a hub may ask this of so many machines.
+/// Whether the answer for so many machines fits one message.
 fn fits(columns: &RowColumns, sources: usize) -> bool {
     let values = columns.count.checked_mul(sources).is_some_and(|values| values <= MAX_VALUES);
     values && columns.step > 0 && columns.from <= columns.to
 }
 
 impl Cluster {
-    /// Machines that are asked for at once; at least one.
+    /// Number of machines per request; at least one.
     pub fn most_columns(&self, columns: &RowColumns) -> usize {
         (MAX_VALUES / columns.count.max(1)).max(1)
     }
 
-    /// What the hubs that hold these machines have of them; of each that is not told why not, a sentence without a full
-    /// stop.
+    /// The values of these machines, from the hubs that hold them. For each machine without values, the reason: a
+    /// sentence without a full stop.
     pub async fn columns(
         &self,
         columns: &RowColumns,
@@ -68,7 +69,7 @@ impl Cluster {
         told
     }
 
-    /// The answer to another hub.
+    /// The answer to another hub's request.
     pub(super) async fn read_columns(self: &Arc<Self>, columns: RowColumns, sources: Vec<String>) -> CallReply {
         if !fits(&columns, sources.len()) {
             return CallReply::Busy;

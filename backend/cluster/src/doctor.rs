@@ -1,4 +1,4 @@
-//! `watchglass doctor` beside a hub of a cluster: NATS is connected to, and one message goes there and back.
+//! `watchglass doctor` for a hub of a cluster: connects to NATS and sends one message to itself.
 
 use super::bus::{MAX_BUS_MESSAGE, options, prefix, servers};
 use super::new_hub_id;
@@ -9,15 +9,15 @@ use shared::wire::{Check, CheckState};
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// What the check is called.
+/// Name of the check.
 const CHECK: &str = "nats";
-/// How long a connection may take, and then a message.
+/// Maximum time to connect, and then for a message.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What is wrong, and what to do.
+/// The reason and the remedy.
 type Wrong = (String, String);
 
-/// Tries the NATS of a configuration: whether it answers, knows us, and lets us say and hear what hubs do.
+/// Tests the NATS of a configuration: connection, authentication, and permission to publish and subscribe.
 pub async fn examine(settings: &ClusterSettings) -> Check {
     let tried = servers(settings).into_iter().map(str::to_string).collect();
     let check = |state, found: String, reason, remedy| Check { id: CHECK.into(), state, tried, found, reason, remedy };
@@ -33,10 +33,10 @@ pub async fn examine(settings: &ClusterSettings) -> Check {
     }
 }
 
-/// What NATS answered.
+/// The result of a successful test.
 struct Found {
     words: String,
-    /// Whether it wants to know who connects.
+    /// Whether the server requires authentication.
     asks_who: bool,
 }
 
@@ -55,7 +55,8 @@ async fn tried_out(settings: &ClusterSettings) -> Result<Found, Wrong> {
             format!("its limit for messages is {} bytes, and hubs send up to {MAX_BUS_MESSAGE}", info.max_payload);
         return Err((reason, "set max_payload of NATS to 1MB, its default".into()));
     }
-    // Its user may be allowed to connect, and nothing else: what is not allowed is dropped without a word to who says it.
+    // A NATS user may have permission to connect and nothing else: NATS drops a forbidden message without an error to
+    // the sender.
     let subject = format!("{}over.doctor-{}", prefix(settings), new_hub_id());
     let there_and_back = async {
         let mut heard = client.subscribe(subject.clone()).await.ok()?;
@@ -81,7 +82,7 @@ fn late() -> Wrong {
     (reason, "check that NATS runs, and that this machine can connect to it".into())
 }
 
-/// Why it does not let us in.
+/// Reason and remedy for a connection error.
 fn refused(error: &ConnectError) -> Wrong {
     let with = |reason: &str, remedy: &str| (reason.to_string(), remedy.to_string());
     match error.kind() {

@@ -1,5 +1,5 @@
-//! Which hub holds which source: what the database says, as it was told last. It is read every two seconds, and what another
-//! hub announces counts at once.
+//! The hub that holds each source, as last read from the database. It is read every two seconds; an announcement of
+//! another hub counts at once.
 
 use super::Cluster;
 use super::calls::Announced;
@@ -11,44 +11,44 @@ use std::time::Duration;
 use stream::live::Holder;
 use tokio::time::{Instant, timeout};
 
-/// How long a hub may be silent before what it holds is void.
+/// Lifetime of a hub's lease, milliseconds. A hub whose lease has expired holds nothing.
 const LEASE_MS: i64 = 15_000;
-/// How often it says that it is there.
+/// Interval at which a hub renews its lease.
 pub(super) const LEASE_INTERVAL: Duration = Duration::from_secs(5);
-/// How often the database is read.
+/// Interval at which the database is read.
 pub(super) const LOOK_INTERVAL: Duration = Duration::from_secs(2);
-/// How long the database may take.
+/// Maximum time of a database request.
 pub(super) const RECORDS_TIMEOUT: Duration = Duration::from_secs(5);
-/// What hubs left behind that ended without a word is forgotten after this time, milliseconds.
+/// Rows of hubs that ended without cleaning up are deleted after this time, milliseconds.
 const FORGET_MS: i64 = 86_400_000;
 
-/// Where the link of a source is.
+/// Holder of the link of a source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct HeldLink {
     /// Id of the hub.
     pub hub: String,
     /// Since when, milliseconds since the Unix epoch.
     pub since: i64,
-    /// Whether that hub is there, by its lease.
+    /// Whether that hub's lease is valid.
     pub alive: bool,
-    /// When we heard of it.
+    /// When this hub learned of it.
     pub heard: Instant,
 }
 
 #[derive(Default)]
 pub(super) struct KnownLinks {
     all: BTreeMap<String, HeldLink>,
-    /// What this hub has written down as its own, and since when it says so.
+    /// Sources that this hub has written as its own, and the start of each.
     pub mine: BTreeMap<String, i64>,
-    /// Hubs that are there: id, and what people call them.
+    /// Hubs with a valid lease: ID and name.
     hubs: Vec<(String, String)>,
-    /// The database could be read.
+    /// Whether the last read of the database succeeded.
     read: bool,
-    /// Our lease is written.
+    /// Whether this hub's lease is written.
     leased: bool,
 }
 
-/// What is known of all sources.
+/// The holders of all sources.
 #[derive(Default)]
 pub(super) struct Holders(Mutex<KnownLinks>);
 
@@ -61,24 +61,24 @@ impl Holders {
         self.known().all.get(source).cloned()
     }
 
-    /// Hubs that are there: id, and what people call them.
+    /// Hubs with a valid lease: ID and name.
     pub fn hubs(&self) -> Vec<(String, String)> {
         self.known().hubs.clone()
     }
 
-    /// What people call a hub.
+    /// The name of a hub.
     pub fn name_of(&self, hub: &str) -> Option<String> {
         self.known().hubs.iter().find(|(id, _)| id == hub).map(|(_, name)| name.clone())
     }
 
-    /// How many sources this hub holds, and others that are there.
+    /// Number of sources that this hub holds, and that other live hubs hold.
     pub fn counts(&self, own: &str) -> (usize, usize) {
         let known = self.known();
         let own = |held: &&HeldLink| held.hub == own;
         (known.all.values().filter(own).count(), known.all.values().filter(|held| held.alive && !own(held)).count())
     }
 
-    /// Whether the database could be read when it was looked at last.
+    /// Whether the last read of the database succeeded.
     pub fn is_read(&self) -> bool {
         self.known().read
     }
@@ -87,7 +87,7 @@ impl Holders {
         self.known().all.insert(source.into(), held);
     }
 
-    /// Takes in what the database said, which was asked at `asked`. What was heard since then is newer.
+    /// Applies the rows that the database returned to a query sent at `asked`. Announcements since then are newer.
     fn read(&self, rows: Vec<LinkRow>, hubs: Vec<(String, String)>, asked: Instant) {
         let mut known = self.known();
         let row = |LinkRow { source, hub, since, alive }| (source, HeldLink { hub, since, alive, heard: asked });
@@ -97,11 +97,11 @@ impl Holders {
         (known.all, known.hubs, known.read) = (all, hubs, true);
     }
 
-    /// What is to be done about a link that is here.
+    /// Decision about a link of this hub.
     fn judge(&self, source: &str, own: &str) -> Judged {
         let known = self.known();
         match (known.mine.get(source), known.all.get(source)) {
-            // Its link has only begun: who has it now is being asked.
+            // The link has only begun, and its previous holder is being queried.
             (None, _) => Judged::Well,
             (Some(_), Some(held)) if held.hub == own => Judged::Well,
             (Some(since), Some(held)) if held.alive => {
@@ -116,18 +116,18 @@ impl Holders {
     }
 }
 
-/// What is to be done about a link that is here.
+/// Decision about a link of this hub.
 #[derive(Debug, PartialEq, Eq)]
 enum Judged {
     Well,
-    /// It is to end: another hub has the machine.
+    /// The link must end: another hub has the machine.
     Moved,
-    /// It is to be written down again.
+    /// The link must be written to the database again.
     Unwritten,
 }
 
 impl Cluster {
-    /// Says that this hub is there.
+    /// Renews the lease of this hub.
     pub(super) async fn renew(&self) {
         let now = self.others.live.clock.wall();
         let written = self.others.written(async |on| {
@@ -141,7 +141,7 @@ impl Cluster {
         }
     }
 
-    /// Reads who holds what, and acts by it.
+    /// Reads the holders of all sources, and acts on them.
     pub(super) async fn look(&self) {
         let (now, asked) = (self.others.live.clock.wall(), Instant::now());
         let read = async {
@@ -150,14 +150,15 @@ impl Cluster {
         };
         let (rows, hubs) = match timeout(RECORDS_TIMEOUT, read).await {
             Ok(Ok(read)) => read,
-            // What was known goes on to count, our own links above all.
+            // The known state stays valid, above all this hub's own links.
             _ => return self.others.holders.known().read = false,
         };
         self.others.holders.read(rows, hubs, asked);
         self.settle().await;
     }
 
-    /// Has the stream say what is known, ends links that are another hub's now, and writes down those of ours that nobody has.
+    /// Publishes the known state on the stream, ends links that another hub holds now, and writes this hub's links that
+    /// have no holder.
     async fn settle(&self) {
         let (others, linked) = (&self.others, self.ingest.linked());
         others.holders.known().mine.retain(|source, _| linked.contains(source) || Some(source) == others.own.as_ref());
@@ -169,7 +170,7 @@ impl Cluster {
                 Judged::Unwritten => unwritten.push(source),
             }
         }
-        // Two hubs on one machine measure it both; the first that says so has it.
+        // Two hubs on one machine both measure it; the first to write it down holds it.
         unwritten.extend(others.own.clone().filter(|own| others.holders.of(own).is_none_or(|held| !held.alive)));
         for source in unwritten {
             let _ = others.put(&source).await;
@@ -178,7 +179,7 @@ impl Cluster {
         self.show(&known);
     }
 
-    /// Says of each source who holds it.
+    /// Sets the holder of each source in the live state.
     fn show(&self, known: &BTreeMap<String, HeldLink>) {
         let missing: Vec<&String> = {
             let store = self.others.live.store();
@@ -197,7 +198,7 @@ impl Cluster {
         }
     }
 
-    /// A source is a hub's now, by its own word: where that is another one, its link here ends.
+    /// Another hub announced a source. If it is another one's now, its link here ends.
     pub(super) fn heard(&self, said: Announced) {
         let (source, ours) = (said.source.clone(), said.hub == self.others.id);
         if self.others.heard(said) && !ours {
@@ -205,7 +206,7 @@ impl Cluster {
         }
     }
 
-    /// What hubs that ended without a word left behind goes.
+    /// Deletes the rows of hubs that ended without cleaning up.
     pub(super) async fn forget(&self) {
         let before = self.others.live.clock.wall() - FORGET_MS;
         if let Err(why) = self.others.written(async |on| links::forget(on, before).await).await {
@@ -213,7 +214,7 @@ impl Cluster {
         }
     }
 
-    /// This hub ends: what it holds is anybody's.
+    /// Releases all sources of this hub when it ends.
     pub(super) async fn give_back(&self) {
         let given = self.others.written(async |on| {
             links::give_all_back(on, &self.others.id).await?;

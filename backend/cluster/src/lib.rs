@@ -1,10 +1,10 @@
-//! Several hubs that are one: they share a database and a sample store, and know of one another over NATS.
+//! Several hubs that act as one: they share a database and a sample store, and exchange messages over NATS.
 //!
-//! `bus.rs` is what they say to one another. `others.rs` and `holders.rs` know which hub has the link of which machine,
-//! `calls.rs` is what one hub asks another (`columns.rs`: the overview over time), `relay.rs` brings a machine here that
-//! another hub holds, over `pipe.rs`. [`gossip`] is what every hub knows of all machines.
+//! `bus.rs` has the messaging. `others.rs` and `holders.rs` know which hub has the link of which machine. `calls.rs`
+//! has the requests between hubs (`columns.rs`: the overview over time). `relay.rs` relays a machine that another hub
+//! holds, over `pipe.rs`. [`gossip`] keeps the state of all machines on every hub.
 
-// A lock that is taken in the head of a `match` or `for` is held to its end, in which it may be taken again.
+// A lock in the head of a `match` or `for` is held to its end, where it may be taken again.
 #![warn(clippy::significant_drop_in_scrutinee, clippy::await_holding_lock)]
 
 mod bus;
@@ -38,20 +38,21 @@ use std::time::Duration;
 use tokio::sync::{Semaphore, watch};
 use tokio::time::interval;
 
-/// Calls of other hubs that are under way at once.
+/// Maximum number of concurrent requests of other hubs.
 const MAX_CALLS: usize = 256;
-/// Between two looks for what hubs left behind.
+/// Interval at which rows of ended hubs are deleted.
 const FORGET_INTERVAL: Duration = Duration::from_secs(3_600);
-/// How long the last words may take.
+/// Maximum time of the last messages at shutdown.
 const LAST_WORDS: Duration = Duration::from_secs(2);
-/// What a check of the cluster is called.
+/// Name of the cluster check.
 const CHECK: &str = "cluster";
 
-/// A new id of a hub: 16 hexadecimal digits. It is of the process, not of the data folder: a folder that was copied is no
-/// second hub of one id, and what a hub that starts again held before is void once another asks for it.
+/// A new ID of a hub: 16 hexadecimal digits. It belongs to the process, not to the data folder, so a copied folder
+/// makes no second hub of the same ID. Sources that a restarted hub held before are free once another hub asks for
+/// them.
 pub fn new_hub_id() -> String {
     let mut bytes = [0; 8];
-    // Without the system's generator there would be no TLS either.
+    // Without the system's generator, TLS would not work either.
     let _ = SystemRandom::new().fill(&mut bytes);
     format!("{:016x}", u64::from_le_bytes(bytes))
 }
@@ -65,36 +66,36 @@ struct Counts {
     refused: AtomicU64,
 }
 
-/// How a hub of a cluster does, for `/metrics` and `/api/v1/health`.
+/// State of a hub of a cluster, for `/metrics` and `/api/v1/health`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClusterFigures {
-    /// What went over the bus.
+    /// Counters of the bus.
     pub bus: BusCounts,
-    /// Hubs that are there: id, and what people call them; this one among them.
+    /// Hubs with a valid lease: ID and name; this one included.
     pub hubs: Vec<(String, String)>,
-    /// Whether the database could be read when it was looked at last.
+    /// Whether the last read of the database succeeded.
     pub database: bool,
     /// Machines that this hub holds.
     pub held: u64,
     /// Machines that other hubs hold.
     pub elsewhere: u64,
-    /// Machines that come here from other hubs now.
+    /// Machines of other hubs that are relayed to this one now.
     pub relays: u64,
-    /// Machines that are told to other hubs now.
+    /// Machines that this hub relays to other hubs now.
     pub telling: u64,
-    /// Times that a machine began to come here.
+    /// Relays to this hub that were started.
     pub begun: u64,
-    /// Times that it could not.
+    /// Relays to this hub that failed.
     pub failed: u64,
-    /// Machines that were not brought or told because too many are.
+    /// Relays refused because the limit is reached.
     pub refused: u64,
-    /// Bytes that came here of machines of other hubs.
+    /// Bytes received from other hubs through relays.
     pub came_bytes: u64,
-    /// Bytes of machines that were told to other hubs.
+    /// Bytes sent to other hubs through relays.
     pub told_bytes: u64,
     /// Pipes that ended because a message was lost.
     pub lost: u64,
-    /// Questions of other hubs.
+    /// Requests received from other hubs.
     pub calls: u64,
 }
 
@@ -102,7 +103,7 @@ pub struct ClusterFigures {
 pub struct Cluster {
     others: Arc<Others>,
     ingest: Ingest,
-    /// What jobs of the machine that this hub measures itself printed.
+    /// Runs of the machine that this hub measures itself, for their output.
     runs: Arc<RunBook>,
     telling: Arc<Semaphore>,
     calling: Arc<Semaphore>,
@@ -112,7 +113,7 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Begins to be one of several: before the first link is taken in.
+    /// Joins the cluster; called before the first link is accepted.
     pub async fn begin(
         others: Arc<Others>,
         ingest: Ingest,
@@ -129,18 +130,18 @@ impl Cluster {
             counts: Counts::default(),
             stop,
         });
-        // Whose each machine is.
+        // Reads the holder of each machine.
         cluster.renew().await;
         cluster.look().await;
         cluster
     }
 
-    /// This hub among the others.
+    /// The other hubs, as this one knows them.
     pub fn others(&self) -> &Others {
         &self.others
     }
 
-    /// Does what there is to do until the hub ends; then what it holds is anybody's.
+    /// Runs the background work until the hub ends; then releases its sources.
     pub async fn run(self: Arc<Self>) {
         let mut stop = self.stop.clone();
         let renews = async {
@@ -187,12 +188,12 @@ impl Cluster {
         }
     }
 
-    /// What this hub holds is anybody's: to be called once its links have ended.
+    /// Releases this hub's sources: called once its links have ended.
     pub async fn end(&self) {
         let _ = tokio::time::timeout(LAST_WORDS, self.give_back()).await;
     }
 
-    /// Hears which hub has taken which source.
+    /// Receives announcements about held sources.
     async fn hear_all(&self) {
         loop {
             let Ok(mut heard) = self.others.bus.subscribe(HELD).await else {
@@ -207,7 +208,7 @@ impl Cluster {
         }
     }
 
-    /// Answers what other hubs ask.
+    /// Answers requests of other hubs.
     async fn be_called(self: &Arc<Self>) {
         loop {
             let Ok(mut heard) = self.others.bus.subscribe(&subject_of(&self.others.id)).await else {
@@ -234,7 +235,7 @@ impl Cluster {
         }
     }
 
-    /// What is the matter with the cluster, in a sentence; none: nothing.
+    /// The current problem of the cluster, as a sentence; None: no problem.
     pub fn trouble(&self) -> Option<String> {
         if !self.others.bus.is_up() {
             return Some(format!("{}; machines of other hubs are not live here", BusError::Away));
@@ -250,7 +251,7 @@ impl Cluster {
         self.others.live.is_full().then(|| full.into())
     }
 
-    /// Shows it with every machine's checks.
+    /// Shows the problem among the checks of each machine.
     fn say(&self) {
         let check = |state, found: &str, reason: String, remedy: &str| Check {
             id: CHECK.into(),
@@ -273,7 +274,7 @@ impl Cluster {
         self.others.live.store().set_check(&check);
     }
 
-    /// How it does.
+    /// The current counters and state.
     pub fn figures(&self) -> ClusterFigures {
         let load = |count: &AtomicU64| count.load(Relaxed);
         let (held, elsewhere) = self.others.holders.counts(&self.others.id);

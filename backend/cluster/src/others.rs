@@ -1,4 +1,4 @@
-//! The other hubs of a cluster, as the links of this hub's agents know them: whose a source is, and what its holder says.
+//! The other hubs of a cluster, as the links of this hub's agents use them: the holder of a source, and its answers.
 
 use super::calls::{ASK_TIMEOUT, Announced, Call, CallReply, HELD, YIELD_TIMEOUT, decode, encode, subject_of};
 use super::holders::{HeldLink, Holders, RECORDS_TIMEOUT};
@@ -15,25 +15,25 @@ use team::accounts::Accounts;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
 
-/// This hub among the others. It is made before the first link, which asks it.
+/// This hub among the others. It is created before the first link, which uses it.
 pub struct Others {
-    /// Our id, 16 hexadecimal digits.
+    /// ID of this hub, 16 hexadecimal digits.
     pub id: String,
-    /// What people call us: the name of our machine and our port.
+    /// Name of this hub: its machine's name and its port.
     pub name: String,
-    /// The way to the others.
+    /// Messages to the other hubs.
     pub bus: Bus,
     pub(super) live: Arc<Live>,
     pub(super) records: Records,
     /// The key of the machine that this hub measures itself.
     pub(super) own: Option<String>,
     pub(super) holders: Holders,
-    /// Rises when a source has come to another hub.
+    /// Incremented when a source has moved to another hub.
     pub(super) moved: watch::Sender<u64>,
 }
 
 impl Others {
-    /// One of several hubs. `own` is the key of the machine that this one measures itself.
+    /// Creates it for one hub of several. `own` is the key of the machine that this hub measures itself.
     pub fn new(bus: Bus, name: String, own: Option<String>, live: Arc<Live>, accounts: &Accounts) -> Arc<Self> {
         Arc::new(Others {
             id: new_hub_id(),
@@ -47,7 +47,7 @@ impl Others {
         })
     }
 
-    /// Changes rows that nobody is judged by.
+    /// Changes rows that take no part in authorization.
     pub(super) async fn written(
         &self,
         change: impl AsyncFnOnce(&mut records::Connection) -> Result<(), records::Error>,
@@ -64,7 +64,7 @@ impl Others {
         }
     }
 
-    /// A source that another hub has met.
+    /// Adds a source that another hub has met.
     pub(super) fn add(&self, key: &str) {
         const INTERVAL_MS: i64 = 1_000;
         if let Some((source, true)) = self.live.meet(key, INTERVAL_MS, None) {
@@ -72,9 +72,9 @@ impl Others {
         }
     }
 
-    /// Writes down that a source is this hub's, and tells the others.
+    /// Writes this hub down as the holder of a source, and announces it to the others.
     pub(super) async fn put(&self, source: &str) -> Result<(), String> {
-        // Clocks of hubs differ: who takes it later says so by a later time.
+        // Clocks of hubs differ: the new holder uses a time after the previous one's.
         let before = self.holders.of(source).map_or(i64::MIN, |held| held.since);
         let since = self.live.clock.wall().max(before.saturating_add(1));
         self.written(async |on| links::take(on, source, &self.id, since).await).await?;
@@ -83,13 +83,13 @@ impl Others {
         Ok(())
     }
 
-    /// A source is a hub's now: this one's, which tells the others.
+    /// Publishes that this hub holds a source.
     fn announced(&self, said: Announced) {
         self.bus.publish(HELD, said.encode());
         self.heard(said);
     }
 
-    /// A source is a hub's now, by its own word; false: that is known better.
+    /// Applies an announcement that a hub holds a source; false: a newer one is known.
     pub(super) fn heard(&self, Announced { source, hub, since }: Announced) -> bool {
         if self.holders.of(&source).is_some_and(|held| held.since > since) {
             return false;
@@ -110,9 +110,9 @@ impl Others {
         true
     }
 
-    /// The agent of a source has come here.
+    /// Takes over a source whose agent has connected here.
     pub(super) async fn take_over(&self, source: &str, process: &LinkProcess) -> Result<(), NoTake> {
-        // What was told last may be older than the end of the hub that had it.
+        // The last known holder may have ended since.
         let now = self.live.clock.wall();
         let row = async { links::of(&mut *self.records.read().await?, source, now).await };
         let row = match timeout(RECORDS_TIMEOUT, row).await {
@@ -139,7 +139,7 @@ impl Others {
         Ok(decode(&answer).unwrap_or(CallReply::Busy))
     }
 
-    /// Asks a hub to let go of a source. One that does not answer has gone, or cannot be reached by its agent either.
+    /// Requests that a hub yields a source. A hub that does not answer has ended, or its agent cannot reach it either.
     pub(super) async fn ask_to_yield(&self, hub: &str, source: &str, process: &LinkProcess) -> Result<(), NoTake> {
         let call = Call::Yield { source: source.into(), process: process.clone() };
         match self.call(hub, &call, YIELD_TIMEOUT).await {
@@ -152,7 +152,7 @@ impl Others {
         }
     }
 
-    /// Asks the hub that holds a source what its agent says.
+    /// Forwards a question for an agent to the hub that holds its source.
     pub(super) async fn ask_holder(&self, source: SourceId, what: Question) -> Result<(Vec<u8>, i64), NoAnswer> {
         let key = self.live.store().source(source).map(|(source, _)| source.key.clone()).unwrap_or_default();
         let held = self.holders.of(&key).filter(|held| held.alive && held.hub != self.id);

@@ -1,5 +1,5 @@
-//! A stream of bytes between two hubs over the bus. Each end numbers what it says, so that a message that was lost ends the
-//! stream, and says how much it has taken, so that only so much is under way.
+//! A byte stream between two hubs over the bus. Each end numbers its messages, so that a lost message ends the stream.
+//! Each end acknowledges the bytes it has taken, so that the bytes in flight stay below the window.
 
 use super::bus::{Bus, BusMessage, BusSubscription};
 use std::sync::Arc;
@@ -7,19 +7,19 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, ReadHalf, WriteHalf, split};
 use tokio::sync::watch;
 
-/// Bytes of one message, at most.
+/// Maximum size of one message, bytes.
 const MAX_PART: usize = 64 << 10;
-/// Bytes that are under way at most: of a round trip of 10 ms that carries 50 MB/s.
+/// Maximum number of bytes in flight: with a round trip of 10 ms this carries 50 MB/s.
 const WINDOW: u64 = 512 << 10;
-/// Bytes that wait at either end to be read.
+/// Bytes that each end buffers until they are read.
 pub(super) const BUFFER: usize = 64 << 10;
 
-/// The kinds of messages, by their first byte.
+/// The kinds of messages, as their first byte.
 const DATA: u8 = 0;
 const TAKEN: u8 = 1;
 const END: u8 = 2;
 
-/// Bytes that went through pipes.
+/// Counters of all pipes, bytes and lost messages.
 #[derive(Debug, Default)]
 pub(super) struct PipeCounts {
     pub out: AtomicU64,
@@ -27,13 +27,13 @@ pub(super) struct PipeCounts {
     pub lost: AtomicU64,
 }
 
-/// Which messages have come, and how much of what we said is taken.
+/// The number of the next expected message, and the bytes that the other end has acknowledged.
 struct Came {
     next: u32,
     taken: u64,
 }
 
-/// What a message means for the stream.
+/// A decoded message.
 #[derive(Debug, PartialEq, Eq)]
 enum Part<'a> {
     Data(&'a [u8]),
@@ -50,7 +50,7 @@ fn encode(kind: u8, number: u32, rest: &[u8]) -> Vec<u8> {
 }
 
 impl Came {
-    /// The next message; none where one before it was lost, or it is none of ours.
+    /// Decodes the next message; None if one before it was lost, or if it is malformed.
     fn part<'a>(&mut self, bytes: &'a [u8]) -> Option<Part<'a>> {
         let (head, rest) = bytes.split_at_checked(5)?;
         let number = u32::from_le_bytes(head[1..].try_into().ok()?);
@@ -59,7 +59,7 @@ impl Came {
                 self.next = self.next.wrapping_add(1);
                 Some(Part::Data(rest))
             }
-            // The newest counts: these may be lost.
+            // The largest acknowledgment counts: some of these may be lost.
             TAKEN => {
                 self.taken = self.taken.max(u64::from_le_bytes(rest.try_into().ok()?));
                 Some(Part::Taken(self.taken))
@@ -70,8 +70,8 @@ impl Came {
     }
 }
 
-/// Carries bytes between a stream of this process and the other end of the pipe, until either ends, a message is lost, or
-/// the bus is away. The stream is closed then.
+/// Copies bytes between a local stream and the other end of the pipe, until either ends, a message is lost, or the bus
+/// disconnects. The local stream is closed then.
 pub(super) async fn carry(
     bus: Bus,
     mut heard: BusSubscription,
@@ -87,7 +87,7 @@ pub(super) async fn carry(
         () = bring(&bus, &to, &mut heard, to_here, tell, &counts) => {}
         _ = up.wait_for(|up| !*up) => {}
     }
-    // The other end does not wait until it is silent for long.
+    // So the other end need not wait for its timeout.
     bus.publish(&to, encode(END, 0, &[]));
 }
 
@@ -104,7 +104,7 @@ async fn out(
             return;
         }
         let Ok(read @ 1..) = from.read(&mut part).await else { return };
-        // What does not go out ends the stream: the other end sees that a number lacks, or that nothing comes.
+        // A message that cannot be sent ends the stream: the other end detects the missing number, or times out.
         if !bus.publish(to, encode(DATA, number, &part[..read])) {
             counts.lost.fetch_add(1, Relaxed);
             return;
@@ -132,7 +132,8 @@ async fn bring(
                 }
                 taken += bytes.len() as u64;
                 counts.came.fetch_add(bytes.len() as u64, Relaxed);
-                // A part of the window at a time: most messages are small, and a lost word of this kind is made good by the next.
+                // One acknowledgment per quarter of the window: most messages are small, and the next acknowledgment
+                // replaces a lost one.
                 if taken - told >= WINDOW / 4 {
                     told = taken;
                     bus.publish(to, encode(TAKEN, 0, &taken.to_le_bytes()));

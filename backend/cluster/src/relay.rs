@@ -1,5 +1,5 @@
-//! A source that another hub holds is brought here while somebody wants to see it: that hub tells it as an agent tells a hub,
-//! and it is taken in by the same code. It ends some time after the last one who wanted it.
+//! Relays: a hub brings a source of another hub here while a user wants to see it. The holder sends it as an agent
+//! would, and the same code receives it. A relay ends some time after its last use.
 
 use super::pipe::{self, BUFFER};
 use super::{Cluster, new_hub_id};
@@ -17,31 +17,31 @@ use tokio::time::{Instant, sleep};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::protocol::Role;
 
-/// Sources that come here from other hubs at once, and that are told to others.
+/// Maximum number of relays to this hub, and to other hubs.
 pub(super) const MAX_RELAYS: usize = 256;
-/// A source that nobody wanted for so long is not brought any more.
+/// A source that is unused for this time is no longer relayed.
 const UNWANTED: Duration = Duration::from_secs(60);
-/// Between two attempts to have a source brought: at first, and at most.
+/// Pause before the next attempt to relay a source: the first and the longest one.
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 const MAX_PAUSE: Duration = Duration::from_secs(5);
-/// What the check is called by which a machine says that it does not come here.
+/// Name of the check that a machine gets when it cannot be relayed here.
 const AWAY: &str = "relay";
-/// How often it is looked whether somebody wants it still.
+/// Interval of the check whether the source is still wanted.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Whether a run of ticks is one that was offered, or part of one.
+/// Whether a run of ticks is part of one that was offered.
 fn is_in((first, last): (u64, u64), offered: &[(u64, u64)]) -> bool {
     offered.iter().any(|(from, to)| *from <= first && last <= *to)
 }
 
-/// Whether a source is told from now on.
+/// Whether a relay to another hub has started.
 pub(super) enum Telling {
     Begun,
     Busy,
 }
 
 impl Cluster {
-    /// Tells another hub all there is of a source, over a pipe of this name.
+    /// Sends all samples of a source to another hub, over the pipe of this name.
     pub(super) async fn tell(self: &Arc<Self>, source: SourceId, name: &str) -> Telling {
         let plain = !name.is_empty() && name.len() <= 32 && name.bytes().all(|b| b.is_ascii_hexdigit());
         let Some(permit) = self.telling.clone().try_acquire_owned().ok().filter(|_| plain) else {
@@ -59,11 +59,11 @@ impl Cluster {
                 let offered = own.runs(source);
                 loop {
                     sleep(LOOK_INTERVAL).await;
-                    // What is another hub's now is told by that one.
+                    // Once another hub holds the source, that hub sends it.
                     if !own.others.live.holds(source) {
                         return "another hub holds its link now".to_string();
                     }
-                    // What there is was offered at the begin: what has come in since is offered by beginning anew.
+                    // All runs were offered at the start. Late runs are offered by starting again.
                     let is_whole = own.others.live.source(source).figures().holes.is_empty();
                     if is_whole && !own.runs(source).iter().all(|run| is_in(*run, &offered)) {
                         return "new samples have arrived".to_string();
@@ -79,7 +79,7 @@ impl Cluster {
         Telling::Begun
     }
 
-    /// The runs of ticks that there are of a source; the newest has no end.
+    /// The stored runs of ticks of a source; the newest has no end.
     fn runs(&self, source: SourceId) -> Vec<(u64, u64)> {
         let runs = self.others.live.store().runs(source);
         let mut runs: Vec<(u64, u64)> = runs.iter().map(|run| (run.first, run.last)).collect();
@@ -89,7 +89,7 @@ impl Cluster {
         runs
     }
 
-    /// Has what is wanted brought, until the hub ends.
+    /// Relays all wanted sources, until the hub ends.
     pub(super) async fn bring_all(self: Arc<Self>) {
         let (mut wants, mut moved) = (self.others.live.wants(), self.others.moved.subscribe());
         let mut running: BTreeMap<SourceId, tokio::task::JoinHandle<()>> = BTreeMap::new();
@@ -118,7 +118,7 @@ impl Cluster {
         running.into_values().for_each(|task| task.abort());
     }
 
-    /// The sources that are to be brought.
+    /// The sources that are to be relayed here.
     fn wanted(&self) -> Vec<SourceId> {
         let sources = self.others.live.store().sources();
         sources.iter().map(|source| source.id).filter(|source| self.is_wanted(*source)).collect()
@@ -129,7 +129,7 @@ impl Cluster {
             && self.others.live.wanted(source).is_some_and(|ago| ago < UNWANTED)
     }
 
-    /// Brings a source as long as somebody wants it, from whichever hub holds it.
+    /// Relays a source as long as it is wanted, from the hub that holds it.
     async fn keep_bringing(self: Arc<Self>, source: SourceId) {
         let mut pause = FIRST_PAUSE;
         while self.is_wanted(source) && !*self.stop.borrow() {
@@ -140,7 +140,7 @@ impl Cluster {
                 self.counts.failed.fetch_add(1, Relaxed);
             }
             pause = if begun.elapsed() > MAX_PAUSE { FIRST_PAUSE } else { (pause * 2).min(MAX_PAUSE) };
-            // A hub that has just taken it over can be asked at once.
+            // A hub that has just taken over the source can be asked at once.
             tokio::select! {
                 () = sleep(pause) => {}
                 _ = moved.changed() => pause = FIRST_PAUSE,
@@ -148,7 +148,7 @@ impl Cluster {
         }
     }
 
-    /// Says with a machine that what comes of it on another hub does not come here.
+    /// Adds a check to a machine of another hub: its samples do not arrive here.
     fn say_away(&self, source: SourceId, reason: String) {
         let mut store = self.others.live.store();
         let mut checks = store.own_checks(source);
@@ -164,7 +164,7 @@ impl Cluster {
         store.set_checks(source, checks);
     }
 
-    /// Brings a source until it ends, or nobody wants it any more, or another hub has it.
+    /// Relays a source until it ends, it is no longer wanted, or another hub holds it.
     async fn bring(&self, source: SourceId) -> Result<(), String> {
         let (key, name) = {
             let store = self.others.live.store();

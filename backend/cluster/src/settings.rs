@@ -1,9 +1,9 @@
-//! `[cluster]`: several hubs that share a database and a sample store, and know of one another over NATS.
+//! `[cluster]`: several hubs that share a database and a sample store, and exchange messages over NATS.
 
 use settings::{Fault, table, value};
 use std::path::PathBuf;
 
-/// The longest name, bytes.
+/// Maximum length of a name, bytes.
 const MAX_NAME: usize = 32;
 
 table! {
@@ -32,7 +32,7 @@ impl ClusterSettings {
     }
 }
 
-/// Addresses of servers of NATS, separated by commas, without a secret in them.
+/// Addresses of NATS servers, separated by commas, without secrets.
 fn servers(text: &str) -> Result<String, String> {
     let all = text.split(',').map(str::trim);
     all.clone().try_for_each(address)?;

@@ -1,10 +1,10 @@
-//! Training jobs: [`runs`] finds them and says how each ended, [`markers`] keeps what notebooks and jobs mark, [`calls`]
-//! what code says is wrong. All of it becomes records of the [`stream`].
+//! Training jobs: [`runs`] detects them and records how each ended, [`markers`] stores the markers of notebooks and
+//! jobs, [`calls`] the alerts that code sends. All of them become records of the [`stream`].
 //!
-//! This crate knows the stream, what a job is started by ([`launch`]), and its own settings. It has no collector, no page,
-//! no account and no alert; what others show of it they read.
+//! This crate depends on the stream, on [`launch`], which starts jobs, and on its own settings. It has no collector,
+//! page, account or alert; other crates read its results.
 
-// A lock that is taken in the head of a `match` or `for` is held to its end, in which it may be taken again.
+// A lock in the head of a `match` or `for` is held to its end, where it may be taken again.
 #![warn(clippy::significant_drop_in_scrutinee, clippy::await_holding_lock)]
 
 pub mod code_alerts;

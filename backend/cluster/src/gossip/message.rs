@@ -1,45 +1,46 @@
-//! What is said of machines: words of one message each, in their order.
+//! Messages about machines, in the order in which they are sent.
 
 use serde::{Deserialize, Serialize};
 use shared::finding::Dismissed;
 use shared::wire::IndexEntry;
 use stream::live::LinkFigures;
 
-/// A machine's line.
+/// A machine's index entry and figures.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct MachineLine {
-    /// Its number is the hub's own, as in the overview behind it.
+    /// Its number is that of the sending hub, as in the overview that follows.
     pub entry: IndexEntry,
     pub figures: LinkFigures,
-    /// Number of its newest record.
+    /// Number of the machine's newest record.
     pub record: u64,
 }
 
-/// Asks the hub that holds a machine, by its key, for its records behind a number.
+/// Request to the holder of a machine (by key) for its records after a number.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct WantedRecords {
     pub key: String,
     pub behind: u64,
 }
 
-/// One message. New ones stand at the end: a hub of another version knows those before it.
+/// One message. New variants are appended: a hub of another version knows those before them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) enum GossipMessage {
-    /// A beat begins; of a whole one all is told anew until its end. Milliseconds to the next one.
+    /// A beat begins. A whole one repeats everything until its end. `interval` is the time to the next beat,
+    /// milliseconds.
     Begin { whole: bool, interval: u64 },
-    /// Lines of machines that are new, or others than they were.
+    /// Entries of machines that are new or have changed.
     Lines(Vec<MachineLine>),
-    /// Another hub has these machines, by number.
+    /// Machines, by number, that another hub holds now.
     Left(Vec<u16>),
-    /// A message of the overview, as a page gets it.
+    /// An overview message, as a page gets it.
     Overview(Vec<u8>),
-    /// Findings that were changed; JSON.
+    /// Findings that have changed; JSON.
     Findings(Vec<String>),
-    /// The ids of all that are open.
+    /// The IDs of all open findings.
     Open(Vec<String>),
     /// The beat ends.
     End,
-    /// What people said of findings of other hubs, by id, until those tell it; none: that it was taken back.
+    /// Users' decisions on findings of other hubs, by ID, until those hubs report them; None: taken back.
     Dismissed(Vec<(String, Option<Dismissed>)>),
 }
 
@@ -48,7 +49,7 @@ impl GossipMessage {
         postcard::to_stdvec(self).expect("texts, lists and numbers only")
     }
 
-    /// None: a later version said it, or nobody did.
+    /// None: the sender has a later version, or the bytes are no message.
     pub fn read(bytes: &[u8]) -> Option<GossipMessage> {
         postcard::from_bytes(bytes).ok()
     }

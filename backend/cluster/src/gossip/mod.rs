@@ -1,10 +1,10 @@
-//! What every hub of a cluster knows of all machines: each says once a beat, on `over.HUB`, how those stand that it holds,
-//! what the fleet's overview shows of them, and what is wrong with them; the others lay it beside their own.
+//! State of all machines of a cluster on every hub. Once a beat, each hub publishes on `over.HUB` the state of the
+//! machines that it holds, their overview values and their findings. The other hubs show them beside their own.
 //!
-//! `message.rs` is what is sent, `send.rs` sends it, `receive.rs` takes it in. `records.rs` brings the records of all machines here, of
-//! which runs and markers are made. What changed is said at once, and all of it anew every
-//! ten seconds, so that what was lost on the way lacks for no longer. A hub that falls silent for three beats says nothing
-//! of its machines any more: they are unreachable until another hub has them.
+//! `message.rs` has the messages, `send.rs` sends them, `receive.rs` receives them. `records.rs` fetches the records of
+//! all machines, from which runs and markers are made. Changes are sent at once, and everything is repeated every ten
+//! seconds, so that a lost message is repaired within that time. When a hub misses three beats, its machines become
+//! unreachable until another hub has them.
 
 mod message;
 mod receive;
@@ -23,12 +23,12 @@ use std::time::Duration;
 use stream::live::Live;
 use tokio::sync::watch;
 
-/// How often it is looked which hubs are silent.
+/// Interval of the check for silent hubs.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
-/// Between two attempts to listen.
+/// Pause between two attempts to subscribe.
 const SUBSCRIBE_PAUSE: Duration = Duration::from_secs(2);
 
-/// What is shared with the other hubs, and how that goes. Cheap to clone.
+/// Exchange of machine states with the other hubs, and its counters. Cheap to clone.
 #[derive(Clone)]
 pub struct Gossip {
     hearer: Arc<Mutex<GossipReceiver>>,
@@ -37,18 +37,18 @@ pub struct Gossip {
 }
 
 impl Gossip {
-    /// Nothing is said or heard yet.
+    /// A new one, which has sent and received nothing yet.
     pub fn new(live: Arc<Live>, findings: Arc<FindingBook>) -> Self {
         let hearer = GossipReceiver::new(live.clone(), findings.clone());
         Gossip { hearer: Arc::new(Mutex::new(hearer)), live, findings }
     }
 
-    /// How it goes.
+    /// Counters of the exchange.
     pub fn figures(&self) -> GossipFigures {
         self.hearer.lock().figures()
     }
 
-    /// Says and hears as this hub until `stop` becomes true.
+    /// Sends and receives as this hub until `stop` becomes true.
     pub async fn keep(self, bus: Bus, hub: String, mut stop: watch::Receiver<bool>) {
         let hearing = tokio::spawn(self.clone().hear(bus.clone()));
         let giving = tokio::spawn(records::give(self.live.clone(), bus.clone(), hub.clone()));
@@ -79,14 +79,14 @@ impl Gossip {
                 };
                 let Some(message) = message else { break };
                 let Some(hub) = message.subject.strip_prefix("over.") else { continue };
-                // It takes milliseconds at most.
+                // Takes milliseconds at most.
                 self.hearer.lock().hear(hub, message.bytes());
             }
         }
     }
 }
 
-/// Says how what is held here does, until it is dropped.
+/// Sends the state of this hub's machines, until the future is dropped.
 async fn say(live: Arc<Live>, findings: Arc<FindingBook>, bus: Bus, hub: String) {
     let (subject, up) = (format!("over.{hub}"), bus.up());
     let mut sayer = GossipSender::new(live, findings);
@@ -97,7 +97,7 @@ async fn say(live: Arc<Live>, findings: Arc<FindingBook>, bus: Bus, hub: String)
         if !*up.borrow() && !bus.is_up() {
             continue;
         }
-        // Who was not connected has missed what was said.
+        // After a reconnect everything is sent again: messages during the outage were lost.
         let anew = std::mem::replace(&mut connects, bus.counts().connects) != connects;
         let said = tokio::task::spawn_blocking(move || {
             let words = sayer.beat(anew);
@@ -108,7 +108,7 @@ async fn say(live: Arc<Live>, findings: Arc<FindingBook>, bus: Bus, hub: String)
         };
         sayer = back;
         pause = sayer.interval();
-        // What has no room is said again within ten seconds; the bus counts it.
+        // A message that finds no room is repeated within ten seconds; the bus counts it.
         let all = words.into_iter().map(|word| bus.publish(&subject, word)).fold(true, |all, sent| all & sent);
         if !all {
             sayer.anew();

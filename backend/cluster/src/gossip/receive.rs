@@ -1,4 +1,4 @@
-//! Takes in how the machines do that other hubs hold.
+//! Receives the state of machines that other hubs hold.
 
 use super::message::{GossipMessage, MachineLine};
 use shared::catalog::fleet::{Grain, rows};
@@ -11,73 +11,73 @@ use std::time::Duration;
 use stream::live::{CellsElsewhere, Live};
 use watch::findings::{Entry, FindingBook};
 
-/// A hub is silent after so many beats,
+/// A hub is silent after this number of missed beats,
 const BEATS: u32 = 3;
-/// but not before so long.
+/// but not before this time.
 const LEAST_SILENCE: Duration = Duration::from_secs(3);
-/// What a silent hub found is forgotten after so long.
+/// Findings of a silent hub are dropped after this time.
 const FORGET_AFTER: Duration = Duration::from_secs(600);
-/// Hubs that are listened to.
+/// Maximum number of other hubs.
 const MOST_HUBS: usize = 256;
-/// The longest time between beats that a hub may say, milliseconds.
+/// Maximum interval between beats that a hub may announce, milliseconds.
 const MOST_INTERVAL: u64 = 60_000;
-/// Machines that one hub may tell of.
+/// Maximum number of machines of one hub.
 const MOST_SOURCES: usize = 20_000;
 
-/// Cells of one hub.
+/// Maximum number of cells of one hub.
 const MOST_CELLS: usize = 40_000;
 
-/// How it goes, for who watches us.
+/// Counters of the exchange, for monitoring.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GossipFigures {
-    /// Other hubs that are heard now.
+    /// Other hubs that are sending now.
     pub hubs: u64,
-    /// Machines that they hold.
+    /// Machines of other hubs.
     pub machines: u64,
-    /// Messages that could not be read, or had no room.
+    /// Messages that could not be read, or exceeded a limit.
     pub refused: u64,
 }
 
-/// The cells of a grain of a hub.
+/// The cells of one grain of a hub.
 #[derive(Default)]
 struct View {
     cells: Vec<Cell>,
     state: TickState,
-    /// A keyframe came, and no frame was lost since.
+    /// A keyframe has arrived, and no frame was lost since.
     whole: bool,
 }
 
-/// Another hub.
+/// State of another hub.
 struct Neighbor {
     heard: Duration,
     interval: Duration,
     silent: bool,
-    /// Our numbers of its machines by its own.
+    /// This hub's machine numbers by those of the other hub.
     machines: BTreeMap<u16, SourceId>,
-    /// Named since a whole beat began; none while there is none.
+    /// Machines seen since a whole beat began; None outside a whole beat.
     named: Option<BTreeSet<u16>>,
     views: [View; 2],
 }
 
-/// Records of a machine that lack here.
+/// Missing records of a machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct LackingRecords {
-    /// The hub that has them.
+    /// The hub that stores them.
     pub hub: String,
     /// The machine's key.
     pub key: String,
-    /// Number of the newest.
+    /// Number of the newest record.
     pub newest: u64,
 }
 
-/// What is known of other hubs.
+/// State of all other hubs.
 pub(super) struct GossipReceiver {
     live: Arc<Live>,
     findings: Arc<FindingBook>,
     hubs: HashMap<String, Neighbor>,
-    /// Who told of a machine last.
+    /// The last hub that reported each machine.
     tellers: HashMap<SourceId, String>,
-    /// Of these machines records lack here: whom to ask.
+    /// Machines with missing records, and the hub to ask.
     wanted: BTreeMap<SourceId, LackingRecords>,
     refused: u64,
 }
@@ -113,7 +113,7 @@ impl View {
                     self.whole = match self.state.apply(frame) {
                         Ok(shared::tick::Applied::Keyframe) => true,
                         Ok(_) => self.whole,
-                        // A keyframe comes with the next whole beat.
+                        // The next whole beat brings a keyframe.
                         Err(_) => false,
                     };
                 }
@@ -123,7 +123,7 @@ impl View {
         Some(())
     }
 
-    /// The values of its cells.
+    /// The values of the cells.
     fn values(&self, grain: Grain) -> impl Iterator<Item = (u16, &str, &[f64])> {
         let rows = rows(grain).len();
         self.cells.iter().zip(self.state.values().chunks(rows)).filter_map(|(cell, values)| {
@@ -150,7 +150,7 @@ impl GossipReceiver {
         GossipFigures { hubs, machines: self.tellers.len() as u64, refused: self.refused }
     }
 
-    /// Takes in what a hub says.
+    /// Applies a message of a hub.
     pub fn hear(&mut self, hub: &str, bytes: &[u8]) {
         if self.take(hub, bytes).is_none() {
             self.refused += 1;
@@ -209,7 +209,7 @@ impl GossipReceiver {
         Some(())
     }
 
-    /// A machine's line.
+    /// Applies the entry of a machine.
     fn line(&mut self, hub: &str, MachineLine { entry, figures, record }: MachineLine) {
         let Some(neighbor) = self.hubs.get_mut(hub) else { return };
         if neighbor.machines.len() >= MOST_SOURCES && !neighbor.machines.contains_key(&entry.id) {
@@ -224,7 +224,7 @@ impl GossipReceiver {
         if let Some(named) = &mut neighbor.named {
             named.insert(entry.id);
         }
-        // Who holds it knows better; the other will hear of it.
+        // The holder knows better; the other hub will learn it from the holder's messages.
         if self.live.holds(source) {
             return;
         }
@@ -239,7 +239,7 @@ impl GossipReceiver {
         self.live.tell_standing(source, (entry.state, entry.since), Some(entry.labels), Some(figures));
     }
 
-    /// A machine of which records lack here, the next one of them; it is not wanted then.
+    /// The next machine with missing records. It is removed from the list.
     pub fn next_wanted(&mut self) -> Option<(SourceId, LackingRecords)> {
         while let Some((source, lacking)) = self.wanted.pop_first() {
             if !self.live.holds(source) && self.live.store().last_record(source) < lacking.newest {
@@ -249,7 +249,7 @@ impl GossipReceiver {
         None
     }
 
-    /// A beat ends: what the overview shows is whole.
+    /// A beat ends: the overview values are complete.
     fn end(&mut self, hub: &str) {
         let Some(neighbor) = self.hubs.get_mut(hub) else { return };
         if let Some(named) = neighbor.named.take() {
@@ -277,7 +277,7 @@ impl GossipReceiver {
         self.live.tell_cells(cells.into_iter().map(|(source, cells)| (source, Some(cells))));
     }
 
-    /// Looks which hubs are silent: nobody knows how their machines do.
+    /// Marks silent hubs: the state of their machines is unknown.
     pub fn look(&mut self) {
         let now = self.live.clock.steady();
         let mut forgotten = Vec::new();
@@ -302,7 +302,7 @@ impl GossipReceiver {
     }
 }
 
-/// A hub tells of a machine no more.
+/// A hub no longer reports a machine.
 fn leave(tellers: &mut HashMap<SourceId, String>, live: &Live, hub: &str, source: SourceId) {
     if tellers.get(&source).is_none_or(|teller| teller != hub) {
         return;

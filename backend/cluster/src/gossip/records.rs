@@ -1,5 +1,5 @@
-//! Records of machines of other hubs: what is told of jobs, and what people and programs mark. They are few, and every hub
-//! has all of them, as the hub has that holds the machine: in their order, each once.
+//! Records of machines of other hubs: job reports, and markers of people and programs. They are few, so every hub
+//! stores all of them, each once and in the order of the hub that holds the machine.
 
 use super::message::WantedRecords;
 use super::receive::GossipReceiver;
@@ -11,24 +11,24 @@ use std::time::Duration;
 use stream::live::Live;
 use tokio::sync::Semaphore;
 
-/// Between two looks whether any lack.
+/// Interval of the check for missing records.
 const LOOK_INTERVAL: Duration = Duration::from_millis(500);
-/// How long an answer may take.
+/// Maximum time for an answer.
 const WAIT: Duration = Duration::from_secs(5);
-/// Bytes of records in one answer, about, and how many.
+/// Approximate maximum size of an answer, bytes of records, and its number of records.
 const MAX_BYTES: usize = MAX_BUS_MESSAGE / 2;
 const MAX_RECORDS: usize = 4_096;
-/// Answers that are made at once; who is not answered asks again.
+/// Answers that are made at once; a hub without an answer asks again.
 const AT_ONCE: usize = 4;
-/// Between two attempts to listen.
+/// Pause between two attempts to subscribe.
 const PAUSE: Duration = Duration::from_secs(2);
 
-/// On which subject a hub is asked.
+/// Subject of the requests to a hub.
 fn subject(hub: &str) -> String {
     format!("records.{hub}")
 }
 
-/// Gives other hubs what they ask for, until it is dropped.
+/// Answers requests of other hubs, until the future is dropped.
 pub(super) async fn give(live: Arc<Live>, bus: Bus, hub: String) {
     let room = Arc::new(Semaphore::new(AT_ONCE));
     loop {
@@ -49,9 +49,9 @@ pub(super) async fn give(live: Arc<Live>, bus: Bus, hub: String) {
     }
 }
 
-/// The first records behind a number, as many as an answer holds. It may read the disk.
+/// The first records after a number, as many as an answer holds. It may read the disk.
 pub(super) fn behind(live: &Live, wanted: &WantedRecords) -> Vec<Record> {
-    // The store is held once: it is let go at the end of a statement.
+    // The lock on the store is released at the end of the statement.
     let Some(snapshot) = ({
         let store = live.store();
         store.named(&wanted.key).and_then(|id| store.records_behind(id, wanted.behind))
@@ -67,7 +67,7 @@ pub(super) fn behind(live: &Live, wanted: &WantedRecords) -> Vec<Record> {
     all.take(MAX_RECORDS).take_while(fits).collect()
 }
 
-/// Brings what lacks here, one machine after the other, until it is dropped.
+/// Fetches missing records, one machine after the other, until the future is dropped.
 pub(super) async fn bring(live: Arc<Live>, hearer: Arc<Mutex<GossipReceiver>>, bus: Bus) {
     loop {
         let wanted = hearer.lock().next_wanted();
@@ -79,7 +79,7 @@ pub(super) async fn bring(live: Arc<Live>, hearer: Arc<Mutex<GossipReceiver>>, b
             let had = live.store().last_record(source);
             let asked = WantedRecords { key: lacking.key.clone(), behind: had };
             let asked = postcard::to_stdvec(&asked).expect("texts and numbers only");
-            // Whoever does not answer is asked again when it tells of the machine anew.
+            // A hub that does not answer is asked again when it reports the machine again.
             let Ok(answer) = bus.request(&subject(&lacking.hub), asked, WAIT).await else { break };
             let Ok(records) = postcard::from_bytes::<Vec<Record>>(&answer) else { break };
             let theirs = live.clone();
@@ -91,11 +91,11 @@ pub(super) async fn bring(live: Arc<Live>, hearer: Arc<Mutex<GossipReceiver>>, b
     }
 }
 
-/// Keeps records of a machine of another hub; whether any was new.
+/// Stores records of a machine of another hub; true if any was new.
 fn keep(live: &Live, source: shared::wire::SourceId, records: Vec<Record>) -> bool {
     let (oldest, mut any) = (live.clock.wall() - live.store().retention(source), false);
     for Record { n, t, kind, body } in records {
-        // One that is too old to be kept is passed over by those behind it.
+        // A record that is past its retention is skipped; the later ones are stored.
         any |= t >= oldest && matches!(live.append_record_at(source, n, t, &kind, body), Ok(Some(_)));
     }
     if any {

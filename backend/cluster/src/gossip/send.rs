@@ -1,4 +1,4 @@
-//! Says how the machines do that this hub holds.
+//! Sends the state of the machines that this hub holds.
 
 use super::message::{GossipMessage, MachineLine};
 use crate::MAX_BUS_MESSAGE;
@@ -10,17 +10,17 @@ use std::time::{Duration, Instant};
 use stream::live::{Live, Overview, OverviewPlace};
 use watch::findings::{Entry, FindingBook};
 
-/// All is told anew so often.
+/// Interval at which everything is sent again.
 const WHOLE_EVERY: Duration = Duration::from_secs(10);
-/// Lines in one message, and findings: each is far below what there is room for a hundredth of.
+/// Entries per message, and findings: each is far below a hundredth of the maximum message size.
 const LINES: usize = 200;
 const FINDINGS: usize = 50;
-/// The most findings that are told at a beat, and ids of open ones.
+/// Maximum number of findings per beat, and of IDs of open findings.
 const MOST_FINDINGS: usize = 2_000;
-/// The longest finding that is told, bytes.
+/// Maximum size of a finding that is sent, bytes.
 const MAX_FINDING_BYTES: usize = MAX_BUS_MESSAGE / FINDINGS - 64;
 
-/// What was said.
+/// State of the sender: what the other hubs have received.
 pub(super) struct GossipSender {
     live: Arc<Live>,
     findings: Arc<FindingBook>,
@@ -36,17 +36,17 @@ impl GossipSender {
         GossipSender { live, findings, said: BTreeMap::new(), overviews, told: 0, whole_at: None }
     }
 
-    /// All is said anew at the next beat.
+    /// Sends everything again at the next beat.
     pub fn anew(&mut self) {
         self.whole_at = None;
     }
 
-    /// Time until the next beat: it depends on how many machines there are.
+    /// Time until the next beat; it depends on the number of machines.
     pub fn interval(&self) -> Duration {
         self.overviews[0].0.interval().max(Duration::from_secs(1))
     }
 
-    /// What is to be said now. Takes milliseconds where there are a thousand machines.
+    /// The messages of the next beat. Takes milliseconds for a thousand machines.
     pub fn beat(&mut self, anew: bool) -> Vec<Vec<u8>> {
         let whole = anew || self.whole_at.is_none_or(|at| at.elapsed() >= WHOLE_EVERY);
         if whole {
@@ -108,7 +108,7 @@ impl GossipSender {
             words.push(GossipMessage::Open(ids));
         }
         if begins {
-            // What ended long ago nobody waits for.
+            // Findings that ended long ago come last: nobody waits for them.
             changed.sort_by_key(|entry| std::cmp::Reverse(entry.finding.until.unwrap_or(i64::MAX)));
         }
         let text = |entry: &Entry| serde_json::to_string(entry).ok().filter(|text| text.len() <= MAX_FINDING_BYTES);

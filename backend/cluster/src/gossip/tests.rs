@@ -1,4 +1,4 @@
-//! Two hubs: what one says of its machines, the other shows.
+//! Two hubs: machines of one are shown by the other.
 
 use super::receive::GossipReceiver;
 use super::send::GossipSender;
@@ -32,7 +32,7 @@ fn hub() -> Hub {
     Hub { live: Live::new(store, clock.clone(), 1, 3_600_000), clock, findings: Arc::default() }
 }
 
-/// What a page is shown of the newest value of a row: by the key of the machine.
+/// The newest values of a row, as a page shows them, by machine key.
 fn shown(live: &Live, grain: Grain, row: &shared::catalog::fleet::FleetRow) -> Vec<(String, String, Option<f64>)> {
     let (overview, _) = live.overview(grain, &Scope::All);
     overview.beat(live);
@@ -77,7 +77,7 @@ fn what_one_hub_holds_the_other_shows_until_it_is_silent() {
         GossipSender::new(one.live.clone(), one.findings.clone()),
         GossipReceiver::new(two.live.clone(), two.findings.clone()),
     );
-    // They number machines otherwise.
+    // The two hubs number machines differently.
     let own = two.live.store().add_source("own".into(), 1_000, Vec::new());
     let there = two.live.store().add_source("node-b".into(), 1_000, Vec::new());
     two.live.set_holder(there, Holder::Nobody);
@@ -99,9 +99,9 @@ fn what_one_hub_holds_the_other_shows_until_it_is_silent() {
     one.findings.take(wrong.clone(), |_| Some("node-a".into()));
     let mut say = |anew| sayer.beat(anew);
     let mut hear = |words: Vec<Vec<u8>>| words.iter().for_each(|word| hearer.hear("one", word));
-    // It is heard as it comes to be known: the first of all.
+    // The first message of all.
     let first = say(false);
-    // Nobody holds what this hub does not know of, until it is told so.
+    // A machine that this hub does not know has no holder until a message names one.
     two.live.store().add_source("node-a".into(), 1_000, Vec::new());
     two.live.set_holder(2, Holder::There);
     two.live.set_holder(there, Holder::There);
@@ -134,7 +134,7 @@ fn what_one_hub_holds_the_other_shows_until_it_is_silent() {
     };
     assert_eq!(ids(&two.findings, "node-a"), [wrong.id.clone()]);
     assert_eq!(ids(&two.findings, "node-b"), [""; 0], "it is another's to see");
-    // What changed comes by itself, and takes few bytes.
+    // Changes are sent without a request, and take few bytes.
     for hub in [&one, &two] {
         hub.clock.pass(Duration::from_secs(1));
     }
@@ -148,7 +148,7 @@ fn what_one_hub_holds_the_other_shows_until_it_is_silent() {
     hear(words);
     assert_eq!(busy(&two.live)[1], value("node-b", Some(71.0)));
     assert_eq!(ids(&two.findings, "node-a"), [""; 0], "it is over");
-    // One that another hub has by now is that one's, from whomever the word comes.
+    // A machine that another hub holds by now stays with that hub, whoever reports it.
     one.live.set_holder(0, Holder::There);
     two.live.set_holder(2, Holder::Here);
     hear(say(false));
@@ -162,7 +162,7 @@ fn what_one_hub_holds_the_other_shows_until_it_is_silent() {
     assert_eq!(stands(&two.live)[1], ("node-b".into(), "unreachable", T + 4_000));
     assert_eq!(busy(&two.live)[1], value("node-b", None));
     assert_eq!((hearer.figures().hubs, hearer.figures().refused), (0, 0));
-    // It comes back.
+    // The silent hub returns.
     sayer.beat(true).iter().for_each(|word| hearer.hear("one", word));
     assert_eq!(stands(&two.live)[1].1, "live");
     assert_eq!(busy(&two.live)[1], value("node-b", Some(71.0)));

@@ -1,8 +1,8 @@
-//! Alerts from code: what scripts say is wrong, kept as records of the machine. An agent carries them to its hub; whoever
-//! evaluates rules reads them by [`of`].
+//! Alerts from code: scripts send them, and they are stored as records of the machine. An agent sends them to its hub;
+//! the rule evaluation reads them by [`of`].
 //!
-//! A loop that alerts in each step, and all ranks of a job at once, cost a record now and then: what is said again is counted
-//! in memory, and written with the next record of its title.
+//! A loop that alerts in each step, or all ranks of a job at once, cost few records: repeats are counted in memory, and
+//! written with the next record of their title.
 
 use parking_lot::Mutex;
 use rules::{Codes, Tied};
@@ -17,71 +17,72 @@ use std::time::Duration;
 use stream::live::Live;
 use tokio::sync::{mpsc, oneshot, watch};
 
-/// New alerts a minute of one run, or of the machine: as many may come at once.
+/// New alerts per minute of one run, or of the machine; the burst is as large.
 const PER_MINUTE: f64 = 10.0;
-/// Different titles of one run, or of the machine.
+/// Maximum number of titles of one run, or of the machine.
 const MAX_TITLES: usize = 100;
-/// After how long a title that nobody says any more is forgotten.
+/// A title without a call is forgotten after this time.
 const TITLE_LIFE: Duration = Duration::from_secs(24 * 3_600);
-/// Runs of which something is remembered.
+/// Maximum number of runs in memory.
 const MAX_RUNS: usize = 256;
-/// Of how many calls of a run it is known that they came.
+/// Remembered call IDs per run, to detect duplicates.
 const MAX_SEEN: usize = 1_024;
-/// How long repeats are counted before they are written, at first and at most: it doubles with each record.
+/// Time for which repeats are counted before they are written, at first and at most: it doubles with each record.
 const GAP: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(64));
-/// Time between two looks at whether repeats are to be written.
+/// Interval of the check whether repeats are due.
 const LOOK: Duration = Duration::from_secs(1);
-/// Calls that wait for who evaluates rules on a hub, and how long each waits.
+/// Calls that wait for the rule evaluation on a hub, and the maximum time of each.
 const MAX_TOLD: usize = 256;
 const KEEP_TIMEOUT: Duration = Duration::from_secs(5);
-/// Records that are read at the start for what was said before.
+/// Records that are read at the start to restore earlier calls.
 const MAX_READ: usize = 10_000;
 
-/// What is said to who calls more often than is taken.
+/// The answer to a caller that exceeds the limits.
 pub const TOO_MANY_CALLS: &str = "too many alerts: the limit per run is 10 new alerts a minute and 100 different \
     titles; this one is counted and dropped";
 
-/// What a record of a machine says, where it is an alert from code.
+/// The alert in a record of a machine; None for another kind of record.
 pub fn of(record: &Record) -> Option<AlertCall> {
     let body = Some(&record.body).filter(|_| record.kind == ALERT_KIND)?;
     serde_json::from_slice::<AlertCall>(body).ok()?.kept(record.t)
 }
 
-/// What became of a call.
+/// Result of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TakenCall {
     /// The alert's id.
     pub id: String,
-    /// When the alert that it belongs to was said first, milliseconds since the Unix epoch.
+    /// First call of the alert, milliseconds since the Unix epoch.
     pub began: i64,
-    /// How often it was said by now.
+    /// Number of calls of the alert so far.
     pub count: u64,
-    /// It is a new alert.
+    /// Whether the alert is new.
     pub new: bool,
 }
 
 impl TakenCall {
-    /// What is answered to who called.
+    /// The answer to the caller.
     pub fn answer(self) -> CodeAlertTaken {
         CodeAlertTaken { id: self.id, count: self.count }
     }
 }
 
-/// A call that no record keeps: a hub's own, by its API. Who evaluates rules keeps it, and says then what became of it.
+/// A call without a record: one of a hub itself, from its API. The rule evaluation stores it, and then returns the
+/// result.
 #[derive(Debug)]
 pub struct ToldCall {
-    /// The machine that it is of.
+    /// The machine of the alert.
     pub source: SourceId,
-    /// What was said.
+    /// The alert.
     pub call: AlertCall,
-    /// To be answered once it is kept.
+    /// Receives the result once the call is stored.
     pub answer: oneshot::Sender<TakenCall>,
 }
 
-/// Why a call is not taken.
+/// Reason why a call is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RefusedCall {
-    /// Too many in too short a time.
+    /// The rate limit is exceeded.
     TooMany,
     /// It cannot be stored.
     Store(String),
@@ -96,19 +97,19 @@ impl fmt::Display for RefusedCall {
     }
 }
 
-/// One title of a run.
+/// State of one title of a run.
 #[derive(Debug)]
 struct Title {
-    /// When its alert was said first: of our steady clock, and of the record.
+    /// First call of the alert: by the steady clock, and by the record.
     first: Duration,
     began: i64,
     id: String,
-    /// When it was said last.
+    /// Last call.
     last: Duration,
     wait: Duration,
     worst: AlertSeverity,
     count: u64,
-    /// What was said again and is not written yet.
+    /// Repeats that are counted and not yet written.
     waiting: Option<AlertCall>,
     written: Duration,
     gap: Duration,
@@ -130,7 +131,7 @@ impl Title {
         }
     }
 
-    /// Whether a call now is a repeat, and no new alert.
+    /// Whether a call now repeats an open alert.
     fn is_open(&self, now: Duration) -> bool {
         now.saturating_sub(self.first) < self.wait
     }
@@ -139,7 +140,8 @@ impl Title {
         TakenCall { id: self.id.clone(), began: self.began, count: self.count, new: false }
     }
 
-    /// Takes a repeat in; the record to write now, if any. Who is worse than all before is not kept waiting.
+    /// Counts a repeat; returns the record to write now, if any. A call with a higher severity than all before is
+    /// written at once.
     fn repeat(&mut self, call: AlertCall, now: Duration) -> Option<AlertCall> {
         let worse = call.severity > self.worst;
         self.worst = self.worst.max(call.severity);
@@ -160,19 +162,19 @@ impl Title {
     }
 }
 
-/// What is remembered of a run, or of all calls of the machine that are of none.
+/// State of a run, or of all calls of the machine outside of runs.
 #[derive(Debug, Default)]
 struct Heard {
-    /// New alerts that may come now.
+    /// New alerts that the rate limit allows now.
     left: f64,
-    /// When that was reckoned last.
+    /// Time of the last update of `left`.
     reckoned: Duration,
     titles: HashMap<String, Title>,
-    /// Names of calls that came, the oldest first, with their titles.
+    /// IDs of received calls, the oldest first, with their titles.
     seen: VecDeque<(String, String)>,
-    /// It was said that some are left out.
+    /// Whether an alert reports that calls were dropped.
     said: bool,
-    /// When it was heard last.
+    /// Time of the last call.
     at: Duration,
 }
 
@@ -208,12 +210,12 @@ struct State {
     told: Option<mpsc::Sender<ToldCall>>,
 }
 
-/// Takes alerts from code in.
+/// Receives alerts from code.
 #[derive(Debug, Default)]
 pub struct Calls(Mutex<State>);
 
 impl Calls {
-    /// Takes a call of a machine. It is kept when this returns, or counted with one that is.
+    /// Takes a call of a machine. When this returns, it is stored, or counted with a stored one.
     ///
     /// # Errors
     /// [`RefusedCall`].
@@ -223,14 +225,14 @@ impl Calls {
         taken
     }
 
-    /// Calls that no record keeps, for who evaluates rules on a hub. Who asks last gets them.
+    /// Receiver of calls without a record, for the rule evaluation on a hub. The latest receiver gets them.
     pub fn listen(&self) -> mpsc::Receiver<ToldCall> {
         let (told, listener) = mpsc::channel(MAX_TOLD);
         self.0.lock().told = Some(told);
         listener
     }
 
-    /// Hands a call to who [`listen`](Self::listen)s, and waits until it is kept.
+    /// Sends a call to the receiver of [`listen`](Self::listen), and waits until it is stored.
     ///
     /// # Errors
     /// [`RefusedCall`].
@@ -239,7 +241,7 @@ impl Calls {
         let nobody =
             || RefusedCall::Store("this hub does not evaluate alerts; send it to the agent of the machine".into());
         let Some(told) = told else { return Err(nobody()) };
-        // Repeats of one title are bounded by what each caller may ask; what is counted here is what is new.
+        // Repeats of a title are bounded by the caller's request limit; this limit counts new alerts only.
         self.admit(live, source, call.clone()).0?;
         let (answer, answered) = oneshot::channel();
         let busy = |_| RefusedCall::Store("the alert queue of this hub is full; retry in a moment".into());
@@ -250,7 +252,7 @@ impl Calls {
         }
     }
 
-    /// What becomes of a call, and the records to write.
+    /// The result of a call, and the records to write.
     fn admit(
         &self,
         live: &Live,
@@ -277,7 +279,7 @@ impl Calls {
             (Ok(taken), write.into_iter().collect::<Vec<_>>())
         } else if heard.may_be_new(&name, now) {
             heard.note(call.id.clone(), &name);
-            // What was said again of the alert before, and is not written, is of that one.
+            // Unwritten repeats of the previous alert belong to that one.
             let id = id_of(&machine, &call);
             let title = Title::new(&call, id.clone(), now);
             let before = heard.titles.insert(name, title).and_then(|mut title| title.write(now));
@@ -290,17 +292,17 @@ impl Calls {
         }
     }
 
-    /// One was left out before it came here.
+    /// Counts a call that was dropped before it came here.
     pub fn drop_one(&self) {
         self.0.lock().dropped += 1;
     }
 
-    /// Calls that were left out since the start.
+    /// Calls dropped since the start.
     pub fn dropped(&self) -> u64 {
         self.0.lock().dropped
     }
 
-    /// Writes repeats that waited long enough, or all of them.
+    /// Writes repeats that are due, or all of them.
     fn write(&self, live: &Live, all: bool) {
         let now = live.clock.steady();
         let mut due: Vec<(SourceId, AlertCall)> = Vec::new();
@@ -321,7 +323,7 @@ impl Calls {
     }
 }
 
-/// Writes repeats as they are due, until `stop` becomes true.
+/// Writes due repeats until `stop` becomes true.
 pub async fn keep_calls(live: Arc<Live>, calls: Arc<Calls>, mut stop: watch::Receiver<bool>) {
     loop {
         tokio::select! {
@@ -331,13 +333,13 @@ pub async fn keep_calls(live: Arc<Live>, calls: Arc<Calls>, mut stop: watch::Rec
     }
 }
 
-/// The id that the alert of a call has, whoever evaluates it.
+/// The alert ID of a call, the same on every evaluator.
 fn id_of(source: &str, call: &AlertCall) -> String {
     let tied = Tied { source: source.into(), run: call.run.clone(), labels: BTreeMap::new() };
     Codes::default().take(call, &tied, call.t).0.id
 }
 
-/// What is said once of a run that alerts too often.
+/// The alert that reports once that a run exceeds the limits.
 fn left_out(call: &AlertCall) -> AlertCall {
     tracing::warn!(
         run = call.whose(),
@@ -373,7 +375,7 @@ fn append(live: &Live, source: SourceId, calls: Vec<AlertCall>) -> Result<(), St
     Ok(())
 }
 
-/// What is remembered of a run; of one that was not heard yet, what the newest records say.
+/// The state of a run; on its first call, restored from the newest records.
 fn heard<'a>(
     all: &'a mut HashMap<(SourceId, String), Heard>,
     live: &Live,
@@ -383,7 +385,7 @@ fn heard<'a>(
     let (now, wall) = (live.clock.steady(), live.clock.wall());
     let key = (source, run.to_string());
     if !all.contains_key(&key) && all.len() >= MAX_RUNS {
-        // What waits of it is lost with it: the one that is silent for longest has written all.
+        // Unwritten repeats are lost with it, but the run that is silent for longest has written all.
         let oldest = all.iter().min_by_key(|(_, heard)| heard.at).map(|(key, _)| key.clone());
         oldest.map(|key| all.remove(&key));
     }

@@ -1,4 +1,4 @@
-//! Alerts from code are kept, counted and bounded.
+//! Alerts from code are stored, counted and bounded.
 
 use super::*;
 use ::rules::What;
@@ -39,9 +39,9 @@ fn a_thousand_calls_in_a_second_are_a_few_records_that_count_them_all() {
     calls.write(&live, false);
     let all = kept(&live);
     assert_eq!(all.iter().map(|call| call.count).collect::<Vec<_>>(), [1, 999]);
-    // An hour of it: the gap grows, and nothing is lost.
+    // One hour of calls: the gap grows, and no call is lost.
     for _ in 0..3_600 {
-        // Each 10 min it is an alert anew.
+        // Every 10 min it becomes a new alert.
         calls.take(&live, 0, call(&live, "llm", "loss is NaN")).expect("it is taken");
         clock.pass(Duration::from_secs(1));
         calls.write(&live, false);
@@ -82,7 +82,7 @@ fn who_gets_worse_is_not_kept_waiting_and_who_says_it_later_says_something_new()
     assert_eq!(calls.take(&live, 0, worse).map(|taken| taken.count), Ok(3));
     let newest = kept(&live).pop().expect("it");
     assert_eq!((newest.severity, newest.count), (AlertSeverity::Critical, 2));
-    // Repeats reach back to the first: a loop that never stops is told of again.
+    // Repeats count from the first call: a loop that never stops is reported again.
     clock.pass(Duration::from_secs(59));
     assert!(calls.take(&live, 0, loss()).is_ok_and(|taken| !taken.new));
     clock.pass(Duration::from_secs(1));
@@ -111,7 +111,7 @@ fn too_many_of_a_run_are_counted_and_said_once() {
     let titles = kept(&live).into_iter().filter(|call| call.run.as_deref() == Some("llm"));
     assert_eq!(titles.map(|call| call.title).filter(|title| title.starts_with("step")).count(), MAX_TITLES);
     assert_eq!(said().len(), 1, "it is said once");
-    // What is known goes on being told, and the next day has room again.
+    // Known titles still pass, and the next day has room for new ones.
     assert_eq!(all(100, 101, "llm"), 1);
     clock.pass(TITLE_LIFE);
     assert_eq!(all(900, 901, "llm"), 1);
@@ -188,7 +188,7 @@ fn records_are_folded_to_one_alert_with_the_id_that_was_answered() {
     assert!(answered.iter().all(|taken| taken.id == alert.id), "{answered:?} {}", alert.id);
     assert_eq!((alert.labels["run"].as_str(), alert.labels["project"].as_str()), ("llm", "llm"));
     assert_eq!((alert.began, alert.severity), (NOW, AlertSeverity::Warning));
-    // The same records again, as after a crash, are one alert still.
+    // The same records again, as after a crash, are still one alert.
     let named = AlertCall { id: Some("once".into()), ..call(&live, "llm", "disk") };
     assert_eq!(codes.take(&named, &tied, now).1.len(), 1);
     assert!(codes.take(&named, &tied, now).1.is_empty());

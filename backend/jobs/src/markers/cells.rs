@@ -1,4 +1,4 @@
-//! The runs of a notebook's cells: made of their markers and of what was sampled meanwhile.
+//! The runs of a notebook's cells, made of their markers and of the samples during them.
 
 use shared::answer::markers::{CellGpu, CellPhase, Marker};
 use shared::catalog::{gpu, kernel};
@@ -9,15 +9,15 @@ use std::collections::BTreeSet;
 use stream::live::Live;
 use stream::store::Snapshot;
 
-/// Samples further apart are read as buckets: so many at most of one series at once.
+/// Maximum number of samples of one series in a read; longer spans are read as buckets.
 const MAX_BUCKETS: i64 = 4_096;
-/// Cells that lie within so much time are read together, milliseconds.
+/// Cells within this time are read together, milliseconds.
 const READ_TOGETHER_MS: i64 = 30 * 60_000;
-/// How long before a cell the last sample may lie that says what was before it, milliseconds.
+/// Maximum age of the last sample before a cell that counts as the state before it, milliseconds.
 const BEFORE_MS: i64 = 10_000;
-/// Below so many percent a GPU waits.
+/// Below this utilization a GPU is idle, percent.
 const IDLE_PERCENT: f64 = 5.0;
-/// With fewer samples within a cell its peaks may have been missed.
+/// With fewer samples in a cell, its peaks are lower bounds.
 const MIN_SAMPLES: usize = 3;
 
 /// One run of a cell.
@@ -27,50 +27,50 @@ pub struct Cell {
     pub kernel: String,
     /// The cell's id in the notebook.
     pub cell: Option<String>,
-    /// The number in its brackets.
+    /// Execution number in the cell's brackets.
     pub n: Option<u64>,
-    /// When it began, milliseconds since the Unix epoch.
+    /// Its start, milliseconds since the Unix epoch.
     pub from: i64,
-    /// When it ended; none while it runs.
+    /// Its end; None while it runs.
     pub to: Option<i64>,
-    /// How long it took, or has taken by now.
+    /// Its duration, so far or in total, seconds.
     pub seconds: f64,
-    /// Whether it ended well.
+    /// Whether it ended without an error.
     pub ok: Option<bool>,
     /// The name of its error.
     pub error: Option<String>,
-    /// A line of it.
+    /// A line of its code, if its user wants it stored.
     pub label: Option<String>,
-    /// CPU time that it used, seconds.
+    /// Used CPU time, seconds.
     pub cpu_seconds: Option<f64>,
-    /// Cores that it kept busy, and those that it may use.
+    /// Mean number of busy cores, and the number of cores that it may use.
     pub cores: Option<f64>,
     #[allow(missing_docs, reason = "see cores")]
     pub cores_of: Option<f64>,
-    /// What its kernel held before, at most, and after, bytes.
+    /// Memory of its kernel before, at most, and after, bytes.
     pub before: Option<u64>,
     #[allow(missing_docs, reason = "see before")]
     pub peak: Option<u64>,
     #[allow(missing_docs, reason = "see before")]
     pub after: Option<u64>,
-    /// What it may hold, bytes.
+    /// Memory limit of its kernel, bytes.
     pub limit: Option<u64>,
-    /// The peaks may have been higher: there are few samples.
+    /// The peaks are lower bounds: there are few samples.
     pub at_least: bool,
-    /// GPUs that its kernel was on; where that is not known those that worked.
+    /// GPUs of its kernel; if those are unknown, the GPUs that were busy.
     pub gpus: Vec<CellGpu>,
 }
 
 impl Cell {
-    /// `[7]`.
+    /// Its name, such as `[7]`.
     pub fn name(&self) -> String {
         self.n.map_or_else(|| "[ ]".into(), |n| format!("[{n}]"))
     }
 }
 
-/// Runs of cells by their markers, which are in order of time, the oldest first. An end belongs to the start before it of the
-/// same kernel; a start without one ran until the next, or runs at `now`, milliseconds since the Unix epoch. `ended` says when
-/// a kernel that has ended did so.
+/// Runs of cells from their markers, which are sorted by time, the oldest first. An end belongs to the previous start
+/// of the same kernel. A start without an end ran until the next start, or runs at `now`, milliseconds since the Unix
+/// epoch. `ended` returns the end of a kernel that has ended.
 pub fn runs(
     markers: &[(u64, i64, Marker)],
     now: i64,
@@ -87,7 +87,7 @@ pub fn runs(
                         runs.remove(before);
                         open.values_mut().filter(|at| **at > before).for_each(|at| *at -= 1);
                     } else {
-                        // Its end was never told.
+                        // Its end was never reported.
                         runs[before].0.to = Some(*t);
                     }
                 }
@@ -132,12 +132,12 @@ pub fn runs(
     runs
 }
 
-/// Whether a kernel tells itself of the run of a cell that Lab has told of.
+/// Whether a kernel's own marker repeats the run of a cell that Lab has reported.
 fn is_told_again(lab: &Marker, own: &Marker) -> bool {
     lab.by.is_some() && own.by.is_none() && lab.cell.is_some() && lab.cell == own.cell
 }
 
-/// The series of one kernel and of the GPUs of its machine.
+/// The series of one kernel and of its machine's GPUs.
 struct Ids {
     memory: Option<SeriesId>,
     cpu: Option<SeriesId>,
@@ -168,7 +168,7 @@ fn ids(live: &Live, source: SourceId, kernel: &str) -> Ids {
     Ids { memory: find(row(kernel::MEMORY.tag), short), cpu: find(row(kernel::CPU.tag), short), gpus }
 }
 
-/// Adds to runs of cells of one kernel, in order of time, what was sampled. It may read the disk.
+/// Adds the samples of one kernel to runs of its cells, which are sorted by time. It may read the disk.
 pub fn measure(live: &Live, source: SourceId, cells: &mut [Cell], now: i64) {
     let Some(first) = cells.first() else { return };
     let ids = ids(live, source, &first.kernel);
@@ -190,7 +190,7 @@ pub fn measure(live: &Live, source: SourceId, cells: &mut [Cell], now: i64) {
     }
 }
 
-/// What was sampled in a span.
+/// The samples of a span.
 struct Read {
     memory: Vec<Bucket>,
     cpu: Vec<Bucket>,
@@ -219,12 +219,12 @@ impl Read {
         &all[from..all.partition_point(|bucket| bucket.t <= to).max(from)]
     }
 
-    /// The last bucket before an instant, if it is not long before.
+    /// The last bucket before an instant, if it is recent.
     fn before(all: &[Bucket], t: i64) -> Option<&Bucket> {
         all[..all.partition_point(|bucket| bucket.t < t)].last().filter(|bucket| t - bucket.t <= BEFORE_MS)
     }
 
-    /// The first bucket behind an instant.
+    /// The first bucket after an instant.
     fn behind<'a>(&self, all: &'a [Bucket], t: i64) -> Option<&'a Bucket> {
         all.get(all.partition_point(|bucket| bucket.t < t)).filter(|bucket| bucket.t - t <= 2 * self.step)
     }

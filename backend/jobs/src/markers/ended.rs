@@ -1,4 +1,4 @@
-//! Kernels that have ended, as records of their machine: what is told of them outlives this program.
+//! Ended kernels as records of their machine: they outlive this process.
 
 use super::{had_begun, recalled};
 use inventory::{Kernel, KernelEnd, KernelEndListener};
@@ -9,10 +9,10 @@ use shared::wire::SourceId;
 use std::sync::Arc;
 use stream::live::Live;
 
-/// The kind of a record that says how a kernel ended; its time is that of the end.
+/// Kind of the record of a kernel's end; its time is that of the end.
 pub const KERNEL_RECORD: &str = "kernel";
 
-/// What is kept of a kernel that ended; times are milliseconds since the Unix epoch, sizes bytes.
+/// The stored part of an ended kernel; times are milliseconds since the Unix epoch, sizes bytes.
 #[derive(Debug, Deserialize, Serialize)]
 struct Ended {
     id: String,
@@ -29,12 +29,12 @@ struct Ended {
     cell: Option<String>,
 }
 
-/// Lists the kernels of a machine that were kept before. It may read the disk.
+/// Lists the stored kernels of a machine. It may read the disk.
 pub fn recall(live: &Live, source: SourceId) {
     live.source(source).kernels.put_former(former(live, source));
 }
 
-/// Keeps each kernel of a machine that ends, and adds the cell that it ran.
+/// Stores each kernel of a machine when it ends, with the cell that it ran.
 pub fn keeper(live: &Arc<Live>, source: SourceId) -> KernelEndListener {
     let live = live.clone();
     KernelEndListener::new(move |kernel| {
@@ -51,7 +51,7 @@ pub fn keeper(live: &Arc<Live>, source: SourceId) -> KernelEndListener {
     })
 }
 
-/// Those that were kept before, in order of their ends.
+/// The stored kernels, in order of their ends.
 pub(super) fn former(live: &Live, source: SourceId) -> Vec<Kernel> {
     let now = live.clock.wall();
     let records = live.store().records(source, now.saturating_sub(live.retention), now);

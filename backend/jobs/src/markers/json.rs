@@ -1,4 +1,4 @@
-//! Kernels, cells and markers as answers have them.
+//! Kernels, cells and markers in the form of API answers.
 
 use super::cells::Cell;
 use super::{Markers, had_begun, words};
@@ -43,7 +43,7 @@ pub fn marker(source: &str, n: u64, t: i64, marker: Marker) -> Marker {
     Marker { t: Some(Seconds(t)), source: Some(source.into()), id, ..marker }
 }
 
-/// The kernels of a machine, and how many run that are not watched.
+/// The kernels of a machine, and the number of running kernels that are not watched.
 pub fn kernels(live: &Live, markers: &Markers, source: &Source) -> (Vec<KernelRow>, u64) {
     let (kernels, left_out) = live.source(source.id).kernels.all();
     let one = |kernel: &inventory::Kernel| {

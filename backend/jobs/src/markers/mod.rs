@@ -1,5 +1,5 @@
-//! Markers: what people and notebooks say of an instant, kept as records of the machine, and what is made of them: the runs
-//! of a notebook's cells, and how a kernel ended. [`marker`] is what one is, [`Markers`] takes them in.
+//! Markers: notes of people and notebooks about an instant, stored as records of the machine. Runs of notebook cells
+//! and the ends of kernels are derived from them. [`marker`] reads one, [`Markers`] receives them.
 
 pub mod cells;
 pub mod ended;
@@ -21,57 +21,58 @@ use std::time::Duration;
 use stream::live::Live;
 use system::user::own_name;
 
-/// The kind of a record that is a marker.
+/// Kind of the records that are markers.
 pub const RECORD: &str = "marker";
-/// Markers a second of one kernel, or of all who name none; as many as are sent at once may come together.
+/// Markers per second of one kernel, or of all senders that name none; the burst is [`MAX_NEW_MARKERS`].
 const PER_SECOND: f64 = 50.0;
-/// Markers a second of one training job, whose ranks may all send some.
+/// Markers per second of one training job, whose ranks may all send some.
 const RUN_PER_SECOND: f64 = 100.0;
-/// Markers an hour of one kernel or training job.
+/// Markers per hour of one kernel or training job.
 const PER_HOUR: f64 = 10_000.0;
-/// Kernels that are read at once for their markers, a second.
+/// Kernel reads per second that markers trigger.
 const READINGS_PER_SECOND: f64 = 10.0;
-/// A marker that is older came late, and reading the kernel now would say nothing of it, milliseconds.
+/// Maximum age of a marker that triggers a read of its kernel: for an older one the read would be useless,
+/// milliseconds.
 const FRESH_MS: i64 = 2_000;
-/// Of how many markers of a kernel it is known that they came.
+/// Remembered markers per kernel, to detect duplicates.
 const MAX_SEEN: usize = 4_096;
-/// The most markers that are read for the runs of cells.
+/// Maximum number of markers that are read for runs of cells.
 const MAX_READ: usize = 10_000;
-/// How long before the span a cell may have begun that runs in it, milliseconds.
+/// Maximum time before a span at which a cell that runs in it may have begun, milliseconds.
 const MAX_CELL_MS: i64 = 24 * 3_600_000;
-/// How much too late a kernel may seem to have begun: the system says it in steps, by another clock than markers have,
+/// Tolerance of a kernel's start time: the system reports it in steps, by another clock than that of markers,
 /// milliseconds.
 const CLOCK_STEPS_MS: i64 = 100;
-/// Kernels of which something is remembered.
+/// Maximum number of kernels in memory.
 const MAX_KERNELS: usize = 256;
 
-/// What became of markers that were sent.
+/// Result of a request with markers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TakenMarkers {
-    /// Stored now, or stored before when they were sent the first time.
+    /// Stored now, or already stored from an earlier request.
     pub taken: u64,
-    /// Left out: too many in too short a time.
+    /// Dropped by the rate limit.
     pub dropped: u64,
 }
 
-/// Why markers are not taken.
+/// Reason why markers are refused.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RefusedMarkers {
-    /// One of them, by its position, is none.
+    /// The marker at this position is invalid.
     Bad(usize, BadMarker),
-    /// One of them names a process that is no kernel.
+    /// The marker at this position names a process that is no kernel.
     Process(usize, NoKernel),
     /// They cannot be stored.
     Store(String),
 }
 
 impl RefusedMarkers {
-    /// Whether it is worth while to send them again.
+    /// Whether the sender should retry.
     pub fn is_for_now(&self) -> bool {
         matches!(self, RefusedMarkers::Store(_) | RefusedMarkers::Process(_, NoKernel::Early))
     }
 
-    /// Whether who asks may not name that process.
+    /// Whether the sender may not name that process.
     pub fn is_forbidden(&self) -> bool {
         matches!(self, RefusedMarkers::Process(_, NoKernel::OtherUser))
     }
@@ -87,7 +88,7 @@ impl fmt::Display for RefusedMarkers {
     }
 }
 
-/// So much in a second, and at most so much at once.
+/// Token bucket: a rate per second, and a maximum burst.
 #[derive(Debug)]
 struct Bucket {
     left: f64,
@@ -106,18 +107,18 @@ impl Bucket {
     }
 }
 
-/// What is remembered of a kernel, of a training job, or of all who name none.
+/// State of a kernel, of a training job, or of all senders that name none.
 #[derive(Debug)]
 struct Heard {
     bucket: Bucket,
     hour: Bucket,
     seen: HashSet<u64>,
     order: VecDeque<u64>,
-    /// The cell that began last and has not ended.
+    /// The last started cell that has not ended.
     open: Option<Marker>,
-    /// When the kernel told of a cell itself last, milliseconds since the Unix epoch.
+    /// Time of the last marker that the kernel itself sent about a cell, milliseconds since the Unix epoch.
     own: Option<i64>,
-    /// When it was heard last.
+    /// Time of the last marker.
     at: Duration,
 }
 
@@ -162,16 +163,16 @@ struct State {
     dropped: u64,
 }
 
-/// Takes markers in.
+/// Receives markers.
 #[derive(Debug, Default)]
 pub struct Markers(Mutex<State>);
 
 impl Markers {
-    /// Takes markers of a machine. A kernel whose cell begins or ends is read at once, which may take a moment: not where
-    /// others wait.
+    /// Takes markers of a machine. It may block for a moment, because a kernel whose cell begins or ends is read at
+    /// once.
     ///
     /// # Errors
-    /// [`RefusedMarkers`]; then none was taken.
+    /// [`RefusedMarkers`]; then none is stored.
     pub fn take(&self, live: &Live, source: SourceId, new: Vec<NewMarker>) -> Result<TakenMarkers, RefusedMarkers> {
         let kernels = live.source(source).kernels.clone();
         let (wall, oldest) = (live.clock.wall(), live.clock.wall().saturating_sub(live.retention));
@@ -218,7 +219,7 @@ impl Markers {
         heard.at = now;
         let lives = |own: i64| kernel.is_none_or(|kernel| kernel.end.is_none() && had_begun(kernel, own));
         if marker.by.is_some() && heard.own.is_some_and(lives) {
-            // It tells of its cells itself, and knows better.
+            // The kernel itself reports its cells, and more exactly.
             return Admitted::Known;
         }
         if marker.key().is_some_and(|key| heard.seen.contains(&key)) {
@@ -238,39 +239,39 @@ impl Markers {
         Admitted::New { read }
     }
 
-    /// The cell that a kernel runs, as far as markers say.
+    /// The cell that a kernel runs, according to its markers.
     pub fn open(&self, live: &Live, source: SourceId, kernel: &str) -> Option<Marker> {
         let mut state = self.0.lock();
         heard(&mut state.kernels, live, source, kernel).open.clone()
     }
 
-    /// One was left out before it came here.
+    /// Counts a marker that was dropped before it came here.
     pub fn drop_one(&self) {
         self.0.lock().dropped += 1;
     }
 
-    /// Markers that were left out since the start.
+    /// Markers dropped since the start.
     pub fn dropped(&self) -> u64 {
         self.0.lock().dropped
     }
 }
 
 enum Admitted {
-    /// It is new; whether its kernel is to be read.
+    /// New; whether its kernel is to be read.
     New {
         read: bool,
     },
-    /// It came before.
+    /// A duplicate.
     Known,
     TooMany,
 }
 
-/// Whether a kernel had begun at an instant: one that is started again keeps its id.
+/// Whether a kernel had begun at an instant: a restarted kernel keeps its ID.
 fn had_begun(kernel: &Kernel, t: i64) -> bool {
     kernel.started.is_none_or(|started| t >= started - CLOCK_STEPS_MS)
 }
 
-/// The process of a PID: a kernel, or any other program of this user. A process that has ended by now has no PID any more.
+/// The process of a PID: a kernel, or another program of this user. A PID of an ended process is an error.
 fn sender(kernels: &Kernels, known: &mut HashMap<u32, MarkerSender>, pid: u32) -> Result<MarkerSender, NoKernel> {
     if let Some(sender) = known.get(&pid) {
         return Ok(sender.clone());
@@ -287,8 +288,7 @@ fn sender(kernels: &Kernels, known: &mut HashMap<u32, MarkerSender>, pid: u32) -
     Ok(sender)
 }
 
-/// What is remembered of a kernel or a run, as [`Marker::whose`] names it; of one that was not heard yet, what the newest
-/// records say.
+/// State of a kernel or a run, by the name in [`Marker::whose`]; at its first marker, restored from the newest records.
 fn heard<'a>(all: &'a mut HashMap<String, Heard>, live: &Live, source: SourceId, whose: &str) -> &'a mut Heard {
     if !all.contains_key(whose) && all.len() >= MAX_KERNELS {
         let oldest = all.iter().min_by_key(|(_, heard)| heard.at).map(|(id, _)| id.clone());
@@ -297,7 +297,7 @@ fn heard<'a>(all: &'a mut HashMap<String, Heard>, live: &Live, source: SourceId,
     all.entry(whose.to_string()).or_insert_with(|| recalled(live, source, whose))
 }
 
-/// What the newest records say of a kernel or a run.
+/// State of a kernel or a run, restored from the newest records.
 fn recalled(live: &Live, source: SourceId, whose: &str) -> Heard {
     let mut heard = Heard::new(live.clock.steady());
     let records = live.store().records_since(source, 0);
@@ -312,7 +312,7 @@ fn recalled(live: &Live, source: SourceId, whose: &str) -> Heard {
     heard
 }
 
-/// Markers of a machine between two times, milliseconds since the Unix epoch, in order of time: the newest `most`. It may
+/// Markers of a machine between two times, milliseconds since the Unix epoch, sorted by time: the newest `most`. It may
 /// read the disk.
 pub fn between(
     live: &Live,
@@ -338,8 +338,8 @@ pub fn between(
     found
 }
 
-/// Runs of cells of a machine that lie in a span, with what was sampled meanwhile: the newest `most`, the newest first; of one
-/// kernel, or of all. It may read the disk.
+/// Runs of cells in a span, with their samples: the newest `most`, newest first; of one kernel, or of all. It may read
+/// the disk.
 pub fn cells_between(
     live: &Live,
     source: SourceId,
@@ -366,7 +366,7 @@ pub fn cells_between(
     all
 }
 
-/// The machine that markers sent here are of: that whose kernels are seen here, else the first.
+/// The machine of markers that are sent to this process: the one whose kernels are watched here, else the first.
 pub fn own_source(live: &Arc<Live>) -> Option<SourceId> {
     let sources = live.store().sources();
     let seen = sources.iter().find(|source| live.source(source.id).kernels.are_looked_for());

@@ -1,4 +1,4 @@
-//! How fast a training job goes, by the markers that carry a step.
+//! Speed of a training job, from markers with a step.
 
 use super::{MAX_READ, between};
 use shared::answer::markers::Marker;
@@ -6,19 +6,19 @@ use shared::wire::Source;
 use std::sync::Arc;
 use stream::live::Live;
 
-/// Where a training job stands.
+/// Progress of a training job.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Steps {
     /// The newest step that a marker names.
     pub step: u64,
-    /// Steps a second since the first marker of this stretch; None with one marker alone.
+    /// Steps per second since the first marker of this stretch; None with a single marker.
     pub per_second: Option<f64>,
 }
 
-/// When the job was at which step, in the order of time, by the markers of a run between two times, milliseconds since the
-/// Unix epoch. It may read the disk.
+/// Time and step of a run's markers between two times, milliseconds since the Unix epoch, sorted by time. It may read
+/// the disk.
 ///
-/// Where several ranks name their steps, those of the lowest count: the others go in step with it.
+/// If several ranks name their steps, the lowest rank counts: the others run in step with it.
 pub fn told(live: &Live, sources: &[Arc<Source>], run: &str, span: (i64, i64)) -> Vec<(i64, u64)> {
     let fits = |marker: &Marker| marker.step.is_some() && marker.run.as_deref() == Some(run);
     let of = |source: &Arc<Source>| between(live, source.id, span, MAX_READ, fits);
@@ -34,8 +34,8 @@ fn of_lowest(mut all: Vec<(Option<u32>, i64, u64)>) -> Vec<(i64, u64)> {
     told
 }
 
-/// The newest step at the end of each of `points` columns of `step` milliseconds from `from` on; None before the first and
-/// behind the last that was told.
+/// The newest step at the end of each of `points` columns of `step` milliseconds from `from` on; None before the first
+/// marker and after the last.
 pub fn line(told: &[(i64, u64)], from: i64, step: i64, points: usize) -> Vec<Option<f64>> {
     let last = told.last().map_or(i64::MIN, |(t, _)| *t);
     let mut rest = told.iter().peekable();
@@ -50,8 +50,7 @@ pub fn line(told: &[(i64, u64)], from: i64, step: i64, points: usize) -> Vec<Opt
     (0..points).map(&mut column).collect()
 }
 
-/// Where a job stands. A step that is lower than the one before begins a new stretch, as a job does that goes on from a
-/// checkpoint.
+/// Progress of a job. A lower step than the one before begins a new stretch, as when a job resumes from a checkpoint.
 pub fn steps(all: &[(i64, u64)]) -> Option<Steps> {
     let begin = all.windows(2).rposition(|pair| pair[1].1 < pair[0].1).map_or(0, |at| at + 1);
     let ((from, first), (to, last)) = (all.get(begin)?, all.last()?);

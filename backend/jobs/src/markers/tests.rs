@@ -1,4 +1,4 @@
-//! Markers are kept once, bounded, and cells are made of them.
+//! Markers are stored once and bounded, and runs of cells are made of them.
 
 use super::cells::{measure, runs};
 use super::*;
@@ -42,9 +42,9 @@ fn a_marker_is_kept_once_however_often_it_is_sent() {
         let two = vec![cell(1, NOW - 9_000, "start"), new(object!({ "text": "epoch 3", "id": "a", "kind": "epoch" }))];
         assert_eq!(markers.take(&live, 0, two), taken(2, 0));
     }
-    // A kernel that was started again counts anew.
+    // A restarted kernel counts from the start again.
     assert_eq!(markers.take(&live, 0, vec![cell(1, NOW - 5_000, "start")]), taken(1, 0));
-    // Another server of the same folder knows them as well.
+    // Another server of the same folder knows them too.
     let again = Markers::default();
     assert_eq!(again.take(&live, 0, vec![cell(1, NOW - 9_000, "start")]), taken(1, 0));
     let kept = between(&live, 0, (0, NOW), 100, |_| true);
@@ -115,7 +115,7 @@ fn a_cell_has_what_was_sampled_while_it_ran() {
         series(&live, &gpu::MEMORY_TOTAL_BYTES, "0"),
         series(&live, &gpu::UTILIZATION, "1"),
     ];
-    // A cell from second 10 to second 51: the GPU works but for its first 7 s, and memory stays 2.1 GiB above.
+    // A cell from second 10 to second 51: the GPU is busy except in its first 7 s, and memory stays 2.1 GiB higher.
     for second in 0..60i64 {
         let within = (10..=51).contains(&second);
         let busy = if (17..=51).contains(&second) { 100.0 } else { 0.0 };
@@ -195,7 +195,7 @@ fn what_lab_tells_of_cells_is_left_out_once_their_kernel_tells_it() {
         )
     };
     let at = |second: i64| NOW - 60_000 + second * 1_000;
-    // The cell that loads the hooks has no begin of its own; in the next one both begin to tell.
+    // The cell that loads the hooks has no start of its own; from the next cell on both sources report.
     let first =
         [lab(at(1), "start", "a"), lab(at(2), "end", "a"), lab(at(3), "start", "c"), cell(1, at(3) + 2, "start")];
     assert_eq!(markers.take(&live, 0, first.into()), taken(4, 0));
@@ -210,7 +210,7 @@ fn what_lab_tells_of_cells_is_left_out_once_their_kernel_tells_it() {
     let found = runs(&kept, NOW, |_| None);
     let spans: Vec<_> = found.iter().map(|(cell, ..)| (cell.cell.as_deref(), cell.from, cell.to)).collect();
     assert_eq!(spans, [(Some("a"), at(1), Some(at(2))), (Some("c"), at(3) + 2, Some(at(5)))]);
-    // Started again, a kernel has no hooks, until they are loaded anew.
+    // A restarted kernel has no hooks until they are loaded again.
     let again = inventory::Kernel { id: ID.into(), started: Some(at(8)), ..inventory::Kernel::default() };
     live.source(0).kernels.put(vec![again], Vec::new(), 0);
     assert_eq!(markers.take(&live, 0, vec![lab(at(9), "start", "e")]), taken(1, 0));
@@ -236,7 +236,7 @@ fn a_kernel_that_has_ended_is_told_of_by_the_next_program_too() {
     let told = live.source(0).kernels.all().0;
     let cells: Vec<_> = told.iter().filter_map(|kernel| kernel.end.clone()?.cell).collect();
     assert_eq!((told.len(), cells), (2, vec!["[7]".to_string()]), "the newest first");
-    // Another program of the same folder has the records alone.
+    // Another process of the same folder has the records only.
     let fresh = inventory::Kernels::default();
     fresh.put_former(ended::former(&live, 0));
     assert_eq!(fresh.all().0, told);

@@ -1,13 +1,13 @@
-//! Sentences about kernels and cells: nothing that is not known is said.
+//! Sentences about kernels and cells, of known facts only.
 
 use super::cells::Cell;
 use inventory::{Kernel, MemoryWarning};
 use shared::answer::markers::CellGpu;
 use shared::unit::{self, Unit, fixed, time};
 
-/// Of how full a limit memory counts as short.
+/// Share of a limit from which on memory counts as short.
 const SHORT_SHARE: f64 = 0.95;
-/// Less than this was not kept, bytes.
+/// Smaller growth of memory is not reported, bytes.
 const MIN_KEPT: u64 = 4 << 20;
 
 /// `12.3 GiB`.
@@ -25,13 +25,13 @@ fn duration(seconds: f64) -> String {
     time::duration((seconds * 1_000.0).round() as i64)
 }
 
-/// The last part of a notebook's path; `a kernel` of one without.
+/// The last part of a notebook's path; `a kernel` without one.
 fn name(kernel: &Kernel) -> String {
     let file = kernel.path.as_deref().and_then(|path| path.rsplit(['/', '\\']).next()).filter(|name| !name.is_empty());
     file.map_or_else(|| "The kernel".into(), |name| format!("The kernel of {name}"))
 }
 
-/// What the limit is of: that of a container, or of the machine.
+/// Owner of the memory limit: a container, or the machine.
 fn whose(kernel: &Kernel) -> &'static str {
     if kernel.limited { "this container" } else { "this machine" }
 }
@@ -56,7 +56,7 @@ pub fn how(kernel: &Kernel) -> Option<String> {
     })
 }
 
-/// What there is to warn of.
+/// A warning, if there is a reason for one.
 pub fn warning(kernel: &Kernel) -> Option<String> {
     let (used, limit) = kernel.used.zip(kernel.limit)?;
     let memory = format!("{} of {} is in use", of(used, limit), whose(kernel));
@@ -107,16 +107,16 @@ pub fn line(cell: &Cell) -> String {
     parts.join(" · ")
 }
 
-/// What was in the way, where it is known: `GPU 0 was idle for 12 of 41 s; one core was fully used`, or
-/// `GPU 0 was full: 15.2 of 15.9 GiB was in use, 11 GiB of it by this kernel`.
+/// The bottleneck, if it is known: `GPU 0 was idle for 12 of 41 s; one core was fully used`, or `GPU 0 was full: 15.2
+/// of 15.9 GiB was in use, 11 GiB of it by this kernel`.
 pub fn finding(cell: &Cell) -> Option<String> {
     full_gpu(cell).or_else(|| waited(cell))
 }
 
-/// Names of the errors by which frameworks say that a GPU has no more memory.
+/// Names of the errors by which frameworks report that a GPU is out of memory.
 const OUT_OF_MEMORY: [&str; 3] = ["OutOfMemoryError", "ResourceExhaustedError", "CudaOutOfMemoryError"];
 
-/// Which GPU had no more memory when a cell asked for some, and who held it.
+/// The GPU that was full when a cell asked for memory, and the holder of that memory.
 fn full_gpu(cell: &Cell) -> Option<String> {
     cell.error.as_deref().filter(|error| OUT_OF_MEMORY.contains(error))?;
     let known = cell.gpus.iter().filter_map(|gpu| Some((gpu, gpu.peak?, gpu.total.filter(|total| *total > 0)?)));

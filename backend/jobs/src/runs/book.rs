@@ -1,5 +1,4 @@
-//! The runs of all machines, kept up with their records as these come, so that a list reads from the disk only what it has
-//! not read before.
+//! The runs of all machines. They are updated as records arrive, so that a list reads only new records from the disk.
 
 use super::CostSettings;
 use super::kept::KeptRuns;
@@ -16,13 +15,13 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use stream::live::{Live, Reader};
 
-/// How long a machine is silent before its runs are said to be unreachable, milliseconds.
+/// Silence of a machine after which its runs are unreachable, milliseconds.
 const SILENCE_MS: i64 = 60_000;
 
-/// How long until its runs are given up, milliseconds: agents keep what they could not send for as long.
+/// Silence after which its runs are lost: agents buffer unsent data for this time, milliseconds.
 const LOST_MS: i64 = 12 * 3_600_000;
 
-/// What is known of the runs of one machine.
+/// The runs of one machine.
 #[derive(Debug, Default)]
 struct OfMachine {
     key: String,
@@ -36,38 +35,38 @@ struct OfMachine {
 #[derive(Default)]
 pub struct RunBook {
     parts: Mutex<HashMap<SourceId, OfMachine>>,
-    /// The teams of machines, by the keys of these; None where there are no teams.
+    /// Teams of machines, by machine key; None if there are no teams.
     teams: Mutex<Option<HashMap<String, Arc<str>>>>,
     made: Arc<Made>,
-    /// Those whose samples may have gone.
+    /// Summaries of runs, which outlive their samples.
     pub kept: KeptRuns,
-    /// What those of this machine printed.
+    /// Output of the runs of this machine.
     pub logs: RunLogs,
     findings: Option<FindingsOf>,
-    /// Takes what launchers tell by requests, where runs of this machine are followed.
+    /// Receives reports of launchers by request, if runs of this machine are followed.
     pub reports: Option<Reports>,
-    /// What GPU-time and energy cost.
+    /// Prices of GPU time and energy.
     pub prices: Option<CostSettings>,
 }
 
-/// What the book of runs is made of.
+/// The parts of a run book.
 #[derive(Default)]
 pub struct RunBookParts {
-    /// What those of this machine printed.
+    /// Output of the runs of this machine.
     pub logs: RunLogs,
-    /// Tells what was wrong while they ran.
+    /// Returns the findings of a span.
     pub findings: Option<FindingsOf>,
-    /// Takes what launchers tell by requests, where runs of this machine are followed.
+    /// Receives reports of launchers by request, if runs of this machine are followed.
     pub reports: Option<Reports>,
-    /// What GPU-time and energy cost.
+    /// Prices of GPU time and energy.
     pub prices: Option<CostSettings>,
 }
 
-/// What a run in a list is made of.
+/// Source of a run in a list.
 enum Entry {
-    /// What the machines' records say, and the id under which it is listed.
+    /// Records of machines, and the ID under which the run is listed.
     Parts(String, Vec<Part>),
-    /// What was kept.
+    /// A stored summary.
     Kept(Arc<Run>),
 }
 
@@ -80,18 +79,17 @@ impl Entry {
     }
 }
 
-/// Runs that have ended on all their machines, as they were made of what these know, by their ids: a long list is made again
-/// and again.
+/// Cache of merged runs that have ended on all their machines, by ID: a long list is made again and again.
 #[derive(Default)]
 struct Made(Mutex<MadeRuns>);
 
-/// By the ids under which they are listed: of what they were made, and the runs.
+/// By listed ID: the parts, and the run that was made of them.
 type MadeRuns = HashMap<String, (Vec<Part>, Arc<Run>)>;
 
-/// The most that are remembered; then all are made anew.
+/// Maximum size of the cache; above it all entries are dropped.
 const MAX_MADE: usize = 100_000;
 
-/// After so many more those are forgotten of which no machine knows any more.
+/// After this many new entries, those that no machine knows any more are dropped.
 const FORGET_EVERY: usize = 1_024;
 
 impl Made {
@@ -99,8 +97,8 @@ impl Made {
         self.0.lock()
     }
 
-    /// The run of these parts, which is listed under an id, as it was in a span; None where it was not there then. `silent` says
-    /// of a machine that it is not heard.
+    /// The run of these parts, listed under an ID, within a span; None if it was not there then. `silent` returns the
+    /// silence of a machine.
     fn run(
         &self,
         (id, parts): (String, Vec<Part>),
@@ -126,7 +124,7 @@ impl Made {
             if made.len() >= MAX_MADE {
                 made.clear();
             } else if made.len() % FORGET_EVERY == FORGET_EVERY - 1 {
-                // Where nobody else holds a part, its machine has let go of it.
+                // A part that only this cache holds was dropped by its machine.
                 made.retain(|_, (parts, _)| parts.iter().any(|part| Arc::strong_count(&part.run) > 1));
             }
             made.insert(id, (parts, run.clone()));
@@ -135,7 +133,7 @@ impl Made {
     }
 }
 
-/// The run of these parts under an id.
+/// The run of these parts under an ID.
 fn listed(id: &str, parts: &[Part]) -> Option<Run> {
     let mut run = merged(parts)?;
     if run.id != id {
@@ -144,40 +142,40 @@ fn listed(id: &str, parts: &[Part]) -> Option<Run> {
     Some(run)
 }
 
-/// The runs of one id, each with that under which it is listed: the first has it, and the others one of their own.
+/// The runs of one ID, each with its listed ID: the first keeps the ID, and the others get one of their own.
 fn with_ids(parts: Vec<Part>) -> impl Iterator<Item = (String, Vec<Part>)> {
     apart(parts).into_iter().enumerate().filter_map(|(at, parts)| Some((own_id(parts.first()?, at == 0), parts)))
 }
 
-/// The id of a run whose first part this is.
+/// The ID of a run with this first part.
 fn own_id(Part { key, run, generation, .. }: &Part, is_first: bool) -> String {
     match generation {
-        // Of the jobs of an address none has the id for itself.
+        // No job of an address has the plain ID.
         Some(generation) => other_id(&run.id, &format!("{key} {generation}")),
         None if is_first => run.id.clone(),
         None => other_id(&run.id, key),
     }
 }
 
-/// Whether a run is meant by an id under which it is not listed: by that of what one of its machines alone knows of it, or by the
-/// address of its job.
+/// Whether an ID under which a run is not listed means it: the ID on one of its machines alone, or the address of its
+/// job.
 fn is_called(parts: &[Part], id: &str) -> bool {
     let jobs = parts.iter().filter(|part| part.generation.is_some());
     jobs.into_iter().any(|part| part.run.id == id || own_id(part, false) == id)
 }
 
 impl RunBook {
-    /// One that has read nothing yet.
+    /// A book that has read nothing yet.
     pub fn new(RunBookParts { logs, findings, reports, prices }: RunBookParts) -> Self {
         RunBook { logs, findings, reports, prices, ..RunBook::default() }
     }
 
-    /// What a summary is made of, besides records and samples.
+    /// Findings and prices: a summary uses them besides records and samples.
     pub(super) fn told(&self) -> (Option<&FindingsOf>, Option<&CostSettings>) {
         (self.findings.as_ref(), self.prices.as_ref())
     }
 
-    /// Reads what came since. It may read the disk.
+    /// Reads new records. It may read the disk.
     fn refresh(&self, live: &Live, sources: &[Arc<Source>]) -> Vec<Vec<(Option<i64>, Arc<Run>)>> {
         let mut parts = self.parts.lock();
         let mut all = Vec::with_capacity(sources.len());
@@ -200,20 +198,20 @@ impl RunBook {
         all
     }
 
-    /// All runs that a reader may see and that were there between two times, also those whose samples have gone, newest first.
-    /// It may read the disk.
+    /// All runs that a reader may see and that were there between two times, newest first. Runs whose samples have gone
+    /// are included. It may read the disk.
     pub fn seen(&self, reader: &Reader, span: (i64, i64)) -> impl Iterator<Item = Arc<Run>> + use<> {
         let kept = self.kept.seen(|key| reader.scope().sees(key));
         self.some(reader.live(), &reader.sources(), span, |_| true, kept)
     }
 
-    /// Those that the records of these machines tell of. It may read the disk.
+    /// The runs in the records of these machines. It may read the disk.
     pub(super) fn of_records(&self, live: &Live, sources: &[Arc<Source>]) -> impl Iterator<Item = Arc<Run>> + use<> {
         self.newest_first(live, sources, (i64::MIN, i64::MAX))
     }
 
-    /// The runs of machines that were there between two times, milliseconds since the Unix epoch, newest first; each is made
-    /// when it is asked for. It may read the disk.
+    /// The runs of machines between two times, milliseconds since the Unix epoch, newest first; each is made when the
+    /// iterator reaches it. It may read the disk.
     pub fn newest_first(
         &self,
         live: &Live,
@@ -223,7 +221,7 @@ impl RunBook {
         self.some(live, sources, span, |_| true, Vec::new())
     }
 
-    /// Likewise those that have not ended on each of their machines.
+    /// As above, the runs that have not ended on each of their machines.
     pub fn open(&self, live: &Live, sources: &[Arc<Source>]) -> impl Iterator<Item = Arc<Run>> + use<> {
         let runs: fn(&Run) -> bool = |run| run.processes.iter().any(|process| process.ended.is_none());
         self.some(live, sources, (i64::MIN, i64::MAX), runs, Vec::new()).filter(|run| run.ended.is_none())
@@ -247,7 +245,7 @@ impl RunBook {
             }
         }
         by_id.retain(|_, parts| parts.iter().any(|part| fits(&part.run)));
-        // Whoever sees a part of the machines may see a run under another id than it was kept under.
+        // A reader of some of the machines may see a run under another ID than the stored one.
         let is_there = |kept: &Run| {
             let first = kept.processes.first();
             let same = |one: &RunProcess| {
@@ -279,8 +277,8 @@ impl RunBook {
         sorted.into_iter().filter_map(one)
     }
 
-    /// The summary of a run, as a reader may see it: from the samples while they are there, else what was kept. It may read
-    /// the disk.
+    /// The summary of a run, as a reader may see it: from samples while they are stored, else the stored summary. It
+    /// may read the disk.
     pub fn summary(&self, reader: &Reader, id: &str, span: (i64, i64)) -> Option<RunSummary> {
         let sources = reader.sources();
         let of_records = self.find(reader.live(), &sources, id, span);
@@ -296,10 +294,10 @@ impl RunBook {
         }
     }
 
-    /// One run by its id. It may read the disk.
+    /// One run by its ID. It may read the disk.
     pub fn find(&self, live: &Live, sources: &[Arc<Source>], id: &str, span: (i64, i64)) -> Option<Run> {
         let all = self.refresh(live, sources);
-        // One that is not the first of its id has one of its own, which says nothing of the first.
+        // A run that is not the first of its ID has its own ID, which does not identify the first one.
         let begin = id.rsplit_once('-').map(|(begin, _)| begin).filter(|begin| begin.len() + 9 == id.len());
         let may_be = |run: &Run| run.id == id || begin.is_some_and(|begin| run.id.starts_with(begin));
         let mut by_id: BTreeMap<&str, Vec<Part>> = BTreeMap::new();
@@ -311,7 +309,7 @@ impl RunBook {
         }
         let mut all: Vec<(String, Vec<Part>)> = by_id.into_values().flat_map(with_ids).collect();
         let at = all.iter().position(|(own, _)| own == id).or_else(|| {
-            // The newest job of an address is the one that is meant by it.
+            // An address means its newest job.
             let called = (0..all.len()).filter(|at| is_called(&all[*at].1, id));
             called.max_by_key(|at| all[*at].1.iter().map(|part| part.run.began).min())
         });
@@ -320,10 +318,10 @@ impl RunBook {
         clipped(listed(&id, &parts)?, span).map(|run| judged(run, &|source: &str| silent.get(source).copied()))
     }
 
-    /// What a machine knows of a run.
+    /// Makes the part of a run that one machine knows.
     fn part_of(&self, source: &Source) -> impl Fn(Option<i64>, &Arc<Run>) -> Part + use<> {
         let [key, name]: [Arc<str>; 2] = [&source.key, &source.name].map(|text| text.as_str().into());
-        // Of a machine whose team is not known no other is.
+        // A machine whose team is unknown shares a team with no other.
         let teams = self.teams.lock();
         let team = teams.as_ref().map(|teams| teams.get(&source.key).unwrap_or(&key).clone());
         move |generation, run| {
@@ -338,13 +336,13 @@ impl RunBook {
         sources.iter().all(|source| teams.as_ref().is_none_or(|teams| teams.contains_key(&source.key)))
     }
 
-    /// Sets the teams of machines, by the keys of these: what runs on machines of two teams is two runs.
+    /// Sets the teams of machines, by machine key. A run on machines of two teams is two runs.
     pub fn set_teams(&self, teams: HashMap<String, Arc<str>>) {
         *self.teams.lock() = Some(teams);
     }
 }
 
-/// When machines that are not heard any more were heard last, by their names.
+/// The last contact of silent machines, by name.
 fn silent(live: &Live, sources: &[Arc<Source>]) -> BTreeMap<String, Silence> {
     let unheard = |source: &Arc<Source>| {
         let (standing, since) = live.source(source.id).standing();
@@ -409,7 +407,7 @@ mod tests {
         assert_eq!(all, [(second.clone(), 2, RunState::Running), (first.clone(), 2, RunState::Finished)]);
         let found = |id: &str| book.find(&live, &sources(), id, ALWAYS).map(|run| run.id);
         assert_eq!((found(&first), found(&second)), (Some(first.clone()), Some(second.clone())));
-        // What is known by the address is of the newest; and one machine alone calls it otherwise.
+        // The address means the newest job; and a single machine uses another ID for it.
         assert_eq!(found("ddp-n1-29500-00000000"), Some(second.clone()));
         let alone: Vec<Arc<Source>> = sources().into_iter().skip(1).collect();
         let of_one = book.newest_first(&live, &alone, ALWAYS).next().expect("it is there").id.clone();

@@ -1,4 +1,4 @@
-//! Runs of this machine that launchers without our binary tell of by requests.
+//! Runs of this machine that launchers without our binary report by requests.
 
 use super::reported::{MAX_REPORTED, RefusedReport, Report, Reported};
 use super::track::{Tracker, append};
@@ -6,12 +6,12 @@ use shared::run::{BEGIN_KIND, Begun, END_KIND, How, Over, Paused, STATE_KIND};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Who tells of a run by requests is not heard after so long, and given up after so long.
+/// A run is unheard after this time without a request, and given up after the second one.
 const UNHEARD: Duration = Duration::from_secs(60);
 const GIVEN_UP: Duration = Duration::from_secs(12 * 3600);
 
 impl Tracker {
-    /// What a launcher tells by a request; whether it is new.
+    /// Takes a report of a launcher; true if its run is new.
     pub(super) fn report(&mut self, report: Report) -> Result<bool, RefusedReport> {
         let now = self.live.clock.wall();
         match report {
@@ -20,7 +20,8 @@ impl Tracker {
                     known.heard = Instant::now();
                     return Ok(false);
                 }
-                // The id of a run that somebody began on this machine is theirs: nobody else speaks for it.
+                // An ID of a run that a user began on this machine belongs to that user: no other launcher may report
+                // it.
                 if self.is_running(&id) || self.owners.is_somebodys(&id) {
                     return Err(RefusedReport::Other(id));
                 }
@@ -50,7 +51,7 @@ impl Tracker {
         }
     }
 
-    /// Says whose launcher is not heard any more, and gives up those that were not for half a day.
+    /// Marks launchers that have gone silent, and gives up runs that were silent for half a day.
     pub(super) fn look_at_reported(&mut self) {
         let now = self.live.clock.wall();
         let mut given_up = Vec::new();

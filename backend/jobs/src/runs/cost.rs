@@ -1,13 +1,13 @@
-//! `[cost]`: what GPU-time and energy cost. Where it is absent no money is told of anywhere.
+//! `[cost]`: prices of GPU time and energy. Without them no cost is shown anywhere.
 
 use settings::{Fault, misplaced, table, value};
 use std::collections::BTreeMap;
 use toml::Value;
 
-/// The key whose price is of every GPU that no other key names.
+/// Key of the price of all GPUs that no other key matches.
 const DEFAULT: &str = "default";
 
-/// The longest name of a currency, bytes.
+/// Maximum length of a currency name, bytes.
 const MAX_CURRENCY_BYTES: usize = 8;
 
 table! {
@@ -23,7 +23,7 @@ table! {
     }
 }
 
-// No price is NaN: such are refused.
+// No price is NaN: the parser refuses it.
 impl Eq for CostSettings {}
 
 fn price(text: &str) -> Result<f64, String> {
@@ -65,7 +65,7 @@ impl CostSettings {
         }
     }
 
-    /// What so many GPU-hours of each model, and so much energy, cost; None where a part has no price.
+    /// Cost of these GPU-hours by model, and of this energy; None if a part has no price.
     pub fn of<'a>(&self, hours: impl Iterator<Item = (&'a str, f64)>, kwh: Option<f64>) -> Option<f64> {
         if self.gpu_hour.is_empty() && self.kwh.is_none() {
             return None;
@@ -84,7 +84,7 @@ impl CostSettings {
         (any || energy.is_some()).then(|| sum + energy.unwrap_or(0.0))
     }
 
-    /// The price of an hour of a model: the longest key that its name has in it.
+    /// Price per hour of a model: the longest key that its name contains.
     fn price(&self, model: &str) -> Option<f64> {
         let model = model.to_lowercase();
         let fits = |key: &&String| key.as_str() != DEFAULT && model.contains(&key.to_lowercase());

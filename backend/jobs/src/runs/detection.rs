@@ -1,44 +1,45 @@
-//! When ranks are looked for: on a thread of its own, because another process can make a read of its environment wait.
+//! Schedule of the search for ranks. It has its own thread, because another process can block a read of its
+//! environment.
 
 use super::Detect;
 use shared::run::Begun;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-/// What is looked at.
+/// Input of a search.
 pub(super) struct Here {
-    /// The processes that run, and their runs: at and below them ranks are looked for.
+    /// The running processes and their runs: ranks are searched at and below them.
     pub roots: Vec<(u32, String)>,
-    /// When those started of which the kernel tells when they end.
+    /// Start times of the processes whose ends the kernel reports.
     pub awaited: HashMap<u32, u64>,
-    /// Number and start of the processes that a signal has stopped; None where the process table is not made.
+    /// PID and start of the processes that a signal has stopped; None where there is no process table.
     pub stopped: Option<HashSet<(u32, u64)>>,
-    /// The processes that hold GPUs, with the numbers of those.
+    /// The processes that hold GPUs, with the numbers of those GPUs.
     pub holders: BTreeMap<u32, Vec<u32>>,
     /// The GPUs that there are.
     pub gpus: KnownGpus,
 }
 
-/// A rank that a look has found.
+/// A rank that a search has found.
 pub(super) struct LookedRank {
     pub begun: Begun,
-    /// The run at or below whose process it stands.
+    /// The run at or below whose process it was found.
     pub below: Option<String>,
-    /// What started it, where the id of its run is an address: number and start.
+    /// The process that started it, if the ID of its run is an address: PID and start.
     pub launcher: Option<(u32, u64)>,
 }
 
-/// What a look has found: ranks, and which processes of runs are stopped.
+/// Result of a search: ranks, and the stopped processes of runs.
 pub(super) type Looked = (Vec<LookedRank>, HashSet<u32>);
 
 /// Number and labels of each GPU, as [`inventory::GpuNumbers::known`] lists them.
 pub(super) type KnownGpus = Vec<(u32, Vec<(&'static str, String)>)>;
 
-/// Looks for ranks every few seconds while there is something to look at.
+/// Searches ranks every few seconds while there are candidates.
 #[cfg(target_os = "linux")]
 pub(super) struct Looking {
     timer: tokio::time::Interval,
     detect: Detect,
-    /// What is remembered; None while a thread looks.
+    /// State kept between searches; None while a thread is searching.
     looks: Option<Looks>,
     answer: Option<Answer>,
 }
@@ -57,10 +58,10 @@ mod linux {
     use std::time::{Duration, Instant};
     use tokio::time::MissedTickBehavior;
 
-    /// How often is looked.
+    /// Interval between searches.
     const PERIOD: Duration = Duration::from_secs(5);
 
-    /// How long a run is there before its ranks are looked for: its launcher starts them first.
+    /// Delay before the first search for a new run: its launcher must start the ranks first.
     const FIRST: Duration = Duration::from_secs(1);
 
     impl Looking {
@@ -70,17 +71,17 @@ mod linux {
             Looking { timer, detect, looks: Some(Looks::default()), answer: None }
         }
 
-        /// Something is told: there may be something to find before long.
+        /// Searches soon: a report has arrived.
         pub fn soon(&mut self) {
             self.timer.reset_after(FIRST);
         }
 
-        /// What a look has found; None when it is time for the next.
+        /// The result of a search; None when it is time for the next one.
         pub async fn next(&mut self) -> Option<Looked> {
             if let Some(answer) = &mut self.answer {
                 let answer = answer.await;
                 self.answer = None;
-                // A thread that ended without an answer has taken with it what was remembered.
+                // A thread that ended without a result has lost the kept state.
                 let (looks, found) = answer.unwrap_or_default();
                 self.looks = Some(looks);
                 return Some(found);
@@ -89,7 +90,7 @@ mod linux {
             None
         }
 
-        /// Looks, where there is something to look at. `now` is the wall's time, milliseconds since the Unix epoch.
+        /// Starts a search if there are candidates. `now` is wall clock time, milliseconds since the Unix epoch.
         pub fn look(&mut self, here: Here, now: i64) {
             let is_nothing = here.holders.is_empty() || self.detect != Detect::Gpu;
             if here.roots.is_empty() && is_nothing {
@@ -124,7 +125,7 @@ mod linux {
         }
     }
 
-    /// Milliseconds since boot.
+    /// Time since boot, milliseconds.
     fn since_boot() -> Option<i64> {
         let uptime = std::fs::read_to_string("/proc/uptime").ok()?;
         let seconds: f64 = uptime.split_ascii_whitespace().next()?.parse().ok()?;
@@ -133,7 +134,7 @@ mod linux {
 
     fn begun(found: Found, now: i64, up: Option<i64>, namespace: Option<u64>) -> LookedRank {
         let Found { run, below, pid, start, rank, slurm, pod, about, is_address, launcher } = found;
-        // SAFETY: the call takes a number and gives one.
+        // SAFETY: the call takes a number and returns one.
         let ticks = (unsafe { libc::sysconf(libc::_SC_CLK_TCK) } as f64).max(1.0);
         let t = up.map_or(now, |up| now - (up - (start as f64 * 1000.0 / ticks) as i64).max(0));
         let begun = Begun {
@@ -143,7 +144,7 @@ mod linux {
             start: Some(start),
             namespace,
             joined: true,
-            // Of which job of that address it is, is told by those that are known.
+            // The known jobs of that address decide to which one it belongs.
             generation: is_address.then_some(t),
             rank: Some(rank),
             slurm,
@@ -155,7 +156,7 @@ mod linux {
     }
 }
 
-/// Elsewhere ranks are those that are told.
+/// On other systems only reported ranks are known.
 #[cfg(not(target_os = "linux"))]
 pub(super) struct Looking;
 

@@ -1,44 +1,44 @@
-//! What launchers of training jobs say in the environment of the processes that they start.
+//! Reads what launchers of training jobs set in the environment of the processes that they start.
 //!
-//! This file alone reads environments of jobs, and only the variables of [`VARIABLES`] ever leave it: nothing else is kept,
-//! logged or counted, and the buffer is overwritten afterwards.
+//! Environments of jobs are read in this file alone. Only the variables of [`VARIABLES`] ever leave it: nothing else is
+//! stored, logged or counted, and the buffer is overwritten afterwards.
 
 use shared::run::{MAX_TAGS, Rank};
 use std::fs::File;
 use std::io::{self, Read};
 
-/// The most bytes that are read of an environment.
+/// Maximum number of bytes that are read of an environment.
 const MAX_BYTES: u64 = 256 << 10;
 
-/// The longest id or address, and the longest name, bytes.
+/// Maximum length of an ID or address, and of a name, bytes.
 const MAX_WORD_BYTES: usize = 128;
 
-/// The longest UUID of a GPU behind its first word, bytes.
+/// Maximum length of a GPU's UUID after its first word, bytes.
 const MAX_UUID_BYTES: usize = 64;
 
-/// The longest notes and lists, bytes.
+/// Maximum length of notes and lists, bytes.
 const MAX_LONG_BYTES: usize = 2048;
 
-/// What a value must be; one that is something else is as if it were absent.
+/// Syntax of a value; a value of another syntax counts as absent.
 #[derive(Clone, Copy)]
 enum Grammar {
     /// One to seven digits.
     Number,
     /// Letters, digits and `_.:/@[]-`.
     Word,
-    /// Any letters, without those that control the terminal or the direction of writing.
+    /// Any characters except those that control the terminal or the writing direction.
     Text,
-    /// Likewise a longer one.
+    /// The same, with a higher limit.
     Long,
-    /// GPUs with commas between them: numbers, or UUIDs and how they begin, as `GPU-8932f937` and `MIG-GPU-8932f937/1/0`.
+    /// GPUs, separated by commas: numbers, or UUIDs and prefixes of them, as `GPU-8932f937` and `MIG-GPU-8932f937/1/0`.
     Devices,
-    /// Names of machines with commas between them, of which a sum is kept.
+    /// Host names, separated by commas; only a checksum of them is kept.
     Hosts,
 }
 
 use Grammar::{Devices, Hosts, Long, Number, Text, Word};
 
-/// All variables that are looked at.
+/// All variables that are read.
 const VARIABLES: &[(&str, Grammar)] = &[
     ("CLOUD_TPU_TASK_ID", Number),
     ("CROSS_RANK", Number),
@@ -113,11 +113,11 @@ const VARIABLES: &[(&str, Grammar)] = &[
     ("ZE_AFFINITY_MASK", Devices),
 ];
 
-/// A launcher, and the names under which it gives the numbers of a process; an empty name for what it does not say.
+/// A launcher, and the variables with the numbers of a process; an empty name if it does not set that number.
 struct Launcher {
     name: &'static str,
     rank: &'static str,
-    /// It is a rank only with these, too: other programs use such names, too.
+    /// Required variable of a rank: other programs use the other names, too.
     needs: &'static str,
     world: &'static str,
     local: &'static str,
@@ -125,10 +125,10 @@ struct Launcher {
     attempt: &'static str,
 }
 
-/// The number of a process among those of its launcher on its machine.
+/// Variable with the number of a process among those of its launcher on its machine.
 const LOCAL_RANK: &str = "LOCAL_RANK";
 
-/// Launchers, best first. The second is torchrun's, Accelerate's, Lightning's, DeepSpeed's and of plain DDP.
+/// Launchers, best first. The second one covers torchrun, Accelerate, Lightning, DeepSpeed and plain DDP.
 const LAUNCHERS: &[Launcher] = &[
     plain("watchglass", "WATCHGLASS_RANK"),
     Launcher {
@@ -140,7 +140,7 @@ const LAUNCHERS: &[Launcher] = &[
         node: &["GROUP_RANK", "CROSS_RANK", "PET_NODE_RANK"],
         attempt: "TORCHELASTIC_RESTART_COUNT",
     },
-    // Lightning's own: the first process of all has none of these.
+    // Lightning's own variables: its first process has none of these.
     Launcher {
         name: TORCH,
         rank: LOCAL_RANK,
@@ -153,7 +153,7 @@ const LAUNCHERS: &[Launcher] = &[
     Launcher {
         name: "slurm",
         rank: "SLURM_PROCID",
-        // The step of a batch script and of an interactive shell has no number: they are no tasks.
+        // The step of a batch script and of an interactive shell has no number: these are no tasks.
         needs: "SLURM_STEP_ID",
         world: "SLURM_NTASKS",
         local: "SLURM_LOCALID",
@@ -179,20 +179,21 @@ const LAUNCHERS: &[Launcher] = &[
     Launcher { needs: "KUBERNETES_SERVICE_HOST", ..plain("kubernetes", "JOB_COMPLETION_INDEX") },
 ];
 
-/// Name of the launchers that torch understands. Theirs are ranks for good; others may start such in their turn.
+/// Name of the launchers that torch understands. Their processes are ranks for good; those of others may be launchers
+/// themselves.
 pub(super) const TORCH: &str = "torch";
 
 const fn plain(name: &'static str, rank: &'static str) -> Launcher {
     Launcher { name, rank, needs: "", world: "", local: "", node: &[], attempt: "" }
 }
 
-/// What names the run of a process, best first: who says so, and the variables that must all be there.
+/// Variables that identify the run of a process, best first: their origin, and the variables that must all be set.
 const KEYS: &[(&str, &[&str])] = &[
-    // W&B's ids are the only ones within their project alone.
+    // IDs of W&B are unique only within their project.
     ("wandb", &["WANDB_ENTITY", "WANDB_PROJECT", "WANDB_RUN_ID"]),
     ("wandb", &["WANDB_PROJECT", "WANDB_RUN_ID"]),
     ("wandb", &["WANDB_RUN_ID"]),
-    // Each step of a job is a run; what a batch script starts without one is the job's.
+    // Each step of a job is a run; processes that a batch script starts outside of a step belong to the job.
     ("slurm", &["SLURM_CLUSTER_NAME", "SLURM_JOB_ID", "SLURM_STEP_ID"]),
     ("slurm", &["SLURM_JOB_ID", "SLURM_STEP_ID"]),
     ("slurm", &["SLURM_CLUSTER_NAME", "SLURM_JOB_ID"]),
@@ -207,62 +208,62 @@ const KEYS: &[(&str, &[&str])] = &[
     ("jax", &["TPU_WORKER_HOSTNAMES"]),
 ];
 
-/// Who names a run by the address at which its processes meet: the next job may meet there, too.
+/// Origins that identify a run by its rendezvous address: the next job may use the same address.
 const ADDRESSES: &[&str] = &["ddp", "jax"];
 
-/// The list of GPUs that CUDA obeys, and in which order it counts them.
+/// The list of GPUs that CUDA obeys, and the order in which it counts them.
 const CUDA_DEVICES: &str = "CUDA_VISIBLE_DEVICES";
 const CUDA_ORDER: &str = "CUDA_DEVICE_ORDER";
 
-/// Lists of the GPUs that a process sees. Each of the first two groups counts within what the next has left.
+/// Lists of the GPUs that a process sees. Each of the first two groups counts within the GPUs that the next one leaves.
 const OF_PROGRAM: &[&str] = &[CUDA_DEVICES, "HIP_VISIBLE_DEVICES", "ZE_AFFINITY_MASK"];
 const OF_RUNTIME: &str = "ROCR_VISIBLE_DEVICES";
-/// The job's, by the machine's own numbers.
+/// GPUs of the job, by the machine's own numbers.
 const OF_JOB: &[&str] = &["SLURM_STEP_GPUS", "SLURM_JOB_GPUS"];
-/// The container's, likewise.
+/// GPUs of the container, by the machine's own numbers.
 const OF_CONTAINER: &str = "NVIDIA_VISIBLE_DEVICES";
 
-/// What an environment says of the run of its process.
+/// Facts from an environment about the run of its process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Said {
     /// The run that `watchglass run` began.
     pub run: Option<String>,
-    /// Who names the run, and how.
+    /// The origin of the run's ID, and the values that identify it.
     pub key: Option<(&'static str, String)>,
-    /// Its place among the processes of the run.
+    /// Its rank in the run.
     pub rank: Option<Rank>,
-    /// The GPU that it was told to use, by its UUID or how that begins, where it has no number for it.
+    /// The GPU that it was told to use, by its UUID or a prefix of it; set when its number is unknown.
     pub device: Option<String>,
-    /// The number of that GPU is CUDA's own, which counts the fastest first: not the driver's where they differ.
+    /// The GPU's number is CUDA's, which counts the fastest first. The driver's numbers may differ.
     pub fastest_first: bool,
-    /// Names for people, as W&B calls them.
+    /// Display names, with W&B's names for them.
     pub name: Option<String>,
     pub project: Option<String>,
     pub group: Option<String>,
     pub job_type: Option<String>,
     pub label: Option<String>,
     pub notes: Option<String>,
-    /// W&B's, which have no values.
+    /// Tags of W&B, which have no values.
     pub tags: Vec<String>,
-    /// Id of the job of Slurm that it is in.
+    /// ID of its Slurm job.
     pub slurm: Option<String>,
 }
 
-/// Reads the environment that a process began with.
+/// Reads the initial environment of a process.
 ///
 /// # Errors
-/// It is gone, or it is another user's.
+/// The process has ended, or belongs to another user.
 pub(super) fn read(pid: u32) -> io::Result<Said> {
     let mut bytes = Vec::new();
     let read = File::open(format!("/proc/{pid}/environ"))?.take(MAX_BYTES).read_to_end(&mut bytes);
     let named = Said::of(&bytes);
-    // What is written last into memory that is freed is else left out.
+    // Without this the compiler would drop the last write to memory that is freed.
     std::hint::black_box(&mut bytes).fill(0);
     read.map(|_| named)
 }
 
 impl Said {
-    /// Whether it names the run by an address.
+    /// Whether an address identifies the run.
     pub fn is_address(&self) -> bool {
         self.run.is_none() && self.key.as_ref().is_some_and(|(who, _)| ADDRESSES.contains(who))
     }
@@ -332,13 +333,13 @@ fn checked(value: &[u8], grammar: Grammar) -> Option<String> {
     (!kept.is_empty()).then_some(kept)
 }
 
-/// The name of a job of Slurm, with its number where it is one of an array.
+/// The name of a Slurm job, with its number if it is part of an array.
 fn task_name<'a>(value: &impl Fn(&str) -> Option<&'a str>) -> Option<String> {
     let name = value("SLURM_JOB_NAME")?;
     Some(value("SLURM_ARRAY_TASK_ID").map_or_else(|| name.into(), |task| format!("{name}[{task}]")))
 }
 
-/// Tags with commas between them.
+/// Tags, separated by commas.
 fn tags(text: &str) -> Vec<String> {
     let each = text.split(',').map(str::trim).filter(|tag| (1..=MAX_WORD_BYTES).contains(&tag.len()));
     each.take(MAX_TAGS).map(String::from).collect()
@@ -347,7 +348,7 @@ fn tags(text: &str) -> Vec<String> {
 fn key<'a>(value: &impl Fn(&str) -> Option<&'a str>) -> Option<(&'static str, String)> {
     KEYS.iter().find_map(|(who, names)| {
         let values = names.iter().map(|name| value(name)).collect::<Option<Vec<_>>>()?;
-        // torchrun's own word for an id that nobody gave.
+        // torchrun writes `none` when no ID was given.
         (values != ["none"]).then(|| (*who, values.join(":")))
     })
 }
@@ -356,7 +357,7 @@ fn key<'a>(value: &impl Fn(&str) -> Option<&'a str>) -> Option<(&'static str, St
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Device {
     Number(u32),
-    /// A UUID, or how it begins.
+    /// A UUID, or a prefix of it.
     Named(String),
 }
 
@@ -375,10 +376,10 @@ impl Device {
     }
 }
 
-/// GPUs of a list; None stands for one of which it is not known which it is.
+/// GPUs of a list; None stands for an unknown one.
 type DeviceList = Vec<Option<Device>>;
 
-/// The GPU that a process is told to use: of several that it sees the one of its number; who sees one alone takes that.
+/// The GPU that a process is told to use: the one with its number among several visible ones, or the only visible one.
 fn own_device<'a>(value: &impl Fn(&str) -> Option<&'a str>) -> Option<Device> {
     let visible = visible(value)?;
     let local = || {
@@ -390,8 +391,8 @@ fn own_device<'a>(value: &impl Fn(&str) -> Option<&'a str>) -> Option<Device> {
     }
 }
 
-/// The GPUs that a process sees, by the machine's own numbers or by UUIDs. Lists nest: where a job or a container has some of the
-/// machine's GPUs, a program in it counts those from 0.
+/// The GPUs that a process sees, by the machine's own numbers or by UUIDs. Lists nest: in a job or a container with
+/// some of the machine's GPUs, a program counts those from 0.
 fn visible<'a>(value: &impl Fn(&str) -> Option<&'a str>) -> Option<DeviceList> {
     let list = |name: &str| -> Option<DeviceList> { Some(value(name)?.split(',').map(Device::of).collect()) };
     let first = |names: &[&str]| names.iter().find_map(|name| list(name));
@@ -403,21 +404,21 @@ fn visible<'a>(value: &impl Fn(&str) -> Option<&'a str>) -> Option<DeviceList> {
     let (job, container) = (first(OF_JOB), list(OF_CONTAINER));
     let outer = match (&job, &container) {
         (Some(job), Some(container)) if job != container => {
-            // Which of both is within the other is not known.
+            // It is unknown which of the two is within the other.
             return Some(seen.unwrap_or_else(|| job.clone()).into_iter().map(|one| one.filter(is_named)).collect());
         }
         (Some(job), _) => job,
         (None, Some(container)) => {
             return Some(seen.map_or_else(|| container.clone(), |seen| counted_in(&seen, container)));
         }
-        // What a pod has of the machine's GPUs nobody says.
+        // No variable names the GPUs of a pod.
         (None, None) if value("KUBERNETES_SERVICE_HOST").is_some() => {
             return Some(seen?.into_iter().map(|one| one.filter(is_named)).collect());
         }
         (None, None) => return seen,
     };
     let Some(seen) = seen else { return Some(outer.clone()) };
-    // Slurm has programs count from 0 only where it keeps them from the other GPUs.
+    // Under Slurm, programs count from 0 only if Slurm isolates them from the other GPUs.
     let numbers = || seen.iter().flatten().filter(|one| !is_named(one));
     let by_machine = numbers().all(|one| outer.contains(&Some(one.clone())));
     let by_place = numbers().all(|one| place_in(one, outer).is_some());
@@ -431,13 +432,13 @@ fn visible<'a>(value: &impl Fn(&str) -> Option<&'a str>) -> Option<DeviceList> {
     })
 }
 
-/// Devices of a list whose numbers are places in another.
+/// Devices of a list whose numbers are positions in another list.
 fn counted_in(inner: &DeviceList, outer: &DeviceList) -> DeviceList {
     let of = |one: &Device| if is_named(one) { Some(one.clone()) } else { place_in(one, outer) };
     inner.iter().map(|one| one.as_ref().and_then(of)).collect()
 }
 
-/// What stands at a place of a list.
+/// The device at a position of a list.
 fn place_in(place: &Device, list: &DeviceList) -> Option<Device> {
     match place {
         Device::Number(place) => list.get(*place as usize)?.clone(),
@@ -449,7 +450,7 @@ fn is_named(device: &Device) -> bool {
     matches!(device, Device::Named(_))
 }
 
-/// Whether a launcher gives a process its number.
+/// Whether a launcher sets the number of a process.
 fn says<'a>(launcher: &Launcher, value: &impl Fn(&str) -> Option<&'a str>) -> bool {
     value(launcher.rank).is_some() && (launcher.needs.is_empty() || value(launcher.needs).is_some())
 }
@@ -457,7 +458,7 @@ fn says<'a>(launcher: &Launcher, value: &impl Fn(&str) -> Option<&'a str>) -> bo
 fn rank<'a>(value: &impl Fn(&str) -> Option<&'a str>) -> Option<Rank> {
     let number = |name: &str| value(name)?.parse::<u32>().ok();
     let launcher = LAUNCHERS.iter().find(|launcher| says(launcher, value))?;
-    // How many processes the nodes before have, Lightning does not say.
+    // Lightning does not set the number of processes on the nodes before.
     if launcher.rank == LOCAL_RANK && number("NODE_RANK") != Some(0) {
         return None;
     }
@@ -482,7 +483,7 @@ fn rank<'a>(value: &impl Fn(&str) -> Option<&'a str>) -> Option<Rank> {
 mod tests {
     use super::*;
 
-    /// What recorded environments of launchers say: variables, and the key and the rank that they mean.
+    /// Recorded environments of launchers: variables, and the expected key and rank.
     type Recorded = (&'static str, Option<(&'static str, &'static str)>, Option<(&'static str, u32, Option<u32>)>);
 
     const RECORDED: &[Recorded] = &[
@@ -538,7 +539,7 @@ mod tests {
             Some((TORCH, 3, Some(4))),
         ),
         ("LOCAL_RANK=1 NODE_RANK=1 WORLD_SIZE=4", None, None),
-        // Other programs say RANK, too, and bad values are as if absent.
+        // Other programs set RANK, too, and invalid values count as absent.
         ("RANK=3", None, None),
         ("RANK=12345678 WORLD_SIZE=8 MASTER_ADDR=a;b MASTER_PORT=1", None, None),
     ];
@@ -582,16 +583,16 @@ mod tests {
             (said.rank.expect("a rank").gpus.first().copied(), said.device)
         };
         for (words, gpu) in [
-            // Slurm keeps the job to its GPUs, and programs count from 0.
+            // Slurm isolates the job's GPUs, and programs count from 0.
             (&["SLURM_STEP_GPUS=2,3", "CUDA_VISIBLE_DEVICES=0,1"][..], Some(3)),
             (&["SLURM_JOB_GPUS=4,5,6", "CUDA_VISIBLE_DEVICES=0,1,2"], Some(5)),
-            // Or does not, and they have the machine's numbers.
+            // Without isolation, they use the machine's numbers.
             (&["SLURM_STEP_GPUS=2,3", "CUDA_VISIBLE_DEVICES=2,3"], Some(3)),
             (&["SLURM_STEP_GPUS=0,1", "CUDA_VISIBLE_DEVICES=0,1"], Some(1)),
             (&["SLURM_STEP_GPUS=1,2", "CUDA_VISIBLE_DEVICES=1"], None),
             (&["SLURM_STEP_GPUS=2,3", "CUDA_VISIBLE_DEVICES=5,6"], None),
             (&["SLURM_STEP_GPUS=2,3", "ROCR_VISIBLE_DEVICES=0,1"], Some(3)),
-            // A container's are counted from 0 in it.
+            // A container's GPUs are counted from 0 in it.
             (&["NVIDIA_VISIBLE_DEVICES=4,6", "CUDA_VISIBLE_DEVICES=1"], Some(6)),
             (&["NVIDIA_VISIBLE_DEVICES=4,6"], Some(6)),
             (&["NVIDIA_VISIBLE_DEVICES=4", "CUDA_VISIBLE_DEVICES=0,1"], None),
@@ -599,7 +600,7 @@ mod tests {
             (&["SLURM_STEP_GPUS=2,3", "NVIDIA_VISIBLE_DEVICES=2,3", "CUDA_VISIBLE_DEVICES=0,1"], Some(3)),
             (&["SLURM_STEP_GPUS=2,3", "NVIDIA_VISIBLE_DEVICES=0,1", "CUDA_VISIBLE_DEVICES=0,1"], None),
             (&["KUBERNETES_SERVICE_HOST=10.0.0.1", "CUDA_VISIBLE_DEVICES=0,1"], None),
-            // HIP counts what ROCr has left.
+            // HIP counts the GPUs that ROCr leaves.
             (&["ROCR_VISIBLE_DEVICES=5,7", "HIP_VISIBLE_DEVICES=0,1"], Some(7)),
             (&["ROCR_VISIBLE_DEVICES=5,7", "CUDA_VISIBLE_DEVICES=1,0"], Some(5)),
             // Blanks.

@@ -1,11 +1,11 @@
-//! Which processes are frozen, with all of their control group.
+//! Detects processes that are frozen with their whole control group.
 
 use std::collections::{HashMap, HashSet};
 
-/// A process may be moved to another group: so many looks later it is asked again in which it is.
+/// A process may move to another group, so its group is read again after this many checks.
 const LOOKS: u32 = 12;
 
-/// The control groups of processes, as far as they were asked.
+/// The known control groups of processes.
 #[derive(Default)]
 pub(super) struct Groups {
     paths: HashMap<u32, String>,
@@ -13,7 +13,7 @@ pub(super) struct Groups {
 }
 
 impl Groups {
-    /// Those of these processes that are frozen: `cgroup.events` says so, and is read once for all that share a group.
+    /// The frozen ones among these processes, by `cgroup.events`, which is read once for all processes of a group.
     pub fn frozen(&mut self, pids: &[u32]) -> HashSet<u32> {
         if self.looks.is_multiple_of(LOOKS) {
             self.paths.clear();
@@ -27,7 +27,7 @@ impl Groups {
     }
 }
 
-/// Where the group of a process is, by `/proc/PID/cgroup`.
+/// Path of a process's control group, from `/proc/PID/cgroup`.
 fn path(pid: u32) -> Option<String> {
     let own = std::fs::read_to_string(format!("/proc/{pid}/cgroup")).ok()?;
     Some(own.lines().find_map(|line| line.strip_prefix("0::/"))?.to_owned())

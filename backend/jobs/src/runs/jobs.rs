@@ -1,41 +1,41 @@
-//! Jobs that come one after the other under one address, as `MASTER_ADDR` and port name it: which of them a rank is of.
+//! Successive jobs at one address, as `MASTER_ADDR` and port name it: the job to which a rank belongs.
 //!
-//! The address is the same on all machines, and the same for the next job. So each machine counts for itself: a rank is of the
-//! newest job of its address while that lives and lacks a rank of its number. Else it begins the next one. A launcher that begins
-//! its ranks anew, as torchrun does, goes on with its own job. Which jobs of several machines are one is told by when they ran
-//! ([`apart`](super::reduce::apart)).
+//! The address is the same on all machines, and the same for the next job. So each machine counts for itself. A rank
+//! belongs to the newest job of its address while that lives and lacks a rank of its number; else it begins the next
+//! job. A launcher that restarts its ranks, as torchrun does, continues its own job. [`apart`](super::fold::apart)
+//! matches the jobs of several machines by their times.
 
 use shared::run::Begun;
 use std::collections::HashMap;
 
-/// The most addresses that are known; of more those go first whose last job ended first.
+/// Maximum number of addresses; above it the address whose last job ended first is dropped.
 const MAX_ADDRESSES: usize = 1_024;
-/// The most jobs of an address.
+/// Maximum number of jobs of an address.
 const MAX_JOBS: usize = 4;
-/// The most launchers and ranks of a job.
+/// Maximum number of launchers and ranks of a job.
 const MAX_RANKS: usize = 4_096;
 
-/// Number and start (clock ticks since boot) of a process.
+/// PID and start (clock ticks since boot) of a process.
 pub(super) type Process = (u32, u64);
 
 /// The newest process of a rank.
 #[derive(Debug)]
 struct RankProcess {
     process: Option<Process>,
-    /// When it ended, milliseconds since the Unix epoch.
+    /// Its end, milliseconds since the Unix epoch.
     ended: Option<i64>,
 }
 
 #[derive(Debug)]
 struct Job {
-    /// When its first rank began, milliseconds since the Unix epoch.
+    /// Start of its first rank, milliseconds since the Unix epoch.
     generation: i64,
     launchers: Vec<Process>,
     ranks: HashMap<u32, RankProcess>,
 }
 
 impl Job {
-    /// When its last rank ended; None while one lives, and where that is not known.
+    /// End of its last rank; None while one lives, or if it is unknown.
     fn ended(&self) -> Option<i64> {
         self.ranks.values().map(|rank| rank.ended).collect::<Option<Vec<_>>>()?.into_iter().max()
     }
@@ -45,19 +45,19 @@ impl Job {
     }
 }
 
-/// The jobs of this machine whose ids are addresses, by the ids.
+/// The jobs of this machine whose IDs are addresses, by ID.
 #[derive(Debug, Default)]
 pub(super) struct Jobs(HashMap<String, Vec<Job>>);
 
 impl Jobs {
-    /// The generation of a rank that is new, which was started by `launcher`.
+    /// The generation of a new rank, which `launcher` started.
     pub fn of(&mut self, new: &Begun, launcher: Option<Process>, is_alive: impl Fn(Process) -> bool) -> i64 {
         let jobs = self.0.get(&new.run).map(Vec::as_slice).unwrap_or_default();
         let number = new.rank.as_ref().map_or(0, |rank| rank.rank);
         let is_elastic = new.rank.as_ref().is_some_and(|rank| rank.attempt.is_some());
         let own = |job: &&Job| is_elastic && launcher.is_some_and(|launcher| job.launchers.contains(&launcher));
         let fits = |job: &&Job| match job.ranks.get(&number) {
-            // It was there while the job ran: a process that a rank started and that outlived it.
+            // The new process began while the job ran: the old rank started it, and it outlived that rank.
             Some(RankProcess { ended: Some(ended), .. }) => new.t < *ended,
             Some(_) => false,
             None => job.lives(&is_alive) || job.ended().is_some_and(|ended| new.t < ended),
@@ -68,7 +68,7 @@ impl Jobs {
         generation
     }
 
-    /// Takes a process of which it is known of which job it is.
+    /// Adds a process whose job is known.
     pub fn enter(&mut self, begun: &Begun, generation: i64, launcher: Option<Process>) {
         if !self.0.contains_key(&begun.run) && self.0.len() >= MAX_ADDRESSES {
             let newest = |jobs: &Vec<Job>| jobs.last().map(|job| job.ended().unwrap_or(i64::MAX));
@@ -142,14 +142,14 @@ mod tests {
 
     #[test]
     fn a_job_behind_another_at_the_same_address_is_another() {
-        // By torchrun, and from one shell.
+        // Started by torchrun, and from one shell.
         for (attempt, launchers) in [(Some(0), [TORCHRUN, OTHER]), (None, [OTHER, OTHER]), (None, [TORCHRUN, OTHER])] {
             let mut machine = Machine::default();
             let first = [0, 1].map(|n| machine.rank(n, 100 + n, 1_000 + i64::from(n), launchers[0], attempt));
             first.iter().for_each(|one| machine.end(one, 5_000));
             let second = [0, 1].map(|n| machine.rank(n, 200 + n, 6_000 + i64::from(n), launchers[1], attempt));
             assert_eq!((generations(&first), generations(&second)), ([1_000; 2], [6_000; 2]), "{attempt:?}");
-            // Other ranks than before, too.
+            // With other ranks than before, too.
             second.iter().for_each(|one| machine.end(one, 8_000));
             assert_eq!(
                 machine.rank(7, 300, 9_000, launchers[0].filter(|_| attempt.is_none()), attempt).generation,
@@ -163,7 +163,7 @@ mod tests {
         let mut machine = Machine::default();
         let first = [0, 1].map(|n| machine.rank(n, 100 + n, 1_000, TORCHRUN, Some(0)));
         first.iter().for_each(|one| machine.end(one, 5_000));
-        // After a fall, and after machines have joined: then the count stays.
+        // After a failure, and after machines have joined; then the attempt count stays.
         for (attempt, t) in [(1, 6_000), (1, 60_000)] {
             let again = [0, 1].map(|n| machine.rank(n, 200 + n, t, TORCHRUN, Some(attempt)));
             assert_eq!(generations(&again), [1_000; 2]);
@@ -177,7 +177,7 @@ mod tests {
         let first = machine.rank(0, 100, 1_000, TORCHRUN, None);
         let late = [1, 2].map(|n| machine.rank(n, 100 + n, 600_000, OTHER, None));
         assert_eq!(generations(&late), [1_000; 2]);
-        // One that is found late has begun before the others ended.
+        // A rank that is detected late began before the others ended.
         machine.end(&first, 700_000);
         late.iter().for_each(|one| machine.end(one, 700_000));
         assert_eq!(machine.rank(3, 103, 699_000, OTHER, None).generation, Some(1_000));
@@ -190,7 +190,7 @@ mod tests {
         machine.end(&first[0], 5_000);
         let second = [0, 1].map(|n| machine.rank(n, 200 + n, 6_000, OTHER, None));
         assert_eq!(generations(&second), [6_000; 2]);
-        // What a rank started and that outlived it, with its number, is of the job of the rank.
+        // A process that a rank started and that outlived it, with the same number, belongs to the rank's job.
         machine.end(&second[0], 9_000);
         assert_eq!(machine.rank(0, 250, 7_000, None, None).generation, Some(6_000));
     }

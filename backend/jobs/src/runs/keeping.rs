@@ -1,4 +1,4 @@
-//! Sums up the runs that end, so that something of them is kept when their samples go.
+//! Stores a summary of each run that ends, because it must outlive the run's samples.
 
 use super::book::RunBook;
 use super::output::ENDED;
@@ -11,19 +11,21 @@ use std::time::Duration;
 use stream::live::Live;
 use tokio::sync::watch;
 
-/// How often it is looked whether runs have ended.
+/// Interval of the check for ended runs.
 const PERIOD: Duration = Duration::from_secs(10);
 
-/// How often what runs printed is looked through for what has expired.
+/// Interval of the check for expired output of runs.
 const EXPIRY_PERIOD: Duration = Duration::from_secs(60);
 
-/// The most bytes that everything runs printed takes, where nothing is said of the folder's bytes; else a quarter of them.
+/// Maximum size of the output of all runs, bytes, if the data folder has no limit; else a quarter of that limit.
 const MAX_LOG_BYTES: u64 = 4 << 30;
 
-/// How long after its end a run is summed up, milliseconds: one that is said better later is summed up once more.
+/// Delay between the end of a run and its summary, milliseconds. If more is learned of the end later, the summary is
+/// made again.
 const SETTLED_MS: i64 = 15_000;
 
-/// Keeps summaries of the runs that end for this time, None for ever, in a data folder, until `stop` becomes true.
+/// Stores summaries of ended runs in a data folder until `stop` becomes true. They are kept for this time; None: for
+/// ever.
 pub async fn keep(
     live: Arc<Live>,
     book: Arc<RunBook>,
@@ -51,7 +53,7 @@ pub async fn keep(
     }
 }
 
-/// Lets what the runs of a source printed go with its samples, until `stop` becomes true. `bytes` bounds the data folder.
+/// Expires the output of a source's runs with its samples, until `stop` becomes true. `bytes` bounds the data folder.
 pub async fn expire_logs(
     live: Arc<Live>,
     book: Arc<RunBook>,

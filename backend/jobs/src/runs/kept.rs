@@ -1,4 +1,4 @@
-//! Summaries of runs that have ended, one file each in the data folder: they outlive the samples.
+//! Summaries of ended runs, one file each in the data folder: they outlive the samples.
 
 use super::output::last_file;
 use super::summary::{RunNumbers, RunSummary};
@@ -10,13 +10,13 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The most summaries; of more the oldest go. Each takes some 20 KiB of the disk at most.
+/// Maximum number of summaries; above it the oldest are deleted. Each takes some 20 KiB of the disk at most.
 const MAX_KEPT: usize = 20_000;
 
-/// The longest file that is read, bytes.
+/// Maximum size of a file that is read, bytes.
 const MAX_BYTES: u64 = 4 << 20;
 
-/// The rows of what is kept; curves stay on the disk.
+/// Rows of the stored summaries; their curves stay on the disk.
 #[derive(Debug, Default)]
 pub struct KeptRuns {
     folder: Mutex<Option<PathBuf>>,
@@ -32,7 +32,7 @@ struct Row {
 }
 
 impl KeptRuns {
-    /// The runs that are kept, of the machines that `sees` says yes to, by their keys.
+    /// The stored runs on machines for which `sees` returns true, by machine key.
     pub(super) fn seen(&self, sees: impl Fn(&str) -> bool) -> Vec<Arc<Run>> {
         let rows: Vec<Arc<Row>> = self.rows().values().cloned().collect();
         let whole = |row: &Arc<Row>| row.machines.values().all(|key| sees(key));
@@ -48,14 +48,14 @@ impl KeptRuns {
         read(&row.path)
     }
 
-    /// What a run used, for who sees all its machines, by their keys.
+    /// The numbers of a run, for a reader of all its machines, by machine key.
     pub fn numbers(&self, id: &str, sees: impl Fn(&str) -> bool) -> Option<RunNumbers> {
         let rows = self.rows();
         let row = rows.get(id).filter(|row| row.machines.values().all(|key| sees(key)))?;
         Some(row.numbers.clone())
     }
 
-    /// Whether a run is kept as it is.
+    /// Whether a run is stored in this version.
     pub(super) fn has(&self, run: &Run) -> bool {
         self.rows().get(&run.id).is_some_and(|row| *row.run == *run)
     }
@@ -64,8 +64,8 @@ impl KeptRuns {
         self.rows.lock()
     }
 
-    /// Reads what the folder has that is not older than `oldest`, milliseconds since the Unix epoch. What cannot be read is left
-    /// there.
+    /// Reads the files of the folder that are not older than `oldest`, milliseconds since the Unix epoch. Unreadable
+    /// files are left there.
     pub(super) fn open(&self, folder: &Path, oldest: i64) -> io::Result<()> {
         fs::create_dir_all(folder)?;
         let files = fs::read_dir(folder)?.flatten().map(|entry| entry.path());
@@ -100,8 +100,8 @@ impl KeptRuns {
         Ok(())
     }
 
-    /// Forgets what is older than `oldest`, milliseconds since the Unix epoch, or too much, and what is of machines that were
-    /// removed.
+    /// Deletes summaries that are older than `oldest`, milliseconds since the Unix epoch, that exceed the maximum, or
+    /// whose machines were removed.
     pub(super) fn forget(&self, oldest: i64, removed: impl Fn(&str) -> bool) {
         let mut rows = self.rows();
         let mut ends: Vec<i64> = rows.values().map(|row| row.run.ended.unwrap_or(row.run.began)).collect();
@@ -111,7 +111,7 @@ impl KeptRuns {
             let keeps =
                 row.run.ended.unwrap_or(row.run.began) > oldest && !row.machines.values().any(|key| removed(key));
             if !keeps {
-                // What it printed goes with it.
+                // Its stored output is deleted with it.
                 let lines = row
                     .path
                     .parent()

@@ -1,8 +1,8 @@
-//! What Kubernetes says of the end of a pod: its API server is asked for the pods of our node or namespace, after an end alone,
-//! as the service account that is mounted into our own pod.
+//! The end of a pod according to Kubernetes. The API server lists the pods of our node or namespace, to the service
+//! account that is mounted into our own pod. It is asked only after an end.
 //!
-//! Needed is the right to list pods. Of the answer are read, of each pod, `metadata.uid`, and of its `status` `reason`,
-//! `conditions` (the one called `DisruptionTarget`) and what `containerStatuses` says of containers that ended.
+//! The account needs the right to list pods. Of each pod, `metadata.uid` is read, and of its `status` the fields
+//! `reason`, `conditions` (the one called `DisruptionTarget`) and the terminated containers in `containerStatuses`.
 
 use super::RunsSettings;
 use super::slurm::TRIES;
@@ -23,50 +23,50 @@ use std::time::Duration;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
-/// Where the kubelet mounts the account of a pod: the files `token`, `ca.crt` and `namespace`.
+/// Folder where the kubelet mounts the account of a pod: the files `token`, `ca.crt` and `namespace`.
 const ACCOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 
 const LIMITS: Limits =
     Limits { connect: Duration::from_secs(3), whole: Duration::from_secs(5), idle: Duration::from_secs(10) };
 
-/// The most pods of one answer, and the largest answer: a pod takes some 15 kB.
+/// Maximum number of pods of one answer, and its maximum size: a pod takes some 15 kB.
 const PAGE: usize = 250;
 const MAX_ANSWER: MaxBytes = MaxBytes { sent: 8 << 20, unpacked: 8 << 20 };
 
-/// The most answers to one question. Who is on a node is in the first one.
+/// Maximum number of pages per query. The pods of a node fit the first one.
 const MAX_PAGES: usize = 8;
 
-/// The largest file of the account, bytes.
+/// Maximum size of a file of the account, bytes.
 const MAX_FILE_BYTES: u64 = 1 << 20;
 
-/// So long one answer is everybody's: the ranks of a pod end together.
+/// Time for which an answer is reused: the ranks of a pod end together.
 const FRESH: Duration = Duration::from_secs(1);
 
-/// Likewise where there was none: who does not answer is not asked by each of them in turn.
+/// Time for which a failure is reused, so that not every rank retries an API server that does not respond.
 const AWAY: Duration = Duration::from_secs(5);
 
-/// Reasons of a pod that say why its containers ended.
+/// Reasons in the status of a pod that explain the end of its containers.
 const REASONS: [&str; 4] = ["DeadlineExceeded", "Evicted", "Preempting", "NodeLost"];
 
-/// Asks the API server of the cluster in which this process runs.
+/// Client of the API server of the cluster in which this process runs.
 pub(super) struct Kubernetes {
     account: PathBuf,
     /// `https://HOST:PORT`.
     server: String,
-    /// The node that this is; else the pods of the account's namespace are asked for.
+    /// Our node; if it is unknown, the pods of the account's namespace are listed.
     node: Option<String>,
-    /// The newest answer, and until when it is good.
+    /// The newest answer, and its time of expiry.
     newest: Mutex<Option<(Instant, Answer)>>,
     failed: AtomicU64,
 }
 
 type Answer = Result<Arc<Vec<ListedPod>>, Failure>;
 
-/// Why there is no answer, a sentence without a full stop.
+/// Reason of a failure, a sentence without a full stop.
 #[derive(Clone, Debug)]
 struct Failure {
     why: String,
-    /// The account may not ask.
+    /// The account lacks the permission.
     denied: bool,
 }
 
@@ -85,7 +85,7 @@ struct PodList {
 
 #[derive(Debug, Default, Deserialize)]
 struct ListMeta {
-    /// What the next question for more is to name; empty at the end.
+    /// Token of the next page; empty on the last one.
     #[serde(default, rename = "continue")]
     more: String,
 }
@@ -123,7 +123,7 @@ struct Condition {
 #[serde(default, rename_all = "camelCase")]
 struct ContainerStatus {
     state: ContainerState,
-    /// Of the container before it, where it was begun anew.
+    /// State of the previous container, if it was restarted.
     last_state: ContainerState,
 }
 
@@ -139,16 +139,16 @@ struct Terminated {
     exit_code: i32,
     #[serde(default)]
     reason: String,
-    /// As `containerd://ID`.
+    /// ID of the container, as `containerd://ID`.
     #[serde(default, rename = "containerID")]
     id: String,
 }
 
 impl Kubernetes {
-    /// The one in which this process runs. `variable` is an environment.
+    /// Connects to the cluster in which this process runs. `variable` reads an environment.
     ///
     /// # Errors
-    /// It runs in none, or without an account: a sentence without a full stop that says what to do.
+    /// No cluster or no account was found: a sentence without a full stop, with a remedy.
     pub fn new(settings: &RunsSettings, variable: impl Fn(&str) -> Option<String>) -> Result<Kubernetes, String> {
         let host = variable("KUBERNETES_SERVICE_HOST").ok_or(
             "KUBERNETES_SERVICE_HOST is not set, so this is not a pod of Kubernetes; leave runs.kubernetes out here",
@@ -175,13 +175,13 @@ impl Kubernetes {
         })
     }
 
-    /// Asks until the pod says how its process ended, in more words than `how`, or until it was asked often enough.
+    /// Polls until the pod reports more about its process's end than `how`, or until the last attempt.
     pub async fn asked(self: Arc<Self>, pod: Pod, how: How) -> Option<How> {
         for pause in TRIES {
             tokio::time::sleep(pause).await;
             match self.clone().newest().await {
                 Ok(all) => {
-                    // One that is not listed any more was removed, and says nothing any more.
+                    // A pod that is no longer listed was removed, and reports nothing further.
                     let own = all.iter().find(|one| one.metadata.uid == pod.uid)?;
                     if let Some(how) = own.status.says(pod.container.as_deref(), &how) {
                         return Some(how);
@@ -216,7 +216,8 @@ impl Kubernetes {
         answer
     }
 
-    /// The pods of our node, else of our namespace. The account's files are read anew: they are replaced while we run.
+    /// The pods of our node, else of our namespace. The account's files are read each time, because they are replaced
+    /// while we run.
     fn pods(&self) -> Result<Vec<ListedPod>, Failure> {
         let token = self.file("token").map(|text| Secret::new(format!("Bearer {}", text.trim())))?;
         let client = Client::trusting_only(LIMITS, self.file("ca.crt")?.as_bytes())
@@ -262,7 +263,7 @@ impl Kubernetes {
         read(&path).map_err(|error| format!("{}: {error}", path.display()).into())
     }
 
-    /// What lets us list pods.
+    /// Remedy for a missing permission.
     fn remedy(&self) -> String {
         let (role, of) = if self.node.is_some() { ("ClusterRole", "Cluster") } else { ("Role", "") };
         format!(
@@ -279,7 +280,7 @@ fn read(path: &Path) -> std::io::Result<String> {
 }
 
 impl PodStatus {
-    /// How a process in it ended, where it says more of it than the kernel did.
+    /// The end of a process in it, if the status says more than the kernel did.
     fn says(&self, container: Option<&str>, how: &How) -> Option<How> {
         let claim = |word: &str| Some(Claim { who: KUBERNETES.into(), word: word.into() });
         let said = |word: &str| Some(How { claim: claim(word), ..how.clone() });
@@ -296,19 +297,19 @@ impl PodStatus {
         if reason == "OOMKilled" && (untold || how.signal.as_deref() == Some("SIGKILL")) {
             return said(reason);
         }
-        // The kernel's own word of the process is better than the status of its container.
+        // The kernel's report of the process is more exact than the status of its container.
         if !untold {
             return None;
         }
         let ended = match exit_code {
-            // As shells write a signal.
+            // Shells encode a signal this way.
             129..=192 => How { signal: Some(signal_name(exit_code - 128)), ..how.clone() },
             status => How { exit: Some(*status), ..how.clone() },
         };
         Some(How { claim: claim("Error").filter(|_| *exit_code != 0).or_else(|| claim("Completed")), ..ended })
     }
 
-    /// How this container ended; where it is not known which it is, the only one.
+    /// The termination of this container; if its ID is unknown, of the only one.
     fn ended(&self, container: Option<&str>) -> Option<&Terminated> {
         let each = self.container_statuses.iter();
         match container {
@@ -323,10 +324,10 @@ impl PodStatus {
     }
 }
 
-/// What the check is called.
+/// Name of the check.
 const CHECK: &str = "kubernetes";
 
-/// `watchglass doctor`: whether Kubernetes answers us; None where it is not to be asked. Blocks until it has answered.
+/// `watchglass doctor`: tests the connection to Kubernetes; None if it is disabled. Blocks until the answer.
 pub fn examine_kubernetes(settings: &RunsSettings, variable: impl Fn(&str) -> Option<String>) -> Option<Check> {
     let check = |state, tried, found: &str, reason: String, remedy: String| {
         Some(Check { id: CHECK.into(), state, tried, found: found.into(), reason, remedy })

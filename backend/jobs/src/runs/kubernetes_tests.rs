@@ -1,4 +1,4 @@
-//! What pods say of their ends. How it is asked is tested against a server of its own, in tests/pods.rs.
+//! Ends in the status of pods. The request itself is tested against a test server, in tests/pods.rs.
 
 use super::*;
 use serde_json::{Value, json};
@@ -16,7 +16,7 @@ fn ended(id: &str, exit: i32, reason: &str) -> Value {
     json!({ "exitCode": exit, "reason": reason, "finishedAt": "2026-11-26T10:00:00Z", "containerID": format!("containerd://{id}") })
 }
 
-/// A container whose newest state is this.
+/// A container with this newest state.
 fn container(state: Value) -> Value {
     json!({ "name": "train", "ready": false, "restartCount": 0, "containerID": "containerd://x", "state": state, "lastState": {} })
 }
@@ -25,7 +25,7 @@ fn killed() -> How {
     How { signal: Some("SIGKILL".into()), ..How::default() }
 }
 
-/// State and sentence of a process of which the kernel told `how`, in the words of its pod.
+/// State and sentence of a process whose end the kernel reported as `how`, completed by its pod.
 fn said(pod: &PodStatus, container: Option<&str>, how: &How) -> Option<(&'static str, String)> {
     pod.says(container, how).map(|how| (how.state().name(), how.sentence()))
 }

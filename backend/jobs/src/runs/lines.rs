@@ -1,4 +1,4 @@
-//! What a hub is told of the lines that a run of this machine printed: parts that fit a message, each behind the one before.
+//! Output of a run of this machine, for a hub: parts that fit one message, each after the one before.
 
 use super::book::RunBook;
 use super::output::{PrintedRow, Ranks, fits};
@@ -7,17 +7,17 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use stream::live::Live;
 
-/// How long is looked for a part; then it is what was found so far.
+/// Maximum time to collect a part; then the rows found so far are sent.
 const LONGEST: Duration = Duration::from_secs(2);
 
-/// So many rows are looked at between two looks at the clock.
+/// Number of rows between two reads of the clock.
 const ROWS: usize = 1_000;
 
-/// The most lines of a part.
+/// Maximum number of lines of a part.
 const MAX_LINES: usize = 10_000;
 
 impl RunBook {
-    /// A part of what a run printed, of at most so many bytes. It reads the disk.
+    /// A part of a run's output, at most `most` bytes. It reads the disk.
     pub fn lines(&self, live: &Live, asked: &LinesAsked, most: usize) -> LinesPart {
         let own = self.logs.source().and_then(|own| live.store().source(own).map(|(source, _)| source.clone()));
         let ranks = own.filter(|_| asked.rank.is_some()).and_then(|source| {
@@ -49,7 +49,7 @@ impl RunBook {
     ) -> LinesPart {
         let is_before = |row: &PrintedRow| marks.get(&row.process).is_none_or(|mark| row.line.n < *mark);
         let rows = self.logs.newest(&asked.run, asked.span, limit, &|row| is_before(row) && keeps(row));
-        // What says that lines are missing is told without being asked for.
+        // Rows about missing lines are always included.
         let rows: Vec<PrintedRow> = rows.into_iter().filter(is_before).collect();
         let (mut bytes, all) = (0, rows.len());
         let fitting = rows.iter().rev().take_while(|row| {
@@ -86,7 +86,7 @@ impl RunBook {
     }
 }
 
-/// Bytes of a row in a part.
+/// Size of a row in a part, bytes.
 fn size(row: &PrintedRow) -> usize {
     serde_json::to_vec(&(row.process.0, row.process.1, &row.line)).map_or(0, |text| text.len() + 1)
 }
@@ -108,7 +108,7 @@ mod tests {
     use stream::clock::Manual;
     use stream::store::{Limits, Store};
 
-    /// Two processes whose lines alternate, in files of a hundred.
+    /// Two processes whose lines alternate, in files of a hundred lines.
     fn write(folder: &Path, lines: u64) {
         let run = folder.join(FOLDER).join("a");
         std::fs::create_dir_all(&run).expect("made");

@@ -1,4 +1,4 @@
-//! What a run held and used, read from the history of the machines that it ran on.
+//! Resources of a run, read from the history of its machines.
 
 use super::sums::{HeldGpu, HeldSpan, Sums, Together, line, merged, within};
 use shared::catalog::{MetricDef, cpu, gpu, memory};
@@ -11,19 +11,19 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use stream::live::Live;
 
-/// Roll-ups of a series that are read, at most about.
+/// Approximate maximum number of roll-ups that are read per series.
 const MAX_BUCKETS: i64 = 4_096;
-/// Up to this length samples are read; of longer runs whole minutes, which the disk holds ready.
+/// Up to this length samples are read; for longer runs, the minute roll-ups on the disk.
 const SAMPLES_MS: i64 = 6 * 3_600_000;
 const MINUTE: i64 = 60_000;
-/// Lines of one measure; further ranks are counted.
+/// Maximum number of lines of one measure; further ranks are counted.
 const MAX_LINES: usize = 512;
-/// Values of all lines: with more lines each has fewer points.
+/// Maximum number of values of all lines: with more lines, each has fewer points.
 const MAX_VALUES: usize = 120_000;
-/// The fewest points of a line.
+/// Minimum number of points of a line.
 const MIN_POINTS: usize = 60;
 
-/// What is drawn of a run.
+/// Source of one chart of a run.
 struct Row {
     id: &'static str,
     of: &'static MetricDef,
@@ -34,7 +34,7 @@ const fn row(id: &'static str, of: &'static MetricDef, together: Together) -> Ro
     Row { id, of, together }
 }
 
-/// Of each rank, from its GPUs. The first is what the list draws.
+/// Charts per rank, from its GPUs. The first one is the sparkline of the list.
 static GPU_ROWS: [Row; 5] = [
     row("gpu", &gpu::UTILIZATION, Together::Mean),
     row("gpu_memory", &gpu::MEMORY_ALLOCATED_BYTES, Together::Sum),
@@ -42,37 +42,37 @@ static GPU_ROWS: [Row; 5] = [
     row("gpu_clock", &gpu::SM_CLOCK, Together::Mean),
     row("gpu_temp", &gpu::TEMP, Together::Max),
 ];
-/// Of each machine.
+/// Charts per machine.
 static HOST_ROWS: [Row; 2] =
     [row("cpu", &cpu::CPU_PERCENT, Together::Mean), row("memory", &memory::PERCENT, Together::Mean)];
 
-/// What is known of a run.
+/// Measures of a run.
 #[derive(Clone, Debug)]
 pub struct RunMeasures {
-    /// What it held and used.
+    /// GPU time, energy and other sums.
     pub sums: Sums,
-    /// Where the lines begin, milliseconds since the Unix epoch.
+    /// Start of the lines, milliseconds since the Unix epoch.
     pub from: i64,
     /// Width of a column, milliseconds.
     pub step: i64,
-    /// Charts; those for which there is no value are left out.
+    /// Charts; those without a value are absent.
     pub measures: Vec<Measure>,
-    /// Ranks that have no line: there are too many.
+    /// Number of ranks without a line, because of the maximum.
     pub left_out: usize,
 }
 
 /// One chart.
 #[derive(Clone, Debug)]
 pub struct Measure {
-    /// What the API calls it.
+    /// Its ID in the API.
     pub id: &'static str,
     /// Its title.
     pub title: &'static str,
     /// Unit of the values.
     pub unit: Unit,
-    /// How the GPUs of a rank are one line.
+    /// Aggregation of a rank's GPUs into one line.
     pub together: Together,
-    /// A line for each rank, in the order of machines and ranks; of what is a machine's a line for each machine.
+    /// One line per rank, in the order of machines and ranks; for a measure of machines, one per machine.
     pub lines: Vec<Line>,
 }
 
@@ -81,15 +81,15 @@ pub struct Measure {
 pub struct Line {
     /// Its machine.
     pub source: String,
-    /// The rank, where it is one's.
+    /// The rank; None for a machine.
     pub rank: Option<u32>,
-    /// What the rank is called, where that is not its number.
+    /// Label of the rank, if that is not its number.
     pub label: Option<String>,
-    /// A value for each column.
+    /// One value per column.
     pub values: Vec<Option<f64>>,
 }
 
-/// A rank on a machine: its GPUs and when it held them, over all its lives.
+/// A rank on a machine: its GPUs and the spans in which it held them, over all its lives.
 #[derive(Default)]
 struct Ranked {
     label: Option<String>,
@@ -97,15 +97,15 @@ struct Ranked {
     gpus: Vec<u32>,
 }
 
-/// What was read of a machine.
+/// The series read of one machine.
 struct Read {
     step: i64,
     gpus: BTreeMap<u32, (HeldGpu, Vec<Vec<Bucket>>)>,
     host: Vec<Vec<Bucket>>,
 }
 
-/// Reads a run of these machines up to `now`, milliseconds since the Unix epoch. `points` are the columns of a line; where
-/// the run is not read `wholly`, only the first chart is made. It may read the disk.
+/// Reads a run on these machines up to `now`, milliseconds since the Unix epoch. `points` is the number of columns of a
+/// line. Unless `wholly` is set, only the first chart is made. It may read the disk.
 pub fn measure(
     live: &Live,
     sources: &[Arc<Source>],
@@ -177,10 +177,10 @@ pub fn measure(
     RunMeasures { sums, from: span.0, step, measures: gpus.chain(hosts).filter(known).collect(), left_out }
 }
 
-/// What the GPUs of a machine are called.
+/// Model names of a machine's GPUs.
 struct Models {
     by_number: BTreeMap<u32, String>,
-    /// That of all, where they are of one model.
+    /// The model of all GPUs, if they have the same one.
     of_all: Option<String>,
 }
 
@@ -190,7 +190,8 @@ impl Models {
             Some((number, labels.into_iter().find(|(label, _)| *label == "name")?.1))
         };
         let by_number = live.source(source.id).gpus.known().into_iter().filter_map(name).collect();
-        // Of another machine there is the fact: `8 × H100`, and of several models `L4 + 2 × H200`.
+        // For a machine that this hub does not measure, the fact is used: `8 × H100`, or `L4 + 2 × H200` for several
+        // models.
         let fact = source.facts.iter().find(|(word, _)| word == "gpus").map(|(_, fact)| fact.as_str());
         let one = fact.filter(|fact| !fact.contains(" + ") && fact.parse::<u32>().is_err());
         let of_all = one.map(|fact| fact.split_once(" × ").map_or(fact, |(_, model)| model).to_string());
@@ -206,7 +207,7 @@ fn measure_of(row: &Row, lines: Vec<Line>) -> Measure {
     Measure { id: row.id, title: row.of.title, unit: row.of.unit, together: row.together, lines }
 }
 
-/// When a process ran, within the span of its run.
+/// Span in which a process ran, within the span of its run.
 fn life(process: &RunProcess, (from, to): HeldSpan) -> HeldSpan {
     (process.began.clamp(from, to), process.ended.unwrap_or(to).clamp(from, to))
 }
@@ -225,7 +226,7 @@ fn read_source(
         true => (length / MAX_BUCKETS).max(interval),
         false => (length / MAX_BUCKETS / MINUTE + 1) * MINUTE,
     };
-    // One look at the store, then everything is read outside of its lock.
+    // The store is locked once; everything else is read outside of the lock.
     let mut known: BTreeMap<(&str, String), SeriesId> = BTreeMap::new();
     let snapshot = {
         let store = live.store();
@@ -241,7 +242,7 @@ fn read_source(
         store.snapshot(source.id, span.0, span.1)
     };
     let id = |of: &MetricDef, instance: &str| known.get(&(of.tag, instance.to_string())).copied();
-    // What is not known is a series of which nothing is read.
+    // An unknown series reads as empty.
     let read = |wanted: Vec<Option<SeriesId>>, last| {
         let ids: Vec<SeriesId> = wanted.iter().flatten().copied().collect();
         let all = snapshot.as_ref().map(|snapshot| snapshot.buckets(&ids, step, last)).unwrap_or_default();

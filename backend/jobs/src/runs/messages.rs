@@ -1,4 +1,4 @@
-//! What launchers and scripts send on the socket: how much of it is taken, and what is answered.
+//! Messages of launchers and scripts on the socket: rate limits, and answers.
 
 use super::permit::without_claims;
 use super::socket::{Message, RunSocket, SentBy};
@@ -12,32 +12,32 @@ use shared::run::{TAKEN, TellAnswer, Told};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The most messages a second: a record is written for each.
+/// Maximum rate of messages: each one writes a record.
 const MAX_MESSAGES: governor::Quota = governor::Quota::per_second(std::num::NonZeroU32::new(100).expect("not zero"));
 
-/// The most of another user who tells of runs, who may begin one of many ranks at once, and of one who puts markers and alerts.
+/// Maximum rates of another user: of reports about runs, whose many ranks may begin at once; and of markers and alerts.
 const TOLD_BY_OTHERS: governor::Quota = governor::Quota::per_second(std::num::NonZeroU32::new(1).expect("not zero"))
     .allow_burst(std::num::NonZeroU32::new(600).expect("not zero"));
 const MARKED_BY_OTHERS: governor::Quota =
     governor::Quota::per_second(std::num::NonZeroU32::new(100).expect("not zero"));
 
-/// Likewise of markers of all runs together, and of alerts: each run has less.
+/// Maximum rate of markers over all runs, and of alerts: each run has a lower limit.
 const MAX_MARKERS: governor::Quota = governor::Quota::per_second(std::num::NonZeroU32::new(500).expect("not zero"));
 
-/// What a message was about.
+/// Kind of a received message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Received {
-    /// A process that began or ended.
+    /// Begin or end of a process.
     Told,
     Other,
 }
 
-/// What is needed to take messages.
+/// State for receiving messages.
 pub(super) struct Messages {
     pub socket: RunSocket,
     /// The data folder.
     folder: PathBuf,
-    /// What launchers wrote into it.
+    /// Spool folder of launchers.
     pub untold: Option<Untold>,
     markers: Arc<Markers>,
     calls: Arc<Calls>,
@@ -47,7 +47,7 @@ pub(super) struct Messages {
     others: Limits,
 }
 
-/// Limits of each user: of what is told, and of the rest.
+/// Rate limits of each user: of reports, and of markers and alerts.
 type Limits = [governor::DefaultKeyedRateLimiter<Option<u32>>; 2];
 
 fn is_too_much(limits: &Limits, sender: &SentBy, message: &Message) -> bool {
@@ -76,7 +76,7 @@ impl Messages {
         }
     }
 
-    /// Takes one message, and answers it. A sender without an answer keeps what it has to tell.
+    /// Handles one message, and answers it. A sender that receives no answer keeps its message.
     pub fn receive(&self, tracker: &mut Tracker, message: Message, sender: &SentBy) -> Received {
         if sender.is_other && is_too_much(&self.others, sender, &message) {
             tracker.drop_one();
@@ -119,7 +119,7 @@ impl Messages {
 
     fn marker(&self, tracker: &mut Tracker, mut new: NewMarker, sender: &SentBy) {
         if sender.is_other {
-            // It is theirs alone: it stands for no marker of somebody else.
+            // The ID belongs to this user: it cannot replace a marker of another user.
             new.id = new.id.map(|id| format!("{}.{id}", sender.user));
             new.run = new.run.map(|run| tracker.owners.id(&run, Some(&sender.user)));
         }
@@ -148,7 +148,7 @@ impl Messages {
     }
 }
 
-/// The folder in which launchers keep what their jobs print; it is made.
+/// Creates the folder in which launchers store the output of their jobs.
 fn log_folder(folder: &Path) -> std::io::Result<String> {
     use std::os::unix::fs::DirBuilderExt;
     let folder = folder.canonicalize()?.join(shared::output::FOLDER);

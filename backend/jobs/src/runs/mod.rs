@@ -1,11 +1,12 @@
-//! Runs: what `watchglass run` tells of the jobs of this machine becomes records of it, and the records of all machines make
-//! the list of runs.
+//! Runs: reports of `watchglass run` about jobs of this machine become its records, and the records of all machines
+//! make the list of runs.
 //!
-//! Ranks are found by themselves, by what their launchers say in their environment.
+//! Ranks are detected automatically, by the environment that their launchers set.
 //!
-//! What a run held and used is read from the history of its machines, and added up by `sums`.
+//! Resources of a run are read from the history of its machines; `sums` adds them up.
 //!
-//! A run ends when its launcher says how, or when the kernel says that its process is gone. Silence is no end.
+//! A run ends when its launcher reports its end, or when the kernel reports that its process is gone. Silence is no
+//! end.
 
 mod book;
 #[cfg(unix)]
@@ -76,7 +77,7 @@ pub use summaries::{Brief, Briefs};
 pub use summary::{MEASURES, RunCurve, RunMark, RunNumbers, RunSummary, drivers};
 pub use sums::Sums;
 
-/// The id of a run where another has the id by which it was told; `whose` tells it apart from further ones.
+/// The ID of a run whose reported ID belongs to another run; `whose` distinguishes it from further ones.
 fn other_id(id: &str, whose: &str) -> String {
     use sha2::{Digest, Sha256};
     const LETTERS: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";

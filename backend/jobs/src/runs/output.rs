@@ -1,5 +1,5 @@
-//! What the jobs of this machine printed, read from the files that their launchers write; see [`shared::output`]. It is in no
-//! record and no summary, because those are told to everybody who may see a run.
+//! Output of the jobs of this machine, read from the files that their launchers write; see [`shared::output`]. Records
+//! and summaries do not include it, because everybody who may see a run receives those.
 
 use shared::output::{ENDING, FOLDER, LAST_LINES, OutputLine, OutputStream, plain, process_file};
 use shared::run::{Run, RunProcess, check_id};
@@ -10,62 +10,62 @@ use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// Name of the folder in the data folder with what is kept of runs that ended.
+/// Folder in the data folder for data of ended runs.
 pub(super) const ENDED: &str = "ended-runs";
 
-/// The longest row of a file that is read, bytes.
+/// Maximum length of a row that is read from a file, bytes.
 const MAX_ROW_BYTES: usize = 64 << 10;
 
-/// How much of the end of a file is read first, bytes; four times as much whenever that has too few lines.
+/// Bytes that are read first from the end of a file; four times as many whenever they have too few lines.
 const TAIL_BYTES: u64 = 256 << 10;
 
-/// The most files of a run that are looked at.
+/// Maximum number of files of a run that are read.
 const MAX_FILES: usize = 10_000;
 
-/// Lines stay this much longer than the retention, as samples do.
+/// Lines are kept this much longer than the retention, as samples are.
 const SLACK_MS: i64 = 3_600_000;
 
-/// The longest line that is quoted, bytes.
+/// Maximum length of a quoted line, bytes.
 const MAX_QUOTED_BYTES: usize = 200;
 
-/// A line of a process of a run, or a number of lines that were not kept.
+/// A line of a process of a run, or a number of lost lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PrintedRow {
-    /// When the process began, milliseconds since the Unix epoch, and its number: so its run knows it.
+    /// Start of the process, milliseconds since the Unix epoch, and its PID: they identify it in the run.
     pub process: (i64, u32),
-    /// The line; where its `lost` is not 0, so many lines are missing there.
+    /// The line; if its `lost` is not 0, that many lines are missing there.
     pub line: OutputLine,
 }
 
-/// Where the lines are.
+/// Location of the lines.
 #[derive(Clone, Debug)]
 struct Place {
     folder: PathBuf,
-    /// The last lines of runs that ended.
+    /// Folder with the last lines of ended runs.
     ended: PathBuf,
     source: SourceId,
 }
 
-/// The files of this machine.
+/// The output files of this machine.
 #[derive(Debug, Default)]
 pub struct RunLogs(Option<Place>);
 
-/// Which rows are wanted.
+/// Filter of rows.
 pub type Keeps<'a> = &'a (dyn Fn(&PrintedRow) -> bool + Sync);
 
 impl RunLogs {
-    /// Those of this source, in a data folder.
+    /// The files of this source, in a data folder.
     pub fn of(folder: &Path, source: SourceId) -> Self {
         RunLogs(Some(Place { folder: folder.join(FOLDER), ended: folder.join(ENDED), source }))
     }
 
-    /// The source whose lines are here.
+    /// The source whose output is stored here.
     pub fn source(&self) -> Option<SourceId> {
         self.0.as_ref().map(|place| place.source)
     }
 
-    /// The newest lines of a run between two times, milliseconds since the Unix epoch, at most `limit`, in their order; those
-    /// that are kept longer where the others have gone. It reads the disk.
+    /// The newest lines of a run between two times, milliseconds since the Unix epoch, at most `limit`, in order. The
+    /// stored last lines are used if the files have gone. It reads the disk.
     pub fn newest(&self, run: &str, (from, to): (i64, i64), limit: usize, keeps: Keeps) -> Vec<PrintedRow> {
         let Some(place) = &self.0 else { return Vec::new() };
         let within = |row: &PrintedRow| (from..=to).contains(&row.line.t) && (row.line.lost > 0 || keeps(row));
@@ -82,8 +82,8 @@ impl RunLogs {
         rows.split_off(rows.len().saturating_sub(limit))
     }
 
-    /// All lines of a run between two times, in their order, read as they are asked for.
-    /// Those whose numbers are behind these of their processes.
+    /// The lines of a run between two times, in order, read on demand. Only lines whose numbers are above the mark of
+    /// their process are returned.
     pub(super) fn behind(&self, run: &str, span: (i64, i64), marks: &BTreeMap<(i64, u32), u64>) -> AllRows {
         let Some(place) = &self.0 else { return AllRows::default() };
         let processes = processes(&place.folder, run);
@@ -98,13 +98,14 @@ impl RunLogs {
         AllRows { parts: of_files.chain(of_kept).map(|part| (part, None)).collect(), span, begun: false }
     }
 
-    /// Keeps the last lines of each process of a run, and of each rank that a launcher names, as long as the run is.
+    /// Stores the last lines of each process of a run, and of each rank that a launcher names, as long as the run is
+    /// stored.
     pub(super) fn keep_last(&self, run: &Run, source: &str) -> io::Result<()> {
         let Some(place) = &self.0 else { return Ok(()) };
         let ranks = Ranks::of(run, source);
         let mut rows: BTreeMap<_, Vec<PrintedRow>> = BTreeMap::new();
         for (process, files) in processes(&place.folder, run.machine_id()) {
-            // A launcher's ranks write in turn: some have their last lines far before others.
+            // Ranks of a launcher write in turn: the last lines of some are far before those of others.
             let many = LAST_LINES * (1 + ranks.numbers.len());
             for row in newest_of(process, &files, i64::MIN, many, &|_| true) {
                 let own = rows.entry((process, ranks.of_row(&row))).or_default();
@@ -130,8 +131,8 @@ impl RunLogs {
         fs::rename(new, path)
     }
 
-    /// Removes what is older than the samples are at `now`, milliseconds since the Unix epoch, which are kept for so many
-    /// milliseconds; and the oldest of more than so many bytes.
+    /// Removes lines that are older than the retention of samples at `now`, both in milliseconds; and the oldest if
+    /// there are more than `most` bytes.
     pub(super) fn expire(&self, (now, retention): (i64, i64), most: u64) {
         let Some(place) = &self.0 else { return };
         let oldest =
@@ -176,7 +177,7 @@ impl RunLogs {
     }
 }
 
-/// A file for our user alone.
+/// Creates a file for our user alone.
 fn private(path: &Path) -> io::Result<File> {
     let mut options = fs::OpenOptions::new();
     #[cfg(unix)]
@@ -184,7 +185,7 @@ fn private(path: &Path) -> io::Result<File> {
     options.write(true).create(true).truncate(true).open(path)
 }
 
-/// The file with the last lines of a run that ended.
+/// Path of the last lines of an ended run.
 pub(super) fn last_file(ended: &Path, run: &str) -> PathBuf {
     ended.join(format!("{run}.{ENDING}"))
 }
@@ -198,7 +199,7 @@ fn last_lines(ended: &Path, run: &str) -> Vec<PrintedRow> {
     rows.map(|(began, pid, line)| PrintedRow { process: (began, pid), line }).collect()
 }
 
-/// The files of a run, by its processes, each in their order.
+/// The files of a run, by process, each in order.
 fn processes(folder: &Path, run: &str) -> BTreeMap<(i64, u32), Vec<PathBuf>> {
     let mut found: BTreeMap<(i64, u32), BTreeMap<u32, PathBuf>> = BTreeMap::new();
     let entries = match check_id(run) {
@@ -213,7 +214,7 @@ fn processes(folder: &Path, run: &str) -> BTreeMap<(i64, u32), Vec<PathBuf>> {
     found.into_iter().map(|(process, files)| (process, files.into_values().collect())).collect()
 }
 
-/// Says what is missing before a line, by its number and the last one.
+/// Returns the gap before a line, from its number and that of the line before.
 fn gap(last: &mut Option<u64>, line: &OutputLine) -> Option<OutputLine> {
     let before = if line.lost > 0 { line.n } else { line.n.saturating_sub(1) };
     let missing = last.map_or(0, |last| before.saturating_sub(last));
@@ -221,7 +222,7 @@ fn gap(last: &mut Option<u64>, line: &OutputLine) -> Option<OutputLine> {
     (missing > 0).then(|| OutputLine { t: line.t, n: before, lost: missing, ..OutputLine::default() })
 }
 
-/// The newest rows of a process that are wanted.
+/// The newest matching rows of a process.
 fn newest_of(
     process: (i64, u32),
     files: &[PathBuf],
@@ -243,7 +244,7 @@ fn newest_of(
             if read.is_err() {
                 break (Vec::new(), false);
             }
-            // What was begun before is whole only where nothing was cut off.
+            // The first row in a block is complete only if the block starts at the begin of the file.
             let first = if begin == 0 {
                 0
             } else {
@@ -274,7 +275,7 @@ fn newest_of(
     all.split_off(all.len().saturating_sub(limit))
 }
 
-/// All rows of a process, from its first file on.
+/// Reader of all rows of a process, from its first file on.
 struct Reading {
     process: (i64, u32),
     files: std::vec::IntoIter<PathBuf>,
@@ -284,7 +285,7 @@ struct Reading {
     mark: u64,
 }
 
-/// The number of the first line of a file.
+/// Number of the first line of a file.
 fn first_number(path: &Path) -> Option<u64> {
     let mut bytes = Vec::new();
     BufReader::new(File::open(path).ok()?.take(MAX_ROW_BYTES as u64)).read_until(b'\n', &mut bytes).ok()?;
@@ -292,10 +293,10 @@ fn first_number(path: &Path) -> Option<u64> {
 }
 
 impl Reading {
-    /// What is behind a number; of what was not kept at the begin the first number tells.
+    /// Reads the rows after a number; the number of the first line shows how many are missing before it.
     fn behind(process: (i64, u32), mut files: Vec<PathBuf>, mark: u64) -> Reading {
         let is_behind = |path: &PathBuf| first_number(path).is_some_and(|first| first > mark + 1);
-        // The file before the first that begins behind it has the line.
+        // The line is in the file before the first one that begins after it.
         let at = if mark == 0 { 0 } else { files.partition_point(|path| !is_behind(path)).saturating_sub(1) };
         Reading { process, files: files.split_off(at).into_iter(), file: None, last: Some(mark), waiting: None, mark }
     }
@@ -311,7 +312,7 @@ impl Iterator for Reading {
         let mut bytes = Vec::new();
         loop {
             let Some(file) = &mut self.file else {
-                // One that was removed meanwhile is passed over.
+                // A file that was removed meanwhile is skipped.
                 self.file = File::open(self.files.next()?).ok().map(BufReader::new);
                 continue;
             };
@@ -345,7 +346,7 @@ enum Of {
     Kept(std::vec::IntoIter<PrintedRow>),
 }
 
-/// All rows of a run; see [`RunLogs::all`].
+/// All rows of a run, from `RunLogs::behind`.
 #[derive(Default)]
 pub struct AllRows {
     parts: Vec<(Of, Option<PrintedRow>)>,
@@ -377,17 +378,17 @@ impl Iterator for AllRows {
     }
 }
 
-/// Which rank wrote a line: that of its process, or the one that a launcher of several puts before it.
+/// Finds the rank that wrote a line: that of its process, or the one in the prefix of a launcher of several ranks.
 #[derive(Debug, Default)]
 pub struct Ranks {
     processes: BTreeMap<(i64, u32), (Option<u32>, Option<String>)>,
-    /// Ranks of the run, and those of this machine by their numbers there.
+    /// Ranks of the run, and those of this machine by their local numbers.
     numbers: BTreeSet<u32>,
     locals: BTreeMap<u32, u32>,
 }
 
 impl Ranks {
-    /// Those of a run, as a machine, by its name, has them.
+    /// The ranks of a run on the machine of this name.
     pub fn of(run: &Run, source: &str) -> Ranks {
         let here = || run.processes.iter().filter(|one| one.source == source);
         let known =
@@ -410,7 +411,7 @@ impl Ranks {
         named.or(own)
     }
 
-    /// What the process that wrote a row is called.
+    /// Label of the process that wrote a row.
     pub fn label(&self, row: &PrintedRow) -> Option<&str> {
         self.processes.get(&row.process).and_then(|(_, label)| label.as_deref())
     }
@@ -423,7 +424,7 @@ enum Prefix {
     Local,
 }
 
-/// What a launcher puts before a line, and the line behind it.
+/// A launcher's prefix of a line, and the rest of the line.
 fn prefix(text: &str) -> Option<(Prefix, u32, &str)> {
     let digits = |text: &str| text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     if let Some(inner) = text.strip_prefix('[') {
@@ -441,7 +442,8 @@ fn prefix(text: &str) -> Option<(Prefix, u32, &str)> {
     Some((Prefix::Rank, number.parse().ok()?, rest.strip_prefix(": ")?))
 }
 
-/// The line that says best why a rank ended, of its last: the last that names an error, else the last with a text.
+/// The line that best explains the end of a rank, of its last ones: the last that names an error, else the last with a
+/// text.
 pub fn last_words(rows: &[PrintedRow]) -> Option<String> {
     let texts: Vec<String> = rows.iter().filter(|row| row.line.lost == 0).map(|row| plain(&row.line.text)).collect();
     let bare = |text: &String| prefix(text).map_or(text.as_str(), |(.., rest)| rest).trim().to_string();
@@ -458,7 +460,7 @@ pub fn last_words(rows: &[PrintedRow]) -> Option<String> {
     Some(line)
 }
 
-/// Whether a row has a text, case ignored, or is from a stream.
+/// Whether a row contains a text, case ignored, and is from a stream.
 pub fn fits(row: &PrintedRow, stream: Option<OutputStream>, text: Option<&str>) -> bool {
     stream.is_none_or(|stream| row.line.stream == stream)
         && text.is_none_or(|text| plain(&row.line.text).to_lowercase().contains(text))

@@ -1,4 +1,4 @@
-//! Files as launchers write them, and what is read from them.
+//! Files as launchers write them, and the rows that are read from them.
 
 use super::*;
 use shared::run::Rank;
@@ -113,7 +113,7 @@ fn a_line_is_of_the_rank_that_its_launcher_names_where_there_is_such_a_rank() {
 fn the_last_lines_of_each_rank_are_kept_when_the_others_have_gone() {
     let folder = tempfile::tempdir().expect("a folder");
     let own = folder.path().join(FOLDER).join("run");
-    // One rank falls early, and the other goes on.
+    // One rank fails early, and the other goes on.
     let mut rows = vec![line(1, 1, "[rank2]: ValueError: early"), line(2, 2, "of nobody")];
     rows.extend((3..=350).map(|n| line(n, n as u64, &format!("[rank3]: step {n}"))));
     write(&own, "5-7.0000.jsonl", &rows[250..], "");

@@ -1,13 +1,15 @@
-//! Who may say what on the socket of runs. It is open to other users of the machine where `[runs] socket_mode` says so.
+//! Permissions of senders on the socket of runs. Other users of the machine may use it if `[runs] socket_mode` allows
+//! that.
 //!
 //! | message | the user of this program, root | another user |
 //! |---|---|---|
 //! | a process begins | yes | one of theirs; 256 at once |
 //! | a process ended | yes | yes |
 //! | a marker, an alert | yes | of the machine, or of a run that is theirs |
-//! | where output is kept | yes | no: the folder is this program's alone |
+//! | location of the output | yes | no: the folder is this program's alone |
 //!
-//! A run is whose it is that began it. Whoever else tells of the same id has a run of their own, under an id of its own.
+//! A run belongs to the user who began it. Another user who reports the same ID has a run of their own, under another
+//! ID.
 
 use super::other_id;
 use super::output::ENDED;
@@ -19,28 +21,28 @@ use std::collections::HashMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// The most processes of runs of another user that are known at once.
+/// Maximum number of running processes in the runs of another user.
 const MAX_RUNNING: usize = 256;
 
-/// How late a message may come, milliseconds.
+/// Maximum delay of a message, milliseconds.
 const LATE_MS: i64 = 2_000;
 
-/// How late what another user's launcher could not tell may come, milliseconds: runs are given up after that.
+/// Maximum delay of another user's spooled report, milliseconds: runs are given up after that.
 const KEPT_MS: i64 = 12 * 3_600_000;
 
-/// So many runs are looked through for those that have no records any more.
+/// Number of known runs from which on those without records are dropped.
 const MANY: usize = 100_000;
 
-/// The runs of this machine, and who has each: whoever began it.
+/// The owner of each run of this machine: the user who began it.
 pub(super) struct Owners {
     runs: HashMap<String, Option<String>>,
-    /// Folder of the runs of which there may be no records any more.
+    /// Folder of ended runs, whose records may be gone.
     ended: PathBuf,
-    /// What the user of this program is called, and root.
+    /// Names of the user of this program, and of root.
     trusted: [String; 2],
 }
 
-/// What is read of a run that ended.
+/// The part that is read of an ended run's summary.
 #[derive(Deserialize)]
 struct Ended {
     run: EndedRun,
@@ -53,29 +55,29 @@ struct EndedRun {
 }
 
 impl Owners {
-    /// `data` is the data folder, `trusted` are the user of this program and root.
+    /// `data` is the data folder; `trusted` are the user of this program and root.
     pub fn new(data: &Path, trusted: [String; 2]) -> Owners {
         Owners { runs: HashMap::new(), ended: data.join(ENDED), trusted }
     }
 
-    /// Takes a process of a run; of all, the first says whose it is.
+    /// Adds a process of a run; the first process decides the owner.
     pub fn take(&mut self, begun: &Begun) {
         if !self.runs.contains_key(&begun.run) {
             self.runs.insert(begun.run.clone(), begun.about.user.clone());
         }
     }
 
-    /// There may be many of which there are no records any more.
+    /// Whether the list is so long that many of its runs may have no records any more.
     pub fn are_many(&self) -> bool {
         self.runs.len() >= MANY
     }
 
-    /// Forgets all.
+    /// Removes all runs.
     pub fn forget(&mut self) {
         self.runs.clear();
     }
 
-    /// Who has a run, where it is known: None within that is told of by requests, which name no user.
+    /// The owner of a run, if it is known. The inner None is a run reported by request, which has no user.
     fn owner(&self, run: &str) -> Option<Option<String>> {
         if let Some(owner) = self.runs.get(run) {
             return Some(owner.clone());
@@ -84,12 +86,12 @@ impl Owners {
         Some(serde_json::from_slice::<Ended>(&ended).ok()?.run.user)
     }
 
-    /// Whether somebody has this run.
+    /// Whether a run has a user as its owner.
     pub fn is_somebodys(&self, run: &str) -> bool {
         self.owner(run).flatten().is_some()
     }
 
-    /// Whether a process of a user may belong to a run by its word alone.
+    /// Whether a user's process may belong to a run merely because it names that run.
     pub fn fits(&self, run: &str, user: Option<&str>) -> bool {
         match self.owner(run) {
             None => true,
@@ -98,7 +100,7 @@ impl Owners {
         }
     }
 
-    /// The id of the run that a user calls so: another one where somebody else has a run of that id.
+    /// The ID of a user's run: another one if the run of that ID has another owner.
     pub fn id(&self, run: &str, user: Option<&str>) -> String {
         match self.fits(run, user) {
             true => run.into(),
@@ -106,10 +108,10 @@ impl Owners {
         }
     }
 
-    /// Whether a message may be taken; `running` are the processes of runs that are known, of a user.
+    /// Whether a message is permitted; `running` returns the number of known processes in a user's runs.
     ///
     /// # Errors
-    /// A sentence for whoever sent it.
+    /// A sentence for the sender.
     pub fn check(&self, sender: &SentBy, message: &Message, running: impl FnOnce(&str) -> usize) -> Result<(), String> {
         if !sender.is_other {
             return Ok(());
@@ -138,23 +140,23 @@ impl Owners {
     }
 }
 
-/// Whether there is a process of that number, which is not the one that is meant or not this user's. One that is gone may have
-/// been. The numbers of another namespace say nothing here.
+/// Whether the PID belongs to another process or another user. A process that has gone may have been the right one.
+/// PIDs of another namespace cannot be checked.
 fn is_of_another(begun: &Begun, uid: Option<u32>) -> bool {
     let Some(stat) = Stat::of(begun.pid).filter(|_| begun.namespace == namespace()) else { return false };
     let owner = std::fs::metadata(format!("/proc/{}", begun.pid)).map(|process| process.uid());
     Some(stat.start) != begun.start || owner.is_ok_and(|owner| Some(owner) != uid)
 }
 
-/// Whether a process is in a job of Slurm, as the name of its control group says: `/system.slice/slurmstepd.scope/job_7/step_0`,
-/// or `/slurm/uid_1000/job_7/step_0` of version 1.
+/// Whether a process is in a Slurm job, by the name of its control group:
+/// `/system.slice/slurmstepd.scope/job_7/step_0`, or `/slurm/uid_1000/job_7/step_0` of version 1.
 fn is_in_job(pid: u32, job: &str) -> bool {
     let groups = std::fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
     groups.lines().flat_map(|line| line.split('/')).any(|part| part.strip_prefix("job_") == Some(job))
 }
 
-/// What another user tells, without what only the kernel and schedulers can know: a place among ranks, GPUs, a pod, another
-/// time than about now. How a job ended may come late, with its own times.
+/// A report of another user, without the facts that only the kernel and schedulers can know: rank, GPUs, pod, and any
+/// time other than about now. The end of a job may be reported late, with its own times.
 pub(super) fn without_claims(told: Told, now: i64) -> Told {
     let begun = |begun: Begun, late: i64| {
         let slurm = begun.slurm.filter(|job| begun.namespace == namespace() && is_in_job(begun.pid, job));
@@ -163,7 +165,7 @@ pub(super) fn without_claims(told: Told, now: i64) -> Told {
     match told {
         Told::Begin(one) => Told::Begin(begun(one, LATE_MS)),
         Told::End(Over { begun: one, t, how }) => {
-            // Without its begin a run may have taken longer than is waited for.
+            // The run may have taken longer than the accepted delay, so its start keeps its distance.
             let begun = Begun { t: one.t.min(now), ..begun(one, LATE_MS) };
             Told::End(Over { begun, t: t.clamp(now - KEPT_MS, now), how: How { claim: None, ..how } })
         }
@@ -261,7 +263,7 @@ mod tests {
         let long = "x".repeat(shared::run::MAX_ID_BYTES);
         owners.take(&begun(&long, "ann"));
         assert_eq!(shared::run::check_id(&id(&owners, &long, "bob")), Ok(()));
-        // Their own is theirs from then on, also for what they mark and alert.
+        // From then on the run is theirs, also for markers and alerts.
         owners.take(&begun(&id(&owners, "of-ann", "bob"), "bob"));
         assert_eq!(owners.check(&SentBy::of(Some("bob"), 1), &alert(Some("of-ann")), |_| 0), Ok(()));
         assert!(owners.is_somebodys("of-ann") && owners.is_somebodys("old"));
@@ -282,7 +284,7 @@ mod tests {
         let early = Told::Begin(Begun { t: 0, ..said.clone() });
         assert_eq!(without_claims(early, NOW), Told::Begin(Begun { t: NOW - LATE_MS, ..plain.clone() }));
         let how = How { exit: Some(3), ..How::default() };
-        // How a job ended may come late, where nobody could be told.
+        // The end of a job may be reported late, when no server was reachable.
         for (t, late) in [(NOW + 1, NOW), (NOW - 3_600_000, NOW - 3_600_000), (0, NOW - KEPT_MS)] {
             assert_eq!(
                 without_claims(end(t), NOW),

@@ -1,4 +1,5 @@
-//! The end of a process that is no child of ours, told by the kernel: `pidfd_open`, and `PIDFD_GET_INFO` of Linux 6.15.
+//! The end of a process that is no child of ours, reported by the kernel: `pidfd_open`, and `PIDFD_GET_INFO` of Linux
+//! 6.15.
 
 use launch::process::{signal_name, started};
 use shared::run::How;
@@ -8,13 +9,13 @@ use std::time::Duration;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-/// How long a process may stay unread by its parent after its end: so long nobody can say how it ended.
+/// Maximum time for the parent to reap the process: until then its exit status cannot be read.
 const REAP_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A process, which cannot be mistaken for another that gets its number.
+/// A process, which cannot be confused with a later one of the same PID.
 pub(super) struct ProcessFd(AsyncFd<OwnedFd>);
 
-/// `struct pidfd_info` of `linux/pidfd.h`, its first 64 bytes: what the kernel has beyond is not asked for.
+/// `struct pidfd_info` of `linux/pidfd.h`, its first 64 bytes; later fields are not requested.
 #[repr(C)]
 #[derive(Default)]
 struct Info {
@@ -28,16 +29,16 @@ struct Info {
     exit_code: i32,
 }
 
-/// `PIDFD_INFO_EXIT`: the status of a process that was reaped.
+/// `PIDFD_INFO_EXIT`: the status of a reaped process.
 const INFO_EXIT: u64 = 1 << 3;
 /// `PIDFD_GET_INFO`: `_IOWR(0xFF, 11, struct pidfd_info)`, of 64 bytes.
 const GET_INFO: libc::Ioctl = 0xC040_FF0B_u32 as libc::Ioctl;
 
 impl ProcessFd {
-    /// Opens it. A number alone is no proof of who it is: `start` is when it started, in clock ticks since boot.
+    /// Opens it. A PID alone does not identify a process: `start` is its start time, in clock ticks since boot.
     ///
     /// # Errors
-    /// It is gone, it is another one, or this kernel has no such files.
+    /// The process has ended, it is another one, or this kernel has no pidfds.
     pub fn open(pid: u32, start: u64) -> io::Result<ProcessFd> {
         // SAFETY: the call takes two numbers, and gives a new descriptor or an error.
         let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid as libc::pid_t, 0) };
@@ -46,7 +47,7 @@ impl ProcessFd {
         }
         // SAFETY: the descriptor is new, and nobody else has it.
         let fd = unsafe { OwnedFd::from_raw_fd(fd as i32) };
-        // Read behind the opening: it is the same process for as long as it lives.
+        // Read after the opening: it is the same process for as long as it lives.
         if started(pid) != Some(start) {
             return Err(io::ErrorKind::NotFound.into());
         }
@@ -54,14 +55,14 @@ impl ProcessFd {
         Ok(ProcessFd(unsafe { AsyncFd::register_with_interest(fd, Interest::READABLE)? }))
     }
 
-    /// Waits for its end: from then on the file is readable.
+    /// Waits for its end: then the file becomes readable.
     pub async fn ended(&self) {
         let _ = self.0.readable().await;
     }
 
-    /// How it ended, once it has, where this kernel tells it.
+    /// The exit status after its end, if this kernel reports it.
     pub async fn how(self) -> How {
-        // Closed: its parent has read how, and from then on the kernel tells others, too.
+        // Closed: its parent has reaped it, and from then on the kernel reports the status to others, too.
         if let Ok(mut ended) = self.0.readable().await
             && !ended.ready().is_read_closed()
         {
@@ -78,7 +79,7 @@ impl ProcessFd {
         self.status().map_or_else(How::default, how)
     }
 
-    /// Its status as `wait` gives it.
+    /// Its status in the format of `wait`.
     fn status(&self) -> Option<i32> {
         let mut info = Info { mask: INFO_EXIT, ..Info::default() };
         // SAFETY: the kernel writes at most the 64 bytes that the number of the call says, which `info` has.
@@ -87,7 +88,7 @@ impl ProcessFd {
     }
 }
 
-/// What a status of `wait` says.
+/// Converts a status of `wait`.
 fn how(status: i32) -> How {
     match libc::WIFSIGNALED(status) {
         true => How { signal: Some(signal_name(libc::WTERMSIG(status))), ..How::default() },
@@ -116,7 +117,7 @@ mod tests {
             drop(child.stdin.take());
             tokio::task::spawn_blocking(move || child.wait()).await.expect("no panic").expect("it ended");
             let how = waiting.await.expect("no panic");
-            // Kernels before 6.15 say that it ended, and not how.
+            // Kernels before 6.15 report only that it ended.
             let known = how != How::default();
             assert_eq!(how.sentence(), if known { told } else { "ended for an unknown reason" });
         }

@@ -1,5 +1,5 @@
-//! Finds the ranks of runs: among the processes below a `watchglass run`, and among those that hold a GPU. Others are not
-//! looked at, and each is asked for its environment three times at most.
+//! Detects the ranks of runs: among the processes below a `watchglass run`, and among those that hold a GPU. Other
+//! processes are not examined, and each environment is read three times at most.
 
 use super::environ::{self, Said, TORCH};
 use super::wandb;
@@ -13,78 +13,79 @@ use system::user::login_of;
 /// File name of this program: as a launcher, it starts a rank and is none.
 const PROGRAM: &str = "watchglass";
 
-/// The most processes of a look; those beyond are not found.
+/// Maximum number of processes per search; further ones are not found.
 const MAX_LOOKED_AT: usize = 4096;
 
-/// What stands for a launcher where a process has its number by the GPU that it holds.
+/// Launcher name of a process that is numbered by the GPU that it holds.
 const GPU: &str = "gpu";
 
-/// How deep below a run's process a rank may be.
+/// Maximum depth of a rank below the process of its run.
 const MAX_DEPTH: usize = 16;
 
-/// When an environment is read, after the process was seen first: a launcher's child has its own only once it has exec'd.
+/// Times of environment reads, after the process was first seen: a launcher's child has its own environment only after
+/// its exec.
 const READS: [Duration; 3] = [Duration::ZERO, Duration::from_secs(5), Duration::from_secs(30)];
 
-/// How long a rank is looked below at each look: a task of Slurm may be a torchrun, which starts ranks of its own. Later it is
-/// looked once in so long, since some load data for minutes first.
+/// Time for which each search looks below a rank: a task of Slurm may be a torchrun, which starts ranks of its own.
+/// Later searches look once per this interval, because some programs load data for minutes first.
 const LAUNCHES: Duration = Duration::from_secs(60);
 
-/// A rank that was found.
+/// A detected rank.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Found {
     /// Id of its run.
     pub run: String,
-    /// The run at or below whose process it stands, as the kernel says. An environment may name any run.
+    /// The run at or below whose process it stands, by the process table. An environment may name any run.
     pub below: Option<String>,
     pub pid: u32,
-    /// When it started, clock ticks since boot.
+    /// Its start, clock ticks since boot.
     pub start: u64,
     pub rank: Rank,
-    /// Id of the job of Slurm that it is in.
+    /// ID of its Slurm job.
     pub slurm: Option<String>,
-    /// The pod that it is in.
+    /// Its pod.
     pub pod: Option<Pod>,
     pub about: About,
-    /// The id of the run is an address, which the next job may have, too.
+    /// Whether the ID of the run is an address, which the next job may reuse.
     pub is_address: bool,
-    /// Then what started it: number and start.
+    /// For an address: the process that started it, by PID and start.
     pub launcher: Option<(u32, u64)>,
 }
 
-/// What is known of a process, by its number and its start.
+/// State of a process, by PID and start.
 struct Seen {
     first: Instant,
     reads: usize,
     named: Said,
-    /// The pod that it is in, as of its first read: it never moves to another.
+    /// Its pod, from the first read: a process never moves to another pod.
     pod: Option<Pod>,
-    /// What its user is called, as of its last read.
+    /// Name of its user, from the last read.
     user: Option<String>,
-    /// File name of its program, likewise.
+    /// File name of its program, from the last read.
     program: String,
-    /// Its environment is another user's, and not told.
+    /// Its environment belongs to another user, and is not readable.
     refused: bool,
-    /// Its number among those of its run that hold a GPU, where nobody gave it one.
+    /// Its number among those of its run that hold a GPU, if it has no other.
     number: Option<u32>,
-    /// Ranks stand below it, so it is a launcher whatever its environment says.
+    /// It has ranks below it, so it is a launcher whatever its environment says.
     launches: bool,
-    /// What started it, once that was looked for.
+    /// The process that started it; the outer None: not determined yet.
     launcher: Option<Option<(u32, u64)>>,
-    /// When it was looked below it last.
+    /// Time of the last search below it.
     looked_below: Option<Instant>,
 }
 
-/// The GPUs of this machine, as their driver calls them.
+/// The GPUs of this machine, as their driver numbers them.
 #[derive(Debug, Default)]
 pub(super) struct Gpus {
     /// UUIDs and numbers.
     uuids: Vec<(String, u32)>,
-    /// They are of several models, so that CUDA may count them in another order than the driver.
+    /// They are of several models, so CUDA may order them differently from the driver.
     differ: bool,
 }
 
 impl Gpus {
-    /// Those that a driver here tells of, as [`inventory::GpuNumbers::known`] lists them.
+    /// The GPUs that a driver of this machine lists, as [`inventory::GpuNumbers::known`] returns them.
     pub fn of(known: Vec<(u32, Vec<(&'static str, String)>)>) -> Gpus {
         let label = |labels: &[(&str, String)], word| {
             labels.iter().find(|(label, _)| *label == word).map(|(_, value)| value.clone())
@@ -95,8 +96,8 @@ impl Gpus {
         Gpus { uuids: uuids.collect(), differ: models.len() > 1 }
     }
 
-    /// The number of the one GPU whose UUID begins so. A part of a GPU names its GPU, as `MIG-GPU-UUID/1/0` does; the UUIDs of
-    /// newer drivers for parts name none.
+    /// The number of the only GPU whose UUID has this prefix. A part of a GPU names its GPU, as in `MIG-GPU-UUID/1/0`;
+    /// the UUIDs that newer drivers give parts name none.
     fn find(&self, device: &str) -> Option<u32> {
         let whole = device.strip_prefix("MIG-").unwrap_or(device);
         let begin = whole.split('/').next()?;
@@ -106,22 +107,22 @@ impl Gpus {
     }
 }
 
-/// What looks remember of each other.
+/// State kept between searches.
 #[derive(Default)]
 pub(super) struct Looks {
-    /// The GPUs that there are now.
+    /// The current GPUs.
     pub gpus: Gpus,
-    /// Nobody is looked at but what stands below a run that is known.
+    /// Only processes below a known run are examined.
     pub only_below_runs: bool,
-    /// When processes started of which the kernel tells when they end: they are not asked again and again whether they live.
+    /// Start times of processes whose ends the kernel reports: they are not checked again for being alive.
     pub awaited: HashMap<u32, u64>,
     seen: HashMap<(u32, u64), Seen>,
     numbers: HashMap<String, u32>,
-    /// What users are called, who have had ranks here.
+    /// Names of users who have had ranks here.
     users: HashMap<u32, String>,
 }
 
-/// One look.
+/// One search.
 struct Look<'a> {
     seen: &'a mut HashMap<(u32, u64), Seen>,
     met: HashSet<(u32, u64)>,
@@ -130,13 +131,13 @@ struct Look<'a> {
     gpus: &'a Gpus,
     awaited: &'a HashMap<u32, u64>,
     users: &'a mut HashMap<u32, String>,
-    /// The next number in each run of a rank that nobody gave one.
+    /// The next free number of each run, for ranks without a given number.
     numbers: &'a mut HashMap<String, u32>,
     found: Vec<Found>,
 }
 
 impl Looks {
-    /// Looks once. `roots` are processes and their runs, `holders` those that hold GPUs, with the GPUs.
+    /// Runs one search. `roots` are processes and their runs, `holders` those that hold GPUs, with the GPUs.
     pub fn look(&mut self, roots: &[(u32, String)], holders: &BTreeMap<u32, Vec<u32>>, now: Instant) -> Vec<Found> {
         let Looks { gpus, awaited, seen, numbers, users, .. } = self;
         let mut look =
@@ -154,11 +155,11 @@ impl Looks {
 }
 
 impl Look<'_> {
-    /// What a process is, where it lives and there is room for it.
+    /// The state of a process, if it lives and the limit is not reached.
     fn process(&mut self, pid: u32) -> Option<(u64, &mut Seen)> {
         let start = match self.awaited.get(&pid) {
             Some(start) => *start,
-            // Who has ended is no more found, also while nobody takes note of it.
+            // An ended process is not found, even before its parent has reaped it.
             None => Stat::of(pid).filter(|stat| !stat.has_ended)?.start,
         };
         if self.met.len() == MAX_LOOKED_AT && !self.met.contains(&(pid, start)) {
@@ -181,9 +182,9 @@ impl Look<'_> {
         });
         if READS.get(seen.reads).is_some_and(|after| now.duration_since(seen.first) >= *after) {
             seen.reads += 1;
-            // Where it has ended meanwhile, what was read before stays.
-            // The environment comes first: one that a launcher of ours begins with is never taken for that of the program
-            // before its exec.
+            // If it has ended meanwhile, the earlier values stay.
+            // The environment is read first. So the environment of a launcher is never taken for that of the program that it
+            // becomes by exec.
             let read = environ::read(pid);
             if let Some(uid) = owner(pid) {
                 seen.user = Some(users.entry(uid).or_insert_with(|| login_of(uid)).clone());
@@ -191,14 +192,15 @@ impl Look<'_> {
             }
             match read {
                 Ok(named) => (seen.named, seen.refused) = (named, false),
-                // Another user's is not told.
+                // The environment of another user is not readable.
                 Err(error) => seen.refused = error.kind() == std::io::ErrorKind::PermissionDenied,
             }
         }
         Some((start, seen))
     }
 
-    /// The ranks at and below a process of a run; whether there are any. What stands below a rank belongs to it.
+    /// Finds the ranks at and below a process of a run; true if there are any. Processes below a rank belong to that
+    /// rank.
     fn below(&mut self, pid: u32, run: &str, depth: usize) -> bool {
         if self.found.iter().any(|found| found.pid == pid) {
             return true;
@@ -218,7 +220,7 @@ impl Look<'_> {
             for child in children(pid) {
                 ranks |= self.below(child, run, depth + 1);
             }
-            // Below a rank only torch's are others; the rest has inherited what the rank says of itself.
+            // Below a rank only torch's are separate ranks; other processes have inherited the rank's environment.
             if let Some(rank) = &rank {
                 let mut own = self.found.split_off(before);
                 let place = |rank: &Rank| (rank.rank, rank.world, rank.local);
@@ -234,27 +236,27 @@ impl Look<'_> {
             }
         }
         let Some(rank) = rank else { return false };
-        // A run within a run is the inner one's.
+        // A run within a run belongs to the inner one.
         let inner = named.run.clone().filter(|run| shared::run::check_id(run).is_ok());
         self.add(inner.unwrap_or_else(|| run.into()), Some(run), (pid, start), rank, &named);
         true
     }
 
-    /// The ranks among the processes that hold a GPU. Those that stand at or below a process of a run are of that run, also
-    /// where nobody gave them a number: then they are counted as they are found, by their GPUs.
+    /// Finds the ranks among the processes that hold a GPU. Those at or below a process of a run belong to that run,
+    /// even without a given number: then they are numbered as they are found, by their GPUs.
     fn holders(&mut self, roots: &[(u32, String)], only_below_runs: bool) {
-        // Run, whether it stands below a process of that, number, and start.
+        // Run, whether it stands below a process of that run, PID, and start.
         let mut without: Vec<(String, bool, u32, u64)> = Vec::new();
-        // Nobody says of which run these are: number of the parent, their own, and start.
+        // Processes without a known run: PID of the parent, their own, and start.
         let mut unnamed: Vec<(u32, u32, u64)> = Vec::new();
         let mut others: Vec<(u64, u32)> = self.holders.keys().filter_map(|pid| Some((started(*pid)?, *pid))).collect();
-        // Who started first comes first: what stands below a rank belongs to it.
+        // Sorted by start: a process below a rank belongs to that rank.
         others.sort_unstable();
         for (start, pid) in others {
             let is_known = |pid: &u32| self.found.iter().any(|found| found.pid == *pid);
             let line = line(pid);
             let is_within = line[1..].iter().any(|above| without.iter().any(|(.., pid, _)| pid == above));
-            // What stands above ranks is their launcher, whatever it holds; but for one that is the first of them.
+            // A process above ranks is their launcher, whatever it holds; except when it is the first rank itself.
             let ranks: Vec<&Found> = self.found.iter().filter(|found| line_above(found.pid, pid)).collect();
             let is_first = first_of(&ranks);
             if line.iter().any(is_known) || is_within || (!ranks.is_empty() && is_first.is_none()) {
@@ -283,7 +285,7 @@ impl Look<'_> {
             }
         }
         for (parent, own) in siblings(unnamed) {
-            // Each has a GPU of its own: such are workers of one job, and not programs that show something.
+            // Each holds a GPU of its own: then they are workers of one job, not programs with a display.
             let gpus: Vec<&Vec<u32>> = own.iter().filter_map(|(pid, _)| self.holders.get(pid)).collect();
             let different: HashSet<u32> = gpus.iter().filter_map(|gpus| gpus.first().copied()).collect();
             let each_one = gpus.iter().all(|gpus| gpus.len() == 1) && different.len() == own.len();
@@ -311,8 +313,8 @@ impl Look<'_> {
         }
     }
 
-    /// Drops ranks below which a rank of the same place stands: scripts around a `watchglass run`, whose process is found as
-    /// that of a run.
+    /// Drops a rank that has a descendant with the same place in the job: a script around a `watchglass run`, whose own
+    /// process is the rank.
     fn drop_wrappers(&mut self) {
         let mut by_place: HashMap<_, Vec<u32>> = HashMap::new();
         for Found { pid, rank, .. } in self.found.iter().filter(|found| found.rank.launcher != GPU) {
@@ -331,7 +333,7 @@ impl Look<'_> {
         }
     }
 
-    /// A rank that holds no GPU as far as the driver says, with the one that it was told to use, where that is clear.
+    /// Adds to a rank that holds no GPU according to the driver the GPU that it was told to use, if that is clear.
     fn told_to_use(&self, rank: Rank, named: &Said) -> Rank {
         let gpus: Vec<u32> = match &named.device {
             Some(device) => self.gpus.find(device).into_iter().collect(),
@@ -346,7 +348,7 @@ impl Look<'_> {
             Some(gpus) => Rank { gpus: gpus.clone(), assumed: false, ..rank },
             None => self.told_to_use(rank, named),
         };
-        // Ranks that were found by an id tell what that is, also of one that does not say it itself.
+        // Ranks found by an ID also give it to a process that does not name it itself.
         let same = |found: &Found| found.run == run && found.is_address;
         let is_address = below.is_none() && (named.is_address() || self.found.iter().any(same));
         let named = named.clone();
@@ -371,8 +373,9 @@ impl Look<'_> {
     }
 }
 
-/// What a process is that stands above these ranks and holds a GPU, where the first of them lacks: Lightning's own process is a
-/// rank that starts the others, and has no number. Its run, the one below which it stands, and its rank.
+/// The rank of a process that stands above these ranks and holds a GPU, if the first of them is missing. Lightning's
+/// own process is a rank that starts the others, and has no number. Returns its run, the run below which it stands, and
+/// its rank.
 fn first_of(ranks: &[&Found]) -> Option<(String, Option<String>, Rank)> {
     let one = ranks.first()?;
     let lacks = |found: &&Found| {
@@ -403,8 +406,8 @@ fn line_above(pid: u32, above: u32) -> bool {
     line(pid).contains(&above)
 }
 
-/// What started a rank: number and start of the nearest process above it that has not the rank's own environment, as a script has
-/// between torchrun and its rank.
+/// The process that started a rank: PID and start of the nearest one above it without the rank's own environment. A
+/// script between torchrun and its rank has that environment.
 fn launcher_of(pid: u32) -> Option<(u32, u64)> {
     let is_rank = |pid: &u32| {
         let rank = environ::read(*pid).ok().and_then(|said| said.rank);
@@ -414,13 +417,13 @@ fn launcher_of(pid: u32) -> Option<(u32, u64)> {
     Some((launcher, started(launcher)?))
 }
 
-/// The number of the user of a process.
+/// User ID of a process.
 fn owner(pid: u32) -> Option<u32> {
     Some(std::os::unix::fs::MetadataExt::uid(&std::fs::metadata(format!("/proc/{pid}")).ok()?))
 }
 
-/// The id of the run that an environment names: the same on all machines, and another for another user. An address that
-/// means this machine is that of its launcher alone.
+/// The ID of the run that an environment names: the same on all machines, and different for another user. An address
+/// that means this machine is unique to its launcher.
 fn run_of(named: &Said, pid: u32) -> Option<String> {
     if let Some(run) = &named.run {
         return shared::run::check_id(run).is_ok().then(|| run.clone());
@@ -449,13 +452,13 @@ fn siblings(all: Vec<(u32, u32, u64)>) -> impl Iterator<Item = (u32, Vec<(u32, u
     by_parent.into_iter().map(|((parent, _), own)| (parent, own))
 }
 
-/// File name of the program of a process, as the kernel has it; empty where it has gone.
+/// File name of the program of a process, from the kernel; empty if it has ended.
 fn program(pid: u32) -> String {
     std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default().trim_end().into()
 }
 
-/// The id of the run of processes that share a parent and hold a GPU each, as torch's `spawn` starts them: that of their
-/// parent alone. None where it is the first process of all, to which the system gives those whose parent has ended.
+/// The ID of the run of processes that share a parent and hold a GPU each, as torch's `spawn` starts them: the ID comes
+/// from their parent. None for init, which adopts orphans.
 fn run_of_siblings(parent: u32) -> Option<String> {
     let named = Said { key: Some(("spawn", format!("localhost:{parent}"))), ..Said::default() };
     (parent > 1).then(|| run_of(&named, parent)).flatten()
@@ -478,13 +481,13 @@ mod tests {
             .expect("a shell")
     }
 
-    /// Looks again until as many ranks are found, which must exec first, and twice the same: one may exec, and start another,
-    /// while all are looked at.
+    /// Searches until as many ranks are found twice in a row. They must exec first, and one may exec and start another
+    /// during a search.
     fn look(looks: &mut Looks, root: &Child, wanted: usize) -> Vec<Found> {
         let end = Instant::now() + Duration::from_secs(60);
         let mut before = Vec::new();
         loop {
-            // What was read before the exec is read anew.
+            // Environments read before the exec are read again.
             looks.seen.clear();
             let found = looks.look(&[(root.id(), "run".into())], &BTreeMap::new(), Instant::now());
             if found.len() == wanted && found == before {
@@ -564,14 +567,14 @@ mod tests {
         let found = look(&mut looks, &root, 2);
         assert_eq!(numbers(&found), [(0, TORCH.into()), (1, TORCH.into())]);
         assert!(found.iter().all(|one| one.run == "run" && one.about.program == "sh"), "{found:?}");
-        // The driver's list says which GPUs they hold.
+        // The driver's list has the GPUs that they hold.
         let holders = BTreeMap::from([(found[0].pid, vec![4, 5])]);
         let held = looks.look(&[(root.id(), "run".into())], &holders, Instant::now());
         assert_eq!((held[0].rank.gpus.clone(), held[0].rank.assumed), (vec![4, 5], false));
-        // Their launcher is no rank beside them, whatever it holds.
+        // Their launcher is no rank, whatever it holds.
         let all = BTreeMap::from([(root.id(), vec![1])]);
         assert_eq!(looks.look(&[(root.id(), "run".into())], &all, Instant::now()).len(), 2);
-        // Without a root those that hold a GPU are found; nothing is known of a run that nobody names.
+        // Without a root, the processes that hold a GPU are found; a run that nobody names stays unknown.
         assert_eq!(looks.look(&[], &holders, Instant::now()), []);
         drop(root.stdin.take());
         root.wait().expect("it ended");
@@ -591,7 +594,7 @@ mod tests {
             assert!(Instant::now() < end, "it goes on");
             std::thread::yield_now();
         }
-        // Until the kernel has told of its end, what is known of it counts.
+        // Until the kernel has reported its end, the known state counts.
         looks.awaited.insert(found.pid, found.start);
         assert_eq!(looks.look(&roots, &BTreeMap::new(), Instant::now()).len(), 1);
         looks.awaited.clear();
@@ -601,7 +604,7 @@ mod tests {
 
     #[test]
     fn who_holds_a_gpu_of_a_run_is_a_rank_also_without_a_number() {
-        // Two workers, which say nothing; the second has a child that holds its GPU, too.
+        // Two workers without variables; the second has a child that also holds its GPU.
         let mut root = shell("exec 3<&0; sh -c 'cat <&3 & wait' & sh -c 'cat <&3 & wait' & wait");
         let end = Instant::now() + Duration::from_secs(60);
         let (first, second, child) = loop {
@@ -630,7 +633,7 @@ mod tests {
         assert_eq!(look(&[]), []);
     }
 
-    /// The children of a shell, once there are as many, and each is the program that it was started for.
+    /// The children of a shell, once there are `wanted`, and each has exec'd its program.
     fn workers(root: &Child, wanted: usize) -> Vec<u32> {
         let end = Instant::now() + Duration::from_secs(60);
         let is_cat = |pid: &u32| std::fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name == "cat\n");
@@ -680,7 +683,7 @@ mod tests {
             if launcher_of(worker) == launcher {
                 break worker;
             }
-            // It has its environment once it has exec'd.
+            // It has its environment after the exec.
             assert!(Instant::now() < end, "{:?}", launcher_of(worker));
             std::thread::yield_now();
         };
@@ -725,7 +728,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("run-20260101_000000-abc123").join("run-abc123.wandb");
         std::fs::create_dir(file.parent().expect("a folder")).expect("made");
-        // The job itself opens nothing: the service that it starts holds the file.
+        // The job itself opens no file: the service that it starts has it open.
         let mut root = shell(&format!("exec 3<&0; sh -c 'exec 5>{}; cat <&3' & wait", file.display()));
         let own = root.id();
         let mut looks = Looks::default();
@@ -793,13 +796,13 @@ mod tests {
     #[test]
     fn below_a_pod_that_is_a_rank_itself_torchrun_starts_the_ranks() {
         let torch = |n: u32| format!("RANK={} WORLD_SIZE=4 LOCAL_RANK={n} cat <&3 &", n + 2);
-        // The pod's own environment, which torchrun has, too.
+        // The pod's own environment, which torchrun inherits.
         let pod = "RANK=1 WORLD_SIZE=2 MASTER_ADDR=job-master-0 PET_NODE_RANK=1";
         let mut root = shell(&format!("exec 3<&0; {pod} sh -c '{} {} wait' & wait", torch(0), torch(1)));
         let mut looks = Looks::default();
         let found = look(&mut looks, &root, 2);
         assert_eq!(numbers(&found), [(2, TORCH.into()), (3, TORCH.into())]);
-        // One that is a job of one process a pod, with a child that has its environment.
+        // A job of one process per pod, with a child that has its environment.
         let mut alone = shell(&format!("exec 3<&0; {pod} sh -c 'cat <&3 & wait' & wait"));
         assert_eq!(numbers(&look(&mut Looks::default(), &alone, 1)), [(1, TORCH.into())]);
         for root in [&mut root, &mut alone] {
@@ -810,7 +813,7 @@ mod tests {
 
     #[test]
     fn a_process_that_starts_the_other_ranks_and_holds_a_gpu_is_the_first() {
-        // As Lightning does: the first process has no number, or that of a task of Slurm.
+        // As with Lightning: the first process has no number, or that of a Slurm task.
         for own in ["", "SLURM_STEP_ID=0 SLURM_PROCID=0 SLURM_NTASKS=1"] {
             let rank = |n: u32| format!("LOCAL_RANK={n} NODE_RANK=0 WORLD_SIZE=3 cat <&3 &");
             let mut root = shell(&format!("exec 3<&0; {own} sh -c '{} {} wait' & wait", rank(1), rank(2)));
@@ -846,7 +849,7 @@ mod tests {
         looks.look(&roots, &BTreeMap::new(), later(2));
         std::io::Write::write_all(root.stdin.as_mut().expect("open"), b"go\n").expect("written");
         let end = Instant::now() + Duration::from_secs(60);
-        // Before it is the rank it has the environment of its task, which minutes later it has no more.
+        // Before it becomes the rank, it has the environment of its task; minutes later it has another one.
         let is_rank = |pid: u32| {
             let environment = std::fs::read_to_string(format!("/proc/{pid}/environ")).unwrap_or_default();
             environment.split('\0').any(|word| word == "RANK=0")

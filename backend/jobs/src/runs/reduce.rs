@@ -1,4 +1,4 @@
-//! The list of runs, made from the records that machines have of them.
+//! The list of runs, made from the records of machines.
 
 use shared::record::Record;
 use shared::run::{
@@ -7,38 +7,38 @@ use shared::run::{
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Ends so near to each other are one fall, milliseconds: a launcher ends the other ranks by SIGTERM, and itself, within the
-/// instant in which the first falls, and the kernel's words of them come in any order.
+/// Ends within this time count as one failure, milliseconds. A launcher ends the other ranks by SIGTERM, and itself, as
+/// soon as the first one fails. The kernel reports these ends in any order.
 const TOGETHER_MS: i64 = 5_000;
 
-/// The launcher of ranks that nobody gave a number: each machine counts its own.
+/// The launcher of ranks without a given number: each machine counts its own.
 const COUNTED: &str = "gpu";
 
-/// The most runs of a machine that are known; of more the oldest are forgotten.
+/// Maximum number of runs of a machine; above it the oldest are dropped.
 const MAX_RUNS: usize = 100_000;
 
-/// So many beyond that are forgotten at once.
+/// Number of runs beyond the maximum that are dropped at once.
 const SURPLUS: usize = 1_000;
 
-/// A machine that is not heard any more.
+/// A silent machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Silence {
-    /// When it was heard last, milliseconds since the Unix epoch.
+    /// Its last contact, milliseconds since the Unix epoch.
     pub since: i64,
-    /// It is silent for longer than agents keep what they could not send.
+    /// It has been silent for longer than agents buffer unsent data.
     pub for_good: bool,
 }
 
 /// Runs, made from the records of sources.
 #[derive(Clone, Debug, Default)]
 pub struct Runs {
-    /// By their ids, and by when they began where the id is an address.
+    /// By ID, and by start where the ID is an address.
     runs: BTreeMap<(String, Option<i64>), Arc<Run>>,
 }
 
 impl Runs {
-    /// Takes a record of a source. One that tells of no run, or that cannot be read, changes nothing; the same record
-    /// twice is once.
+    /// Applies a record of a source. A record about no run, or an unreadable one, changes nothing; a repeated record
+    /// counts once.
     pub fn take(&mut self, source: &str, record: &Record) {
         match record.kind.as_str() {
             BEGIN_KIND => {
@@ -51,7 +51,7 @@ impl Runs {
                     && let Some(process) = self.process(source, over.begun)
                 {
                     process.ended = Some(over.t);
-                    // What somebody else says of an end may come before the end is told once more.
+                    // A scheduler's claim about an end may arrive before the end is repeated.
                     let known = process.how.take().and_then(|how| how.claim);
                     process.how = Some(How { claim: over.how.claim.clone().or(known), ..over.how });
                 }
@@ -73,10 +73,10 @@ impl Runs {
         }
     }
 
-    /// The process that began, which is entered where it is new; None beyond [`MAX_PROCESSES`].
+    /// The process that began, inserted if it is new; None beyond [`MAX_PROCESSES`].
     fn process(&mut self, source: &str, begun: Begun) -> Option<&mut RunProcess> {
         let Begun { run: id, t, pid, joined, rank, told, about, generation, .. } = begun;
-        // It is what a machine says.
+        // The time comes from another machine.
         let t = t.max(0);
         let label = about.label.clone();
         if self.runs.len() >= MAX_RUNS + SURPLUS {
@@ -97,7 +97,7 @@ impl Runs {
             })
         });
         let run = Arc::make_mut(run);
-        // The names are those of the process that began the run, in whatever order the machines' records are read.
+        // The names come from the process that began the run, in whatever order the machines' records are read.
         if !joined {
             run.about = about;
         }
@@ -130,7 +130,7 @@ impl Runs {
         run.processes.last_mut()
     }
 
-    /// All of them, not judged yet, each with its generation.
+    /// All runs, without a state yet, each with its generation.
     pub(super) fn all(&self) -> impl Iterator<Item = (Option<i64>, &Arc<Run>)> {
         self.runs.iter().map(|((_, generation), run)| (*generation, run))
     }
@@ -143,27 +143,27 @@ impl Runs {
     }
 }
 
-/// Whether a user has a name; the number of one that a machine does not know may be the same person elsewhere.
+/// Whether a user has a name; the number of a user unknown to its machine may be the same person elsewhere.
 fn is_name(user: &str) -> bool {
     user.bytes().any(|byte| !byte.is_ascii_digit())
 }
 
-/// What a machine knows of a run.
+/// The part of a run that one machine knows.
 #[derive(Clone, Debug)]
 pub(super) struct Part {
     /// Key of the machine.
     pub key: Arc<str>,
-    /// What it is called.
+    /// Name of the machine.
     pub name: Arc<str>,
-    /// The team that it belongs to; None where machines belong to none.
+    /// Its team; None where machines belong to none.
     pub team: Option<Arc<str>>,
-    /// Which of the jobs of its address it is, as [`Begun::generation`].
+    /// Number of the job among those of its address, as [`Begun::generation`].
     pub generation: Option<i64>,
     pub run: Arc<Run>,
 }
 
 impl Part {
-    /// Whether the process that began the run is there.
+    /// Whether it has the process that began the run.
     fn is_root(&self) -> bool {
         self.run.processes.iter().any(|process| !process.joined)
     }
@@ -172,17 +172,17 @@ impl Part {
         self.run.about.user.as_ref().filter(|user| is_name(user))
     }
 
-    /// Whether it may be a part of the same run as another: of the same team, and of the same user where both name one. The id of
-    /// a run is no secret.
+    /// Whether it may be part of the same run as another: of the same team, and of the same user if both name one. The
+    /// ID of a run is no secret.
     fn fits(&self, other: &Part) -> bool {
         let users = self.user().zip(other.user());
         self.team == other.team && users.is_none_or(|(one, other)| one == other)
     }
 }
 
-/// The runs that have one id, of what machines in their order know of it. A run is that of the machine on which it began, and
-/// what joined it on others has no say in what it is called and how it does; two machines that began it have two runs. Times
-/// are what machines say, and decide nothing here but of which job of an address ranks are, which nobody began.
+/// Splits the parts of one ID into runs, by the order of the machines. A run belongs to the machine on which it began;
+/// parts that joined on other machines affect neither its name nor its state. Two machines that began it have two runs.
+/// Times come from the machines, so they decide only to which job of an address ranks belong that nobody began.
 pub(super) fn apart(parts: Vec<Part>) -> Vec<Vec<Part>> {
     if parts.len() <= 1 {
         return vec![parts];
@@ -193,7 +193,7 @@ pub(super) fn apart(parts: Vec<Part>) -> Vec<Vec<Part>> {
     runs
 }
 
-/// Those whose id is one run's.
+/// Splits the parts whose ID is no address.
 fn by_begin(parts: Vec<Part>) -> Vec<Vec<Part>> {
     let (roots, joined): (Vec<Part>, Vec<Part>) = parts.iter().cloned().partition(Part::is_root);
     let mut runs: Vec<Vec<Part>> = roots.into_iter().map(|root| vec![root]).collect();
@@ -213,15 +213,15 @@ fn by_begin(parts: Vec<Part>) -> Vec<Vec<Part>> {
         }
     }
     runs.append(&mut others);
-    // The id is that of the machine which came first.
+    // The machine that came first has the ID.
     let place = |run: &[Part]| parts.iter().position(|part| part.key == run[0].key);
     runs.sort_by_key(|run| place(run));
     runs
 }
 
-/// The jobs of an address, of what machines know of each. One job runs on several machines at once, each knows it once, and none of
-/// its ranks runs twice. Of several that fit those belong together that began next to each other: clocks differ by less than
-/// jobs last, and ranks may come late.
+/// Groups parts into the jobs of an address. One job runs on several machines at once, each machine knows it once, and
+/// none of its ranks runs twice. Of several candidates, those that began next to each other belong together: clocks
+/// differ by less than jobs last, and ranks may come late.
 fn together(mut parts: Vec<Part>) -> Vec<Vec<Part>> {
     parts.sort_by(|a, b| (a.run.began, &a.key).cmp(&(b.run.began, &b.key)));
     let spans: Vec<(i64, i64)> = parts.iter().map(|part| span(&part.run)).collect();
@@ -254,19 +254,19 @@ fn together(mut parts: Vec<Part>) -> Vec<Vec<Part>> {
     runs.into_iter().filter(|run| !run.is_empty()).map(own).collect()
 }
 
-/// When a part of a run began, and when it ended; the end of time where a process of it goes on.
+/// Start and end of a part of a run; the end of time while a process is running.
 fn span(run: &Run) -> (i64, i64) {
     let ends = run.processes.iter().map(|one| one.ended.unwrap_or(i64::MAX));
     (run.began, ends.max().unwrap_or(i64::MAX).max(run.began))
 }
 
-/// Whether two spans are together for at least half of the shorter.
+/// Whether two spans overlap for at least half of the shorter one.
 fn are_together(a: (i64, i64), b: (i64, i64)) -> bool {
     let both = a.1.min(b.1).saturating_sub(a.0.max(b.0));
     both >= 0 && both >= a.1.saturating_sub(a.0).min(b.1.saturating_sub(b.0)) / 2
 }
 
-/// Whether a rank runs in both at once. Those that are counted here say nothing.
+/// Whether a rank runs in both at once. Ranks that this program numbered do not count.
 fn has_rank_of(a: &Run, b: &Run) -> bool {
     let ranks = |run: &Run| -> Vec<(u32, (i64, i64))> {
         let of = |one: &RunProcess| {
@@ -279,7 +279,7 @@ fn has_rank_of(a: &Run, b: &Run) -> bool {
     ranks(a).iter().any(|(rank, span)| others.iter().any(|(other, time)| other == rank && are_together(*span, *time)))
 }
 
-/// One run of what several machines, of which the first began it, know of it.
+/// Merges the parts of several machines into one run; the first machine began it.
 pub(super) fn merged(parts: &[Part]) -> Option<Run> {
     let first = parts.first()?;
     let mut whole = Run { processes: Vec::new(), further: 0, ..Run::clone(&first.run) };
@@ -289,14 +289,14 @@ pub(super) fn merged(parts: &[Part]) -> Option<Run> {
         }
         let room = MAX_PROCESSES - whole.processes.len();
         whole.further += part.further + part.processes.len().saturating_sub(room) as u64;
-        // A machine may be called something else by now; and nobody but the first has begun it.
+        // A machine may have another name by now; and only the first one has begun the run.
         let own = part.processes.iter().take(room).map(|one| RunProcess { source: name.to_string(), ..one.clone() });
         whole.processes.extend(own);
     }
     Some(whole)
 }
 
-/// The run as it was between two times, milliseconds since the Unix epoch; None where it was not there then.
+/// The run between two times, milliseconds since the Unix epoch; None if it was not there then.
 pub(super) fn clipped(mut run: Run, (from, to): (i64, i64)) -> Option<Run> {
     run.processes.retain(|one| one.began <= to && one.ended.is_none_or(|ended| ended >= from));
     for one in &mut run.processes {
@@ -307,8 +307,8 @@ pub(super) fn clipped(mut run: Run, (from, to): (i64, i64)) -> Option<Run> {
     (!run.processes.is_empty()).then_some(run)
 }
 
-/// The run with its state: that of the process that began it, else of all; of several the first that ended badly is the
-/// cause.
+/// Sets the run's state: that of the process that began it, else of all processes. Of several, the first that failed is
+/// the cause.
 pub(super) fn judged(mut run: Run, silent: &impl Fn(&str) -> Option<Silence>) -> Run {
     run.processes.sort_by_key(|process| process.began);
     let root = run.processes.iter().find(|process| !process.joined);
@@ -319,7 +319,7 @@ pub(super) fn judged(mut run: Run, silent: &impl Fn(&str) -> Option<Silence>) ->
     };
     run.ended = over;
     if over.is_none() {
-        // Of a run that somebody began, the machine on which they did says how it does.
+        // The state of a begun run comes from the machine on which it began.
         let of_root = root.map(|root| root.source.clone());
         let has_say = |process: &&RunProcess| of_root.as_ref().is_none_or(|source| process.source == *source);
         let running = run.processes.iter().filter(has_say).filter(|process| process.ended.is_none());
@@ -375,8 +375,8 @@ pub(super) fn judged(mut run: Run, silent: &impl Fn(&str) -> Option<Silence>) ->
     run
 }
 
-/// The processes that say how a run does: of ranks those of its last life alone, which began when all before it had ended.
-/// So a launcher that begins its ranks anew is not judged by those that fell before.
+/// The processes that decide the state of a run. Of ranks only those of the last life count, which began when all
+/// before it had ended. So a launcher that restarts its ranks is not judged by those that failed before.
 fn counted(processes: &[RunProcess]) -> Vec<&RunProcess> {
     let mut life: Vec<&RunProcess> = Vec::new();
     for one in processes.iter().filter(|one| one.rank.is_some() && one.joined) {
@@ -395,7 +395,7 @@ mod tests {
     use shared::run::About;
 
     impl Runs {
-        /// The runs, newest first. `silent` is when a source that is not heard any more was heard last.
+        /// The runs, newest first. `silent` returns the last contact of a silent source.
         fn list(self, silent: impl Fn(&str) -> Option<Silence>) -> Vec<Run> {
             let own = |run: Arc<Run>| judged(Arc::unwrap_or_clone(run), &silent);
             let mut all: Vec<Run> = self.runs.into_values().map(own).collect();
@@ -417,7 +417,7 @@ mod tests {
         Record { n: 1, t: 0, kind: kind.into(), body: serde_json::to_vec(body).expect("JSON") }
     }
 
-    /// What a machine of a team says of the run "a": its process began at `t`, and ended so.
+    /// The part of the run "a" on a machine of a team: its process began at `t`, and ended so.
     fn part(source: &str, team: Option<&str>, user: Option<&str>, (t, joined): (i64, bool), end: Option<How>) -> Part {
         let mut runs = Runs::default();
         let mut begun = begun("a", 7, t, joined);
@@ -447,16 +447,16 @@ mod tests {
             [vec!["node-1", "node-2"], vec!["node-3"]],
             "another user knows the id: it is another run"
         );
-        // A machine that knows no name, and one that tells of none, say nothing against it.
+        // A machine without a user name does not contradict.
         let unnamed = [part("node-2", Some("1000"), 9, rank), part("node-3", None, 11, rank)];
         assert_eq!(names(&apart([&ann[..1], &unnamed].concat())), [["node-1", "node-2", "node-3"]]);
-        // Ranks that nobody began are of one run, too, user by user.
+        // Ranks that nobody began form one run, too, user by user.
         let ranks = [("node-1", "ann"), ("node-2", "bob"), ("node-3", "ann")];
         let ranks = ranks.map(|(node, user)| part(node, Some(user), 1, rank)).to_vec();
         assert_eq!(names(&apart(ranks)), [vec!["node-1", "node-3"], vec!["node-2"]]);
     }
 
-    /// What a machine knows of a job at an address: its ranks, from and until a second; None where it goes on.
+    /// The part of a job at an address on a machine: its ranks, from and until a second; None while it runs.
     fn job(source: &str, ranks: std::ops::Range<u32>, (from, until): (i64, Option<i64>)) -> Part {
         let mut runs = Runs::default();
         for number in ranks {
@@ -496,14 +496,14 @@ mod tests {
         let all = [&first[..1], &second[1..], &late].concat();
         let expected = [vec!["a 100".to_string()], vec!["a 205".into(), "b 199".into(), "c 600".into()]];
         assert_eq!(sorted(listed(&all)), sorted(expected.to_vec()));
-        // A rank of the first job that hangs is of the first.
+        // A rank of the first job that hangs belongs to the first.
         let hangs = [job("a", 0..2, (100, Some(200))), job("b", 2..4, (101, Some(400)))];
         let next = [job("a", 0..2, (205, None)), job("b", 2..4, (206, None))];
         let expected = [vec!["a 100".to_string(), "b 101".into()], vec!["a 205".into(), "b 206".into()]];
         assert_eq!(sorted(listed(&[hangs, next].concat())), sorted(expected.to_vec()));
-        // Two that have the same rank at once are two, whatever their address is called.
+        // Two jobs with the same rank at once are two, even with the same address.
         assert_eq!(apart(vec![job("a", 0..2, (100, None)), job("b", 0..2, (101, None))]).len(), 2);
-        // On one machine alone they are what it says.
+        // On a single machine the parts stay as they are.
         assert_eq!(apart(vec![first[0].clone(), second[0].clone()]).len(), 2);
     }
 
@@ -545,7 +545,7 @@ mod tests {
                 }
             }
         }
-        // The true job's run is listed also where somebody was there before it.
+        // The real job's run is also listed when another run took its ID first.
         let squatter = part("rogue", Some("alpha"), Some("ann"), (0, false), failed());
         assert_eq!(names(&apart(vec![squatter, own()])), [["rogue"], ["node-a"]]);
     }
@@ -554,7 +554,7 @@ mod tests {
     fn the_process_that_began_a_run_has_its_state_and_the_first_to_fall_is_named() {
         let mut runs = Runs::default();
         let end = |pid, t, how| record(END_KIND, &Over { begun: begun("a", pid, i64::from(pid), pid != 1), t, how });
-        // Records of the machines come in any order, and twice.
+        // Records of the machines arrive in any order, and twice.
         runs.take("node-2", &end(3, 50, how(None, Some("SIGKILL"))));
         runs.take("node-1", &record(BEGIN_KIND, &begun("a", 1, 1, false)));
         runs.take("node-1", &end(2, 60, how(Some(1), None)));

@@ -1,5 +1,5 @@
-//! Runs that their launchers tell of by requests, as one without our binary can: begin, heartbeats, end. Their state is that
-//! launcher's word, and says so.
+//! Runs that their launchers report by requests, without our binary: begin, heartbeats, end. Their state is the
+//! launcher's claim, and is labeled as such.
 
 use shared::reported::{NewRun, ReportedEvent};
 #[cfg(unix)]
@@ -10,34 +10,34 @@ use tokio::sync::{mpsc, oneshot};
 #[cfg(unix)]
 use tokio::time::Instant;
 
-/// The most runs that are told of at once; further ones are refused and counted.
+/// Maximum number of reported runs; further ones are refused and counted.
 pub(super) const MAX_REPORTED: usize = 1_000;
 
-/// Reports that wait to be taken in.
+/// Maximum number of queued reports.
 const MAX_WAITING: usize = 64;
 
-/// What a launcher tells, when it keeps to the bounds.
+/// A valid report of a launcher.
 #[derive(Debug)]
 pub enum Report {
     /// A run of this id begins.
     Begin(String, About),
-    /// It goes on.
+    /// The run is still going on.
     Heartbeat(String),
     /// It has ended.
     End(String, How),
 }
 
 impl Report {
-    /// The report that a run of this id begins, whose launcher is this user's.
+    /// The report that a run of this ID begins, from a launcher of this user.
     ///
     /// # Errors
-    /// A field keeps no bound: a sentence.
+    /// A field exceeds its limit: a sentence.
     pub fn begin(new: NewRun, id: String, user: Option<String>) -> Result<Report, String> {
         check_id(&id)?;
         Ok(Report::Begin(id, new.about(user)?))
     }
 
-    /// The report of what happens to the run of this id.
+    /// The report of an event of the run of this ID.
     ///
     /// # Errors
     /// The fields do not fit the event: a sentence.
@@ -50,16 +50,16 @@ impl Report {
     }
 }
 
-/// Why a report is not taken.
+/// Reason why a report is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RefusedReport {
-    /// More than is taken.
+    /// The limit is reached.
     TooMany,
-    /// No run of this id is told of now.
+    /// No run of this ID is reported now.
     Unknown(String),
-    /// The processes of the run of this id are known here.
+    /// The processes of the run of this ID are known here.
     Other(String),
-    /// No runs are followed here.
+    /// Runs are not followed here.
     Nobody,
 }
 
@@ -80,28 +80,28 @@ impl fmt::Display for RefusedReport {
     }
 }
 
-/// A report, and who waits for what becomes of it.
+/// A report, and the sender that waits for its result.
 #[derive(Debug)]
 pub struct ReportAsk {
     pub(super) report: Report,
     pub(super) answer: oneshot::Sender<Result<bool, RefusedReport>>,
 }
 
-/// Hands reports to who follows the runs of this machine.
+/// Queue of reports to the tracker of this machine's runs.
 #[derive(Debug)]
 pub struct Reports(mpsc::Sender<ReportAsk>);
 
-/// What hands reports over, and what takes them.
+/// A new queue: its sender and its receiver.
 pub fn reports() -> (Reports, mpsc::Receiver<ReportAsk>) {
     let (reports, asked) = mpsc::channel(MAX_WAITING);
     (Reports(reports), asked)
 }
 
 impl Reports {
-    /// Hands one over; whether its run is new.
+    /// Sends a report; true if its run is new.
     ///
     /// # Errors
-    /// Why it is not taken.
+    /// The reason why it is refused.
     pub async fn take(&self, report: Report) -> Result<bool, RefusedReport> {
         let (answer, answered) = oneshot::channel();
         self.0.try_send(ReportAsk { report, answer }).map_err(|_| RefusedReport::TooMany)?;
@@ -109,7 +109,7 @@ impl Reports {
     }
 }
 
-/// A run that is told of by requests, and goes on as far as is known.
+/// A run that is reported by requests, and has not ended as far as is known.
 #[cfg(unix)]
 pub(super) struct Reported {
     pub begun: Begun,

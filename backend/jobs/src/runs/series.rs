@@ -1,20 +1,20 @@
-//! What the series of ranks are called: as W&B calls the writers of a shared run.
+//! Names of the series of ranks, as W&B names the writers of a shared run.
 
 use inventory::RankProcess;
 use shared::catalog::LABEL;
 use shared::run::{Begun, series_label};
 use std::collections::HashSet;
 
-/// The most ranks of a machine that have series; further ones have none.
+/// Maximum number of ranks of a machine with series; further ones have none.
 const MAX_RANKS: usize = 1_024;
 
-/// The processes that have series, of those that run here: the ranks; of a run without ranks the processes that its
-/// launchers started. `here` says that the number of a process means something on this machine.
+/// The running processes that have series: the ranks; in a run without ranks, the processes that its launchers started.
+/// `here` returns whether the PID of a process is valid on this machine.
 pub(super) fn of<'a>(running: impl Iterator<Item = &'a Begun>, here: impl Fn(&Begun) -> bool) -> Vec<RankProcess> {
     let mut all: Vec<&Begun> = running.filter(|begun| begun.start.is_some() && here(begun)).collect();
     let ranked: HashSet<&str> = all.iter().filter(|one| one.rank.is_some()).map(|one| one.run.as_str()).collect();
     all.retain(|one| one.rank.is_some() || !ranked.contains(one.run.as_str()));
-    // Who began first keeps its name when another of that name comes.
+    // The one that began first keeps its name when another of that name follows.
     all.sort_by_key(|one| (one.t, one.run.clone(), one.rank.as_ref().map(|rank| rank.rank), one.pid));
     let mut names = HashSet::new();
     let mut named = |one: &Begun| {
@@ -29,7 +29,7 @@ pub(super) fn of<'a>(running: impl Iterator<Item = &'a Begun>, here: impl Fn(&Be
     made.take(MAX_RANKS).collect()
 }
 
-/// What the series of a process may be called: the first of these that is free.
+/// Candidate names for the series of a process: the first free one is used.
 pub fn names_of(label: Option<&str>, rank: Option<u32>, pid: u32, run: &str) -> impl Iterator<Item = String> + use<> {
     let own = series_label(label, rank, pid);
     [own.clone(), format!("{own}.{run}"), format!("{own}.{pid}")].into_iter()

@@ -1,4 +1,4 @@
-//! `[runs]`: how training jobs are followed.
+//! `[runs]`: detection and tracking of training jobs.
 
 use settings::kinds::Words;
 use settings::length::{retention, show_duration};
@@ -7,29 +7,29 @@ use std::path::PathBuf;
 use std::time::Duration;
 use toml::Value;
 
-/// How long what is known of a run that ended is kept unless it is said, and at least.
+/// Default retention of the summary of an ended run, and its minimum.
 const KEPT: Duration = Duration::from_secs(400 * 86_400);
 const LEAST: Duration = Duration::from_secs(86_400);
 
-/// Where ranks of training jobs are looked for.
+/// Scope of the search for ranks of training jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detect {
     /// Below each `watchglass run`, and among the processes that hold a GPU.
     Gpu,
-    /// Below each `watchglass run` alone.
+    /// Only below each `watchglass run`.
     Launched,
-    /// Nowhere: no environment of another process is read.
+    /// None: no environment of another process is read.
     Off,
 }
 
 const DETECT: Words<Detect> = &[("gpu", Detect::Gpu), ("launched", Detect::Launched), ("off", Detect::Off)];
 
-/// Who may write to the socket on which runs are told.
+/// Users that may write to the socket of runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SocketMode {
     /// The user of this program, and root.
     Owner,
-    /// The members of a group, too.
+    /// Also the members of a group.
     Group,
     /// Every user of this machine.
     All,

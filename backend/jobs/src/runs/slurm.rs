@@ -1,5 +1,5 @@
-//! What Slurm says of the end of a job: `scontrol show job ID`, by an absolute path, asked a few times after an end alone; and
-//! where that does not know the job any more, `sacct` beside it.
+//! The end of a job according to Slurm: `scontrol show job ID`, by an absolute path, run a few times, only after an
+//! end. If that no longer knows the job, the `sacct` beside it is run.
 
 use shared::date;
 use shared::run::{Claim, How};
@@ -7,32 +7,32 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use system::local_time::offset;
 
-/// Where it is unless the configuration says so.
+/// Default path.
 pub const SCONTROL: &str = "/usr/bin/scontrol";
 
-/// When a scheduler is asked, after an end: it takes its time to say how a job ended.
+/// Delays of the queries to a scheduler after an end: it takes time to record how a job ended.
 pub(super) const TRIES: [Duration; 3] = [Duration::from_secs(1), Duration::from_secs(4), Duration::from_secs(15)];
 
-/// How long it may take.
+/// Maximum run time of a tool.
 const DEADLINE: Duration = Duration::from_secs(10);
 
-/// By how much the clocks of Slurm's machines may differ, milliseconds.
+/// Maximum difference between the clocks of Slurm's machines, milliseconds.
 const MAX_APART: i64 = 10 * 60_000;
 
-/// Runs a tool to its end, by its path and arguments, and returns what it prints; None where it says nothing in time.
+/// Runs a tool to its end, by path and arguments, and returns its output; None if it prints nothing in time.
 pub type RunTool = fn(&Path, &[&str], Duration) -> Option<String>;
 
-/// Slurm's tools, and what runs them.
+/// Slurm's tools, and the function that runs them.
 #[derive(Clone)]
 pub(super) struct Slurm {
     /// `scontrol`; `sacct` is beside it.
     pub scontrol: PathBuf,
-    /// Runs either.
+    /// Runs either tool.
     pub run: RunTool,
 }
 
-/// Asks until Slurm says how the job of a process that ended so did, or until it was asked often enough. The process began at
-/// `began`, milliseconds since the Unix epoch: a job that had ended by then only has the number of this one.
+/// Polls Slurm until it reports the end of the job of this process, or until the last attempt. The process began at
+/// `began`, milliseconds since the Unix epoch: a job that had ended by then only has the same number.
 pub(super) async fn asked(slurm: Slurm, job: String, began: i64, how: How) -> Option<How> {
     let claim = claim(slurm, job, local_time(began - MAX_APART)).await?;
     Some(How { claim: Some(claim), ..how })
@@ -46,9 +46,9 @@ async fn claim(Slurm { scontrol, run }: Slurm, job: String, began: String) -> Op
         match tokio::task::spawn_blocking(ask).await.ok()?.as_deref().and_then(|printed| shown(printed, &job)) {
             Some(said) if said.is_of_before(&began) => return None,
             Some(Said { word, .. }) if is_final(&word) => return Some(Claim { who: "slurm".into(), word }),
-            // It goes on, as far as Slurm knows.
+            // It is still running, according to Slurm.
             Some(_) => {}
-            // It forgets a job minutes after its end.
+            // Slurm forgets a job minutes after its end.
             None => break,
         }
     }
@@ -62,12 +62,12 @@ async fn claim(Slurm { scontrol, run }: Slurm, job: String, began: String) -> Op
     (is_final(&said.word) && !said.is_of_before(&began)).then(|| Claim { who: "slurm".into(), word: said.word })
 }
 
-/// What Slurm says of a job.
+/// Slurm's report of a job.
 #[derive(Debug, PartialEq, Eq)]
 struct Said {
     /// Its state.
     word: String,
-    /// When it ended, local time as `2026-11-27T10:00:00`; None while it has not, or where that is not said.
+    /// Its end, local time as `2026-11-27T10:00:00`; None if it has not ended, or if that is not reported.
     ended: Option<String>,
 }
 
@@ -77,12 +77,13 @@ impl Said {
     }
 }
 
-/// Whether there is a Slurm to be asked.
+/// Whether Slurm is installed.
 pub(super) fn is_there(scontrol: &Path) -> bool {
     scontrol.is_absolute() && scontrol.is_file()
 }
 
-/// What `scontrol show job` says of a job. Of the last task of an array it shows all tasks: that has the array's number.
+/// Parses `scontrol show job` for a job. For the last task of an array it shows all tasks, because that one has the
+/// array's number.
 fn shown(printed: &str, job: &str) -> Option<Said> {
     let (mut is_own, mut word, mut ended) = (false, None, None);
     for pair in printed.split_ascii_whitespace() {
@@ -96,7 +97,8 @@ fn shown(printed: &str, job: &str) -> Option<Said> {
     Some(Said { word: word?, ended })
 }
 
-/// Likewise `sacct`, by lines of id, state, as `CANCELLED by 1000`, and end. The last one counts: a number may come again.
+/// Parses `sacct`, whose lines have the ID, the state, as `CANCELLED by 1000`, and the end. The last line counts: a
+/// number may be reused.
 fn kept(printed: &str, job: &str) -> Option<Said> {
     let rows = printed.lines().map(|line| line.split('|').map(str::trim).collect::<Vec<_>>());
     let of = |row: Vec<&str>| match row[..] {
@@ -114,7 +116,7 @@ fn is_time(text: &str) -> Option<String> {
     fits.then(|| text.into())
 }
 
-/// A time, milliseconds since the Unix epoch, as Slurm writes it.
+/// A time, milliseconds since the Unix epoch, in Slurm's format.
 fn local_time(t: i64) -> String {
     date::text(t + offset(t)).replace(' ', "T")
 }

@@ -1,6 +1,5 @@
-//! The socket for datagrams on which launchers tell, and scripts put markers. It stands in a folder of ours, open to its owner
-//! alone, or where the settings say, open to others; on Linux the kernel says with each message which process of which user sent
-//! it.
+//! Datagram socket for reports of launchers, and markers of scripts. It is in a folder of ours, for its owner alone;
+//! the settings may open it to others. On Linux the kernel adds the process and the user of the sender to each message.
 
 use super::{RunsSettings, SocketMode};
 use launch::peer::{Sender, ask_for_senders, receive};
@@ -24,60 +23,60 @@ use system::user::{gid_of, login_of, own_uid};
 use tokio::io::Interest;
 use tokio::net::UnixDatagram;
 
-/// The socket; its file goes with it.
+/// The socket; its file is removed with it.
 #[derive(Debug)]
 pub struct RunSocket {
     socket: UnixDatagram,
     path: PathBuf,
     unread: AtomicU64,
     refused: AtomicU64,
-    /// Who may say all, and what they are called: the user of this program, and root.
+    /// User IDs and names of the trusted users: the user of this program, and root.
     users: [(u32, String); 2],
-    /// Others may send, too; what those who have are called.
+    /// Set if others may send, too: the known names of those users.
     others: Option<Mutex<HashMap<u32, String>>>,
 }
 
-/// The most users whose names are remembered.
+/// Maximum number of remembered user names.
 const MAX_USERS: usize = 4096;
 
-/// A message, which keeps to the bounds.
+/// A valid message.
 #[derive(Debug)]
 pub(super) enum Message {
-    /// A launcher tells of a run.
+    /// A launcher's report about a run.
     Told(Box<Told>),
-    /// A script puts a marker.
+    /// A marker of a script.
     Marker(Box<NewMarker>),
-    /// A script alerts.
+    /// An alert of a script.
     Alert(Box<CodeAlert>),
-    /// A launcher asks where what a run, by its id, prints is kept.
+    /// Request of a launcher for the location of the output of a run, by its ID.
     Logs(String),
 }
 
-/// Who sent a message.
+/// Sender of a message.
 #[derive(Debug)]
 pub(super) struct SentBy {
-    /// Its process and user, as the kernel says, and where to answer.
+    /// Its process and user, from the kernel, and its address for the answer.
     pub from: Sender,
-    /// What that user is called.
+    /// Name of the user.
     pub user: String,
-    /// That is neither who runs this program, nor root.
+    /// Whether it is neither the user of this program nor root.
     pub is_other: bool,
 }
 
 #[cfg(test)]
 impl SentBy {
-    /// Who cannot be answered.
+    /// A sender that cannot be answered.
     pub fn of(other: Option<&str>, uid: u32) -> SentBy {
         SentBy { from: Sender::of(Some(uid)), user: other.unwrap_or("root").into(), is_other: other.is_some() }
     }
 }
 
 impl RunSocket {
-    /// Listens where the settings say. Where they say nothing, or that cannot be, it is at a path of this program's own, for its
-    /// user.
+    /// Binds the socket of the settings. If they have none, or it cannot be used, it is bound at a path of this
+    /// program's own, for its user.
     ///
     /// # Errors
-    /// A sentence: what is in the way, and what to do.
+    /// A sentence: the problem, and the remedy.
     pub fn bind(own: &Path, settings: &RunsSettings) -> Result<RunSocket, String> {
         if settings.socket.is_some() {
             match RunSocket::open(own, settings) {
@@ -97,7 +96,7 @@ impl RunSocket {
             None => format!("{}: {error}", path.display()),
         };
         if let Some(folder) = path.parent() {
-            // Others are to enter one that was named.
+            // Others must be able to enter a folder that was configured.
             let mode = if settings.socket.is_some() { 0o755 } else { 0o700 };
             socket_file::make_folder(folder, mode).map_err(failed)?;
         }
@@ -124,7 +123,7 @@ impl RunSocket {
         let group = settings.socket_group.as_deref().map(gid_of).transpose();
         let group = group.map_err(|why| format!("runs.socket_group: {why}"))?;
         ask_for_senders(socket.socket.as_raw_fd()).map_err(failed)?;
-        // Nobody else may write to it before the kernel says who does.
+        // Other users must not write before the kernel adds the sender to messages.
         socket_file::open_to(path, mode, group).map_err(|error| match &settings.socket_group {
             Some(group) if error.kind() == io::ErrorKind::PermissionDenied => {
                 format!(
@@ -136,18 +135,18 @@ impl RunSocket {
         Ok(socket)
     }
 
-    /// What those are called who may say all: the user of this program, and root.
+    /// Names of the trusted users: the user of this program, and root.
     pub(super) fn trusted(&self) -> [String; 2] {
         self.users.each_ref().map(|(_, user)| user.clone())
     }
 
-    /// What a user is called who may say all. Only where the system tells no senders one that is not told is ours.
+    /// Name of a trusted user. On systems that report no sender, an unknown sender counts as ours.
     fn trusted_user(&self, uid: Option<u32>) -> Option<&String> {
         let is = |own: u32| uid.map_or(!cfg!(target_os = "linux"), |uid| uid == own);
         self.users.iter().find(|(own, _)| is(*own)).map(|(_, user)| user)
     }
 
-    /// What a user is called, and whether that is neither ours nor root. None for one who may not send.
+    /// Name of a user, and whether it is neither ours nor root. None: the user may not send.
     fn user(&self, uid: Option<u32>) -> Option<(String, bool)> {
         if let Some(user) = self.trusted_user(uid) {
             return Some((user.clone(), false));
@@ -159,8 +158,8 @@ impl RunSocket {
         Some((others.entry(uid).or_insert_with(|| login_of(uid)).clone(), true))
     }
 
-    /// The next message that can be read, and who sent it; what cannot, and what another user sends where others may not, is
-    /// left out and counted.
+    /// The next readable message, and its sender. Unreadable messages, and those of other users that may not send, are
+    /// dropped and counted.
     pub(super) async fn next(&self) -> (Message, SentBy) {
         let mut bytes = vec![0; MAX_MESSAGE_BYTES + 1];
         loop {
@@ -181,7 +180,7 @@ impl RunSocket {
                         }
                     }
                 },
-                // It is not read any more: what is told then is found in the folder at the next start.
+                // The socket is not read any more: later reports are found in the spool folder at the next start.
                 Err(error) => {
                     tracing::warn!(%error, "the socket of runs cannot be read");
                     return std::future::pending().await;
@@ -190,7 +189,7 @@ impl RunSocket {
         }
     }
 
-    /// Tells why a message is not taken.
+    /// Sends the reason why a message is refused.
     pub(super) fn refuse(&self, sender: &SentBy, why: &str) {
         let refused = self.refused.fetch_add(1, Ordering::Relaxed) + 1;
         if refused.is_power_of_two() {
@@ -200,18 +199,20 @@ impl RunSocket {
         self.answer(&sender.from, why);
     }
 
-    /// Answers whom can be answered, without waiting. Another user is not by a path: at it may stand what listens to us alone.
+    /// Answers a sender if that is possible, without waiting. Another user gets no answer by path, because a socket
+    /// that trusts us alone may be there.
     pub(super) fn answer(&self, to: &Sender, text: &str) {
         let is_path = to.name.sun_path[0] != 0;
         if to.has_name() && (!is_path || self.trusted_user(to.uid).is_some()) {
             let (fd, name) = (self.socket.as_raw_fd(), (&raw const to.name).cast());
-            // SAFETY: text and name are whole for the call, with their lengths; who has gone is an error, which is none of ours.
+            // SAFETY: text and name are valid for the call, with their lengths; a sender that has gone is an error,
+            // which is ignored.
             unsafe { libc::sendto(fd, text.as_ptr().cast(), text.len(), libc::MSG_DONTWAIT, name, to.length) };
         }
     }
 }
 
-/// Whether a path that was named is free for a socket, or holds one that nobody listens on any more.
+/// Whether a configured path is free for a socket, or has one without a listener.
 fn is_free(path: &Path) -> Result<(), String> {
     let at = path.display();
     match path.symlink_metadata() {
@@ -233,7 +234,7 @@ impl Drop for RunSocket {
     }
 }
 
-/// An alert as a script tells it. Who sends it, and of which run he is, says the kernel.
+/// An alert as a script sends it. The kernel adds the sender, which determines the run.
 #[derive(serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 struct NewAlert {
@@ -244,14 +245,14 @@ struct NewAlert {
     severity: AlertSeverity,
     #[serde(default)]
     wait: Option<NewWait>,
-    /// Used where the kernel names no run, as outside of one; never in place of one.
+    /// Used if the kernel names no run, as outside of one; never in place of one.
     #[serde(default)]
     run: Option<String>,
     #[serde(default)]
     id: Option<String>,
 }
 
-/// A time as scripts write it.
+/// A time in a script's format.
 #[derive(serde::Deserialize)]
 #[serde(untagged)]
 enum NewWait {
@@ -268,7 +269,7 @@ fn alert(text: &str) -> Option<CodeAlert> {
     Some(CodeAlert { title, text: text.unwrap_or_default(), severity, wait, run, id, source: None, t: None })
 }
 
-/// What a message says, when it keeps to the bounds: JSON of a launcher, JSON of an alert, JSON of a marker, or the text of a
+/// Parses a message and checks its limits: JSON of a launcher, JSON of an alert, JSON of a marker, or the text of a
 /// marker.
 fn message(bytes: &[u8]) -> Option<Message> {
     if let Some(told) = parse(bytes) {
@@ -292,12 +293,12 @@ fn message(bytes: &[u8]) -> Option<Message> {
         true => serde_json::from_str(text).ok()?,
         false => NewMarker { text: Some(text.trim_end().into()), ..NewMarker::default() },
     };
-    // A notebook's markers come over the other socket.
+    // A notebook's markers use the other socket.
     let is_script = is_id(&marker.run) && marker.kernel.is_none() && marker.pid.is_none() && marker.phase.is_none();
     is_script.then(|| Message::Marker(Box::new(marker)))
 }
 
-/// What a launcher tells, when it keeps to the bounds.
+/// Parses a launcher's report and checks its limits.
 fn parse(bytes: &[u8]) -> Option<Told> {
     if bytes.len() > MAX_MESSAGE_BYTES {
         return None;
@@ -305,7 +306,7 @@ fn parse(bytes: &[u8]) -> Option<Told> {
     bounded(serde_json::from_slice(bytes).ok()?)
 }
 
-/// The same of what was read.
+/// Checks the limits of a parsed report.
 pub(super) fn bounded(mut told: Told) -> Option<Told> {
     let (begun, how) = match &mut told {
         Told::Begin(begun) => (begun, None),
@@ -318,7 +319,7 @@ pub(super) fn bounded(mut told: Told) -> Option<Told> {
     (is_how && keeps_bounds(begun)).then_some(told)
 }
 
-/// Names stand in tables and logs.
+/// Removes line breaks, because names stand in tables and logs.
 fn on_one_line(about: &mut About) {
     let names = [&mut about.name, &mut about.project, &mut about.group, &mut about.job_type, &mut about.label];
     for text in names.into_iter().flatten().chain([&mut about.program]) {
@@ -452,7 +453,7 @@ mod tests {
         assert_eq!(open, 0);
     }
 
-    /// Sends a text, and eight open files with it.
+    /// Sends a text with eight open files.
     #[cfg(target_os = "linux")]
     fn send_with_files(from: &std::os::unix::net::UnixDatagram, text: &[u8], files: &[RawFd; 8]) {
         #[repr(C, align(8))]
@@ -492,7 +493,7 @@ mod tests {
         let mut answer = || named.recv(&mut bytes).map(|read| bytes[..read].to_vec()).expect("an answer");
         assert!(answer().starts_with(b"this is no marker"));
         assert_eq!(answer(), b"ok");
-        // Who has no name is not answered.
+        // A sender without a name gets no answer.
         std::os::unix::net::UnixDatagram::unbound().and_then(|one| one.send_to(b"x", &path)).expect("sent");
         let (_, sender) = socket.next().await;
         socket.answer(&sender.from, "ok");

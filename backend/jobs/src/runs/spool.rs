@@ -1,4 +1,4 @@
-//! What launchers wrote down because nobody was there to be told, or answered.
+//! Spooled reports: launchers write them to files when no server answers.
 
 use super::socket::bounded;
 use launch::folder::Folder;
@@ -7,27 +7,27 @@ use shared::run::{KEPT_ENDINGS, Kept, MAX_MESSAGE_BYTES, Told};
 use std::path::Path;
 use system::user::{login_of, own_uid};
 
-/// Name of the folder in the data folder.
+/// Name of the spool folder in the data folder.
 pub const FOLDER: &str = "runs";
 
-/// The most files that are read at once; the others wait for the next look.
+/// Maximum number of files per read; the others wait for the next one.
 const MAX_FILES: usize = 1_000;
 
-/// Bytes of a file that say of which machine it is.
+/// Bytes of a file that name its machine.
 const MACHINE_BYTES: usize = 1 << 10;
 
-/// A folder in which launchers write.
+/// A spool folder of launchers.
 #[derive(Debug)]
 pub(super) struct Untold {
     folder: Folder,
-    /// What the user of this program is called, and root.
+    /// Names of the user of this program, and of root.
     trusted: [String; 2],
-    /// Launchers of other machines may write there, too.
+    /// Launchers of other machines may also write there.
     is_shared: bool,
 }
 
 impl Untold {
-    /// The folder of a server, which is made.
+    /// The folder of a server; it is created.
     pub fn of_server(path: &Path, trusted: [String; 2]) -> Option<Untold> {
         let opened = Folder::make(path);
         let folder =
@@ -35,19 +35,19 @@ impl Untold {
         Some(Untold { folder, trusted, is_shared: false })
     }
 
-    /// The folder in which the launchers of this user write without a server, where it is there. A home may be that of several
-    /// machines.
+    /// The folder in which the launchers of this user write without a server, if it exists. A home directory may be
+    /// shared by several machines.
     pub fn of_user(path: &Path, trusted: [String; 2]) -> Option<Untold> {
         let folder = Some(path).filter(|path| path.is_dir()).and_then(|path| Folder::make(path).ok())?;
         Some(Untold { folder, trusted, is_shared: true })
     }
 
-    /// Where it is.
+    /// Path of the folder.
     pub fn path(&self) -> &Path {
         self.folder.path()
     }
 
-    /// What is in it, with the names of the files. `says` whether what cannot be read is warned of.
+    /// The reports in it, with their file names. `says` enables warnings about unreadable files.
     pub fn read(&self, says: bool) -> Vec<(String, Told)> {
         let is_one = |name: &str| KEPT_ENDINGS.iter().any(|ending| name.ends_with(ending));
         let Ok(files) = self.folder.files(is_one) else { return Vec::new() };
@@ -67,7 +67,7 @@ impl Untold {
         files.into_iter().take(MAX_FILES).filter_map(|file| one(file.name)).collect()
     }
 
-    /// Sets whose process it is: whose file it is. What root writes here is ours.
+    /// Sets the user of a process to the owner of its file. A file of root in this folder counts as ours.
     fn owned(&self, mut told: Told, owner: u32) -> Option<Told> {
         let is_trusted = told.begun().about.user.as_ref().is_some_and(|user| self.trusted.contains(user));
         if owner != own_uid() || !is_trusted {
@@ -76,7 +76,7 @@ impl Untold {
         Some(told)
     }
 
-    /// Removes what was taken.
+    /// Removes a file that was taken.
     pub fn remove(&self, name: &str) {
         if let Err(error) = self.folder.remove(name) {
             tracing::warn!(%error, "{} cannot be removed", self.path().join(name).display());

@@ -1,4 +1,4 @@
-//! What a list says of its runs, kept for a while: a page asks again and again, and the history of a run is long.
+//! Cached summaries for lists of runs: a page requests them again and again, and the history of a run is long.
 
 use super::measure::measure;
 use super::sums::Sums;
@@ -9,33 +9,33 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use stream::live::Live;
 
-/// Runs that are kept, at most; about a kilobyte each.
+/// Maximum number of cached runs; about a kilobyte each.
 const MAX_KEPT: usize = 2_048;
-/// Points of the small line.
+/// Points of the sparkline.
 const POINTS: usize = 60;
-/// For how long what is said of a run that is over counts, milliseconds: an agent may bring samples of then.
+/// Cache time of an ended run, milliseconds: an agent may still send old samples.
 const OVER_MS: i64 = 600_000;
-/// The same of a run that goes on: a two-hundredth of its age, and no less than this.
+/// Minimum cache time of a running run, milliseconds; otherwise a two-hundredth of its age.
 const RUNNING_MS: i64 = 5_000;
 
-/// What a list says of a run.
+/// Summary of a run for a list.
 #[derive(Debug)]
 pub struct Brief {
-    /// What it held and used.
+    /// GPU time and other sums.
     pub sums: Sums,
-    /// Its utilization over its life, the mean of its ranks, percent.
+    /// Utilization over its life, the mean of its ranks, percent.
     pub spark: Vec<Option<f64>>,
 }
 
-/// A run as somebody sees it: its id, its processes and whether it is over, and the machines that they may see.
+/// Cache key: ID of the run, its number of processes, its end, and the machines that the reader may see.
 type Key = (String, usize, Option<i64>, Vec<SourceId>);
 
-/// The runs that are kept, each until a time.
+/// Cached runs with their expiry times.
 #[derive(Debug, Default)]
 pub struct Briefs(Mutex<BTreeMap<Key, (i64, Arc<Brief>)>>);
 
 impl Briefs {
-    /// What is said of a run at `now`, milliseconds since the Unix epoch. It may read the disk.
+    /// The summary of a run at `now`, milliseconds since the Unix epoch. It may read the disk.
     pub fn brief(&self, live: &Live, sources: &[Arc<Source>], run: &Run, now: i64) -> Arc<Brief> {
         let seen = sources.iter().filter(|source| run.processes.iter().any(|one| one.source == source.name));
         let key = (run.id.clone(), run.processes.len(), run.ended, seen.map(|source| source.id).collect());
@@ -54,7 +54,7 @@ impl Briefs {
         let lasts = if run.ended.is_some() { OVER_MS } else { ((now - run.began) / 200).max(RUNNING_MS) };
         let mut kept = self.0.lock();
         if kept.len() >= MAX_KEPT {
-            // Those that count no more go first, else the one that would go next.
+            // Expired entries are evicted first, else the one that expires next.
             kept.retain(|_, (until, _)| *until > now);
             let next = kept.iter().min_by_key(|(_, (until, _))| *until).map(|(key, _)| key.clone());
             next.filter(|_| kept.len() >= MAX_KEPT).and_then(|key| kept.remove(&key));

@@ -1,4 +1,4 @@
-//! What is kept of a run when its samples have gone: its row, five curves, and what they add up to.
+//! The stored part of a run after its samples have gone: its row, five curves, and its numbers.
 
 use super::CostSettings;
 use super::measure::measure;
@@ -16,14 +16,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use stream::live::Live;
 
-/// The most findings and markers that are kept of a run.
+/// Maximum number of stored findings and of markers of a run.
 const MAX_FINDINGS: usize = 100;
 const MAX_MARKS: usize = 200;
 
-/// The most points of a curve.
+/// Maximum number of points of a curve.
 const MAX_POINTS: i64 = 512;
 
-/// What curves are of.
+/// Measures of the curves.
 pub static MEASURES: [&MetricDef; 5] =
     [&gpu::UTILIZATION, &gpu::MEMORY_ALLOCATED, &gpu::POWER_WATTS, &cpu::CPU_PERCENT, &network::RECEIVED];
 
@@ -32,63 +32,63 @@ pub static MEASURES: [&MetricDef; 5] =
 pub struct RunCurve {
     /// Tag of its row in the catalog.
     pub tag: String,
-    /// How many series it is of.
+    /// Number of its series.
     pub series: u32,
-    /// Of each step with samples: its begin (milliseconds since the Unix epoch), and least, largest and mean of what the
-    /// series had on average in it.
+    /// One entry per step with samples: its begin (milliseconds since the Unix epoch), and the minimum, maximum and
+    /// mean over the series' averages in it.
     pub points: Vec<(i64, f64, f64, f64)>,
 }
 
-/// What a run used. What is not known is absent.
+/// Usage of a run. Unknown values are absent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RunNumbers {
-    /// How long it ran, seconds.
+    /// Duration, seconds.
     pub seconds: f64,
-    /// GPUs that it holds, times the hours for which it held them.
+    /// GPU-hours held: GPUs times hours.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gpu_hours: Option<f64>,
-    /// Mean of the time in which its GPUs were busy, 0 to 100.
-    /// Summaries that were stored before the first release have the British name.
+    /// Mean utilization of its GPUs, 0 to 100. Summaries that were stored before the first release have the British
+    /// name.
     #[serde(alias = "gpu_utilisation", skip_serializing_if = "Option::is_none")]
     pub gpu_utilization: Option<f64>,
-    /// Share of the measured time in which they were busy for less than 5 %, 0 to 1.
+    /// Share of the measured time with utilization below 5 %, 0 to 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idle_share: Option<f64>,
-    /// Energy of its GPUs; absent, too, where the driver does not say which they are.
+    /// Energy of its GPUs; also absent if the driver does not identify them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub energy_kwh: Option<f64>,
-    /// Share of its time of which there are samples, 0 to 1.
+    /// Share of its time with samples, 0 to 1.
     pub coverage: f64,
     /// The newest step that a marker names.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub step: Option<u64>,
-    /// Steps a second.
+    /// Steps per second.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub steps_per_second: Option<f64>,
-    /// Different GPUs that it held.
+    /// Number of distinct GPUs that it held.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gpus: Option<u64>,
-    /// The most memory in use on one GPU, bytes.
+    /// Maximum memory in use on one GPU, bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gpu_memory_peak_bytes: Option<f64>,
-    /// What its GPUs are called.
+    /// Model names of its GPUs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub gpu_models: Vec<String>,
-    /// Versions of the drivers of its machines.
+    /// Driver versions of its machines.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub drivers: Vec<String>,
-    /// What its GPU-hours and their energy cost, where the configuration has prices for all of it.
+    /// Cost of its GPU-hours and their energy, if the configuration has prices for all of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost: Option<f64>,
-    /// What the cost is in.
+    /// Currency of the cost.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub currency: Option<String>,
 }
 
 impl RunNumbers {
-    /// Takes over what a run held and used. Of a part of its GPUs energy would be less than what the run took: then it is
-    /// left out, and with it the cost.
+    /// Takes over the sums of a run. The energy of only a part of its GPUs would be too low, so it is then absent, and
+    /// the cost with it.
     pub(super) fn hold(&mut self, sums: &Sums, prices: Option<&CostSettings>) {
         self.gpu_hours = sums.gpu_hours();
         self.gpu_utilization = sums.gpu_utilization();
@@ -102,59 +102,59 @@ impl RunNumbers {
     }
 }
 
-/// The versions of the drivers of machines, each once.
+/// The driver versions of machines, each once.
 pub fn drivers(sources: &[Arc<Source>]) -> Vec<String> {
     let fact = |source: &Arc<Source>| source.facts.iter().find(|(word, _)| word == "driver").map(|(_, v)| v.clone());
     sources.iter().filter_map(fact).collect::<BTreeSet<_>>().into_iter().collect()
 }
 
-/// All that is kept of a run.
+/// The stored summary of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RunSummary {
     /// The run as it was listed.
     pub run: Run,
-    /// Its machines: their keys by their names.
+    /// Keys of its machines, by name.
     pub machines: BTreeMap<String, String>,
-    /// When the summary was made, milliseconds since the Unix epoch.
+    /// Time of the summary, milliseconds since the Unix epoch.
     pub made: i64,
     /// Width of a point, milliseconds.
     pub step: i64,
-    /// What it used.
+    /// Its usage.
     pub numbers: RunNumbers,
     /// Its curves; a measure without a sample has none.
     pub curves: Vec<RunCurve>,
-    /// What was wrong with its machines meanwhile, or with the GPUs that it held; the newest.
+    /// The newest findings about its machines during the run, or about the GPUs that it held.
     pub findings: Vec<Finding>,
-    /// What the job marked; the newest.
+    /// Its newest markers.
     pub markers: Vec<RunMark>,
 }
 
 /// A marker of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunMark {
-    /// When, milliseconds since the Unix epoch.
+    /// Its time, milliseconds since the Unix epoch.
     pub t: i64,
     /// Its kind.
     pub kind: String,
-    /// What it says.
+    /// Its text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
     /// The training step.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub step: Option<u64>,
-    /// Which rank sent it.
+    /// The rank that sent it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rank: Option<u32>,
     /// Name of its machine.
     pub source: String,
 }
 
-/// What was wrong in a span, milliseconds since the Unix epoch, with whatever machine.
+/// Returns the findings in a span, milliseconds since the Unix epoch, of all machines.
 pub type FindingsOf = Box<dyn Fn((i64, i64)) -> Vec<Finding> + Send + Sync>;
 
-/// Whether a finding is about a run: about nothing but its machines, as they are called, and of GPUs about one that it held,
-/// where that is known.
+/// Whether a finding is about a run: about its machines only, by name, and for GPUs, about one that it held, if that is
+/// known.
 fn is_about(finding: &Finding, run: &Run, machines: &BTreeMap<String, String>) -> bool {
     let own = |place: &Place| {
         let ranks = run.processes.iter().filter(|one| one.source == place.source).filter_map(|one| one.rank.as_ref());
@@ -166,7 +166,7 @@ fn is_about(finding: &Finding, run: &Run, machines: &BTreeMap<String, String>) -
     places.clone().map(|place| &place.source).chain(evidence).all(|name| machines.contains_key(name)) && places.any(own)
 }
 
-/// The markers of a run, the newest of all its machines.
+/// The newest markers of a run on all its machines.
 fn marks(live: &Live, sources: &[Arc<Source>], run: &str, span: (i64, i64)) -> Vec<RunMark> {
     let fits = |marker: &Marker| marker.run.as_deref() == Some(run);
     let mut all = Vec::new();
@@ -186,7 +186,7 @@ fn marks(live: &Live, sources: &[Arc<Source>], run: &str, span: (i64, i64)) -> V
 }
 
 impl RunSummary {
-    /// Reads it from what is stored. It may read the disk.
+    /// Makes it from stored data. It may read the disk.
     pub fn of(
         live: &Live,
         sources: &[Arc<Source>],
@@ -226,7 +226,7 @@ impl RunSummary {
     }
 }
 
-/// The roll-ups of each series of a measure: of GPUs those that the run holds, where that is known of a machine.
+/// The roll-ups of each series of a measure; for GPUs only those that the run held, if a machine knows them.
 fn series(
     live: &Live,
     sources: &[&Arc<Source>],
@@ -262,7 +262,7 @@ fn series(
     all
 }
 
-/// What a counter gained a second from one step to the next; nothing where it fell, which is a restart.
+/// Increase of a counter per second between steps; none where it fell, which is a restart.
 fn rates(buckets: &[Bucket]) -> Vec<Bucket> {
     let rate = |pair: &[Bucket]| {
         let rate = (pair[1].last - pair[0].last) * 1_000.0 / (pair[1].t - pair[0].t) as f64;

@@ -1,4 +1,4 @@
-//! What a run held and used, added up from roll-ups: pure arithmetic, which knows no store and no clock.
+//! Sums over a run, from roll-ups: pure arithmetic, without store or clock.
 
 use super::CostSettings;
 use serde::{Deserialize, Serialize};
@@ -8,43 +8,43 @@ use std::collections::BTreeMap;
 /// Below this utilization a GPU is idle, percent.
 const IDLE_PERCENT: f64 = 5.0;
 
-/// A time from one instant to another, milliseconds since the Unix epoch.
+/// Start and end, milliseconds since the Unix epoch.
 pub type HeldSpan = (i64, i64);
 
-/// The sums of a run. Those of two parts of a run may be added; what follows from them has a method.
+/// The sums of a run. Those of two parts of a run may be added; derived values are methods.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Sums {
-    /// Different GPUs that were held.
+    /// Number of distinct GPUs that were held.
     pub gpus: u64,
     /// GPU-seconds held.
     pub held_s: f64,
-    /// GPU-seconds of these for which a utilization is known.
+    /// GPU-seconds of these with a known utilization.
     pub measured_s: f64,
     /// Integral of the utilization over them: GPU-seconds of full use.
     pub used_s: f64,
     /// GPU-seconds of these below 5 % utilization.
     pub idle_s: f64,
-    /// Energy of the GPUs that the driver says were held; None where nothing tells it.
+    /// Energy of the GPUs that the driver reports as held; None if there is no source for it.
     pub joules: Option<f64>,
-    /// A part of the energy is power times time, because a GPU counts no energy.
+    /// Part of the energy is power times time, because a GPU has no energy counter.
     pub estimated: bool,
-    /// The GPUs of a rank are those that it was told to use: the driver has not said that it does.
+    /// The GPUs of a rank are those that it was told to use: the driver has not confirmed it.
     pub assumed: bool,
-    /// The most memory in use on one GPU, bytes.
+    /// Maximum memory in use on one GPU, bytes.
     pub memory_peak: Option<f64>,
-    /// GPU-seconds held by the model of the GPU; empty is a model that is not known.
+    /// GPU-seconds held, by model of the GPU; the empty key is an unknown model.
     #[serde(default)]
     pub models: BTreeMap<String, f64>,
 }
 
-/// What was read of one GPU.
+/// Readings of one GPU.
 #[derive(Debug, Default)]
 pub struct HeldGpu {
-    /// When it was held; the spans do not touch.
+    /// Spans in which it was held; they do not touch.
     pub spans: Vec<HeldSpan>,
-    /// That it was held is not the driver's word.
+    /// The driver has not confirmed that it was held.
     pub assumed: bool,
-    /// What it is called; empty where nobody says.
+    /// Its model; empty if unknown.
     pub model: String,
     /// Time between two samples, milliseconds.
     pub interval: i64,
@@ -60,7 +60,7 @@ pub struct HeldGpu {
     pub energy: Vec<Bucket>,
 }
 
-/// Spans in order, those that touch made one. Empty ones are left out.
+/// The spans, sorted and with touching ones merged. Empty ones are dropped.
 pub fn merged(mut spans: Vec<HeldSpan>) -> Vec<HeldSpan> {
     spans.retain(|(from, to)| from < to);
     spans.sort_unstable();
@@ -74,13 +74,13 @@ pub fn merged(mut spans: Vec<HeldSpan>) -> Vec<HeldSpan> {
     all
 }
 
-/// The roll-ups of `step` milliseconds that reach into spans.
+/// The roll-ups of `step` milliseconds that overlap spans.
 pub fn within<'a>(buckets: &'a [Bucket], step: i64, spans: &'a [HeldSpan]) -> impl Iterator<Item = &'a Bucket> {
     buckets.iter().filter(move |b| spans.iter().any(|(from, to)| b.t < *to && b.t + step > *from))
 }
 
 impl Sums {
-    /// Adds what was read of a GPU that is no part of the sums yet.
+    /// Adds the readings of a GPU that is not part of the sums yet.
     pub fn add(&mut self, held: &HeldGpu) {
         let own = |buckets| within(buckets, held.step, &held.spans);
         let seconds = |b: &Bucket| f64::from(b.count) * held.interval as f64 / 1_000.0;
@@ -92,7 +92,7 @@ impl Sums {
             used += s * bucket.mean / 100.0;
             idle += if bucket.mean < IDLE_PERCENT { s } else { 0.0 };
         }
-        // A sample stands for the time up to the next; the last one of a span may reach over its end.
+        // A sample stands for the time up to the next; the last one of a span may extend over its end.
         let fit = if measured > held_s { held_s / measured } else { 1.0 };
         self.gpus += 1;
         self.held_s += held_s;
@@ -116,17 +116,17 @@ impl Sums {
         }
     }
 
-    /// GPU-hours held; None where no GPU was.
+    /// GPU-hours held; None without any GPU.
     pub fn gpu_hours(&self) -> Option<f64> {
         (self.gpus > 0).then_some(self.held_s / 3_600.0)
     }
 
-    /// What the GPUs are called.
+    /// The models of the GPUs.
     pub fn gpu_models(&self) -> Vec<String> {
         self.models.keys().filter(|model| !model.is_empty()).cloned().collect()
     }
 
-    /// What they cost; None where a part has no price, or where the energy has one and is not known for all of them.
+    /// The cost; None if a part has no price, or if energy has a price and is not known for all GPUs.
     pub fn cost(&self, prices: &CostSettings) -> Option<f64> {
         let hours = self.models.iter().map(|(model, seconds)| (model.as_str(), seconds / 3_600.0));
         prices.of(hours, self.energy_kwh().filter(|_| !self.assumed))
@@ -147,13 +147,14 @@ impl Sums {
         self.joules.map(|joules| joules / 3.6e6)
     }
 
-    /// Share of the held GPU-time for which there is a utilization, 0 to 1.
+    /// Share of the held GPU-time with a known utilization, 0 to 1.
     pub fn coverage(&self) -> Option<f64> {
         (self.held_s > 0.0).then(|| self.measured_s / self.held_s)
     }
 }
 
-/// What a counter gained in a span; a decrease is a restart of the counter and no gain. None where it has no two values.
+/// Increase of a counter in a span; a decrease is a restart of the counter and no increase. None with fewer than two
+/// values.
 fn gained(buckets: &[Bucket], step: i64, span: HeldSpan) -> Option<f64> {
     let own: Vec<&Bucket> = within(buckets, step, std::slice::from_ref(&span)).collect();
     let first = own.first()?;
@@ -162,7 +163,7 @@ fn gained(buckets: &[Bucket], step: i64, span: HeldSpan) -> Option<f64> {
     (values > 1).then(|| (first.last - first.min).max(0.0) + between)
 }
 
-/// How the values of several GPUs become one.
+/// Aggregation of several GPUs' values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Together {
     /// Their mean.
@@ -184,14 +185,14 @@ impl Together {
     }
 }
 
-/// One line of `points` columns of `step` milliseconds from `from` on, made of the roll-ups of several series; a column
+/// One line of `points` columns of `step` milliseconds from `from` on, from the roll-ups of several series; a column
 /// without a sample is None.
 pub fn line(series: &[Vec<&Bucket>], how: Together, from: i64, step: i64, points: usize) -> Vec<Option<f64>> {
     let mut all: Vec<Vec<f64>> = vec![Vec::new(); points];
     for buckets in series {
         let mut sums = vec![(0.0, 0.0); points];
         for bucket in buckets {
-            // A roll-up begins at a multiple of its width, which may lie before the line.
+            // A roll-up begins at a multiple of its width, possibly before the line.
             let at = ((bucket.t - from).max(0) / step.max(1)) as usize;
             if let Some((sum, count)) = sums.get_mut(at) {
                 *sum += bucket.mean * f64::from(bucket.count);
@@ -217,7 +218,7 @@ pub fn line(series: &[Vec<&Bucket>], how: Together, from: i64, step: i64, points
 mod tests {
     use super::*;
 
-    /// A sample a second from `from` on.
+    /// One sample per second from `from` on.
     fn each(from: i64, values: &[f64]) -> Vec<Bucket> {
         let one = |(i, &v): (i64, &f64)| Bucket { t: (from + i) * 1_000, min: v, max: v, mean: v, last: v, count: 1 };
         (0..).zip(values).map(one).collect()
@@ -240,14 +241,14 @@ mod tests {
             (sums.gpu_hours(), sums.gpu_utilization(), sums.coverage(), sums.energy_kwh()),
             (None, None, None, None)
         );
-        // Ten seconds held, of which eight were measured: four idle, four at 80 %. What lies outside is not the run's.
+        // Ten seconds held, eight of them measured: four idle, four at 80 %. Samples outside are not the run's.
         let values = [0.0, 0.0, 0.0, 0.0, 80.0, 80.0, 80.0, 80.0];
         let mut before = each(90, &[100.0; 5]);
         before.extend(each(100, &values));
         sums.add(&HeldGpu { utilization: before, ..held(&[(100_000, 110_000)]) });
         assert_eq!(sums.gpu_hours(), Some(10.0 / 3_600.0));
         assert_eq!((sums.gpu_utilization(), sums.idle_share(), sums.coverage()), (Some(40.0), Some(0.5), Some(0.8)));
-        // A second GPU, of which nothing is known, changes the coverage alone.
+        // A second GPU without readings changes only the coverage.
         sums.add(&held(&[(100_000, 110_000)]));
         assert_eq!((sums.gpus, sums.gpu_utilization(), sums.coverage()), (2, Some(40.0), Some(0.4)));
     }
@@ -290,7 +291,7 @@ mod tests {
         assert_eq!(of(Together::Mean), [Some(30.0), None, Some(8.0)]);
         assert_eq!(of(Together::Sum), [Some(60.0), None, Some(8.0)]);
         assert_eq!(of(Together::Max), [Some(40.0), None, Some(8.0)]);
-        // A roll-up that begins before the line is its first column's.
+        // A roll-up that begins before the line belongs to its first column.
         assert_eq!(line(&series[..1], Together::Mean, 500, 2_000, 1), [Some(20.0)]);
     }
 }

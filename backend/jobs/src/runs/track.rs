@@ -1,4 +1,4 @@
-//! What is known of the runs of this machine while they run, and the records of it.
+//! Tracks the running runs of this machine: reports, and ends according to the kernel, become records.
 
 use super::RunsSettings;
 use super::detection::{Here, LookedRank};
@@ -26,36 +26,36 @@ use stream::live::Live;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-/// The most processes whose ends are waited for; of others an end is known that is told.
+/// Maximum number of processes whose ends are awaited; ends of further ones must be reported.
 const MAX_WATCHED: usize = 1024;
 
-/// The most processes of runs that are known at once; further ranks are not entered.
+/// Maximum number of running processes of runs; further ranks are not added.
 const MAX_RUNNING: usize = 4096;
 
-/// How deep below a process of a run who puts a marker may be.
+/// Maximum depth below a process of a run of a process that sends a marker.
 const MAX_DEPTH: usize = 64;
 
-/// How long a launcher may take to say how its process ended, which it knows better than the kernel tells others.
+/// Maximum time for a launcher to report the end of its process, which it knows better than the kernel's report to us.
 const TELL_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The most processes of which it is seen that the kernel kills them for memory: files stay open for each.
+/// Maximum number of processes watched for OOM kills: each needs open files.
 const MAX_MEMORIES: usize = 256;
 
-/// The most ends of which a scheduler is asked at once.
+/// Maximum number of concurrent queries to a scheduler.
 const MAX_ASKED: usize = 256;
 
-/// How long after a marker of the kind `preempting` the end of a run is that.
+/// Time after a `preempting` marker in which the end of a run counts as preemption, milliseconds.
 const PREEMPTING_MS: i64 = 10 * 60_000;
 
-/// What is answered to who puts more markers than are taken.
+/// The answer to a sender that exceeds the limit of markers.
 pub(super) const TOO_MANY_MARKERS: &str =
     "the limit per run is 100 markers a second and 10,000 an hour; this marker is dropped";
 
-/// A process of a run, as it is told of.
+/// Identity of a process of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Key {
     run: String,
-    /// Who tells of it: nobody else ends it.
+    /// User that reported it: only the same user can end it.
     user: Option<String>,
     pid: u32,
 }
@@ -66,40 +66,40 @@ impl Key {
     }
 }
 
-/// A process whose end is waited for.
+/// A process whose end is awaited.
 struct Awaited {
     task: tokio::task::AbortHandle,
-    /// It was there when that began, so that no other has its number until then.
+    /// The process existed before this program started waiting, so no other has its PID until then.
     was_there: bool,
 }
 
 pub(super) struct Tracker {
     pub live: Arc<Live>,
     pub source: SourceId,
-    /// Those that run, as far as is known.
+    /// The known running processes.
     running: HashMap<Key, Begun>,
     pub owners: Owners,
-    /// Those whose ids are addresses.
+    /// Jobs whose IDs are addresses.
     jobs: Jobs,
-    /// Ends that the kernel tells, and when they were.
+    /// Ends that the kernel reports, and their times.
     pub ends: JoinSet<(Key, Begun, i64, How)>,
-    /// Those whose ends it tells.
+    /// Processes whose ends the kernel reports.
     awaited: HashMap<Key, Awaited>,
-    /// How schedulers say that processes ended.
+    /// Ends according to schedulers.
     pub claims: JoinSet<(Over, Option<How>)>,
     slurm: Slurm,
     kubernetes: Option<Arc<Kubernetes>>,
-    /// Those that are told of by requests, by their ids.
+    /// Runs reported by requests, by ID.
     pub reported: HashMap<String, Reported>,
-    /// When runs said that they are being preempted.
+    /// Times at which runs reported that they are being preempted.
     preempting: HashMap<String, i64>,
     stopped: HashSet<Key>,
-    /// Those that run are others than the collectors were told of.
+    /// The running processes differ from those that the collectors know.
     changed: bool,
     dropped: u64,
 }
 
-/// Kubernetes, where it is to be asked and can be.
+/// The Kubernetes client, if it is enabled and available.
 fn kubernetes(settings: &RunsSettings) -> Option<Arc<Kubernetes>> {
     if !settings.kubernetes {
         return None;
@@ -108,17 +108,17 @@ fn kubernetes(settings: &RunsSettings) -> Option<Arc<Kubernetes>> {
     asks.map(Arc::new).inspect_err(|why| tracing::warn!("Kubernetes is not asked how pods ended: {why}")).ok()
 }
 
-/// Whether a process of this machine goes on.
+/// Whether a process of this machine is alive.
 fn is_alive(begun: &Begun) -> bool {
     is_process(begun.pid, begun.start)
 }
 
-/// Whether that process goes on, by its number and its start.
+/// Whether the process of this PID and start is alive.
 fn is_process(pid: u32, start: Option<u64>) -> bool {
     launch::process::Stat::of(pid).is_some_and(|stat| Some(stat.start) == start && !stat.has_ended)
 }
 
-/// Whether it is kept.
+/// Appends a record; true if it was stored.
 pub(super) fn append(live: &Live, source: SourceId, t: i64, kind: &str, body: &impl serde::Serialize) -> bool {
     let body = serde_json::to_vec(body).expect("texts and numbers only");
     let appended = live.append_record(source, t, kind, body);
@@ -155,7 +155,7 @@ impl Tracker {
         }
     }
 
-    /// Goes on with the processes that our records and what launchers wrote meanwhile tell of.
+    /// Resumes the processes in our own records and in the spooled reports.
     pub fn take_up(&mut self, untold: Option<&Untold>) {
         let open = self.open();
         let written = untold.map_or_else(Vec::new, |untold| untold.read(true));
@@ -167,13 +167,13 @@ impl Tracker {
         self.resume(open.into_values().filter(|begun| !ends.contains(&(begun.pid, begun.start))));
     }
 
-    /// Whether a sender may say so.
+    /// Whether a sender may send this message.
     pub fn permits(&self, sender: &SentBy, message: &Message) -> Result<(), String> {
         let of = |user: &str| self.running.values().filter(|one| one.about.user.as_deref() == Some(user)).count();
         self.owners.check(sender, message, of)
     }
 
-    /// Takes what launchers wrote down.
+    /// Takes spooled reports.
     pub fn take(&mut self, untold: &Untold, read: Vec<(String, Told)>) {
         for (name, told) in read {
             if self.told(told).0 {
@@ -182,7 +182,7 @@ impl Tracker {
         }
     }
 
-    /// Whether what was told is kept, and the id of its run, where it is not that by which it was told.
+    /// Takes a report: whether it was stored, and the ID of its run if that differs from the reported one.
     pub fn told(&mut self, mut told: Told) -> (bool, Option<String>) {
         let by = Key::of(told.begun());
         let key = self.placed(told.begun_mut(), by.clone());
@@ -190,7 +190,7 @@ impl Tracker {
         let is_kept = match told {
             Told::Begin(begun) => match self.running.get(&key).filter(|known| known.start == begun.start).cloned() {
                 Some(known) if known == begun => true,
-                // It was found before it was told of: it is the same process, and its launcher knows its names.
+                // The rank was detected before its report: it is the same process, and its launcher knows its names.
                 Some(Begun { t, rank, pod, .. }) => {
                     let (rank, pod) = (begun.rank.clone().or(rank), begun.pod.clone().or(pod));
                     self.enter(key, Begun { t, rank, pod, ..begun })
@@ -206,11 +206,11 @@ impl Tracker {
         (is_kept, listed)
     }
 
-    /// Sets the run of a process that somebody tells of: where the kernel says that it stands below a process of the run that it
-    /// names, that one, whosever it is; else their own. `by` is how it is told of.
+    /// Sets the run of a reported process: the run that it names if the kernel shows it below a process of that run,
+    /// whoever owns it; else the reporting user's own. `by` is the reported identity.
     fn placed(&self, begun: &mut Begun, by: Key) -> Key {
         let own = self.owners.id(&by.run, by.user.as_deref());
-        // One that is known has its place, and may have gone.
+        // A known process keeps its run, and may have ended.
         let known = [&by.run, &own].into_iter().find_map(|run| {
             let key = Key { run: run.clone(), ..by.clone() };
             self.running.get(&key).filter(|known| known.start == begun.start).map(|known| (key, known))
@@ -229,7 +229,7 @@ impl Tracker {
         Key { run: own, ..by }
     }
 
-    /// A marker of a script: of the run in which its process runs, as far as the kernel tells.
+    /// Takes a marker of a script, for the run in which its process runs according to the kernel.
     pub fn marker(&mut self, markers: &Markers, new: NewMarker, pid: Option<u32>) -> Result<(), String> {
         let own = pid.filter(|_| new.run.is_none()).and_then(|pid| self.above(pid));
         let new = match own {
@@ -249,12 +249,12 @@ impl Tracker {
         }
     }
 
-    /// An alert of a script, likewise. The kernel's word on its run stands above the script's.
+    /// Takes an alert of a script. The run according to the kernel takes precedence over the named one.
     pub fn alert(&self, calls: &Calls, said: CodeAlert, pid: Option<u32>) -> Result<(), String> {
         let own = pid.and_then(|pid| self.above(pid));
         let (run, rank) = match own {
             Some(begun) => (Some(begun.run.clone()), begun.rank.as_ref().map(|rank| rank.rank)),
-            // What is outside of all runs may speak of one that runs here, and of no other.
+            // A sender outside of all runs may name a run that is running here, and no other.
             None => (said.run.clone().filter(|run| self.is_running(run)), None),
         };
         if run.is_none() && said.run.is_some() {
@@ -270,7 +270,7 @@ impl Tracker {
         self.running.keys().any(|key| key.run == run)
     }
 
-    /// The process of a run that is this one, or the nearest above it.
+    /// This process or its nearest ancestor that is a process of a run.
     fn above(&self, pid: u32) -> Option<&Begun> {
         let own = launch::process::namespace();
         let here = |begun: &&Begun| begun.namespace == own && launch::process::started(begun.pid) == begun.start;
@@ -279,16 +279,16 @@ impl Tracker {
         line.take(MAX_DEPTH).find_map(|pid| by_pid.get(&pid).copied())
     }
 
-    /// Ranks that were found.
+    /// Adds detected ranks.
     pub fn found_all(&mut self, found: Vec<LookedRank>) {
-        // The kernel knows a process by its number, whoever tells of it.
+        // The kernel identifies a process by its PID, whoever reported it.
         let known = self.running.iter().map(|(key, known)| ((key.run.clone(), key.pid, known.start), key.clone()));
         let known: HashMap<(String, u32, Option<u64>), Key> =
             if found.is_empty() { HashMap::new() } else { known.collect() };
         for LookedRank { mut begun, below, launcher } in found {
             let user = begun.about.user.clone();
             if below.as_ref() != Some(&begun.run) && !self.owners.fits(&begun.run, user.as_deref()) {
-                // It names a run of another user: it is of the run below which it stands, or of one of its own.
+                // It names a run of another user: it belongs to the run below which it stands, or to one of its own.
                 begun.run = below.unwrap_or_else(|| self.owners.id(&begun.run, user.as_deref()));
             }
             let key = known.get(&(begun.run.clone(), begun.pid, begun.start)).cloned();
@@ -304,7 +304,7 @@ impl Tracker {
         }
     }
 
-    /// A rank that was found. What is known already is written once more only when there is more to say of it.
+    /// Adds a detected rank. A known one is written again only if there is more to record.
     fn found(&mut self, key: Key, begun: Begun) {
         match self.running.get(&key) {
             Some(known) if known.start == begun.start => {
@@ -320,7 +320,7 @@ impl Tracker {
                     self.enter(key, known);
                 }
             }
-            // It may have ended while the others were looked at.
+            // It may have ended during the search.
             _ if self.running.len() < MAX_RUNNING && is_alive(&begun) => {
                 self.append(begun.t, BEGIN_KIND, &begun);
                 self.watch(key, begun, Duration::ZERO);
@@ -329,7 +329,7 @@ impl Tracker {
         }
     }
 
-    /// Says more of a process that is known.
+    /// Updates a known process.
     fn enter(&mut self, key: Key, begun: Begun) -> bool {
         let is_kept = self.append(self.live.clock.wall(), BEGIN_KIND, &begun);
         self.running.insert(key, begun);
@@ -337,7 +337,7 @@ impl Tracker {
         is_kept
     }
 
-    /// Says which processes have series, where that has changed.
+    /// Sends the processes with series to the collectors, if they have changed.
     pub fn tell_collectors(&mut self) {
         if std::mem::take(&mut self.changed) {
             let own = launch::process::namespace();
@@ -346,7 +346,7 @@ impl Tracker {
         }
     }
 
-    /// What is to be looked at now.
+    /// Input of the next search.
     pub fn here(&self) -> Here {
         let own = launch::process::namespace();
         let here = self.running.iter().filter(|(_, begun)| begun.namespace == own);
@@ -368,9 +368,9 @@ impl Tracker {
         }
     }
 
-    /// Whether the end of a process is kept.
+    /// Records the end of a process; true if that was stored.
     fn over(&mut self, key: &Key, mut over: Over) -> bool {
-        // More may be known of what began than who tells of its end knows.
+        // The known start may have more details than the report of the end.
         if let Some(known) = self.running.remove(key)
             && known.start == over.begun.start
         {
@@ -395,7 +395,7 @@ impl Tracker {
         is_kept
     }
 
-    /// Has the scheduler say why a process ended that did not end well.
+    /// Asks the scheduler for the cause of a failed process.
     fn ask(&mut self, over: Over) {
         if over.how.state() == RunState::Finished || over.how.claim.is_some() || self.claims.len() >= MAX_ASKED {
             return;
@@ -410,7 +410,7 @@ impl Tracker {
         }
     }
 
-    /// Says of those that are stopped now that they are, and of the others that they go on.
+    /// Records newly stopped processes, and those that continue.
     pub fn paused(&mut self, stopped: &HashSet<u32>) {
         let own = launch::process::namespace();
         let here = self.running.iter().filter(|(_, begun)| begun.namespace == own && stopped.contains(&begun.pid));
@@ -424,15 +424,15 @@ impl Tracker {
         self.stopped = now;
     }
 
-    /// The kernel says that a process is gone.
+    /// The kernel reports that a process has ended.
     pub fn gone(&mut self, key: Key, begun: Begun, t: i64, how: How) {
-        // Its launcher may have said more.
+        // Its launcher may have reported more.
         if self.running.get(&key).is_some_and(|known| known.start == begun.start) {
             self.over(&key, Over { begun, t, how });
         }
     }
 
-    /// Those that our own records say run, by run and number.
+    /// Processes that are running according to our own records, by run and PID.
     fn open(&mut self) -> HashMap<(String, u32), Begun> {
         let records = self.live.store().records(self.source, 0, i64::MAX);
         let mut open: HashMap<(String, u32), Begun> = HashMap::new();
@@ -456,7 +456,7 @@ impl Tracker {
         open
     }
 
-    /// Goes on with those that ran. Those that ended while nobody looked are said to have ended.
+    /// Resumes tracking. Processes that ended while no server ran are recorded as ended.
     fn resume(&mut self, open: impl Iterator<Item = Begun>) {
         for begun in open {
             let key = Key::of(&begun);
@@ -464,7 +464,7 @@ impl Tracker {
                 continue;
             }
             if begun.told {
-                // It is heard of again, or not.
+                // Another request may arrive, or it times out.
                 let one = Reported { heard: Instant::now(), unheard: false, begun };
                 self.reported.insert(one.begun.run.clone(), one);
                 continue;
@@ -480,7 +480,7 @@ impl Tracker {
         }
     }
 
-    /// Tells of those that run once more, before what was told first is as old as the samples that go.
+    /// Records the running processes again, before their first records expire.
     pub fn again(&mut self) {
         if self.owners.are_many() {
             self.owners.forget();
@@ -494,18 +494,18 @@ impl Tracker {
         }
     }
 
-    /// Waits for the end of a process; `told` is how long somebody else may take to tell of it better.
+    /// Waits for the end of a process; `told` is the time in which another source may report it better.
     fn watch(&mut self, key: Key, begun: Begun, told: Duration) {
         self.owners.take(&begun);
         self.running.insert(key.clone(), begun.clone());
         self.changed = true;
-        // Elsewhere its number means nothing, as that of a process in a container: its launcher alone tells.
+        // For a process elsewhere, as in a container, the PID has no meaning here: only its launcher reports its end.
         #[cfg(target_os = "linux")]
         if self.awaited.len() < MAX_WATCHED
             && let Some(start) = begun.start.filter(|_| begun.namespace == launch::process::namespace())
         {
             let live = self.live.clone();
-            // Who has a launcher of ours is told of by it, with what it saw.
+            // A launcher of ours reports this for its process.
             let memory = (told.is_zero() && self.awaited.len() < MAX_MEMORIES).then(|| Watched::of(begun.pid));
             let process = super::pidfd::ProcessFd::open(begun.pid, start).ok();
             let was_there = process.is_some();

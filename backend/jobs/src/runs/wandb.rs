@@ -1,16 +1,16 @@
-//! The run of W&B that a process writes to, by the file that is open for it: `.../run-ID.wandb`. A job that names its run in its
-//! code says nothing of it in its environment.
+//! The W&B run that a process writes to, by its open file `.../run-ID.wandb`. A job that names its run in code has no
+//! variable for it in its environment.
 
 use std::os::unix::ffi::OsStrExt;
 
-/// The most open files of a process that are looked at.
+/// Maximum number of open files of a process that are read.
 const MAX_FILES: usize = 1024;
 
-/// The most children that are looked at: W&B's own service is among the first.
+/// Maximum number of children that are examined: W&B's own service is among the first.
 const MAX_CHILDREN: usize = 16;
 
-/// Who names the run of a process with these children, and how: one of them has W&B's file open. Another user's files are not
-/// seen.
+/// Origin and values of the run's ID for a process with these children: one of them has W&B's file open. Files of other
+/// users are not visible.
 pub(super) fn key_of(pid: u32, children: &[u32]) -> Option<(&'static str, String)> {
     let children = children.iter().copied().take(MAX_CHILDREN);
     std::iter::once(pid).chain(children).find_map(open_run).map(|id| ("wandb", id))
@@ -21,7 +21,7 @@ fn open_run(pid: u32) -> Option<String> {
     files.flatten().take(MAX_FILES).find_map(|file| id_of(std::fs::read_link(file.path()).ok()?.as_os_str().as_bytes()))
 }
 
-/// The id in the name of a file of W&B, where it is one that W&B makes.
+/// The ID in the name of a W&B file, if W&B would generate such an ID.
 fn id_of(path: &[u8]) -> Option<String> {
     let name = path.rsplit(|byte| *byte == b'/').next()?;
     let id = name.strip_prefix(b"run-")?.strip_suffix(b".wandb")?;
