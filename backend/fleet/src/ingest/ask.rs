@@ -31,7 +31,7 @@ const MAX_WAITING: usize = 8;
 pub enum NoAnswer {
     /// It has no link now.
     Unlinked,
-    /// It is asked too many things at once.
+    /// Its queue of questions is full.
     Busy,
     /// It did not answer in time.
     Late,

@@ -16,7 +16,7 @@ pub(super) enum LinkEnd {
         /// Minimum time until it reconnects, ms.
         wait: u32,
     },
-    /// The agent said goodbye.
+    /// The agent sent its goodbye.
     Bye(ByeReason),
     /// The connection is gone.
     Gone,

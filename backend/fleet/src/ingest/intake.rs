@@ -133,7 +133,7 @@ pub(super) struct Taken {
 }
 
 impl Intake {
-    /// Creates the intake of an agent that has said hello, and the welcome.
+    /// Creates the intake from an agent's hello, and the welcome.
     ///
     /// # Errors
     /// The source exceeds a limit.
