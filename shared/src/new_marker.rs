@@ -1,4 +1,4 @@
-//! Markers as programs send them: the body of `POST /api/v1/markers`, and what is kept of it as [`Marker`].
+//! Markers in the body of `POST /api/v1/markers`, and their conversion to stored [`Marker`]s.
 
 use crate::answer::markers::{CellPhase, Marker, MarkerBy};
 use crate::date;
@@ -8,14 +8,14 @@ use serde::de::{DeserializeSeed, Error, IntoDeserializer, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use std::fmt;
 
-/// The most markers of one request.
+/// Maximum number of markers of one request.
 pub const MAX_NEW_MARKERS: usize = 256;
-/// Kinds that there are; `run` ones are not of a notebook alone.
+/// The kinds of markers. Only `cell` requires a notebook kernel.
 pub const KINDS: [&str; 7] = ["epoch", "step", "checkpoint", "eval", "cell", "preempting", "note"];
-/// The longest texts and names, bytes.
+/// Maximum length of texts and names, bytes.
 const MAX_TEXT_BYTES: usize = 256;
 const MAX_NAME_BYTES: usize = 64;
-/// How far ahead of our clock a time may be, milliseconds.
+/// Maximum time of a marker ahead of our clock, milliseconds.
 const MAX_AHEAD_MS: i64 = 60_000;
 
 /// `POST /api/v1/markers`: one marker, or `{"markers": [...]}`.
@@ -66,10 +66,10 @@ pub struct NewMarker {
     pub id: Option<String>,
 }
 
-/// The process that a marker's `pid` names, as the system describes it: a kernel, or any other program.
+/// The process of a marker's `pid`, as the system describes it: a kernel, or any other program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MarkerSender {
-    /// Jupyter's ID of the kernel that it is or belongs to. Then the other fields are absent.
+    /// Jupyter's ID of the kernel, if the process is one or belongs to one. Then the other fields are absent.
     pub kernel: Option<String>,
     /// Its PID.
     pub pid: Option<u32>,
@@ -99,7 +99,7 @@ impl MarkerTime {
     }
 }
 
-/// The field of a body that is a list of markers.
+/// Field of a body with a list of markers.
 const LIST: &str = "markers";
 
 impl<'de> Deserialize<'de> for NewMarkers {
@@ -108,7 +108,7 @@ impl<'de> Deserialize<'de> for NewMarkers {
     }
 }
 
-/// Reads both forms as they come: the first name says which it is. So an error has the path of its field.
+/// Parses both forms in one pass: the first field name decides which one it is. So an error has the path of its field.
 struct NewMarkersVisitor;
 
 impl<'de> Visitor<'de> for NewMarkersVisitor {
@@ -132,7 +132,7 @@ impl<'de> Visitor<'de> for NewMarkersVisitor {
     }
 }
 
-/// The fields of an object whose first name was read.
+/// Deserializes an object whose first field name was already read.
 struct Resumed<M> {
     first: Option<String>,
     fields: M,
@@ -156,24 +156,24 @@ impl<'de, M: MapAccess<'de>> MapAccess<'de> for Resumed<M> {
     }
 }
 
-/// Why a marker is none.
+/// Reason why a marker is invalid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BadMarker {
-    /// No such kind.
+    /// Unknown kind.
     Kind,
-    /// A kernel's id is no UUID.
+    /// The kernel's ID is no UUID.
     Kernel,
-    /// A run's id is none.
+    /// The run's ID is invalid.
     Run,
-    /// A time is none, or is ahead of ours.
+    /// A time is invalid, or is ahead of ours.
     Time,
     /// It ends before it begins.
     End,
-    /// A text is too long: its name and the most bytes.
+    /// A text is too long: its name and the maximum number of bytes.
     Long(&'static str, usize),
     /// A cell without kernel and phase, or a phase without a cell.
     Cell,
-    /// Nothing is said.
+    /// The marker is empty.
     Empty,
 }
 
@@ -192,7 +192,8 @@ impl fmt::Display for BadMarker {
     }
 }
 
-/// A text without what could move a terminal.
+/// Checks the length of a text and removes its control characters, which could affect a terminal. An empty text becomes
+/// None.
 fn plain(name: &'static str, text: Option<String>, most: usize) -> Result<Option<String>, BadMarker> {
     let Some(text) = text else { return Ok(None) };
     if text.len() > most {

@@ -1,11 +1,11 @@
-//! Reports of a training job from a launcher without our binary: the bodies of `POST /api/v1/runs` and
-//! `POST /api/v1/runs/{id}/events`.
+//! Reports about a training job from a launcher without our binary: the bodies of `POST /api/v1/runs` and `POST
+//! /api/v1/runs/{id}/events`.
 
 use crate::run::{About, Claim, How, MAX_TAGS, MAX_TEXT_BYTES, REPORT, RunState};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-/// The longest name of a signal, bytes.
+/// Maximum length of a signal name, bytes.
 const MAX_SIGNAL_BYTES: usize = 16;
 
 /// `POST /api/v1/runs`: a run begins. Each text has at most [`MAX_TEXT_BYTES`] bytes.
@@ -61,7 +61,7 @@ pub enum ReportedEventKind {
 }
 
 impl NewRun {
-    /// The names of the run; `user` is whose launcher reports it.
+    /// The names of the run; `user` is the user whose launcher reports it.
     ///
     /// # Errors
     /// A text is too long, or there are too many tags: a sentence.

@@ -174,7 +174,7 @@ impl Unit {
         }
     }
 
-    /// The scale in which values up to `largest` (in the base unit) are best read.
+    /// The best scale for values up to `largest` (in the base unit).
     pub fn scale(self, largest: f64) -> Scale {
         let x = largest.abs();
         let pick = |steps: &[(f64, &'static str)]| {
@@ -212,7 +212,8 @@ impl Scale {
         number(base / self.divisor)
     }
 
-    /// The number alone, always with as many digits, so that text beside it does not move: `36.0`, `0.08`, `100`.
+    /// The number alone, always with the same number of digits, so that text beside it does not move: `36.0`, `0.08`,
+    /// `100`.
     pub fn steady(&self, base: f64) -> String {
         let shown = base / self.divisor;
         match shown.abs() {
@@ -223,8 +224,9 @@ impl Scale {
     }
 }
 
-/// This many decimal places (at most 9), rounded as in the library: exactly, a half to the even digit. For numbers from
-/// 2^53 on, the first fifteen digits are right. The library's own function would add ten kilobytes to the page.
+/// The value with this many decimal places (at most 9), rounded as in the standard library: exactly, a half to the even
+/// digit. For numbers from 2^53 on, the first fifteen digits are right. The standard library's function would add ten
+/// kilobytes to the page.
 pub fn fixed(value: f64, decimals: usize) -> String {
     if !value.is_finite() {
         return "–".into();
@@ -260,7 +262,7 @@ pub fn fixed(value: f64, decimals: usize) -> String {
     text
 }
 
-/// Three significant digits at most, no exponent, no trailing zeros: `0.03`, `9.1`, `71.2`, `1,490`.
+/// The value with at most three significant digits, no exponent, no trailing zeros: `0.03`, `9.1`, `71.2`, `1,490`.
 pub fn number(value: f64) -> String {
     let magnitude = value.abs();
     let decimals = match magnitude {
@@ -280,8 +282,8 @@ pub fn number(value: f64) -> String {
     }
 }
 
-/// This many decimal places (at most 9), with a comma between thousands: `3,172`, `18,935.0`. For columns, in which all
-/// numbers have one format.
+/// The value with this many decimal places (at most 9), and a comma between thousands: `3,172`, `18,935.0`. For
+/// columns, in which all numbers have one format.
 pub fn grouped(value: f64, decimals: usize) -> String {
     let text = fixed(value, decimals);
     let whole = text.find('.').unwrap_or(text.len());

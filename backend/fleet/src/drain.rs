@@ -1,5 +1,5 @@
-//! How a hub that ends lets go of who is linked: one after the other, each at a place of its own, so that those who move do not
-//! come to the next hub all at once, and nobody waits without a link for longer than the way there takes.
+//! Graceful close at shutdown: a hub closes its connections one after the other, each at its own time. So agents do not
+//! reconnect to the next hub all at once, and none waits longer for a link than a reconnect takes.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
@@ -7,12 +7,12 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-/// The most that it takes until all have been told to go.
+/// Maximum time until all connections have been closed.
 const MOST: Duration = Duration::from_secs(10);
-/// How many go in a second, unless that took longer than [`MOST`].
+/// Closed connections per second, unless that takes longer than [`MOST`].
 const A_SECOND: u32 = 50;
 
-/// When who goes.
+/// Schedule of the closes.
 #[derive(Clone, Copy, Debug)]
 struct Turns {
     from: Instant,
@@ -25,12 +25,12 @@ impl Turns {
     }
 }
 
-/// Whether a hub lets go of who is linked. A clone is the same one.
+/// State of the drain. A clone shares the state.
 #[derive(Clone, Debug, Default)]
 pub struct Drain(Arc<watch::Sender<Option<Turns>>>);
 
 impl Drain {
-    /// Begins with so many who are linked; how long it takes until all were told to go, at most 10 s.
+    /// Starts the drain with this number of connections; returns the time until the last one is closed, at most 10 s.
     pub fn begin(&self, linked: usize) -> Duration {
         let linked = u32::try_from(linked).unwrap_or(u32::MAX);
         let spread = (Duration::from_secs(1) * linked / A_SECOND).min(MOST);
@@ -38,29 +38,29 @@ impl Drain {
         spread
     }
 
-    /// Whether it has begun: nobody is let in any more.
+    /// Whether it has started: new connections are refused.
     pub fn has_begun(&self) -> bool {
         self.0.borrow().is_some()
     }
 
-    /// Whether it is the turn of this place.
+    /// Whether the connection of this place must close.
     pub fn is_due(&self, place: u32) -> bool {
         self.0.borrow().is_some_and(|turns| turns.of(place) <= Instant::now())
     }
 
-    /// Resolves when it is the turn of this place: with the time in which all go, from the first to the last.
+    /// Resolves when the connection of this place must close, with the total time of the drain.
     pub async fn turn(&self, place: u32) -> Duration {
         let mut begun = self.0.subscribe();
         let turns = match begun.wait_for(Option::is_some).await {
             Ok(turns) => (*turns).expect("it was waited for"),
-            // This one holds the sender.
+            // `self` holds the sender.
             Err(_) => return Duration::ZERO,
         };
         tokio::time::sleep_until(turns.of(place)).await;
         turns.spread
     }
 
-    /// A place for somebody who has none of their own.
+    /// A random place for a connection without a fixed one.
     pub fn place() -> u32 {
         RandomState::new().hash_one(()) as u32
     }

@@ -1,6 +1,7 @@
 //! The time zone of the system.
 
-/// Local time minus UTC at an instant (milliseconds since the Unix epoch), milliseconds; 0 where the system does not say.
+/// Local time minus UTC at an instant (milliseconds since the Unix epoch), milliseconds; 0 if the system does not know
+/// it.
 pub fn offset(t: i64) -> i64 {
     #[cfg(unix)]
     {

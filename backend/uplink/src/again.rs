@@ -1,25 +1,25 @@
-//! When a link that ended is tried again: soon at first, then less and less often, and never all agents at once.
+//! Backoff between attempts to connect: short at first, then longer, with jitter so that not all agents retry at once.
 
 use std::time::Duration;
 
-/// The pause after the first failure, which doubles.
+/// Pause after the first failure; it doubles.
 const FIRST: Duration = Duration::from_secs(1);
-/// The longest pause that is our own, before chance makes it up to half longer or shorter: after half a minute all are back.
+/// Maximum pause of our own, before jitter changes it by up to half: after half a minute all agents are back.
 const MOST: Duration = Duration::from_secs(20);
-/// A link that held for so long was a good one: the pauses begin anew.
+/// A link of at least this length counts as a success and resets the backoff.
 const GOOD: Duration = Duration::from_secs(60);
-/// The longest pause that a hub may ask for.
+/// Maximum pause that a hub may request.
 pub(super) const MOST_ASKED: Duration = Duration::from_secs(300);
 
-/// How many attempts have failed one after the other.
+/// Number of consecutive failures.
 #[derive(Debug, Default)]
 pub(super) struct Again {
     failed: u32,
 }
 
 impl Again {
-    /// The pause before the next attempt. The last one had a link for so `long`, the hub `asked` for a pause or did not;
-    /// `random` is from 0 to 1.
+    /// The pause before the next attempt. The last link lasted for `long`; `asked` is the pause that the hub requested,
+    /// if any; `random` is from 0 to 1.
     pub fn pause(&mut self, long: Duration, asked: Option<Duration>, random: f64) -> Duration {
         if long >= GOOD {
             self.failed = 0;
@@ -27,7 +27,7 @@ impl Again {
         let doubled = FIRST * 2u32.saturating_pow(self.failed.min(10));
         self.failed = self.failed.saturating_add(1);
         let own = doubled.min(MOST).mul_f64(0.5 + random.clamp(0.0, 1.0));
-        // Those that are told one time come back spread over half of it more.
+        // Agents with the same requested pause are spread over half of it more.
         asked.map_or(own, |asked| own.max(asked.min(MOST_ASKED).mul_f64(1.0 + random.clamp(0.0, 1.0) / 2.0)))
     }
 }

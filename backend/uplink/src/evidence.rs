@@ -1,25 +1,25 @@
-//! What tells a machine from others, as hashes, and what it is labeled with by itself. Nothing here is a key: a hub takes it
-//! as evidence that a machine was installed anew, or is there twice.
+//! Hashes that identify a machine, and the labels that it has by itself. Nothing here is a key: a hub uses it as
+//! evidence that a machine was reinstalled, or exists twice.
 
 use super::settings::MachineSettings;
 use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
 
-/// Links whose addresses are looked at.
+/// Maximum number of network links whose addresses are read.
 const MAX_LINKS: usize = 16;
 
-/// What is known of this machine.
+/// Identity of this machine.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Evidence {
-    /// Of the machine id.
+    /// Hash of the machine ID.
     pub machine: Option<[u8; 32]>,
-    /// Of the kernel's boot id.
+    /// Hash of the kernel's boot ID.
     pub boot: Option<[u8; 32]>,
-    /// Of the address of each physical link.
+    /// Hash of the address of each physical link.
     pub links: Vec<[u8; 32]>,
     /// Host name.
     pub host: String,
-    /// We run in a container.
+    /// Whether this process runs in a container.
     pub container: bool,
 }
 
@@ -29,13 +29,13 @@ fn hash(text: &str) -> [u8; 32] {
 
 fn hash_of(path: &Path) -> Option<[u8; 32]> {
     let text = std::fs::read_to_string(path).ok()?;
-    // An image that is yet to be started has an empty one, or a word.
+    // An image before its first boot has an empty one, or a placeholder.
     (text.trim().len() >= 16).then(|| hash(&text))
 }
 
 impl Evidence {
-    /// Reads what there is: `/etc/machine-id`, `/proc/sys/kernel/random/boot_id` and `/sys/class/net/*/address` of links
-    /// that have a device, all below `--root`.
+    /// Reads `/etc/machine-id`, `/proc/sys/kernel/random/boot_id` and `/sys/class/net/*/address` of links that have a
+    /// device, all below `--root`.
     pub fn read(of: &MachineSettings) -> Self {
         let at = |path: &str| of.root.join(path);
         let machine = ["etc/machine-id", "var/lib/dbus/machine-id"].iter().find_map(|path| hash_of(&at(path)));
@@ -55,7 +55,7 @@ impl Evidence {
         }
     }
 
-    /// Labels that it has by itself, in OpenTelemetry's names.
+    /// Labels of the machine itself, with OpenTelemetry's names.
     pub fn labels(&self, facts: &[(String, String)]) -> Vec<(String, String)> {
         let fact = |word: &str| facts.iter().find(|(known, _)| known == word).map(|(_, value)| value.clone());
         let all = [

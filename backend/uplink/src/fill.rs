@@ -1,5 +1,5 @@
-//! Answers to what a hub lacks: exactly the ticks of a range, as columns. Sealed blocks go as they lie, what is cut or not
-//! sealed yet is encoded anew. It is read on a thread of its own, part by part, as the link takes them.
+//! Answers a hub's request for missing ticks: exactly the ticks of a range, as columns. Sealed blocks are sent as
+//! stored; cut or unsealed ones are encoded again. A separate thread reads them, part by part, as the link takes them.
 
 use super::identity::Shift;
 use shared::agent::{FillPart, FillState, MAX_FILL_BYTES, MAX_FILL_TICKS};
@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use stream::live::Live;
 use stream::store::{Block, Damages, Unread};
 
-/// A want of the hub, in its numbers.
+/// A hub's request, in its sequence numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Want {
     pub id: u32,
@@ -22,27 +22,27 @@ pub(super) struct Want {
     pub last: u64,
 }
 
-/// How an answer ended, and of how many columns or whole blocks the disk is damaged.
+/// End of an answer, and the number of columns or whole blocks that are damaged on the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Answered {
     pub state: FillState,
     pub damaged: u32,
 }
 
-/// Takes the parts of an answer; false where nobody wants them any more.
+/// Receives the parts of an answer; returns false once they are no longer wanted.
 pub(super) type Give<'a> = &'a mut dyn FnMut(FillPart) -> bool;
 
-/// How many bytes of columns a part holds, about: changed by whoever sees how fast they go.
+/// Approximate size of the columns in a part, bytes; the link adapts it to its throughput.
 pub(super) type Size = Arc<AtomicUsize>;
 
-/// A range of our own numbers, and what is added to them for the hub.
+/// A range of our own sequence numbers, and the offset to the hub's numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Own {
     range: RangeInclusive<u64>,
     add: u64,
 }
 
-/// The ranges of our own numbers that a hub means by this one.
+/// The ranges of our own numbers for a range of the hub's.
 fn own(first: u64, last: u64, shifts: &[Shift]) -> Vec<Own> {
     let mut all: Vec<Own> = Vec::new();
     let mut put = |from: u64, to: u64, add: u64| {
@@ -57,7 +57,7 @@ fn own(first: u64, last: u64, shifts: &[Shift]) -> Vec<Own> {
             shift.add,
         );
     }
-    // What has other numbers for the hub is not there under ours.
+    // Ticks with other numbers in the hub do not exist there under ours.
     let mut at = first;
     let mut hidden: Vec<&Shift> = shifts.iter().filter(|shift| shift.last >= first && shift.first <= last).collect();
     hidden.sort_by_key(|shift| shift.first);
@@ -72,12 +72,13 @@ fn own(first: u64, last: u64, shifts: &[Shift]) -> Vec<Own> {
     all
 }
 
-/// Reads what was wanted, and gives it part by part; how it ended. Blocks for as long as a disk or the taker does.
+/// Reads the requested ticks, and passes them on part by part; returns how it ended. Blocks while the disk or the
+/// receiver does.
 pub(super) fn answer(live: &Live, source: SourceId, want: Want, shifts: &[Shift], size: &Size, give: Give) -> Answered {
     answer_within(live, source, want, shifts, size, MAX_FILL_BYTES, give)
 }
 
-/// Likewise with blocks of at most so many bytes.
+/// As above, with blocks of at most this many bytes.
 pub(super) fn answer_within(
     live: &Live,
     source: SourceId,
@@ -100,7 +101,7 @@ pub(super) fn answer_within(
     answer.ended(state)
 }
 
-/// The blocks that reach into a range, in order, those made of what is not sealed among them.
+/// The blocks that overlap a range, in order, with those made of unsealed ticks.
 fn blocks(live: &Live, source: SourceId, range: &RangeInclusive<u64>) -> (Vec<Block>, Vec<Steps>, Arc<Damages>) {
     let (snapshot, steps, damages) = {
         let store = live.store();
@@ -111,27 +112,27 @@ fn blocks(live: &Live, source: SourceId, range: &RangeInclusive<u64>) -> (Vec<Bl
     (blocks, steps, damages)
 }
 
-/// An answer on its way.
+/// An answer in progress.
 struct Answer<'a> {
     want: Want,
     size: &'a Size,
-    /// Bytes of a block, at most.
+    /// Maximum size of a block, bytes.
     most: usize,
     give: Give<'a>,
     sent: bool,
-    /// A block may be given in several pieces, and each meets the same damage.
+    /// A block may be sent in several pieces, each of which meets the same damage.
     damaged: BTreeSet<Place>,
 }
 
-/// What a column of so many bytes costs at most: with its id, its length, and its share of the heads of messages.
+/// Maximum size of a column of `raw` bytes in a message: with its ID, its length, and its share of the message heads.
 fn cost(raw: usize) -> usize {
     raw + raw / 32 + 16
 }
 
-/// What the head of a message costs at most.
+/// Maximum size of a message head, bytes.
 const HEAD: usize = 64;
 
-/// A place that is damaged: the first sequence of its block, and the part of it.
+/// A damaged place: the first sequence of its block, and the part of it.
 type Place = (u64, Part);
 
 /// Times and columns of some ticks of a block.
@@ -140,9 +141,9 @@ struct Piece {
     columns: Vec<(SeriesId, ColumnBytes)>,
 }
 
-/// Why there is no piece.
+/// Reason why there is no piece.
 enum NoPiece {
-    /// It is more than a hub takes as one block.
+    /// It exceeds the maximum that a hub accepts as one block.
     TooLarge,
     /// The times cannot be read.
     Unread,
@@ -153,15 +154,15 @@ impl Answer<'_> {
         Answered { state, damaged: u32::try_from(self.damaged.len()).unwrap_or(u32::MAX) }
     }
 
-    /// Gives the part of a block that lies in a range, as one block or, where that were more than a hub takes, as several
-    /// of fewer ticks; false where nobody wants more. What is damaged is left out.
+    /// Sends the part of a block in a range, as one block, or as several of fewer ticks if a hub would not accept it.
+    /// Returns false once no more is wanted. Damaged data is skipped.
     fn block(&mut self, block: &Block, own: &Own, steps: &[Steps], damages: &Damages) -> bool {
         let (mut first, last) = (block.first_seq().max(*own.range.start()), block.last_seq().min(*own.range.end()));
         let mut most = u64::from(MAX_FILL_TICKS);
         while first <= last {
             let end = last.min(first + most - 1);
             match piece(block, (first, end), steps, (damages, &mut self.damaged), self.most) {
-                // A single tick fits always: a hub takes fewer series than that.
+                // A single tick always fits: a hub accepts fewer series than that.
                 Err(NoPiece::TooLarge) if end > first => most = (end - first).div_ceil(2),
                 Err(_) => first = end + 1,
                 Ok(piece) => {
@@ -175,7 +176,7 @@ impl Answer<'_> {
         true
     }
 
-    /// Gives a piece in parts; false where nobody wants more.
+    /// Sends a piece in parts; false once no more is wanted.
     fn piece(&mut self, piece: Piece, block: &Block, (first, last): (u64, u64), add: u64) -> bool {
         let part = |times: Vec<u8>, columns: Vec<(SeriesId, ColumnBytes)>, more: bool| FillPart {
             id: self.want.id,
@@ -204,7 +205,7 @@ impl Answer<'_> {
     }
 }
 
-/// Reads the ticks of a block between two sequences, at most so many bytes of them. What is damaged is left out.
+/// Reads the ticks of a block between two sequences, at most this many bytes of them. Damaged data is skipped.
 fn piece(
     block: &Block,
     (first, last): (u64, u64),
@@ -243,7 +244,7 @@ fn piece(
     if bytes > most { Err(NoPiece::TooLarge) } else { Ok(Piece { times, columns }) }
 }
 
-/// The ticks of a column, none where it has no sample among them.
+/// The ticks of a column; None if it has no sample among them.
 fn cut(
     raw: &[u8],
     whole: bool,

@@ -1,4 +1,4 @@
-//! Answers against a store whose ticks are known one by one.
+//! Answers from a store whose ticks are all known.
 
 use super::fill::{Want, answer, answer_within};
 use super::identity::Shift;
@@ -18,7 +18,7 @@ use stream::store::{Limits, Store};
 /// Ticks by sequence: time and values.
 type Ticks = BTreeMap<u64, (i64, Vec<Option<f64>>)>;
 
-/// A stream with ticks of these sequences, cut after some of them, and what is in it.
+/// A stream with ticks of these sequences, cut after some of them, and its content.
 fn stream(steps: &[(u64, bool)]) -> (Arc<Live>, Ticks) {
     let catalog = Arc::new(Catalog::new(cpu::ROWS.iter().copied()));
     let mut store = Store::new(catalog, Limits { retention: 1 << 40, bytes: usize::MAX });
@@ -46,7 +46,7 @@ fn asked(live: &Live, want: Want, shifts: &[Shift], size: usize) -> (FillState, 
     asked_within(live, want, shifts, size, MAX_FILL_BYTES)
 }
 
-/// Likewise with blocks of at most so many bytes, as they are.
+/// As above, with unchanged blocks of at most this many bytes.
 fn asked_within(live: &Live, want: Want, shifts: &[Shift], size: usize, most: usize) -> (FillState, Ticks) {
     let mut parts = Vec::new();
     let answered = answer_within(live, 0, want, shifts, &Arc::new(AtomicUsize::new(size)), most, &mut |part| {

@@ -1,4 +1,4 @@
-//! The begin of a link: the upgrade to a WebSocket with the agent's key, our hello, the hub's welcome.
+//! Start of a link: the upgrade to a WebSocket with the agent's key, our hello, the hub's welcome.
 
 use super::evidence::Evidence;
 use super::identity::{Known, Shift};
@@ -27,16 +27,16 @@ use tokio_tungstenite::{WebSocketStream, client_async_with_config};
 /// The link's socket.
 pub(super) type LinkSocket = WebSocketStream<Box<dyn Wire>>;
 
-/// How a link, or the attempt at one, ended.
+/// End of a link, or of an attempt to connect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum UplinkEnd {
-    /// Something on the way; where, and a sentence.
+    /// A network error: the step, and a sentence.
     Lost(RoadEnd),
-    /// The hub asks to come back later: why, and after how long.
+    /// The hub requests a later retry: the reason, and the pause.
     Later(String, Option<Duration>),
-    /// The hub refuses us: a code of [`agent::close`], or 401 for a key that is none.
+    /// The hub refuses this agent: a code of [`agent::close`], or 401 for an invalid key.
     Refused(u16, String),
-    /// We were told to end.
+    /// This process is stopping.
     Stopped,
 }
 
@@ -46,10 +46,10 @@ impl From<RoadEnd> for UplinkEnd {
     }
 }
 
-/// A key that the hub does not know is told by this status, before the upgrade.
+/// HTTP status of an unknown key, before the upgrade.
 pub(super) const NO_KEY: u16 = 401;
 
-/// Goes the road and opens the WebSocket with the agent's key.
+/// Connects, and opens the WebSocket with the agent's key.
 pub(super) async fn upgrade(road: &Road, url: &HubUrl, key: &str, trail: &mut Trail) -> Result<LinkSocket, UplinkEnd> {
     let failed = |why: String| UplinkEnd::Lost(RoadEnd::new(Stage::Upgrade, why));
     let wire = road.connect(url, trail).await?;
@@ -102,34 +102,34 @@ pub(super) async fn upgrade(road: &Road, url: &HubUrl, key: &str, trail: &mut Tr
     }
 }
 
-/// By how many seconds our clock is ahead of that of the answer's header `Date`.
+/// Offset of our clock ahead of the `Date` header of the response, seconds.
 fn skew(headers: &HeaderMap) -> Option<i64> {
     let date = httpdate::parse_http_date(headers.get(header::DATE)?.to_str().ok()?).ok()?;
     let theirs = date.duration_since(std::time::UNIX_EPOCH).ok()?.as_secs() as i64;
     Some(System.wall() / 1_000 - theirs)
 }
 
-/// Words, and what stands for each.
+/// Pairs of name and value.
 pub(super) type TextPairs = Vec<(String, String)>;
 
-/// What does not change of a link's hello.
+/// The constant parts of a link's hello.
 pub(super) struct Introduction {
     pub instance: u64,
     pub folder: u64,
     pub started: i64,
     pub evidence: Evidence,
-    /// Labels that the configuration gives.
+    /// Labels of the configuration.
     pub labels: Vec<(String, String)>,
-    /// Nothing is kept on disk.
+    /// Nothing is stored on disk.
     pub memory: bool,
-    /// It is told of another machine, by a hub.
+    /// A hub relays another machine over this link.
     pub relayed: bool,
-    /// The version of the program that measures.
+    /// Version of the program that measures.
     pub version: String,
 }
 
 impl Introduction {
-    /// Host name, facts and labels as a hub takes them.
+    /// Host name, facts and labels in the form that a hub accepts.
     pub fn facts(&self, live: &Live, source: SourceId) -> (TextPairs, TextPairs) {
         let all = live.store().source(source).map(|(s, _)| s.facts.clone()).unwrap_or_default();
         let fits = |text: &String| text.len() <= MAX_FACT_BYTES && is_text(text);
@@ -142,14 +142,15 @@ impl Introduction {
         (facts, labels)
     }
 
-    /// The hello of now.
+    /// The current hello.
     fn hello(&self, live: &Live, source: SourceId, known: &Known) -> AgentHello {
         let (facts, labels) = self.facts(live, source);
         let (interval, seq, record, life, runs) = {
             let store = live.store();
             let interval = store.source(source).map_or(1_000, |(s, _)| s.interval);
             let seq = store.state(source).map_or(0, |state| state.seq());
-            // Nobody else has what is sound of a damaged block of ours. A hub gets the whole block from the agent again.
+            // An agent also offers damaged blocks, because their intact part exists only here. A relaying hub does not:
+            // it requests the whole block from the agent again.
             let runs = if self.relayed { store.runs(source) } else { store.runs_with_damaged(source) };
             (interval, seq, store.last_record(source), store.life(source), runs)
         };
@@ -175,7 +176,7 @@ impl Introduction {
     }
 }
 
-/// What is offered of these runs: from where on it is ours, in the hub's numbers, the newest open-ended.
+/// Offers for these runs: from the first sequence that is ours, in the hub's numbers, the newest open-ended.
 fn offers(runs: &[Run], known: &Known) -> Vec<Offer> {
     let own = runs.iter().filter(|run| run.last >= known.from);
     let own = own.map(|run| Run { first: run.first.max(known.from), ..*run });
@@ -184,7 +185,7 @@ fn offers(runs: &[Run], known: &Known) -> Vec<Offer> {
     if let Some(newest) = offers.last_mut() {
         (newest.last, newest.to) = (u64::MAX, i64::MAX);
     }
-    // What is not there between two that are joined does not come.
+    // Joined runs include ticks that do not exist; these are not sent.
     let more = offers.len().saturating_sub(MAX_OFFERS - 1);
     if more > 1 {
         let joined = Offer { last: offers[more - 1].last, to: offers[more - 1].to, ..offers[0] };
@@ -193,7 +194,7 @@ fn offers(runs: &[Run], known: &Known) -> Vec<Offer> {
     offers
 }
 
-/// A run in the hub's numbers, cut where those begin and end to be others than ours.
+/// A run in the hub's numbers, split where the offset changes.
 fn shifted(run: Run, shifts: &[Shift]) -> Vec<Offer> {
     let mut parts = Vec::new();
     let mut first = run.first;
@@ -202,14 +203,14 @@ fn shifted(run: Run, shifts: &[Shift]) -> Vec<Offer> {
         let next = shifts.iter().map(|shift| shift.first).filter(|begin| *begin > first).min();
         let last = within.map_or(next.map_or(run.last, |next| next - 1), |shift| shift.last).min(run.last);
         let add = within.map_or(0, |shift| shift.add);
-        // Times of a cut are those of the whole run: the hub looks how old a range is, no more.
+        // A part keeps the times of the whole run: the hub uses them only for the age of a range.
         parts.push(Offer { first: first + add, last: last + add, from: run.from, to: run.to });
         first = last + 1;
     }
     parts
 }
 
-/// Says hello and waits for the welcome.
+/// Sends the hello and waits for the welcome.
 pub(super) async fn greet(
     socket: &mut LinkSocket,
     told: &Introduction,
@@ -242,7 +243,7 @@ pub(super) async fn greet(
     }
 }
 
-/// What a goodbye of the hub means.
+/// Converts a goodbye of the hub.
 pub(super) fn goodbye(code: u16, reason: String, wait: u32) -> UplinkEnd {
     let wait = (wait > 0).then(|| Duration::from_millis(u64::from(wait)));
     let reason: String = reason.chars().filter(|c| !c.is_control()).take(300).collect();
@@ -254,7 +255,7 @@ pub(super) fn goodbye(code: u16, reason: String, wait: u32) -> UplinkEnd {
     }
 }
 
-/// The next message of the hub that is known.
+/// The next message of the hub of a known kind.
 pub(super) async fn next<S>(socket: &mut S) -> Result<HubMessage, UplinkEnd>
 where
     S: StreamExt<Item = Result<Message, Error>> + Unpin,
@@ -308,7 +309,7 @@ mod tests {
         assert_eq!(ranges(&[], &known(0, &[])), []);
         assert_eq!(ranges(&[(1, 5), (9, 12)], &known(0, &[])), [(1, 5), (9, u64::MAX)]);
         assert_eq!(ranges(&[(1, 5), (9, 12)], &known(10, &[])), [(10, u64::MAX)]);
-        // A clock that was wrong: the hub held up to 102, and the life from 3 on goes on above what became of it.
+        // After a wrong clock: the hub held up to 102, and the life from 3 on continues with numbers above that.
         let shifts = known(0, &[(3, 5, 100)]);
         assert_eq!(ranges(&[(1, 5), (106, 107)], &shifts), [(1, 2), (103, 105), (106, u64::MAX)]);
     }

@@ -1,5 +1,5 @@
-//! `agent.json` in the data folder: who this agent is on each of its hubs. It holds keys, so nobody else may read it. Where it
-//! cannot be written, the agent goes on with what it has in memory, and tries again.
+//! `agent.json` in the data folder: identity of this agent at each of its hubs. It contains keys, so only its owner may
+//! read it. If it cannot be written, the agent continues with the values in memory, and retries.
 
 use parking_lot::{Mutex, MutexGuard};
 use serde::{Deserialize, Serialize};
@@ -11,52 +11,52 @@ use std::path::{Path, PathBuf};
 
 /// The name of the file.
 pub const AGENT_FILE: &str = "agent.json";
-/// It is far shorter: a longer one is none of ours.
+/// Maximum size: ours is far shorter, so a longer file is rejected.
 const MAX_BYTES: u64 = 1 << 20;
-/// Lives of which a hub knows the ticks under other numbers; beyond them the oldest are forgotten.
+/// Maximum number of lives with other numbers in the hub; above it the oldest are dropped.
 const MAX_SHIFTS: usize = 64;
 
-/// Ticks that a hub is told of under other numbers.
+/// Ticks that have other sequence numbers in the hub.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Shift {
-    /// Sequence of the first here.
+    /// First sequence, in our numbers.
     pub first: u64,
-    /// Sequence of the last here.
+    /// Last sequence, in our numbers.
     pub last: u64,
-    /// What is added to each.
+    /// Offset that is added to each.
     pub add: u64,
 }
 
-/// Who this agent is on a hub. Its debug form tells no key.
+/// Identity of this agent at a hub. Its debug form omits the key.
 #[derive(Clone, Serialize, Deserialize)]
 pub(super) struct Known {
     /// The hub's first address.
     pub hub: String,
-    /// Id of the source.
+    /// ID of the source.
     pub source: String,
-    /// Its name there, when it was told last.
+    /// Its name at the hub, as last received.
     pub name: String,
     /// The agent's key.
     pub key: String,
     /// The pin under which it joined.
     #[serde(default)]
     pub pin: Option<String>,
-    /// Hash of the machine id then.
+    /// Hash of the machine ID at that time.
     #[serde(default)]
     pub machine: Option<String>,
-    /// Which join key it used: the begin of its hash.
+    /// The join key that it used: the begin of its hash.
     #[serde(default)]
     pub join: Option<String>,
-    /// Sequences below this are another machine's affair.
+    /// Sequences below this belong to another machine.
     #[serde(default)]
     pub from: u64,
-    /// Rising.
+    /// Sorted by sequence.
     #[serde(default)]
     pub shifts: Vec<Shift>,
 }
 
 impl Known {
-    /// A source of a hub, for another hub, which has the same numbers.
+    /// A source that a hub relays to another hub, which uses the same numbers.
     pub fn of_relay(source: &str) -> Self {
         Known {
             hub: String::new(),
@@ -78,32 +78,32 @@ impl fmt::Debug for Known {
     }
 }
 
-/// By what a join key is told from another one without being kept.
+/// Prefix of the hash of a join key, which distinguishes keys without storing them.
 pub(super) fn mark(join: &str) -> String {
     hex::encode(&Sha256::digest(join.as_bytes())[..8])
 }
 
 #[derive(Default, Serialize, Deserialize)]
 struct Content {
-    /// A random number of the folder.
+    /// Random number of the folder.
     folder: u64,
     hubs: Vec<Known>,
 }
 
-/// The file, and what is in it.
+/// The file, and its content.
 pub struct AgentFile {
     path: Option<PathBuf>,
     content: Mutex<Content>,
-    /// Why it could not be written last; none where all is written.
+    /// Reason why the last write failed; None if everything is written.
     unwritten: Mutex<Option<String>>,
 }
 
 impl AgentFile {
-    /// Reads the file of a data folder; without a folder all is kept in memory. `folder` is a random number, taken for a
-    /// folder that has none.
+    /// Reads the file of a data folder; without a folder everything is kept in memory. `folder` is a random number for
+    /// a folder that has none.
     ///
     /// # Errors
-    /// It is there and cannot be read: a sentence. To go on would be to join as another machine.
+    /// It exists and cannot be read: a sentence. To continue would mean to join as another machine.
     pub fn open(data: Option<&Path>, folder: u64) -> Result<Self, String> {
         let path = data.map(|data| data.join(AGENT_FILE));
         let content = match &path {
@@ -123,22 +123,22 @@ impl AgentFile {
         self.content.lock()
     }
 
-    /// The random number of the folder, or of the process where nothing is kept.
+    /// Random number of the folder, or of the process if nothing is stored.
     pub(super) fn folder(&self) -> u64 {
         self.content().folder
     }
 
-    /// Who we are on a hub.
+    /// Our identity at a hub.
     pub(super) fn known(&self, hub: &str) -> Option<Known> {
         self.content().hubs.iter().find(|known| known.hub == hub).cloned()
     }
 
-    /// Whether we have a key of a hub.
+    /// Whether there is a key for a hub.
     pub fn knows(&self, hub: &str) -> bool {
         self.known(hub).is_some()
     }
 
-    /// Keeps who we are on a hub, in the place of what was known.
+    /// Stores our identity at a hub, and replaces the previous one.
     pub(super) fn keep(&self, known: Known) {
         let mut content = self.content();
         content.hubs.retain(|old| old.hub != known.hub);
@@ -146,7 +146,7 @@ impl AgentFile {
         self.write(&content);
     }
 
-    /// Changes what is known of a hub, where something is.
+    /// Changes the identity at a hub, if there is one.
     pub(super) fn change(&self, hub: &str, change: impl FnOnce(&mut Known)) {
         let mut content = self.content();
         if let Some(known) = content.hubs.iter_mut().find(|known| known.hub == hub) {
@@ -157,7 +157,7 @@ impl AgentFile {
         }
     }
 
-    /// Tries once more where it could not be written; why it still cannot.
+    /// Retries a failed write; returns the reason if it fails again.
     pub(super) fn again(&self) -> Option<String> {
         if self.unwritten().is_some() {
             self.write(&self.content());
@@ -193,16 +193,16 @@ fn read(path: &Path) -> Result<Content, String> {
     };
     let mut text = String::new();
     file.take(MAX_BYTES).read_to_string(&mut text).map_err(|error| error.to_string())?;
-    // What serde says of a text may repeat a part of it, and there are keys in it.
+    // serde's error may quote the text, which contains keys.
     serde_json::from_str(&text).map_err(|error| format!("line {}: it is not in the format of an agent", error.line()))
 }
 
-/// Writes it beside its place, and puts it there once it is on the disk.
+/// Writes a temporary file beside it, and renames that once it is on the disk.
 fn write(path: &Path, content: &Content) -> io::Result<()> {
     let part = path.with_extension("json.part");
     let text = serde_json::to_vec_pretty(content).map_err(io::Error::other)?;
     let written = (|| {
-        // Nobody else uses the folder: what a kill left is ours.
+        // No other process uses the folder: this file is left from a killed one.
         let _ = std::fs::remove_file(&part);
         let mut options = OpenOptions::new();
         #[cfg(unix)]

@@ -1,4 +1,4 @@
-//! Joining: a POST over the same road as the link, by which a join key becomes the key of one machine.
+//! Join: a POST over the same connection path as the link, which exchanges a join key for the key of one machine.
 
 use super::reply::{Reply, authorization, moved, pause};
 use super::road::{Road, RoadEnd, STEP_TIMEOUT, Stage, no_web_server};
@@ -9,30 +9,30 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
 
-/// The longest answer that is read.
+/// Maximum size of a response, bytes.
 const MAX_ANSWER: u64 = 64 << 10;
 
-/// What a hub answers.
+/// A hub's response.
 pub(super) enum Joining {
-    /// We are a source of it.
+    /// The machine is a source of the hub.
     Joined(Enrolled),
-    /// An admin has yet to approve of us.
+    /// An admin must approve the machine first.
     Pending,
-    /// It does not let us in: the status, a sentence, and how long to wait.
+    /// The hub refuses the machine: the status, a sentence, and the pause before a retry.
     Refused {
         /// HTTP status.
         status: u16,
         /// The hub's sentence.
         why: String,
-        /// The pause that it asks for.
+        /// The pause that it requests.
         wait: Option<Duration>,
     },
 }
 
-/// Asks to become a source.
+/// Requests to become a source.
 ///
 /// # Errors
-/// The road ended before an answer.
+/// The connection failed before a response.
 pub(super) async fn join(road: &Road, url: &HubUrl, key: &str, request: &EnrolRequest) -> Result<Joining, RoadEnd> {
     let lost = |why: String| RoadEnd::new(Stage::Upgrade, why);
     let body = serde_json::to_vec(request).map_err(|error| lost(error.to_string()))?;
@@ -50,7 +50,7 @@ pub(super) async fn join(road: &Road, url: &HubUrl, key: &str, request: &EnrolRe
         wire.write_all(&[head.as_bytes(), &body].concat()).await?;
         wire.flush().await?;
         let mut answer = Vec::new();
-        // A peer that ends TLS without a word has said all the same what it said.
+        // A peer that closes TLS without close_notify has still sent its complete response.
         match wire.take(MAX_ANSWER).read_to_end(&mut answer).await {
             Err(error) if answer.is_empty() => Err(error),
             _ => Ok(answer),

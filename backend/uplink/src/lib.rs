@@ -1,11 +1,12 @@
-//! An agent's end of the link to a hub: one more reader of the store, which sends what it reads.
+//! The agent's end of the link to a hub: another reader of the store, which sends the samples that it reads.
 //!
-//! Nothing is queued: what waits for a hub that is away is the history itself, and what the hub lacks it asks for. Read
-//! [`Uplink`] (when it is tried, and again), `road.rs` (how to get there), `join.rs` and `identity.rs` (who we are there),
-//! `hello.rs` (how a link begins), `serve.rs` (what is sent), `fill.rs` (what is asked for later),
-//! `reports.rs` (what pages of the hub ask). `relay.rs` is a hub that tells another one what it took in, by the same code.
+//! Nothing is queued. While a hub is unreachable, the stored history is the buffer, and the hub requests its missing
+//! ticks later. [`Uplink`] decides when to connect and retry, `road.rs` connects, `join.rs` and `identity.rs` keep the
+//! agent's identity, `hello.rs` starts a link, `serve.rs` sends samples, `fill.rs` answers requests for missing ticks,
+//! and `reports.rs` answers questions of the hub's pages. `relay.rs` sends a source from one hub to another with the
+//! same code.
 
-// A lock that is taken in the head of a `match` or `for` is held to its end, in which it may be taken again.
+// A lock in the head of a `match` or `for` is held to its end, where it may be taken again.
 #![warn(clippy::significant_drop_in_scrutinee, clippy::await_holding_lock)]
 
 mod again;
@@ -57,46 +58,47 @@ use stream::live::{Live, UplinkStanding, UplinkState};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-/// Between two attempts after a refusal that only a person can change.
+/// Pause between attempts after a refusal that only a person can resolve.
 const REFUSED_PAUSE: Duration = Duration::from_secs(300);
-/// Between two attempts while another process uses our key.
+/// Pause between attempts while another process uses our key.
 const IN_USE_PAUSE: Duration = Duration::from_secs(60);
-/// Between two questions whether we were approved of.
+/// Interval of checks whether an admin has approved the machine.
 const PENDING_PAUSE: Duration = Duration::from_secs(10);
-/// The longest pause before another hub is tried, when ours has said that it goes.
+/// Maximum pause before another hub is tried, after ours has announced its shutdown.
 const MOVE_PAUSE: Duration = Duration::from_millis(250);
-/// Likewise when ours is gone without a word, as are those of all its other agents.
+/// The same after ours has disconnected without a goodbye, as it has for all its other agents.
 const LOST_PAUSE: Duration = Duration::from_secs(1);
-/// After a link that held for so long, each of the hubs is tried once at once. A hub that lets go sooner may let go always.
+/// After a link of at least this length, each of the hubs is tried once without a pause. A hub that closes links sooner
+/// may close all of them.
 const STEADY: Duration = Duration::from_secs(5);
-/// Between two attempts to write `agent.json`.
+/// Interval of retries to write `agent.json`.
 const WRITE_PAUSE: Duration = Duration::from_secs(60);
-/// The longest time in which a link ends after [`Uplink::stop`]: it first sends what waits.
+/// Maximum time in which a link ends after [`Uplink::stop`]: it first sends its queue.
 pub const END_TIMEOUT: Duration = Duration::from_secs(5);
-/// The longest key, with what may stand around it in a file.
+/// Maximum size of a key file, bytes, with whitespace around the key.
 const MAX_KEY_BYTES: u64 = 1 << 10;
 
-/// How the link to a hub stands.
+/// State of the link to a hub.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LinkState {
-    /// It is tried for the first time.
+    /// First attempt to connect.
     Starting,
-    /// An admin of the hub has yet to approve of this machine.
+    /// An admin of the hub must approve this machine first.
     Pending,
-    /// It stands.
+    /// Connected.
     Linked {
         /// The hub's address.
         url: String,
-        /// What this machine is called there.
+        /// Name of this machine at the hub.
         name: String,
     },
-    /// It does not; why, a sentence without a full stop. It is tried again by itself.
+    /// Not connected; the reason is a sentence without a full stop. It is retried automatically.
     Away(String),
-    /// The hub refuses this machine; why. It is tried again every few minutes.
+    /// The hub refuses this machine; the reason. It is retried every few minutes.
     Refused(String),
 }
 
-/// The link to one hub. It is tried until it is [stopped](Uplink::stop).
+/// The link to one hub. It retries until it is [stopped](Uplink::stop).
 pub struct Uplink {
     hub: HubEntry,
     road: Road,
@@ -106,21 +108,21 @@ pub struct Uplink {
     runs: Arc<RunBook>,
     told: Arc<Introduction>,
     state: watch::Sender<LinkState>,
-    /// How it does, for whoever asks.
+    /// State and counters, for the API.
     shown: Arc<UplinkState>,
     stop: watch::Sender<bool>,
-    /// To be asked for once more: the key that we have is none, or not ours alone.
+    /// Whether to join again: the key is invalid, or another machine uses it too.
     anew: AtomicBool,
-    /// The first welcome of this life has been.
+    /// Whether this process has received its first welcome.
     welcomed: AtomicBool,
-    /// The same in each attempt to join, so that a lost answer makes no second machine.
+    /// The same ID in each attempt to join, so that a lost response creates no second machine.
     request: Mutex<String>,
 }
 
 /// A random number.
 pub fn random() -> u64 {
     let mut bytes = [0; 8];
-    // Without the system's generator there would be no TLS either.
+    // Without the system's generator, TLS would not work either.
     let _ = SystemRandom::new().fill(&mut bytes);
     u64::from_le_bytes(bytes)
 }
@@ -130,10 +132,10 @@ fn random_part() -> f64 {
 }
 
 impl Uplink {
-    /// Whether the links to all hubs can be tried: what certificates are to be trusted is known, and there is a key.
+    /// Checks the requirements of all links: the trusted certificates can be read, and there is a key.
     ///
     /// # Errors
-    /// What is missing: a sentence. The exit status is 2.
+    /// The missing requirement: a sentence. The exit status is 2.
     pub fn check(settings: &UplinkSettings, file: &AgentFile) -> Result<(), String> {
         settings.hubs.iter().try_for_each(|hub| {
             let url = hub.url();
@@ -147,10 +149,10 @@ impl Uplink {
         })
     }
 
-    /// Prepares the links to all hubs of a configuration: of this source, whose `runs` hubs ask for what they printed.
+    /// Prepares the links of this source to all hubs of a configuration; hubs request the output of its `runs`.
     ///
     /// # Errors
-    /// What cannot be used: a sentence. The exit status is 2.
+    /// The unusable setting: a sentence. The exit status is 2.
     pub fn all(
         settings: &UplinkSettings,
         live: &Arc<Live>,
@@ -195,12 +197,12 @@ impl Uplink {
         self.hub.url().to_string()
     }
 
-    /// How it stands, and each change of that.
+    /// State of the link, and each change of it.
     pub fn state(&self) -> watch::Receiver<LinkState> {
         self.state.subscribe()
     }
 
-    /// Tries and serves until it is stopped. What runs here is started anew should it end for any other reason.
+    /// Connects and serves until it is stopped. If the task ends for another reason, it is restarted.
     pub async fn run(self: Arc<Self>) {
         loop {
             let task = tokio::spawn(self.clone().keep_trying());
@@ -214,17 +216,17 @@ impl Uplink {
         }
     }
 
-    /// Sends what waits and the last message to the hub, for at most [`END_TIMEOUT`].
+    /// Sends the goodbye to the hub; returns soon, whatever the hub does.
     pub async fn stop(&self) {
         self.stop.send_replace(true);
-        // The task holds a receiver until it has said it.
+        // The task holds a receiver until the goodbye is sent.
         let _ = tokio::time::timeout(END_TIMEOUT, self.stop.closed()).await;
     }
 
     async fn keep_trying(self: Arc<Self>) {
         let mut stop = self.stop.subscribe();
         let (mut again, mut written) = (Again::default(), Instant::now());
-        // Ways that were tried since the last steady link.
+        // Addresses tried since the last steady link.
         let mut tried = 0;
         for attempt in 0.. {
             if *stop.borrow() {
@@ -259,7 +261,7 @@ impl Uplink {
                 UplinkEnd::Later(why, wait) => {
                     self.stand(LinkState::Away(why));
                     match others {
-                        // A hub that goes lets go of its agents one after the other: they need not wait.
+                        // A hub that shuts down closes its links one after the other, so agents need not wait.
                         true => MOVE_PAUSE.mul_f64(random_part()),
                         false => again.pause(long, wait, random_part()),
                     }
@@ -278,7 +280,7 @@ impl Uplink {
         }
     }
 
-    /// What a refusal means: the pause before the next attempt, which may ask for another key.
+    /// Handles a refusal: the pause before the next attempt, which may join again.
     fn refused(&self, code: u16, why: String) -> Duration {
         let key = self.key();
         let known = self.file.known(&self.url());
@@ -288,7 +290,7 @@ impl Uplink {
             close::REVOKED => key.as_ref().is_ok_and(other),
             _ => false,
         };
-        // Once only: who is refused with a new key is not let in by the next one.
+        // Only once: if a new key is refused, the next one would be, too.
         let anew = anew && !self.anew.swap(anew, Relaxed);
         let means = match code {
             _ if anew => "it joins again with its join key",
@@ -326,7 +328,7 @@ impl Uplink {
         }
     }
 
-    /// Tries once to get a link, up to the hub's welcome.
+    /// Makes one attempt to connect, up to the hub's welcome.
     async fn prepare(&self, attempt: usize) -> Result<(serve::LinkParts, LinkSocket, Welcome), UplinkEnd> {
         let known = match self.file.known(&self.url()).filter(|_| !self.anew.load(Relaxed)) {
             Some(known) => known,
@@ -351,8 +353,9 @@ impl Uplink {
         Ok((link, socket, welcome))
     }
 
-    /// Takes in what the hub says first: our name there, and whether it has ticks with numbers of this life already, which
-    /// were given before the clock was set. Then the ticks so far have other numbers for it, and the next go on above them.
+    /// Handles the hub's welcome: our name there, and whether it already has ticks with numbers of this life. Those
+    /// come from before the clock was set. Then the ticks so far get other numbers in the hub, and the next ones
+    /// continue above them.
     fn welcomed(&self, mut known: Known, welcome: &Welcome) -> Known {
         let first = !self.welcomed.swap(true, Relaxed);
         let mut shift = None;
@@ -360,7 +363,7 @@ impl Uplink {
             // Nothing is appended meanwhile.
             let _writing = self.live.writing();
             let mut store = self.live.store();
-            // What happens from now on is new to the hub.
+            // Records from now on are new to the hub.
             if welcome.record > store.last_record(self.source) {
                 store.number_records_above(self.source, welcome.record);
             }
@@ -386,7 +389,7 @@ impl Uplink {
         known
     }
 
-    /// Becomes a source of the hub by the join key.
+    /// Joins the hub with the join key.
     async fn join(&self, attempt: usize) -> Result<Known, UplinkEnd> {
         let key = self.key().map_err(|why| UplinkEnd::Refused(NO_KEY, why))?;
         let evidence = &self.told.evidence;
@@ -405,7 +408,7 @@ impl Uplink {
         match join::join(&self.road, url, &key, &request).await? {
             Joining::Joined(enrolled) => {
                 *self.request.lock() = new_request();
-                // What was measured before as another machine stays that one's.
+                // Samples of an earlier identity remain with that machine.
                 let from = before.filter(|before| before.source != enrolled.source);
                 let known = Known {
                     hub: self.url(),
@@ -419,7 +422,7 @@ impl Uplink {
                     shifts: Vec::new(),
                 };
                 let (file, kept) = (self.file.clone(), known.clone());
-                // It is on the disk before it is used: the next start finds it.
+                // It is written to disk before its use, so that the next start finds it.
                 let _ = tokio::task::spawn_blocking(move || file.keep(kept)).await;
                 self.anew.store(false, Relaxed);
                 Ok(known)
@@ -433,7 +436,7 @@ impl Uplink {
         }
     }
 
-    /// Notes how it stands, and says so where that is new.
+    /// Sets the state, and logs it if it has changed.
     fn stand(&self, state: LinkState) {
         let state = match state {
             LinkState::Away(why) if why == PENDING => LinkState::Pending,
@@ -458,7 +461,7 @@ impl Uplink {
         }
     }
 
-    /// Shows how it stands to whoever asks.
+    /// Publishes the state for the API.
     fn show(&self, state: &LinkState) {
         let (word, why) = match state {
             LinkState::Starting => ("starting", None),
@@ -472,7 +475,7 @@ impl Uplink {
     }
 }
 
-/// What is said while an admin has yet to decide.
+/// Message while an admin has yet to decide.
 const PENDING: &str = "an admin of the hub must approve this machine";
 
 fn new_request() -> String {
@@ -481,7 +484,7 @@ fn new_request() -> String {
 
 /// Resolves once it is stopped.
 async fn stopped(stop: &mut watch::Receiver<bool>) {
-    // Whoever could stop it has gone: nothing does any more.
+    // All owners have gone, so nothing can stop it any more.
     if stop.wait_for(|stop| *stop).await.is_err() {
         std::future::pending::<()>().await;
     }

@@ -1,4 +1,4 @@
-//! How a hub learns what series are called: the rows of the table that they name, and the series themselves.
+//! Announces names to a hub: the series, and the rows of the table to which they belong.
 
 use shared::agent::{AgentMessage, MAX_SERIES_IDS};
 use shared::catalog::{Chart, Metric};
@@ -7,25 +7,25 @@ use shared::wire::SourceId;
 use std::collections::BTreeSet;
 use stream::store::Store;
 
-/// About so many bytes are in one message: on a slow link the next heartbeat does not wait long.
+/// Approximate message size, bytes: on a slow link the next heartbeat must not wait long.
 const MESSAGE_BYTES: usize = 32 << 10;
 
-/// What a hub knows of our table.
+/// The part of our table that a hub knows.
 #[derive(Default)]
 pub(super) struct TableTold {
     rows: BTreeSet<u16>,
-    /// The version of the table that it knows them by.
+    /// Version of the table of those rows.
     version: u64,
 }
 
-/// Series as they are called now, and the rows that the hub lacks of them.
+/// Current definitions of series, and those of their rows that the hub lacks.
 pub(super) struct NewNames {
     rows: Vec<(u16, Metric, Chart)>,
     series: Vec<(SeriesId, SeriesDef)>,
 }
 
 impl TableTold {
-    /// The series of these ids, and their rows, which the hub knows then. Ids that stand for nothing are not told.
+    /// The series of these IDs, and their rows, which then count as known. Unused IDs are skipped.
     pub fn names(&mut self, store: &Store, source: SourceId, ids: &[SeriesId]) -> NewNames {
         if ids.is_empty() {
             return NewNames { rows: Vec::new(), series: Vec::new() };
@@ -50,7 +50,7 @@ impl TableTold {
 }
 
 impl NewNames {
-    /// As messages, rows first.
+    /// Converts them to messages, rows first.
     pub fn messages(self) -> Vec<AgentMessage> {
         let mut messages = Vec::new();
         let size = |(_, row, chart): &(u16, Metric, Chart)| {
@@ -72,7 +72,7 @@ impl NewNames {
     }
 }
 
-/// Parts of about [`MESSAGE_BYTES`] each.
+/// Splits into parts of about [`MESSAGE_BYTES`] each.
 fn parts<T>(all: Vec<T>, size: impl Fn(&T) -> usize) -> Vec<Vec<T>> {
     let (mut parts, mut bytes) = (Vec::new(), usize::MAX);
     for one in all {

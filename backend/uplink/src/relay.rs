@@ -1,4 +1,4 @@
-//! A hub tells another one what it takes in of a source, as an agent tells its hub.
+//! Relays a source from one hub to another, with an agent's protocol.
 
 use super::UplinkEnd;
 use super::evidence::Evidence;
@@ -16,8 +16,8 @@ use tokio::sync::watch;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 
-/// Tells the hub at the other end of a wire all that there is of a source, and what comes, until one of them ends, or `stop`
-/// becomes true. Returns why it ended, a sentence without a full stop.
+/// Sends the whole history of a source and its new ticks to the hub at the other end of a wire. It ends when either
+/// side does, or when `stop` becomes true. Returns the reason, a sentence without a full stop.
 pub async fn tell(
     live: Arc<Live>,
     source: SourceId,

@@ -1,4 +1,4 @@
-//! Requests and answers of HTTP/1.1, as far as an agent needs them beside the WebSocket.
+//! Minimal HTTP/1.1 requests and responses, for the requests outside of the WebSocket.
 
 use api::Operation;
 use std::time::Duration;
@@ -9,10 +9,10 @@ pub(super) fn authorization(key: &str) -> String {
     format!("Bearer {key}")
 }
 
-/// What to say of a redirect, which is never followed: it could lead the key to somebody else.
+/// Error text for a redirect, which is never followed: it could send the key to another server.
 pub(super) fn moved(to: &str) -> String {
     let to: String = to.chars().filter(|c| !c.is_control()).take(200).collect();
-    // What we asked for below it begins with this, whether we joined or linked.
+    // The requested path below the base begins with this, for both join and link.
     let to = to.split(Operation::LinkAgent.path()).next().unwrap_or_default();
     format!("the hub redirects to {to}; write that address")
 }
@@ -26,7 +26,7 @@ pub(super) fn pause(value: &str) -> Option<Duration> {
     })
 }
 
-/// An answer of HTTP/1.1 on a connection that ends with it.
+/// An HTTP/1.1 response on a connection that ends with it.
 pub(super) struct Reply {
     pub status: u16,
     headers: Vec<(String, String)>,
@@ -55,7 +55,7 @@ impl Reply {
     }
 }
 
-/// The body of chunks; none where they are none.
+/// Decodes a chunked body; None if it is malformed.
 fn unchunked(mut bytes: &[u8]) -> Option<Vec<u8>> {
     let mut body = Vec::new();
     loop {

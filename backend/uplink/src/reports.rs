@@ -1,4 +1,4 @@
-//! What a hub is told when one of its pages asks: what our own page would show, and nothing else.
+//! Answers to questions of a hub's pages: the data that our own page would show, and nothing else.
 
 use jobs::runs::RunBook;
 use shared::agent::{MAX_MESSAGE, Question};
@@ -8,11 +8,11 @@ use shared::wire::SourceId;
 use std::sync::Arc;
 use stream::live::Live;
 
-/// Bytes of a message beside the answer in it.
+/// Bytes of a message besides the answer in it.
 const ENVELOPE: usize = 64;
 
-/// The answer to a question; empty where there is none. Arguments of processes are in no table, unless the operator asked for
-/// them when we were started.
+/// The answer to a question; empty if there is none. Process tables contain arguments only if the operator enabled that
+/// at the start.
 pub fn answer(live: &Live, source: SourceId, runs: &RunBook, what: Question) -> Vec<u8> {
     match what {
         Question::Processes { at } => {
@@ -37,7 +37,7 @@ pub fn answer(live: &Live, source: SourceId, runs: &RunBook, what: Question) -> 
     }
 }
 
-/// A table in one message: of one that is too long the first rows, which are the busiest.
+/// A table in one message: if it is too long, its first rows, which are the busiest.
 fn fitting(mut table: ProcessTable) -> Vec<u8> {
     loop {
         let bytes = postcard::to_stdvec(&table).unwrap_or_default();

@@ -1,8 +1,8 @@
-//! The road to a hub: its name, a TCP connection, the proxy, TLS. Each step may fail in its own way, and says so.
+//! Connection to a hub: name resolution, TCP, proxy, TLS. Each step has its own errors.
 //!
-//! All addresses of the name are tried, IPv6 and IPv4 in turn, the next after 250 ms or at once where one fails; the name is
-//! resolved anew each time. Certificates are checked by what the system trusts, by the authorities of a file, or by one
-//! public key alone.
+//! All addresses of the name are tried, IPv6 and IPv4 alternately, the next after 250 ms or at once after a failure;
+//! the name is resolved each time. Certificates are verified with the system's trust store, the authorities of a file,
+//! or a single public key.
 
 use crate::settings::{HubEntry, HubUrl, Pin, ProxyChoice, ProxyEnvironment, ProxyUrl};
 use futures_util::stream::{FuturesUnordered, StreamExt};
@@ -26,45 +26,45 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
-/// How long each step may take.
+/// Maximum time of each step.
 pub(super) const STEP_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long one address has the word before the next is tried, too.
+/// Time for one address before the next is also tried.
 const NEXT_ADDRESS: Duration = Duration::from_millis(250);
-/// The longest head of a proxy's answer.
+/// Maximum size of the head of a proxy's response, bytes.
 const MAX_PROXY_HEAD: usize = 8 << 10;
-/// How long the system sends what nobody acknowledges before it gives a connection up.
+/// Time for which the system retransmits unacknowledged data before it closes a connection.
 #[cfg(target_os = "linux")]
 const UNACKNOWLEDGED: Duration = Duration::from_secs(15);
 
-/// The most that the system holds of what it has yet to send: a tick does not wait behind what is asked for later.
+/// Maximum unsent data in the system's buffer, bytes: a tick must not wait behind requested history.
 #[cfg(target_os = "linux")]
 const UNSENT_BYTES: libc::c_uint = 16 << 10;
 
-/// A connection to a hub, whatever lies between.
+/// A connection to a hub, direct or through a proxy.
 pub trait Wire: AsyncRead + AsyncWrite + Unpin + Send {}
 impl<T: AsyncRead + AsyncWrite + Unpin + Send> Wire for T {}
 
-/// The steps to a hub.
+/// The steps of a connection to a hub.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stage {
-    /// The name has addresses.
+    /// Name resolution.
     Name,
-    /// One of them takes connections.
+    /// TCP connection.
     Tcp,
-    /// The proxy connects us.
+    /// CONNECT through the proxy.
     Proxy,
-    /// The hub is who it says.
+    /// TLS, with the check of the hub's certificate.
     Tls,
-    /// It speaks the protocol of agents.
+    /// Upgrade to the protocol of agents.
     Upgrade,
-    /// It knows our key.
+    /// Authentication with our key.
     Key,
-    /// Its clock is near ours.
+    /// Comparison of the clocks.
     Clock,
 }
 
 impl Stage {
-    /// A word for it.
+    /// Its name.
     pub fn text(self) -> &'static str {
         match self {
             Stage::Name => "name",
@@ -78,12 +78,12 @@ impl Stage {
     }
 }
 
-/// Where the road ends, and why: a sentence without a full stop.
+/// The failed step, and the reason: a sentence without a full stop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RoadEnd {
     /// The step that failed.
     pub stage: Stage,
-    /// What is wrong, and what to do where that is known.
+    /// The problem, and the remedy if it is known.
     pub why: String,
 }
 
@@ -99,23 +99,23 @@ impl fmt::Display for RoadEnd {
     }
 }
 
-/// The steps that were gone, and what was found at each.
+/// The completed steps, and the result of each.
 pub type Trail = Vec<(Stage, String)>;
 
-/// How to get to a hub.
+/// Connection settings of a hub.
 pub struct Road {
     urls: Vec<HubUrl>,
     proxy: ProxyChoice,
     environment: ProxyEnvironment,
     tls: Arc<ClientConfig>,
-    /// Addresses that the name had when it was asked for last.
+    /// Number of addresses of the name at its last resolution.
     addresses: AtomicUsize,
-    /// How many of them were left behind.
+    /// Number of addresses to skip.
     left: AtomicUsize,
 }
 
 impl Road {
-    /// The road of an entry.
+    /// The connection settings of an entry.
     ///
     /// # Errors
     /// The file of authorities cannot be used; a sentence.
@@ -154,22 +154,22 @@ impl Road {
         Ok(Road { urls, proxy: hub.proxy.clone(), environment, tls: Arc::new(tls), addresses, left })
     }
 
-    /// The address to try at an attempt: those of a cluster in turn.
+    /// The address for an attempt: the addresses of a cluster in turn.
     pub fn url(&self, attempt: usize) -> &HubUrl {
         &self.urls[attempt % self.urls.len()]
     }
 
-    /// How many hubs there may be: by the addresses that are named, and by those that a name has.
+    /// Possible number of hubs: the configured addresses, or the resolved addresses of a name.
     pub fn ways(&self) -> usize {
         self.urls.len() * self.addresses.load(Relaxed)
     }
 
-    /// The next attempt begins with another address of the name, once all names have been tried with this one.
+    /// The next attempt starts with another resolved address, once all names have been tried with this one.
     pub fn move_on(&self) {
         self.left.fetch_add(1, Relaxed);
     }
 
-    /// Goes the road up to where bytes for the hub can be written.
+    /// Connects up to the point where bytes for the hub can be written.
     ///
     /// # Errors
     /// [`RoadEnd`].
@@ -182,7 +182,7 @@ impl Road {
         let (host, port) = proxy.as_ref().map_or((&url.host, url.port), |proxy| (&proxy.host, proxy.port));
         let first = self.left.load(Relaxed) / self.urls.len();
         let (mut stream, addresses) = tcp(host, port, (proxy.is_some(), first), trail).await?;
-        // What lies behind a proxy is the proxy's matter.
+        // A proxy resolves the name itself.
         self.addresses.store(if proxy.is_some() { 1 } else { addresses }, Relaxed);
         if let Some(proxy) = &proxy {
             let asked = timeout(STEP_TIMEOUT, tunnel(&mut stream, proxy, url)).await;
@@ -207,7 +207,7 @@ impl Road {
     }
 }
 
-/// A connection to the first address that takes one, from the one at a place on, and how many addresses there are.
+/// A connection to the first responding address, from the one at `begin` on, and the number of addresses.
 async fn tcp(
     host: &str,
     port: u16,
@@ -250,7 +250,7 @@ async fn tcp(
     Ok((stream, many))
 }
 
-/// The addresses with IPv6 and IPv4 in turn, each kind in its order.
+/// The addresses, IPv6 and IPv4 alternately, each kind in its order.
 fn in_turn(found: Vec<SocketAddr>) -> Vec<SocketAddr> {
     let first_is_v6 = found.first().is_some_and(SocketAddr::is_ipv6);
     let (ahead, behind): (Vec<_>, Vec<_>) = found.into_iter().partition(|address| address.is_ipv6() == first_is_v6);
@@ -263,7 +263,7 @@ fn in_turn(found: Vec<SocketAddr>) -> Vec<SocketAddr> {
     .collect()
 }
 
-/// The first of these that takes a connection.
+/// A connection to the first responding address.
 async fn first(addresses: Vec<SocketAddr>) -> io::Result<TcpStream> {
     let (mut waiting, mut running) = (addresses.into_iter(), FuturesUnordered::new());
     let mut last = io::Error::from(io::ErrorKind::AddrNotAvailable);
@@ -273,7 +273,7 @@ async fn first(addresses: Vec<SocketAddr>) -> io::Result<TcpStream> {
         } else if running.is_empty() {
             return Err(last);
         }
-        // Without a further address the one that runs is waited for as long as the caller waits.
+        // The last address gets the caller's full timeout.
         let pause = if waiting.len() > 0 { NEXT_ADDRESS } else { STEP_TIMEOUT };
         match timeout(pause, running.next()).await {
             Ok(Some(Ok(stream))) => return Ok(stream),
@@ -306,7 +306,7 @@ fn set_up(stream: &TcpStream) -> io::Result<()> {
     Ok(())
 }
 
-/// Asks a proxy for a connection to the hub.
+/// Requests a connection to the hub from a proxy.
 async fn tunnel(stream: &mut TcpStream, proxy: &ProxyUrl, url: &HubUrl) -> Result<(), String> {
     let target = url.host_and_port();
     let mut request = format!("CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n");
@@ -316,7 +316,7 @@ async fn tunnel(stream: &mut TcpStream, proxy: &ProxyUrl, url: &HubUrl) -> Resul
     request += "\r\n";
     let lost = |error: io::Error| format!("the proxy {proxy} has closed the connection: {error}");
     stream.write_all(request.as_bytes()).await.map_err(lost)?;
-    // Byte by byte: what follows the head is the hub's.
+    // Byte by byte: the bytes after the head belong to the hub.
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
         if head.len() >= MAX_PROXY_HEAD {
@@ -339,14 +339,14 @@ async fn tunnel(stream: &mut TcpStream, proxy: &ProxyUrl, url: &HubUrl) -> Resul
     }
 }
 
-/// Trusts the holder of one key, and asks for nothing else.
+/// Trusts the holder of one key, without any other check.
 #[derive(Debug)]
 struct Pinned {
     pin: Pin,
     provider: Arc<CryptoProvider>,
 }
 
-/// The certificate has another key than the pinned one, which is this.
+/// The certificate has this key instead of the pinned one.
 #[derive(Debug)]
 struct OtherKey(Pin);
 
@@ -399,13 +399,13 @@ impl ServerCertVerifier for Pinned {
     }
 }
 
-/// What is said of an answer that is none of a web server.
+/// Error text for a response that is not HTTP.
 pub(super) fn no_web_server(url: &HubUrl) -> String {
     let known = "the server is not a web server";
     if url.tls { known.into() } else { format!("{known}: write https:// if it speaks TLS") }
 }
 
-/// What is wrong with a TLS connection, and what to do about it.
+/// Describes a TLS error, with a remedy.
 fn untrusted(error: &io::Error) -> String {
     use CertificateError as Bad;
     let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
@@ -423,7 +423,7 @@ fn untrusted(error: &io::Error) -> String {
         )) => "its certificate has expired or is not valid yet: renew it, or correct the clock".into(),
         Some(rustls::Error::InvalidCertificate(Bad::Other(other))) => match other.0.downcast_ref::<OtherKey>() {
             Some(other) => format!("{other}: use the current join line of the hub, if this is the right hub"),
-            // One that its owner signed as an authority, as openssl does unless told otherwise.
+            // A certificate whose owner marked it as an authority, as openssl does by default.
             None if other.to_string().contains("CaUsedAsEndEntity") => {
                 "its certificate is a CA certificate: create a server certificate for the hub, or use the hub's join \
                 line with --pin"

@@ -1,8 +1,8 @@
-//! A link that stands: live first, whatever is missing behind it.
+//! An established link: live ticks first, missing ones after them.
 //!
-//! One task reads what the hub says, the other writes. The writer has no queue of ticks: it takes those behind its place from
-//! the store, as a page's connection does, and holds its place when its credit is used up. Between two ticks it sends what
-//! else there is: records, answers, and one part at a time of what the hub lacks.
+//! One task reads the hub's messages, the other writes. The writer has no queue of ticks: like a page's connection, it
+//! reads those after its position from the store, and pauses there when its credit is used up. Between two ticks it
+//! sends other messages: records, answers, and one part at a time of the requested history.
 
 use super::fill::{self, Answered, Size, Want};
 use super::hello::{Introduction, LinkSocket, UplinkEnd, goodbye, next};
@@ -30,43 +30,43 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_tungstenite::tungstenite::Message;
 
-/// Id of a hub's check of the server to which it sends samples.
+/// ID of a hub's check of its remote-write endpoint.
 const SAMPLE_STORE: &str = "remote_write";
-/// The longest that one message may take: the slowest link carries it in that time.
+/// Maximum time of one message: even the slowest link transfers it in that time.
 const MESSAGE_TIMEOUT: Duration = Duration::from_secs(60);
-/// Timeout for sending what waits before the last message, and for the last message. Together they are within
+/// Timeout for sending the queue before the last message, and for the last message. Together they are within
 /// [`END_TIMEOUT`](super::END_TIMEOUT).
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(4);
 const BYE_TIMEOUT: Duration = Duration::from_millis(500);
-/// Messages of the hub that wait for the writer.
+/// Maximum number of the hub's messages that wait for the writer.
 const HEARD: usize = 64;
-/// Between two messages of several ticks.
+/// Minimum interval of messages with several ticks.
 const JOINED_INTERVAL: Duration = Duration::from_millis(500);
-/// Questions about the clock: so many after the welcome, each as the answer to the one before
-/// comes, which tells when that was; then one in this time.
+/// Number of clock questions after the welcome, each sent when the previous answer arrives, with its arrival time; then
+/// one per interval.
 const CLOCK_AT_ONCE: u32 = 9;
 const CLOCK_INTERVAL: Duration = Duration::from_secs(60);
-/// A clock question whose answer does not come is not waited for longer.
+/// Maximum time to wait for the answer to a clock question.
 const CLOCK_TIMEOUT: Duration = Duration::from_secs(10);
-/// Bytes of a part of a fill: at first, and the bounds of what a quarter of a second carries.
+/// Size of a part of a fill, bytes: at first, and the bounds of the size that a quarter of a second transfers.
 const FIRST_FILL_BYTES: usize = 16 << 10;
 const LEAST_FILL_BYTES: usize = 4 << 10;
 const MOST_FILL_BYTES: usize = 256 << 10;
-/// Bytes of records in one message, about.
+/// Approximate size of the records in one message, bytes.
 const RECORD_BYTES: usize = 128 << 10;
-/// The wall clock and the machine's own have come apart by so much: it has slept.
+/// Divergence of the wall clock and the monotonic clock that means that the machine slept.
 const SLEPT: Duration = Duration::from_secs(10);
 
-/// What a link is about.
+/// Parameters of a link.
 pub(super) struct LinkParts {
     pub live: Arc<Live>,
     pub source: SourceId,
     pub runs: Arc<RunBook>,
     pub told: Arc<Introduction>,
     pub shifts: Vec<Shift>,
-    /// How long it waits after a tick, so that not all agents send at once.
+    /// Delay after a tick, so that not all agents send at once.
     pub spread: Duration,
-    /// Where it is told how it does.
+    /// Where the state of the link is published.
     pub shown: Arc<UplinkState>,
 }
 
@@ -83,7 +83,7 @@ pub(super) async fn serve(
         loop {
             match timeout(Duration::from_millis(SILENCE_MS), next(&mut stream)).await {
                 Ok(Ok(HubMessage::Goodbye { code, reason, wait })) => return goodbye(code, reason, wait),
-                // The writer has gone: it says itself why.
+                // The writer has ended, and returns the reason itself.
                 Ok(Ok(message)) => drop(tell.send(message).await),
                 Ok(Err(end)) => return end,
                 Err(_) => return lost(format!("no message for {} s", SILENCE_MS / 1_000)),
@@ -95,13 +95,13 @@ pub(super) async fn serve(
         end = reading => end,
         end = writer.run(heard, stop) => end,
     };
-    // The hub closes its end when it is told goodbye.
+    // The hub closes its end after our goodbye.
     if *stopping.borrow() { UplinkEnd::Stopped } else { end }
 }
 
-/// Why this process ends, as far as it is known: its program is this file.
+/// Reason why this process ends, as far as it is known; `program` is the path of its executable.
 pub(super) fn bye(program: Option<&Path>) -> ByeReason {
-    // So Linux calls a file in whose place there is another, as after an upgrade.
+    // Linux reports this path for an executable that was replaced, as after an upgrade.
     match program.is_some_and(|program| program.to_string_lossy().ends_with(" (deleted)")) {
         true => ByeReason::Upgrading,
         false => ByeReason::Stopping,
@@ -112,19 +112,19 @@ fn lost(why: impl Into<String>) -> UplinkEnd {
     UplinkEnd::Lost(RoadEnd::new(Stage::Key, why))
 }
 
-/// An answer to a want that is on its way.
+/// An answer to a request for missing ticks, in progress.
 struct Filling {
     id: u32,
     parts: mpsc::Receiver<FillPart>,
     ended: tokio::task::JoinHandle<Answered>,
 }
 
-/// What the next question about the clock waits for.
+/// State of the clock questions.
 struct ClockAsked {
     id: u32,
-    /// When the answer to the last one came, by our clock.
+    /// Arrival of the last answer, by our clock.
     arrived: Option<i64>,
-    /// When to ask next.
+    /// Time of the next question.
     due: Instant,
 }
 
@@ -133,23 +133,23 @@ struct Writer {
     sink: SplitSink<LinkSocket, Message>,
     cursor: Cursor,
     table: TableTold,
-    /// Messages of ticks and records, as the hub counts them.
+    /// Number of messages with ticks or records, as the hub counts them.
     sent: u32,
     acknowledged: u32,
-    /// What was last said of the collectors and of the source, as the store counts it.
+    /// Versions of the last sent checks of collectors and facts of the source, as the store counts them.
     checks: u64,
     facts: u64,
     record: u64,
-    /// Records that were in memory no more when the link began.
+    /// Records that were no longer in memory when the link began.
     old_records: Option<mpsc::Receiver<Vec<Record>>>,
     clock: ClockAsked,
     filling: Option<Filling>,
     fill_size: Size,
     answers: Option<(u32, tokio::task::JoinHandle<Vec<u8>>)>,
-    /// When something was sent last, and when several ticks in one.
+    /// Time of the last message, and of the last one with several ticks.
     spoke: Instant,
     joined: Option<Instant>,
-    /// When the ticks that came are to be sent.
+    /// Time at which the new ticks must be sent.
     due: Option<Instant>,
 }
 
@@ -191,7 +191,7 @@ impl Writer {
                     let bye = encode(&AgentMessage::Bye(bye(std::env::current_exe().ok().as_deref())));
                     let _ = self.sink.send(Message::Binary(bye.into())).await;
                     let _ = self.sink.close().await;
-                    // A socket that is closed with something unread takes what was sent last with it.
+                    // Closing a socket with unread data would discard the last sent data.
                     while heard.recv().await.is_some() {}
                 };
                 let _ = timeout(BYE_TIMEOUT, bye).await;
@@ -222,7 +222,7 @@ impl Writer {
             let beat = self.spoke + Duration::from_millis(HEARTBEAT_MS - 500);
             let wake = beat.min(self.clock.due).min(self.due.unwrap_or(beat));
             tokio::select! {
-                // In this order: a tick waits for nothing but the socket.
+                // In this order: a tick waits only for the socket.
                 biased;
                 _ = stop.changed() => return Err(UplinkEnd::Stopped),
                 message = heard.recv() => match message {
@@ -310,7 +310,7 @@ impl Writer {
         self.sent.wrapping_sub(self.acknowledged) >= CREDIT
     }
 
-    /// Takes in a message of the hub.
+    /// Handles a message of the hub.
     async fn take(&mut self, message: HubMessage) -> Result<(), UplinkEnd> {
         match message {
             HubMessage::Ack { messages, seq, .. } => {
@@ -343,8 +343,9 @@ impl Writer {
         self.say(&AgentMessage::Clock { id, sent, arrived }).await
     }
 
-    /// Names, a keyframe before the newest tick, and that tick. Before the first tick since the start it is a keyframe alone,
-    /// on which that tick builds: the values of the tick before it are on the disk, and come when the hub asks for them.
+    /// Sends names, a keyframe before the newest tick, and that tick. Before the first tick since the start it sends
+    /// only a keyframe, on which that tick builds. The values of the tick before it are on the disk, and are sent when
+    /// the hub requests them.
     async fn begin(&mut self) -> Result<(), UplinkEnd> {
         let (names, ticks, newest) = {
             let store = self.link.live.store();
@@ -371,7 +372,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Sends the ticks behind our place, as far as they fit one message, unless the credit is used up.
+    /// Sends the ticks after our position, as many as fit one message, unless the credit is used up.
     async fn ticks(&mut self) -> Result<(), UplinkEnd> {
         self.due = None;
         if self.held() {
@@ -388,7 +389,7 @@ impl Writer {
             self.say(&message).await?;
         }
         let Some(mut frames) = frames else {
-            // What lies between is asked for later.
+            // The hub requests the skipped ticks later.
             self.link.shown.counts.skipped.fetch_add(1, Relaxed);
             return self.begin().await;
         };
@@ -423,13 +424,13 @@ impl Writer {
         self.checks().await
     }
 
-    /// How the collectors stand and what is said of the machine, where that has changed.
+    /// Sends the state of the collectors and the remarks about the machine, if they have changed.
     async fn checks(&mut self) -> Result<(), UplinkEnd> {
         let (checks, version, facts) = {
             let store = self.link.live.store();
             let (checks, version) = store.checks(self.link.source);
-            // How this hub itself stands says nothing of a machine to another hub, but for trouble with where it sends the
-            // machine's samples, as it alone does.
+            // A relaying hub's own checks are no facts about the machine. The exception is its check of remote write
+            // for that machine's samples, which only this hub does.
             let sends = |check: &&Check| {
                 check.id == SAMPLE_STORE && matches!(check.state, CheckState::Failed | CheckState::Partial)
             };
@@ -455,7 +456,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Begins to read the records that the hub lacks and memory has no more.
+    /// Starts to read the records that the hub lacks and that are no longer in memory.
     fn read_old_records(&mut self) {
         let snapshot = {
             let store = self.link.live.store();
@@ -481,7 +482,7 @@ impl Writer {
         self.old_records = Some(take);
     }
 
-    /// Sends the records in memory that the hub lacks, as far as the credit goes.
+    /// Sends the records in memory that the hub lacks, as far as the credit allows.
     async fn records(&mut self) -> Result<(), UplinkEnd> {
         while self.old_records.is_none() && !self.held() {
             let placed = self.link.live.store().records_since(self.link.source, self.record);
@@ -518,7 +519,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Begins to answer what the hub lacks. One want at a time: another takes the place of the one before.
+    /// Starts to answer a request for missing ticks. A new request replaces the previous one.
     fn want(&mut self, want: Want) {
         let (give, parts) = mpsc::channel(1);
         let (live, source, shifts) = (self.link.live.clone(), self.link.source, self.link.shifts.clone());
@@ -545,7 +546,7 @@ impl Writer {
         let (size, begin) = (bytes.len(), Instant::now());
         self.link.shown.counts.fill_bytes.fetch_add(size as u64, Relaxed);
         self.send(bytes).await?;
-        // The next one is what a quarter of a second carries, as far as this one tells.
+        // The next part has the size that a quarter of a second transfers, by the measured rate.
         let took = begin.elapsed().as_secs_f64().max(1e-4);
         let carried = (size as f64 / took / 4.0) as usize;
         let before = self.fill_size.load(Relaxed);
@@ -553,9 +554,9 @@ impl Writer {
         Ok(())
     }
 
-    /// Answers a question from what our own page shows.
+    /// Answers a question with the data of our own page.
     async fn asked(&mut self, id: u32, what: Question) -> Result<(), UplinkEnd> {
-        // One at a time: a hub that asks on is told that there is no answer.
+        // One question at a time: a further one gets an empty answer.
         if self.answers.is_some() {
             return self.say(&AgentMessage::Answer { id, bytes: Vec::new() }).await;
         }
@@ -566,12 +567,12 @@ impl Writer {
     }
 }
 
-/// The version of what is said of the machine.
+/// The version of the facts about the machine.
 fn facts_of(link: &LinkParts) -> u64 {
     link.live.store().source(link.source).map_or(0, |(_, version)| version)
 }
 
-/// The state before a tick of which nothing is known.
+/// An initial state without values, before a tick.
 fn empty(state: &TickState) -> TickState {
     let mut empty = TickState::after(state.seq() - 1, state.t());
     empty.extend(state.steps().iter().copied());

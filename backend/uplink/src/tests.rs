@@ -1,4 +1,4 @@
-//! The uplink against a hub made by the test: a listener that speaks the hub's side word by word.
+//! The uplink against a test hub: a listener that implements the hub's side of the protocol message by message.
 
 mod damage;
 mod roads;
@@ -26,19 +26,19 @@ use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::handshake::server::{Request, Response};
 
-/// No test waits longer for what has to come.
+/// Maximum time of each wait in a test.
 const MAX_WAIT: Duration = Duration::from_secs(60);
 
 async fn soon<T>(what: &str, of: impl Future<Output = T>) -> T {
     timeout(MAX_WAIT, of).await.unwrap_or_else(|_| panic!("{what} has not come"))
 }
 
-/// A hub whose agents join by one key and get another each time.
+/// A hub whose agents join with one key, and each get another one.
 struct Hub<S> {
     incoming: tokio::sync::mpsc::Receiver<S>,
-    /// How many have joined.
+    /// Number of joined machines.
     joined: u32,
-    /// Bodies of those.
+    /// Bodies of the join requests.
     requests: Vec<String>,
 }
 
@@ -67,7 +67,7 @@ impl<S: road::Wire> Hub<S> {
         Hub { incoming, joined: 0, requests: Vec::new() }
     }
 
-    /// Answers one who joins.
+    /// Answers a join request.
     async fn join(&mut self, status: &str) {
         let mut stream = soon("one who joins", self.incoming.recv()).await.expect("a connection");
         let mut head = Vec::new();
@@ -95,7 +95,7 @@ impl<S: road::Wire> Hub<S> {
         soon("an answer", stream.write_all(answer.as_bytes())).await.expect("written");
     }
 
-    /// Takes a link, whose key is to be this one.
+    /// Accepts a link, and checks its key.
     pub(super) async fn link(&mut self, key: &str) -> (HubLink<S>, AgentHello) {
         let stream = soon("a link", self.incoming.recv()).await.expect("a connection");
         let wanted = format!("Bearer {key}");
@@ -123,14 +123,14 @@ struct HubLink<S> {
     socket: WebSocketStream<S>,
     state: TickState,
     series: BTreeMap<u32, SeriesDef>,
-    /// Messages of ticks and records that came.
+    /// Received messages with ticks or records.
     messages: u32,
 }
 
 /// Sequence, time and values of each tick of a message.
 type Ticks = Vec<(u64, i64, Vec<f64>)>;
 
-/// What an agent said.
+/// A message of an agent.
 #[derive(Debug)]
 enum Said {
     Control(AgentMessage),
@@ -165,7 +165,7 @@ impl<S: road::Wire> HubLink<S> {
         self.say(&HubMessage::Ack { messages, seq: 0, record: 0 }).await;
     }
 
-    /// The next message; clocks, checks and heartbeats are passed over.
+    /// The next message; clock questions, checks and heartbeats are skipped.
     async fn next(&mut self) -> Said {
         loop {
             let bytes = match soon("a message", self.socket.next()).await {
@@ -175,7 +175,7 @@ impl<S: road::Wire> HubLink<S> {
             };
             match decode_agent(&bytes).expect("a message") {
                 FromAgent::Control(AgentMessage::Clock { id, sent, .. }) => {
-                    // An agent that has said goodbye hears it no more.
+                    // An agent does not read it after its goodbye.
                     let answer = encode(&HubMessage::Clock { id, sent, received: 0, answered: 0 });
                     drop(soon("room", self.socket.send(Message::Binary(answer.into()))).await);
                 }
@@ -252,7 +252,7 @@ impl Agent {
         Agent { live, file, settings, n: 0 }
     }
 
-    /// The next tick; its sequence.
+    /// Appends the next tick; returns its sequence.
     fn tick(&mut self) -> u64 {
         self.n += 1;
         let values = [self.n as f64, if self.n % 2 == 0 { 7.25 } else { f64::NAN }];
@@ -269,7 +269,7 @@ impl Agent {
     }
 }
 
-/// Waits until a link stands as is wanted.
+/// Waits until a link has the wanted state.
 async fn until(uplink: &Uplink, what: impl FnMut(&LinkState) -> bool) -> LinkState {
     let mut state = uplink.state();
     soon("the state", state.wait_for(what)).await.expect("it runs").clone()
@@ -302,7 +302,7 @@ async fn who_has_joined_is_live_at_once_and_each_tick_comes_as_it_was() {
     }
     let linked = until(&uplink, |state| matches!(state, LinkState::Linked { .. })).await;
     assert_eq!(linked, LinkState::Linked { url: format!("http://{address}"), name: "node-7".into() });
-    // It says goodbye, and who starts again needs no join key.
+    // It sends a goodbye; a restarted agent needs no join key.
     let stopping = tokio::spawn(async move { uplink.stop().await });
     assert!(matches!(link.next().await, Said::Control(AgentMessage::Bye(ByeReason::Stopping))));
     soon("the end", stopping).await.expect("ended");
@@ -471,7 +471,7 @@ async fn a_link_that_is_lost_comes_back_and_a_key_that_is_unknown_is_made_anew()
     hub.join("201 Created").await;
     assert_ne!(hub.requests[0], hub.requests[1], "another request");
     let (mut link, hello) = hub.link("wg_a_2").await;
-    // What was measured as another machine is that one's; this life's are its own.
+    // Samples from an earlier identity belong to that machine; those of this life are its own.
     assert_eq!(hello.offers[0].first, hello.life);
     link.say(&HubMessage::Goodbye { code: close::REVOKED, reason: "revoked".into(), wait: 0 }).await;
     let refused = until(&uplink, |state| matches!(state, LinkState::Refused(why) if why.contains("revoked"))).await;

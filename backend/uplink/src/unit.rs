@@ -1,4 +1,4 @@
-//! `watchglass agent --unit`: a unit of systemd.
+//! `watchglass agent --unit`: a systemd unit.
 
 use crate::settings::{HubEntry, KeyFrom};
 use std::path::Path;
@@ -53,7 +53,7 @@ WantedBy=multi-user.target
     )
 }
 
-/// A word as it stands in a command of a unit.
+/// An argument, quoted for a command of a unit.
 fn quoted(word: &str) -> String {
     let escaped = word.replace('\\', "\\\\").replace('"', "\\\"").replace('%', "%%").replace('$', "$$");
     if escaped.chars().all(|c| c.is_ascii_graphic() && c != '\'' && c != ';') {

@@ -1,4 +1,4 @@
-//! `watchglass doctor --hub URL`: the road to a hub step by step, up to where it ends. Nothing is sent but a key.
+//! `watchglass doctor --hub URL`: tests the connection to a hub step by step, up to a failure. Only a key is sent.
 
 use super::hello::{self, NO_KEY, UplinkEnd};
 use super::identity::AgentFile;
@@ -10,21 +10,21 @@ use std::path::Path;
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// How long a hub may take to say that it does not want the key.
+/// Maximum time for a hub to refuse the key.
 const GOODBYE_TIMEOUT: Duration = Duration::from_secs(2);
-/// A clock that is off by more is told as a fault, seconds.
+/// Maximum offset of the clock before it is a fault, seconds.
 const MOST_SKEW: i64 = 5;
 
-/// A step to a hub.
+/// A step of the connection to a hub.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// Which.
+    /// The step.
     pub stage: Stage,
-    /// What was found, or what is wrong; both are for people.
+    /// The result or the error; both are texts for users.
     pub found: Result<String, String>,
 }
 
-/// Goes the road to a hub and says what was found at each step; the last one may have failed.
+/// Connects to a hub, and returns the result of each step; the last one may have failed.
 async fn walk(proxies: &ProxyEnvironment, hub: &HubEntry, file: &AgentFile) -> Vec<Step> {
     let failed = |stage, why: String| Step { stage, found: Err(why) };
     let road = match Road::new(hub, proxies) {
@@ -39,7 +39,8 @@ async fn walk(proxies: &ProxyEnvironment, hub: &HubEntry, file: &AgentFile) -> V
     let clock = steps.iter().position(|step| step.stage == Stage::Clock).map(|at| steps.remove(at));
     match opened {
         Ok(mut socket) => {
-            // A key that was ended is refused once the upgrade is through; one that is not hears nothing, as it says nothing.
+            // A revoked key is refused after the upgrade; with a valid one the hub sends nothing, because we send
+            // nothing.
             let end = timeout(GOODBYE_TIMEOUT, hello::next(&mut socket)).await;
             let end = end.map(|said| {
                 said.map(|message| match message {
@@ -79,10 +80,10 @@ async fn walk(proxies: &ProxyEnvironment, hub: &HubEntry, file: &AgentFile) -> V
     steps
 }
 
-/// The roads to all hubs, each with the address of the hub; `folder` is the data folder.
+/// The steps to all hubs, each with the address of the hub; `folder` is the data folder.
 ///
 /// # Errors
-/// `agent.json` cannot be read, or the system grants no runtime: a sentence.
+/// `agent.json` cannot be read, or the system cannot start a runtime: a sentence.
 pub fn walk_all(settings: &UplinkSettings, folder: Option<&Path>) -> Result<Vec<(String, Vec<Step>)>, String> {
     if settings.hubs.is_empty() {
         return Ok(Vec::new());
@@ -97,7 +98,7 @@ pub fn walk_all(settings: &UplinkSettings, folder: Option<&Path>) -> Result<Vec<
     Ok(walks.collect())
 }
 
-/// A road for a person: a line a step.
+/// Text form of the steps: one line each.
 pub fn report(hub: &str, steps: &[Step]) -> String {
     let mut text = format!("\nHub {hub}\n");
     for step in steps {
@@ -110,7 +111,7 @@ pub fn report(hub: &str, steps: &[Step]) -> String {
     text
 }
 
-/// A road for scripts.
+/// JSON form of the steps.
 pub fn json(hub: &str, steps: &[Step]) -> serde_json::Value {
     let steps = steps.iter().map(|step| match &step.found {
         Ok(found) => serde_json::json!({ "step": step.stage.text(), "ok": true, "found": found }),
@@ -119,7 +120,7 @@ pub fn json(hub: &str, steps: &[Step]) -> serde_json::Value {
     serde_json::json!({ "hub": hub, "steps": steps.collect::<Vec<_>>() })
 }
 
-/// The clock's step, which is a fault where the two are far apart.
+/// Marks the clock's step as a fault if the clocks are far apart.
 fn judged(step: Step) -> Step {
     let Ok(text) = &step.found else { return step };
     let skew: i64 = text.parse().unwrap_or(0);

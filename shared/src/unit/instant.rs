@@ -1,15 +1,15 @@
-//! Instants: how people type them, `14:05`, `yesterday 2:15 pm`, `-1h`, `2026-11-21T14:00Z`, and Unix seconds. A text is read
-//! without a clock; [`Typed::resolve`] places it where the time and the zone are known.
+//! Instants as people type them: `14:05`, `yesterday 2:15 pm`, `-1h`, `2026-11-21T14:00Z`, and Unix seconds. A text is
+//! parsed without a clock; [`Typed::resolve`] needs the current time and the zone.
 
 use super::time;
 use crate::date;
 
 const DAY: i64 = time::DAY;
 
-/// A number of Unix seconds below this is more often something else, milliseconds: 1973.
+/// Minimum of a typed Unix time, milliseconds (1973): a smaller number is more often something else.
 const LEAST_UNIX: i64 = 100_000_000_000;
 
-/// The largest offset of a zone from UTC, milliseconds.
+/// Maximum offset of a zone from UTC, milliseconds.
 const MAX_OFFSET: i64 = 18 * time::HOUR;
 
 const WEEKDAYS: [&str; 7] = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
@@ -19,11 +19,11 @@ const WEEKDAYS: [&str; 7] = ["monday", "tuesday", "wednesday", "thursday", "frid
 pub enum Typed {
     /// An instant, milliseconds since the Unix epoch.
     At(i64),
-    /// So long before now, milliseconds.
+    /// A length of time before now, milliseconds.
     Ago(i64),
     /// A day, a time of day, or both.
     OnDay {
-        /// The day; None: the one that is near.
+        /// The day; None: the nearest one.
         day: Option<TypedDay>,
         /// Milliseconds since midnight; None: the whole day.
         time: Option<i64>,
@@ -52,13 +52,13 @@ pub struct Resolved {
     pub from: i64,
     /// The same instant, or the end of the day.
     pub to: i64,
-    /// It has no day, so it may mean the day before.
+    /// Whether it has no day, so that it may mean the day before.
     pub dayless: bool,
 }
 
 impl Typed {
-    /// Where it is on a clock that shows `now`, milliseconds since the Unix epoch. `local` gives local time minus UTC at an
-    /// instant, milliseconds. A time without a day is on the day of `near`, or today for None.
+    /// The instant on a clock that shows `now`, milliseconds since the Unix epoch. `local` gives local time minus UTC
+    /// at an instant, milliseconds. A time without a day is on the day of `near`, or today for None.
     pub fn resolve(self, now: i64, local: &dyn Fn(i64) -> i64, near: Option<i64>) -> Resolved {
         let instant = |t: i64| Resolved { from: t, to: t, dayless: false };
         let (day, time, offset) = match self {
@@ -171,9 +171,9 @@ fn zone_offset(text: &str) -> Option<i64> {
     fits.then_some(if sign == "-" { -ms } else { ms })
 }
 
-/// Splits a text into its day and its time of day, where it has them: `yesterday at 2:15 pm`, `2026-11-21t14:00`.
+/// Splits a text into its day and its time of day, if it has them: `yesterday at 2:15 pm`, `2026-11-21t14:00`.
 fn split_day(text: &str) -> (Option<&str>, Option<&str>) {
-    // In a date the letter t stands before the time; other words have letters t of their own.
+    // In a date the letter t precedes the time; other words may contain a t.
     let date_end = text.get(..10).filter(|date| days(date).is_some()).map(str::len);
     let end = date_end.or_else(|| text.find(' ').filter(|_| text.starts_with(|c: char| c.is_ascii_alphabetic())));
     let end = end.unwrap_or(if text.starts_with(|c: char| c.is_ascii_digit()) { 0 } else { text.len() });

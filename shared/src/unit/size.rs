@@ -17,7 +17,8 @@ pub fn size(bytes: u64) -> String {
     text(bytes as f64, Unit::Bytes)
 }
 
-/// A size as it is typed and parsed; bytes. Other than multiples of a unit are cut to whole KiB.
+/// A size in the form in which it is typed and parsed; bytes. Sizes that are no multiple of a unit are cut to whole
+/// KiB.
 pub fn typed(bytes: u64) -> String {
     let exact = UNITS.iter().find(|(_, size)| bytes.is_multiple_of(*size));
     let (unit, size) = exact.unwrap_or(&UNITS[3]);

@@ -1,8 +1,8 @@
-//! Ticks of all links are appended in groups: what came within a moment is encoded under few locks, logged by few writes,
-//! and announced once.
+//! Appends ticks of all links in groups: ticks that arrive within a short time are encoded under few locks, logged by
+//! few writes, and announced once.
 //!
-//! A link waits for its own ticks before it takes its next message in, so there is at most one message of each link here,
-//! and credit is given back for what is appended alone. A tick that is refused concerns no other.
+//! A link waits for its own ticks before it takes its next message, so at most one message of each link is queued here,
+//! and only appended ticks return credit. A refused tick affects no other.
 
 use super::Inner;
 use parking_lot::Mutex;
@@ -13,31 +13,31 @@ use std::time::Duration;
 use stream::live::NewTick;
 use tokio::sync::oneshot;
 
-/// How long ticks are gathered.
+/// Time in which ticks are collected.
 const GATHERED: Duration = Duration::from_millis(20);
-/// Ticks that are appended before other work of the same thread has its turn.
+/// Ticks that are appended before the task yields its thread.
 const MAX_AT_ONCE: usize = 64;
-/// Bytes of values that one link may have here; what is beyond is appended alone.
+/// Maximum size of one link's values here, bytes; larger messages are appended alone.
 pub(super) const MAX_GATHERED_BYTES: usize = 1 << 20;
 
-/// A tick of a link, in the hub's ids and by its clock.
+/// A tick of a link, with the hub's IDs and clock.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct LinkTick {
     pub seq: u64,
-    /// Milliseconds since the Unix epoch.
+    /// Time, milliseconds since the Unix epoch.
     pub t: i64,
     pub clock_step: bool,
-    /// By series id; NaN is absent.
+    /// Values by series ID; NaN is absent.
     pub values: Vec<f64>,
 }
 
 impl LinkTick {
-    /// How many of the values are present.
+    /// Number of present values.
     fn samples(&self) -> u64 {
         self.values.iter().filter(|value| value.is_finite()).count() as u64
     }
 
-    /// As the stream takes it.
+    /// Converts it for the stream.
     fn of(&self, source: SourceId) -> NewTick<'_> {
         NewTick { source, seq: Some(self.seq), t: self.t, clock_step: self.clock_step, values: &self.values }
     }
@@ -47,7 +47,7 @@ impl LinkTick {
 struct Message {
     source: SourceId,
     ticks: Vec<LinkTick>,
-    /// Is told once they are appended.
+    /// Notified once they are appended.
     done: oneshot::Sender<()>,
 }
 
@@ -56,7 +56,7 @@ struct Message {
 pub(super) struct Gathered(Mutex<Vec<Message>>);
 
 impl Gathered {
-    /// Puts a message in; whether it is the first.
+    /// Adds a message; true if it is the first of its group.
     fn put(&self, message: Message) -> bool {
         let mut waiting = self.0.lock();
         waiting.push(message);
@@ -68,7 +68,7 @@ impl Gathered {
     }
 }
 
-/// Appends the ticks of a message of a link together with those of others. One that is refused is left out.
+/// Appends the ticks of a link's message together with those of others. A refused tick is dropped.
 pub(super) async fn append(ingest: &Arc<Inner>, source: SourceId, ticks: Vec<LinkTick>) {
     let (done, appended) = oneshot::channel();
     if ingest.gathering.put(Message { source, ticks, done }) {
@@ -78,18 +78,18 @@ pub(super) async fn append(ingest: &Arc<Inner>, source: SourceId, ticks: Vec<Lin
             append_all(&ingest, ingest.gathering.take()).await;
         });
     }
-    // A server that ends drops the group, and the link as well.
+    // A server that ends drops the group and the link, too.
     let _ = appended.await;
 }
 
-/// Appends ticks of one link at once: more than may wait here.
+/// Appends ticks of one link immediately: they exceed the group limit.
 pub(super) fn append_alone(ingest: &Inner, source: SourceId, ticks: &[LinkTick]) {
     append_some(ingest, ticks.iter().map(|tick| (source, tick)));
     ingest.live.announce(&[source]);
 }
 
 async fn append_all(ingest: &Inner, messages: Vec<Message>) {
-    // The first ticks of all, then the second ones: a group has one of each source.
+    // All first ticks, then all second ones: a group has one of each source.
     let places = (0..).zip(&messages).flat_map(|(at, message)| (0..message.ticks.len()).map(move |tick| (tick, at)));
     let mut places: Vec<(usize, usize)> = places.collect();
     places.sort_unstable();
@@ -99,7 +99,7 @@ async fn append_all(ingest: &Inner, messages: Vec<Message>) {
     }
     ingest.live.announce(&messages.iter().map(|message| message.source).collect::<Vec<_>>());
     for message in messages {
-        // A link that has ended does not ask.
+        // A link that has ended no longer waits.
         let _ = message.done.send(());
     }
 }

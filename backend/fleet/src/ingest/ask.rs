@@ -1,7 +1,7 @@
-//! What pages ask of the agent of a linked machine: its process table, and how its collectors stand.
+//! Questions of pages to the agent of a linked machine: its process table, and the state of its collectors.
 //!
-//! An agent is asked one thing at a time, and is not waited for long. Who asks the same meanwhile, or a moment later, gets the
-//! same answer: however many pages look at a machine, its agent is asked the same once a second.
+//! An agent gets one question at a time, with a short timeout. Equal questions that arrive meanwhile, or shortly after,
+//! share the answer. So an agent gets the same question once per second, however many pages show the machine.
 
 use super::limits::{self, Cause, Refusals};
 use super::{Ingest, limits::MAX_CHECKS};
@@ -17,28 +17,28 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep_until, timeout};
 
-/// How long an agent may take for one answer.
+/// Maximum time of an agent for one answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long whoever asks waits in all: others may have asked something else before.
+/// Maximum total time of a question, with the time in the queue.
 const TURN_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long an answer holds for who asks the same.
+/// Time for which an answer is reused for equal questions.
 const HOLDS: Duration = Duration::from_secs(1);
-/// Questions to one agent that wait for its link, and different ones that wait for their turn.
+/// Maximum queued questions to one agent, and different ones that wait for their turn.
 const MAX_CAME: usize = 64;
 const MAX_WAITING: usize = 8;
 
-/// Why a machine gave no answer. Its text is one sentence for who asked.
+/// Reason why a machine gave no answer. Its text is one sentence for the user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum NoAnswer {
     /// It has no link now.
     Unlinked,
-    /// It is asked too many things at once.
+    /// Its queue of questions is full.
     Busy,
     /// It did not answer in time.
     Late,
-    /// It has nothing to tell.
+    /// It has no answer.
     Nothing,
-    /// The hub that it is linked to cannot be asked.
+    /// The hub that holds its link cannot be reached.
     HubAway,
 }
 
@@ -63,32 +63,32 @@ impl fmt::Display for NoAnswer {
 
 impl std::error::Error for NoAnswer {}
 
-/// What an agent answered, and what its link adds to its stamps, milliseconds.
+/// An agent's answer, and the correction that its link adds to timestamps, milliseconds.
 #[derive(Clone, Debug)]
 pub(super) struct AgentAnswer {
     pub bytes: Arc<Vec<u8>>,
     pub shift: i64,
 }
 
-/// A question and who waits for its answer.
+/// A question, and the sender for its answer.
 struct Asking {
     what: Question,
     tell: oneshot::Sender<Result<AgentAnswer, NoAnswer>>,
 }
 
-/// Where the links of agents take questions.
+/// Queues of questions to the agents' links.
 #[derive(Default)]
 pub(super) struct Desk(Mutex<BTreeMap<SourceId, mpsc::Sender<Asking>>>);
 
 impl Desk {
-    /// The questions to a source whose link begins; those to the link before it have no answer.
+    /// Opens the queue of a source whose link begins; questions to its previous link get no answer.
     pub fn open(&self, source: SourceId) -> Questions {
         let (ask, came) = mpsc::channel(MAX_CAME);
         self.0.lock().insert(source, ask);
         Questions { came, asked: None, waiting: VecDeque::new(), known: None, id: 0 }
     }
 
-    /// No questions: another hub tells of the source, and is asked itself.
+    /// A closed queue, for a source of another hub: that hub receives its questions.
     pub fn none() -> Questions {
         let (_, came) = mpsc::channel(1);
         Questions { came, asked: None, waiting: VecDeque::new(), known: None, id: 0 }
@@ -109,7 +109,7 @@ impl Desk {
     }
 }
 
-/// One question, and all who wait for it.
+/// One question, and all that wait for its answer.
 struct Asked {
     what: Question,
     id: u32,
@@ -117,18 +117,18 @@ struct Asked {
     tell: Vec<oneshot::Sender<Result<AgentAnswer, NoAnswer>>>,
 }
 
-/// The questions over one link.
+/// The questions on one link.
 pub(super) struct Questions {
     came: mpsc::Receiver<Asking>,
     asked: Option<Asked>,
     waiting: VecDeque<Asking>,
-    /// The last answer, and until when it holds.
+    /// The last answer, and its time of expiry.
     known: Option<(Question, Instant, AgentAnswer)>,
     id: u32,
 }
 
 impl Questions {
-    /// The next question for the agent, whose clock is corrected by `shift` milliseconds. Safe to be given up while it waits.
+    /// The next question for the agent, whose clock is corrected by `shift` milliseconds. Cancel safe.
     pub async fn next(&mut self, shift: i64) -> HubMessage {
         loop {
             if let Some(asking) = self.waiting.pop_front_if(|_| self.asked.is_none()) {
@@ -138,10 +138,10 @@ impl Questions {
             tokio::select! {
                 asking = self.came.recv() => match asking {
                     Some(asking) => self.take(asking),
-                    // Another link has taken over.
+                    // Another link has replaced this one.
                     None => std::future::pending().await,
                 },
-                // Who waited is told by the end of its channel.
+                // The waiting senders are dropped, which ends their channels.
                 () = at(until) => self.asked = None,
             }
         }
@@ -150,7 +150,7 @@ impl Questions {
     fn take(&mut self, Asking { what, tell }: Asking) {
         match (&mut self.asked, &self.known) {
             (Some(asked), _) if asked.what == what => asked.tell.push(tell),
-            // Who asked may have gone.
+            // The asker may have gone.
             (_, Some((known, until, answer))) if *known == what && Instant::now() < *until => {
                 drop(tell.send(Ok(answer.clone())));
             }
@@ -165,12 +165,12 @@ impl Questions {
         self.waiting = others;
         tell.extend(VecDeque::into_iter(same).map(|other| other.tell));
         self.id = self.id.wrapping_add(1);
-        // An agent knows its own clock alone.
+        // An agent uses its own clock, so times are converted to it.
         let own = match what.clone() {
             Question::Processes { at: Some(t) } => Question::Processes { at: Some(t.saturating_sub(shift)) },
             Question::Lines(mut asked) => {
                 let (from, to) = asked.span;
-                // Without bounds it stays without.
+                // An open bound stays open.
                 let moved = |t: i64| if matches!(t, i64::MIN | i64::MAX) { t } else { t.saturating_sub(shift) };
                 asked.span = (moved(from), moved(to));
                 Question::Lines(asked)
@@ -181,7 +181,7 @@ impl Questions {
         HubMessage::Ask { id: self.id, what: own }
     }
 
-    /// The agent has answered. What nobody waits for is dropped.
+    /// Delivers the agent's answer. An answer that nobody awaits is dropped.
     pub fn answered(&mut self, id: u32, bytes: Vec<u8>, shift: i64) {
         let Some(asked) = self.asked.take_if(|asked| asked.id == id) else { return };
         let answer = AgentAnswer { bytes: Arc::new(bytes), shift };
@@ -198,7 +198,7 @@ async fn at(time: Option<Instant>) {
 }
 
 impl Ingest {
-    /// What the agent of a source says, on whichever hub its link is.
+    /// Gets an answer of a source's agent, on whichever hub its link is.
     async fn ask(&self, source: SourceId, what: Question) -> Result<AgentAnswer, NoAnswer> {
         match self.0.others.as_ref().filter(|_| !self.0.live.holds(source)) {
             Some(others) => {
@@ -209,8 +209,8 @@ impl Ingest {
         }
     }
 
-    /// What runs on a linked machine: its newest process table, or its largest users at a time, milliseconds since the Unix
-    /// epoch by our clock. It has arguments only where they were asked for when the agent was started.
+    /// Processes of a linked machine: its newest process table, or its largest users at a time, milliseconds since the
+    /// Unix epoch by our clock. Arguments are included only if the agent was started with that option.
     ///
     /// # Errors
     /// [`NoAnswer`], after 10 s at the latest.
@@ -220,7 +220,7 @@ impl Ingest {
         Ok(ProcessTable { t: table.t.saturating_add(answer.shift), ..table })
     }
 
-    /// What a run printed on a linked machine: a part of it, by our clock.
+    /// A part of the output of a run on a linked machine, by our clock.
     ///
     /// # Errors
     /// [`NoAnswer`], after 10 s at the latest.
@@ -229,7 +229,7 @@ impl Ingest {
         lines(&answer.bytes, answer.shift, &self.0.refusals(Some(source))).ok_or(NoAnswer::Nothing)
     }
 
-    /// How the collectors of a linked machine stand, as it says itself.
+    /// State of the collectors of a linked machine, as its agent reports it.
     ///
     /// # Errors
     /// [`NoAnswer`], after 10 s at the latest.
@@ -246,7 +246,8 @@ impl Ingest {
     }
 }
 
-/// The lines that an agent tells, by our clock. Of what is no line of a run nothing is shown; None where it is no part.
+/// Decodes an agent's lines, with times by our clock. Rows that are no lines of a run are dropped; None if the bytes
+/// are no part.
 fn lines(bytes: &[u8], shift: i64, refusals: &Refusals) -> Option<LinesPart> {
     let mut part: LinesPart = serde_json::from_slice(bytes).ok()?;
     let all = part.rows.len();
@@ -254,7 +255,7 @@ fn lines(bytes: &[u8], shift: i64, refusals: &Refusals) -> Option<LinesPart> {
     refusals.add(Cause::Text, (all - part.rows.len()) as u64);
     for (_, _, line) in &mut part.rows {
         line.t = line.t.saturating_add(shift);
-        // Of control characters an agent of ours sends tabs, and the begins of colors.
+        // The only control characters that our agents send are tabs and color sequences.
         if !is_text(&plain(&line.text).replace('\t', " ")) {
             let clean = |c: char| {
                 if matches!(c, '\t' | '\u{1b}') || is_text(c.encode_utf8(&mut [0; 4])) { c } else { '\u{fffd}' }
@@ -266,7 +267,7 @@ fn lines(bytes: &[u8], shift: i64, refusals: &Refusals) -> Option<LinesPart> {
     Some(part)
 }
 
-/// The table that an agent tells; rows that cannot be shown are left out and counted. None where it is none.
+/// Decodes an agent's table; rows that cannot be shown are dropped and counted. None if it is no table.
 fn table(bytes: &[u8], refusals: &Refusals) -> Option<ProcessTable> {
     let (mut table, rest): (ProcessTable, _) = postcard::take_from_bytes(bytes).ok()?;
     if !rest.is_empty() || !limits::is_year(table.t) {

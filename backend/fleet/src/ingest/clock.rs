@@ -1,53 +1,54 @@
-//! How far an agent's clock is from ours, and what its stamps are moved by.
+//! Offset between an agent's clock and ours, and the correction of its timestamps.
 //!
-//! A clock within two seconds is left alone. One that is further off gets a *shift*, which holds for an *era*: until that
-//! clock steps, its life ends, or shift and clock part again. Charts stand by the hub's clock then, whatever an agent's says.
+//! An offset within two seconds is not corrected. A larger one gets a *shift*, which holds for an *era*: until that
+//! clock steps, its life ends, or shift and clock diverge again. So charts use the hub's clock, whatever an agent's
+//! clock shows.
 
 use std::collections::VecDeque;
 use team::accounts::Era;
 
-/// Within this a clock is right, milliseconds.
+/// A clock within this offset is right, milliseconds.
 const RIGHT_MS: i64 = 2_000;
-/// So many measurements in a row say that it is not.
+/// Consecutive measurements that are needed to decide that it is not.
 const SURE: u32 = 3;
-/// A clock further off than this in one life says nothing of another.
+/// An offset larger than this in one life is not applied to another life.
 const HOUR_MS: i64 = 3_600_000;
-/// Measurements of which the best counts.
+/// Number of remembered measurements, of which the best one counts.
 const REMEMBERED: usize = 8;
 
-/// What one exchange of times says.
+/// Result of one exchange of timestamps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Measured {
-    /// How far the agent's clock is ahead of ours, milliseconds.
+    /// Offset of the agent's clock ahead of ours, milliseconds.
     pub skew_ms: i64,
-    /// The way there and back; the skew is known to half of it.
+    /// Round-trip time; the error of the offset is at most half of it.
     pub round_trip_ms: i64,
 }
 
-/// What stands beside ticks that were fetched.
+/// Neighbors of fetched ticks.
 #[derive(Clone, Copy, Debug)]
 pub struct Beside {
-    /// What makes them go on exactly from the ticks before, milliseconds.
+    /// Shift with which they continue exactly from the ticks before, milliseconds.
     pub goes_on: Option<i64>,
-    /// What makes them lead exactly to the ticks behind.
+    /// Shift with which they lead exactly to the ticks after, milliseconds.
     pub leads_to: Option<i64>,
-    /// The clock was set just before them, and the tick before that is here.
+    /// The clock was set just before them, and the tick before that is stored here.
     pub set: bool,
-    /// They are of the agent's present life, whose eras are known.
+    /// They belong to the agent's current life, whose eras are known.
     pub of_life: bool,
-    /// Between two ticks, milliseconds.
+    /// Time between two ticks, milliseconds.
     pub interval: i64,
 }
 
 /// The clock of one link's agent.
 #[derive(Debug, Default)]
 pub struct AgentClock {
-    /// The question that was answered last: its number, when the agent sent it, and when it came and was answered here.
+    /// The last answered question: its number, the agent's send time, and our receive and answer times.
     answered: Option<(u32, i64, i64, i64)>,
     measured: VecDeque<Measured>,
-    /// How many measurements in a row said that shift and clock part.
+    /// Number of consecutive measurements in which shift and clock diverged.
     off: u32,
-    /// Rising by first sequence.
+    /// Sorted by first sequence.
     eras: Vec<Era>,
 }
 
@@ -57,37 +58,38 @@ impl AgentClock {
         AgentClock { eras, ..AgentClock::default() }
     }
 
-    /// What is added to stamps now, milliseconds.
+    /// The current shift of timestamps, milliseconds.
     pub fn shift(&self) -> i64 {
         self.eras.last().map_or(0, |era| era.shift_ms)
     }
 
-    /// What is added to the stamp of this tick; `life` is the first of the agent's life, whose clock is known.
+    /// The shift of this tick's timestamp; `life` is the first tick of the agent's life, whose clock is known.
     pub fn shift_at(&self, seq: u64, life: u64) -> i64 {
         match (self.eras.iter().rev().find(|era| era.first <= seq), self.eras.first()) {
             (Some(era), _) => era.shift_ms,
             (None, Some(first)) if seq >= life => first.shift_ms,
-            // Of a life before, it is not known: it may have been right by then.
+            // For an earlier life it is unknown: the clock may have been right then.
             (None, _) => Some(self.shift()).filter(|shift| shift.abs() <= HOUR_MS).unwrap_or(0),
         }
     }
 
-    /// What is added to stamps that others are beside: `known`, where they go on by it from those before, or lead to those
-    /// behind; else what did so in another era of the agent's life. Where none does, the clock was set while nothing could be
-    /// sent: then that counts by which they go on and lead on alike, or by which they go on from a tick right before them.
+    /// The shift of timestamps between known neighbors. `known` is used if with it they continue from the ticks before,
+    /// or lead to those after. Else the shift of another era of the agent's life for which that holds is used. If there
+    /// is none, the clock was set while nothing could be sent. Then the shift with which both sides fit is used, or the
+    /// one with which they continue from the tick right before them.
     pub fn shift_between(&self, known: i64, beside: Beside) -> i64 {
         let Beside { goes_on, leads_to, set, of_life, interval } = beside;
         let off = |shift: i64| {
             let beside = [goes_on, leads_to].into_iter().flatten();
             beside.map(|exact| exact.saturating_sub(shift).unsigned_abs()).min().unwrap_or(0)
         };
-        // Of two that are as good, the newer.
+        // The newer of two equally good ones is used.
         let others = self.eras.iter().rev().map(|era| era.shift_ms).chain([0]).filter(|_| of_life);
         let best = [known].into_iter().chain(others).min_by_key(|shift| off(*shift)).unwrap_or(known);
         let exact = match (goes_on, leads_to) {
             _ if off(known) <= RIGHT_MS as u64 => return known,
             _ if off(best) <= RIGHT_MS as u64 => return best,
-            // A sampler that hung, and a machine that slept, is late on one side and early on the other.
+            // A sampler that hung, or a machine that slept, is late on one side and early on the other.
             (Some(before), Some(behind)) if before.abs_diff(behind) <= RIGHT_MS as u64 => before,
             (Some(before), _) if set => before,
             _ => return best,
@@ -95,7 +97,7 @@ impl AgentClock {
         round(exact, interval.max(1_000))
     }
 
-    /// Whether enough was measured to know.
+    /// Whether there are enough measurements.
     pub fn is_known(&self) -> bool {
         self.measured.len() >= SURE as usize
     }
@@ -105,8 +107,8 @@ impl AgentClock {
         self.measured.iter().copied().min_by_key(|one| one.round_trip_ms)
     }
 
-    /// A question came at `received` and is answered at `answered` by our clock. It says, too, when the answer before
-    /// arrived, by which one more measurement is known.
+    /// Records a question that came at `received` and is answered at `answered`, by our clock. It also has the arrival
+    /// time of the previous answer, which completes one more measurement.
     pub fn asked(&mut self, id: u32, sent: i64, arrived: Option<i64>, (received, answered): (i64, i64)) {
         let before = self.answered.replace((id, sent, received, answered));
         let Some(((last, t1, t2, t3), t4)) = before.zip(arrived) else { return };
@@ -124,7 +126,7 @@ impl AgentClock {
         self.off = if (best + self.shift()).abs() > RIGHT_MS { self.off + 1 } else { 0 };
     }
 
-    /// A new era where shift and clock part for sure: it begins with the next tick, behind `seq`, of a source that ticks
+    /// A new era if shift and clock have clearly diverged. It begins with the tick after `seq`, of a source with a tick
     /// every `interval` milliseconds.
     pub fn part(&mut self, seq: u64, interval: i64) -> Option<Era> {
         if self.off < SURE {
@@ -134,12 +136,13 @@ impl AgentClock {
         self.begin(seq.checked_add(1)?, round(-skew, interval.max(1_000)))
     }
 
-    /// The agent's clock was set by so much just before the tick `seq`: the stamps behind it go on as if it was not.
+    /// The agent's clock was set by this amount just before the tick `seq`: the corrected timestamps continue without a
+    /// step.
     pub fn stepped(&mut self, seq: u64, by_ms: i64, interval: i64) -> Option<Era> {
         if by_ms.abs() <= RIGHT_MS {
             return None;
         }
-        // What was measured before it says nothing of now.
+        // Earlier measurements do not apply any more.
         self.measured.clear();
         self.answered = None;
         let wanted = self.shift().saturating_sub(round(by_ms, interval.max(1_000)));
@@ -169,7 +172,7 @@ fn round(ms: i64, step: i64) -> i64 {
 mod tests {
     use super::*;
 
-    /// An agent that is `ahead` of us, with 20 ms there and 40 ms back, asks so many times.
+    /// An agent that is `ahead` of us asks `times` times, with a latency of 20 ms to us and 40 ms back.
     fn ask(clock: &mut AgentClock, ahead: i64, times: u32) {
         let (mut now, mut arrived) = (1_700_000_000_000, None);
         let first = clock.answered.map_or(1, |(id, ..)| id + 1);
@@ -230,7 +233,7 @@ mod tests {
         assert_eq!(shift(Some(HOUR / 2 + 300), Some(7 * HOUR), true), HOUR / 2, "set twice meanwhile");
         assert_eq!(shift(Some(HOUR / 2), Some(7 * HOUR), false), 0, "no step is told, so none is made up");
         assert_eq!(shift(Some(HOUR / 2), Some(HOUR / 2 - 900), false), HOUR / 2, "both sides say so");
-        // Of a life before, eras say nothing.
+        // Eras do not apply to an earlier life.
         let other = |goes_on, leads_to, set| {
             clock.shift_between(0, Beside { of_life: false, ..beside(goes_on, leads_to, set) })
         };

@@ -1,12 +1,12 @@
-//! Machines that were cloned with their key and are linked in turn, each for a while: no link of the one is there when the
-//! other comes, so only their boots tell them apart.
+//! Cloned machines that share a key and are linked in turn, each for a while. Their links never overlap, so only their
+//! boot IDs distinguish them.
 
 use super::Arrival;
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-/// Boots that take turns so often within this time are those of two machines.
+/// Number of alternating boots within this time that means two machines.
 const TURNS: usize = 3;
 const WITHIN: Duration = Duration::from_secs(600);
 
@@ -15,18 +15,18 @@ const WITHIN: Duration = Duration::from_secs(600);
 struct Seen {
     at: Duration,
     boot: [u8; 32],
-    /// Its host and where it came from.
+    /// Its host and network of origin.
     who: String,
 }
 
-/// What is known of one source.
+/// The boots of one source.
 #[derive(Debug, Default)]
 struct Boots {
-    /// The key that they have: who joins anew has another.
+    /// Their common key: a machine that joins again has another one.
     key: String,
-    /// One each time that the boot was another, the newest last.
+    /// One entry per change of the boot, the newest last.
     seen: VecDeque<Seen>,
-    /// Both, once they were found out.
+    /// Descriptions of both machines, once detected.
     clones: Option<(String, String)>,
 }
 
@@ -35,9 +35,9 @@ struct Boots {
 pub(super) struct Clones(Mutex<BTreeMap<String, Boots>>);
 
 impl Clones {
-    /// A process is linked, at this time of the steady clock. Why its key may not be used, one sentence, where another
-    /// machine has it too: a boot that was over comes back, and does so again. That stays so until an admin makes one of
-    /// them join anew. A machine that starts again and again is none: it has another boot each time.
+    /// Records that a process is linked, at this time of the steady clock. Returns a sentence if its key may not be
+    /// used, because another machine has it too: an earlier boot has returned, and repeatedly. That stays so until an
+    /// admin makes one of them join again. A machine that restarts often is no clone: each time it has another boot.
     pub fn linked(&self, arrival: &Arrival, boot: Option<[u8; 32]>, host: &str, now: Duration) -> Option<String> {
         let boot = boot?;
         let mut all = self.0.lock();
@@ -50,7 +50,7 @@ impl Clones {
         if boots.seen.back().is_none_or(|last| last.boot != boot) {
             boots.seen.push_back(Seen { at: now, boot, who: format!("{host} ({})", arrival.from) });
         }
-        // The one before the first change counts as well, however long it has been there.
+        // The boot before the first change counts as well, whatever its age.
         while boots.seen.get(1).is_some_and(|seen| now.saturating_sub(seen.at) >= WITHIN)
             || boots.seen.len() > TURNS + 1
         {
@@ -82,7 +82,7 @@ mod tests {
         Arrival { source, key: key.into(), from, name: "node-7".into(), labels: Vec::new(), relayed: false }
     }
 
-    /// What is said at the last of these boots, so many minutes apart.
+    /// The sentence after the last of these boots, which are `apart` minutes apart.
     fn said(clones: &Clones, boots: &[u8], apart: u32) -> Option<String> {
         let link = |(n, boot): (u32, &u8)| {
             clones.linked(&arrival("k1"), Some([*boot; 32]), &format!("host-{boot}"), MINUTE * apart * n)

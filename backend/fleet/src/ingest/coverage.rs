@@ -1,30 +1,31 @@
-//! What a hub lacks of a source: what its agent offers, minus what is here, minus what did not come when it was asked for.
+//! Missing samples of a source: the ticks that its agent offers, minus those stored here, minus those that did not
+//! arrive when requested.
 //!
-//! Nothing is written down about what has arrived: it is found out by looking at what there is, so that nothing can
-//! disagree with it.
+//! Nothing is stored about arrived ticks: they are determined from the stored data, so that nothing can disagree with
+//! it.
 
 use shared::agent::Offer;
 
 /// First and last sequence, both included.
 pub(super) type Span = (u64, u64);
 
-/// Holes that end within this time are filled first: people look there.
+/// Holes that end within this time are filled first, because users look there.
 const RECENT_MS: i64 = 3_600_000;
 
-/// Ticks that are not here and that the agent offers.
+/// Ticks that are missing here and that the agent offers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Hole {
     /// Sequence of the first.
     pub first: u64,
     /// Sequence of the last.
     pub last: u64,
-    /// About when the first was, milliseconds since the Unix epoch by our clock.
+    /// Approximate time of the first, milliseconds since the Unix epoch by our clock.
     pub from: i64,
-    /// About when the last was.
+    /// Approximate time of the last.
     pub to: i64,
 }
 
-/// Adds a range to others that rise and do not touch.
+/// Adds a range to sorted ranges that do not touch.
 pub(super) fn add(spans: &mut Vec<Span>, new: Span) {
     spans.push(new);
     spans.sort_unstable();
@@ -38,7 +39,7 @@ pub(super) fn add(spans: &mut Vec<Span>, new: Span) {
     *spans = joined;
 }
 
-/// What of a range lies in none of others, which rise and do not overlap.
+/// The parts of a range outside of all others, which are sorted and do not overlap.
 pub(super) fn subtract((mut first, last): Span, others: &[Span]) -> Vec<Span> {
     let mut left = Vec::new();
     let begin = others.partition_point(|(_, end)| *end < first);
@@ -60,30 +61,30 @@ pub(super) fn subtract((mut first, last): Span, others: &[Span]) -> Vec<Span> {
     left
 }
 
-/// What is known of a source when it is looked what it lacks.
+/// Input of the search for missing ticks.
 pub(super) struct Lacking<'a> {
-    /// What its agent has.
+    /// Ranges that its agent has.
     pub offers: &'a [Offer],
     /// Sequence and time of its newest tick here.
     pub newest: (u64, i64),
     /// Time between two ticks, milliseconds.
     pub interval: i64,
-    /// What is added to the agent's times.
+    /// Shift that is added to the agent's timestamps.
     pub shift: i64,
-    /// What is older is not kept, milliseconds since the Unix epoch.
+    /// Oldest time of the retention, milliseconds since the Unix epoch.
     pub oldest: i64,
     /// Ticks that are here.
     pub covered: &'a [Span],
-    /// Ticks that did not come when they were asked for, or were refused.
+    /// Ticks that did not arrive when requested, or were refused.
     pub tried: &'a [Span],
 }
 
 impl Lacking<'_> {
-    /// What is lacking, rising.
+    /// The missing ranges, sorted.
     pub fn holes(&self) -> Vec<Hole> {
         let mut holes = Vec::new();
         for offer in self.offers.iter().filter(|offer| offer.first <= self.newest.0) {
-            // Ticks behind the newest come by themselves.
+            // Ticks after the newest one arrive live.
             let last = offer.last.min(self.newest.0);
             let first = offer.first.max(self.first_kept(offer));
             if first > last {
@@ -102,7 +103,7 @@ impl Lacking<'_> {
         holes
     }
 
-    /// About when a tick of an offer was.
+    /// Approximate time of a tick of an offer.
     fn time(&self, offer: &Offer, seq: u64) -> i64 {
         let ticks = |n: u64| i64::try_from(n).unwrap_or(i64::MAX).saturating_mul(self.interval);
         if offer.last == u64::MAX {
@@ -113,7 +114,7 @@ impl Lacking<'_> {
         offer.from.saturating_add(within as i64).saturating_add(self.shift)
     }
 
-    /// The first tick of an offer that is not too old, about.
+    /// Approximate first tick of an offer within the retention.
     fn first_kept(&self, offer: &Offer) -> u64 {
         let from = self.time(offer, offer.first);
         let late = self.oldest.saturating_sub(from).max(0) / self.interval.max(1);
@@ -121,7 +122,8 @@ impl Lacking<'_> {
     }
 }
 
-/// What is asked for next: of holes of the last hour the newest part, else of the oldest the first, at most so many ticks.
+/// The next range to request: the newest part of the holes in the last hour, else the first part of the oldest hole; at
+/// most `most` ticks.
 pub(super) fn next(holes: &[Hole], now: i64, most: u64) -> Option<Span> {
     let recent = now.saturating_sub(RECENT_MS);
     match holes.last() {
@@ -132,7 +134,7 @@ pub(super) fn next(holes: &[Hole], now: i64, most: u64) -> Option<Span> {
     }
 }
 
-/// How much is lacking, milliseconds of history.
+/// Total length of the missing history, milliseconds.
 pub(super) fn missing(holes: &[Hole], interval: i64) -> i64 {
     let ticks: u64 = holes.iter().map(|hole| hole.last - hole.first + 1).sum();
     i64::try_from(ticks).unwrap_or(i64::MAX).saturating_mul(interval)

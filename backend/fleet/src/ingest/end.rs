@@ -1,34 +1,34 @@
-//! How the link of an agent ends.
+//! End of an agent's link.
 
 use super::map::MapError;
 use shared::agent::{ByeReason, close};
 use shared::tick::FrameError;
 
-/// How a link ends.
+/// Reason for the end of a link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum LinkEnd {
-    /// The agent is told why.
+    /// The agent receives the reason.
     Told {
         /// One of [`close`].
         code: u16,
         /// One sentence.
         reason: String,
-        /// How long it waits at least before it comes back, ms.
+        /// Minimum time until it reconnects, ms.
         wait: u32,
     },
-    /// The agent said that it ends.
+    /// The agent sent its goodbye.
     Bye(ByeReason),
-    /// There is nobody to tell.
+    /// The connection is gone.
     Gone,
 }
 
 impl LinkEnd {
-    /// With one of [`close`].
+    /// An end with one of [`close`].
     pub fn told(code: u16, reason: impl Into<String>) -> Self {
         LinkEnd::Told { code, reason: reason.into(), wait: 0 }
     }
 
-    /// The agent's bytes are none of the protocol.
+    /// An end because the agent's bytes violate the protocol.
     pub fn frame_error(reason: impl Into<String>) -> Self {
         Self::told(close::FRAME_ERROR, reason)
     }

@@ -1,7 +1,8 @@
-//! Fetching what is lacking: one range at a time of a source, a few sources at once, at a bounded rate.
+//! Requests for missing samples: one range at a time per source, a few sources at once, at a bounded rate.
 //!
-//! What comes is put together block by block, and looked through whole before any of it is kept: a column that cannot be
-//! decoded, a time that cannot be, ticks that were not asked for. A block that is bad is asked for once more, then left.
+//! The parts of a block are assembled, and the whole block is checked before any of it is stored. A column that cannot
+//! be decoded, an impossible time, or ticks that were not requested make it bad. A bad block is requested once more,
+//! then skipped.
 
 use super::coverage::{self, Hole, Span};
 use parking_lot::Mutex;
@@ -15,21 +16,21 @@ use stream::store::Column;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
-/// Sources that are fetched at once.
+/// Maximum number of sources that are fetched at once.
 const MAX_FETCHED: usize = 8;
-/// Bytes a second of all fills together.
+/// Maximum rate of all fills together, bytes per second.
 const BYTES_A_SECOND: f64 = 20e6;
-/// A fill that brings less than this within `SLOW_WITHIN` is given up.
+/// A fill that brings less than this within `SLOW_WITHIN` is aborted.
 const SLOW_BYTES: u64 = 60 << 10;
 const SLOW_WITHIN: Duration = Duration::from_secs(60);
-/// The history that is asked for at once, milliseconds, and bounds of its ticks.
+/// History per request, milliseconds, and bounds of its number of ticks.
 const WANT_MS: i64 = 3_600_000;
 const WANT_TICKS: (i64, i64) = (60, 36_000);
 
-/// Whose turn it is to fetch, and when bytes may come again.
+/// Queue of the sources to fetch, and rate limit of bytes.
 pub(super) struct Turns {
     turns: Arc<Semaphore>,
-    /// When the bytes that came are made up for.
+    /// Time from which the rate limit allows the next request.
     until: Mutex<Instant>,
 }
 
@@ -40,38 +41,38 @@ impl Default for Turns {
 }
 
 impl Turns {
-    /// Resolves when it is a source's turn, until it gives the turn back.
+    /// Resolves when it is a source's turn; dropping the permit ends the turn.
     pub async fn take(&self) -> OwnedSemaphorePermit {
         let turn = self.turns.clone().acquire_owned().await;
         turn.expect("the turns are never closed")
     }
 
-    /// So many bytes came.
+    /// Counts received bytes against the rate limit.
     pub fn came(&self, bytes: usize, now: Instant) {
         let mut until = self.until.lock();
         *until = (*until).max(now) + Duration::from_secs_f64(bytes as f64 / BYTES_A_SECOND);
     }
 
-    /// How long nothing is asked for.
+    /// Time until the rate limit allows the next request.
     pub fn wait(&self, now: Instant) -> Duration {
         self.until.lock().saturating_duration_since(now)
     }
 }
 
-/// What was asked for, and what has come of it.
+/// An open request, and its progress.
 struct Want {
     id: u32,
     span: Span,
     arrived: Vec<Span>,
     block: Option<FillBlock>,
-    /// Bytes since the time behind it.
+    /// Bytes received since `since`.
     bytes: u64,
     since: Duration,
-    /// About how much history that is, milliseconds.
+    /// Approximate length of the requested history, milliseconds.
     missing: i64,
 }
 
-/// A block of a fill as it came.
+/// A block of a fill, before it is checked.
 #[derive(Debug, PartialEq)]
 pub(super) struct FillBlock {
     pub first: u64,
@@ -82,19 +83,19 @@ pub(super) struct FillBlock {
     bytes: usize,
 }
 
-/// A block whose every byte was looked at.
+/// A block whose every byte was checked.
 pub(super) struct CheckedBlock {
     pub first: u64,
     pub last: u64,
     pub clock_step: bool,
-    /// By the agent's clock, milliseconds since the Unix epoch.
+    /// Times by the agent's clock, milliseconds since the Unix epoch.
     pub times: Vec<i64>,
-    /// By the agent's ids.
+    /// Columns by the agent's IDs.
     pub columns: Vec<(SeriesId, Column)>,
 }
 
 impl FillBlock {
-    /// Decodes all of it; none where it is damaged. Long work: not where others wait.
+    /// Decodes the whole block; None if it is damaged. This takes long: call it where it blocks nobody.
     pub fn check(self) -> Option<CheckedBlock> {
         let ticks = (self.last - self.first + 1) as usize;
         let times = column::decode_times(&self.times, ticks).ok()?;
@@ -113,34 +114,34 @@ impl FillBlock {
     }
 }
 
-/// What was sent is no answer to what was asked.
+/// The agent sent data that was not requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Unasked;
 
-/// What is fetched of one source.
+/// Fetch state of one source.
 #[derive(Default)]
 pub(super) struct Fetch {
     pub offers: Vec<Offer>,
     pub holes: Vec<Hole>,
-    /// Did not come.
+    /// Ranges that did not arrive.
     pub absent: Vec<Span>,
-    /// Came, and was refused.
+    /// Ranges that arrived and were refused.
     refused: Vec<Span>,
-    /// Was bad, or had columns without names, once.
+    /// Ranges that were bad, or had columns without names, once.
     again: Vec<Span>,
     want: Option<Want>,
     last_id: u32,
-    /// What came since it began to come, milliseconds of history, and when that was.
+    /// Start of the current fetch, and the history received since, milliseconds.
     began: Option<(Duration, i64)>,
 }
 
 impl Fetch {
-    /// Of an agent that offers these.
+    /// For an agent with these offers.
     pub fn new(offers: Vec<Offer>) -> Self {
         Fetch { offers, ..Fetch::default() }
     }
 
-    /// Whether something is lacking that is not asked for yet.
+    /// Whether there are missing ticks that are not requested yet.
     pub fn is_due(&self) -> bool {
         self.want.is_none() && !self.holes.is_empty()
     }
@@ -150,12 +151,12 @@ impl Fetch {
         self.want.is_some()
     }
 
-    /// Whether an answer to the question of this number is awaited.
+    /// Whether an answer to the request of this number is awaited.
     pub fn is_open_as(&self, id: u32) -> bool {
         self.want.as_ref().is_some_and(|want| want.id == id)
     }
 
-    /// The next range, and its number, which is now asked for.
+    /// Makes the next request: its number and range.
     pub fn ask(&mut self, wall: i64, steady: Duration, interval: i64) -> Option<(u32, Span)> {
         let most = (WANT_MS / interval.max(1)).clamp(WANT_TICKS.0, WANT_TICKS.1) as u64;
         let span = coverage::next(&self.holes, wall, most).filter(|_| self.want.is_none())?;
@@ -167,7 +168,7 @@ impl Fetch {
         Some((self.last_id, span))
     }
 
-    /// Whether what was asked for comes too slowly.
+    /// Whether the requested data arrives too slowly.
     pub fn is_slow(&mut self, now: Duration) -> bool {
         let Some(want) = &mut self.want else { return false };
         if now.saturating_sub(want.since) < SLOW_WITHIN {
@@ -177,7 +178,7 @@ impl Fetch {
         std::mem::take(&mut want.bytes) < SLOW_BYTES
     }
 
-    /// Takes a part of a fill in; the block that it ends.
+    /// Takes a part of a fill; returns the block that it completes.
     ///
     /// # Errors
     /// [`Unasked`].
@@ -218,7 +219,7 @@ impl Fetch {
         Ok(Some(block))
     }
 
-    /// Whether the ticks of a block, which is not kept now, are asked for once more; false where they were.
+    /// Whether to request the ticks of a discarded block once more; false if they were already requested again.
     pub fn asks_again(&mut self, span: Span) -> bool {
         let is_new = !self.again.contains(&span);
         if is_new {
@@ -227,21 +228,21 @@ impl Fetch {
         is_new
     }
 
-    /// The ticks of a block could not be kept. Those of one that is `bad` are asked for once more.
+    /// The ticks of a block could not be stored. Those of a `bad` one are requested once more.
     pub fn refused(&mut self, span: Span, bad: bool) {
         if !(bad && self.asks_again(span)) {
             coverage::add(&mut self.refused, span);
         }
     }
 
-    /// What is not asked for any more: it did not come, or was refused.
+    /// Ranges that are not requested any more: they did not arrive, or were refused.
     pub fn tried(&self) -> Vec<Span> {
         let mut tried = self.refused.clone();
         self.absent.iter().for_each(|span| coverage::add(&mut tried, *span));
         tried
     }
 
-    /// The answer is over.
+    /// The answer has ended.
     ///
     /// # Errors
     /// [`Unasked`].
@@ -250,7 +251,7 @@ impl Fetch {
         if want.block.is_some() || state == FillState::Gone && !want.arrived.is_empty() {
             return Err(Unasked);
         }
-        // An agent that did not send it does not have it.
+        // An agent that did not send a tick does not have it.
         for span in coverage::subtract(want.span, &want.arrived) {
             coverage::add(&mut self.absent, span);
         }
@@ -260,7 +261,7 @@ impl Fetch {
         Ok(())
     }
 
-    /// Seconds of history that come in a second; 0 before that is known. It is counted anew once nothing is lacking.
+    /// Seconds of history received per second; 0 until it is known. It is reset once nothing is missing.
     pub fn rate(&mut self, now: Duration) -> f64 {
         if self.holes.is_empty() && self.want.is_none() {
             self.began = None;

@@ -1,5 +1,5 @@
-//! What comes over one link, taken in message by message. It knows no socket and waits for nothing but the store. What is
-//! fetched of it stands in `fills.rs`.
+//! Processes the messages of one link. It has no socket and waits for nothing but the store. The code for fetched
+//! samples is in `fills.rs`.
 
 mod fills;
 
@@ -31,112 +31,113 @@ use stream::store::{MAX_SEQUENCE, Store};
 use team::accounts::{Era, Heard};
 use tokio::time::Instant;
 
-/// What is lacking is looked for anew so often, and at least this long after the last time.
+/// Interval of the search for missing ticks, and minimum time since the last one.
 const LOOK_INTERVAL: Duration = Duration::from_secs(600);
 const MIN_LOOK_INTERVAL: Duration = Duration::from_secs(1);
-/// What another hub did not have is asked for again after this time: its machine's agent may have brought it by then.
+/// Ranges that another hub did not have are requested again after this time: the machine's agent may have sent them by
+/// then.
 const ABSENT_INTERVAL: Duration = Duration::from_secs(10);
 /// Nothing is fetched before the agent's clock is known, or this time has passed.
 const CLOCK_TIMEOUT: Duration = Duration::from_secs(5);
-/// A hello may have been so long on its way, milliseconds.
+/// Maximum transit time of a hello, milliseconds.
 const FAR_MS: u64 = 10_000;
-/// Holes that readers are told of.
+/// Maximum number of holes that are announced to readers.
 const MAX_HOLES_TOLD: usize = 1_024;
-/// Numbers below this were given before a life began by the clock: they may mean other ticks than those of the hub.
+/// Sequences below this come from before a life began by the clock: they may mean other ticks than the hub's.
 const FIRST_BY_CLOCK: u64 = 1_000_000_000;
 
-/// One link, as far as it is no socket.
+/// State of one link, without the socket.
 pub(super) struct Intake {
     ingest: Arc<Inner>,
     pub source: SourceId,
-    /// Another hub tells what it took in.
+    /// Another hub relays its own ticks over this link.
     relayed: bool,
     name: String,
     host: String,
     version: String,
     interval: i64,
-    /// The agent's ids, steps and stamps.
+    /// The agent's IDs, steps and timestamps.
     state: TickState,
     map: Map,
     used: Arc<Mutex<Used>>,
     clock: AgentClock,
-    /// The row of how far it is ahead, with its version.
+    /// Row of the clock offset, with its version.
     skew_row: Option<(u16, u64)>,
-    /// One that began, and is to be written down.
+    /// A new era that must be stored.
     pub era: Option<Era>,
     erased: Vec<Span>,
     refusals: Arc<Refusals>,
-    /// Messages of ticks and of records since the welcome.
+    /// Number of messages with ticks or records since the welcome.
     pub messages: u32,
-    /// Through these, all that was sent is in the log.
+    /// Everything up to these is in the log.
     logged: (u64, u64),
     fetch: Fetch,
     /// First sequence of the agent's life.
     life: u64,
-    /// What the agent said of its collectors, and what we say of the machine ourselves.
+    /// The agent's report about its collectors, and our own remarks about the machine.
     told: Vec<Check>,
     remarks: Vec<Check>,
     meeting: Meeting,
-    /// Records that came before its clock was known.
+    /// Records that arrived before its clock was known.
     waiting: WaitingRecords,
-    /// Ticks of the message that is taken in, which are not appended yet.
+    /// Ticks of the current message, which are not appended yet.
     ticks: Vec<LinkTick>,
-    /// By its hello, the agent's clock is not where it was: stamps mean nothing before it is measured.
+    /// According to its hello, the agent's clock has changed: timestamps have no meaning before it is measured.
     is_off: bool,
-    /// A keyframe came, and no tick since.
+    /// A keyframe has arrived, and no tick since.
     is_keyed: bool,
-    /// The tick before was left out, and is to be fetched.
+    /// The tick before was dropped, and must be fetched.
     left_out: bool,
-    /// A tick has come over this link,
+    /// Whether a tick has arrived over this link,
     ticked: bool,
-    /// and the newest one so long after its stamp, milliseconds.
+    /// and the delay of the newest one after its timestamp, milliseconds.
     behind: Option<u64>,
     began: Duration,
-    /// When it was looked what is lacking; none where it is to be looked anew.
+    /// Time of the last search for missing ticks; None if a new one is due.
     looked: Option<Duration>,
-    /// How much was known to be damaged then.
+    /// Number of known damages at that time.
     damages: u64,
-    /// Pages were told that it is being filled.
+    /// Pages show that it is being filled.
     filling: bool,
-    /// The last tick of the block that came last, and what was added to its stamps.
+    /// The last tick of the newest block, and the shift of its timestamps.
     shifted: Option<(u64, i64)>,
-    /// The times between which samples came late since readers were told.
+    /// Time range of late samples since the last announcement to readers.
     refilled: Option<(i64, i64)>,
 }
 
-/// What was written down of a source.
+/// Stored state of a source.
 #[derive(Debug, Default)]
 pub(super) struct Past {
-    /// How its clock was corrected, by sequence.
+    /// Clock corrections, by sequence.
     pub eras: Vec<Era>,
-    /// Its ticks that were removed, and do not come back.
+    /// Removed ticks, which must not come back.
     pub erased: Vec<Span>,
 }
 
-/// What a message asks for.
+/// Result of a message.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Taken {
-    /// To be sent.
+    /// Message to send.
     pub answer: Option<HubMessage>,
-    /// The message is to be acknowledged, once so much time has passed.
+    /// The message must be acknowledged after this time.
     pub credit: Option<Duration>,
-    /// Nothing more is to be read, until so much time has passed.
+    /// The link must not read for this time.
     pub hold: Duration,
-    /// To be appended.
+    /// Ticks to append.
     pub ticks: Vec<LinkTick>,
-    /// To be checked, and then [`filled`](Intake::filled).
+    /// Block to check, and then to pass to [`filled`](Intake::filled).
     pub block: Option<FillBlock>,
-    /// An answer to what was asked for is over.
+    /// An answer to a request has ended.
     pub fetched: bool,
-    /// What the agent answers to the question of this number.
+    /// The agent's answer to the question of this number.
     pub told: Option<(u32, Vec<u8>)>,
 }
 
 impl Intake {
-    /// The intake of an agent that has said hello, and the answer to it.
+    /// Creates the intake from an agent's hello, and the welcome.
     ///
     /// # Errors
-    /// Why there is no room for the source.
+    /// The source exceeds a limit.
     pub fn begin(
         ingest: Arc<Inner>,
         arrival: &Arrival,
@@ -207,17 +208,17 @@ impl Intake {
             ingest,
         };
         let called = (arrival.name.as_str(), arrival.labels.as_slice());
-        // How a machine of another hub is labeled and stands, that hub tells all.
+        // Labels and state of a relayed machine come from the hub that holds it.
         if !intake.relayed {
             intake.ingest.names.met(&intake.ingest.live, source, called, hello.labels);
         }
         Ok((intake, welcome))
     }
 
-    /// Takes a message in.
+    /// Processes a message.
     ///
     /// # Errors
-    /// The link ends.
+    /// The link must end.
     pub fn receive(&mut self, bytes: &[u8]) -> Result<Taken, LinkEnd> {
         self.ingest.totals.bytes.fetch_add(bytes.len() as u64, Ordering::Relaxed);
         self.ingest.live.source(self.source).taken.bytes.fetch_add(bytes.len() as u64, Ordering::Relaxed);
@@ -263,14 +264,14 @@ impl Intake {
         self.used.lock()
     }
 
-    /// Something has come that nothing acknowledges: how long no more is read.
+    /// Counts received bytes without an acknowledgment; returns the time for which the link must not read.
     pub fn told(&self, bytes: usize) -> Duration {
         let wait = self.used().pace.told(bytes, self.ingest.live.clock.steady());
         self.refusals.add(Cause::Pace, u64::from(!wait.is_zero()));
         wait
     }
 
-    /// The link was ended for what came over it.
+    /// Counts that the link was ended for its content.
     pub fn ended(&self) {
         self.refusals.add(Cause::Ended, 1);
     }
@@ -315,7 +316,7 @@ impl Intake {
             }
             AgentMessage::Clock { id, sent, arrived } => {
                 let now = live.clock.wall();
-                // Another hub's stamps are right as they are.
+                // Timestamps of a relaying hub are already corrected.
                 if !self.relayed {
                     self.clock.asked(id, sent, arrived, (now, now));
                     let era = self.clock.part(self.state.seq(), self.interval);
@@ -340,7 +341,7 @@ impl Intake {
         Ok(Taken::default())
     }
 
-    /// A new era of the agent's clock.
+    /// Begins a new era of the agent's clock.
     fn begin_era(&mut self, era: Option<Era>) {
         if let Some(era) = era {
             tracing::info!(
@@ -363,13 +364,13 @@ impl Intake {
         records::keep(&self.ingest, self.source, self.clock.shift(), records, &self.refusals);
     }
 
-    /// Shows what is to be said of the machine, where that is new.
+    /// Shows the remarks about the machine if they have changed.
     fn remark(&mut self, is_new: bool) {
         let lost = remarks::lost(&self.name, &self.meeting, self.clock.shift()).filter(|_| self.knows_clock());
         let limited = remarks::limited(&self.refusals.all());
         let damaged = remarks::damaged(&self.name, self.refusals.of(Cause::Damaged));
         let all = remarks::clock(self.clock.shift()).into_iter().chain(lost).chain(limited).chain(damaged);
-        // The hub that holds it has said all that.
+        // For a relayed machine, the hub that holds it adds the remarks.
         let remarks: Vec<Check> = all.filter(|_| !self.relayed).collect();
         if is_new || remarks != self.remarks {
             let all = [&self.told[..], &remarks].concat();
@@ -378,18 +379,18 @@ impl Intake {
         }
     }
 
-    /// What is added to the agent's stamps now, milliseconds.
+    /// The current shift of the agent's timestamps, milliseconds.
     pub fn shift(&self) -> i64 {
         self.clock.shift()
     }
 
-    /// What the agent told of its machine.
+    /// The agent's report about its machine.
     pub fn heard(&self) -> Heard {
         let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
         Heard { host: text(&self.host), version: text(&self.version), ..Heard::default() }
     }
 
-    /// Takes a frame in; whether it is a tick.
+    /// Processes a frame; true if it is a tick.
     fn frame(&mut self, frame: &[u8]) -> Result<bool, LinkEnd> {
         let before = (self.state.seq(), self.state.t());
         let (clock_step, skipped) = match self.state.apply(frame)? {
@@ -406,8 +407,8 @@ impl Intake {
         if skipped > 0 || std::mem::take(&mut self.left_out) {
             self.looked = None;
         }
-        // An agent that has just started, of version 0.1.0 or before, begins with the last tick of its earlier life, whose
-        // values only its disk has. That is no tick to keep: it is fetched with what is lacking.
+        // An agent of version 0.1.0 or earlier that has just started sends the last tick of its earlier life first.
+        // Only its disk has the values of that tick, so it is skipped here and fetched with the missing ones.
         if std::mem::take(&mut self.is_keyed) && !self.state.values().iter().any(|value| value.is_finite()) {
             self.left_out = true;
             return Ok(true);
@@ -422,7 +423,7 @@ impl Intake {
         let live = &self.ingest.live;
         let (now, steady) = (live.clock.wall(), live.clock.steady());
         if self.is_off {
-            // By how much is about to be known. What comes until then is fetched.
+            // The offset will be known soon. Ticks until then are fetched later.
             if !self.knows_clock() {
                 return Ok(true);
             }
@@ -456,10 +457,10 @@ impl Intake {
         Ok(true)
     }
 
-    /// Does what is due, once a second.
+    /// Runs the periodic work, once per second.
     ///
     /// # Errors
-    /// The link ends: what was asked for comes too slowly.
+    /// The link must end: the requested data arrives too slowly.
     pub fn upkeep(&mut self) -> Result<(), LinkEnd> {
         let now = self.ingest.live.clock.steady();
         if self.fetch.is_slow(now) {
@@ -480,7 +481,7 @@ impl Intake {
         }
         let missing = coverage::missing(&self.fetch.holes, self.interval);
         let rate = self.fetch.rate(now);
-        // The tick that is under way is not missing.
+        // The tick in transit is not missing.
         let filling = missing > 2 * self.interval || self.fetch.is_open();
         if filling || self.filling {
             let standing = if filling { Standing::Filling { missing, rate } } else { Standing::Live };
@@ -498,12 +499,12 @@ impl Intake {
         Ok(())
     }
 
-    /// Whether somebody waits for what another hub has.
+    /// Whether a reader waits for data of another hub.
     pub fn is_awaited(&self) -> bool {
         self.relayed && (self.looked.is_none() || !self.fetch.holes.is_empty())
     }
 
-    /// How far the hub is, to be told.
+    /// Acknowledgment of everything processed so far.
     pub fn acknowledgement(&mut self) -> HubMessage {
         let live = &self.ingest.live;
         if live.is_logged() {
@@ -513,7 +514,7 @@ impl Intake {
         HubMessage::Ack { messages: self.messages, seq: self.logged.0, record: self.logged.1 }
     }
 
-    /// How the link does, for the API.
+    /// Publishes the state of the link for the API.
     pub fn note(&self) {
         let live = &self.ingest.live;
         let holes = self.fetch.holes.iter().map(|hole| (hole.from, hole.to)).take(MAX_HOLES_TOLD).collect();
@@ -536,8 +537,8 @@ impl Intake {
     }
 }
 
-/// Puts by how many milliseconds the clock of a source is ahead beside the values of a tick. Its row is looked for anew where
-/// it has become another.
+/// Adds the clock offset of a source, in milliseconds, to the values of a tick. Its row is looked up again if the
+/// version has changed.
 fn put_skew(store: &mut Store, source: SourceId, known: &mut Option<(u16, u64)>, skew_ms: i64, values: &mut Vec<f64>) {
     let row = &CLOCK_SKEW;
     let metric = known.filter(|(metric, version)| store.row_version(*metric) == *version).or_else(|| {
@@ -552,7 +553,7 @@ fn put_skew(store: &mut Store, source: SourceId, known: &mut Option<(u16, u64)>,
     values[id] = skew_ms as f64 / 1_000.0;
 }
 
-/// The source of an agent, which is made where it is new; the number of its last tick, and of its last record.
+/// The source of an agent, created if it is new; with the numbers of its last tick and of its last record.
 fn place(
     live: &Live,
     source: &str,
@@ -573,7 +574,7 @@ fn place(
     Ok((source, store.state(source).map_or(0, TickState::seq), store.last_record(source)))
 }
 
-/// What the page shows of a machine: its name here, its own, and what it says of itself.
+/// Facts of a machine for the page: its name here, its host name, and those that it reports.
 fn facts(name: &str, host: &str, told: Vec<(String, String)>) -> Vec<(String, String)> {
     const HOST: &str = "host.name";
     let own = [(NAME, name), (HOST, host)].into_iter().filter(|(_, value)| !value.is_empty());
@@ -581,7 +582,7 @@ fn facts(name: &str, host: &str, told: Vec<(String, String)>) -> Vec<(String, St
     own.chain(told.into_iter().filter(|(key, _)| key != NAME && key != HOST)).collect()
 }
 
-/// Over how many milliseconds agents spread their ticks, with so many links.
+/// Time over which agents spread their ticks, milliseconds, for this number of links.
 fn spread(links: usize) -> u32 {
     if links < 200 { 0 } else { (links as u32 / 4).min(250) }
 }

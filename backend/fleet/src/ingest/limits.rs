@@ -1,7 +1,8 @@
-//! How much of one source is taken, and what is left out of what it sends: each thing counted by its cause.
+//! Limits of one source: anything beyond them is dropped and counted by its cause.
 //!
-//! An agent is a stranger that holds a key: it can forge the numbers of its own source, and nothing beyond that. What comes
-//! too fast is not acknowledged, so the agent waits and loses nothing; what is too large is left out, named and counted.
+//! An agent is a stranger with a key: it can forge the numbers of its own source, and nothing else. Messages that
+//! arrive too fast are acknowledged late, so the agent waits and loses nothing. Oversized data is dropped, named and
+//! counted.
 
 use shared::agent::{self, AgentHello, MAX_FACT_BYTES, MAX_FACTS, MAX_LABELS, MAX_OFFERS, MAX_TEXT_BYTES};
 use shared::wire::Check;
@@ -9,50 +10,50 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Sources that may be linked at once.
+/// Maximum number of links.
 pub const MAX_LINKS: usize = 4_096;
 
 pub use shared::wire::MAX_SOURCES;
 
-/// Rows of the whole table.
+/// Maximum number of rows of the whole table.
 pub const MAX_TABLE_ROWS: usize = 20_000;
 
-/// Bytes that are kept for one link: the names of its rows and series, and a place for each id up to the highest.
+/// Maximum memory of one link, bytes: the names of its rows and series, and a slot for each ID up to the highest.
 pub const MAX_LINK_BYTES: usize = 8 << 20;
 
-/// Bytes of names that one link may tell at once.
+/// Maximum size of the names that one link may send at once, bytes.
 const NAME_BYTES_AT_ONCE: usize = 4 << 20;
 
-/// What is said of collectors: so many, and of each so many places that were tried.
+/// Maximum number of collector checks, and of tried places per check.
 pub const MAX_CHECKS: usize = 64;
 const MAX_TRIED: usize = 256;
 
-/// Ticks a second, on average over a minute.
+/// Ticks per second, on average over a minute.
 const TICKS_A_SECOND: f64 = 10.0;
-/// Bytes a second outside of fills, likewise, and how many may come at once.
+/// Bytes per second outside of fills, on average over a minute, and the maximum burst.
 const BYTES_A_SECOND: f64 = (256 << 10) as f64;
 const BYTES_AT_ONCE: f64 = (1 << 20) as f64;
-/// Bytes at once of what is no tick, record or fill: rows and series are told at the begin of a link.
+/// Burst of bytes other than ticks, records and fills: rows and series are sent at the begin of a link.
 const TOLD_AT_ONCE: f64 = (NAME_BYTES_AT_ONCE + (1 << 20)) as f64;
-/// What a short message counts for: looking at it costs as much.
+/// Minimum size for which a message counts, because its processing costs as much.
 const LEAST_MESSAGE: usize = 1 << 10;
-/// New series a second once its first link is older than `SERIES_FREE`, and how many may come at once.
+/// New series per second once the source's first link is older than `SERIES_FREE`, and the maximum burst.
 const SERIES_A_SECOND: f64 = 500.0 / 60.0;
 const SERIES_AT_ONCE: f64 = 500.0;
 const SERIES_FREE: Duration = Duration::from_secs(300);
 
-/// How far in front of the hub's clock a tick may be, milliseconds.
+/// Maximum time of a tick ahead of the hub's clock, milliseconds.
 pub const MAX_AHEAD_MS: i64 = 600_000;
 
-/// 2000-01-01 and 2100-01-01, milliseconds since the Unix epoch: what is not between them is no time.
+/// 2000-01-01 and 2100-01-01, milliseconds since the Unix epoch: other times are invalid.
 const YEARS: std::ops::Range<i64> = 946_684_800_000..4_102_444_800_000;
 
-/// What an operator sets.
+/// Limits that an operator sets.
 #[derive(Clone, Copy, Debug)]
 pub struct IngestLimits {
-    /// Series of one source.
+    /// Maximum number of series of one source.
     pub series: u32,
-    /// Rows of its own that one source may have.
+    /// Maximum number of one source's own rows.
     pub rows: u32,
 }
 
@@ -62,45 +63,45 @@ impl Default for IngestLimits {
     }
 }
 
-/// Why something of a source was left out.
+/// Reason why data of a source was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Cause {
-    /// A sample of a series beyond those that a source may have.
+    /// A sample of a series over the limit of the source.
     Series,
-    /// A sample of a series that came when too many others had.
+    /// A sample of a series over the rate of new series.
     SeriesRate,
-    /// A row beyond those that a source may have.
+    /// A row over the limit of the source.
     Rows,
     /// A row of the collectors with another kind or unit than theirs.
     RowConflict,
     /// A row or series whose text is too long or holds control characters.
     Text,
-    /// A label or fact that cannot be one, or is one too many.
+    /// An invalid label or fact, or one over the limit.
     Label,
-    /// A tick whose time cannot be.
+    /// A tick with an impossible time.
     Time,
-    /// A record that cannot be one.
+    /// An invalid record.
     Record,
-    /// A block of a fill that is damaged, or was not asked for.
+    /// A block of a fill that is damaged, or was not requested.
     Fill,
     /// A sample, or a column of a fill, of a series that the agent has not named.
     Unnamed,
     /// A column of a fill, or a whole block, that the agent could not read from its disk.
     Damaged,
-    /// A message that came before its time, and whose acknowledgement waited: nothing is lost.
+    /// A message over the rate limit, whose acknowledgment was delayed: nothing is lost.
     Pace,
-    /// A link that could not be taken in.
+    /// A link that was refused.
     Link,
-    /// A link that was ended for what came over it: bytes of no message, or more of something than a link may hold.
+    /// A link that was ended for its content: invalid messages, or more data than a link may hold.
     Ended,
-    /// One whose key is none, or not any longer.
+    /// A link whose key is invalid, expired or revoked.
     Key,
-    /// One too many that began in the same second: it comes back.
+    /// A link over the rate of new links per second: the agent retries.
     Handshake,
 }
 
 impl Cause {
-    /// All, in the order of their declaration.
+    /// All causes, in the order of their declaration.
     pub const ALL: [Cause; 16] = [
         Cause::Series,
         Cause::SeriesRate,
@@ -120,7 +121,7 @@ impl Cause {
         Cause::Handshake,
     ];
 
-    /// One word, as `/metrics` and the API show it.
+    /// Its name in `/metrics` and the API.
     pub fn word(self) -> &'static str {
         match self {
             Cause::Series => "series",
@@ -143,29 +144,29 @@ impl Cause {
     }
 }
 
-/// What was left out, by cause; of one source, or of all.
+/// Counters of dropped items by cause; of one source, or of all.
 #[derive(Debug, Default)]
 pub struct Refusals([AtomicU64; Cause::ALL.len()]);
 
 impl Refusals {
-    /// Counts `n` things that were left out.
+    /// Counts `n` dropped items.
     pub fn add(&self, cause: Cause, n: u64) {
         self.0[cause as usize].fetch_add(n, Ordering::Relaxed);
     }
 
-    /// How many were left out for this cause.
+    /// Number of items dropped for this cause.
     pub fn of(&self, cause: Cause) -> u64 {
         self.0[cause as usize].load(Ordering::Relaxed)
     }
 
-    /// The causes for which something was left out.
+    /// All causes with a nonzero count.
     pub fn all(&self) -> Vec<(String, u64)> {
         let counts = Cause::ALL.iter().map(|cause| (cause.word().to_owned(), self.of(*cause)));
         counts.filter(|(_, n)| *n > 0).collect()
     }
 }
 
-/// So much a second, and so much at once.
+/// Token bucket: a rate per second, and a maximum burst.
 #[derive(Debug)]
 struct Bucket {
     rate: f64,
@@ -185,14 +186,14 @@ impl Bucket {
         self.at = now;
     }
 
-    /// Takes as much as it wants, and how long it is until that is made up for.
+    /// Takes `n` tokens; returns the time until the debt is paid.
     fn take(&mut self, n: f64, now: Duration) -> Duration {
         self.refill(now);
         self.left -= n;
         Duration::from_secs_f64((-self.left).max(0.0) / self.rate)
     }
 
-    /// Takes one if there is one.
+    /// Takes one token if there is one.
     fn try_take(&mut self, now: Duration) -> bool {
         self.refill(now);
         let there = self.left >= 1.0;
@@ -201,7 +202,7 @@ impl Bucket {
     }
 }
 
-/// How fast one source may be, over all its links; times are those of the steady clock.
+/// Rate limits of one source, over all its links; times are those of the steady clock.
 #[derive(Debug)]
 pub struct SourcePace {
     began: Duration,
@@ -212,7 +213,7 @@ pub struct SourcePace {
 }
 
 impl SourcePace {
-    /// Of a source whose first link begins now.
+    /// For a source whose first link begins now.
     pub fn new(now: Duration) -> Self {
         SourcePace {
             began: now,
@@ -223,52 +224,52 @@ impl SourcePace {
         }
     }
 
-    /// A message of so many ticks and bytes has come: how long its acknowledgement waits.
+    /// Counts a message with these ticks and bytes; returns the delay of its acknowledgment.
     pub fn message(&mut self, ticks: u64, bytes: usize, now: Duration) -> Duration {
         self.ticks.take(ticks as f64, now).max(self.bytes.take(bytes as f64, now))
     }
 
-    /// Something else of so many bytes has come, which nothing acknowledges: how long no more is read.
+    /// Counts other bytes, without an acknowledgment; returns the time for which the link must not read.
     pub fn told(&mut self, bytes: usize, now: Duration) -> Duration {
         self.told.take(bytes.max(LEAST_MESSAGE) as f64, now)
     }
 
-    /// Whether one more series, which the hub does not know, is taken now.
+    /// Whether one more new series is accepted now.
     pub fn series(&mut self, now: Duration) -> bool {
         now.saturating_sub(self.began) < SERIES_FREE || self.series.try_take(now)
     }
 }
 
-/// What a source has used of what it may, over all its links since the start.
+/// Usage of a source's limits, over all its links since the start.
 #[derive(Debug)]
 pub struct Used {
-    /// How fast it is.
+    /// Its rate limits.
     pub pace: SourcePace,
-    /// Rows of its own in the table, by position, with their versions.
+    /// Its own rows in the table, by position, with their versions.
     pub rows: BTreeMap<u16, u64>,
 }
 
 impl Used {
-    /// Of a source whose first link begins now.
+    /// For a source whose first link begins now.
     pub fn new(now: Duration) -> Self {
         Used { pace: SourcePace::new(now), rows: BTreeMap::new() }
     }
 }
 
-/// Whether a time, milliseconds since the Unix epoch, is one at all.
+/// Whether a time, milliseconds since the Unix epoch, is plausible at all.
 pub fn is_year(t: i64) -> bool {
     YEARS.contains(&t)
 }
 
-/// Whether a tick may be of this time, milliseconds since the Unix epoch by the hub's clock.
+/// Whether a tick may have this time, milliseconds since the Unix epoch by the hub's clock.
 pub fn is_time(t: i64, now: i64, retention: i64) -> bool {
     is_year(t) && t <= now.saturating_add(MAX_AHEAD_MS) && t >= now.saturating_sub(retention)
 }
 
-/// Looks through a hello: what cannot be is left out and counted.
+/// Checks a hello: invalid parts are dropped and counted.
 ///
 /// # Errors
-/// Why the link cannot be taken in, one sentence.
+/// Reason why the link is refused, one sentence.
 pub fn check(hello: &mut AgentHello, refusals: &Refusals) -> Result<(), String> {
     if !(100..=3_600_000).contains(&hello.interval) {
         return Err("the interval of an agent is 100 ms to 1 h".into());
@@ -293,24 +294,24 @@ pub fn check(hello: &mut AgentHello, refusals: &Refusals) -> Result<(), String> 
     Ok(())
 }
 
-/// Whether a text can be a fact's.
+/// Whether a text is valid in a fact.
 pub fn is_fact(text: &str) -> bool {
     text.len() <= MAX_FACT_BYTES && agent::is_text(text)
 }
 
-/// Whether what an agent says of a collector can be shown.
+/// Whether an agent's report about a collector can be shown.
 pub fn is_check(check: &Check) -> bool {
     let texts = [&check.id, &check.found, &check.reason, &check.remedy];
     let fits = |text: &String| text.len() <= MAX_TEXT_BYTES && agent::is_text(text);
     check.tried.len() <= MAX_TRIED && check.tried.iter().chain(texts).all(fits)
 }
 
-/// The facts that can be some.
+/// The valid facts.
 pub fn facts(facts: Vec<(String, String)>, refusals: &Refusals) -> Vec<(String, String)> {
     sift(facts, MAX_FACTS, |key, value| !key.is_empty() && is_fact(key) && is_fact(value), refusals)
 }
 
-/// The labels that can be some, by key.
+/// The valid labels, by key.
 pub fn labels(labels: Vec<(String, String)>, refusals: &Refusals) -> Vec<(String, String)> {
     let sound = sift(labels, MAX_LABELS, agent::is_label, refusals);
     sound.into_iter().collect::<BTreeMap<_, _>>().into_iter().collect()
@@ -374,7 +375,7 @@ mod tests {
         for t in [now - hour - 1, now + MAX_AHEAD_MS + 1, 0, i64::MIN, i64::MAX, -1] {
             assert!(!is_time(t, now, hour), "{t}");
         }
-        // A hub whose own clock is lost believes no year that cannot be.
+        // A hub whose own clock is wrong still refuses implausible years.
         assert!(!is_time(day, day, day) && !is_time(YEARS.end, YEARS.end, hour));
     }
 

@@ -1,4 +1,4 @@
-//! The socket of one agent: hello and welcome, heartbeat, credit, and how it ends.
+//! The socket of one agent: hello and welcome, heartbeat, credit, and close.
 
 use super::append;
 use super::ask::{Desk, Questions};
@@ -26,27 +26,28 @@ use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error, Message};
 
-/// How long an agent has to say hello.
+/// Maximum time until an agent's hello.
 const HELLO_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long it may take nothing of what it is sent.
+/// Maximum time for which an agent may not read from its socket.
 const SEND_TIMEOUT: Duration = Duration::from_millis(SILENCE_MS);
-/// How long it may take to close its end.
+/// Maximum time for the agent to close its end.
 const CLOSING_TIMEOUT: Duration = Duration::from_secs(1);
-/// A little sooner than the other end expects it.
+/// Interval of heartbeats, slightly shorter than the other end expects.
 const HEARTBEAT: Duration = Duration::from_millis(HEARTBEAT_MS - 500);
 const SILENCE: Duration = Duration::from_millis(SILENCE_MS);
-/// How often it is looked what is due.
+/// Interval of the periodic work.
 const UPKEEP_INTERVAL: Duration = Duration::from_secs(1);
-/// Likewise while somebody waits for what comes.
+/// Interval of the periodic work while a reader waits for the data.
 const AWAITED_INTERVAL: Duration = Duration::from_millis(50);
-/// How often it is written down that a machine is there.
+/// Interval at which the last contact of a machine is stored.
 const HEARD_INTERVAL: Duration = Duration::from_secs(60);
-/// How long an agent waits whose key another process has, ms.
+/// Wait time of an agent whose key another process uses, ms.
 const IN_USE_WAIT_MS: u32 = 60_000;
-/// Bytes that are read at once, and that wait to be written before the system takes them.
+/// Size of the read buffer, and of the write buffer before a flush, bytes.
 const BUFFER_BYTES: usize = 8 << 10;
 
-/// How the sockets of agents are made: no message is longer than the protocol's, and an idle link costs little.
+/// WebSocket configuration of agents' sockets: messages are limited to the protocol's maximum, and an idle link uses
+/// little memory.
 pub fn socket_config() -> WebSocketConfig {
     WebSocketConfig::default()
         .max_message_size(Some(MAX_MESSAGE))
@@ -56,7 +57,7 @@ pub fn socket_config() -> WebSocketConfig {
         .max_write_buffer_size(MAX_MESSAGE)
 }
 
-/// Resolves when a key is not let in any more: with one of [`close`], and a sentence.
+/// Resolves when a key is no longer valid: with one of [`close`], and a sentence.
 pub type Denial<'a> = Pin<&'a mut (dyn Future<Output = (u16, String)> + Send)>;
 
 /// An agent's socket.
@@ -79,7 +80,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
         sent.ok().and_then(Result::ok).ok_or(LinkEnd::Gone)
     }
 
-    /// The next message; safe to be given up while it waits.
+    /// The next message. Cancel safe.
     async fn next(&mut self) -> Result<Option<Message>, LinkEnd> {
         let message = self.inner.next().await;
         self.heard = Instant::now();
@@ -94,7 +95,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
         }
     }
 
-    /// The first message, which is a hello.
+    /// The first message, which must be a hello.
     async fn hello(&mut self) -> Result<AgentHello, LinkEnd> {
         loop {
             let Some(message) = self.next().await? else { continue };
@@ -105,7 +106,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
         }
     }
 
-    /// Says why the link ends, and closes it.
+    /// Sends the reason of the end, and closes the link.
     async fn end(&mut self, code: u16, reason: &str, wait: u32) {
         let goodbye = HubMessage::Goodbye { code, reason: reason.into(), wait };
         let closed = async {
@@ -122,12 +123,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
 }
 
 impl super::Ingest {
-    /// Takes in what an agent sends, until its link ends.
+    /// Receives the messages of an agent until its link ends.
     pub async fn link<S: AsyncRead + AsyncWrite + Unpin>(&self, arrival: Arrival, socket: WebSocketStream<S>) {
         self.link_until(arrival, socket, std::pin::pin!(std::future::pending())).await;
     }
 
-    /// Likewise, at most until its key is `denied`, which resolves with one of [`close`] and a sentence.
+    /// As above, at most until its key is `denied`, which resolves with one of [`close`] and a sentence.
     pub async fn link_until<S: AsyncRead + AsyncWrite + Unpin>(
         &self,
         arrival: Arrival,
@@ -146,8 +147,8 @@ impl super::Ingest {
         }
     }
 
-    /// Takes in what another hub tells of a source that it holds, as if its agent told it, until that ends or `denied`
-    /// resolves. Nothing is written down of the machine, and no other rule holds it.
+    /// Receives a source that another hub holds, as if its agent sent it, until the relay ends or `denied` resolves.
+    /// Nothing about the machine is stored, and the rules for second links do not apply.
     pub async fn relay<S: AsyncRead + AsyncWrite + Unpin>(
         &self,
         arrival: Arrival,
@@ -165,13 +166,13 @@ impl super::Ingest {
         }
     }
 
-    /// Tells an agent that came with a key that has ended why it is not let in.
+    /// Refuses an agent whose key has ended, with the reason.
     pub async fn refuse<S: AsyncRead + AsyncWrite + Unpin>(&self, socket: WebSocketStream<S>, code: u16, reason: &str) {
         Socket::new(socket).end(code, reason, 0).await;
     }
 }
 
-/// A link that ends returns why.
+/// Runs a link; returns the reason of its end.
 async fn run<S: AsyncRead + AsyncWrite + Unpin>(
     ingest: &Arc<Inner>,
     arrival: &Arrival,
@@ -222,7 +223,7 @@ async fn run<S: AsyncRead + AsyncWrite + Unpin>(
     end
 }
 
-/// Takes in what another hub tells, until that ends.
+/// Receives a relay of another hub, until it ends.
 async fn bring<S: AsyncRead + AsyncWrite + Unpin>(
     ingest: &Arc<Inner>,
     arrival: &Arrival,
@@ -233,7 +234,7 @@ async fn bring<S: AsyncRead + AsyncWrite + Unpin>(
     let hello = hello.unwrap_or_else(|_| Err(LinkEnd::frame_error("no hello within 10 s")))?;
     let place = ingest.presence.enter_relay(&arrival.source);
     let mut place = place.ok_or_else(|| LinkEnd::told(close::GOING, "its agent is connected here"))?;
-    // How its clock was corrected is in the stamps already.
+    // Timestamps of a relay are already corrected.
     let erased = past(ingest, &arrival.source).await.map(|past| past.erased).unwrap_or_default();
     let past = Past { eras: Vec::new(), erased };
     let (mut intake, welcome) = Intake::begin(ingest.clone(), arrival, hello, past)?;
@@ -244,7 +245,7 @@ async fn bring<S: AsyncRead + AsyncWrite + Unpin>(
     end
 }
 
-/// What another hub tells of a source comes no more, however that ends.
+/// Marks a relay as ended when it is dropped.
 struct Brought<'a> {
     ingest: &'a Inner,
     source: shared::wire::SourceId,
@@ -256,15 +257,15 @@ impl Drop for Brought<'_> {
     }
 }
 
-/// What was written down of a source.
+/// Reads the stored state of a source.
 async fn past(ingest: &Inner, source: &str) -> Result<Past, LinkEnd> {
     let Some(accounts) = &ingest.accounts else { return Ok(Past::default()) };
     let read = async { Ok(Past { eras: accounts.eras(source).await?, erased: accounts.erased(source).await? }) };
-    // Without it a tick that comes twice could get two stamps.
+    // Without it, a tick that arrives twice could get two timestamps.
     read.await.map_err(|why: Denied| LinkEnd::told(close::GOING, why.to_string()))
 }
 
-/// Writes down that a machine was `heard` of, and a new era of its clock.
+/// Stores the last contact of a machine if it was `heard`, and a new era of its clock.
 async fn note(ingest: &Inner, arrival: &Arrival, intake: &mut Intake, heard: bool) {
     let Some(accounts) = ingest.accounts.as_ref().filter(|_| !arrival.relayed) else { return };
     let written = async {
@@ -282,7 +283,7 @@ async fn note(ingest: &Inner, arrival: &Arrival, intake: &mut Intake, heard: boo
     }
 }
 
-/// Says how a source stands once its link ends, however that comes, unless another link has its place.
+/// Sets the state of a source when its link ends for any reason, unless another link has replaced it.
 struct Standings<'a> {
     ingest: &'a Inner,
     source: shared::wire::SourceId,
@@ -306,15 +307,15 @@ impl Drop for Standings<'_> {
     }
 }
 
-/// When something is due on a link.
+/// Due times of a link's work.
 struct Timers {
-    /// How many of its messages are acknowledged, and when the others are to be.
+    /// Number of acknowledged messages, and the time to acknowledge the others.
     acknowledged: u32,
     credit: Option<Instant>,
-    /// Until when nothing is read.
+    /// Reading is paused until this time.
     held: Option<Instant>,
     upkeep: Instant,
-    /// When it is written down next that the machine is there.
+    /// Next time at which the last contact of the machine is stored.
     heard: Instant,
 }
 
@@ -324,13 +325,13 @@ impl Timers {
         Timers { acknowledged: 0, credit: None, held: None, upkeep: now, heard: now + HEARD_INTERVAL }
     }
 
-    /// When the first of all is due; `fetch` is when it may be fetched again.
+    /// The earliest due time; `fetch` is the time of the next possible request.
     fn next<S>(&self, socket: &Socket<S>, fetch: Option<Instant>) -> Instant {
         let ends = [socket.said + HEARTBEAT, socket.heard + SILENCE];
         ends.into_iter().chain(self.credit).chain(self.held).chain(fetch).fold(self.upkeep, Instant::min)
     }
 
-    /// A message is to be acknowledged, once so much time has passed.
+    /// A message must be acknowledged after this time.
     fn add_credit(&mut self, wait: Option<Duration>) {
         if let Some(wait) = wait {
             let at = Instant::now() + wait;
@@ -338,7 +339,7 @@ impl Timers {
         }
     }
 
-    /// Does what is due now.
+    /// Runs the work that is due.
     async fn keep_up<S: AsyncRead + AsyncWrite + Unpin>(
         &mut self,
         ingest: &Inner,
@@ -348,7 +349,7 @@ impl Timers {
     ) -> Result<(), LinkEnd> {
         let now = Instant::now();
         if self.held.is_some() {
-            // What is not read is not silence.
+            // Unread messages do not count as silence.
             socket.heard = now;
         }
         self.held = self.held.filter(|until| *until > now);
@@ -365,7 +366,7 @@ impl Timers {
             socket.send(&HubMessage::Heartbeat).await?;
         }
         if now >= self.upkeep {
-            // Somebody waits for what another hub has.
+            // A reader waits for data of another hub.
             self.upkeep = now + if intake.is_awaited() { AWAITED_INTERVAL } else { UPKEEP_INTERVAL };
             intake.upkeep()?;
             let due = now >= self.heard;
@@ -378,7 +379,7 @@ impl Timers {
     }
 }
 
-/// Takes in one message, and answers it.
+/// Processes one message, and answers it.
 async fn take<S: AsyncRead + AsyncWrite + Unpin>(
     ingest: &Arc<Inner>,
     intake: &mut Intake,
@@ -395,7 +396,7 @@ async fn take<S: AsyncRead + AsyncWrite + Unpin>(
     }
     if let Some(block) = taken.block.take() {
         let span = (block.first, block.last);
-        // Long work: the others of this thread do not wait for it.
+        // Long work, so it must not block the other tasks of this thread.
         let checked = tokio::task::spawn_blocking(move || block.check()).await;
         intake.filled(span, checked.ok().flatten());
     }
@@ -405,7 +406,7 @@ async fn take<S: AsyncRead + AsyncWrite + Unpin>(
     Ok(taken)
 }
 
-/// Takes in what comes, until the link ends.
+/// Processes messages until the link ends.
 async fn follow<S: AsyncRead + AsyncWrite + Unpin>(
     ingest: &Arc<Inner>,
     arrival: &Arrival,
@@ -415,13 +416,13 @@ async fn follow<S: AsyncRead + AsyncWrite + Unpin>(
     let mut going = std::pin::pin!(going(ingest, &place.source));
     let mut questions: Questions = if arrival.relayed { Desk::none() } else { ingest.desk.open(intake.source) };
     let mut timers = Timers::new();
-    // Whose turn it is to fetch: it is waited for in one queue, and given back after each answer.
+    // Turn to fetch: one queue for all links, and each answer releases the turn.
     let mut turn = None::<OwnedSemaphorePermit>;
     let mut queued = None::<Pin<Box<dyn Future<Output = OwnedSemaphorePermit> + Send + '_>>>;
     loop {
         let mut fetch = None;
         if intake.is_fetching() {
-            // The answer ends it.
+            // The answer ends the turn.
         } else if !intake.wants_turn() {
             (turn, queued) = (None, None);
         } else if turn.is_none() {
@@ -469,7 +470,7 @@ async fn follow<S: AsyncRead + AsyncWrite + Unpin>(
     }
 }
 
-/// Resolves when it is the turn of who has queued; never for others.
+/// Resolves when the queued fetch has its turn; never without a queued one.
 async fn next_turn<F: Future<Output = OwnedSemaphorePermit> + Unpin>(queued: &mut Option<F>) -> OwnedSemaphorePermit {
     match queued {
         Some(queued) => queued.await,
@@ -478,17 +479,17 @@ async fn next_turn<F: Future<Output = OwnedSemaphorePermit> + Unpin>(queued: &mu
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
-    /// Asks for a word: whoever is there answers a ping.
+    /// Sends a ping, which a live agent answers.
     async fn ask(&mut self) -> Result<(), LinkEnd> {
         let asked = timeout(SEND_TIMEOUT, self.inner.send(Message::Ping(Vec::new().into()))).await;
         asked.ok().and_then(Result::ok).ok_or(LinkEnd::Gone)
     }
 }
 
-/// Resolves when the hub goes.
+/// Resolves when the hub shuts down.
 async fn going(ingest: &Inner, source: &str) -> LinkEnd {
-    // Each machine has its own place in the queue of those that go. Those that can only come back to us keep it: the first
-    // waits until the last has gone.
+    // Each machine has a fixed place in the drain. Agents that can only reconnect to this hub keep that order: the
+    // first one waits until the last one has been closed.
     let wait = ingest.drain.turn(shared::crc32c::crc32c(source.as_bytes())).await;
     let wait = u32::try_from(wait.as_millis()).unwrap_or(u32::MAX);
     LinkEnd::Told { code: close::GOING, reason: "the hub is shutting down or restarting".into(), wait }

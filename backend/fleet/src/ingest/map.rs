@@ -1,8 +1,8 @@
-//! From an agent's rows and series to the hub's.
+//! Maps an agent's rows and series to the hub's.
 //!
-//! Nothing of an agent is handed on as it came: its series get the hub's ids, its rows those of the hub's table, each once
-//! a sample of it comes. So a series of which the agent keeps nothing but its name costs the hub nothing, and one that the
-//! hub has let go of gets another id by itself.
+//! Nothing of an agent is passed on as it came: its series get the hub's IDs, and its rows those of the hub's table,
+//! once a sample of them arrives. So a series of which the agent sends only its name costs the hub nothing, and a
+//! series that the hub has dropped automatically gets another ID.
 
 use super::limits::{Cause, IngestLimits, MAX_LINK_BYTES, MAX_TABLE_ROWS, Refusals, SourcePace};
 use shared::agent::{self, MAX_INSTANCE_BYTES, MAX_SERIES_IDS, MAX_TEXT_BYTES};
@@ -14,17 +14,17 @@ use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 use stream::store::Store;
 
-/// A series of the agent that has no id here yet.
+/// ID of an agent's series without an ID here yet.
 const UNMAPPED: SeriesId = SeriesId::MAX;
-/// One that gets none.
+/// ID of a refused series.
 const REFUSED: SeriesId = SeriesId::MAX - 1;
 
-/// Bytes of the place of an id: here, and its value and steps in the state of the stream.
+/// Size of an ID's slot, bytes: here, and its value and steps in the state of the stream.
 const PLACE_BYTES: usize = size_of::<Known>() + size_of::<f64>() + size_of::<Steps>();
 
 /// A row of the agent.
 struct Row {
-    /// Its position in the hub's table, and the version of the row there; none where it was refused.
+    /// Its position in the hub's table, and the version of the row there; None if it was refused.
     here: Option<(u16, u64)>,
     steps: Steps,
 }
@@ -32,46 +32,46 @@ struct Row {
 /// A series of the agent.
 #[derive(Clone, Default)]
 struct Known {
-    /// Position of its row in the agent's table, and its instance; none where the id stands for nothing.
+    /// Position of its row in the agent's table, and its instance; None for an unused ID.
     def: Option<(u16, Box<str>)>,
     here: SeriesId,
-    /// That of the id here; see [`Store::generations`].
+    /// Generation of the ID here; see [`Store::generations`].
     generation: u32,
 }
 
-/// Why what an agent tells ends its link.
+/// Error in an agent's names, which ends its link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MapError {
-    /// A series names a row that was not told, or a row has steps that are none.
+    /// A series names an unknown row, or a row has invalid steps.
     Nonsense,
-    /// More names, or a higher id, than is kept of one link.
+    /// The names, or the highest ID, exceed the limit of one link.
     TooMuch,
 }
 
-/// What the tags of the collectors' own rows are: every source has them.
+/// Tags of the collectors' own rows, which every source has.
 pub struct Vocabulary(HashSet<&'static str>);
 
 impl Vocabulary {
-    /// That of this version.
+    /// The tags of this version.
     pub fn new() -> Self {
         Vocabulary(VOCABULARY.iter().flat_map(|rows| rows.iter()).map(|row| row.tag).collect())
     }
 }
 
-/// What one link's rows and series are here.
+/// Mapping of one link's rows and series to those of the hub.
 pub struct Map {
     source: SourceId,
     limits: IngestLimits,
     rows: BTreeMap<u16, Row>,
     series: Vec<Known>,
-    /// How many of the series have an id here.
+    /// Number of series that have an ID here.
     mapped: usize,
-    /// Bytes of names, and of the places of ids here and in the state of the stream.
+    /// Size of the names, and of the slots of IDs here and in the state of the stream, bytes.
     bytes: usize,
 }
 
 impl Map {
-    /// Of a link of this source that has told nothing yet.
+    /// For a new link of this source.
     pub fn new(source: SourceId, limits: IngestLimits) -> Self {
         Map { source, limits, rows: BTreeMap::new(), series: Vec::new(), mapped: 0, bytes: 0 }
     }
@@ -81,9 +81,9 @@ impl Map {
         if self.bytes > MAX_LINK_BYTES { Err(MapError::TooMuch) } else { Ok(()) }
     }
 
-    /// Takes rows in; those that the table lacks are added to it. The `brought` ones are those that the source has of its own,
-    /// with their versions. It has no more of them than there are free: so many sources that take what they can leave as
-    /// much to the next as each of them has.
+    /// Adds rows; those that the table lacks are added to it. `brought` has the source's own rows, with their versions.
+    /// A source may have no more of these than there are free rows. So however many sources take their maximum, each
+    /// leaves the next one as many as it has.
     ///
     /// # Errors
     /// [`MapError`].
@@ -100,7 +100,7 @@ impl Map {
             if !metric.steps.is_finite() || metric.steps < 0.0 || metric.steps.is_subnormal() {
                 return Err(MapError::Nonsense);
             }
-            // Other spellings would take tags away from other sources.
+            // Aliases would take tags away from other sources.
             metric.aliases = Vec::new();
             if matches!(metric.range, Range::Fixed(from, to) if !(from.is_finite() && to.is_finite() && from < to)) {
                 metric.range = Range::FromZero;
@@ -110,7 +110,7 @@ impl Map {
             let is_new = own && store.known_row(self.source, &metric, &chart).is_none();
             let most = store.free_rows(MAX_TABLE_ROWS).min(self.limits.rows as usize);
             if is_new && brought.len() >= most {
-                // Some may have become rows of others.
+                // Some rows may have been reused for others.
                 brought.retain(|position, version| store.row_version(*position) == *version);
             }
             let here = match is_new && brought.len() >= most {
@@ -128,7 +128,7 @@ impl Map {
         Ok(())
     }
 
-    /// Takes series in; `state` learns of them as well. They get an id here once they have a sample.
+    /// Adds series, also to `state`. They get an ID here once they have a sample.
     ///
     /// # Errors
     /// [`MapError`].
@@ -162,12 +162,12 @@ impl Map {
         Ok(())
     }
 
-    /// Whether the agent has said what series this id stands for.
+    /// Whether the agent has named the series of this ID.
     pub fn is_named(&self, id: SeriesId) -> bool {
         self.series.get(id as usize).is_some_and(|known| known.def.is_some())
     }
 
-    /// The id here of a series of the agent; none where it was refused, which is counted.
+    /// The ID here of an agent's series; None if it was refused, which is counted.
     fn id(
         &mut self,
         store: &mut Store,
@@ -191,7 +191,7 @@ impl Map {
         let (row, instance) = known.def.as_ref()?;
         let row = self.rows.get(row)?;
         let here = row.here.filter(|_| known.here == UNMAPPED);
-        // A row that no series named for long may have become another.
+        // A row without series for a long time may have been reused.
         let Some((metric, _)) = here.filter(|(here, version)| store.row_version(*here) == *version) else {
             known.here = REFUSED;
             return None;
@@ -214,7 +214,7 @@ impl Map {
         Some(here)
     }
 
-    /// The values of the agent's series as those of the hub's, by id here.
+    /// Converts values of the agent's series to those of the hub's, by ID here.
     pub fn values(
         &mut self,
         store: &mut Store,
@@ -234,7 +234,7 @@ impl Map {
         out
     }
 
-    /// The ids here of the columns of a fill, rising; those that were refused, or have no name, are left out.
+    /// The IDs here of a fill's columns, sorted; refused and unnamed ones are dropped.
     pub fn columns<T>(
         &mut self,
         store: &mut Store,
@@ -245,18 +245,18 @@ impl Map {
     ) -> Vec<(SeriesId, T)> {
         let mapped = columns.into_iter();
         let mapped = mapped.filter_map(|(id, column)| Some((self.id(store, id, pace, now, refusals)?, column)));
-        // Two ids of the agent may mean one series, as its text says: the first one is that.
+        // Two IDs of an agent may mean the same series, by its text: the first one is used.
         mapped.collect::<Vec<_>>().into_iter().rev().collect::<BTreeMap<_, _>>().into_iter().collect()
     }
 }
 
-/// The chart of a row among those that came with it.
+/// The chart of a row, from the charts of the same message.
 fn chart_of(metric: &Metric, charts: &[Chart]) -> Chart {
     let chart = charts.iter().find(|chart| chart.id == metric.chart).cloned();
     chart.unwrap_or_else(|| Chart { id: metric.chart.clone(), title: metric.title.clone(), section: String::new() })
 }
 
-/// The position of a row of a source in the table, which gains it where it is new.
+/// The position of a source's row in the table; a new row is added.
 fn row(store: &mut Store, source: SourceId, metric: Metric, chart: Chart) -> Result<u16, Cause> {
     if let Some(position) = store.known_row(source, &metric, &chart) {
         let known = &store.catalog().metrics[usize::from(position)];

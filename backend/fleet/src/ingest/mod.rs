@@ -1,11 +1,11 @@
-//! The hub's end of the links to agents: what they send becomes sources, as if it had been sampled here.
+//! The hub's end of the links to agents: their samples become sources, as if they were sampled here.
 //!
-//! `link.rs` is the socket of one agent: who it is, its heartbeat, and `end.rs` how it ends. `intake.rs` takes its messages
-//! in: it applies frames, `map.rs` gives its rows and series the hub's numbers, `clock.rs` moves its stamps, `limits.rs` says
-//! how much of it is taken. `append.rs` appends what many links bring in groups. `coverage.rs` says what is lacking, and
-//! `fetch.rs` gets it. `ask.rs` brings an agent what pages ask of its machine. `presence.rs` knows who is linked, and what
-//! becomes of a second link with one key; `clones.rs` knows of machines that take turns with one. `others.rs` is what other
-//! hubs of a cluster are asked, and ask.
+//! `link.rs` has the socket of one agent: authentication and heartbeat; `end.rs` has its close. `intake.rs` processes
+//! its messages: it applies frames, `map.rs` maps its rows and series to the hub's numbers, `clock.rs` corrects its
+//! timestamps, `limits.rs` has the limits. `append.rs` appends the ticks of many links in groups. `coverage.rs` finds
+//! missing samples, and `fetch.rs` requests them. `ask.rs` forwards questions of pages to an agent. `presence.rs`
+//! tracks links, and decides about a second link with the same key; `clones.rs` detects machines that use one in turn.
+//! `others.rs` has the requests between hubs of a cluster.
 
 mod append;
 mod ask;
@@ -49,32 +49,32 @@ use std::time::Duration;
 use stream::live::Live;
 use team::accounts::Accounts;
 
-/// Length of the id of a source that has a key.
+/// Length of the ID of a source that has a key.
 const SOURCE_ID_LETTERS: usize = 26;
 
-/// A source whose link is ended so often within this time for what it sent waits so long.
+/// A source whose link is ended this often within this time for its content must wait.
 const STRIKES: usize = 3;
 const STRIKES_WITHIN: Duration = Duration::from_secs(60);
 const STRIKES_WAIT_MS: u32 = 60_000;
 
-/// What an agent was let in as.
+/// Identity of an accepted agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Arrival {
-    /// Id of its source.
+    /// ID of its source.
     pub source: String,
-    /// Id of its key.
+    /// ID of its key.
     pub key: String,
-    /// The network that it came from.
+    /// The network of its address.
     pub from: String,
-    /// The name by which people know it.
+    /// Its display name.
     pub name: String,
-    /// Labels that people gave it: they stand before its own.
+    /// Labels that users gave it: they take precedence over its own.
     pub labels: Vec<(String, String)>,
-    /// Another hub tells what it took in: stamps are right, and judging is that hub's.
+    /// Another hub relays it: timestamps are already corrected, and that hub evaluates it.
     pub relayed: bool,
 }
 
-/// What went through all links since the start.
+/// Counters of all links since the start.
 #[derive(Debug, Default)]
 pub(super) struct Totals {
     pub ticks: AtomicU64,
@@ -85,35 +85,35 @@ pub(super) struct Totals {
     pub fill_bytes: AtomicU64,
 }
 
-/// What went through all links since the start, for `/metrics`.
+/// Counters of all links since the start, for `/metrics`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IngestCounts {
-    /// Links that live now.
+    /// Current number of links.
     pub links: u64,
     /// Ticks appended.
     pub ticks: u64,
     /// Samples appended.
     pub samples: u64,
-    /// Ticks that were here already.
+    /// Ticks that were already stored.
     pub duplicates: u64,
-    /// Bytes of the messages of agents.
+    /// Bytes of the agents' messages.
     pub bytes: u64,
-    /// Ranges that were asked for and have come.
+    /// Completed requests for missing ranges.
     pub fills: u64,
-    /// Bytes of what was asked for.
+    /// Bytes of the requested data.
     pub fill_bytes: u64,
-    /// What machines have that the hub lacks yet, milliseconds of samples of all of them together.
+    /// Samples that machines have and the hub lacks, milliseconds over all of them.
     pub missing_ms: u64,
-    /// How far the newest tick of a linked machine is behind its stamp, of the one that is furthest, milliseconds.
+    /// Maximum delay of a linked machine's newest tick after its timestamp, milliseconds.
     pub lag_ms: u64,
-    /// What was left out, by [`Cause`].
+    /// Dropped items, by [`Cause`].
     pub refused: Vec<(String, u64)>,
 }
 
-/// What all links share.
+/// State that all links share.
 struct Inner {
     live: Arc<Live>,
-    /// Where is written down how clocks were corrected, who was heard of, and what was erased.
+    /// Database of clock corrections, last contacts, and erased ticks.
     accounts: Option<Accounts>,
     limits: IngestLimits,
     vocabulary: Vocabulary,
@@ -126,10 +126,10 @@ struct Inner {
     gathering: Gathered,
     desk: Desk,
     totals: Totals,
-    /// By source; one whose link could not be taken in has no number.
+    /// By source; refused links have the key None.
     refusals: Mutex<BTreeMap<Option<SourceId>, Arc<Refusals>>>,
     used: Mutex<BTreeMap<SourceId, Arc<Mutex<Used>>>>,
-    /// By source: when its link was ended for what it sent, by the steady clock, the last times.
+    /// By source: the last times at which its link was ended for its content, by the steady clock.
     strikes: Mutex<BTreeMap<String, VecDeque<Duration>>>,
     drain: Drain,
 }
@@ -139,13 +139,13 @@ struct Inner {
 pub struct Ingest(Arc<Inner>);
 
 impl Ingest {
-    /// One that fills this stream, and forgets at its end how clocks were corrected.
+    /// Fills this stream, and stores no clock corrections beyond its end.
     pub fn new(live: Arc<Live>, limits: IngestLimits) -> Self {
         Self::of(live, (None, None), limits)
     }
 
-    /// One that fills the stream of a hub, which may be one of several. Sources that were found and have a key are
-    /// unreachable until their agent is back.
+    /// Fills the stream of a hub, which may be part of a cluster. Restored sources with a key are unreachable until
+    /// their agent reconnects.
     pub fn of_hub(
         live: Arc<Live>,
         accounts: Accounts,
@@ -184,17 +184,17 @@ impl Ingest {
         }))
     }
 
-    /// A link was turned away before it began.
+    /// Counts a link that was refused before it began.
     pub fn turned_away(&self, cause: Cause) {
         self.0.refusals(None).add(cause, 1);
     }
 
-    /// How often that was, by [`Cause`].
+    /// Number of refused links, by [`Cause`].
     pub fn all_turned_away(&self) -> BTreeMap<String, u64> {
         self.0.refusals(None).all().into_iter().collect()
     }
 
-    /// The sources of these ids come back no more, those that are linked apart.
+    /// Marks the sources of these IDs as ended, except linked ones.
     pub fn ended(&self, ids: &[String]) {
         let sources: Vec<SourceId> = {
             let store = self.0.live.store();
@@ -208,7 +208,7 @@ impl Ingest {
         }
     }
 
-    /// People call machines so, and gave them these labels: id, name and labels of each.
+    /// Sets names and labels that users gave machines: ID, name and labels of each.
     pub fn called(&self, all: Vec<(String, String, BTreeMap<String, String>)>) {
         for (id, name, labels) in all {
             let source = self.0.live.store().named(&id);
@@ -219,20 +219,20 @@ impl Ingest {
         }
     }
 
-    /// How many links live now.
+    /// Current number of links.
     pub fn links(&self) -> usize {
         self.0.presence.links()
     }
 
-    /// Lets go of all links, and of who else is bound to it: agents are told that the hub goes, and come back.
+    /// The drain of all connections: agents are notified that the hub shuts down, and reconnect.
     pub fn drain(&self) -> &Drain {
         &self.0.drain
     }
 
-    /// What is missing of all sources, and how far the furthest of those that are linked is behind, milliseconds.
+    /// Missing samples of all sources, and the maximum delay of the linked ones, milliseconds.
     fn lack(&self) -> (u64, u64) {
         let all = self.0.refusals.lock();
-        // Who was linked since the start has a line there.
+        // Every source that was linked since the start has an entry there.
         let linked = all.keys().copied().flatten();
         linked.map(|source| self.0.live.source(source)).fold((0, 0), |(missing, lag), state| {
             let behind = || state.figures().behind_ms.unwrap_or(0).max(lag);
@@ -244,13 +244,13 @@ impl Ingest {
         })
     }
 
-    /// Whether a source is another machine's, which its agent measures, or another hub.
+    /// Whether a source is another machine, measured by its agent, or relayed by another hub.
     pub fn has_agent(&self, source: SourceId) -> bool {
         !self.0.live.holds(source)
             || self.0.live.store().source(source).is_some_and(|(info, _)| is_source_id(&info.key))
     }
 
-    /// What went through all links.
+    /// The counters of all links.
     pub fn counts(&self) -> IngestCounts {
         let Totals { ticks, samples, duplicates, bytes, fills, fill_bytes } = &self.0.totals;
         let load = |count: &AtomicU64| count.load(Ordering::Relaxed);
@@ -276,19 +276,20 @@ impl Ingest {
 }
 
 impl Inner {
-    /// What was left out of a source since the start.
+    /// Counters of a source's dropped items since the start.
     fn refusals(&self, source: Option<SourceId>) -> Arc<Refusals> {
         let mut all = self.refusals.lock();
         all.entry(source).or_default().clone()
     }
 
-    /// What a source has used of its limits since the start.
+    /// Usage of a source's limits since the start.
     fn used(&self, source: SourceId) -> Arc<Mutex<Used>> {
         let mut all = self.used.lock();
         all.entry(source).or_insert_with(|| Arc::new(Mutex::new(Used::new(self.live.clock.steady())))).clone()
     }
 
-    /// A link of a source is ended for what it sent: how long it waits, ms. That is long where it happens again and again.
+    /// Records that a link of a source was ended for its content; returns its wait time, ms. It is long for repeated
+    /// cases.
     fn strike(&self, source: &str) -> u32 {
         let now = self.live.clock.steady();
         let mut all = self.strikes.lock();
@@ -303,7 +304,7 @@ impl Inner {
     }
 }
 
-/// Whether a source's key is the id of one that has a key.
+/// Whether a source's key is the ID of a source with an agent key.
 fn is_source_id(key: &str) -> bool {
     key.len() == SOURCE_ID_LETTERS && key.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit())
 }

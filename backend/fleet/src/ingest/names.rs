@@ -1,4 +1,4 @@
-//! How machines are called and labeled: by people, which counts, and by themselves.
+//! Names and labels of machines: those of users take precedence over the machine's own.
 
 use parking_lot::{Mutex, MutexGuard};
 use shared::wire::SourceId;
@@ -7,15 +7,15 @@ use stream::live::Live;
 
 type Labels = Vec<(String, String)>;
 
-/// The fact that is the name by which people know a machine.
+/// Fact with the display name of a machine.
 pub(super) const NAME: &str = "name";
 
 #[derive(Default)]
 struct Called {
     name: String,
-    /// Labels that people gave it.
+    /// Labels that users gave it.
     given: Vec<(String, String)>,
-    /// Its own, as it told them last.
+    /// Its own labels, as it last reported them.
     own: Vec<(String, String)>,
 }
 
@@ -27,7 +27,7 @@ impl Called {
     }
 }
 
-/// What machines that were linked since the start are called.
+/// Names of the machines that were linked since the start.
 #[derive(Default)]
 pub(super) struct CalledMachines(Mutex<BTreeMap<SourceId, Called>>);
 
@@ -36,14 +36,14 @@ impl CalledMachines {
         self.0.lock()
     }
 
-    /// A link of a machine begins that people call so.
+    /// A link begins of a machine that users gave this name.
     pub fn met(&self, live: &Live, source: SourceId, (name, given): (&str, &[(String, String)]), own: Labels) {
         let called = Called { name: name.into(), given: given.to_vec(), own };
         called.show(live, source);
         self.all().insert(source, called);
     }
 
-    /// A machine tells labels of its own.
+    /// A machine reports labels of its own.
     pub fn told(&self, live: &Live, source: SourceId, own: Labels) {
         let mut all = self.all();
         let called = all.entry(source).or_default();
@@ -51,12 +51,12 @@ impl CalledMachines {
         called.show(live, source);
     }
 
-    /// How people call it.
+    /// Its display name.
     pub fn name(&self, source: SourceId) -> String {
         self.all().get(&source).map(|called| called.name.clone()).unwrap_or_default()
     }
 
-    /// People call a machine so from now on, whether it is linked or not.
+    /// A user has renamed a machine, linked or not.
     pub fn changed(&self, live: &Live, source: SourceId, name: &str, given: Labels) {
         live.store().add_facts(source, vec![(NAME.into(), name.into())]);
         let mut all = self.all();

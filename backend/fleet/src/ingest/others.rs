@@ -1,4 +1,4 @@
-//! What other hubs of a cluster are asked, and ask.
+//! Requests between the hubs of a cluster.
 
 use super::presence::LinkProcess;
 use super::{Ingest, NoAnswer};
@@ -6,30 +6,30 @@ use shared::agent::Question;
 use shared::wire::SourceId;
 use std::pin::Pin;
 
-/// Why a link may not begin here.
+/// Reason why a link may not begin here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NoTake {
     /// Another process has it on another hub, and answers there.
     InUse(LinkProcess),
-    /// It cannot be written down that it is here now.
+    /// The new holder cannot be written to the database.
     Unavailable(String),
 }
 
-/// What comes of a question, later.
+/// The answer to a request, later.
 pub type AskedElsewhere<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// The other hubs of a cluster.
 pub trait OtherHubs: Send + Sync {
-    /// The agent of a source has come here: its link is this hub's from now on, unless another process has it elsewhere.
+    /// The agent of a source has connected here: this hub takes over its link, unless another process has it elsewhere.
     fn take<'a>(&'a self, source: &'a str, process: &'a LinkProcess) -> AskedElsewhere<'a, Result<(), NoTake>>;
 
-    /// Asks the hub that holds a source what its agent says: the answer, and what is to be added to its stamps,
-    /// milliseconds.
+    /// Forwards a question for an agent to the hub that holds its source: the answer, and the correction to add to its
+    /// timestamps, milliseconds.
     fn ask(&self, source: SourceId, what: Question) -> AskedElsewhere<'_, Result<(Vec<u8>, i64), NoAnswer>>;
 }
 
 impl Ingest {
-    /// A link of this process has come to another hub: the one here ends, unless another process has it and answers.
+    /// A link of this process has started on another hub: the one here ends, unless another process has it and answers.
     ///
     /// # Errors
     /// That process.
@@ -37,7 +37,7 @@ impl Ingest {
         self.0.presence.yields(source, process).await
     }
 
-    /// The sources that agents are linked of.
+    /// The sources with a linked agent.
     pub fn linked(&self) -> Vec<String> {
         self.0.presence.agents()
     }
@@ -47,13 +47,13 @@ impl Ingest {
         self.0.presence.has_agent(source)
     }
 
-    /// Ends the link of an agent whose source another hub has now.
+    /// Ends the link of an agent whose source another hub holds now.
     pub fn leave(&self, source: &str) {
         self.0.presence.leave(source);
     }
 
-    /// What the agent of a source that is linked here says, for another hub: the answer, and what is to be added to its stamps,
-    /// milliseconds.
+    /// Forwards a question of another hub to the agent of a source that is linked here: the answer, and the correction
+    /// to add to its timestamps, milliseconds.
     ///
     /// # Errors
     /// [`NoAnswer`], after 10 s at the latest.

@@ -1,7 +1,7 @@
-//! Which sources have a link, and what happens when a second one comes with the same key.
+//! Tracks the link of each source, and decides about a second one with the same key.
 //!
-//! One key is one machine. A process that comes back takes the place of its own old link at once. Another process, as of a
-//! disk that was cloned, takes the place of a link that does not answer, and is refused while that answers.
+//! One key is one machine. A process that reconnects replaces its own old link at once. Another process, as from a
+//! cloned disk, replaces a link that does not answer, and is refused while that answers.
 
 use super::limits::MAX_LINKS;
 use parking_lot::{Mutex, MutexGuard};
@@ -10,33 +10,33 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// How long an older link has to answer.
+/// Maximum time for an older link to answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What a link is told by those that come after it.
+/// Order of a newer link to an older one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Order {
-    /// Nothing.
+    /// No order.
     #[default]
     Stay,
-    /// To ask its agent for a word.
+    /// Ping the agent.
     Ask,
-    /// To end: another link has its place.
+    /// End: another link has replaced it.
     Leave,
 }
 
-/// Who is at the other end of a link.
+/// Identity of the process at the other end of a link.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct LinkProcess {
-    /// The random number of the process.
+    /// Random number of the process.
     pub instance: u64,
-    /// The name of its machine.
+    /// Host name of its machine.
     pub host: String,
-    /// When it began, milliseconds since the Unix epoch.
+    /// Its start, milliseconds since the Unix epoch.
     pub started: i64,
 }
 
-/// What has a place: an agent, or another hub that tells what an agent told it.
+/// Occupant of a place: an agent, or another hub that relays its source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Who {
     Agent(LinkProcess),
@@ -44,7 +44,7 @@ enum Who {
 }
 
 impl Who {
-    /// Whether a link of this process may take the place without a question.
+    /// Whether a link of this process may replace it without a check.
     fn yields_to(&self, process: &LinkProcess) -> bool {
         match self {
             Who::Agent(own) => own.instance == process.instance,
@@ -71,40 +71,40 @@ struct Slots {
 #[derive(Default)]
 pub(super) struct Presence(Mutex<Slots>);
 
-/// Why a place cannot be taken at once.
+/// Reason why a place cannot be taken at once.
 enum Taken {
     /// Another process has it.
     By(Arc<Slot>),
-    /// There are too many.
+    /// The maximum number of links is reached.
     Full,
 }
 
-/// Why a link has no place.
+/// Reason why a link gets no place.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum NoPlace {
     /// This process has one, and answers.
     InUse(LinkProcess),
-    /// There are too many.
+    /// The maximum number of links is reached.
     Full,
 }
 
-/// The place of a link; it is given up when it is dropped.
+/// The place of a link; dropping it releases the place.
 pub(super) struct Place {
     presence: Arc<Presence>,
-    /// Id of the source.
+    /// ID of the source.
     pub source: String,
     slot: Arc<Slot>,
-    /// What the link is told.
+    /// Orders of newer links.
     pub orders: watch::Receiver<Order>,
 }
 
 impl Place {
-    /// The agent was heard of.
+    /// Records a sign of life of the agent.
     pub fn heard(&self) {
         self.slot.heard.send_modify(|n| *n += 1);
     }
 
-    /// Whether another link has this place now.
+    /// Whether another link has replaced this one.
     pub fn is_taken(&self) -> bool {
         *self.slot.orders.borrow() == Order::Leave
     }
@@ -124,12 +124,12 @@ impl Presence {
         self.0.lock()
     }
 
-    /// How many links there are.
+    /// Number of links.
     pub fn links(&self) -> usize {
         self.slots().all.values().filter(|slot| slot.who != Who::Relay).count()
     }
 
-    /// The sources that agents are linked of.
+    /// The sources with a linked agent.
     pub fn agents(&self) -> Vec<String> {
         let slots = self.slots();
         let agents = slots.all.iter().filter(|(_, slot)| slot.who != Who::Relay);
@@ -141,7 +141,7 @@ impl Presence {
         self.slots().all.get(source).is_some_and(|slot| slot.who != Who::Relay)
     }
 
-    /// The link of an agent ends, where there is one: another hub has its source.
+    /// Ends the link of an agent, if there is one: another hub has its source.
     pub fn leave(&self, source: &str) {
         let slot = self.slots().all.get(source).filter(|slot| slot.who != Who::Relay).cloned();
         if let Some(slot) = slot {
@@ -149,8 +149,8 @@ impl Presence {
         }
     }
 
-    /// Takes the place of a source, unless `old` is not in it any more. A source that has a place keeps it, however many
-    /// links there are.
+    /// Takes the place of a source, unless `old` is not in it any more. A source that has a place keeps it, whatever
+    /// the number of links.
     fn take(self: &Arc<Self>, source: &str, process: &LinkProcess, old: Option<u64>) -> Result<Place, Taken> {
         let mut slots = self.slots();
         match slots.all.get(source) {
@@ -174,14 +174,15 @@ impl Presence {
         Place { presence: self.clone(), source: source.into(), slot, orders: told }
     }
 
-    /// Takes the place of a source for what another hub tells of it; none where its agent is linked here.
+    /// Takes the place of a source for a relay of another hub; None if its agent is linked here.
     pub fn enter_relay(self: &Arc<Self>, source: &str) -> Option<Place> {
         let mut slots = self.slots();
         let is_free = slots.all.get(source).is_none_or(|slot| slot.who == Who::Relay);
         is_free.then(|| self.put(&mut slots, source, Who::Relay))
     }
 
-    /// A link of this process has come to another hub: whether the one here yields to it, by the same rules. It ends then.
+    /// A link of this process has started on another hub: true if the one here yields to it, by the same rules. It ends
+    /// then.
     ///
     /// # Errors
     /// The process that has the link here, and answers.
@@ -217,7 +218,7 @@ impl Presence {
             let Who::Agent(of_other) = other.who.clone() else { continue };
             let mut heard = other.heard.subscribe();
             other.orders.send_replace(Order::Ask);
-            // Held on, it could not be seen that the other link has ended.
+            // While it is held, the end of the other link could not be detected.
             drop(other);
             match tokio::time::timeout(ANSWER_TIMEOUT, heard.changed()).await {
                 Ok(Ok(())) => return Err(NoPlace::InUse(of_other)),
@@ -244,7 +245,7 @@ mod tests {
         assert!(first.is_taken() && !again.is_taken());
         drop(first);
         assert_eq!(presence.links(), 1, "a link that was replaced takes nothing with it");
-        // Nobody answers.
+        // The other link does not answer.
         let other = presence.enter("a", &process(2)).await.unwrap_or_else(|_| panic!("the older one is silent"));
         assert!(again.is_taken() && !other.is_taken());
         drop((again, other));
@@ -276,7 +277,7 @@ mod tests {
         let again = presence.enter("7", &process(1)).await;
         assert!(again.is_ok() && places[7].is_taken());
         assert_eq!(presence.links(), MAX_LINKS);
-        // Another process may take the place of a link that is silent, as where there is room.
+        // Another process may replace a silent link even at the limit.
         assert!(presence.enter("8", &process(2)).await.is_ok());
         drop(again);
         assert!(presence.enter("new", &process(1)).await.is_ok());
@@ -291,7 +292,7 @@ mod tests {
         assert!(relay.is_taken() && presence.enter_relay("a").is_none());
         drop(relay);
         assert_eq!((presence.links(), presence.agents()), (1, vec!["a".to_string()]));
-        // It has come to another hub.
+        // It has moved to another hub.
         assert_eq!(presence.yields("a", &process(1)).await, Ok(()));
         assert!(agent.is_taken());
         assert_eq!(presence.yields("b", &process(1)).await, Ok(()), "there is none");

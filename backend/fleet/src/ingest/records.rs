@@ -1,7 +1,7 @@
-//! Records of an agent: each is kept once, in order, under the number that its agent gave it.
+//! Records of an agent: each is stored once, in order, under the number from its agent.
 //!
-//! An agent sends them from the newest on that the hub has. What comes before its clock is known waits, since its stamps may
-//! be wrong.
+//! An agent sends the records after the newest one that the hub has. Records that arrive before its clock is known
+//! wait, because their timestamps may be wrong.
 
 use super::Inner;
 use super::limits::{self, Cause, Refusals};
@@ -10,10 +10,10 @@ use shared::wire::SourceId;
 use std::sync::atomic::Ordering;
 use stream::store::MAX_SEQUENCE;
 
-/// Bytes of records that wait for the clock of their agent; beyond them they are taken as they are.
+/// Maximum size of records that wait for their agent's clock, bytes; above it they are stored uncorrected.
 const MAX_WAITING_BYTES: usize = 1 << 20;
 
-/// Records of a link that wait until the clock of its agent is known.
+/// Records of a link that wait until its agent's clock is known.
 #[derive(Debug, Default)]
 pub(super) struct WaitingRecords {
     records: Vec<Record>,
@@ -21,7 +21,7 @@ pub(super) struct WaitingRecords {
 }
 
 impl WaitingRecords {
-    /// Takes records in; those that are to be kept now.
+    /// Takes records; returns those to store now.
     pub fn take(&mut self, new: Vec<Record>, knows_clock: bool) -> Vec<Record> {
         self.bytes += new.iter().map(Record::size).sum::<usize>();
         self.records.extend(new);
@@ -33,8 +33,8 @@ impl WaitingRecords {
     }
 }
 
-/// Keeps records of a source whose stamps are moved by `shift` milliseconds. One that is here already is dropped, and one
-/// that cannot be is left out; both are counted.
+/// Stores records of a source, with timestamps moved by `shift` milliseconds. Duplicates and invalid records are
+/// dropped; both are counted.
 pub(super) fn keep(ingest: &Inner, source: SourceId, shift: i64, records: Vec<Record>, refusals: &Refusals) {
     let (live, mut any) = (&ingest.live, false);
     let retention = live.store().retention(source);

@@ -1,14 +1,14 @@
-//! What the hub itself remarks on a machine, beside what its agent says of its collectors.
+//! Remarks of the hub about a machine, in addition to its agent's report about its collectors.
 
 use super::limits::Cause;
 use shared::agent::Offer;
 use shared::unit::duration;
 use shared::wire::{Check, CheckState};
 
-/// Less than this is not worth a word, milliseconds.
+/// Shorter losses are not reported, milliseconds.
 const LEAST_MS: i64 = 60_000;
 
-/// That the stamps of a machine are moved, by so much.
+/// Remark: timestamps of a machine are corrected by this shift.
 pub(super) fn clock(shift_ms: i64) -> Option<Check> {
     let way = if shift_ms < 0 { "ahead" } else { "behind" };
     (shift_ms != 0).then(|| Check {
@@ -21,9 +21,9 @@ pub(super) fn clock(shift_ms: i64) -> Option<Check> {
     })
 }
 
-/// That some of what a machine sends is left out, by these causes, and about how often.
+/// Remark: data of a machine is dropped, with causes and approximate counts.
 pub(super) fn limited(causes: &[(String, u64)]) -> Option<Check> {
-    // What its disk has lost has a sentence of its own.
+    // Damage on its disk has a remark of its own.
     let causes = causes.iter().filter(|(word, _)| word != Cause::Damaged.word());
     let words: Vec<String> = causes.map(|(word, n)| format!("{word} {}", about(*n))).collect();
     (!words.is_empty()).then(|| Check {
@@ -37,7 +37,7 @@ pub(super) fn limited(causes: &[(String, u64)]) -> Option<Check> {
     })
 }
 
-/// That so many columns or blocks of its history cannot be read on the machine itself: they are gaps here.
+/// Remark: this number of columns or blocks of its history cannot be read on the machine itself, and is missing here.
 pub(super) fn damaged(name: &str, places: u64) -> Option<Check> {
     (places > 0).then(|| Check {
         id: "damaged".into(),
@@ -49,19 +49,19 @@ pub(super) fn damaged(name: &str, places: u64) -> Option<Check> {
     })
 }
 
-/// A link that begins: what the hub had of its machine, and what the machine has.
+/// Begin of a link: the newest data of the hub, and the data of the machine.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Meeting {
-    /// Sequence and stamp of the newest tick that the hub had; 0: none.
+    /// Sequence and timestamp of the newest tick that the hub had; 0: none.
     pub had: (u64, i64),
-    /// When the agent began, by its clock, milliseconds since the Unix epoch.
+    /// Start of the agent by its clock, milliseconds since the Unix epoch.
     pub started: i64,
     /// The oldest range that it offered.
     pub oldest: Option<Offer>,
 }
 
-/// That a machine was away for longer than it keeps samples: what lies between the newest that the hub had and the oldest
-/// that it has still. What lies before the begin of an agent it may never have measured, so nothing is said of that.
+/// Remark: a machine was away for longer than it keeps samples, so those between the newest in the hub and its own
+/// oldest are lost. Before the start of an agent it may have measured nothing, so that time is not counted.
 pub(super) fn lost(name: &str, meeting: &Meeting, shift_ms: i64) -> Option<Check> {
     let (oldest, (seq, newest)) = (meeting.oldest?, meeting.had);
     let gap = oldest.from.saturating_add(shift_ms).saturating_sub(newest);
@@ -76,7 +76,8 @@ pub(super) fn lost(name: &str, meeting: &Meeting, shift_ms: i64) -> Option<Check
     })
 }
 
-/// A count, of ten and more its power of ten alone: a count that runs would be told each second.
+/// An approximate count: from ten on, only its power of ten. An exact, rising count would change the remark each
+/// second.
 fn about(n: u64) -> String {
     match n.checked_ilog10() {
         None | Some(0) => n.to_string(),

@@ -1,4 +1,4 @@
-//! Links over sockets in memory: an agent made of the protocol alone, and the hub's end of it.
+//! Links over in-memory sockets: an agent made of the protocol alone, and the hub's end of it.
 
 mod agent;
 mod asked;
@@ -66,7 +66,7 @@ impl Hub {
         agent
     }
 
-    /// A link over which nothing has been said.
+    /// A new link without any message yet.
     pub fn connect(&self, source: &str) -> Agent {
         let arrival = arrival(source);
         Agent::connect(self.ingest.clone(), arrival)
@@ -188,7 +188,7 @@ async fn ticks_of_many_links_are_appended_together_and_a_refused_one_costs_no_ot
         agents.push(agent);
     }
     for (n, agent) in agents.iter_mut().enumerate() {
-        // The second tick of the first one comes at an instant that has its tick.
+        // The second tick of the first one has the time of an existing tick.
         agent.tick(100 + n as u64, 0, &[1.0]).await;
         agent.tick(200, if n == 0 { 0 } else { 1_000 }, &[2.0]).await;
     }
@@ -211,7 +211,7 @@ async fn one_that_says_so_is_stopped_and_one_that_is_silent_unreachable() {
     agent.say(&AgentMessage::Bye(ByeReason::Stopping)).await;
     agent.ended().await;
     assert!(matches!(hub.standing(), Standing::Stopped(_)));
-    // The socket stays, and nothing comes: heartbeats of the hub do, until it gives up.
+    // The socket stays open without messages: only heartbeats of the hub, until it gives up.
     let mut agent = hub.agent().await;
     assert_eq!(hub.standing(), Standing::Live);
     agent.silent().await;
@@ -233,7 +233,7 @@ async fn one_that_comes_back_no_more_has_ended_unless_it_is_linked() {
     assert_eq!(hub.standing(), Standing::Live, "it has come back all the same");
 }
 
-/// What agents of the first version sent stands in a file, byte by byte.
+/// A file contains the bytes that agents of the first version sent.
 #[tokio::test(start_paused = true)]
 async fn an_agent_of_the_first_version_and_one_that_says_more_are_followed() {
     let recorded = include_str!("../../../../shared/src/agent/recorded.txt");
@@ -246,7 +246,7 @@ async fn an_agent_of_the_first_version_and_one_that_says_more_are_followed() {
     let mut agent = hub.connect(KEY);
     agent.bytes(said(0)).await;
     assert!(matches!(agent.heard().await, HubMessage::Welcome(_)));
-    // Rows, series, checks, facts, a question about the time; then a kind of message that is none yet.
+    // Rows, series, checks, facts, a clock question; then a message of an unknown kind.
     for n in 1..=5 {
         agent.bytes(said(n)).await;
     }

@@ -72,7 +72,7 @@ pub async fn follow(
                 }
             }
             Some(ended) = tracker.ends.join_next() => {
-                // Who was told of by somebody else is waited for no more.
+                // An end that another source has reported is no longer awaited.
                 if let Ok((key, begun, t, how)) = ended {
                     tracker.gone(key, begun, t, how);
                 }

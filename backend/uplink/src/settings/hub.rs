@@ -1,5 +1,5 @@
-//! `[[hub]]`: where an agent sends what it measures, and by which road. Keys and passwords of proxies are secret: no error and
-//! no print-out repeats them.
+//! `[[hub]]`: the hubs that receive an agent's samples, and the connections to them. Keys and proxy passwords are
+//! secret: no error and no output contains them.
 
 use super::{HubUrl, Pin, ProxyChoice};
 use settings::kinds::texts;
@@ -8,17 +8,17 @@ use std::fmt;
 use std::path::PathBuf;
 use toml::Value;
 
-/// The most labels of one machine.
+/// Maximum number of labels of one machine.
 pub const MAX_LABELS: usize = 32;
-/// What is said of more.
+/// Error text for more labels.
 pub const TOO_MANY_LABELS: &str = "a machine has at most 32 labels";
-/// The longest key and value of a label, in bytes.
+/// Maximum length of a label's key and value, bytes.
 const MAX_LABEL_KEY: usize = 63;
 const MAX_LABEL_VALUE: usize = 256;
-/// The longest name of a machine, in bytes.
+/// Maximum length of a machine's name, bytes.
 const MAX_NAME: usize = 63;
 
-/// The key of a join line, or the place where it is. Its debug form tells no key.
+/// The key of a join line, or its location. Its debug form omits the key.
 #[derive(Clone, PartialEq, Eq)]
 pub enum KeyFrom {
     /// The key itself.
@@ -34,7 +34,7 @@ impl KeyFrom {
         settings::value::file(&String::text(value)?).map(|file| Some(KeyFrom::File(file)))
     }
 
-    /// A key itself stands in no file of ours.
+    /// A key itself is never written to a file of ours.
     fn show(key: &Option<Self>) -> Option<Value> {
         if let Some(KeyFrom::File(file)) = key { Some(file.show()) } else { None }
     }
@@ -82,23 +82,23 @@ impl HubEntry {
         }
     }
 
-    /// The hub of these addresses, and nothing more said of it.
+    /// The hub of these addresses, with default settings.
     ///
     /// # Errors
-    /// What is wrong with them.
+    /// The problem with the addresses.
     pub fn of(text: &str) -> Result<Self, String> {
         urls(text).map(|urls| HubEntry { urls, ..HubEntry::default() })
     }
 
-    /// What it is called in files and sentences: its first address.
+    /// Its name in files and messages: its first address.
     pub fn url(&self) -> &HubUrl {
         &self.urls[0]
     }
 
-    /// Whether these can stand together; `plain` allows http:// for all hubs.
+    /// Checks that the settings are compatible; `plain` allows http:// for all hubs.
     ///
     /// # Errors
-    /// What cannot stand beside what: a sentence.
+    /// The incompatible settings: a sentence.
     pub fn check(&self, plain: bool) -> Result<(), String> {
         let unencrypted = |url: &&HubUrl| !url.tls && !url.is_local();
         if let Some(url) = self.urls.iter().find(unencrypted).filter(|_| !self.plain_http && !plain) {
@@ -117,7 +117,7 @@ impl HubEntry {
     }
 }
 
-/// The address of one hub, or with commas those of a cluster.
+/// The address of one hub, or those of a cluster, separated by commas.
 fn urls(text: &str) -> Result<Vec<HubUrl>, String> {
     text.split(',').map(|url| HubUrl::parse(url.trim())).collect()
 }
@@ -125,7 +125,7 @@ fn urls(text: &str) -> Result<Vec<HubUrl>, String> {
 /// The name of a machine on a hub.
 ///
 /// # Errors
-/// It is none: what to write instead.
+/// The name is invalid: the expected form.
 pub fn machine_name(text: &str) -> Result<String, String> {
     let fits = |c: char| c.is_ascii_alphanumeric() || ".-_".contains(c);
     match !text.is_empty() && text.len() <= MAX_NAME && text.chars().all(fits) {
@@ -137,7 +137,7 @@ pub fn machine_name(text: &str) -> Result<String, String> {
 /// `KEY=VALUE`, a label of a machine.
 ///
 /// # Errors
-/// It is none: what to write instead.
+/// The label is invalid: the expected form.
 pub fn label(text: &str) -> Result<(String, String), String> {
     let wrong = || format!("\"{text}\" is not a label; write it like rack=r12");
     let (key, value) = text.split_once('=').ok_or_else(wrong)?;

@@ -1,19 +1,19 @@
-//! The address of a hub, as a person writes it and as it is dialed.
+//! The address of a hub, in its text form and in the form for connections.
 
 use client::http::Uri;
 use settings::value;
 use std::fmt;
 
-/// The address of a hub: scheme, host, port and the path below which it is served.
+/// The address of a hub: scheme, host, port and base path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HubUrl {
-    /// Whether it is reached by TLS.
+    /// Whether it uses TLS.
     pub tls: bool,
-    /// Host name or address, in lower case; of an IPv6 address the bare form.
+    /// Host name or address, in lower case; an IPv6 address without brackets.
     pub host: String,
     /// TCP port.
     pub port: u16,
-    /// The path of it, which begins and ends with a slash.
+    /// The base path, which begins and ends with a slash.
     pub base: String,
 }
 
@@ -21,7 +21,7 @@ impl HubUrl {
     /// Reads `https://NAME[:PORT][/BASE]`.
     ///
     /// # Errors
-    /// The rest of a sentence that says what to write.
+    /// The rest of a sentence with the expected form.
     pub fn parse(text: &str) -> Result<HubUrl, String> {
         let wrong = || format!("\"{text}\" is not the address of a hub; write it like https://watch.example.org");
         let uri: Uri = text.parse().map_err(|_| wrong())?;
@@ -42,7 +42,7 @@ impl HubUrl {
         Ok(HubUrl { tls, host, port: authority.port_u16().unwrap_or(if tls { 443 } else { 80 }), base })
     }
 
-    /// Whether it is this machine's own.
+    /// Whether it is an address of this machine.
     pub fn is_local(&self) -> bool {
         self.host == "localhost" || self.host.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback())
     }
@@ -52,7 +52,7 @@ impl HubUrl {
         format!("{}:{}", self.bracketed(), self.port)
     }
 
-    /// Host, and the port where it is not that of the scheme.
+    /// Host, and the port if it is not the scheme's default.
     pub fn authority(&self) -> String {
         if self.port == if self.tls { 443 } else { 80 } { self.bracketed() } else { self.host_and_port() }
     }

@@ -1,4 +1,4 @@
-//! What an agent is told of its hubs, and of the machine that it measures.
+//! Settings of an agent: its hubs, and the machine that it measures.
 
 mod hub;
 mod hub_url;
@@ -17,25 +17,25 @@ use std::path::PathBuf;
 pub struct UplinkSettings {
     /// Each gets a link of its own.
     pub hubs: Vec<HubEntry>,
-    /// What the environment says of proxies.
+    /// The proxy variables of the environment.
     pub proxies: ProxyEnvironment,
-    /// It joins as a new machine, whatever the data folder says.
+    /// Joins as a new machine, regardless of the data folder.
     pub new_identity: bool,
-    /// It keeps nothing on disk.
+    /// Stores nothing on disk.
     pub memory: bool,
-    /// What tells its machine from others is read there.
+    /// Paths of the data that identifies its machine.
     pub machine: MachineSettings,
 }
 
-/// Where this machine's own marks are read.
+/// Paths of the data that identifies this machine.
 #[derive(Clone, Debug, Default)]
 pub struct MachineSettings {
-    /// The folder in which `etc` is.
+    /// The folder that contains `etc`.
     pub root: PathBuf,
-    /// `/proc` of it.
+    /// Its `/proc`.
     pub proc: PathBuf,
-    /// `/sys` of it.
+    /// Its `/sys`.
     pub sys: PathBuf,
-    /// Its host name; empty where the system has none.
+    /// Its host name; empty if the system has none.
     pub host: String,
 }

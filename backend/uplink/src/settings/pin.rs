@@ -1,4 +1,4 @@
-//! A pin: the one public key that is trusted, as text.
+//! A pin: the only trusted public key, as text.
 
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
@@ -14,7 +14,7 @@ impl Pin {
     /// Reads `sha256/BASE64`, as a hub prints it.
     ///
     /// # Errors
-    /// The rest of a sentence that says what to write.
+    /// The rest of a sentence with the expected form.
     pub fn parse(text: &str) -> Result<Pin, String> {
         let wrong =
             || format!("\"{text}\" is not a pin; copy it from the hub's join line, like sha256/47DEQpj8HBSa...");

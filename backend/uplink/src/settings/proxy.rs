@@ -1,4 +1,4 @@
-//! The proxy on the way to a hub: named by a flag, or found in the environment as other programs find it.
+//! The proxy for a hub: from a flag, or from the environment variables that other programs use.
 
 use super::hub_url::HubUrl;
 use base64::Engine;
@@ -10,10 +10,10 @@ use std::fmt;
 use std::net::IpAddr;
 use toml::Value;
 
-/// An HTTP proxy that is asked by CONNECT. Its debug form tells no password.
+/// An HTTP proxy with CONNECT. Its debug form omits the password.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ProxyUrl {
-    /// Host name or address; of an IPv6 address the bare form.
+    /// Host name or address; an IPv6 address without brackets.
     pub host: String,
     /// TCP port.
     pub port: u16,
@@ -22,10 +22,10 @@ pub struct ProxyUrl {
 }
 
 impl ProxyUrl {
-    /// Reads `http://[USER:PASSWORD@]HOST[:PORT]`; the scheme may be left out.
+    /// Parses `http://[USER:PASSWORD@]HOST[:PORT]`; the scheme is optional.
     ///
     /// # Errors
-    /// The rest of a sentence that says what to write; it repeats no password.
+    /// The rest of a sentence with the expected form; it contains no password.
     pub fn parse(text: &str) -> Result<ProxyUrl, String> {
         let wrong = || "unknown kind of proxy; write it like http://proxy.example.org:3128".to_string();
         let whole = if text.contains("://") { text.to_string() } else { format!("http://{text}") };
@@ -57,12 +57,12 @@ impl fmt::Debug for ProxyUrl {
     }
 }
 
-/// Which proxy to take.
+/// Choice of the proxy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProxyChoice {
-    /// That of the environment, if there is one.
+    /// The one of the environment, if there is one.
     Environment,
-    /// None, whatever the environment says.
+    /// No proxy, regardless of the environment.
     Direct,
     /// This one.
     Named(ProxyUrl),
@@ -72,17 +72,17 @@ impl ProxyChoice {
     /// Reads an address, or `none`.
     ///
     /// # Errors
-    /// The rest of a sentence that says what to write.
+    /// The rest of a sentence with the expected form.
     pub fn parse(text: &str) -> Result<ProxyChoice, String> {
         if text == "none" { Ok(ProxyChoice::Direct) } else { ProxyUrl::parse(text).map(ProxyChoice::Named) }
     }
 
-    /// Reads what stands in a file.
+    /// Reads the value of a configuration file.
     pub(super) fn read(value: Value) -> Result<Self, String> {
         ProxyChoice::parse(&String::text(value)?)
     }
 
-    /// As it stands in a file, without a password; none for the default.
+    /// The value for a configuration file, without a password; None for the default.
     pub(super) fn show(&self) -> Option<Value> {
         match self {
             ProxyChoice::Environment => None,
@@ -92,7 +92,7 @@ impl ProxyChoice {
     }
 }
 
-/// What the environment says of proxies. Its debug form tells nothing, since addresses hold passwords.
+/// The proxy variables of the environment. Its debug form shows nothing, because addresses may contain passwords.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct ProxyEnvironment {
     https: Option<String>,
@@ -122,10 +122,10 @@ impl ProxyEnvironment {
         }
     }
 
-    /// The proxy to an address; none: the way is direct, as to this machine itself.
+    /// The proxy for an address; None: direct connection, as to this machine itself.
     ///
     /// # Errors
-    /// What the environment says is no proxy that is known; a sentence.
+    /// The variable names no supported proxy; a sentence.
     pub fn proxy(&self, url: &HubUrl) -> Result<Option<ProxyUrl>, String> {
         let (name, own) = if url.tls { ("HTTPS_PROXY", &self.https) } else { ("HTTP_PROXY", &self.http) };
         let (name, found) = if own.is_some() { (name, own) } else { ("ALL_PROXY", &self.all) };
@@ -137,7 +137,7 @@ impl ProxyEnvironment {
         }
     }
 
-    /// Whether `NO_PROXY` names an address: by a name or a suffix of one, an address, a range of addresses, or `*`.
+    /// Whether `NO_PROXY` matches an address: by a name or a suffix of one, an address, a range of addresses, or `*`.
     fn passes_by(&self, url: &HubUrl) -> bool {
         let ip: Option<IpAddr> = url.host.parse().ok();
         self.no.split([',', ' ']).map(|one| one.trim().to_ascii_lowercase()).filter(|one| !one.is_empty()).any(|one| {

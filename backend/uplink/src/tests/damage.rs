@@ -1,11 +1,11 @@
-//! What an agent sends of history that it finds on its disk: the last tick before a kill, and a block with a wrong byte.
+//! History that an agent sends from its disk: the last tick before a kill, and a block with a wrong byte.
 
 use super::*;
 use shared::agent::Offer;
 use std::path::Path;
 use stream::testing::bench::{self, Bench, T0};
 
-/// What came of a want: by series its samples by sequence, and what was said to be damaged.
+/// Result of a request: samples by series and sequence, and the reported damage.
 type Fetched = (BTreeMap<u32, BTreeMap<u64, f64>>, Option<FillDamage>);
 
 async fn fetched<S: road::Wire>(link: &mut HubLink<S>, id: u32, first: u64, last: u64) -> Fetched {
@@ -34,7 +34,7 @@ fn of(bench: &Bench, hub: SocketAddr) -> Agent {
     Agent::of_live(bench.live.clone(), HubEntry::of(&format!("http://{hub}")).expect("a hub"), None)
 }
 
-/// The file in which these bytes lie has another byte in the middle of them.
+/// Changes a byte in the middle of these bytes in the file that contains them.
 fn damage(folder: &Path, bytes: &[u8]) {
     for entry in std::fs::read_dir(folder).expect("a folder").flatten() {
         let mut file = std::fs::read(entry.path()).expect("a file");
@@ -87,7 +87,7 @@ async fn of_a_block_with_a_wrong_byte_the_other_columns_are_offered_and_sent_and
     let block = bench.live.store().snapshot(0, 0, i64::MAX).expect("a source").blocks()[0].clone();
     let (first, last) = (block.first_seq(), block.last_seq());
     damage(folder.path(), &block.column(2).expect("read").expect("it has samples"));
-    // Whoever reads it meets the damage: here the first hub.
+    // The first reader detects the damage: here the first hub.
     assert_eq!(bench.live.store().damages().count(), 0);
     assert!(bench.read()[2].len() < bench.read()[1].len());
     assert_eq!(bench.live.store().damages().count(), 1);
@@ -99,7 +99,7 @@ async fn of_a_block_with_a_wrong_byte_the_other_columns_are_offered_and_sent_and
     link.welcome(0, 0).await;
     link.ticks().await;
     for id in 1..3 {
-        // In one piece, and in two: the damage is one all the same.
+        // In one piece, and in two: it counts as one damage.
         let (values, damage) = fetched(&mut link, id, first, last + u64::from(id) - 1).await;
         let all = |series: &u32| values.get(series).map_or(0, |samples| samples.range(..=last).count() as u64);
         assert_eq!([0, 1, 3, 4].map(|series| all(&series)), [last - first + 1; 4]);

@@ -1,4 +1,4 @@
-//! Roads to a hub: TLS by an authority and by a pin, proxies, what is refused, and what is said of it.
+//! Connections to a hub: TLS with an authority and with a pin, proxies, refusals, and error texts.
 
 use super::*;
 use rustls::pki_types::PrivateKeyDer;
@@ -22,7 +22,7 @@ async fn tls(names: &[&str]) -> (Hub<TlsStream<TcpStream>>, SocketAddr, String, 
     let (give, incoming) = tokio::sync::mpsc::channel(8);
     tokio::spawn(async move {
         while let Ok((stream, _)) = listener.accept().await {
-            // Who does not trust us hangs up.
+            // A client that does not trust this certificate disconnects.
             let Ok(stream) = acceptor.accept(stream).await else { continue };
             if give.send(stream).await.is_err() {
                 return;
@@ -67,7 +67,7 @@ async fn a_hub_is_trusted_by_its_authority_or_its_pin_and_by_nothing_else() {
     let ca = ca.to_str().expect("text");
     arrives(&mut hub, &agent(&[("url", &url), ("ca", ca)])).await;
     hub.joined = 0;
-    // A pin alone: the name does not count.
+    // With a pin alone the name is not checked.
     let by_address = format!("https://127.0.0.1:{}", address.port());
     arrives(&mut hub, &agent(&[("url", &by_address), ("pin", &pin)])).await;
     let why = away(&agent(&[("url", &url)])).await;
@@ -99,7 +99,7 @@ async fn what_is_no_hub_is_told_from_what_is_not_there() {
         tokio::spawn(async move {
             let (mut stream, _) = listener.accept().await.expect("one who calls");
             let mut asked = Vec::new();
-            // The whole request: what is left unread would end the connection by a reset.
+            // The whole request is read, because unread data would reset the connection.
             while !asked.ends_with(b"}") {
                 asked.push(stream.read_u8().await.expect("a byte"));
             }
@@ -110,7 +110,7 @@ async fn what_is_no_hub_is_told_from_what_is_not_there() {
     }
 }
 
-/// A proxy that connects, or answers with a status; what it was asked.
+/// A proxy that connects, or returns a status; and the requests that it received.
 async fn relay(status: &'static str, to: SocketAddr) -> (SocketAddr, tokio::sync::mpsc::Receiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let address = listener.local_addr().expect("an address");
@@ -136,7 +136,7 @@ async fn relay(status: &'static str, to: SocketAddr) -> (SocketAddr, tokio::sync
 async fn a_proxy_is_asked_to_connect_and_what_it_refuses_is_told() {
     let (mut hub, address, _, pin) = tls(&["hub.example.org"]).await;
     let (proxy, mut heads) = relay("200 Connection established", address).await;
-    // The name is the proxy's to resolve.
+    // The proxy resolves the name.
     let url = "https://hub.example.org:8443";
     let by = format!("http://me:s%40cret@{proxy}");
     arrives(&mut hub, &agent(&[("url", url), ("pin", &pin), ("proxy", &by)])).await;

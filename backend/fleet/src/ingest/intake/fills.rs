@@ -1,4 +1,4 @@
-//! What a link lacks and fetches: where the blocks that come belong in time, and what is asked for next.
+//! Missing ticks of a link: the time shift of received blocks, and the next requests.
 
 use super::Intake;
 use crate::ingest::clock::Beside;
@@ -10,22 +10,22 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use stream::store::{Chunk, Column};
 
-/// What expires this soon is not fetched any more, milliseconds.
+/// Ticks that expire within this time are not fetched any more, milliseconds.
 const EXPIRES_MS: i64 = 60_000;
 
 impl Intake {
-    /// What is added to the stamps of a block, milliseconds. A clock that was set while nothing could be sent has told of it by
-    /// nothing but its stamps: then that holds by which the block goes on from the ticks beside it.
+    /// The shift of a block's timestamps, milliseconds. If the clock was set while nothing could be sent, only its
+    /// timestamps show that. Then the shift is used with which the block continues from the neighboring ticks.
     fn shift_of(&self, (first, last): Span, clock_step: bool, times: &[i64]) -> i64 {
         let known = self.clock.shift_at(first, self.life);
-        // Another hub's stamps are right as they are.
+        // Timestamps of a relaying hub are already corrected.
         let (Some(&from), Some(&to), false) = (times.first(), times.last(), self.relayed) else { return known };
         if let Some((_, shift)) = self.shifted.filter(|(before, _)| before + 1 == first && !clock_step) {
             return shift;
         }
         let mut runs = self.ingest.live.store().runs(self.source);
         let (of_life, interval) = (first >= self.life, self.interval);
-        // Of other lives the numbers say nothing of the time between.
+        // Sequences of other lives do not indicate the time between them.
         runs.retain(|run| run.last >= self.life || !of_life);
         let at = runs.partition_point(|run| run.first <= last);
         let ticks = |n: u64| i64::try_from(n).unwrap_or(i64::MAX).saturating_mul(interval);
@@ -36,7 +36,7 @@ impl Intake {
         self.clock.shift_between(known, Beside { goes_on, leads_to, set, of_life, interval })
     }
 
-    /// Keeps a block that was asked for; none where it is damaged.
+    /// Stores a requested block; None: it is damaged.
     pub fn filled(&mut self, span: (u64, u64), block: Option<CheckedBlock>) {
         let Some(CheckedBlock { first, last, clock_step, mut times, columns }) = block else {
             self.refusals.add(Cause::Fill, 1);
@@ -44,7 +44,7 @@ impl Intake {
         };
         let unnamed = columns.iter().filter(|(id, _)| !self.map.is_named(*id)).count();
         if unnamed > 0 && self.fetch.asks_again(span) {
-            // The names may be on their way. The second time the other columns are kept.
+            // The names may be in transit. The second time, the other columns are stored.
             return self.refusals.add(Cause::Unnamed, unnamed as u64);
         }
         let live = self.ingest.live.clone();
@@ -71,14 +71,14 @@ impl Intake {
         let samples: u64 = columns.iter().map(|column| column.samples).sum();
         self.ingest.totals.ticks.fetch_add(last - first + 1, Ordering::Relaxed);
         self.ingest.totals.samples.fetch_add(samples, Ordering::Relaxed);
-        // Between two blocks may be ticks that never were: that they are missing is not known.
+        // Ticks between two blocks may never have existed, so no gap is recorded.
         let chunk = Chunk::new(first, &times, columns).after_gap(clock_step);
         live.fill(self.source, vec![Arc::new(chunk)]);
         let known = self.refilled.unwrap_or((from, to));
         self.refilled = Some((known.0.min(from), known.1.max(to)));
     }
 
-    /// Looks what is lacking.
+    /// Searches for missing ticks.
     pub(super) fn look(&mut self) {
         let live = self.ingest.live.clone();
         let (mut covered, newest, damages, retention) = {
@@ -104,19 +104,19 @@ impl Intake {
         }
     }
 
-    /// Whether something is to be asked for now.
+    /// Whether there is a request to make now.
     pub fn wants_turn(&self) -> bool {
         let live = &self.ingest.live;
-        // It rests while a disk fails.
+        // Fetching pauses while a disk fails.
         self.fetch.is_due() && self.knows_clock() && !live.is_full_of_fills() && live.is_logged()
     }
 
-    /// Whether an answer to what was asked for is awaited.
+    /// Whether an answer to a request is awaited.
     pub fn is_fetching(&self) -> bool {
         self.fetch.is_open()
     }
 
-    /// Asks for what is lacking.
+    /// Requests missing ticks.
     pub fn ask(&mut self) -> Option<HubMessage> {
         let clock = &self.ingest.live.clock;
         let (id, (first, last)) = self.fetch.ask(clock.wall(), clock.steady(), self.interval)?;

@@ -60,7 +60,7 @@ impl Agent {
         Self::over(|socket| async move { ingest.link(arrival, socket).await })
     }
 
-    /// An agent of whose socket the other end is served so.
+    /// An agent whose socket is served by this future.
     pub fn over<F: Future<Output = ()> + Send + 'static>(
         serve: impl FnOnce(WebSocketStream<DuplexStream>) -> F + Send + 'static,
     ) -> Agent {
@@ -77,7 +77,7 @@ impl Agent {
     }
 
     pub async fn bytes(&mut self, bytes: Vec<u8>) {
-        // The hub may have ended the link by now: its goodbye says why.
+        // The hub may have ended the link by now: its goodbye has the reason.
         let _ = self.socket().send(Message::Binary(bytes.into())).await;
     }
 
@@ -89,7 +89,7 @@ impl Agent {
         self.say(&AgentMessage::Heartbeat).await;
     }
 
-    /// The next message of the hub but heartbeats; none where it has closed the link.
+    /// The next message of the hub except heartbeats; None after it has closed the link.
     async fn next(&mut self) -> Option<HubMessage> {
         loop {
             match self.socket().next().await?.ok()? {
@@ -107,7 +107,7 @@ impl Agent {
         self.next().await.expect("the hub says something")
     }
 
-    /// Waits until so many messages are acknowledged; through which tick all is in the log.
+    /// Waits until this number of messages is acknowledged; returns the last tick up to which everything is in the log.
     pub async fn acknowledged(&mut self, wanted: u32) -> u64 {
         loop {
             if let HubMessage::Ack { messages, seq, .. } = self.heard().await
@@ -118,7 +118,7 @@ impl Agent {
         }
     }
 
-    /// The hub's reason to end the link, and that it is closed behind it.
+    /// The hub's reason for the end of the link; checks that it is closed afterwards.
     pub async fn goodbye(&mut self) -> (u16, String, u32) {
         loop {
             if let HubMessage::Goodbye { code, reason, wait } = self.heard().await {
@@ -128,23 +128,23 @@ impl Agent {
         }
     }
 
-    /// Waits until the hub has done with the link.
+    /// Waits until the hub has finished the link.
     pub async fn ended(&mut self) {
         (&mut self.hub).await.expect("the link does not panic");
     }
 
-    /// The socket goes without a word.
+    /// Closes the socket without a goodbye.
     pub async fn cut(&mut self) {
         self.socket = None;
         self.ended().await;
     }
 
-    /// Nothing is said, and nothing read.
+    /// Neither sends nor reads.
     pub async fn silent(&mut self) {
         self.ended().await;
     }
 
-    /// Tells the row `cpu::ROWS[row]` and a series of it.
+    /// Sends the row `cpu::ROWS[row]` and a series of it.
     pub async fn tell(&mut self, row: u16, id: SeriesId, instance: &str) {
         let metric = Metric::from(cpu::ROWS[usize::from(row)]);
         let steps = metric.steps;
@@ -161,7 +161,7 @@ impl Agent {
         }
     }
 
-    /// A tick of this number, at a time since [`NOW`]. The first one has a keyframe before it.
+    /// Sends a tick of this number, at a time since [`NOW`]. The first one has a keyframe before it.
     pub async fn tick(&mut self, seq: u64, t: i64, values: &[f64]) {
         let t = NOW.wrapping_add(t);
         let mut frames = Vec::new();
@@ -175,7 +175,7 @@ impl Agent {
         self.bytes(encode_ticks(frames.iter().map(Vec::as_slice))).await;
     }
 
-    /// So many ticks in one message, a millisecond apart.
+    /// Sends these ticks in one message, a millisecond apart.
     pub async fn fast(&mut self, first: u64, last: u64) {
         let mut before = TickState::after(first - 1, NOW);
         before.extend(self.state.steps().iter().copied());
@@ -185,7 +185,7 @@ impl Agent {
         self.bytes(encode_ticks(frames.iter().map(Vec::as_slice))).await;
     }
 
-    /// The next range that the hub asks for, with its number; none where it has asked for nothing within 20 s of its time.
+    /// The next range that the hub requests, with its number; None if it requests nothing within 20 s of its time.
     pub async fn wanted(&mut self) -> Option<(u32, u64, u64)> {
         let wanted = async {
             loop {
@@ -194,11 +194,11 @@ impl Agent {
                 }
             }
         };
-        // The other end is silent, too: a hub that hears nothing ends the link before that.
+        // The other end is silent, too: a hub that receives nothing ends the link before that.
         tokio::time::timeout(std::time::Duration::from_secs(12), wanted).await.ok().flatten()
     }
 
-    /// Likewise within 3 s.
+    /// As above, within 3 s.
     pub async fn wanted_soon(&mut self) -> Option<(u32, u64, u64)> {
         let wanted = self.wanted();
         tokio::time::timeout(std::time::Duration::from_secs(3), wanted).await.ok().flatten()
@@ -221,7 +221,7 @@ impl Agent {
         self.say(&AgentMessage::Answer { id, bytes }).await;
     }
 
-    /// Answers so many clock questions of its own, by a clock that is so far ahead, milliseconds.
+    /// Asks this number of clock questions, by a clock that is `ahead` milliseconds ahead.
     pub async fn clock(&mut self, ahead: i64) {
         let mut arrived = None;
         for id in 1..=9 {
@@ -236,7 +236,7 @@ impl Agent {
         }
     }
 
-    /// A block of the series 0, a tick a second from a time since [`NOW`] on; its values are the sequences.
+    /// A block of the series 0, one tick per second from a time since [`NOW`] on; its values are the sequences.
     pub fn block(id: u32, first: u64, last: u64, from: i64) -> FillPart {
         let times: Vec<i64> = (first..=last).map(|seq| NOW + from + (seq - first) as i64 * 1_000).collect();
         let values: Vec<f64> = (first..=last).map(|seq| seq as f64).collect();
@@ -259,7 +259,7 @@ impl Agent {
         self.say(&AgentMessage::FillEnd { id, state }).await;
     }
 
-    /// Ticks up to this number are lost on the way.
+    /// Ticks up to this number are lost in transit.
     pub fn skip(&mut self, seq: u64) {
         let t = self.state.t();
         let _ = self.state.encode_at(seq, t + 500, false, &[]);

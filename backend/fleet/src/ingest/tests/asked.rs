@@ -1,4 +1,4 @@
-//! What pages ask of an agent, over a link in memory.
+//! Questions of pages to an agent, over an in-memory link.
 
 use super::*;
 use crate::ingest::NoAnswer;
@@ -27,7 +27,7 @@ async fn all_who_ask_the_same_get_one_answer_and_it_holds_for_a_second() {
     let later = tokio::spawn(async move { names(ingest.processes(0, None).await) });
     let (next, _) = agent.asked().await;
     assert_eq!(next, id + 1);
-    // What is late, or was never asked, is nobody's answer.
+    // Late and unrequested answers are ignored.
     agent.answer(id, "old", 0).await;
     agent.answer(next, "new", 0).await;
     assert_eq!(later.await.expect("no panic"), Ok(vec!["new".to_owned()]));

@@ -1,11 +1,11 @@
-//! What is lacking is asked for, looked through, and kept once.
+//! Missing ticks are requested, checked, and stored once.
 
 use super::*;
 use shared::agent::{AgentHello, FillDamage, FillPart, FillState, Offer, encode_damage};
 use shared::wire::ColumnBytes;
 
-/// An agent with these ranges, of which the last is open; its newest tick is 1,000, at [`NOW`]. It is linked, and its clock
-/// is so far ahead.
+/// A linked agent with these ranges, of which the last is open; its newest tick is 1,000, at [`NOW`]. Its clock is
+/// `ahead` milliseconds ahead.
 async fn offering(hub: &Hub, offers: Vec<Offer>, ahead: i64) -> Agent {
     let mut agent = hub.connect(KEY);
     agent.say(&AgentMessage::Hello(Box::new(AgentHello { offers, seq: 1_000, ..hello(1) }))).await;
@@ -25,7 +25,7 @@ fn covered(hub: &Hub) -> Vec<(u64, u64)> {
     store.coverage(store.named(KEY).expect("it is known"))
 }
 
-/// Waits until the hub has taken in all that was said: it answers what is said last.
+/// Waits until the hub has processed everything sent so far, because it answers the last message.
 async fn settled(agent: &mut Agent) {
     agent.clock(0).await;
 }
@@ -189,7 +189,7 @@ async fn the_last_tick_of_an_earlier_life_that_comes_without_values_is_fetched()
     let mut agent = offering(&hub, open(900), 0).await;
     agent.acknowledged(1).await;
     agent.cut().await;
-    // It was killed after the tick 1,002, which has not come, and an agent of before begins with that one.
+    // It was killed after the tick 1,002, which has not arrived, and an old agent begins with that one.
     let mut agent = hub.connect(KEY);
     let said = AgentHello { offers: open(1_000), seq: 1_002, ..hello(1) };
     agent.say(&AgentMessage::Hello(Box::new(said))).await;
@@ -207,7 +207,7 @@ async fn the_last_tick_of_an_earlier_life_that_comes_without_values_is_fetched()
     settled(&mut agent).await;
     let samples = hub.samples().remove(0).1;
     assert_eq!(samples, [(0, 1_000.0), (1_000, 1_001.0), (2_000, 1_002.0), (5_000, 1_050.0)]);
-    // A tick without values among others is one: nothing could be read.
+    // A tick without values among others is valid: nothing could be read.
     agent.tick(1_051, 6_000, &[f64::NAN]).await;
     agent.acknowledged(3).await;
     assert_eq!(covered(&hub), [(1_000, 1_002), (1_050, 1_051)]);
@@ -229,7 +229,7 @@ async fn a_column_without_a_name_is_asked_for_once_more_and_the_others_are_kept_
     agent.fill_end(id, FillState::Whole).await;
     let (id, first, last) = agent.wanted().await.expect("ticks are lacking");
     assert_eq!(((first, last), hub.refused("unnamed")), ((980, 999), 2));
-    // The name of one came meanwhile.
+    // The name of one has arrived meanwhile.
     agent.fill(&with_unnamed(id, 980, 989)).await;
     agent.tell(0, 7, "b").await;
     agent.fill(&with_unnamed(id, 990, 999)).await;

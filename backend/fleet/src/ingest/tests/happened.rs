@@ -1,4 +1,4 @@
-//! Records over a link in memory, and what the hub remarks on a machine.
+//! Records over an in-memory link, and remarks of the hub about a machine.
 
 use super::*;
 use shared::agent::{Offer, encode_records};
@@ -105,7 +105,7 @@ async fn what_is_left_out_of_a_machine_or_held_back_is_said_and_counted() {
     let labels = vec![("No label".to_owned(), "x".to_owned())];
     agent.say(&AgentMessage::Facts { host: "host-1".into(), facts: Vec::new(), labels }).await;
     agent.tell(0, 0, "a").await;
-    // More than the ticks of a minute: the acknowledgement waits, and comes.
+    // More than the ticks of a minute: the acknowledgment is delayed, and arrives.
     agent.fast(1, 700).await;
     agent.acknowledged(1).await;
     assert_eq!((hub.refused("label"), hub.refused("pace")), (1, 1));

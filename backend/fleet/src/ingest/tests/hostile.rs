@@ -1,4 +1,4 @@
-//! What an agent that means ill can send.
+//! Messages of a malicious agent.
 
 use super::agent::{hello, row};
 use super::{HOUR, Hub, KEY, NOW};
@@ -64,7 +64,7 @@ async fn names_that_would_fill_memory_end_the_link() {
     assert_eq!(agent.goodbye().await.0, close::LIMIT);
     let mut agent = hub.agent().await;
     agent.tell(0, 0, "a").await;
-    // A place for each id up to this one, and then names: together they are too much, either alone is not.
+    // A slot for each ID up to this one, and then names: together they exceed the limit, each alone does not.
     let def = SeriesDef { metric: 0, instance: "b".into() };
     agent.say(&AgentMessage::Series { defs: vec![(MAX_SERIES_IDS - 1, def)] }).await;
     agent.tell(0, 1, "c").await;
@@ -136,7 +136,7 @@ async fn what_comes_faster_than_256_kib_a_second_waits_and_none_of_it_is_lost() 
         agent.tick(seq, seq as i64, &(0..2_000).map(value).collect::<Vec<_>>()).await;
         agent.acknowledged(seq as u32).await;
         waited = begin.elapsed().as_secs_f64();
-        // No time passes by the hub's clock, so nothing is made up for.
+        // The hub's clock does not advance, so no debt is paid.
         let due = (((hub.ingest.counts().bytes - told) as f64 - BURST) / RATE).max(0.0);
         assert!((waited - due).abs() < 0.1, "message {seq} waited {waited} s, not {due}");
     }
@@ -151,7 +151,7 @@ async fn more_than_is_acknowledged_ends_the_link() {
     let hub = Hub::new();
     let mut agent = hub.agent().await;
     agent.tell(0, 0, "a").await;
-    // Beyond the rate nothing is acknowledged; who heeds that loses nothing.
+    // Beyond the rate nothing is acknowledged; an agent that waits loses nothing.
     agent.fast(1, 700).await;
     for seq in 701..720 {
         agent.tick(seq, seq as i64, &[1.0]).await;
@@ -220,7 +220,7 @@ async fn of_words_without_end_no_more_are_read_than_a_link_may_say() {
     let hub = Hub::new();
     let mut agent = hub.agent().await;
     let bytes = || hub.ingest.counts().bytes;
-    // By the hub's clock no time passes, so the link is held for good.
+    // The hub's clock does not advance, so the link is paused for good.
     let facts = AgentMessage::Facts {
         host: "h".into(),
         facts: vec![("a".repeat(200), "b".repeat(200)); 1_000],
@@ -279,7 +279,7 @@ async fn after_five_minutes_500_new_series_a_minute_are_taken() {
     agent.acknowledged(1).await;
     hub.clock.pass(Duration::from_secs(301));
     agent.cut().await;
-    // Another link gives it no other five minutes.
+    // A new link does not get another five minutes.
     let mut agent = hub.connect(KEY);
     agent.say(&AgentMessage::Hello(Box::new(AgentHello { now: NOW + 301_000, ..hello(1) }))).await;
     assert!(matches!(agent.heard().await, HubMessage::Welcome(_)));

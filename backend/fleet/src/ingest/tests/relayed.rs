@@ -1,4 +1,4 @@
-//! What another hub of a cluster tells of a machine that it holds.
+//! A machine that another hub of the cluster holds and relays.
 
 use super::*;
 use shared::agent::{FillState, Offer};
@@ -10,7 +10,7 @@ async fn what_the_holder_lacks_still_is_asked_for_again_until_it_has_it() {
     let mut holder = Agent::over(|socket| async move {
         ingest.relay(arrival, socket, std::pin::pin!(std::future::pending())).await;
     });
-    // It holds the machine since a moment ago, and has its newest tick, and an old one, but not what lies between them.
+    // It has held the machine for a moment. It has the newest tick and an old one, but none between them.
     let offers = vec![Offer { first: 900, last: u64::MAX, from: NOW - 100_000, to: i64::MAX }];
     holder.say(&AgentMessage::Hello(Box::new(AgentHello { offers, seq: 1_000, ..hello(1) }))).await;
     assert!(matches!(holder.heard().await, HubMessage::Welcome(_)));
@@ -20,7 +20,7 @@ async fn what_the_holder_lacks_still_is_asked_for_again_until_it_has_it() {
         let (id, first, last) = holder.wanted().await.expect("ticks are lacking");
         assert_eq!((first, last), (900, 999));
         holder.fill_end(id, FillState::Gone).await;
-        // The hub has taken that in once it answers.
+        // The hub has processed that once it answers.
         holder.clock(0).await;
         hub.clock.pass(Duration::from_secs(9));
         assert_eq!(holder.wanted_soon().await, None, "it is let be for a while");

@@ -1,4 +1,4 @@
-//! Rows of many machines in one table: what one says of its own changes nothing of what another means, and none takes all.
+//! Rows of many machines in one table: a machine's own rows change nothing for others, and no machine takes them all.
 
 use super::*;
 use shared::catalog::{Chart, Metric};
@@ -14,7 +14,7 @@ async fn linked(hub: &Hub, key: &str) -> Agent {
     agent
 }
 
-/// Tells a row with its chart and brings a sample of it.
+/// Sends a row with its chart, and a sample of it.
 async fn tells(agent: &mut Agent, (id, seq): (u32, u64), row: &Metric, chart: &Chart) {
     let at = u16::try_from(id).expect("a position");
     agent.say(&AgentMessage::Rows { rows: vec![(at, row.clone())], charts: vec![chart.clone()] }).await;
@@ -24,7 +24,7 @@ async fn tells(agent: &mut Agent, (id, seq): (u32, u64), row: &Metric, chart: &C
     agent.clock(0).await;
 }
 
-/// The rows that the series of a machine name, but for how its clock is, with their charts.
+/// The rows that a machine's series name, except that of its clock, with their charts.
 fn rows_of(hub: &Hub, key: &str) -> Vec<(Metric, Chart)> {
     let store = hub.live.store();
     let catalog = store.catalog();
@@ -38,7 +38,7 @@ fn chart(title: &str) -> Chart {
     Chart { id: "own".into(), title: title.into(), section: "s".into() }
 }
 
-/// The scope of who sees one machine.
+/// The scope of a reader of one machine.
 fn reader(hub: &Hub, key: &str) -> Reader {
     Reader::new(hub.live.clone(), Scope::only(["t".to_owned()], [key.to_owned()]))
 }
@@ -55,7 +55,7 @@ async fn what_a_machine_says_of_a_tag_first_is_not_what_another_means_by_it() {
     assert_eq!(told.len(), 1);
     let (title, help, drawn) = (&told[0].0.title, &told[0].0.help, &told[0].1.title);
     assert_eq!((&title[..], help, &drawn[..]), ("Own", &own.help, "Level"));
-    // Says it the very same, it is the same row; and it has one of its own once it says something else again.
+    // An identical definition uses the same row; a different one gets its own row.
     tells(&mut rogue, (1, 6), &Metric { tag: "own.{x}.more".into(), ..own.clone() }, &chart("Level")).await;
     tells(&mut agent, (1, 6), &Metric { tag: "own.{x}.more".into(), ..own.clone() }, &chart("Level")).await;
     assert_eq!(rows_of(&hub, KEY)[1], rows_of(&hub, ROGUE)[1]);
@@ -65,7 +65,7 @@ async fn what_a_machine_says_of_a_tag_first_is_not_what_another_means_by_it() {
     let more = Metric { tag: "own.{x}.more".into(), unit: Unit::Celsius, ..odd.clone() };
     tells(&mut rogue, (1, 7), &more, &chart("Owned")).await;
     assert_eq!(rows_of(&hub, KEY), before);
-    // A machine whose words have changed goes on with the row that it has.
+    // A machine whose text has changed keeps its row.
     let rows = hub.live.store().catalog().metrics.len();
     agent.cut().await;
     let mut agent = linked(&hub, KEY).await;
@@ -90,7 +90,7 @@ async fn the_table_of_who_sees_some_machines_has_no_row_of_others() {
     assert!(reader(&hub, ROGUE).catalog().find("own.k.secret").is_ok());
     let everything = Reader::new(hub.live.clone(), Scope::All).catalog();
     assert!(Arc::ptr_eq(&everything, hub.live.store().catalog()));
-    // A link that leaves a chart out has none of its rows, nor of one that has its id with a number.
+    // A link without a chart has none of its rows, nor one of a chart that has its ID with a number.
     let without = Scope::only(["t".to_owned()], [KEY.to_owned()]).without_charts(["own".to_owned()]);
     let said = format!("{:?}", Reader::new(hub.live.clone(), without.clone()).catalog());
     assert!(!said.contains("own.{x}.level"), "{said}");

@@ -1,9 +1,9 @@
-//! A clock that is set while nothing can be sent: of it tell the stamps alone.
+//! A clock that is set while nothing can be sent: only the timestamps show it.
 
 use super::*;
 use shared::agent::{FillPart, FillState, Offer};
 
-/// The tick that the hub has from before the cut, and the newest one after it, which is at [`NOW`].
+/// The last tick that the hub had before the cut, and the newest one after it, which is at [`NOW`].
 const BEFORE: u64 = 2_000_000_000;
 const NEWEST: u64 = BEFORE + 10_000;
 
@@ -23,8 +23,9 @@ async fn linked(hub: &Hub, life: u64) -> Agent {
     agent
 }
 
-/// All samples are where they belong, though the clock was set while the link was cut: `sets` has the ticks before which it
-/// was, counted from [`BEFORE`] on, and how far it was off from there, milliseconds. Blocks have so many ticks at most.
+/// All samples are at their true time, although the clock was set while the link was cut. `sets` has the ticks before
+/// which it was set, counted from [`BEFORE`] on, and the offset from there, milliseconds. Blocks have at most `most`
+/// ticks.
 async fn in_place(life: u64, sets: &[(u64, i64)], most: u64) {
     let hub = Hub::new();
     let mut agent = linked(&hub, life).await;
@@ -57,7 +58,7 @@ const OFF: i64 = 3_607_000;
 
 #[tokio::test(start_paused = true)]
 async fn a_clock_that_was_set_and_set_back_while_the_link_was_cut_moves_nothing() {
-    // What is asked for ends within what has wrong stamps, an hour before the newest, or does not.
+    // The requested range ends within the wrong timestamps, an hour before the newest, or it does not.
     for (from, to) in [(2_000, 2_075), (6_300, 6_500)] {
         for off in [-OFF, OFF, -40_000, 40_000] {
             in_place(BEFORE, &[(from, off), (to, 0)], 3_600).await;
