@@ -307,7 +307,7 @@ pub(super) fn clipped(mut run: Run, (from, to): (i64, i64)) -> Option<Run> {
     (!run.processes.is_empty()).then_some(run)
 }
 
-/// Sets the run's state: that of the process that began it, else of all processes. Of several, the first that failed is
+/// Sets the run's state: that of the process that began it, else of all processes. The first of several failures is
 /// the cause.
 pub(super) fn judged(mut run: Run, silent: &impl Fn(&str) -> Option<Silence>) -> Run {
     run.processes.sort_by_key(|process| process.began);
