@@ -220,7 +220,7 @@ fn by_begin(parts: Vec<Part>) -> Vec<Vec<Part>> {
 }
 
 /// Groups parts into the jobs of an address. One job runs on several machines at once, each machine knows it once, and
-/// none of its ranks runs twice. Of several candidates, those that began next to each other belong together: clocks
+/// none of its ranks runs twice. If several parts fit, those that began next to each other belong together: clocks
 /// differ by less than jobs last, and ranks may come late.
 fn together(mut parts: Vec<Part>) -> Vec<Vec<Part>> {
     parts.sort_by(|a, b| (a.run.began, &a.key).cmp(&(b.run.began, &b.key)));
@@ -307,8 +307,8 @@ pub(super) fn clipped(mut run: Run, (from, to): (i64, i64)) -> Option<Run> {
     (!run.processes.is_empty()).then_some(run)
 }
 
-/// Sets the run's state: that of the process that began it, else of all processes. Of several, the first that failed is
-/// the cause.
+/// Sets the run's state: that of the process that began it, else of all processes. If several failed, the first failure
+/// is the cause.
 pub(super) fn judged(mut run: Run, silent: &impl Fn(&str) -> Option<Silence>) -> Run {
     run.processes.sort_by_key(|process| process.began);
     let root = run.processes.iter().find(|process| !process.joined);
@@ -375,8 +375,8 @@ pub(super) fn judged(mut run: Run, silent: &impl Fn(&str) -> Option<Silence>) ->
     run
 }
 
-/// The processes that decide the state of a run. Of ranks only those of the last life count, which began when all
-/// before it had ended. So a launcher that restarts its ranks is not judged by those that failed before.
+/// The processes that decide the state of a run. Only ranks of the last life count, which began when all before it had
+/// ended. So a launcher that restarts its ranks is not judged by those that failed before.
 fn counted(processes: &[RunProcess]) -> Vec<&RunProcess> {
     let mut life: Vec<&RunProcess> = Vec::new();
     for one in processes.iter().filter(|one| one.rank.is_some() && one.joined) {
