@@ -1,9 +1,9 @@
 //! The agent's end of the link to a hub: another reader of the store, which sends the samples that it reads.
 //!
 //! Nothing is queued. While a hub is unreachable, the stored history is the buffer, and the hub requests its missing
-//! ticks later. [`Uplink`] decides when to connect and retry, `road.rs` connects, `join.rs` and `identity.rs` keep the
-//! agent's identity, `hello.rs` starts a link, `serve.rs` sends samples, `fill.rs` answers requests for missing ticks,
-//! and `reports.rs` answers questions of the hub's pages. `relay.rs` sends a source from one hub to another with the
+//! ticks later. [`Uplink`] decides when to connect and retry; `road.rs` connects. `join.rs` and `identity.rs` keep the
+//! agent's identity. `hello.rs` starts a link, and `serve.rs` sends samples. `fill.rs` answers requests for missing
+//! ticks, and `reports.rs` questions of the hub's pages. `relay.rs` sends a source from one hub to another with the
 //! same code.
 
 // A lock in the head of a `match` or `for` is held to its end, where it may be taken again.

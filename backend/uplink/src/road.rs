@@ -1,7 +1,7 @@
 //! Connection to a hub: name resolution, TCP, proxy, TLS. Each step has its own errors.
 //!
-//! All addresses of the name are tried, IPv6 and IPv4 alternately, the next after 250 ms or at once after a failure;
-//! the name is resolved each time. Certificates are verified with the system's trust store, the authorities of a file,
+//! All addresses of the name are tried, IPv6 and IPv4 alternately, the next after 250 ms or at once after a failure.
+//! The name is resolved each time. Certificates are verified with the system's trust store, the authorities of a file,
 //! or a single public key.
 
 use crate::settings::{HubEntry, HubUrl, Pin, ProxyChoice, ProxyEnvironment, ProxyUrl};

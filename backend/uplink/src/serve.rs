@@ -1,7 +1,7 @@
 //! An established link: live ticks first, missing ones after them.
 //!
-//! One task reads the hub's messages, the other writes. The writer has no queue of ticks: like a page's connection, it
-//! reads those after its position from the store, and pauses there when its credit is used up. Between two ticks it
+//! One task reads the hub's messages, the other writes. The writer has no queue of ticks. Like a page's connection, it
+//! reads the ticks after its position from the store, and pauses there when its credit is used up. Between two ticks it
 //! sends other messages: records, answers, and one part at a time of the requested history.
 
 use super::fill::{self, Answered, Size, Want};

@@ -1,7 +1,7 @@
-//! Appends ticks of all links in groups: ticks that arrive within a short time are encoded under few locks, logged by
+//! Appends ticks of all links in groups. Ticks that arrive within a short time are encoded under few locks, logged by
 //! few writes, and announced once.
 //!
-//! A link waits for its own ticks before it takes its next message, so at most one message of each link is queued here,
+//! A link waits for its own ticks before it takes its next message. So at most one message of each link is queued here,
 //! and only appended ticks return credit. A refused tick affects no other.
 
 use super::Inner;

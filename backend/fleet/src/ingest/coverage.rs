@@ -122,8 +122,8 @@ impl Lacking<'_> {
     }
 }
 
-/// The next range to request: the newest part of the holes in the last hour, else the first part of the oldest hole; at
-/// most `most` ticks.
+/// The next range to request, at most `most` ticks: the newest part of the holes in the last hour, else the first part
+/// of the oldest hole.
 pub(super) fn next(holes: &[Hole], now: i64, most: u64) -> Option<Span> {
     let recent = now.saturating_sub(RECENT_MS);
     match holes.last() {

@@ -1,8 +1,8 @@
 //! Maps an agent's rows and series to the hub's.
 //!
-//! Nothing of an agent is passed on as it came: its series get the hub's IDs, and its rows those of the hub's table,
-//! once a sample of them arrives. So a series of which the agent sends only its name costs the hub nothing, and a
-//! series that the hub has dropped automatically gets another ID.
+//! Nothing of an agent is passed on as it came. Once a sample arrives, its series gets an ID of the hub, and its row
+//! one of the hub's table. So a series of which the agent sends only its name costs the hub nothing. A series that the
+//! hub has dropped automatically gets another ID.
 
 use super::limits::{Cause, IngestLimits, MAX_LINK_BYTES, MAX_TABLE_ROWS, Refusals, SourcePace};
 use shared::agent::{self, MAX_INSTANCE_BYTES, MAX_SERIES_IDS, MAX_TEXT_BYTES};

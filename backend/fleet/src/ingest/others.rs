@@ -52,8 +52,8 @@ impl Ingest {
         self.0.presence.leave(source);
     }
 
-    /// Forwards a question of another hub to the agent of a source that is linked here: the answer, and the correction
-    /// to add to its timestamps, milliseconds.
+    /// Forwards a question of another hub to the agent of a source that is linked here. Returns the answer, and the
+    /// correction to add to its timestamps, milliseconds.
     ///
     /// # Errors
     /// [`NoAnswer`], after 10 s at the latest.

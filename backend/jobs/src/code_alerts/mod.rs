@@ -1,7 +1,7 @@
 //! Alerts from code: scripts send them, and they are stored as records of the machine. An agent sends them to its hub;
 //! the rule evaluation reads them by [`of`].
 //!
-//! A loop that alerts in each step, or all ranks of a job at once, cost few records: repeats are counted in memory, and
+//! A loop that alerts in each step, or all ranks of a job at once, cost few records. Repeats are counted in memory, and
 //! written with the next record of their title.
 
 use parking_lot::Mutex;

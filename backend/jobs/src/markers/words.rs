@@ -36,7 +36,7 @@ fn whose(kernel: &Kernel) -> &'static str {
     if kernel.limited { "this container" } else { "this machine" }
 }
 
-/// How a kernel ended, and in which cell.
+/// A sentence about the end of a kernel, and its cell at that time.
 pub fn how(kernel: &Kernel) -> Option<String> {
     let end = kernel.end.as_ref()?;
     let known = kernel.used.zip(kernel.limit).filter(|(_, limit)| *limit > 0);

@@ -157,8 +157,8 @@ fn own_id(Part { key, run, generation, .. }: &Part, is_first: bool) -> String {
     }
 }
 
-/// Whether an ID under which a run is not listed means it: the ID on one of its machines alone, or the address of its
-/// job.
+/// Whether an ID means a run that is listed under another one. It may be the ID on one of its machines alone, or the
+/// address of its job.
 fn is_called(parts: &[Part], id: &str) -> bool {
     let jobs = parts.iter().filter(|part| part.generation.is_some());
     jobs.into_iter().any(|part| part.run.id == id || own_id(part, false) == id)

@@ -1,7 +1,7 @@
 //! Successive jobs at one address, as `MASTER_ADDR` and port name it: the job to which a rank belongs.
 //!
 //! The address is the same on all machines, and the same for the next job. So each machine counts for itself. A rank
-//! belongs to the newest job of its address while that lives and lacks a rank of its number; else it begins the next
+//! belongs to the newest job of its address while that lives and lacks a rank of its number. Else it begins the next
 //! job. A launcher that restarts its ranks, as torchrun does, continues its own job. [`apart`](super::fold::apart)
 //! matches the jobs of several machines by their times.
 

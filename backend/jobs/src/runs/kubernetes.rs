@@ -1,7 +1,7 @@
 //! The end of a pod according to Kubernetes. The API server lists the pods of our node or namespace, to the service
 //! account that is mounted into our own pod. It is asked only after an end.
 //!
-//! The account needs the right to list pods. It reads `metadata.uid` of each pod, and of its `status` the fields
+//! The account needs the right to list pods. For each pod, `metadata.uid` is read, and from its `status` the fields
 //! `reason`, `conditions` (the one called `DisruptionTarget`) and the terminated containers in `containerStatuses`.
 
 use super::RunsSettings;

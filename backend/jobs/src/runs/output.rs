@@ -442,8 +442,8 @@ fn prefix(text: &str) -> Option<(Prefix, u32, &str)> {
     Some((Prefix::Rank, number.parse().ok()?, rest.strip_prefix(": ")?))
 }
 
-/// The line that best explains the end of a rank, of its last ones: the last that names an error, else the last with a
-/// text.
+/// The line among the last ones of a rank that best explains its end: the last that names an error, else the last with
+/// a text.
 pub fn last_words(rows: &[PrintedRow]) -> Option<String> {
     let texts: Vec<String> = rows.iter().filter(|row| row.line.lost == 0).map(|row| plain(&row.line.text)).collect();
     let bare = |text: &String| prefix(text).map_or(text.as_str(), |(.., rest)| rest).trim().to_string();

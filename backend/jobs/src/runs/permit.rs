@@ -155,8 +155,8 @@ fn is_in_job(pid: u32, job: &str) -> bool {
     groups.lines().flat_map(|line| line.split('/')).any(|part| part.strip_prefix("job_") == Some(job))
 }
 
-/// A report of another user, without the facts that only the kernel and schedulers can know: rank, GPUs, pod, and any
-/// time other than about now. The end of a job may be reported late, with its own times.
+/// A report of another user, without the facts that only the kernel and schedulers can know: rank, GPUs and pod. Its
+/// time is limited to about now. The end of a job may be reported late, with its own times.
 pub(super) fn without_claims(told: Told, now: i64) -> Told {
     let begun = |begun: Begun, late: i64| {
         let slurm = begun.slurm.filter(|job| begun.namespace == namespace() && is_in_job(begun.pid, job));

@@ -242,8 +242,8 @@ impl Look<'_> {
         true
     }
 
-    /// Finds the ranks among the processes that hold a GPU. Those at or below a process of a run belong to that run,
-    /// even without a given number: then they are numbered as they are found, by their GPUs.
+    /// Finds the ranks among the processes that hold a GPU. Those at or below a process of a run belong to that run.
+    /// Those without a given number are numbered as they are found, by their GPUs.
     fn holders(&mut self, roots: &[(u32, String)], only_below_runs: bool) {
         // Run, whether it stands below a process of that run, PID, and start.
         let mut without: Vec<(String, bool, u32, u64)> = Vec::new();
@@ -457,7 +457,7 @@ fn program(pid: u32) -> String {
     std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default().trim_end().into()
 }
 
-/// The ID of the run of processes that share a parent and hold a GPU each, as torch's `spawn` starts them: the ID comes
+/// The ID of the run of processes that share a parent and hold a GPU each, as torch's `spawn` starts them. The ID comes
 /// from their parent. None for init, which adopts orphans.
 fn run_of_siblings(parent: u32) -> Option<String> {
     let named = Said { key: Some(("spawn", format!("localhost:{parent}"))), ..Said::default() };

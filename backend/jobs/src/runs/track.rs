@@ -206,8 +206,8 @@ impl Tracker {
         (is_kept, listed)
     }
 
-    /// Sets the run of a reported process: the run that it names if the kernel shows it below a process of that run,
-    /// whoever owns it; else the reporting user's own. `by` is the reported identity.
+    /// Sets the run of a reported process. The run that it names is used if the kernel shows it below a process of that
+    /// run, whoever owns it. Else it is the reporting user's own. `by` is the reported identity.
     fn placed(&self, begun: &mut Begun, by: Key) -> Key {
         let own = self.owners.id(&by.run, by.user.as_deref());
         // A known process keeps its run, and may have ended.
