@@ -220,11 +220,7 @@ fn by_begin(parts: Vec<Part>) -> Vec<Vec<Part>> {
 }
 
 /// Groups parts into the jobs of an address. One job runs on several machines at once, each machine knows it once, and
-<<<<<<< HEAD:backend/jobs/src/runs/reduce.rs
-/// none of its ranks runs twice. Among several candidates, those that began next to each other belong together: clocks
-=======
 /// none of its ranks runs twice. If several parts fit, those that began next to each other belong together: clocks
->>>>>>> h5:backend/jobs/src/runs/fold.rs
 /// differ by less than jobs last, and ranks may come late.
 fn together(mut parts: Vec<Part>) -> Vec<Vec<Part>> {
     parts.sort_by(|a, b| (a.run.began, &a.key).cmp(&(b.run.began, &b.key)));
@@ -311,13 +307,8 @@ pub(super) fn clipped(mut run: Run, (from, to): (i64, i64)) -> Option<Run> {
     (!run.processes.is_empty()).then_some(run)
 }
 
-<<<<<<< HEAD:backend/jobs/src/runs/reduce.rs
-/// Sets the run's state: that of the process that began it, else of all processes. The first of several failures is
-/// the cause.
-=======
 /// Sets the run's state: that of the process that began it, else of all processes. If several failed, the first failure
 /// is the cause.
->>>>>>> h5:backend/jobs/src/runs/fold.rs
 pub(super) fn judged(mut run: Run, silent: &impl Fn(&str) -> Option<Silence>) -> Run {
     run.processes.sort_by_key(|process| process.began);
     let root = run.processes.iter().find(|process| !process.joined);
