@@ -80,7 +80,7 @@ impl NewRun {
 }
 
 impl ReportedEvent {
-    /// How the run has ended; None for a heartbeat.
+    /// The end of the run; None for a heartbeat.
     ///
     /// # Errors
     /// The fields do not fit the event: a sentence.

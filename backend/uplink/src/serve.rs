@@ -66,7 +66,7 @@ pub(super) struct LinkParts {
     pub shifts: Vec<Shift>,
     /// Delay after a tick, so that not all agents send at once.
     pub spread: Duration,
-    /// Where the state of the link is published.
+    /// The state of the link is published here.
     pub shown: Arc<UplinkState>,
 }
 

@@ -83,7 +83,7 @@ impl AgentClock {
             let beside = [goes_on, leads_to].into_iter().flatten();
             beside.map(|exact| exact.saturating_sub(shift).unsigned_abs()).min().unwrap_or(0)
         };
-        // The newer of two equally good ones is used.
+        // If two are equally good, the newer is used.
         let others = self.eras.iter().rev().map(|era| era.shift_ms).chain([0]).filter(|_| of_life);
         let best = [known].into_iter().chain(others).min_by_key(|shift| off(*shift)).unwrap_or(known);
         let exact = match (goes_on, leads_to) {

@@ -81,9 +81,9 @@ impl Map {
         if self.bytes > MAX_LINK_BYTES { Err(MapError::TooMuch) } else { Ok(()) }
     }
 
-    /// Adds rows; those that the table lacks are added to it. `brought` has the source's own rows, with their versions.
-    /// A source may have no more of these than there are free rows. So however many sources take their maximum, each
-    /// leaves the next one as many as it has.
+    /// Adds rows; missing ones are added to the table. `brought` has the source's own rows, with their versions. A
+    /// source may have at most as many of these as there are free rows. So even sources that take their maximum leave
+    /// the next one as many as each of them has.
     ///
     /// # Errors
     /// [`MapError`].

@@ -182,7 +182,7 @@ impl Part {
 
 /// Splits the parts of one ID into runs, by the order of the machines. A run belongs to the machine on which it began;
 /// parts that joined on other machines affect neither its name nor its state. Two machines that began it have two runs.
-/// Times come from the machines, so they decide only to which job of an address ranks belong that nobody began.
+/// Times come from the machines, so they are used in one case only: to match ranks to the jobs of an address.
 pub(super) fn apart(parts: Vec<Part>) -> Vec<Vec<Part>> {
     if parts.len() <= 1 {
         return vec![parts];
