@@ -112,13 +112,11 @@ pub enum NoKernel {
 impl fmt::Display for NoKernel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            NoKernel::Off => {
-                "this server does not detect kernels; send markers to the Watchglass on the machine of Jupyter"
-            }
+            NoKernel::Off => "this server does not detect kernels",
             NoKernel::Early => "kernels are not detected yet; send the markers again in a second",
             NoKernel::NoProcess => "no process with this pid runs here",
             NoKernel::OtherUser => "this pid is a process of another user",
-            NoKernel::NotOne => "this pid is not a Jupyter kernel or one of its descendants; leave pid out",
+            NoKernel::NotOne => "this pid is not a Jupyter kernel or one of its descendants",
             NoKernel::Full => "too many kernels run here; shut down kernels that you do not need",
         })
     }

@@ -137,13 +137,13 @@ impl Marker {
         self
     }
 
-    /// Owner of the marker: a kernel, a training job, a process, or none of them.
+    /// Owner of the marker: a kernel, a training job, or neither. Processes that are neither share one limit: a script that
+    /// is started again and again must not get a new one each time.
     pub fn whose(&self) -> String {
-        match (&self.kernel, &self.run, self.pid) {
-            (Some(kernel), ..) => kernel.clone(),
-            (None, Some(run), _) => format!("run {run}"),
-            (None, None, Some(pid)) => format!("process {pid}"),
-            (None, None, None) => String::new(),
+        match (&self.kernel, &self.run) {
+            (Some(kernel), _) => kernel.clone(),
+            (None, Some(run)) => format!("run {run}"),
+            (None, None) => String::new(),
         }
     }
 

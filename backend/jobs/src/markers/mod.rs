@@ -23,11 +23,11 @@ use system::user::own_name;
 
 /// Kind of the records that are markers.
 pub const RECORD: &str = "marker";
-/// Markers per second of one kernel, or of all senders that name none; the burst is [`MAX_NEW_MARKERS`].
+/// Markers per second of one kernel, or of all senders that are none; the burst is [`MAX_NEW_MARKERS`].
 const PER_SECOND: f64 = 50.0;
 /// Markers per second of one training job, whose ranks may all send some.
 const RUN_PER_SECOND: f64 = 100.0;
-/// Markers per hour of one kernel or training job.
+/// Markers per hour of one kernel or training job, or of all other senders.
 const PER_HOUR: f64 = 10_000.0;
 /// Kernel reads per second that markers trigger.
 const READINGS_PER_SECOND: f64 = 10.0;
@@ -60,7 +60,7 @@ pub struct TakenMarkers {
 pub enum RefusedMarkers {
     /// The marker at this position is invalid.
     Bad(usize, BadMarker),
-    /// The marker at this position names a process that is no kernel.
+    /// The process of the marker at this position cannot be named now, or not by this sender.
     Process(usize, NoKernel),
     /// They cannot be stored.
     Store(String),
