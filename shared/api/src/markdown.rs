@@ -27,7 +27,7 @@ pub(crate) fn operations() -> String {
         }
         text += &line(row);
     }
-    text += "\n## Parameters\n\nOf a parameter that may not be repeated, the last one counts.\n\n";
+    text += "\n## Parameters\n\nIf a parameter that may not be repeated is repeated, its last value counts.\n\n";
     text += "| parameter | value | what it is | operations |\n| --- | --- | --- | --- |\n";
     let mut all: BTreeMap<(&str, &str), (Parameter, Vec<&str>)> = BTreeMap::new();
     for row in Operation::ALL.iter().map(|operation| operation.row()) {

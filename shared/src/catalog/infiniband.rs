@@ -31,7 +31,7 @@ pub static RATE: MetricDef = MetricDef::gauge("infiniband.{port}.rate", Unit::By
     .title("InfiniBand link rate")
     .on("infiniband.rate", LINE)
     .steps(1.0)
-    .help("What the port's link carries at most in one direction, all its lanes together, as it was agreed on; a link that lost lanes has less. File rate of the port below /sys/class/infiniband, Gb/sec x 10^9 / 8, read every 10 s.");
+    .help("Maximum of the port's link in one direction, all its lanes together, as negotiated; a link that lost lanes has less. File rate of the port below /sys/class/infiniband, Gb/sec x 10^9 / 8, read every 10 s.");
 
 /// Errors of symbols.
 pub static SYMBOL_ERRORS: MetricDef = MetricDef::counter("infiniband.{port}.symbol_errors", Unit::Count)

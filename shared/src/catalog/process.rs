@@ -26,7 +26,7 @@ pub static PROCESSES: MetricDef = MetricDef::gauge("proc.processes", Unit::Count
 pub static UNINTERRUPTIBLE: MetricDef = MetricDef::gauge("proc.processes_uninterruptible", Unit::Count)
     .title("Watched processes in uninterruptible sleep")
     .on("tasks.blocked", "watched, uninterruptible")
-    .help("Of the watched processes and their descendants those whose first thread is in uninterruptible sleep (state D): it waits for a disk, a network file system or a driver. State in /proc/PID/stat.");
+    .help("Watched processes and descendants whose first thread is in uninterruptible sleep (state D): it waits for a disk, a network file system or a driver. State in /proc/PID/stat.");
 
 /// Throttling.
 pub static THROTTLED: MetricDef = MetricDef::gauge("proc.cpu.throttledPercent", Unit::Percent)
