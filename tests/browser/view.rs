@@ -1,6 +1,6 @@
 //! Tests the controls of the view: window, freezing, theme, size, reload.
 
-use super::{live, machine, no_faults, still};
+use super::{demo, live, machine, no_faults, still};
 use watchglass_tests::browser::Browser;
 use watchglass_tests::server::Server;
 
@@ -17,7 +17,8 @@ fn all_show(window: &str) -> String {
 
 #[test]
 fn each_window_can_be_chosen_and_survives_a_reload() {
-    let server = machine();
+    // A machine with a past: the default window of a new one grows until it is full.
+    let server = demo("1");
     let browser = Browser::start();
     browser.open(&server.url);
     live(&browser);

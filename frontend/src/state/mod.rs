@@ -349,8 +349,8 @@ impl Page {
         })
     }
 
-    /// Length of a live window in ms. The default window of a new machine grows from [`SHORTEST_MS`] on; a window that
-    /// the user chose also shows its empty part.
+    /// Length of a live window in ms. The default window of a new machine grows from [`SHORTEST_MS`] on, also if the user
+    /// chose it; other windows show their empty part, too.
     fn reach(&self, window: i64, end: i64) -> i64 {
         if window != window::DEFAULT.ms || self.is_recorded() || !self.is_of_one_machine() {
             return window;
