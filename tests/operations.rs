@@ -6,7 +6,8 @@ use api::{Answer as Answered, Method, Operation};
 use boon::{Compiler, Draft, SchemaIndex, Schemas};
 use serde_json::Value;
 use std::collections::BTreeSet;
-use watchglass_tests::hub::Hub;
+use std::process::Command;
+use watchglass_tests::hub::{Hub, send};
 use watchglass_tests::server::{Answer, Server};
 use watchglass_tests::waiting::until;
 
@@ -344,4 +345,47 @@ fn the_page_and_our_packages_ask_for_what_the_table_has() {
     }
     assert!(faults.is_empty() && asked > 60, "{asked} asked:\n{}", faults.join("\n"));
     assert!(is_known("api/v1/teams/{}/agents") && !is_known("api/v1/team") && !is_known("api/v1/catalog/x"));
+}
+
+/// Runs schemathesis against a server. It makes requests from the document, valid and invalid ones, and compares each
+/// answer with it. Two of its checks are left out: one takes every text for valid, though most have rules of their own;
+/// the other demands a key, which a server without accounts does not need.
+fn tried_by_schemathesis(server: &Server, reader: &str, caller: &str) {
+    const CHECKS: [&str; 7] = [
+        "not_a_server_error",
+        "status_code_conformance",
+        "content_type_conformance",
+        "response_headers_conformance",
+        "response_schema_conformance",
+        "unsupported_method",
+        "use_after_free",
+    ];
+    let program = std::env::var("WATCHGLASS_SCHEMATHESIS").expect("WATCHGLASS_SCHEMATHESIS is a path");
+    let folder = tempfile::tempdir().expect("a folder");
+    let document = send(server, "GET", "/api/v1/openapi.json", &[reader], "").body;
+    std::fs::write(folder.path().join("openapi.json"), document).expect("a file");
+    let mut command = Command::new(program);
+    command.current_dir(folder.path()).args(["run", "openapi.json", "--url", &format!("http://{}", server.addr())]);
+    command.args(["--phases", "coverage,fuzzing", "--max-examples", "3", "--generation-deterministic"]);
+    command.args(["--checks", &CHECKS.join(","), "--no-color", "--warnings", "off", "-H", caller]);
+    // It cannot read a socket.
+    command.args(["--exclude-path", Operation::FollowLive.path(), "--exclude-path", Operation::LinkAgent.path()]);
+    let done = command.output().expect("schemathesis starts");
+    let said = String::from_utf8_lossy(&done.stdout);
+    assert!(done.status.success(), "{said}\n{}", String::from_utf8_lossy(&done.stderr));
+    let tested = said.split("Tested: ").nth(1).and_then(|rest| rest.lines().next()?.trim().parse::<usize>().ok());
+    assert!(tested.is_some_and(|tested| tested > 115), "{said}");
+}
+
+#[test]
+#[ignore = "needs WATCHGLASS_SCHEMATHESIS, the path of that program"]
+fn with_schemathesis_answers_without_accounts_are_as_the_document_says() {
+    tried_by_schemathesis(&demo(), "Accept: */*", "Accept: */*");
+}
+
+#[test]
+#[ignore = "needs WATCHGLASS_SCHEMATHESIS, the path of that program"]
+fn with_schemathesis_answers_of_a_hub_are_as_the_document_says() {
+    let hub = Hub::start(["--no-local"]);
+    tried_by_schemathesis(&hub.server, &hub.key("data"), &hub.key("hub"));
 }

@@ -27,7 +27,7 @@ pub struct NewMarkers(pub Vec<NewMarker>);
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NewMarker {
-    /// One of [`KINDS`]; `note` where none is said.
+    /// One of [`KINDS`]. Absent: `note`.
     pub kind: Option<String>,
     /// Jupyter's ID of the kernel.
     pub kernel: Option<String>,
@@ -35,13 +35,13 @@ pub struct NewMarker {
     pub pid: Option<u32>,
     /// Rises with each marker of a kernel; the same number and time again is the same marker.
     pub seq: Option<u64>,
-    /// When it was: Unix seconds or RFC 3339; now where it is not said.
+    /// Time of the marker: Unix seconds or RFC 3339. Absent: now.
     pub t: Option<MarkerTime>,
-    /// When it was over.
+    /// End of the marker, in the same forms as `t`.
     pub end: Option<MarkerTime>,
-    /// Id of the training job that it is of.
+    /// ID of its training job.
     pub run: Option<String>,
-    /// Its place among the ranks of that job: the kernel says who sent it, so nobody sends it himself.
+    /// Rank of the sender in that job. It follows from the sending process and is never read from a request.
     #[serde(skip)]
     pub rank: Option<u32>,
     /// Phase of a cell.
@@ -50,19 +50,19 @@ pub struct NewMarker {
     pub by: Option<MarkerBy>,
     /// The cell's id in the notebook.
     pub cell: Option<String>,
-    /// The number in its brackets.
+    /// Execution count of the cell.
     pub n: Option<u64>,
     /// Whether a cell ended without an error.
     pub ok: Option<bool>,
     /// The name of the error.
     pub error: Option<String>,
-    /// A line of the cell, where its user wants it kept.
+    /// A line of the cell, if its user wants it kept.
     pub label: Option<String>,
     /// Text of the marker.
     pub text: Option<String>,
     /// A number of steps.
     pub step: Option<u64>,
-    /// A name that who sends it gives it; the same again is the same marker.
+    /// ID given by the sender; the same ID again is the same marker.
     pub id: Option<String>,
 }
 

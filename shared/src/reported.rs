@@ -36,7 +36,7 @@ pub struct NewRun {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReportedEvent {
-    /// What happens.
+    /// Kind of event.
     pub event: ReportedEventKind,
     /// Exit status, of an end.
     #[serde(default)]

@@ -79,6 +79,8 @@ struct Others {
     programs: Programs,
     /// Path of axe-core's script.
     axe: Option<PathBuf>,
+    /// Path of schemathesis.
+    schemathesis: Option<PathBuf>,
     /// Environments with JupyterLab: the newest, and the oldest that our extension supports.
     jupyter: Option<PathBuf>,
     oldest: Option<PathBuf>,
@@ -88,9 +90,10 @@ impl Others {
     fn ready(steps: &mut Steps) -> Self {
         let programs = setup::programs(steps);
         let axe = setup::axe(steps).ok().flatten();
+        let schemathesis = setup::schemathesis(steps);
         let jupyter = setup::jupyter(steps);
         let oldest = jupyter.as_ref().and_then(|_| setup::oldest_jupyter(steps));
-        Others { programs, axe, jupyter, oldest }
+        Others { programs, axe, schemathesis, jupyter, oldest }
     }
 }
 
@@ -109,6 +112,10 @@ fn all_tests(steps: &mut Steps, others: &Others, repeated: &mut Repeated) {
     if let Some(axe) = &others.axe {
         let tests = || plain().arg("--ignored").env("WATCHGLASS_AXE", axe);
         check_tests(steps, repeated, "axe on the page", tests, &["with_axe_"]);
+    }
+    if let Some(schemathesis) = &others.schemathesis {
+        let tests = || plain().arg("--ignored").env("WATCHGLASS_SCHEMATHESIS", schemathesis);
+        check_tests(steps, repeated, "schemathesis on the API", tests, &["with_schemathesis_"]);
     }
     let nginx = others.programs.tests.contains(&"with_nginx_");
     for (name, jupyter) in [("beside JupyterLab", &others.jupyter), ("beside the oldest JupyterLab 4", &others.oldest)]

@@ -68,7 +68,7 @@ pub enum AdminTask {
     Restore(PathBuf),
 }
 
-/// What all of these commands take.
+/// Arguments that all of these commands share.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 pub struct AdminFlags {
     /// Team to act on [default: the only one]
@@ -106,7 +106,7 @@ impl AdminFlags {
     }
 }
 
-/// What is to be done with accounts.
+/// Manage accounts.
 #[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
 pub enum UserTask {
     /// List accounts
@@ -210,7 +210,7 @@ fn granted(text: &str) -> Result<Granted, String> {
     }
 }
 
-/// What is to be done with keys of programs.
+/// Manage keys of programs.
 #[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
 pub enum KeyTask {
     /// List the keys of a team
@@ -251,7 +251,7 @@ pub enum KeyTask {
     },
 }
 
-/// What is to be done with accounts of programs.
+/// Manage accounts of programs.
 #[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
 pub enum ServiceTask {
     /// List the service accounts of a team
@@ -294,7 +294,7 @@ pub enum ServiceTask {
     },
 }
 
-/// What is to be done with teams. What `--name` means to agents is another argument than `title`.
+/// Manage teams. Agents' `--name` is another argument than `title`.
 #[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
 pub enum TeamTask {
     /// List teams
@@ -354,7 +354,7 @@ fn members_invite(text: &str) -> Result<bool, String> {
     }
 }
 
-/// What is to be done with saved views.
+/// Manage saved views.
 #[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
 pub enum ViewTask {
     /// List the saved views of a team
@@ -379,7 +379,7 @@ pub enum ViewTask {
     },
 }
 
-/// What is to be done with share links.
+/// Manage share links.
 #[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
 pub enum ShareTask {
     /// List the share links of a team
@@ -404,7 +404,7 @@ pub enum ShareTask {
     },
 }
 
-/// What is to be forgotten.
+/// Erase stored data.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 #[group(required = true, multiple = false)]
 pub struct EraseTask {
@@ -416,7 +416,7 @@ pub struct EraseTask {
     pub source: Option<String>,
 }
 
-/// Which rows of the audit log are asked for.
+/// Filters of the audit log.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 pub struct AuditTask {
     /// First instant, such as -1h, 2:15pm, 2026-05-01T14:00 or Unix seconds
@@ -436,7 +436,7 @@ pub struct AuditTask {
     pub limit: Option<u32>,
 }
 
-/// What was used, divided by what.
+/// Sums of usage, and their groups.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 pub struct UsageTask {
     /// Usage by day, machine or key
@@ -453,7 +453,7 @@ pub struct UsageTask {
     pub csv: bool,
 }
 
-/// What is to be done with machines.
+/// Manage machines.
 #[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
 pub enum AgentsTask {
     /// List the machines that joined

@@ -140,7 +140,7 @@ table! {
     /// A file of rules alone.
     #[derive(Debug)]
     struct RulesFile {
-        /// What is watched
+        /// The watched value
         rules: Vec<Rule> = Vec::new(), table(&RULE);
     }
 }

@@ -22,7 +22,7 @@ Examples:
   watchglass export --tag network.recv --rate --step 1m --format json
   watchglass export --tag '*' --source 'node-*' --format openmetrics --output all.txt";
 
-/// What is written, and where.
+/// Content and path of an export.
 #[derive(Clone, Debug, PartialEq, Eq, Args)]
 pub struct Export {
     /// Tag of the series, or * for any text in it; may be repeated

@@ -19,11 +19,11 @@ Examples:
 pub enum CheckFrom {
     /// Warnings, and what is critical.
     Warning,
-    /// What is critical.
+    /// Critical findings.
     Critical,
 }
 
-/// What is read, and what of it is listed.
+/// Source and filters of the list of findings.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
 pub struct FindingsTask {
     /// File to read [default: the data folder]

@@ -139,7 +139,7 @@ impl AlertTask {
     }
 }
 
-/// Which runs are to be listed.
+/// Filters of the list of runs.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunsTask {
     /// Only runs in this state: running, finished, failed, crashed, out_of_memory, cancelled, lost, and others
@@ -170,7 +170,7 @@ the run. Run this command on that machine: lines cannot be read through a hub wi
   watchglass logs a1b2c3d4 --rank 3 --last 50
   watchglass logs a1b2c3d4 --grep error --follow";
 
-/// Which lines of a training job are to be printed.
+/// Lines of a training job that are printed.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 pub struct LogsTask {
     /// Run ID

@@ -161,22 +161,22 @@ options! {
         flag: "no-local", key: "no_local", value: "BOOL", section: TEAM, commands: &["hub"],
         help: "Do not measure the machine that the hub runs on",
     }
-    /// Whose word about callers counts.
+    /// Proxies whose headers about callers are trusted.
     trusted_proxies: Proxies = Proxies::default(), table(&Proxies::TABLE) {
         flag: "", key: "proxy", value: "TABLE", section: TEAM, commands: &[],
         help: "Trusted proxies in front of the hub",
     }
-    /// How people sign in, beside passwords.
+    /// Ways to sign in beside passwords.
     sign_in: SignInWays = SignInWays::default(), table(&SignInWays::TABLE) {
         flag: "", key: "sign_in", value: "TABLE", section: TEAM, commands: &[],
         help: "Sign-in methods of the hub, beside passwords",
     }
-    /// What agents may send.
+    /// Limits of what agents may send.
     agent_limits: AgentLimits = AgentLimits::default(), table(&AgentLimits::TABLE) {
         flag: "", key: "agents", value: "TABLE", section: TEAM, commands: &[],
         help: "Limits and keys for the machines of a hub",
     }
-    /// Where a hub keeps its records.
+    /// Database of a hub's records.
     database: DatabaseSettings = DatabaseSettings::default(), table(&DatabaseSettings::TABLE) {
         flag: "", key: "database", value: "TABLE", section: TEAM, commands: &[],
         help: "Database of the hub for accounts, keys and views",
@@ -191,22 +191,22 @@ options! {
         flag: "", key: "audit", value: "TABLE", section: TEAM, commands: &[],
         help: "Audit log of the hub: retention, and a file to copy it to",
     }
-    /// How training jobs are followed.
+    /// Settings of training jobs.
     runs: RunsSettings = RunsSettings::default(), table(&RunsSettings::TABLE) {
         flag: "", key: "runs", value: "TABLE", section: MEASURED, commands: &[],
         help: "Detection of training jobs",
     }
-    /// What GPU-time and energy cost.
+    /// Prices of GPU time and energy.
     cost: CostSettings = CostSettings::default(), table(&CostSettings::TABLE) {
         flag: "", key: "cost", value: "TABLE", section: MEASURED, commands: &[],
         help: "Prices of GPU time and energy",
     }
-    /// What is looked for in the samples.
+    /// Settings of findings.
     insight: InsightSettings = InsightSettings::default(), table(&InsightSettings::TABLE) {
         flag: "", key: "insight", value: "TABLE", section: MEASURED, commands: &[],
         help: "Detection of problems in the samples",
     }
-    /// When people of a hub have to sign in again.
+    /// Session lifetimes of a hub.
     sessions: SessionSettings = SessionSettings::default(), table(&SessionSettings::TABLE) {
         flag: "", key: "sessions", value: "TABLE", section: TEAM, commands: &[],
         help: "Session lifetimes",
@@ -251,17 +251,17 @@ options! {
         flag: "root", key: "root", value: "DIR", section: MEASURED, commands: MEASURING,
         help: "Folder with the proc and sys to read, such as those of a host",
     }, like "\"/host\""
-    /// What is watched besides what comes along.
+    /// Alert rules beside the built-in ones.
     rules: Vec<Rule> = Vec::new(), rule_tables() {
         flag: "", key: "rules", value: "TABLES", section: ALERTS, commands: &[],
         help: "Alert rules, one table each",
     }
-    /// Which of the rules that come along watch.
+    /// Built-in alert rules that are switched on.
     rules_builtin: BuiltInRules = BuiltInRules::default(), switches() {
         flag: "", key: "rules_builtin", value: "TABLE", section: ALERTS, commands: &[],
         help: "Built-in alert rules to enable or disable",
     }
-    /// Where notices may go, and how many.
+    /// Addresses and limits of notices.
     alerts: AlertSettings = AlertSettings::default(), table(&AlertSettings::TABLE) {
         flag: "", key: "alerts", value: "TABLE", section: ALERTS, commands: &[],
         help: "Limits of notifications and their destinations",
@@ -271,7 +271,7 @@ options! {
         flag: "", key: "smtp", value: "TABLE", section: ALERTS, commands: &[],
         help: "SMTP server for e-mail notifications",
     }
-    /// How long ticks are kept, at least 1 minute.
+    /// Retention of ticks, at least 1 minute.
     retention: Duration = Duration::from_secs(12 * 3600), text(value::retention) {
         flag: "retention", key: "retention", value: "DUR", section: STORAGE, commands: &["serve", "hub", "doctor", "demo"],
         help: "Retention of samples",
@@ -313,7 +313,7 @@ options! {
         flag: "plain-http", key: "plain_http", value: "BOOL", section: HUB, commands: MEASURING,
         help: "Allow http:// to other machines; keys and samples are unencrypted",
     }
-    /// What to log: a level, or directives of `tracing`.
+    /// Log level, or directives of `tracing`.
     log: String = "info".into(), text(value::log) {
         flag: "log", key: "log", value: "LEVEL", section: GENERAL,
         commands: &["serve", "agent", "hub", "doctor", "record", "replay", "import", "demo"],

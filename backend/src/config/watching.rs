@@ -5,7 +5,7 @@ use clap::{Args, Subcommand};
 use shared::unit::time;
 use std::path::PathBuf;
 
-/// What is to be done with alerts.
+/// Manage alerts.
 #[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
 pub enum AlertsTask {
     /// List firing and pending alerts (the default command)
@@ -56,7 +56,7 @@ pub enum AlertsTask {
     },
 }
 
-/// Which alerts are listed.
+/// Filters of the list of alerts.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 pub struct AlertHistory {
     /// Alert ID [default: all alerts]
@@ -82,7 +82,7 @@ pub struct AlertHistory {
     pub limit: Option<u32>,
 }
 
-/// What is silenced, and for how long.
+/// Scope and duration of a silence.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 pub struct SilenceTask {
     /// Machines, such as node-*

@@ -330,12 +330,6 @@ fn no_accounts() -> Refusal {
     Refusal::new(StatusCode::NOT_FOUND, "this server has no accounts; watchglass hub has them")
 }
 
-async fn only_get() -> Response<Body> {
-    let mut response = error(StatusCode::METHOD_NOT_ALLOWED, "this cannot be changed; use GET");
-    response.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET,HEAD"));
-    response
-}
-
 /// Resolves when the server shuts down.
 async fn ended(stop: &mut watch::Receiver<bool>) {
     // The sender lives as long as the program; without it there is nothing left to serve.

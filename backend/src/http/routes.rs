@@ -8,11 +8,14 @@ use super::api::{
     self, calls, changed, figure, findings, logs, markers, metrics, parameters, query, record, report, reports, runs,
     series, uplink,
 };
-use super::{App, about, agents, alerts, dismiss, log, me, page, provider, session, stream, usage, views};
+use super::{App, about, agents, alerts, dismiss, error, log, me, page, provider, session, stream, usage, views};
 use ::api::{Method, Operation};
 use axum::Router;
+use axum::body::Body;
+use axum::http::{HeaderValue, Response, StatusCode, header};
 use axum::middleware::from_fn_with_state;
 use axum::routing::{MethodFilter, MethodRouter, on};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// An arm for each operation: its handler.
@@ -165,15 +168,30 @@ fn answers(operation: Operation) -> MethodRouter<Arc<App>> {
 
 /// All operations, each behind authentication.
 pub(super) fn router(app: &Arc<App>) -> Router<Arc<App>> {
-    let routes = Operation::ALL.iter().fold(Router::new(), |router, operation| {
+    let mut paths: BTreeMap<&str, (MethodRouter<Arc<App>>, Vec<Method>)> = BTreeMap::new();
+    for operation in Operation::ALL {
         let answers = answers(*operation).layer(from_fn_with_state((app.clone(), *operation), admit));
-        match operation {
-            // The page's files are the fallback of all other rows.
-            Operation::GetPage => router.fallback(answers.fallback(super::only_get)),
-            _ => router.route(operation.path(), answers),
-        }
-    });
-    routes.method_not_allowed_fallback(super::only_get)
+        let (router, methods) = paths.entry(operation.path()).or_default();
+        *router = std::mem::take(router).merge(answers);
+        methods.push(operation.method());
+    }
+    paths.into_iter().fold(Router::new(), |router, (path, (answers, methods))| {
+        let answers = answers.fallback(move || std::future::ready(not_allowed(&methods)));
+        // The page's files are the fallback of all other rows.
+        if path == Operation::GetPage.path() { router.fallback(answers) } else { router.route(path, answers) }
+    })
+}
+
+/// 405 of a path with these methods. HEAD is answered where GET is.
+fn not_allowed(methods: &[Method]) -> Response<Body> {
+    let names: Vec<&str> = methods.iter().map(|method| method.text()).collect();
+    let mut response = error(StatusCode::METHOD_NOT_ALLOWED, &format!("use {} here", names.join(" or ")));
+    let head = methods.contains(&Method::Get).then_some("HEAD");
+    let allow: Vec<&str> = names.into_iter().chain(head).collect();
+    if let Ok(allow) = HeaderValue::from_str(&allow.join(", ")) {
+        response.headers_mut().insert(header::ALLOW, allow);
+    }
+    response
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The table as an OpenAPI 3.1 document: for client generators, and for tools that try an API.
 
 use crate::parameter::{Parameter, ParameterKind};
-use crate::row::{Answer, Carries, Shape};
+use crate::row::{Answer, Carries, Method, Shape};
 use crate::{Operation, need::Need};
 use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
@@ -156,10 +156,13 @@ fn described(operation: Operation, types: &mut Types) -> Value {
         "responses": responses(row.answer, types),
         "security": security(row.need),
     });
-    if let (Some(shape), Carries::Json(_)) = (row.body.shape, row.body.carries) {
-        let schema = (shape.schema)(&mut types.bodies);
-        described["requestBody"] = json!({ "required": true, "content": { JSON: { "schema": schema } } });
-    }
+    let body = match (row.body.shape, row.body.carries) {
+        (Some(shape), Carries::Json(_)) => (shape.schema)(&mut types.bodies).to_value(),
+        // Every change needs the JSON content type, which a form of another site cannot send.
+        (_, Carries::Nothing) if row.method != Method::Get => json!({ "type": "object", "maxProperties": 0 }),
+        _ => return described,
+    };
+    described["requestBody"] = json!({ "required": true, "content": { JSON: { "schema": body } } });
     described
 }
 

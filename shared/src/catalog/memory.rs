@@ -39,7 +39,7 @@ pub static AVAILABLE: MetricDef = MetricDef::gauge("proc.memory.availableMB", Un
     .title("Memory available")
     .on("memory.available", "available")
     .steps(1024.0)
-    .help("With a cgroup limit memory.max - memory.current, not below 0; else MemAvailable of /proc/meminfo. Of the host, in spite of its name (W&B's).");
+    .help("With a cgroup limit memory.max - memory.current, not below 0; else MemAvailable of /proc/meminfo. A value of the host, in spite of its name (W&B's).");
 
 /// Page cache.
 pub static CACHED: MetricDef = MetricDef::gauge("memory.cached", Unit::Bytes)

