@@ -15,7 +15,7 @@ use stream::live::Live;
 use stream::recording;
 use stream::store::{Limits, Store};
 use system::file;
-use watch::findings::{FindingBook, WantedFindings, answer, look_through};
+use watch::findings::{FindingRegistry, WantedFindings, answer, look_through};
 
 /// The reason of a failure: the exit status, and the sentence.
 #[derive(Debug)]
@@ -58,10 +58,10 @@ pub fn run(config: &Config, task: &FindingsTask) -> Result<Listed, FindingsFaile
         return Err(FindingsFailed { status: 2, sentence });
     }
     let span = (from.is_some() || to.is_some()).then(|| (from.unwrap_or(i64::MIN / 4), to.unwrap_or(i64::MAX / 4)));
-    let book = FindingBook::default();
-    look_through(&live, &book, config.insight.settings(), span);
+    let registry = FindingRegistry::default();
+    look_through(&live, &registry, config.insight.settings(), span);
     let wanted = WantedFindings { span, sources: task.sources.clone(), kinds: task.kinds.clone(), active: false };
-    let findings = book.seen(&wanted, |_| true);
+    let findings = registry.seen(&wanted, |_| true);
     let found = task.check.is_some_and(|check| {
         let least = match check {
             CheckFrom::Warning => Severity::Warning,
@@ -72,7 +72,7 @@ pub fn run(config: &Config, task: &FindingsTask) -> Result<Listed, FindingsFaile
     // The clock of the data is at its end.
     let last = live.clock.wall();
     let written = || {
-        let answer = answer(last, &findings, book.rules());
+        let answer = answer(last, &findings, registry.rules());
         serde_json::to_string(&answer).expect("texts and numbers")
     };
     let text = match task.json {

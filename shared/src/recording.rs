@@ -3,12 +3,12 @@
 
 use crate::catalog::{Catalog, Chart, Metric};
 use crate::column;
+use crate::connection_state::ConnectionState;
 use crate::record::Record;
 use crate::segment::{
     Contents, Damage, NewColumn, ReadAt, Reader, SegmentError, SeriesEntry, SourceEntry, TickSpan, Writer,
 };
 use crate::series::{SeriesDef, SeriesId, Steps};
-use crate::standing::Standing;
 use crate::wire::{
     self, ColumnBytes, Columns, Hello, MAX_SOURCES, PROTOCOL, Recorded, ServerMessage, Source, SourceId,
 };
@@ -209,7 +209,7 @@ impl Recording {
             ServerMessage::Hello(hello),
             ServerMessage::Catalog(self.catalog),
             ServerMessage::Sources(
-                self.machines.iter().map(|m| m.info.entry(Standing::Ended, to, Vec::new())).collect(),
+                self.machines.iter().map(|m| m.info.entry(ConnectionState::Ended, to, Vec::new())).collect(),
             ),
         ];
         for Machine { info, series, blocks, records } in self.machines {

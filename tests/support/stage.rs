@@ -15,7 +15,7 @@ use std::time::Duration;
 use stream::clock::{Clock, Manual, System};
 use stream::live::Live;
 use stream::store::{Limits, Store};
-use watch::alerts::{AlertBook, AlertBookAbout};
+use watch::alerts::{AlertRegistry, AlertRegistryParts};
 
 /// Time between two ticks in ms.
 const INTERVAL: i64 = 1_000;
@@ -32,7 +32,7 @@ pub fn serve(live: &Arc<Live>) -> (String, tokio::runtime::Runtime) {
     let guard = Arc::new(Guard::new(&Config::default()));
     // The task keeps the sender, so that the server ends with its runtime.
     let (sender, stop) = tokio::sync::watch::channel(false);
-    let alerts = AlertBook::in_memory(live.clock.clone(), AlertBookAbout::default());
+    let alerts = AlertRegistry::in_memory(live.clock.clone(), AlertRegistryParts::default());
     let services = Services { alerts: Some(alerts), ..Services::of(live.clone()) };
     let site = Site::new("/".into(), page::PAGE);
     let app = App::new(services, guard.clone(), site, stop.clone());

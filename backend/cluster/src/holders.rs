@@ -98,27 +98,27 @@ impl Holders {
     }
 
     /// Decision about a link of this hub.
-    fn judge(&self, source: &str, own: &str) -> Judged {
+    fn judge(&self, source: &str, own: &str) -> LinkVerdict {
         let known = self.known();
         match (known.mine.get(source), known.all.get(source)) {
             // The link has only begun, and its previous holder is being queried.
-            (None, _) => Judged::Well,
-            (Some(_), Some(held)) if held.hub == own => Judged::Well,
+            (None, _) => LinkVerdict::Well,
+            (Some(_), Some(held)) if held.hub == own => LinkVerdict::Well,
             (Some(since), Some(held)) if held.alive => {
                 if held.since > *since {
-                    Judged::Moved
+                    LinkVerdict::Moved
                 } else {
-                    Judged::Well
+                    LinkVerdict::Well
                 }
             }
-            _ => Judged::Unwritten,
+            _ => LinkVerdict::Unwritten,
         }
     }
 }
 
 /// Decision about a link of this hub.
 #[derive(Debug, PartialEq, Eq)]
-enum Judged {
+enum LinkVerdict {
     Well,
     /// The link must end: another hub has the machine.
     Moved,
@@ -165,9 +165,9 @@ impl Cluster {
         let mut unwritten = Vec::new();
         for source in linked {
             match others.holders.judge(&source, &others.id) {
-                Judged::Well => {}
-                Judged::Moved => self.ingest.leave(&source),
-                Judged::Unwritten => unwritten.push(source),
+                LinkVerdict::Well => {}
+                LinkVerdict::Moved => self.ingest.leave(&source),
+                LinkVerdict::Unwritten => unwritten.push(source),
             }
         }
         // Two hubs on one machine both measure it; the first to write it down holds it.
@@ -239,17 +239,17 @@ mod tests {
         let holders = Holders::default();
         let read = |row: Option<LinkRow>| holders.read(row.into_iter().collect(), Vec::new(), Instant::now());
         read(Some(row("b", 5, true)));
-        assert_eq!(holders.judge("s", "a"), Judged::Well, "it is being asked who has it");
+        assert_eq!(holders.judge("s", "a"), LinkVerdict::Well, "it is being asked who has it");
         holders.known().mine.insert("s".into(), 6);
-        assert_eq!(holders.judge("s", "a"), Judged::Well, "what was read is older than what was written");
+        assert_eq!(holders.judge("s", "a"), LinkVerdict::Well, "what was read is older than what was written");
         read(Some(row("b", 7, true)));
-        assert_eq!(holders.judge("s", "a"), Judged::Moved);
+        assert_eq!(holders.judge("s", "a"), LinkVerdict::Moved);
         read(Some(row("b", 7, false)));
-        assert_eq!(holders.judge("s", "a"), Judged::Unwritten, "that hub has ended");
+        assert_eq!(holders.judge("s", "a"), LinkVerdict::Unwritten, "that hub has ended");
         read(None);
-        assert_eq!(holders.judge("s", "a"), Judged::Unwritten);
+        assert_eq!(holders.judge("s", "a"), LinkVerdict::Unwritten);
         read(Some(row("a", 8, true)));
-        assert_eq!(holders.judge("s", "a"), Judged::Well);
+        assert_eq!(holders.judge("s", "a"), LinkVerdict::Well);
     }
 
     #[tokio::test(start_paused = true)]

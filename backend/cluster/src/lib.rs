@@ -27,7 +27,7 @@ pub use bus::{Bus, BusCounts, BusError, BusMessage, BusSubscription, MAX_BUS_MES
 use calls::{Announced, Call, CallReply, HELD, decode, encode, subject_of};
 use fleet::ingest::Ingest;
 use holders::{LEASE_INTERVAL, LOOK_INTERVAL};
-use jobs::runs::RunBook;
+use jobs::runs::RunRegistry;
 use pipe::PipeCounts;
 use relay::MAX_RELAYS;
 use ring::rand::{SecureRandom, SystemRandom};
@@ -104,7 +104,7 @@ pub struct Cluster {
     others: Arc<Others>,
     ingest: Ingest,
     /// Runs of the machine that this hub measures itself, for their output.
-    runs: Arc<RunBook>,
+    runs: Arc<RunRegistry>,
     telling: Arc<Semaphore>,
     calling: Arc<Semaphore>,
     pipes: Arc<PipeCounts>,
@@ -117,7 +117,7 @@ impl Cluster {
     pub async fn begin(
         others: Arc<Others>,
         ingest: Ingest,
-        runs: Arc<RunBook>,
+        runs: Arc<RunRegistry>,
         stop: watch::Receiver<bool>,
     ) -> Arc<Cluster> {
         let cluster = Arc::new(Cluster {

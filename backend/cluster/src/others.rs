@@ -68,7 +68,7 @@ impl Others {
     pub(super) fn add(&self, key: &str) {
         const INTERVAL_MS: i64 = 1_000;
         if let Some((source, true)) = self.live.meet(key, INTERVAL_MS, None) {
-            self.live.set_standing(source, shared::standing::Standing::Unreachable);
+            self.live.set_connection_state(source, shared::connection_state::ConnectionState::Unreachable);
         }
     }
 

@@ -39,7 +39,7 @@ const USE_STRAYS: f64 = 0.07;
 /// Minimum seconds without evidence from links or counters.
 const WITHOUT: i64 = 120;
 /// Minimum seconds among several machines without a known job.
-const UNTOLD: i64 = 240;
+const MIN_JOBLESS_S: i64 = 240;
 /// Longest wait before a hang is reported, seconds. The second applies while a part of the same job works, which may be
 /// the one waited for. An evaluation by one part takes half an hour at most: then collectives time out.
 const LONGEST: i64 = 900;
@@ -222,7 +222,7 @@ fn group(scene: &mut Scene, at: usize) {
             }
         }
         None => {
-            tell(scene, (at, &[at]), stands.own, Waits { whole: false, least: if named { 0 } else { UNTOLD } });
+            tell(scene, (at, &[at]), stands.own, Waits { whole: false, least: if named { 0 } else { MIN_JOBLESS_S } });
         }
     }
     if phase == Phase::Idle {

@@ -51,7 +51,7 @@ pub struct Job {
     /// Paths at which a server may listen, best first.
     pub sockets: Vec<PathBuf>,
     /// Folder for reports that no server received; None if this user has none.
-    pub untold: Option<PathBuf>,
+    pub spool: Option<PathBuf>,
     /// Whether its output is recorded, in the folder that a server names.
     pub logs: bool,
 }
@@ -78,7 +78,7 @@ pub fn run(
     let inherited = inherited.filter(|id| check_id(id).is_ok());
     let joined = job.id.is_none() && inherited.is_some();
     let id = job.id.or(inherited).unwrap_or_else(|| random_id(now()));
-    let mut teller = Teller::new(job.sockets, job.untold);
+    let mut teller = Teller::new(job.sockets, job.spool);
     let mut environment = vec![(RUN_ID, OsString::from(&id))];
     if let Some(socket) = teller.socket() {
         environment.push((SOCKET, socket.as_os_str().to_owned()));

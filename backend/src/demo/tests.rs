@@ -421,7 +421,7 @@ fn the_past_of_a_fleet_comes_newest_first_until_it_is_whole() {
         assert_eq!(value, at(machine, t)[tag], "{tag} in the newest hour");
     }
     assert_eq!(live.store().coverage(1), [(1, LONG as u64 / 1_000 + 1)], "no sequence is missing");
-    assert_eq!(live.source(1).standing().0, Standing::Live);
+    assert_eq!(live.source(1).connection_state().0, ConnectionState::Live);
     assert!(live.source(1).figures().holes.is_empty());
 }
 
@@ -439,5 +439,5 @@ fn a_past_that_finds_no_room_ends_and_what_is_there_is_whole() {
     let runs = live.store().coverage(0);
     assert_eq!((runs.len(), runs[0].1), (1, LONG as u64 / 1_000));
     assert!(runs[0].0 > 1, "the oldest is left out: {runs:?}");
-    assert_eq!(live.source(0).standing().0, Standing::Live);
+    assert_eq!(live.source(0).connection_state().0, ConnectionState::Live);
 }

@@ -2,6 +2,7 @@
 
 mod append;
 mod columns;
+mod connection_states;
 mod elsewhere;
 mod fills;
 mod hidden;
@@ -12,21 +13,20 @@ mod outgoing;
 mod overview;
 mod reader;
 mod source;
-mod standings;
 mod uplinks;
 mod viewer;
 mod wakes;
 
 pub use append::NewTick;
 pub use columns::{RowColumns, rows_over_time};
+pub use connection_states::KnownIndex;
 pub use elsewhere::Holder;
 pub use lock::StoreGuard;
 pub use outgoing::Outgoing;
 pub use overview::{CellsElsewhere, Overview, OverviewPlace};
 pub use reader::Reader;
 pub use source::{LinkFigures, Provenance, SourceState, TakenCounts};
-pub use standings::KnownIndex;
-pub use uplinks::{UplinkCounts, UplinkLag, UplinkStanding, UplinkState};
+pub use uplinks::{UplinkCounts, UplinkLag, UplinkState, UplinkStatus};
 pub use viewer::Viewer;
 pub use wakes::Wakes;
 

@@ -8,7 +8,7 @@ use charts::axis;
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
 use ratatui_core::style::Modifier;
-use shared::standing::Standing;
+use shared::connection_state::ConnectionState;
 use shared::unit::rough_duration;
 use std::collections::BTreeMap;
 use viewer::store::plan::{HEAT_SUFFIX, Panel};
@@ -152,8 +152,9 @@ pub fn trouble(model: &Model) -> Option<String> {
     if let Delivery::Lost(why) = &model.delivery {
         return Some(format!("{MISSING_PREFIX}disconnected: {why}; reconnecting"));
     }
-    let standing = model.entry().map(|entry| (&entry.state, entry.since));
-    if let Some((state, _)) = standing.filter(|(state, _)| !matches!(state, Standing::Live | Standing::Filling { .. }))
+    let connection_state = model.entry().map(|entry| (&entry.state, entry.since));
+    if let Some((state, _)) =
+        connection_state.filter(|(state, _)| !matches!(state, ConnectionState::Live | ConnectionState::Filling { .. }))
         && !model.is_recording()
     {
         let why = state.why().map_or(String::new(), |why| format!(": {why}"));

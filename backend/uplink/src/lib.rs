@@ -41,7 +41,7 @@ use again::Again;
 use evidence::Evidence;
 use hello::{Introduction, LinkSocket, NO_KEY, UplinkEnd};
 use identity::{Known, Shift, mark};
-use jobs::runs::RunBook;
+use jobs::runs::RunRegistry;
 use join::Joining;
 use parking_lot::Mutex;
 use ring::rand::{SecureRandom, SystemRandom};
@@ -54,7 +54,7 @@ use std::io::Read;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
-use stream::live::{Live, UplinkStanding, UplinkState};
+use stream::live::{Live, UplinkState, UplinkStatus};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -105,7 +105,7 @@ pub struct Uplink {
     file: Arc<AgentFile>,
     live: Arc<Live>,
     source: SourceId,
-    runs: Arc<RunBook>,
+    runs: Arc<RunRegistry>,
     told: Arc<Introduction>,
     state: watch::Sender<LinkState>,
     /// State and counters, for the API.
@@ -156,7 +156,7 @@ impl Uplink {
     pub fn all(
         settings: &UplinkSettings,
         live: &Arc<Live>,
-        (source, runs): (SourceId, &Arc<RunBook>),
+        (source, runs): (SourceId, &Arc<RunRegistry>),
         file: &Arc<AgentFile>,
     ) -> Result<Vec<Arc<Uplink>>, String> {
         let (evidence, instance, started) = (Evidence::read(&settings.machine), random(), live.clock.wall());
@@ -471,7 +471,7 @@ impl Uplink {
             LinkState::Refused(why) => ("refused", Some(why.clone())),
         };
         let (name, source) = self.file.known(&self.url()).map(|known| (known.name, known.source)).unzip();
-        self.shown.stand(UplinkStanding { word, why, since: self.live.clock.wall(), name, source });
+        self.shown.stand(UplinkStatus { word, why, since: self.live.clock.wall(), name, source });
     }
 }
 

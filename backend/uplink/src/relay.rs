@@ -6,7 +6,7 @@ use super::hello::{Introduction, LinkSocket, greet};
 use super::identity::Known;
 use super::road::Wire;
 use super::serve::{self, LinkParts};
-use jobs::runs::RunBook;
+use jobs::runs::RunRegistry;
 use shared::agent::MAX_MESSAGE;
 use shared::wire::SourceId;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 pub async fn tell(
     live: Arc<Live>,
     source: SourceId,
-    runs: Arc<RunBook>,
+    runs: Arc<RunRegistry>,
     wire: Box<dyn Wire>,
     stop: watch::Receiver<bool>,
 ) -> String {

@@ -12,7 +12,7 @@ use super::reports;
 use super::road::{RoadEnd, Stage};
 use futures_util::stream::SplitSink;
 use futures_util::{SinkExt, StreamExt};
-use jobs::runs::RunBook;
+use jobs::runs::RunRegistry;
 use shared::agent::{
     AgentMessage, ByeReason, CREDIT, FillDamage, FillPart, FillState, HEARTBEAT_MS, HubMessage, MAX_MESSAGE, Question,
     SILENCE_MS, Welcome, encode, encode_damage, encode_fill, encode_records, encode_ticks,
@@ -61,7 +61,7 @@ const SLEPT: Duration = Duration::from_secs(10);
 pub(super) struct LinkParts {
     pub live: Arc<Live>,
     pub source: SourceId,
-    pub runs: Arc<RunBook>,
+    pub runs: Arc<RunRegistry>,
     pub told: Arc<Introduction>,
     pub shifts: Vec<Shift>,
     /// Delay after a tick, so that not all agents send at once.

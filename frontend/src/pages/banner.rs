@@ -5,7 +5,7 @@ use crate::recording;
 use crate::state::{LinkState, Page};
 use charts::axis;
 use leptos::prelude::*;
-use shared::standing::Standing;
+use shared::connection_state::ConnectionState;
 use shared::unit::rough_duration;
 use shared::wire::SERVER_ENDS;
 use viewer::flow::Flow;
@@ -85,17 +85,17 @@ fn unknown(page: Page) -> Said {
 /// The message about a machine that sends no samples for a known reason. It shows a time and not an age, so that a
 /// screen reader reads it once and not each second.
 fn away(page: Page) -> Said {
-    let (state, since) = page.standing()?;
+    let (state, since) = page.connection_state()?;
     let since = axis::clock(since + offset(since), true);
     match state {
-        Standing::Live | Standing::Late | Standing::Filling { .. } => None,
-        Standing::Unreachable => Some((
+        ConnectionState::Live | ConnectionState::Late | ConnectionState::Filling { .. } => None,
+        ConnectionState::Unreachable => Some((
             "The machine is lost:",
             format!("it disconnected at {since}. It stores its samples and sends them after it reconnects."),
         )),
-        Standing::Stopped(why) => Some(("The machine was stopped:", format!("at {since}, {why}."))),
-        Standing::Refused(why) => Some(("The machine was rejected:", format!("{}.", why.trim_end_matches('.')))),
-        Standing::Ended => Some(("The machine has ended:", "it will not return; its history is here.".into())),
+        ConnectionState::Stopped(why) => Some(("The machine was stopped:", format!("at {since}, {why}."))),
+        ConnectionState::Refused(why) => Some(("The machine was rejected:", format!("{}.", why.trim_end_matches('.')))),
+        ConnectionState::Ended => Some(("The machine has ended:", "it will not return; its history is here.".into())),
     }
 }
 

@@ -11,7 +11,7 @@ use crate::tools::span::SpanTools;
 use crate::widgets::icons::{Clock, Folder, Glass, Mark, Record, Triangle};
 use charts::axis;
 use leptos::prelude::*;
-use shared::standing::Standing;
+use shared::connection_state::ConnectionState;
 use shared::unit::rough_duration;
 use shared::window::Window;
 use shared::wire::Source;
@@ -202,14 +202,14 @@ fn word(page: Page) -> &'static str {
         (_, Some(_)) => "FROZEN",
         (LinkState::Connecting, None) => "CONNECTING",
         (LinkState::Live, None) if page.player.with(Option::is_some) => "RECORDED",
-        (LinkState::Live, None) => match (page.flow.get(), page.standing()) {
+        (LinkState::Live, None) => match (page.flow.get(), page.connection_state()) {
             (Flow::Live, _) => "LIVE",
             (Flow::Loading, _) => "LOADING",
             (Flow::Behind, _) => "BEHIND",
-            (Flow::Silent, Some((Standing::Unreachable, _))) => "LOST",
-            (Flow::Silent, Some((Standing::Stopped(_), _))) => "STOPPED",
-            (Flow::Silent, Some((Standing::Refused(_), _))) => "REFUSED",
-            (Flow::Silent, Some((Standing::Ended, _))) => "ENDED",
+            (Flow::Silent, Some((ConnectionState::Unreachable, _))) => "LOST",
+            (Flow::Silent, Some((ConnectionState::Stopped(_), _))) => "STOPPED",
+            (Flow::Silent, Some((ConnectionState::Refused(_), _))) => "REFUSED",
+            (Flow::Silent, Some((ConnectionState::Ended, _))) => "ENDED",
             (Flow::Silent, _) => "SILENT",
         },
     }

@@ -5,7 +5,7 @@ use crate::address::{Route, Tab, View};
 use crate::browser::window;
 use leptos::prelude::*;
 use shared::catalog::fleet::Grain;
-use shared::standing::Standing;
+use shared::connection_state::ConnectionState;
 use shared::wire::{MAX_OPENED, PageMessage};
 
 /// A fleet of so few machines is shown as their charts, in place of a map.
@@ -29,7 +29,7 @@ impl Page {
     }
 
     /// State of the shown machine, and its begin in ms since the epoch; None before the server has reported it.
-    pub fn standing(&self) -> Option<(Standing, i64)> {
+    pub fn connection_state(&self) -> Option<(ConnectionState, i64)> {
         self.fleet.track();
         self.plan.track();
         let store = self.store.read_value();

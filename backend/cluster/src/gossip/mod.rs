@@ -14,7 +14,7 @@ mod send;
 pub use receive::GossipFigures;
 
 use crate::Bus;
-use ::watch::findings::FindingBook;
+use ::watch::findings::FindingRegistry;
 use parking_lot::Mutex;
 use receive::GossipReceiver;
 use send::GossipSender;
@@ -33,12 +33,12 @@ const SUBSCRIBE_PAUSE: Duration = Duration::from_secs(2);
 pub struct Gossip {
     hearer: Arc<Mutex<GossipReceiver>>,
     live: Arc<Live>,
-    findings: Arc<FindingBook>,
+    findings: Arc<FindingRegistry>,
 }
 
 impl Gossip {
     /// A new one, which has sent and received nothing yet.
-    pub fn new(live: Arc<Live>, findings: Arc<FindingBook>) -> Self {
+    pub fn new(live: Arc<Live>, findings: Arc<FindingRegistry>) -> Self {
         let hearer = GossipReceiver::new(live.clone(), findings.clone());
         Gossip { hearer: Arc::new(Mutex::new(hearer)), live, findings }
     }
@@ -87,7 +87,7 @@ impl Gossip {
 }
 
 /// Sends the state of this hub's machines, until the future is dropped.
-async fn say(live: Arc<Live>, findings: Arc<FindingBook>, bus: Bus, hub: String) {
+async fn say(live: Arc<Live>, findings: Arc<FindingRegistry>, bus: Bus, hub: String) {
     let (subject, up) = (format!("over.{hub}"), bus.up());
     let mut sayer = GossipSender::new(live, findings);
     let mut pause = Duration::from_secs(1);

@@ -2,14 +2,14 @@
 
 use super::message::{GossipMessage, MachineLine};
 use shared::catalog::fleet::{Grain, rows};
-use shared::standing::Standing;
+use shared::connection_state::ConnectionState;
 use shared::tick::TickState;
 use shared::wire::{Cell, Received, ServerMessage, SourceId, decode_server};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 use stream::live::{CellsElsewhere, Live};
-use watch::findings::{Entry, FindingBook};
+use watch::findings::{Entry, FindingRegistry};
 
 /// A hub is silent after this number of missed beats,
 const BEATS: u32 = 3;
@@ -73,7 +73,7 @@ pub(super) struct LackingRecords {
 /// State of all other hubs.
 pub(super) struct GossipReceiver {
     live: Arc<Live>,
-    findings: Arc<FindingBook>,
+    findings: Arc<FindingRegistry>,
     hubs: HashMap<String, Neighbor>,
     /// The last hub that reported each machine.
     tellers: HashMap<SourceId, String>,
@@ -134,7 +134,7 @@ impl View {
 }
 
 impl GossipReceiver {
-    pub fn new(live: Arc<Live>, findings: Arc<FindingBook>) -> Self {
+    pub fn new(live: Arc<Live>, findings: Arc<FindingRegistry>) -> Self {
         GossipReceiver {
             live,
             findings,
@@ -236,7 +236,7 @@ impl GossipReceiver {
         if name.is_some_and(|name| name != entry.name) {
             self.live.store().add_facts(source, vec![(shared::wire::NAME_FACT.to_string(), entry.name)]);
         }
-        self.live.tell_standing(source, (entry.state, entry.since), Some(entry.labels), Some(figures));
+        self.live.set_reported_connection_state(source, (entry.state, entry.since), Some(entry.labels), Some(figures));
     }
 
     /// The next machine with missing records. It is removed from the list.
@@ -309,7 +309,7 @@ fn leave(tellers: &mut HashMap<SourceId, String>, live: &Live, hub: &str, source
     }
     tellers.remove(&source);
     live.tell_cells([(source, None)]);
-    if !live.holds(source) && live.source(source).standing().0.is_linked() {
-        live.tell_standing(source, (Standing::Unreachable, live.clock.wall()), None, None);
+    if !live.holds(source) && live.source(source).connection_state().0.is_linked() {
+        live.set_reported_connection_state(source, (ConnectionState::Unreachable, live.clock.wall()), None, None);
     }
 }

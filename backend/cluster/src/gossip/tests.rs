@@ -4,9 +4,9 @@ use super::receive::GossipReceiver;
 use super::send::GossipSender;
 use shared::catalog::fleet::{EACH_TEMP, GPU_BUSY, Grain, place, rows};
 use shared::catalog::{Catalog, gpu};
+use shared::connection_state::ConnectionState;
 use shared::scope::Scope;
 use shared::series::SeriesDef;
-use shared::standing::Standing;
 use shared::tick::TickState;
 use shared::wire::{Received, ServerMessage, decode_server};
 use std::sync::Arc;
@@ -15,14 +15,14 @@ use stream::clock::Manual;
 use stream::live::{Holder, KnownIndex, LinkFigures, Live, OverviewPlace};
 use stream::store::{Limits, Store};
 use watch::findings::testing::finding;
-use watch::findings::{FindingBook, WantedFindings};
+use watch::findings::{FindingRegistry, WantedFindings};
 
 const T: i64 = 1_790_000_000_000;
 
 struct Hub {
     live: Arc<Live>,
     clock: Arc<Manual>,
-    findings: Arc<FindingBook>,
+    findings: Arc<FindingRegistry>,
 }
 
 fn hub() -> Hub {
@@ -128,8 +128,8 @@ fn what_one_hub_holds_the_other_shows_until_it_is_silent() {
             gpu_of("node-b", "1", None)
         ]
     );
-    let ids = |book: &FindingBook, sees: &str| {
-        let seen = book.seen(&WantedFindings { active: true, ..WantedFindings::default() }, |key| key == sees);
+    let ids = |registry: &FindingRegistry, sees: &str| {
+        let seen = registry.seen(&WantedFindings { active: true, ..WantedFindings::default() }, |key| key == sees);
         seen.into_iter().map(|one| one.id).collect::<Vec<_>>()
     };
     assert_eq!(ids(&two.findings, "node-a"), [wrong.id.clone()]);
@@ -201,7 +201,7 @@ fn a_beat_that_was_lost_is_made_good_by_the_next_whole_one_and_bad_words_say_not
     hearer.hear("one", &[7, 255, 255, 255]);
     hearer.hear("one", &[3, 1, 1]);
     assert_eq!(hearer.figures().refused, 3);
-    assert_eq!(stands(&two.live)[0].1, Standing::Live.word());
+    assert_eq!(stands(&two.live)[0].1, ConnectionState::Live.word());
 }
 
 #[test]

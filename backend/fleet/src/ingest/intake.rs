@@ -18,9 +18,9 @@ use parking_lot::{Mutex, MutexGuard};
 use shared::agent::{AgentHello, AgentMessage, FromAgent, HubMessage, Welcome, close, decode_agent};
 use shared::catalog::link::CLOCK_SKEW;
 use shared::catalog::{Chart, Metric};
+use shared::connection_state::ConnectionState;
 use shared::record::Record;
 use shared::series::SeriesDef;
-use shared::standing::Standing;
 use shared::tick::{Applied, TickState};
 use shared::wire::{Check, SourceId};
 use std::sync::Arc;
@@ -484,9 +484,10 @@ impl Intake {
         // The tick in transit is not missing.
         let filling = missing > 2 * self.interval || self.fetch.is_open();
         if filling || self.filling {
-            let standing = if filling { Standing::Filling { missing, rate } } else { Standing::Live };
+            let connection_state =
+                if filling { ConnectionState::Filling { missing, rate } } else { ConnectionState::Live };
             if !self.relayed {
-                self.ingest.live.set_standing(self.source, standing);
+                self.ingest.live.set_connection_state(self.source, connection_state);
             }
             self.filling = filling;
         }

@@ -12,7 +12,7 @@ use futures_util::{SinkExt, StreamExt};
 use shared::agent::{
     self, AgentHello, AgentMessage, ByeReason, FromAgent, HEARTBEAT_MS, HubMessage, MAX_MESSAGE, SILENCE_MS, close,
 };
-use shared::standing::Standing;
+use shared::connection_state::ConnectionState;
 use shared::unit::rough_duration;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -191,7 +191,9 @@ async fn run<S: AsyncRead + AsyncWrite + Unpin>(
     })?;
     if let Some(reason) = ingest.clones.linked(arrival, hello.boot, &host, ingest.live.clock.steady()) {
         let source = ingest.live.store().named(&arrival.source);
-        source.into_iter().for_each(|source| ingest.live.set_standing(source, Standing::Refused(reason.clone())));
+        source
+            .into_iter()
+            .for_each(|source| ingest.live.set_connection_state(source, ConnectionState::Refused(reason.clone())));
         return Err(LinkEnd::Told { code: close::IN_USE, reason, wait: IN_USE_WAIT_MS });
     }
     if let Some(others) = &ingest.others {
@@ -206,8 +208,8 @@ async fn run<S: AsyncRead + AsyncWrite + Unpin>(
     let past = past(ingest, &arrival.source).await?;
     let (mut intake, welcome) = Intake::begin(ingest.clone(), arrival, hello, past)?;
     note(ingest, arrival, &mut intake, true).await;
-    ingest.live.set_standing(intake.source, Standing::Live);
-    let mut ended = Standings { ingest, source: intake.source, place, end: LinkEnd::Gone };
+    ingest.live.set_connection_state(intake.source, ConnectionState::Live);
+    let mut ended = ConnectionStateGuard { ingest, source: intake.source, place, end: LinkEnd::Gone };
     let end = match socket.send(&welcome).await {
         Ok(()) => follow(ingest, arrival, (&mut intake, socket, &mut ended.place), denied).await,
         Err(end) => Err(end),
@@ -284,26 +286,28 @@ async fn note(ingest: &Inner, arrival: &Arrival, intake: &mut Intake, heard: boo
 }
 
 /// Sets the state of a source when its link ends for any reason, unless another link has replaced it.
-struct Standings<'a> {
+struct ConnectionStateGuard<'a> {
     ingest: &'a Inner,
     source: shared::wire::SourceId,
     place: Place,
     end: LinkEnd,
 }
 
-impl Drop for Standings<'_> {
+impl Drop for ConnectionStateGuard<'_> {
     fn drop(&mut self) {
-        let standing = match &self.end {
+        let connection_state = match &self.end {
             _ if self.place.is_taken() => return,
-            LinkEnd::Bye(ByeReason::Stopping) => Standing::Stopped("it was stopped".into()),
-            LinkEnd::Bye(ByeReason::Restarting) => Standing::Stopped("it is restarting".into()),
-            LinkEnd::Bye(ByeReason::Upgrading) => Standing::Stopped("it is restarting with another version".into()),
-            LinkEnd::Told { code: close::LIMIT | close::REVOKED | close::IN_USE, reason, .. } => {
-                Standing::Refused(reason.clone())
+            LinkEnd::Bye(ByeReason::Stopping) => ConnectionState::Stopped("it was stopped".into()),
+            LinkEnd::Bye(ByeReason::Restarting) => ConnectionState::Stopped("it is restarting".into()),
+            LinkEnd::Bye(ByeReason::Upgrading) => {
+                ConnectionState::Stopped("it is restarting with another version".into())
             }
-            LinkEnd::Told { .. } | LinkEnd::Gone => Standing::Unreachable,
+            LinkEnd::Told { code: close::LIMIT | close::REVOKED | close::IN_USE, reason, .. } => {
+                ConnectionState::Refused(reason.clone())
+            }
+            LinkEnd::Told { .. } | LinkEnd::Gone => ConnectionState::Unreachable,
         };
-        self.ingest.live.set_standing(self.source, standing);
+        self.ingest.live.set_connection_state(self.source, connection_state);
     }
 }
 

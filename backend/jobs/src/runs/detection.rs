@@ -36,7 +36,7 @@ pub(super) type KnownGpus = Vec<(u32, Vec<(&'static str, String)>)>;
 
 /// Searches ranks every few seconds while there are candidates.
 #[cfg(target_os = "linux")]
-pub(super) struct Looking {
+pub(super) struct Detection {
     timer: tokio::time::Interval,
     detect: Detect,
     /// State kept between searches; None while a thread is searching.
@@ -53,7 +53,7 @@ type Answer = tokio::sync::oneshot::Receiver<(Looks, Looked)>;
 #[cfg(target_os = "linux")]
 mod linux {
     use super::super::ranks::{Found, Gpus};
-    use super::{Begun, Detect, Here, Looked, LookedRank, Looking, Looks};
+    use super::{Begun, Detect, Detection, Here, Looked, LookedRank, Looks};
     use std::collections::HashSet;
     use std::time::{Duration, Instant};
     use tokio::time::MissedTickBehavior;
@@ -64,11 +64,11 @@ mod linux {
     /// Delay before the first search for a new run: its launcher must start the ranks first.
     const FIRST: Duration = Duration::from_secs(1);
 
-    impl Looking {
-        pub fn new(detect: Detect) -> Looking {
+    impl Detection {
+        pub fn new(detect: Detect) -> Detection {
             let mut timer = tokio::time::interval(PERIOD);
             timer.set_missed_tick_behavior(MissedTickBehavior::Delay);
-            Looking { timer, detect, looks: Some(Looks::default()), answer: None }
+            Detection { timer, detect, looks: Some(Looks::default()), answer: None }
         }
 
         /// Searches soon: a report has arrived.
@@ -158,12 +158,12 @@ mod linux {
 
 /// On other systems only reported ranks are known.
 #[cfg(not(target_os = "linux"))]
-pub(super) struct Looking;
+pub(super) struct Detection;
 
 #[cfg(not(target_os = "linux"))]
-impl Looking {
-    pub fn new(_: Detect) -> Looking {
-        Looking
+impl Detection {
+    pub fn new(_: Detect) -> Detection {
+        Detection
     }
 
     pub fn soon(&mut self) {}

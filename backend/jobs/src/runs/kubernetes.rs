@@ -293,12 +293,12 @@ impl PodStatus {
             return said(word);
         }
         let Terminated { exit_code, reason, .. } = self.ended(container)?;
-        let untold = how.exit.is_none() && how.signal.is_none();
-        if reason == "OOMKilled" && (untold || how.signal.as_deref() == Some("SIGKILL")) {
+        let unreported = how.exit.is_none() && how.signal.is_none();
+        if reason == "OOMKilled" && (unreported || how.signal.as_deref() == Some("SIGKILL")) {
             return said(reason);
         }
         // The kernel's report of the process is more exact than the status of its container.
-        if !untold {
+        if !unreported {
             return None;
         }
         let ended = match exit_code {

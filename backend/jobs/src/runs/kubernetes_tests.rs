@@ -49,11 +49,11 @@ fn where_the_kernel_did_not_tell_the_status_of_the_container_counts() {
         status(json!({ "containerStatuses": [container(json!({ "terminated": ended(ID, exit, reason) }))] }))
     };
     let said_of = |exit, reason, how: &How| said(&of(exit, reason), Some(ID), how);
-    let untold = How::default();
-    assert_eq!(said_of(3, "Error", &untold), Some(("failed", "failed (Kubernetes: exit 3)".into())));
-    assert_eq!(said_of(139, "Error", &untold), Some(("crashed", "crashed (Kubernetes: SIGSEGV)".into())));
-    assert_eq!(said_of(255, "Error", &untold), Some(("failed", "failed (Kubernetes: exit 255)".into())));
-    assert_eq!(said_of(0, "Completed", &untold).map(|(state, _)| state), Some("finished"));
+    let unreported = How::default();
+    assert_eq!(said_of(3, "Error", &unreported), Some(("failed", "failed (Kubernetes: exit 3)".into())));
+    assert_eq!(said_of(139, "Error", &unreported), Some(("crashed", "crashed (Kubernetes: SIGSEGV)".into())));
+    assert_eq!(said_of(255, "Error", &unreported), Some(("failed", "failed (Kubernetes: exit 255)".into())));
+    assert_eq!(said_of(0, "Completed", &unreported).map(|(state, _)| state), Some("finished"));
     assert_eq!(said_of(3, "Error", &killed()), None, "the kernel knows the process itself");
 }
 

@@ -1,7 +1,7 @@
 //! Output of a run of this machine, for a hub: parts that fit one message, each after the one before.
 
-use super::book::RunBook;
 use super::output::{PrintedRow, Ranks, fits};
+use super::registry::RunRegistry;
 use shared::output::{LineMark, LinesAsked, LinesPart};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -16,7 +16,7 @@ const ROWS: usize = 1_000;
 /// Maximum number of lines of a part.
 const MAX_LINES: usize = 10_000;
 
-impl RunBook {
+impl RunRegistry {
     /// A part of a run's output, at most `most` bytes. It reads the disk.
     pub fn lines(&self, live: &Live, asked: &LinesAsked, most: usize) -> LinesPart {
         let own = self.logs.source().and_then(|own| live.store().source(own).map(|(source, _)| source.clone()));
@@ -98,8 +98,8 @@ fn part(rows: Vec<PrintedRow>, marks: &BTreeMap<(i64, u32), u64>, more: bool) ->
 
 #[cfg(test)]
 mod tests {
-    use super::super::book::RunBookParts;
     use super::super::output::RunLogs;
+    use super::super::registry::RunRegistryParts;
     use super::*;
     use shared::catalog::{Catalog, cpu};
     use shared::output::{FOLDER, MAX_PART_BYTES, OutputLine, OutputStream};
@@ -135,7 +135,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         write(folder.path(), 1_000);
         let logs = RunLogs::of(folder.path(), 1);
-        let book = RunBook::new(RunBookParts { logs, ..RunBookParts::default() });
+        let registry = RunRegistry::new(RunRegistryParts { logs, ..RunRegistryParts::default() });
         let catalog = Arc::new(Catalog::new(cpu::ROWS.iter().copied()));
         let store = Store::new(catalog, Limits { retention: 60_000, bytes: usize::MAX });
         let live = Live::new(store, Arc::new(Manual::at(0, Duration::ZERO)), 1, 60_000);
@@ -144,7 +144,7 @@ mod tests {
             let mut asked = LinesAsked { run: "a".into(), span, limit, newest, ..LinesAsked::default() };
             let (mut all, mut parts) = (Vec::new(), 0);
             loop {
-                let part = book.lines(&live, &asked, MAX_PART_BYTES);
+                let part = registry.lines(&live, &asked, MAX_PART_BYTES);
                 assert!(serde_json::to_vec(&part.rows).expect("JSON").len() <= MAX_PART_BYTES + 2);
                 parts += 1;
                 let own = keys(&part);
@@ -171,6 +171,6 @@ mod tests {
             limit: 9,
             ..LinesAsked::default()
         };
-        assert_eq!(keys(&book.lines(&live, &one, MAX_PART_BYTES)), [(9, 3, 0)]);
+        assert_eq!(keys(&registry.lines(&live, &one, MAX_PART_BYTES)), [(9, 3, 0)]);
     }
 }

@@ -2,7 +2,7 @@
 
 use super::permit::without_claims;
 use super::socket::{Message, RunSocket, SentBy};
-use super::spool::Untold;
+use super::spool::Spool;
 use super::track::{TOO_MANY_MARKERS, Tracker};
 use crate::code_alerts::{Calls, TOO_MANY_CALLS};
 use crate::markers::Markers;
@@ -38,7 +38,7 @@ pub(super) struct Messages {
     /// The data folder.
     folder: PathBuf,
     /// Spool folder of launchers.
-    pub untold: Option<Untold>,
+    pub spool: Option<Spool>,
     markers: Arc<Markers>,
     calls: Arc<Calls>,
     pub limit: governor::DefaultDirectRateLimiter,
@@ -60,13 +60,13 @@ impl Messages {
     pub fn new(
         socket: RunSocket,
         folder: &Path,
-        untold: Option<Untold>,
+        spool: Option<Spool>,
         (markers, calls): (Arc<Markers>, Arc<Calls>),
     ) -> Messages {
         Messages {
             socket,
             folder: folder.to_path_buf(),
-            untold,
+            spool,
             markers,
             calls,
             limit: governor::RateLimiter::direct(MAX_MESSAGES),
@@ -111,7 +111,7 @@ impl Messages {
         let now = tracker.live.clock.wall();
         let (is_taken, listed) = tracker.told(if sender.is_other { without_claims(told, now) } else { told });
         if is_taken {
-            let place = self.untold.as_ref().filter(|_| !sender.is_other).and_then(|untold| untold.path().to_str());
+            let place = self.spool.as_ref().filter(|_| !sender.is_other).and_then(|spool| spool.path().to_str());
             let answer = TellAnswer { taken: true, listed, folder: place.map(Into::into) };
             self.socket.answer(&sender.from, &serde_json::to_string(&answer).expect("texts only"));
         }

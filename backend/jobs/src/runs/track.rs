@@ -9,7 +9,7 @@ use super::reported::Reported;
 use super::series;
 use super::slurm::{self, RunTool, Slurm};
 use super::socket::{Message, SentBy};
-use super::spool::Untold;
+use super::spool::Spool;
 use crate::code_alerts::Calls;
 use crate::markers::{Markers, TakenMarkers};
 #[cfg(target_os = "linux")]
@@ -156,13 +156,13 @@ impl Tracker {
     }
 
     /// Resumes the processes in our own records and in the spooled reports.
-    pub fn take_up(&mut self, untold: Option<&Untold>) {
+    pub fn take_up(&mut self, spool: Option<&Spool>) {
         let open = self.open();
-        let written = untold.map_or_else(Vec::new, |untold| untold.read(true));
+        let written = spool.map_or_else(Vec::new, |spool| spool.read(true));
         let ends = written.iter().filter(|(_, told)| matches!(told, Told::End(_))).map(|(_, told)| told.begun());
         let ends: HashSet<(u32, Option<u64>)> = ends.map(|begun| (begun.pid, begun.start)).collect();
-        if let Some(untold) = untold {
-            self.take(untold, written);
+        if let Some(spool) = spool {
+            self.take(spool, written);
         }
         self.resume(open.into_values().filter(|begun| !ends.contains(&(begun.pid, begun.start))));
     }
@@ -174,10 +174,10 @@ impl Tracker {
     }
 
     /// Takes spooled reports.
-    pub fn take(&mut self, untold: &Untold, read: Vec<(String, Told)>) {
+    pub fn take(&mut self, spool: &Spool, read: Vec<(String, Told)>) {
         for (name, told) in read {
             if self.told(told).0 {
-                untold.remove(&name);
+                spool.remove(&name);
             }
         }
     }

@@ -7,8 +7,8 @@ use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::http::{Response, StatusCode};
 use shared::answer::ById;
+use shared::connection_state::ConnectionState;
 use shared::session::{Agent, AgentChange, Agents};
-use shared::standing::Standing;
 use std::sync::Arc;
 
 pub(in crate::http) async fn list(
@@ -74,9 +74,9 @@ fn stands(app: &App, asker: &Asker, agent: &mut Agent) {
     let id = asker.reader(app).sources().iter().find(|source| source.key == agent.id).map(|source| source.id);
     let Some(id) = id else {
         // It has joined, but has not connected yet.
-        agent.state = Standing::Unreachable.word().into();
+        agent.state = ConnectionState::Unreachable.word().into();
         return;
     };
-    let (standing, since) = app.live.source(id).standing();
-    (agent.state, agent.since) = (standing.word().into(), Some(since / 1_000));
+    let (connection_state, since) = app.live.source(id).connection_state();
+    (agent.state, agent.since) = (connection_state.word().into(), Some(since / 1_000));
 }

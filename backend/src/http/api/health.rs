@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use stream::live::StreamCounts;
 use stream::store::{Counts, Figures};
 use team::accounts::AuditFileFigures;
-use watch::alerts::{AlertBook, AlertFigures};
+use watch::alerts::{AlertFigures, AlertRegistry};
 
 /// Name without `watchglass_self_` and `_total`, whether it is a counter, help, value.
 type Row = (&'static str, bool, &'static str, f64);
@@ -77,7 +77,7 @@ pub(in crate::http) fn health(app: &App, text: &mut String, open: bool) {
     if app.live.provenance.simulated && app.live.provenance.recorded.is_none() {
         demo(&app.live.counts).into_iter().for_each(|row| family(text, open, "demo", row, &[]));
     }
-    if let Some(figures) = app.alerts.as_ref().map(AlertBook::figures) {
+    if let Some(figures) = app.alerts.as_ref().map(AlertRegistry::figures) {
         alerts(&figures, app.live.clock.wall()).into_iter().for_each(|row| family(text, open, "alerts", row, &[]));
         let tries = [("delivered", figures.taken), ("retried", figures.tried), ("given_up", figures.given_up)];
         let tries: Vec<(String, u64)> = tries.map(|(result, count)| (result.to_string(), count)).into();

@@ -61,11 +61,11 @@ pub(in crate::http) async fn get(
             false => theirs.runs.seen(&reader, (from, to)).collect(),
         };
         wish.answer(all, |run, row| {
-            let brief = theirs.briefs.brief(&theirs.live, &sources, run, now);
-            row.figures = figures(&theirs, &brief.sums);
-            row.row.spark = Some(short(&brief.spark));
+            let summary = theirs.summaries.summary(&theirs.live, &sources, run, now);
+            row.figures = figures(&theirs, &summary.sums);
+            row.row.spark = Some(short(&summary.spark));
             // Its samples were deleted: the stored summary counts.
-            if brief.sums.measured_s == 0.0
+            if summary.sums.measured_s == 0.0
                 && let Some(kept) = theirs.runs.kept.numbers(&run.id, |key| reader.scope().sees(key))
             {
                 fill_kept(row, &kept);

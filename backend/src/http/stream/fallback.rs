@@ -45,7 +45,7 @@ const SAID: usize = 16;
 
 /// The viewers without a socket, by their ids. The limit of viewers applies to them.
 #[derive(Clone, Default)]
-pub(in crate::http) struct Rungs(Arc<Mutex<HashMap<String, Arc<Landing>>>>);
+pub(in crate::http) struct FallbackViewers(Arc<Mutex<HashMap<String, Arc<Landing>>>>);
 
 /// Connects the requests of a page with its viewer.
 pub(super) struct Landing {
@@ -64,9 +64,9 @@ struct Mail {
 }
 
 /// The viewer's end.
-pub(super) struct Rung {
+pub(super) struct FallbackViewer {
     id: String,
-    rungs: Rungs,
+    fallbacks: FallbackViewers,
     said: mpsc::Receiver<Bytes>,
     out: mpsc::Sender<Bytes>,
     /// Time of the page's last poll; none for an event stream, whose end is detected.
@@ -79,7 +79,7 @@ fn unknown() -> Refusal {
     Refusal::new(StatusCode::NOT_FOUND, "the stream does not exist (any more); open a new one")
 }
 
-impl Rungs {
+impl FallbackViewers {
     fn all(&self) -> MutexGuard<'_, HashMap<String, Arc<Landing>>> {
         self.0.lock()
     }
@@ -98,7 +98,7 @@ impl Rungs {
         if own { Ok(found) } else { Err(unknown()) }
     }
 
-    fn begin(&self, who: Option<&Principal>, tab: Option<Tab>, polls: bool) -> (Rung, mpsc::Receiver<Bytes>) {
+    fn begin(&self, who: Option<&Principal>, tab: Option<Tab>, polls: bool) -> (FallbackViewer, mpsc::Receiver<Bytes>) {
         let (id, (to_viewer, said), (out, from_viewer)) =
             (team::accounts::random_id(), mpsc::channel(SAID), mpsc::channel(OUT));
         // The queue has room: nothing was sent yet.
@@ -114,12 +114,12 @@ impl Rungs {
         let landing = Landing { holder: who.cloned(), said: to_viewer, mail, polled };
         self.all().insert(id.clone(), Arc::new(landing));
         let polled = polls.then_some(seen);
-        (Rung { id, rungs: self.clone(), said, out, polled, tab }, from_viewer)
+        (FallbackViewer { id, fallbacks: self.clone(), said, out, polled, tab }, from_viewer)
     }
 
     /// A viewer whose messages are sent as events, base64, one each; and the response that carries them.
-    pub(super) fn events(&self, who: Option<&Principal>, tab: Option<Tab>) -> (Rung, Response<Body>) {
-        let (rung, out) = self.begin(who, tab, false);
+    pub(super) fn events(&self, who: Option<&Principal>, tab: Option<Tab>) -> (FallbackViewer, Response<Body>) {
+        let (fallback, out) = self.begin(who, tab, false);
         let events = stream::unfold(out, async |mut out| {
             let message = out.recv().await?;
             Some((Ok::<_, Infallible>(Event::default().data(STANDARD.encode(&message))), out))
@@ -127,14 +127,14 @@ impl Rungs {
         let mut response = Sse::new(events).into_response();
         // nginx would otherwise buffer events until it has many.
         response.headers_mut().insert("x-accel-buffering", HeaderValue::from_static("no"));
-        (rung, response)
+        (fallback, response)
     }
 
     /// A viewer whose messages are sent by responses to polls, and the handle that answers its first poll.
-    pub(super) fn polled(&self, who: Option<&Principal>, tab: Option<Tab>) -> (Rung, Arc<Landing>) {
-        let (rung, _) = self.begin(who, tab, true);
-        let landing = self.all().get(&rung.id).cloned().expect("it was put there just now");
-        (rung, landing)
+    pub(super) fn polled(&self, who: Option<&Principal>, tab: Option<Tab>) -> (FallbackViewer, Arc<Landing>) {
+        let (fallback, _) = self.begin(who, tab, true);
+        let landing = self.all().get(&fallback.id).cloned().expect("it was put there just now");
+        (fallback, landing)
     }
 }
 
@@ -186,7 +186,7 @@ impl Landing {
     }
 }
 
-impl Carrier for Rung {
+impl Carrier for FallbackViewer {
     async fn next(&mut self, news: &mut Wakes, wake: Option<Instant>) -> Result<SocketEvent, End> {
         loop {
             let last = self.polled.as_ref().map(|polled| *polled.borrow());
@@ -228,9 +228,9 @@ impl Carrier for Rung {
     }
 }
 
-impl Drop for Rung {
+impl Drop for FallbackViewer {
     fn drop(&mut self) {
-        self.rungs.all().remove(&self.id);
+        self.fallbacks.all().remove(&self.id);
     }
 }
 
@@ -269,13 +269,13 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn an_answer_that_was_lost_comes_again_and_what_was_had_does_not() {
-        let rungs = Rungs::default();
-        let (mut rung, landing) = rungs.polled(None, None);
+        let fallbacks = FallbackViewers::default();
+        let (mut fallback, landing) = fallbacks.polled(None, None);
         let first = poll(&landing, 0).await.expect("its id");
-        assert_eq!(messages(&first), [rung.id.as_bytes().to_vec()]);
+        assert_eq!(messages(&first), [fallback.id.as_bytes().to_vec()]);
         let place = first.len() as u64;
-        rung.send(Opcode::Binary, &bytes("one")).await.expect("room");
-        rung.send(Opcode::Binary, &bytes("two")).await.expect("room");
+        fallback.send(Opcode::Binary, &bytes("one")).await.expect("room");
+        fallback.send(Opcode::Binary, &bytes("two")).await.expect("room");
         let second = poll(&landing, place).await.expect("both");
         assert_eq!(messages(&second), [b"one".to_vec(), b"two".to_vec()]);
         assert_eq!(poll(&landing, place).await.expect("once more"), second);
@@ -285,23 +285,23 @@ mod tests {
         assert_eq!(begun.elapsed(), POLL);
         assert_eq!(poll(&landing, place - 1).await, Err(404), "what it said that it has is gone");
         assert_eq!(poll(&landing, place + 1).await, Err(404));
-        let id = rung.id.clone();
-        assert!(rungs.find(&id, None).is_ok() && rungs.find("0", None).is_err());
-        assert!(rungs.find(&id, Some(&Principal::local(1))).is_err(), "another's");
-        drop(rung);
-        assert!(rungs.find(&id, None).is_err());
+        let id = fallback.id.clone();
+        assert!(fallbacks.find(&id, None).is_ok() && fallbacks.find("0", None).is_err());
+        assert!(fallbacks.find(&id, Some(&Principal::local(1))).is_err(), "another's");
+        drop(fallback);
+        assert!(fallbacks.find(&id, None).is_err());
         assert_eq!(poll(&landing, place).await, Err(404));
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_long_message_goes_in_pieces_and_a_page_that_does_not_poll_holds_up_its_viewer_alone() {
-        let rungs = Rungs::default();
-        let (mut rung, landing) = rungs.polled(None, None);
+        let fallbacks = FallbackViewers::default();
+        let (mut fallback, landing) = fallbacks.polled(None, None);
         let long = Bytes::from(vec![7; MAX_ANSWER + 10]);
         let mut place = poll(&landing, 0).await.expect("its id").len() as u64;
-        rung.send(Opcode::Binary, &long).await.expect("room");
-        rung.send(Opcode::Binary, &long).await.expect("room");
-        let waits = tokio::time::timeout(Duration::from_secs(1), rung.send(Opcode::Binary, &long)).await;
+        fallback.send(Opcode::Binary, &long).await.expect("room");
+        fallback.send(Opcode::Binary, &long).await.expect("room");
+        let waits = tokio::time::timeout(Duration::from_secs(1), fallback.send(Opcode::Binary, &long)).await;
         assert!(waits.is_err(), "it waits for the page");
         let mut got = Vec::new();
         while got.len() < 2 * (long.len() + 4) {
@@ -315,37 +315,37 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_page_that_has_gone_is_noticed_and_one_that_polls_is_not() {
-        let rungs = Rungs::default();
-        let (mut rung, landing) = rungs.polled(None, None);
+        let fallbacks = FallbackViewers::default();
+        let (mut fallback, landing) = fallbacks.polled(None, None);
         let mut news = Wakes::new(Vec::new());
         let mut place = 0;
         for _ in 0..5 {
             place += poll(&landing, place).await.expect("alive").len() as u64;
             let wake = Some(Instant::now() + Duration::from_secs(5));
-            assert!(matches!(rung.next(&mut news, wake).await, Ok(SocketEvent::Time)));
+            assert!(matches!(fallback.next(&mut news, wake).await, Ok(SocketEvent::Time)));
         }
         let begun = Instant::now();
-        assert_eq!(rung.next(&mut news, None).await.expect_err("gone"), End::Gone);
+        assert_eq!(fallback.next(&mut news, None).await.expect_err("gone"), End::Gone);
         assert!(begun.elapsed() <= UNPOLLED);
         // The end of an event stream is detected.
-        let (mut rung, answer) = rungs.events(None, None);
+        let (mut fallback, answer) = fallbacks.events(None, None);
         drop(answer);
-        assert_eq!(rung.next(&mut news, None).await.expect_err("gone"), End::Gone);
+        assert_eq!(fallback.next(&mut news, None).await.expect_err("gone"), End::Gone);
     }
 
     #[tokio::test]
     async fn events_are_the_same_messages_in_letters() {
-        let rungs = Rungs::default();
-        let (mut rung, answer) = rungs.events(None, None);
+        let fallbacks = FallbackViewers::default();
+        let (mut fallback, answer) = fallbacks.events(None, None);
         assert_eq!(answer.headers()[header::CONTENT_TYPE], "text/event-stream");
-        let id = rung.id.clone();
-        rung.send(Opcode::Binary, &bytes("one")).await.expect("room");
-        let landing = rungs.find(&id, None).expect("it is there");
+        let id = fallback.id.clone();
+        fallback.send(Opcode::Binary, &bytes("one")).await.expect("room");
+        let landing = fallbacks.find(&id, None).expect("it is there");
         assert_eq!(poll(&landing, 0).await, Err(400), "cannot be polled");
         landing.say(vec![bytes("hello")]).await.expect("heard");
-        let said = rung.next(&mut Wakes::new(Vec::new()), None).await.expect("a word");
+        let said = fallback.next(&mut Wakes::new(Vec::new()), None).await.expect("a word");
         assert!(matches!(said, SocketEvent::Said(Message::Binary(word)) if word == "hello"));
-        drop(rung);
+        drop(fallback);
         let body = to_bytes(answer.into_body(), 1 << 16).await.expect("it ends");
         assert_eq!(String::from_utf8_lossy(&body), format!("data: {}\n\ndata: b25l\n\n", STANDARD.encode(id)));
     }

@@ -7,7 +7,7 @@ mod script;
 mod socket;
 mod viewer;
 
-pub(super) use fallback::Rungs;
+pub(super) use fallback::FallbackViewers;
 pub(super) use script::Broadcast;
 
 use crate::export::fitting;
@@ -68,7 +68,7 @@ pub(super) async fn say(
     Path(viewer): Path<String>,
     Json(body): Json<Said>,
 ) -> Result<Response<Body>, Refusal> {
-    let landing = app.rungs.find(&viewer, asker.who.as_ref())?;
+    let landing = app.fallbacks.find(&viewer, asker.who.as_ref())?;
     landing.say(body.messages.into_iter().map(Bytes::from).collect()).await?;
     Ok(crate::http::json(StatusCode::OK, &Nothing {}))
 }
@@ -106,7 +106,7 @@ pub(super) async fn get(
         return Err(Refusal::bad("format=json is available over a WebSocket only"));
     }
     if let Way::Polls(Some((viewer, place))) = &way {
-        return app.rungs.find(viewer, asker.who.as_ref())?.poll(*place).await;
+        return app.fallbacks.find(viewer, asker.who.as_ref())?.poll(*place).await;
     }
     app.lets_in()?;
     let patterns: Vec<String> = params.each("source").map(str::to_string).collect();
@@ -134,16 +134,16 @@ pub(super) async fn get(
     }
     let Some((response, upgraded)) = accepted else {
         let tab = seat.as_ref().map(|(_, tab)| tab.clone());
-        let (rung, response) = match way {
+        let (fallback, response) = match way {
             Way::Polls(_) => {
-                let (rung, landing) = app.rungs.polled(asker.who.as_ref(), tab);
-                (rung, landing.poll(0).await?)
+                let (fallback, landing) = app.fallbacks.polled(asker.who.as_ref(), tab);
+                (fallback, landing.poll(0).await?)
             }
-            _ => app.rungs.events(asker.who.as_ref(), tab),
+            _ => app.fallbacks.events(asker.who.as_ref(), tab),
         };
         tokio::spawn(async move {
             let seat = seat.map(|(seat, tab)| (seat, tab.watch(app.live.clock.clone())));
-            Box::pin(page(rung, app, rights)).await;
+            Box::pin(page(fallback, app, rights)).await;
             drop((slot, seat));
         });
         return Ok(response);

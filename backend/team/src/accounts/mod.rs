@@ -7,6 +7,7 @@
 mod agents;
 mod attempts;
 mod audit_file;
+mod configured_keys;
 mod database;
 mod denied;
 mod enrol;
@@ -32,7 +33,6 @@ mod service_keys;
 mod services;
 mod session;
 mod shares;
-mod standing;
 mod teams;
 mod usage;
 mod views;
@@ -40,6 +40,7 @@ mod vouched;
 mod watchers;
 
 pub use audit_file::{AuditFile, AuditFileFigures};
+pub use configured_keys::{ConfiguredKey, new_join_key};
 pub use database::Database;
 pub use denied::Denied;
 pub use enrol::Enrolment;
@@ -53,7 +54,6 @@ pub use provided::{Proof, Proved};
 pub use random::id as random_id;
 pub use removals::{REMOVALS_FILE, RemovalList};
 pub use session::Begun;
-pub use standing::{StandingKey, new_join_key};
 pub use usage::{UsageBy, UsageCount, UsageFilter, UsageHomes, usage_csv};
 pub use views::NotSaved;
 pub use vouched::{GroupRole, Vouched};
@@ -126,7 +126,7 @@ struct Inner {
     set_up: AtomicBool,
     passwords: Passwords,
     attempts: Attempts,
-    judged: principal_cache::Judged,
+    judged: principal_cache::PrincipalCache,
     /// Time at which the proxy last authenticated an account, by its id; wall.
     brought: Mutex<HashMap<String, i64>>,
     people: Watchers<Ended>,
@@ -168,7 +168,7 @@ impl Accounts {
             set_up: AtomicBool::new(set_up),
             passwords: Passwords::new(),
             attempts: Attempts::default(),
-            judged: principal_cache::Judged::default(),
+            judged: principal_cache::PrincipalCache::default(),
             brought: Mutex::default(),
             people: Watchers::new(),
             links: Watchers::new(),

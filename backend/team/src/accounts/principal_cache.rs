@@ -46,7 +46,7 @@ struct Entry {
 
 /// The cached principals.
 #[derive(Debug, Default)]
-pub(super) struct Judged {
+pub(super) struct PrincipalCache {
     entries: Mutex<HashMap<KnownBy, Entry>>,
     /// Time of the last check for foreign changes, steady; 0: never.
     looked: AtomicU64,
@@ -55,7 +55,7 @@ pub(super) struct Judged {
     dropped: AtomicU64,
 }
 
-impl Judged {
+impl PrincipalCache {
     fn entries(&self) -> MutexGuard<'_, HashMap<KnownBy, Entry>> {
         self.entries.lock()
     }

@@ -1,7 +1,7 @@
 //! Channels: queries, creation, changes and tests. Secrets of a channel are sealed before they are written. They never
 //! leave the server except to their target.
 
-use super::book::{AlertBook, maker, missing, scoped};
+use super::registry::{AlertRegistry, maker, missing, scoped};
 use super::rules::OWN_CHANNELS;
 use super::sealing::SealingKey;
 use notify::Settings;
@@ -121,7 +121,7 @@ fn delivery(last: Option<&OutboxRow>, figures: Option<&ChannelFigures>) -> Deliv
     }
 }
 
-impl AlertBook {
+impl AlertRegistry {
     /// All channels of all teams, decrypted.
     ///
     /// # Errors

@@ -1,6 +1,6 @@
 //! Alerts: queries and acknowledgment.
 
-use super::book::{AlertBook, maker, missing, scoped};
+use super::registry::{AlertRegistry, maker, missing, scoped};
 use records::alerts::{AlertEvent, AlertFilter, AlertRow, HEARD};
 use records::{Connection, alerts, grants};
 use shared::alert::{Acked, Alert, AlertEvents, AlertHappened, AlertHistory, AlertState, Alerts};
@@ -98,7 +98,7 @@ fn sees(scope: &Scope, row: &AlertRow) -> bool {
     }
 }
 
-impl AlertBook {
+impl AlertRegistry {
     /// The visible alerts, newest first.
     ///
     /// # Errors

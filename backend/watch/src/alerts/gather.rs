@@ -2,10 +2,10 @@
 //! the team may see, so that none of their sentences can name anything else.
 
 use super::team::{CALLS, TeamWatch};
-use crate::findings::{Entry, FindingBook, named};
+use crate::findings::{Entry, FindingRegistry, named};
 use jobs::code_alerts::TakenCall;
 use jobs::markers::marker;
-use jobs::runs::RunBook;
+use jobs::runs::RunRegistry;
 use rules::{Machine, Tick, Tied};
 use shared::alert_call::AlertCall;
 use shared::catalog::{Catalog, gpu_parts};
@@ -78,8 +78,8 @@ impl JudgedMachines {
 /// The followed sources, with their positions.
 pub(super) struct Gather {
     live: Arc<Live>,
-    runs: Arc<RunBook>,
-    findings: Arc<FindingBook>,
+    runs: Arc<RunRegistry>,
+    findings: Arc<FindingRegistry>,
     sources: HashMap<SourceId, Followed>,
     /// Number of the newest change of findings that was passed on.
     told_findings: u64,
@@ -89,7 +89,7 @@ pub(super) struct Gather {
 }
 
 impl Gather {
-    pub(super) fn new(live: Arc<Live>, runs: Arc<RunBook>, findings: Arc<FindingBook>) -> Self {
+    pub(super) fn new(live: Arc<Live>, runs: Arc<RunRegistry>, findings: Arc<FindingRegistry>) -> Self {
         Gather { live, runs, findings, sources: HashMap::new(), told_findings: 0, records: Vec::new(), looks: 0 }
     }
 
@@ -105,7 +105,7 @@ impl Gather {
             self.enter(source);
             teams.iter_mut().for_each(|team| self.introduce(team, source, judged.has_joined(&source.key)));
             self.read_on(teams, source.id, now);
-            tell_standing(teams, source, &self.live, now);
+            report_connection_state(teams, source, &self.live, now);
             self.tell_calls(teams, source, now);
         }
         self.leave(teams, &sources, now);
@@ -394,12 +394,12 @@ impl Followed {
 }
 
 /// Passes on whether a machine has signed off or is connected. In between it is as it was: after a start all are unreachable.
-fn tell_standing(teams: &mut [TeamWatch], source: &Source, live: &Live, now: i64) {
-    let (standing, since) = live.source(source.id).standing();
+fn report_connection_state(teams: &mut [TeamWatch], source: &Source, live: &Live, now: i64) {
+    let (connection_state, since) = live.source(source.id).connection_state();
     for team in teams.iter_mut().filter(|team| team.scope.sees(&source.key)) {
-        if standing.has_signed_off() {
+        if connection_state.has_signed_off() {
             team.engine.signed_off(&source.key, since);
-        } else if standing.is_linked() {
+        } else if connection_state.is_linked() {
             team.engine.signed_on(&source.key, now);
         }
     }

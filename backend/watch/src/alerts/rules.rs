@@ -1,7 +1,7 @@
 //! Rules: queries and changes.
 
-use super::book::{AlertBook, maker, missing, scoped};
 use super::found::filter_of;
+use super::registry::{AlertRegistry, maker, missing, scoped};
 use records::rules::RuleRow as Row;
 use records::{Connection, alerts, channels, rules};
 use shared::alert::{Origin, Rule, RuleRow, Rules};
@@ -38,7 +38,7 @@ fn body(rule: &Rule) -> String {
     serde_json::to_string(rule).expect("texts, lists and numbers only")
 }
 
-impl AlertBook {
+impl AlertRegistry {
     /// All evaluated rules of all teams, with the team's id and the creator's account; none for configured and built-in
     /// rules.
     ///

@@ -8,10 +8,10 @@
 //! The row of an alert has a mark whether that hub has processed it, which is set in the transaction that writes the
 //! notice. So a hub may end at any time: the next one continues, loses nothing, and sends nothing twice.
 
-use super::book::AlertBook;
 use super::found::alert_of;
 use super::kept::Restored;
 use super::lease::{LEASE_MS, TellingLease};
+use super::registry::AlertRegistry;
 use super::team::{CALLS, CODES, ENGINE, Earlier, TeamWatch, shown_rule};
 use records::alerts::AlertRow;
 use records::{alerts, links, outbox, watched};
@@ -103,8 +103,13 @@ impl Shared {
     }
 
     /// Reads the state of this hub. After a failed check, alerts found before it must not be written.
-    pub async fn look(&mut self, book: &AlertBook, sources: &[Arc<Source>], now: i64) -> Result<FoundAlerts, Denied> {
-        let found = self.try_look(book, sources, now).await;
+    pub async fn look(
+        &mut self,
+        registry: &AlertRegistry,
+        sources: &[Arc<Source>],
+        now: i64,
+    ) -> Result<FoundAlerts, Denied> {
+        let found = self.try_look(registry, sources, now).await;
         match found {
             Ok(mut found) => {
                 found.sees_again = std::mem::take(&mut self.blind);
@@ -118,9 +123,14 @@ impl Shared {
         }
     }
 
-    async fn try_look(&mut self, book: &AlertBook, sources: &[Arc<Source>], now: i64) -> Result<FoundAlerts, Denied> {
+    async fn try_look(
+        &mut self,
+        registry: &AlertRegistry,
+        sources: &[Arc<Source>],
+        now: i64,
+    ) -> Result<FoundAlerts, Denied> {
         let mut found = FoundAlerts::default();
-        let Some(records) = book.there().await? else { return Ok(found) };
+        let Some(records) = registry.there().await? else { return Ok(found) };
         let told = self.tells;
         if now.saturating_sub(self.looked) >= LOOK_MS || now < self.looked {
             let mut change = records.note().await?;
@@ -142,7 +152,7 @@ impl Shared {
                 mine.difference(&self.own).filter(|id| there.contains(id)).cloned().collect();
             let lost: BTreeSet<String> = self.own.difference(&mine).cloned().collect();
             let restored = match !gained.is_empty() || (tells && !told) {
-                true => Some(Arc::new(Restored::read(book, now).await?)),
+                true => Some(Arc::new(Restored::read(registry, now).await?)),
                 false => None,
             };
             self.own.retain(|id| !lost.contains(id));
@@ -184,8 +194,8 @@ impl Shared {
     }
 
     /// This hub ends: another may make notices at once.
-    pub async fn end(&self, book: &AlertBook) -> Result<(), Denied> {
-        let Some(records) = book.there().await?.filter(|_| self.tells) else { return Ok(()) };
+    pub async fn end(&self, registry: &AlertRegistry) -> Result<(), Denied> {
+        let Some(records) = registry.there().await?.filter(|_| self.tells) else { return Ok(()) };
         let mut change = records.note().await?;
         self.lease.give_back(&mut change).await?;
         Ok(change.commit().await?)

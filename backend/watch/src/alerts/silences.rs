@@ -1,6 +1,6 @@
 //! Silences: queries, creation and end.
 
-use super::book::{AlertBook, maker, scoped};
+use super::registry::{AlertRegistry, maker, scoped};
 use records::silences::{self, SilenceRow};
 use shared::alert::{MAX_TEXT_BYTES, Silence, Silences};
 use shared::role::{KeyScope, Role};
@@ -54,7 +54,7 @@ fn checked(wanted: &Silence, now: i64) -> Result<(i64, i64), Denied> {
     Ok((from, wanted.to))
 }
 
-impl AlertBook {
+impl AlertRegistry {
     /// Present and future silences of all teams, with the team's id.
     ///
     /// # Errors

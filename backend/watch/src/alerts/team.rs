@@ -1,7 +1,7 @@
 //! The rules of one team, and their state.
 
-use super::book::PendingAlert;
 use super::deliver::Delivered;
+use super::registry::PendingAlert;
 use super::rules::OWN_CHANNELS;
 use jobs::code_alerts::TakenCall;
 use records::alerts::AlertEvent;

@@ -1,10 +1,10 @@
 //! Live detection, each second.
 
-use super::book::{Entry, FindingBook};
 use super::feed::{announce, feed, running};
 use super::kept::KeptFindings;
+use super::registry::{Entry, FindingRegistry};
 use insight::{Insight, Settings};
-use jobs::runs::RunBook;
+use jobs::runs::RunRegistry;
 use parking_lot::Mutex;
 use shared::finding::Finding;
 use shared::run::Run;
@@ -38,9 +38,9 @@ pub struct Following {
     #[allow(missing_docs, reason = "what is followed")]
     pub live: Arc<Live>,
     /// Stores the findings.
-    pub book: Arc<FindingBook>,
+    pub registry: Arc<FindingRegistry>,
     /// Jobs.
-    pub runs: Arc<RunBook>,
+    pub runs: Arc<RunRegistry>,
     #[allow(missing_docs, reason = "see insight")]
     pub settings: Settings,
     /// The machines are other ones, which may stop reporting.
@@ -136,7 +136,7 @@ impl Follower {
         if sources.len() < all.len() {
             let held: HashSet<&str> = sources.iter().map(|source| source.key.as_str()).collect();
             let known: HashSet<&str> = all.iter().map(|source| source.key.as_str()).collect();
-            if self.following.book.release(|key| known.contains(key) && !held.contains(key)) {
+            if self.following.registry.release(|key| known.contains(key) && !held.contains(key)) {
                 self.write(&[], true);
             }
         }
@@ -170,7 +170,7 @@ impl Follower {
             let open: Vec<Run> = self.following.runs.open(&live, &sources).map(Arc::unwrap_or_clone).collect();
             self.insight.jobs(&running(&open, &by_name, now));
             let removed = live.store().removed().clone();
-            if self.following.book.forget((now - live.retention) / 1000, |key| removed.contains(key)) {
+            if self.following.registry.forget((now - live.retention) / 1000, |key| removed.contains(key)) {
                 self.write(&[], true);
             }
         }
@@ -178,7 +178,7 @@ impl Follower {
         let mut found = Vec::new();
         self.insight.judge(now - lateness, &mut found);
         self.take(found);
-        self.write(&self.following.book.said(), false);
+        self.write(&self.following.registry.said(), false);
         if self.looks % RARELY == 1 {
             self.end_others(now);
         }
@@ -191,7 +191,7 @@ impl Follower {
         let young = |followed: &&Followed| followed.first.is_none_or(|first| now < first + SETTLED_MS + late);
         let young: HashSet<&str> = self.sources.values().filter(young).map(|followed| followed.key.as_str()).collect();
         let open: Vec<String> = self.insight.open().into_iter().map(|finding| finding.id.clone()).collect();
-        let ended = self.following.book.end_others(&open, now / 1000, |key| !young.contains(key));
+        let ended = self.following.registry.end_others(&open, now / 1000, |key| !young.contains(key));
         self.write(&ended, false);
     }
 
@@ -220,8 +220,8 @@ impl Follower {
             followed.processes = table.t;
             self.insight.processes(id.into(), &table);
         }
-        let (standing, since) = state.standing();
-        let stopped = standing.has_signed_off();
+        let (connection_state, since) = state.connection_state();
+        let stopped = connection_state.has_signed_off();
         if stopped && !std::mem::replace(&mut followed.stopped, stopped) {
             self.insight.goodbye(id.into(), since);
         }
@@ -231,16 +231,16 @@ impl Follower {
         }
     }
 
-    /// Adds findings to the book, and writes the changes.
+    /// Adds findings to the registry, and writes the changes.
     fn take(&mut self, found: Vec<Finding>) {
         let keys: HashMap<&str, &str> =
             self.sources.values().map(|followed| (followed.name.as_str(), followed.key.as_str())).collect();
         let key = |name: &str| keys.get(name).map(|key| (*key).to_string());
         let changed: Vec<Entry> = found
             .into_iter()
-            .filter_map(|finding| self.following.book.take_explained(&self.following.live, finding, key))
+            .filter_map(|finding| self.following.registry.take_explained(&self.following.live, finding, key))
             .collect();
-        self.following.book.set_rules(self.insight.rules(), self.insight.left_out());
+        self.following.registry.set_rules(self.insight.rules(), self.insight.left_out());
         for Entry { finding, .. } in changed.iter().filter(|entry| entry.finding.until.is_none()) {
             tracing::info!(id = finding.id, severity = finding.severity.word(), "{}", finding.sentence_utc());
         }
@@ -248,9 +248,9 @@ impl Follower {
     }
 
     fn write(&mut self, changed: &[Entry], anew: bool) {
-        let Following { book, kept, .. } = &mut self.following;
+        let Following { registry, kept, .. } = &mut self.following;
         let Some(kept) = kept.as_mut().filter(|_| anew || !changed.is_empty()) else { return };
-        kept.write(changed, || book.all());
+        kept.write(changed, || registry.all());
     }
 }
 

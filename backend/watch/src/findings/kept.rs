@@ -1,6 +1,6 @@
 //! Findings as a file in the data folder: one line for each raise, change or end.
 
-use super::book::{Entry, FindingBook};
+use super::registry::{Entry, FindingRegistry};
 use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -22,9 +22,9 @@ pub struct KeptFindings {
 }
 
 impl KeptFindings {
-    /// Reads the file of a data folder into the book, and rewrites it without replaced lines. The last line of each
+    /// Reads the file of a data folder into the registry, and rewrites it without replaced lines. The last line of each
     /// finding counts. Unreadable lines, as the last one after a power cut, are skipped.
-    pub fn open(folder: &Path, book: &FindingBook) -> Self {
+    pub fn open(folder: &Path, registry: &FindingRegistry) -> Self {
         let path = folder.join(FILE);
         let mut by_id = HashMap::new();
         if let Ok(file) = File::open(&path) {
@@ -34,11 +34,11 @@ impl KeptFindings {
                 }
             }
         }
-        book.restore(by_id.into_values());
+        registry.restore(by_id.into_values());
         // Rewritten now, so that the first finding of this run is appended as a line: it is in the file once it is
         // shown.
         let mut kept = KeptFindings { path, file: None, bytes: MAX_BYTES, failing: false };
-        kept.write(&[], || book.all());
+        kept.write(&[], || registry.all());
         kept
     }
 
@@ -100,11 +100,11 @@ mod tests {
         Entry { finding: finding(kind, "a", 10, until), machines: [("a".into(), "key".into())].into() }
     }
 
-    /// The file of a folder, and the entries of a book after opening it, by id.
+    /// The file of a folder, and the entries of a registry after opening it, by id.
     fn opened(folder: &Path) -> (KeptFindings, Vec<Entry>) {
-        let book = FindingBook::default();
-        let kept = KeptFindings::open(folder, &book);
-        let mut all = book.all();
+        let registry = FindingRegistry::default();
+        let kept = KeptFindings::open(folder, &registry);
+        let mut all = registry.all();
         all.sort_by(|a, b| a.finding.id.cmp(&b.finding.id));
         (kept, all)
     }

@@ -8,8 +8,8 @@ use frontend::state::Hover;
 use frontend::store::Store;
 use shared::catalog::{Catalog, Chart, Metric, MetricDef};
 use shared::column;
+use shared::connection_state::ConnectionState;
 use shared::series::SeriesDef;
-use shared::standing::Standing;
 use shared::tick::TickState;
 use shared::unit::Unit;
 use shared::wire::{ColumnBytes, Columns, Hello, PROTOCOL, ServerMessage, Source};
@@ -93,7 +93,7 @@ impl BenchBoard {
             accounts: false,
         }));
         board.take(ServerMessage::Catalog(catalog));
-        let info = Source::new(0, "bench".into(), 1_000, Vec::new()).entry(Standing::Live, START, Vec::new());
+        let info = Source::new(0, "bench".into(), 1_000, Vec::new()).entry(ConnectionState::Live, START, Vec::new());
         board.take(ServerMessage::Sources(vec![info]));
         board.take(ServerMessage::Series { source: 0, first: 0, defs });
         for _ in 0..seconds {

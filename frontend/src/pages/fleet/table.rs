@@ -11,7 +11,7 @@ use crate::widgets::list::{List, More, Sort};
 use crate::widgets::parts::{flag, text};
 use leptos::prelude::*;
 use shared::catalog::fleet::FleetRow;
-use shared::standing::Standing;
+use shared::connection_state::ConnectionState;
 use shared::unit::Unit;
 use shared::wire::MAX_OPENED;
 
@@ -32,15 +32,15 @@ pub fn number(row: &FleetRow, value: f64) -> String {
 }
 
 /// Shape and color of a state.
-pub fn shape(state: &Standing) -> (&'static str, &'static str) {
+pub fn shape(state: &ConnectionState) -> (&'static str, &'static str) {
     match state {
-        Standing::Live => ("●", "shape is-ok"),
-        Standing::Filling { .. } => ("◐", "shape is-ok"),
-        Standing::Late => ("◌", "shape is-unknown"),
-        Standing::Unreachable => ("✕", "shape is-unknown"),
-        Standing::Stopped(_) => ("■", "shape is-unknown"),
-        Standing::Refused(_) => ("▲", "shape is-warn"),
-        Standing::Ended => ("○", "shape is-unknown"),
+        ConnectionState::Live => ("●", "shape is-ok"),
+        ConnectionState::Filling { .. } => ("◐", "shape is-ok"),
+        ConnectionState::Late => ("◌", "shape is-unknown"),
+        ConnectionState::Unreachable => ("✕", "shape is-unknown"),
+        ConnectionState::Stopped(_) => ("■", "shape is-unknown"),
+        ConnectionState::Refused(_) => ("▲", "shape is-warn"),
+        ConnectionState::Ended => ("○", "shape is-unknown"),
     }
 }
 

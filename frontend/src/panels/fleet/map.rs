@@ -12,8 +12,8 @@ use charts::map::{self, Cell, Manner, Map, Mark, Plan};
 use leptos::ev::{KeyboardEvent, MouseEvent};
 use leptos::html;
 use leptos::prelude::*;
+use shared::connection_state::ConnectionState;
 use shared::finding::{Finding, Severity};
-use shared::standing::Standing;
 use std::sync::Arc;
 
 /// Below this width in CSS pixels the map is that of a phone.
@@ -255,16 +255,16 @@ fn faults(host: &Host, wrong: &[Finding]) -> (Grade, Vec<usize>) {
 }
 
 /// The shape of a machine's state. `kept` is the retention of the server, in ms.
-fn mark(state: &Standing, kept: i64) -> Mark {
+fn mark(state: &ConnectionState, kept: i64) -> Mark {
     match state {
-        Standing::Live => Mark::Live,
-        Standing::Filling { missing, .. } => {
+        ConnectionState::Live => Mark::Live,
+        ConnectionState::Filling { missing, .. } => {
             Mark::Filling(1.0 - (*missing as f64 / kept.max(1) as f64).clamp(0.0, 1.0))
         }
-        Standing::Late => Mark::Late,
-        Standing::Unreachable => Mark::Lost,
-        Standing::Stopped(_) | Standing::Ended => Mark::Stopped,
-        Standing::Refused(_) => Mark::Refused,
+        ConnectionState::Late => Mark::Late,
+        ConnectionState::Unreachable => Mark::Lost,
+        ConnectionState::Stopped(_) | ConnectionState::Ended => Mark::Stopped,
+        ConnectionState::Refused(_) => Mark::Refused,
     }
 }
 

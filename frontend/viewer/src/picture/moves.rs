@@ -7,8 +7,8 @@ use charts::reduce::Column;
 use charts::{Band, Gap, Measures, theme};
 use shared::catalog::{Catalog, Chart, Metric, MetricDef};
 use shared::column;
+use shared::connection_state::ConnectionState;
 use shared::series::SeriesDef;
-use shared::standing::Standing;
 use shared::tick::TickState;
 use shared::unit::Unit;
 use shared::wire::{ColumnBytes, Columns, Hello, PROTOCOL, ServerMessage, Source};
@@ -69,7 +69,7 @@ impl Server {
             accounts: false,
         }));
         store.take(ServerMessage::Catalog(catalog));
-        let info = Source::new(0, "here".into(), 1_000, Vec::new()).entry(Standing::Live, START, Vec::new());
+        let info = Source::new(0, "here".into(), 1_000, Vec::new()).entry(ConnectionState::Live, START, Vec::new());
         store.take(ServerMessage::Sources(vec![info]));
         store.take(ServerMessage::Series { source: 0, first: 0, defs: series });
         let mut server = Server { store, state, steps, ticks: Vec::new(), sealed: 0, chance: Chance(seed) };

@@ -36,7 +36,7 @@ async fn what_is_lacking_is_asked_for_and_can_be_read_at_once() {
     let mut agent = offering(&hub, open(900), 0).await;
     let (id, first, last) = agent.wanted().await.expect("ticks are lacking");
     assert_eq!((first, last), (900, 999));
-    assert!(matches!(hub.standing(), Standing::Filling { .. } | Standing::Live));
+    assert!(matches!(hub.connection_state(), ConnectionState::Filling { .. } | ConnectionState::Live));
     let told = |hub: &Hub| {
         let source = hub.live.store().named(KEY).expect("it is known");
         hub.live.source(source).figures().holes
@@ -55,7 +55,7 @@ async fn what_is_lacking_is_asked_for_and_can_be_read_at_once() {
     assert_eq!(told(&hub), []);
     let samples = hub.samples().remove(0).1;
     assert_eq!(samples, (900..=1_001).map(|seq| ((seq - 1_000) * 1_000, seq as f64)).collect::<Vec<_>>());
-    assert_eq!(hub.standing(), Standing::Live);
+    assert_eq!(hub.connection_state(), ConnectionState::Live);
     let counts = hub.ingest.counts();
     assert_eq!((counts.fills, counts.ticks, counts.duplicates), (1, 102, 0));
 }

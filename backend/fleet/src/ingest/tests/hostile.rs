@@ -8,8 +8,8 @@ use shared::agent::{
     encode_ticks,
 };
 use shared::catalog::cpu;
+use shared::connection_state::ConnectionState;
 use shared::series::SeriesDef;
-use shared::standing::Standing;
 use std::time::Duration;
 
 #[tokio::test(start_paused = true)]
@@ -73,7 +73,7 @@ async fn names_that_would_fill_memory_end_the_link() {
         agent.bytes(encode(&AgentMessage::Series { defs: (part * 500..(part + 1) * 500).map(def).collect() })).await;
     }
     assert_eq!(agent.goodbye().await.0, close::LIMIT);
-    assert!(matches!(hub.standing(), Standing::Refused(_)));
+    assert!(matches!(hub.connection_state(), ConnectionState::Refused(_)));
 }
 
 #[tokio::test(start_paused = true)]

@@ -3,7 +3,7 @@
 use super::values::CellValues;
 use crate::live::Live;
 use shared::catalog::fleet::{Aggregate, Grain, rows};
-use shared::standing::Standing;
+use shared::connection_state::ConnectionState;
 use shared::wire::Source;
 use std::collections::BTreeMap;
 
@@ -36,8 +36,8 @@ impl CellValues {
         cells: &mut super::cells::Cells,
     ) {
         let theirs = live.cells_elsewhere(source.id).unwrap_or_default();
-        let (standing, _) = live.source(source.id).standing();
-        let ticks = matches!(standing, Standing::Live | Standing::Filling { .. });
+        let (connection_state, _) = live.source(source.id).connection_state();
+        let ticks = matches!(connection_state, ConnectionState::Live | ConnectionState::Filling { .. });
         let rows = rows(grain);
         let parts = theirs.of(grain);
         let known = self.elsewhere.entry(source.id).or_default();
@@ -55,7 +55,7 @@ impl CellValues {
             self.all.resize(self.all.len().max(first + rows.len()), f64::NAN);
             for (at, row) in rows.iter().enumerate() {
                 self.all[first + at] = match row.aggregate {
-                    Aggregate::Standing => f64::from(standing.code()),
+                    Aggregate::ConnectionState => f64::from(connection_state.code()),
                     _ if !ticks => f64::NAN,
                     _ => values.get(at).copied().unwrap_or(f64::NAN),
                 };

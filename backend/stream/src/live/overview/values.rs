@@ -5,8 +5,8 @@ use crate::live::Live;
 use crate::store::{Cursor, Store};
 use shared::catalog::Catalog;
 use shared::catalog::fleet::{Aggregate, FleetRow, Grain, rows};
+use shared::connection_state::ConnectionState;
 use shared::series::{SeriesDef, SeriesId};
-use shared::standing::Standing;
 use shared::wire::{Source, SourceId};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -76,8 +76,8 @@ impl CellValues {
         }
         let theirs = self.elsewhere.remove(&source.id).into_iter().flatten();
         theirs.filter(|_| grain == Grain::Gpus).for_each(|(_, cell)| cells.let_go(cell));
-        let (standing, _) = live.source(source.id).standing();
-        let ticks = matches!(standing, Standing::Live | Standing::Filling { .. });
+        let (connection_state, _) = live.source(source.id).connection_state();
+        let ticks = matches!(connection_state, ConnectionState::Live | ConnectionState::Filling { .. });
         let rows = rows(grain);
         let store = live.store();
         self.table.follow(store.catalog(), rows);
@@ -90,7 +90,7 @@ impl CellValues {
             self.all.resize(self.all.len().max(first + rows.len()), f64::NAN);
             for (at, row) in rows.iter().enumerate() {
                 self.all[first + at] = match row.aggregate {
-                    Aggregate::Standing => f64::from(standing.code()),
+                    Aggregate::ConnectionState => f64::from(connection_state.code()),
                     // Values from before the connection was lost are not current.
                     _ if !ticks => f64::NAN,
                     _ => newest(row, &store, source.id, &series[at], totals),

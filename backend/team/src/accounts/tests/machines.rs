@@ -100,8 +100,8 @@ async fn a_key_of_the_configuration_holds_for_as_long_as_it_is_written_there() {
     let labels = |tier: &str| [("tier".to_string(), tier.to_string())].into();
     let have = async |key: &Secret, name: &str, team: Option<&str>, tier: &str| {
         let labels = labels(tier);
-        let standing = crate::accounts::StandingKey { name, team, labels: &labels, key: Secret::new(key.reveal()) };
-        hub.accounts.have_standing_joins(&admin, &[standing]).await.map_err(|why| why.to_string())
+        let configured = crate::accounts::ConfiguredKey { name, team, labels: &labels, key: Secret::new(key.reveal()) };
+        hub.accounts.register_configured_joins(&admin, &[configured]).await.map_err(|why| why.to_string())
     };
     have(&key, "slurm", None, "gpu").await.expect("it holds");
     let made = NewKey { id: String::new(), key: Secret::new(key.reveal()), ends: None };
@@ -117,7 +117,7 @@ async fn a_key_of_the_configuration_holds_for_as_long_as_it_is_written_there() {
     assert!(have(&key, "slurm", Some("vision"), "gpu").await.expect_err("no team").contains("no team \"vision\""));
     assert!(have(&key, "slurm", None, "a\nb").await.is_err(), "labels are looked at");
     // A key removed from the configuration ends, permanently.
-    hub.accounts.have_standing_joins(&admin, &[]).await.expect("none holds");
+    hub.accounts.register_configured_joins(&admin, &[]).await.expect("none holds");
     assert_eq!(hub.enrol(&made, &machine('c', "node-3")).await.expect_err("it has ended").status(), 403);
     have(&key, "slurm", None, "gpu").await.expect("a start is not refused");
     assert_eq!(hub.enrol(&made, &machine('c', "node-3")).await.expect_err("it has ended").status(), 403);

@@ -35,7 +35,7 @@ impl Trouble {
 }
 
 /// State of the history on disk.
-pub struct Standing {
+pub struct HistoryHealth {
     path: PathBuf,
     calls: Arc<Calls>,
     seen: Mutex<Seen>,
@@ -58,7 +58,7 @@ struct Seen {
     open: bool,
 }
 
-impl Standing {
+impl HistoryHealth {
     /// State at the start; `calls` are those of the folder at this path.
     pub fn new(path: PathBuf, calls: Arc<Calls>, report: &Report) -> Self {
         let figures = Figures {
@@ -78,7 +78,7 @@ impl Standing {
             warned: Throttle::new(),
             open: false,
         };
-        Standing { path, calls, seen: Mutex::new(seen) }
+        HistoryHealth { path, calls, seen: Mutex::new(seen) }
     }
 
     fn seen(&self) -> MutexGuard<'_, Seen> {

@@ -11,7 +11,7 @@ const MOST: usize = 50;
 table! {
     /// A join key that holds for as long as it is written in the configuration.
     #[derive(Clone, Debug, PartialEq, Eq)]
-    pub struct StandingJoin {
+    pub struct ConfiguredJoin {
         /// Name of the key
         name: String = String::new(), text(name), required like "\"slurm\"";
         /// File with the key, for the agents' `--key-file`; the hub creates it if it is missing
@@ -31,7 +31,7 @@ fn name(text: &str) -> Result<String, String> {
 }
 
 /// Refuses keys with equal names.
-pub(super) fn check(all: &[StandingJoin]) -> Result<(), Fault> {
+pub(super) fn check(all: &[ConfiguredJoin]) -> Result<(), Fault> {
     if all.len() > MOST {
         return Err(Fault::of("join", format!("at most {MOST} keys")));
     }

@@ -8,8 +8,8 @@ use super::reduce::{Part, Runs, Silence, apart, clipped, judged, merged};
 use super::reported::Reports;
 use super::summary::{FindingsOf, RunSummary};
 use parking_lot::{Mutex, MutexGuard};
+use shared::connection_state::ConnectionState;
 use shared::run::{Run, RunProcess};
-use shared::standing::Standing;
 use shared::wire::{Source, SourceId};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -33,7 +33,7 @@ struct OfMachine {
 
 /// The runs of all machines.
 #[derive(Default)]
-pub struct RunBook {
+pub struct RunRegistry {
     parts: Mutex<HashMap<SourceId, OfMachine>>,
     /// Teams of machines, by machine key; None if there are no teams.
     teams: Mutex<Option<HashMap<String, Arc<str>>>>,
@@ -49,9 +49,9 @@ pub struct RunBook {
     pub prices: Option<CostSettings>,
 }
 
-/// The parts of a run book.
+/// The parts of a run registry.
 #[derive(Default)]
-pub struct RunBookParts {
+pub struct RunRegistryParts {
     /// Output of the runs of this machine.
     pub logs: RunLogs,
     /// Returns the findings of a span.
@@ -164,10 +164,10 @@ fn is_called(parts: &[Part], id: &str) -> bool {
     jobs.into_iter().any(|part| part.run.id == id || own_id(part, false) == id)
 }
 
-impl RunBook {
-    /// A book that has read nothing yet.
-    pub fn new(RunBookParts { logs, findings, reports, prices }: RunBookParts) -> Self {
-        RunBook { logs, findings, reports, prices, ..RunBook::default() }
+impl RunRegistry {
+    /// A registry that has read nothing yet.
+    pub fn new(RunRegistryParts { logs, findings, reports, prices }: RunRegistryParts) -> Self {
+        RunRegistry { logs, findings, reports, prices, ..RunRegistry::default() }
     }
 
     /// Findings and prices: a summary uses them besides records and samples.
@@ -345,8 +345,11 @@ impl RunBook {
 /// The last contact of silent machines, by name.
 fn silent(live: &Live, sources: &[Arc<Source>]) -> BTreeMap<String, Silence> {
     let unheard = |source: &Arc<Source>| {
-        let (standing, since) = live.source(source.id).standing();
-        let silent = !matches!(standing, Standing::Live | Standing::Late | Standing::Filling { .. });
+        let (connection_state, since) = live.source(source.id).connection_state();
+        let silent = !matches!(
+            connection_state,
+            ConnectionState::Live | ConnectionState::Late | ConnectionState::Filling { .. }
+        );
         let age = live.clock.wall() - since;
         (silent && age >= SILENCE_MS).then(|| (source.name.clone(), Silence { since, for_good: age >= LOST_MS }))
     };
@@ -370,7 +373,7 @@ mod tests {
         let mut store = Store::new(catalog, Limits { retention: 3_600_000, bytes: usize::MAX });
         let nodes = [1, 2].map(|n| store.add_source(format!("node-{n}"), 1_000, Vec::new()));
         let live = Live::new(store, Arc::new(Manual::at(1_000_000, Duration::ZERO)), 1, 3_600_000);
-        let book = RunBook::default();
+        let registry = RunRegistry::default();
         let sources = || live.store().sources();
         let rank = |node: usize, t: i64| Begun {
             run: "ddp-n1-29500-00000000".into(),
@@ -390,7 +393,7 @@ mod tests {
             tell(node, t, END_KIND, serde_json::to_vec(&over).expect("JSON"));
         };
         let listed = || -> Vec<(String, usize, RunState)> {
-            let all = book.newest_first(&live, &sources(), ALWAYS);
+            let all = registry.newest_first(&live, &sources(), ALWAYS);
             all.map(|run| (run.id.clone(), run.processes.len(), run.state)).collect()
         };
         begin(0, 100_000);
@@ -405,12 +408,12 @@ mod tests {
         let all = listed();
         let second = all[0].0.clone();
         assert_eq!(all, [(second.clone(), 2, RunState::Running), (first.clone(), 2, RunState::Finished)]);
-        let found = |id: &str| book.find(&live, &sources(), id, ALWAYS).map(|run| run.id);
+        let found = |id: &str| registry.find(&live, &sources(), id, ALWAYS).map(|run| run.id);
         assert_eq!((found(&first), found(&second)), (Some(first.clone()), Some(second.clone())));
         // The address means the newest job; and a single machine uses another ID for it.
         assert_eq!(found("ddp-n1-29500-00000000"), Some(second.clone()));
         let alone: Vec<Arc<Source>> = sources().into_iter().skip(1).collect();
-        let of_one = book.newest_first(&live, &alone, ALWAYS).next().expect("it is there").id.clone();
+        let of_one = registry.newest_first(&live, &alone, ALWAYS).next().expect("it is there").id.clone();
         assert_ne!(of_one, second);
         assert_eq!(found(&of_one), Some(second));
     }

@@ -33,7 +33,7 @@ const OWN_TEAM: &str = "main";
 
 /// Texts about the sending server in notices, and the rules without a row.
 #[derive(Clone, Debug, Default)]
-pub struct AlertBookAbout {
+pub struct AlertRegistryParts {
     /// The public address of the page; none: notices contain the host's name instead.
     pub public_url: Option<String>,
     /// The host's name.
@@ -50,7 +50,7 @@ pub struct AlertBookAbout {
 
 /// Rules, silences, channels and alerts. Cheap to clone.
 #[derive(Clone)]
-pub struct AlertBook(pub(super) Arc<Inner>);
+pub struct AlertRegistry(pub(super) Arc<Inner>);
 
 pub(super) struct Inner {
     place: Place,
@@ -58,7 +58,7 @@ pub(super) struct Inner {
     key_file: Option<PathBuf>,
     key: Mutex<Option<SealingKey>>,
     clock: Arc<dyn Clock>,
-    pub about: AlertBookAbout,
+    pub about: AlertRegistryParts,
     changed: watch::Sender<u64>,
     mail: watch::Sender<u64>,
     tidy_at: AtomicI64,
@@ -111,13 +111,13 @@ enum Place {
     Memory,
 }
 
-impl AlertBook {
-    fn new(place: Place, key_file: Option<PathBuf>, clock: Arc<dyn Clock>, about: AlertBookAbout) -> Self {
+impl AlertRegistry {
+    fn new(place: Place, key_file: Option<PathBuf>, clock: Arc<dyn Clock>, about: AlertRegistryParts) -> Self {
         let opened = match &place {
             Place::Hub(records) => Some(records.clone()),
             Place::Own(_) | Place::Memory => None,
         };
-        AlertBook(Arc::new(Inner {
+        AlertRegistry(Arc::new(Inner {
             place,
             opened: Mutex::new(opened),
             key_file,
@@ -135,17 +135,17 @@ impl AlertBook {
 
     /// An instance in the database of a hub. Secrets are sealed under the key in a file, which all hubs of the database
     /// share.
-    pub fn of_hub(records: Records, key_file: PathBuf, clock: Arc<dyn Clock>, about: AlertBookAbout) -> Self {
+    pub fn of_hub(records: Records, key_file: PathBuf, clock: Arc<dyn Clock>, about: AlertRegistryParts) -> Self {
         Self::new(Place::Hub(records), Some(key_file), clock, about)
     }
 
     /// An instance of a server without accounts, in a file that is created when the first row is written.
-    pub fn of_own(file: PathBuf, key_file: PathBuf, clock: Arc<dyn Clock>, about: AlertBookAbout) -> Self {
+    pub fn of_own(file: PathBuf, key_file: PathBuf, clock: Arc<dyn Clock>, about: AlertRegistryParts) -> Self {
         Self::new(Place::Own(file), Some(key_file), clock, about)
     }
 
     /// An instance that ends with the program.
-    pub fn in_memory(clock: Arc<dyn Clock>, about: AlertBookAbout) -> Self {
+    pub fn in_memory(clock: Arc<dyn Clock>, about: AlertRegistryParts) -> Self {
         Self::new(Place::Memory, None, clock, about)
     }
 
@@ -224,7 +224,7 @@ impl AlertBook {
     /// The database, which is created if missing.
     ///
     /// # Errors
-    /// As [`AlertBook::there`].
+    /// As [`AlertRegistry::there`].
     pub async fn made(&self) -> Result<Records, Denied> {
         let mut opened = self.0.opened.lock().await;
         if let Some(records) = &*opened {

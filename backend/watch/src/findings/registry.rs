@@ -60,7 +60,7 @@ struct Inner {
 
 /// The findings of all machines.
 #[derive(Debug, Default)]
-pub struct FindingBook {
+pub struct FindingRegistry {
     inner: Mutex<Inner>,
 }
 
@@ -97,7 +97,7 @@ pub(crate) fn machines(finding: &Finding) -> impl Iterator<Item = &str> {
     places.chain(evidence).chain(finding.changed.iter().map(|change| change.source.as_str()))
 }
 
-impl FindingBook {
+impl FindingRegistry {
     fn inner(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock()
     }
@@ -430,75 +430,79 @@ mod tests {
         Some(format!("key of {name}"))
     }
 
-    fn ids(book: &FindingBook, wanted: &WantedFindings) -> Vec<String> {
-        book.seen(wanted, |_| true).into_iter().map(|finding| finding.id).collect()
+    fn ids(registry: &FindingRegistry, wanted: &WantedFindings) -> Vec<String> {
+        registry.seen(wanted, |_| true).into_iter().map(|finding| finding.id).collect()
     }
 
     #[test]
     fn who_follows_the_book_gets_what_was_changed_and_the_rest_only_where_that_is_not_known() {
-        let book = FindingBook::default();
+        let registry = FindingRegistry::default();
         let ids = |number| {
-            let (changed, newest) = book.changed_since(number);
+            let (changed, newest) = registry.changed_since(number);
             let mut ids: Vec<String> = changed.into_iter().map(|entry| entry.finding.kind).collect();
             ids.sort();
             (ids.join(" "), newest)
         };
         assert_eq!(ids(0), (String::new(), 0));
-        book.take(finding("hang", "a", 10, None), key);
-        book.take(finding("lost", "a", 20, None), key);
+        registry.take(finding("hang", "a", 10, None), key);
+        registry.take(finding("lost", "a", 20, None), key);
         assert_eq!(ids(0), ("hang lost".into(), 2));
-        book.take(finding("lost", "a", 20, None), key);
+        registry.take(finding("lost", "a", 20, None), key);
         assert_eq!(ids(2), (String::new(), 2), "nothing of it has changed");
-        book.take(finding("hang", "a", 10, Some(90)), key);
+        registry.take(finding("hang", "a", 10, Some(90)), key);
         assert_eq!(ids(2), ("hang".into(), 3));
         for until in 0..MAX_CHANGES as i64 {
-            book.take(finding("hang", "a", 10, Some(100 + until)), key);
+            registry.take(finding("hang", "a", 10, Some(100 + until)), key);
         }
         assert_eq!(ids(2).0, "hang lost", "too far behind");
     }
 
     #[test]
     fn what_names_a_machine_that_may_not_be_seen_is_not_there() {
-        let book = FindingBook::default();
-        book.take(finding("hang", "a", 10, None), key);
+        let registry = FindingRegistry::default();
+        registry.take(finding("hang", "a", 10, None), key);
         let mut both = finding("lost", "a", 20, None);
         both.affects = vec![Place { source: "b".into(), gpus: vec![1] }];
-        book.take(both, key);
-        assert_eq!(ids(&book, &WantedFindings::default()), ["lost:a:0:20", "hang:a:0:10"], "the newest first");
-        let seen = book.seen(&WantedFindings::default(), |key| key == "key of a");
+        registry.take(both, key);
+        assert_eq!(ids(&registry, &WantedFindings::default()), ["lost:a:0:20", "hang:a:0:10"], "the newest first");
+        let seen = registry.seen(&WantedFindings::default(), |key| key == "key of a");
         assert_eq!(seen.iter().map(|one| one.id.as_str()).collect::<Vec<_>>(), ["hang:a:0:10"]);
-        book.take(finding("idle", "gone", 30, None), |_| None);
-        assert_eq!(ids(&book, &WantedFindings::default()).len(), 2, "a machine that nobody knows is nobody's to see");
+        registry.take(finding("idle", "gone", 30, None), |_| None);
+        assert_eq!(
+            ids(&registry, &WantedFindings::default()).len(),
+            2,
+            "a machine that nobody knows is nobody's to see"
+        );
     }
 
     #[test]
     fn what_a_person_says_of_one_stays_until_it_is_taken_back() {
-        let book = FindingBook::default();
-        book.take(finding("hang", "a", 10, None), key);
+        let registry = FindingRegistry::default();
+        registry.take(finding("hang", "a", 10, None), key);
         let (id, said) = ("hang:a:0:10", Dismissed { at: 50, by: "ada".into(), why: "it is the evaluation".into() });
-        let of = |book: &FindingBook| book.seen(&WantedFindings::default(), |_| true)[0].dismissed.clone();
-        assert_eq!(book.dismiss(id, Some(said.clone()), |_| false), None, "who does not see it");
-        assert_eq!(book.dismiss("hang:a:0:11", Some(said.clone()), |_| true), None, "there is none");
-        assert!(book.said().is_empty());
-        let (_, before) = book.changed_since(0);
-        assert!(book.dismiss(id, Some(said.clone()), |_| true).is_some_and(|one| !one.is_on_top()));
-        assert_eq!(book.changed_since(before).0.len(), 1, "who follows the book is told");
-        book.take(finding("hang", "a", 10, Some(90)), key);
-        assert_eq!(of(&book), Some(said), "its end changes nothing of it");
-        let again = FindingBook::default();
-        again.restore(book.said());
-        assert!(of(&again).is_some() && book.said().is_empty(), "it is written down once");
-        book.dismiss(id, None, |_| true);
-        assert_eq!(of(&book), None);
+        let of = |registry: &FindingRegistry| registry.seen(&WantedFindings::default(), |_| true)[0].dismissed.clone();
+        assert_eq!(registry.dismiss(id, Some(said.clone()), |_| false), None, "who does not see it");
+        assert_eq!(registry.dismiss("hang:a:0:11", Some(said.clone()), |_| true), None, "there is none");
+        assert!(registry.said().is_empty());
+        let (_, before) = registry.changed_since(0);
+        assert!(registry.dismiss(id, Some(said.clone()), |_| true).is_some_and(|one| !one.is_on_top()));
+        assert_eq!(registry.changed_since(before).0.len(), 1, "who follows the registry is told");
+        registry.take(finding("hang", "a", 10, Some(90)), key);
+        assert_eq!(of(&registry), Some(said), "its end changes nothing of it");
+        let again = FindingRegistry::default();
+        again.restore(registry.said());
+        assert!(of(&again).is_some() && registry.said().is_empty(), "it is written down once");
+        registry.dismiss(id, None, |_| true);
+        assert_eq!(of(&registry), None);
     }
 
     #[test]
     fn what_a_person_says_of_a_finding_of_another_hub_reaches_that_hub_and_holds_here_meanwhile() {
-        let (here, there) = (FindingBook::default(), FindingBook::default());
+        let (here, there) = (FindingRegistry::default(), FindingRegistry::default());
         there.take(finding("hang", "a", 10, None), key);
         let (id, said) = ("hang:a:0:10", Dismissed { at: 50, by: "ada".into(), why: "it is the evaluation".into() });
-        let told = |here: &FindingBook| here.lay("there", there.open(), None);
-        let of = |book: &FindingBook| book.seen(&WantedFindings::default(), |_| true)[0].dismissed.clone();
+        let told = |here: &FindingRegistry| here.lay("there", there.open(), None);
+        let of = |registry: &FindingRegistry| registry.seen(&WantedFindings::default(), |_| true)[0].dismissed.clone();
         told(&here);
         assert_eq!(here.machines_of(id, |_| true), Some(vec!["key of a".to_string()]));
         assert_eq!(here.dismiss(id, Some(said.clone()), |_| false), None, "who does not see it");
@@ -514,13 +518,13 @@ mod tests {
 
     #[test]
     fn they_are_chosen_by_time_machine_kind_and_whether_they_last() {
-        let book = FindingBook::default();
-        book.take(finding("hang", "a", 10, Some(100)), key);
-        book.take(finding("idle", "b", 50, None), key);
+        let registry = FindingRegistry::default();
+        registry.take(finding("hang", "a", 10, Some(100)), key);
+        registry.take(finding("idle", "b", 50, None), key);
         let wanted = |change: fn(&mut WantedFindings)| {
             let mut wanted = WantedFindings::default();
             change(&mut wanted);
-            ids(&book, &wanted)
+            ids(&registry, &wanted)
         };
         assert_eq!(wanted(|w| w.active = true), ["idle:b:0:50"]);
         assert_eq!(wanted(|w| w.span = Some((0, 20_000))), ["hang:a:0:10"]);
@@ -532,10 +536,10 @@ mod tests {
 
     #[test]
     fn one_that_was_open_at_a_restart_goes_on_or_ends() {
-        let first = FindingBook::default();
+        let first = FindingRegistry::default();
         first.take(finding("hang", "a", 10, None), key);
         first.take(finding("idle", "b", 20, None), key);
-        let second = FindingBook::default();
+        let second = FindingRegistry::default();
         second.restore(first.all());
         // The replayed history begins after the onset.
         assert_eq!(second.take(finding("hang", "a", 700, None), key), None, "it is the one that is known");
