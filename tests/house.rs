@@ -5,6 +5,7 @@ mod circles;
 mod documents;
 mod features;
 mod functions;
+mod names;
 mod rules;
 pub mod source;
 
@@ -117,6 +118,11 @@ fn links_in_documents_lead_somewhere() {
 #[test]
 fn functions_are_short() {
     holds(functions::long(tree()));
+}
+
+#[test]
+fn constants_tell_what_they_limit() {
+    holds(names::constants(tree()));
 }
 
 #[test]
@@ -277,6 +283,18 @@ fn a_planted_long_function_is_caught() {
     }
     // Tests tell a story, which may be long.
     assert_eq!(functions::long(&[Source::new("backend/src/http/tests.rs", &of("fn f()", 200))]), [""; 0]);
+}
+
+#[test]
+fn a_planted_constant_that_does_not_tell_of_what_is_caught() {
+    for (good, bad) in [
+        ("const MAX_ROWS: usize = 3;", "const MOST: usize = 3;"),
+        ("pub(super) const LINK_TIMEOUT: u64 = 3;", "pub(super) const PATIENCE: u64 = 3;"),
+        ("fn f() {\n    static HELD_ROWS: u8 = 3;\n}", "fn f() {\n    static HELD: u8 = 3;\n}"),
+    ] {
+        catches(names::constants, "backend/src/http/one.rs", good, bad);
+        catches(names::constants, "tests/hub/one.rs", good, bad);
+    }
 }
 
 #[test]

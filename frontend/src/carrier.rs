@@ -13,7 +13,7 @@ use web_sys::{AbortController, BinaryType, EventSource, MessageEvent, RequestIni
 /// Path of the stream, relative to the page.
 const LIVE: &str = "api/v1/live";
 /// Key in the session storage for the transport that works.
-const KEPT: &str = "watchglass.rung";
+const TRANSPORT_KEY: &str = "watchglass.rung";
 
 /// Transports to the server, the best first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,7 +30,8 @@ pub enum Transport {
 impl Transport {
     /// The transport that this browser session last used.
     pub fn kept() -> Self {
-        let kept = window().session_storage().ok().flatten().and_then(|kept| kept.get_item(KEPT).ok().flatten());
+        let kept =
+            window().session_storage().ok().flatten().and_then(|kept| kept.get_item(TRANSPORT_KEY).ok().flatten());
         match kept.as_deref() {
             Some("events") => Transport::Events,
             Some("polls") => Transport::Polls,
@@ -42,9 +43,9 @@ impl Transport {
     pub fn keep(self) {
         let Some(storage) = window().session_storage().ok().flatten() else { return };
         let _ = match self {
-            Transport::Socket => storage.remove_item(KEPT),
-            Transport::Events => storage.set_item(KEPT, "events"),
-            Transport::Polls => storage.set_item(KEPT, "polls"),
+            Transport::Socket => storage.remove_item(TRANSPORT_KEY),
+            Transport::Events => storage.set_item(TRANSPORT_KEY, "events"),
+            Transport::Polls => storage.set_item(TRANSPORT_KEY, "polls"),
         };
     }
 

@@ -35,7 +35,7 @@ const BLOCKED_AFTER_MS: i64 = 3_000;
 const AGAIN_BLOCKED_AFTER_MS: i64 = 2_000;
 /// Timeout of a connection after the server has answered a request beside it, as a multiple of the time of that answer,
 /// and its minimum and maximum in ms. A connection that is only slow, or waits for a busy page, is not blocked.
-const PATIENCE: i64 = 4;
+const CONNECT_TIMEOUT_FACTOR: i64 = 4;
 const PATIENCE_MS: (i64, i64) = (500, 6_000);
 /// Number of WebSockets without a message, while the server responds, before the next transport is tried. Other
 /// transports are tried once.
@@ -362,7 +362,7 @@ impl Link {
             if !answer.unchecked_into::<web_sys::Response>().ok() {
                 return;
             }
-            let patience = ((now() - begun) * PATIENCE).clamp(PATIENCE_MS.0, PATIENCE_MS.1);
+            let patience = ((now() - begun) * CONNECT_TIMEOUT_FACTOR).clamp(PATIENCE_MS.0, PATIENCE_MS.1);
             self.inner.write_value().patience = patience;
             // Messages that arrived meanwhile are handled first.
             let judge = move || {

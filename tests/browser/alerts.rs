@@ -8,7 +8,7 @@ use watchglass_tests::server::Server;
 
 /// Answers of the paths of alerts, in the shapes of `shared::alert`. `__raise` makes an alert that began this many
 /// seconds ago. `__done` has the requested changes.
-pub(super) const TOLD: &str = r##"
+pub(super) const ALERT_ANSWERS: &str = r##"
 const ms = () => Date.now(), base = +(sessionStorage.alertBase ||= ms());
 window.__alerts = []; window.__done = []; window.__checks = []; window.__asked = [];
 window.__raise = (id, severity, state, ago, more) => {
@@ -94,7 +94,7 @@ const ROWS: &str = "[...document.querySelectorAll('.findings-list [data-alert]')
 fn page(query: &str, script: &str) -> (&'static Server, Browser) {
     let server = super::demo("8");
     let browser = Browser::start();
-    browser.before_each_page(&format!("{TOLD}{script}"));
+    browser.before_each_page(&format!("{ALERT_ANSWERS}{script}"));
     browser.open(&format!("{}{query}", server.url));
     (server, browser)
 }

@@ -7,7 +7,7 @@ use watchglass_tests::server::Server;
 
 /// Answers of `api/v1/findings`: the contents of `window.__findings`, selected as the server does. `__raise` makes a
 /// finding in the shape of `shared::finding`, which began this many seconds ago.
-const TOLD: &str = r##"
+const FINDING_ANSWERS: &str = r##"
 const now = () => Math.floor(Date.now() / 1000), clock = t => new Date(t * 1000).toISOString().slice(11, 16) + " UTC";
 window.__findings = [];
 window.__asked = [];
@@ -61,7 +61,7 @@ const ROWS: &str = "[...document.querySelectorAll('.findings-list .finding')]";
 fn page(query: &str, wrong: &str) -> (&'static Server, Browser) {
     let server = super::demo("8");
     let browser = Browser::start();
-    browser.before_each_page(&format!("{TOLD}{wrong}"));
+    browser.before_each_page(&format!("{FINDING_ANSWERS}{wrong}"));
     browser.open(&format!("{}{query}", server.url));
     (server, browser)
 }
@@ -337,7 +337,7 @@ fn the_page_of_all_machines_leads_to_the_finding() {
     let server = Server::start(["demo", "--hosts", "8", "--gpus", "8"]);
     let browser = Browser::start();
     let wrong = r#"__raise("straggler", "critical", 5, 400, { source: "demo-03", affects: [{ source: "demo-04", gpus: [0, 1, 2, 3, 4, 5, 6, 7] }, { source: "demo-05", gpus: [0] }] });"#;
-    browser.before_each_page(&format!("{TOLD}{wrong}"));
+    browser.before_each_page(&format!("{FINDING_ANSWERS}{wrong}"));
     browser.open(&server.url);
     browser.until(&format!("{LINE}?.innerText.includes('9 GPUs on 2 machines are waiting for it')"));
     assert_eq!(browser.eval("__asked[0]"), "?active=1");

@@ -90,7 +90,7 @@ fn several_machines_open_as_a_fleet_and_a_click_on_one_opens_its_page() {
 }
 
 /// Holds the answers about findings and alerts until `__tell` is called with the number of firing alerts.
-const HELD: &str = r#"
+const HOLD_ANSWERS: &str = r#"
 const before = window.fetch, told = new Promise(done => { window.__tell = done; });
 window.fetch = async (path, init) => {
   const name = new URL(String(path), location.href).pathname;
@@ -107,7 +107,7 @@ fn all_is_well_is_said_only_once_findings_and_alerts_are_known_and_nothing_fires
         [(0, "All is well: all 8 machines are online"), (2, "2 alerts fire: all 8 machines are online")]
     {
         let browser = Browser::start();
-        browser.before_each_page(HELD);
+        browser.before_each_page(HOLD_ANSWERS);
         browser.open(&crowd.url);
         drawn(&crowd, &browser, 8);
         until(&crowd, &browser, &format!("{SAY}.includes('All 8 machines are online')"));

@@ -1,7 +1,7 @@
 //! Every message of a page's socket, sent with every kind of credential: the answer, and the recipients of each
 //! message.
 
-use super::admission::{EVERY, KEYS, everybody};
+use super::admission::{EVERY_LETTER, KEYS, everybody};
 use super::sockets::say;
 use futures_util::StreamExt;
 use shared::catalog::fleet::Grain;
@@ -136,7 +136,7 @@ async fn every_message_is_answered_to_those_whom_the_table_names_and_to_nobody_e
     let link = super::shares::link(&hub, "w=5m");
     for (letter, header) in everybody(&hub) {
         let header = if letter == 'S' { Some(link.clone()) } else { header };
-        assert!(EVERY.contains(letter));
+        assert!(EVERY_LETTER.contains(letter));
         for message in messages() {
             let asked = word(&message);
             let (_, something, nothing, closed) = EXPECTED.iter().find(|line| line.0 == asked).expect("a line");

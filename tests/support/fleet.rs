@@ -18,7 +18,7 @@ use tempfile::TempDir;
 const MAX_WAIT: Duration = Duration::from_secs(150);
 
 /// Rate of a slow connection, bytes per second: 64 kbit/s.
-pub const SLOW: u32 = 8_000;
+pub const SLOW_RATE: u32 = 8_000;
 
 /// A disturbance of the hub or the agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! Further interactions at the terminal: other spans, other machines, the mouse, the background color, the drawing.
 
-use super::pty::{DOWN, LEFT, SMALL, top};
+use super::pty::{DOWN, LEFT_KEY, SMALL, top};
 use super::{RECORDING, output, served};
 use charts::theme::{DARK, LIGHT};
 use std::process::Command;
@@ -186,7 +186,7 @@ fn only_what_changed_is_drawn() {
     let whole = terminal.bytes();
     // A step of the crosshair redraws two columns of each chart and some values.
     for _ in 0..10 {
-        terminal.press(LEFT);
+        terminal.press(LEFT_KEY);
     }
     terminal.press("/done");
     terminal.shows("Find: done");

@@ -15,7 +15,7 @@ const WHAT: &str = "a full disk";
 const PROMISED: Duration = Duration::from_secs(30);
 
 /// Time for which the disk stays full. It is longer than the server's retry interval.
-const FULL: Duration = Duration::from_secs(15);
+const FULL_TIME: Duration = Duration::from_secs(15);
 
 /// Fills the disk under a server, and frees it again.
 pub fn full(_: &Plan) -> Row {
@@ -50,12 +50,12 @@ fn once(mount: &Mount, ledger: &Ledger, audit: &mut Audit) -> Result<Duration, S
     fill(&ballast).map_err(|e| format!("the disk cannot be filled: {e}"))?;
     within("the full disk is told", Duration::from_secs(20), || state(&server) == "failed")?;
     let (begin, before) = (Instant::now(), audit.newest());
-    while begin.elapsed() < FULL {
+    while begin.elapsed() < FULL_TIME {
         audit.look(&server, 60);
     }
     let live = audit.newest().unwrap_or(0) - before.unwrap_or(0);
-    if live < FULL.as_millis() as i64 * 9 / 10 {
-        return Err(format!("while the disk was full, {live} ms of {} ms were shown", FULL.as_millis()));
+    if live < FULL_TIME.as_millis() as i64 * 9 / 10 {
+        return Err(format!("while the disk was full, {live} ms of {} ms were shown", FULL_TIME.as_millis()));
     }
     std::fs::remove_file(&ballast).map_err(|e| e.to_string())?;
     let took = within("it is written again", PROMISED, || {

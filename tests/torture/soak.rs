@@ -24,7 +24,7 @@ const AGENTS: usize = 4;
 const RETENTION: (&str, u32) = ("1h", 60);
 
 /// Minutes after which the retention is full.
-const FULL: u32 = 2 * RETENTION.1;
+const FULL_MINUTES: u32 = 2 * RETENTION.1;
 
 /// Maximum slope that does not count as growth, KiB of anonymous memory per hour: the allocator's own.
 const MAX_SLOPE: f64 = 512.0;
@@ -38,7 +38,7 @@ pub fn soak(plan: &Plan) -> Row {
     let memory = Soak::start().run(plan.soak * 60);
     let row = Row::of(WHAT, plan.soak, 0, &Audit::default());
     let Some(slope) = slope(&memory) else {
-        return row.fail(format!("{} min are too few: it takes {FULL} until memory is full", memory.len()));
+        return row.fail(format!("{} min are too few: it takes {FULL_MINUTES} until memory is full", memory.len()));
     };
     let (first, last) = (memory.values().next().copied(), memory.values().last().copied());
     let mib = |kib: Option<u64>| kib.unwrap_or_default() as f64 / 1024.0;
@@ -46,7 +46,7 @@ pub fn soak(plan: &Plan) -> Row {
         "anonymous memory {:.1} MiB at first, {:.1} MiB at last, {slope:+.0} KiB an hour after the first {} h",
         mib(first),
         mib(last),
-        FULL / 60
+        FULL_MINUTES / 60
     ));
     if slope > MAX_SLOPE { row.fail(format!("more than {MAX_SLOPE} KiB an hour")) } else { row }
 }
@@ -158,7 +158,7 @@ fn anonymous(pid: u32) -> Option<u64> {
 /// Slope in KiB per hour, by least squares, from the minute at which the retention is full.
 fn slope(memory: &BTreeMap<u32, u64>) -> Option<f64> {
     let points: Vec<(f64, f64)> =
-        memory.range(FULL..).map(|(minute, kib)| (f64::from(*minute) / 60.0, *kib as f64)).collect();
+        memory.range(FULL_MINUTES..).map(|(minute, kib)| (f64::from(*minute) / 60.0, *kib as f64)).collect();
     let n = points.len() as f64;
     if points.len() < RETENTION.1 as usize {
         return None;

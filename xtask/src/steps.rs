@@ -6,7 +6,7 @@ use crate::measured::{self, Measured};
 use std::time::{Duration, Instant};
 
 /// Number of the longest steps that are named at the end.
-const LONGEST: usize = 5;
+const LONGEST_STEPS: usize = 5;
 
 /// The result of a step that did not fail.
 pub enum Done {
@@ -154,7 +154,7 @@ impl Steps {
     fn sum(&self) -> String {
         let mut rows: Vec<&Row> = self.rows.iter().collect();
         rows.sort_by_key(|row| std::cmp::Reverse(row.took));
-        let longest = rows.iter().take(LONGEST).map(|row| format!("{} {}", row.name, seconds(row.took)));
+        let longest = rows.iter().take(LONGEST_STEPS).map(|row| format!("{} {}", row.name, seconds(row.took)));
         let cpu = self.cpu().map(|cpu| format!(" ({} of CPU)", seconds(cpu))).unwrap_or_default();
         let longest = longest.collect::<Vec<_>>().join(", ");
         format!("Together {}{cpu}; longest: {longest}.", seconds(self.started.elapsed()))

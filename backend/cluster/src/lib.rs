@@ -24,7 +24,7 @@ pub use others::Others;
 
 pub use bus::{Bus, BusCounts, BusError, BusMessage, BusSubscription, MAX_BUS_MESSAGE};
 
-use calls::{Announced, Call, CallReply, HELD, decode, encode, subject_of};
+use calls::{Announced, Call, CallReply, HELD_SUBJECT, decode, encode, subject_of};
 use fleet::ingest::Ingest;
 use holders::{LEASE_INTERVAL, LOOK_INTERVAL};
 use jobs::runs::RunRegistry;
@@ -196,7 +196,7 @@ impl Cluster {
     /// Receives announcements about held sources.
     async fn hear_all(&self) {
         loop {
-            let Ok(mut heard) = self.others.bus.subscribe(HELD).await else {
+            let Ok(mut heard) = self.others.bus.subscribe(HELD_SUBJECT).await else {
                 tokio::time::sleep(LOOK_INTERVAL).await;
                 continue;
             };

@@ -1,6 +1,6 @@
 //! The other hubs of a cluster, as the links of this hub's agents use them: the holder of a source, and its answers.
 
-use super::calls::{ASK_TIMEOUT, Announced, Call, CallReply, HELD, YIELD_TIMEOUT, decode, encode, subject_of};
+use super::calls::{ASK_TIMEOUT, Announced, Call, CallReply, HELD_SUBJECT, YIELD_TIMEOUT, decode, encode, subject_of};
 use super::holders::{HeldLink, Holders, RECORDS_TIMEOUT};
 use super::{Bus, BusError, new_hub_id};
 use fleet::ingest::{AskedElsewhere, LinkProcess, NoAnswer, NoTake, OtherHubs};
@@ -85,7 +85,7 @@ impl Others {
 
     /// Publishes that this hub holds a source.
     fn announced(&self, said: Announced) {
-        self.bus.publish(HELD, said.encode());
+        self.bus.publish(HELD_SUBJECT, said.encode());
         self.heard(said);
     }
 

@@ -25,7 +25,7 @@ const UNWANTED: Duration = Duration::from_secs(60);
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 const MAX_PAUSE: Duration = Duration::from_secs(5);
 /// Name of the check that a machine gets when it cannot be relayed here.
-const AWAY: &str = "relay";
+const RELAY_CHECK: &str = "relay";
 /// Interval of the check whether the source is still wanted.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -152,9 +152,9 @@ impl Cluster {
     fn say_away(&self, source: SourceId, reason: String) {
         let mut store = self.others.live.store();
         let mut checks = store.own_checks(source);
-        checks.retain(|check| check.id != AWAY);
+        checks.retain(|check| check.id != RELAY_CHECK);
         checks.push(Check {
-            id: AWAY.into(),
+            id: RELAY_CHECK.into(),
             state: CheckState::Partial,
             tried: Vec::new(),
             found: "not live here: another hub holds its link".into(),

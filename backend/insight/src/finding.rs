@@ -11,9 +11,9 @@ const MOST_OPEN: usize = 1000;
 /// Maximum number of findings that a machine raises in an hour.
 const MOST_AN_HOUR: u32 = 200;
 /// A condition that ended less than this many seconds ago and returns is the same finding.
-const AGAIN: i64 = 600;
+const SAME_WITHIN_S: i64 = 600;
 /// Findings that begin within this many seconds of each other are joined.
-const TOGETHER: i64 = 30;
+const JOINED_WITHIN_S: i64 = 30;
 /// Maximum seconds from the begin of a cause to the begin of its consequence.
 const CAUSE_BEFORE: i64 = 120;
 
@@ -148,7 +148,8 @@ impl Ledger {
             let other_host = OVER_HOSTS.contains(&key.kind) && !open.sources.contains(&draft.source);
             open.finding.rule == draft.rule
                 && open.finding.severity == draft.severity
-                && (open.finding.since - draft.since).abs() <= if key.kind == "gpu_memory" { AGAIN } else { TOGETHER }
+                && (open.finding.since - draft.since).abs()
+                    <= if key.kind == "gpu_memory" { SAME_WITHIN_S } else { JOINED_WITHIN_S }
                 && open.finding.device.is_none()
                 && draft.device.is_none()
                 && (same_group || same_host || other_host)
@@ -167,7 +168,7 @@ impl Ledger {
             let after = open.finding.since - other.finding.since;
             // Waiting goes on as long as its cause, and may be reported after the end of that cause.
             let goes_on = other.finding.until.is_none_or(|until| until >= open.finding.since) && matches!(low, 1 | 2);
-            let in_time = (-TOGETHER..=CAUSE_BEFORE).contains(&after) || (goes_on && after > -CAUSE_BEFORE);
+            let in_time = (-JOINED_WITHIN_S..=CAUSE_BEFORE).contains(&after) || (goes_on && after > -CAUSE_BEFORE);
             (high > low && in_time && open.is_related(other)).then_some(high)
         };
         let best = |all: &[Option<u8>]| all.iter().flatten().max().copied();
@@ -190,7 +191,7 @@ impl Ledger {
                 let lower = rank(&other.finding).is_some_and(|low| low < high);
                 if lower
                     && other.finding.because.is_none()
-                    && (-TOGETHER..=CAUSE_BEFORE).contains(&after)
+                    && (-JOINED_WITHIN_S..=CAUSE_BEFORE).contains(&after)
                     && open.is_related(other)
                 {
                     other.finding.because = Some(open.finding.id.clone());
@@ -283,7 +284,7 @@ impl Ledger {
                 self.out.push(open.finding.clone());
             }
         }
-        while self.past.front().is_some_and(|open| open.finding.until.is_none_or(|until| until < now - AGAIN)) {
+        while self.past.front().is_some_and(|open| open.finding.until.is_none_or(|until| until < now - SAME_WITHIN_S)) {
             self.past.pop_front();
         }
         out.append(&mut self.out);

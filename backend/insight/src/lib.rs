@@ -97,9 +97,9 @@ pub(crate) type Hosts = BTreeMap<Source, Host>;
 /// Time after the last sample in which missing samples are still judged, seconds.
 const AFTERWARDS: i64 = 1000;
 /// Interval of judging missing samples when no samples come, seconds.
-const BETWEEN: i64 = 10;
+const JUDGE_INTERVAL_S: i64 = 10;
 /// A clock that goes back by more than this resets all state, seconds.
-const BACK: i64 = 120;
+const MAX_CLOCK_STEP_S: i64 = 120;
 
 /// Checks whether a rule has its inputs on the current machines.
 type Sees = fn(&Hosts) -> scene::Sight;
@@ -242,7 +242,7 @@ impl Insight {
     pub fn judge(&mut self, now: i64, out: &mut Vec<Finding>) {
         out.append(&mut self.pending);
         let limit = now.div_euclid(1000) - 1;
-        if self.judged.is_some_and(|judged| limit < judged - BACK) {
+        if self.judged.is_some_and(|judged| limit < judged - MAX_CLOCK_STEP_S) {
             self.begin_anew(limit);
         }
         while let Some(second) = self.next(limit) {
@@ -255,7 +255,7 @@ impl Insight {
     fn next(&self, limit: i64) -> Option<i64> {
         let first = self.judged.map_or(i64::MIN, |judged| judged + 1);
         let data = self.hosts.values().filter_map(Host::next).min().map(|second| second.max(first));
-        let between = self.judged.map(|judged| (judged.div_euclid(BETWEEN) + 1) * BETWEEN);
+        let between = self.judged.map(|judged| (judged.div_euclid(JUDGE_INTERVAL_S) + 1) * JUDGE_INTERVAL_S);
         let between = between.filter(|second| *second <= self.last_data + AFTERWARDS);
         data.into_iter().chain(between).min().filter(|second| *second <= limit)
     }

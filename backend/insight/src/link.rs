@@ -25,7 +25,7 @@ pub(crate) static DETECTOR: Entry = Entry {
 /// NVLink errors per minute that count as many.
 const ERRORS_A_MINUTE: f64 = 30.0;
 /// Retransmitted segments per second that count as many.
-const MANY: f64 = 50.0;
+const MANY_RETRANSMITS: f64 = 50.0;
 
 fn judge(scene: &mut Scene) {
     for source in scene.ticked() {
@@ -366,11 +366,11 @@ fn resends(scene: &mut Scene, source: Source) {
     let (rate, level) = (slot.short, slot.level().unwrap_or(0.0));
     let usual = level.max(0.1);
     let (raw, at) = (slot.raw, slot.at);
-    host.marks.resends.step(now, Some(rate >= MANY && rate >= 10.0 * usual), patience);
+    host.marks.resends.step(now, Some(rate >= MANY_RETRANSMITS && rate >= 10.0 * usual), patience);
     if host.marks.resends.since() == Some(now) {
         host.marks.resent = (at, raw);
     }
-    host.marks.clean.step(now, Some(rate < MANY / 2.0), patience);
+    host.marks.clean.step(now, Some(rate < MANY_RETRANSMITS / 2.0), patience);
     if host.marks.resends.since().is_some() || open {
         host.devices.iter_mut().for_each(|d| d.work.frozen = d.work.frozen.max(now + 1 + step));
     }

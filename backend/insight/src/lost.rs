@@ -14,7 +14,7 @@ pub(crate) static DETECTOR: Entry =
 /// XID: the GPU has fallen off the bus.
 const OFF_THE_BUS: u32 = 79;
 /// Minimum seconds of presence before a device can be lost.
-const KNOWN: i64 = 60;
+const MIN_PRESENCE_S: i64 = 60;
 
 fn judge(scene: &mut Scene) {
     let now = scene.now;
@@ -41,7 +41,7 @@ fn judge(scene: &mut Scene) {
                 device.marks.xid = Some((now, OFF_THE_BUS));
                 device.marks.back.clear();
             }
-            let known = device.answered - device.first >= KNOWN;
+            let known = device.answered - device.first >= MIN_PRESENCE_S;
             let missing = known && !device.parted && device.missed >= 3 && now - device.answered >= 3;
             let (index, seen) = (device.index, device.answered);
             let said = host.said.iter().find(|(t, words)| {

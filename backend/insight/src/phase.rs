@@ -33,7 +33,7 @@ pub(crate) struct Seen {
 }
 
 /// Maximum number of stored pauses.
-const PAUSES: usize = 16;
+const MAX_PAUSES: usize = 16;
 
 /// Phases of a group over time.
 #[derive(Clone, Debug)]
@@ -129,7 +129,7 @@ impl Course {
                 let length = std::mem::take(&mut self.pause[at]);
                 if length > 2 * dt.max(1) {
                     self.pauses.push_back((of, length));
-                    if self.pauses.len() > PAUSES {
+                    if self.pauses.len() > MAX_PAUSES {
                         self.pauses.pop_front();
                     }
                 }

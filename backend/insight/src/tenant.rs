@@ -27,7 +27,7 @@ pub(crate) static DETECTOR: Entry = Entry {
 };
 
 /// Maximum age of the arrival, seconds; later the state is usual.
-const CAME: i64 = 900;
+const MAX_ARRIVAL_AGE_S: i64 = 900;
 /// Seconds after an arrival that count as the start of the program.
 const STARTS: i64 = 20;
 /// 80 of 120 s.
@@ -46,7 +46,7 @@ fn judge(scene: &mut Scene) {
 fn newcomer(scene: &Scene, group: &Group) -> Option<(usize, i64, u32)> {
     let guest = |(at, (source, position)): (usize, &(Source, usize))| {
         let (came, pid) = scene.hosts.get(source)?.devices.get(*position)?.guest;
-        (scene.now - i64::from(came) <= CAME).then_some((at, i64::from(came), pid))
+        (scene.now - i64::from(came) <= MAX_ARRIVAL_AGE_S).then_some((at, i64::from(came), pid))
     };
     let all: Vec<_> = group.members.iter().enumerate().filter_map(guest).collect();
     // A program on most of them is another job, not a guest.

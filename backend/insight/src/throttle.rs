@@ -26,11 +26,11 @@ const HEAT: u32 = 32 | 64;
 const BRAKE: u32 = 128;
 /// Minimum °C above the usual, and minimum °C, where the driver gives no reasons.
 const HOTTER: f64 = 6.0;
-const HOT: f64 = 80.0;
+const HOT_CELSIUS: f64 = 80.0;
 /// Half of this window, seconds.
 const WINDOW: i64 = 30;
 /// The finding ends when the condition held in less than 3 of these seconds.
-const OVER: i64 = 60;
+const END_WINDOW_S: i64 = 60;
 const OVER_SHARE: f64 = 0.05;
 /// Usual relative deviation of use in work.
 const STRAYS: f64 = 0.07;
@@ -50,7 +50,7 @@ fn is_hot(device: &Device) -> Option<bool> {
     let (warm, fast) = (temp.level()?, clock.level()?);
     let (power, _) = device.power()?;
     let level = power.level()?;
-    let hot = temp.short >= warm + HOTTER && temp.short >= HOT;
+    let hot = temp.short >= warm + HOTTER && temp.short >= HOT_CELSIUS;
     Some(hot && clock.short <= 0.94 * fast && power.short <= 1.02 * level && busy(device))
 }
 
@@ -93,7 +93,7 @@ fn heat(scene: &mut Scene, source: Source, at: usize) {
         if rule == "throttle.heat" {
             let host = scene.hosts.get_mut(&source).expect("it is there");
             host.devices[at].work.frozen = now + 5;
-            if share.ended(OVER_SHARE, OVER) {
+            if share.ended(OVER_SHARE, END_WINDOW_S) {
                 scene.end(&key);
             } else if severity == Severity::Warning
                 && share.held(0.5, WINDOW)
@@ -249,7 +249,8 @@ fn power(scene: &mut Scene, source: Source, at: usize) {
     let cut = Cut::of(&scene.hosts[&source], at, limit);
     if let Some(open) = scene.ledger.get(&key) {
         if open.rule == "throttle.power" {
-            let over = brake.ended(OVER_SHARE, OVER) && (cut.low.is_none() || cap.ended(OVER_SHARE, OVER));
+            let over =
+                brake.ended(OVER_SHARE, END_WINDOW_S) && (cut.low.is_none() || cap.ended(OVER_SHARE, END_WINDOW_S));
             scene.hosts.get_mut(&source).expect("it ticked").devices[at].work.frozen = now + 5;
             if over {
                 scene.end(&key);

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant, UNIX_EPOCH};
 
 /// Timeout of a server's response. Spam checks delay the response, and a message abandoned before it is delivered
 /// twice. A longer timeout would exceed the notice's lease of a minute.
-const PATIENCE: Duration = Duration::from_secs(20);
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Protection of the connection to the e-mail server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -102,7 +102,7 @@ impl Smtp {
         let mut builder = SmtpTransport::builder_dangerous(&self.host)
             .port(self.port)
             .tls(tls)
-            .timeout(Some(PATIENCE))
+            .timeout(Some(RESPONSE_TIMEOUT))
             .hello_name(ClientId::Domain(self.hello(hello).to_string()));
         if let Some((user, password)) = &self.credentials {
             builder = builder.credentials(Credentials::new(user.clone(), password.reveal().to_string()));

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 const LIMIT: Duration = Duration::from_secs(10);
 
 /// Maximum bytes read of a response.
-const MOST: u64 = 64 * 1024;
+const MAX_RESPONSE_BYTES: u64 = 64 * 1024;
 
 /// Delivery settings, from the configuration.
 #[derive(Clone, Debug, Default)]
@@ -169,7 +169,7 @@ impl Sender {
         let after = response.headers().get("retry-after").and_then(|value| value.to_str().ok());
         let after = after.and_then(|text| retry_after(text, now));
         // A server may treat a request as aborted unless its response is read. The text is ignored.
-        drop(client::read(response, MaxBytes { sent: MOST, unpacked: MOST }));
+        drop(client::read(response, MaxBytes { sent: MAX_RESPONSE_BYTES, unpacked: MAX_RESPONSE_BYTES }));
         let took = format!("in {}{over}", time(started));
         match status {
             200..=299 => Met::Done(format!("accepted ({status}) {took}")),

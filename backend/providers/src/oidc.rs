@@ -26,9 +26,9 @@ const MAX_GROUPS: usize = 1_000;
 /// Minimum interval between two fetches of keys because of tokens with an unknown key.
 const ROTATION: Duration = Duration::from_secs(10);
 /// Minimum delay before the next request to a provider that was unreachable.
-const REST: Duration = Duration::from_secs(2);
+const RETRY_INTERVAL: Duration = Duration::from_secs(2);
 /// Age from which metadata is fetched again.
-const STALE: Duration = Duration::from_secs(3_600);
+const REFRESH_INTERVAL: Duration = Duration::from_secs(3_600);
 
 /// A provider.
 pub(super) struct Oidc {
@@ -107,7 +107,7 @@ impl Oidc {
             let known = self.known();
             (known.provider.clone(), known.failed)
         };
-        let rests = failed.is_some_and(|failed| client.clock.steady().saturating_sub(failed) < REST);
+        let rests = failed.is_some_and(|failed| client.clock.steady().saturating_sub(failed) < RETRY_INTERVAL);
         let fetched =
             if rests { Err(Failure::away("it did not respond a moment ago")) } else { self.fetch_now(client) };
         // Old keys are better than none: a short outage of the provider goes unnoticed.
@@ -132,7 +132,7 @@ impl Oidc {
 
     fn fresh(&self, client: &Client) -> Option<Arc<Discovered>> {
         let (known, now) = (self.known(), client.clock.steady());
-        let fresh = known.fetched.is_some_and(|at| now.saturating_sub(at) < STALE);
+        let fresh = known.fetched.is_some_and(|at| now.saturating_sub(at) < REFRESH_INTERVAL);
         known.provider.clone().filter(|_| fresh)
     }
 

@@ -836,7 +836,7 @@ async fn alerts_are_one_row_each_and_seen_by_whose_they_are(records: &Records) {
         alerts::set_heard(&mut on, &id(letter), state, 1).await.unwrap();
     }
     alerts::put(&mut on, &AlertRow { severity: "info".into(), updated: 2, ..all[2].clone() }).await.unwrap();
-    alerts::put(&mut on, &AlertRow { heard: alerts::HEARD, ..all[3].clone() }).await.unwrap();
+    alerts::put(&mut on, &AlertRow { heard: alerts::NOTIFIED_STATE, ..all[3].clone() }).await.unwrap();
     let heard: Vec<_> = alerts::unheard(&mut on, 9).await.unwrap().into_iter().map(|row| (row.id, row.heard)).collect();
     assert_eq!(heard, [(id('b'), 1), (id('e'), 0), (id('f'), 0), (id('g'), 0), (id('c'), 1)], "b is over by now");
     alerts::set_held(&mut on, &id('a'), "silenced").await.unwrap();

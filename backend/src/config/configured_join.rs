@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 /// Maximum number of keys.
-const MOST: usize = 50;
+const MAX_KEYS: usize = 50;
 
 table! {
     /// A join key that holds for as long as it is written in the configuration.
@@ -32,8 +32,8 @@ fn name(text: &str) -> Result<String, String> {
 
 /// Refuses keys with equal names.
 pub(super) fn check(all: &[ConfiguredJoin]) -> Result<(), Fault> {
-    if all.len() > MOST {
-        return Err(Fault::of("join", format!("at most {MOST} keys")));
+    if all.len() > MAX_KEYS {
+        return Err(Fault::of("join", format!("at most {MAX_KEYS} keys")));
     }
     let (mut names, mut files) = (BTreeSet::new(), BTreeSet::new());
     match all.iter().find(|join| !names.insert(&join.name) || !files.insert(&join.token_file)) {

@@ -27,7 +27,7 @@ use std::time::Duration;
 const ABOUT: &str = "Shows this machine live in the browser: CPU, memory, disk, network, GPUs and chosen processes";
 
 /// Below the flags in `--help`.
-const AFTER: &str =
+const AFTER_HELP: &str =
     "Lists have commas or repeat the flag; '' is the empty list. Flags override the configuration file.";
 
 const AFTER_COMPLETIONS: &str = "\
@@ -70,10 +70,10 @@ pub enum Word {
         bundle: Option<PathBuf>,
     },
     /// Export stored samples: CSV, JSON lines, OpenMetrics or W&B events
-    #[command(after_help = export::AFTER)]
+    #[command(after_help = export::AFTER_HELP)]
     Export(Export),
     /// Show detected problems of this machine, a recording or an import
-    #[command(after_help = findings::AFTER)]
+    #[command(after_help = findings::AFTER_HELP)]
     Findings(FindingsTask),
     /// Write stored history to one file that can be replayed anywhere
     Record {
@@ -122,10 +122,10 @@ pub enum Word {
         seed: u64,
     },
     /// Show this machine, a server, a hub or a recording in the terminal
-    #[command(after_help = top::AFTER)]
+    #[command(after_help = top::AFTER_HELP)]
     Top(TopFlags),
     /// Start a training job and record its start, end and exit status
-    #[command(after_help = run::AFTER)]
+    #[command(after_help = run::AFTER_HELP)]
     Run(RunTask),
     /// Add a marker to the charts of this machine and of the current job
     #[command(after_help = run::AFTER_MARK)]
@@ -383,7 +383,7 @@ pub fn command() -> Command {
 /// The commands, each with the flags that are its own.
 fn bare() -> Command {
     let command = Command::new("watchglass").version(BUILD.version).long_version(BUILD.to_string());
-    let command = command.after_help(AFTER).max_term_width(120);
+    let command = command.after_help(AFTER_HELP).max_term_width(120);
     // The derived commands bring an about text, which ours replaces.
     Word::augment_subcommands(command).about(ABOUT)
 }

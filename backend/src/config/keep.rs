@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// Maximum number of rules: each makes its own files.
-const MOST: usize = 8;
+const MAX_RULES: usize = 8;
 
 table! {
     /// Machines with these labels are kept so long.
@@ -49,8 +49,8 @@ impl KeepRules {
 /// Refuses more rules than the maximum.
 pub(super) fn check(all: &[KeepRule]) -> Result<(), Fault> {
     match all.len() {
-        ..=MOST => Ok(()),
-        _ => Err(Fault::of("keep", format!("at most {MOST} tables"))),
+        ..=MAX_RULES => Ok(()),
+        _ => Err(Fault::of("keep", format!("at most {MAX_RULES} tables"))),
     }
 }
 

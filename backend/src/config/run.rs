@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 
 /// Below the flags in `--help`.
-pub const AFTER: &str = "\
+pub const AFTER_HELP: &str = "\
 The command runs unchanged: it has the same terminal, files and signals, and its exit status is returned. Without a server
 on this machine the command runs too; the run is listed as soon as a server starts.
 

@@ -7,8 +7,8 @@ use std::time::Duration;
 const HOUR: Duration = Duration::from_secs(3_600);
 const DAY: Duration = Duration::from_secs(86_400);
 /// Minimum and maximum of both.
-const LEAST: Duration = Duration::from_secs(300);
-const MOST: Duration = Duration::from_secs(400 * 86_400);
+const MIN_LIFETIME: Duration = Duration::from_secs(300);
+const MAX_LIFETIME: Duration = Duration::from_secs(400 * 86_400);
 
 table! {
     /// `[sessions]`: when a sign-in is over.
@@ -34,7 +34,7 @@ impl SessionSettings {
 }
 
 fn length(text: &str) -> Result<Duration, String> {
-    within(text, LEAST, MOST)
+    within(text, MIN_LIFETIME, MAX_LIFETIME)
 }
 
 #[cfg(test)]

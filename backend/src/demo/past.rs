@@ -33,7 +33,7 @@ const REST_LOOKS: u32 = 10;
 const MAX_AGE_INTERVALS: i64 = 3;
 /// with a minimum in milliseconds.
 const MIN_LATE_MS: i64 = 3_000;
-const LOOK: Duration = Duration::from_millis(200);
+const CHECK_INTERVAL: Duration = Duration::from_millis(200);
 
 /// The missing past of one machine.
 pub(super) struct MachinePast {
@@ -242,7 +242,7 @@ impl Filler {
             }
             if behind && rested < REST_LOOKS {
                 rested += 1;
-                std::thread::park_timeout(LOOK);
+                std::thread::park_timeout(CHECK_INTERVAL);
                 continue;
             }
             rested = 0;

@@ -123,8 +123,8 @@ fn unless_full<T>(done: Result<T, Denied>, what: &str) -> Result<Option<T>, Deni
 
 /// Display name of this replica: its machine and its port.
 fn called(port: u16) -> String {
-    const MOST: usize = 56;
-    format!("{}:{port}", machine::name().chars().filter(char::is_ascii).take(MOST).collect::<String>())
+    const MAX_NAME_CHARS: usize = 56;
+    format!("{}:{port}", machine::name().chars().filter(char::is_ascii).take(MAX_NAME_CHARS).collect::<String>())
 }
 
 /// Creates the join keys of the configuration. A missing key file is created, readable by our user only.

@@ -32,7 +32,7 @@ const MAX_BYTES: usize = 64 << 20;
 /// Maximum size of all blocks, bytes; beyond it the machines that were read first are evicted.
 const MAX_ALL_BYTES: usize = 256 << 20;
 /// Pause after a failure.
-const PAUSE: Duration = Duration::from_secs(30);
+const RETRY_INTERVAL: Duration = Duration::from_secs(30);
 /// Interval of the checks whether somebody has such a machine open.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -122,7 +122,7 @@ impl Recall {
     /// Reads the next window; returns whether there may be more.
     fn step(&self, state: &mut OwnedMutexGuard<State>, source: SourceId) -> bool {
         let (wall, steady) = (self.live.clock.wall(), self.live.clock.steady());
-        if state.failed.is_some_and(|failed| steady.saturating_sub(failed) < PAUSE) {
+        if state.failed.is_some_and(|failed| steady.saturating_sub(failed) < RETRY_INTERVAL) {
             return false;
         }
         if !state.reached.contains_key(&source) {

@@ -19,7 +19,7 @@ pub const SMALLEST: (u16, u16) = (40, 10);
 /// Minimum cells of a chart, across and down.
 const CHART: (u16, u16) = (36, 6);
 /// Maximum rows of a chart.
-const TALLEST: u16 = 16;
+const MAX_CHART_ROWS: u16 = 16;
 /// Maximum number of charts in a row.
 const MAX_ACROSS: u16 = 4;
 /// Minimum rows of the process table, with its two header rows.
@@ -127,7 +127,7 @@ fn places(frame: &Frame, panels: &[Panel], body: Rect) -> Places {
     let down = (rest / CHART.1).min((count as u16).div_ceil(across));
     let mut charts = Vec::new();
     let mut used = 0;
-    if let Some(height) = rest.checked_div(down).map(|height| height.min(TALLEST)) {
+    if let Some(height) = rest.checked_div(down).map(|height| height.min(MAX_CHART_ROWS)) {
         // The visible charts follow the focus by whole rows.
         let row = view.focus.saturating_sub(skipped) / usize::from(across);
         let first_row = row.saturating_sub(usize::from(down) - 1);

@@ -16,7 +16,7 @@ use system::local_time::offset;
 /// Capacity of the input queue; senders block while it is full.
 pub const MAX_WAITING: usize = 64;
 /// Time in which inputs are collected before a redraw.
-const GATHER: Duration = Duration::from_millis(15);
+const GATHER_TIME: Duration = Duration::from_millis(15);
 /// Timeout of the first picture.
 const MAX_WAIT: Duration = Duration::from_secs(30);
 /// A rate needs two ticks. After this number of ticks a picture is complete if its requests were answered.
@@ -188,7 +188,7 @@ fn show(screen: &mut Screen, mut model: Model, ends: &Ends) -> Result<(), String
             if let Input::Terminal(Told::Ground(is_light)) = input {
                 screen.hear(is_light);
             }
-            let gather = Instant::now() + if pressed { Duration::ZERO } else { GATHER };
+            let gather = Instant::now() + if pressed { Duration::ZERO } else { GATHER_TIME };
             match deliver(&mut model, input, &*ends.wish)? {
                 Turn::Idle | Turn::Do(Effect::Nothing) => continue,
                 Turn::Draw => {}

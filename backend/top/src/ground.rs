@@ -9,7 +9,7 @@ use std::time::Duration;
 /// The query (OSC 11).
 pub const QUESTION: &str = "\u{1b}]11;?\u{7}";
 /// The first bytes of an answer come together. A key that may be its start is held back for this time.
-const HELD: Duration = Duration::from_millis(50);
+const KEY_TIMEOUT: Duration = Duration::from_millis(50);
 /// Time without a key after which an unfinished answer is discarded.
 const BROKEN: Duration = Duration::from_secs(1);
 /// Time after the query in which a lone Escape may start an answer. Afterwards it is never held back.
@@ -49,7 +49,7 @@ pub struct Heard {
 impl Ear {
     /// Time to wait for the key after the held ones; none if none is held.
     pub fn patience(&self) -> Option<Duration> {
-        let patience = if self.text.len() < BEGIN.len() { HELD } else { BROKEN };
+        let patience = if self.text.len() < BEGIN.len() { KEY_TIMEOUT } else { BROKEN };
         (!self.held.is_empty()).then_some(patience)
     }
 

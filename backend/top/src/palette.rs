@@ -136,7 +136,7 @@ impl Palette {
 
 /// One of the 16 colors for a series.
 fn few(hue: Hue) -> Color {
-    const FEW: [Color; 8] = [
+    const FEW_COLORS: [Color; 8] = [
         Color::Yellow,
         Color::Cyan,
         Color::Blue,
@@ -148,7 +148,7 @@ fn few(hue: Hue) -> Color {
     ];
     match hue {
         Hue::Ink => Color::Cyan,
-        Hue::Of(i) => FEW[usize::from(i) % 8],
+        Hue::Of(i) => FEW_COLORS[usize::from(i) % 8],
         Hue::Odd(_) => Color::LightRed,
     }
 }

@@ -14,7 +14,7 @@ use std::io::{self, BufWriter, Stdout, Write};
 use std::time::{Duration, Instant};
 
 /// Size of the write buffer, bytes.
-const WRITTEN: usize = 1 << 16;
+const WRITE_BUFFER: usize = 1 << 16;
 
 /// Escape sequences that disable and enable mouse reports, with positions in decimal digits.
 const MOUSE: [&str; 2] = ["\u{1b}[?1006l\u{1b}[?1000l", "\u{1b}[?1000h\u{1b}[?1006h"];
@@ -41,7 +41,7 @@ impl Screen {
     pub fn take(palette: Palette, ask: bool, failed: impl Fn(String) + Send + Sync + 'static) -> io::Result<Self> {
         enter()?;
         give_back_on_panic(failed);
-        let backend = CrosstermBackend::new(BufWriter::with_capacity(WRITTEN, io::stdout()));
+        let backend = CrosstermBackend::new(BufWriter::with_capacity(WRITE_BUFFER, io::stdout()));
         let mut screen = Screen { terminal: Terminal::new(backend)?, palette, mouse: false, asked: None };
         if ask {
             execute!(io::stdout(), Print(QUESTION))?;

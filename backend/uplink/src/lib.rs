@@ -70,7 +70,7 @@ const MOVE_PAUSE: Duration = Duration::from_millis(250);
 const LOST_PAUSE: Duration = Duration::from_secs(1);
 /// After a link of at least this length, each of the hubs is tried once without a pause. A hub that closes links sooner
 /// may close all of them.
-const STEADY: Duration = Duration::from_secs(5);
+const STEADY_LINK: Duration = Duration::from_secs(5);
 /// Interval of retries to write `agent.json`.
 const WRITE_PAUSE: Duration = Duration::from_secs(60);
 /// Maximum time in which a link ends after [`Uplink::stop`]: it first sends its queue.
@@ -247,7 +247,7 @@ impl Uplink {
             let long = linked.map_or(Duration::ZERO, |linked: Instant| linked.elapsed());
             self.shown.counts.failures.fetch_add(1, Relaxed);
             self.road.move_on();
-            tried = if long >= STEADY { 1 } else { tried + 1 };
+            tried = if long >= STEADY_LINK { 1 } else { tried + 1 };
             let others = tried < self.road.ways();
             let pause = match end {
                 UplinkEnd::Stopped => return,

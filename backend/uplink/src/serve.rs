@@ -39,7 +39,7 @@ const MESSAGE_TIMEOUT: Duration = Duration::from_secs(60);
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(4);
 const BYE_TIMEOUT: Duration = Duration::from_millis(500);
 /// Maximum number of the hub's messages that wait for the writer.
-const HEARD: usize = 64;
+const MAX_WAITING: usize = 64;
 /// Minimum interval of messages with several ticks.
 const JOINED_INTERVAL: Duration = Duration::from_millis(500);
 /// Number of clock questions after the welcome, each sent when the previous answer arrives, with its arrival time; then
@@ -55,7 +55,7 @@ const MOST_FILL_BYTES: usize = 256 << 10;
 /// Approximate size of the records in one message, bytes.
 const RECORD_BYTES: usize = 128 << 10;
 /// Divergence of the wall clock and the monotonic clock that means that the machine slept.
-const SLEPT: Duration = Duration::from_secs(10);
+const SLEEP_DIVERGENCE: Duration = Duration::from_secs(10);
 
 /// Parameters of a link.
 pub(super) struct LinkParts {
@@ -78,7 +78,7 @@ pub(super) async fn serve(
     stop: watch::Receiver<bool>,
 ) -> UplinkEnd {
     let (sink, mut stream) = socket.split();
-    let (tell, heard) = mpsc::channel(HEARD);
+    let (tell, heard) = mpsc::channel(MAX_WAITING);
     let reading = async {
         loop {
             match timeout(Duration::from_millis(SILENCE_MS), next(&mut stream)).await {
@@ -249,7 +249,7 @@ impl Writer {
                 () = sleep_until(wake) => {
                     let now = Instant::now();
                     let slept = self.link.live.clock.steady().saturating_sub(steady).saturating_sub(now - began);
-                    if slept > SLEPT {
+                    if slept > SLEEP_DIVERGENCE {
                         return Err(lost("this machine was suspended"));
                     }
                     if now >= self.clock.due {

@@ -105,11 +105,11 @@ impl Raster {
     /// Rectangles that together hold all touched pixels. They are few and do not overlap.
     pub fn parts(&self) -> Vec<Part> {
         /// Number of untouched columns from which on a second rectangle is worth its cost.
-        const APART: u32 = 24;
+        const MIN_UNTOUCHED: u32 = 24;
         let mut parts: Vec<Part> = Vec::new();
         for (x, (top, end)) in (0u32..).zip(&self.touched).filter(|(_, rows)| rows.0 < rows.1) {
             match parts.last_mut() {
-                Some(last) if x < last.2 + APART => *last = (last.0, last.1.min(*top), x + 1, last.3.max(*end)),
+                Some(last) if x < last.2 + MIN_UNTOUCHED => *last = (last.0, last.1.min(*top), x + 1, last.3.max(*end)),
                 _ => parts.push((x, *top, x + 1, *end)),
             }
         }

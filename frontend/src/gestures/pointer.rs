@@ -23,7 +23,7 @@ const TOUCH_HOLD: std::time::Duration = std::time::Duration::from_millis(400);
 /// A pause of the wheel, in ms, after which a turn begins a new step back.
 const WHEEL_PAUSE_MS: i64 = 600;
 
-const HEARD: [&str; 9] = [
+const HEARD_EVENTS: [&str; 9] = [
     "pointerdown",
     "pointermove",
     "pointerup",
@@ -81,7 +81,7 @@ pub fn listen(board: Board, main: &Element) {
     let heard = Closure::<dyn FnMut(Event)>::new(move |event: Event| on(board, &gesture, &root, &event));
     // The closure is needed as long as the page exists.
     let callback: js_sys::Function = heard.into_js_value().unchecked_into();
-    for name in HEARD {
+    for name in HEARD_EVENTS {
         // The browser always accepts a listener.
         let _ = main.add_event_listener_with_callback(name, &callback);
     }

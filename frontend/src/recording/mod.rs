@@ -114,7 +114,7 @@ pub fn close() {
 }
 
 fn heard(page: Page, name: &str, number: u32, heard: Heard) {
-    const AWAY: &str = "the reader could not be loaded. Check that the server runs, reload the page and try again";
+    const NO_READER: &str = "the reader could not be loaded. Check that the server runs, reload the page and try again";
     const UNREAD: &str = "unsupported file; of a run's folder, drop the file run-*.wandb";
     let messages = match heard {
         Heard::Share(share) => {
@@ -122,7 +122,7 @@ fn heard(page: Page, name: &str, number: u32, heard: Heard) {
             return page.opening.set(Some(Opening { name, share }));
         }
         Heard::Messages(messages) => messages,
-        Heard::Away => return refuse(page, NOT_OPENED, name, AWAY),
+        Heard::Away => return refuse(page, NOT_OPENED, name, NO_READER),
         Heard::Unread => return refuse(page, NOT_OPENED, name, UNREAD),
         Heard::Stopped => return refuse(page, NOT_OPENED, name, STOPPED),
     };

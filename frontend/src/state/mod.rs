@@ -21,7 +21,7 @@ mod wanted;
 pub use alerts::Told;
 pub use findings::{Findings, mark as finding_mark};
 pub use notebook::{CellRun, KernelState, Notebook, file_name};
-pub use place::FEW;
+pub use place::FEW_MACHINES;
 pub use received::Received;
 pub use recorded::Beside;
 

@@ -9,7 +9,7 @@ use shared::connection_state::ConnectionState;
 use shared::wire::{MAX_OPENED, PageMessage};
 
 /// A fleet of so few machines is shown as their charts, in place of a map.
-pub const FEW: usize = 4;
+pub const FEW_MACHINES: usize = 4;
 
 impl Page {
     /// The page that is shown: the one that the address names; else that of the named machine, of the only one, or of
@@ -46,7 +46,7 @@ impl Page {
             Route::Fleet => {
                 let store = self.store.read_value();
                 match store.index.len() {
-                    0..=FEW => store.index.iter().map(|entry| entry.key.clone()).collect(),
+                    0..=FEW_MACHINES => store.index.iter().map(|entry| entry.key.clone()).collect(),
                     _ => Vec::new(),
                 }
             }

@@ -175,7 +175,7 @@ pub struct Alerted {
 }
 
 /// An instant later than all drawn ones, ms since the epoch.
-const FAR: i64 = i64::MAX / 4;
+const FAR_FUTURE: i64 = i64::MAX / 4;
 
 /// The bars of alerts, in order of their start. The word has the severity and the name.
 pub fn bars(alerts: &[Alert]) -> Vec<Bar> {
@@ -188,7 +188,7 @@ pub fn bars(alerts: &[Alert]) -> Vec<Bar> {
             (_, AlertSeverity::Critical) => (Grade::Critical, "critical"),
         };
         let alert = stand != AlertStand::Pending && one.severity != AlertSeverity::Info;
-        let to = one.ended.unwrap_or(FAR);
+        let to = one.ended.unwrap_or(FAR_FUTURE);
         Bar { from: one.began, to, word: format!("{word}: {}", one.name), strength: 0.5, alert, grade }
     };
     let mut bars: Vec<Bar> = alerts.iter().map(bar).collect();

@@ -39,7 +39,7 @@ const MADE: &[u16] = &[201];
 const BAD: &[u16] = &[400];
 const NONE: &[u16] = &[404];
 const NOT_JSON: &[u16] = &[415];
-const STALE: &[u16] = &[409];
+const CONFLICT: &[u16] = &[409];
 
 /// All requests. A route may have more than one.
 pub const ROWS: &[Row] = &[
@@ -69,8 +69,8 @@ pub const ROWS: &[Row] = &[
     row("GET /api/v1/record", "/api/v1/record?from=-10m", "", Nothing, OK),
     row("GET /api/v1/runs", "", "", Nothing, OK),
     row("GET /api/v1/runs", "/api/v1/runs?source={machine}", "", Team, OK),
-    row("POST /api/v1/runs", "", EMPTY, Nothing, STALE),
-    row("POST /api/v1/runs/{id}/events", "/api/v1/runs/none/events", r#"{"event":"heartbeat"}"#, Nothing, STALE),
+    row("POST /api/v1/runs", "", EMPTY, Nothing, CONFLICT),
+    row("POST /api/v1/runs/{id}/events", "/api/v1/runs/none/events", r#"{"event":"heartbeat"}"#, Nothing, CONFLICT),
     row("GET /api/v1/runs/{id}", "/api/v1/runs/none", "", Nothing, NONE),
     row("GET /api/v1/runs/{id}/report", "/api/v1/runs/none/report", "", Nothing, NONE),
     row("GET /api/v1/runs/{id}/logs", "/api/v1/runs/none/logs", "", Nothing, NONE),
@@ -81,7 +81,7 @@ pub const ROWS: &[Row] = &[
     row("GET /api/v1/kernels", "/api/v1/kernels?source={machine}", "", Team, OK),
     row("GET /api/v1/cells", "/api/v1/cells?source={machine}", "", Team, OK),
     row("GET /api/v1/markers", "/api/v1/markers?source={machine}", "", Team, OK),
-    row("POST /api/v1/markers", "", EMPTY, Nothing, STALE),
+    row("POST /api/v1/markers", "", EMPTY, Nothing, CONFLICT),
     row("GET /api/v1/doctor", "/api/v1/doctor?source={machine}", "", Team, OK),
     row("GET /api/v1/uplink", "", "", Nothing, OK),
     row("GET /api/v1/live", "", "", Nothing, BAD),
@@ -95,7 +95,7 @@ pub const ROWS: &[Row] = &[
         At(Role::Member),
         MADE,
     ),
-    row("PUT /api/v1/views/{id}", "/api/v1/views/{view}", "{\"version\": 99}", Made(403), STALE),
+    row("PUT /api/v1/views/{id}", "/api/v1/views/{view}", "{\"version\": 99}", Made(403), CONFLICT),
     removing("view", row("DELETE /api/v1/views/{id}", "/api/v1/views/{view}", EMPTY, Made(403), OK)),
     row("GET /api/v1/shares", "/api/v1/shares?team={team}", "", Team, OK),
     row("POST /api/v1/shares", "/api/v1/shares?team={team}", "{\"query\": \"w=5m&source={machine}\"}", Team, MADE),
@@ -123,7 +123,7 @@ pub const ROWS: &[Row] = &[
         "/api/v1/rules/{rule}",
         "{\"name\": \"one\", \"when\": \"cpu > 90 % for 5m\", \"version\": 99}",
         Made(403),
-        STALE,
+        CONFLICT,
     ),
     removing("rule", row("DELETE /api/v1/rules/{id}", "/api/v1/rules/{rule}", EMPTY, Made(403), OK)),
     row("GET /api/v1/silences", "/api/v1/silences?team={team}", "", Team, OK),
@@ -255,7 +255,7 @@ pub const ROWS: &[Row] = &[
         "/api/v1/teams/{team}/agents/{machine}/approve",
         EMPTY,
         Team,
-        STALE,
+        CONFLICT,
     ),
     removing("spare", row("DELETE /api/v1/sources/{source}", "/api/v1/sources/{spare}", EMPTY, Team, OK)),
     row("GET /api/v1/teams/{team}/keys", "", "", Team, OK),

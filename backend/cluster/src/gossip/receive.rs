@@ -12,7 +12,7 @@ use stream::live::{CellsElsewhere, Live};
 use watch::findings::{Entry, FindingRegistry};
 
 /// A hub is silent after this number of missed beats,
-const BEATS: u32 = 3;
+const MAX_MISSED_BEATS: u32 = 3;
 /// but not before this time.
 const LEAST_SILENCE: Duration = Duration::from_secs(3);
 /// Findings of a silent hub are dropped after this time.
@@ -286,7 +286,7 @@ impl GossipReceiver {
             if silent >= FORGET_AFTER {
                 forgotten.push(hub.clone());
             }
-            if neighbor.silent || silent < (neighbor.interval * BEATS).max(LEAST_SILENCE) {
+            if neighbor.silent || silent < (neighbor.interval * MAX_MISSED_BEATS).max(LEAST_SILENCE) {
                 continue;
             }
             neighbor.silent = true;

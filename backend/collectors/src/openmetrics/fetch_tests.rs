@@ -73,7 +73,7 @@ fn serve(
 }
 
 /// Longer than a loaded machine takes for a page.
-const LONG: Duration = Duration::from_secs(20);
+const LONG_TIMEOUT: Duration = Duration::from_secs(20);
 
 fn fetcher_within(url: &str, whole: Duration) -> Fetcher {
     let time = client::Limits { whole, ..FetchLimits::of(true).time };
@@ -82,11 +82,11 @@ fn fetcher_within(url: &str, whole: Duration) -> Fetcher {
 }
 
 fn fetcher(url: &str) -> Fetcher {
-    fetcher_within(url, LONG)
+    fetcher_within(url, LONG_TIMEOUT)
 }
 
 fn fetch(server: &Server) -> Result<Fetched, String> {
-    fetch_within(server, LONG)
+    fetch_within(server, LONG_TIMEOUT)
 }
 
 fn fetch_within(server: &Server, whole: Duration) -> Result<Fetched, String> {

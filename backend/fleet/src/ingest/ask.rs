@@ -22,7 +22,7 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 /// Maximum total time of a question, with the time in the queue.
 const TURN_TIMEOUT: Duration = Duration::from_secs(10);
 /// Time for which an answer is reused for equal questions.
-const HOLDS: Duration = Duration::from_secs(1);
+const ANSWER_CACHE_TIME: Duration = Duration::from_secs(1);
 /// Maximum queued questions to one agent, and different ones that wait for their turn.
 const MAX_CAME: usize = 64;
 const MAX_WAITING: usize = 8;
@@ -185,7 +185,7 @@ impl Questions {
     pub fn answered(&mut self, id: u32, bytes: Vec<u8>, shift: i64) {
         let Some(asked) = self.asked.take_if(|asked| asked.id == id) else { return };
         let answer = AgentAnswer { bytes: Arc::new(bytes), shift };
-        self.known = Some((asked.what, Instant::now() + HOLDS, answer.clone()));
+        self.known = Some((asked.what, Instant::now() + ANSWER_CACHE_TIME, answer.clone()));
         asked.tell.into_iter().for_each(|tell| drop(tell.send(Ok(answer.clone()))));
     }
 }

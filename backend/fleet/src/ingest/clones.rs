@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 /// Number of alternating boots within this time that means two machines.
-const TURNS: usize = 3;
-const WITHIN: Duration = Duration::from_secs(600);
+const CLONE_TURNS: usize = 3;
+const CLONE_WINDOW: Duration = Duration::from_secs(600);
 
 /// A process that was linked.
 #[derive(Clone, Debug)]
@@ -41,7 +41,7 @@ impl Clones {
     pub fn linked(&self, arrival: &Arrival, boot: Option<[u8; 32]>, host: &str, now: Duration) -> Option<String> {
         let boot = boot?;
         let mut all = self.0.lock();
-        let recent = |boots: &Boots| boots.seen.back().is_some_and(|seen| now.saturating_sub(seen.at) < WITHIN);
+        let recent = |boots: &Boots| boots.seen.back().is_some_and(|seen| now.saturating_sub(seen.at) < CLONE_WINDOW);
         all.retain(|source, boots| *source == arrival.source || boots.clones.is_some() || recent(boots));
         let boots = all.entry(arrival.source.clone()).or_default();
         if boots.key != arrival.key {
@@ -51,14 +51,14 @@ impl Clones {
             boots.seen.push_back(Seen { at: now, boot, who: format!("{host} ({})", arrival.from) });
         }
         // The boot before the first change counts as well, whatever its age.
-        while boots.seen.get(1).is_some_and(|seen| now.saturating_sub(seen.at) >= WITHIN)
-            || boots.seen.len() > TURNS + 1
+        while boots.seen.get(1).is_some_and(|seen| now.saturating_sub(seen.at) >= CLONE_WINDOW)
+            || boots.seen.len() > CLONE_TURNS + 1
         {
             boots.seen.pop_front();
         }
         let newest = boots.seen.back()?;
         let is_back = boots.seen.iter().rev().skip(1).any(|seen| seen.boot == newest.boot);
-        if boots.clones.is_none() && boots.seen.len() > TURNS && is_back {
+        if boots.clones.is_none() && boots.seen.len() > CLONE_TURNS && is_back {
             let other = boots.seen.iter().rev().find(|seen| seen.boot != newest.boot)?;
             boots.clones = Some((other.who.clone(), newest.who.clone()));
         }

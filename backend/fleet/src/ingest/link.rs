@@ -34,7 +34,7 @@ const SEND_TIMEOUT: Duration = Duration::from_millis(SILENCE_MS);
 const CLOSING_TIMEOUT: Duration = Duration::from_secs(1);
 /// Interval of heartbeats, slightly shorter than the other end expects.
 const HEARTBEAT: Duration = Duration::from_millis(HEARTBEAT_MS - 500);
-const SILENCE: Duration = Duration::from_millis(SILENCE_MS);
+const SILENCE_TIMEOUT: Duration = Duration::from_millis(SILENCE_MS);
 /// Interval of the periodic work.
 const UPKEEP_INTERVAL: Duration = Duration::from_secs(1);
 /// Interval of the periodic work while a reader waits for the data.
@@ -331,7 +331,7 @@ impl Timers {
 
     /// The earliest due time; `fetch` is the time of the next possible request.
     fn next<S>(&self, socket: &Socket<S>, fetch: Option<Instant>) -> Instant {
-        let ends = [socket.said + HEARTBEAT, socket.heard + SILENCE];
+        let ends = [socket.said + HEARTBEAT, socket.heard + SILENCE_TIMEOUT];
         ends.into_iter().chain(self.credit).chain(self.held).chain(fetch).fold(self.upkeep, Instant::min)
     }
 
@@ -363,7 +363,7 @@ impl Timers {
             self.acknowledged = intake.messages;
             socket.send(&acknowledgement).await?;
         }
-        if now >= socket.heard + SILENCE {
+        if now >= socket.heard + SILENCE_TIMEOUT {
             return Err(LinkEnd::Gone);
         }
         if now >= socket.said + HEARTBEAT {

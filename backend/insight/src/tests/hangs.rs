@@ -1,6 +1,6 @@
 //! Jobs that wait for nothing, and jobs that only seem to.
 
-use super::trace::{Does, IDLES, OFF, SPINS, START, Trace, WORKS, check, last, one, put_host, rules, told};
+use super::trace::{Does, IDLE_GPU, OFF, SPINS, START, Trace, WORKS, check, last, one, put_host, rules, told};
 use shared::catalog::gpu_profile;
 use shared::finding::Finding;
 use shared::finding::Severity;
@@ -74,7 +74,7 @@ fn one_that_stopped_is_named() {
     let does = |gpu: u32, t: i64| match (gpu, t) {
         (_, ..60) => OFF,
         (_, ..600) => WORKS,
-        (3, _) => IDLES,
+        (3, _) => IDLE_GPU,
         _ => SPINS,
     };
     let all = told(900, 1000, |t| Some(one(8, t, does)));
@@ -159,7 +159,7 @@ fn long_pauses_of_the_job_are_learned() {
 fn a_job_that_does_nothing_any_more() {
     let cpu = |t: i64| if (60..900).contains(&t) { 20.0 } else { 1.0 };
     let sheet = |t: i64| {
-        let mut sheet = one(8, t, until(900, IDLES));
+        let mut sheet = one(8, t, until(900, IDLE_GPU));
         put_host(&mut sheet, t, cpu(t), (0.0, 0.0, 0.0));
         sheet
     };
@@ -206,7 +206,7 @@ fn one_that_works_on_another_machine_is_waited_for_though_no_run_names_the_job()
         let does = |gpu: u32, t: i64| match (host, gpu, t) {
             (.., ..60) => OFF,
             (.., ..600 | 1200..) => WORKS,
-            (0, 0, _) => IDLES,
+            (0, 0, _) => IDLE_GPU,
             _ => SPINS,
         };
         let mut sheet = one(4, t, does);
@@ -235,7 +235,7 @@ fn a_job_that_no_run_names_hangs_as_one() {
         let all = unnamed(3, 4, 900, |host, gpu, t| match (host, gpu, t) {
             (.., ..60) => OFF,
             (.., ..600) => WORKS,
-            (_, 2, _) if host == at => IDLES,
+            (_, 2, _) if host == at => IDLE_GPU,
             _ => SPINS,
         });
         assert_eq!(rules(&all), ["hang.odd"], "{all:#?}");
@@ -277,7 +277,7 @@ fn a_sentence_about_several_machines_names_each_once() {
     for order in [[0, 9, 18], [9, 0, 18], [18, 9, 0]] {
         let all = unnamed(3, 2, 1200, |host, _, t| match t {
             t if t < 60 + order[host as usize] => OFF,
-            _ => IDLES,
+            _ => IDLE_GPU,
         });
         assert_eq!(rules(&all), ["idle"], "{all:#?}");
         let sentence = &all[0].sentence;

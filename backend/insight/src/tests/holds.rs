@@ -1,6 +1,6 @@
 //! GPUs that are held without work, and properties of all findings: limits, clocks, restarts, disabled kinds.
 
-use super::trace::{Does, IDLES, OFF, SPINS, START, Sheet, Trace, WORKS, check, last, one, put_host, rules, told};
+use super::trace::{Does, IDLE_GPU, OFF, SPINS, START, Sheet, Trace, WORKS, check, last, one, put_host, rules, told};
 use crate::{Insight, Settings};
 use shared::catalog::{Metric, gpu};
 use shared::finding::{Severity, Watch};
@@ -24,14 +24,14 @@ fn held(t: i64, does: Does) -> Sheet {
 #[test]
 fn gpus_that_are_held_are_told_once() {
     for interval in [1000, 60_000] {
-        let all = told(2400, interval, |t| Some(held(t, IDLES)));
+        let all = told(2400, interval, |t| Some(held(t, IDLE_GPU)));
         assert_eq!(rules(&all), ["idle"], "{interval}");
         check(&all[0]);
         assert_eq!((all[0].severity, all[0].subject[0].gpus.as_slice()), (Severity::Note, &[0, 1, 2, 3][..]));
         assert!(all[0].told - START - 360 >= 900, "{}", all[0].told - START);
     }
     assert_eq!(rules(&told(2400, 1000, |t| Some(held(t, OFF)))), [""; 0], "nothing holds them");
-    let all = told(5000, 5000, |t| Some(held(t, IDLES)));
+    let all = told(5000, 5000, |t| Some(held(t, IDLE_GPU)));
     assert_eq!(all[0].severity, Severity::Warning, "after an hour");
 }
 

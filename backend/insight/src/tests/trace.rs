@@ -59,7 +59,7 @@ pub struct Does {
 pub const WORKS: Does =
     Does { work: 0.95, spin: 0.05, clock: 1755.0, memory: 60.0, temp: 66.0, limit: 700.0, bits: 0.0 };
 pub const SPINS: Does = Does { work: 0.0, spin: 1.0, clock: 1980.0, ..WORKS };
-pub const IDLES: Does = Does { work: 0.0, spin: 0.0, clock: 1980.0, ..WORKS };
+pub const IDLE_GPU: Does = Does { work: 0.0, spin: 0.0, clock: 1980.0, ..WORKS };
 pub const OFF: Does = Does { work: 0.0, spin: 0.0, clock: 345.0, memory: 0.5, ..WORKS };
 
 /// The readings of a GPU.

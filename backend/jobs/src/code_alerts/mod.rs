@@ -28,9 +28,9 @@ const MAX_RUNS: usize = 256;
 /// Remembered call IDs per run, to detect duplicates.
 const MAX_SEEN: usize = 1_024;
 /// Time for which repeats are counted before they are written, at first and at most: it doubles with each record.
-const GAP: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(64));
+const REPEAT_WINDOWS: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(64));
 /// Interval of the check whether repeats are due.
-const LOOK: Duration = Duration::from_secs(1);
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// Calls that wait for the rule evaluation on a hub, and the maximum time of each.
 const MAX_TOLD: usize = 256;
 const KEEP_TIMEOUT: Duration = Duration::from_secs(5);
@@ -127,7 +127,7 @@ impl Title {
             count: call.count,
             waiting: None,
             written: at,
-            gap: GAP.0,
+            gap: REPEAT_WINDOWS.0,
         }
     }
 
@@ -157,7 +157,7 @@ impl Title {
 
     fn write(&mut self, now: Duration) -> Option<AlertCall> {
         let waiting = self.waiting.take()?;
-        (self.written, self.gap) = (now, (self.gap * 2).min(GAP.1));
+        (self.written, self.gap) = (now, (self.gap * 2).min(REPEAT_WINDOWS.1));
         Some(waiting)
     }
 }
@@ -327,7 +327,7 @@ impl Calls {
 pub async fn keep_calls(live: Arc<Live>, calls: Arc<Calls>, mut stop: watch::Receiver<bool>) {
     loop {
         tokio::select! {
-            () = tokio::time::sleep(LOOK) => calls.write(&live, false),
+            () = tokio::time::sleep(CHECK_INTERVAL) => calls.write(&live, false),
             _ = stop.wait_for(|stop| *stop) => return calls.write(&live, true),
         }
     }

@@ -59,21 +59,21 @@ mod linux {
     use tokio::time::MissedTickBehavior;
 
     /// Interval between searches.
-    const PERIOD: Duration = Duration::from_secs(5);
+    const SEARCH_INTERVAL: Duration = Duration::from_secs(5);
 
     /// Delay before the first search for a new run: its launcher must start the ranks first.
-    const FIRST: Duration = Duration::from_secs(1);
+    const FIRST_SEARCH_DELAY: Duration = Duration::from_secs(1);
 
     impl Detection {
         pub fn new(detect: Detect) -> Detection {
-            let mut timer = tokio::time::interval(PERIOD);
+            let mut timer = tokio::time::interval(SEARCH_INTERVAL);
             timer.set_missed_tick_behavior(MissedTickBehavior::Delay);
             Detection { timer, detect, looks: Some(Looks::default()), answer: None }
         }
 
         /// Searches soon: a report has arrived.
         pub fn soon(&mut self) {
-            self.timer.reset_after(FIRST);
+            self.timer.reset_after(FIRST_SEARCH_DELAY);
         }
 
         /// The result of a search; None when it is time for the next one.

@@ -21,10 +21,10 @@ use stream::live::Live;
 use tokio::sync::{mpsc, watch};
 
 /// How often is looked at what launchers wrote, and who of those that tell by requests is not heard any more.
-const LOOK: Duration = Duration::from_secs(5);
+const CHECK_INTERVAL: Duration = Duration::from_secs(5);
 
 /// A run that lives longer than samples are kept is told again so often.
-const AGAIN: Duration = Duration::from_secs(3600);
+const REPEAT_INTERVAL: Duration = Duration::from_secs(3600);
 
 /// Follows the runs of this machine until `stop` becomes true: what launchers tell on the socket and by requests, what they
 /// wrote into the data folder or that of this user, and what ran when this process started.
@@ -51,10 +51,11 @@ pub async fn follow(
         Some((spool, read))
     });
     let mut is_read = false;
-    let mut again =
-        tokio::time::interval(AGAIN.min(Duration::from_millis(tracker.live.retention.unsigned_abs() / 2 + 1)));
+    let mut again = tokio::time::interval(
+        REPEAT_INTERVAL.min(Duration::from_millis(tracker.live.retention.unsigned_abs() / 2 + 1)),
+    );
     again.tick().await;
-    let mut look = tokio::time::interval(LOOK);
+    let mut look = tokio::time::interval(CHECK_INTERVAL);
     look.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     let mut detection = Detection::new(detect);
     loop {

@@ -12,7 +12,7 @@ use stream::live::Live;
 use tokio::sync::watch;
 
 /// Interval of the check for ended runs.
-const PERIOD: Duration = Duration::from_secs(10);
+const CHECK_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Interval of the check for expired output of runs.
 const EXPIRY_PERIOD: Duration = Duration::from_secs(60);
@@ -41,7 +41,7 @@ pub async fn keep(
     if let Ok(Err(error)) = opened {
         return tracing::warn!(%error, "runs that have ended are known as long as their samples are: no folder for them");
     }
-    let mut due = tokio::time::interval(PERIOD);
+    let mut due = tokio::time::interval(CHECK_INTERVAL);
     due.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         tokio::select! {

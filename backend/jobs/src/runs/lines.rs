@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use stream::live::Live;
 
 /// Maximum time to collect a part; then the rows found so far are sent.
-const LONGEST: Duration = Duration::from_secs(2);
+const PART_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Number of rows between two reads of the clock.
 const ROWS: usize = 1_000;
@@ -76,7 +76,7 @@ impl RunRegistry {
         for (row, count) in self.logs.behind(&asked.run, asked.span, &marks.clone()).zip(1..) {
             let kept = row.line.lost > 0 || keeps(&row);
             bytes += if kept { size(&row) } else { 0 };
-            if bytes > most || rows.len() == limit || (count % ROWS == 0 && began.elapsed() > LONGEST) {
+            if bytes > most || rows.len() == limit || (count % ROWS == 0 && began.elapsed() > PART_TIMEOUT) {
                 return part(rows, &marks, true);
             }
             marks.insert(row.process, row.line.n);

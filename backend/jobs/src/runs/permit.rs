@@ -31,7 +31,7 @@ const LATE_MS: i64 = 2_000;
 const KEPT_MS: i64 = 12 * 3_600_000;
 
 /// Number of known runs from which on those without records are dropped.
-const MANY: usize = 100_000;
+const MAX_UNRECORDED: usize = 100_000;
 
 /// The owner of each run of this machine: the user who began it.
 pub(super) struct Owners {
@@ -69,7 +69,7 @@ impl Owners {
 
     /// Whether the list is so long that many of its runs may have no records any more.
     pub fn are_many(&self) -> bool {
-        self.runs.len() >= MANY
+        self.runs.len() >= MAX_UNRECORDED
     }
 
     /// Removes all runs.

@@ -24,7 +24,7 @@ const MAX_DEPTH: usize = 16;
 
 /// Times of environment reads, after the process was first seen: a launcher's child has its own environment only after
 /// its exec.
-const READS: [Duration; 3] = [Duration::ZERO, Duration::from_secs(5), Duration::from_secs(30)];
+const READ_DELAYS: [Duration; 3] = [Duration::ZERO, Duration::from_secs(5), Duration::from_secs(30)];
 
 /// Time for which each search looks below a rank: a task of Slurm may be a torchrun, which starts ranks of its own.
 /// Later searches look once per this interval, because some programs load data for minutes first.
@@ -180,7 +180,7 @@ impl Look<'_> {
             launcher: None,
             looked_below: None,
         });
-        if READS.get(seen.reads).is_some_and(|after| now.duration_since(seen.first) >= *after) {
+        if READ_DELAYS.get(seen.reads).is_some_and(|after| now.duration_since(seen.first) >= *after) {
             seen.reads += 1;
             // If it has ended meanwhile, the earlier values stay.
             // The environment is read first. So the environment of a launcher is never taken for that of the program that it

@@ -11,7 +11,8 @@ use system::local_time::offset;
 pub const SCONTROL: &str = "/usr/bin/scontrol";
 
 /// Delays of the queries to a scheduler after an end: it takes time to record how a job ended.
-pub(super) const TRIES: [Duration; 3] = [Duration::from_secs(1), Duration::from_secs(4), Duration::from_secs(15)];
+pub(super) const QUERY_DELAYS: [Duration; 3] =
+    [Duration::from_secs(1), Duration::from_secs(4), Duration::from_secs(15)];
 
 /// Maximum run time of a tool.
 const DEADLINE: Duration = Duration::from_secs(10);
@@ -39,7 +40,7 @@ pub(super) async fn asked(slurm: Slurm, job: String, began: i64, how: How) -> Op
 }
 
 async fn claim(Slurm { scontrol, run }: Slurm, job: String, began: String) -> Option<Claim> {
-    for pause in TRIES {
+    for pause in QUERY_DELAYS {
         tokio::time::sleep(pause).await;
         let (scontrol, asked) = (scontrol.clone(), job.clone());
         let ask = move || run(&scontrol, &["show", "job", &asked], DEADLINE);

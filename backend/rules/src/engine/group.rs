@@ -3,7 +3,7 @@
 use super::compile::Compiled;
 use super::series::{unknown, weigh};
 use super::state::State;
-use super::{Engine, Kept, MAX_OF_RULE, MAX_SUBJECTS, NONE, STALE, Series};
+use super::{Engine, Kept, MAX_OF_RULE, MAX_SUBJECTS, NONE, STALE_INTERVALS, Series};
 use crate::What;
 use shared::rule::{Across, By, Value};
 use std::collections::{BTreeMap, BTreeSet};
@@ -44,8 +44,10 @@ impl Group {
     }
 
     fn value(&self, over: Across, interval: i64) -> Option<f64> {
-        let fresh =
-            self.members.iter().filter(|m| m.host != NONE && m.t != 0 && (self.t - m.t).abs() <= STALE * interval);
+        let fresh = self
+            .members
+            .iter()
+            .filter(|m| m.host != NONE && m.t != 0 && (self.t - m.t).abs() <= STALE_INTERVALS * interval);
         let (mut n, mut sum, mut low, mut high, mut holding) = (0u32, 0.0, f64::INFINITY, f64::NEG_INFINITY, 0u32);
         for member in fresh {
             n += 1;
@@ -233,10 +235,10 @@ impl Engine {
             let passed = t - group.t;
             // A tick slightly older than the last one comes from a machine whose clock is behind, not from a clock that
             // was set.
-            if group.t != 0 && (-STALE * interval..LEAST_MS.min(interval * 9 / 10)).contains(&passed) {
+            if group.t != 0 && (-STALE_INTERVALS * interval..LEAST_MS.min(interval * 9 / 10)).contains(&passed) {
                 continue;
             }
-            let dt = if passed <= 0 || group.t == 0 { interval } else { passed.min(STALE * interval) } as u32;
+            let dt = if passed <= 0 || group.t == 0 { interval } else { passed.min(STALE_INTERVALS * interval) } as u32;
             group.t = t;
             let Some(threshold) = &self.rules[group.rule as usize].threshold else { continue };
             let Value::Over(over, by, _) = threshold.first.value else { continue };

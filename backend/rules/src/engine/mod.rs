@@ -39,7 +39,7 @@ pub const MAX_SUBJECTS: usize = 200_000;
 const SETTLING: u32 = 2;
 
 /// Intervals without a sample after which a subject is unknown; a step counts at most this many.
-const STALE: i64 = 3;
+const STALE_INTERVALS: i64 = 3;
 
 /// An instant event stays firing for this long, and ends unless it repeats within this time; milliseconds.
 const EVENT_MS: i64 = 3_600_000;
@@ -373,7 +373,8 @@ impl Engine {
         if passed == 0 && !first {
             return;
         }
-        let bounded = |dt: i64| if tick.clock_step || dt <= 0 { interval } else { dt.min(STALE * interval) } as u32;
+        let bounded =
+            |dt: i64| if tick.clock_step || dt <= 0 { interval } else { dt.min(STALE_INTERVALS * interval) } as u32;
         let dt = bounded(passed);
         (host.t, host.heard) = (tick.t, host.heard.max(tick.now));
         host.ticks = host.ticks.saturating_add(1);

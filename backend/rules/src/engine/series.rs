@@ -4,7 +4,8 @@ use super::compile::Compiled;
 use super::state::{Phase, State, Step};
 use super::window::Window;
 use super::{
-    Engine, Host, Kept, MAX_OF_RULE, MAX_SUBJECTS, NONE, PREDICT_CLEAR_MS, PREDICT_MS, STALE, Series, Subject, Tick,
+    Engine, Host, Kept, MAX_OF_RULE, MAX_SUBJECTS, NONE, PREDICT_CLEAR_MS, PREDICT_MS, STALE_INTERVALS, Series,
+    Subject, Tick,
 };
 use crate::What;
 use shared::alert::Alert;
@@ -35,7 +36,7 @@ pub fn absent(subject: &mut Subject, t: i64, interval: i64) -> Option<What> {
 }
 
 pub fn unknown(state: &mut State, t: i64, interval: i64) -> Option<What> {
-    if state.seen == 0 || state.unknown != 0 || t - state.seen <= STALE * interval {
+    if state.seen == 0 || state.unknown != 0 || t - state.seen <= STALE_INTERVALS * interval {
         return None;
     }
     state.unknown = state.seen;
@@ -119,7 +120,7 @@ fn reaches(subject: &mut Subject, raw: f64, (limit, within): (f64, u32), tick: &
     if !settled || (0..PREDICT_MS).contains(&since) {
         return None;
     }
-    let dt = if more.at == 0 || since < 0 { PREDICT_MS } else { since.min(STALE * PREDICT_MS) };
+    let dt = if more.at == 0 || since < 0 { PREDICT_MS } else { since.min(STALE_INTERVALS * PREDICT_MS) };
     more.at = tick.t;
     let left = window.reaches(limit);
     let state = &mut subject.state;

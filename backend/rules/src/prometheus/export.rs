@@ -15,7 +15,7 @@ use std::fmt::Write;
 const LOOKED_BACK: &str = "1h";
 
 /// A series of every machine: its presence shows that the machine reports.
-const HEARD: &str = "watchglass_cpu_utilization_ratio";
+const PRESENCE_SERIES: &str = "watchglass_cpu_utilization_ratio";
 
 /// An event ends after this time.
 const EVENT_QUIET: &str = "1h";
@@ -82,7 +82,10 @@ fn expression(condition: &Condition, catalog: &Catalog) -> Result<Told, String> 
         Condition::Threshold(threshold) => compared(threshold, catalog),
         Condition::Missing { tag, hold } => {
             let name = series(tag, catalog)?.0;
-            held(format!("last_over_time({name}[{LOOKED_BACK}]) unless {name} and on (source) {HEARD}"), *hold)
+            held(
+                format!("last_over_time({name}[{LOOKED_BACK}]) unless {name} and on (source) {PRESENCE_SERIES}"),
+                *hold,
+            )
         }
         Condition::Reaches { tag, limit, within } => {
             let (name, family) = series(tag, catalog)?;
@@ -98,7 +101,9 @@ fn expression(condition: &Condition, catalog: &Catalog) -> Result<Told, String> 
             let expr = format!("increase({}[5m]) > 0", series(tag, catalog)?.0);
             Ok(Told { expr, hold: 0, keep: EVENT_QUIET.into() })
         }
-        Condition::SourceLost(hold) => held(format!("last_over_time({HEARD}[{LOOKED_BACK}]) unless {HEARD}"), *hold),
+        Condition::SourceLost(hold) => {
+            held(format!("last_over_time({PRESENCE_SERIES}[{LOOKED_BACK}]) unless {PRESENCE_SERIES}"), *hold)
+        }
         Condition::CollectorFailed(hold) => {
             let metric = catalog
                 .metrics

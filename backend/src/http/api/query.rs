@@ -33,7 +33,7 @@ const MAX_VALUES: i64 = 5_000_000;
 /// Default span of a response without `from`, milliseconds.
 const DEFAULT_SPAN_MS: i64 = 300_000;
 /// Time after which the count of values yields its permit; it also ends there after a disconnect.
-const TURN: Duration = Duration::from_millis(50);
+const YIELD_INTERVAL: Duration = Duration::from_millis(50);
 
 impl Look for Reader {
     fn look<T>(&self, look: impl FnOnce(&Store) -> T) -> T {
@@ -82,7 +82,7 @@ async fn counted(slot: &AnswerSlot, selection: &Arc<Selection>) -> Result<(), Re
             let begun = Instant::now();
             loop {
                 match count.go_on() {
-                    Ok(None) if begun.elapsed() < TURN => {}
+                    Ok(None) if begun.elapsed() < YIELD_INTERVAL => {}
                     known => return known.map(|known| (known, count)),
                 }
             }

@@ -31,7 +31,7 @@ const POINTS: usize = 480;
 /// Maximum number of points of a stored line, and of steps.
 const MAX_KEPT_POINTS: i64 = 1_024;
 /// Stored curves: their names here, their metrics, and the reduction of several series to one.
-static KEPT: [(&str, &MetricDef, &str); 4] = [
+static STORED_CURVES: [(&str, &MetricDef, &str); 4] = [
     ("gpu", &gpu::UTILIZATION, "mean"),
     ("gpu_memory_share", &gpu::MEMORY_ALLOCATED, "mean"),
     ("gpu_power", &gpu::POWER_WATTS, "mean"),
@@ -339,7 +339,7 @@ fn kept_curves(kept: &RunSummary) -> RunCurves {
     let to = kept.run.ended.unwrap_or(kept.made);
     let points = ((to - from) / step + 1).clamp(1, MAX_KEPT_POINTS) as usize;
     let measures = kept.curves.iter().filter_map(|curve| {
-        let (id, of, together) = KEPT.iter().find(|(_, of, _)| of.tag == curve.tag)?;
+        let (id, of, together) = STORED_CURVES.iter().find(|(_, of, _)| of.tag == curve.tag)?;
         let mut values = vec![None; points];
         for (t, _, _, mean) in &curve.points {
             // A column begins at a multiple of its width, which may be before the run.

@@ -30,18 +30,18 @@ use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 /// Maximum time that a poll waits for a message.
 const POLL: Duration = Duration::from_secs(20);
 /// Time to gather further messages after the first one.
-const GATHER: Duration = Duration::from_millis(50);
+const GATHER_TIME: Duration = Duration::from_millis(50);
 /// Maximum size of one response to a poll, bytes.
 const MAX_ANSWER: usize = 256 << 10;
 /// Timeout of a page that does not poll.
-const UNPOLLED: Duration = Duration::from_secs(45);
+const POLL_TIMEOUT: Duration = Duration::from_secs(45);
 /// Maximum time for a page to receive one message.
 const MESSAGE_TIMEOUT: Duration = Duration::from_secs(120);
 /// Time that the last messages wait for a page to fetch them.
 const CLOSING_TIMEOUT: Duration = Duration::from_secs(2);
 /// Queue sizes: messages to the page, and messages from the page. A full queue delays its sender.
-const OUT: usize = 2;
-const SAID: usize = 16;
+const OUTGOING_QUEUE: usize = 2;
+const INCOMING_QUEUE: usize = 16;
 
 /// The viewers without a socket, by their ids. The limit of viewers applies to them.
 #[derive(Clone, Default)]
@@ -100,7 +100,7 @@ impl FallbackViewers {
 
     fn begin(&self, who: Option<&Principal>, tab: Option<Tab>, polls: bool) -> (FallbackViewer, mpsc::Receiver<Bytes>) {
         let (id, (to_viewer, said), (out, from_viewer)) =
-            (team::accounts::random_id(), mpsc::channel(SAID), mpsc::channel(OUT));
+            (team::accounts::random_id(), mpsc::channel(INCOMING_QUEUE), mpsc::channel(OUTGOING_QUEUE));
         // The queue has room: nothing was sent yet.
         let _ = out.try_send(Bytes::from(id.clone()));
         let (polled, seen) = watch::channel(Instant::now());
@@ -157,7 +157,7 @@ impl Landing {
         mail.from = place;
         let mut wait = POLL;
         while mail.kept.len() < MAX_ANSWER {
-            match timeout(if mail.kept.is_empty() { wait } else { GATHER }, mail.out.recv()).await {
+            match timeout(if mail.kept.is_empty() { wait } else { GATHER_TIME }, mail.out.recv()).await {
                 Ok(Some(message)) => {
                     mail.kept.extend((message.len() as u32).to_le_bytes());
                     mail.kept.extend_from_slice(&message);
@@ -165,7 +165,7 @@ impl Landing {
                 Ok(None) if mail.kept.is_empty() => return Err(unknown()),
                 Ok(None) | Err(_) => break,
             }
-            wait = GATHER;
+            wait = GATHER_TIME;
         }
         self.polled.send_replace(Instant::now());
         let answer = mail.kept[..mail.kept.len().min(MAX_ANSWER)].to_vec();
@@ -190,7 +190,7 @@ impl Carrier for FallbackViewer {
     async fn next(&mut self, news: &mut Wakes, wake: Option<Instant>) -> Result<SocketEvent, End> {
         loop {
             let last = self.polled.as_ref().map(|polled| *polled.borrow());
-            let gone = last.map(|last| last + UNPOLLED);
+            let gone = last.map(|last| last + POLL_TIMEOUT);
             let due = gone.into_iter().chain(wake).min();
             tokio::select! {
                 // In this order, as for a socket.
@@ -206,7 +206,7 @@ impl Carrier for FallbackViewer {
                         return Ok(SocketEvent::Time);
                     }
                     // It may have polled meanwhile.
-                    if self.polled.as_ref().is_some_and(|polled| *polled.borrow() + UNPOLLED <= now) {
+                    if self.polled.as_ref().is_some_and(|polled| *polled.borrow() + POLL_TIMEOUT <= now) {
                         return Err(End::Gone);
                     }
                 }
@@ -224,7 +224,7 @@ impl Carrier for FallbackViewer {
 
     async fn close(self, _: CloseCode, _: &str) {
         // The last messages are queued already. The id stays valid until they are fetched.
-        let _ = timeout(CLOSING_TIMEOUT, self.out.reserve_many(OUT)).await;
+        let _ = timeout(CLOSING_TIMEOUT, self.out.reserve_many(OUTGOING_QUEUE)).await;
     }
 }
 
@@ -326,7 +326,7 @@ mod tests {
         }
         let begun = Instant::now();
         assert_eq!(fallback.next(&mut news, None).await.expect_err("gone"), End::Gone);
-        assert!(begun.elapsed() <= UNPOLLED);
+        assert!(begun.elapsed() <= POLL_TIMEOUT);
         // The end of an event stream is detected.
         let (mut fallback, answer) = fallbacks.events(None, None);
         drop(answer);

@@ -13,7 +13,7 @@ use shared::session::{Join, NewJoin};
 use std::collections::BTreeMap;
 
 /// Default lifetime of a join key.
-const HOLDS: i64 = DAY;
+const DEFAULT_LIFETIME: i64 = DAY;
 /// Maximum number of valid join keys of a team.
 const JOINS: usize = 200;
 /// Name of the join key that the hub prints while it has no account.
@@ -52,7 +52,7 @@ impl Accounts {
         if wanted.uses == Some(0) {
             return Err(Denied::invalid("a join key is for at least one machine; leave uses out for any number"));
         }
-        let ends = end_of(wanted.expires.as_deref(), Some(HOLDS), self.now())?;
+        let ends = end_of(wanted.expires.as_deref(), Some(DEFAULT_LIFETIME), self.now())?;
         let mut change = self.begin_change().await?;
         let team = self.team(&mut change, by, team, Role::Admin).await?;
         self.need_fresh(by)?;
@@ -119,8 +119,9 @@ impl Accounts {
             change.commit().await?;
             return Ok(None);
         }
-        let made =
-            self.add_join(&mut change, &team, PRINTED, None, Some(now + HOLDS), &JoinSettings::default()).await?;
+        let made = self
+            .add_join(&mut change, &team, PRINTED, None, Some(now + DEFAULT_LIFETIME), &JoinSettings::default())
+            .await?;
         change.commit().await?;
         Ok(Some(made.key))
     }

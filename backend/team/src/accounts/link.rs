@@ -14,7 +14,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 /// Maximum lengths of data reported by a machine, bytes: host, platform, version, facts.
-const TOLD: [usize; 4] = [255, 256, 64, 65_536];
+const MAX_REPORTED_BYTES: [usize; 4] = [255, 256, 64, 65_536];
 
 /// Machine of an agent's key.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -173,7 +173,7 @@ impl Accounts {
     pub async fn heard(&self, source: &str, heard: &Heard) -> Result<(), Denied> {
         let texts = [&heard.host, &heard.platform, &heard.version, &heard.facts];
         let mut kept = [None; 4];
-        for ((kept, text), most) in kept.iter_mut().zip(texts).zip(TOLD) {
+        for ((kept, text), most) in kept.iter_mut().zip(texts).zip(MAX_REPORTED_BYTES) {
             *kept = text.as_deref().filter(|text| text.len() <= most);
         }
         let [host, platform, version, facts] = kept;

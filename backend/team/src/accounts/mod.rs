@@ -92,7 +92,7 @@ use parking_lot::Mutex;
 use password::Passwords;
 use records::teams as team_rows;
 use records::{Change, Connection, Reader, Records, audit};
-use session::{IDLE, LONGEST};
+use session::{IDLE, MAX_LIFETIME};
 use shared::role::{KeyScope, Role};
 use shared::scope::Scope;
 use shared::session::TeamRole;
@@ -113,7 +113,7 @@ const HOUR: i64 = 60 * MINUTE;
 const DAY: i64 = 24 * HOUR;
 
 /// Default retention of rows of the audit log, and of ended keys.
-const KEPT: i64 = 400 * DAY;
+const DEFAULT_RETENTION: i64 = 400 * DAY;
 
 /// People, keys and machines of a hub. Cheap to clone.
 #[derive(Clone)]
@@ -175,9 +175,9 @@ impl Accounts {
             sources: watch::Sender::new(0),
             confirms_rejoins: AtomicBool::new(false),
             tidy_at: AtomicI64::new(0),
-            audit_kept: AtomicI64::new(KEPT),
+            audit_kept: AtomicI64::new(DEFAULT_RETENTION),
             idle: AtomicI64::new(IDLE),
-            longest: AtomicI64::new(LONGEST),
+            longest: AtomicI64::new(MAX_LIFETIME),
             unwritten: AtomicU64::new(0),
         })))
     }
@@ -431,7 +431,7 @@ async fn tidy(change: &mut Change, now: i64, (idle, audit_kept): (i64, i64)) -> 
     records::shares::forget(change, now).await?;
     usage::forget(change, now).await?;
     log::blur(change, now).await?;
-    records::keys::forget(change, now - KEPT).await?;
+    records::keys::forget(change, now - DEFAULT_RETENTION).await?;
     records::sources::forget_aliases(change, now).await?;
     records::enrolments::forget(change, now - enrol::REPEATED, now - enrol::PENDING).await?;
     audit::forget(change, now.saturating_sub(audit_kept)).await

@@ -17,8 +17,8 @@ use shared::views::{NewShare, Share, SharedView, Span};
 use shared::window;
 
 /// Lifetime of a link: default and maximum.
-const HOLDS: i64 = 7 * DAY;
-const LONGEST: i64 = 90 * DAY;
+const DEFAULT_LIFETIME: i64 = 7 * DAY;
+const MAX_LIFETIME: i64 = 90 * DAY;
 /// Maximum number of valid links of a team.
 const SHARES: usize = 200;
 /// Maximum number of machines of a link.
@@ -57,7 +57,8 @@ impl Accounts {
         wanted: &NewShare,
     ) -> Result<(String, Secret), Denied> {
         let now = self.now();
-        let ends = key::end_of(wanted.expires.as_deref(), Some(HOLDS), now)?.filter(|ends| *ends <= now + LONGEST);
+        let ends = key::end_of(wanted.expires.as_deref(), Some(DEFAULT_LIFETIME), now)?
+            .filter(|ends| *ends <= now + MAX_LIFETIME);
         let ends = ends.ok_or_else(|| Denied::invalid("a share link lasts at most 90d"))?;
         if wanted.note.chars().count() > NOTE || wanted.note.chars().any(char::is_control) {
             return Err(Denied::invalid(format!("a note has at most {NOTE} letters")));

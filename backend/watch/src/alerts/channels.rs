@@ -23,11 +23,11 @@ use tokio::time::{Instant, sleep};
 const TABLE: &str = "channels";
 
 /// Maximum number of channels of a team.
-const MOST: i64 = 100;
+const MAX_CHANNELS: i64 = 100;
 
 /// Periods of counted deliveries and of shown ones, milliseconds.
-const COUNTED: i64 = 7 * 86_400_000;
-const SHOWN: i64 = 86_400_000;
+const COUNTED_PERIOD_MS: i64 = 7 * 86_400_000;
+const SHOWN_PERIOD_MS: i64 = 86_400_000;
 const SHOWN_MOST: i64 = 100;
 
 /// Time between two tests of a channel, milliseconds.
@@ -143,15 +143,18 @@ impl AlertRegistry {
         let key = self.key().await;
         let mut on = records.read().await?;
         let now = self.now();
-        let figures: HashMap<String, ChannelFigures> =
-            outbox::figures(&mut on, now - COUNTED).await?.into_iter().map(|one| (one.channel.clone(), one)).collect();
+        let figures: HashMap<String, ChannelFigures> = outbox::figures(&mut on, now - COUNTED_PERIOD_MS)
+            .await?
+            .into_iter()
+            .map(|one| (one.channel.clone(), one))
+            .collect();
         let last: HashMap<String, OutboxRow> =
             outbox::last_tried(&mut on).await?.into_iter().map(|one| (one.channel.clone(), one)).collect();
         let (mut all, mut sent) = (Vec::new(), Vec::new());
         for team in self.teams(&mut on, by, team, Role::Member).await? {
             let rows = channels::of(&mut on, Some(&team.id)).await?;
             let names: HashMap<&str, &str> = rows.iter().map(|row| (row.id.as_str(), row.name.as_str())).collect();
-            for row in outbox::newest(&mut on, &team.id, now - SHOWN, SHOWN_MOST).await? {
+            for row in outbox::newest(&mut on, &team.id, now - SHOWN_PERIOD_MS, SHOWN_MOST).await? {
                 sent.push(Sent {
                     channel: names.get(row.channel.as_str()).copied().unwrap_or_default().into(),
                     at: row.made / 1_000,
@@ -188,8 +191,8 @@ impl AlertRegistry {
         self.may_make(by)?;
         let mut change = self.begin().await?;
         let team = self.team(&mut change, by, team, Role::Admin).await?;
-        if channels::count(&mut change, &team.id).await? >= MOST {
-            return Err(Denied::Conflict(format!("a team has at most {MOST} channels; remove one first")));
+        if channels::count(&mut change, &team.id).await? >= MAX_CHANNELS {
+            return Err(Denied::Conflict(format!("a team has at most {MAX_CHANNELS} channels; remove one first")));
         }
         let row = self.sealed(random_id(), (&team.id, maker(by)), wanted).await?;
         channels::add(&mut change, &row).await.map_err(|error| taken(error, &row.name))?;

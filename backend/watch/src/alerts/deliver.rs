@@ -24,10 +24,10 @@ const AT_ONCE: (i64, usize) = (4, 16);
 const UNUSABLE: Duration = Duration::from_secs(60);
 
 /// Interval of checks for notices without a signal.
-const PERIOD: Duration = Duration::from_secs(2);
+const CHECK_INTERVAL: Duration = Duration::from_secs(2);
 
 /// Time for running tries to finish at the end.
-const LAST: Duration = Duration::from_secs(3);
+const CLOSING_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Maximum number of results that the watcher has not received yet.
 pub const MAX_DONE: usize = 1_024;
@@ -82,12 +82,12 @@ pub async fn deliver(
         tokio::select! {
             Ok(()) = mail.changed() => {}
             Some(_) = tries.join_next() => {}
-            () = tokio::time::sleep(PERIOD) => {}
+            () = tokio::time::sleep(CHECK_INTERVAL) => {}
             _ = stop.wait_for(|stop| *stop) => break,
         }
     }
     // A try that is cut off here is repeated, with the same id.
-    let _ = tokio::time::timeout(LAST, async { while tries.join_next().await.is_some() {} }).await;
+    let _ = tokio::time::timeout(CLOSING_TIMEOUT, async { while tries.join_next().await.is_some() {} }).await;
 }
 
 /// Time when the oldest waiting notice was written; also None if it cannot be read.

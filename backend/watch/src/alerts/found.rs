@@ -1,7 +1,7 @@
 //! Alerts: queries and acknowledgment.
 
 use super::registry::{AlertRegistry, maker, missing, scoped};
-use records::alerts::{AlertEvent, AlertFilter, AlertRow, HEARD};
+use records::alerts::{AlertEvent, AlertFilter, AlertRow, NOTIFIED_STATE};
 use records::{Connection, alerts, grants};
 use shared::alert::{Acked, Alert, AlertEvents, AlertHappened, AlertHistory, AlertState, Alerts};
 use shared::role::{KeyScope, Role};
@@ -62,7 +62,7 @@ pub fn row_of(alert: &Alert, team: Option<&str>, source: Option<&str>, now: i64)
         acked_by: None,
         acked_at: None,
         updated: now,
-        heard: HEARD,
+        heard: NOTIFIED_STATE,
         held: String::new(),
     }
 }

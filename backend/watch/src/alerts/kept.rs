@@ -7,7 +7,7 @@ use super::rules::rule_of;
 use super::silences::silence_of;
 use super::team::{Earlier, Loaded, PERSON, TeamBatch, TeamWatch, of_team, plain, shown_rule};
 use records::accounts::Tells;
-use records::alerts::{AlertEvent, AlertFilter, AlertRow, HEARD, KeptState};
+use records::alerts::{AlertEvent, AlertFilter, AlertRow, KeptState, NOTIFIED_STATE};
 use records::channels::OWN_KIND;
 use records::outbox::OutboxRow;
 use records::teams::Member;
@@ -199,7 +199,7 @@ pub(super) async fn write(
         let source = team.source_of(alert).map(String::as_str);
         let mut row = row_of(&plain(alert.clone()), Some(&id), source, now);
         row.subject = cut(&row.subject, SUBJECT).into();
-        row.heard = if team.tells { HEARD } else { 0 };
+        row.heard = if team.tells { NOTIFIED_STATE } else { 0 };
         alerts::put(&mut change, &row).await?;
     }
     for event in events {

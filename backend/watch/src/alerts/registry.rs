@@ -17,7 +17,7 @@ use team::accounts::{Denied, Principal, Who, random_id};
 use tokio::sync::{Mutex, watch};
 
 /// Retention of ended alerts, milliseconds: 400 days.
-const KEPT: i64 = 400 * 86_400_000;
+const RETENTION_MS: i64 = 400 * 86_400_000;
 
 /// Retention of finished notices, milliseconds: 30 days.
 const SENT_KEPT: i64 = 30 * 86_400_000;
@@ -273,11 +273,11 @@ impl AlertRegistry {
         if now < self.0.tidy_at.load(Ordering::Relaxed) {
             return Ok(());
         }
-        alerts::forget(change, now - KEPT).await?;
-        silences::forget(change, now - KEPT).await?;
+        alerts::forget(change, now - RETENTION_MS).await?;
+        silences::forget(change, now - RETENTION_MS).await?;
         outbox::forget(change, now - SENT_KEPT).await?;
         channels::forget_own(change).await?;
-        alerts::forget_states(change, now - KEPT).await?;
+        alerts::forget_states(change, now - RETENTION_MS).await?;
         self.0.tidy_at.store(now + TIDY_EVERY, Ordering::Relaxed);
         Ok(())
     }

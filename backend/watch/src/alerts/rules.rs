@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use team::accounts::{Denied, Principal, random_id};
 
 /// Maximum number of rules of a team.
-const MOST: i64 = 500;
+const MAX_RULES: i64 = 500;
 
 /// Channels without a row.
 pub(super) const OWN_CHANNELS: [&str; 2] = ["me", "browser"];
@@ -112,8 +112,8 @@ impl AlertRegistry {
         let mut change = self.begin().await?;
         let team = self.team(&mut change, by, team, Role::Member).await?;
         self.can_be(&mut change, &team.id, wanted).await?;
-        if rules::count(&mut change, &team.id).await? >= MOST {
-            return Err(Denied::Conflict(format!("a team has at most {MOST} rules; remove one first")));
+        if rules::count(&mut change, &team.id).await? >= MAX_RULES {
+            return Err(Denied::Conflict(format!("a team has at most {MAX_RULES} rules; remove one first")));
         }
         let (id, maker) = (random_id(), maker(by));
         let rule = Rule { id: id.clone(), origin: Origin::Made, by: maker.clone(), version: 1, ..wanted.clone() };

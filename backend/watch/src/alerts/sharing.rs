@@ -29,7 +29,7 @@ const LOOK_MS: i64 = 2_000;
 const TIDY_MS: i64 = 15_000;
 
 /// Maximum number of alerts and deliveries read at one check.
-const MOST: i64 = 5_000;
+const MAX_ROWS: i64 = 5_000;
 
 /// A machine that joined longer ago is not new, milliseconds.
 const NEW_MS: i64 = 300_000;
@@ -166,7 +166,7 @@ impl Shared {
         }
         if self.tells {
             let mut on = records.read().await?;
-            for row in alerts::unheard(&mut on, MOST).await? {
+            for row in alerts::unheard(&mut on, MAX_ROWS).await? {
                 let Some(team) = row.team.clone() else { continue };
                 if let Some(alert) = alert_of(row.clone()) {
                     found.unheard.push((team, row, alert));
@@ -174,7 +174,7 @@ impl Shared {
             }
             if self.looked == now {
                 let since = if found.begins.is_some() { 0 } else { self.delivered - 2 * LEASE_MS };
-                let done = outbox::done_since(&mut on, since, MOST).await?;
+                let done = outbox::done_since(&mut on, since, MAX_ROWS).await?;
                 found.delivered = done.into_iter().map(|(id, channel, state)| (id, channel, state == "sent")).collect();
                 self.delivered = now;
             }

@@ -18,7 +18,7 @@ use team::accounts::Denied;
 use tokio::sync::{mpsc, oneshot, watch};
 
 /// Interval of the evaluation.
-const PERIOD: Duration = Duration::from_secs(1);
+const EVALUATION_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Timeout for releasing the lease at the end.
 const LAST_WORD: Duration = Duration::from_secs(1);
@@ -77,7 +77,7 @@ pub async fn watch(sources: AlertSources, done: mpsc::Receiver<Delivered>, mut s
         judged,
     };
     let (mut answers, mut looks, mut generation) = (Vec::new(), 0_u64, None);
-    let mut due = tokio::time::interval(PERIOD);
+    let mut due = tokio::time::interval(EVALUATION_INTERVAL);
     due.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         let ends = tokio::select! {

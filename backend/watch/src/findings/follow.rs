@@ -18,7 +18,7 @@ use stream::store::{Cursor, Frame, News};
 use tokio::sync::watch;
 
 /// Interval of the detection.
-const PERIOD: Duration = Duration::from_secs(1);
+const DETECTION_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Maximum delay of a tick, milliseconds: of this machine, and of others.
 const LATENESS_MS: (i64, i64) = (1_500, 5_000);
@@ -31,7 +31,7 @@ const LEARN_MS: (i64, i64) = (60 * 60_000, 15 * 60_000);
 const SETTLED_MS: i64 = 120_000;
 
 /// Interval of reading jobs and dropping old data, in checks.
-const RARELY: u64 = 5;
+const RARE_CHECKS: u64 = 5;
 
 /// Inputs and outputs of the detection.
 pub struct Following {
@@ -73,7 +73,7 @@ pub async fn follow(following: Following, mut stop: watch::Receiver<bool>) {
     let Ok(follower) = begun else {
         return tracing::error!("nothing is looked for: looking through the history failed");
     };
-    let mut due = tokio::time::interval(PERIOD);
+    let mut due = tokio::time::interval(DETECTION_INTERVAL);
     due.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         tokio::select! {
@@ -165,7 +165,7 @@ impl Follower {
             self.sources.remove(&id);
         }
         let now = live.clock.wall();
-        if self.looks % RARELY == 1 {
+        if self.looks % RARE_CHECKS == 1 {
             let by_name: BTreeMap<&str, SourceId> = sources.iter().map(|s| (s.name.as_str(), s.id)).collect();
             let open: Vec<Run> = self.following.runs.open(&live, &sources).map(Arc::unwrap_or_clone).collect();
             self.insight.jobs(&running(&open, &by_name, now));
@@ -179,7 +179,7 @@ impl Follower {
         self.insight.judge(now - lateness, &mut found);
         self.take(found);
         self.write(&self.following.registry.said(), false);
-        if self.looks % RARELY == 1 {
+        if self.looks % RARE_CHECKS == 1 {
             self.end_others(now);
         }
     }

@@ -23,7 +23,7 @@ const MAX_LISTED: usize = 8;
 /// Least time between two announcements, ms.
 const ANNOUNCE_MS: i64 = 5_000;
 /// Key in the browser's storage while notifications are off here.
-const QUIET: &str = "watchglass.quiet";
+const QUIET_KEY: &str = "watchglass.quiet";
 
 /// The open findings and alerts, in words: `Open: 1 finding, 2 alerts`.
 fn open_words(findings: usize, alerts: usize) -> String {
@@ -159,14 +159,14 @@ pub fn permission() -> String {
 
 /// Whether notifications are off in this browser.
 pub fn is_quiet() -> bool {
-    storage().and_then(|storage| storage.get_item(QUIET).ok().flatten()).is_some()
+    storage().and_then(|storage| storage.get_item(QUIET_KEY).ok().flatten()).is_some()
 }
 
 /// Switches notifications off or on here.
 pub fn set_quiet(quiet: bool) {
     if let Some(storage) = storage() {
         // Without storage they stay as they are.
-        let _ = if quiet { storage.set_item(QUIET, "1") } else { storage.remove_item(QUIET) };
+        let _ = if quiet { storage.set_item(QUIET_KEY, "1") } else { storage.remove_item(QUIET_KEY) };
     }
 }
 

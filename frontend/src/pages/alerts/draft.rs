@@ -26,13 +26,13 @@ use viewer::draft::{Draft, Level, When, length, plainly, seconds, severity};
 /// Span of the backtest, in seconds.
 const SPAN_SECONDS: i64 = 43_200;
 /// Delay of a backtest after the last change.
-const PAUSE: Duration = Duration::from_millis(300);
+const BACKTEST_DELAY: Duration = Duration::from_millis(300);
 /// Maximum number of cards in the backtest.
 const MAX_CARDS: usize = 6;
 /// Machines in the list to choose from.
 const MAX_MACHINES: usize = 200;
 /// Times for which a condition may have to hold, seconds.
-const HOLDS: [i64; 9] = [0, 30, 60, 120, 300, 600, 900, 1_800, 3_600];
+const HOLD_TIMES_S: [i64; 9] = [0, 30, 60, 120, 300, 600, 900, 1_800, 3_600];
 
 /// Title and unit of the metric that a draft watches; None where the catalog does not have it yet.
 fn measured(page: Page, level: &Level) -> Option<(String, Unit)> {
@@ -177,7 +177,7 @@ fn follow_checks(page: Page, draft: Memo<Draft>) -> (RwSignal<Option<Checked>>, 
                 wrong.set(why);
             });
         };
-        set_timeout(wait, PAUSE);
+        set_timeout(wait, BACKTEST_DELAY);
     };
     // The name, the severity and the channels do not affect the backtest.
     let watched = Memo::new(move |_| draft.with(|draft| (draft.when.write(), draft.on.clone())));
@@ -383,7 +383,7 @@ fn LevelFields(draft: Memo<Draft>) -> impl IntoView {
     });
     let sides =
         Signal::derive(|| vec![("above".to_string(), "above".to_string()), ("below".to_string(), "below".to_string())]);
-    let holds = Signal::derive(move || HOLDS.map(|s| (length(s), rough_duration(s * 1_000))).to_vec());
+    let holds = Signal::derive(move || HOLD_TIMES_S.map(|s| (length(s), rough_duration(s * 1_000))).to_vec());
     let margins = Signal::derive(move || {
         draft.with(|draft| {
             let When::Level(level) = &draft.when else { return Vec::new() };

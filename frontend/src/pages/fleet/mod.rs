@@ -14,7 +14,7 @@ use crate::pages::runs::fleet::FleetLanes;
 use crate::pages::runs::panel::Jobs;
 use crate::panels::board::Board;
 use crate::panels::fleet::map::{FleetMap, Shown, of_host};
-use crate::state::{FEW, LinkState, Page};
+use crate::state::{FEW_MACHINES, LinkState, Page};
 use crate::store::fleet::hosts::{self, Host, Totals};
 use crate::store::fleet::words::{self, Checked, Sentence};
 use crate::widgets::clock::Zone;
@@ -114,22 +114,22 @@ pub fn FleetPage() -> impl IntoView {
             <If when=flag(move || hosts() == 0)>
                 <Nobody/>
             </If>
-            <If when=flag(move || hosts() > FEW)>
+            <If when=flag(move || hosts() > FEW_MACHINES)>
                 <Tiles/>
             </If>
             <If when=flag(move || hosts() > 0)>
                 <Say/>
             </If>
-            <If when=flag(move || (1..=FEW).contains(&hosts()))>
+            <If when=flag(move || (1..=FEW_MACHINES).contains(&hosts()))>
                 <Few/>
             </If>
-            <If when=flag(move || hosts() > FEW)>
+            <If when=flag(move || hosts() > FEW_MACHINES)>
                 <MapCard/>
             </If>
             <If when=flag(move || hosts() > 0)>
                 <FleetLanes/>
             </If>
-            <If when=flag(move || hosts() > FEW)>
+            <If when=flag(move || hosts() > FEW_MACHINES)>
                 <Table/>
             </If>
             <Foot/>
@@ -353,7 +353,7 @@ fn tip(host: &Host, wrong: String, now: i64, place: (f64, f64)) -> Tip {
     let row = |name: &str, value: String| TipRow { hue: Hue::Ink, name: name.into(), value, then: String::new() };
     let known = hosts::COLUMNS.iter().filter(|(row, _)| host.values.of(row).is_finite());
     let mut rows: Vec<TipRow> = known.map(|(r, _)| row(r.title, table::number(r, host.values.of(r)))).collect();
-    let odd = (0..).zip(host.cells()).filter(|(_, (_, apart))| apart.abs() > charts::map::APART);
+    let odd = (0..).zip(host.cells()).filter(|(_, (_, apart))| apart.abs() > charts::map::MIN_DISTANCE);
     let odd: Vec<String> = odd
         .map(|(i, (busy, apart)): (usize, _)| {
             let side = if apart < 0.0 { "below" } else { "above" };

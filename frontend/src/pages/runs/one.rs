@@ -30,7 +30,7 @@ const OVER_SECONDS: u32 = 60;
 /// Markers that are listed; all are drawn.
 const MAX_LISTED: usize = 100;
 /// Margin of the span on a machine's page: a tenth of the run on either side.
-const MARGIN: i64 = 10;
+const MARGIN_DIVISOR: i64 = 10;
 
 /// The data of a run, and the error of its request.
 #[derive(Clone, Copy)]
@@ -120,7 +120,7 @@ fn Head(whole: RwSignal<Option<Whole>>) -> impl IntoView {
         whole.with(|whole| {
             let Some(run) = whole.as_ref().map(|whole| &whole.run) else { return String::new() };
             let to = run.ended.unwrap_or_else(|| page.server_now());
-            let margin = (to - run.began) / MARGIN;
+            let margin = (to - run.began) / MARGIN_DIVISOR;
             let span = (run.began - margin, to + margin);
             let theme = page.view_now().theme;
             page.query(&View {

@@ -22,12 +22,12 @@ const MAX_LISTED: usize = 50;
 /// Most lanes under the chart: the newest that reach into the span. They take their room from the chart, so that
 /// nothing else moves when a job begins.
 const MAX_LANES: usize = 3;
-/// A bar shorter than `SHORT` has its name after its end, or before its begin where the end is beyond `LATE`. Both are
+/// A bar shorter than `SHORT_BAR` has its name after its end, or before its begin where the end is beyond `LATE_END`. Both are
 /// in thousandths of the span.
-const SHORT: i32 = 120;
-const LATE: i32 = 750;
+const SHORT_BAR: i32 = 120;
+const LATE_END: i32 = 750;
 /// Margin of the span that a click shows: a tenth of the run on either side.
-const MARGIN: i64 = 10;
+const MARGIN_DIVISOR: i64 = 10;
 
 /// Most of all machines.
 const MAX_OF_FLEET: usize = 100;
@@ -112,8 +112,8 @@ pub fn Lanes() -> impl IntoView {
         let percent = |part: i32| format!("{}%", f64::from(part) / 10.0);
         let (left, wide) = (percent(begin), percent((end - begin).max(2)));
         let (from_left, from_right) = match end - begin {
-            ..SHORT if end < LATE => (percent(end), String::new()),
-            ..SHORT => (String::new(), percent(1_000 - begin)),
+            ..SHORT_BAR if end < LATE_END => (percent(end), String::new()),
+            ..SHORT_BAR => (String::new(), percent(1_000 - begin)),
             _ => (percent(begin), String::new()),
         };
         let to = page.address_of_runs(std::slice::from_ref(&run.id));
@@ -190,7 +190,7 @@ fn row(page: Page, run: Listed) -> impl IntoView {
     });
     let show = move |_| {
         let to = ended.unwrap_or_else(|| page.server_now());
-        let margin = (to - began) / MARGIN;
+        let margin = (to - began) / MARGIN_DIVISOR;
         page.begin_step();
         page.show(began - margin, to + margin);
     };

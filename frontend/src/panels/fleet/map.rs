@@ -222,10 +222,10 @@ fn label(page: Page, shown: &Shown) -> String {
 
 /// The first machines by name, and how many more there are.
 fn named(hosts: &[String]) -> String {
-    const MOST: usize = 4;
-    match hosts.len().saturating_sub(MOST) {
+    const MAX_NAMED: usize = 4;
+    match hosts.len().saturating_sub(MAX_NAMED) {
         0 => hosts.join(", "),
-        more => format!("{} and {more} more", hosts[..MOST].join(", ")),
+        more => format!("{} and {more} more", hosts[..MAX_NAMED].join(", ")),
     }
 }
 

@@ -16,7 +16,7 @@ use std::cmp::Reverse;
 use std::rc::Rc;
 
 /// An instant later than all drawn ones, ms since the epoch.
-const FAR: i64 = i64::MAX / 4;
+const FAR_FUTURE: i64 = i64::MAX / 4;
 
 /// Present and past findings, as last received.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -78,7 +78,7 @@ pub fn is_end(finding: &Finding) -> bool {
 pub fn mark(finding: &Finding, strong: bool) -> CellMark {
     CellMark {
         from: finding.since * 1_000,
-        to: finding.until.map_or(FAR, |until| until * 1_000),
+        to: finding.until.map_or(FAR_FUTURE, |until| until * 1_000),
         name: finding.kind.replace('_', " "),
         failed: finding.severity == Severity::Critical,
         strong,
@@ -169,7 +169,7 @@ mod tests {
         over.until = Some(50);
         let marks = of(vec![over, finding("open", Severity::Critical, 10, None)]).marks();
         let drawn: Vec<(i64, i64, &str)> = marks.iter().map(|m| (m.from, m.to, m.name.as_str())).collect();
-        assert_eq!(drawn, [(10_000, FAR, "lost gpu"), (30_000, 50_000, "lost gpu")]);
+        assert_eq!(drawn, [(10_000, FAR_FUTURE, "lost gpu"), (30_000, 50_000, "lost gpu")]);
         assert!(marks.iter().all(|mark| mark.fault && !mark.strong));
     }
 }

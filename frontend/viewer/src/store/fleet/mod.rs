@@ -8,7 +8,7 @@ pub mod hosts;
 pub mod words;
 
 use apart::Apart;
-use charts::map::APART;
+use charts::map::MIN_DISTANCE;
 use charts::order;
 use shared::catalog::fleet::{self, FleetRow, Grain};
 use shared::series::SeriesId;
@@ -105,7 +105,7 @@ impl Values {
     /// second.
     pub fn cells(&self) -> Vec<(f64, f64)> {
         let shown = |((busy, apart), lasts): ((f64, f64), &bool)| {
-            (busy, if *lasts { apart } else { apart.clamp(-APART, APART) })
+            (busy, if *lasts { apart } else { apart.clamp(-MIN_DISTANCE, MIN_DISTANCE) })
         };
         self.spread().zip(&self.apart).map(shown).collect()
     }
