@@ -126,6 +126,11 @@ fn constants_tell_what_they_limit() {
 }
 
 #[test]
+fn private_types_tell_whose_they_are() {
+    holds(names::types(tree()));
+}
+
+#[test]
 fn files_are_small() {
     let sources = tree();
     let lengths = rules::lengths(sources);
@@ -294,6 +299,19 @@ fn a_planted_constant_that_does_not_tell_of_what_is_caught() {
     ] {
         catches(names::constants, "backend/src/http/one.rs", good, bad);
         catches(names::constants, "tests/hub/one.rs", good, bad);
+    }
+}
+
+#[test]
+fn a_planted_type_that_does_not_tell_whose_it_is_is_caught() {
+    for (good, bad) in [
+        ("struct FleetRow(u8);", "struct Row(u8);"),
+        ("enum LinkState {}", "enum State {}"),
+        ("pub struct Part(u8);", "pub(super) struct Part(u8);"),
+        ("type ListAnswer<'a> = &'a u8;", "type Answer<'a> = &'a u8;"),
+    ] {
+        catches(names::types, "backend/src/http/one.rs", good, bad);
+        catches(names::types, "tests/hub/one.rs", good, bad);
     }
 }
 

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use std::io::Write;
 use std::process::{Child, Stdio};
 use watchglass_tests::cgroup::MemoryGroup;
-use watchglass_tests::server::{Answer, Server, ask_with, command, watchglass, watchglass_by};
+use watchglass_tests::server::{Server, ServerAnswer, ask_with, command, watchglass, watchglass_by};
 use watchglass_tests::waiting::{until, until_so};
 
 /// An id that no other process of this machine has, because its real kernels are visible here too.
@@ -45,7 +45,7 @@ impl Drop for Kernel {
     }
 }
 
-fn send(server: &Server, headers: &str, body: &str) -> Answer {
+fn send(server: &Server, headers: &str, body: &str) -> ServerAnswer {
     let addr = server.addr();
     let lines = format!("POST /api/v1/markers HTTP/1.1\r\nHost: {addr}\r\nContent-Length: {}\r\n{headers}", body.len());
     ask_with(addr, &lines, body)

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use watchglass_tests::cgroup::MemoryGroup;
 use watchglass_tests::fleet::Fleet;
-use watchglass_tests::server::{Answer, Server, as_user, ask_with, watchglass};
+use watchglass_tests::server::{Server, ServerAnswer, as_user, ask_with, watchglass};
 use watchglass_tests::terminal::Terminal;
 use watchglass_tests::waiting::{until, until_so};
 
@@ -336,7 +336,7 @@ fn with_root_jobs_of_other_users_are_told_of_and_nobody_speaks_for_another() {
 }
 
 /// Reports by a request.
-fn told(server: &Server, path: &str, body: &Value) -> Answer {
+fn told(server: &Server, path: &str, body: &Value) -> ServerAnswer {
     let (host, body) = (server.addr(), body.to_string());
     let head = format!("POST {path} HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\n");
     ask_with(host, &format!("{head}Content-Length: {}\r\n", body.len()), &body)

@@ -3,7 +3,7 @@
 use charts::axis::{self, Axis};
 use charts::canvas::{Canvas, Pen, SUBPIXELS, Surface};
 use charts::labels::Label;
-use charts::over::Said;
+use charts::over::EdgeLabels;
 use charts::poster::{Head, TITLE_HEIGHT_PX};
 use charts::reduce::{Column, Reducer};
 use charts::svg::Svg;
@@ -102,7 +102,7 @@ pub fn draw(figure: &SvgChart, paper: Paper) -> String {
     let of = (chart.traits().note)(columns.len());
     let note = [unit, &of].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ");
     let head = Head { title: &figure.title, note: &note, source: &figure.words };
-    let said = Said { labels: &labels, unit, joined_as: None, before: &[] };
+    let said = EdgeLabels { labels: &labels, unit, joined_as: None, before: &[] };
     let mut sheet = Sheet { svg: Svg::new(paper.size, FAMILY), size: 12.0 };
     let mut pen = Pen::default();
     {

@@ -2,7 +2,7 @@
 //! requests.
 
 use crate::browser::{self, document, window};
-use crate::fetch::{self, Answer, Json};
+use crate::fetch::{self, FetchAnswer, Json};
 use crate::state::{LinkState, Page};
 use leptos::prelude::*;
 use shared::provider::{Away, Refused};
@@ -278,7 +278,7 @@ impl Access {
         method: &'static str,
         path: String,
         body: Vec<(&'static str, JsValue)>,
-        done: impl Fn(Answer) + Clone + 'static,
+        done: impl Fn(FetchAnswer) + Clone + 'static,
     ) {
         let (same, fields) = (path.clone(), body.clone());
         let object = (method != "GET").then(|| Json::object(body));

@@ -62,6 +62,11 @@ const CONSTANTS: &[&str] = &[
     "YOUNG",
 ];
 
+/// Names of private types that do not tell whose row, answer or state they are. A type that other crates use is read
+/// with the name of its module.
+const TYPES: &[&str] =
+    &["Answer", "Entry", "Found", "Kept", "Known", "Part", "Place", "Row", "Said", "Seen", "State", "Told"];
+
 /// The names in code that follow one of these keywords, and their lines.
 fn declared<'a>(code: &'a str, keywords: &'a [&str]) -> impl Iterator<Item = (usize, &'a str)> {
     code.lines().enumerate().filter_map(|(at, line)| {
@@ -76,10 +81,16 @@ fn declared<'a>(code: &'a str, keywords: &'a [&str]) -> impl Iterator<Item = (us
 }
 
 /// Declarations with one of the refused names, and the advice for them.
-fn refused(sources: &[Source], keywords: &[&str], names: &[&str], advice: &str) -> Vec<String> {
+fn refused(
+    sources: &[Source],
+    keywords: &[&str],
+    is_refused: impl Fn(&str, &str) -> bool,
+    advice: &str,
+) -> Vec<String> {
     let mut faults = Vec::new();
     for source in sources.iter().filter(|source| source.path.ends_with(".rs")) {
-        for (line, name) in declared(&source.code, keywords).filter(|(_, name)| names.contains(name)) {
+        let lines: Vec<&str> = source.code.lines().collect();
+        for (line, name) in declared(&source.code, keywords).filter(|(line, name)| is_refused(lines[line - 1], name)) {
             faults.push(format!("{}:{line}: {name} {advice}", source.path));
         }
     }
@@ -88,5 +99,17 @@ fn refused(sources: &[Source], keywords: &[&str], names: &[&str], advice: &str) 
 
 /// The name of a constant tells what it measures or limits.
 pub fn constants(sources: &[Source]) -> Vec<String> {
-    refused(sources, &["const", "static"], CONSTANTS, "does not tell of what: MAX_<WHAT>, <WHAT>_TIMEOUT, ...")
+    let is_refused = |_: &str, name: &str| CONSTANTS.contains(&name);
+    refused(sources, &["const", "static"], is_refused, "does not tell of what: MAX_<WHAT>, <WHAT>_TIMEOUT, ...")
+}
+
+/// The name of a private type tells whose row, answer or state it is.
+pub fn types(sources: &[Source]) -> Vec<String> {
+    let is_refused = |line: &str, name: &str| TYPES.contains(&name) && !line.trim_start().starts_with("pub ");
+    refused(
+        sources,
+        &["struct", "enum", "type", "trait"],
+        is_refused,
+        "does not tell whose it is: FleetRow, LinkState, ...",
+    )
 }

@@ -4,7 +4,7 @@ use super::JSON;
 use shared::session::Session;
 use watchglass_tests::agent::{self, Agent};
 use watchglass_tests::hub::{Hub, PASSWORD, send, spoiled};
-use watchglass_tests::server::{Answer, Server, run};
+use watchglass_tests::server::{Server, ServerAnswer, run};
 use watchglass_tests::waiting::until;
 
 fn said(server: &Server, begin: &str) -> String {
@@ -16,12 +16,12 @@ fn said(server: &Server, begin: &str) -> String {
     })
 }
 
-fn session(answer: &Answer) -> Session {
+fn session(answer: &ServerAnswer) -> Session {
     serde_json::from_str(&answer.body).expect("a session")
 }
 
 /// The cookie that a browser would keep of an answer.
-fn kept(answer: &Answer) -> String {
+fn kept(answer: &ServerAnswer) -> String {
     answer.header("set-cookie").split(';').next().unwrap_or_default().to_string()
 }
 

@@ -6,7 +6,7 @@ use shared::wire::{self, PROTOCOL, PageMessage};
 use std::cell::Cell;
 use std::thread;
 use watchglass_tests::hub::Hub;
-use watchglass_tests::server::Answer;
+use watchglass_tests::server::ServerAnswer;
 use watchglass_tests::waiting::until;
 
 const LIVE: &str = "/api/v1/live";
@@ -19,7 +19,7 @@ struct Polled {
 }
 
 /// Bytes of a body, which need not be text.
-fn length(answer: &Answer) -> u64 {
+fn length(answer: &ServerAnswer) -> u64 {
     answer.header("content-length").parse().expect("a whole answer")
 }
 
@@ -30,7 +30,7 @@ fn begin(hub: &Hub, who: &str) -> Polled {
     Polled { id: answer.body[4..].to_string(), place: Cell::new(30) }
 }
 
-fn poll(hub: &Hub, who: &str, viewer: &Polled) -> Answer {
+fn poll(hub: &Hub, who: &str, viewer: &Polled) -> ServerAnswer {
     hub.send("GET", &format!("{LIVE}?cursor={}.{}", viewer.id, viewer.place.get()), &[who], "")
 }
 

@@ -34,7 +34,7 @@ fn hub(postgresql: &Postgresql, args: &[&str]) -> Hub {
     Hub::start_in(folder, database, ["--config", &config].into_iter().chain(args.iter().copied()))
 }
 
-fn sign_in(hub: &Hub, name: &str) -> watchglass_tests::server::Answer {
+fn sign_in(hub: &Hub, name: &str) -> watchglass_tests::server::ServerAnswer {
     let body = serde_json::json!({ "name": name, "password": PASSWORD }).to_string();
     hub.send("POST", "/api/v1/session", &[&hub.origin(), JSON], &body)
 }

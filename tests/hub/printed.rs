@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tokio_tungstenite::tungstenite::Message;
 use watchglass_tests::hub::Hub;
-use watchglass_tests::server::{Answer, watchglass};
+use watchglass_tests::server::{ServerAnswer, watchglass};
 use watchglass_tests::waiting::{until, until_so};
 
 /// A text that only the job prints.
@@ -103,7 +103,7 @@ const ASKED: &[&str] = &[
     "/metrics",
 ];
 
-fn tells(answer: &Answer) -> bool {
+fn tells(answer: &ServerAnswer) -> bool {
     answer.body.contains(LINE)
 }
 

@@ -57,7 +57,7 @@ async fn a_link_shows_one_view_to_whoever_has_it_until_it_is_taken_back() {
 
 /// Data of the machine's series that a page received on a socket.
 #[derive(Default)]
-struct Told {
+struct SharedData {
     catalog: Catalog,
     source: SourceId,
     defs: Vec<SeriesDef>,
@@ -70,7 +70,7 @@ struct Told {
     checks: usize,
 }
 
-impl Told {
+impl SharedData {
     fn tag(&self, id: u32) -> String {
         let def = self.defs.get(id as usize).expect("a series that was announced");
         let tag = self.catalog.tag(def);
@@ -131,8 +131,8 @@ impl Told {
 }
 
 /// Follows a machine for some ticks, requests all of its history, and collects the received data.
-async fn told(mut stream: Stream) -> Told {
-    let mut told = Told::default();
+async fn told(mut stream: Stream) -> SharedData {
+    let mut told = SharedData::default();
     let all = async {
         let mut asked = false;
         while told.ticks < 6 || told.ends < 2 {

@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 use watchglass_tests::hub::{Hub, PASSWORD};
-use watchglass_tests::server::Answer;
+use watchglass_tests::server::ServerAnswer;
 use watchglass_tests::waiting::{MAX_WAIT, until, until_so};
 
 /// More than the connection limit for clients without an account, and fewer than the limit of open files.
@@ -22,12 +22,12 @@ fn endless(hub: &Hub, more: &str) -> TcpStream {
 }
 
 /// The answer on a connection, once it arrives.
-fn answered(mut stream: TcpStream) -> Answer {
+fn answered(mut stream: TcpStream) -> ServerAnswer {
     stream.set_read_timeout(Some(MAX_WAIT)).expect("a time limit");
     let mut bytes = Vec::new();
     // The connection may end in a reset; earlier bytes count.
     let _ = stream.read_to_end(&mut bytes);
-    Answer::read(&bytes)
+    ServerAnswer::read(&bytes)
 }
 
 fn figure(hub: &Hub, name: &str) -> f64 {

@@ -71,12 +71,12 @@ pub struct Chromium {
 /// State that Chromium has reported.
 #[derive(Default)]
 struct Heard {
-    said: Mutex<Said>,
+    said: Mutex<ChromiumState>,
     news: Condvar,
 }
 
 #[derive(Default)]
-struct Said {
+struct ChromiumState {
     /// Answers to commands by command id; None until the answer arrives.
     answers: BTreeMap<u64, Option<Value>>,
     pages: BTreeMap<String, Page>,
@@ -242,12 +242,17 @@ fn send(to: &SyncSender<Vec<u8>>, id: u64, session: &str, name: &str, params: Va
 }
 
 impl Heard {
-    fn said(&self) -> MutexGuard<'_, Said> {
+    fn said(&self) -> MutexGuard<'_, ChromiumState> {
         self.said.lock()
     }
 
     /// Waits until `ask` returns a value. Fails when Chromium or the page ends first, or it takes too long.
-    fn wait<T>(&self, session: &str, what: &str, mut ask: impl FnMut(&mut Said) -> Option<T>) -> Result<T, String> {
+    fn wait<T>(
+        &self,
+        session: &str,
+        what: &str,
+        mut ask: impl FnMut(&mut ChromiumState) -> Option<T>,
+    ) -> Result<T, String> {
         // The first start on a cold machine reads hundreds of megabytes.
         let most = 4 * MAX_WAIT;
         let begin = Instant::now();
@@ -300,7 +305,7 @@ impl Heard {
     }
 }
 
-impl Said {
+impl ChromiumState {
     fn take(&mut self, mut message: Value) {
         if let Some(id) = message["id"].as_u64() {
             // The caller of a late answer has given up.

@@ -8,7 +8,7 @@ use crate::ledger::Ledger;
 use crate::postgresql::Postgresql;
 use crate::programs::Program;
 use crate::receiver::{self, Receiver};
-use crate::server::{Answer, Server, watchglass};
+use crate::server::{Server, ServerAnswer, watchglass};
 use crate::stream::{Connection, Page};
 use crate::waiting::{until_or, within};
 use fake_clock::FakeClock;
@@ -169,7 +169,7 @@ impl Cluster {
 
     fn start_as(hubs: usize, more: &str, store: Option<SocketAddr>, people: bool) -> Cluster {
         let postgresql = Postgresql::start();
-        let receiver = Receiver::start(|_| receiver::Answer::Take);
+        let receiver = Receiver::start(|_| receiver::ReceiverAnswer::Take);
         let nats = nats(Program::free());
         let own = tempfile::tempdir().expect("a folder");
         let clock = FakeClock::new(own.path());
@@ -329,7 +329,7 @@ impl Cluster {
     }
 
     /// Sends a GET request to a hub with the data key.
-    pub fn get(&self, n: usize, path: &str) -> Answer {
+    pub fn get(&self, n: usize, path: &str) -> ServerAnswer {
         let key = format!("Authorization: Bearer {}", self.keys["data"]);
         send(self.hub(n), "GET", path, &[&key], "")
     }

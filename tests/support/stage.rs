@@ -1,7 +1,7 @@
 //! A server with a simulated machine: its clock stands until a test moves it, and its samples and checks are made up.
 //! The page and the paths are the real ones.
 
-use crate::server::{Answer, ask};
+use crate::server::{ServerAnswer, ask};
 use crate::waiting::within;
 use backend::config::Config;
 use backend::http::{App, Services, guard::Guard, listen, page::Site, router};
@@ -109,7 +109,7 @@ impl Stage {
     }
 
     /// The server's answer to a GET request.
-    pub fn get(&self, path: &str) -> Answer {
+    pub fn get(&self, path: &str) -> ServerAnswer {
         let addr = self.url.trim_start_matches("http://").trim_end_matches('/').parse().expect("its address");
         ask(addr, &format!("GET {path} HTTP/1.0\r\nhost: localhost\r\n\r\n"))
     }

@@ -1,7 +1,7 @@
 //! Fills the disk: live data go on, the check reports the fault, and writing resumes by itself when there is space
 //! again.
 
-use crate::{Plan, Row};
+use crate::{Plan, TortureResult};
 use std::time::{Duration, Instant};
 use watchglass_tests::audit::Audit;
 use watchglass_tests::kills::keeping;
@@ -18,10 +18,10 @@ const PROMISED: Duration = Duration::from_secs(30);
 const FULL_TIME: Duration = Duration::from_secs(15);
 
 /// Fills the disk under a server, and frees it again.
-pub fn full(_: &Plan) -> Row {
+pub fn full(_: &Plan) -> TortureResult {
     let mount = match Mount::memory("8m") {
         Ok(mount) => mount,
-        Err(why) => return Row::left_out(WHAT, &why),
+        Err(why) => return TortureResult::left_out(WHAT, &why),
     };
     eprintln!("{WHAT}");
     let (mut audit, ledger) = (Audit::default(), Ledger::start());
@@ -32,9 +32,9 @@ pub fn full(_: &Plan) -> Row {
                 took.as_secs_f64(),
                 PROMISED.as_secs()
             );
-            Row::of(WHAT, 1, 1, &audit).say(said)
+            TortureResult::of(WHAT, 1, 1, &audit).say(said)
         }
-        Err(why) => Row::of(WHAT, 1, 1, &audit).fail(why),
+        Err(why) => TortureResult::of(WHAT, 1, 1, &audit).fail(why),
     }
 }
 

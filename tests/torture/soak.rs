@@ -2,7 +2,7 @@
 //! retention is full. Its load is agents that sample every second, jobs that begin and end, markers, alerts from code,
 //! viewers that come and go, and requests.
 
-use crate::{Plan, Row};
+use crate::{Plan, TortureResult};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -33,10 +33,10 @@ const MAX_SLOPE: f64 = 512.0;
 const MAX_SECOND: Duration = Duration::from_millis(60);
 
 /// Soaks a hub for `plan.soak` hours of its clock.
-pub fn soak(plan: &Plan) -> Row {
+pub fn soak(plan: &Plan) -> TortureResult {
     eprintln!("{WHAT}: {} h of its clock", plan.soak);
     let memory = Soak::start().run(plan.soak * 60);
-    let row = Row::of(WHAT, plan.soak, 0, &Audit::default());
+    let row = TortureResult::of(WHAT, plan.soak, 0, &Audit::default());
     let Some(slope) = slope(&memory) else {
         return row.fail(format!("{} min are too few: it takes {FULL_MINUTES} until memory is full", memory.len()));
     };

@@ -20,12 +20,12 @@ const MAX_ENTRY_ROWS: usize = 64;
 /// [`Log::begin`](crate::Log::begin) and [`Log::write`](crate::Log::write) in the order of their creation.
 #[derive(Debug, Default)]
 pub struct Journal {
-    sources: HashMap<u16, Said>,
+    sources: HashMap<u16, JournaledFacts>,
     rows: HashSet<u16>,
 }
 
 #[derive(Debug, Default)]
-struct Said {
+struct JournaledFacts {
     /// By id, whether it is defined in the file.
     series: Vec<bool>,
     /// Ticks from one keyframe to the next.
@@ -100,7 +100,7 @@ impl Journal {
     }
 }
 
-impl Said {
+impl JournaledFacts {
     /// Marks a series as defined in the file; returns whether it was not before.
     fn is_new(&mut self, id: SeriesId) -> bool {
         let at = id as usize;

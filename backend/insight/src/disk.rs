@@ -5,10 +5,10 @@ use crate::key::{Key, What};
 use crate::scene::{Scene, Sight};
 use crate::signal::{NamedSig, named_row_of};
 use crate::words::{evidence, lasting, of_host, whole};
-use crate::{Entry, Hosts, Source};
+use crate::{DetectorEntry, Hosts, Source};
 use shared::finding::{Severity, Watch};
 
-pub(crate) static DETECTOR: Entry = Entry { rules: &[("disk_full", watches)], judge };
+pub(crate) static DETECTOR: DetectorEntry = DetectorEntry { rules: &[("disk_full", watches)], judge };
 
 /// Percent from which a file system is judged, and from which it is reported at any rate of filling.
 const JUDGED_PERCENT: f64 = 90.0;

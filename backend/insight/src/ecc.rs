@@ -1,6 +1,6 @@
 //! Memory errors, and critical errors (XIDs) that programs usually cause.
 
-use crate::Entry;
+use crate::DetectorEntry;
 use crate::Source;
 use crate::device::Device;
 use crate::finding::Draft;
@@ -9,7 +9,7 @@ use crate::signal::{Sig, row_of};
 use crate::words::{begin, devices, evidence, number_of, whole};
 use shared::finding::{Evidence, Severity};
 
-pub(crate) static DETECTOR: Entry = Entry {
+pub(crate) static DETECTOR: DetectorEntry = DetectorEntry {
     rules: &[
         ("ecc.uncorrected", |hosts| sight(hosts, &[Sig::Uncorrected], &[(Sig::Xids, "XID events")])),
         ("ecc.corrected", |hosts| sight(hosts, &[Sig::Corrected], &[])),

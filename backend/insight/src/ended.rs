@@ -9,11 +9,11 @@ use crate::key::{Key, What};
 use crate::scene::{Scene, sight};
 use crate::signal::Sig;
 use crate::words::{At, all, devices, evidence, size_of, whole};
-use crate::{Entry, Hosts, Source};
+use crate::{DetectorEntry, Hosts, Source};
 use shared::finding::Severity;
 
-pub(crate) static DETECTOR: Entry =
-    Entry { rules: &[("gpu_memory.ended", |hosts| sight(hosts, &[Sig::MemShare], &[]))], judge };
+pub(crate) static DETECTOR: DetectorEntry =
+    DetectorEntry { rules: &[("gpu_memory.ended", |hosts| sight(hosts, &[Sig::MemShare], &[]))], judge };
 
 /// A GPU is judged from `JUDGED_PERCENT` percent of its memory. It is full from `FULL_TOLD` where a rise was reported, otherwise
 /// from `FULL_PERCENT`, or after a recent rise by `ROSE` points. Some memory is always reserved, and the last request is larger

@@ -6,7 +6,7 @@ use crate::hold::{Hold, Share};
 use crate::host::Host;
 use crate::levels::{NEVER, median};
 use crate::pace::Pace;
-use crate::phase::{Course, Phase, Seen};
+use crate::phase::{Course, MemberStates, Phase};
 use crate::signal::{Family, Sig};
 use crate::words::At;
 use crate::{Hosts, Job, Source};
@@ -123,8 +123,8 @@ impl Group {
     }
 
     /// State of its members at this second.
-    fn look(&self, hosts: &Hosts, now: i64) -> Seen {
-        let mut seen = Seen { members: self.members.len(), ..Seen::default() };
+    fn look(&self, hosts: &Hosts, now: i64) -> MemberStates {
+        let mut seen = MemberStates { members: self.members.len(), ..MemberStates::default() };
         for (source, at) in &self.members {
             let Some(host) = hosts.get(source).filter(|host| host.is_recent(now)) else { continue };
             let Some(device) = host.devices.get(*at) else { continue };

@@ -10,10 +10,10 @@ use crate::phase::Phase;
 use crate::scene::{Scene, sight};
 use crate::signal::{HostSig, Sig, host_row_of};
 use crate::words::{all, begin, devices, differs, evidence, rate, whole};
-use crate::{Entry, Hosts, Source};
+use crate::{DetectorEntry, Hosts, Source};
 use shared::finding::{Evidence, Severity};
 
-pub(crate) static DETECTOR: Entry = Entry {
+pub(crate) static DETECTOR: DetectorEntry = DetectorEntry {
     rules: &[
         ("hang.spin", |hosts| {
             sight(

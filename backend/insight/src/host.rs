@@ -5,7 +5,7 @@ use crate::ending::Ended;
 use crate::filling::Filling;
 use crate::hold::Hold;
 use crate::levels::{NEVER, Slot};
-use crate::signal::{Family, HOST_SIGNALS, HostSig, NamedSig, Place, SIGNALS, Sig, place_of, slots};
+use crate::signal::{Family, HOST_SIGNALS, HostSig, NamedSig, SIGNALS, Sig, SignalTarget, place_of, slots};
 use shared::catalog::Metric;
 use shared::processes::ProcessTable;
 use shared::series::SeriesId;
@@ -173,7 +173,7 @@ impl Host {
         self.map[at] = NONE;
         let Some((row, place)) = place_of(metric, instance) else { return };
         self.map[at] = match place {
-            Place::Device(family, index, sig, rank) => {
+            SignalTarget::Device(family, index, sig, rank) => {
                 let Some(position) = self.device(family, index) else { return };
                 let slot = &mut self.devices[position].slots[sig as usize];
                 if rank > slot.rank {
@@ -186,11 +186,11 @@ impl Host {
                 }
                 own
             }
-            Place::Host(sig) => {
+            SignalTarget::Host(sig) => {
                 self.base[sig as usize].row = Some(row);
                 HOST | sig as u32
             }
-            Place::Named(sig) => {
+            SignalTarget::Named(sig) => {
                 let known = self.named.iter().position(|n| n.sig == sig && n.name == instance);
                 if known.is_none() && self.named.len() >= MOST_NAMED {
                     return;
@@ -210,7 +210,7 @@ impl Host {
                         self.named.len() - 1
                     }) as u32
             }
-            Place::Process(gpu, pid) => {
+            SignalTarget::Process(gpu, pid) => {
                 let own = GpuProcess { gpu, pid, bytes: 0.0, at: NEVER, born: self.newest };
                 let newest = self.newest;
                 let free = self
@@ -233,7 +233,7 @@ impl Host {
                 };
                 PROCESS | position as u32
             }
-            Place::Part(index) => {
+            SignalTarget::Part(index) => {
                 if let Some(position) = self.device(Family::Gpu, index) {
                     self.devices[position].parted = true;
                 }

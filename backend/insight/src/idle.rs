@@ -5,11 +5,11 @@ use crate::key::{Key, What};
 use crate::scene::{Scene, sight};
 use crate::signal::{Sig, process_row};
 use crate::words::{At, begin, devices, evidence, lasting, whole};
-use crate::{Entry, Source};
+use crate::{DetectorEntry, Source};
 use shared::finding::Severity;
 
-pub(crate) static DETECTOR: Entry =
-    Entry { rules: &[("idle", |hosts| sight(hosts, &[Sig::Use], &[(Sig::MemShare, "memory in use")]))], judge };
+pub(crate) static DETECTOR: DetectorEntry =
+    DetectorEntry { rules: &[("idle", |hosts| sight(hosts, &[Sig::Use], &[(Sig::MemShare, "memory in use")]))], judge };
 
 /// Memory above which a GPU counts as held, percent.
 const HELD_PERCENT: f64 = 5.0;

@@ -105,14 +105,14 @@ const MAX_CLOCK_STEP_S: i64 = 120;
 type Sees = fn(&Hosts) -> scene::Sight;
 
 /// One detector: a file.
-struct Entry {
+struct DetectorEntry {
     /// Its rules, each with the check of its inputs on the current machines.
     rules: &'static [(&'static str, Sees)],
     judge: fn(&mut Scene),
 }
 
 /// Order of evaluation: causes come before consequences.
-static DETECTORS: &[&Entry] = &[
+static DETECTORS: &[&DetectorEntry] = &[
     &lost::DETECTOR,
     &silent::DETECTOR,
     &ecc::DETECTOR,

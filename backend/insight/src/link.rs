@@ -10,10 +10,10 @@ use crate::levels::{Ordered, median};
 use crate::scene::{Scene, host_sight, peers, sight};
 use crate::signal::{HostSig, NamedSig, Sig, host_row_of, named_row_of};
 use crate::words::{begin, devices, evidence, host as machine, number_of, rate, whole};
-use crate::{Entry, Source};
+use crate::{DetectorEntry, Source};
 use shared::finding::Severity;
 
-pub(crate) static DETECTOR: Entry = Entry {
+pub(crate) static DETECTOR: DetectorEntry = DetectorEntry {
     rules: &[
         ("slow_link.pcie", |hosts| sight(hosts, &[Sig::Width, Sig::MaxWidth], &[(Sig::Gen, "PCIe generations")])),
         ("slow_link.nvlink", |hosts| sight(hosts, &[Sig::NvTx], &[])),

@@ -1,6 +1,6 @@
 //! A GPU that stopped answering while another one answers.
 
-use crate::Entry;
+use crate::DetectorEntry;
 use crate::ecc::critical_error;
 use crate::finding::Draft;
 use crate::scene::{Scene, sight};
@@ -8,8 +8,8 @@ use crate::signal::{Family, Sig, row_of};
 use crate::words::{begin, devices, evidence};
 use shared::finding::Severity;
 
-pub(crate) static DETECTOR: Entry =
-    Entry { rules: &[("lost_gpu", |hosts| sight(hosts, &[Sig::Use], &[(Sig::Xids, "XID events")]))], judge };
+pub(crate) static DETECTOR: DetectorEntry =
+    DetectorEntry { rules: &[("lost_gpu", |hosts| sight(hosts, &[Sig::Use], &[(Sig::Xids, "XID events")]))], judge };
 
 /// XID: the GPU has fallen off the bus.
 const OFF_THE_BUS: u32 = 79;

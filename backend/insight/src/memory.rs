@@ -7,10 +7,10 @@ use crate::key::{Key, What};
 use crate::scene::{Scene, host_sight, sight};
 use crate::signal::{HostSig, Sig, host_row_of};
 use crate::words::{begin, devices, evidence, host as machine, lasting, size, size_of, whole};
-use crate::{Entry, Source};
+use crate::{DetectorEntry, Source};
 use shared::finding::Severity;
 
-pub(crate) static DETECTOR: Entry = Entry {
+pub(crate) static DETECTOR: DetectorEntry = DetectorEntry {
     rules: &[
         ("gpu_memory", |hosts| sight(hosts, &[Sig::MemShare], &[])),
         ("host_memory", |hosts| host_sight(hosts, &[HostSig::Working])),

@@ -5,10 +5,10 @@ use crate::key::{Key, What};
 use crate::scene::Scene;
 use crate::signal::{NamedSig, named_row_of};
 use crate::words::{evidence, of_host, rate};
-use crate::{Entry, Source};
+use crate::{DetectorEntry, Source};
 use shared::finding::{Severity, Watch};
 
-pub(crate) static DETECTOR: Entry = Entry {
+pub(crate) static DETECTOR: DetectorEntry = DetectorEntry {
     rules: &[("slow_link.port", |hosts| {
         match hosts.values().any(|host| host.named.iter().any(|named| named.sig == NamedSig::Rate)) {
             true => (Watch::Watching, String::new()),

@@ -5,10 +5,10 @@ use crate::key::{Key, What};
 use crate::scene::{Scene, Sight};
 use crate::signal::{NamedSig, named_row_of};
 use crate::words::{evidence, lasting, of_host};
-use crate::{Entry, Hosts, Source};
+use crate::{DetectorEntry, Hosts, Source};
 use shared::finding::{Severity, Watch};
 
-pub(crate) static DETECTOR: Entry = Entry { rules: &[("collector_silent", watches)], judge };
+pub(crate) static DETECTOR: DetectorEntry = DetectorEntry { rules: &[("collector_silent", watches)], judge };
 
 /// Seconds of silence before a finding, and of answers before its end.
 const SILENT_S: i64 = 30;

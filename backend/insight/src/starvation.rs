@@ -8,11 +8,11 @@ use crate::phase::Phase;
 use crate::scene::{Scene, sight};
 use crate::signal::{HostSig, NamedSig, Sig, host_row_of, named_row_of};
 use crate::words::{At, all as whole_group, begin, devices, evidence, rate, whole};
-use crate::{Entry, Hosts, Source};
+use crate::{DetectorEntry, Hosts, Source};
 use shared::finding::{Evidence, Severity};
 
-pub(crate) static DETECTOR: Entry =
-    Entry { rules: &[("starvation", |hosts| sight(hosts, &[Sig::Use], &[(Sig::Power, "power")]))], judge };
+pub(crate) static DETECTOR: DetectorEntry =
+    DetectorEntry { rules: &[("starvation", |hosts| sight(hosts, &[Sig::Use], &[(Sig::Power, "power")]))], judge };
 
 /// Maximum use of a group that may starve without a measured cause, percent, and its minimum distance below the level.
 /// Then the minimum distance with a measured cause, in points and as a share.

@@ -15,11 +15,11 @@ use crate::signal::{HostSig, Sig};
 use crate::starvation::may_wait_for_network;
 use crate::tenant;
 use crate::words::{At, begin, devices, evidence, have_waited, in_unit, whole};
-use crate::{Entry, Hosts, Source};
+use crate::{DetectorEntry, Hosts, Source};
 use shared::catalog::MetricDef;
 use shared::finding::{Evidence, Severity};
 
-pub(crate) static DETECTOR: Entry = Entry {
+pub(crate) static DETECTOR: DetectorEntry = DetectorEntry {
     rules: &[
         ("straggler.slow", |hosts| {
             sight(hosts, &[Sig::Use, Sig::Power], &[(Sig::Clock, "SM clocks"), (Sig::Tensor, "profiling counters")])

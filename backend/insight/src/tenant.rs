@@ -3,7 +3,7 @@
 //! The GPU itself shows little: it computes for both. The evidence is the new process, together with a loss of all
 //! other members from then on.
 
-use crate::Entry;
+use crate::DetectorEntry;
 use crate::Source;
 use crate::finding::Draft;
 use crate::group::Group;
@@ -15,7 +15,7 @@ use crate::words::{begin, devices, evidence, size, whole};
 use shared::catalog::gpu_parts;
 use shared::finding::{Evidence, Severity};
 
-pub(crate) static DETECTOR: Entry = Entry {
+pub(crate) static DETECTOR: DetectorEntry = DetectorEntry {
     rules: &[("straggler.shared", |hosts| {
         sight(
             hosts,

@@ -1,6 +1,6 @@
 //! A GPU that is throttled: by heat, or by a lower power limit than it should have.
 
-use crate::Entry;
+use crate::DetectorEntry;
 use crate::Source;
 use crate::device::Device;
 use crate::finding::Draft;
@@ -11,7 +11,7 @@ use crate::signal::Sig;
 use crate::words::{At, begin, devices, differs, evidence, whole};
 use shared::finding::{Evidence, Severity};
 
-pub(crate) static DETECTOR: Entry = Entry {
+pub(crate) static DETECTOR: DetectorEntry = DetectorEntry {
     rules: &[
         ("throttle.heat", |hosts| sight(hosts, &[Sig::Throttle], &[(Sig::Clock, "SM clocks")])),
         ("throttle.power", |hosts| sight(hosts, &[Sig::Limit], &[(Sig::Throttle, "throttle reasons")])),

@@ -1,6 +1,6 @@
 //! A GPU slower than its peers ever since its job is known: nothing changed, so it is only a note.
 
-use crate::Entry;
+use crate::DetectorEntry;
 use crate::Source;
 use crate::device::Device;
 use crate::finding::Draft;
@@ -11,8 +11,8 @@ use crate::signal::Sig;
 use crate::words::{begin, devices, evidence, whole};
 use shared::finding::Severity;
 
-pub(crate) static DETECTOR: Entry =
-    Entry { rules: &[("uneven", |hosts| sight(hosts, &[Sig::Use, Sig::Clock], &[]))], judge };
+pub(crate) static DETECTOR: DetectorEntry =
+    DetectorEntry { rules: &[("uneven", |hosts| sight(hosts, &[Sig::Use, Sig::Clock], &[]))], judge };
 
 /// Minimum distance of its clock below its peers', a share; and the share of theirs above which the note ends.
 const MIN_CLOCK_DROP: f64 = 0.06;

@@ -2,7 +2,7 @@
 
 use crate::address::{Allowed, Rule};
 use crate::backoff::{GIVE_UP_AFTER, WHOLE, backoff, retry_after};
-use crate::mail::{Answer, Smtp};
+use crate::mail::{MessageOutcome, Smtp};
 use crate::settings::Settings;
 use crate::sinks::{self, Post, Request};
 use client::{Client, Limits, MaxBytes};
@@ -143,10 +143,10 @@ impl Sender {
                 let answer = smtp.send(mail, &notice.host);
                 let took = time(started);
                 match answer {
-                    Answer::Done(besides) if besides.is_empty() => Met::Done(format!("accepted in {took}")),
-                    Answer::Done(besides) => Met::Done(format!("accepted {besides}, in {took}")),
-                    Answer::Again(why) => Met::Again(None, format!("{why}, in {took}")),
-                    Answer::GivenUp(why) => Met::GivenUp(format!("{why} (in {took})")),
+                    MessageOutcome::Done(besides) if besides.is_empty() => Met::Done(format!("accepted in {took}")),
+                    MessageOutcome::Done(besides) => Met::Done(format!("accepted {besides}, in {took}")),
+                    MessageOutcome::Again(why) => Met::Again(None, format!("{why}, in {took}")),
+                    MessageOutcome::GivenUp(why) => Met::GivenUp(format!("{why} (in {took})")),
                 }
             }
         }

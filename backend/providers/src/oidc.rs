@@ -2,7 +2,7 @@
 //! configured one here; [`token`] validates the token.
 
 use super::token::{self, Claims, Doubt, Keys, WantedClaims};
-use super::{Answer, Client, Failure};
+use super::{Client, Failure, RedirectAnswer};
 use crate::settings::OidcProvider;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -33,13 +33,13 @@ const REFRESH_INTERVAL: Duration = Duration::from_secs(3_600);
 /// A provider.
 pub(super) struct Oidc {
     own: OidcProvider,
-    known: Mutex<Known>,
+    known: Mutex<KnownProvider>,
     /// Held during a fetch; other callers wait for its result.
     fetching: Mutex<()>,
 }
 
 #[derive(Default)]
-struct Known {
+struct KnownProvider {
     provider: Option<Arc<Discovered>>,
     /// Time of the last fetch, of the last failure, and of the last fetch for unknown keys; monotonic clock.
     fetched: Option<Duration>,
@@ -126,7 +126,7 @@ impl Oidc {
         self.fetch_now(client).ok()
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn known(&self) -> MutexGuard<'_, KnownProvider> {
         self.known.lock()
     }
 
@@ -162,7 +162,7 @@ impl Oidc {
         Ok(Discovered { says, keys })
     }
 
-    pub(super) fn proof(&self, client: &Client, flow: &FlowSecret, answer: &Answer) -> Result<Proof, Failure> {
+    pub(super) fn proof(&self, client: &Client, flow: &FlowSecret, answer: &RedirectAnswer) -> Result<Proof, Failure> {
         let known = self.discovered(client)?;
         match &answer.issuer {
             Some(issuer) if *issuer != self.own.issuer => {
@@ -195,7 +195,7 @@ impl Oidc {
         client: &Client,
         known: &Discovered,
         flow: &FlowSecret,
-        answer: &Answer,
+        answer: &RedirectAnswer,
     ) -> Result<Secret, Failure> {
         let verifier = flow.verifier();
         let mut form = client.swap(answer, &verifier);

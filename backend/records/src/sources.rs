@@ -203,7 +203,7 @@ pub async fn set_machine(
 
 /// Facts that a machine reports; absent ones are unchanged.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Told<'a> {
+pub struct ReportedFacts<'a> {
     /// Its host name.
     pub host: Option<&'a str>,
     /// Operating system and processor.
@@ -218,7 +218,7 @@ pub struct Told<'a> {
 ///
 /// # Errors
 /// The statement failed.
-pub async fn heard(on: &mut Connection, id: &str, at: i64, told: Told<'_>) -> Result<(), Error> {
+pub async fn heard(on: &mut Connection, id: &str, at: i64, told: ReportedFacts<'_>) -> Result<(), Error> {
     let set = "UPDATE sources SET last_seen = $2, host = COALESCE($3, host), platform = COALESCE($4, platform),
                version = COALESCE($5, version), facts = COALESCE($6, facts) WHERE id = $1";
     let query = sql::query(set).bind(id).bind(at).bind(told.host).bind(told.platform).bind(told.version);

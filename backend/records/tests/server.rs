@@ -5,7 +5,7 @@
 mod rows;
 
 use records::alerts::AlertEvent;
-use records::audit::{Entry, Filter};
+use records::audit::{AuditRow, Filter};
 use records::keys::Key;
 use records::sources::Source;
 use records::usage::Used;
@@ -62,7 +62,7 @@ async fn with_postgresql_all_rows_of_a_file_come_over_and_only_into_an_empty_dat
     eras::erase(&mut on, "gone", -7, -1).await.unwrap();
     let used = Used { day: 1, team: id('t'), kind: "day".into(), subject: String::new(), measure: "samples".into() };
     usage::add(&mut on, &used, 2.5).await.unwrap();
-    let entry = |t: i64| Entry {
+    let entry = |t: i64| AuditRow {
         id: t,
         t,
         who: "mara\0".into(),

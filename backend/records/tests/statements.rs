@@ -10,7 +10,7 @@ use rows::{account, begin, change, id, key, source};
 
 use records::accounts::{Account, Tells};
 use records::alerts::{AlertEvent, AlertFilter, AlertRow, KeptState};
-use records::audit::{Entry, Filter};
+use records::audit::{AuditRow, Filter};
 use records::channels::ChannelRow;
 use records::codes::Code;
 use records::enrolments::Enrolment;
@@ -23,7 +23,7 @@ use records::services::Service;
 use records::sessions::Session;
 use records::shares::Share;
 use records::silences::SilenceRow;
-use records::sources::{Source, Told};
+use records::sources::{ReportedFacts, Source};
 use records::teams::Team;
 use records::usage::Used;
 use records::views::View;
@@ -339,7 +339,9 @@ async fn machines(records: &Records) {
     assert_eq!(sources::ids(&mut on, &id('t')).await.unwrap(), [id('b')], "one that waits is seen by nobody");
     sources::set_labels(&mut on, &id('a'), r#"{"rack":"r1"}"#).await.unwrap();
     sources::set_machine(&mut on, &id('a'), None, "[1]", None).await.unwrap();
-    sources::heard(&mut on, &id('a'), 9, Told { host: Some("new"), ..Told::default() }).await.unwrap();
+    sources::heard(&mut on, &id('a'), 9, ReportedFacts { host: Some("new"), ..ReportedFacts::default() })
+        .await
+        .unwrap();
     let heard = sources::get(&mut on, &id('a')).await.unwrap().expect("there");
     assert_eq!((heard.host.as_deref(), heard.last_seen, heard.machine), (Some("new"), Some(9), None));
     assert_eq!((heard.labels.as_str(), heard.links.as_str()), (r#"{"rack":"r1"}"#, "[1]"));
@@ -387,7 +389,7 @@ async fn machines(records: &Records) {
 
 async fn the_audit_log_and_what_the_database_knows_of_itself(records: &Records) {
     let mut on = change(records).await;
-    let entry = |t, team: Option<&str>| Entry {
+    let entry = |t, team: Option<&str>| AuditRow {
         id: t,
         t,
         who: "mara".into(),
@@ -418,7 +420,7 @@ async fn the_audit_log_and_what_the_database_knows_of_itself(records: &Records) 
     assert_eq!(audit::newest(&mut on, &narrow, 9).await.unwrap(), [entry(1, None)]);
     let other = Filter { action: Some("%".into()), ..Filter::default() };
     assert_eq!(audit::newest(&mut on, &other, 9).await.unwrap(), [], "no pattern, the text itself");
-    let by = |network: &str, t| Entry { network: network.into(), ..entry(t, Some("x")) };
+    let by = |network: &str, t| AuditRow { network: network.into(), ..entry(t, Some("x")) };
     for row in [by("10.2.4.17", 4), by("2001:db8::/64", 5), by("local", 6), by("10.2.4.18", 7)] {
         audit::add(&mut on, &row).await.unwrap();
     }
@@ -427,7 +429,7 @@ async fn the_audit_log_and_what_the_database_knows_of_itself(records: &Records) 
     assert_eq!(audit::addresses(&mut on, 7).await.unwrap(), [] as [String; 0]);
     assert_eq!(audit::addresses(&mut on, 8).await.unwrap(), ["10.2.4.18"]);
     assert_eq!(audit::naming(&mut on, "o", 9).await.unwrap().len(), 7);
-    let made = |after: &str| Entry {
+    let made = |after: &str| AuditRow {
         who: "root".into(),
         action: "key.add".into(),
         object: "k".into(),
@@ -443,7 +445,7 @@ async fn the_audit_log_and_what_the_database_knows_of_itself(records: &Records) 
     assert_eq!(afters, ["maral/ci: data:read", "erased-1/ci: data:read"]);
     assert_eq!(audit::naming(&mut on, "mara", 9).await.unwrap(), []);
     assert_eq!(audit::naming(&mut on, "erased-1", 9).await.unwrap().len(), 7);
-    let entry = |t, team| Entry { who: "erased-1".into(), ..entry(t, team) };
+    let entry = |t, team| AuditRow { who: "erased-1".into(), ..entry(t, team) };
     audit::forget(&mut on, 3).await.unwrap();
     let first = Filter { before: Some(4), ..Filter::default() };
     assert_eq!(audit::newest(&mut on, &first, 9).await.unwrap(), [entry(3, None)]);
@@ -582,7 +584,7 @@ async fn rows_are_followed_and_what_an_account_has_is_found(records: &Records) {
     let mut on = change(records).await;
     assert!(meta::bytes(&mut on).await.unwrap() > 4_096);
     for t in 1..=3 {
-        let entry = Entry {
+        let entry = AuditRow {
             id: 0,
             t,
             who: "mara".into(),

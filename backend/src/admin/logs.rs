@@ -29,7 +29,7 @@ const OVERLAP_MS: i64 = 3_000;
 const MAX_LINES: u32 = 10_000;
 
 /// A line: its machine, the start of its process, and the numbers of both. Missing lines have only the machine.
-type Place = (String, Seconds, u32, u64);
+type LinePlace = (String, Seconds, u32, u64);
 
 /// Prints the requested lines, each by `say`, which reports when the reader has gone.
 ///
@@ -69,7 +69,7 @@ pub fn logs(
 struct PrintedRows<'a> {
     task: &'a LogsTask,
     say: &'a mut dyn FnMut(&str) -> bool,
-    known: HashSet<Place>,
+    known: HashSet<LinePlace>,
     /// Time of the newest line, milliseconds since the Unix epoch; `None` before the first.
     newest: Option<i64>,
     /// The output still has a reader.
@@ -100,7 +100,7 @@ impl PrintedRows<'_> {
 
 /// A row: its place, its time, and the line to print. It is a line of output, or a note that a machine's lines are
 /// missing.
-fn read(row: &str, with_rank: bool) -> Result<(Place, Option<i64>, String), serde_json::Error> {
+fn read(row: &str, with_rank: bool) -> Result<(LinePlace, Option<i64>, String), serde_json::Error> {
     let line = match serde_json::from_str::<LogRow>(row) {
         Ok(line) => line,
         Err(error) => {

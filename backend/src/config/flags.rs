@@ -6,7 +6,7 @@ use super::administer::{
     UsageTask, UserTask, ViewTask,
 };
 use super::hub::{HUB_FLAGS, HubFlags};
-use super::option::{Row, default_text};
+use super::option::{ConfigOption, default_text};
 use super::run::{self, AlertTask, LogsTask, MarkTask, RunTask, RunsTask};
 use super::table::{Config, GENERAL, MEASURED, OPTIONS};
 use super::top::{self, TopFlags};
@@ -360,7 +360,7 @@ pub struct Flags {
     /// Flags of one hub.
     pub hub: HubFlags,
     /// The options that were given, with their values.
-    options: Vec<(&'static Row<Config>, Vec<String>)>,
+    options: Vec<(&'static ConfigOption<Config>, Vec<String>)>,
 }
 
 /// The reason why parsing returned no flags.
@@ -455,7 +455,7 @@ fn concerns(flag: &str, command: &str) -> bool {
 }
 
 /// The flag of a row.
-fn flag(row: &'static Row<Config>) -> Arg {
+fn flag(row: &'static ConfigOption<Config>) -> Arg {
     let default = default_text(row).map_or(String::new(), |default| format!(" [default: {default}]"));
     let arg = Arg::new(row.flag)
         .long(row.flag)
@@ -492,8 +492,9 @@ pub fn read(args: impl IntoIterator<Item = OsString>) -> Result<Flags, Stop> {
 }
 
 fn taken(matches: &ArgMatches) -> Result<Flags, clap::Error> {
-    let given =
-        |row: &&Row<Config>| !row.flag.is_empty() && matches.value_source(row.flag) == Some(ValueSource::CommandLine);
+    let given = |row: &&ConfigOption<Config>| {
+        !row.flag.is_empty() && matches.value_source(row.flag) == Some(ValueSource::CommandLine)
+    };
     let texts = |flag: &str| matches.get_many::<String>(flag).into_iter().flatten().cloned().collect();
     Ok(Flags {
         command: matches.subcommand().map(|_| Word::from_arg_matches(matches)).transpose()?,
@@ -523,7 +524,7 @@ impl Flags {
 
     /// A given flag that has no effect on simulated machines.
     pub fn of_real_machines(&self) -> Option<&'static str> {
-        let real = |row: &Row<Config>| row.section == MEASURED && !row.commands.contains(&"demo");
+        let real = |row: &ConfigOption<Config>| row.section == MEASURED && !row.commands.contains(&"demo");
         self.options.iter().find(|(row, _)| real(row)).map(|(row, _)| row.flag)
     }
 

@@ -1,7 +1,7 @@
 //! Properties of every row of the table of options.
 
 use super::*;
-use crate::config::option::Row;
+use crate::config::option::ConfigOption;
 use crate::config::table::OPTIONS;
 use settings::Takes;
 
@@ -44,7 +44,7 @@ fn served(args: &[&str], file: &str) -> Result<Config, ConfigError> {
     }
 }
 
-fn flags() -> impl Iterator<Item = &'static Row<Config>> {
+fn flags() -> impl Iterator<Item = &'static ConfigOption<Config>> {
     OPTIONS.iter().filter(|row| !row.flag.is_empty())
 }
 

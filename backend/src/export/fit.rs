@@ -3,7 +3,7 @@
 //! All patterns are matched in one pass, a few series at a time, so that a shared store is locked only briefly. Each
 //! series is returned once, however many patterns it matches.
 
-use shared::catalog::{Catalog, Found, Metric, TagError, glob};
+use shared::catalog::{Catalog, Metric, ResolvedTag, TagError, glob};
 use shared::series::{SeriesDef, SeriesId};
 use shared::wire::{Source, SourceId};
 use std::sync::Arc;
@@ -61,7 +61,7 @@ pub struct Patterns(Vec<Pattern>);
 
 enum Pattern {
     /// One tag; its label, where it has one, is the machine's name.
-    One(Found),
+    One(ResolvedTag),
     /// A pattern, and, with W&B's label, also its two parts: the pattern of a tag and that of a machine's name.
     Any(String, Option<(String, String)>),
 }
@@ -107,7 +107,7 @@ impl Patterns {
     }
 
     /// The tags among them that are no patterns.
-    pub fn written_out(&self) -> impl Iterator<Item = &Found> {
+    pub fn written_out(&self) -> impl Iterator<Item = &ResolvedTag> {
         self.0.iter().filter_map(|pattern| match pattern {
             Pattern::One(found) => Some(found),
             Pattern::Any(..) => None,

@@ -2,7 +2,7 @@
 
 use super::fit::{Look, Patterns, Search, Wanted, same_tag};
 use parking_lot::Mutex;
-use shared::catalog::{Catalog, Found, Kind, LABEL, Metric, TagError, glob, process};
+use shared::catalog::{Catalog, Kind, LABEL, Metric, ResolvedTag, TagError, glob, process};
 use shared::series::SeriesDef;
 use shared::unit::Unit;
 use shared::wire::{Source, SourceId};
@@ -211,7 +211,7 @@ pub fn chosen(
 ) -> Result<Vec<Wanted>, Refused> {
     let patterns = Patterns::new(catalog, ask.tags.iter().map(String::as_str)).map_err(Refused::Unknown)?;
     // Behind the rows of processes the label may be a rank's.
-    let has_ranks = |found: &&Found| {
+    let has_ranks = |found: &&ResolvedTag| {
         let tag = catalog.metrics.get(usize::from(found.metric)).map(|metric| metric.tag.as_str());
         found.of_rank().is_some() && process::ROWS.iter().any(|row| Some(row.tag) == tag)
     };

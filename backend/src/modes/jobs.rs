@@ -28,14 +28,14 @@ pub(super) struct Jobs {
 struct Followed {
     source: SourceId,
     folder: PathBuf,
-    told: Option<Told>,
+    told: Option<ReportInput>,
 }
 
 /// The socket for reports of launchers, and the reports by requests.
 #[cfg(unix)]
-type Told = (RunSocket, mpsc::Receiver<ReportAsk>);
+type ReportInput = (RunSocket, mpsc::Receiver<ReportAsk>);
 #[cfg(not(unix))]
-type Told = mpsc::Receiver<ReportAsk>;
+type ReportInput = mpsc::Receiver<ReportAsk>;
 
 impl Jobs {
     /// The jobs of all machines. Reports for `own` also come by this data folder.
@@ -83,7 +83,7 @@ impl Jobs {
 
 /// The socket of a data folder for reports of launchers; none, with a log line, if it cannot be opened.
 #[cfg(unix)]
-fn told(config: &Config, folder: &Path) -> Option<(Reports, Told)> {
+fn told(config: &Config, folder: &Path) -> Option<(Reports, ReportInput)> {
     match control::runs_path(folder, control::runtime_folder()) {
         Ok(Some(path)) => match RunSocket::bind(&path, &config.runs) {
             Ok(socket) => {
@@ -99,6 +99,6 @@ fn told(config: &Config, folder: &Path) -> Option<(Reports, Told)> {
 }
 
 #[cfg(not(unix))]
-fn told(_: &Config, _: &Path) -> Option<(Reports, Told)> {
+fn told(_: &Config, _: &Path) -> Option<(Reports, ReportInput)> {
     None
 }

@@ -39,7 +39,7 @@ pub fn run(config: Config, top: &Top) -> ExitCode {
 }
 
 /// The stream, with the work of this process for it, and a sentence about it.
-struct Found {
+struct OpenedStream {
     place: StreamPlace,
     origin: &'static str,
     /// The work of this process, and the sender that stops it.
@@ -141,8 +141,8 @@ async fn stopped(inputs: &SyncSender<Input>) {
 }
 
 /// Finds the stream; without a server this process collects.
-fn find(mut config: Config, origin: &Origin) -> Result<Found, String> {
-    let elsewhere = |place| Found { place, origin: "", within: None };
+fn find(mut config: Config, origin: &Origin) -> Result<OpenedStream, String> {
+    let elsewhere = |place| OpenedStream { place, origin: "", within: None };
     match origin {
         Origin::Server(entry) => {
             let key = entry.key.as_ref().map(key).transpose()?;
@@ -208,7 +208,7 @@ fn server_here(config: &Config) -> Result<Option<StreamPlace>, String> {
 fn within<F: Future<Output = ()> + Send + 'static>(
     origin: &'static str,
     mode: impl FnOnce(Serving) -> F,
-) -> Result<Found, String> {
+) -> Result<OpenedStream, String> {
     let runtime = Builder::new_multi_thread().worker_threads(2).max_blocking_threads(8).enable_all().build();
     let runtime = runtime.map_err(|error| no_thread(&error))?;
     let (stopping, stop) = watch::channel(false);
@@ -222,5 +222,5 @@ fn within<F: Future<Output = ()> + Send + 'static>(
         stop,
         answering,
     }));
-    Ok(Found { place: StreamPlace::Within(connections), origin, within: Some((runtime, stopping)) })
+    Ok(OpenedStream { place: StreamPlace::Within(connections), origin, within: Some((runtime, stopping)) })
 }

@@ -63,7 +63,7 @@ impl Window {
 }
 
 #[derive(Deserialize)]
-struct Answer {
+struct RangeAnswer {
     data: Data,
 }
 
@@ -191,7 +191,7 @@ fn ask(server: &Server, query: &str, first: i64, last: i64, step: i64) -> Result
         ("nocache", "1".into()),
     ];
     let text = server.read("/api/v1/query_range", &parameters)?;
-    let answer: Answer =
+    let answer: RangeAnswer =
         serde_json::from_str(&text).map_err(|_| "the response is not that of Prometheus's query_range")?;
     Ok(answer.data.result)
 }
@@ -232,7 +232,8 @@ pub(super) fn raw(
     let seconds = format!("{}.{:03}", to.div_euclid(1000), to.rem_euclid(1000));
     let query = format!("{{{}}}[{window}ms]", selector.join(","));
     let text = server.read("/api/v1/query", &[("query", query), ("time", seconds), ("nocache", "1".into())])?;
-    let answer: Answer = serde_json::from_str(&text).map_err(|_| "the response is not that of Prometheus's query")?;
+    let answer: RangeAnswer =
+        serde_json::from_str(&text).map_err(|_| "the response is not that of Prometheus's query")?;
     let series = |mut matrix: Matrix| {
         let name = matrix.metric.remove("__name__")?;
         let sample = |(time, value): (f64, String)| {

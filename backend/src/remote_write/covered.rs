@@ -58,11 +58,11 @@ pub struct SendingCluster {
 /// Cached rows of the table, and pending writes.
 #[derive(Default)]
 pub struct Covered {
-    state: Mutex<State>,
+    state: Mutex<CoveredState>,
 }
 
 #[derive(Default)]
-struct State {
+struct CoveredState {
     /// Sources whose ranges are to be read, or were read.
     asked: BTreeSet<String>,
     known: BTreeMap<String, Vec<SentRange>>,
@@ -76,7 +76,7 @@ struct State {
     failed: Option<String>,
 }
 
-impl State {
+impl CoveredState {
     /// The ranges to write: pending and settled.
     fn take_settled(&mut self) -> BTreeMap<String, Vec<SentRange>> {
         let mut all = BTreeMap::new();
@@ -97,7 +97,7 @@ impl State {
 }
 
 impl Covered {
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, CoveredState> {
         self.state.lock()
     }
 

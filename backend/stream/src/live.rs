@@ -31,7 +31,7 @@ pub use viewer::Viewer;
 pub use wakes::Wakes;
 
 use crate::clock::{Clock, StoppedClock};
-use crate::store::{Store, Told};
+use crate::store::{AnnouncedSeries, Store};
 use history::Log;
 use lock::StoreLock;
 use overview::Overviews;
@@ -67,7 +67,7 @@ pub struct Writing {
     /// The log; none without a data folder.
     pub log: Option<Log>,
     /// Definitions already written to the current log file.
-    pub told: Told,
+    pub told: AnnouncedSeries,
     closed: bool,
 }
 

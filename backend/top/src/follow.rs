@@ -1,6 +1,6 @@
 //! The event loop: processes inputs, sends requests, draws.
 
-use crate::ground::Told;
+use crate::ground::TerminalEvent;
 use crate::keys::{self, Effect};
 use crate::model::{Delivery, Model};
 use crate::palette::{Depth, Palette};
@@ -43,7 +43,7 @@ pub enum Input {
     /// A part of this program failed; a sentence.
     Failed(String),
     /// A key, a new size, or an answer of the terminal.
-    Terminal(Told),
+    Terminal(TerminalEvent),
     /// The program is to end.
     End,
     /// The program is to be suspended.
@@ -129,11 +129,13 @@ fn deliver(model: &mut Model, input: Input, wish: &dyn Fn(Wish) -> bool) -> Resu
         Input::Lost { why, .. } => return Err(why),
         Input::End => return Ok(Turn::Do(Effect::Quit)),
         Input::Suspend => return Ok(Turn::Do(Effect::Suspend)),
-        Input::Terminal(Told::Typed(Event::Key(key))) if key.kind != KeyEventKind::Release => {
+        Input::Terminal(TerminalEvent::Typed(Event::Key(key))) if key.kind != KeyEventKind::Release => {
             return Ok(Turn::Do(keys::press(model, key)));
         }
-        Input::Terminal(Told::Typed(Event::Mouse(mouse))) => return Ok(Turn::Do(pointer::point(model, mouse))),
-        Input::Resumed | Input::Terminal(Told::Ground(_) | Told::Typed(Event::Resize(..))) => {}
+        Input::Terminal(TerminalEvent::Typed(Event::Mouse(mouse))) => {
+            return Ok(Turn::Do(pointer::point(model, mouse)));
+        }
+        Input::Resumed | Input::Terminal(TerminalEvent::Ground(_) | TerminalEvent::Typed(Event::Resize(..))) => {}
         Input::Terminal(_) => return Ok(Turn::Idle),
     }
     Ok(Turn::Draw)
@@ -159,7 +161,7 @@ fn screen(model: Model, options: &Options, palette: Palette, ends: Ends) -> Resu
     let ended = show(&mut screen, model, &ends);
     while let Some(patience) = screen.awaits() {
         match ends.inputs.recv_timeout(patience) {
-            Ok(Input::Terminal(Told::Ground(is_light))) => screen.hear(is_light),
+            Ok(Input::Terminal(TerminalEvent::Ground(is_light))) => screen.hear(is_light),
             Ok(_) => {}
             Err(_) => break,
         }
@@ -185,7 +187,7 @@ fn show(screen: &mut Screen, mut model: Model, ends: &Ends) -> Result<(), String
             };
             let resumed = matches!(input, Input::Resumed);
             let pressed = matches!(input, Input::Terminal(_));
-            if let Input::Terminal(Told::Ground(is_light)) = input {
+            if let Input::Terminal(TerminalEvent::Ground(is_light)) = input {
                 screen.hear(is_light);
             }
             let gather = Instant::now() + if pressed { Duration::ZERO } else { GATHER_TIME };

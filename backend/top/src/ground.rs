@@ -30,7 +30,7 @@ pub struct Ear {
 
 /// An event of the terminal.
 #[derive(Debug)]
-pub enum Told {
+pub enum TerminalEvent {
     /// A key was typed, or the size changed.
     Typed(Event),
     /// Whether its background is light.

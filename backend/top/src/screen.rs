@@ -1,6 +1,6 @@
 //! The terminal: it is taken over, and restored at every end, including a panic.
 
-use crate::ground::{AWAITED, Ear, Heard, QUESTION, Told};
+use crate::ground::{AWAITED, Ear, Heard, QUESTION, TerminalEvent};
 use crate::palette::Palette;
 use crossterm::cursor::{Hide, Show};
 use crossterm::execute;
@@ -159,7 +159,7 @@ pub(crate) fn sentence(thread: Option<&str>, why: Option<&str>) -> String {
 
 /// Passes on keys, sizes and the answer to the background query (if `asked`) until `told` returns false. It needs a
 /// thread of its own.
-pub fn read(asked: bool, told: impl Fn(Told) -> bool) {
+pub fn read(asked: bool, told: impl Fn(TerminalEvent) -> bool) {
     let (mut ear, begin) = (Ear::default(), Instant::now());
     let mut listens = asked;
     loop {
@@ -173,8 +173,8 @@ pub fn read(asked: bool, told: impl Fn(Told) -> bool) {
             },
         };
         listens &= heard.is_light.is_none();
-        let typed = heard.typed.into_iter().map(Told::Typed);
-        if !typed.chain(heard.is_light.map(Told::Ground)).all(&told) {
+        let typed = heard.typed.into_iter().map(TerminalEvent::Typed);
+        if !typed.chain(heard.is_light.map(TerminalEvent::Ground)).all(&told) {
             return;
         }
     }

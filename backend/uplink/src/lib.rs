@@ -40,7 +40,7 @@ use crate::settings::{HubEntry, KeyFrom, UplinkSettings};
 use again::Again;
 use evidence::Evidence;
 use hello::{Introduction, LinkSocket, NO_KEY, UplinkEnd};
-use identity::{Known, Shift, mark};
+use identity::{AgentIdentity, Shift, mark};
 use jobs::runs::RunRegistry;
 use join::Joining;
 use parking_lot::Mutex;
@@ -356,7 +356,7 @@ impl Uplink {
     /// Handles the hub's welcome: our name there, and whether it already has ticks with numbers of this life. Those
     /// come from before the clock was set. Then the ticks so far get other numbers in the hub, and the next ones
     /// continue above them.
-    fn welcomed(&self, mut known: Known, welcome: &Welcome) -> Known {
+    fn welcomed(&self, mut known: AgentIdentity, welcome: &Welcome) -> AgentIdentity {
         let first = !self.welcomed.swap(true, Relaxed);
         let mut shift = None;
         if first {
@@ -390,7 +390,7 @@ impl Uplink {
     }
 
     /// Joins the hub with the join key.
-    async fn join(&self, attempt: usize) -> Result<Known, UplinkEnd> {
+    async fn join(&self, attempt: usize) -> Result<AgentIdentity, UplinkEnd> {
         let key = self.key().map_err(|why| UplinkEnd::Refused(NO_KEY, why))?;
         let evidence = &self.told.evidence;
         let before = self.file.known(&self.url());
@@ -410,7 +410,7 @@ impl Uplink {
                 *self.request.lock() = new_request();
                 // Samples of an earlier identity remain with that machine.
                 let from = before.filter(|before| before.source != enrolled.source);
-                let known = Known {
+                let known = AgentIdentity {
                     hub: self.url(),
                     source: enrolled.source,
                     name: enrolled.name,

@@ -3,7 +3,7 @@
 use super::UplinkEnd;
 use super::evidence::Evidence;
 use super::hello::{Introduction, LinkSocket, greet};
-use super::identity::Known;
+use super::identity::AgentIdentity;
 use super::road::Wire;
 use super::serve::{self, LinkParts};
 use jobs::runs::RunRegistry;
@@ -39,7 +39,7 @@ pub async fn tell(
         relayed: true,
         version: figures.version.unwrap_or_else(|| env!("CARGO_PKG_VERSION").into()),
     });
-    let known = Known::of_relay(&key);
+    let known = AgentIdentity::of_relay(&key);
     let welcome = match greet(&mut socket, &told, &live, source, &known).await {
         Ok(welcome) => welcome,
         Err(end) => return why(end),

@@ -112,7 +112,7 @@ impl<S: road::Wire> Hub<S> {
         let socket = soon("an upgrade", socket).await.expect("a WebSocket");
         let mut link = HubLink { socket, state: TickState::default(), series: BTreeMap::new(), messages: 0 };
         match link.next().await {
-            Said::Control(AgentMessage::Hello(hello)) => (link, *hello),
+            ReceivedMessage::Control(AgentMessage::Hello(hello)) => (link, *hello),
             other => panic!("{other:?}"),
         }
     }
@@ -132,7 +132,7 @@ type Ticks = Vec<(u64, i64, Vec<f64>)>;
 
 /// A message of an agent.
 #[derive(Debug)]
-enum Said {
+enum ReceivedMessage {
     Control(AgentMessage),
     Ticks(Ticks),
     Fill(FillPart),
@@ -166,11 +166,11 @@ impl<S: road::Wire> HubLink<S> {
     }
 
     /// The next message; clock questions, checks and heartbeats are skipped.
-    async fn next(&mut self) -> Said {
+    async fn next(&mut self) -> ReceivedMessage {
         loop {
             let bytes = match soon("a message", self.socket.next()).await {
                 Some(Ok(Message::Binary(bytes))) => bytes,
-                Some(Ok(Message::Close(_)) | Err(_)) | None => return Said::Closed,
+                Some(Ok(Message::Close(_)) | Err(_)) | None => return ReceivedMessage::Closed,
                 Some(Ok(_)) => continue,
             };
             match decode_agent(&bytes).expect("a message") {
@@ -187,7 +187,7 @@ impl<S: road::Wire> HubLink<S> {
                         self.series.insert(id, def);
                     }
                 }
-                FromAgent::Control(message) => return Said::Control(message),
+                FromAgent::Control(message) => return ReceivedMessage::Control(message),
                 FromAgent::Ticks(frames) => {
                     self.messages += 1;
                     let mut ticks = Vec::new();
@@ -197,13 +197,13 @@ impl<S: road::Wire> HubLink<S> {
                             ticks.push((self.state.seq(), self.state.t(), self.state.values().to_vec()));
                         }
                     }
-                    return Said::Ticks(ticks);
+                    return ReceivedMessage::Ticks(ticks);
                 }
-                FromAgent::Fill(part) => return Said::Fill(part),
-                FromAgent::Damage(damage) => return Said::Damage(damage),
+                FromAgent::Fill(part) => return ReceivedMessage::Fill(part),
+                FromAgent::Damage(damage) => return ReceivedMessage::Damage(damage),
                 FromAgent::Records(records) => {
                     self.messages += 1;
-                    return Said::Records(records);
+                    return ReceivedMessage::Records(records);
                 }
                 FromAgent::Unknown => panic!("a kind that nobody knows"),
             }
@@ -212,7 +212,7 @@ impl<S: road::Wire> HubLink<S> {
 
     async fn ticks(&mut self) -> Ticks {
         match self.next().await {
-            Said::Ticks(ticks) => ticks,
+            ReceivedMessage::Ticks(ticks) => ticks,
             other => panic!("{other:?}"),
         }
     }
@@ -304,7 +304,7 @@ async fn who_has_joined_is_live_at_once_and_each_tick_comes_as_it_was() {
     assert_eq!(linked, LinkState::Linked { url: format!("http://{address}"), name: "node-7".into() });
     // It sends a goodbye; a restarted agent needs no join key.
     let stopping = tokio::spawn(async move { uplink.stop().await });
-    assert!(matches!(link.next().await, Said::Control(AgentMessage::Bye(ByeReason::Stopping))));
+    assert!(matches!(link.next().await, ReceivedMessage::Control(AgentMessage::Bye(ByeReason::Stopping))));
     soon("the end", stopping).await.expect("ended");
     let again = Agent::of(address, Some(folder.path()));
     let uplink = again.start();
@@ -365,13 +365,13 @@ async fn what_the_hub_lacks_is_given_whole_beside_the_ticks() {
     let mut values = BTreeMap::new();
     let state = loop {
         match link.next().await {
-            Said::Fill(part) => {
+            ReceivedMessage::Fill(part) => {
                 let ticks = part.ticks().expect("bounded");
                 let (_, bytes) = part.columns.iter().find(|(id, _)| *id == 0).expect("the first series");
                 let column = column::decode(&bytes.0, ticks).expect("a column");
                 values.extend((part.first..=part.last).zip(column));
             }
-            Said::Control(AgentMessage::FillEnd { id: 1, state }) => break state,
+            ReceivedMessage::Control(AgentMessage::FillEnd { id: 1, state }) => break state,
             other => panic!("{other:?}"),
         }
     };
@@ -379,7 +379,10 @@ async fn what_the_hub_lacks_is_given_whole_beside_the_ticks() {
     let wanted: BTreeMap<u64, f64> = (first..=last).map(|seq| (seq, (seq - seqs[0] + 1) as f64)).collect();
     assert_eq!(values, wanted);
     link.say(&HubMessage::Want { id: 2, first: 1, last: 9 }).await;
-    assert!(matches!(link.next().await, Said::Control(AgentMessage::FillEnd { id: 2, state: FillState::Gone })));
+    assert!(matches!(
+        link.next().await,
+        ReceivedMessage::Control(AgentMessage::FillEnd { id: 2, state: FillState::Gone })
+    ));
     uplink.stop().await;
 }
 
@@ -397,7 +400,7 @@ async fn records_come_from_where_the_hub_is() {
     link.welcome(0, first).await;
     let mut numbers = Vec::new();
     while numbers.len() < 2 {
-        if let Said::Records(records) = link.next().await {
+        if let ReceivedMessage::Records(records) = link.next().await {
             numbers.extend(records.iter().map(|record| record.n));
         }
     }
@@ -423,11 +426,11 @@ async fn what_waits_is_sent_before_the_goodbye() {
     let (stopping, mut came) = (tokio::spawn(async move { uplink.stop().await }), Vec::new());
     loop {
         match link.next().await {
-            Said::Records(records) => {
+            ReceivedMessage::Records(records) => {
                 came.extend(records.iter().map(|record| record.n));
                 link.ack().await;
             }
-            Said::Control(AgentMessage::Bye(_)) => break,
+            ReceivedMessage::Control(AgentMessage::Bye(_)) => break,
             _ => {}
         }
     }
@@ -449,7 +452,7 @@ async fn a_hub_that_accepts_nothing_more_delays_the_end_for_seconds_alone() {
         agent.live.append_record(0, NOW, "end", vec![b' '; 60 << 10]).expect("a record");
     }
     let (begin, stopping) = (Instant::now(), tokio::spawn(async move { uplink.stop().await }));
-    while !matches!(link.next().await, Said::Control(AgentMessage::Bye(_))) {}
+    while !matches!(link.next().await, ReceivedMessage::Control(AgentMessage::Bye(_))) {}
     soon("the end", stopping).await.expect("ended");
     assert!(begin.elapsed() < END_TIMEOUT + Duration::from_secs(5), "{:?}", begin.elapsed());
 }
@@ -512,7 +515,7 @@ async fn ticks_of_a_clock_that_was_wrong_get_other_numbers() {
     link.welcome(next, 0).await;
     link.ticks().await;
     link.say(&HubMessage::Want { id: 1, first: holds + 1, last: holds + 2 }).await;
-    let Said::Fill(part) = link.next().await else { panic!("no fill") };
+    let ReceivedMessage::Fill(part) = link.next().await else { panic!("no fill") };
     assert_eq!((part.first, part.last), (holds + 1, holds + 2));
     uplink.stop().await;
 }

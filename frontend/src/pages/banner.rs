@@ -71,10 +71,10 @@ pub fn OpeningBar() -> impl IntoView {
     }
 }
 
-type Said = Option<(&'static str, String)>;
+type BannerText = Option<(&'static str, String)>;
 
 /// The message about a machine that the address names and the server does not know; None for a known one.
-fn unknown(page: Page) -> Said {
+fn unknown(page: Page) -> BannerText {
     page.plan.track();
     let store = page.store.read_value();
     let shown = page.view.with(|v| store.source(v.source.as_deref())).map(|s| s.info.name.clone())?;
@@ -84,7 +84,7 @@ fn unknown(page: Page) -> Said {
 
 /// The message about a machine that sends no samples for a known reason. It shows a time and not an age, so that a
 /// screen reader reads it once and not each second.
-fn away(page: Page) -> Said {
+fn away(page: Page) -> BannerText {
     let (state, since) = page.connection_state()?;
     let since = axis::clock(since + offset(since), true);
     match state {
@@ -100,7 +100,7 @@ fn away(page: Page) -> Said {
 }
 
 /// The message about a hub that is partitioned from the others: the state of its machines is unknown here.
-fn apart(page: Page) -> Said {
+fn apart(page: Page) -> BannerText {
     page.plan.with(|plan| {
         let check = plan.missing.iter().find(|missing| HUB_CHECKS.contains(&missing.id.as_str()))?;
         Some(("The machine may be live on another hub:", format!("{}.", check.reason.trim_end_matches('.'))))
@@ -108,14 +108,14 @@ fn apart(page: Page) -> Said {
 }
 
 /// The message about a demo that does not keep its interval.
-fn behind(page: Page) -> Said {
+fn behind(page: Page) -> BannerText {
     page.plan.with(|plan| {
         let check = plan.missing.iter().find(|missing| missing.id == DEMO_CHECK)?;
         Some(("The demo is behind:", format!("{}. To do: {}.", check.reason, check.remedy)))
     })
 }
 
-fn said(page: Page) -> Said {
+fn said(page: Page) -> BannerText {
     let is_silent = page.flow.get() == Flow::Silent;
     match page.state.get() {
         _ if page.refused.with(|(_, why)| !why.is_empty()) => Some(page.refused.get()),

@@ -17,7 +17,7 @@ use viewer::picture::states;
 const MAX_ROWS: usize = 40;
 
 /// A chart that changed, with its series that moved most.
-struct Row {
+struct ChangedChart {
     chart: String,
     title: String,
     /// Name of the series, and the number of further ones; empty where the title has it.
@@ -31,7 +31,7 @@ struct Row {
 struct Ranking {
     /// The two spans that are compared.
     words: String,
-    rows: Vec<Row>,
+    rows: Vec<ChangedChart>,
     /// Text below the rows; may be empty.
     rest: String,
 }
@@ -86,7 +86,7 @@ fn Ranked() -> impl IntoView {
     }
 }
 
-fn line(row: Row) -> impl IntoView {
+fn line(row: ChangedChart) -> impl IntoView {
     let chart = row.chart.clone();
     view! {
         <li>
@@ -146,7 +146,7 @@ fn ranking(page: Page) -> Ranking {
             n => format!("{name} and {n} more"),
         };
         let lane = store.catalog.layout.lanes.iter().find(|lane| lane.metric == metric.tag);
-        Row {
+        ChangedChart {
             chart: metric.chart.clone(),
             title: title.to_string(),
             name,

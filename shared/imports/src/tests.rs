@@ -29,12 +29,12 @@ fn run(version: &str, readings: &[&[(&str, &str)]]) -> Vec<Vec<u8>> {
 }
 
 /// Name of the machine, tag, and samples.
-type Found = Vec<(String, String, Vec<(i64, f64)>)>;
+type ReadSeries = Vec<(String, String, Vec<(i64, f64)>)>;
 
 const START: i64 = 1_714_566_896_789;
 
 /// All samples by machine and canonical tag.
-fn all(recorded: &Recorded) -> Found {
+fn all(recorded: &Recorded) -> ReadSeries {
     let mut all = Vec::new();
     for source in &recorded.sources {
         for (def, samples) in &source.series {

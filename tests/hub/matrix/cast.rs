@@ -17,7 +17,7 @@ use stream::clock::{self, Clock, System};
 use team::accounts::{Accounts, Database, Enrolment, Network, Principal};
 use watchglass_tests::hub::{Hub, PASSWORD, send};
 use watchglass_tests::link::Link;
-use watchglass_tests::server::{Answer, Server};
+use watchglass_tests::server::{Server, ServerAnswer};
 use watchglass_tests::waiting::{until, until_so};
 
 /// The two teams. The name of each is part of the name of all its objects, and of no other.
@@ -261,7 +261,7 @@ impl Cast {
     }
 
     /// Sends a request.
-    pub fn ask(&self, asker: &Asker, method: &str, path: &str, body: &str, is_json: bool) -> Answer {
+    pub fn ask(&self, asker: &Asker, method: &str, path: &str, body: &str, is_json: bool) -> ServerAnswer {
         let origin = format!("Origin: http://{}", self.server.addr());
         let mut lines: Vec<&str> = asker.header.as_deref().into_iter().collect();
         lines.extend(is_json.then_some(JSON));

@@ -5,7 +5,7 @@ use super::About::{self, At, Made, Nothing, Team};
 use shared::role::Role;
 
 /// One request.
-pub struct Row {
+pub struct MatrixRow {
     /// Method and path, as the table of routes has them.
     pub route: &'static str,
     /// Requested path and query; empty: the path of the table. A name in braces is an object of a team.
@@ -26,12 +26,18 @@ pub const PLAIN: &str = "plain";
 const WRONG: &str = "{\"unheard\": 1";
 const EMPTY: &str = "{}";
 
-const fn row(route: &'static str, asked: &'static str, body: &'static str, about: About, ok: &'static [u16]) -> Row {
-    Row { route, asked, body, about, ok, removes: "" }
+const fn row(
+    route: &'static str,
+    asked: &'static str,
+    body: &'static str,
+    about: About,
+    ok: &'static [u16],
+) -> MatrixRow {
+    MatrixRow { route, asked, body, about, ok, removes: "" }
 }
 
-const fn removing(what: &'static str, row: Row) -> Row {
-    Row { removes: what, ..row }
+const fn removing(what: &'static str, row: MatrixRow) -> MatrixRow {
+    MatrixRow { removes: what, ..row }
 }
 
 const OK: &[u16] = &[200];
@@ -42,7 +48,7 @@ const NOT_JSON: &[u16] = &[415];
 const CONFLICT: &[u16] = &[409];
 
 /// All requests. A route may have more than one.
-pub const ROWS: &[Row] = &[
+pub const ROWS: &[MatrixRow] = &[
     row("GET /{*file}", "/", "", Nothing, OK),
     row("GET /healthz", "", "", Nothing, OK),
     row("GET /api/{*rest}", "/api/v1/nothing", "", Nothing, NONE),

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 use stream::live::{CellsElsewhere, Live};
-use watch::findings::{Entry, FindingRegistry};
+use watch::findings::{FindingEntry, FindingRegistry};
 
 /// A hub is silent after this number of missed beats,
 const MAX_MISSED_BEATS: u32 = 3;
@@ -196,7 +196,7 @@ impl GossipReceiver {
                 neighbor.views[at(grain)].take(&message)?;
             }
             GossipMessage::Findings(texts) => {
-                let changed = texts.iter().filter_map(|text| serde_json::from_str::<Entry>(text).ok()).collect();
+                let changed = texts.iter().filter_map(|text| serde_json::from_str::<FindingEntry>(text).ok()).collect();
                 self.findings.lay(hub, changed, None);
             }
             GossipMessage::Open(ids) => {

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use stream::live::{Live, Overview, OverviewPlace};
-use watch::findings::{Entry, FindingRegistry};
+use watch::findings::{FindingEntry, FindingRegistry};
 
 /// Interval at which everything is sent again.
 const WHOLE_EVERY: Duration = Duration::from_secs(10);
@@ -99,7 +99,7 @@ impl GossipSender {
     fn found(&mut self, whole: bool, words: &mut Vec<GossipMessage>) {
         let (changed, newest) = self.findings.changed_since(self.told);
         let begins = std::mem::replace(&mut self.told, newest) == 0;
-        let mut changed: Vec<Entry> = changed;
+        let mut changed: Vec<FindingEntry> = changed;
         if whole {
             let open = self.findings.open();
             let ids = open.iter().take(MOST_FINDINGS).map(|entry| entry.finding.id.clone()).collect();
@@ -111,7 +111,8 @@ impl GossipSender {
             // Findings that ended long ago come last: nobody waits for them.
             changed.sort_by_key(|entry| std::cmp::Reverse(entry.finding.until.unwrap_or(i64::MAX)));
         }
-        let text = |entry: &Entry| serde_json::to_string(entry).ok().filter(|text| text.len() <= MAX_FINDING_BYTES);
+        let text =
+            |entry: &FindingEntry| serde_json::to_string(entry).ok().filter(|text| text.len() <= MAX_FINDING_BYTES);
         let texts: Vec<String> = changed.iter().take(MOST_FINDINGS).filter_map(text).collect();
         words.extend(texts.chunks(FINDINGS).map(|texts| GossipMessage::Findings(texts.to_vec())));
     }

@@ -8,7 +8,7 @@ use super::dcgm::{self, DcgmReading, OneReading};
 use super::filter::Filters;
 use super::histogram::{Histogram, QUANTILES};
 use super::key;
-use super::known::{Known, Quantiles, Target};
+use super::known::{KnownPages, Quantiles, Target};
 use super::left::{Left, Why};
 use super::row::{self, FamilyAbout, Rows, SamplePart};
 use super::strict;
@@ -36,13 +36,13 @@ pub(super) struct Page {
     endpoint: String,
     filters: Filters,
     numbers: Arc<GpuNumbers>,
-    known: Known,
+    known: KnownPages,
     rows: Rows,
 }
 
 impl Page {
     pub(super) fn new(endpoint: &str, filters: Filters, numbers: Arc<GpuNumbers>, limit: usize) -> Self {
-        Page { endpoint: endpoint.into(), filters, numbers, known: Known::new(limit), rows: Rows::new(endpoint) }
+        Page { endpoint: endpoint.into(), filters, numbers, known: KnownPages::new(limit), rows: Rows::new(endpoint) }
     }
 
     /// Parses a page and puts its values. A page that is incomplete or malformed puts nothing.

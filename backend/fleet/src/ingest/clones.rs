@@ -12,7 +12,7 @@ const CLONE_WINDOW: Duration = Duration::from_secs(600);
 
 /// A process that was linked.
 #[derive(Clone, Debug)]
-struct Seen {
+struct LinkedProcess {
     at: Duration,
     boot: [u8; 32],
     /// Its host and network of origin.
@@ -25,7 +25,7 @@ struct Boots {
     /// Their common key: a machine that joins again has another one.
     key: String,
     /// One entry per change of the boot, the newest last.
-    seen: VecDeque<Seen>,
+    seen: VecDeque<LinkedProcess>,
     /// Descriptions of both machines, once detected.
     clones: Option<(String, String)>,
 }
@@ -48,7 +48,7 @@ impl Clones {
             *boots = Boots { key: arrival.key.clone(), ..Boots::default() };
         }
         if boots.seen.back().is_none_or(|last| last.boot != boot) {
-            boots.seen.push_back(Seen { at: now, boot, who: format!("{host} ({})", arrival.from) });
+            boots.seen.push_back(LinkedProcess { at: now, boot, who: format!("{host} ({})", arrival.from) });
         }
         // The boot before the first change counts as well, whatever its age.
         while boots.seen.get(1).is_some_and(|seen| now.saturating_sub(seen.at) >= CLONE_WINDOW)

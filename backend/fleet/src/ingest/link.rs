@@ -6,7 +6,7 @@ use super::end::LinkEnd;
 use super::intake::{Intake, Past, Taken};
 use super::limits::{self, Cause};
 use super::others::NoTake;
-use super::presence::{LinkProcess, NoPlace, Order, Place};
+use super::presence::{LinkPlace, LinkProcess, NoPlace, Order};
 use super::{Arrival, Inner};
 use futures_util::{SinkExt, StreamExt};
 use shared::agent::{
@@ -289,7 +289,7 @@ async fn note(ingest: &Inner, arrival: &Arrival, intake: &mut Intake, heard: boo
 struct ConnectionStateGuard<'a> {
     ingest: &'a Inner,
     source: shared::wire::SourceId,
-    place: Place,
+    place: LinkPlace,
     end: LinkEnd,
 }
 
@@ -414,7 +414,7 @@ async fn take<S: AsyncRead + AsyncWrite + Unpin>(
 async fn follow<S: AsyncRead + AsyncWrite + Unpin>(
     ingest: &Arc<Inner>,
     arrival: &Arrival,
-    (intake, socket, place): (&mut Intake, &mut Socket<S>, &mut Place),
+    (intake, socket, place): (&mut Intake, &mut Socket<S>, &mut LinkPlace),
     mut denied: Denial<'_>,
 ) -> Result<std::convert::Infallible, LinkEnd> {
     let mut going = std::pin::pin!(going(ingest, &place.source));

@@ -1,6 +1,6 @@
 //! The figures as a table beside the bar; and the confidence of each rule for the crate.
 
-use super::score::{Claim, Outcome, Told, rate, wilson};
+use super::score::{Claim, Outcome, ScoredLabel, rate, wilson};
 use super::set::Class;
 use shared::finding::Severity;
 use std::collections::BTreeMap;
@@ -86,7 +86,7 @@ impl<'a> Report<'a> {
         Report { outcomes, hours: outcomes.iter().map(|o| o.gpu_hours).sum() }
     }
 
-    fn labels(&self, mild: bool) -> Vec<&'a Told> {
+    fn labels(&self, mild: bool) -> Vec<&'a ScoredLabel> {
         let all = self.outcomes.iter().flat_map(|o| &o.told);
         all.filter(|t| !t.label.optional && t.label.mild == mild).collect()
     }
@@ -179,13 +179,13 @@ impl<'a> Report<'a> {
         let mut text = String::from(
             "| fault | cases | recall | device right | to tell: median, worst | aim | to clear: median, worst |\n| --- | --- | --- | --- | --- | --- | --- |\n",
         );
-        let mut kinds: BTreeMap<(&str, &str), Vec<&Told>> = BTreeMap::new();
+        let mut kinds: BTreeMap<(&str, &str), Vec<&ScoredLabel>> = BTreeMap::new();
         for told in self.labels(mild) {
             kinds.entry((told.label.kind, "")).or_default().push(told);
             kinds.entry((told.label.kind, told.label.name)).or_default().push(told);
         }
         for ((kind, name), of) in &kinds {
-            let told: Vec<&&Told> = of.iter().filter(|t| t.after.is_some()).collect();
+            let told: Vec<&&ScoredLabel> = of.iter().filter(|t| t.after.is_some()).collect();
             let before = of[0].label.before_end;
             let mut after: Vec<f64> = told.iter().filter_map(|t| if before { t.left } else { t.after }).collect();
             let mut cleared: Vec<f64> = told.iter().filter_map(|t| t.cleared).collect();
@@ -330,7 +330,7 @@ impl<'a> Report<'a> {
     }
 }
 /// The recall of the kind of fault with the lowest one.
-fn lowest_recall(labels: &[&Told]) -> Option<Figure> {
+fn lowest_recall(labels: &[&ScoredLabel]) -> Option<Figure> {
     let mut kinds: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
     for told in labels {
         let (hits, of) = kinds.entry(told.label.kind).or_default();

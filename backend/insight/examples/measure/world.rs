@@ -1225,14 +1225,14 @@ mod tests {
 
     /// All samples of one row of the first machine, by instance.
     #[derive(Default)]
-    struct Kept {
+    struct RowSamples {
         names: HashMap<(u32, SeriesId), (String, String)>,
         rows: HashMap<(String, String), Vec<(i64, f64)>>,
         samples: u64,
         sum: u64,
     }
 
-    impl Sink for Kept {
+    impl Sink for RowSamples {
         fn source(&mut self, _source: u32, _name: &str, _interval_ms: i64) {}
         fn series(&mut self, source: u32, id: SeriesId, metric: &Metric, instance: &str) {
             self.names.insert((source, id), (metric.tag.clone(), instance.to_owned()));
@@ -1253,7 +1253,7 @@ mod tests {
         fn now(&mut self, _now: i64) {}
     }
 
-    impl Kept {
+    impl RowSamples {
         fn mean(&self, row: &MetricDef, instance: &str, from: f64, to: f64) -> f64 {
             let within = |t: i64| (from..to).contains(&((t - BEGIN) as f64 / 1000.0));
             let all = &self.rows[&(row.tag.to_owned(), instance.to_owned())];
@@ -1262,8 +1262,8 @@ mod tests {
         }
     }
 
-    fn run(seed: u64) -> (World, Kept) {
-        let (mut world, mut kept) = (set::world(seed, None, 0.0, None), Kept::default());
+    fn run(seed: u64) -> (World, RowSamples) {
+        let (mut world, mut kept) = (set::world(seed, None, 0.0, None), RowSamples::default());
         world.run(&mut kept);
         (world, kept)
     }

@@ -204,7 +204,7 @@ impl Heard {
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct CodeAlertState {
     runs: HashMap<(SourceId, String), Heard>,
     dropped: u64,
     told: Option<mpsc::Sender<ToldCall>>,
@@ -212,7 +212,7 @@ struct State {
 
 /// Receives alerts from code.
 #[derive(Debug, Default)]
-pub struct Calls(Mutex<State>);
+pub struct Calls(Mutex<CodeAlertState>);
 
 impl Calls {
     /// Takes a call of a machine. When this returns, it is stored, or counted with a stored one.
@@ -261,7 +261,7 @@ impl Calls {
     ) -> (Result<TakenCall, RefusedCall>, Vec<AlertCall>) {
         let (now, machine) = (live.clock.steady(), name_of(live, source));
         let mut state = self.0.lock();
-        let State { runs, dropped, .. } = &mut *state;
+        let CodeAlertState { runs, dropped, .. } = &mut *state;
         let heard = heard(runs, live, source, call.whose());
         heard.at = now;
         if let Some(id) = &call.id

@@ -157,7 +157,7 @@ impl Heard {
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct MarkerState {
     kernels: HashMap<String, Heard>,
     readings: Option<Bucket>,
     dropped: u64,
@@ -165,7 +165,7 @@ struct State {
 
 /// Receives markers.
 #[derive(Debug, Default)]
-pub struct Markers(Mutex<State>);
+pub struct Markers(Mutex<MarkerState>);
 
 impl Markers {
     /// Takes markers of a machine. It may block for a moment, because a kernel whose cell begins or ends is read at
@@ -214,7 +214,7 @@ impl Markers {
     fn admit(&self, live: &Live, source: SourceId, marker: &Marker, kernel: Option<&Kernel>) -> Admitted {
         let now = live.clock.steady();
         let mut state = self.0.lock();
-        let State { kernels, readings, dropped } = &mut *state;
+        let MarkerState { kernels, readings, dropped } = &mut *state;
         let heard = heard(kernels, live, source, &marker.whose());
         heard.at = now;
         let lives = |own: i64| kernel.is_none_or(|kernel| kernel.end.is_none() && had_begun(kernel, own));

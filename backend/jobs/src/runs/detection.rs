@@ -41,18 +41,18 @@ pub(super) struct Detection {
     detect: Detect,
     /// State kept between searches; None while a thread is searching.
     looks: Option<Looks>,
-    answer: Option<Answer>,
+    answer: Option<SearchAnswer>,
 }
 
 #[cfg(target_os = "linux")]
 type Looks = (super::ranks::Looks, super::frozen::Groups);
 
 #[cfg(target_os = "linux")]
-type Answer = tokio::sync::oneshot::Receiver<(Looks, Looked)>;
+type SearchAnswer = tokio::sync::oneshot::Receiver<(Looks, Looked)>;
 
 #[cfg(target_os = "linux")]
 mod linux {
-    use super::super::ranks::{Found, Gpus};
+    use super::super::ranks::{DetectedRank, Gpus};
     use super::{Begun, Detect, Detection, Here, Looked, LookedRank, Looks};
     use std::collections::HashSet;
     use std::time::{Duration, Instant};
@@ -132,8 +132,8 @@ mod linux {
         Some((seconds * 1000.0) as i64)
     }
 
-    fn begun(found: Found, now: i64, up: Option<i64>, namespace: Option<u64>) -> LookedRank {
-        let Found { run, below, pid, start, rank, slurm, pod, about, is_address, launcher } = found;
+    fn begun(found: DetectedRank, now: i64, up: Option<i64>, namespace: Option<u64>) -> LookedRank {
+        let DetectedRank { run, below, pid, start, rank, slurm, pod, about, is_address, launcher } = found;
         // SAFETY: the call takes a number and returns one.
         let ticks = (unsafe { libc::sysconf(libc::_SC_CLK_TCK) } as f64).max(1.0);
         let t = up.map_or(now, |up| now - (up - (start as f64 * 1000.0 / ticks) as i64).max(0));

@@ -56,11 +56,11 @@ pub(super) struct Kubernetes {
     /// Our node; if it is unknown, the pods of the account's namespace are listed.
     node: Option<String>,
     /// The newest answer, and its time of expiry.
-    newest: Mutex<Option<(Instant, Answer)>>,
+    newest: Mutex<Option<(Instant, PodsAnswer)>>,
     failed: AtomicU64,
 }
 
-type Answer = Result<Arc<Vec<ListedPod>>, Failure>;
+type PodsAnswer = Result<Arc<Vec<ListedPod>>, Failure>;
 
 /// Reason of a failure, a sentence without a full stop.
 #[derive(Clone, Debug)]
@@ -201,7 +201,7 @@ impl Kubernetes {
         None
     }
 
-    async fn newest(self: Arc<Self>) -> Answer {
+    async fn newest(self: Arc<Self>) -> PodsAnswer {
         let mut newest = self.newest.lock().await;
         if let Some((until, answer)) = &*newest
             && Instant::now() < *until

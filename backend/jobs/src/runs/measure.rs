@@ -24,18 +24,18 @@ const MAX_VALUES: usize = 120_000;
 const MIN_POINTS: usize = 60;
 
 /// Source of one chart of a run.
-struct Row {
+struct ChartSource {
     id: &'static str,
     of: &'static MetricDef,
     together: Together,
 }
 
-const fn row(id: &'static str, of: &'static MetricDef, together: Together) -> Row {
-    Row { id, of, together }
+const fn row(id: &'static str, of: &'static MetricDef, together: Together) -> ChartSource {
+    ChartSource { id, of, together }
 }
 
 /// Charts per rank, from its GPUs. The first one is the sparkline of the list.
-static GPU_ROWS: [Row; 5] = [
+static GPU_ROWS: [ChartSource; 5] = [
     row("gpu", &gpu::UTILIZATION, Together::Mean),
     row("gpu_memory", &gpu::MEMORY_ALLOCATED_BYTES, Together::Sum),
     row("gpu_power", &gpu::POWER_WATTS, Together::Sum),
@@ -43,7 +43,7 @@ static GPU_ROWS: [Row; 5] = [
     row("gpu_temp", &gpu::TEMP, Together::Max),
 ];
 /// Charts per machine.
-static HOST_ROWS: [Row; 2] =
+static HOST_ROWS: [ChartSource; 2] =
     [row("cpu", &cpu::CPU_PERCENT, Together::Mean), row("memory", &memory::PERCENT, Together::Mean)];
 
 /// Measures of a run.
@@ -203,7 +203,7 @@ impl Models {
     }
 }
 
-fn measure_of(row: &Row, lines: Vec<Line>) -> Measure {
+fn measure_of(row: &ChartSource, lines: Vec<Line>) -> Measure {
     Measure { id: row.id, title: row.of.title, unit: row.of.unit, together: row.together, lines }
 }
 

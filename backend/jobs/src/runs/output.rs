@@ -39,7 +39,7 @@ pub struct PrintedRow {
 
 /// Location of the lines.
 #[derive(Clone, Debug)]
-struct Place {
+struct OutputPlace {
     folder: PathBuf,
     /// Folder with the last lines of ended runs.
     ended: PathBuf,
@@ -48,7 +48,7 @@ struct Place {
 
 /// The output files of this machine.
 #[derive(Debug, Default)]
-pub struct RunLogs(Option<Place>);
+pub struct RunLogs(Option<OutputPlace>);
 
 /// Filter of rows.
 pub type Keeps<'a> = &'a (dyn Fn(&PrintedRow) -> bool + Sync);
@@ -56,7 +56,7 @@ pub type Keeps<'a> = &'a (dyn Fn(&PrintedRow) -> bool + Sync);
 impl RunLogs {
     /// The files of this source, in a data folder.
     pub fn of(folder: &Path, source: SourceId) -> Self {
-        RunLogs(Some(Place { folder: folder.join(FOLDER), ended: folder.join(ENDED), source }))
+        RunLogs(Some(OutputPlace { folder: folder.join(FOLDER), ended: folder.join(ENDED), source }))
     }
 
     /// The source whose output is stored here.

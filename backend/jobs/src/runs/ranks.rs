@@ -1,7 +1,7 @@
 //! Detects the ranks of runs: among the processes below a `watchglass run`, and among those that hold a GPU. Other
 //! processes are not examined, and each environment is read three times at most.
 
-use super::environ::{self, Said, TORCH};
+use super::environ::{self, EnvironFacts, TORCH};
 use super::wandb;
 use launch::pod;
 use launch::process::{Stat, parent, started};
@@ -32,7 +32,7 @@ const LAUNCHES: Duration = Duration::from_secs(60);
 
 /// A detected rank.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Found {
+pub(super) struct DetectedRank {
     /// Id of its run.
     pub run: String,
     /// The run at or below whose process it stands, by the process table. An environment may name any run.
@@ -53,10 +53,10 @@ pub(super) struct Found {
 }
 
 /// State of a process, by PID and start.
-struct Seen {
+struct SeenProcess {
     first: Instant,
     reads: usize,
-    named: Said,
+    named: EnvironFacts,
     /// Its pod, from the first read: a process never moves to another pod.
     pod: Option<Pod>,
     /// Name of its user, from the last read.
@@ -116,7 +116,7 @@ pub(super) struct Looks {
     pub only_below_runs: bool,
     /// Start times of processes whose ends the kernel reports: they are not checked again for being alive.
     pub awaited: HashMap<u32, u64>,
-    seen: HashMap<(u32, u64), Seen>,
+    seen: HashMap<(u32, u64), SeenProcess>,
     numbers: HashMap<String, u32>,
     /// Names of users who have had ranks here.
     users: HashMap<u32, String>,
@@ -124,7 +124,7 @@ pub(super) struct Looks {
 
 /// One search.
 struct Look<'a> {
-    seen: &'a mut HashMap<(u32, u64), Seen>,
+    seen: &'a mut HashMap<(u32, u64), SeenProcess>,
     met: HashSet<(u32, u64)>,
     now: Instant,
     holders: &'a BTreeMap<u32, Vec<u32>>,
@@ -133,12 +133,17 @@ struct Look<'a> {
     users: &'a mut HashMap<u32, String>,
     /// The next free number of each run, for ranks without a given number.
     numbers: &'a mut HashMap<String, u32>,
-    found: Vec<Found>,
+    found: Vec<DetectedRank>,
 }
 
 impl Looks {
     /// Runs one search. `roots` are processes and their runs, `holders` those that hold GPUs, with the GPUs.
-    pub fn look(&mut self, roots: &[(u32, String)], holders: &BTreeMap<u32, Vec<u32>>, now: Instant) -> Vec<Found> {
+    pub fn look(
+        &mut self,
+        roots: &[(u32, String)],
+        holders: &BTreeMap<u32, Vec<u32>>,
+        now: Instant,
+    ) -> Vec<DetectedRank> {
         let Looks { gpus, awaited, seen, numbers, users, .. } = self;
         let mut look =
             Look { seen, met: HashSet::new(), now, holders, gpus, awaited, users, numbers, found: Vec::new() };
@@ -156,7 +161,7 @@ impl Looks {
 
 impl Look<'_> {
     /// The state of a process, if it lives and the limit is not reached.
-    fn process(&mut self, pid: u32) -> Option<(u64, &mut Seen)> {
+    fn process(&mut self, pid: u32) -> Option<(u64, &mut SeenProcess)> {
         let start = match self.awaited.get(&pid) {
             Some(start) => *start,
             // An ended process is not found, even before its parent has reaped it.
@@ -167,10 +172,10 @@ impl Look<'_> {
         }
         self.met.insert((pid, start));
         let (now, users) = (self.now, &mut *self.users);
-        let seen = self.seen.entry((pid, start)).or_insert_with(|| Seen {
+        let seen = self.seen.entry((pid, start)).or_insert_with(|| SeenProcess {
             first: now,
             reads: 0,
-            named: Said::default(),
+            named: EnvironFacts::default(),
             pod: pod::of(pid),
             user: None,
             program: String::new(),
@@ -257,7 +262,7 @@ impl Look<'_> {
             let line = line(pid);
             let is_within = line[1..].iter().any(|above| without.iter().any(|(.., pid, _)| pid == above));
             // A process above ranks is their launcher, whatever it holds; except when it is the first rank itself.
-            let ranks: Vec<&Found> = self.found.iter().filter(|found| line_above(found.pid, pid)).collect();
+            let ranks: Vec<&DetectedRank> = self.found.iter().filter(|found| line_above(found.pid, pid)).collect();
             let is_first = first_of(&ranks);
             if line.iter().any(is_known) || is_within || (!ranks.is_empty() && is_first.is_none()) {
                 continue;
@@ -274,8 +279,9 @@ impl Look<'_> {
             }
             let Some((_, seen)) = self.process(pid) else { continue };
             let named = seen.named.clone();
-            let run = run_of(&named, pid)
-                .or_else(|| run_of(&Said { key: wandb::key_of(pid, &children(pid)), ..Said::default() }, pid));
+            let run = run_of(&named, pid).or_else(|| {
+                run_of(&EnvironFacts { key: wandb::key_of(pid, &children(pid)), ..EnvironFacts::default() }, pid)
+            });
             match (root, named.rank.clone(), run) {
                 (Some((_, run)), ..) => without.push((run.clone(), true, pid, start)),
                 (None, Some(rank), Some(run)) => self.add(run, None, (pid, start), rank, &named),
@@ -317,7 +323,7 @@ impl Look<'_> {
     /// process is the rank.
     fn drop_wrappers(&mut self) {
         let mut by_place: HashMap<_, Vec<u32>> = HashMap::new();
-        for Found { pid, rank, .. } in self.found.iter().filter(|found| found.rank.launcher != GPU) {
+        for DetectedRank { pid, rank, .. } in self.found.iter().filter(|found| found.rank.launcher != GPU) {
             by_place.entry((rank.rank, rank.world, rank.local)).or_default().push(*pid);
         }
         by_place.retain(|_, pids| pids.len() > 1);
@@ -326,7 +332,7 @@ impl Look<'_> {
             let lines = pids.iter().flat_map(|pid| line(*pid).into_iter().skip(1));
             above.extend(lines.filter(|one| pids.contains(one)));
         }
-        for Found { pid, start, .. } in self.found.extract_if(.., |found| above.contains(&found.pid)) {
+        for DetectedRank { pid, start, .. } in self.found.extract_if(.., |found| above.contains(&found.pid)) {
             if let Some(seen) = self.seen.get_mut(&(pid, start)) {
                 seen.launches = true;
             }
@@ -334,7 +340,7 @@ impl Look<'_> {
     }
 
     /// Adds to a rank that holds no GPU according to the driver the GPU that it was told to use, if that is clear.
-    fn told_to_use(&self, rank: Rank, named: &Said) -> Rank {
+    fn told_to_use(&self, rank: Rank, named: &EnvironFacts) -> Rank {
         let gpus: Vec<u32> = match &named.device {
             Some(device) => self.gpus.find(device).into_iter().collect(),
             None if named.fastest_first && self.gpus.differ => Vec::new(),
@@ -343,13 +349,13 @@ impl Look<'_> {
         Rank { assumed: !gpus.is_empty(), gpus, ..rank }
     }
 
-    fn add(&mut self, run: String, below: Option<&str>, (pid, start): (u32, u64), rank: Rank, named: &Said) {
+    fn add(&mut self, run: String, below: Option<&str>, (pid, start): (u32, u64), rank: Rank, named: &EnvironFacts) {
         let rank = match self.holders.get(&pid) {
             Some(gpus) => Rank { gpus: gpus.clone(), assumed: false, ..rank },
             None => self.told_to_use(rank, named),
         };
         // Ranks found by an ID also give it to a process that does not name it itself.
-        let same = |found: &Found| found.run == run && found.is_address;
+        let same = |found: &DetectedRank| found.run == run && found.is_address;
         let is_address = below.is_none() && (named.is_address() || self.found.iter().any(same));
         let named = named.clone();
         let slurm = named.slurm.filter(|id| shared::run::check_id(id).is_ok());
@@ -369,16 +375,16 @@ impl Look<'_> {
             program: seen.map(|seen| seen.program.clone()).unwrap_or_default(),
         };
         let below = below.map(String::from);
-        self.found.push(Found { run, below, pid, start, rank, slurm, pod, about, is_address, launcher });
+        self.found.push(DetectedRank { run, below, pid, start, rank, slurm, pod, about, is_address, launcher });
     }
 }
 
 /// The rank of a process that stands above these ranks and holds a GPU, if the first of them is missing. Lightning's
 /// own process is a rank that starts the others, and has no number. Returns its run, the run below which it stands, and
 /// its rank.
-fn first_of(ranks: &[&Found]) -> Option<(String, Option<String>, Rank)> {
+fn first_of(ranks: &[&DetectedRank]) -> Option<(String, Option<String>, Rank)> {
     let one = ranks.first()?;
-    let lacks = |found: &&Found| {
+    let lacks = |found: &&DetectedRank| {
         found.run == one.run && found.rank.launcher == TORCH && found.rank.local.is_some_and(|n| n > 0)
     };
     if !ranks.iter().all(lacks) {
@@ -424,7 +430,7 @@ fn owner(pid: u32) -> Option<u32> {
 
 /// The ID of the run that an environment names: the same on all machines, and different for another user. An address
 /// that means this machine is unique to its launcher.
-fn run_of(named: &Said, pid: u32) -> Option<String> {
+fn run_of(named: &EnvironFacts, pid: u32) -> Option<String> {
     if let Some(run) = &named.run {
         return shared::run::check_id(run).is_ok().then(|| run.clone());
     }
@@ -460,7 +466,7 @@ fn program(pid: u32) -> String {
 /// The ID of the run of processes that share a parent and hold a GPU each, as torch's `spawn` starts them. The ID comes
 /// from their parent. None for init, which adopts orphans.
 fn run_of_siblings(parent: u32) -> Option<String> {
-    let named = Said { key: Some(("spawn", format!("localhost:{parent}"))), ..Said::default() };
+    let named = EnvironFacts { key: Some(("spawn", format!("localhost:{parent}"))), ..EnvironFacts::default() };
     (parent > 1).then(|| run_of(&named, parent)).flatten()
 }
 
@@ -483,7 +489,7 @@ mod tests {
 
     /// Searches until as many ranks are found twice in a row. They must exec first, and one may exec and start another
     /// during a search.
-    fn look(looks: &mut Looks, root: &Child, wanted: usize) -> Vec<Found> {
+    fn look(looks: &mut Looks, root: &Child, wanted: usize) -> Vec<DetectedRank> {
         let end = Instant::now() + Duration::from_secs(60);
         let mut before = Vec::new();
         loop {
@@ -552,7 +558,7 @@ mod tests {
         pids
     }
 
-    fn numbers(found: &[Found]) -> Vec<(u32, String)> {
+    fn numbers(found: &[DetectedRank]) -> Vec<(u32, String)> {
         let mut all: Vec<_> = found.iter().map(|one| (one.rank.rank, one.rank.launcher.clone())).collect();
         all.sort();
         all
@@ -657,9 +663,9 @@ mod tests {
         assert!(alone.run.starts_with("ddp-n1-29500-") && alone.is_address, "{alone:?}");
         let below = look(&roots);
         assert!(below.run == "run" && !below.is_address, "{below:?}");
-        let named = |who, key: &str| Said { key: Some((who, key.into())), ..Said::default() };
+        let named = |who, key: &str| EnvironFacts { key: Some((who, key.into())), ..EnvironFacts::default() };
         assert!(named("jax", "n1:1234").is_address() && !named("torchrun", "job-7").is_address());
-        assert!(!named("slurm", "7:0").is_address() && !Said::default().is_address());
+        assert!(!named("slurm", "7:0").is_address() && !EnvironFacts::default().is_address());
         drop(root.stdin.take());
         root.wait().expect("it ended");
     }
@@ -867,7 +873,7 @@ mod tests {
 
     #[test]
     fn a_run_without_a_launcher_of_ours_has_the_id_that_its_key_makes() {
-        let named = |who, key: &str| Said { key: Some((who, key.into())), ..Said::default() };
+        let named = |who, key: &str| EnvironFacts { key: Some((who, key.into())), ..EnvironFacts::default() };
         let own = std::process::id();
         let id = |who, key: &str| run_of(&named(who, key), own).expect("an id");
         assert!(id("slurm", "big:42").starts_with("slurm-big-42-"), "{}", id("slurm", "big:42"));
@@ -877,8 +883,8 @@ mod tests {
         assert_eq!(here, id("ddp", "localhost:29500"));
         let long = id("wandb", &"x".repeat(200));
         assert_eq!(shared::run::check_id(&long), Ok(()));
-        let inner = Said { run: Some("one".into()), ..named("slurm", "1") };
+        let inner = EnvironFacts { run: Some("one".into()), ..named("slurm", "1") };
         assert_eq!(run_of(&inner, own).as_deref(), Some("one"), "what `watchglass run` says comes first");
-        assert_eq!(run_of(&Said::default(), own), None);
+        assert_eq!(run_of(&EnvironFacts::default(), own), None);
     }
 }

@@ -33,7 +33,7 @@ fn check(settings: &Settings) -> Result<(), String> {
 }
 
 /// Content of an event besides its key.
-struct Said<'a> {
+struct EventContent<'a> {
     summary: String,
     source: &'a str,
     severity: &'a str,
@@ -41,7 +41,7 @@ struct Said<'a> {
     details: Value,
 }
 
-fn event(notice: &Notice, settings: &Settings, action: &str, key: &str, said: Option<Said>) -> Option<Request> {
+fn event(notice: &Notice, settings: &Settings, action: &str, key: &str, said: Option<EventContent>) -> Option<Request> {
     let address = settings.addresses.first()?;
     let mut event = json!({
         "routing_key": settings.secret.as_ref().map_or("", Secret::reveal),
@@ -86,7 +86,7 @@ fn of(notice: &Notice, settings: &Settings, alert: &Alert) -> Option<Request> {
         "count": alert.count,
     });
     let source = alert.labels.get("source").map_or("", String::as_str);
-    let said = Said { summary: sentence, source, severity: alert.severity.word(), at: alert.began, details };
+    let said = EventContent { summary: sentence, source, severity: alert.severity.word(), at: alert.began, details };
     event(notice, settings, "trigger", &alert.id, Some(said))
 }
 
@@ -95,7 +95,7 @@ fn body(notice: &Notice, settings: &Settings, _: i64) -> Vec<Request> {
         return notice.alerts.iter().filter_map(|alert| of(notice, settings, alert)).collect();
     }
     let plain = plain(notice);
-    let said = Said {
+    let said = EventContent {
         summary: plain.title.clone(),
         source: "",
         severity: notice.severity.word(),

@@ -1,7 +1,7 @@
 //! Subjects without series: machines, runs, findings, errors, and the hub itself.
 
 use super::say::hour;
-use super::state::{Phase, State, Step};
+use super::state::{Phase, Step, SubjectState};
 use super::{EVENT_MS, Engine, LOST_AFTER_START_MS, ORPHAN_MS, SWEEP_MS, WINDOW_SWEEPS};
 use crate::{Transition, What};
 use serde::{Deserialize, Serialize};
@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 /// An alert without samples that fires or fired recently.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Fact {
-    pub state: State,
+    pub state: SubjectState,
     pub labels: BTreeMap<String, String>,
     pub sentence: String,
 }

@@ -2,8 +2,8 @@
 
 use super::compile::Compiled;
 use super::series::{unknown, weigh};
-use super::state::State;
-use super::{Engine, Kept, MAX_OF_RULE, MAX_SUBJECTS, NONE, STALE_INTERVALS, Series};
+use super::state::SubjectState;
+use super::{Engine, KeptSubject, MAX_OF_RULE, MAX_SUBJECTS, NONE, STALE_INTERVALS, Series};
 use crate::What;
 use shared::rule::{Across, By, Value};
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,7 +26,7 @@ pub struct Group {
     /// Display name.
     pub place: String,
     pub labels: BTreeMap<String, String>,
-    pub state: State,
+    pub state: SubjectState,
     pub dirty: bool,
     members: Vec<Member>,
     t: i64,
@@ -184,7 +184,7 @@ impl Engine {
         }
         let key = (self.rules[of].rule.id.clone(), self.groups[group].key.clone());
         let is_own = key.1.strip_prefix("run ").is_none_or(|run| self.judges_run(run));
-        (self.groups[group].state, self.groups[group].dirty) = (State::default(), false);
+        (self.groups[group].state, self.groups[group].dirty) = (SubjectState::default(), false);
         self.rules[of].subjects = self.rules[of].subjects.saturating_sub(1);
         self.subjects = self.subjects.saturating_sub(1);
         if is_own {
@@ -203,7 +203,7 @@ impl Engine {
             let rule = &self.rules[group.rule as usize];
             if stays(rule, group) {
                 let key = (rule.rule.id.clone(), group.key.clone());
-                self.kept.insert(key, Kept { state: group.state.clone(), more: None });
+                self.kept.insert(key, KeptSubject { state: group.state.clone(), more: None });
                 let of = group.rule as usize;
                 self.rules[of].subjects = self.rules[of].subjects.saturating_sub(1);
                 self.subjects = self.subjects.saturating_sub(1);

@@ -99,7 +99,7 @@ pub struct Person {
     pub crashed: bool,
 }
 
-struct Known {
+struct KnownRule {
     rule: Rule,
     nature: Nature,
     crash: bool,
@@ -168,7 +168,7 @@ type GroupKey = (String, String);
 #[derive(Default)]
 pub struct Notices {
     setup: Setup,
-    rules: BTreeMap<String, Known>,
+    rules: BTreeMap<String, KnownRule>,
     channels: Channels,
     people: Vec<Person>,
     silences: Vec<Silence>,
@@ -203,7 +203,7 @@ impl Notices {
                 let condition = shared::rule::parse(&rule.when, catalog).ok();
                 let tells = |of: &dyn Fn(&RunState) -> bool| matches!(&condition, Some(Condition::Run(states)) if states.iter().any(of));
                 let own = rule.repeat.as_deref().and_then(|text| duration(text).ok());
-                let known = Known {
+                let known = KnownRule {
                     nature: condition.as_ref().map_or(Nature::Code, Condition::nature),
                     crash: tells(&|state| CRASHED.contains(state)),
                     finish: tells(&|state| *state == RunState::Finished),

@@ -43,13 +43,13 @@ pub fn export(catalog: &Catalog) -> String {
 }
 
 /// A condition in Prometheus.
-struct Told {
+struct ExportedCondition {
     expr: String,
     hold: u32,
     keep: String,
 }
 
-fn row(out: &mut String, rule: &Rule, told: &Told) {
+fn row(out: &mut String, rule: &Rule, told: &ExportedCondition) {
     let words = rule.name.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
     let name: String = words.map(|word| format!("{}{}", word[..1].to_ascii_uppercase(), &word[1..])).collect();
     let _ = writeln!(out, "      - alert: Watchglass{name}");
@@ -76,8 +76,8 @@ fn quoted(text: &str) -> String {
 
 /// # Errors
 /// The reason why Prometheus cannot express it.
-fn expression(condition: &Condition, catalog: &Catalog) -> Result<Told, String> {
-    let held = |expr: String, hold: u32| Ok(Told { expr, hold, keep: String::new() });
+fn expression(condition: &Condition, catalog: &Catalog) -> Result<ExportedCondition, String> {
+    let held = |expr: String, hold: u32| Ok(ExportedCondition { expr, hold, keep: String::new() });
     match condition {
         Condition::Threshold(threshold) => compared(threshold, catalog),
         Condition::Missing { tag, hold } => {
@@ -91,7 +91,7 @@ fn expression(condition: &Condition, catalog: &Catalog) -> Result<Told, String> 
             let (name, family) = series(tag, catalog)?;
             let limit = number(family.value(*limit));
             let hours = duration_text((within / 8).max(3_600));
-            Ok(Told {
+            Ok(ExportedCondition {
                 expr: format!("predict_linear({name}[{hours}], {within}) >= {limit}"),
                 hold: 300,
                 keep: "15m".into(),
@@ -99,7 +99,7 @@ fn expression(condition: &Condition, catalog: &Catalog) -> Result<Told, String> 
         }
         Condition::Increases { tag } => {
             let expr = format!("increase({}[5m]) > 0", series(tag, catalog)?.0);
-            Ok(Told { expr, hold: 0, keep: EVENT_QUIET.into() })
+            Ok(ExportedCondition { expr, hold: 0, keep: EVENT_QUIET.into() })
         }
         Condition::SourceLost(hold) => {
             held(format!("last_over_time({PRESENCE_SERIES}[{LOOKED_BACK}]) unless {PRESENCE_SERIES}"), *hold)
@@ -150,12 +150,12 @@ fn open_findings(what: &[String]) -> String {
     }
 }
 
-fn compared(threshold: &Threshold, catalog: &Catalog) -> Result<Told, String> {
+fn compared(threshold: &Threshold, catalog: &Catalog) -> Result<ExportedCondition, String> {
     let mut expr = comparison(&threshold.first, catalog)?;
     if let Some(second) = &threshold.and {
         let _ = write!(expr, " and {}", comparison(second, catalog)?);
     }
-    Ok(Told { expr, hold: threshold.hold, keep: duration_text(threshold.clear()) })
+    Ok(ExportedCondition { expr, hold: threshold.hold, keep: duration_text(threshold.clear()) })
 }
 
 fn comparison(one: &Comparison, catalog: &Catalog) -> Result<String, String> {

@@ -38,11 +38,11 @@ impl Trouble {
 pub struct HistoryHealth {
     path: PathBuf,
     calls: Arc<Calls>,
-    seen: Mutex<Seen>,
+    seen: Mutex<LastState>,
 }
 
 /// The state seen last, and the report of the start.
-struct Seen {
+struct LastState {
     figures: Figures,
     /// Reason why segments are not written, merged or removed.
     trouble: Option<Trouble>,
@@ -69,7 +69,7 @@ impl HistoryHealth {
             damaged: report.damages.len() as u64,
             ..Figures::default()
         };
-        let seen = Seen {
+        let seen = LastState {
             figures,
             trouble: None,
             call: None,
@@ -81,7 +81,7 @@ impl HistoryHealth {
         HistoryHealth { path, calls, seen: Mutex::new(seen) }
     }
 
-    fn seen(&self) -> MutexGuard<'_, Seen> {
+    fn seen(&self) -> MutexGuard<'_, LastState> {
         self.seen.lock()
     }
 
@@ -126,7 +126,7 @@ impl HistoryHealth {
     }
 }
 
-impl Seen {
+impl LastState {
     /// Whether the same call has been running for too long.
     fn hangs(&mut self, oldest: Option<u64>, now: Duration) -> bool {
         let since = match (oldest, self.call) {

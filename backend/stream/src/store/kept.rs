@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// One source.
-pub(super) struct Kept {
+pub(super) struct KeptSource {
     pub info: Arc<Source>,
     /// The value of [`Store::facts`](super::Store::facts) at its last change.
     pub facts: u64,
@@ -60,9 +60,9 @@ pub(super) struct Kept {
     pub recalled: bool,
 }
 
-impl Kept {
+impl KeptSource {
     pub fn new(info: Source, facts: u64) -> Self {
-        Kept {
+        KeptSource {
             info: Arc::new(info),
             facts,
             series: Series::default(),

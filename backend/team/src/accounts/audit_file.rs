@@ -116,7 +116,7 @@ impl Accounts {
         Ok(count)
     }
 
-    async fn unwritten(&self) -> Result<(Vec<audit::Entry>, u64), Denied> {
+    async fn unwritten(&self) -> Result<(Vec<audit::AuditRow>, u64), Denied> {
         let mut on = self.read().await?;
         let written = meta::get(&mut on, WRITTEN).await?.and_then(|id| id.parse().ok()).unwrap_or(0);
         let rows = audit::after(&mut on, written, ROWS).await?;

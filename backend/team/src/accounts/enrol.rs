@@ -9,7 +9,7 @@ use super::watchers::Ends;
 use super::{Accounts, DAY, Denied, Done, HOUR, LinkDenied, Network, random};
 use records::enrolments::Enrolment as Request;
 use records::keys::Key;
-use records::sources::{Source, Told};
+use records::sources::{ReportedFacts, Source};
 use records::{Change, enrolments, keys, sources};
 use shared::enrol::{EnrolRequest, Enrolled};
 use shared::role::KeyScope;
@@ -266,7 +266,7 @@ impl Accounts {
         sources::set_state(change, &source.id, "active").await?;
         let (machine, links) = (request.machine.as_deref(), json(&request.links));
         sources::set_machine(change, &source.id, machine, &links, request.name.as_deref()).await?;
-        let told = Told {
+        let told = ReportedFacts {
             host: Some(&request.host),
             platform: request.platform.as_deref(),
             version: request.version.as_deref(),

@@ -177,7 +177,7 @@ impl Accounts {
             *kept = text.as_deref().filter(|text| text.len() <= most);
         }
         let [host, platform, version, facts] = kept;
-        let told = sources::Told { host, platform, version, facts };
+        let told = sources::ReportedFacts { host, platform, version, facts };
         let mut change = self.begin_note().await?;
         sources::heard(&mut change, source, self.now(), told).await?;
         Ok(change.commit().await?)

@@ -92,7 +92,7 @@ impl Accounts {
 }
 
 /// A row in the form of the API.
-pub(super) fn told(row: audit::Entry) -> AuditEntry {
+pub(super) fn told(row: audit::AuditRow) -> AuditEntry {
     AuditEntry {
         id: row.id,
         t: row.t / 1_000,

@@ -12,7 +12,7 @@ const LOGIN: usize = 64;
 /// Data stored with an identity.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(default)]
-struct Said {
+struct LoginData {
     #[serde(skip_serializing_if = "Option::is_none")]
     login: Option<String>,
 }
@@ -25,7 +25,7 @@ pub(super) fn is_login(text: &str) -> bool {
 fn written(login: Option<&str>) -> String {
     // An invalid login counts as absent, so that it cannot claim runs of others.
     let login = login.filter(|login| is_login(login)).map(String::from);
-    serde_json::to_string(&Said { login }).expect("a text")
+    serde_json::to_string(&LoginData { login }).expect("a text")
 }
 
 /// Stores the login that an identity provider supplies now; none removes it.
@@ -46,7 +46,7 @@ pub(super) async fn differs(on: &mut Connection, account: &str, login: Option<&s
 pub async fn said(on: &mut Connection, account: Option<&str>) -> Result<BTreeMap<String, BTreeSet<String>>, Denied> {
     let mut logins = BTreeMap::<_, BTreeSet<String>>::new();
     for (account, row) in accounts::said(on, account).await? {
-        let login = serde_json::from_str::<Said>(&row).ok().and_then(|said| said.login);
+        let login = serde_json::from_str::<LoginData>(&row).ok().and_then(|said| said.login);
         logins.entry(account).or_default().extend(login);
     }
     Ok(logins)

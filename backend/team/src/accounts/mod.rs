@@ -68,7 +68,7 @@ pub const FILE: &str = records::FILE;
 /// [`OpenError`]: there is no database, or the file already exists.
 pub async fn backup(folder: &Path, file: &Path, clock: &dyn Clock, uid: u32) -> Result<(), OpenError> {
     let by = Principal::local(uid);
-    let entry = audit::Entry {
+    let entry = audit::AuditRow {
         id: 0,
         t: clock.wall(),
         who: by.name(),
@@ -361,7 +361,7 @@ impl Accounts {
         what: Done<'_>,
         result: &str,
     ) -> Result<(), Denied> {
-        let entry = audit::Entry {
+        let entry = audit::AuditRow {
             id: 0,
             t: self.now(),
             who: who.into(),

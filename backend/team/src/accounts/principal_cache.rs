@@ -33,7 +33,7 @@ pub(super) fn known(kind: &str, text: &str) -> KnownBy {
 }
 
 #[derive(Debug)]
-struct Entry {
+struct CachedPrincipal {
     principal: Principal,
     generation: u64,
     /// Expiry, wall clock.
@@ -47,7 +47,7 @@ struct Entry {
 /// The cached principals.
 #[derive(Debug, Default)]
 pub(super) struct PrincipalCache {
-    entries: Mutex<HashMap<KnownBy, Entry>>,
+    entries: Mutex<HashMap<KnownBy, CachedPrincipal>>,
     /// Time of the last check for foreign changes, steady; 0: never.
     looked: AtomicU64,
     /// One check serves all concurrent requests.
@@ -56,7 +56,7 @@ pub(super) struct PrincipalCache {
 }
 
 impl PrincipalCache {
-    fn entries(&self) -> MutexGuard<'_, HashMap<KnownBy, Entry>> {
+    fn entries(&self) -> MutexGuard<'_, HashMap<KnownBy, CachedPrincipal>> {
         self.entries.lock()
     }
 
@@ -120,7 +120,7 @@ impl Accounts {
     /// Caches a principal; `generation` is the one from before it was read.
     pub(super) fn keep_judged(&self, known: KnownBy, generation: u64, principal: &Principal) {
         let (now, steady) = (self.now(), self.0.clock.steady());
-        let entry = Entry {
+        let entry = CachedPrincipal {
             principal: principal.clone(),
             generation,
             until: principal.ends.unwrap_or(i64::MAX).min(now + MAX_AGE),

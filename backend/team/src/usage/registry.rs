@@ -22,7 +22,7 @@ pub(super) struct SourceNow {
 }
 
 /// Key of a row: day, team, kind, subject, measure.
-type Row = (i64, String, &'static str, String, &'static str);
+type UsageKey = (i64, String, &'static str, String, &'static str);
 
 /// Noted usage, and the part of it that is not written yet.
 #[derive(Default)]
@@ -30,9 +30,9 @@ pub(super) struct UsageRegistry {
     /// By source: the counts noted so far.
     seen: HashMap<String, [u64; ADDED.len()]>,
     /// The largest values written of a day.
-    tops: HashMap<Row, f64>,
+    tops: HashMap<UsageKey, f64>,
     day: i64,
-    waiting: BTreeMap<Row, f64>,
+    waiting: BTreeMap<UsageKey, f64>,
     /// Rows left out because the queue was full.
     pub left_out: u64,
 }
@@ -81,7 +81,7 @@ impl UsageRegistry {
         }
     }
 
-    fn put(&mut self, row: Row, value: f64) {
+    fn put(&mut self, row: UsageKey, value: f64) {
         let largest = is_largest(row.4);
         // Usually unchanged, and written before.
         if value == 0.0 || (largest && self.tops.get(&row).is_some_and(|top| *top >= value)) {

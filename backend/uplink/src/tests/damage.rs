@@ -13,15 +13,15 @@ async fn fetched<S: road::Wire>(link: &mut HubLink<S>, id: u32, first: u64, last
     let (mut all, mut damage): Fetched = Default::default();
     loop {
         match link.next().await {
-            Said::Fill(part) => {
+            ReceivedMessage::Fill(part) => {
                 let ticks = part.ticks().expect("bounded");
                 for (id, bytes) in &part.columns {
                     let column = column::decode(&bytes.0, ticks).expect("a column");
                     all.entry(*id).or_default().extend((part.first..=part.last).zip(column));
                 }
             }
-            Said::Damage(said) => damage = Some(said),
-            Said::Control(AgentMessage::FillEnd { state, .. }) => {
+            ReceivedMessage::Damage(said) => damage = Some(said),
+            ReceivedMessage::Control(AgentMessage::FillEnd { state, .. }) => {
                 assert_eq!(state, FillState::Whole);
                 return (all, damage);
             }

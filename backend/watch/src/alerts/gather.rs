@@ -2,7 +2,7 @@
 //! the team may see, so that none of their sentences can name anything else.
 
 use super::team::{CALLS, TeamWatch};
-use crate::findings::{Entry, FindingRegistry, named};
+use crate::findings::{FindingEntry, FindingRegistry, named};
 use jobs::code_alerts::TakenCall;
 use jobs::markers::marker;
 use jobs::runs::RunRegistry;
@@ -312,13 +312,13 @@ impl Gather {
     fn tell_findings(&mut self, teams: &mut [TeamWatch], judged: &JudgedMachines, now: i64) {
         let (changed, newest) = self.findings.changed_since(self.told_findings);
         self.told_findings = newest;
-        let mut all: Option<Vec<Entry>> = None;
+        let mut all: Option<Vec<FindingEntry>> = None;
         for team in teams {
             let told = match team.fresh {
                 true => all.get_or_insert_with(|| self.findings.changed_since(0).0),
                 false => &changed,
             };
-            for Entry { finding, machines } in told {
+            for FindingEntry { finding, machines } in told {
                 let first = finding.subject.first().and_then(|place| machines.get(&place.source));
                 if first.is_some_and(|key| !judged.has(key)) {
                     continue;

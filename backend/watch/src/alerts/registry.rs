@@ -53,7 +53,7 @@ pub struct AlertRegistryParts {
 pub struct AlertRegistry(pub(super) Arc<Inner>);
 
 pub(super) struct Inner {
-    place: Place,
+    place: RowStorage,
     opened: Mutex<Option<Records>>,
     key_file: Option<PathBuf>,
     key: Mutex<Option<SealingKey>>,
@@ -102,7 +102,7 @@ pub struct PendingAlert {
 }
 
 /// Place of the rows.
-enum Place {
+enum RowStorage {
     /// In the database of a hub.
     Hub(Records),
     /// In a file of this machine alone, which is created with the first row.
@@ -112,10 +112,10 @@ enum Place {
 }
 
 impl AlertRegistry {
-    fn new(place: Place, key_file: Option<PathBuf>, clock: Arc<dyn Clock>, about: AlertRegistryParts) -> Self {
+    fn new(place: RowStorage, key_file: Option<PathBuf>, clock: Arc<dyn Clock>, about: AlertRegistryParts) -> Self {
         let opened = match &place {
-            Place::Hub(records) => Some(records.clone()),
-            Place::Own(_) | Place::Memory => None,
+            RowStorage::Hub(records) => Some(records.clone()),
+            RowStorage::Own(_) | RowStorage::Memory => None,
         };
         AlertRegistry(Arc::new(Inner {
             place,
@@ -136,17 +136,17 @@ impl AlertRegistry {
     /// An instance in the database of a hub. Secrets are sealed under the key in a file, which all hubs of the database
     /// share.
     pub fn of_hub(records: Records, key_file: PathBuf, clock: Arc<dyn Clock>, about: AlertRegistryParts) -> Self {
-        Self::new(Place::Hub(records), Some(key_file), clock, about)
+        Self::new(RowStorage::Hub(records), Some(key_file), clock, about)
     }
 
     /// An instance of a server without accounts, in a file that is created when the first row is written.
     pub fn of_own(file: PathBuf, key_file: PathBuf, clock: Arc<dyn Clock>, about: AlertRegistryParts) -> Self {
-        Self::new(Place::Own(file), Some(key_file), clock, about)
+        Self::new(RowStorage::Own(file), Some(key_file), clock, about)
     }
 
     /// An instance that ends with the program.
     pub fn in_memory(clock: Arc<dyn Clock>, about: AlertRegistryParts) -> Self {
-        Self::new(Place::Memory, None, clock, about)
+        Self::new(RowStorage::Memory, None, clock, about)
     }
 
     /// A number that grows when a rule, silence or channel is changed, or an alert is acknowledged.
@@ -213,7 +213,7 @@ impl AlertRegistry {
     pub async fn there(&self) -> Result<Option<Records>, Denied> {
         let mut opened = self.0.opened.lock().await;
         if opened.is_none()
-            && let Place::Own(file) = &self.0.place
+            && let RowStorage::Own(file) = &self.0.place
             && file.exists()
         {
             *opened = Some(self.open().await?);
@@ -235,9 +235,9 @@ impl AlertRegistry {
 
     async fn open(&self) -> Result<Records, Denied> {
         let opened = match &self.0.place {
-            Place::Hub(records) => return Ok(records.clone()),
-            Place::Own(file) => Records::open_file(file).await,
-            Place::Memory => Records::in_memory().await,
+            RowStorage::Hub(records) => return Ok(records.clone()),
+            RowStorage::Own(file) => Records::open_file(file).await,
+            RowStorage::Memory => Records::in_memory().await,
         };
         let records = opened.map_err(|error| {
             tracing::error!(%error, "the database of rules and alerts cannot be opened");
@@ -359,7 +359,7 @@ impl AlertRegistry {
         object: &str,
         (before, after): (Option<String>, Option<String>),
     ) -> Result<(), Denied> {
-        let entry = audit::Entry {
+        let entry = audit::AuditRow {
             id: 0,
             t: self.now(),
             who: by.name(),

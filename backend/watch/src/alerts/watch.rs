@@ -115,7 +115,7 @@ pub async fn watch(sources: AlertSources, done: mpsc::Receiver<Delivered>, mut s
 }
 
 /// The caller, and the result of the call once it is stored.
-type Answer = (oneshot::Sender<TakenCall>, TakenCall);
+type CallAnswer = (oneshot::Sender<TakenCall>, TakenCall);
 
 struct Watcher {
     live: Arc<Live>,
@@ -234,7 +234,7 @@ impl Watcher {
     }
 
     /// Receives results of notices, and calls from code to the hub itself.
-    fn hear(&mut self, answers: &mut Vec<Answer>) {
+    fn hear(&mut self, answers: &mut Vec<CallAnswer>) {
         while let Ok(delivered) = self.done.try_recv() {
             self.all.iter_mut().for_each(|team| team.outcome(&delivered));
         }
@@ -266,7 +266,7 @@ impl Watcher {
     }
 
     /// Writes pending data, and answers the callers.
-    async fn write(&mut self, answers: &mut Vec<Answer>) {
+    async fn write(&mut self, answers: &mut Vec<CallAnswer>) {
         let (now, mut mail, mut failed) = (self.live.clock.wall(), false, None);
         let is_there = self.all.iter().any(|team| team.id.is_some());
         for team in &mut self.all {

@@ -2,7 +2,7 @@
 
 use super::feed::{announce, feed, running};
 use super::kept::KeptFindings;
-use super::registry::{Entry, FindingRegistry};
+use super::registry::{FindingEntry, FindingRegistry};
 use insight::{Insight, Settings};
 use jobs::runs::RunRegistry;
 use parking_lot::Mutex;
@@ -236,18 +236,18 @@ impl Follower {
         let keys: HashMap<&str, &str> =
             self.sources.values().map(|followed| (followed.name.as_str(), followed.key.as_str())).collect();
         let key = |name: &str| keys.get(name).map(|key| (*key).to_string());
-        let changed: Vec<Entry> = found
+        let changed: Vec<FindingEntry> = found
             .into_iter()
             .filter_map(|finding| self.following.registry.take_explained(&self.following.live, finding, key))
             .collect();
         self.following.registry.set_rules(self.insight.rules(), self.insight.left_out());
-        for Entry { finding, .. } in changed.iter().filter(|entry| entry.finding.until.is_none()) {
+        for FindingEntry { finding, .. } in changed.iter().filter(|entry| entry.finding.until.is_none()) {
             tracing::info!(id = finding.id, severity = finding.severity.word(), "{}", finding.sentence_utc());
         }
         self.write(&changed, false);
     }
 
-    fn write(&mut self, changed: &[Entry], anew: bool) {
+    fn write(&mut self, changed: &[FindingEntry], anew: bool) {
         let Following { registry, kept, .. } = &mut self.following;
         let Some(kept) = kept.as_mut().filter(|_| anew || !changed.is_empty()) else { return };
         kept.write(changed, || registry.all());

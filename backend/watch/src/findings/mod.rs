@@ -18,4 +18,4 @@ pub use feed::look_through;
 pub use follow::{Following, follow};
 pub use kept::KeptFindings;
 pub(crate) use registry::machines as named;
-pub use registry::{Entry, FindingRegistry, WantedFindings};
+pub use registry::{FindingEntry, FindingRegistry, WantedFindings};

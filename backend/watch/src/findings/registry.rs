@@ -14,7 +14,7 @@ const MAX_CHANGES: usize = 10_000;
 
 /// A finding, with the keys of its machines, by their names.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
-pub struct Entry {
+pub struct FindingEntry {
     /// In the form for display.
     #[serde(flatten)]
     pub finding: Finding,
@@ -24,7 +24,7 @@ pub struct Entry {
 
 /// Findings of other hubs, by hub and id, each with the number of its hub's lists in which it was missing without an
 /// end.
-type Theirs = HashMap<String, HashMap<String, (Entry, u8)>>;
+type Theirs = HashMap<String, HashMap<String, (FindingEntry, u8)>>;
 
 /// A finding missing in this number of its hub's lists is dropped.
 const LACKING: u8 = 3;
@@ -32,7 +32,7 @@ const LACKING: u8 = 3;
 /// Maximum number of dismissals for other hubs that they have not received yet.
 const MAX_TO_OTHERS: usize = 200;
 
-impl Entry {
+impl FindingEntry {
     /// Whether all of its machines are visible.
     fn is_seen(&self, sees: impl Fn(&str) -> bool) -> bool {
         machines(&self.finding).all(|name| self.machines.get(name).is_some_and(|key| sees(key)))
@@ -41,7 +41,7 @@ impl Entry {
 
 #[derive(Debug, Default)]
 struct Inner {
-    by_id: HashMap<String, Entry>,
+    by_id: HashMap<String, FindingEntry>,
     theirs: Theirs,
     /// A finding that was open when this program started continues under its old id.
     renamed: HashMap<String, String>,
@@ -104,7 +104,7 @@ impl FindingRegistry {
 
     /// Adds or updates a finding; `key` returns the key of a machine by its name. Returns the entry to be written; None
     /// without a change.
-    pub fn take(&self, mut finding: Finding, key: impl Fn(&str) -> Option<String>) -> Option<Entry> {
+    pub fn take(&self, mut finding: Finding, key: impl Fn(&str) -> Option<String>) -> Option<FindingEntry> {
         let mut inner = self.inner();
         if let Some(old) = inner.renamed.get(&finding.id).and_then(|id| inner.by_id.get(id)) {
             (finding.id, finding.since, finding.told) = (old.finding.id.clone(), old.finding.since, old.finding.told);
@@ -118,7 +118,7 @@ impl FindingRegistry {
         let machines = machines(&finding).filter_map(|name| Some((name.to_string(), key(name)?))).collect();
         // A dismissal stays.
         finding.dismissed = inner.known(&finding.id).and_then(|old| old.finding.dismissed.clone());
-        let entry = Entry { finding, machines };
+        let entry = FindingEntry { finding, machines };
         let old = inner.by_id.insert(entry.finding.id.clone(), entry.clone());
         if old.as_ref() == Some(&entry) {
             return None;
@@ -137,7 +137,7 @@ impl FindingRegistry {
         live: &Live,
         mut finding: Finding,
         key: impl Fn(&str) -> Option<String>,
-    ) -> Option<Entry> {
+    ) -> Option<FindingEntry> {
         let known = {
             let inner = self.inner();
             let id = inner.renamed.get(&finding.id).unwrap_or(&finding.id);
@@ -151,12 +151,12 @@ impl FindingRegistry {
     }
 
     /// The open findings of this hub.
-    pub fn open(&self) -> Vec<Entry> {
+    pub fn open(&self) -> Vec<FindingEntry> {
         self.inner().by_id.values().filter(|entry| entry.finding.until.is_none()).cloned().collect()
     }
 
     /// Adds changed findings of another hub; `open` are the ids of all open ones there, if it lists them.
-    pub fn lay(&self, hub: &str, changed: Vec<Entry>, open: Option<&HashSet<String>>) {
+    pub fn lay(&self, hub: &str, changed: Vec<FindingEntry>, open: Option<&HashSet<String>>) {
         let mut inner = self.inner();
         let Inner { theirs, said_of_theirs, .. } = &mut *inner;
         let own = theirs.entry(hub.to_string()).or_default();
@@ -239,14 +239,14 @@ impl FindingRegistry {
     }
 
     /// Dismissals since the last call, to be written.
-    pub(super) fn said(&self) -> Vec<Entry> {
+    pub(super) fn said(&self) -> Vec<FindingEntry> {
         let mut inner = self.inner();
         let said = std::mem::take(&mut inner.said);
         said.iter().filter_map(|id| inner.by_id.get(id).cloned()).collect()
     }
 
     /// Restores findings stored by an earlier run of the program.
-    pub(super) fn restore(&self, entries: impl IntoIterator<Item = Entry>) {
+    pub(super) fn restore(&self, entries: impl IntoIterator<Item = FindingEntry>) {
         let mut inner = self.inner();
         for entry in entries {
             inner.change(entry.finding.id.clone());
@@ -258,14 +258,14 @@ impl FindingRegistry {
     /// Ends findings that an earlier run left open and that are not among `open`, at `now`, seconds. `lives` returns
     /// whether a machine, by its key, was checked for long enough, which must hold for all machines of a finding.
     /// Returns the ended ones.
-    pub(super) fn end_others(&self, open: &[String], now: i64, lives: impl Fn(&str) -> bool) -> Vec<Entry> {
+    pub(super) fn end_others(&self, open: &[String], now: i64, lives: impl Fn(&str) -> bool) -> Vec<FindingEntry> {
         let mut inner = self.inner();
         let open: Vec<String> = open.iter().map(|id| inner.renamed.get(id).unwrap_or(id).clone()).collect();
         let left = inner.by_id.values_mut().filter(|entry| {
             let mut subject = entry.finding.subject.iter().filter_map(|place| entry.machines.get(&place.source));
             entry.finding.until.is_none() && !open.contains(&entry.finding.id) && subject.all(|key| lives(key))
         });
-        let ended: Vec<Entry> = left
+        let ended: Vec<FindingEntry> = left
             .map(|entry| {
                 entry.finding.until = Some(now);
                 entry.clone()
@@ -277,7 +277,7 @@ impl FindingRegistry {
 
     /// All entries changed after the change of this number, in their present state, and the number of the newest
     /// change. A follower too far behind gets all entries.
-    pub fn changed_since(&self, number: u64) -> (Vec<Entry>, u64) {
+    pub fn changed_since(&self, number: u64) -> (Vec<FindingEntry>, u64) {
         let inner = self.inner();
         let newest = inner.before + inner.changes.len() as u64;
         let changed = match number.checked_sub(inner.before) {
@@ -309,8 +309,8 @@ impl FindingRegistry {
     }
 
     /// All findings, oldest first.
-    pub(super) fn all(&self) -> Vec<Entry> {
-        let mut all: Vec<Entry> = self.inner().by_id.values().cloned().collect();
+    pub(super) fn all(&self) -> Vec<FindingEntry> {
+        let mut all: Vec<FindingEntry> = self.inner().by_id.values().cloned().collect();
         all.sort_unstable_by(|a, b| (a.finding.told, &a.finding.id).cmp(&(b.finding.told, &b.finding.id)));
         all
     }
@@ -337,7 +337,7 @@ impl FindingRegistry {
     pub fn seen(&self, wanted: &WantedFindings, sees: impl Fn(&str) -> bool) -> Vec<Finding> {
         let inner = self.inner();
         // The previous hub of a moved finding may list it, too.
-        let theirs: HashMap<&String, &Entry> = inner
+        let theirs: HashMap<&String, &FindingEntry> = inner
             .theirs
             .values()
             .flatten()
@@ -354,7 +354,7 @@ impl FindingRegistry {
 
 impl Inner {
     /// A finding of this hub, or of another one.
-    fn known(&self, id: &str) -> Option<&Entry> {
+    fn known(&self, id: &str) -> Option<&FindingEntry> {
         let theirs = || self.theirs.values().find_map(|own| own.get(id)).map(|(entry, _)| entry);
         self.by_id.get(id).or_else(theirs)
     }
@@ -383,7 +383,7 @@ impl Inner {
         if self.by_id.contains_key(&finding.id) {
             return None;
         }
-        let same = |entry: &&Entry| {
+        let same = |entry: &&FindingEntry| {
             let old = &entry.finding;
             old.until.is_none()
                 && (&old.rule, &old.subject, &old.device) == (&finding.rule, &finding.subject, &finding.device)
@@ -393,7 +393,7 @@ impl Inner {
 
     /// Likewise for a finding of another hub from before the machine moved here.
     fn moved(&self, finding: &Finding) -> Option<(String, i64, i64)> {
-        let same = |entry: &&Entry| {
+        let same = |entry: &&FindingEntry| {
             let old = &entry.finding;
             old.until.is_none()
                 && (&old.rule, &old.subject, &old.device) == (&finding.rule, &finding.subject, &finding.device)

@@ -1,7 +1,7 @@
 //! Actions on alerts and rules by keys and buttons, and their requests.
 
 use super::words;
-use crate::fetch::{self, Answer, Json};
+use crate::fetch::{self, FetchAnswer, Json};
 use crate::state::Page;
 use leptos::ev::KeyboardEvent;
 use leptos::prelude::*;
@@ -59,7 +59,7 @@ pub fn sent(rule: &Rule) -> Vec<(&'static str, JsValue)> {
 
 /// Acknowledges an alert; `wrong` gets the server's error.
 pub fn acknowledge(page: Page, id: &str, wrong: RwSignal<String>) {
-    fetch::ask("POST", &format!("{}/ack", words::of_id("api/v1/alerts", id)), None, move |answer: Answer| {
+    fetch::ask("POST", &format!("{}/ack", words::of_id("api/v1/alerts", id)), None, move |answer: FetchAnswer| {
         // The page may have gone.
         let _ = wrong.try_set(if answer.is_ok() { String::new() } else { answer.problem() });
         page.alert_changes.update(|n| *n += 1);

@@ -5,7 +5,7 @@ use crate::access::Access;
 use crate::browser::now;
 use crate::fetch::Json;
 use crate::pages::team::asked::Polled;
-use crate::pages::team::form::{Entry, Form, FormDialog, Typed};
+use crate::pages::team::form::{FieldInput, Form, FormDialog, Typed};
 use crate::pages::team::frame::Card;
 use crate::state::Page;
 use crate::widgets::list::List;
@@ -34,8 +34,8 @@ fn sent(matches: &BTreeMap<String, String>, length: &str, comment: &str, at: i64
     vec![("match", fit), ("from", (at as f64).into()), ("to", (to as f64).into()), ("comment", comment.into())]
 }
 
-fn lengths() -> Entry {
-    Entry::Choice(LENGTHS.to_vec())
+fn lengths() -> FieldInput {
+    FieldInput::Choice(LENGTHS.to_vec())
 }
 
 /// The form that silences an alert: one more key press makes it an hour.
@@ -45,15 +45,18 @@ pub fn of_alert(access: Access, alert: &Alert, at: i64) -> Form {
     let words = "Matching alerts send no notifications; they stay in the list. A silence ends by itself.";
     let path = words::of_team(access, "api/v1/silences");
     Form::ask("silence", format!("Silence {rule} {rest}?").replace(" ?", "?"), words, "POST", path)
-        .with("Silence", vec![("length", "Duration", lengths()), ("comment", "Reason", Entry::Text(String::new()))])
+        .with(
+            "Silence",
+            vec![("length", "Duration", lengths()), ("comment", "Reason", FieldInput::Text(String::new()))],
+        )
         .writing(move |typed: &Typed| Ok(sent(&found, &typed.of("length"), &typed.of("comment"), at)))
 }
 
 /// The form of a new silence; `of` is one that is made again.
 fn new(access: Access, of: &Silence, at: i64) -> Form {
     let present = |name: &str| of.matches.get(name).cloned().unwrap_or_default();
-    let fields = FIELDS.iter().map(|(name, words)| (*name, *words, Entry::Text(present(name))));
-    let rest = [("length", "Duration", lengths()), ("comment", "Reason", Entry::Text(of.comment.clone()))];
+    let fields = FIELDS.iter().map(|(name, words)| (*name, *words, FieldInput::Text(present(name))));
+    let rest = [("length", "Duration", lengths()), ("comment", "Reason", FieldInput::Text(of.comment.clone()))];
     let words = "All filled-in fields must match; * stands for any text. A silence stops notifications, not alerts.";
     Form::ask("silence", "Silence".into(), words, "POST", words::of_team(access, "api/v1/silences"))
         .with("Silence", fields.chain(rest).collect())

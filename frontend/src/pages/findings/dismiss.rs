@@ -2,7 +2,7 @@
 //! leads a page.
 
 use super::words;
-use crate::fetch::{self, Answer, Json};
+use crate::fetch::{self, FetchAnswer, Json};
 use crate::state::Page;
 use crate::widgets::parts::{If, flag, text};
 use leptos::prelude::*;
@@ -18,7 +18,7 @@ pub fn said(of: &Dismissed) -> String {
 fn send(page: Page, id: String, why: Option<String>, problem: RwSignal<String>) {
     let why = why.map_or(JsValue::NULL, |why| why.as_str().into());
     let body = Json::object([("id", id.as_str().into()), ("why", why)]);
-    fetch::ask("POST", "api/v1/findings/wrong", Some(body), move |answer: Answer| {
+    fetch::ask("POST", "api/v1/findings/wrong", Some(body), move |answer: FetchAnswer| {
         let read = answer.read::<DismissedFinding>();
         // The page may have gone.
         let _ = problem.try_set(read.as_ref().err().cloned().unwrap_or_default());

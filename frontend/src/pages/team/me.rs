@@ -1,7 +1,7 @@
 //! The account of the signed-in user: password, sessions, keys, and sign-out.
 
 use super::asked::Polled;
-use super::form::{Entry, Form, FormDialog};
+use super::form::{FieldInput, Form, FormDialog};
 use super::frame::Card;
 use super::keys::{KEY_HEADS, key_row, new_key};
 use crate::access::Access;
@@ -224,10 +224,10 @@ fn OwnKeys(keys: Polled<Keys>, form: RwSignal<Option<Form>>) -> impl IntoView {
 
 /// The form of another password, or of the `first` one.
 fn password_form(first: bool) -> Form {
-    let old = (!first).then_some(("old", "Current password", Entry::Password("current-password")));
+    let old = (!first).then_some(("old", "Current password", FieldInput::Password("current-password")));
     let new = [
-        ("new", "New password, at least 12 characters", Entry::Password("new-password")),
-        ("same", "Repeat password", Entry::Password("new-password")),
+        ("new", "New password, at least 12 characters", FieldInput::Password("new-password")),
+        ("same", "Repeat password", FieldInput::Password("new-password")),
     ];
     let said = match first {
         true => "You can then also sign in with it. Your other sessions end.",
@@ -246,7 +246,7 @@ fn password_form(first: bool) -> Form {
 /// The form of the e-mail address, with the one of now.
 fn email_form(present: String) -> Form {
     Form::ask("email", "Your e-mail".into(), "Leave it empty to remove it.", "PATCH", "api/v1/me".into())
-        .with("Save", vec![("email", "E-mail", Entry::Text(present))])
+        .with("Save", vec![("email", "E-mail", FieldInput::Text(present))])
         .writing(|typed| Ok(vec![("email", typed.of("email").into())]))
 }
 
@@ -270,7 +270,7 @@ fn erase_form(name: String) -> Form {
         "DELETE",
         "api/v1/me".into(),
     )
-    .with("Remove account", vec![("name", "Type your name to confirm", Entry::Text(String::new()))])
+    .with("Remove account", vec![("name", "Type your name to confirm", FieldInput::Text(String::new()))])
     .writing(move |typed| match typed.of("name") == name {
         true => Ok(Vec::new()),
         false => Err(format!("Type {name} to remove your account.")),

@@ -1,7 +1,7 @@
 //! The menu of saved views: it opens one, saves the shown view, marks a changed one, and creates share links.
 
 use super::asked::Polled;
-use super::form::{Entry, Form, FormDialog};
+use super::form::{FieldInput, Form, FormDialog};
 use super::links::new_link;
 use crate::access::Access;
 use crate::address::{self, View};
@@ -108,7 +108,8 @@ impl Saved {
         self.open.set(false);
         let mine = ("mine", "only me");
         let reach = if self.role() >= Role::Member { vec![mine, ("team", "the whole team")] } else { vec![mine] };
-        let fields = vec![("name", "Name", Entry::Text(String::new())), ("scope", "For", Entry::Choice(reach))];
+        let fields =
+            vec![("name", "Name", FieldInput::Text(String::new())), ("scope", "For", FieldInput::Choice(reach))];
         let (said, path) =
             ("Saves the current state of the page under a name.", format!("api/v1/views?team={}", self.team()));
         let query = self.query();

@@ -9,11 +9,11 @@ use crate::store::source::Source;
 use crate::surface::CanvasSurface;
 use charts::Frame;
 use charts::canvas::Canvas;
-use charts::labels::Place;
-use charts::over::Said;
+use charts::labels::LabelPlace;
+use charts::over::EdgeLabels;
 use charts::poster::{Head, TITLE_HEIGHT_PX};
 use shared::unit::rough_duration;
-use viewer::picture::{Look, Picture, RedrawKey, Rows, State};
+use viewer::picture::{Look, PanelState, Picture, RedrawKey, Rows};
 use wasm_bindgen::JsCast;
 use web_sys::{Element, HtmlCanvasElement};
 
@@ -74,7 +74,7 @@ pub struct PanelView {
     /// Another chart that is drawn over this one.
     pub other: Option<Under>,
     /// Position of each labeled series, and the middle of its label in CSS pixels from the top of the plot.
-    pub places: Vec<Place>,
+    pub places: Vec<LabelPlace>,
     /// The element of the panel.
     pub article: Element,
     /// True when the panel is on the screen or near it.
@@ -173,7 +173,7 @@ impl PanelView {
             self.said.2 = state;
         }
         let age = match self.picture.state {
-            State::Stale if !look.frozen => {
+            PanelState::Stale if !look.frozen => {
                 format!("last sample {} ago", rough_duration(look.now - self.picture.newest))
             }
             _ => String::new(),
@@ -210,7 +210,7 @@ impl PanelView {
         let (unit, newest) = (picture.unit, picture.last(look.span.1));
         let words = Head { title: &title, note: &picture.note, source: &poster.words };
         picture.with_frame(look, units, None, |frame| {
-            let said = Said { labels: &labels, unit, joined_as: None, before: &[] };
+            let said = EdgeLabels { labels: &labels, unit, joined_as: None, before: &[] };
             poster.layer.draw(Some(look.theme), |area| {
                 // This backend never returns an error.
                 let Ok(below) = charts::poster::head(area, frame, &words) else { return };
@@ -349,7 +349,7 @@ impl PanelView {
         // The chart under the pointer labels its series one by one.
         let here = focus.is_some() || here;
         let joined_as = picture.peers().filter(|_| !here);
-        let said = Said { labels: &labels, unit, joined_as, before: places };
+        let said = EdgeLabels { labels: &labels, unit, joined_as, before: places };
         let drawn = picture.with_frame(look, units, focus, |frame| {
             over.draw(None, |area| charts::over::draw(area, frame, at, newest, said).unwrap_or_default())
         });

@@ -135,7 +135,7 @@ impl Server {
 
 /// All visible parts of a picture.
 #[derive(Debug, PartialEq)]
-struct Seen {
+struct VisibleParts {
     axis: Option<Axis>,
     words: (String, [String; 3]),
     gaps: Vec<Gap>,
@@ -160,12 +160,12 @@ fn seen<T: Clone>(
     all[start..end].to_vec()
 }
 
-fn look_at(picture: &Picture, look: &Look) -> Seen {
+fn look_at(picture: &Picture, look: &Look) -> VisibleParts {
     let span = look.span;
     let labels = picture.labels(None, span.1, None);
     let labels = labels.into_iter().map(|l| l.name + " " + &l.text).collect();
     picture
-        .with_frame(look, (1200, 800), None, |frame| Seen {
+        .with_frame(look, (1200, 800), None, |frame| VisibleParts {
             axis: Some(frame.axis.clone()),
             words: (picture.note.clone(), picture.sums.clone()),
             gaps: frame.gaps.to_vec(),

@@ -128,7 +128,7 @@ pub fn lane_ids(
         let metric = own.first().and_then(|i| catalog.metric(source.defs.get(*i as usize)?));
         let known = lanes.iter().find(|l| metric.is_some_and(|m| m.tag == l.metric));
         let plain = || catalog::Lane {
-            states: vec![catalog::State { value: 0, word: "{n}".into(), alert: false }],
+            states: vec![catalog::LaneState { value: 0, word: "{n}".into(), alert: false }],
             ..catalog::Lane::default()
         };
         return vec![(known.cloned().unwrap_or_else(plain), own.to_vec())];
@@ -148,8 +148,9 @@ pub fn lane_ids(
 /// values.
 fn place(lane: &Lane, value: f64) -> Option<usize> {
     let number = value as u32;
-    let fits =
-        |s: &shared::catalog::State| s.value == 0 || if lane.bits { number & s.value != 0 } else { number == s.value };
+    let fits = |s: &shared::catalog::LaneState| {
+        s.value == 0 || if lane.bits { number & s.value != 0 } else { number == s.value }
+    };
     if number == 0 && value.fract() == 0.0 { None } else { lane.states.iter().position(fits) }
 }
 
@@ -204,7 +205,7 @@ pub fn bars(lane: &Lane, series: &[&[Column]], step: i64, interval: i64) -> Vec<
 mod tests {
     use super::*;
     use charts::reduce::Reducer;
-    use shared::catalog::State;
+    use shared::catalog::LaneState;
 
     #[test]
     fn alerts_at_one_time_have_lanes_of_their_own_and_the_others_share_one() {
@@ -223,7 +224,7 @@ mod tests {
     }
 
     fn lane() -> Lane {
-        let state = |value, word: &str, alert| State { value, word: word.into(), alert };
+        let state = |value, word: &str, alert| LaneState { value, word: word.into(), alert };
         Lane {
             chart: String::new(),
             title: String::new(),

@@ -196,10 +196,10 @@ mod tests {
             super::open(path.clone(), &Options::default()).remove(0)
         };
         // Reads until values and result match. A reading may fall between two lines of the tool.
-        type Seen = std::collections::BTreeMap<String, f64>;
-        let until = |part: &mut Part, done: &dyn Fn(&Seen, &Result<(), CollectError>) -> bool| {
+        type SeenValues = std::collections::BTreeMap<String, f64>;
+        let until = |part: &mut Part, done: &dyn Fn(&SeenValues, &Result<(), CollectError>) -> bool| {
             let begin = std::time::Instant::now();
-            let mut seen = Seen::new();
+            let mut seen = SeenValues::new();
             loop {
                 let mut out = Out::default();
                 out.begin(begin.elapsed());

@@ -6,7 +6,7 @@ use super::health::Health;
 use super::library::{Fields, Handle, Library};
 use super::mig::Parts;
 use super::rates::Rate;
-use super::reading::{NvidiaReading, Place};
+use super::reading::{NvidiaReading, ValueSubject};
 use super::retry::{NvmlFailure, Retry};
 use super::users::{Process, Who, together};
 use nvml_wrapper::enum_wrappers::device::{
@@ -25,15 +25,15 @@ const SHARED_INTERVAL: Duration = Duration::from_secs(5);
 
 /// A cached value that is read periodically.
 #[derive(Clone, Copy, Debug, Default)]
-struct Kept {
+struct CachedReading {
     value: Option<u32>,
     asked: Option<Duration>,
 }
 
-impl Kept {
+impl CachedReading {
     fn get(&mut self, at: Duration, every: Duration, ask: impl FnOnce() -> Result<u32, NvmlError>) -> Option<u32> {
         if self.asked.is_none_or(|then| at.saturating_sub(then) >= every) {
-            *self = Kept { value: ask().ok(), asked: Some(at) };
+            *self = CachedReading { value: ask().ok(), asked: Some(at) };
         }
         self.value
     }
@@ -45,11 +45,11 @@ pub(super) struct Gpu {
     retries: [Retry; Call::COUNT],
     /// The last failure, and its call. It stays until that call succeeds, also in ticks without the call.
     trouble: Option<(Call, NvmlFailure, String)>,
-    power_limit: Kept,
-    max_temp: Kept,
-    max_memory_temp: Kept,
-    link: [Kept; 4],
-    lane_speed: Kept,
+    power_limit: CachedReading,
+    max_temp: CachedReading,
+    max_memory_temp: CachedReading,
+    link: [CachedReading; 4],
+    lane_speed: CachedReading,
     energy: Rate,
     pcie: [Rate; 2],
     nvlink: [Rate; 2],
@@ -69,11 +69,11 @@ impl Gpu {
             handle,
             retries: Default::default(),
             trouble: None,
-            power_limit: Kept::default(),
-            max_temp: Kept::default(),
-            max_memory_temp: Kept::default(),
+            power_limit: CachedReading::default(),
+            max_temp: CachedReading::default(),
+            max_memory_temp: CachedReading::default(),
             link: Default::default(),
-            lane_speed: Kept::default(),
+            lane_speed: CachedReading::default(),
             energy: Rate::default(),
             pcie: Default::default(),
             nvlink: Default::default(),
@@ -251,7 +251,7 @@ impl Gpu {
         for process in &all {
             asker.reading.put(
                 &gpu_parts::PROCESS_MEMORY,
-                Place::Process(process.pid),
+                ValueSubject::Process(process.pid),
                 bytes(process).map(|b| b as f64),
             );
         }
@@ -267,7 +267,7 @@ impl Gpu {
         shares.dedup_by_key(|(pid, ..)| *pid);
         shares.retain(|(pid, ..)| asker.reading.pids.contains(pid));
         for (pid, share, _) in shares {
-            asker.reading.put(&gpu_parts::PROCESS_SM, Place::Process(pid), percent(share));
+            asker.reading.put(&gpu_parts::PROCESS_SM, ValueSubject::Process(pid), percent(share));
         }
     }
 }

@@ -11,7 +11,7 @@ mod text;
 use super::UNKNOWN_PIDS;
 use super::events::{Teller, Xids};
 use super::kernel_log::{self, KernelLog};
-use super::reading::{NvidiaReading, Place};
+use super::reading::{NvidiaReading, ValueSubject};
 use super::retry::MUST_BE_RESET;
 use super::users::{Process, together};
 use crate::host::process::Watched;
@@ -222,14 +222,14 @@ struct Memory {
 
 impl Memory {
     /// Puts the memory. Returns whether there was a valid value.
-    fn put(self, place: Place, reading: &mut NvidiaReading) -> bool {
+    fn put(self, place: ValueSubject, reading: &mut NvidiaReading) -> bool {
         let Some((used, total)) = self.used.zip(self.total).filter(|(used, total)| *total > 0.0 && used <= total)
         else {
             return false;
         };
         reading.put(&gpu::MEMORY_ALLOCATED_BYTES, place, Some(used));
         reading.put(&gpu::MEMORY_ALLOCATED, place, Some(gpu::MEMORY_ALLOCATED.rounded(100.0 * used / total)));
-        if place == Place::Gpu {
+        if place == ValueSubject::Gpu {
             reading.put(&gpu::MEMORY_TOTAL_BYTES, place, Some(total));
         }
         true
@@ -343,7 +343,7 @@ impl SmiGpu {
             (["mig_devices"], "mig_device") => {
                 let (index, memory) = std::mem::take(&mut self.part);
                 if let Some(index) = index {
-                    memory.put(Place::Part(index), &mut self.reading);
+                    memory.put(ValueSubject::Part(index), &mut self.reading);
                 }
             }
             (["processes"], "process_info") => {
@@ -356,7 +356,7 @@ impl SmiGpu {
 
     fn put(&mut self, row: &'static MetricDef, value: Option<f64>) {
         self.reading.answered |= value.is_some();
-        self.reading.put(row, Place::Gpu, value);
+        self.reading.put(row, ValueSubject::Gpu, value);
     }
 
     /// The library reports the mean as the power, so the instantaneous value is used only without a mean.
@@ -374,10 +374,10 @@ impl SmiGpu {
         self.put(&gpu::POWER_LIMIT_WATTS, limit);
         let share = power.zip(limit).map(|(power, limit)| gpu::POWER_PERCENT.rounded(100.0 * power / limit));
         self.put(&gpu::POWER_PERCENT, share);
-        self.reading.answered |= self.memory.put(Place::Gpu, &mut self.reading);
+        self.reading.answered |= self.memory.put(ValueSubject::Gpu, &mut self.reading);
         self.reading.pids = self.processes.iter().map(|process| process.pid).collect();
         for Process { pid, memory } in together(std::mem::take(&mut self.processes)) {
-            self.reading.put(&gpu_parts::PROCESS_MEMORY, Place::Process(pid), memory.map(|bytes| bytes as f64));
+            self.reading.put(&gpu_parts::PROCESS_MEMORY, ValueSubject::Process(pid), memory.map(|bytes| bytes as f64));
         }
         self
     }
