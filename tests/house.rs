@@ -131,6 +131,11 @@ fn private_types_tell_whose_they_are() {
 }
 
 #[test]
+fn functions_tell_what_they_do() {
+    holds(names::functions(tree()));
+}
+
+#[test]
 fn files_are_small() {
     let sources = tree();
     let lengths = rules::lengths(sources);
@@ -312,6 +317,21 @@ fn a_planted_type_that_does_not_tell_whose_it_is_is_caught() {
     ] {
         catches(names::types, "backend/src/http/one.rs", good, bad);
         catches(names::types, "tests/hub/one.rs", good, bad);
+    }
+}
+
+#[test]
+fn a_planted_function_without_an_object_is_caught() {
+    for (good, bad) in [
+        ("fn from_bytes(bytes: &[u8]) {}", "fn of(bytes: &[u8]) {}"),
+        (
+            "impl A {\n    pub(super) async fn send_message(&self) {}\n}",
+            "impl A {\n    pub(super) async fn say(&self) {}\n}",
+        ),
+        ("pub const fn limit_of(a: u8) -> u8 {\n    a\n}", "pub const fn told(a: u8) -> u8 {\n    a\n}"),
+    ] {
+        catches(names::functions, "backend/src/http/one.rs", good, bad);
+        catches(names::functions, "tests/hub/one.rs", good, bad);
     }
 }
 

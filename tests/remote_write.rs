@@ -88,7 +88,7 @@ impl KnownMachine {
         let mut all = Samples::new();
         for (series, def) in self.defs.iter().enumerate() {
             let metric = catalog.metric(def).expect("a row");
-            let family = Family::of(metric);
+            let family = Family::from_metric(metric);
             let mut labels: Vec<_> = prometheus::labels(metric, &def.instance);
             labels.extend([("source".into(), host().into()), ("__name__".into(), family.name.as_str().into())]);
             labels.sort();
@@ -565,7 +565,7 @@ fn with_victoria_metrics_what_came_late_is_there() {
     known.fill(50, 80);
     sent(samples(0, 120));
     let catalog = known.live.store().catalog().clone();
-    let name = Family::of(catalog.metric(&known.defs[0]).expect("a row")).name;
+    let name = Family::from_metric(catalog.metric(&known.defs[0]).expect("a row")).name;
     let selector = format!("{name}{{core=\"0\",source=\"{}\"}}", host());
     let wanted: Vec<i64> = (0..120).map(|tick| known.from + tick * 1_000).collect();
     let times = || exported(&server, &selector).into_iter().map(|(t, _)| t).collect::<Vec<_>>();
@@ -625,7 +625,7 @@ fn through(server: &Program, write: &str, raw: impl Fn(&str) -> Vec<(i64, f64)>)
         remote.check()
     );
     let catalog = known.live.store().catalog().clone();
-    let name = Family::of(catalog.metric(&known.defs[0]).expect("a row")).name;
+    let name = Family::from_metric(catalog.metric(&known.defs[0]).expect("a row")).name;
     for series in [0, 7, SERIES - 1] {
         let wanted: Vec<(i64, f64)> = (0..ticks)
             .map(|tick| (known.from + tick as i64 * 1_000, value(series, tick) / 100.0))

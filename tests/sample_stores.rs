@@ -49,7 +49,7 @@ fn prometheus(folder: &Path, settings: &str) -> Program {
 /// Selector of a series of the known machine on the other server.
 fn selector(known: &KnownMachine, series: usize) -> String {
     let catalog = known.live.store().catalog().clone();
-    let name = Family::of(catalog.metric(&known.defs[series]).expect("a row")).name;
+    let name = Family::from_metric(catalog.metric(&known.defs[series]).expect("a row")).name;
     format!("{name}{{core=\"{series}\",source=\"{}\"}}", host())
 }
 

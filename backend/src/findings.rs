@@ -95,7 +95,7 @@ fn lines(findings: &[Finding], at: i64) -> String {
         let sentence = finding.sentence_utc();
         let sentence = terminal::visible(&sentence);
         let since = shared::date::text(finding.since * 1000);
-        let _ = writeln!(text, "{since}  {lasted:>14}  {:<8}  {indent}{sentence}", finding.severity.word());
+        let _ = writeln!(text, "{since}  {lasted:>14}  {:<8}  {indent}{sentence}", finding.severity.as_str());
     }
     if text.is_empty() {
         text.push_str("There are no findings.\n");
@@ -108,7 +108,7 @@ fn of_file(path: &Path) -> Result<(Arc<Live>, Vec<String>), FindingsFailed> {
     let opened = imports::open(path, file::open, collectors::catalog());
     let opened = opened.map_err(|error| failed(format!("{} cannot be opened: {error}", path.display())))?;
     let notes = opened.notes.iter().map(|note| format!("{}: {note}", path.display())).collect();
-    let (Some(recorded), simulated) = (opened.told(), opened.simulated()) else {
+    let (Some(recorded), simulated) = (opened.describe(), opened.simulated()) else {
         return Err(failed(format!("{} has no samples", path.display())));
     };
     let store = recording::store(opened, &collectors::catalog());

@@ -121,7 +121,7 @@ fn wrong(summary: &RunSummary, html: &mut String) {
     for finding in &summary.findings {
         let until = finding.until.map_or_else(|| "open".into(), time);
         let sentence = plain(&finding.told_at(time));
-        let (since, severity) = (instant(finding.since * 1_000), finding.severity.word());
+        let (since, severity) = (instant(finding.since * 1_000), finding.severity.as_str());
         let _ = writeln!(html, "<tr><td>{since}</td><td>{until}</td><td>{severity}: {sentence}</td></tr>");
     }
     *html += "</table>\n";

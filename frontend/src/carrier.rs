@@ -111,8 +111,8 @@ impl Carrier {
                 drop(socket.send_with_u8_array(message))
             }
             Kind::Socket { .. } => {}
-            Kind::Events { mouth, .. } => mouth.say(message),
-            Kind::Polls(polls) => polls.mouth.say(message),
+            Kind::Events { mouth, .. } => mouth.send_message(message),
+            Kind::Polls(polls) => polls.mouth.send_message(message),
         }
     }
 
@@ -224,7 +224,7 @@ impl Mouth {
         new
     }
 
-    fn say(self: &Rc<Self>, message: &[u8]) {
+    fn send_message(self: &Rc<Self>, message: &[u8]) {
         self.waiting.borrow_mut().push(message.to_vec());
         self.flush();
     }

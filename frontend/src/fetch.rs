@@ -47,7 +47,7 @@ impl Json {
         name: &str,
         read: impl Fn(&Json) -> Result<T, WrongShape>,
     ) -> Result<Vec<T>, WrongShape> {
-        let list = self.get(name).0.dyn_into::<Array>().map_err(|_| WrongShape::of(name)).inspect_err(log)?;
+        let list = self.get(name).0.dyn_into::<Array>().map_err(|_| WrongShape::new(name)).inspect_err(log)?;
         list.iter().map(|one| read(&Json(one))).collect()
     }
 
@@ -72,7 +72,7 @@ impl Json {
     }
 
     /// A value from a message.
-    pub fn of(value: JsValue) -> Json {
+    pub fn from_value(value: JsValue) -> Json {
         Json(value)
     }
 
@@ -126,13 +126,13 @@ impl FetchAnswer {
     }
 
     /// The server's error body; the default where a proxy answered instead of the server.
-    pub fn said(&self) -> Problem {
+    pub fn read_error(&self) -> Problem {
         from_json::from_json(self.body.0.clone()).unwrap_or_default()
     }
 
     /// The error, in one sentence.
     pub fn problem(&self) -> String {
-        let said = self.said().error;
+        let said = self.read_error().error;
         match (said.is_empty(), self.status) {
             (false, _) => said,
             (true, 0) => "The server does not respond. Nothing was changed; try again.".into(),

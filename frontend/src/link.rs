@@ -306,7 +306,7 @@ impl Link {
     }
 
     fn lost(self, number: u32) {
-        self.look(number);
+        self.probe_server(number);
         let (wait, many) = {
             let mut link = self.inner.write_value();
             if link.number != number || link.waiting || link.hidden || link.over || link.shut {
@@ -341,7 +341,7 @@ impl Link {
 
     /// Finds out, once for each socket that brought no message, whether the server can be reached without a socket, and
     /// then reports the blocked transport.
-    fn look(self, number: u32) {
+    fn probe_server(self, number: u32) {
         let opened = {
             let mut link = self.inner.write_value();
             if link.number != number || link.hidden || std::mem::replace(&mut link.looked, true) {
@@ -433,7 +433,7 @@ impl Link {
             link.carrier.is_some() && now() - link.heard > after
         };
         if self.inner.with_value(quiet) {
-            self.look(number);
+            self.probe_server(number);
         }
         let due = |link: &Connection| {
             link.transport != Transport::Socket && link.carrier.is_some() && now() - link.probed > PROBE_MS

@@ -45,7 +45,7 @@ impl ConnectionState {
     }
 
     /// Its word.
-    pub fn word(&self) -> &'static str {
+    pub fn as_str(&self) -> &'static str {
         Self::WORDS[usize::from(self.code())]
     }
 
@@ -84,7 +84,7 @@ mod tests {
             (ConnectionState::Ended, "ended"),
         ];
         for (at, (connection_state, word)) in all.iter().enumerate() {
-            assert_eq!((usize::from(connection_state.code()), connection_state.word()), (at, *word));
+            assert_eq!((usize::from(connection_state.code()), connection_state.as_str()), (at, *word));
             assert_eq!(connection_state.is_linked(), at < 3);
             assert_eq!(connection_state.has_signed_off(), ["stopped", "ended"].contains(word));
             assert_eq!(connection_state.why().is_some(), ["stopped", "refused"].contains(word));

@@ -1,6 +1,6 @@
 //! Names that do not tell what they name.
 
-use super::source::{Source, word};
+use super::source::{Source, is_word_char};
 
 /// Names of constants that give an amount or a relation, but not of what. `MAX_<WHAT>`, `MIN_<WHAT>`,
 /// `<WHAT>_TIMEOUT`, `<WHAT>_INTERVAL` or `<WHAT>_LIFETIME` tell it; the unit is in the type or the name.
@@ -67,10 +67,14 @@ const CONSTANTS: &[&str] = &[
 const TYPES: &[&str] =
     &["Answer", "Entry", "Found", "Kept", "Known", "Part", "Place", "Row", "Said", "Seen", "State", "Told"];
 
+/// Names of functions without a verb and its object, or with a verb for people. Conversions are `from_*`, `to_*` and
+/// `into_*`.
+const FUNCTIONS: &[&str] = &["hear", "heard", "look", "of", "said", "say", "told"];
+
 /// The names in code that follow one of these keywords, and their lines.
 fn declared<'a>(code: &'a str, keywords: &'a [&str]) -> impl Iterator<Item = (usize, &'a str)> {
     code.lines().enumerate().filter_map(|(at, line)| {
-        let mut words = line.split(|c: char| !word(c)).filter(|part| !part.is_empty());
+        let mut words = line.split(|c: char| !is_word_char(c)).filter(|part| !part.is_empty());
         let mut before = words.next()?;
         words.find_map(|part| {
             let follows = keywords.contains(&before);
@@ -112,4 +116,10 @@ pub fn types(sources: &[Source]) -> Vec<String> {
         is_refused,
         "does not tell whose it is: FleetRow, LinkState, ...",
     )
+}
+
+/// The name of a function tells what it does, and with what.
+pub fn functions(sources: &[Source]) -> Vec<String> {
+    let is_refused = |_: &str, name: &str| FUNCTIONS.contains(&name);
+    refused(sources, &["fn"], is_refused, "has no verb with an object: list_members, from_bytes, send_message, ...")
 }

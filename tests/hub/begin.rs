@@ -7,7 +7,7 @@ use watchglass_tests::hub::{Hub, PASSWORD, send, spoiled};
 use watchglass_tests::server::{Server, ServerAnswer, run};
 use watchglass_tests::waiting::until;
 
-fn said(server: &Server, begin: &str) -> String {
+fn logged_after(server: &Server, begin: &str) -> String {
     until(begin, || {
         let log = server.log();
         let rest = &log[log.find(begin)? + begin.len()..];
@@ -29,8 +29,8 @@ fn kept(answer: &ServerAnswer) -> String {
 fn a_new_hub_answers_nothing_but_how_its_first_admin_is_made() {
     let folder = tempfile::tempdir().expect("a folder");
     let server = Hub::server(folder.path(), ["--no-local"]);
-    let code = said(&server, "#setup=");
-    let line = said(&server, "--key ");
+    let code = logged_after(&server, "#setup=");
+    let line = logged_after(&server, "--key ");
     assert!(line.starts_with("wg_j_") && server.log().contains(&format!("watchglass agent --hub {} ", server.url)));
     for path in ["/api/v1/sources", "/api/v1/catalog", "/metrics", "/api/v1/teams/main/agents", "/api/v1/live"] {
         let answer = server.get(path, &[]);

@@ -164,7 +164,7 @@ impl Hub {
     pub fn start_with<'a>(env: Vec<(String, String)>, args: impl IntoIterator<Item = &'a str>) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let database = Database::in_folder(folder.path());
-        Self::of(folder, database, env, args)
+        Self::start_from(folder, database, env, args)
     }
 
     /// Starts a hub with all people in this database, which the arguments name.
@@ -173,10 +173,10 @@ impl Hub {
         database: Database,
         args: impl IntoIterator<Item = &'a str>,
     ) -> Self {
-        Self::of(folder, database, Vec::new(), args)
+        Self::start_from(folder, database, Vec::new(), args)
     }
 
-    fn of<'a>(
+    fn start_from<'a>(
         folder: tempfile::TempDir,
         database: Database,
         env: Vec<(String, String)>,

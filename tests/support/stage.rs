@@ -33,7 +33,7 @@ pub fn serve(live: &Arc<Live>) -> (String, tokio::runtime::Runtime) {
     // The task keeps the sender, so that the server ends with its runtime.
     let (sender, stop) = tokio::sync::watch::channel(false);
     let alerts = AlertRegistry::in_memory(live.clock.clone(), AlertRegistryParts::default());
-    let services = Services { alerts: Some(alerts), ..Services::of(live.clone()) };
+    let services = Services { alerts: Some(alerts), ..Services::new(live.clone()) };
     let site = Site::new("/".into(), page::PAGE);
     let app = App::new(services, guard.clone(), site, stop.clone());
     runtime.spawn(async move {

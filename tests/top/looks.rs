@@ -206,7 +206,7 @@ fn only_what_changed_is_drawn() {
 #[ignore = "it is to fail on a terminal"]
 #[should_panic = "the picture cannot be drawn"]
 fn with_terminal_a_picture_fails() {
-    let dark = top::palette::Palette::of(&|_| None, true);
+    let dark = top::palette::Palette::from_env(&|_| None, true);
     let mut screen = top::screen::Screen::take(dark, false, drop).expect("a terminal");
     screen.take_mouse(true).expect("a terminal");
     screen.draw(|_, _| panic!("the picture cannot be drawn")).expect("never");

@@ -32,9 +32,9 @@ pub fn full(_: &Plan) -> TortureResult {
                 took.as_secs_f64(),
                 PROMISED.as_secs()
             );
-            TortureResult::of(WHAT, 1, 1, &audit).say(said)
+            TortureResult::new(WHAT, 1, 1, &audit).add_remark(said)
         }
-        Err(why) => TortureResult::of(WHAT, 1, 1, &audit).fail(why),
+        Err(why) => TortureResult::new(WHAT, 1, 1, &audit).fail(why),
     }
 }
 
@@ -43,7 +43,7 @@ fn once(mount: &Mount, ledger: &Ledger, audit: &mut Audit) -> Result<Duration, S
     let start = || Server::start_as_it_is(keeping(&folder, ledger, "100ms"));
     let server = start();
     within("history is written at the start", Duration::from_secs(20), || {
-        audit.look(&server, 60);
+        audit.read_last(&server, 60);
         audit.seen() > 10 && state(&server) == "ok"
     })?;
     let ballast = mount.path().join("ballast");
@@ -51,7 +51,7 @@ fn once(mount: &Mount, ledger: &Ledger, audit: &mut Audit) -> Result<Duration, S
     within("the full disk is told", Duration::from_secs(20), || state(&server) == "failed")?;
     let (begin, before) = (Instant::now(), audit.newest());
     while begin.elapsed() < FULL_TIME {
-        audit.look(&server, 60);
+        audit.read_last(&server, 60);
     }
     let live = audit.newest().unwrap_or(0) - before.unwrap_or(0);
     if live < FULL_TIME.as_millis() as i64 * 9 / 10 {
@@ -59,10 +59,10 @@ fn once(mount: &Mount, ledger: &Ledger, audit: &mut Audit) -> Result<Duration, S
     }
     std::fs::remove_file(&ballast).map_err(|e| e.to_string())?;
     let took = within("it is written again", PROMISED, || {
-        audit.look(&server, 60);
+        audit.read_last(&server, 60);
         state(&server) == "ok"
     })?;
-    audit.look(&server, 60);
+    audit.read_last(&server, 60);
     drop(server);
     audit.settle(&start(), ledger, i64::MAX);
     Ok(took)

@@ -93,14 +93,14 @@ fn killed(plan: &Plan) -> TortureResult {
     };
     eprintln!("{} kills", plan.kills);
     let (kills, audit) = kills(folder.path(), &ledger, plan.kills, plan.seed, plan.until);
-    TortureResult::of("kills", kills, plan.kills, &audit)
+    TortureResult::new("kills", kills, plan.kills, &audit)
 }
 
 fn harmed(plan: &Plan) -> TortureResult {
     eprintln!("{} harms to a hub and an agent", plan.harms);
     let until = plan.until + Duration::from_secs(1_800);
     let Harmed { times, kills, audit } = harms(plan.harms, plan.seed, until);
-    TortureResult::of("a hub and an agent", times, plan.harms, &audit).say(format!("{kills} kills"))
+    TortureResult::new("a hub and an agent", times, plan.harms, &audit).add_remark(format!("{kills} kills"))
 }
 
 /// The result of one kind of torture.
@@ -118,7 +118,7 @@ pub struct TortureResult {
 
 impl TortureResult {
     /// The result of `times` rounds out of `planned`.
-    pub fn of(what: &str, times: u32, planned: u32, audit: &Audit) -> Self {
+    pub fn new(what: &str, times: u32, planned: u32, audit: &Audit) -> Self {
         let found = [audit.lost.len(), audit.doubled.len(), audit.wrong.len()];
         let said = if times < planned { format!("of {planned}: the time was up") } else { String::new() };
         let failed = !audit.sound() || (planned > 0 && audit.seen() == 0);
@@ -136,13 +136,13 @@ impl TortureResult {
 
     /// The result of a torture that cannot run here.
     pub fn left_out(what: &str, why: &str) -> Self {
-        let mut row = TortureResult::of(what, 0, 0, &Audit::default());
+        let mut row = TortureResult::new(what, 0, 0, &Audit::default());
         (row.said, row.left_out) = (format!("left out: {why}"), true);
         row
     }
 
     /// Adds a remark.
-    pub fn say(mut self, said: String) -> Self {
+    pub fn add_remark(mut self, said: String) -> Self {
         self.said = [self.said, said].into_iter().filter(|s| !s.is_empty()).collect::<Vec<_>>().join("; ");
         self
     }
@@ -150,7 +150,7 @@ impl TortureResult {
     /// Marks the row as failed, with the reason.
     pub fn fail(mut self, why: String) -> Self {
         self.failed = true;
-        self.say(why)
+        self.add_remark(why)
     }
 
     fn passed(&self) -> bool {

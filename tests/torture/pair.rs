@@ -55,7 +55,7 @@ fn row(plan: &Plan, what: &str, side: Side, mount: Mount, work: fn(&Plan, &mut P
     let audit: Audit = pair.fleet.settle();
     // Both end before the disk is unmounted.
     drop(pair);
-    TortureResult::of(what, times, times, &audit)
+    TortureResult::new(what, times, times, &audit)
 }
 
 /// Cuts the power of one of the two at random moments.

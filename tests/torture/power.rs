@@ -29,12 +29,16 @@ pub fn cuts(plan: &Plan) -> TortureResult {
         match cut(&mount, &ledger, &mut audit, &mut chance) {
             Ok(cost) => worst = worst.max(cost),
             Err(why) if done == 0 => return TortureResult::left_out(WHAT, &why),
-            Err(why) => return TortureResult::of(WHAT, done, plan.cuts, &audit).fail(why),
+            Err(why) => return TortureResult::new(WHAT, done, plan.cuts, &audit).fail(why),
         }
         done += 1;
     }
-    let row = TortureResult::of(WHAT, done, plan.cuts, &audit);
-    row.say(format!("at most {:.1} s were not on the disk, of {} s promised", worst as f64 / 1e3, PROMISED / 1_000))
+    let row = TortureResult::new(WHAT, done, plan.cuts, &audit);
+    row.add_remark(format!(
+        "at most {:.1} s were not on the disk, of {} s promised",
+        worst as f64 / 1e3,
+        PROMISED / 1_000
+    ))
 }
 
 /// Makes one cut. Returns the time in ms before the cut whose samples are not on the disk.
@@ -44,7 +48,7 @@ fn cut(mount: &Mount, ledger: &Ledger, audit: &mut Audit, chance: &mut Chance) -
     audit.settle(&server, ledger, i64::MAX);
     let (begin, life) = (Instant::now(), Duration::from_millis(5_500 + chance.below(6_000)));
     while begin.elapsed() < life {
-        audit.look(&server, 15);
+        audit.read_last(&server, 15);
     }
     let at = System.wall();
     shut_down(&mount.path())?;

@@ -36,13 +36,13 @@ const MAX_SECOND: Duration = Duration::from_millis(60);
 pub fn soak(plan: &Plan) -> TortureResult {
     eprintln!("{WHAT}: {} h of its clock", plan.soak);
     let memory = Soak::start().run(plan.soak * 60);
-    let row = TortureResult::of(WHAT, plan.soak, 0, &Audit::default());
+    let row = TortureResult::new(WHAT, plan.soak, 0, &Audit::default());
     let Some(slope) = slope(&memory) else {
         return row.fail(format!("{} min are too few: it takes {FULL_MINUTES} until memory is full", memory.len()));
     };
     let (first, last) = (memory.values().next().copied(), memory.values().last().copied());
     let mib = |kib: Option<u64>| kib.unwrap_or_default() as f64 / 1024.0;
-    let row = row.say(format!(
+    let row = row.add_remark(format!(
         "anonymous memory {:.1} MiB at first, {:.1} MiB at last, {slope:+.0} KiB an hour after the first {} h",
         mib(first),
         mib(last),

@@ -57,7 +57,7 @@ impl Holders {
         self.0.lock()
     }
 
-    pub fn of(&self, source: &str) -> Option<HeldLink> {
+    pub fn find(&self, source: &str) -> Option<HeldLink> {
         self.known().all.get(source).cloned()
     }
 
@@ -142,7 +142,7 @@ impl Cluster {
     }
 
     /// Reads the holders of all sources, and acts on them.
-    pub(super) async fn look(&self) {
+    pub(super) async fn read_holders(&self) {
         let (now, asked) = (self.others.live.clock.wall(), Instant::now());
         let read = async {
             let mut on = self.others.records.read().await?;
@@ -171,7 +171,7 @@ impl Cluster {
             }
         }
         // Two hubs on one machine both measure it; the first to write it down holds it.
-        unwritten.extend(others.own.clone().filter(|own| others.holders.of(own).is_none_or(|held| !held.alive)));
+        unwritten.extend(others.own.clone().filter(|own| others.holders.find(own).is_none_or(|held| !held.alive)));
         for source in unwritten {
             let _ = others.put(&source).await;
         }
@@ -199,9 +199,9 @@ impl Cluster {
     }
 
     /// Another hub announced a source. If it is another one's now, its link here ends.
-    pub(super) fn heard(&self, said: Announced) {
+    pub(super) fn apply_announcement(&self, said: Announced) {
         let (source, ours) = (said.source.clone(), said.hub == self.others.id);
-        if self.others.heard(said) && !ours {
+        if self.others.apply_announcement(said) && !ours {
             self.ingest.leave(&source);
         }
     }
@@ -259,10 +259,10 @@ mod tests {
         tokio::time::advance(Duration::from_millis(5)).await;
         holders.put("s", HeldLink { hub: "a".into(), since: 9, alive: true, heard: Instant::now() });
         holders.read(vec![row("b", 3, true)], Vec::new(), asked);
-        assert_eq!(holders.of("s").map(|held| held.hub).as_deref(), Some("a"));
+        assert_eq!(holders.find("s").map(|held| held.hub).as_deref(), Some("a"));
         tokio::time::advance(Duration::from_millis(5)).await;
         holders.read(vec![row("b", 10, true)], vec![("b".into(), "node".into())], Instant::now());
-        assert_eq!(holders.of("s").map(|held| held.hub).as_deref(), Some("b"));
+        assert_eq!(holders.find("s").map(|held| held.hub).as_deref(), Some("b"));
         assert_eq!((holders.counts("a"), holders.name_of("b").as_deref()), ((0, 1), Some("node")));
     }
 }

@@ -132,7 +132,7 @@ impl Cluster {
         });
         // Reads the holder of each machine.
         cluster.renew().await;
-        cluster.look().await;
+        cluster.read_holders().await;
         cluster
     }
 
@@ -155,8 +155,8 @@ impl Cluster {
             let mut due = interval(LOOK_INTERVAL);
             loop {
                 due.tick().await;
-                self.look().await;
-                self.say();
+                self.read_holders().await;
+                self.publish_problem();
             }
         };
         let forgets = async {
@@ -173,7 +173,7 @@ impl Cluster {
                 if up.changed().await.is_err() {
                     std::future::pending::<()>().await;
                 }
-                self.say();
+                self.publish_problem();
             }
         };
         tokio::select! {
@@ -202,7 +202,7 @@ impl Cluster {
             };
             while let Some(message) = heard.next().await {
                 if let Some(said) = decode::<Announced>(message.bytes()) {
-                    self.heard(said);
+                    self.apply_announcement(said);
                 }
             }
         }
@@ -252,7 +252,7 @@ impl Cluster {
     }
 
     /// Shows the problem among the checks of each machine.
-    fn say(&self) {
+    fn publish_problem(&self) {
         let check = |state, found: &str, reason: String, remedy: &str| Check {
             id: CHECK.into(),
             state,

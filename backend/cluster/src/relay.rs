@@ -171,7 +171,7 @@ impl Cluster {
             let (info, _) = store.source(source).ok_or("the machine no longer exists")?;
             (info.key.clone(), info.name.clone())
         };
-        let held = self.others.holders.of(&key).filter(|held| held.alive).ok_or("no hub holds its link")?;
+        let held = self.others.holders.find(&key).filter(|held| held.alive).ok_or("no hub holds its link")?;
         let pipe = new_hub_id();
         let away = |why: super::BusError| why.to_string();
         let heard = self.others.bus.subscribe(&format!("pipe.{pipe}.asker")).await.map_err(away)?;
@@ -188,7 +188,7 @@ impl Cluster {
         let (over, ended) = watch::channel(());
         let unwanted = async {
             let mut moved = self.others.moved.subscribe();
-            let same = || self.others.holders.of(&key).is_some_and(|now| now.alive && now.hub == held.hub);
+            let same = || self.others.holders.find(&key).is_some_and(|now| now.alive && now.hub == held.hub);
             while self.is_wanted(source) && same() {
                 tokio::select! {
                     () = sleep(LOOK_INTERVAL) => {}

@@ -20,7 +20,7 @@ struct Turns {
 }
 
 impl Turns {
-    fn of(&self, place: u32) -> Instant {
+    fn due_of(&self, place: u32) -> Instant {
         self.from + self.spread.mul_f64(f64::from(place) / f64::from(u32::MAX))
     }
 }
@@ -45,7 +45,7 @@ impl Drain {
 
     /// Whether the connection of this place must close.
     pub fn is_due(&self, place: u32) -> bool {
-        self.0.borrow().is_some_and(|turns| turns.of(place) <= Instant::now())
+        self.0.borrow().is_some_and(|turns| turns.due_of(place) <= Instant::now())
     }
 
     /// Resolves when the connection of this place must close, with the total time of the drain.
@@ -56,7 +56,7 @@ impl Drain {
             // `self` holds the sender.
             Err(_) => return Duration::ZERO,
         };
-        tokio::time::sleep_until(turns.of(place)).await;
+        tokio::time::sleep_until(turns.due_of(place)).await;
         turns.spread
     }
 

@@ -46,7 +46,7 @@ impl Journal {
     pub fn source(&mut self, out: &mut Vec<u8>, source: u16, name: &str, interval: i64, facts: &[(String, String)]) {
         let said = self.sources.entry(source).or_default();
         said.every = (KEYFRAME_MS / interval.max(1)).clamp(1, KEYFRAME_MS) as u32;
-        said.say(out, &Entry::Source { source, name: name.into(), interval, facts: facts.to_vec() });
+        said.append(out, &Entry::Source { source, name: name.into(), interval, facts: facts.to_vec() });
     }
 
     /// Defines those of these series that are not defined in the file, with their rows and charts; before the first
@@ -69,10 +69,10 @@ impl Journal {
                 rows.iter().filter_map(|&row| Some((row, catalog.metrics.get(usize::from(row))?.clone()))).collect();
             let ids: HashSet<&str> = rows.iter().map(|(_, metric)| metric.chart.as_str()).collect();
             let charts = catalog.layout.charts.iter().filter(|c| ids.contains(c.id.as_str())).cloned().collect();
-            said.say(out, &Entry::Rows(Table { rows, charts }));
+            said.append(out, &Entry::Rows(Table { rows, charts }));
         }
         for series in series.chunks(MAX_ENTRY_SERIES) {
-            said.say(out, &Entry::Series { source, series: series.to_vec() });
+            said.append(out, &Entry::Series { source, series: series.to_vec() });
         }
     }
 
@@ -108,7 +108,7 @@ impl JournaledFacts {
         !std::mem::replace(&mut self.series[at], true)
     }
 
-    fn say(&mut self, out: &mut Vec<u8>, record: &Entry<'_>) {
+    fn append(&mut self, out: &mut Vec<u8>, record: &Entry<'_>) {
         let at = out.len();
         put(out, record);
         self.again.extend(&out[at..]);

@@ -111,7 +111,7 @@ impl Ledger {
             open.finding.until = None;
             // The predicted time has passed: a new prediction replaces it.
             if matches!(key.kind, "gpu_memory" | "host_memory" | "disk_full") {
-                open.say(draft.sentence);
+                open.set_sentence(draft.sentence);
             }
             open.keys = vec![key];
             open.keys.extend(draft.also);
@@ -217,7 +217,7 @@ impl Ledger {
         let mut open = self.open.remove(at);
         open.finding.until = Some(now);
         if let Some((_, past)) = open.past.take() {
-            open.say(past);
+            open.set_sentence(past);
         }
         self.out.push(open.finding.clone());
         self.past.push_back(open);
@@ -255,7 +255,7 @@ impl Ledger {
     pub fn retell(&mut self, key: &Key, sentence: &str) {
         let Some(open) = self.open.iter_mut().find(|open| open.keys.contains(key)) else { return };
         if open.own != sentence {
-            open.say(sentence.into());
+            open.set_sentence(sentence.into());
             self.out.push(open.finding.clone());
         }
     }
@@ -280,7 +280,7 @@ impl Ledger {
     pub fn hand_out(&mut self, now: i64, out: &mut Vec<Finding>) {
         for open in &mut self.open {
             if let Some((_, past)) = open.past.take_if(|(due, _)| *due <= now) {
-                open.say(past);
+                open.set_sentence(past);
                 self.out.push(open.finding.clone());
             }
         }
@@ -309,7 +309,7 @@ const MIN_MEASURED: u32 = 20;
 fn confidence(rule: &str, severity: Severity) -> Option<f64> {
     let of = |line: &&str| {
         let mut words = line.split(' ');
-        words.next() == Some(rule) && words.next() == Some(severity.word())
+        words.next() == Some(rule) && words.next() == Some(severity.as_str())
     };
     let line = include_str!("../confidence.txt").lines().find(of)?;
     let mut words = line.split(' ').skip(2);
@@ -362,7 +362,7 @@ impl Open {
     }
 
     /// Replaces its own sentence; the joined sentences stay.
-    fn say(&mut self, own: String) {
+    fn set_sentence(&mut self, own: String) {
         let joined = self.finding.sentence.strip_prefix(self.own.as_str()).unwrap_or_default();
         self.finding.sentence = format!("{own}{joined}");
         self.own = own;

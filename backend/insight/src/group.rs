@@ -123,7 +123,7 @@ impl Group {
     }
 
     /// State of its members at this second.
-    fn look(&self, hosts: &Hosts, now: i64) -> MemberStates {
+    fn read_members(&self, hosts: &Hosts, now: i64) -> MemberStates {
         let mut seen = MemberStates { members: self.members.len(), ..MemberStates::default() };
         for (source, at) in &self.members {
             let Some(host) = hosts.get(source).filter(|host| host.is_recent(now)) else { continue };
@@ -158,7 +158,7 @@ impl Group {
             let dt = ticked.iter().filter_map(|s| hosts.get(s)).filter(|h| h.is_at(now)).map(|h| h.dt.min(2 * h.step));
             let dt = if ticked.len() == 1 { dt.max().unwrap_or(1) } else { (now - self.marks.lived).clamp(1, 60) };
             self.marks.lived = now;
-            self.course.step(now, dt, self.look(hosts, now));
+            self.course.step(now, dt, self.read_members(hosts, now));
             let alive = |(source, at): &&(Source, usize)| {
                 hosts.get(source).is_some_and(|host| host.is_recent(now) && host.devices[*at].is_alive(host.step))
             };

@@ -120,7 +120,7 @@ struct Look {
 }
 
 /// State of the members of groups, taken as one job.
-fn look(groups: &[&Group], hosts: &Hosts, now: i64) -> Look {
+fn read_members(groups: &[&Group], hosts: &Hosts, now: i64) -> Look {
     let (mut spinning, mut others, mut odd) = (0, 0, None);
     let (mut confirmed, mut quiet) = (true, true);
     for group in groups {
@@ -167,11 +167,11 @@ fn stands(scene: &Scene, at: usize) -> Stands {
     let (groups, now) = (&*scene.groups, scene.now);
     let own = &groups[at];
     let stopped = matches!(own.course.phase, Phase::Spinning | Phase::Idle);
-    let kin = if stopped { kin::of(groups, scene.hosts, at, now) } else { Vec::new() };
+    let kin = if stopped { kin::find_kin(groups, scene.hosts, at, now) } else { Vec::new() };
     let spinning = own.course.phase == Phase::Spinning;
     let look = |places: &[usize]| {
         let all: Vec<&Group> = places.iter().map(|at| &groups[*at]).collect();
-        if spinning { look(&all, scene.hosts, now) } else { Look::default() }
+        if spinning { read_members(&all, scene.hosts, now) } else { Look::default() }
     };
     let mut places: Vec<usize> = kin.iter().map(|kin| kin.at).chain([at]).collect();
     places.sort_unstable();

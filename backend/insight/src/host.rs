@@ -182,7 +182,7 @@ impl Host {
                 let own = (position * SIGNALS) as u32 + sig as u32;
                 if rank < slot.rank || slot.row.is_none() {
                     self.map.iter_mut().filter(|to| **to == own).for_each(|to| *to = NONE);
-                    *slot = Slot::of(Some(row), rank);
+                    *slot = Slot::new(Some(row), rank);
                 }
                 own
             }
@@ -200,7 +200,7 @@ impl Host {
                         self.named.push(Named {
                             sig,
                             name: instance.into(),
-                            slot: Slot::of(Some(row), 0),
+                            slot: Slot::new(Some(row), 0),
                             filling: Filling::default(),
                             hold: Hold::default(),
                             back: Hold::default(),
@@ -503,7 +503,7 @@ impl Host {
     }
 
     /// Records a reason that a collector reported for a device; the last few are kept.
-    pub fn say(&mut self, t: i64, reason: &str) {
+    pub fn record_reason(&mut self, t: i64, reason: &str) {
         let words = reason.to_ascii_lowercase();
         if words.contains("lost") || words.contains("fallen off") || words.contains("fell off") {
             self.said.retain(|(_, known)| *known != words);
@@ -516,7 +516,7 @@ impl Host {
 
     /// Clears all state except the list of series.
     pub fn begin_anew(&mut self) {
-        let renew = |slot: &mut Slot| *slot = Slot::of(slot.row, slot.rank);
+        let renew = |slot: &mut Slot| *slot = Slot::new(slot.row, slot.rank);
         for device in &mut self.devices {
             let mut new = Device::new(device.family, device.index);
             std::mem::swap(&mut new.slots, &mut device.slots);

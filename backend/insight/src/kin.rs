@@ -27,7 +27,7 @@ fn devices<'a>(group: &'a Group, hosts: &'a Hosts) -> impl Iterator<Item = &'a D
 
 /// Groups that may belong to one job with the group at `at`, which has stopped. Empty where a run names its job: then
 /// all of it is one group.
-pub(crate) fn of(groups: &[Group], hosts: &Hosts, at: usize, now: i64) -> Vec<Kin> {
+pub(crate) fn find_kin(groups: &[Group], hosts: &Hosts, at: usize, now: i64) -> Vec<Kin> {
     let own = &groups[at];
     if matches!(own.how, How::Job(_)) {
         return Vec::new();

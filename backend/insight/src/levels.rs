@@ -67,7 +67,7 @@ impl Default for Slot {
 
 impl Slot {
     /// An empty slot that a row fills.
-    pub fn of(row: Option<&'static MetricDef>, rank: u8) -> Self {
+    pub fn new(row: Option<&'static MetricDef>, rank: u8) -> Self {
         Slot { row, rank, ..Slot::default() }
     }
 

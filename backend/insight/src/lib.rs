@@ -230,9 +230,9 @@ impl Insight {
 
     /// Records the reason that a collector reported for a device that it can no longer read, as `GPU is lost`, at `t`
     /// (milliseconds).
-    pub fn said(&mut self, source: Source, t: i64, _collector: &str, reason: &str) {
+    pub fn record_reason(&mut self, source: Source, t: i64, _collector: &str, reason: &str) {
         if let Some(host) = self.hosts.get_mut(&source) {
-            host.say(t.div_euclid(1000), reason);
+            host.record_reason(t.div_euclid(1000), reason);
         }
     }
 
@@ -246,7 +246,7 @@ impl Insight {
             self.begin_anew(limit);
         }
         while let Some(second) = self.next(limit) {
-            self.look(second);
+            self.judge_second(second);
             self.ledger.hand_out(second, out);
         }
     }
@@ -260,7 +260,7 @@ impl Insight {
         data.into_iter().chain(between).min().filter(|second| *second <= limit)
     }
 
-    fn look(&mut self, now: i64) {
+    fn judge_second(&mut self, now: i64) {
         let mut any = false;
         for host in self.hosts.values_mut() {
             any |= host.take(now);

@@ -200,7 +200,7 @@ struct Cut {
 }
 
 impl Cut {
-    fn of(host: &Host, at: usize, limit: f64) -> Cut {
+    fn measure(host: &Host, at: usize, limit: f64) -> Cut {
         let device = &host.devices[at];
         let before = device.slot(Sig::Limit).level();
         let higher = host.devices.iter().any(|d| d.recent(Sig::Limit).is_some_and(|slot| limit <= 0.95 * slot.now));
@@ -246,7 +246,7 @@ fn power(scene: &mut Scene, source: Source, at: usize) {
         device.work.frozen = device.work.frozen.max(now + 2);
     }
     let (brake, cap) = (device.marks.brake, device.marks.cap);
-    let cut = Cut::of(&scene.hosts[&source], at, limit);
+    let cut = Cut::measure(&scene.hosts[&source], at, limit);
     if let Some(open) = scene.ledger.get(&key) {
         if open.rule == "throttle.power" {
             let over =

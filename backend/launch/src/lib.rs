@@ -107,7 +107,7 @@ pub fn run(
     let program = Path::new(&job.command[0]).file_name().unwrap_or(&job.command[0]);
     let about = About { program: program.to_string_lossy().into_owned(), ..job.about };
     let (pid, start, namespace) = (child.pid(), process::started(child.pid()), process::namespace());
-    let (slurm, pod) = (job.slurm, pod::of(pid));
+    let (slurm, pod) = (job.slurm, pod::read_pod(pid));
     let begun = Begun { run: id, t: now(), pid, start, namespace, joined, slurm, pod, about, ..Begun::default() };
     // The relay starts before the report, so a server that does not answer never delays the job.
     let kept = kept.map(|((folder, run), mut relay)| {
@@ -123,7 +123,7 @@ pub fn run(
             teller.deliver();
         }
     }
-    let (end, asked) = child.wait(kept.as_ref(), || memory.look());
+    let (end, asked) = child.wait(kept.as_ref(), || memory.poll());
     let how = match end {
         End::Status(status) => How { exit: Some(status), ..How::default() },
         End::Signal(signal) => How { signal: Some(process::signal_name(signal)), ..How::default() },

@@ -30,7 +30,7 @@ pub struct Sender {
 
 impl Sender {
     /// A user, by ID, that cannot be answered.
-    pub fn of(uid: Option<u32>) -> Sender {
+    pub fn from_uid(uid: Option<u32>) -> Sender {
         // SAFETY: all fields are numbers, for which zero is valid.
         let name = unsafe { std::mem::zeroed() };
         Sender { pid: None, uid, name, length: 0 }

@@ -90,7 +90,7 @@ impl Providers {
     ///
     /// # Errors
     /// A secret cannot be read; a sentence.
-    pub fn of<'a>(
+    pub fn new<'a>(
         providers: impl Iterator<Item = Provider<'a>>,
         public: &str,
         clock: &Arc<dyn Clock>,
@@ -197,7 +197,7 @@ impl Providers {
                 let client = client.clone();
                 // A provider that hangs delays no other.
                 tokio::task::spawn_blocking(move || {
-                    if let Err(failure) = client.look() {
+                    if let Err(failure) = client.refetch() {
                         tracing::warn!("sign-in by {:?} does not work now: {}", client.name, failure.why);
                     }
                 });
@@ -215,9 +215,9 @@ impl Client {
     }
 
     /// Fetches the provider's metadata again.
-    fn look(&self) -> Result<(), Failure> {
+    fn refetch(&self) -> Result<(), Failure> {
         match &self.speaks {
-            Speaks::Oidc(oidc) => oidc.look(self),
+            Speaks::Oidc(oidc) => oidc.refetch(self),
             // Its addresses are fixed, and its keys are not needed.
             Speaks::GitHub(_) => Ok(()),
         }

@@ -88,7 +88,7 @@ impl Oidc {
     }
 
     /// Fetches the provider's metadata again.
-    pub(super) fn look(&self, client: &Client) -> Result<(), Failure> {
+    pub(super) fn refetch(&self, client: &Client) -> Result<(), Failure> {
         let _one = self.fetching.lock();
         self.fetch_now(client).map(drop)
     }
@@ -242,7 +242,7 @@ impl Oidc {
             return Err(Failure::new(Refused::Outside, "the user has no verified e-mail address in domains"));
         }
         let roles = match &self.own.groups_claim {
-            Some(claim) => self.own.roles.of(&groups(all, claim)),
+            Some(claim) => self.own.roles.roles_for(&groups(all, claim)),
             None => Vec::new(),
         };
         let local = email.and_then(|email| email.split('@').next());

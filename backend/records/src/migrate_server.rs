@@ -59,7 +59,7 @@ impl Server {
     ///
     /// # Errors
     /// [`OpenError`]: it does not answer within 5 s, denies access, or a newer version has created its tables.
-    pub async fn look(&self) -> Result<ServerLook, OpenError> {
+    pub async fn inspect(&self) -> Result<ServerLook, OpenError> {
         let failed = |error: sqlx::Error| self.failed("open", error);
         let looked = async {
             let mut on = PgConnection::connect_with(&self.0).await?;

@@ -33,12 +33,12 @@ fn name(text: &str) -> Result<String, String> {
 /// Refuses keys with equal names.
 pub(super) fn check(all: &[ConfiguredJoin]) -> Result<(), Fault> {
     if all.len() > MAX_KEYS {
-        return Err(Fault::of("join", format!("at most {MAX_KEYS} keys")));
+        return Err(Fault::new("join", format!("at most {MAX_KEYS} keys")));
     }
     let (mut names, mut files) = (BTreeSet::new(), BTreeSet::new());
     match all.iter().find(|join| !names.insert(&join.name) || !files.insert(&join.token_file)) {
         Some(join) => {
-            Err(Fault::of("join", format!("{:?}: another key has this name or file; give each its own", join.name)))
+            Err(Fault::new("join", format!("{:?}: another key has this name or file; give each its own", join.name)))
         }
         None => Ok(()),
     }

@@ -316,10 +316,10 @@ impl Word {
             Word::Restore { file, flags } => Some((AdminTask::Restore(file), flags)),
             Word::Erase { task, flags } => Some((AdminTask::Erase(task), flags)),
             Word::Audit { task, flags } => Some((AdminTask::Audit(task), flags)),
-            Word::Runs { task, json } => Some((AdminTask::Runs(task), AdminFlags::of(json))),
+            Word::Runs { task, json } => Some((AdminTask::Runs(task), AdminFlags::new(json))),
             Word::Logs(task) => {
                 let json = task.json;
-                Some((AdminTask::Logs(task), AdminFlags::of(json)))
+                Some((AdminTask::Logs(task), AdminFlags::new(json)))
             }
             Word::Usage { task, flags } => Some((AdminTask::Usage(task), flags)),
             Word::Alerts { task, flags } => {
@@ -402,7 +402,7 @@ fn shared() -> Vec<Arg> {
 }
 
 /// The commands, each with only the flags that apply to it, as its help lists them.
-pub fn told() -> Command {
+pub fn shown_commands() -> Command {
     with_those_told(bare(), None)
 }
 

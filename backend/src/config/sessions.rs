@@ -24,7 +24,7 @@ table! {
 impl SessionSettings {
     fn check(&self) -> Result<(), Fault> {
         match self.idle > self.longest {
-            true => Err(Fault::of(
+            true => Err(Fault::new(
                 "longest",
                 "a session that is used lasts as long as an unused one at least; write no less than idle",
             )),

@@ -303,7 +303,7 @@ impl Feed {
         if to <= self.told {
             return;
         }
-        for record in self.machine.told(self.told, to) {
+        for record in self.machine.list_records(self.told, to) {
             if let Err(error) = live.append_record(self.source, record.t, record.kind, record.body) {
                 tracing::debug!(%error, "a record of a run was not taken");
             }

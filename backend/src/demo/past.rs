@@ -191,7 +191,7 @@ impl Filler {
     }
 
     /// Sets the missing time of a machine; `rate` is in seconds of the past per second.
-    fn say(&self, at: usize, live: &Live, connection_state: impl FnOnce(i64) -> ConnectionState) {
+    fn set_missing(&self, at: usize, live: &Live, connection_state: impl FnOnce(i64) -> ConnectionState) {
         let past = &self.pasts[at];
         let missing = past.lacks();
         let hole = (past.first * past.interval, (past.next - 1) * past.interval);
@@ -211,7 +211,7 @@ impl Filler {
     /// Sets the missing time of each machine.
     pub fn begin(&self, live: &Live) {
         for at in (0..self.pasts.len()).filter(|at| self.pasts[*at].lacks() > 0) {
-            self.say(at, live, |missing| ConnectionState::Filling { missing, rate: 0.0 });
+            self.set_missing(at, live, |missing| ConnectionState::Filling { missing, rate: 0.0 });
         }
     }
 
@@ -235,7 +235,7 @@ impl Filler {
             let behind = late || live.counts.behind_ms.load(Ordering::Relaxed) > 0;
             if late != was_late {
                 match late {
-                    true => (0..self.pasts.len()).for_each(|at| self.say(at, live, |_| ConnectionState::Live)),
+                    true => (0..self.pasts.len()).for_each(|at| self.set_missing(at, live, |_| ConnectionState::Live)),
                     false => self.begin(live),
                 }
                 was_late = late;
@@ -251,7 +251,7 @@ impl Filler {
             done += before - self.pasts.iter().map(MachinePast::lacks).sum::<i64>();
             let seconds = (live.clock.steady() - begun).as_secs_f64().max(1e-3);
             let rate = done as f64 / 1_000.0 / seconds / self.pasts.len() as f64;
-            self.say(at, live, |missing| match missing {
+            self.set_missing(at, live, |missing| match missing {
                 _ if late => ConnectionState::Live,
                 0 => ConnectionState::Live,
                 _ => ConnectionState::Filling { missing, rate },
@@ -268,7 +268,7 @@ impl Filler {
             let lacks = crate::config::show_duration(Duration::from_millis(lacks as u64));
             tracing::info!("memory is full: the oldest {lacks} of the past are left out");
         }
-        (0..self.pasts.len()).for_each(|at| self.say(at, live, |_| ConnectionState::Live));
+        (0..self.pasts.len()).for_each(|at| self.set_missing(at, live, |_| ConnectionState::Live));
         if done > 0 {
             let took = (live.clock.steady() - begun).as_secs_f64();
             tracing::info!("all of the past that is kept was simulated {took:.1} s after the page");

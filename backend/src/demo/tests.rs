@@ -335,7 +335,7 @@ fn a_fault_is_felt_by_the_job_of_its_rack_and_by_no_other() {
 }
 
 fn ends(machine: &Machine, from: i64, to: i64) -> Vec<Over> {
-    let told = machine.told(from, to).into_iter().filter(|record| record.kind == END_KIND);
+    let told = machine.list_records(from, to).into_iter().filter(|record| record.kind == END_KIND);
     told.map(|record| serde_json::from_slice(&record.body).expect("an end")).collect()
 }
 
@@ -343,10 +343,11 @@ fn ends(machine: &Machine, from: i64, to: i64) -> Vec<Over> {
 fn runs_of_a_rack_follow_each_other_with_a_rank_for_each_gpu() {
     let machine = Machine::new(&fleet(2, 10, None, 5), 9, 0);
     let (from, to) = (T0, T0 + 12 * 3_600_000);
-    let whole = machine.told(from, to);
+    let whole = machine.list_records(from, to);
     assert!(whole.windows(2).all(|w| w[0].t <= w[1].t) && whole.iter().all(|one| from < one.t && one.t <= to));
     // Second by second it returns the same records once.
-    let seconds = (from..to).step_by(1_000).flat_map(|t| machine.told(t, t + 1_000)).map(|one| (one.t, one.body));
+    let seconds =
+        (from..to).step_by(1_000).flat_map(|t| machine.list_records(t, t + 1_000)).map(|one| (one.t, one.body));
     assert_eq!(seconds.collect::<Vec<_>>(), whole.iter().map(|one| (one.t, one.body.clone())).collect::<Vec<_>>());
     let begins = whole.iter().filter(|one| one.kind == BEGIN_KIND);
     let begins: Vec<Begun> = begins.map(|one| serde_json::from_slice(&one.body).expect("a begin")).collect();
@@ -379,7 +380,7 @@ fn a_job_that_dies_of_a_fault_falls_at_the_rank_that_has_it_and_is_not_begun_aga
         assert_eq!(ends[0].begun.rank.as_ref().map(|rank| &rank.gpus[..]), Some(&[gpu][..]), "{fail:?}");
         assert_eq!(ends[0].how, how);
         assert_eq!((ends[2].begun.rank.as_ref(), ends[2].how.exit), (None, Some(1)));
-        assert!(machine.told(T0, to).iter().all(|record| record.kind == END_KIND), "{fail:?}: none begins");
+        assert!(machine.list_records(T0, to).iter().all(|record| record.kind == END_KIND), "{fail:?}: none begins");
     }
 }
 

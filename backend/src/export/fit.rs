@@ -12,16 +12,16 @@ use stream::store::Store;
 /// A store that may be shared: it is locked briefly at a time.
 pub trait Look {
     /// Calls `look` with the store. It must be quick: others may wait.
-    fn look<T>(&self, look: impl FnOnce(&Store) -> T) -> T;
+    fn with_store<T>(&self, look: impl FnOnce(&Store) -> T) -> T;
 
     /// The catalog, limited to the caller's scope.
     fn catalog(&self) -> Arc<Catalog> {
-        self.look(|store| store.catalog().clone())
+        self.with_store(|store| store.catalog().clone())
     }
 
     /// The sources that the caller sees.
     fn sources(&self) -> Vec<Arc<Source>> {
-        self.look(Store::sources)
+        self.with_store(Store::sources)
     }
 
     /// Whether the series of a chart, by its id, are hidden from the caller.
@@ -31,7 +31,7 @@ pub trait Look {
 }
 
 impl Look for Store {
-    fn look<T>(&self, look: impl FnOnce(&Store) -> T) -> T {
+    fn with_store<T>(&self, look: impl FnOnce(&Store) -> T) -> T {
         look(self)
     }
 }
@@ -140,7 +140,7 @@ impl Search {
     pub fn next(&mut self, store: &impl Look, catalog: &Catalog, patterns: &Patterns) -> Option<Vec<(usize, Wanted)>> {
         let (source, host) = self.sources.get(self.source)?.clone();
         let first = self.series;
-        let taken = store.look(|store| {
+        let taken = store.with_store(|store| {
             let defs = store.series(source, first);
             let defs = &defs[..defs.len().min(MAX_SERIES_A_LOOK)];
             defs.iter().cloned().zip(store.spans(source, first)).collect::<Vec<_>>()

@@ -160,7 +160,7 @@ pub fn select(store: &impl Look, ask: Ask) -> Result<Selection, Refused> {
     let wanted = chosen(store, &catalog, &sources, &ask)?;
     let asked = fitting(&sources, &ask.sources)?.into_iter();
     let records = asked.filter_map(|source| {
-        let records = store.look(|store| store.records(source.id, ask.from, ask.to))?;
+        let records = store.with_store(|store| store.records(source.id, ask.from, ask.to))?;
         Some((source.name.clone(), records))
     });
     let records = Mutex::new(records.collect());
@@ -174,7 +174,8 @@ pub fn select(store: &impl Look, ask: Ask) -> Result<Selection, Refused> {
         }
         let interval = source.interval.max(1);
         let stretches = stretches(from, to, MAX_HELD_SAMPLES * interval, ask.step.unwrap_or(1));
-        let stretches = stretches.into_iter().filter_map(|(from, to)| store.look(|s| s.snapshot(source.id, from, to)));
+        let stretches =
+            stretches.into_iter().filter_map(|(from, to)| store.with_store(|s| s.snapshot(source.id, from, to)));
         parts.insert(source.id, SourceStretches { interval, stretches: stretches.collect() });
     }
     Ok(Selection { ask, catalog, wanted, parts, records })

@@ -67,7 +67,7 @@ pub(super) async fn back(
             if refused != Refused::Declined && hub.providers.has(&provider) {
                 hub.accounts.refused_flow(&provider, refused, &asker.network).await;
             }
-            (format!("{next}#refused={}", refused.word()), None)
+            (format!("{next}#refused={}", refused.as_str()), None)
         }
     };
     let mut response = Response::new(Body::empty());

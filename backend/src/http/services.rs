@@ -32,7 +32,7 @@ pub struct Services {
 
 impl Services {
     /// The services of a stream without any other part.
-    pub fn of(live: Arc<Live>) -> Self {
+    pub fn new(live: Arc<Live>) -> Self {
         Services {
             live,
             markers: Arc::default(),

@@ -84,7 +84,7 @@ pub(super) async fn end_share(State(app): State<Arc<App>>, asker: Asker, Path(id
 pub(super) async fn open(State(app): State<Arc<App>>, asker: Asker, Json(body): Json<OpenShare>) -> ApiResult {
     let hub = app.hub()?;
     let principal = hub.accounts.open_share(&body.code, &asker.network).await?;
-    let told = session::told(hub, Some(&principal)).await?;
+    let told = session::describe_session(hub, Some(&principal)).await?;
     let mut response = json(StatusCode::OK, &told);
     if let Who::Share { id, .. } = &principal.who {
         response.headers_mut().insert(header::SET_COOKIE, hub.cookie.set_share(id, &body.code));

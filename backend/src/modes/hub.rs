@@ -73,7 +73,7 @@ pub async fn open(config: &Config, data: Data, address: SocketAddr) -> Result<Op
         _ => None,
     };
     let (url, password_file) = (config.database.url.as_deref(), config.database.password_file.as_deref());
-    let database = Database::of(data.path(), url, password_file).map_err(|why| (2, why))?;
+    let database = Database::from_settings(data.path(), url, password_file).map_err(|why| (2, why))?;
     let opened = Accounts::open_in(&database, Arc::new(clock::System)).await;
     let accounts = opened.map_err(|why| (4, why.to_string()))?;
     accounts.keep_audit(config.audit.keep);
@@ -84,7 +84,7 @@ pub async fn open(config: &Config, data: Data, address: SocketAddr) -> Result<Op
     let public = public(config, address.port());
     let clock: Arc<dyn clock::Clock> = Arc::new(clock::System);
     let providers =
-        Arc::new(Providers::of(config.sign_in.providers(), &public.to_string(), &clock).map_err(|why| (2, why))?);
+        Arc::new(Providers::new(config.sign_in.providers(), &public.to_string(), &clock).map_err(|why| (2, why))?);
     let failed = |why: Denied| (4, why.to_string());
     let code = unless_full(accounts.setup_code().await, "the link for the first admin").map_err(failed)?.flatten();
     let join = unless_full(accounts.printed_join().await, "the first join key").map_err(failed)?.flatten();
@@ -396,6 +396,8 @@ async fn know_all(live: &Live, accounts: &Accounts) {
 /// Machines with a retention of their own. Labels that an agent sends do not count: the sender is not trusted with the
 /// hub's disk.
 fn retentions(called: &[(String, String, BTreeMap<String, String>)], rules: &KeepRules) -> Retentions {
-    let own = |(id, _, labels): &(String, _, _)| rules.of(labels).map(|length| (id.clone(), length.as_millis() as i64));
+    let own = |(id, _, labels): &(String, _, _)| {
+        rules.retention_for(labels).map(|length| (id.clone(), length.as_millis() as i64))
+    };
     called.iter().filter_map(own).collect()
 }

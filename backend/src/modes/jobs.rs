@@ -44,9 +44,9 @@ impl Jobs {
         let registry = findings.clone();
         let of_runs =
             move |span| registry.seen(&WantedFindings { span: Some(span), ..WantedFindings::default() }, |_| true);
-        let (reports, told) = own.and_then(|(_, folder)| told(config, folder)).unzip();
+        let (reports, told) = own.and_then(|(_, folder)| open_reports(config, folder)).unzip();
         let parts = RunRegistryParts {
-            logs: own.map(|(source, folder)| RunLogs::of(folder, source)).unwrap_or_default(),
+            logs: own.map(|(source, folder)| RunLogs::open(folder, source)).unwrap_or_default(),
             findings: Some(Box::new(of_runs)),
             reports,
             prices: Some(config.cost.clone()),
@@ -83,7 +83,7 @@ impl Jobs {
 
 /// The socket of a data folder for reports of launchers; none, with a log line, if it cannot be opened.
 #[cfg(unix)]
-fn told(config: &Config, folder: &Path) -> Option<(Reports, ReportInput)> {
+fn open_reports(config: &Config, folder: &Path) -> Option<(Reports, ReportInput)> {
     match control::runs_path(folder, control::runtime_folder()) {
         Ok(Some(path)) => match RunSocket::bind(&path, &config.runs) {
             Ok(socket) => {
@@ -99,6 +99,6 @@ fn told(config: &Config, folder: &Path) -> Option<(Reports, ReportInput)> {
 }
 
 #[cfg(not(unix))]
-fn told(_: &Config, _: &Path) -> Option<(Reports, ReportInput)> {
+fn open_reports(_: &Config, _: &Path) -> Option<(Reports, ReportInput)> {
     None
 }

@@ -57,7 +57,7 @@ fn show(config: Config, top: &Top) -> Result<(), String> {
         (_, _, true) => Form::Once,
         _ => Form::Screen,
     };
-    let palette = Palette::of(&env, flags.ascii);
+    let palette = Palette::from_env(&env, flags.ascii);
     let chosen = (flags.light || flags.dark).then_some(flags.light);
     let palette = Palette { light: chosen.unwrap_or(palette.light), ..palette };
     let found = find(config, &top.origin)?;
@@ -157,7 +157,7 @@ fn find(mut config: Config, origin: &Origin) -> Result<OpenedStream, String> {
         Origin::File(path) => {
             let opened = imports::open(path, system::file::open, collectors::catalog());
             let recording = opened.map_err(|error| format!("{} cannot be opened: {error}", path.display()))?;
-            if recording.told().is_none() {
+            if recording.describe().is_none() {
                 return Err(format!("{} has no samples", path.display()));
             }
             within("", |serving| modes::replay::run(config, recording, serving))

@@ -121,7 +121,7 @@ impl ReadBack {
             ));
         }
         let group = |series: Vec<usize>| {
-            let family = Family::of(wanted[series[0]].metric);
+            let family = Family::from_metric(wanted[series[0]].metric);
             let series: Vec<_> = series.into_iter().map(|at| (at, labels(&wanted[at]))).collect();
             // The labels common to the group; for a single series all of its own.
             let common = series[0].1.iter().filter(|label| series.iter().all(|(_, other)| other.contains(label)));

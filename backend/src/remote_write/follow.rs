@@ -225,7 +225,7 @@ impl Follower {
         for id in series {
             let def = &defs[id as usize];
             let named = catalog.metric(def).map(|metric| {
-                let family = self.families.entry(def.metric).or_insert_with(|| Arc::new(Family::of(metric)));
+                let family = self.families.entry(def.metric).or_insert_with(|| Arc::new(Family::from_metric(metric)));
                 let own = prometheus::labels(metric, &def.instance).into_iter();
                 let own = own.map(|(name, value)| Label { name: name.into(), value: value.into() });
                 (family.clone(), own.collect())
@@ -332,7 +332,7 @@ mod tests {
                 let n: usize = series.labels.iter().find_map(|label| label.value.parse().ok()).expect("its number");
                 let name = series.labels.iter().find(|label| label.name == "__name__").map(|label| &label.value);
                 let catalog = fleeting.live.store().catalog().clone();
-                let family = Family::of(catalog.metric(&Fleeting::def(n)).expect("a row"));
+                let family = Family::from_metric(catalog.metric(&Fleeting::def(n)).expect("a row"));
                 assert_eq!(name, Some(&family.name), "series {n}");
                 for sample in series.samples {
                     let tick = (sample.timestamp - Fleeting::time(0)) / (Fleeting::time(1) - Fleeting::time(0));

@@ -160,7 +160,7 @@ impl Sender {
         if now.saturating_sub(since) < WRITE_INTERVAL {
             return false;
         }
-        let Some(covered) = cluster.covered.of(&source.key) else { return false };
+        let Some(covered) = cluster.covered.ranges_of(&source.key) else { return false };
         let place = self.progress.get(&source.key).seq;
         let oldest = self.live.clock.wall() - MAX_BEHIND_MS;
         let runs = self.live.store().runs(source.id);
@@ -183,7 +183,7 @@ impl Sender {
 
     /// Ranges of a source that any replica has sent; none without a cluster.
     fn covered(&self, source: &Source) -> Vec<SentRange> {
-        self.cluster.as_ref().and_then(|cluster| cluster.covered.of(&source.key)).unwrap_or_default()
+        self.cluster.as_ref().and_then(|cluster| cluster.covered.ranges_of(&source.key)).unwrap_or_default()
     }
 
     /// The server has taken these, or refused them for good.
@@ -243,7 +243,7 @@ impl Sender {
         let (losses, answered) = (self.server.losses(), self.answered.get());
         let resumed = || Unsettled::resumed(self.progress.unsettled(&source.key), self.live.clock.steady());
         let own = self.unsettled.entry(source.id).or_insert_with(resumed);
-        own.look(losses, answered);
+        own.update_losses(losses, answered);
         own
     }
 

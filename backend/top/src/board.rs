@@ -158,7 +158,7 @@ pub fn trouble(model: &Model) -> Option<String> {
         && !model.is_recording()
     {
         let why = state.why().map_or(String::new(), |why| format!(": {why}"));
-        return Some(format!("{MISSING_PREFIX}this machine is {}{why}", state.word()));
+        return Some(format!("{MISSING_PREFIX}this machine is {}{why}", state.as_str()));
     }
     if let Some(sentence) = &model.failed {
         return Some(format!("{MISSING_PREFIX}{sentence}"));

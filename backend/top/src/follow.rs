@@ -91,7 +91,7 @@ enum Turn {
 }
 
 /// Sends a message. A message that is dropped is counted, and its request is repeated later.
-fn say(model: &mut Model, message: PageMessage, wish: &dyn Fn(Wish) -> bool) {
+fn send_message(model: &mut Model, message: PageMessage, wish: &dyn Fn(Wish) -> bool) {
     if !wish(Wish::Say(message)) {
         model.unsent();
     }
@@ -108,12 +108,12 @@ fn deliver(model: &mut Model, input: Input, wish: &dyn Fn(Wish) -> bool) -> Resu
     match input {
         Input::Connected => {
             let opened = model.open();
-            say(model, opened, wish);
+            send_message(model, opened, wish);
         }
         Input::Message(bytes) => match model.take(&bytes) {
             Ok((answers, new)) => {
                 for answer in answers {
-                    say(model, answer, wish);
+                    send_message(model, answer, wish);
                 }
                 return Ok(if new { Turn::Draw } else { Turn::Idle });
             }
@@ -161,7 +161,7 @@ fn screen(model: Model, options: &Options, palette: Palette, ends: Ends) -> Resu
     let ended = show(&mut screen, model, &ends);
     while let Some(patience) = screen.awaits() {
         match ends.inputs.recv_timeout(patience) {
-            Ok(Input::Terminal(TerminalEvent::Ground(is_light))) => screen.hear(is_light),
+            Ok(Input::Terminal(TerminalEvent::Ground(is_light))) => screen.apply_ground(is_light),
             Ok(_) => {}
             Err(_) => break,
         }
@@ -188,7 +188,7 @@ fn show(screen: &mut Screen, mut model: Model, ends: &Ends) -> Result<(), String
             let resumed = matches!(input, Input::Resumed);
             let pressed = matches!(input, Input::Terminal(_));
             if let Input::Terminal(TerminalEvent::Ground(is_light)) = input {
-                screen.hear(is_light);
+                screen.apply_ground(is_light);
             }
             let gather = Instant::now() + if pressed { Duration::ZERO } else { GATHER_TIME };
             match deliver(&mut model, input, &*ends.wish)? {
@@ -207,7 +207,7 @@ fn show(screen: &mut Screen, mut model: Model, ends: &Ends) -> Result<(), String
                 }
                 Turn::Do(Effect::Draw) => {
                     for question in model.questions() {
-                        say(&mut model, question, &*ends.wish);
+                        send_message(&mut model, question, &*ends.wish);
                     }
                 }
             }

@@ -104,7 +104,7 @@ fn machines(model: &Model, at: usize) -> Vec<MenuLine> {
         let since = rough_duration((newest - entry.since).max(0));
         let labels: Vec<String> = entry.labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
         let why = entry.state.why().map_or(String::new(), |why| format!(": {why}"));
-        let state = format!("{} for {since}{why}", entry.state.word());
+        let state = format!("{} for {since}{why}", entry.state.as_str());
         (format!("{:<wide$}  {state:<24} {}", entry.name, labels.join(" ")), i == at)
     };
     index.iter().enumerate().map(line).collect()

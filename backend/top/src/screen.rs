@@ -70,7 +70,7 @@ impl Screen {
     }
 
     /// Applies the answer to the background query.
-    pub fn hear(&mut self, is_light: bool) {
+    pub fn apply_ground(&mut self, is_light: bool) {
         if self.asked.take().is_some() {
             self.palette.light = is_light;
         }
@@ -167,7 +167,7 @@ pub fn read(asked: bool, told: impl Fn(TerminalEvent) -> bool) {
         let heard = match silent {
             true => Heard { typed: ear.silence(), is_light: None },
             false => match crossterm::event::read() {
-                Ok(event) if listens => ear.hear(event, begin.elapsed() < AWAITED),
+                Ok(event) if listens => ear.handle(event, begin.elapsed() < AWAITED),
                 Ok(event) => Heard { typed: vec![event], is_light: None },
                 Err(_) => return,
             },

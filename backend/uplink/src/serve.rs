@@ -243,7 +243,7 @@ impl Writer {
                 bytes = answer(&mut self.answers) => {
                     let (id, bytes) = bytes;
                     self.answers = None;
-                    self.say(&AgentMessage::Answer { id, bytes }).await?;
+                    self.send_message(&AgentMessage::Answer { id, bytes }).await?;
                 }
                 part = part(&mut self.filling) => self.fill(part).await?,
                 () = sleep_until(wake) => {
@@ -256,7 +256,7 @@ impl Writer {
                         self.ask_clock().await?;
                     }
                     if now >= self.spoke + Duration::from_millis(HEARTBEAT_MS - 500) {
-                        self.say(&AgentMessage::Heartbeat).await?;
+                        self.send_message(&AgentMessage::Heartbeat).await?;
                     }
                 }
             }
@@ -301,7 +301,7 @@ impl Writer {
         }
     }
 
-    async fn say(&mut self, message: &AgentMessage) -> Result<(), UplinkEnd> {
+    async fn send_message(&mut self, message: &AgentMessage) -> Result<(), UplinkEnd> {
         self.send(encode(message)).await
     }
 
@@ -340,7 +340,7 @@ impl Writer {
         self.clock.id = self.clock.id.wrapping_add(1);
         self.clock.due = Instant::now() + if self.clock.id < CLOCK_AT_ONCE { CLOCK_TIMEOUT } else { CLOCK_INTERVAL };
         let (id, sent, arrived) = (self.clock.id, self.link.live.clock.wall(), self.clock.arrived.take());
-        self.say(&AgentMessage::Clock { id, sent, arrived }).await
+        self.send_message(&AgentMessage::Clock { id, sent, arrived }).await
     }
 
     /// Sends names, a keyframe before the newest tick, and that tick. Before the first tick since the start it sends
@@ -360,7 +360,7 @@ impl Writer {
             (names, u64::from(has_ticked), newest.map(|state| (state.seq(), frames(state))))
         };
         for message in names.messages() {
-            self.say(&message).await?;
+            self.send_message(&message).await?;
         }
         self.checks().await?;
         if let Some((seq, frames)) = newest {
@@ -386,7 +386,7 @@ impl Writer {
             }
         };
         for message in names.messages() {
-            self.say(&message).await?;
+            self.send_message(&message).await?;
         }
         let Some(mut frames) = frames else {
             // The hub requests the skipped ticks later.
@@ -446,12 +446,12 @@ impl Writer {
             )
         };
         if std::mem::replace(&mut self.checks, version) != version {
-            self.say(&AgentMessage::Checks(checks)).await?;
+            self.send_message(&AgentMessage::Checks(checks)).await?;
         }
         if std::mem::replace(&mut self.facts, facts) != facts {
             let (facts, labels) = self.link.told.facts(&self.link.live, self.link.source);
             let host = self.link.told.evidence.host.clone();
-            self.say(&AgentMessage::Facts { host, facts, labels }).await?;
+            self.send_message(&AgentMessage::Facts { host, facts, labels }).await?;
         }
         Ok(())
     }
@@ -540,7 +540,7 @@ impl Writer {
             if damaged > 0 {
                 self.send(encode_damage(&FillDamage { id, places: damaged })).await?;
             }
-            return self.say(&AgentMessage::FillEnd { id, state }).await;
+            return self.send_message(&AgentMessage::FillEnd { id, state }).await;
         };
         let bytes = encode_fill(&part);
         let (size, begin) = (bytes.len(), Instant::now());
@@ -558,7 +558,7 @@ impl Writer {
     async fn asked(&mut self, id: u32, what: Question) -> Result<(), UplinkEnd> {
         // One question at a time: a further one gets an empty answer.
         if self.answers.is_some() {
-            return self.say(&AgentMessage::Answer { id, bytes: Vec::new() }).await;
+            return self.send_message(&AgentMessage::Answer { id, bytes: Vec::new() }).await;
         }
         let (live, source, runs) = (self.link.live.clone(), self.link.source, self.link.runs.clone());
         let read = tokio::task::spawn_blocking(move || reports::answer(&live, source, &runs, what));

@@ -54,7 +54,7 @@ pub fn draw<DB: DrawingBackend>(
     }
     let t = at.unwrap_or(newest);
     if !frame.measures.near() && frame.has_names() {
-        lanes::say(area, frame, &plot, t)?;
+        lanes::draw_states(area, frame, &plot, t)?;
         let age = words(frame, theme.text_3, false, HPos::Right);
         // At the crosshair the text is the time of the values, else the age of the newest one.
         let when = at.map(|t| format!("at {}", axis::clock(t + frame.offset, true)));

@@ -23,7 +23,7 @@ const NOT_ON_DISK: &str = "Live, but not on disk.";
 #[component]
 pub fn Banner() -> impl IntoView {
     let page = expect_context::<Page>();
-    let said = Memo::new(move |_| said(page));
+    let said = Memo::new(move |_| banner_text(page));
     let dismiss = move |_| {
         if page.refused.with_untracked(|(_, why)| why.is_empty()) {
             said.get_untracked().iter().for_each(|(_, words)| page.dismiss(words));
@@ -115,7 +115,7 @@ fn behind(page: Page) -> BannerText {
     })
 }
 
-fn said(page: Page) -> BannerText {
+fn banner_text(page: Page) -> BannerText {
     let is_silent = page.flow.get() == Flow::Silent;
     match page.state.get() {
         _ if page.refused.with(|(_, why)| !why.is_empty()) => Some(page.refused.get()),

@@ -21,7 +21,7 @@ use viewer::flow::Flow;
 #[component]
 pub fn Bar() -> impl IntoView {
     let page = expect_context::<Page>();
-    let word = Memo::new(move |_| word(page));
+    let word = Memo::new(move |_| link_word(page));
     view! {
         <header class="bar">
             <Machine/>
@@ -195,7 +195,7 @@ fn Machine() -> impl IntoView {
 }
 
 /// The state of the link in one word.
-fn word(page: Page) -> &'static str {
+fn link_word(page: Page) -> &'static str {
     match (page.state.get(), page.view.with(|v| v.frozen)) {
         (LinkState::Reconnecting, _) => "RECONNECTING",
         (LinkState::Lost, _) => "NO SERVER",

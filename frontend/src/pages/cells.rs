@@ -126,7 +126,7 @@ fn listen(page: Page) {
         if !ours || around.is_none() || from != around.map(JsValue::from) {
             return;
         }
-        let said = Json::of(event.data());
+        let said = Json::from_value(event.data());
         if said.get(MESSAGE).number() != Some(1.0) {
             return;
         }

@@ -89,7 +89,7 @@ pub fn open(page: Page, file: web_sys::File) {
     let hear = move |heard| {
         // A message of an earlier worker may still arrive.
         if NEWEST.get() == number {
-            self::heard(page, &name, number, heard);
+            self::handle_heard(page, &name, number, heard);
         }
     };
     match Reader::start(&file, hear.clone()) {
@@ -113,7 +113,7 @@ pub fn close() {
     let _ = location.pathname().and_then(|path| location.set_href(&path));
 }
 
-fn heard(page: Page, name: &str, number: u32, heard: Heard) {
+fn handle_heard(page: Page, name: &str, number: u32, heard: Heard) {
     const NO_READER: &str = "the reader could not be loaded. Check that the server runs, reload the page and try again";
     const UNREAD: &str = "unsupported file; of a run's folder, drop the file run-*.wandb";
     let messages = match heard {

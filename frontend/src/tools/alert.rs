@@ -46,7 +46,7 @@ pub fn address(page: Page, chart: &str) -> Option<String> {
         Level { tag: pattern, rate, above: true, limit: 0.0, unit: String::new(), hold: DEFAULT_HOLD_S, margin: None };
     level.put(wanted, wanted, unit.scale(wanted));
     level.margin = level.margins().get(1).copied();
-    let mut draft = Draft::of("");
+    let mut draft = Draft::parse("");
     draft.when = When::Level(level);
     if store.index.len() > 1 {
         draft.set_fact("source", &source.info.name);

@@ -161,7 +161,7 @@ fn ranking(page: Page) -> Ranking {
 fn values(d: &Difference, unit: Unit, lane: Option<&Lane>) -> String {
     let (before, after) = d.values;
     if lane.is_some() {
-        return format!("{} → {}", states::word(lane, before), states::word(lane, after));
+        return format!("{} → {}", states::state_word(lane, before), states::state_word(lane, after));
     }
     let axis = axis::values(unit, Range::FromZero, before.min(after), before.max(after));
     let what = if d.what.is_empty() { String::new() } else { format!("{} ", d.what) };

@@ -83,7 +83,7 @@ pub fn records(mut file: impl Read, mut each: impl FnMut(&[u8]) -> bool) -> io::
                 if block[at..].iter().all(|b| *b == 0) {
                     break;
                 }
-                let next = next_chunk(&block, at + 1, sums.get_or_insert_with(|| Sums::of(&block)));
+                let next = next_chunk(&block, at + 1, sums.get_or_insert_with(|| Sums::from_block(&block)));
                 damages.push(Damage { at: start + at as u64, bytes: (next - at) as u64 });
                 (open, torn, at) = (None, true, next);
                 continue;
@@ -252,7 +252,7 @@ pub mod tests {
             let work = |len: usize| {
                 let fill = pattern.iter().copied().cycle().take(len).collect::<Vec<u8>>();
                 let bytes = [MAGIC, b"\0", &fill].concat();
-                steps::of(|| drop(read(&bytes)))
+                steps::count_steps(|| drop(read(&bytes)))
             };
             let (once, four) = (work(BLOCK_BYTES), work(4 * BLOCK_BYTES));
             assert!(four <= 4 * once + once / 8 && once <= 5 * BLOCK_BYTES as u64, "{once} and {four} for {pattern:?}");

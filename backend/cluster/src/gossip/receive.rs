@@ -151,7 +151,7 @@ impl GossipReceiver {
     }
 
     /// Applies a message of a hub.
-    pub fn hear(&mut self, hub: &str, bytes: &[u8]) {
+    pub fn receive(&mut self, hub: &str, bytes: &[u8]) {
         if self.take(hub, bytes).is_none() {
             self.refused += 1;
         }
@@ -278,7 +278,7 @@ impl GossipReceiver {
     }
 
     /// Marks silent hubs: the state of their machines is unknown.
-    pub fn look(&mut self) {
+    pub fn mark_silent_hubs(&mut self) {
         let now = self.live.clock.steady();
         let mut forgotten = Vec::new();
         for (hub, neighbor) in &mut self.hubs {

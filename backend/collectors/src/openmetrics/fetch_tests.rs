@@ -76,7 +76,7 @@ fn serve(
 const LONG_TIMEOUT: Duration = Duration::from_secs(20);
 
 fn fetcher_within(url: &str, whole: Duration) -> Fetcher {
-    let time = client::Limits { whole, ..FetchLimits::of(true).time };
+    let time = client::Limits { whole, ..FetchLimits::for_endpoint(true).time };
     let limits = FetchLimits { time, bytes: MaxBytes { sent: 1_000, unpacked: 4_000 } };
     Fetcher::new(address(url).expect("an address"), vec![("authorization".into(), "Bearer secret".into())], limits)
 }

@@ -118,7 +118,7 @@ impl Page {
     fn add(&mut self, key: &str, families: &Families<'_>) -> Result<Option<usize>, Why> {
         let (name, labels, odd) = key::parts(key);
         let keep = self.filters.keep(&format!("{}.{name}", self.endpoint), &labels);
-        if let Some(why) = Why::of(&name, &labels, odd) {
+        if let Some(why) = Why::from_sample(&name, &labels, odd) {
             return if keep { Err(why) } else { Ok(None) };
         }
         let same = self.known.same((&name, &labels));
@@ -138,7 +138,7 @@ impl Page {
         }
         let part = if part == SamplePart::Bucket { SamplePart::Gauge } else { part };
         let (def, instance) = self.rows.series(&name, &family, part, &labels);
-        let target = match DcgmReading::of(&self.endpoint, &name, &labels) {
+        let target = match DcgmReading::from_sample(&self.endpoint, &name, &labels) {
             Some(reading) => Target::Gpu(reading, def, instance),
             None if dcgm::is_dcgm(&name) => Target::Dcgm(def, instance),
             None => Target::Series(def, instance),

@@ -327,7 +327,7 @@ mod tests {
         let bytes = |t| postcard::to_stdvec(&sent(t)).expect("encoded");
         let refusals = Refusals::default();
         let kept = table(&bytes(1_800_000_000_000), &refusals).expect("a table");
-        assert_eq!((kept.rows, kept.total, refusals.of(Cause::Text)), (vec![row("a")], 9, 3));
+        assert_eq!((kept.rows, kept.total, refusals.count_of(Cause::Text)), (vec![row("a")], 9, 3));
         assert_eq!(table(&bytes(0), &refusals), None, "no table was read there");
         assert_eq!(table(&[bytes(1_800_000_000_000), vec![0]].concat(), &refusals), None);
         assert_eq!(table(&[0xff; 40], &refusals), None);

@@ -83,7 +83,7 @@ mod tests {
     }
 
     /// The sentence after the last of these boots, which are `apart` minutes apart.
-    fn said(clones: &Clones, boots: &[u8], apart: u32) -> Option<String> {
+    fn clone_sentence(clones: &Clones, boots: &[u8], apart: u32) -> Option<String> {
         let link = |(n, boot): (u32, &u8)| {
             clones.linked(&arrival("k1"), Some([*boot; 32]), &format!("host-{boot}"), MINUTE * apart * n)
         };
@@ -93,7 +93,7 @@ mod tests {
     #[test]
     fn boots_that_take_turns_are_two_machines_until_one_of_them_joins_anew() {
         let clones = Clones::default();
-        let why = said(&clones, &[1, 2, 1, 2], 3).expect("two machines");
+        let why = clone_sentence(&clones, &[1, 2, 1, 2], 3).expect("two machines");
         assert!(why.contains("host-1 (10.0.0.5) and host-2 (10.0.0.5)") && why.contains("--as node-7"), "{why}");
         let linked = |key: &str, boot: u8| clones.linked(&arrival(key), Some([boot; 32]), "host", MINUTE * 600);
         assert_eq!(linked("k1", 1), Some(why.clone()), "the other is refused as well, hours later too");
@@ -103,9 +103,9 @@ mod tests {
 
     #[test]
     fn one_that_starts_again_and_again_or_links_often_or_changes_slowly_is_one_machine() {
-        assert_eq!(said(&Clones::default(), &[1, 2, 3, 4, 5, 6], 1), None);
-        assert_eq!(said(&Clones::default(), &[1, 1, 1, 1, 1, 2, 2], 1), None);
-        assert_eq!(said(&Clones::default(), &[1, 2, 1, 2, 1], 6), None);
+        assert_eq!(clone_sentence(&Clones::default(), &[1, 2, 3, 4, 5, 6], 1), None);
+        assert_eq!(clone_sentence(&Clones::default(), &[1, 1, 1, 1, 1, 2, 2], 1), None);
+        assert_eq!(clone_sentence(&Clones::default(), &[1, 2, 1, 2, 1], 6), None);
         assert_eq!(Clones::default().linked(&arrival("k1"), None, "host", MINUTE), None);
     }
 }

@@ -86,7 +86,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
         self.heard = Instant::now();
         match message {
             Some(Err(Error::Capacity(_))) => {
-                Err(LinkEnd::told(close::LIMIT, format!("a message of an agent has at most {MAX_MESSAGE} bytes")))
+                Err(LinkEnd::from_close(close::LIMIT, format!("a message of an agent has at most {MAX_MESSAGE} bytes")))
             }
             Some(Ok(Message::Close(_))) | Some(Err(_)) | None => Err(LinkEnd::Gone),
             Some(Ok(message @ Message::Binary(_))) => Ok(Some(message)),
@@ -201,7 +201,7 @@ async fn run<S: AsyncRead + AsyncWrite + Unpin>(
             ingest.refusals(None).add(Cause::Link, 1);
             match why {
                 NoTake::InUse(process) => no_place(NoPlace::InUse(process), ingest.live.clock.wall()),
-                NoTake::Unavailable(why) => LinkEnd::told(close::GOING, why),
+                NoTake::Unavailable(why) => LinkEnd::from_close(close::GOING, why),
             }
         })?;
     }
@@ -235,7 +235,7 @@ async fn bring<S: AsyncRead + AsyncWrite + Unpin>(
     let hello = timeout(HELLO_TIMEOUT, socket.hello()).await;
     let hello = hello.unwrap_or_else(|_| Err(LinkEnd::frame_error("no hello within 10 s")))?;
     let place = ingest.presence.enter_relay(&arrival.source);
-    let mut place = place.ok_or_else(|| LinkEnd::told(close::GOING, "its agent is connected here"))?;
+    let mut place = place.ok_or_else(|| LinkEnd::from_close(close::GOING, "its agent is connected here"))?;
     // Timestamps of a relay are already corrected.
     let erased = past(ingest, &arrival.source).await.map(|past| past.erased).unwrap_or_default();
     let past = Past { eras: Vec::new(), erased };
@@ -264,7 +264,7 @@ async fn past(ingest: &Inner, source: &str) -> Result<Past, LinkEnd> {
     let Some(accounts) = &ingest.accounts else { return Ok(Past::default()) };
     let read = async { Ok(Past { eras: accounts.eras(source).await?, erased: accounts.erased(source).await? }) };
     // Without it, a tick that arrives twice could get two timestamps.
-    read.await.map_err(|why: Denied| LinkEnd::told(close::GOING, why.to_string()))
+    read.await.map_err(|why: Denied| LinkEnd::from_close(close::GOING, why.to_string()))
 }
 
 /// Stores the last contact of a machine if it was `heard`, and a new era of its clock.
@@ -276,7 +276,7 @@ async fn note(ingest: &Inner, arrival: &Arrival, intake: &mut Intake, heard: boo
             intake.era = None;
         }
         if heard {
-            accounts.heard(&arrival.source, &intake.heard()).await?;
+            accounts.store_report(&arrival.source, &intake.report()).await?;
         }
         Ok::<_, Denied>(())
     };
@@ -443,14 +443,14 @@ async fn follow<S: AsyncRead + AsyncWrite + Unpin>(
         tokio::select! {
             biased;
             end = &mut going => return Err(end),
-            (code, reason) = &mut denied => return Err(LinkEnd::told(code, reason)),
+            (code, reason) = &mut denied => return Err(LinkEnd::from_close(code, reason)),
             order = ordered(&mut place.orders) => match order {
                 Order::Leave => return Err(LinkEnd::Gone),
                 Order::Ask => socket.ask().await?,
                 Order::Stay => {}
             },
             message = socket.next(), if timers.held.is_none() => {
-                place.heard();
+                place.mark_alive();
                 let hold = if let Some(message) = message? {
                     let taken = take(ingest, intake, socket, &mut questions, message).await?;
                     if taken.fetched {
@@ -459,11 +459,11 @@ async fn follow<S: AsyncRead + AsyncWrite + Unpin>(
                     timers.add_credit(taken.credit);
                     taken.hold
                 } else {
-                    intake.told(0)
+                    intake.count_bytes(0)
                 };
                 timers.held = (!hold.is_zero()).then(|| Instant::now() + hold);
                 if intake.messages.wrapping_sub(timers.acknowledged) > agent::CREDIT {
-                    return Err(LinkEnd::told(close::LIMIT, "more data was sent than acknowledged"));
+                    return Err(LinkEnd::from_close(close::LIMIT, "more data was sent than acknowledged"));
                 }
             }
             question = questions.next(intake.shift()) => socket.send(&question).await?,
@@ -509,7 +509,7 @@ async fn ordered(orders: &mut watch::Receiver<Order>) -> Order {
 
 fn no_place(why: NoPlace, now: i64) -> LinkEnd {
     match why {
-        NoPlace::Full => LinkEnd::told(close::LIMIT, "the limit of links on this hub is reached; retry later"),
+        NoPlace::Full => LinkEnd::from_close(close::LIMIT, "the limit of links on this hub is reached; retry later"),
         NoPlace::InUse(process) => LinkEnd::Told {
             code: close::IN_USE,
             reason: format!(

@@ -141,7 +141,7 @@ pub struct Ingest(Arc<Inner>);
 impl Ingest {
     /// Fills this stream, and stores no clock corrections beyond its end.
     pub fn new(live: Arc<Live>, limits: IngestLimits) -> Self {
-        Self::of(live, (None, None), limits)
+        Self::build(live, (None, None), limits)
     }
 
     /// Fills the stream of a hub, which may be part of a cluster. Restored sources with a key are unreachable until
@@ -152,10 +152,10 @@ impl Ingest {
         others: Option<Arc<dyn OtherHubs>>,
         limits: IngestLimits,
     ) -> Self {
-        Self::of(live, (Some(accounts), others), limits)
+        Self::build(live, (Some(accounts), others), limits)
     }
 
-    fn of(
+    fn build(
         live: Arc<Live>,
         (accounts, others): (Option<Accounts>, Option<Arc<dyn OtherHubs>>),
         limits: IngestLimits,
@@ -259,8 +259,8 @@ impl Ingest {
         let (missing_ms, lag_ms) = self.lack();
         let all = self.0.refusals.lock();
         let refused = Cause::ALL.iter().map(|cause| {
-            let n = all.values().map(|refusals| refusals.of(*cause)).sum();
-            (cause.word().to_owned(), n)
+            let n = all.values().map(|refusals| refusals.count_of(*cause)).sum();
+            (cause.as_str().to_owned(), n)
         });
         IngestCounts {
             links: self.0.presence.links() as u64,

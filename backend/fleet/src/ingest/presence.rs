@@ -100,7 +100,7 @@ pub(super) struct LinkPlace {
 
 impl LinkPlace {
     /// Records a sign of life of the agent.
-    pub fn heard(&self) {
+    pub fn mark_alive(&self) {
         self.slot.heard.send_modify(|n| *n += 1);
     }
 
@@ -258,7 +258,7 @@ mod tests {
         let mut first = presence.enter("a", &process(1)).await.unwrap_or_else(|_| panic!("there is room"));
         let answers = async {
             first.orders.wait_for(|order| *order == Order::Ask).await.map(drop).unwrap_or_else(|_| panic!("asked"));
-            first.heard();
+            first.mark_alive();
         };
         let two = process(2);
         let (refused, ()) = tokio::join!(presence.enter("a", &two), answers);
@@ -300,7 +300,7 @@ mod tests {
         let mut agent = presence.enter("a", &process(1)).await.unwrap_or_else(|_| panic!("there is room"));
         let answers = async {
             agent.orders.wait_for(|order| *order == Order::Ask).await.map(drop).unwrap_or_else(|_| panic!("asked"));
-            agent.heard();
+            agent.mark_alive();
         };
         let two = process(2);
         let (refused, ()) = tokio::join!(presence.yields("a", &two), answers);

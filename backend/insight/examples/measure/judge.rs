@@ -69,8 +69,8 @@ impl Sink for Judge {
         self.insight.goodbye(source, t);
     }
 
-    fn said(&mut self, source: u32, t: i64, collector: &str, reason: &str) {
-        self.insight.said(source, t, collector, reason);
+    fn record_reason(&mut self, source: u32, t: i64, collector: &str, reason: &str) {
+        self.insight.record_reason(source, t, collector, reason);
     }
 
     fn now(&mut self, now: i64) {

@@ -262,7 +262,7 @@ impl<'a> Report<'a> {
         text += &self.kinds(true);
         text += "\n## By rule\n\nThe confidence of a finding is the lower end of the interval of its rule and severity; with fewer than 20 findings it has\nnone. Here all notes count, and one is right if any fault explains it.\n\n| rule | severity | findings | right | precision | false per 1,000 GPU-hours |\n| --- | --- | --- | --- | --- | --- |\n";
         for ((rule, severity), (right, all)) in self.rules() {
-            let severity = severity.word();
+            let severity = severity.as_str();
             let (precision, per) = (interval(wilson(right, all)), interval(rate(all - right, self.hours)));
             text += &format!("| {rule} | {severity} | {all} | {right} | {precision} | {per} |\n");
         }
@@ -292,7 +292,7 @@ impl<'a> Report<'a> {
             "# Written by `cargo xtask insight`: rule, severity, findings, and the lower 95 % bound of their precision.\n",
         );
         for ((rule, severity), (right, all)) in self.rules() {
-            text += &format!("{rule} {} {all} {:.3}\n", severity.word(), wilson(right, all).1);
+            text += &format!("{rule} {} {all} {:.3}\n", severity.as_str(), wilson(right, all).1);
         }
         text
     }
@@ -313,7 +313,7 @@ impl<'a> Report<'a> {
         text += "\nfalse:\n";
         for outcome in self.outcomes {
             for claim in outcome.claims.iter().filter(|c| c.counts && !c.right) {
-                let word = claim.worst.word();
+                let word = claim.worst.as_str();
                 text += &format!(
                     "  seed {} {}: {} {word} at {:.0}: {}\n",
                     outcome.seed, outcome.name, claim.rule, claim.at, claim.sentence

@@ -175,7 +175,7 @@ pub fn one(gpus: u32, t: i64, does: impl Fn(u32, i64) -> Does) -> Sheet {
 }
 
 /// Findings about one machine for so many seconds, each once, in its last state.
-pub fn told(seconds: i64, interval: i64, of: impl Fn(i64) -> Option<Sheet>) -> Vec<Finding> {
+pub fn findings_of(seconds: i64, interval: i64, of: impl Fn(i64) -> Option<Sheet>) -> Vec<Finding> {
     let mut trace = Trace::new(1, interval);
     trace.run(0..seconds, 1, |_, t| of(t));
     last(&trace.told)

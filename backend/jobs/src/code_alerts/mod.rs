@@ -42,7 +42,7 @@ pub const TOO_MANY_CALLS: &str = "too many alerts: the limit per run is 10 new a
     titles; this one is counted and dropped";
 
 /// The alert in a record of a machine; None for another kind of record.
-pub fn of(record: &Record) -> Option<AlertCall> {
+pub fn from_record(record: &Record) -> Option<AlertCall> {
     let body = Some(&record.body).filter(|_| record.kind == ALERT_KIND)?;
     serde_json::from_slice::<AlertCall>(body).ok()?.kept(record.t)
 }
@@ -262,7 +262,7 @@ impl Calls {
         let (now, machine) = (live.clock.steady(), name_of(live, source));
         let mut state = self.0.lock();
         let CodeAlertState { runs, dropped, .. } = &mut *state;
-        let heard = heard(runs, live, source, call.whose());
+        let heard = state_of_run(runs, live, source, call.whose());
         heard.at = now;
         if let Some(id) = &call.id
             && let Some((_, title)) = heard.seen.iter().find(|(seen, _)| seen == id)
@@ -376,7 +376,7 @@ fn append(live: &Live, source: SourceId, calls: Vec<AlertCall>) -> Result<(), St
 }
 
 /// The state of a run; on its first call, restored from the newest records.
-fn heard<'a>(
+fn state_of_run<'a>(
     all: &'a mut HashMap<(SourceId, String), Heard>,
     live: &Live,
     source: SourceId,
@@ -393,7 +393,7 @@ fn heard<'a>(
         let mut heard = Heard { left: PER_MINUTE, reckoned: now, at: now, ..Heard::default() };
         let (name, placed) = (name_of(live, source), live.store().records_since(source, 0));
         for placed in placed.iter().rev().take(MAX_READ).rev() {
-            let Some(call) = of(&placed.record).filter(|call| call.whose() == run) else { continue };
+            let Some(call) = from_record(&placed.record).filter(|call| call.whose() == run) else { continue };
             let ago = Duration::from_millis(u64::try_from(wall.saturating_sub(call.t)).unwrap_or(0));
             let at = now.saturating_sub(ago);
             heard.note(call.id.clone(), &call.title);

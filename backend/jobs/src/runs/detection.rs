@@ -91,7 +91,7 @@ mod linux {
         }
 
         /// Starts a search if there are candidates. `now` is wall clock time, milliseconds since the Unix epoch.
-        pub fn look(&mut self, here: Here, now: i64) {
+        pub fn search(&mut self, here: Here, now: i64) {
             let is_nothing = here.holders.is_empty() || self.detect != Detect::Gpu;
             if here.roots.is_empty() && is_nothing {
                 return;
@@ -104,15 +104,15 @@ mod linux {
                 let pids: Vec<u32> = roots.iter().map(|(pid, _)| *pid).collect();
                 let is_stopped = |pid: &u32| match (&stopped, awaited.get(pid)) {
                     (Some(stopped), Some(start)) => stopped.contains(&(*pid, *start)),
-                    _ => launch::process::Stat::of(*pid).is_some_and(|stat| stat.is_stopped),
+                    _ => launch::process::Stat::read(*pid).is_some_and(|stat| stat.is_stopped),
                 };
                 let mut paused: HashSet<u32> = pids.iter().copied().filter(is_stopped).collect();
                 paused.extend(groups.frozen(&pids));
                 (looks.gpus, looks.awaited, looks.only_below_runs) =
-                    (Gpus::of(gpus), awaited, detect == Detect::Launched);
+                    (Gpus::new(gpus), awaited, detect == Detect::Launched);
                 let found = match detect {
                     Detect::Off => Vec::new(),
-                    Detect::Gpu | Detect::Launched => looks.look(&roots, &holders, Instant::now()),
+                    Detect::Gpu | Detect::Launched => looks.search(&roots, &holders, Instant::now()),
                 };
                 let (up, namespace) = (since_boot(), launch::process::namespace());
                 let begun = found.into_iter().map(|found| begun(found, now, up, namespace)).collect();
@@ -172,5 +172,5 @@ impl Detection {
         std::future::pending().await
     }
 
-    pub fn look(&mut self, _: Here, _: i64) {}
+    pub fn search(&mut self, _: Here, _: i64) {}
 }

@@ -256,7 +256,7 @@ pub(super) struct EnvironFacts {
 pub(super) fn read(pid: u32) -> io::Result<EnvironFacts> {
     let mut bytes = Vec::new();
     let read = File::open(format!("/proc/{pid}/environ"))?.take(MAX_BYTES).read_to_end(&mut bytes);
-    let named = EnvironFacts::of(&bytes);
+    let named = EnvironFacts::from_bytes(&bytes);
     // Without this the compiler would drop the last write to memory that is freed.
     std::hint::black_box(&mut bytes).fill(0);
     read.map(|_| named)
@@ -268,7 +268,7 @@ impl EnvironFacts {
         self.run.is_none() && self.key.as_ref().is_some_and(|(who, _)| ADDRESSES.contains(who))
     }
 
-    fn of(bytes: &[u8]) -> EnvironFacts {
+    fn from_bytes(bytes: &[u8]) -> EnvironFacts {
         let mut values: [Option<String>; VARIABLES.len()] = [const { None }; VARIABLES.len()];
         for pair in bytes.split(|byte| *byte == 0) {
             let Some(equals) = pair.iter().position(|byte| *byte == b'=') else { continue };
@@ -311,7 +311,9 @@ fn checked(value: &[u8], grammar: Grammar) -> Option<String> {
             (1..=MAX_WORD_BYTES).contains(&text.len())
                 && text.chars().all(|c| c.is_ascii_alphanumeric() || "_.:/@[]-".contains(c))
         }
-        Devices => (1..=MAX_LONG_BYTES).contains(&text.len()) && text.split(',').all(|part| Device::of(part).is_some()),
+        Devices => {
+            (1..=MAX_LONG_BYTES).contains(&text.len()) && text.split(',').all(|part| Device::parse(part).is_some())
+        }
         Hosts => {
             (1..=MAX_LONG_BYTES).contains(&text.len())
                 && text.chars().all(|c| c.is_ascii_alphanumeric() || "_.:-,".contains(c))
@@ -362,7 +364,7 @@ enum Device {
 }
 
 impl Device {
-    fn of(text: &str) -> Option<Device> {
+    fn parse(text: &str) -> Option<Device> {
         let text = text.trim();
         if let Ok(number) = text.parse::<u16>() {
             return Some(Device::Number(number.into()));
@@ -394,7 +396,7 @@ fn own_device<'a>(value: &impl Fn(&str) -> Option<&'a str>) -> Option<Device> {
 /// The GPUs that a process sees, by the machine's own numbers or by UUIDs. Lists nest: in a job or a container with
 /// some of the machine's GPUs, a program counts those from 0.
 fn visible<'a>(value: &impl Fn(&str) -> Option<&'a str>) -> Option<DeviceList> {
-    let list = |name: &str| -> Option<DeviceList> { Some(value(name)?.split(',').map(Device::of).collect()) };
+    let list = |name: &str| -> Option<DeviceList> { Some(value(name)?.split(',').map(Device::parse).collect()) };
     let first = |names: &[&str]| names.iter().find_map(|name| list(name));
     let inner = first(OF_PROGRAM);
     let seen = match (inner, list(OF_RUNTIME)) {
@@ -545,7 +547,7 @@ mod tests {
     ];
 
     fn named(words: &str) -> EnvironFacts {
-        EnvironFacts::of(words.replace(' ', "\0").as_bytes())
+        EnvironFacts::from_bytes(words.replace(' ', "\0").as_bytes())
     }
 
     #[test]
@@ -579,8 +581,9 @@ mod tests {
     #[test]
     fn lists_of_gpus_nest_and_what_is_not_known_is_left_out() {
         let of = |words: &[&str]| {
-            let said =
-                EnvironFacts::of([&["RANK=1", "WORLD_SIZE=2", "LOCAL_RANK=1"], words].concat().join("\0").as_bytes());
+            let said = EnvironFacts::from_bytes(
+                [&["RANK=1", "WORLD_SIZE=2", "LOCAL_RANK=1"], words].concat().join("\0").as_bytes(),
+            );
             (said.rank.expect("a rank").gpus.first().copied(), said.device)
         };
         for (words, gpu) in [
@@ -667,10 +670,10 @@ mod tests {
             )
         );
         assert!(!said.contains("canary"), "{said}");
-        let text = EnvironFacts::of("WANDB_NAME=a\u{1b}[31m\u{202e}b".as_bytes()).name;
+        let text = EnvironFacts::from_bytes("WANDB_NAME=a\u{1b}[31m\u{202e}b".as_bytes()).name;
         assert_eq!(text.as_deref(), Some("a[31mb"));
         assert_eq!(
-            EnvironFacts::of(format!("WANDB_NAME={}", "é".repeat(100)).as_bytes()).name.map(|name| name.len()),
+            EnvironFacts::from_bytes(format!("WANDB_NAME={}", "é".repeat(100)).as_bytes()).name.map(|name| name.len()),
             Some(128)
         );
     }

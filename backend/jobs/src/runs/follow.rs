@@ -86,7 +86,7 @@ pub async fn follow(
                     tracker.found_all(found);
                     tracker.paused(&stopped);
                 }
-                None => detection.look(tracker.here(), tracker.live.clock.wall()),
+                None => detection.search(tracker.here(), tracker.live.clock.wall()),
             },
             Some(ReportAsk { report, answer }) = reports.recv() => {
                 let answered = match messages.limit.check() {

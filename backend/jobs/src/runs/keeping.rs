@@ -49,7 +49,7 @@ pub async fn keep(
             _ = stop.wait_for(|stop| *stop) => return,
         }
         let (live, registry) = (live.clone(), registry.clone());
-        let _ = tokio::task::spawn_blocking(move || look(&live, &registry, oldest)).await;
+        let _ = tokio::task::spawn_blocking(move || store_ended(&live, &registry, oldest)).await;
     }
 }
 
@@ -74,7 +74,7 @@ pub async fn expire_logs(
     }
 }
 
-fn look(live: &Arc<Live>, registry: &RunRegistry, oldest: impl Fn(i64) -> i64) {
+fn store_ended(live: &Arc<Live>, registry: &RunRegistry, oldest: impl Fn(i64) -> i64) {
     let (now, removed) = (live.clock.wall(), live.store().removed().clone());
     let oldest = oldest(now);
     registry.kept.forget(oldest, |key| removed.contains(key));
@@ -91,7 +91,7 @@ fn look(live: &Arc<Live>, registry: &RunRegistry, oldest: impl Fn(i64) -> i64) {
         if let Some(Err(error)) = own.map(|own| registry.logs.keep_last(&run, &own.name)) {
             tracing::warn!(%error, "the last lines of the run {id} are not kept");
         }
-        if let Err(error) = registry.kept.keep(RunSummary::of(live, &sources, run, registry.told())) {
+        if let Err(error) = registry.kept.keep(RunSummary::build(live, &sources, run, registry.summary_inputs())) {
             tracing::warn!(%error, "the summary of the run {id} is not kept");
         }
     }

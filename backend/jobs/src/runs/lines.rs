@@ -22,7 +22,7 @@ impl RunRegistry {
         let own = self.logs.source().and_then(|own| live.store().source(own).map(|(source, _)| source.clone()));
         let ranks = own.filter(|_| asked.rank.is_some()).and_then(|source| {
             let run = self.find(live, std::slice::from_ref(&source), &asked.run, (i64::MIN, i64::MAX))?;
-            Some(Ranks::of(&run, &source.name))
+            Some(Ranks::from_run(&run, &source.name))
         });
         let ranks = ranks.unwrap_or_default();
         let text = Some(asked.text.as_str()).filter(|text| !text.is_empty());
@@ -134,7 +134,7 @@ mod tests {
     fn parts_one_behind_the_other_are_all_lines_once_in_either_direction() {
         let folder = tempfile::tempdir().expect("a folder");
         write(folder.path(), 1_000);
-        let logs = RunLogs::of(folder.path(), 1);
+        let logs = RunLogs::open(folder.path(), 1);
         let registry = RunRegistry::new(RunRegistryParts { logs, ..RunRegistryParts::default() });
         let catalog = Arc::new(Catalog::new(cpu::ROWS.iter().copied()));
         let store = Store::new(catalog, Limits { retention: 60_000, bytes: usize::MAX });

@@ -185,7 +185,7 @@ struct Models {
 }
 
 impl Models {
-    fn of(live: &Live, source: &Source) -> Models {
+    fn read(live: &Live, source: &Source) -> Models {
         let name = |(number, labels): (u32, Vec<(&str, String)>)| {
             Some((number, labels.into_iter().find(|(label, _)| *label == "name")?.1))
         };
@@ -249,7 +249,7 @@ fn read_source(
         let mut all = all.into_iter();
         wanted.iter().map(|id| id.and_then(|_| all.next()).unwrap_or_default()).collect::<Vec<Vec<Bucket>>>()
     };
-    let models = Models::of(live, source);
+    let models = Models::read(live, source);
     let gpus = gpus.into_iter().map(|(number, (spans, assumed))| {
         let model = models.of_gpu(number);
         let instance = number.to_string();

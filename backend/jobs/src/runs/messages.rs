@@ -88,7 +88,7 @@ impl Messages {
         }
         match message {
             Message::Told(told) if sender.is_other || self.limit.check().is_ok() => {
-                self.told(tracker, *told, sender);
+                self.receive_report(tracker, *told, sender);
                 return Received::Told;
             }
             Message::Told(_) => tracker.drop_one(),
@@ -107,9 +107,9 @@ impl Messages {
         Received::Other
     }
 
-    fn told(&self, tracker: &mut Tracker, told: Told, sender: &SentBy) {
+    fn receive_report(&self, tracker: &mut Tracker, told: Told, sender: &SentBy) {
         let now = tracker.live.clock.wall();
-        let (is_taken, listed) = tracker.told(if sender.is_other { without_claims(told, now) } else { told });
+        let (is_taken, listed) = tracker.receive_report(if sender.is_other { without_claims(told, now) } else { told });
         if is_taken {
             let place = self.spool.as_ref().filter(|_| !sender.is_other).and_then(|spool| spool.path().to_str());
             let answer = TellAnswer { taken: true, listed, folder: place.map(Into::into) };

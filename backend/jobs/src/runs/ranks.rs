@@ -86,7 +86,7 @@ pub(super) struct Gpus {
 
 impl Gpus {
     /// The GPUs that a driver of this machine lists, as [`inventory::GpuNumbers::known`] returns them.
-    pub fn of(known: Vec<(u32, Vec<(&'static str, String)>)>) -> Gpus {
+    pub fn new(known: Vec<(u32, Vec<(&'static str, String)>)>) -> Gpus {
         let label = |labels: &[(&str, String)], word| {
             labels.iter().find(|(label, _)| *label == word).map(|(_, value)| value.clone())
         };
@@ -138,7 +138,7 @@ struct Look<'a> {
 
 impl Looks {
     /// Runs one search. `roots` are processes and their runs, `holders` those that hold GPUs, with the GPUs.
-    pub fn look(
+    pub fn search(
         &mut self,
         roots: &[(u32, String)],
         holders: &BTreeMap<u32, Vec<u32>>,
@@ -165,7 +165,7 @@ impl Look<'_> {
         let start = match self.awaited.get(&pid) {
             Some(start) => *start,
             // An ended process is not found, even before its parent has reaped it.
-            None => Stat::of(pid).filter(|stat| !stat.has_ended)?.start,
+            None => Stat::read(pid).filter(|stat| !stat.has_ended)?.start,
         };
         if self.met.len() == MAX_LOOKED_AT && !self.met.contains(&(pid, start)) {
             return None;
@@ -176,7 +176,7 @@ impl Look<'_> {
             first: now,
             reads: 0,
             named: EnvironFacts::default(),
-            pod: pod::of(pid),
+            pod: pod::read_pod(pid),
             user: None,
             program: String::new(),
             refused: false,
@@ -489,13 +489,13 @@ mod tests {
 
     /// Searches until as many ranks are found twice in a row. They must exec first, and one may exec and start another
     /// during a search.
-    fn look(looks: &mut Looks, root: &Child, wanted: usize) -> Vec<DetectedRank> {
+    fn search_twice(looks: &mut Looks, root: &Child, wanted: usize) -> Vec<DetectedRank> {
         let end = Instant::now() + Duration::from_secs(60);
         let mut before = Vec::new();
         loop {
             // Environments read before the exec are read again.
             looks.seen.clear();
-            let found = looks.look(&[(root.id(), "run".into())], &BTreeMap::new(), Instant::now());
+            let found = looks.search(&[(root.id(), "run".into())], &BTreeMap::new(), Instant::now());
             if found.len() == wanted && found == before {
                 return found;
             }
@@ -541,7 +541,7 @@ mod tests {
             for roots in [[&outer[..], &inner].concat(), [&inner[..], &outer].concat()] {
                 let mut looks = Looks::default();
                 for _ in 0..2 {
-                    let found = looks.look(&roots, &BTreeMap::new(), Instant::now());
+                    let found = looks.search(&roots, &BTreeMap::new(), Instant::now());
                     let mut pids: Vec<u32> = found.iter().map(|one| one.pid).collect();
                     pids.sort_unstable();
                     assert_eq!((numbers(&found), pids), (vec![(0, TORCH.into()), (1, TORCH.into())], sorted(&jobs)));
@@ -570,18 +570,18 @@ mod tests {
         let rank = |n: u32| format!("RANK={n} WORLD_SIZE=2 LOCAL_RANK={n} sh -c 'cat <&3 & wait' &");
         let mut root = shell(&format!("exec 3<&0; {} {} wait", rank(0), rank(1)));
         let mut looks = Looks::default();
-        let found = look(&mut looks, &root, 2);
+        let found = search_twice(&mut looks, &root, 2);
         assert_eq!(numbers(&found), [(0, TORCH.into()), (1, TORCH.into())]);
         assert!(found.iter().all(|one| one.run == "run" && one.about.program == "sh"), "{found:?}");
         // The driver's list has the GPUs that they hold.
         let holders = BTreeMap::from([(found[0].pid, vec![4, 5])]);
-        let held = looks.look(&[(root.id(), "run".into())], &holders, Instant::now());
+        let held = looks.search(&[(root.id(), "run".into())], &holders, Instant::now());
         assert_eq!((held[0].rank.gpus.clone(), held[0].rank.assumed), (vec![4, 5], false));
         // Their launcher is no rank, whatever it holds.
         let all = BTreeMap::from([(root.id(), vec![1])]);
-        assert_eq!(looks.look(&[(root.id(), "run".into())], &all, Instant::now()).len(), 2);
+        assert_eq!(looks.search(&[(root.id(), "run".into())], &all, Instant::now()).len(), 2);
         // Without a root, the processes that hold a GPU are found; a run that nobody names stays unknown.
-        assert_eq!(looks.look(&[], &holders, Instant::now()), []);
+        assert_eq!(looks.search(&[], &holders, Instant::now()), []);
         drop(root.stdin.take());
         root.wait().expect("it ended");
     }
@@ -591,20 +591,24 @@ mod tests {
         // The shell becomes a program that waits for none of its children.
         let mut root = shell("exec 3<&0; RANK=0 WORLD_SIZE=1 LOCAL_RANK=0 cat <&3 & exec tail -f /dev/null");
         let mut looks = Looks::default();
-        let found = look(&mut looks, &root, 1).remove(0);
+        let found = search_twice(&mut looks, &root, 1).remove(0);
         let roots = [(root.id(), "run".to_string()), (found.pid, "run".into())];
-        assert_eq!(looks.look(&roots, &BTreeMap::new(), Instant::now()).len(), 1, "it is a process of the run itself");
+        assert_eq!(
+            looks.search(&roots, &BTreeMap::new(), Instant::now()).len(),
+            1,
+            "it is a process of the run itself"
+        );
         drop(root.stdin.take());
         let end = Instant::now() + Duration::from_secs(60);
-        while !Stat::of(found.pid).expect("nobody takes note").has_ended {
+        while !Stat::read(found.pid).expect("nobody takes note").has_ended {
             assert!(Instant::now() < end, "it goes on");
             std::thread::yield_now();
         }
         // Until the kernel has reported its end, the known state counts.
         looks.awaited.insert(found.pid, found.start);
-        assert_eq!(looks.look(&roots, &BTreeMap::new(), Instant::now()).len(), 1);
+        assert_eq!(looks.search(&roots, &BTreeMap::new(), Instant::now()).len(), 1);
         looks.awaited.clear();
-        assert_eq!(looks.look(&roots, &BTreeMap::new(), Instant::now()), []);
+        assert_eq!(looks.search(&roots, &BTreeMap::new(), Instant::now()), []);
         root.kill().and_then(|()| root.wait()).expect("it ended");
     }
 
@@ -626,7 +630,7 @@ mod tests {
         let (id, mut looks) = (root.id(), Looks::default());
         let mut look = |holders: &[(u32, u32)]| {
             let holders = holders.iter().map(|(pid, gpu)| (*pid, vec![*gpu])).collect();
-            let found = looks.look(&[(id, "run".into())], &holders, Instant::now());
+            let found = looks.search(&[(id, "run".into())], &holders, Instant::now());
             let mut all: Vec<_> = found.into_iter().map(|one| (one.rank.rank, one.pid, one.rank.launcher)).collect();
             all.sort();
             all
@@ -658,7 +662,7 @@ mod tests {
         let mut root = shell("exec 3<&0; RANK=0 WORLD_SIZE=1 MASTER_ADDR=n1 MASTER_PORT=29500 cat <&3 & wait");
         let holders = BTreeMap::from([(workers(&root, 1)[0], vec![0])]);
         let roots = [(root.id(), "run".to_string())];
-        let look = |roots: &[(u32, String)]| Looks::default().look(roots, &holders, Instant::now()).remove(0);
+        let look = |roots: &[(u32, String)]| Looks::default().search(roots, &holders, Instant::now()).remove(0);
         let alone = look(&[]);
         assert!(alone.run.starts_with("ddp-n1-29500-") && alone.is_address, "{alone:?}");
         let below = look(&roots);
@@ -695,7 +699,7 @@ mod tests {
         };
         assert_eq!(launcher_of(script), launcher);
         let holders = BTreeMap::from([(worker, vec![0])]);
-        let found = Looks::default().look(&[], &holders, Instant::now()).remove(0);
+        let found = Looks::default().search(&[], &holders, Instant::now()).remove(0);
         assert!(found.is_address && found.launcher == launcher, "{found:?}");
         drop(root.stdin.take());
         root.wait().expect("it ended");
@@ -708,7 +712,7 @@ mod tests {
         let mut looks = Looks::default();
         let mut look = |holders: &[(u32, &[u32])]| {
             let holders = holders.iter().map(|(pid, gpus)| (*pid, gpus.to_vec())).collect();
-            let found = looks.look(&[], &holders, Instant::now());
+            let found = looks.search(&[], &holders, Instant::now());
             assert!(found.iter().all(|one| one.run.starts_with("spawn-") && one.run == found[0].run), "{found:?}");
             let mut all: Vec<_> = found.into_iter().map(|one| (one.rank.rank, one.pid)).collect();
             all.sort_unstable();
@@ -720,10 +724,10 @@ mod tests {
         assert_eq!(look(&[(own[0], &[1]), (own[1], &[0])]), [(0, own[1]), (1, own[0])]);
         let mut launched = Looks { only_below_runs: true, ..Looks::default() };
         let holders = BTreeMap::from([(own[0], vec![1]), (own[1], vec![0])]);
-        assert_eq!(launched.look(&[], &holders, Instant::now()), []);
+        assert_eq!(launched.search(&[], &holders, Instant::now()), []);
         assert!(launched.seen.is_empty(), "no environment of theirs is read");
         let roots = [(root.id(), "run".to_string())];
-        assert_eq!(launched.look(&roots, &holders, Instant::now()).len(), 2, "below a run they are ranks");
+        assert_eq!(launched.search(&roots, &holders, Instant::now()).len(), 2, "below a run they are ranks");
         drop(root.stdin.take());
         root.wait().expect("it ended");
         assert_eq!(look(&[]), []);
@@ -741,7 +745,7 @@ mod tests {
         let holders = BTreeMap::from([(own, vec![0])]);
         let end = Instant::now() + Duration::from_secs(60);
         let found = loop {
-            let found = looks.look(&[], &holders, Instant::now());
+            let found = looks.search(&[], &holders, Instant::now());
             if !found.is_empty() {
                 break found;
             }
@@ -758,7 +762,7 @@ mod tests {
     fn the_gpu_of_a_rank_that_no_driver_lists_is_the_one_that_it_was_told_to_use() {
         let label = |uuid: &str, name: &str| vec![("uuid", uuid.to_string()), ("name", name.to_string())];
         let known = |second: &str| vec![(0, label("GPU-aaaa-1", "H100")), (3, label("GPU-aabb-2", second))];
-        let gpus = Gpus::of(known("H100"));
+        let gpus = Gpus::new(known("H100"));
         assert_eq!(
             (gpus.find("GPU-aabb-2"), gpus.find("GPU-aab"), gpus.find("MIG-GPU-aaaa-1/1/0")),
             (Some(3), Some(3), Some(0))
@@ -767,22 +771,22 @@ mod tests {
             (gpus.find("GPU-aa"), gpus.find("GPU-"), gpus.find("GPU-c"), gpus.find("MIG-aaaa-1")),
             (None, None, None, None)
         );
-        assert!(!gpus.differ && Gpus::of(known("A100")).differ && !Gpus::default().differ);
+        assert!(!gpus.differ && Gpus::new(known("A100")).differ && !Gpus::default().differ);
         let elsewhere = vec![(7, vec![("uuid", "GPU-dd".to_string()), ("hostname", "node-2".to_string())])];
-        assert_eq!(Gpus::of(elsewhere).find("GPU-dd"), None, "another machine's");
+        assert_eq!(Gpus::new(elsewhere).find("GPU-dd"), None, "another machine's");
         let rank = |gpus: Gpus, words: &str| {
             let mut root = shell(&format!("exec 3<&0; RANK=1 WORLD_SIZE=2 LOCAL_RANK=1 {words} cat <&3 & wait"));
-            let found = look(&mut Looks { gpus, ..Looks::default() }, &root, 1).remove(0).rank;
+            let found = search_twice(&mut Looks { gpus, ..Looks::default() }, &root, 1).remove(0).rank;
             drop(root.stdin.take());
             root.wait().expect("it ended");
             (found.gpus, found.assumed)
         };
-        assert_eq!(rank(Gpus::of(known("A100")), "CUDA_VISIBLE_DEVICES=GPU-aaaa,GPU-aabb"), (vec![3], true));
-        assert_eq!(rank(Gpus::of(known("H100")), "CUDA_VISIBLE_DEVICES=3,0"), (vec![0], true), "all are alike");
-        assert_eq!(rank(Gpus::of(known("A100")), "CUDA_VISIBLE_DEVICES=3,0"), (vec![], false), "CUDA counts by speed");
+        assert_eq!(rank(Gpus::new(known("A100")), "CUDA_VISIBLE_DEVICES=GPU-aaaa,GPU-aabb"), (vec![3], true));
+        assert_eq!(rank(Gpus::new(known("H100")), "CUDA_VISIBLE_DEVICES=3,0"), (vec![0], true), "all are alike");
+        assert_eq!(rank(Gpus::new(known("A100")), "CUDA_VISIBLE_DEVICES=3,0"), (vec![], false), "CUDA counts by speed");
         let ordered = "CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=3,0";
-        assert_eq!(rank(Gpus::of(known("A100")), ordered), (vec![0], true));
-        assert_eq!(rank(Gpus::of(known("H100")), "CUDA_VISIBLE_DEVICES=GPU-cc,GPU-dd"), (vec![], false));
+        assert_eq!(rank(Gpus::new(known("A100")), ordered), (vec![0], true));
+        assert_eq!(rank(Gpus::new(known("H100")), "CUDA_VISIBLE_DEVICES=GPU-cc,GPU-dd"), (vec![], false));
     }
 
     #[test]
@@ -791,11 +795,11 @@ mod tests {
         let task = format!("SLURM_STEP_ID=0 SLURM_PROCID=0 SLURM_NTASKS=1 sh -c '{} {} wait' &", torch(0), torch(1));
         let mut root = shell(&format!("exec 3<&0; {task} wait"));
         let mut looks = Looks::default();
-        let found = look(&mut looks, &root, 2);
+        let found = search_twice(&mut looks, &root, 2);
         assert_eq!(numbers(&found), [(0, TORCH.into()), (1, TORCH.into())]);
         drop(root.stdin.take());
         root.wait().expect("it ended");
-        assert_eq!(looks.look(&[(root.id(), "run".into())], &BTreeMap::new(), Instant::now()), []);
+        assert_eq!(looks.search(&[(root.id(), "run".into())], &BTreeMap::new(), Instant::now()), []);
         assert!(looks.seen.is_empty(), "who is gone is forgotten");
     }
 
@@ -806,11 +810,11 @@ mod tests {
         let pod = "RANK=1 WORLD_SIZE=2 MASTER_ADDR=job-master-0 PET_NODE_RANK=1";
         let mut root = shell(&format!("exec 3<&0; {pod} sh -c '{} {} wait' & wait", torch(0), torch(1)));
         let mut looks = Looks::default();
-        let found = look(&mut looks, &root, 2);
+        let found = search_twice(&mut looks, &root, 2);
         assert_eq!(numbers(&found), [(2, TORCH.into()), (3, TORCH.into())]);
         // A job of one process per pod, with a child that has its environment.
         let mut alone = shell(&format!("exec 3<&0; {pod} sh -c 'cat <&3 & wait' & wait"));
-        assert_eq!(numbers(&look(&mut Looks::default(), &alone, 1)), [(1, TORCH.into())]);
+        assert_eq!(numbers(&search_twice(&mut Looks::default(), &alone, 1)), [(1, TORCH.into())]);
         for root in [&mut root, &mut alone] {
             drop(root.stdin.take());
             root.wait().expect("it ended");
@@ -824,11 +828,11 @@ mod tests {
             let rank = |n: u32| format!("LOCAL_RANK={n} NODE_RANK=0 WORLD_SIZE=3 cat <&3 &");
             let mut root = shell(&format!("exec 3<&0; {own} sh -c '{} {} wait' & wait", rank(1), rank(2)));
             let mut looks = Looks::default();
-            let found = look(&mut looks, &root, 2);
+            let found = search_twice(&mut looks, &root, 2);
             assert_eq!(numbers(&found), [(1, TORCH.into()), (2, TORCH.into())], "{own}");
             let first = parent(found[0].pid).expect("the process above them");
             let holders = BTreeMap::from([(first, vec![5]), (found[0].pid, vec![6]), (found[1].pid, vec![7])]);
-            let held = looks.look(&[(root.id(), "run".into())], &holders, Instant::now());
+            let held = looks.search(&[(root.id(), "run".into())], &holders, Instant::now());
             let mut all: Vec<_> = held.iter().map(|one| (one.rank.rank, one.rank.gpus.clone())).collect();
             all.sort_unstable();
             let numbers: Vec<u32> = all.iter().map(|(number, _)| *number).collect();
@@ -847,12 +851,12 @@ mod tests {
             "exec 3<&0; SLURM_STEP_ID=0 SLURM_PROCID=0 SLURM_NTASKS=1 sh -c 'read go <&3; RANK=0 WORLD_SIZE=1 LOCAL_RANK=0 cat <&3 & wait' & wait",
         );
         let mut looks = Looks::default();
-        let task = look(&mut looks, &root, 1).remove(0);
+        let task = search_twice(&mut looks, &root, 1).remove(0);
         assert_eq!(task.rank.launcher, "slurm");
         let roots = [(root.id(), "run".to_string())];
         let begin = Instant::now();
         let later = |minutes: u64| begin + Duration::from_secs(60 * minutes);
-        looks.look(&roots, &BTreeMap::new(), later(2));
+        looks.search(&roots, &BTreeMap::new(), later(2));
         std::io::Write::write_all(root.stdin.as_mut().expect("open"), b"go\n").expect("written");
         let end = Instant::now() + Duration::from_secs(60);
         // Before it becomes the rank, it has the environment of its task; minutes later it has another one.
@@ -864,7 +868,7 @@ mod tests {
             assert!(Instant::now() < end, "the rank begins");
             std::thread::yield_now();
         }
-        let found = looks.look(&roots, &BTreeMap::new(), later(4));
+        let found = looks.search(&roots, &BTreeMap::new(), later(4));
         let launchers: Vec<&str> = found.iter().map(|one| one.rank.launcher.as_str()).collect();
         assert_eq!(launchers, [TORCH], "the task is no rank beside it");
         drop(root.stdin.take());

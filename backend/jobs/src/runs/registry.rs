@@ -171,7 +171,7 @@ impl RunRegistry {
     }
 
     /// Findings and prices: a summary uses them besides records and samples.
-    pub(super) fn told(&self) -> (Option<&FindingsOf>, Option<&CostSettings>) {
+    pub(super) fn summary_inputs(&self) -> (Option<&FindingsOf>, Option<&CostSettings>) {
         (self.findings.as_ref(), self.prices.as_ref())
     }
 
@@ -286,7 +286,7 @@ impl RunRegistry {
             self.kept.summary(id, |key| reader.scope().sees(key)).filter(|one| clipped(one.run.clone(), span).is_some())
         };
         let Some(run) = of_records else { return kept() };
-        let made = RunSummary::of(reader.live(), &sources, run, self.told());
+        let made = RunSummary::build(reader.live(), &sources, run, self.summary_inputs());
         // Records may outlive the samples.
         match made.curves.is_empty() {
             true => Some(kept().filter(|kept| kept.run.id == made.run.id && !kept.curves.is_empty()).unwrap_or(made)),

@@ -70,10 +70,10 @@ impl RunsSettings {
         if self.socket.is_none() && self.socket_mode != SocketMode::Owner {
             let why = "other users cannot enter the data folder; also write runs.socket, such as \
                 /run/watchglass/run.sock";
-            return Err(Fault::of("socket_mode", why));
+            return Err(Fault::new("socket_mode", why));
         }
         match self.socket_group.is_some() && self.socket_mode != SocketMode::Group {
-            true => Err(Fault::of("socket_group", "also write runs.socket_mode = \"0660\"")),
+            true => Err(Fault::new("socket_group", "also write runs.socket_mode = \"0660\"")),
             false => Ok(()),
         }
     }

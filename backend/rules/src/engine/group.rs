@@ -33,7 +33,7 @@ pub struct Group {
 }
 
 impl Group {
-    pub fn heard(&mut self, slot: u32, t: i64, value: f64) {
+    pub fn set_value(&mut self, slot: u32, t: i64, value: f64) {
         if let Some(member) = self.members.get_mut(slot as usize) {
             (member.t, member.value) = (t, value);
         }

@@ -406,7 +406,7 @@ impl Engine {
         }
         for (series, group, slot) in &host.members {
             if let Some(value) = tick.values.get(*series as usize).copied().filter(|v| v.is_finite()) {
-                self.groups[*group as usize].heard(*slot, tick.t, value);
+                self.groups[*group as usize].set_value(*slot, tick.t, value);
             }
         }
         for (i, what) in moved {

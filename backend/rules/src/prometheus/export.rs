@@ -60,7 +60,7 @@ fn row(out: &mut String, rule: &Rule, told: &ExportedCondition) {
     if !told.keep.is_empty() {
         let _ = writeln!(out, "        keep_firing_for: {}", told.keep);
     }
-    let _ = writeln!(out, "        labels:\n          severity: {}", rule.severity.word());
+    let _ = writeln!(out, "        labels:\n          severity: {}", rule.severity.as_str());
     let label = if told.expr.contains("run_info") { "run" } else { "source" };
     let summary = format!("{}: {{{{ $labels.{label} }}}}", rule.name);
     let _ = writeln!(out, "        annotations:\n          summary: {}", quoted(&summary));
@@ -110,7 +110,7 @@ fn expression(condition: &Condition, catalog: &Catalog) -> Result<ExportedCondit
                 .iter()
                 .find(|metric| metric.tag.strip_prefix("monitor.").is_some_and(|rest| rest.ends_with(".ok")));
             let metric = metric.ok_or("there is no such metric")?;
-            held(format!("{} == 0", Family::of(metric).name), *hold)
+            held(format!("{} == 0", Family::from_metric(metric).name), *hold)
         }
         Condition::Finding { what, hold } => held(open_findings(what), *hold),
         // Ended runs have no series.
@@ -204,7 +204,7 @@ fn comparison(one: &Comparison, catalog: &Catalog) -> Result<String, String> {
 fn series(tag: &Tag, catalog: &Catalog) -> Result<(String, Family), String> {
     let metric = catalog.metrics.iter().find(|metric| metric.tag == tag.template);
     let metric = metric.ok_or_else(|| format!("there is no metric {}", tag.template))?;
-    let family = Family::of(metric);
+    let family = Family::from_metric(metric);
     let fixed = !tag.instance.is_empty() && !tag.instance.contains('*');
     let pairs: Vec<String> = match fixed {
         true => labels(metric, &tag.instance).iter().map(|(name, value)| format!("{name}=\"{value}\"")).collect(),
@@ -225,7 +225,7 @@ mod tests {
     use super::*;
     use crate::prometheus::{catalog, import};
 
-    fn told(when: &str) -> Result<String, String> {
+    fn exported(when: &str) -> Result<String, String> {
         let rule = Rule { name: "a".into(), when: when.into(), ..Rule::default() };
         let condition = check(&rule, &catalog())?;
         expression(&condition, &catalog()).map(|told| told.expr)
@@ -248,15 +248,15 @@ mod tests {
             ),
             ("memory.oom_kills increases", "increase(watchglass_memory_oom_kills_total[5m]) > 0"),
         ] {
-            assert_eq!(told(when).as_deref(), Ok(expr), "{when}");
+            assert_eq!(exported(when).as_deref(), Ok(expr), "{when}");
         }
         let found = "watchglass_finding{severity=\"critical\",kind!~\"host_lost\"} == 1";
-        assert_eq!(told("finding critical, !host_lost").as_deref(), Ok(found));
+        assert_eq!(exported("finding critical, !host_lost").as_deref(), Ok(found));
         let found = "watchglass_finding{rule=\"hang.spin\"} == 1 or watchglass_finding{kind=\"idle\"} == 1";
-        assert_eq!(told("finding hang.spin, idle for 2m").as_deref(), Ok(found));
-        assert_eq!(told("run unreachable, lost").as_deref(), Ok("watchglass_run_info{state=\"unreachable\"} == 1"));
-        assert!(told("run crashed").is_err_and(|why| why.contains("only Watchglass knows")));
-        assert!(told("mean over run of gpu.*.gpu < 50 for 10m").is_err_and(|why| why.contains("belong to a run")));
+        assert_eq!(exported("finding hang.spin, idle for 2m").as_deref(), Ok(found));
+        assert_eq!(exported("run unreachable, lost").as_deref(), Ok("watchglass_run_info{state=\"unreachable\"} == 1"));
+        assert!(exported("run crashed").is_err_and(|why| why.contains("only Watchglass knows")));
+        assert!(exported("mean over run of gpu.*.gpu < 50 for 10m").is_err_and(|why| why.contains("belong to a run")));
     }
 
     #[test]

@@ -218,7 +218,7 @@ impl<'a> Translator<'a> {
         Ok(match reckoned.function {
             // A rate is in the base unit.
             Some(("rate", _)) => base,
-            _ => Family::of(metric).stored(base),
+            _ => Family::from_metric(metric).stored(base),
         })
     }
 

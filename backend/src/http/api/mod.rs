@@ -194,7 +194,7 @@ fn source(live: &Live, entry: &IndexEntry) -> SourceRow {
         interval: Seconds(entry.interval),
         facts,
         last,
-        state: entry.state.word().into(),
+        state: entry.state.as_str().into(),
         since: Seconds(entry.since),
         labels: texts(&entry.labels),
         series: series as u64,

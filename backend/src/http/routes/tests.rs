@@ -165,8 +165,8 @@ async fn served(scope: Scope, is_owner: bool, folder: &tempfile::TempDir) -> (Ar
     let (_, stop) = watch::channel(false);
     let alerts = AlertRegistry::in_memory(Arc::new(Manual::at(NOW, Duration::ZERO)), AlertRegistryParts::default());
     let runs =
-        RunRegistry::new(RunRegistryParts { logs: RunLogs::of(folder.path(), 0), ..RunRegistryParts::default() });
-    let services = Services { alerts: Some(alerts.clone()), runs: Arc::new(runs), ..Services::of(live()) };
+        RunRegistry::new(RunRegistryParts { logs: RunLogs::open(folder.path(), 0), ..RunRegistryParts::default() });
+    let services = Services { alerts: Some(alerts.clone()), runs: Arc::new(runs), ..Services::new(live()) };
     let guard = Arc::new(Guard::new(&Config::default()));
     let app = App::new(services, guard, Site::new("/".into(), EmbeddedPage::NONE), stop);
     alerts_of_both(&alerts).await;

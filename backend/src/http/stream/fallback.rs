@@ -178,7 +178,7 @@ impl Landing {
     ///
     /// # Errors
     /// 404: it has ended.
-    pub async fn say(&self, messages: Vec<Bytes>) -> Result<(), Refusal> {
+    pub async fn pass_messages(&self, messages: Vec<Bytes>) -> Result<(), Refusal> {
         for message in messages {
             self.said.send_timeout(message, MESSAGE_TIMEOUT).await.map_err(|_| unknown())?;
         }
@@ -342,7 +342,7 @@ mod tests {
         fallback.send(Opcode::Binary, &bytes("one")).await.expect("room");
         let landing = fallbacks.find(&id, None).expect("it is there");
         assert_eq!(poll(&landing, 0).await, Err(400), "cannot be polled");
-        landing.say(vec![bytes("hello")]).await.expect("heard");
+        landing.pass_messages(vec![bytes("hello")]).await.expect("heard");
         let said = fallback.next(&mut Wakes::new(Vec::new()), None).await.expect("a word");
         assert!(matches!(said, SocketEvent::Said(Message::Binary(word)) if word == "hello"));
         drop(fallback);

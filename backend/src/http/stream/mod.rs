@@ -62,14 +62,14 @@ impl Way {
 }
 
 /// `POST /api/v1/live/{viewer}`: messages of a page without a socket.
-pub(super) async fn say(
+pub(super) async fn post_messages(
     State(app): State<Arc<App>>,
     asker: Asker,
     Path(viewer): Path<String>,
     Json(body): Json<Said>,
 ) -> Result<Response<Body>, Refusal> {
     let landing = app.fallbacks.find(&viewer, asker.who.as_ref())?;
-    landing.say(body.messages.into_iter().map(Bytes::from).collect()).await?;
+    landing.pass_messages(body.messages.into_iter().map(Bytes::from).collect()).await?;
     Ok(crate::http::json(StatusCode::OK, &Nothing {}))
 }
 
@@ -83,7 +83,7 @@ fn seat(app: &App, asker: &Asker, json: bool) -> Result<(Rights, Option<(Seat, T
             }
             let seats = if is_link { &hub.link_seats } else { &hub.seats };
             let tab = hub.meter.tab(who);
-            let rights = Rights::of(&hub.accounts, app.live.clock.clone(), who.clone(), asker.scope.clone());
+            let rights = Rights::new(&hub.accounts, app.live.clock.clone(), who.clone(), asker.scope.clone());
             (rights, Some((seats.take(counted_as(who))?, tab)))
         }
         _ => (Rights::unbound(asker.is_owner), None),

@@ -294,7 +294,7 @@ impl Disk {
 
     fn expire(&mut self, live: &Live, now: i64) -> Result<(), Trouble> {
         self.classes.renew(live, &self.segments);
-        let kept = |segment: &Segment| self.classes.of(segment).saturating_add(RETENTION_SLACK_MS);
+        let kept = |segment: &Segment| self.classes.class_of(segment).saturating_add(RETENTION_SLACK_MS);
         for segment in expired(now, self.most, &self.segments, kept) {
             self.drop_segment(live, &segment)?;
         }

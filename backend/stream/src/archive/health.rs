@@ -116,7 +116,7 @@ impl HistoryHealth {
     }
 
     /// Checks the log and the disk, and updates the store. Waits for neither.
-    pub(super) fn look(&self, live: &Live) {
+    pub(super) fn check_disk(&self, live: &Live) {
         let Some(health) = live.writing().log.as_ref().map(|log| log.health()) else { return };
         let mut seen = self.seen();
         let check = seen.check(&self.path, &health, self.calls.oldest(), live.clock.steady());

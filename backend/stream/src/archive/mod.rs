@@ -82,7 +82,7 @@ impl Archive {
         if let Some(disk) = &mut self.disk {
             late(&self.live).into_iter().for_each(|batch| disk.take(&self.live, batch));
             disk.step(&self.live, now);
-            disk.health().look(&self.live);
+            disk.health().check_disk(&self.live);
         }
     }
 
@@ -160,7 +160,7 @@ pub fn run(mut archive: Archive, stop: &AtomicBool) {
             let look = || {
                 while !ends() {
                     std::thread::park_timeout(STEP_INTERVAL);
-                    health.look(&live);
+                    health.check_disk(&live);
                 }
             };
             if let Err(error) = std::thread::Builder::new().name("archive-look".into()).spawn_scoped(scope, look) {

@@ -274,7 +274,7 @@ fn a_disk_that_hangs_is_told_in_bounded_time_whoever_waits_for_it() {
         let Bench { live, mut archive, faulty, source, .. } = bench;
         let health = archive.disk.as_ref().expect("a disk").health().clone();
         let failing = || {
-            health.look(&live);
+            health.check_disk(&live);
             live.store().counts().history.expect("figures").failing
         };
         assert_eq!(failing(), 0);

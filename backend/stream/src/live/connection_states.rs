@@ -196,7 +196,7 @@ mod tests {
     }
 
     fn stands(entries: &[IndexEntry]) -> Vec<(u16, &str, i64)> {
-        entries.iter().map(|entry| (entry.id, entry.state.word(), entry.since)).collect()
+        entries.iter().map(|entry| (entry.id, entry.state.as_str(), entry.since)).collect()
     }
 
     #[test]

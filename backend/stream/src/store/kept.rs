@@ -147,7 +147,7 @@ impl KeptSource {
         let (t, mut samples) = (frame.t, 0);
         for (id, v) in (0..).zip(self.state.values()).filter(|(_, v)| v.is_finite()) {
             samples += 1;
-            self.series.hear(id, t, self.ticks, *v);
+            self.series.note_value(id, t, self.ticks, *v);
         }
         self.instants.take(t);
         self.head_from = self.head_from.min(t);

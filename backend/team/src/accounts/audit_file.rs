@@ -103,7 +103,7 @@ impl Accounts {
         let count = rows.len();
         let mut lines = String::new();
         for row in rows {
-            lines.push_str(&serde_json::to_string(&log::told(row))?);
+            lines.push_str(&serde_json::to_string(&log::to_entry(row))?);
             lines.push('\n');
         }
         let (done, written) = oneshot::channel();

@@ -37,7 +37,7 @@ impl Accounts {
     pub async fn register_configured_joins(&self, by: &Principal, all: &[ConfiguredKey<'_>]) -> Result<(), Denied> {
         let now = self.now();
         let is_configured = |key: &Key| key.name.starts_with(CONFIGURED);
-        let known = keys::of(&mut *self.read().await?, None, KeyKind::Join.letter(), now).await?;
+        let known = keys::list(&mut *self.read().await?, None, KeyKind::Join.letter(), now).await?;
         if all.is_empty() && !known.iter().any(is_configured) {
             return Ok(());
         }
@@ -93,7 +93,7 @@ impl Accounts {
                 }
             }
         }
-        for old in keys::of(&mut change, None, KeyKind::Join.letter(), now).await? {
+        for old in keys::list(&mut change, None, KeyKind::Join.letter(), now).await? {
             if is_configured(&old) && !wanted.contains(&old.id) {
                 keys::end(&mut change, &old.id, now, "ended").await?;
                 let done = Done { action: "key.end", team: Some(&old.team), object: &old.id, ..Done::default() };

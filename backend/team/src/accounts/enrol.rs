@@ -272,7 +272,7 @@ impl Accounts {
             version: request.version.as_deref(),
             facts: None,
         };
-        sources::heard(change, &source.id, now, told).await?;
+        sources::record_reception(change, &source.id, now, told).await?;
         // Labels set by an admin override those of the join key.
         let mut labels = settings.labels.clone();
         labels.extend(labels_of(&source));

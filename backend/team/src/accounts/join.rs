@@ -56,7 +56,7 @@ impl Accounts {
         let mut change = self.begin_change().await?;
         let team = self.team(&mut change, by, team, Role::Admin).await?;
         self.need_fresh(by)?;
-        if keys::of(&mut change, Some(&team.id), KeyKind::Join.letter(), self.now()).await?.len() >= JOINS {
+        if keys::list(&mut change, Some(&team.id), KeyKind::Join.letter(), self.now()).await?.len() >= JOINS {
             return Err(Denied::conflict(format!("a team has at most {JOINS} join keys; revoke one first")));
         }
         let source = match &wanted.source {
@@ -99,7 +99,7 @@ impl Accounts {
         let mut on = self.read().await?;
         let printed = |key: &keys::Key| key.name == PRINTED;
         if records::accounts::count(&mut on).await? > 0
-            && !keys::of(&mut on, None, KeyKind::Join.letter(), now).await?.iter().any(printed)
+            && !keys::list(&mut on, None, KeyKind::Join.letter(), now).await?.iter().any(printed)
         {
             return Ok(None);
         }
@@ -110,7 +110,7 @@ impl Accounts {
             Some(team) => team,
             None => teams::all(&mut change).await?.into_iter().next().ok_or(Denied::Unknown)?,
         };
-        for old in keys::of(&mut change, None, KeyKind::Join.letter(), now).await? {
+        for old in keys::list(&mut change, None, KeyKind::Join.letter(), now).await? {
             if printed(&old) {
                 keys::end(&mut change, &old.id, now, "ended").await?;
             }
@@ -155,7 +155,7 @@ impl Accounts {
     pub async fn joins(&self, by: &Principal, team: &str) -> Result<Vec<Join>, Denied> {
         let mut on = self.read().await?;
         let team = self.team(&mut on, by, team, Role::Admin).await?;
-        let rows = keys::of(&mut on, Some(&team.id), KeyKind::Join.letter(), self.now()).await?;
+        let rows = keys::list(&mut on, Some(&team.id), KeyKind::Join.letter(), self.now()).await?;
         let shown = rows.into_iter().filter(|key| key.uses != Some(0)).map(|key| {
             let settings: JoinSettings = serde_json::from_str(&key.settings).unwrap_or_default();
             Join {

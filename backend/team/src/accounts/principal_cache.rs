@@ -76,7 +76,7 @@ impl Accounts {
     /// until it is dropped.
     pub async fn look_for_others(&self) {
         loop {
-            self.look().await;
+            self.check_changes().await;
             tokio::time::sleep(LOOK_EVERY).await;
         }
     }
@@ -87,7 +87,7 @@ impl Accounts {
         if !judged.looked(self.0.clock.steady()) {
             // A request does not wait for another's check: meanwhile it is authorized from the database.
             let _one = judged.looking.try_lock().ok()?;
-            if !self.look().await {
+            if !self.check_changes().await {
                 return None;
             }
         }
@@ -140,9 +140,11 @@ impl Accounts {
     }
 
     /// Checks for foreign changes; false if the check failed.
-    async fn look(&self) -> bool {
+    async fn check_changes(&self) -> bool {
         let begun = self.0.clock.steady();
-        let Ok(Ok(others)) = tokio::time::timeout(CHECK_TIMEOUT, self.0.records.look()).await else { return false };
+        let Ok(Ok(others)) = tokio::time::timeout(CHECK_TIMEOUT, self.0.records.check_changes()).await else {
+            return false;
+        };
         self.0.judged.looked.store(u64::try_from(begun.as_nanos()).unwrap_or(u64::MAX).max(1), Ordering::Release);
         if others {
             // Machines may have changed, and connections check again whether they are still allowed.

@@ -317,7 +317,7 @@ impl Accounts {
     async fn keys_of(&self, on: &mut Connection, whose: &Whose) -> Result<Vec<Key>, Denied> {
         let mut rows = match whose {
             Whose::Person(account, _) => keys::of_owner(on, &account.id, self.now()).await?,
-            _ => keys::of(on, Some(whose.team()), whose.kind().letter(), self.now()).await?,
+            _ => keys::list(on, Some(whose.team()), whose.kind().letter(), self.now()).await?,
         };
         rows.retain(|key| whose.has(key));
         Ok(rows)
@@ -362,7 +362,7 @@ impl Accounts {
                 return Err(Denied::invalid("a personal key lasts at most 400d; create one for a service instead"));
             }
             Whose::Person(account, _) => (keys::of_owner(change, &account.id, now).await?.len(), OWN_KEYS),
-            _ => (keys::of(change, Some(whose.team()), whose.kind().letter(), now).await?.len(), KEYS),
+            _ => (keys::list(change, Some(whose.team()), whose.kind().letter(), now).await?.len(), KEYS),
         };
         if most.0 >= most.1 {
             return Err(Denied::conflict(format!("the limit of {} keys is reached; revoke one first", most.1)));

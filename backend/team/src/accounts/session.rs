@@ -219,7 +219,7 @@ impl Accounts {
             return Ok(true);
         }
         let Some(account) = account else { return Ok(false) };
-        let sessions = sessions::of(on, &account.id).await?;
+        let sessions = sessions::list(on, &account.id).await?;
         Ok(sessions.iter().any(|session| session.network == network.text()))
     }
 

@@ -39,7 +39,7 @@ impl Accounts {
         let team = self.team(&mut on, by, &team.id, Role::Member).await?;
         let own = if by.may(&team.id, Role::Admin) { None } else { Some(by.owner.as_deref().unwrap_or_default()) };
         let mut shown = Vec::new();
-        for row in shares::of(&mut on, &team.id, own, self.now()).await? {
+        for row in shares::list(&mut on, &team.id, own, self.now()).await? {
             shown.push(shown_share(&mut on, row).await?);
         }
         Ok(shown)
@@ -85,7 +85,7 @@ impl Accounts {
         let pairs = address::pairs(&query);
         let bounds = bounds_of(wanted.span, &pairs)?;
         let chosen = self.chosen(&mut change, by, &team, &pairs).await?;
-        if shares::of(&mut change, &team.id, None, now).await?.len() >= SHARES {
+        if shares::list(&mut change, &team.id, None, now).await?.len() >= SHARES {
             return Err(Denied::conflict(format!("a team has at most {SHARES} share links; revoke one first")));
         }
         let code = random::code();
@@ -280,7 +280,7 @@ impl Accounts {
             }
         }
         if ids.is_empty() {
-            ids = grants::of(on, &team.id).await?.into_iter().map(|source| source.id).collect();
+            ids = grants::list(on, &team.id).await?.into_iter().map(|source| source.id).collect();
         }
         match ids.len() {
             0 => Err(Denied::conflict("there is no machine to show; grant one to the team first")),

@@ -128,7 +128,7 @@ impl AlertRegistry {
     /// [`Denied::Unavailable`].
     pub async fn all_channels(&self) -> Result<Vec<OpenedChannel>, Denied> {
         let Some(records) = self.there().await? else { return Ok(Vec::new()) };
-        let rows = channels::of(&mut *records.read().await?, None).await?;
+        let rows = channels::list(&mut *records.read().await?, None).await?;
         let key = self.key().await;
         let open = |row: ChannelRow| OpenedChannel { shown: shown(&row), input: opened(&row, &key), team: row.team };
         Ok(rows.into_iter().map(open).collect())
@@ -152,7 +152,7 @@ impl AlertRegistry {
             outbox::last_tried(&mut on).await?.into_iter().map(|one| (one.channel.clone(), one)).collect();
         let (mut all, mut sent) = (Vec::new(), Vec::new());
         for team in self.teams(&mut on, by, team, Role::Member).await? {
-            let rows = channels::of(&mut on, Some(&team.id)).await?;
+            let rows = channels::list(&mut on, Some(&team.id)).await?;
             let names: HashMap<&str, &str> = rows.iter().map(|row| (row.id.as_str(), row.name.as_str())).collect();
             for row in outbox::newest(&mut on, &team.id, now - SHOWN_PERIOD_MS, SHOWN_MOST).await? {
                 sent.push(Sent {
@@ -358,7 +358,7 @@ impl AlertRegistry {
             None => {
                 let mut named = Vec::new();
                 for team in self.teams(on, by, None, Role::Viewer).await? {
-                    let rows = channels::of(on, Some(&team.id)).await?;
+                    let rows = channels::list(on, Some(&team.id)).await?;
                     named.extend(rows.into_iter().filter(|row| row.name == word));
                 }
                 if named.len() > 1 {

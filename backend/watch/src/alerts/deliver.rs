@@ -67,7 +67,7 @@ pub async fn deliver(
                         clock: clock.clone(),
                         done: done.clone(),
                     };
-                    tries.spawn(one.of(row, holder.clone()));
+                    tries.spawn(one.deliver_row(row, holder.clone()));
                 }
                 Ok(None) => break,
                 Err(_) if std::mem::replace(&mut said, true) => break,
@@ -114,7 +114,7 @@ struct Try {
 }
 
 impl Try {
-    async fn of(self, row: OutboxRow, holder: String) {
+    async fn deliver_row(self, row: OutboxRow, holder: String) {
         let outcome = match self.settings(&row.channel).await {
             // The channel may be repaired before the notice expires.
             Ok(Err(sentence)) => Outcome::Again { after: UNUSABLE, sentence },

@@ -53,7 +53,7 @@ pub fn row_of(alert: &Alert, team: Option<&str>, source: Option<&str>, now: i64)
         subject: alert.subject.clone(),
         source: source.map(Into::into),
         run: alert.labels.get("run").cloned(),
-        severity: alert.severity.word().into(),
+        severity: alert.severity.as_str().into(),
         state: state_word(alert.state).into(),
         began: alert.began,
         ended: alert.ended,
@@ -242,7 +242,7 @@ impl AlertRegistry {
             return Ok(fixed.id.clone());
         }
         for team in self.teams(on, by, None, Role::Viewer).await? {
-            let rows = records::rules::of(on, Some(&team.id)).await?;
+            let rows = records::rules::list(on, Some(&team.id)).await?;
             if let Some(row) = rows.into_iter().find(|row| row.name == word) {
                 return Ok(row.id);
             }

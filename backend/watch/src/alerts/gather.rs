@@ -94,7 +94,7 @@ impl Gather {
     }
 
     /// Passes data since the last check to the rules of all teams. It may read the disk.
-    pub(super) fn look(&mut self, teams: &mut [TeamWatch], judged: &JudgedMachines, trouble: Option<&str>) {
+    pub(super) fn pass_data(&mut self, teams: &mut [TeamWatch], judged: &JudgedMachines, trouble: Option<&str>) {
         if teams.is_empty() {
             return; // Data is read once there are rules.
         }
@@ -260,7 +260,7 @@ impl Gather {
         };
         let records = self.live.store().records_behind(source.id, first);
         for record in records.into_iter().flatten().flatten() {
-            let call = jobs::code_alerts::of(&record);
+            let call = jobs::code_alerts::from_record(&record);
             let tied = call.as_ref().and_then(|call| self.tied(source.id, call));
             let marked = marker::of_record(&record).and_then(|marker| marker.run);
             for team in &mut teams {
@@ -273,7 +273,7 @@ impl Gather {
                     team.engine.marker(run, record.t);
                 }
                 if let (Some(call), Some(tied)) = (&call, &tied) {
-                    team.told(call, tied, now);
+                    team.take_call(call, tied, now);
                 }
             }
         }
@@ -296,7 +296,7 @@ impl Gather {
     }
 
     /// Passes a call from code to the teams that see its machine; returns its result.
-    pub(super) fn told(
+    pub(super) fn take_call(
         &self,
         teams: &mut [TeamWatch],
         source: SourceId,
@@ -305,7 +305,7 @@ impl Gather {
     ) -> Option<TakenCall> {
         let (tied, followed) = (self.tied(source, call)?, self.sources.get(&source)?);
         let teams = teams.iter_mut().filter(|team| team.scope.sees(&followed.key));
-        teams.filter_map(|team| team.told(call, &tied, now)).last()
+        teams.filter_map(|team| team.take_call(call, &tied, now)).last()
     }
 
     /// Passes on changed findings; a new team gets all.

@@ -41,15 +41,15 @@ pub(super) async fn load(registry: &AlertRegistry, has_teams: bool) -> Result<Ve
     };
     let channels = registry.all_channels().await?;
     let mut on = records.read().await?;
-    let silent = silences::of(&mut on, None, registry.now(), SILENCES).await?;
-    let made = records::rules::of(&mut on, None).await?;
+    let silent = silences::list(&mut on, None, registry.now(), SILENCES).await?;
+    let made = records::rules::list(&mut on, None).await?;
     let tells = accounts::tells(&mut on, None).await?;
-    let said = if tells.is_empty() { BTreeMap::new() } else { logins::said(&mut on, None).await? };
+    let said = if tells.is_empty() { BTreeMap::new() } else { logins::list_logins(&mut on, None).await? };
     let mut all = Vec::new();
     for team in teams::all(&mut on).await? {
         let scope = match has_teams {
             true => {
-                let granted = grants::of(&mut on, &team.id).await?;
+                let granted = grants::list(&mut on, &team.id).await?;
                 Scope::only([team.id.clone()], granted.into_iter().map(|source| source.id))
             }
             false => Scope::All,
@@ -150,7 +150,7 @@ impl Restored {
         Ok(Restored { rows, alerts: all.filter_map(of).collect() })
     }
 
-    pub fn of(&self, team: &str) -> Earlier {
+    pub fn earlier_of(&self, team: &str) -> Earlier {
         let rows = self.rows.iter().filter(|(of, ..)| of == team).map(|(_, part, row)| (part.clone(), row.clone()));
         let own = self.alerts.iter().filter(|(of, _)| of.as_deref() == Some(team)).map(|(_, alert)| alert.clone());
         let (ended, open) = own.partition(|alert| alert.state == AlertState::Resolved);

@@ -47,7 +47,7 @@ impl AlertRegistry {
     pub async fn all_rules(&self) -> Result<Vec<(Option<String>, Option<String>, Rule)>, Denied> {
         let mut all = Vec::new();
         if let Some(records) = self.there().await? {
-            for row in rules::of(&mut *records.read().await?, None).await? {
+            for row in rules::list(&mut *records.read().await?, None).await? {
                 all.extend(rule_of(&row).map(|rule| (Some(row.team), row.owner, rule)));
             }
         }
@@ -71,7 +71,7 @@ impl AlertRegistry {
             let mut on = records.read().await?;
             let teams = self.teams(&mut on, by, team, Role::Viewer).await?;
             for team in &teams {
-                let rows = rules::of(&mut on, Some(&team.id)).await?;
+                let rows = rules::list(&mut on, Some(&team.id)).await?;
                 shown.extend(rows.iter().filter_map(rule_of));
             }
             let seen = filter_of(scope, team.map(|_| teams.iter().map(|team| team.id.clone()).collect()));
@@ -206,7 +206,7 @@ impl AlertRegistry {
             )));
         }
         let Some(to) = &wanted.to else { return Ok(()) };
-        let known = channels::of(on, Some(team)).await?;
+        let known = channels::list(on, Some(team)).await?;
         let is_known =
             |name: &String| OWN_CHANNELS.contains(&name.as_str()) || known.iter().any(|channel| channel.name == *name);
         match to.iter().find(|name| !is_known(name)) {

@@ -103,7 +103,7 @@ impl Shared {
     }
 
     /// Reads the state of this hub. After a failed check, alerts found before it must not be written.
-    pub async fn look(
+    pub async fn read_shared(
         &mut self,
         registry: &AlertRegistry,
         sources: &[Arc<Source>],
@@ -145,7 +145,7 @@ impl Shared {
             change.commit().await?;
             (self.looked, self.begun) = (now, true);
             let mine: BTreeSet<String> =
-                watched::of(&mut *records.read().await?, &self.hub.id).await?.into_iter().collect();
+                watched::list(&mut *records.read().await?, &self.hub.id).await?.into_iter().collect();
             // The rules' state of a machine requires its name.
             let there: BTreeSet<&String> = sources.iter().map(|source| &source.key).collect();
             let gained: BTreeSet<String> =
@@ -238,7 +238,7 @@ impl TeamWatch {
     /// Continues with these machines, by name, from the state left by other hubs.
     pub(super) fn gain(&mut self, names: &BTreeMap<String, String>, restored: &Restored, now: i64) {
         let Some(id) = &self.id else { return };
-        let earlier = restored.of(id).with_ids_of(&self.rules);
+        let earlier = restored.earlier_of(id).with_ids_of(&self.rules);
         let called: BTreeSet<String> = names.values().cloned().collect();
         let others = |alert: &&Alert| self.codes.is_none() || shown_rule(&alert.rule) != rules::builtin::FROM_CODE;
         let open: Vec<Alert> = earlier.open.iter().filter(others).cloned().collect();
@@ -256,7 +256,7 @@ impl TeamWatch {
     pub(super) fn begin_telling(&mut self, restored: &Restored, now: i64) {
         self.tells = true;
         let Some(id) = &self.id else { return };
-        let earlier = restored.of(id).with_ids_of(&self.rules);
+        let earlier = restored.earlier_of(id).with_ids_of(&self.rules);
         self.restore_notices(&earlier, now);
     }
 
@@ -276,7 +276,7 @@ impl TeamWatch {
         let is_new = row.heard == 0;
         let over = alert.state == AlertState::Resolved;
         let mut hear = |what, alert: &Alert| {
-            self.notices.hear(&Transition { what, alert: alert.clone(), event, flapping: false }, now);
+            self.notices.apply(&Transition { what, alert: alert.clone(), event, flapping: false }, now);
         };
         if is_new {
             // An alert that fired and ended meanwhile gets notices, too.

@@ -61,7 +61,7 @@ impl AlertRegistry {
     /// [`Denied::Unavailable`].
     pub async fn all_silences(&self) -> Result<Vec<(String, Silence)>, Denied> {
         let Some(records) = self.there().await? else { return Ok(Vec::new()) };
-        let rows = silences::of(&mut *records.read().await?, None, self.now(), i64::MAX).await?;
+        let rows = silences::list(&mut *records.read().await?, None, self.now(), i64::MAX).await?;
         Ok(rows.into_iter().filter_map(|row| Some((row.team.clone(), silence_of(row)?))).collect())
     }
 
@@ -74,7 +74,7 @@ impl AlertRegistry {
         let mut on = records.read().await?;
         let mut rows = Vec::new();
         for team in self.teams(&mut on, by, team, Role::Viewer).await? {
-            rows.extend(silences::of(&mut on, Some(&team.id), 0, ROWS).await?);
+            rows.extend(silences::list(&mut on, Some(&team.id), 0, ROWS).await?);
         }
         rows.sort_by_key(|row| std::cmp::Reverse(row.ends));
         Ok(Silences { silences: rows.into_iter().filter_map(silence_of).collect() })

@@ -98,8 +98,8 @@ pub async fn watch(sources: AlertSources, done: mpsc::Receiver<Delivered>, mut s
         if watcher.away.is_none() {
             watcher.away = watcher.share().await.err().map(|error| error.to_string());
         }
-        watcher.hear(&mut answers);
-        if !watcher.look().await {
+        watcher.receive_calls(&mut answers);
+        if !watcher.pass_data().await {
             let sentence =
                 "rules are no longer evaluated because the evaluation crashed; restart the server".to_string();
             tracing::error!("{sentence}");
@@ -110,7 +110,7 @@ pub async fn watch(sources: AlertSources, done: mpsc::Receiver<Delivered>, mut s
         if watcher.shared.is_none() || watcher.away.is_none() {
             watcher.write(&mut answers).await;
         }
-        watcher.say();
+        watcher.update_figures();
     }
 }
 
@@ -159,7 +159,7 @@ impl Watcher {
                 None => self.new_team(&one, now),
             };
             let restored = restored.as_ref().filter(|_| team.is_first());
-            let earlier = restored.zip(one.id.as_ref()).map(|(restored, id)| restored.of(id));
+            let earlier = restored.zip(one.id.as_ref()).map(|(restored, id)| restored.earlier_of(id));
             let catalog = Reader::new(self.live.clone(), one.scope.clone()).catalog();
             team.take_in(one, self.has_teams, earlier, &catalog, now);
             team.acked(&acked);
@@ -190,7 +190,7 @@ impl Watcher {
     async fn share(&mut self) -> Result<(), Denied> {
         let Some(shared) = self.shared.as_mut().filter(|_| !self.all.is_empty()) else { return Ok(()) };
         let (now, sources) = (self.live.clock.wall(), self.live.store().sources());
-        let found = shared.look(&self.registry, &sources, now).await?;
+        let found = shared.read_shared(&self.registry, &sources, now).await?;
         if found.sees_again {
             self.all.iter_mut().for_each(|team| team.engine.excuse_silent(now));
         }
@@ -234,27 +234,27 @@ impl Watcher {
     }
 
     /// Receives results of notices, and calls from code to the hub itself.
-    fn hear(&mut self, answers: &mut Vec<CallAnswer>) {
+    fn receive_calls(&mut self, answers: &mut Vec<CallAnswer>) {
         while let Ok(delivered) = self.done.try_recv() {
             self.all.iter_mut().for_each(|team| team.outcome(&delivered));
         }
         let now = self.live.clock.wall();
         while let Ok(ToldCall { source, call, answer }) = self.told.try_recv() {
             let gather = self.gather.as_ref().expect("no look is under way");
-            if let Some(taken) = gather.told(&mut self.all, source, &call, now) {
+            if let Some(taken) = gather.take_call(&mut self.all, source, &call, now) {
                 answers.push((answer, taken));
             }
         }
     }
 
     /// Passes new data to the rules; false: that failed.
-    async fn look(&mut self) -> bool {
+    async fn pass_data(&mut self) -> bool {
         let Some(mut gather) = self.gather.take() else { return false };
         let (mut all, now) = (std::mem::take(&mut self.all), self.live.clock.wall());
         let failing = self.live.store().figures().is_some_and(|figures| figures.failing > 0);
         let judged = std::mem::take(&mut self.judged);
         let looked = tokio::task::spawn_blocking(move || {
-            gather.look(&mut all, &judged, failing.then_some("history is not being written"));
+            gather.pass_data(&mut all, &judged, failing.then_some("history is not being written"));
             all.iter_mut().for_each(|team| team.collect(now));
             (gather, all, judged)
         });
@@ -321,7 +321,7 @@ impl Watcher {
     }
 
     /// Updates the figures.
-    fn say(&self) {
+    fn update_figures(&self) {
         let left_out = self.all.iter().map(|team| team.batch.left_out).sum();
         self.registry.set_pending(self.all.iter().flat_map(TeamWatch::about_to_fire).take(MOST_PENDING).collect());
         self.registry.count(|figures| {

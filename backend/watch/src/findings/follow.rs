@@ -81,7 +81,7 @@ pub async fn follow(following: Following, mut stop: watch::Receiver<bool>) {
             _ = stop.wait_for(|stop| *stop) => return,
         }
         let theirs = follower.clone();
-        let look = move || theirs.lock().look();
+        let look = move || theirs.lock().run_detection();
         if tokio::task::spawn_blocking(look).await.is_err() {
             return tracing::error!("nothing is looked for any more: a look failed");
         }
@@ -128,7 +128,7 @@ impl Follower {
     }
 
     /// Runs the detection on the ticks since the last check.
-    fn look(&mut self) {
+    fn run_detection(&mut self) {
         let live = self.following.live.clone();
         let all = live.store().sources();
         // Sources of another hub are evaluated there.
@@ -178,7 +178,7 @@ impl Follower {
         let mut found = Vec::new();
         self.insight.judge(now - lateness, &mut found);
         self.take(found);
-        self.write(&self.following.registry.said(), false);
+        self.write(&self.following.registry.take_dismissals(), false);
         if self.looks % RARE_CHECKS == 1 {
             self.end_others(now);
         }
@@ -227,7 +227,7 @@ impl Follower {
         }
         followed.stopped = stopped;
         for check in checks.iter().filter(|check| changed && check.state == CheckState::Failed) {
-            self.insight.said(id.into(), live.clock.wall(), &check.id, &check.reason);
+            self.insight.record_reason(id.into(), live.clock.wall(), &check.id, &check.reason);
         }
     }
 
@@ -242,7 +242,7 @@ impl Follower {
             .collect();
         self.following.registry.set_rules(self.insight.rules(), self.insight.left_out());
         for FindingEntry { finding, .. } in changed.iter().filter(|entry| entry.finding.until.is_none()) {
-            tracing::info!(id = finding.id, severity = finding.severity.word(), "{}", finding.sentence_utc());
+            tracing::info!(id = finding.id, severity = finding.severity.as_str(), "{}", finding.sentence_utc());
         }
         self.write(&changed, false);
     }

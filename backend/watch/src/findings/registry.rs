@@ -239,7 +239,7 @@ impl FindingRegistry {
     }
 
     /// Dismissals since the last call, to be written.
-    pub(super) fn said(&self) -> Vec<FindingEntry> {
+    pub(super) fn take_dismissals(&self) -> Vec<FindingEntry> {
         let mut inner = self.inner();
         let said = std::mem::take(&mut inner.said);
         said.iter().filter_map(|id| inner.by_id.get(id).cloned()).collect()
@@ -483,15 +483,15 @@ mod tests {
         let of = |registry: &FindingRegistry| registry.seen(&WantedFindings::default(), |_| true)[0].dismissed.clone();
         assert_eq!(registry.dismiss(id, Some(said.clone()), |_| false), None, "who does not see it");
         assert_eq!(registry.dismiss("hang:a:0:11", Some(said.clone()), |_| true), None, "there is none");
-        assert!(registry.said().is_empty());
+        assert!(registry.take_dismissals().is_empty());
         let (_, before) = registry.changed_since(0);
         assert!(registry.dismiss(id, Some(said.clone()), |_| true).is_some_and(|one| !one.is_on_top()));
         assert_eq!(registry.changed_since(before).0.len(), 1, "who follows the registry is told");
         registry.take(finding("hang", "a", 10, Some(90)), key);
         assert_eq!(of(&registry), Some(said), "its end changes nothing of it");
         let again = FindingRegistry::default();
-        again.restore(registry.said());
-        assert!(of(&again).is_some() && registry.said().is_empty(), "it is written down once");
+        again.restore(registry.take_dismissals());
+        assert!(of(&again).is_some() && registry.take_dismissals().is_empty(), "it is written down once");
         registry.dismiss(id, None, |_| true);
         assert_eq!(of(&registry), None);
     }
@@ -511,7 +511,7 @@ mod tests {
         told(&here);
         assert_eq!((of(&here), of(&there)), (Some(said.clone()), None));
         there.heed_others(&here.to_others());
-        assert_eq!((of(&there), there.said().len()), (Some(said.clone()), 1));
+        assert_eq!((of(&there), there.take_dismissals().len()), (Some(said.clone()), 1));
         told(&here);
         assert_eq!((of(&here), here.to_others()), (Some(said), Vec::new()), "it is said until it is heard");
     }

@@ -132,10 +132,10 @@ impl BenchBoard {
     /// Draws all charts for a span, with the layer over the data, as the page does in one frame. `from`, `to` and `at`
     /// are ms since the epoch; `at` is the instant under the pointer, or NaN for none.
     pub fn draw(&mut self, from: f64, to: f64, at: f64) {
-        let look = self.look(from, to);
+        let look = self.make_look(from, to);
         let source = self.store.source(None);
         for panel in &mut self.panels {
-            panel.say(source, &look, "");
+            panel.describe_data(source, &look, "");
             panel.draw(&Data { store: &self.store, source, beside: None }, &self.view, &look, None);
             panel.draw_over(&look, hover(at).as_ref(), None);
         }
@@ -143,7 +143,7 @@ impl BenchBoard {
 
     /// Draws only the layer over the data, as the page does when the pointer moves.
     pub fn point(&mut self, from: f64, to: f64, at: f64) {
-        let look = self.look(from, to);
+        let look = self.make_look(from, to);
         for panel in &mut self.panels {
             panel.draw_over(&look, hover(at).as_ref(), None);
         }
@@ -157,7 +157,7 @@ fn hover(at: f64) -> Option<Hover> {
 }
 
 impl BenchBoard {
-    fn look(&self, from: f64, to: f64) -> Look {
+    fn make_look(&self, from: f64, to: f64) -> Look {
         let live = to as i64 >= self.server.t();
         let dpr = web_sys::window().map_or(1.0, |w| w.device_pixel_ratio());
         Look {

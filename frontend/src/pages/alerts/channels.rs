@@ -52,30 +52,30 @@ fn sent_of(
         let all = text.split([',', ' ']).map(str::trim).filter(|one| !one.is_empty());
         all.map(JsValue::from).collect::<js_sys::Array>().into()
     };
-    if typed.of("name").is_empty() {
+    if typed.value_of("name").is_empty() {
         return Err("Give the channel a name.".into());
     }
-    let mut sent: Vec<(&'static str, JsValue)> = vec![("name", typed.of("name").into()), ("kind", of.into())];
+    let mut sent: Vec<(&'static str, JsValue)> = vec![("name", typed.value_of("name").into()), ("kind", of.into())];
     for name in fields {
-        let value = typed.of(name);
+        let value = typed.value_of(name);
         match (*name, value.is_empty()) {
             (_, true) => {}
             ("to" | "addresses", false) => sent.push((*name, list(&value))),
             _ => sent.push((*name, value.into())),
         }
     }
-    sent.push(("is_default", (typed.of("default") != "no").into()));
-    let (from, to) = (typed.of("quiet_from"), typed.of("quiet_to"));
+    sent.push(("is_default", (typed.value_of("default") != "no").into()));
+    let (from, to) = (typed.value_of("quiet_from"), typed.value_of("quiet_to"));
     match (from.is_empty(), to.is_empty()) {
         (true, true) => {}
         (false, false) => {
-            let hours = [("days", typed.of("days").into()), ("from", from.into()), ("to", to.into())];
+            let hours = [("days", typed.value_of("days").into()), ("from", from.into()), ("to", to.into())];
             sent.push(("quiet", js_sys::Array::of1(&crate::fetch::Json::object(hours)).into()));
         }
         _ => return Err("Enter a start and an end of quiet hours, such as 22:00 and 07:00.".into()),
     }
-    if !typed.of("zone").is_empty() {
-        sent.push(("zone", typed.of("zone").into()));
+    if !typed.value_of("zone").is_empty() {
+        sent.push(("zone", typed.value_of("zone").into()));
     }
     Ok(sent)
 }

@@ -25,7 +25,7 @@ pub fn new_rule(page: Page) -> String {
             When::Level(Level { tag, rate: None, above: true, limit: 90.0, unit, hold: 300, margin: Some(5.0) })
         }
     };
-    Draft { when, ..Draft::of("") }.write()
+    Draft { when, ..Draft::parse("") }.write()
 }
 
 /// Whether a pressed key is for the page: not typed into a field, and no dialog is open.
@@ -41,7 +41,7 @@ pub fn sent(rule: &Rule) -> Vec<(&'static str, JsValue)> {
     let list = |all: &[String]| -> JsValue { all.iter().map(JsValue::from).collect::<js_sys::Array>().into() };
     let mut fields: Vec<(&'static str, JsValue)> = vec![
         ("name", rule.name.as_str().into()),
-        ("severity", rule.severity.word().into()),
+        ("severity", rule.severity.as_str().into()),
         ("when", rule.when.as_str().into()),
         ("on", Json::object(rule.on.iter().map(|(name, value)| (name.as_str(), value.as_str().into())))),
         ("resolved", rule.resolved.into()),

@@ -466,7 +466,7 @@ fn Audience(draft: Memo<Draft>, channels: Memo<Vec<Channel>>) -> impl IntoView {
     });
     let severities = Signal::derive(|| {
         [AlertSeverity::Info, AlertSeverity::Warning, AlertSeverity::Critical]
-            .map(|one| (one.word().to_string(), one.word().to_string()))
+            .map(|one| (one.as_str().to_string(), one.as_str().to_string()))
             .to_vec()
     });
     let title = move || {
@@ -486,7 +486,7 @@ fn Audience(draft: Memo<Draft>, channels: Memo<Vec<Channel>>) -> impl IntoView {
         ", notify "
         <Pick name="to" label="Channel" value=told options=tell put=put_told/>
         " with severity "
-        <Pick name="severity" label="Severity" value=text(move || draft.with(|draft| draft.severity.word())) options=severities put=Callback::new(move |word: String| change(page, |draft| draft.severity = severity(&word).unwrap_or_default()))/>
+        <Pick name="severity" label="Severity" value=text(move || draft.with(|draft| draft.severity.as_str())) options=severities put=Callback::new(move |word: String| change(page, |draft| draft.severity = severity(&word).unwrap_or_default()))/>
         " "
         <Type name="name" label="Name of the rule" hint="a name" value=text(title) put=Callback::new(move |name: String| change(page, |draft| draft.name = name.trim().to_string()))/>
         "."
@@ -537,7 +537,7 @@ impl LimitLine {
     }
 
     /// The limit in words.
-    fn said(self, base: f64) -> Option<String> {
+    fn in_words(self, base: f64) -> Option<String> {
         let (lo, hi, scale) = self.reach();
         let mut level = self.level.get()?;
         level.put(base, hi - lo, scale);
@@ -687,7 +687,7 @@ fn Handle(line: LimitLine) -> impl IntoView {
     let clear_top = text(move || line.clears().map(|value| px(line.top(value))).unwrap_or_default());
     let left = text(move || px(line.edges.get()[0]));
     let width = text(move || px(line.edges.get()[2] - line.edges.get()[0]));
-    let words = text(move || line.value().and_then(|base| line.said(base)).unwrap_or_default());
+    let words = text(move || line.value().and_then(|base| line.in_words(base)).unwrap_or_default());
     let number_of = move |read: fn(f64, f64, f64) -> f64| {
         text(move || {
             let (lo, hi, scale) = line.reach();

@@ -49,7 +49,7 @@ pub fn of_alert(access: Access, alert: &Alert, at: i64) -> Form {
             "Silence",
             vec![("length", "Duration", lengths()), ("comment", "Reason", FieldInput::Text(String::new()))],
         )
-        .writing(move |typed: &Typed| Ok(sent(&found, &typed.of("length"), &typed.of("comment"), at)))
+        .writing(move |typed: &Typed| Ok(sent(&found, &typed.value_of("length"), &typed.value_of("comment"), at)))
 }
 
 /// The form of a new silence; `of` is one that is made again.
@@ -61,12 +61,12 @@ fn new(access: Access, of: &Silence, at: i64) -> Form {
     Form::ask("silence", "Silence".into(), words, "POST", words::of_team(access, "api/v1/silences"))
         .with("Silence", fields.chain(rest).collect())
         .writing(move |typed: &Typed| {
-            let filled = FIELDS.iter().map(|(name, _)| (name.to_string(), typed.of(name)));
+            let filled = FIELDS.iter().map(|(name, _)| (name.to_string(), typed.value_of(name)));
             let matches: BTreeMap<String, String> = filled.filter(|(_, value)| !value.is_empty()).collect();
             if matches.is_empty() {
                 return Err("Fill in at least one of rule, machine, run and severity.".into());
             }
-            Ok(sent(&matches, &typed.of("length"), &typed.of("comment"), at))
+            Ok(sent(&matches, &typed.value_of("length"), &typed.value_of("comment"), at))
         })
 }
 

@@ -10,7 +10,7 @@ use shared::finding::{Dismissed, DismissedFinding, Finding, MAX_REASON};
 use wasm_bindgen::JsValue;
 
 /// The mark in words: `ada said at 14:03 that this is wrong: it was the evaluation.`
-pub fn said(of: &Dismissed) -> String {
+pub fn describe_mark(of: &Dismissed) -> String {
     format!("{} marked this as wrong at {}: {}", of.by, words::clock(of.at, false), of.why)
 }
 
@@ -58,7 +58,7 @@ pub fn Dismissal(
     view! {
         <If when=is_said>
             <p class="below" data-dismissed="true">
-                {text(move || against.with(|one| one.as_ref().map(said).unwrap_or_default()))}" "
+                {text(move || against.with(|one| one.as_ref().map(describe_mark).unwrap_or_default()))}" "
                 <If when=flag(may)><button class="btn" data-do="take-back" on:click=back>"Undo"</button></If>
             </p>
         </If>

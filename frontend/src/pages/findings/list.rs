@@ -72,12 +72,12 @@ impl Listed {
 /// A finding in the list.
 fn entry(page: Page, row: &FindingRow, now: i64) -> Pick {
     let FindingRow { finding, follows } = row;
-    let (head, rest) = words::told(finding);
+    let (head, rest) = words::split_sentence(finding);
     let is = [*follows, finding.dismissed.is_some(), finding.until.is_some()].map(|is| is.to_string());
     Pick {
         id: finding.id.clone(),
         to: page.address_of_finding(Some(finding.id.clone())),
-        marks: std::iter::once(finding.severity.word().to_string()).chain(is).collect(),
+        marks: std::iter::once(finding.severity.as_str().to_string()).chain(is).collect(),
         shape: words::shape_of(finding),
         head,
         rest,

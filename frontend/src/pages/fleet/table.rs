@@ -55,8 +55,9 @@ pub fn Table() -> impl IntoView {
         crowd.hosts.with(|hosts| by.with(|by| hosts::sorted(hosts, &filter, by)))
     });
     // Columns without any value are omitted.
-    let has =
-        move |i: &usize| crowd.hosts.with(|hosts| hosts.iter().any(|host| host.values.of(COLUMNS[*i].0).is_finite()));
+    let has = move |i: &usize| {
+        crowd.hosts.with(|hosts| hosts.iter().any(|host| host.values.value_of(COLUMNS[*i].0).is_finite()))
+    };
     let columns = Memo::new(move |_| (0..COLUMNS.len()).filter(has).collect::<Vec<usize>>());
     let heads = Signal::derive(move || columns.with(|columns| heads(columns)));
     let rows = Memo::new(move |_| {
@@ -112,9 +113,11 @@ fn line(page: Page, host: &Host, columns: &[usize]) -> Line {
     let to = page.address_of(None, std::slice::from_ref(&name));
     let mut cells = vec![
         Cell::Link(to, name.clone(), String::new(), Mark::default()),
-        Cell::Stands(host.entry.state.word().to_string(), shown, String::new()),
+        Cell::Stands(host.entry.state.as_str().to_string(), shown, String::new()),
     ];
-    cells.extend(columns.iter().map(|at| COLUMNS[*at].0).map(|row| Cell::Number(number(row, host.values.of(row)))));
+    cells.extend(
+        columns.iter().map(|at| COLUMNS[*at].0).map(|row| Cell::Number(number(row, host.values.value_of(row)))),
+    );
     Line { id: name.clone(), name, cells, deeds: Vec::new() }
 }
 

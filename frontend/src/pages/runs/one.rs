@@ -382,7 +382,7 @@ struct Marker {
 const ALERT: &str = "alert";
 
 impl Marker {
-    fn of(marker: markers::Marker) -> Option<Marker> {
+    fn from_answer(marker: markers::Marker) -> Option<Marker> {
         let step = marker.step.map(|step| format!("step {}", number(step as f64)));
         let words: Vec<String> = marker.text.filter(|text| !text.is_empty()).into_iter().chain(step).collect();
         let text = if words.is_empty() { marker.kind.clone() } else { words.join(", ") };
@@ -425,7 +425,7 @@ impl Markers {
                 // Without permission to read markers or alerts, the lists are empty.
                 let read = answer.read::<MarkerList>().unwrap_or_default().markers;
                 let marked: Vec<Marker> =
-                    read.into_iter().filter_map(Marker::of).filter(|one| one.kind != "cell").collect();
+                    read.into_iter().filter_map(Marker::from_answer).filter(|one| one.kind != "cell").collect();
                 let path = format!("api/v1/alerts?run={id}&rule=from-code");
                 fetch::ask("GET", &path, None, move |answer| {
                     let said = answer.read::<Alerts>().unwrap_or_default().alerts;

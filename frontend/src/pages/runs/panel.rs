@@ -1,7 +1,7 @@
 //! The training jobs of the machine that is shown: lanes under its first chart, and a list in a section that folds. A
 //! click on a job leads to its page; a click on its duration shows its span in all charts.
 
-use super::parts::{listed, shape, word};
+use super::parts::{listed, shape, state_word};
 use crate::access::Access;
 use crate::pages::poll::{PollAnswer, poll};
 use crate::state::{LinkState, Page};
@@ -122,7 +122,7 @@ pub fn Lanes() -> impl IntoView {
             <a class="lane" href=to title=title data-run=run.id.clone() data-state=run.state.name()>
                 <span class="kind">"run"</span>
                 <span class="track"><i class=shape(run.state) style:left=left style:width=wide></i><span class="who" style:left=from_left style:right=from_right>{run.name.clone()}</span></span>
-                <span class="how"><span class=shape(run.state) aria-hidden="true">{run.state.shape().to_string()}</span>" "{word(run.state)}</span>
+                <span class="how"><span class=shape(run.state) aria-hidden="true">{run.state.shape().to_string()}</span>" "{state_word(run.state)}</span>
             </a>
         }
     };

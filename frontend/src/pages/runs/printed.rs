@@ -36,7 +36,7 @@ struct PrintedLine {
 }
 
 impl PrintedLine {
-    fn of(line: LogRow) -> PrintedLine {
+    fn from_row(line: LogRow) -> PrintedLine {
         let stream = line.stream.map(|stream| stream.name().to_string()).unwrap_or_default();
         let cut = if line.cut { " …" } else { "" };
         let label = line.label.filter(|label| !label.is_empty());
@@ -164,7 +164,7 @@ impl Lines {
                 missing.set(said);
             }
             let Ok(list) = read else { return };
-            let new: Vec<PrintedLine> = list.lines.into_iter().map(PrintedLine::of).collect();
+            let new: Vec<PrintedLine> = list.lines.into_iter().map(PrintedLine::from_row).collect();
             if rows.try_with_untracked(|old| **old != new) == Some(true) {
                 rows.set(Arc::new(new));
             }
@@ -221,7 +221,7 @@ impl Lines {
     }
 
     /// Number and kind of the shown lines, in words.
-    fn said(self) -> String {
+    fn in_words(self) -> String {
         let Lines { rows, filter, earlier, .. } = self;
         let count = rows.with(|rows| rows.iter().filter(|row| row.lost.is_none()).count());
         match (count, earlier.with(Option::is_some)) {
@@ -270,7 +270,7 @@ pub fn PrintedLines(
     let is_there = flag(move || {
         rows.with(|rows| !rows.is_empty()) || filter.with(Filter::is_any) || missing.with(|said| !said.is_empty())
     });
-    let said = text(move || lines.said());
+    let said = text(move || lines.in_words());
     let row = move |row: PrintedLine| {
         let (key, t) = (row.key.clone(), row.t);
         let is_near = move || near.with(|near| near.as_ref() == Some(&key)).then_some("");

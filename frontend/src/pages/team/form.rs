@@ -36,7 +36,7 @@ pub struct Typed(Vec<(&'static str, String)>);
 
 impl Typed {
     /// The value of a field, without the blanks around it.
-    pub fn of(&self, name: &str) -> String {
+    pub fn value_of(&self, name: &str) -> String {
         self.raw(name).trim().to_string()
     }
 
@@ -289,7 +289,7 @@ fn Entered(
         FieldInput::Ticks(all) => {
             let tick = move |(value, words): (&'static str, &'static str)| {
                 let toggle = move |on: bool| {
-                    let present = typed.with_untracked(|typed| typed.of(name));
+                    let present = typed.with_untracked(|typed| typed.value_of(name));
                     let mut chosen: Vec<&str> = present.split(',').filter(|v| !v.is_empty() && *v != value).collect();
                     if on {
                         chosen.push(value);

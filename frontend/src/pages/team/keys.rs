@@ -49,14 +49,14 @@ pub fn new_key(title: String, path: String, role: Role, hub_admin: bool) -> Form
     Form::ask("key", title, said, "POST", path)
         .with("Create key", fields(role, hub_admin))
         .writing(|typed| {
-            let (name, scopes) = (typed.of("name"), typed.of("scopes"));
+            let (name, scopes) = (typed.value_of("name"), typed.value_of("scopes"));
             if name.is_empty() {
                 return Err("Enter a name; the list of keys shows it.".into());
             }
             if scopes.is_empty() {
                 return Err("Select at least one scope.".into());
             }
-            Ok(vec![("name", name.into()), ("scopes", words(&scopes)), ("expires", typed.of("expires").into())])
+            Ok(vec![("name", name.into()), ("scopes", words(&scopes)), ("expires", typed.value_of("expires").into())])
         })
         .showing::<MadeKey>(|made| made.key.reveal().into(), "Copy it to the program that uses it.")
 }

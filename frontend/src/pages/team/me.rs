@@ -39,7 +39,7 @@ pub fn MePage() -> impl IntoView {
             keys.ask();
             identities.ask();
             // A user who left a team, or removed the account, sees another page.
-            access.look();
+            access.request_session();
         })/>
     }
 }
@@ -247,7 +247,7 @@ fn password_form(first: bool) -> Form {
 fn email_form(present: String) -> Form {
     Form::ask("email", "Your e-mail".into(), "Leave it empty to remove it.", "PATCH", "api/v1/me".into())
         .with("Save", vec![("email", "E-mail", FieldInput::Text(present))])
-        .writing(|typed| Ok(vec![("email", typed.of("email").into())]))
+        .writing(|typed| Ok(vec![("email", typed.value_of("email").into())]))
 }
 
 /// The confirmation before a user, by id, leaves a team.
@@ -271,7 +271,7 @@ fn erase_form(name: String) -> Form {
         "api/v1/me".into(),
     )
     .with("Remove account", vec![("name", "Type your name to confirm", FieldInput::Text(String::new()))])
-    .writing(move |typed| match typed.of("name") == name {
+    .writing(move |typed| match typed.value_of("name") == name {
         true => Ok(Vec::new()),
         false => Err(format!("Type {name} to remove your account.")),
     })

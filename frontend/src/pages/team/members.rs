@@ -112,7 +112,7 @@ pub fn MembersPage() -> impl IntoView {
             team.ask();
             invites.ask();
             // A second team may be there now.
-            access.look();
+            access.request_session();
         })/>
     }
 }
@@ -169,7 +169,7 @@ fn logins_form(member: &Line, present: String, path: String) -> Form {
     let said = "User names on machines: their runs and processes belong to this person.";
     Form::ask("logins", format!("User names of {}", member.name), said, "PUT", path)
         .with("Save", vec![("logins", "User names, separated by spaces", FieldInput::Text(present))])
-        .writing(|typed| Ok(vec![("logins", words(&typed.of("logins")))]))
+        .writing(|typed| Ok(vec![("logins", words(&typed.value_of("logins")))]))
 }
 
 /// The confirmation before a member is removed.

@@ -83,7 +83,7 @@ pub fn Teams(
             all.ask();
             machines.ask();
             // The session has the list of teams.
-            access.look();
+            access.request_session();
         })/>
     }
 }
@@ -125,7 +125,7 @@ fn grant_form(title: String, machines: Vec<String>, team: String) -> Form {
     Form::ask("grant", title, said, "PUT", String::new())
         .with("Grant", vec![("source", "Machine", FieldInput::Names(machines))])
         .writing(move |_| Ok(vec![("add", words(&team))]))
-        .at(|typed| format!("api/v1/sources/{}/grants", typed.of("source")))
+        .at(|typed| format!("api/v1/sources/{}/grants", typed.value_of("source")))
 }
 
 /// The confirmation before a team loses its access to a machine.

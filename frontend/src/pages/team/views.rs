@@ -114,7 +114,7 @@ impl Saved {
             ("Saves the current state of the page under a name.", format!("api/v1/views?team={}", self.team()));
         let query = self.query();
         let form = Form::ask("view", "Save this view".into(), said, "POST", path).with("Save", fields);
-        self.form.set(Some(form.writing(move |typed| match typed.of("name").is_empty() {
+        self.form.set(Some(form.writing(move |typed| match typed.value_of("name").is_empty() {
             true => Err("Enter a name for the view.".into()),
             false => Ok([typed.sent(), vec![("query", query.as_str().into())]].concat()),
         })));

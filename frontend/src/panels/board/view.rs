@@ -34,7 +34,7 @@ pub struct Under {
 impl Under {
     /// The values at an instant, by position of the panel's own series; NaN where there is none of the same name.
     pub fn values(&self, own: &Picture, at: i64, look: &Look) -> Vec<f64> {
-        let values = self.picture.values(Some(self.picture.snap(at).unwrap_or(at)), self.look(look).span.1);
+        let values = self.picture.values(Some(self.picture.snap(at).unwrap_or(at)), self.shifted_look(look).span.1);
         if !self.recorded {
             return values;
         }
@@ -44,7 +44,7 @@ impl Under {
     }
 
     /// The look for this picture, whose span is earlier by `shift`.
-    pub fn look(&self, look: &Look) -> Look {
+    pub fn shifted_look(&self, look: &Look) -> Look {
         let (from, to) = look.span;
         Look { span: (from - self.shift, to - self.shift), frozen: true, live: false, ..look.clone() }
     }
@@ -153,7 +153,7 @@ impl PanelView {
     }
 
     /// Updates the attributes and the age that describe the data. This is done for panels out of view too.
-    pub fn say(&mut self, source: Option<&Source>, look: &Look, window: &str) {
+    pub fn describe_data(&mut self, source: Option<&Source>, look: &Look, window: &str) {
         self.picture.measure(source, &self.id, look);
         let (samples, state) = (self.picture.samples, self.picture.state.name());
         let set = |name: &str, value: &str| {
@@ -245,7 +245,7 @@ impl PanelView {
         let mut keys = [Some(self.picture.redraw_key(look, units, focus, epoch)), None, None];
         for (under, key) in [&mut self.past, &mut self.other].into_iter().zip(&mut keys[1..]) {
             let Some(under) = under else { continue };
-            let look = under.look(look);
+            let look = under.shifted_look(look);
             let (store, source) = match beside {
                 Some((store, source, _)) if under.recorded => {
                     under.picture.muted = masks(view, store, source, &under.id).0;
@@ -378,7 +378,7 @@ fn paint(
     drop(charts::marks::draw(area, frame, &look.marks));
     drop(charts::draw(area, frame));
     if let Some(past) = past {
-        past.picture.with_frame(&past.look(look), frame.size, None, |then| {
+        past.picture.with_frame(&past.shifted_look(look), frame.size, None, |then| {
             drop(charts::ghost::draw(area, &Frame { axis: frame.axis, ..then.clone() }, 0.5));
         });
     }

@@ -212,7 +212,7 @@ fn label(page: Page, shown: &Shown) -> String {
         framed.map(|host| host.entry.name.clone()).collect::<Vec<_>>()
     });
     shown.hosts.with(|hosts| {
-        let said = words::sentence(hosts, &Totals::of(hosts), page.checked(), page.server_now());
+        let said = words::sentence(hosts, &Totals::from_hosts(hosts), page.checked(), page.server_now());
         match framed.is_empty() {
             true => format!("Machines: {} {}", said.head, said.rest),
             false => format!("Machines: {} has a problem.", named(&framed)),

@@ -121,7 +121,7 @@ impl Picture {
         let members = source.and_then(|s| s.charts.get(id)).unwrap_or(&none);
         let metric = members.lines.first().and_then(|i| source?.defs.get(*i as usize)).and_then(|d| catalog.metric(d));
         let states = metric.is_some_and(|m| m.kind == Kind::State);
-        let chart = Chart::of(Shape { series: members.lines.len(), states, map: heat });
+        let chart = Chart::new(Shape { series: members.lines.len(), states, map: heat });
         if self.ids != members.lines {
             self.ids = members.lines.clone();
             self.names = source.map(|s| names(catalog, &s.defs, &self.ids)).unwrap_or_default();

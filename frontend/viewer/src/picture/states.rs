@@ -155,7 +155,7 @@ fn place(lane: &Lane, value: f64) -> Option<usize> {
 }
 
 /// A value in words. A number that is no known state is written as it is.
-pub fn word(lane: Option<&Lane>, value: f64) -> String {
+pub fn state_word(lane: Option<&Lane>, value: f64) -> String {
     let known = lane.and_then(|l| Some(l.states[place(l, value)?].word.replace("{n}", &shared::unit::number(value))));
     known.unwrap_or_else(|| if value == 0.0 { "no".into() } else { shared::unit::number(value) })
 }
@@ -192,7 +192,7 @@ pub fn bars(lane: &Lane, series: &[&[Column]], step: i64, interval: i64) -> Vec<
                     () if count == group.len() => ", all".into(),
                     () => format!(", {count} of {}", group.len()),
                 };
-                let word = word(Some(lane), if state.is_some() { value } else { 0.0 }) + &some;
+                let word = state_word(Some(lane), if state.is_some() { value } else { 0.0 }) + &some;
                 let alert = state.is_some_and(|s| lane.states[s].alert);
                 list.push((Bar { from, to, word, strength, alert, ..Bar::default() }, key));
             }
@@ -283,7 +283,7 @@ mod tests {
     #[test]
     fn an_unknown_number_stands_for_itself() {
         assert_eq!(
-            (word(None, 79.0), word(None, 0.0), word(Some(&lane()), 4.0)),
+            (state_word(None, 79.0), state_word(None, 0.0), state_word(Some(&lane()), 4.0)),
             ("79".into(), "no".into(), "power".into())
         );
     }

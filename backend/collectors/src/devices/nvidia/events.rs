@@ -34,7 +34,7 @@ pub(super) enum Teller {
 
 impl Xids {
     /// Adds a report of an error. A report of the same error by the other source, before or after, counts once.
-    pub fn told(&mut self, by: Teller, number: u64) {
+    pub fn add_report(&mut self, by: Teller, number: u64) {
         let told = self.told.entry(number).or_default();
         let (own, other) = (by as usize, 1 - by as usize);
         told[own] += 1;
@@ -110,7 +110,7 @@ fn listen(library: &Library, gpus: &[(u32, String)], seen: &SeenErrors, stop: &A
                 };
                 if let Ok(uuid) = event.device.uuid() {
                     let mut seen = seen.lock();
-                    seen.entry(uuid).or_default().told(Teller::Events, number);
+                    seen.entry(uuid).or_default().add_report(Teller::Events, number);
                 }
             }
             Err(NvmlError::Timeout) => {}
@@ -137,7 +137,7 @@ mod tests {
         use Teller::{Events, KernelLog};
         let mut xids = Xids::default();
         let mut tell = |by, number| {
-            xids.told(by, number);
+            xids.add_report(by, number);
             (xids.count, xids.last)
         };
         assert_eq!(tell(Events, 63), (1, Some(63)));

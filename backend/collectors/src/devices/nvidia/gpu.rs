@@ -100,7 +100,7 @@ impl Gpu {
     pub fn read(&mut self, library: &Library, at: Duration) -> NvidiaReading {
         let mut asker = Asker::new(self.retries);
         let device = library.device(self.handle);
-        if self.parts.look(library, self.handle, at) {
+        if self.parts.refresh(library, self.handle, at) {
             // Calls that one mode does not support may work in the other.
             asker.retries = Default::default();
             self.profile = Profile::new(None);
@@ -181,7 +181,7 @@ impl Gpu {
         let total = || device.total_energy_consumption().map(|millijoules| millijoules as f64);
         let energy = fields.energy.or_else(|| asker.ask(Call::Energy, total));
         asker.put(&gpu::ENERGY_JOULES, energy.map(|millijoules| millijoules / 1000.0));
-        let mean = self.energy.of(energy, at).map(|milliwatts| milliwatts / 1000.0);
+        let mean = self.energy.per_second(energy, at).map(|milliwatts| milliwatts / 1000.0);
         asker.put_rounded(&gpu::POWER_MEAN_WATTS, mean.filter(|watts| *watts <= 2000.0));
     }
 
@@ -216,10 +216,10 @@ impl Gpu {
     /// Throughput of the links: from the profiling counters if there are any, else from the driver's byte counters.
     fn links(&mut self, asker: &mut Asker, library: &Library, fields: Fields, at: Duration) {
         let counted = [
-            (&gpu_profile::PCIE_TX, self.pcie[0].of(fields.pcie_tx, at)),
-            (&gpu_profile::PCIE_RX, self.pcie[1].of(fields.pcie_rx, at)),
-            (&gpu_profile::NVLINK_TX, self.nvlink[0].of(fields.nvlink_tx, at).map(from_kib)),
-            (&gpu_profile::NVLINK_RX, self.nvlink[1].of(fields.nvlink_rx, at).map(from_kib)),
+            (&gpu_profile::PCIE_TX, self.pcie[0].per_second(fields.pcie_tx, at)),
+            (&gpu_profile::PCIE_RX, self.pcie[1].per_second(fields.pcie_rx, at)),
+            (&gpu_profile::NVLINK_TX, self.nvlink[0].per_second(fields.nvlink_tx, at).map(from_kib)),
+            (&gpu_profile::NVLINK_RX, self.nvlink[1].per_second(fields.nvlink_rx, at).map(from_kib)),
         ];
         let whole = !self.parts.are_on();
         let profiled = if whole { self.profile.read(asker, library, self.handle, at) } else { Default::default() };

@@ -34,7 +34,7 @@ impl Parts {
     }
 
     /// Reads mode and devices if it is time. Returns whether the mode has changed.
-    pub fn look(&mut self, library: &Library, gpu: Handle, at: Duration) -> bool {
+    pub fn refresh(&mut self, library: &Library, gpu: Handle, at: Duration) -> bool {
         if self.looked.is_some_and(|then| at.saturating_sub(then) < LIST_INTERVAL) {
             return false;
         }

@@ -350,7 +350,7 @@ impl Nvidia {
             {
                 let xids = seen.entry(seat.uuid.clone()).or_default();
                 let own = told.iter().filter(|(at, _)| *at == place);
-                own.for_each(|(_, number)| xids.told(Teller::KernelLog, *number));
+                own.for_each(|(_, number)| xids.add_report(Teller::KernelLog, *number));
             }
             if let Some(xids) = seen.get(&seat.uuid) {
                 out.put(&gpu_parts::XID_ERRORS, seat.number, xids.count as f64);

@@ -58,7 +58,7 @@ enum SmiTrouble {
 
 impl SmiTrouble {
     /// The error printed in place of a value. None for a value, and for one that the card lacks.
-    fn of(value: &str) -> Option<SmiTrouble> {
+    fn from_value(value: &str) -> Option<SmiTrouble> {
         let value = value.to_ascii_lowercase();
         let says = |word: &str| value.contains(word);
         match () {
@@ -75,7 +75,7 @@ impl SmiTrouble {
         match () {
             () if value.contains("reset") => Some(SmiTrouble::Reset),
             () if value.contains("reboot") => Some(SmiTrouble::Reboot),
-            () => SmiTrouble::of(&value),
+            () => SmiTrouble::from_value(&value),
         }
     }
 
@@ -149,7 +149,7 @@ impl Smi {
                 None => self.form = (self.form + 1) % FORMS.len(),
             }
             let trouble = gpus.iter().find_map(|gpu| gpu.trouble).map(|trouble| trouble.words().to_string());
-            return Err(CollectError::failed(trouble.unwrap_or_else(|| output.said(&self.path))));
+            return Err(CollectError::failed(trouble.unwrap_or_else(|| output.failure_message(&self.path))));
         }
         let watched = self.watched.pids();
         let lists: Vec<&[u32]> = gpus.iter().map(|gpu| gpu.reading.pids.as_slice()).collect();
@@ -183,7 +183,7 @@ impl Smi {
     fn put_xids(&mut self, out: &mut Out) {
         for (place, number) in self.kernel_log.read() {
             if let Some((_, xids)) = self.xids.get_mut(&place) {
-                xids.told(Teller::KernelLog, number);
+                xids.add_report(Teller::KernelLog, number);
             }
         }
         for (number, xids) in self.xids.values() {
@@ -271,7 +271,7 @@ fn gpus(text: &str) -> Vec<SmiGpu> {
 impl SmiGpu {
     /// Reads a value of the document. `inside` has the enclosing elements.
     fn value(&mut self, inside: &[&str], name: &str, value: &str) {
-        self.hear(name, value);
+        self.record_error(name, value);
         match (inside, name) {
             // It may be an error text, which identifies no GPU.
             ([], "uuid") => self.uuid = Some(value.to_string()).filter(|uuid| uuid.starts_with("GPU-")),
@@ -327,13 +327,13 @@ impl SmiGpu {
     }
 
     /// Records an error that is printed in place of a value.
-    fn hear(&mut self, name: &str, value: &str) {
+    fn record_error(&mut self, name: &str, value: &str) {
         // A name may be any text.
         if ["process_name", "product_name", "Name", "Product Name"].contains(&name) {
             return;
         }
         let action = ["gpu_recovery_action", "GPU Recovery Action"].contains(&name);
-        let trouble = if action { SmiTrouble::of_action(value) } else { SmiTrouble::of(value) };
+        let trouble = if action { SmiTrouble::of_action(value) } else { SmiTrouble::from_value(value) };
         self.trouble = self.trouble.max(trouble);
     }
 
@@ -592,9 +592,9 @@ mod tests {
             let alone = (FORMS[form].gpus)(text).remove(0);
             assert!(alone.reading.answered, "{asked}");
         }
-        assert_eq!(SmiTrouble::of("[Not Supported]"), None);
-        assert_eq!(SmiTrouble::of("[Unknown Error]"), Some(SmiTrouble::Error));
-        assert_eq!(SmiTrouble::of("GPU is lost"), Some(SmiTrouble::Lost));
+        assert_eq!(SmiTrouble::from_value("[Not Supported]"), None);
+        assert_eq!(SmiTrouble::from_value("[Unknown Error]"), Some(SmiTrouble::Error));
+        assert_eq!(SmiTrouble::from_value("GPU is lost"), Some(SmiTrouble::Lost));
         let actions = ["None", "N/A", "Reboot", "Drain and Reset"].map(SmiTrouble::of_action);
         assert_eq!(actions, [None, None, Some(SmiTrouble::Reboot), Some(SmiTrouble::Reset)]);
     }

@@ -42,7 +42,7 @@ fn what_a_tool_prints_comes_back_whole_with_its_status() {
     assert_eq!(output.errors, "careful\n");
     assert_eq!(output.status.code(), Some(3));
     assert_eq!(starts(&tool), ["-q -x"]);
-    assert_eq!(output.said(&tool), format!("{} said: careful", tool.display()));
+    assert_eq!(output.failure_message(&tool), format!("{} said: careful", tool.display()));
 }
 
 #[test]
@@ -231,7 +231,7 @@ fn plays(recording: &str, failures: usize) {
                 assert_eq!(output.stdout, part("stdout").as_bytes(), "case {i}");
                 assert_eq!(output.errors, part("stderr"), "case {i}");
                 assert_eq!(output.status.code().map(i64::from), case["exit"].as_i64(), "case {i}");
-                let said = output.said(&tool);
+                let said = output.failure_message(&tool);
                 assert!(said.contains(" said: ") || said.contains("printed nothing"), "case {i}: {said}");
             }
         }

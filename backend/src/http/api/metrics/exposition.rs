@@ -68,7 +68,7 @@ impl Exposition {
         self.seen = part.end;
         for at in part {
             let (host, def, v) = &self.current[at];
-            let Some(series) = Exposed::of(&self.catalog, def) else { continue };
+            let Some(series) = Exposed::from_def(&self.catalog, def) else { continue };
             let block = self.blocks.get(&series.family.name);
             let kind = if block.is_some_and(|(_, counts)| *counts) { Type::Counter } else { series.family.kind };
             let (key, value) = (series.key(host), series.family.value(*v));
@@ -107,7 +107,7 @@ impl Exposition {
                 return (text, false);
             };
             if self.family != family {
-                match (self.blocks.remove(&family), Exposed::of(&self.catalog, &self.current[at].1)) {
+                match (self.blocks.remove(&family), Exposed::from_def(&self.catalog, &self.current[at].1)) {
                     (Some((block, _)), _) => text.push_str(&block),
                     (None, Some(series)) => self.families.head(&mut text, &series, self.open),
                     (None, None) => {}

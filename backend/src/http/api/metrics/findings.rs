@@ -22,7 +22,7 @@ pub(super) fn rows(registry: &FindingRegistry, reader: &Reader, text: &mut Strin
         head(text, open, "watchglass_findings", FINDINGS);
     }
     for ((kind, severity), count) in totals {
-        let (kind, severity) = (escape(&kind, true), severity.word());
+        let (kind, severity) = (escape(&kind, true), severity.as_str());
         let _ = writeln!(text, "watchglass_findings_total{{kind=\"{kind}\",severity=\"{severity}\"}} {count}");
     }
     head(text, open, "watchglass_self_findings_left_out", LEFT_OUT);
@@ -45,7 +45,7 @@ fn write_open(open: &[Finding], text: &mut String) {
                 escape(&place.source, true),
                 escape(&finding.kind, true),
                 escape(&finding.rule, true),
-                finding.severity.word()
+                finding.severity.as_str()
             );
             match place.gpus.is_empty() {
                 true => _ = rows.insert(labels, ()),

@@ -18,7 +18,7 @@ pub struct CellsElsewhere {
 
 impl CellsElsewhere {
     /// Its cells of a grain.
-    fn of(&self, grain: Grain) -> Vec<(&str, &[f64])> {
+    fn series_of(&self, grain: Grain) -> Vec<(&str, &[f64])> {
         match grain {
             Grain::Sources => vec![("", &self.whole)],
             Grain::Gpus => self.gpus.iter().map(|(name, values)| (name.as_str(), &values[..])).collect(),
@@ -39,7 +39,7 @@ impl CellValues {
         let (connection_state, _) = live.source(source.id).connection_state();
         let ticks = matches!(connection_state, ConnectionState::Live | ConnectionState::Filling { .. });
         let rows = rows(grain);
-        let parts = theirs.of(grain);
+        let parts = theirs.series_of(grain);
         let known = self.elsewhere.entry(source.id).or_default();
         known.retain(|name, cell| {
             let stays = parts.iter().any(|(part, _)| part == name);
@@ -49,7 +49,7 @@ impl CellValues {
             stays
         });
         for (name, values) in parts {
-            let Some(cell) = cells.of(source.id, name) else { continue };
+            let Some(cell) = cells.cell_of(source.id, name) else { continue };
             known.insert(name.to_string(), cell);
             let first = cell * rows.len();
             self.all.resize(self.all.len().max(first + rows.len()), f64::NAN);

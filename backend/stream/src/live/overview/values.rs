@@ -67,7 +67,7 @@ impl CellValues {
     }
 
     /// Reads the newest values of a source.
-    pub fn look(&mut self, live: &Live, source: &Source, grain: Grain, cells: &mut Cells) {
+    pub fn read_source(&mut self, live: &Live, source: &Source, grain: Grain, cells: &mut Cells) {
         // A source that moves to another hub or from there starts afresh.
         if !live.holds(source.id) {
             let own = self.members.remove(&source.id).into_iter().flat_map(|member| member.shown);
@@ -163,7 +163,7 @@ impl Member {
         let at = match self.shown.iter().position(|(_, known, _)| *known == name) {
             Some(at) => at,
             None => {
-                let cell = cells.of(self.cursor.source(), &name)?;
+                let cell = cells.cell_of(self.cursor.source(), &name)?;
                 self.shown.push((cell, name, vec![Vec::new(); rows(grain).len()]));
                 self.shown.len() - 1
             }

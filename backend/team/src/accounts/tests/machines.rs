@@ -358,7 +358,7 @@ async fn a_team_sees_its_machines_and_the_hubs_own_once_they_are_confirmed() {
     }
     assert_eq!(hub.accounts.eras(&id).await, Ok(vec![era(7, 3), era(u64::MAX, 1)]));
     let heard = Heard { version: Some("0.2.0".into()), facts: Some(digits('f', 70_000)), ..Heard::default() };
-    hub.accounts.heard(&id, &heard).await.expect("what is too long is left out");
+    hub.accounts.store_report(&id, &heard).await.expect("what is too long is left out");
     let agent = hub.accounts.agents(&by, "main").await.unwrap().remove(0);
     assert_eq!((agent.version.as_deref(), agent.seen), (Some("0.2.0"), Some(hub.clock.wall() / 1_000)));
 }
@@ -389,6 +389,6 @@ async fn a_machine_that_joined_for_a_while_has_ended_when_it_was_away_for_an_hou
     assert_eq!(hub.accounts.ended().await, Ok(Vec::new()));
     hub.pass(minutes(2));
     assert_eq!(hub.accounts.ended().await, Ok(vec![passing.source.clone()]));
-    hub.accounts.heard(&passing.source, &Heard::default()).await.expect("it is back");
+    hub.accounts.store_report(&passing.source, &Heard::default()).await.expect("it is back");
     assert_eq!(hub.accounts.ended().await, Ok(Vec::new()));
 }

@@ -23,8 +23,8 @@ pub struct Host {
 impl Host {
     /// Its use, 0 to 100: of its GPUs, or of its processor if it has none; NaN if unknown.
     pub fn busy(&self) -> f64 {
-        let gpus = self.values.of(&fleet::GPU_BUSY);
-        if gpus.is_nan() { self.values.of(&fleet::CPU) } else { gpus }
+        let gpus = self.values.value_of(&fleet::GPU_BUSY);
+        if gpus.is_nan() { self.values.value_of(&fleet::CPU) } else { gpus }
     }
 
     /// For each of its GPUs, the use and the distance from the median of all of them (NaN below three). A machine
@@ -32,7 +32,7 @@ impl Host {
     pub fn cells(&self) -> Vec<(f64, f64)> {
         let gpus = &self.values.gpus;
         if gpus.is_empty() {
-            return vec![(self.values.of(&fleet::CPU), f64::NAN)];
+            return vec![(self.values.value_of(&fleet::CPU), f64::NAN)];
         }
         self.values.cells()
     }
@@ -45,7 +45,7 @@ impl Host {
     /// Text that a filter searches: name, state and labels.
     fn text(&self) -> String {
         let lost = if self.entry.state == ConnectionState::Unreachable { " state:lost" } else { "" };
-        let mut text = format!("{} state:{}{lost}", self.entry.name, self.entry.state.word());
+        let mut text = format!("{} state:{}{lost}", self.entry.name, self.entry.state.as_str());
         for (key, value) in &self.entry.labels {
             text += &format!(" {key}:{value} {key}={value}");
         }
@@ -174,7 +174,7 @@ pub fn sorted(hosts: &[Host], filter: &str, by: &str) -> Vec<usize> {
     let column = by.parse::<usize>().ok().and_then(|at| COLUMNS.get(at));
     let key = |host: &Host| {
         let key = match column {
-            Some((row, _)) => match host.values.of(row) {
+            Some((row, _)) => match host.values.value_of(row) {
                 value if value.is_finite() => -order::key(value),
                 _ => return i64::MAX,
             },
@@ -235,18 +235,18 @@ fn mean(values: impl Iterator<Item = f64>) -> f64 {
 }
 
 fn sum(hosts: &[Host], row: &FleetRow) -> f64 {
-    let values = hosts.iter().map(|host| host.values.of(row)).filter(|v| v.is_finite());
+    let values = hosts.iter().map(|host| host.values.value_of(row)).filter(|v| v.is_finite());
     values.reduce(|a, b| a + b).unwrap_or(f64::NAN)
 }
 
 fn largest(hosts: &[Host], row: &FleetRow) -> Option<(f64, String)> {
-    let known = hosts.iter().map(|host| (host.values.of(row), host)).filter(|(v, _)| v.is_finite());
+    let known = hosts.iter().map(|host| (host.values.value_of(row), host)).filter(|(v, _)| v.is_finite());
     known.reduce(|a, b| if b.0 > a.0 { b } else { a }).map(|(v, host)| (v, host.entry.name.clone()))
 }
 
 impl Totals {
     /// Counts machines.
-    pub fn of(hosts: &[Host]) -> Self {
+    pub fn from_hosts(hosts: &[Host]) -> Self {
         let mut totals = Totals::default();
         for host in hosts {
             totals.states[usize::from(host.entry.state.code())] += 1;
@@ -258,7 +258,7 @@ impl Totals {
         let gpus = || hosts.iter().flat_map(|host| host.values.gpus.iter().copied()).filter(|v| v.is_finite());
         totals.busy = (gpus().count(), gpus().filter(|v| *v >= BUSY).count());
         totals.busy_mean = mean(gpus().filter(|v| *v >= BUSY));
-        totals.cpu = mean(hosts.iter().map(|host| host.values.of(&fleet::CPU)));
+        totals.cpu = mean(hosts.iter().map(|host| host.values.value_of(&fleet::CPU)));
         (totals.power, totals.network_in, totals.network_out) =
             (sum(hosts, &fleet::GPU_POWER), sum(hosts, &fleet::NETWORK_IN), sum(hosts, &fleet::NETWORK_OUT));
         totals.hottest = largest(hosts, &fleet::GPU_TEMP);
@@ -367,7 +367,7 @@ pub(super) mod tests {
             host(1, "b", ConnectionState::Late, &[], &[50.0]),
             host(2, "c", ConnectionState::Ended, &[], &[]),
         ];
-        let totals = Totals::of(&hosts);
+        let totals = Totals::from_hosts(&hosts);
         assert_eq!((totals.hosts, totals.answer, totals.gpus, totals.busy), (2, 1, 4, (3, 2)));
         assert_eq!(totals.busy_mean, 75.0);
         assert!(totals.power.is_nan());

@@ -209,36 +209,36 @@ mod tests {
     use super::super::hosts::tests::host;
     use super::*;
 
-    fn said(hosts: &[Host]) -> Sentence {
-        sentence(hosts, &Totals::of(hosts), Checked::Told(0), 1_044_000)
+    fn sentence_of(hosts: &[Host]) -> Sentence {
+        sentence(hosts, &Totals::from_hosts(hosts), Checked::Told(0), 1_044_000)
     }
 
     #[test]
     fn one_sentence_leads_and_a_lost_machine_is_never_called_crashed() {
         let live = || host(0, "a", ConnectionState::Live, &[], &[90.0]);
-        let calm = said(&[live()]);
+        let calm = sentence_of(&[live()]);
         assert!(calm.calm && calm.rest == "the machine is online, and its GPU is busy.", "{calm:?}");
-        let lost = said(&[live(), host(1, "b", ConnectionState::Unreachable, &[], &[])]);
+        let lost = sentence_of(&[live(), host(1, "b", ConnectionState::Unreachable, &[], &[])]);
         assert_eq!((lost.calm, lost.head.as_str()), (false, "b has been lost for 44 s;"));
         assert!(!format!("{lost:?}").contains("crash"));
         let lost_one = || host(1, "b", ConnectionState::Unreachable, &[], &[]);
-        let two = said(&[host(2, "c", ConnectionState::Late, &[], &[]), lost_one()]);
+        let two = sentence_of(&[host(2, "c", ConnectionState::Late, &[], &[]), lost_one()]);
         assert_eq!(two.head, "2 machines do not respond:");
         assert_eq!(two.rest, "1 late, 1 lost, first b.");
         let stopped = || host(3, "d", ConnectionState::Stopped("it was told to".into()), &[], &[]);
-        let three = said(&[host(2, "c", ConnectionState::Late, &[], &[]), lost_one(), stopped()]);
+        let three = sentence_of(&[host(2, "c", ConnectionState::Late, &[], &[]), lost_one(), stopped()]);
         assert_eq!(three.rest, "1 late, 1 lost, first b.", "who was stopped by somebody needs nobody");
-        let stopped = said(&[live(), host(1, "b", ConnectionState::Stopped("it was told to".into()), &[], &[])]);
+        let stopped = sentence_of(&[live(), host(1, "b", ConnectionState::Stopped("it was told to".into()), &[], &[])]);
         assert!(stopped.calm && stopped.below.contains("stopped by a user"), "{stopped:?}");
         assert_eq!(stopped.rest, "the other machine is online, and its GPU is busy.");
         let idle = host(1, "b", ConnectionState::Live, &[], &[0.0, 0.0]);
-        assert_eq!(said(&[live(), idle]).rest, "both machines are online, and 1 of 3 GPUs is busy.");
+        assert_eq!(sentence_of(&[live(), idle]).rest, "both machines are online, and 1 of 3 GPUs is busy.");
     }
 
     #[test]
     fn all_is_well_only_where_findings_and_alerts_are_known_and_nothing_fires() {
         let hosts = [host(0, "a", ConnectionState::Live, &[], &[90.0])];
-        let said = |checked| sentence(&hosts, &Totals::of(&hosts), checked, 1_044_000);
+        let said = |checked| sentence(&hosts, &Totals::from_hosts(&hosts), checked, 1_044_000);
         assert_eq!(said(Checked::Told(0)).head, "All is well:");
         let asked = said(Checked::Asked);
         assert_eq!((asked.calm, asked.head.as_str()), (true, ""));
@@ -250,7 +250,10 @@ mod tests {
         assert_eq!((fires.calm, fires.head.as_str()), (false, "2 alerts fire:"));
         // A lost machine is reported independently of everything else.
         let lost = [host(1, "b", ConnectionState::Unreachable, &[], &[])];
-        assert_eq!(sentence(&lost, &Totals::of(&lost), Checked::Asked, 1_044_000).head, "b has been lost for 44 s;");
+        assert_eq!(
+            sentence(&lost, &Totals::from_hosts(&lost), Checked::Asked, 1_044_000).head,
+            "b has been lost for 44 s;"
+        );
     }
 
     #[test]

@@ -53,7 +53,7 @@ impl Finder {
     ///
     /// # Errors
     /// The processes cannot be listed.
-    pub fn look(&mut self) -> io::Result<Vec<FoundKernel>> {
+    pub fn find_kernels(&mut self) -> io::Result<Vec<FoundKernel>> {
         if self.looks.is_multiple_of(FULL_LOOK_PERIOD) {
             self.others.clear();
         }
