@@ -36,7 +36,7 @@ fn an_agent_names_a_key_file_that_has_a_whole_join_line() {
     command.arg(&file);
     let agent = Agent::start(command);
     agent.says("has more than a key");
-    assert!(!agent.said().contains("s3cret"), "{}", agent.said());
+    assert!(!agent.output().contains("s3cret"), "{}", agent.output());
 }
 
 #[test]

@@ -98,7 +98,7 @@ impl Whole {
     }
 
     /// Number of notices for our rules, by rule and id.
-    fn told(&self) -> BTreeMap<(usize, String), usize> {
+    fn count_notices(&self) -> BTreeMap<(usize, String), usize> {
         let mut told = BTreeMap::new();
         for request in self.hooks.came() {
             if let Some(rule) = (0..RULES).find(|n| is_of(&request, *n)) {
@@ -161,14 +161,14 @@ fn a_kill_between_send_and_mark_repeats_one_message_and_loses_none() {
     let server = whole.server();
     whole.begin(&server);
     whole.gather(&server);
-    until_so("a notice is under way", || !whole.told().is_empty());
+    until_so("a notice is under way", || !whole.count_notices().is_empty());
     server.end_by("KILL");
     whole.hooks.answers(Reply::Status(200));
     // Notices in flight lose their lease after a minute.
     whole.clock.pass(MINUTE);
     let server = whole.server();
     let told = until("each rule is told of", || {
-        let told = whole.told();
+        let told = whole.count_notices();
         (0..RULES).all(|n| told.keys().any(|(rule, _)| *rule == n)).then_some(told)
     });
     // A notice in flight was repeated with the same id, and all others came once.
@@ -180,7 +180,7 @@ fn a_kill_between_send_and_mark_repeats_one_message_and_loses_none() {
     });
     whole.clock.pass(MINUTE);
     whole.tells_of_one_more(&server);
-    let after = whole.told();
+    let after = whole.count_notices();
     assert!(after.values().all(|times| *times <= 2) && after.len() == RULES, "{after:?}");
     all_fire(&server);
 }
@@ -198,13 +198,13 @@ fn an_outage_of_three_hours_ends_in_one_message_a_group() {
         whole.clock.pass(HALF_HOUR);
         until_so("all are tried again", || failed(&server) >= before + RULES);
     }
-    assert!(whole.told().is_empty(), "nothing was taken");
+    assert!(whole.count_notices().is_empty(), "nothing was taken");
     // The pause before the next attempt is a minute by now: no notice is in flight.
     whole.hooks.refuses(false);
     whole.clock.pass(HALF_HOUR);
-    until_so("each rule is told of", || whole.told().len() >= RULES);
+    until_so("each rule is told of", || whole.count_notices().len() >= RULES);
     whole.tells_of_one_more(&server);
-    let told = whole.told();
+    let told = whole.count_notices();
     assert!(told.len() == RULES && told.values().all(|times| *times == 1), "{told:?}");
 }
 

@@ -1,10 +1,10 @@
 //! Tests of the HTTP API of the real binary.
 
 use serde_json::Value;
-use watchglass_tests::server::{Answer, Server, ask_unread};
+use watchglass_tests::server::{Server, ServerAnswer, ask_unread};
 use watchglass_tests::waiting::{until, until_so};
 
-fn json(answer: &Answer) -> Value {
+fn json(answer: &ServerAnswer) -> Value {
     assert_eq!(answer.status, 200, "{answer:?}");
     assert_eq!(answer.header("cache-control"), "no-store");
     serde_json::from_str(&answer.body).expect("JSON")

@@ -159,7 +159,7 @@ fn with_nats_two_of_three_hubs_are_killed_again_and_again_and_the_third_is_live_
         let killed: Vec<usize> = (0..3).filter(|n| *n != left).collect();
         killed.iter().for_each(|n| cluster.kill_hub(*n));
         let took = cluster.is_live(left);
-        assert!(took < LIVE_AGAIN, "hub {left} was live after {took:?}\n{}", cluster.said());
+        assert!(took < LIVE_AGAIN, "hub {left} was live after {took:?}\n{}", cluster.output());
         killed.iter().for_each(|n| cluster.start_hub(*n));
         (0..3).for_each(|n| _ = cluster.is_live(n));
     }

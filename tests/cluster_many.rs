@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use watchglass_tests::cluster::Cluster;
 use watchglass_tests::hooks::Hooks;
 use watchglass_tests::hub::{PASSWORD, send};
-use watchglass_tests::server::Answer;
+use watchglass_tests::server::ServerAnswer;
 
 const JSON: &str = "Content-Type: application/json";
 
@@ -21,14 +21,14 @@ const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 /// silent.
 const SETTLED: (i64, i64) = (15, 2_000);
 
-fn by(cluster: &Cluster, hub: usize, who: &str, (method, path): (&str, &str), body: &Value) -> Answer {
+fn by(cluster: &Cluster, hub: usize, who: &str, (method, path): (&str, &str), body: &Value) -> ServerAnswer {
     let body = if body.is_null() { String::new() } else { body.to_string() };
     let lines = [cluster.cookie(hub, who), cluster.origin(hub), JSON.to_string()];
     let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
     send(cluster.hub(hub), method, &format!("/api/v1/{path}"), &lines, &body)
 }
 
-fn json_of(answer: &Answer) -> Value {
+fn json_of(answer: &ServerAnswer) -> Value {
     serde_json::from_str(&answer.body).unwrap_or_else(|_| panic!("{answer:?}"))
 }
 

@@ -8,7 +8,7 @@ use watchglass_tests::agent::{self, Agent};
 use watchglass_tests::hub::{Hub, send};
 #[cfg(target_os = "linux")]
 use watchglass_tests::server::watchglass;
-use watchglass_tests::server::{Answer, Server, run};
+use watchglass_tests::server::{Server, ServerAnswer, run};
 use watchglass_tests::waiting::{MAX_WAIT, until, until_or, within};
 
 fn text(path: &Path) -> &str {
@@ -74,7 +74,7 @@ const OF_ANY_MACHINE: [&str; 3] = ["host_memory", "disk_full", "slow_link.net"];
 
 /// Waits until the rules for every machine are active. `get` sends a GET request to a path.
 #[track_caller]
-fn watches(what: &str, get: impl Fn(&str) -> Answer) {
+fn watches(what: &str, get: impl Fn(&str) -> ServerAnswer) {
     let mut states = Value::Null;
     let all = within(MAX_WAIT, || {
         let answer: Value = serde_json::from_str(&get("/api/v1/findings").body).unwrap_or_default();

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::process::Stdio;
 #[cfg(target_os = "linux")]
 use watchglass_tests::server::as_user;
-use watchglass_tests::server::{Answer, Server, ask, watchglass};
+use watchglass_tests::server::{Server, ServerAnswer, ask, watchglass};
 
 const DATA: [&str; 4] = ["/api/v1/catalog", "/api/v1/sources", "/metrics", "/api/v1/query?tag=cpu"];
 const UPGRADE: [&str; 4] = [
@@ -14,7 +14,7 @@ const UPGRADE: [&str; 4] = [
     "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
 ];
 
-fn upgrade(server: &Server, more: &[&str]) -> Answer {
+fn upgrade(server: &Server, more: &[&str]) -> ServerAnswer {
     server.get("/api/v1/live", &[&UPGRADE[..], more].concat())
 }
 

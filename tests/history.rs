@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use watchglass_tests::kills::{keeping, kills};
 use watchglass_tests::ledger::Ledger;
-use watchglass_tests::receiver::{Answer, Receiver};
+use watchglass_tests::receiver::{Receiver, ReceiverAnswer};
 use watchglass_tests::server::{Server, newest_log, watchglass};
 #[cfg(target_os = "linux")]
 use watchglass_tests::server::{as_user, binary};
@@ -186,7 +186,7 @@ fn without_a_flag_history_is_in_the_state_folder() {
 #[test]
 fn one_instant_has_one_value_wherever_it_is_asked_for() {
     let stage = Stage::with_past(1);
-    let receiver = Receiver::start(|_| Answer::Take);
+    let receiver = Receiver::start(|_| ReceiverAnswer::Take);
     let settings = RemoteWrite { url: receiver.url(), read_url: None, headers: Vec::new() };
     let remote = RemoteWriter::start(stage.live(), settings, None);
     let (newest, values) = stage.live().store().newest(0).expect("it has measured");

@@ -5,6 +5,7 @@ mod circles;
 mod documents;
 mod features;
 mod functions;
+mod names;
 mod rules;
 pub mod source;
 
@@ -117,6 +118,21 @@ fn links_in_documents_lead_somewhere() {
 #[test]
 fn functions_are_short() {
     holds(functions::long(tree()));
+}
+
+#[test]
+fn constants_tell_what_they_limit() {
+    holds(names::constants(tree()));
+}
+
+#[test]
+fn private_types_tell_whose_they_are() {
+    holds(names::types(tree()));
+}
+
+#[test]
+fn functions_tell_what_they_do() {
+    holds(names::functions(tree()));
 }
 
 #[test]
@@ -277,6 +293,46 @@ fn a_planted_long_function_is_caught() {
     }
     // Tests tell a story, which may be long.
     assert_eq!(functions::long(&[Source::new("backend/src/http/tests.rs", &of("fn f()", 200))]), [""; 0]);
+}
+
+#[test]
+fn a_planted_constant_that_does_not_tell_of_what_is_caught() {
+    for (good, bad) in [
+        ("const MAX_ROWS: usize = 3;", "const MOST: usize = 3;"),
+        ("pub(super) const LINK_TIMEOUT: u64 = 3;", "pub(super) const PATIENCE: u64 = 3;"),
+        ("fn f() {\n    static HELD_ROWS: u8 = 3;\n}", "fn f() {\n    static HELD: u8 = 3;\n}"),
+    ] {
+        catches(names::constants, "backend/src/http/one.rs", good, bad);
+        catches(names::constants, "tests/hub/one.rs", good, bad);
+    }
+}
+
+#[test]
+fn a_planted_type_that_does_not_tell_whose_it_is_is_caught() {
+    for (good, bad) in [
+        ("struct FleetRow(u8);", "struct Row(u8);"),
+        ("enum LinkState {}", "enum State {}"),
+        ("pub struct Part(u8);", "pub(super) struct Part(u8);"),
+        ("type ListAnswer<'a> = &'a u8;", "type Answer<'a> = &'a u8;"),
+    ] {
+        catches(names::types, "backend/src/http/one.rs", good, bad);
+        catches(names::types, "tests/hub/one.rs", good, bad);
+    }
+}
+
+#[test]
+fn a_planted_function_without_an_object_is_caught() {
+    for (good, bad) in [
+        ("fn from_bytes(bytes: &[u8]) {}", "fn of(bytes: &[u8]) {}"),
+        (
+            "impl A {\n    pub(super) async fn send_message(&self) {}\n}",
+            "impl A {\n    pub(super) async fn say(&self) {}\n}",
+        ),
+        ("pub const fn limit_of(a: u8) -> u8 {\n    a\n}", "pub const fn told(a: u8) -> u8 {\n    a\n}"),
+    ] {
+        catches(names::functions, "backend/src/http/one.rs", good, bad);
+        catches(names::functions, "tests/hub/one.rs", good, bad);
+    }
 }
 
 #[test]

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use std::io::Write;
 use std::process::{Child, Stdio};
 use watchglass_tests::cgroup::MemoryGroup;
-use watchglass_tests::server::{Answer, Server, ask_with, command, watchglass, watchglass_by};
+use watchglass_tests::server::{Server, ServerAnswer, ask_with, command, watchglass, watchglass_by};
 use watchglass_tests::waiting::{until, until_so};
 
 /// An id that no other process of this machine has, because its real kernels are visible here too.
@@ -45,7 +45,7 @@ impl Drop for Kernel {
     }
 }
 
-fn send(server: &Server, headers: &str, body: &str) -> Answer {
+fn send(server: &Server, headers: &str, body: &str) -> ServerAnswer {
     let addr = server.addr();
     let lines = format!("POST /api/v1/markers HTTP/1.1\r\nHost: {addr}\r\nContent-Length: {}\r\n{headers}", body.len());
     ask_with(addr, &lines, body)
@@ -66,7 +66,7 @@ fn get(server: &Server, path: &str) -> Value {
 }
 
 /// The server's entry of our kernel; null while there is none.
-fn told(server: &Server) -> Value {
+fn kernel_entry(server: &Server) -> Value {
     let all = get(server, "/api/v1/kernels");
     let all = all["kernels"].as_array().expect("a list");
     all.iter().find(|one| one["id"] == id()).cloned().unwrap_or_default()
@@ -88,7 +88,7 @@ fn a_kernel_and_its_cells_are_seen_kept_and_told_of_when_it_has_ended() {
     let taken = until("the collector", || Some(send(&server, JSON, &begin)).filter(|answer| answer.status != 503));
     assert_eq!((taken.status, taken.body.contains("\"taken\":1")), (200, true), "{taken:?}");
     let one = until("the kernel", || {
-        let one = told(&server);
+        let one = kernel_entry(&server);
         (one["memory"].is_u64() && one["busy"].is_object()).then_some(one)
     });
     assert_eq!((&one["id"], &one["pid"], &one["state"]), (&json!(id()), &json!(kernel.pid()), &json!("running")));
@@ -112,14 +112,14 @@ fn a_kernel_and_its_cells_are_seen_kept_and_told_of_when_it_has_ended() {
     post(&server, &self::cell(kernel.pid(), 3, "start"));
     drop(kernel);
     let ended = until("its end", || {
-        let one = told(&server);
+        let one = kernel_entry(&server);
         let how = one["how"].as_str().unwrap_or_default();
         (one["state"] == "ended" && how.starts_with("The kernel of <b>train<b>.ipynb ended, while cell [7] ran"))
             .then_some(one)
     });
     server.end_by("TERM");
     let server = Server::start(args);
-    assert_eq!(until("what was kept", || Some(told(&server)).filter(|one| !one.is_null())), ended);
+    assert_eq!(until("what was kept", || Some(kernel_entry(&server)).filter(|one| !one.is_null())), ended);
     let again = get(&server, &format!("/api/v1/cells?kernel={}", id()))["cells"].clone();
     assert_eq!((&again[1]["line"], again.as_array().map(Vec::len)), (&cell["line"], Some(2)), "after a restart");
     assert_eq!(again[0]["error"], "kernel ended", "its last cell ended with it");
@@ -162,9 +162,9 @@ fn with_cgroups_a_kernel_that_is_killed_for_memory_is_explained_in_one_sentence(
     let script = "read line; x=$(head -c 50000000 /dev/zero | tr '\\0' x); x=$x$x$x$x; read line";
     let mut kernel = Kernel::that(script);
     group.take(kernel.pid());
-    until_so("its limit", || told(&server)["limit"] == json!(64 << 20));
+    until_so("its limit", || kernel_entry(&server)["limit"] == json!(64 << 20));
     kernel.0.stdin.take().expect("a pipe").write_all(b"go\n").expect("it listens");
-    let one = until("its end", || Some(told(&server)).filter(|one| one["state"] == "ended"));
+    let one = until("its end", || Some(kernel_entry(&server)).filter(|one| one["state"] == "ended"));
     let how = one["how"].as_str().expect("a sentence");
     assert!(how.starts_with("The kernel of <b>train<b>.ipynb was killed for memory: "), "{how}");
     assert!(how.contains("of 64 MiB of this container") && !how.contains(". "), "{how}");

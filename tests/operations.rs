@@ -8,7 +8,7 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use std::process::Command;
 use watchglass_tests::hub::{Hub, send};
-use watchglass_tests::server::{Answer, Server};
+use watchglass_tests::server::{Server, ServerAnswer};
 use watchglass_tests::waiting::until;
 
 #[test]
@@ -36,7 +36,7 @@ struct Document {
 }
 
 impl Document {
-    fn of(value: Value) -> Document {
+    fn new(value: Value) -> Document {
         let mut compiler = Compiler::new();
         compiler.set_default_draft(Draft::V2020_12);
         compiler.add_resource(DOCUMENT, value.clone()).expect("a document");
@@ -76,14 +76,14 @@ fn demo() -> Server {
     Server::start(["demo", "--gpus", "2", "--retention", "10m"])
 }
 
-fn read(answer: &Answer) -> Value {
+fn read(answer: &ServerAnswer) -> Value {
     serde_json::from_str(&answer.body).unwrap_or_else(|error| panic!("{error}: {answer:?}"))
 }
 
 fn served(server: &Server) -> Document {
     let answer = server.get("/api/v1/openapi.json", &[]);
     assert_eq!((answer.status, answer.header("content-type")), (200, "application/json"), "{answer:?}");
-    Document::of(read(&answer))
+    Document::new(read(&answer))
 }
 
 #[test]
@@ -134,7 +134,7 @@ fn place(operation: Operation) -> Option<String> {
 fn judged(
     document: &mut Document,
     fill: impl Fn(Operation) -> Option<String>,
-    ask: impl Fn(&str) -> Answer,
+    ask: impl Fn(&str) -> ServerAnswer,
 ) -> BTreeSet<&'static str> {
     let (mut faults, mut good) = (Vec::new(), BTreeSet::new());
     for operation in Operation::ALL.iter().copied().filter(|one| one.is_listed() && one.method() == Method::Get) {
@@ -222,7 +222,7 @@ const RECORDED: [(&str, Operation); 14] = [
 
 #[test]
 fn recorded_answers_are_what_the_document_says() {
-    let mut document = Document::of(api::openapi::document("0"));
+    let mut document = Document::new(api::openapi::document("0"));
     for (name, operation) in RECORDED {
         let path = format!("{}/fixtures/answers/{name}.json", env!("CARGO_MANIFEST_DIR"));
         let text = std::fs::read_to_string(&path).expect("an answer");
@@ -279,7 +279,7 @@ fn a_hub_answers_what_the_document_says() {
 }
 
 fn served_by(hub: &Hub, who: &str) -> Document {
-    Document::of(read(&hub.send("GET", "/api/v1/openapi.json", &[who], "")))
+    Document::new(read(&hub.send("GET", "/api/v1/openapi.json", &[who], "")))
 }
 
 /// An invalid value for a parameter of this kind.

@@ -44,7 +44,7 @@ impl Fleet {
                     self.beats += usize::from(matches!(applied, Applied::Tick { .. }));
                 }
                 self.messages += 1;
-                connection.say(&PageMessage::Ack { messages: self.messages }).await;
+                connection.send_message(&PageMessage::Ack { messages: self.messages }).await;
             }
         }
     }
@@ -61,8 +61,8 @@ async fn follow(server: &Server, grain: Grain, done: impl Fn(&Fleet) -> bool) ->
     let all = async {
         let mut connection = Connection::to(&format!("ws://{}/api/v1/live", server.addr())).await;
         let open = PageMessage::Open { protocol: PROTOCOL, window: 60_000, resume: None, sources: Vec::new() };
-        connection.say(&open).await;
-        connection.say(&PageMessage::Overview { grain, on: true }).await;
+        connection.send_message(&open).await;
+        connection.send_message(&PageMessage::Overview { grain, on: true }).await;
         let mut fleet = Fleet::default();
         while !done(&fleet) {
             fleet.take(&mut connection).await;

@@ -39,7 +39,7 @@ fn prometheus_rules_are_fresh_and_name_what_the_page_has() {
         "static/prometheus-rules.yml is stale: UPDATE=1 cargo test -p watchglass-tests prometheus_rules"
     );
     let known: std::collections::HashSet<String> =
-        catalog.metrics.iter().map(|metric| shared::catalog::prometheus::Family::of(metric).name).collect();
+        catalog.metrics.iter().map(|metric| shared::catalog::prometheus::Family::from_metric(metric).name).collect();
     let expressions = made.lines().filter_map(|line| line.trim().strip_prefix("expr: "));
     let names = expressions.flat_map(|line| line.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')));
     let names: Vec<&str> = names.filter(|word| word.starts_with("watchglass_")).collect();

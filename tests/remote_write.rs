@@ -21,7 +21,7 @@ use stream::clock::{Clock, Manual, System};
 use stream::live::Live;
 use stream::store::{Chunk, Column, Limits, Store};
 use watchglass_tests::programs::Program;
-use watchglass_tests::receiver::{Answer, Receiver, Samples};
+use watchglass_tests::receiver::{Receiver, ReceiverAnswer, Samples};
 use watchglass_tests::server::Server;
 use watchglass_tests::waiting::until_so;
 
@@ -35,7 +35,7 @@ pub(crate) fn host() -> String {
 }
 
 /// A machine with known measurements: one series per core, one of which comes and goes.
-pub(crate) struct Known {
+pub(crate) struct KnownMachine {
     pub live: Arc<Live>,
     pub defs: Vec<SeriesDef>,
     pub from: i64,
@@ -49,12 +49,12 @@ pub(crate) fn value(series: usize, tick: usize) -> f64 {
     }
 }
 
-impl Known {
-    pub fn new(from: i64, ticks: usize) -> Known {
+impl KnownMachine {
+    pub fn new(from: i64, ticks: usize) -> KnownMachine {
         Self::by(Arc::new(System), from, ticks)
     }
 
-    pub fn by(clock: Arc<dyn Clock>, from: i64, ticks: usize) -> Known {
+    pub fn by(clock: Arc<dyn Clock>, from: i64, ticks: usize) -> KnownMachine {
         let mut store = Store::new(Arc::new(collectors::catalog()), Limits { retention: 24 * HOUR, bytes: 256 << 20 });
         let source = store.add_source(host(), 1_000, Vec::new());
         let tag = &shared::catalog::cpu::CORE_PERCENT.tag;
@@ -63,7 +63,7 @@ impl Known {
         for def in &defs {
             store.intern(source, def.clone()).expect("a number");
         }
-        let known = Known { live: Live::new(store, clock, 1, 24 * HOUR), defs, from };
+        let known = KnownMachine { live: Live::new(store, clock, 1, 24 * HOUR), defs, from };
         known.extend(0, ticks);
         known
     }
@@ -88,7 +88,7 @@ impl Known {
         let mut all = Samples::new();
         for (series, def) in self.defs.iter().enumerate() {
             let metric = catalog.metric(def).expect("a row");
-            let family = Family::of(metric);
+            let family = Family::from_metric(metric);
             let mut labels: Vec<_> = prometheus::labels(metric, &def.instance);
             labels.extend([("source".into(), host().into()), ("__name__".into(), family.name.as_str().into())]);
             labels.sort();
@@ -148,12 +148,12 @@ fn once(mut samples: Samples) -> (Samples, usize) {
 
 #[test]
 fn every_sample_arrives_once_though_the_server_fails() {
-    let known = Known::new(hours_ago(1), TICKS);
+    let known = KnownMachine::new(hours_ago(1), TICKS);
     let receiver = Receiver::start(|n| match n {
-        0 => Answer::Status(500, "", "not today"),
-        2 => Answer::Status(429, "retry-after: 2\r\n", ""),
-        4 => Answer::Close,
-        _ => Answer::Take,
+        0 => ReceiverAnswer::Status(500, "", "not today"),
+        2 => ReceiverAnswer::Status(429, "retry-after: 2\r\n", ""),
+        4 => ReceiverAnswer::Close,
+        _ => ReceiverAnswer::Take,
     });
     let remote = known.send(receiver.url(), None);
     until_so("the first failure is told", || remote.check().reason.contains("it returned 500: not today"));
@@ -194,15 +194,15 @@ fn every_sample_arrives_once_though_the_server_fails() {
 #[test]
 fn what_was_sent_in_the_last_half_minute_goes_again_after_each_loss_and_no_more() {
     let clock = Arc::new(Manual::at(System.wall(), Duration::ZERO));
-    let known = Known::by(clock.clone(), hours_ago(1), TICKS);
+    let known = KnownMachine::by(clock.clone(), hours_ago(1), TICKS);
     // Two are servers that are killed and started between two requests. The third is behind a proxy that reports this.
     // The answers 500 and 429 are not a loss.
     let (next, theirs) = (Arc::new(Mutex::new(None)), Arc::new(AtomicUsize::new(0)));
     let (told, failed) = (next.clone(), theirs.clone());
     let receiver = Receiver::start(move |n| match n {
-        1 => Answer::Status(500, "", ""),
-        3 => Answer::Status(429, "", ""),
-        _ => told.lock().take().map_or(Answer::Take, |answer| {
+        1 => ReceiverAnswer::Status(500, "", ""),
+        3 => ReceiverAnswer::Status(429, "", ""),
+        _ => told.lock().take().map_or(ReceiverAnswer::Take, |answer| {
             failed.fetch_add(1, Relaxed);
             answer
         }),
@@ -210,7 +210,9 @@ fn what_was_sent_in_the_last_half_minute_goes_again_after_each_loss_and_no_more(
     let remote = known.send(receiver.url(), None);
     until_so("everything is taken", || receiver.samples() == known.samples(TICKS));
     let mut expected = 0;
-    for (round, answer) in (0..).zip([Answer::TakeAndLeave, Answer::TakeAndLeave, Answer::Status(503, "", "")]) {
+    for (round, answer) in
+        (0..).zip([ReceiverAnswer::TakeAndLeave, ReceiverAnswer::TakeAndLeave, ReceiverAnswer::Status(503, "", "")])
+    {
         let ticks = TICKS + round * 75;
         // Samples that were sent at least 20 s ago are on the server's disk by now; 15 s of samples were sent 10 s ago.
         clock.pass(Duration::from_secs(20));
@@ -218,7 +220,7 @@ fn what_was_sent_in_the_last_half_minute_goes_again_after_each_loss_and_no_more(
         until_so("some more", || once(receiver.samples()).0 == known.samples(ticks + 15));
         clock.pass(Duration::from_secs(10));
         // A killed server may lose all of the last request that it accepted.
-        let is_taken = matches!(answer, Answer::TakeAndLeave);
+        let is_taken = matches!(answer, ReceiverAnswer::TakeAndLeave);
         *next.lock() = Some(answer);
         known.extend(ticks + 15, ticks + 45);
         until_so("the last around the loss", || once(receiver.samples()).0 == known.samples(ticks + 45));
@@ -236,8 +238,8 @@ fn what_was_sent_in_the_last_half_minute_goes_again_after_each_loss_and_no_more(
 
 #[test]
 fn a_server_that_ends_every_connection_is_sent_each_sample_a_bounded_number_of_times() {
-    let known = Known::new(hours_ago(1), TICKS);
-    let receiver = Receiver::start(|n| if n % 3 == 2 { Answer::Close } else { Answer::TakeAndLeave });
+    let known = KnownMachine::new(hours_ago(1), TICKS);
+    let receiver = Receiver::start(|n| if n % 3 == 2 { ReceiverAnswer::Close } else { ReceiverAnswer::TakeAndLeave });
     let remote = known.send(receiver.url(), None);
     let runs = 4;
     for run in 1..=runs {
@@ -257,17 +259,17 @@ fn a_server_that_ends_every_connection_is_sent_each_sample_a_bounded_number_of_t
 
 #[test]
 fn a_server_that_has_what_was_sent_last_may_refuse_it() {
-    let known = Known::new(hours_ago(1), TICKS);
+    let known = KnownMachine::new(hours_ago(1), TICKS);
     // Prometheus answers so when it has lost nothing.
     let (takes, refuses) = (Arc::new(AtomicBool::new(true)), Arc::new(AtomicUsize::new(0)));
     let (told, refused) = (takes.clone(), refuses.clone());
     let left = AtomicBool::new(false);
     let receiver = Receiver::start(move |_| match (told.load(Relaxed), left.swap(!told.load(Relaxed), Relaxed)) {
-        (true, _) => Answer::Take,
-        (false, false) => Answer::TakeAndLeave,
+        (true, _) => ReceiverAnswer::Take,
+        (false, false) => ReceiverAnswer::TakeAndLeave,
         // The next one is new, and those after it are repeated.
-        (false, true) if refused.fetch_add(1, Relaxed) == 0 => Answer::Take,
-        (false, true) => Answer::Status(400, "", "out of order sample"),
+        (false, true) if refused.fetch_add(1, Relaxed) == 0 => ReceiverAnswer::Take,
+        (false, true) => ReceiverAnswer::Status(400, "", "out of order sample"),
     });
     let remote = known.send(receiver.url(), None);
     until_so("everything is taken", || receiver.samples() == known.samples(TICKS));
@@ -283,10 +285,10 @@ fn a_server_that_has_what_was_sent_last_may_refuse_it() {
 
 #[test]
 fn a_refused_request_is_dropped_and_counted() {
-    let known = Known::new(hours_ago(1), TICKS);
+    let known = KnownMachine::new(hours_ago(1), TICKS);
     let receiver = Receiver::start(|n| match n {
-        1 => Answer::Status(400, "", "label name too long"),
-        _ => Answer::Take,
+        1 => ReceiverAnswer::Status(400, "", "label name too long"),
+        _ => ReceiverAnswer::Take,
     });
     let remote = known.send(receiver.url(), None);
     let all: u64 = known.samples(TICKS).values().map(|own| own.len() as u64).sum();
@@ -300,10 +302,10 @@ fn a_refused_request_is_dropped_and_counted() {
 
 #[test]
 fn no_redirect_is_followed() {
-    let thief = Receiver::start(|_| Answer::Take);
+    let thief = Receiver::start(|_| ReceiverAnswer::Take);
     let to: &'static str = format!("location: {}\r\n", thief.url()).leak();
-    let receiver = Receiver::start(move |_| Answer::Status(307, to, ""));
-    let known = Known::new(hours_ago(1), 1);
+    let receiver = Receiver::start(move |_| ReceiverAnswer::Status(307, to, ""));
+    let known = KnownMachine::new(hours_ago(1), 1);
     let headers = vec![("Authorization".to_string(), "Bearer s3cret".to_string())];
     let remote = RemoteWriter::start(&known.live, RemoteWrite { url: receiver.url(), read_url: None, headers }, None);
     until_so("the redirect is told", || remote.check().reason.contains("it redirects (307"));
@@ -313,24 +315,27 @@ fn no_redirect_is_followed() {
 
 #[test]
 fn after_a_kill_at_any_request_nothing_is_missing_and_no_value_differs() {
-    for (killed, answer) in
-        [(0, Answer::TakeAndClose), (1, Answer::Close), (2, Answer::TakeAndClose), (2, Answer::Hang)]
-    {
+    for (killed, answer) in [
+        (0, ReceiverAnswer::TakeAndClose),
+        (1, ReceiverAnswer::Close),
+        (2, ReceiverAnswer::TakeAndClose),
+        (2, ReceiverAnswer::Hang),
+    ] {
         let folder = tempfile::tempdir().expect("a folder");
         let from = hours_ago(2);
-        let known = Known::new(from, TICKS);
-        let receiver = Receiver::start(move |n| if n == killed { answer } else { Answer::Take });
+        let known = KnownMachine::new(from, TICKS);
+        let receiver = Receiver::start(move |n| if n == killed { answer } else { ReceiverAnswer::Take });
         let remote = known.send(receiver.url(), Some(folder.path()));
         until_so("the request came that meets the kill", || receiver.came().requests.len() == killed + 1);
         remote.stop();
         // The state is the one after a kill: a request is in flight. The history has gone on since.
-        let again = Known::new(from, TICKS + 20);
+        let again = KnownMachine::new(from, TICKS + 20);
         let remote = again.send(receiver.url(), Some(folder.path()));
         until_so("everything is taken", || once(receiver.samples()).0 == again.samples(TICKS + 20));
         let requests = receiver.came().requests.clone();
         assert_eq!(requests[killed].0, requests[killed + 1].0, "the same request is sent again");
         let twice = match answer {
-            Answer::TakeAndClose => once(receiver.samples()).1,
+            ReceiverAnswer::TakeAndClose => once(receiver.samples()).1,
             _ => 0,
         };
         assert_eq!(once(receiver.samples()).1, twice, "nothing but that request came twice");
@@ -340,9 +345,9 @@ fn after_a_kill_at_any_request_nothing_is_missing_and_no_value_differs() {
 
 #[test]
 fn what_is_older_than_12_hours_is_given_up_and_counted() {
-    let known = Known::new(hours_ago(14), TICKS);
+    let known = KnownMachine::new(hours_ago(14), TICKS);
     known.live.store().seal(0);
-    let receiver = Receiver::start(|_| Answer::Take);
+    let receiver = Receiver::start(|_| ReceiverAnswer::Take);
     let remote = known.send(receiver.url(), None);
     let all: u64 = known.samples(TICKS).values().map(|own| own.len() as u64).sum();
     until_so("they are counted", || remote.counts.expired.load(Relaxed) == all);
@@ -351,7 +356,7 @@ fn what_is_older_than_12_hours_is_given_up_and_counted() {
 
 #[test]
 fn a_server_that_hangs_delays_no_tick() {
-    let receiver = Receiver::start(|_| Answer::Hang);
+    let receiver = Receiver::start(|_| ReceiverAnswer::Hang);
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("w.toml");
     let text =
@@ -377,12 +382,12 @@ fn a_server_that_hangs_delays_no_tick() {
 
 #[test]
 fn what_came_late_is_sent_on_once_and_a_refusal_says_what_cures_it() {
-    let known = Known::new(hours_ago(1), 50);
+    let known = KnownMachine::new(hours_ago(1), 50);
     let refused = Arc::new(std::sync::atomic::AtomicBool::new(false));
     let told = refused.clone();
     let receiver = Receiver::start(move |_| match told.load(Relaxed) {
-        true => Answer::Status(400, "", "out of order sample"),
-        false => Answer::Take,
+        true => ReceiverAnswer::Status(400, "", "out of order sample"),
+        false => ReceiverAnswer::Take,
     });
     let remote = known.send(receiver.url(), None);
     until_so("the first are taken", || receiver.samples() == known.samples(50));
@@ -441,7 +446,7 @@ impl Table {
 
 /// A hub of a cluster with a history of the known machine, which it may hold.
 struct ClusterHub {
-    known: Known,
+    known: KnownMachine,
     holds: Arc<AtomicBool>,
     clock: Arc<Manual>,
     remote: Arc<RemoteWriter>,
@@ -452,7 +457,7 @@ struct ClusterHub {
 impl ClusterHub {
     fn new(from: i64, ticks: std::ops::Range<usize>, url: String, table: &Table) -> ClusterHub {
         let clock = Arc::new(Manual::at(System.wall(), Duration::ZERO));
-        let known = Known::by(clock.clone(), from, 0);
+        let known = KnownMachine::by(clock.clone(), from, 0);
         known.extend_behind_a_gap(0, ticks.start, ticks.end);
         let (holds, covered) = (Arc::new(AtomicBool::new(false)), Arc::new(Covered::default()));
         let ours = holds.clone();
@@ -474,7 +479,7 @@ impl ClusterHub {
 #[test]
 fn hubs_of_a_cluster_send_each_sample_once_though_the_machine_moves_between_them() {
     let (from, table) = (hours_ago(1), Table::default());
-    let receiver = Receiver::start(|_| Answer::Take);
+    let receiver = Receiver::start(|_| ReceiverAnswer::Take);
     // Both have the same samples: one holds the machine, the other gets it by a relay, with a gap that is filled later.
     let one = ClusterHub::new(from, 0..100, receiver.url(), &table);
     let other = ClusterHub::new(from, 40..100, receiver.url(), &table);
@@ -513,9 +518,9 @@ fn hubs_of_a_cluster_send_each_sample_once_though_the_machine_moves_between_them
 #[test]
 fn what_a_killed_hub_did_not_write_down_goes_once_more_and_no_more() {
     let (from, table) = (hours_ago(1), Table::default());
-    let receiver = Receiver::start(|_| Answer::Take);
+    let receiver = Receiver::start(|_| ReceiverAnswer::Take);
     // The first hub had sent all ticks, and recorded its progress up to the fiftieth.
-    let one = Known::new(from, 100);
+    let one = KnownMachine::new(from, 100);
     let _remote = one.send(receiver.url(), None);
     until_so("all is taken", || receiver.samples() == one.samples(100));
     table.0.lock().insert(host(), vec![(1, 20), (31, 50)]);
@@ -550,7 +555,7 @@ fn what_a_killed_hub_did_not_write_down_goes_once_more_and_no_more() {
 fn with_victoria_metrics_what_came_late_is_there() {
     let folder = tempfile::tempdir().expect("a folder");
     let server = victoria_metrics(folder.path());
-    let known = Known::new(hours_ago(1), 50);
+    let known = KnownMachine::new(hours_ago(1), 50);
     let remote = known.send(format!("http://{}/api/v1/write", server.addr), None);
     let samples = |from, to| known.samples_from(from, to).values().map(|own| own.len() as u64).sum::<u64>();
     let sent = |wanted: u64| until_so("they are taken", || remote.counts.sent.load(Relaxed) == wanted);
@@ -560,7 +565,7 @@ fn with_victoria_metrics_what_came_late_is_there() {
     known.fill(50, 80);
     sent(samples(0, 120));
     let catalog = known.live.store().catalog().clone();
-    let name = Family::of(catalog.metric(&known.defs[0]).expect("a row")).name;
+    let name = Family::from_metric(catalog.metric(&known.defs[0]).expect("a row")).name;
     let selector = format!("{name}{{core=\"0\",source=\"{}\"}}", host());
     let wanted: Vec<i64> = (0..120).map(|tick| known.from + tick * 1_000).collect();
     let times = || exported(&server, &selector).into_iter().map(|(t, _)| t).collect::<Vec<_>>();
@@ -569,7 +574,7 @@ fn with_victoria_metrics_what_came_late_is_there() {
 
 #[test]
 fn the_binary_goes_on_after_a_kill_where_the_server_was() {
-    let receiver = Receiver::start(|_| Answer::Take);
+    let receiver = Receiver::start(|_| ReceiverAnswer::Take);
     let folder = tempfile::tempdir().expect("a folder");
     let (file, data) = (folder.path().join("w.toml"), folder.path().join("data"));
     std::fs::write(&file, format!("[remote_write]\nurl = \"{}\"\n", receiver.url())).expect("a file");
@@ -607,7 +612,7 @@ fn the_binary_goes_on_after_a_kill_where_the_server_was() {
 fn through(server: &Program, write: &str, raw: impl Fn(&str) -> Vec<(i64, f64)>) {
     let ticks = 1_000;
     // Prometheus accepts new samples of any age, VictoriaMetrics those within its retention.
-    let known = Known::new(hours_ago(3), ticks);
+    let known = KnownMachine::new(hours_ago(3), ticks);
     let (url, read_url) = (format!("http://{}{write}", server.addr), Some(format!("http://{}", server.addr)));
     let remote = RemoteWriter::start(&known.live, RemoteWrite { url, read_url, headers: Vec::new() }, None);
     let expected = known.samples(ticks);
@@ -620,7 +625,7 @@ fn through(server: &Program, write: &str, raw: impl Fn(&str) -> Vec<(i64, f64)>)
         remote.check()
     );
     let catalog = known.live.store().catalog().clone();
-    let name = Family::of(catalog.metric(&known.defs[0]).expect("a row")).name;
+    let name = Family::from_metric(catalog.metric(&known.defs[0]).expect("a row")).name;
     for series in [0, 7, SERIES - 1] {
         let wanted: Vec<(i64, f64)> = (0..ticks)
             .map(|tick| (known.from + tick as i64 * 1_000, value(series, tick) / 100.0))

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use watchglass_tests::cgroup::MemoryGroup;
 use watchglass_tests::fleet::Fleet;
-use watchglass_tests::server::{Answer, Server, as_user, ask_with, watchglass};
+use watchglass_tests::server::{Server, ServerAnswer, as_user, ask_with, watchglass};
 use watchglass_tests::terminal::Terminal;
 use watchglass_tests::waiting::{until, until_so};
 
@@ -336,7 +336,7 @@ fn with_root_jobs_of_other_users_are_told_of_and_nobody_speaks_for_another() {
 }
 
 /// Reports by a request.
-fn told(server: &Server, path: &str, body: &Value) -> Answer {
+fn post_report(server: &Server, path: &str, body: &Value) -> ServerAnswer {
     let (host, body) = (server.addr(), body.to_string());
     let head = format!("POST {path} HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\n");
     ask_with(host, &format!("{head}Content-Length: {}\r\n", body.len()), &body)
@@ -349,16 +349,16 @@ fn a_launcher_without_our_binary_tells_of_its_run_by_requests() {
     let own = tempfile::tempdir().expect("a folder");
     let clock = FakeClock::new(own.path());
     let server = bench.server_by(&clock);
-    let begun = told(&server, "/api/v1/runs", &json!({ "name": "lr", "project": "llm", "tags": { "a": "b" } }));
+    let begun = post_report(&server, "/api/v1/runs", &json!({ "name": "lr", "project": "llm", "tags": { "a": "b" } }));
     assert_eq!(begun.status, 201, "{}", begun.body);
     let id = serde_json::from_str::<Value>(&begun.body).expect("JSON")["id"].as_str().expect("an id").to_string();
     let run = bench.sentence(&server, &id, "running (as reported)");
     assert_eq!((&run["name"], &run["tags"]["a"], &run["state"]), (&"lr".into(), &"b".into(), &"running".into()));
     let silent = json!({ "id": "silent" });
-    let statuses = [0, 1].map(|_| told(&server, "/api/v1/runs", &silent).status);
+    let statuses = [0, 1].map(|_| post_report(&server, "/api/v1/runs", &silent).status);
     assert_eq!(statuses, [201, 200], "once more it is the same");
     let event = |id: &str, body: Value| {
-        let answer = told(&server, &format!("/api/v1/runs/{id}/events"), &body);
+        let answer = post_report(&server, &format!("/api/v1/runs/{id}/events"), &body);
         (answer.status, if answer.status == 200 { String::new() } else { answer.error() })
     };
     assert_eq!(event(&id, json!({ "event": "heartbeat" })).0, 200);
@@ -367,12 +367,12 @@ fn a_launcher_without_our_binary_tells_of_its_run_by_requests() {
     assert_eq!(bench.sentence(&server, &id, "failed (exit 3, by report)")["state"], "failed");
     let (status, why) = event(&id, json!({ "event": "heartbeat" }));
     assert!(status == 404 && why.contains("POST api/v1/runs"), "{why}");
-    let wrong = told(&server, "/api/v1/runs", &json!({ "id": "../x" }));
+    let wrong = post_report(&server, "/api/v1/runs", &json!({ "id": "../x" }));
     assert!(wrong.status == 400 && wrong.error().contains("letters, digits"), "{}", wrong.error());
     // The kernel is the source for a run with processes here, and no request is.
     let mut job = started(bench.job(&["--id", "own", "--", "sleep", "1000"]));
     bench.sentence(&server, "own", "running");
-    assert_eq!(told(&server, "/api/v1/runs", &json!({ "id": "own" })).status, 409);
+    assert_eq!(post_report(&server, "/api/v1/runs", &json!({ "id": "own" })).status, 409);
     assert_eq!(event("own", json!({ "event": "end", "exit": 0 })).0, 404);
     kill(job.id(), libc::SIGTERM);
     job.wait().expect("it ended");
@@ -385,10 +385,10 @@ fn a_launcher_without_our_binary_tells_of_its_run_by_requests() {
     let server = bench.server_by(&clock);
     bench.sentence(&server, "silent", "running (as reported)");
     let end = json!({ "event": "end", "signal": "SIGKILL" });
-    assert_eq!(told(&server, "/api/v1/runs/silent/events", &end).status, 200);
+    assert_eq!(post_report(&server, "/api/v1/runs/silent/events", &end).status, 200);
     bench.sentence(&server, "silent", "crashed (SIGKILL, by report)");
     let nowhere = Server::start(["--collectors", "cpu"]);
-    assert_eq!(told(&nowhere, "/api/v1/runs", &silent).status, 409, "nothing is kept there");
+    assert_eq!(post_report(&nowhere, "/api/v1/runs", &silent).status, 409, "nothing is kept there");
 }
 
 #[test]

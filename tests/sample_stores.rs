@@ -1,7 +1,7 @@
 //! Tests hubs with real sample stores: VictoriaMetrics, alone and twice behind vmagent and vmauth, Prometheus, and the
 //! addresses of VictoriaMetrics' cluster and of Mimir.
 
-use crate::remote_write::{Known, SERIES, escaped, exported, host, hours_ago, value};
+use crate::remote_write::{KnownMachine, SERIES, escaped, exported, host, hours_ago, value};
 use backend::config::RemoteWrite;
 use backend::remote_write::{ReadBack, RemoteSeries, RemoteWriter, Window};
 use serde_json::Value;
@@ -47,9 +47,9 @@ fn prometheus(folder: &Path, settings: &str) -> Program {
 }
 
 /// Selector of a series of the known machine on the other server.
-fn selector(known: &Known, series: usize) -> String {
+fn selector(known: &KnownMachine, series: usize) -> String {
     let catalog = known.live.store().catalog().clone();
-    let name = Family::of(catalog.metric(&known.defs[series]).expect("a row")).name;
+    let name = Family::from_metric(catalog.metric(&known.defs[series]).expect("a row")).name;
     format!("{name}{{core=\"{series}\",source=\"{}\"}}", host())
 }
 
@@ -63,12 +63,12 @@ fn queried(server: &Program, selector: &str) -> Vec<(i64, f64)> {
     values.iter().filter_map(point).collect()
 }
 
-fn count(known: &Known, from: usize, to: usize) -> u64 {
+fn count(known: &KnownMachine, from: usize, to: usize) -> u64 {
     known.samples_from(from, to).values().map(|own| own.len() as u64).sum()
 }
 
 /// The expected samples on a server for a series of the known machine, in the base unit.
-fn wanted(known: &Known, series: usize, ticks: usize) -> Vec<(i64, f64)> {
+fn wanted(known: &KnownMachine, series: usize, ticks: usize) -> Vec<(i64, f64)> {
     let tick = |tick: usize| (known.from + tick as i64 * 1_000, value(series, tick) / 100.0);
     (0..ticks).map(tick).filter(|(_, value)| value.is_finite()).collect()
 }
@@ -81,7 +81,7 @@ fn same(ours: &[(i64, f64)], theirs: &[(i64, f64)]) {
     assert!(ours.len() == theirs.len() && differ.is_none(), "{} and {}: {differ:?}", ours.len(), theirs.len());
 }
 
-fn all_taken(remote: &RemoteWriter, known: &Known, ticks: usize) {
+fn all_taken(remote: &RemoteWriter, known: &KnownMachine, ticks: usize) {
     until_so("all is taken", || remote.counts.sent.load(Relaxed) == count(known, 0, ticks));
 }
 
@@ -92,7 +92,7 @@ fn with_prometheus_what_comes_late_is_refused_with_the_cure_and_taken_with_it() 
         let folder = tempfile::tempdir().expect("a folder");
         let cure = "storage:\n  tsdb:\n    out_of_order_time_window: 12h\n";
         let server = prometheus(folder.path(), if cured { cure } else { "global: {}\n" });
-        let known = Known::new(hours_ago(1), 50);
+        let known = KnownMachine::new(hours_ago(1), 50);
         let url = format!("http://{}/api/v1/write", server.addr);
         let remote = known.send(url.clone(), None);
         all_taken(&remote, &known, 50);
@@ -120,7 +120,7 @@ fn with_prometheus_what_comes_late_is_refused_with_the_cure_and_taken_with_it() 
             false => remote.check().remedy.contains("storage.tsdb.out_of_order_time_window: 12h"),
         });
         // A killed hub sends some of it again, and it is stored once.
-        let fresh = Known::new(known.from, 135);
+        let fresh = KnownMachine::new(known.from, 135);
         let again = fresh.send(url, None);
         until_so("it is answered", || {
             again.counts.sent.load(Relaxed) + again.counts.dropped.load(Relaxed) == count(&known, 0, 135)
@@ -131,8 +131,8 @@ fn with_prometheus_what_comes_late_is_refused_with_the_cure_and_taken_with_it() 
 }
 
 /// A hub without samples of the known machine, which no hub holds now.
-fn stranger(addr: SocketAddr, known: &Known) -> (Known, Arc<RemoteWriter>) {
-    let other = Known::new(known.from, 0);
+fn stranger(addr: SocketAddr, known: &KnownMachine) -> (KnownMachine, Arc<RemoteWriter>) {
+    let other = KnownMachine::new(known.from, 0);
     other.live.set_holder(0, Holder::Nobody);
     let (url, read_url) = (format!("http://{addr}/api/v1/write"), Some(format!("http://{addr}")));
     let remote = RemoteWriter::start(&other.live, RemoteWrite { url, read_url, headers: Vec::new() }, None);
@@ -148,7 +148,7 @@ fn with_victoria_metrics_a_machine_that_nobody_has_is_read_back_and_gives_way_wh
         let folder = tempfile::tempdir().expect("a folder");
         let server = victoria_metrics(Program::free(), folder.path(), flags);
         let ticks = 1_000;
-        let known = Known::new(hours_ago(1), ticks);
+        let known = KnownMachine::new(hours_ago(1), ticks);
         let url = format!("http://{}/api/v1/write", server.addr);
         let remote = known.send(url.clone(), None);
         all_taken(&remote, &known, ticks);
@@ -159,7 +159,7 @@ fn with_victoria_metrics_a_machine_that_nobody_has_is_read_back_and_gives_way_wh
             exported(&server, &selector(&known, 0)).len() == if twice { 2 * ticks } else { ticks }
         });
         let (other, reader) = stranger(server.addr, &known);
-        let read = |other: &Known, series: usize| {
+        let read = |other: &KnownMachine, series: usize| {
             let store = other.live.store();
             let id = store.id(0, &known.defs[series]).expect("it was read back");
             store.snapshot(0, i64::MIN, i64::MAX).expect("a source").samples(&[id]).remove(0)
@@ -195,7 +195,7 @@ fn with_victoria_metrics_away_for_ten_minutes_nothing_is_lost_or_doubled() {
     let (folder, addr) = (tempfile::tempdir().expect("a folder"), Program::free());
     let start = || victoria_metrics(addr, folder.path(), &[DEDUP]);
     let server = start();
-    let known = Known::new(hours_ago(1), 120);
+    let known = KnownMachine::new(hours_ago(1), 120);
     let remote = known.send(format!("http://{addr}/api/v1/write"), None);
     all_taken(&remote, &known, 120);
     // Stopped in order, it keeps all accepted samples. The last minute of them is sent again. Another test kills it.
@@ -222,7 +222,7 @@ fn with_victoria_metrics_killed_while_a_hub_catches_up_nothing_is_lost_or_double
     let mut server = start();
     // Two hours of unsent samples: one request has many minutes of them.
     let ticks = 7_200;
-    let known = Known::new(hours_ago(3), ticks);
+    let known = KnownMachine::new(hours_ago(3), ticks);
     let all = count(&known, 0, ticks);
     let remote = known.send(format!("http://{addr}/api/v1/write"), None);
     let sent = || remote.counts.sent.load(Relaxed);
@@ -323,7 +323,7 @@ fn with_victoria_metrics_twice_behind_vmagent_and_vmauth_both_have_all() {
             "-loggerLevel=ERROR".into(),
         ]
     });
-    let known = Known::new(hours_ago(1), 120);
+    let known = KnownMachine::new(hours_ago(1), 120);
     let (url, read_url) = (format!("http://{}/api/v1/write", auth.addr), Some(format!("http://{}", auth.addr)));
     // hub:s3cret
     let headers = vec![("Authorization".to_string(), "Basic aHViOnMzY3JldA==".to_string())];
@@ -350,7 +350,7 @@ fn with_victoria_metrics_twice_behind_vmagent_and_vmauth_both_have_all() {
 }
 
 /// Reads minutes of a series back through the servers in between.
-fn read_back(known: &Known, remote: &RemoteWriter, ticks: usize) {
+fn read_back(known: &KnownMachine, remote: &RemoteWriter, ticks: usize) {
     let (host, catalog) = (host(), known.live.store().catalog().clone());
     let series = [RemoteSeries {
         source: &host,
@@ -389,7 +389,7 @@ fn with_nginx_the_addresses_of_victoria_metrics_cluster_and_of_mimir_are_written
     std::fs::write(&file, settings).expect("written");
     let (file, errors) = (file.display().to_string(), format!("{here}/errors"));
     let _proxy = Program::start_in(folder.path(), addr, "nginx", &["-c", &file, "-e", &errors]);
-    let known = Known::new(hours_ago(1), 180);
+    let known = KnownMachine::new(hours_ago(1), 180);
     let scope = |tenant: &str| vec![("X-Scope-OrgID".to_string(), tenant.to_string())];
     for (write, read, headers) in [
         ("/insert/7/prometheus/api/v1/write", "/select/7/prometheus", Vec::new()),

@@ -138,7 +138,7 @@ mod pty {
     use watchglass_tests::terminal::{Did, Terminal};
 
     /// Keys, as the terminal sends them.
-    pub const LEFT: &str = "\u{1b}[D";
+    pub const LEFT_KEY: &str = "\u{1b}[D";
     pub const RIGHT: &str = "\u{1b}[C";
     pub const DOWN: &str = "\u{1b}[B";
     pub const SMALL: (u16, u16) = (80, 24);
@@ -240,9 +240,9 @@ mod pty {
         terminal.hides("CPU %↓");
         terminal.press("pe");
         terminal.shows("▾ torchrun");
-        terminal.press(LEFT);
+        terminal.press(LEFT_KEY);
         terminal.shows("▸ ");
-        terminal.press(&format!("{RIGHT}{DOWN}{LEFT}"));
+        terminal.press(&format!("{RIGHT}{DOWN}{LEFT_KEY}"));
         terminal.shows("▸ torchrun (");
         terminal.press("f");
         terminal.shows("▾ torchrun");

@@ -17,8 +17,8 @@ fn main() -> io::Result<()> {
     let page = dist.join("index.html");
     // A path that does not exist would run this script at every build: watch its parent then.
     let watched = if page.is_file() { &dist } else { &frontend };
-    say(&format!("cargo::rerun-if-changed={}", watched.display()))?;
-    say("cargo::rerun-if-changed=build.rs")?;
+    print_line(&format!("cargo::rerun-if-changed={}", watched.display()))?;
+    print_line("cargo::rerun-if-changed=build.rs")?;
 
     let mut files = Vec::new();
     let mut hashes = Vec::new();
@@ -27,7 +27,7 @@ fn main() -> io::Result<()> {
         hashes = inline_scripts(&fs::read_to_string(&page)?).map(hash).collect();
     }
     // Quality 11 takes many seconds to save 15 % of the bytes: worth it for releases.
-    say("cargo::rerun-if-env-changed=WATCHGLASS_PACK")?;
+    print_line("cargo::rerun-if-env-changed=WATCHGLASS_PACK")?;
     let quality = if std::env::var("WATCHGLASS_PACK").is_ok_and(|pack| pack == "best") { 11 } else { 5 };
     let mut table = String::from("static FILES: &[EmbeddedFile] = &[\n");
     let mut kept = Vec::new();
@@ -164,6 +164,6 @@ fn variable(name: &str) -> io::Result<String> {
 }
 
 /// Sends a line to cargo, which reads the standard output of build scripts.
-fn say(line: &str) -> io::Result<()> {
+fn print_line(line: &str) -> io::Result<()> {
     writeln!(io::stdout(), "{line}")
 }

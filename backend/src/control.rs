@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 /// Maximum length of a socket's path on all systems, bytes.
-const LONGEST: usize = 107;
+const MAX_PATH_BYTES: usize = 107;
 
 /// Purposes of a data folder's sockets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +47,7 @@ fn place(folder: &Path, name: &str, ending: &str, runtime: Option<PathBuf>) -> i
         }
         None => folder.join(name),
     };
-    Ok((path.as_os_str().len() <= LONGEST).then_some(path))
+    Ok((path.as_os_str().len() <= MAX_PATH_BYTES).then_some(path))
 }
 
 /// The user's runtime folder, from `XDG_RUNTIME_DIR`.
@@ -171,8 +171,8 @@ mod unix {
     /// A sentence: the obstacle and the remedy.
     pub fn claim(path: &Path) -> Result<Bound, String> {
         let at = path.display();
-        if path.as_os_str().len() > LONGEST {
-            return Err(format!("--unix {at}: a socket's path has at most {LONGEST} bytes; name a shorter one"));
+        if path.as_os_str().len() > MAX_PATH_BYTES {
+            return Err(format!("--unix {at}: a socket's path has at most {MAX_PATH_BYTES} bytes; name a shorter one"));
         }
         match path.symlink_metadata() {
             Ok(found) if !found.file_type().is_socket() => {

@@ -15,7 +15,7 @@ use stream::live::Live;
 use stream::recording;
 use stream::store::{Limits, Store};
 use system::file;
-use watch::findings::{FindingBook, WantedFindings, answer, look_through};
+use watch::findings::{FindingRegistry, WantedFindings, answer, look_through};
 
 /// The reason of a failure: the exit status, and the sentence.
 #[derive(Debug)]
@@ -58,10 +58,10 @@ pub fn run(config: &Config, task: &FindingsTask) -> Result<Listed, FindingsFaile
         return Err(FindingsFailed { status: 2, sentence });
     }
     let span = (from.is_some() || to.is_some()).then(|| (from.unwrap_or(i64::MIN / 4), to.unwrap_or(i64::MAX / 4)));
-    let book = FindingBook::default();
-    look_through(&live, &book, config.insight.settings(), span);
+    let registry = FindingRegistry::default();
+    look_through(&live, &registry, config.insight.settings(), span);
     let wanted = WantedFindings { span, sources: task.sources.clone(), kinds: task.kinds.clone(), active: false };
-    let findings = book.seen(&wanted, |_| true);
+    let findings = registry.seen(&wanted, |_| true);
     let found = task.check.is_some_and(|check| {
         let least = match check {
             CheckFrom::Warning => Severity::Warning,
@@ -72,7 +72,7 @@ pub fn run(config: &Config, task: &FindingsTask) -> Result<Listed, FindingsFaile
     // The clock of the data is at its end.
     let last = live.clock.wall();
     let written = || {
-        let answer = answer(last, &findings, book.rules());
+        let answer = answer(last, &findings, registry.rules());
         serde_json::to_string(&answer).expect("texts and numbers")
     };
     let text = match task.json {
@@ -95,7 +95,7 @@ fn lines(findings: &[Finding], at: i64) -> String {
         let sentence = finding.sentence_utc();
         let sentence = terminal::visible(&sentence);
         let since = shared::date::text(finding.since * 1000);
-        let _ = writeln!(text, "{since}  {lasted:>14}  {:<8}  {indent}{sentence}", finding.severity.word());
+        let _ = writeln!(text, "{since}  {lasted:>14}  {:<8}  {indent}{sentence}", finding.severity.as_str());
     }
     if text.is_empty() {
         text.push_str("There are no findings.\n");
@@ -108,7 +108,7 @@ fn of_file(path: &Path) -> Result<(Arc<Live>, Vec<String>), FindingsFailed> {
     let opened = imports::open(path, file::open, collectors::catalog());
     let opened = opened.map_err(|error| failed(format!("{} cannot be opened: {error}", path.display())))?;
     let notes = opened.notes.iter().map(|note| format!("{}: {note}", path.display())).collect();
-    let (Some(recorded), simulated) = (opened.told(), opened.simulated()) else {
+    let (Some(recorded), simulated) = (opened.describe(), opened.simulated()) else {
         return Err(failed(format!("{} has no samples", path.display())));
     };
     let store = recording::store(opened, &collectors::catalog());

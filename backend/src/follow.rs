@@ -22,11 +22,11 @@ use uplink::{Road, RoadEnd, Wire};
 /// Timeout of the response to the upgrade.
 const UPGRADE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Timeout of a connection without messages.
-const SILENCE: Duration = Duration::from_millis(3 * HEARTBEAT_MS);
+const SILENCE_TIMEOUT: Duration = Duration::from_millis(3 * HEARTBEAT_MS);
 /// Maximum size of a message, bytes.
 const MAX_BYTES: usize = 16 << 20;
 /// Backoff delays before the next attempts; the last one repeats.
-const PAUSES: [Duration; 4] =
+const RETRY_DELAYS: [Duration; 4] =
     [Duration::from_millis(500), Duration::from_secs(1), Duration::from_secs(2), Duration::from_secs(5)];
 /// Buffer of a connection within this process, bytes.
 const WITHIN_BYTES: usize = 64 << 10;
@@ -183,7 +183,7 @@ pub async fn follow(place: StreamPlace, happened: impl Fn(Happened) -> bool, mut
         if !happened(Happened::Lost(why, true)) {
             return;
         }
-        tokio::time::sleep(PAUSES[attempt.min(PAUSES.len() - 1)]).await;
+        tokio::time::sleep(RETRY_DELAYS[attempt.min(RETRY_DELAYS.len() - 1)]).await;
         attempt += 1;
     }
 }
@@ -197,8 +197,8 @@ async fn serve(
 ) -> Option<String> {
     loop {
         tokio::select! {
-            came = timeout(SILENCE, socket.next()) => match came {
-                Err(_) => return Some(format!("no data for {} s", SILENCE.as_secs())),
+            came = timeout(SILENCE_TIMEOUT, socket.next()) => match came {
+                Err(_) => return Some(format!("no data for {} s", SILENCE_TIMEOUT.as_secs())),
                 Ok(None | Some(Ok(Message::Close(_)))) => return Some("the server has closed the connection".into()),
                 Ok(Some(Err(error))) => return Some(error.to_string()),
                 Ok(Some(Ok(Message::Binary(bytes)))) => {
@@ -210,7 +210,7 @@ async fn serve(
             },
             next = wanted.recv() => match next {
                 Some(StreamWish::Send(bytes)) => {
-                    let sent = timeout(SILENCE, socket.send(Message::Binary(bytes.into()))).await;
+                    let sent = timeout(SILENCE_TIMEOUT, socket.send(Message::Binary(bytes.into()))).await;
                     if !matches!(sent, Ok(Ok(()))) {
                         return Some("the server does not receive data any more".into());
                     }

@@ -1,6 +1,6 @@
 //! The report of a run: one HTML file without scripts, which prints on A4 and Letter, made of its summary alone.
 
-use crate::figure::{Figure, Paper, draw};
+use crate::svg_chart::{Paper, SvgChart, draw};
 use charts::{Hue, axis};
 use jobs::runs::{MEASURES, RunCurve, RunSummary};
 use shared::catalog::{Kind, MetricDef};
@@ -121,7 +121,7 @@ fn wrong(summary: &RunSummary, html: &mut String) {
     for finding in &summary.findings {
         let until = finding.until.map_or_else(|| "open".into(), time);
         let sentence = plain(&finding.told_at(time));
-        let (since, severity) = (instant(finding.since * 1_000), finding.severity.word());
+        let (since, severity) = (instant(finding.since * 1_000), finding.severity.as_str());
         let _ = writeln!(html, "<tr><td>{since}</td><td>{until}</td><td>{severity}: {sentence}</td></tr>");
     }
     *html += "</table>\n";
@@ -154,7 +154,7 @@ fn chart(summary: &RunSummary, measure: &MetricDef, curve: &RunCurve) -> String 
     };
     let of = if curve.series > 1 { format!("mean of {}", curve.series) } else { String::new() };
     let to = summary.run.ended.unwrap_or(summary.made).max(summary.run.began + 1);
-    let figure = Figure {
+    let figure = SvgChart {
         title: measure.title.into(),
         words: of.clone(),
         unit: if measure.kind == Kind::Counter { measure.unit.per_second() } else { measure.unit },

@@ -123,10 +123,10 @@ impl Stderr {
 
     fn keep_writing(&self, mut out: impl Write) {
         // Dropped lines that are not reported yet.
-        let mut untold = 0;
+        let mut unreported = 0;
         loop {
-            let (text, refused) = self.take(if untold == 0 { Duration::MAX } else { RETRY_INTERVAL });
-            let (mut lost, mut result) = (0, tell(&mut out, &mut untold));
+            let (text, refused) = self.take(if unreported == 0 { Duration::MAX } else { RETRY_INTERVAL });
+            let (mut lost, mut result) = (0, tell(&mut out, &mut unreported));
             match result {
                 Ok(()) => {
                     let written;
@@ -135,9 +135,9 @@ impl Stderr {
                 }
                 Err(_) => lost += lines(&text),
             }
-            untold += lost + refused;
+            unreported += lost + refused;
             if result.is_ok() {
-                result = tell(&mut out, &mut untold);
+                result = tell(&mut out, &mut unreported);
             }
             let mut queue = self.queue();
             queue.dropped += lost;
@@ -210,11 +210,11 @@ fn own_descriptor() -> Box<dyn Write + Send> {
 }
 
 /// Writes the number of dropped lines.
-fn tell(out: &mut impl Write, untold: &mut u64) -> io::Result<()> {
-    if *untold > 0 {
-        let note = format!("watchglass: {untold} lines of the log could not be written and were dropped\n");
+fn tell(out: &mut impl Write, unreported: &mut u64) -> io::Result<()> {
+    if *unreported > 0 {
+        let note = format!("watchglass: {unreported} lines of the log could not be written and were dropped\n");
         write(out, note.as_bytes()).1?;
-        *untold = 0;
+        *unreported = 0;
     }
     Ok(())
 }

@@ -25,7 +25,7 @@ pub fn visible(text: &str) -> Cow<'_, str> {
 ///
 /// # Errors
 /// The error of the system.
-pub fn say(text: &str) -> io::Result<()> {
+pub fn print_text(text: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
     match out.write_all(visible(text).as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),

@@ -2,7 +2,7 @@
 //! requests.
 
 use crate::browser::{self, document, window};
-use crate::fetch::{self, Answer, Json};
+use crate::fetch::{self, FetchAnswer, Json};
 use crate::state::{LinkState, Page};
 use leptos::prelude::*;
 use shared::provider::{Away, Refused};
@@ -82,13 +82,13 @@ impl Access {
         Effect::new(move || {
             page.turned_away.track();
             if page.turned_away.get() > 0 {
-                access.look();
+                access.request_session();
             }
         });
         // The greeting of a hub has a flag for accounts.
         Effect::new(move || {
             if page.accounts.get() && access.session.with_untracked(Option::is_none) {
-                access.look();
+                access.request_session();
             }
         });
         Effect::new(move || access.mark());
@@ -103,9 +103,11 @@ impl Access {
         match gate {
             Gate::Share => access.open_share(),
             // A signed-in user accepts the invitation by its code alone.
-            Gate::Invite => access.look(),
+            Gate::Invite => access.request_session(),
             // The team pages need the session first.
-            Gate::Open if page.view.with_untracked(|v| v.place.is_some_and(|place| !place.draws())) => access.look(),
+            Gate::Open if page.view.with_untracked(|v| v.place.is_some_and(|place| !place.draws())) => {
+                access.request_session()
+            }
             _ => {}
         }
         access
@@ -128,7 +130,7 @@ impl Access {
     }
 
     /// Requests the session.
-    pub fn look(self) {
+    pub fn request_session(self) {
         let busy = matches!(self.gate.get_untracked(), Gate::Setup | Gate::Reset | Gate::Share);
         if busy || std::mem::replace(&mut *self.asking.write_value(), true) {
             return;
@@ -245,7 +247,7 @@ impl Access {
     pub fn forget_code(self) {
         self.code.set_value(String::new());
         self.gate.set(Gate::Open);
-        self.look();
+        self.request_session();
     }
 
     /// Sends the password again, and then the waiting request.
@@ -266,7 +268,7 @@ impl Access {
         fetch::ask("DELETE", SESSION, None, move |answer| {
             if answer.is_ok() || answer.status == 401 {
                 self.problem.set(String::new());
-                self.look();
+                self.request_session();
             }
         });
     }
@@ -278,14 +280,14 @@ impl Access {
         method: &'static str,
         path: String,
         body: Vec<(&'static str, JsValue)>,
-        done: impl Fn(Answer) + Clone + 'static,
+        done: impl Fn(FetchAnswer) + Clone + 'static,
     ) {
         let (same, fields) = (path.clone(), body.clone());
         let object = (method != "GET").then(|| Json::object(body));
         fetch::ask(method, &path, object, move |answer| {
             if answer.status == 401 {
-                self.look();
-            } else if answer.status == 403 && answer.said().again {
+                self.request_session();
+            } else if answer.status == 403 && answer.read_error().again {
                 // The waiting request stays on this thread and is dropped with the dialog.
                 let repeat = StoredValue::new_local(Some((same, fields, done)));
                 self.again.set(Some(Callback::new(move |()| {
@@ -376,7 +378,7 @@ fn take_problem() -> String {
     let hash = window().location().hash().unwrap_or_default();
     let Some(word) = hash.strip_prefix("#refused=") else { return String::new() };
     forget_hash();
-    Refused::of(word).map(|refused| refused.sentence().to_string()).unwrap_or_default()
+    Refused::from_word(word).map(|refused| refused.sentence().to_string()).unwrap_or_default()
 }
 
 /// Takes the end off the address: it stays in no history.

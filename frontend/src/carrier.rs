@@ -13,11 +13,11 @@ use web_sys::{AbortController, BinaryType, EventSource, MessageEvent, RequestIni
 /// Path of the stream, relative to the page.
 const LIVE: &str = "api/v1/live";
 /// Key in the session storage for the transport that works.
-const KEPT: &str = "watchglass.rung";
+const TRANSPORT_KEY: &str = "watchglass.rung";
 
 /// Transports to the server, the best first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Rung {
+pub enum Transport {
     /// A WebSocket.
     #[default]
     Socket,
@@ -27,14 +27,15 @@ pub enum Rung {
     Polls,
 }
 
-impl Rung {
+impl Transport {
     /// The transport that this browser session last used.
     pub fn kept() -> Self {
-        let kept = window().session_storage().ok().flatten().and_then(|kept| kept.get_item(KEPT).ok().flatten());
+        let kept =
+            window().session_storage().ok().flatten().and_then(|kept| kept.get_item(TRANSPORT_KEY).ok().flatten());
         match kept.as_deref() {
-            Some("events") => Rung::Events,
-            Some("polls") => Rung::Polls,
-            _ => Rung::Socket,
+            Some("events") => Transport::Events,
+            Some("polls") => Transport::Polls,
+            _ => Transport::Socket,
         }
     }
 
@@ -42,27 +43,27 @@ impl Rung {
     pub fn keep(self) {
         let Some(storage) = window().session_storage().ok().flatten() else { return };
         let _ = match self {
-            Rung::Socket => storage.remove_item(KEPT),
-            Rung::Events => storage.set_item(KEPT, "events"),
-            Rung::Polls => storage.set_item(KEPT, "polls"),
+            Transport::Socket => storage.remove_item(TRANSPORT_KEY),
+            Transport::Events => storage.set_item(TRANSPORT_KEY, "events"),
+            Transport::Polls => storage.set_item(TRANSPORT_KEY, "polls"),
         };
     }
 
     /// The next transport when this one delivers nothing; the last is followed by the first.
     pub fn next(self) -> Self {
         match self {
-            Rung::Socket => Rung::Events,
-            Rung::Events => Rung::Polls,
-            Rung::Polls => Rung::Socket,
+            Transport::Socket => Transport::Events,
+            Transport::Events => Transport::Polls,
+            Transport::Polls => Transport::Socket,
         }
     }
 
     /// Name of the transport; empty for a WebSocket.
     pub fn words(self) -> &'static str {
         match self {
-            Rung::Socket => "",
-            Rung::Events => "over server-sent events",
-            Rung::Polls => "over polling",
+            Transport::Socket => "",
+            Transport::Events => "over server-sent events",
+            Transport::Polls => "over polling",
         }
     }
 }
@@ -93,12 +94,12 @@ type Call = Closure<dyn FnMut(MessageEvent)>;
 impl Carrier {
     /// Begins to connect. `share` is the id of a share link, which a signed-in user may view, too. Returns None when
     /// the browser refuses.
-    pub fn open(rung: Rung, share: Option<String>, heard: Hooks) -> Option<Self> {
+    pub fn open(transport: Transport, share: Option<String>, heard: Hooks) -> Option<Self> {
         let query = share.map(|id| format!("share={id}")).unwrap_or_default();
-        match rung {
-            Rung::Socket => socket(&query, heard),
-            Rung::Events => events(query, heard),
-            Rung::Polls => Some(Carrier(Kind::Polls(Polls::begin(query, heard)))),
+        match transport {
+            Transport::Socket => socket(&query, heard),
+            Transport::Events => events(query, heard),
+            Transport::Polls => Some(Carrier(Kind::Polls(Polls::begin(query, heard)))),
         }
     }
 
@@ -110,8 +111,8 @@ impl Carrier {
                 drop(socket.send_with_u8_array(message))
             }
             Kind::Socket { .. } => {}
-            Kind::Events { mouth, .. } => mouth.say(message),
-            Kind::Polls(polls) => polls.mouth.say(message),
+            Kind::Events { mouth, .. } => mouth.send_message(message),
+            Kind::Polls(polls) => polls.mouth.send_message(message),
         }
     }
 
@@ -223,7 +224,7 @@ impl Mouth {
         new
     }
 
-    fn say(self: &Rc<Self>, message: &[u8]) {
+    fn send_message(self: &Rc<Self>, message: &[u8]) {
         self.waiting.borrow_mut().push(message.to_vec());
         self.flush();
     }

@@ -47,7 +47,7 @@ impl Json {
         name: &str,
         read: impl Fn(&Json) -> Result<T, WrongShape>,
     ) -> Result<Vec<T>, WrongShape> {
-        let list = self.get(name).0.dyn_into::<Array>().map_err(|_| WrongShape::of(name)).inspect_err(log)?;
+        let list = self.get(name).0.dyn_into::<Array>().map_err(|_| WrongShape::new(name)).inspect_err(log)?;
         list.iter().map(|one| read(&Json(one))).collect()
     }
 
@@ -72,7 +72,7 @@ impl Json {
     }
 
     /// A value from a message.
-    pub fn of(value: JsValue) -> Json {
+    pub fn from_value(value: JsValue) -> Json {
         Json(value)
     }
 
@@ -94,14 +94,14 @@ fn log(error: &WrongShape) {
 
 /// A response: its status (0 without a response) and its body.
 #[derive(Clone, Debug)]
-pub struct Answer {
+pub struct FetchAnswer {
     /// The status.
     pub status: u16,
     /// The body; null where it is no JSON.
     pub body: Json,
 }
 
-impl Answer {
+impl FetchAnswer {
     /// The body as a type that the server wrote.
     ///
     /// # Errors
@@ -111,11 +111,11 @@ impl Answer {
         self.read_by(Json::read)
     }
 
-    /// The body as `read` makes something of it; see [`Answer::read`].
+    /// The body as `read` makes something of it; see [`FetchAnswer::read`].
     ///
     /// # Errors
     ///
-    /// See [`Answer::read`].
+    /// See [`FetchAnswer::read`].
     pub fn read_by<T>(&self, read: impl FnOnce(&Json) -> Result<T, WrongShape>) -> Result<T, String> {
         if self.is_ok() { read(&self.body).map_err(|error| error.to_string()) } else { Err(self.problem()) }
     }
@@ -126,13 +126,13 @@ impl Answer {
     }
 
     /// The server's error body; the default where a proxy answered instead of the server.
-    pub fn said(&self) -> Problem {
+    pub fn read_error(&self) -> Problem {
         from_json::from_json(self.body.0.clone()).unwrap_or_default()
     }
 
     /// The error, in one sentence.
     pub fn problem(&self) -> String {
-        let said = self.said().error;
+        let said = self.read_error().error;
         match (said.is_empty(), self.status) {
             (false, _) => said,
             (true, 0) => "The server does not respond. Nothing was changed; try again.".into(),
@@ -142,12 +142,12 @@ impl Answer {
 }
 
 /// Asks the server; `path` is relative to the page's address, without its query. `done` is called once.
-pub fn ask(method: &str, path: &str, body: Option<JsValue>, done: impl FnOnce(Answer) + 'static) {
+pub fn ask(method: &str, path: &str, body: Option<JsValue>, done: impl FnOnce(FetchAnswer) + 'static) {
     // All below is compiled once, not for each caller: that is forty times.
     asked(method, path, body, Box::new(done));
 }
 
-fn asked(method: &str, path: &str, body: Option<JsValue>, done: Box<dyn FnOnce(Answer)>) {
+fn asked(method: &str, path: &str, body: Option<JsValue>, done: Box<dyn FnOnce(FetchAnswer)>) {
     let init = RequestInit::new();
     init.set_method(method);
     if method != "GET" {
@@ -166,7 +166,7 @@ fn asked(method: &str, path: &str, body: Option<JsValue>, done: Box<dyn FnOnce(A
     let end = move |status: u16, text: Option<String>| {
         let body = text.and_then(|text| js_sys::JSON::parse(&text).ok()).unwrap_or(JsValue::NULL);
         if let Some(done) = done.take() {
-            done(Answer { status, body: Json(body) });
+            done(FetchAnswer { status, body: Json(body) });
         }
     };
     let (lost, read) = (end.clone(), end);

@@ -5,7 +5,7 @@
 //! live, and the back-off starts again, with the first sample.
 
 use crate::browser::{now, performance, window};
-use crate::carrier::{Carrier, Hooks, Rung};
+use crate::carrier::{Carrier, Hooks, Transport};
 use crate::state::{LinkState, Page, Received};
 use crate::store::source::Source;
 use leptos::prelude::*;
@@ -35,7 +35,7 @@ const BLOCKED_AFTER_MS: i64 = 3_000;
 const AGAIN_BLOCKED_AFTER_MS: i64 = 2_000;
 /// Timeout of a connection after the server has answered a request beside it, as a multiple of the time of that answer,
 /// and its minimum and maximum in ms. A connection that is only slow, or waits for a busy page, is not blocked.
-const PATIENCE: i64 = 4;
+const CONNECT_TIMEOUT_FACTOR: i64 = 4;
 const PATIENCE_MS: (i64, i64) = (500, 6_000);
 /// Number of WebSockets without a message, while the server responds, before the next transport is tried. Other
 /// transports are tried once.
@@ -61,7 +61,7 @@ struct Connection {
     /// The one before. It stays until the next one is closed, since late events may still call it.
     closed: Option<Carrier>,
     /// The present transport, and its number of successive connections without a message while the server responds.
-    rung: Rung,
+    transport: Transport,
     blocked: u32,
     /// A socket that is tried beside another transport, and the time of the last try.
     probe: Option<Carrier>,
@@ -132,9 +132,9 @@ impl Connection {
     }
 
     /// Uses this transport from now on.
-    fn step(&mut self, rung: Rung) {
-        (self.rung, self.blocked, self.attempt, self.probed) = (rung, 0, 1, now());
-        rung.keep();
+    fn step(&mut self, transport: Transport) {
+        (self.transport, self.blocked, self.attempt, self.probed) = (transport, 0, 1, now());
+        transport.keep();
     }
 }
 
@@ -148,7 +148,7 @@ pub struct Link {
 impl Link {
     /// Connects, and keeps the connection open as long as the page exists.
     pub fn start(page: Page) -> Self {
-        let begun = Connection { rung: Rung::kept(), probed: now(), ..Connection::default() };
+        let begun = Connection { transport: Transport::kept(), probed: now(), ..Connection::default() };
         let link = Link { page, inner: StoredValue::new_local(begun) };
         Effect::new(move || {
             page.outbox.track();
@@ -170,7 +170,7 @@ impl Link {
             match before {
                 Some(true) if !shut => {
                     // A connection refused before the sign-in does not prove that the transport is blocked.
-                    link.inner.write_value().step(Rung::Socket);
+                    link.inner.write_value().step(Transport::Socket);
                     link.connect();
                 }
                 _ if shut => link.inner.write_value().rest(),
@@ -224,8 +224,8 @@ impl Link {
             message: Rc::new(move |bytes| self.receive(&bytes, number)),
             lost: Rc::new(move || self.lost(number)),
         };
-        let (share, rung) = (self.share(), self.inner.with_value(|link| link.rung));
-        match Carrier::open(rung, share, heard) {
+        let (share, transport) = (self.share(), self.inner.with_value(|link| link.transport));
+        match Carrier::open(transport, share, heard) {
             Some(carrier) => self.inner.write_value().carrier = Some(carrier),
             None => self.lost(number),
         }
@@ -241,12 +241,12 @@ impl Link {
         self.inner.write_value().probed = now();
         let passes = move || {
             if self.inner.read_value().probe.is_some() {
-                self.inner.write_value().step(Rung::Socket);
+                self.inner.write_value().step(Transport::Socket);
                 self.connect();
             }
         };
         let heard = Hooks { opened: Rc::new(|| {}), message: Rc::new(move |_| passes()), lost: Rc::new(|| {}) };
-        let probe = Carrier::open(Rung::Socket, self.share(), heard);
+        let probe = Carrier::open(Transport::Socket, self.share(), heard);
         let before = std::mem::replace(&mut self.inner.write_value().probe, probe);
         before.iter().for_each(Carrier::close);
     }
@@ -273,7 +273,7 @@ impl Link {
             let mut link = self.inner.write_value();
             (link.heard, link.looked, link.brought, link.blocked, link.patience) = (now(), true, true, 0, 0);
         }
-        let way = self.inner.with_value(|link| link.rung.words());
+        let way = self.inner.with_value(|link| link.transport.words());
         if self.page.way.with_untracked(|known| *known != way) {
             self.page.way.set(way);
         }
@@ -306,7 +306,7 @@ impl Link {
     }
 
     fn lost(self, number: u32) {
-        self.look(number);
+        self.probe_server(number);
         let (wait, many) = {
             let mut link = self.inner.write_value();
             if link.number != number || link.waiting || link.hidden || link.over || link.shut {
@@ -341,7 +341,7 @@ impl Link {
 
     /// Finds out, once for each socket that brought no message, whether the server can be reached without a socket, and
     /// then reports the blocked transport.
-    fn look(self, number: u32) {
+    fn probe_server(self, number: u32) {
         let opened = {
             let mut link = self.inner.write_value();
             if link.number != number || link.hidden || std::mem::replace(&mut link.looked, true) {
@@ -350,7 +350,7 @@ impl Link {
             (link.opened, link.carrier.as_ref().is_some_and(Carrier::is_opening))
         };
         let words = match opened {
-            _ if self.inner.with_value(|link| link.rung != Rung::Socket) => NEITHER,
+            _ if self.inner.with_value(|link| link.transport != Transport::Socket) => NEITHER,
             // A server that restarts refuses one socket, too.
             (false, false) if self.inner.with_value(|link| link.attempt == 0) => return,
             (true, _) => OPENED_ONLY,
@@ -362,7 +362,7 @@ impl Link {
             if !answer.unchecked_into::<web_sys::Response>().ok() {
                 return;
             }
-            let patience = ((now() - begun) * PATIENCE).clamp(PATIENCE_MS.0, PATIENCE_MS.1);
+            let patience = ((now() - begun) * CONNECT_TIMEOUT_FACTOR).clamp(PATIENCE_MS.0, PATIENCE_MS.1);
             self.inner.write_value().patience = patience;
             // Messages that arrived meanwhile are handled first.
             let judge = move || {
@@ -391,10 +391,10 @@ impl Link {
                 return;
             }
             link.blocked += 1;
-            if link.rung == Rung::Socket && link.blocked < BLOCKED_SOCKETS {
+            if link.transport == Transport::Socket && link.blocked < BLOCKED_SOCKETS {
                 return;
             }
-            let next = link.rung.next();
+            let next = link.transport.next();
             link.step(next);
         }
         self.connect();
@@ -428,15 +428,16 @@ impl Link {
             (link.carrier.is_some() && (blocked || now() - link.heard > DEAD_AFTER_MS), link.number)
         };
         let quiet = |link: &Connection| {
-            let again = link.blocked > 0 || link.rung != Rung::Socket;
+            let again = link.blocked > 0 || link.transport != Transport::Socket;
             let after = if again { AGAIN_BLOCKED_AFTER_MS } else { BLOCKED_AFTER_MS };
             link.carrier.is_some() && now() - link.heard > after
         };
         if self.inner.with_value(quiet) {
-            self.look(number);
+            self.probe_server(number);
         }
-        let due =
-            |link: &Connection| link.rung != Rung::Socket && link.carrier.is_some() && now() - link.probed > PROBE_MS;
+        let due = |link: &Connection| {
+            link.transport != Transport::Socket && link.carrier.is_some() && now() - link.probed > PROBE_MS
+        };
         if silent {
             self.lost(number);
         } else if self.stepped() {

@@ -32,7 +32,7 @@ pub enum AlertSeverity {
 
 impl AlertSeverity {
     /// The word for it.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             AlertSeverity::Info => "info",
             AlertSeverity::Warning => "warning",

@@ -159,7 +159,7 @@ mod tests {
 
     const NOW: i64 = 1_790_000_000_000;
 
-    fn said(title: &str) -> CodeAlert {
+    fn code_alert(title: &str) -> CodeAlert {
         CodeAlert { title: title.into(), ..CodeAlert::default() }
     }
 
@@ -185,24 +185,28 @@ mod tests {
     fn what_is_no_alert_says_why() {
         let wrong = |said: CodeAlert| AlertCall::checked(said, NOW).map(|call| call.title);
         for title in ["", " \n\t", "\u{202e}\u{7}"] {
-            assert_eq!(wrong(said(title)), Err(BadAlertCall::Title), "{title:?}");
+            assert_eq!(wrong(code_alert(title)), Err(BadAlertCall::Title), "{title:?}");
         }
         for wait in ["8d", "-1s", "soon", "2w", "", "NaN", "inf", "m"] {
-            assert_eq!(wrong(CodeAlert { wait: Some(wait.into()), ..said("a") }), Err(BadAlertCall::Wait), "{wait}");
+            assert_eq!(
+                wrong(CodeAlert { wait: Some(wait.into()), ..code_alert("a") }),
+                Err(BadAlertCall::Wait),
+                "{wait}"
+            );
         }
-        assert_eq!(wrong(CodeAlert { run: Some("../a".into()), ..said("a") }), Err(BadAlertCall::Run));
+        assert_eq!(wrong(CodeAlert { run: Some("../a".into()), ..code_alert("a") }), Err(BadAlertCall::Run));
         for id in ["", "a b", &"x".repeat(MAX_CALL_ID_BYTES + 1)] {
-            assert_eq!(wrong(CodeAlert { id: Some(id.into()), ..said("a") }), Err(BadAlertCall::Id));
+            assert_eq!(wrong(CodeAlert { id: Some(id.into()), ..code_alert("a") }), Err(BadAlertCall::Id));
         }
         for t in [-1.0, f64::NAN, f64::INFINITY, NOW as f64 / 1_000.0 + 61.0] {
-            assert_eq!(wrong(CodeAlert { t: Some(t), ..said("a") }), Err(BadAlertCall::Time), "{t}");
+            assert_eq!(wrong(CodeAlert { t: Some(t), ..code_alert("a") }), Err(BadAlertCall::Time), "{t}");
         }
     }
 
     #[test]
     fn titles_are_one_line_and_texts_keep_theirs() {
         let call = |title: &str, text: &str| {
-            let call = AlertCall::checked(CodeAlert { text: text.into(), ..said(title) }, NOW).expect("an alert");
+            let call = AlertCall::checked(CodeAlert { text: text.into(), ..code_alert(title) }, NOW).expect("an alert");
             (call.title, call.text)
         };
         let wild = call(" loss\nis\tNaN \u{1b}[2J\u{202e}x ", "a\r\nb\u{7}\n\n");
@@ -216,7 +220,7 @@ mod tests {
         let one = |rank: u32, severity| AlertCall {
             ranks: vec![rank],
             severity,
-            ..AlertCall::checked(said("loss is NaN"), NOW).expect("an alert")
+            ..AlertCall::checked(code_alert("loss is NaN"), NOW).expect("an alert")
         };
         let mut all = one(3, AlertSeverity::Info);
         all.fold(one(1, AlertSeverity::Critical));

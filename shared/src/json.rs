@@ -34,11 +34,11 @@ impl<'de> Deserialize<'de> for Seconds {
 pub struct Number(pub f64);
 
 /// Integers below this are exact as `f64` (2 to the power of 53 is 9.007e15).
-const EXACT: f64 = 9e15;
+const MAX_EXACT: f64 = 9e15;
 
 impl Serialize for Number {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self.0.fract() == 0.0 && self.0.abs() < EXACT {
+        match self.0.fract() == 0.0 && self.0.abs() < MAX_EXACT {
             true => serializer.serialize_i64(self.0 as i64),
             false => serializer.serialize_f64(self.0),
         }

@@ -26,7 +26,7 @@
 //! - [`alert`]: rules, alerts, silences, channels and notices, in requests and answers; [`alert_call`]: alerts from
 //!   code, as they are stored.
 //! - [`address`]: the query of a page as it is stored.
-//! - [`standing`]: connection state of a source.
+//! - [`connection_state`]: connection state of a source.
 //! - [`wire`]: the messages between server and page; [`agent`]: those between an agent and its hub.
 //!
 //! Words: a *tag* is the identifier of a metric on an instance (`gpu.0.temp`); a *source* is a machine that reports; a
@@ -44,6 +44,7 @@ pub mod audit;
 pub mod catalog;
 pub mod changed;
 pub mod column;
+pub mod connection_state;
 pub mod controls;
 pub mod crc32c;
 pub mod csv;
@@ -75,7 +76,6 @@ pub mod secret;
 pub mod segment;
 pub mod series;
 pub mod session;
-pub mod standing;
 pub mod team;
 pub mod tick;
 pub mod unit;

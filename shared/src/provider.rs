@@ -88,7 +88,7 @@ impl Refused {
     ];
 
     /// Its word in an address.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Refused::Elsewhere => "elsewhere",
             Refused::Over => "over",
@@ -139,8 +139,8 @@ impl Refused {
     }
 
     /// The reason with this word.
-    pub fn of(word: &str) -> Option<Refused> {
-        Refused::ALL.into_iter().find(|refused| refused.word() == word)
+    pub fn from_word(word: &str) -> Option<Refused> {
+        Refused::ALL.into_iter().find(|refused| refused.as_str() == word)
     }
 }
 
@@ -151,9 +151,9 @@ mod tests {
     #[test]
     fn each_word_means_one() {
         for refused in Refused::ALL {
-            assert_eq!(Refused::of(refused.word()), Some(refused));
+            assert_eq!(Refused::from_word(refused.as_str()), Some(refused));
             assert!(refused.sentence().ends_with('.'));
         }
-        assert_eq!(Refused::of("<b>"), None);
+        assert_eq!(Refused::from_word("<b>"), None);
     }
 }

@@ -3,12 +3,12 @@
 
 use crate::catalog::{Catalog, Chart, Metric};
 use crate::column;
+use crate::connection_state::ConnectionState;
 use crate::record::Record;
 use crate::segment::{
     Contents, Damage, NewColumn, ReadAt, Reader, SegmentError, SeriesEntry, SourceEntry, TickSpan, Writer,
 };
 use crate::series::{SeriesDef, SeriesId, Steps};
-use crate::standing::Standing;
 use crate::wire::{
     self, ColumnBytes, Columns, Hello, MAX_SOURCES, PROTOCOL, Recorded, ServerMessage, Source, SourceId,
 };
@@ -144,7 +144,7 @@ impl Recording {
     }
 
     /// Its description for a page; None for an empty one.
-    pub fn told(&self) -> Option<Recorded> {
+    pub fn describe(&self) -> Option<Recorded> {
         let (from, to) = self.span()?;
         let title = self.about.iter().find(|(name, _)| name == TITLE).map_or(String::new(), |(_, title)| title.clone());
         Some(Recorded { from, to, title, notes: self.notes.clone() })
@@ -192,7 +192,7 @@ impl Recording {
 
     /// The messages that a page would have received from these machines, from the first on; empty for an empty one.
     pub fn messages(self) -> Vec<ServerMessage> {
-        let Some(recorded) = self.told() else { return Vec::new() };
+        let Some(recorded) = self.describe() else { return Vec::new() };
         let simulated = self.simulated();
         let (from, to) = (recorded.from, recorded.to);
         let hello = Hello {
@@ -209,7 +209,7 @@ impl Recording {
             ServerMessage::Hello(hello),
             ServerMessage::Catalog(self.catalog),
             ServerMessage::Sources(
-                self.machines.iter().map(|m| m.info.entry(Standing::Ended, to, Vec::new())).collect(),
+                self.machines.iter().map(|m| m.info.entry(ConnectionState::Ended, to, Vec::new())).collect(),
             ),
         ];
         for Machine { info, series, blocks, records } in self.machines {
@@ -506,7 +506,7 @@ mod tests {
             let said =
                 opened.notes.iter().map(String::as_str).filter(|note| *note != "mind the gap").collect::<Vec<_>>();
             match counts.iter().sum::<usize>() {
-                0 => assert_eq!((said, opened.told()), (vec!["the file ends before its first sample"], None)),
+                0 => assert_eq!((said, opened.describe()), (vec!["the file ends before its first sample"], None)),
                 // One of its two trailers is left.
                 _ if cut == bytes.len() - 28 => assert!(said.is_empty()),
                 _ => assert_eq!(said, [end], "cut at {cut}"),

@@ -273,7 +273,7 @@ const BETWEEN: [&str; 9] = ["is", "was", "are", "=", ":", "=>", "->", "set", "to
 /// Words that are announced: by an option, by a scheme, or in prose as in `the password is ...`.
 fn announced(line: &str, found: &mut Vec<Range<usize>>) {
     #[derive(Clone, Copy, PartialEq)]
-    enum Told {
+    enum SecretMark {
         No,
         /// By an option: it is the next word.
         Option(SecretKind),
@@ -281,24 +281,24 @@ fn announced(line: &str, found: &mut Vec<Range<usize>>) {
         Name(SecretKind, bool),
         Scheme,
     }
-    let mut told = Told::No;
+    let mut told = SecretMark::No;
     let mut before: &str = "";
     for (at, word) in words(line) {
         let bare = word.trim_matches(|c: char| !c.is_ascii_alphanumeric());
         let value = word.trim_matches(['"', '\'', '`', ',', ';', '(', ')', '{', '}', '[', ']']);
         let from = at + value.as_ptr() as usize - word.as_ptr() as usize;
         let lower = bare.to_ascii_lowercase();
-        let now = std::mem::replace(&mut told, Told::No);
+        let now = std::mem::replace(&mut told, SecretMark::No);
         let is_value = match now {
-            Told::No => false,
-            Told::Option(kind) => !word.starts_with('-') && kind.hides("", value),
-            Told::Scheme => {
+            SecretMark::No => false,
+            SecretMark::Option(kind) => !word.starts_with('-') && kind.hides("", value),
+            SecretMark::Scheme => {
                 value.len() >= 12 && shapes::is_odd(value) || before.eq_ignore_ascii_case("bearer") && value.len() > 2
             }
-            Told::Name(kind, is_certain) => {
+            SecretMark::Name(kind, is_certain) => {
                 let word = word.to_ascii_lowercase();
                 if BETWEEN.contains(&word.as_str()) || word.ends_with([':', '=']) && kind_of(bare).is_none() {
-                    told = Told::Name(kind, true);
+                    told = SecretMark::Name(kind, true);
                     before = bare;
                     continue;
                 }
@@ -306,23 +306,26 @@ fn announced(line: &str, found: &mut Vec<Range<usize>>) {
             }
         };
         let is_plain_value = is_plain(value) || names::ARTICLES.contains(&lower.as_str());
-        if is_value && !is_plain_value && !(now == Told::Scheme && names::FOLLOWS_SCHEME.contains(&lower.as_str())) {
+        if is_value
+            && !is_plain_value
+            && !(now == SecretMark::Scheme && names::FOLLOWS_SCHEME.contains(&lower.as_str()))
+        {
             found.push(from..from + value.len());
             before = bare;
             continue;
         }
         if let Some((secret, kind)) = option(&line[..at], word) {
             match secret == word.len() {
-                true => told = Told::Option(kind),
+                true => told = SecretMark::Option(kind),
                 false => found.push(at + secret..at + word.len()),
             }
         } else if matches!(lower.as_str(), "bearer" | "basic") {
-            told = Told::Scheme;
+            told = SecretMark::Scheme;
         } else if !word.contains(['=', ':', '(']) && !word.starts_with('-') {
             // `API key` is a name, `key` alone is a word.
             told = match names::in_prose(before, &lower) {
-                Some(kind) => Told::Name(kind, false),
-                None => Told::No,
+                Some(kind) => SecretMark::Name(kind, false),
+                None => SecretMark::No,
             };
         }
         before = bare;

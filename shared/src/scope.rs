@@ -115,13 +115,13 @@ impl Bounds {
 mod tests {
     use super::*;
 
-    fn of(sources: &[&str]) -> Scope {
+    fn bounds_of(sources: &[&str]) -> Scope {
         Scope::only(["t".to_string()], sources.iter().map(|id| id.to_string()))
     }
 
     #[test]
     fn only_what_is_granted_is_seen_and_never_by_a_part_of_its_id() {
-        let scope = of(&["abc", "d"]);
+        let scope = bounds_of(&["abc", "d"]);
         assert_eq!(
             ["abc", "d", "ab", "abcd", "", "ABC", "*"].map(|id| scope.sees(id)),
             [true, true, false, false, false, false, false]
@@ -143,17 +143,21 @@ mod tests {
 
     #[test]
     fn a_smaller_grant_is_told_from_a_larger_one() {
-        assert!(of(&["a", "b"]).includes(&of(&["b"])) && !of(&["b"]).includes(&of(&["a", "b"])));
         assert!(
-            Scope::All.includes(&Scope::All) && !of(&["a"]).includes(&Scope::All) && Scope::All.includes(&of(&["a"]))
+            bounds_of(&["a", "b"]).includes(&bounds_of(&["b"])) && !bounds_of(&["b"]).includes(&bounds_of(&["a", "b"]))
         );
-        assert!(of(&["a"]).includes(&Scope::nothing()) && !Scope::nothing().includes(&of(&[])));
-        assert_eq!(of(&["a", "b"]), of(&["b", "a", "a"]));
+        assert!(
+            Scope::All.includes(&Scope::All)
+                && !bounds_of(&["a"]).includes(&Scope::All)
+                && Scope::All.includes(&bounds_of(&["a"]))
+        );
+        assert!(bounds_of(&["a"]).includes(&Scope::nothing()) && !Scope::nothing().includes(&bounds_of(&[])));
+        assert_eq!(bounds_of(&["a", "b"]), bounds_of(&["b", "a", "a"]));
     }
 
     #[test]
     fn a_chart_that_is_left_out_is_less() {
-        let (whole, less) = (of(&["a"]), of(&["a"]).without_charts(["cpu".to_string()]));
+        let (whole, less) = (bounds_of(&["a"]), bounds_of(&["a"]).without_charts(["cpu".to_string()]));
         assert!(less.hides("cpu") && less.hides_any() && !less.hides("cpu.cores") && less.sees("a"));
         assert!(!whole.hides("cpu") && !whole.hides_any() && !Scope::All.hides("cpu"));
         assert!(whole.includes(&less) && !less.includes(&whole) && Scope::All.includes(&less));

@@ -13,11 +13,11 @@
 
 use crate::catalog::fleet::Grain;
 use crate::catalog::{Catalog, Chart, Metric};
+use crate::connection_state::ConnectionState;
 use crate::processes::{ProcessPast, ProcessTable};
 use crate::record::Record;
 use crate::run::RunLine;
 use crate::series::SeriesDef;
-use crate::standing::Standing;
 use crate::varint::{put, take, take_array, take_slice};
 use serde::{Deserialize, Serialize};
 
@@ -122,7 +122,7 @@ impl Source {
     }
 
     /// Its line of the index.
-    pub fn entry(&self, state: Standing, since: i64, labels: Vec<(String, String)>) -> IndexEntry {
+    pub fn entry(&self, state: ConnectionState, since: i64, labels: Vec<(String, String)>) -> IndexEntry {
         let (key, name) = (self.key.clone(), self.name.clone());
         IndexEntry { id: self.id, key, name, interval: self.interval, state, since, labels }
     }
@@ -145,7 +145,7 @@ pub struct IndexEntry {
     /// Time between its ticks, milliseconds.
     pub interval: i64,
     /// Its connection state.
-    pub state: Standing,
+    pub state: ConnectionState,
     /// Since when, milliseconds since the Unix epoch; for a late source the time of its last tick.
     pub since: i64,
     /// Keys and values for grouping and filtering, rising by key.

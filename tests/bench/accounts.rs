@@ -22,7 +22,7 @@ const ACCOUNTS: usize = 1_000;
 const SESSIONS: usize = 10_000;
 const MACHINES: usize = 100;
 /// Number of accounts that send requests, with one session each.
-const ASKING: usize = 20;
+const ASKING_ACCOUNTS: usize = 20;
 /// Number of authorized requests.
 const REQUESTS: usize = 20_000;
 
@@ -49,7 +49,7 @@ async fn judged(folder: &Path) -> [(&'static str, f64); 2] {
     let accounts = Accounts::open(folder, Arc::new(clock::System)).await.expect("a database");
     let (local, network) = (Principal::local(0), Network::local());
     let mut tokens = Vec::new();
-    for n in 0..ASKING {
+    for n in 0..ASKING_ACCOUNTS {
         let name = format!("asking-{n}");
         let password = Some(Secret::new(PASSWORD));
         let person = NewPerson { name: name.clone(), password, role: Some(Role::Member), ..NewPerson::default() };
@@ -65,7 +65,7 @@ async fn judged(folder: &Path) -> [(&'static str, f64); 2] {
         let begun = cpu_of("self");
         for n in 0..REQUESTS {
             let who = match at {
-                0 => accounts.session(tokens[n % ASKING].reveal(), &network).await,
+                0 => accounts.session(tokens[n % ASKING_ACCOUNTS].reveal(), &network).await,
                 _ => accounts.key(key.reveal(), &network).await,
             };
             let who = who.expect("answered").expect("it holds");
@@ -84,7 +84,7 @@ async fn fill(folder: &Path) {
     let team = teams::find(&mut change, "main").await.expect("read").expect("the team").id;
     let now = clock::Clock::wall(&clock::System);
     let day = Duration::from_secs(86_400).as_millis() as i64;
-    for n in ASKING..ACCOUNTS {
+    for n in ASKING_ACCOUNTS..ACCOUNTS {
         let account = Account {
             id: id('a', n),
             name: format!("person-{n}"),
@@ -97,12 +97,12 @@ async fn fill(folder: &Path) {
         records::accounts::add(&mut change, &account).await.expect("an account");
         teams::set_role(&mut change, &team, &account.id, Some("viewer")).await.expect("a member");
     }
-    for n in ASKING..SESSIONS {
+    for n in ASKING_ACCOUNTS..SESSIONS {
         let mut id_hash = vec![0; 32];
         id_hash[..8].copy_from_slice(&(n as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15).to_be_bytes());
         let session = Session {
             id_hash,
-            account: id('a', ASKING + n % (ACCOUNTS - ASKING)),
+            account: id('a', ASKING_ACCOUNTS + n % (ACCOUNTS - ASKING_ACCOUNTS)),
             kind: "password".into(),
             made: now,
             proved: now,

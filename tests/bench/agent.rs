@@ -131,7 +131,7 @@ fn fetched(procfs: &Recording) -> Result<Fetched, String> {
     // Ticks that are sampled meanwhile are not counted.
     while counted("ticks")? < ticks as f64 + begun.elapsed().as_secs_f64().floor() {
         if begun.elapsed() > MAX_FETCH {
-            return Err(format!("{} of {ticks} ticks came; the agent said:\n{}", counted("ticks")?, agent.said()));
+            return Err(format!("{} of {ticks} ticks came; the agent said:\n{}", counted("ticks")?, agent.output()));
         }
         std::thread::sleep(Duration::from_millis(50));
     }

@@ -17,7 +17,7 @@ const GPUS: u32 = 8;
 const OTHERS: u32 = 492;
 /// Seconds that are measured, and warm-up seconds.
 const SECONDS: i64 = 300;
-const WARM: i64 = 20;
+const WARM_UP_TICKS: i64 = 20;
 /// Rules over the same series, for the memory of a subject.
 const RULES: u32 = 10;
 const T0: i64 = 1_790_000_000_000;
@@ -80,9 +80,9 @@ pub fn measure(table: &mut Table) {
     let catalog = catalog();
     memory(table, &catalog);
     let (mut one, names) = engine(&[rule(85)], &catalog);
-    fed(&mut one, &names, 0, WARM);
+    fed(&mut one, &names, 0, WARM_UP_TICKS);
     assert_eq!(one.subjects(), SERIES as usize, "each GPU is a subject");
-    let took = fed(&mut one, &names, WARM, SECONDS);
+    let took = fed(&mut one, &names, WARM_UP_TICKS, SECONDS);
     let fired = one.take().iter().filter(|change| change.what == rules::What::Fired).count();
     assert_eq!(fired, 0, "nobody is hot for two minutes");
     let on = format!("{} machines of {} series, {SECONDS} s, simulated", names.len(), GPUS + OTHERS);

@@ -108,27 +108,27 @@ fn host_sample() -> f64 {
 /// read at each tick. A collector that did not open is retried every five minutes.
 fn no_devices() -> f64 {
     const DEVICES: &[&str] = &["nvidia", "amd", "intel", "graphcore", "tpu", "trainium"];
-    const TRIES: u32 = 50;
+    const MAX_ATTEMPTS: u32 = 50;
     let empty = Roots::below(Path::new("/nonexistent"));
     let mut tick = Duration::ZERO;
     for entry in COLLECTORS.iter().filter(|entry| DEVICES.contains(&entry.name)) {
         let options = Options::default();
         let before = thread_cpu();
         let open = || entry.open_here(&options, &empty).ok();
-        let parts = (1..TRIES).fold(open(), |_, _| open());
+        let parts = (1..MAX_ATTEMPTS).fold(open(), |_, _| open());
         match parts {
-            None => tick += (thread_cpu() - before) / TRIES / 300,
+            None => tick += (thread_cpu() - before) / MAX_ATTEMPTS / 300,
             Some(mut parts) => {
                 let mut out = Out::default();
                 let before = thread_cpu();
-                for second in 0..TRIES {
+                for second in 0..MAX_ATTEMPTS {
                     out.begin(Duration::from_secs(second.into()));
                     for part in &mut parts {
                         // This measures readings that find nothing.
                         let _ = part.collector.collect(&mut out);
                     }
                 }
-                tick += (thread_cpu() - before) / TRIES;
+                tick += (thread_cpu() - before) / MAX_ATTEMPTS;
             }
         }
     }

@@ -14,7 +14,7 @@ use stream::store::{Limits, Store};
 /// Seconds of data in the measurement.
 const SECONDS: i64 = 900;
 /// Seconds of data for many machines.
-const SHORT: i64 = 120;
+const SHORT_SPAN_S: i64 = 120;
 const MACHINES: u32 = 1_000;
 const T0: i64 = 1_790_000_000_000;
 
@@ -76,8 +76,8 @@ pub fn measure(table: &mut Table) {
     let on = format!("{series} series, 8 GPUs, {} ticks, simulated", machine.ticks.len());
     let scaled = of * 1e6 * 500.0 / series as f64;
     table.at_most("a tick of 500 series, looked at for what is wrong", scaled, "us", 20.0, "20 us", "", &on);
-    let short = &machine.ticks[..machine.ticks.len().min(SHORT as usize)];
+    let short = &machine.ticks[..machine.ticks.len().min(SHORT_SPAN_S as usize)];
     let share = looked(&machine, short, MACHINES) / short.len() as f64;
-    let on = format!("{series} series and 8 GPUs each, {SHORT} s, simulated");
+    let on = format!("{series} series and 8 GPUs each, {SHORT_SPAN_S} s, simulated");
     table.at_most("1,000 machines looked at, of one core", 100.0 * share, "%", 5.0, "5 %", "", &on);
 }

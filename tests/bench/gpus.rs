@@ -8,7 +8,7 @@ use std::time::Duration;
 
 const GPUS: u32 = 8;
 /// Number of ticks before the measurement, so that all infrequent calls have been made.
-const WARM: u32 = 40;
+const WARM_UP_TICKS: u32 = 40;
 const TICKS: u32 = 1000;
 
 /// Measures both figures.
@@ -44,9 +44,9 @@ pub fn measure(table: &mut Table) {
             let _ = parts[0].collector.collect(&mut out);
         }
     };
-    run(1, WARM);
+    run(1, WARM_UP_TICKS);
     let (calls, waits, begin) = (fake.all_calls(), fake.calls(c"nvmlEventSetWait_v2"), cpu_of("self"));
-    run(1 + WARM, TICKS);
+    run(1 + WARM_UP_TICKS, TICKS);
     let cpu = cpu_of("self").saturating_sub(begin);
     let calls = fake.all_calls() - calls - (fake.calls(c"nvmlEventSetWait_v2") - waits);
     let on = "a fake library, its own CPU included, mean of 1000";

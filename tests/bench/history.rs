@@ -27,7 +27,7 @@ pub const HOUR: i64 = 3_600_000;
 /// Retention of the history in ms.
 pub const RETENTION: i64 = 12 * HOUR;
 /// Number of repetitions of a reading. The 95th percentile is the third slowest.
-const READS: usize = 60;
+const READ_REPEATS: usize = 60;
 
 /// Measures all figures of this file. Returns false when that failed.
 pub fn measure(table: &mut Table, procfs: &Recording) -> bool {
@@ -66,7 +66,7 @@ pub fn measure(table: &mut Table, procfs: &Recording) -> bool {
         let snapshot = kept.live.store().snapshot(kept.source, now - RETENTION, now).expect("a source");
         snapshot.buckets(&ids, 30_000, true)
     });
-    let on = format!("{} series that move, buckets of 30 s of every sample; CPU, p95 of {READS}", ids.len());
+    let on = format!("{} series that move, buckets of 30 s of every sample; CPU, p95 of {READ_REPEATS}", ids.len());
     table.at_most(
         "24 series x 12 h, read and reduced",
         ms,
@@ -89,7 +89,7 @@ pub fn measure(table: &mut Table, procfs: &Recording) -> bool {
 
 /// 95th percentile of the CPU time of this thread in milliseconds.
 pub fn p95<T>(mut run: impl FnMut() -> T) -> f64 {
-    let mut times: Vec<Duration> = (0..READS)
+    let mut times: Vec<Duration> = (0..READ_REPEATS)
         .map(|_| {
             let before = thread_cpu();
             std::hint::black_box(run());
@@ -97,7 +97,7 @@ pub fn p95<T>(mut run: impl FnMut() -> T) -> f64 {
         })
         .collect();
     times.sort_unstable();
-    times[READS * 95 / 100].as_secs_f64() * 1e3
+    times[READ_REPEATS * 95 / 100].as_secs_f64() * 1e3
 }
 
 /// Size in bytes of all files in a folder.

@@ -25,7 +25,7 @@ use stream::store::{Limits, Store};
 /// Machines of the goal, series of each, and the number of these that change.
 const MACHINES: u16 = 1_000;
 const SERIES: usize = 500;
-const MOVING: usize = 150;
+const MOVING_SERIES: usize = 150;
 /// Ticks of a quarter of an hour.
 const QUARTER: usize = 900;
 /// Readers of the overview.
@@ -37,7 +37,8 @@ pub fn measure(table: &mut Table) {
         Ok(figures) => figures,
         Err(why) => return table.missing("a hub with 1,000 machines", "", &why),
     };
-    let on = format!("{MACHINES} machines x {SERIES} series, of which {MOVING} walk at random; no sockets, no TLS");
+    let on =
+        format!("{MACHINES} machines x {SERIES} series, of which {MOVING_SERIES} walk at random; no sockets, no TLS");
     let mut row = |what: &str, name: &str, unit, most, goal| match figures.get(name) {
         Some(figure) => table.at_most(what, *figure, unit, most, goal, "", &on),
         None => table.missing(what, goal, "it was not told"),
@@ -104,7 +105,7 @@ impl Hub {
         let before = thread_cpu();
         self.clock.pass(Duration::from_secs(1));
         for values in &mut self.values {
-            for value in &mut values[..MOVING] {
+            for value in &mut values[..MOVING_SERIES] {
                 self.chance ^= self.chance << 13;
                 self.chance ^= self.chance >> 7;
                 self.chance ^= self.chance << 17;
@@ -206,7 +207,7 @@ pub fn hub() -> ExitCode {
 /// Cost of the overview: a beat, its bytes, and its delivery to each viewer.
 #[allow(clippy::print_stdout, reason = "as above")]
 fn overview(hub: &Hub) {
-    const BEATS: usize = 20;
+    const BEAT_COUNT: usize = 20;
     let (overview, _) = hub.live.overview(Grain::Sources, &Scope::All);
     overview.beat(&hub.live);
     let mut places: Vec<OverviewPlace> = (0..VIEWERS).map(|_| OverviewPlace::default()).collect();
@@ -216,7 +217,7 @@ fn overview(hub: &Hub) {
     let (mut beats, mut viewers, mut bytes) = (Duration::ZERO, Duration::ZERO, 0);
     let mut chance = 7u64;
     let mut values = hub.values.clone();
-    for _ in 0..BEATS {
+    for _ in 0..BEAT_COUNT {
         // Between two beats, all values of a machine that the overview shows have changed by some percent.
         hub.clock.pass(Duration::from_secs(2));
         let t = hub.clock.wall();
@@ -241,8 +242,8 @@ fn overview(hub: &Hub) {
         }
         viewers += thread_cpu() - begun;
     }
-    println!("beat {}", beats.as_secs_f64() * 1e3 / BEATS as f64);
+    println!("beat {}", beats.as_secs_f64() * 1e3 / BEAT_COUNT as f64);
     println!("wire {bytes}");
-    println!("viewer {}", viewers.as_secs_f64() * 1e6 / (BEATS * VIEWERS) as f64);
+    println!("viewer {}", viewers.as_secs_f64() * 1e6 / (BEAT_COUNT * VIEWERS) as f64);
     assert_eq!(rows(Grain::Sources).len(), 11, "the goal is of as many rows");
 }

@@ -16,9 +16,9 @@ use std::sync::Arc;
 /// Number of machines in the fleet.
 const MACHINES: u16 = 100;
 /// Number of series of each machine in the fleet.
-const EACH: u32 = 20;
+const SERIES_EACH: u32 = 20;
 /// Number of series of the large machine.
-const MANY: u32 = 10_000;
+const MANY_SERIES: u32 = 10_000;
 /// Number of ticks in an hour.
 const TICKS: usize = 3_600;
 
@@ -38,7 +38,7 @@ pub fn fleet(table: &mut Table, procfs: &Recording) {
         Err(error) => return table.missing("one metric over 100 sources", "5 ms", &error.to_string()),
     };
     let fleet = temp.path().join("fleet");
-    hours(&fleet, MACHINES, EACH, procfs).expect("a temporary folder can be written to");
+    hours(&fleet, MACHINES, SERIES_EACH, procfs).expect("a temporary folder can be written to");
     let kept = Keeping::open(&fleet, "machine-0");
     let ms = p95(|| {
         let all = 0..MACHINES;
@@ -48,7 +48,7 @@ pub fn fleet(table: &mut Table, procfs: &Recording) {
         })
         .collect::<Vec<_>>()
     });
-    let on = format!("12 h by the minute; CPU, p95; {EACH} series a machine");
+    let on = format!("12 h by the minute; CPU, p95; {SERIES_EACH} series a machine");
     table.at_most("one metric over 100 sources", ms, "ms", 5.0, "5 ms", "", &on);
 }
 
@@ -57,26 +57,26 @@ fn machine(table: &mut Table, procfs: &Recording, temp: &Path) {
     let large = temp.join("large");
     // It has the name of this machine, so that the server accepts the folder as its own.
     let name = collectors::host_name().unwrap_or_else(|| "this machine".into());
-    hours_of(&large, &[name], MANY, procfs).expect("a temporary folder can be written to");
+    hours_of(&large, &[name], MANY_SERIES, procfs).expect("a temporary folder can be written to");
     let open = || Folder::open(&large, Options::default()).map(|(_, found)| found.segments.len());
-    let on = format!("{MANY} series x 12 h; CPU, p95");
+    let on = format!("{MANY_SERIES} series x 12 h; CPU, p95");
     table.at_most("open a folder, all sealed", p95(open), "ms", 50.0, "50 ms", "", &on);
     match child(&large) {
         Ok(kib) => {
-            let on = format!("{MANY} series that move, 900 ticks in memory, 12 h on disk");
+            let on = format!("{MANY_SERIES} series that move, 900 ticks in memory, 12 h on disk");
             table.at_most("memory of a live series", kib, "KiB", 2.0, "2 KiB", "", &on);
         }
         Err(why) => table.missing("memory of a live series", "2 KiB", &why),
     }
     // The 900 ticks are in the log now, as after a kill at the end of a quarter of an hour.
     let ms = p95(open);
-    let on = format!("{MANY} series x 12 h, and 900 ticks in the log; CPU, p95");
+    let on = format!("{MANY_SERIES} series x 12 h, and 900 ticks in the log; CPU, p95");
     table.at_most("open a folder after a kill", ms, "ms", f64::INFINITY, "", "", &on);
     match started(&large) {
         Ok(start) => {
             let on = format!("likewise, to its first answer; {:.2} s of CPU; the best of 3", start.cpu);
             table.at_most("start of the server after a kill", start.wall, "s", 2.0, "2 s", "", &on);
-            let on = format!("{MANY} series x 12 h on disk");
+            let on = format!("{MANY_SERIES} series x 12 h on disk");
             table.at_most("RSS of that server", start.rss, "MiB", f64::INFINITY, "", "", &on);
         }
         Err(why) => table.missing("start of the server after a kill", "2 s", &why),
@@ -145,14 +145,14 @@ pub fn live(args: &[String]) -> ExitCode {
     {
         let mut store = kept.live.store();
         let metric = store.series(kept.source, 0).first().map_or(0, |def| def.metric);
-        for id in 0..MANY {
+        for id in 0..MANY_SERIES {
             let def = SeriesDef { metric, instance: id.to_string() };
             if store.intern(kept.source, def) != Some(id as SeriesId) {
                 return ExitCode::FAILURE;
             }
         }
     }
-    let mut values = vec![0.0; MANY as usize];
+    let mut values = vec![0.0; MANY_SERIES as usize];
     for tick in 0..900 {
         // A quarter of the series changes in each tick, as in procfs.
         for id in (tick % 4..values.len()).step_by(4) {
@@ -161,7 +161,7 @@ pub fn live(args: &[String]) -> ExitCode {
         kept.tick(&values);
     }
     let Some(after) = rss("self") else { return ExitCode::FAILURE };
-    println!("{}", (after - before) * 1024.0 / f64::from(MANY)); // The figure is converted from MiB to KiB.
+    println!("{}", (after - before) * 1024.0 / f64::from(MANY_SERIES)); // The figure is converted from MiB to KiB.
     // The process ends without closing anything, as after a kill.
     std::process::exit(0)
 }

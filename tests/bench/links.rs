@@ -36,7 +36,7 @@ use watchglass_tests::hub::{machines, people};
 /// Agents of the goal, series of each, and the number of these that change.
 const AGENTS: usize = 1_000;
 const SERIES: usize = 500;
-const MOVING: usize = 150;
+const MOVING_SERIES: usize = 150;
 /// Pause between two new connections: a hub accepts 50 per second.
 const OPENING: Duration = Duration::from_millis(25);
 /// Duration of the measurement.
@@ -62,7 +62,7 @@ pub fn measure(table: &mut Table, procfs: &Recording) {
     match hub() {
         Ok(figures) => {
             let on = format!(
-                "{AGENTS} x {SERIES} series, {MOVING} walk at random; TLS, {:.0} ticks a second, {} s",
+                "{AGENTS} x {SERIES} series, {MOVING_SERIES} walk at random; TLS, {:.0} ticks a second, {} s",
                 figures.ticks,
                 MEASURED.as_secs()
             );
@@ -332,7 +332,7 @@ async fn link(
     loop {
         tokio::select! {
             _ = ticks.tick() => {
-                for value in &mut values[..MOVING] {
+                for value in &mut values[..MOVING_SERIES] {
                     chance ^= chance << 13;
                     chance ^= chance >> 7;
                     chance ^= chance << 17;

@@ -11,7 +11,7 @@ use watchglass_tests::jupyter::{Home, Jupyter};
 /// Number of cells that run while the hooks are timed.
 const CELLS: &str = "2000";
 /// Duration of the measurement of Jupyter, without a page and with one.
-const WATCHED: Duration = Duration::from_secs(40);
+const MEASURED_TIME: Duration = Duration::from_secs(40);
 /// Number of starts of JupyterLab, with the extension and without. The median counts.
 const STARTS: usize = 7;
 const ROWS: [(&str, &str); 5] = [
@@ -33,7 +33,8 @@ pub fn measure(table: &mut Table) {
         Ok([load, median, worst]) => {
             let home = Home::new();
             let cells = format!("IPython, {CELLS} cells, nobody takes the markers");
-            let (starts, watched) = (format!("medians of {STARTS} each"), format!("{} s each", WATCHED.as_secs()));
+            let (starts, watched) =
+                (format!("medians of {STARTS} each"), format!("{} s each", MEASURED_TIME.as_secs()));
             let rows = [
                 (load, "ms", 20.0, "IPython, the package compiled, its shell warm"),
                 (median, "ms", f64::INFINITY, &*cells),
@@ -86,7 +87,7 @@ fn relaying(home: &Home) -> f64 {
 fn busy(jupyter: &Jupyter) -> f64 {
     let process = jupyter.id().to_string();
     let (begin, before) = (Instant::now(), cpu_of(&process));
-    std::thread::sleep(WATCHED);
+    std::thread::sleep(MEASURED_TIME);
     (cpu_of(&process) - before).as_secs_f64() / begin.elapsed().as_secs_f64() * 100.0
 }
 

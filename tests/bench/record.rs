@@ -30,7 +30,7 @@ const FILES: &[&str] = &[
     "loadavg",
 ];
 /// Number of ticks of a recording without `--record`. They are enough for the bytes of a tick, but too few for columns.
-const SHORT: usize = 120;
+const SHORT_TICKS: usize = 120;
 /// Number of ticks after which a column is sealed.
 pub const COLUMN: usize = (stream::store::QUARTER / 1_000) as usize;
 /// Maximum number of procfs series in a recording; the goals are stated for about 500.
@@ -45,7 +45,7 @@ pub fn recordings(folder: &Path, seconds: Option<usize>) -> io::Result<(Recordin
     {
         return Ok((procfs, own));
     }
-    let seconds = seconds.unwrap_or(SHORT);
+    let seconds = seconds.unwrap_or(SHORT_TICKS);
     eprintln!("recording this machine for {seconds} s");
     let (procfs, own) = record(seconds);
     save(&paths[0], &procfs)?;

@@ -13,7 +13,7 @@ use stream::clock::{Clock, System};
 use stream::live::Live;
 use stream::store::{Limits, Store};
 use watchglass_tests::programs::{Program, found};
-use watchglass_tests::receiver::{Answer, Receiver};
+use watchglass_tests::receiver::{Receiver, ReceiverAnswer};
 
 /// Number of ticks in one request.
 const TICKS: usize = 15;
@@ -39,7 +39,7 @@ pub fn measure(table: &mut Table, procfs: &Recording) {
     let on = format!(
         "{MACHINES} machines of {series} series each, {ROUNDS} rounds of {TICKS} s, progress on this disk, scaled to 500"
     );
-    let receiver = Receiver::start(|_| Answer::Take);
+    let receiver = Receiver::start(|_| ReceiverAnswer::Take);
     match of_many(procfs, receiver.url(), || None) {
         Some((cpu, wall, _)) => {
             // Seconds per second of data of one machine.
@@ -164,7 +164,7 @@ fn sent(recording: &Recording) -> Option<(f64, f64)> {
         store.intern(source, SeriesDef { metric, instance: format!("{{cpu=\"{}\",mode=\"user\"}}", i % 20) })?;
     }
     let live = Live::new(store, Arc::new(System), 1, 86_400_000);
-    let receiver = Receiver::start(|_| Answer::Take);
+    let receiver = Receiver::start(|_| ReceiverAnswer::Take);
     let settings = RemoteWrite { url: receiver.url(), read_url: None, headers: Vec::new() };
     let from = System.wall() - 3_600_000;
     let mut ticks = recording.ticks.iter().enumerate();

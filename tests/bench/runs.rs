@@ -3,7 +3,7 @@
 
 use crate::cost::{cpu_of, thread_cpu};
 use crate::table::Table;
-use jobs::runs::RunBook;
+use jobs::runs::RunRegistry;
 use serde_json::Value;
 use shared::run::{About, BEGIN_KIND, Begun, END_KIND, How, Over, Rank};
 use shared::wire::Source;
@@ -224,10 +224,10 @@ fn lists(machines: u32, processes: u32, are_over: bool) -> (f64, f64) {
             record(END_KIND, serde_json::to_vec(&over).expect("texts and numbers")).expect("a record");
         }
     }
-    let book = RunBook::default();
+    let registry = RunRegistry::default();
     let list = || {
         let begun = thread_cpu();
-        let all = book.newest_first(&live, &sources, (0, now));
+        let all = registry.newest_first(&live, &sources, (0, now));
         let own = all.filter(|run| !are_over || run.about.project.as_deref() == Some("project-7")).count();
         assert!(own > 0, "runs are listed");
         thread_cpu().saturating_sub(begun).as_secs_f64()

@@ -1,7 +1,7 @@
 //! The table of results that the bench prints.
 
 /// A row of the table.
-struct Row {
+struct BenchRow {
     what: String,
     figure: String,
     goal: &'static str,
@@ -12,7 +12,7 @@ struct Row {
 
 /// Rows in the order in which they were measured.
 #[derive(Default)]
-pub struct Table(Vec<Row>);
+pub struct Table(Vec<BenchRow>);
 
 impl Table {
     /// Adds a figure in `unit`. Its goal is met when it is at most `most`.
@@ -27,7 +27,7 @@ impl Table {
         peer: &str,
         on: &str,
     ) {
-        self.0.push(Row {
+        self.0.push(BenchRow {
             what: what.into(),
             figure: format!("{} {unit}", shared::unit::number(figure)),
             goal,
@@ -41,7 +41,7 @@ impl Table {
 
     /// Adds a figure that could not be measured, with the reason.
     pub fn missing(&mut self, what: &str, goal: &'static str, why: &str) {
-        self.0.push(Row {
+        self.0.push(BenchRow {
             what: what.into(),
             figure: "not measured".into(),
             goal,
@@ -54,7 +54,7 @@ impl Table {
     /// Prints all rows.
     #[allow(clippy::print_stdout, reason = "the table is what the command is for")]
     pub fn print(&self) {
-        let width = |f: fn(&Row) -> &str| self.0.iter().map(|r| f(r).chars().count()).max().unwrap_or(0);
+        let width = |f: fn(&BenchRow) -> &str| self.0.iter().map(|r| f(r).chars().count()).max().unwrap_or(0);
         let (a, b) = (width(|r| &r.what), width(|r| &r.figure));
         let (c, d) = (width(|r| r.goal), width(|r| &r.peer));
         println!("\n  {:a$}  {:>b$}  {:c$}  {:d$}  measured on", "figure", "ours", "goal", "peer");

@@ -10,8 +10,8 @@ use watchglass_tests::terminal::Terminal;
 /// Minimum number of processes on this machine during the measurement.
 const PROCESSES: usize = 500;
 /// Duration of the measurement of each program, after a warm-up of the same length.
-const WATCHED: Duration = Duration::from_secs(30);
-const SETTLE: Duration = Duration::from_secs(5);
+const MEASURED_TIME: Duration = Duration::from_secs(30);
+const WARM_UP_TIME: Duration = Duration::from_secs(5);
 /// Maximum wait for the first picture.
 const MAX_FIRST: Duration = Duration::from_secs(20);
 
@@ -129,14 +129,14 @@ fn cost(command: Command, word: &str) -> Result<Cost, String> {
     }
     let first = begin.elapsed().as_secs_f64() * 1e3;
     let process = terminal.id().to_string();
-    std::thread::sleep(SETTLE);
+    std::thread::sleep(WARM_UP_TIME);
     let (cpu, bytes) = (used(&process), terminal.bytes());
-    std::thread::sleep(WATCHED);
+    std::thread::sleep(MEASURED_TIME);
     let (after, written) = (used(&process), terminal.bytes());
     if after < cpu {
         return Err("it ended early".into());
     }
-    let minutes = WATCHED.as_secs_f64() / 60.0;
+    let minutes = MEASURED_TIME.as_secs_f64() / 60.0;
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
     let kib = status.lines().find_map(|line| line.strip_prefix("VmRSS:")?.trim().strip_suffix(" kB")?.parse().ok());
     Ok(Cost {
@@ -144,7 +144,7 @@ fn cost(command: Command, word: &str) -> Result<Cost, String> {
         first,
         cpu: (after - cpu) / minutes,
         memory: kib.map(|kib: f64| kib / 1024.0).ok_or("its memory cannot be read")?, // kB of /proc are 1024 bytes
-        bytes: (written - bytes) as f64 / WATCHED.as_secs_f64(),
+        bytes: (written - bytes) as f64 / MEASURED_TIME.as_secs_f64(),
     })
 }
 

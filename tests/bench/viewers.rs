@@ -21,7 +21,7 @@ use watchglass_tests::crowd::Crowd;
 /// Number of viewers in the goal.
 const VIEWERS: usize = 10_000;
 /// Number of viewers from one address of loopback, which has fewer ports than there are viewers.
-const EACH: usize = 5_000;
+const VIEWERS_EACH: usize = 5_000;
 /// Number of connections that are opened at the same time.
 const OPENING: usize = 64;
 /// Duration of the measurement.
@@ -194,7 +194,7 @@ async fn viewer(
     turn: tokio::sync::OwnedSemaphorePermit,
 ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
     let socket = TcpSocket::new_v4()?;
-    socket.bind(SocketAddr::new(Ipv4Addr::new(127, 0, 0, 2 + (n / EACH) as u8).into(), 0))?;
+    socket.bind(SocketAddr::new(Ipv4Addr::new(127, 0, 0, 2 + (n / VIEWERS_EACH) as u8).into(), 0))?;
     let stream = socket.connect(address).await?;
     let json = form == "json";
     let config =

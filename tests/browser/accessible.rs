@@ -1,7 +1,7 @@
 //! Checks the page for users who cannot see, with axe-core: each state, in both themes, on a screen and on a phone.
 
 use super::{live, no_faults, people, team, teams};
-use shared::standing::Standing;
+use shared::connection_state::ConnectionState;
 use watchglass_tests::browser::Browser;
 use watchglass_tests::crowd::Crowd;
 use watchglass_tests::server::Server;
@@ -205,8 +205,8 @@ fn with_axe_nothing_serious_is_found() {
     let own = Server::start([]);
     // Most of its machines are healthy, some are not.
     let crowd = Crowd::new(24);
-    crowd.stand(1, Standing::Unreachable);
-    crowd.stand(2, Standing::Stopped("it was told to".into()));
+    crowd.stand(1, ConnectionState::Unreachable);
+    crowd.stand(2, ConnectionState::Stopped("it was told to".into()));
     let browser = Browser::start();
     for theme in ["dark", "light"] {
         browser.prefer(theme);

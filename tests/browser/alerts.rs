@@ -8,7 +8,7 @@ use watchglass_tests::server::Server;
 
 /// Answers of the paths of alerts, in the shapes of `shared::alert`. `__raise` makes an alert that began this many
 /// seconds ago. `__done` has the requested changes.
-pub(super) const TOLD: &str = r##"
+pub(super) const ALERT_ANSWERS: &str = r##"
 const ms = () => Date.now(), base = +(sessionStorage.alertBase ||= ms());
 window.__alerts = []; window.__done = []; window.__checks = []; window.__asked = [];
 window.__raise = (id, severity, state, ago, more) => {
@@ -94,12 +94,12 @@ const ROWS: &str = "[...document.querySelectorAll('.findings-list [data-alert]')
 fn page(query: &str, script: &str) -> (&'static Server, Browser) {
     let server = super::demo("8");
     let browser = Browser::start();
-    browser.before_each_page(&format!("{TOLD}{script}"));
+    browser.before_each_page(&format!("{ALERT_ANSWERS}{script}"));
     browser.open(&format!("{}{query}", server.url));
     (server, browser)
 }
 
-fn said(browser: &Browser, expression: &str) -> String {
+fn read_text(browser: &Browser, expression: &str) -> String {
     browser.eval(expression).as_str().unwrap_or_default().to_string()
 }
 
@@ -108,8 +108,11 @@ fn the_bell_counts_what_fires_lists_it_and_tells_it_once() {
     let (_server, browser) = page("", FIRING);
     live(&browser);
     browser.until("document.documentElement.dataset.alerts === '2'");
-    assert_eq!(said(&browser, "document.querySelector('.bell summary').getAttribute('aria-label')"), "Open: 2 alerts");
-    assert_eq!(said(&browser, "document.querySelector('.bell .count').innerText"), "2");
+    assert_eq!(
+        read_text(&browser, "document.querySelector('.bell summary').getAttribute('aria-label')"),
+        "Open: 2 alerts"
+    );
+    assert_eq!(read_text(&browser, "document.querySelector('.bell .count').innerText"), "2");
     assert_eq!(browser.eval("document.getElementById('rung').innerText"), "", "what was there is no news");
     browser.click(".bell summary");
     let listed = browser.eval("[...document.querySelectorAll('.bell [data-alert]')].map(one => one.dataset.alert)");
@@ -122,7 +125,10 @@ fn the_bell_counts_what_fires_lists_it_and_tells_it_once() {
     browser.eval("(__alerts.forEach(one => { one.state = 'resolved'; one.ended = Date.now(); }), 0)");
     browser.until("document.getElementById('rung').innerText === '3 alerts have ended.'");
     browser.until("document.documentElement.dataset.alerts === '0'");
-    assert_eq!(said(&browser, "document.querySelector('.bell summary').getAttribute('aria-label')"), "Nothing is open");
+    assert_eq!(
+        read_text(&browser, "document.querySelector('.bell summary').getAttribute('aria-label')"),
+        "Nothing is open"
+    );
     no_faults(&browser);
 }
 
@@ -139,8 +145,8 @@ fn the_list_is_walked_and_filtered_and_one_is_taken_on_and_silenced_by_keys() {
     assert_eq!(of("severity"), json!(["critical", "warning", "warning", "warning", "info"]));
     assert_eq!(of("rule"), json!(["run-crashed", "hot", "hot", "hot", "hot"]));
     let first = format!("{ROWS}[0].querySelector('.sentence').innerText");
-    assert_eq!(said(&browser, &first), "llama <i>70b</i> crashed: out of memory", "it is text");
-    let held = said(&browser, &format!("{ROWS}[2].querySelector('.below').innerText"));
+    assert_eq!(read_text(&browser, &first), "llama <i>70b</i> crashed: out of memory", "it is text");
+    let held = read_text(&browser, &format!("{ROWS}[2].querySelector('.below').innerText"));
     assert!(held.ends_with("silenced: silenced by sofia until 18:00"), "{held}");
 
     // One is shown beside the list, and follows the selection.
@@ -159,7 +165,7 @@ fn the_list_is_walked_and_filtered_and_one_is_taken_on_and_silenced_by_keys() {
     browser.press("s");
     browser.until("document.querySelector('dialog[open] [data-form=silence]')");
     assert_eq!(
-        said(&browser, "document.querySelector('dialog[open] h2').innerText"),
+        read_text(&browser, "document.querySelector('dialog[open] h2').innerText"),
         "Silence Hot GPUs of GPU 3, demo-01?"
     );
     browser.click("dialog[open] .btn.primary");
@@ -212,12 +218,12 @@ fn a_rule_is_made_over_a_chart_by_dragging_a_line() {
     browser.until("document.querySelector('#menu [data-do=alert]')");
     browser.click("#menu [data-do=alert]");
     browser.until("document.querySelector('.written')");
-    let draft = || said(&browser, "new URLSearchParams(location.search).get('alert')");
+    let draft = || read_text(&browser, "new URLSearchParams(location.search).get('alert')");
     assert!(draft().starts_with("gpu.*.temp > ") && draft().contains(" C for 2m, until < "), "{}", draft());
     browser.until("document.querySelector('.rule-plot [role=slider]')");
     browser.until("document.querySelector('.written').dataset.checked === '3'");
     assert_eq!(
-        said(&browser, "document.querySelector('.verdict').innerText"),
+        read_text(&browser, "document.querySelector('.verdict').innerText"),
         "It would have fired 3 times in the last 12 h, for 20 min together."
     );
     assert_eq!(browser.eval("document.querySelectorAll('.fired li').length"), 3);
@@ -238,11 +244,11 @@ fn a_rule_is_made_over_a_chart_by_dragging_a_line() {
     let dragged = now();
     assert!(dragged < before - 1.0, "{before} to {dragged}");
     assert!(draft().starts_with(&format!("gpu.*.temp > {dragged} C")), "{dragged}: {}", draft());
-    let asked = said(&browser, "__checks.at(-1).rule.when");
+    let asked = read_text(&browser, "__checks.at(-1).rule.when");
     assert_eq!(asked, draft().split("~.").next().unwrap_or_default(), "what is checked is what is seen");
     browser.press("ArrowUp");
     browser.until(&format!("+document.querySelector('[role=slider]').getAttribute('aria-valuenow') > {dragged}"));
-    let spoken = said(&browser, "document.querySelector('[role=slider]').getAttribute('aria-valuetext')");
+    let spoken = read_text(&browser, "document.querySelector('[role=slider]').getAttribute('aria-valuetext')");
     assert!(spoken.starts_with("above ") && spoken.ends_with(" °C"), "{spoken}");
 
     // The fields of the sentence are the same rule.
@@ -292,7 +298,7 @@ fn the_rules_are_listed_with_who_may_change_them_and_one_is_switched_off() {
         browser.eval(&format!("{rows}.map(row => [row.dataset.rule, row.dataset.state, [...row.querySelectorAll('.deeds button')].map(b => b.innerText).join()])")),
         json!([["01HOT", "firing", "Edit,Off,Remove…"], ["01FILE", "quiet", ""], ["run-crashed", "quiet", "Off"]])
     );
-    assert!(said(&browser, &format!("{rows}[1].innerText")).contains("more than 10,000 series"));
+    assert!(read_text(&browser, &format!("{rows}[1].innerText")).contains("more than 10,000 series"));
     browser.screenshot("alerts-rules-dark");
     browser.click("tr[data-rule=run-crashed] [data-do=switch-rule]");
     browser.until(&format!("{rows}[2].dataset.state === 'off'"));
@@ -317,7 +323,7 @@ fn a_channel_is_tested_made_and_changed_and_its_secret_is_never_shown() {
         browser.eval(&format!("{rows}.map(row => [row.dataset.channel, row.dataset.delivery])")),
         json!([["lab-slack", "ok"], ["pager", "retrying"], ["ops", "failed"], ["browser", ""]])
     );
-    let pager = said(&browser, &format!("{rows}[1].innerText"));
+    let pager = read_text(&browser, &format!("{rows}[1].innerText"));
     assert!(
         pager.contains("502, tried 4 times")
             && pager.contains("2 queued, the oldest from ")
@@ -325,7 +331,7 @@ fn a_channel_is_tested_made_and_changed_and_its_secret_is_never_shown() {
         "{pager}"
     );
     assert!(
-        said(&browser, "document.querySelector('.quiet-hours').innerText")
+        read_text(&browser, "document.querySelector('.quiet-hours').innerText")
             .contains("lab-slack waits from 22:00 to 07:00 (mon-fri), Europe/Berlin.")
     );
     assert_eq!(browser.eval("document.querySelectorAll('#sent tbody tr').length"), 2);
@@ -391,7 +397,7 @@ fn an_answer_that_cannot_be_read_is_said_and_is_no_empty_list() {
     let (_server, browser) = page("?page=alerts&tab=deliveries", broken);
     let wrong = "document.querySelector('.deliveries .wrong').innerText";
     browser.until(&format!("{wrong}.includes('at `channels.1.delivery.sent`')"));
-    let said = said(&browser, "document.querySelector('.deliveries').innerText");
+    let said = read_text(&browser, "document.querySelector('.deliveries').innerText");
     for untrue in
         ["Alerts are shown in this page only", "Nothing has been sent", "No channel has quiet hours", "24 h, nothing"]
     {
@@ -415,7 +421,7 @@ fn a_silence_is_made_ended_and_made_again() {
         browser.eval(&format!("{rows}.map(row => row.querySelector('.deeds').innerText)")),
         json!(["End now", "Renew…"])
     );
-    assert!(said(&browser, &format!("{rows}[0].innerText")).contains("new <b>fan</b> tonight"), "it is text");
+    assert!(read_text(&browser, &format!("{rows}[0].innerText")).contains("new <b>fan</b> tonight"), "it is text");
     browser.screenshot("alerts-silences-dark");
     browser.press("s");
     browser.until("document.querySelector('dialog[open] [data-form=silence]')");

@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use watchglass_tests::browser::Browser;
 
 /// Data that a page has stored: cookies, storage of both kinds, databases, and caches.
-const KEPT: &str = "Promise.all([indexedDB.databases(), caches.keys()])
+const STORED_DATA: &str = "Promise.all([indexedDB.databases(), caches.keys()])
     .then(all => [document.cookie, localStorage.length, sessionStorage.length, ...all.map(one => one.length)].join())";
 
 #[test]
@@ -18,11 +18,11 @@ fn a_page_finds_nothing_of_another_one_and_hears_nothing_of_it() {
     first.eval("caches.open('a').then(() => 0)");
     first.eval("new Promise(done => { indexedDB.open('a').onsuccess = () => done(0) })");
     first.prefer("dark");
-    assert!(first.eval(KEPT).as_str().is_some_and(|kept| kept.starts_with("a=b,") && kept.ends_with(",1,1")));
+    assert!(first.eval(STORED_DATA).as_str().is_some_and(|kept| kept.starts_with("a=b,") && kept.ends_with(",1,1")));
     second.prefer("light");
     second.open(&machine().url);
     second.eval("(new BroadcastChannel('a').onmessage = () => { window.__heard = 1 }, 0)");
-    assert!(second.eval(KEPT).as_str().is_some_and(|kept| kept.starts_with(',') && kept.ends_with(",0,0")));
+    assert!(second.eval(STORED_DATA).as_str().is_some_and(|kept| kept.starts_with(',') && kept.ends_with(",0,0")));
     assert_eq!(second.eval("localStorage.a ?? sessionStorage.a ?? null"), serde_json::Value::Null);
     first.eval("(new BroadcastChannel('a').postMessage(1), 0)");
     super::live(&second);

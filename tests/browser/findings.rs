@@ -7,7 +7,7 @@ use watchglass_tests::server::Server;
 
 /// Answers of `api/v1/findings`: the contents of `window.__findings`, selected as the server does. `__raise` makes a
 /// finding in the shape of `shared::finding`, which began this many seconds ago.
-const TOLD: &str = r##"
+const FINDING_ANSWERS: &str = r##"
 const now = () => Math.floor(Date.now() / 1000), clock = t => new Date(t * 1000).toISOString().slice(11, 16) + " UTC";
 window.__findings = [];
 window.__asked = [];
@@ -61,12 +61,12 @@ const ROWS: &str = "[...document.querySelectorAll('.findings-list .finding')]";
 fn page(query: &str, wrong: &str) -> (&'static Server, Browser) {
     let server = super::demo("8");
     let browser = Browser::start();
-    browser.before_each_page(&format!("{TOLD}{wrong}"));
+    browser.before_each_page(&format!("{FINDING_ANSWERS}{wrong}"));
     browser.open(&format!("{}{query}", server.url));
     (server, browser)
 }
 
-fn said(browser: &Browser, expression: &str) -> String {
+fn read_text(browser: &Browser, expression: &str) -> String {
     browser.eval(expression).as_str().unwrap_or_default().to_string()
 }
 
@@ -75,7 +75,7 @@ fn nothing_stands_on_the_page_where_nothing_is_wrong_and_one_line_in_the_list() 
     let (_server, browser) = page("", "");
     live(&browser);
     browser.until("__asked.length >= 2");
-    assert!(said(&browser, "__asked[0]").contains("source=demo-01&from=-"), "{}", browser.eval("__asked[0]"));
+    assert!(read_text(&browser, "__asked[0]").contains("source=demo-01&from=-"), "{}", browser.eval("__asked[0]"));
     assert_eq!(
         browser.eval(&format!("[{LINE}, document.querySelector('.count').innerText]")),
         serde_json::json!([null, ""])
@@ -100,23 +100,25 @@ fn the_most_severe_leads_the_page_and_its_button_shows_how_it_began() {
     let (_server, browser) = page("?w=1m", WRONG);
     live(&browser);
     browser.until(LINE);
-    let head = said(&browser, &format!("{LINE}.querySelector('b').innerText"));
+    let head = read_text(&browser, &format!("{LINE}.querySelector('b').innerText"));
     let since = browser.eval("__findings[0].since").as_i64().expect("a time");
-    let clock = said(
+    let clock = read_text(
         &browser,
         "(d => [d.getHours(), d.getMinutes()].map(n => String(n).padStart(2, '0')).join(':'))(new Date(__findings[0].since * 1000))",
     );
     assert_eq!(head, format!("GPU 3 of demo-01 runs at 1,410 MHz since {clock};"), "the first clause, in local time");
-    let below = said(&browser, &format!("{LINE}.querySelector('.below').innerText"));
+    let below = read_text(&browser, &format!("{LINE}.querySelector('.below').innerText"));
     assert!(below.starts_with(&format!("warning: throttle, since {clock}, ")), "{below}");
     assert!(
         below.ends_with("; GPUs 0–2, 4–7 of demo-01 are waiting for it and 1 more"),
         "a note and what follows do not count: {below}"
     );
     browser.until(&format!("{LINE}.querySelector('.sketch path.own')?.getAttribute('d').length > 20"));
-    assert!(said(&browser, &format!("{LINE}.querySelector('.sides p:nth-child(2)').innerText")).starts_with("GPU 3"));
+    assert!(
+        read_text(&browser, &format!("{LINE}.querySelector('.sides p:nth-child(2)').innerText")).starts_with("GPU 3")
+    );
     browser.screenshot("finding-host-dark");
-    assert_eq!(said(&browser, &format!("{LINE}.querySelector('button').innerText")), format!("Show {clock}"));
+    assert_eq!(read_text(&browser, &format!("{LINE}.querySelector('button').innerText")), format!("Show {clock}"));
     // The charts of the evidence lead the page, the first of them over its whole width.
     let lead =
         "[...document.querySelectorAll('.charts article.chart')].slice(0, 2).map(one => one.dataset.panel).join()";
@@ -223,9 +225,13 @@ fn the_list_has_causes_with_what_follows_and_one_finding_with_its_evidence() {
     assert_eq!(order, serde_json::json!(expected));
     assert_eq!(browser.eval("document.querySelector('.findings-list h3').innerText"), "Resolved in the last 12 h");
     let sentence = format!("{ROWS}[2].querySelector('.sentence').innerText");
-    assert_eq!(said(&browser, &sentence), "GPU 6 waits for <b>its</b> data: 31 % busy, others 99 %.", "it is text");
+    assert_eq!(
+        read_text(&browser, &sentence),
+        "GPU 6 waits for <b>its</b> data: 31 % busy, others 99 %.",
+        "it is text"
+    );
     assert!(
-        said(&browser, &format!("{ROWS}[2].querySelector('.below').innerText"))
+        read_text(&browser, &format!("{ROWS}[2].querySelector('.below').innerText"))
             .starts_with("warning: starvation, since ")
     );
 
@@ -233,17 +239,17 @@ fn the_list_has_causes_with_what_follows_and_one_finding_with_its_evidence() {
     browser.until("document.querySelectorAll('.proofs figure').length === 2");
     browser.until("[...document.querySelectorAll('.proofs figure')].every(f => f.dataset.lines === '8' && f.dataset.subjects === '1')");
     assert_eq!(
-        said(&browser, "document.querySelector('.proofs figcaption').innerText"),
+        read_text(&browser, "document.querySelector('.proofs figcaption').innerText"),
         "GPU SM clock GHz; dashed: usually 1.75"
     );
     assert!(
-        said(&browser, "document.querySelector('.proofs canvas').getAttribute('aria-label')")
+        read_text(&browser, "document.querySelector('.proofs canvas').getAttribute('aria-label')")
             .ends_with("GPU 3 against 7 others")
     );
     assert_eq!(browser.eval("document.querySelectorAll('.evidence li a').length"), 3, "what is absent leads nowhere");
     let moved = "GPU power: 650 W to 400 W GPU 3 of demo-01, changed first";
     browser.until(&format!("document.querySelector('.changed li').innerText.replaceAll('\u{a0}', ' ') === {moved:?}"));
-    assert!(said(&browser, "document.querySelector('.finding-one').innerText").contains("at least 98.4 %"));
+    assert!(read_text(&browser, "document.querySelector('.finding-one').innerText").contains("at least 98.4 %"));
     browser.screenshot("findings-dark");
 
     // Keys move the selection, and the finding beside the list follows.
@@ -337,7 +343,7 @@ fn the_page_of_all_machines_leads_to_the_finding() {
     let server = Server::start(["demo", "--hosts", "8", "--gpus", "8"]);
     let browser = Browser::start();
     let wrong = r#"__raise("straggler", "critical", 5, 400, { source: "demo-03", affects: [{ source: "demo-04", gpus: [0, 1, 2, 3, 4, 5, 6, 7] }, { source: "demo-05", gpus: [0] }] });"#;
-    browser.before_each_page(&format!("{TOLD}{wrong}"));
+    browser.before_each_page(&format!("{FINDING_ANSWERS}{wrong}"));
     browser.open(&server.url);
     browser.until(&format!("{LINE}?.innerText.includes('9 GPUs on 2 machines are waiting for it')"));
     assert_eq!(browser.eval("__asked[0]"), "?active=1");
@@ -351,7 +357,7 @@ fn the_page_of_all_machines_leads_to_the_finding() {
     browser.move_to((left + end("right") - 4.0, top + end("bottom") - 4.0));
     let tip = "document.getElementById('tip').innerText";
     browser.until(&format!("{tip}.startsWith('demo-03') && {tip}.includes('critical: GPU 5 of demo-03 runs at')"));
-    let label = said(&browser, "document.getElementById('map').getAttribute('aria-label')");
+    let label = read_text(&browser, "document.getElementById('map').getAttribute('aria-label')");
     assert_eq!(label, "Machines: demo-03 has a problem.", "who waits for it has nothing wrong");
     browser.move_to((5.0, 5.0));
     browser.eval("(document.getElementById('map').focus(), 0)");
@@ -361,7 +367,8 @@ fn the_page_of_all_machines_leads_to_the_finding() {
         browser.until(&format!("document.getElementById('said').innerText.startsWith('{host}: live')"));
     }
     assert!(
-        said(&browser, "document.getElementById('said').innerText").contains("; critical: GPU 5 of demo-03 runs at")
+        read_text(&browser, "document.getElementById('said').innerText")
+            .contains("; critical: GPU 5 of demo-03 runs at")
     );
     // A finding that is over has no frame.
     browser.eval("(__findings[0].until = Math.floor(Date.now() / 1000), 0)");
@@ -380,7 +387,7 @@ fn what_a_server_finds_leads_its_page_with_the_evidence_drawn() {
     browser.open(&server.url);
     live(&browser);
     browser.until(LINE);
-    let told = |of: &str| said(&browser, &format!("{LINE}.querySelector('{of}').innerText"));
+    let told = |of: &str| read_text(&browser, &format!("{LINE}.querySelector('{of}').innerText"));
     let sentence = told("p");
     assert!(sentence.starts_with("GPU ") && !sentence.contains("{since}") && !sentence.contains("UTC"), "{sentence}");
     assert!(told(".below").contains("since "), "{}", told(".below"));
@@ -418,7 +425,7 @@ fn a_file_that_is_dropped_tells_what_was_wrong_in_it() {
     // Its evidence is drawn from the file's own samples.
     browser.until(&format!("{LINE}.querySelector('.sketch path.own')?.getAttribute('d').length > 20"));
     let sides = format!("{LINE}.querySelector('.sides').innerText.replace(/\\s+/g, ' ')");
-    assert_eq!(said(&browser, &sides), "GPU SM clock, GHz GPU 1 1.2 others 1.75");
+    assert_eq!(read_text(&browser, &sides), "GPU SM clock, GHz GPU 1 1.2 others 1.75");
     browser.click("[data-do=show-finding]");
     browser.until("document.documentElement.dataset.link === 'frozen'");
     let (from, to) = span(&browser);
@@ -433,7 +440,7 @@ fn a_file_that_is_dropped_tells_what_was_wrong_in_it() {
          {figures}.every(f => f.dataset.lines === '3' && f.dataset.subjects === '1')"
     ));
     assert_eq!(
-        said(&browser, "document.querySelector('.proofs figcaption').innerText"),
+        read_text(&browser, "document.querySelector('.proofs figcaption').innerText"),
         "GPU SM clock GHz; dashed: usually 1.75"
     );
     assert_eq!(browser.eval("document.querySelectorAll('[data-tab]').length"), 0, "a file has no rules");

@@ -1,7 +1,7 @@
 //! Tests the page of many machines: the map, states, filter, keys, table, comparison.
 
 use super::no_faults;
-use shared::standing::Standing;
+use shared::connection_state::ConnectionState;
 use watchglass_tests::browser::Browser;
 use watchglass_tests::crowd::Crowd;
 use watchglass_tests::server::Server;
@@ -90,7 +90,7 @@ fn several_machines_open_as_a_fleet_and_a_click_on_one_opens_its_page() {
 }
 
 /// Holds the answers about findings and alerts until `__tell` is called with the number of firing alerts.
-const HELD: &str = r#"
+const HOLD_ANSWERS: &str = r#"
 const before = window.fetch, told = new Promise(done => { window.__tell = done; });
 window.fetch = async (path, init) => {
   const name = new URL(String(path), location.href).pathname;
@@ -107,7 +107,7 @@ fn all_is_well_is_said_only_once_findings_and_alerts_are_known_and_nothing_fires
         [(0, "All is well: all 8 machines are online"), (2, "2 alerts fire: all 8 machines are online")]
     {
         let browser = Browser::start();
-        browser.before_each_page(HELD);
+        browser.before_each_page(HOLD_ANSWERS);
         browser.open(&crowd.url);
         drawn(&crowd, &browser, 8);
         until(&crowd, &browser, &format!("{SAY}.includes('All 8 machines are online')"));
@@ -154,13 +154,13 @@ fn the_table_sorts_both_ways_and_says_when_no_machine_fits() {
 #[test]
 fn each_state_has_its_word_and_the_sentence_names_who_is_missing() {
     let (crowd, browser) = open(16, "");
-    crowd.stand(1, Standing::Unreachable);
+    crowd.stand(1, ConnectionState::Unreachable);
     until(&crowd, &browser, &format!("{SAY}.includes('node-02 has been lost')"));
     assert_eq!(browser.eval(r#"document.querySelector(".say").dataset.calm"#), "false");
-    crowd.stand(2, Standing::Stopped("it was told to".into()));
-    crowd.stand(3, Standing::Filling { missing: 600_000, rate: 40.0 });
-    crowd.stand(4, Standing::Refused("its key was ended".into()));
-    crowd.stand(5, Standing::Late);
+    crowd.stand(2, ConnectionState::Stopped("it was told to".into()));
+    crowd.stand(3, ConnectionState::Filling { missing: 600_000, rate: 40.0 });
+    crowd.stand(4, ConnectionState::Refused("its key was ended".into()));
+    crowd.stand(5, ConnectionState::Late);
     let state = |host: &str, word: &str| {
         format!(r#"(r => r && r.dataset.state === {word:?})(document.querySelector("tr[data-row={host}]"))"#)
     };
@@ -277,7 +277,7 @@ fn a_thousand_machines_stand_on_one_screen_and_a_phone_shows_them_too() {
     until(&crowd, &browser, r#"document.querySelector(".mapcard h2").innerText === "1,000 hosts, 8,000 GPUs""#);
     let [_, top, _, high] = browser.rect("#map");
     assert!(top + high < 900.0, "the map ends at {}", top + high);
-    crowd.stand(500, Standing::Unreachable);
+    crowd.stand(500, ConnectionState::Unreachable);
     until(&crowd, &browser, &format!("{SAY}.includes('node-0501')"));
     browser.screenshot("fleet-1000-dark");
     assert_eq!(browser.eval("document.querySelectorAll('#hosts tbody tr').length"), 24);

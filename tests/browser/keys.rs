@@ -6,7 +6,7 @@ use watchglass_tests::server::Server;
 
 /// An expression for the panel whose plot has the focus; empty for none.
 const HERE: &str = r#"(document.activeElement.classList.contains("plot") ? document.activeElement.closest("article").dataset.panel : "")"#;
-const SAID: &str = r#"document.getElementById("said").textContent"#;
+const SAID_TEXT: &str = r#"document.getElementById("said").textContent"#;
 const WHEN: &str = r##"document.querySelector("#tip:not([hidden]) .when span").textContent"##;
 const LINK: &str = "document.documentElement.dataset.link";
 const WINDOW: &str = r#"document.querySelector("article.chart").dataset.window"#;
@@ -76,8 +76,8 @@ fn readings_are_said_in_one_place_and_not_faster_than_they_can_be_heard() {
     for _ in 0..30 {
         browser.press("ArrowLeft");
     }
-    browser.until(&format!("{WHEN} && window.__said.length > 0 && {SAID}.startsWith({WHEN})"));
-    browser.until(&format!(r#"/^\d\d:\d\d:\d\d, GPU \d, \d+(\.\d+)? percent; GPU \d, /.test({SAID})"#));
+    browser.until(&format!("{WHEN} && window.__said.length > 0 && {SAID_TEXT}.startsWith({WHEN})"));
+    browser.until(&format!(r#"/^\d\d:\d\d:\d\d, GPU \d, \d+(\.\d+)? percent; GPU \d, /.test({SAID_TEXT})"#));
     let gaps = browser.eval("window.__said.slice(1).map((s, i) => s[0] - window.__said[i][0])");
     let gaps: Vec<f64> = serde_json::from_value(gaps).expect("times");
     assert!(gaps.iter().all(|gap| *gap > 200.0), "{gaps:?}");

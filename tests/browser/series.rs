@@ -10,7 +10,7 @@ const QUERY: &str = "new URLSearchParams(location.search)";
 const TIP: &str = r##"document.querySelector("#tip:not([hidden])")"##;
 const ROWS: &str = r##"[...document.querySelectorAll("#tip > .row")].map(r => +r.querySelector("b").textContent)"##;
 /// An expression for the layer over the data: one number for each chart on the screen.
-const OVER: &str = r#"[...document.querySelectorAll("article.chart")]
+const OVER_LAYER: &str = r#"[...document.querySelectorAll("article.chart")]
     .filter(p => p.getBoundingClientRect().bottom < innerHeight)
     .map(p => { const c = p.querySelectorAll("canvas")[1]; const m = Math.round(c.width * 0.45);
         return c.getContext("2d").getImageData(m - 40, 0, 80, c.height).data.reduce((a, b) => a + b, 0); })"#;
@@ -44,12 +44,12 @@ fn the_crosshair_is_in_every_chart_and_its_tooltip_is_sorted() {
     let (_server, browser) = demo("8");
     browser.press(" ");
     browser.until(r#"document.documentElement.dataset.link === "frozen""#);
-    let before = browser.eval(OVER);
+    let before = browser.eval(OVER_LAYER);
     browser.move_to(plot_at(&browser, 0.5, 0.5));
     browser.until(TIP);
     let [left, _, width, _] = browser.rect("article.hero .plot");
     browser.move_to((left + width * 0.45, plot_at(&browser, 0.5, 0.5).1));
-    browser.until(&format!("{OVER}.every((ink, i) => ink !== {before}[i])"));
+    browser.until(&format!("{OVER_LAYER}.every((ink, i) => ink !== {before}[i])"));
     assert!(before.as_array().is_some_and(|charts| charts.len() >= 3), "charts are on the screen");
     let rows: Vec<f64> = serde_json::from_value(browser.eval(ROWS)).expect("numbers");
     assert!(rows.len() == 8 && rows.windows(2).all(|w| w[0] >= w[1]), "{rows:?}");

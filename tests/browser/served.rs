@@ -1,7 +1,7 @@
 //! Tests the files of the page as they are served: compressed, with a strict policy, and cached forever where the name
 //! has a hash.
 
-use watchglass_tests::server::Answer;
+use watchglass_tests::server::ServerAnswer;
 
 /// Maximum compressed size of the page in bytes, as users build it.
 const MAX_PAGE_BYTES: usize = 1_950_000;
@@ -27,7 +27,7 @@ fn quoted<'a>(html: &'a str, open: &str, close: char) -> Vec<&'a str> {
     parts.filter_map(|rest| rest.split_once(close).map(|(address, _)| address)).collect()
 }
 
-fn length(answer: &Answer) -> usize {
+fn length(answer: &ServerAnswer) -> usize {
     answer.header("content-length").parse().expect("a length")
 }
 

@@ -213,7 +213,7 @@ fn a_machine_that_sends_nothing_is_silent_and_not_live() {
 
 /// Delays each message for which `held` (of its bytes) is true, and all that follow it in order, until `__pass` is
 /// called.
-const HOLDS: &str = r#"
+const HOLD_MESSAGES: &str = r#"
 let passed = false;
 const queue = [], set = Object.getOwnPropertyDescriptor(WebSocket.prototype, "onmessage").set;
 window.__pass = () => { passed = true; queue.splice(0).forEach(one => one()); };
@@ -230,7 +230,7 @@ fn while_its_history_is_on_its_way_a_machine_is_neither_live_nor_silent() {
     let stage = Stage::with_past(8);
     let browser = Browser::start();
     // Parts of history, and the ends of answers.
-    browser.before_each_page(&format!("const held = b => b[0] === 0 && (b[1] === 5 || b[1] === 6);{HOLDS}"));
+    browser.before_each_page(&format!("const held = b => b[0] === 0 && (b[1] === 5 || b[1] === 6);{HOLD_MESSAGES}"));
     browser.open(&stage.url);
     browser.until(&format!(r#"{LINK} === "loading""#));
     assert_eq!(browser.eval(r#"document.querySelector(".link [role=status]").innerText"#), "LOADING");
@@ -257,7 +257,7 @@ fn a_slow_socket_is_not_called_blocked() {
         setTimeout(() => window.__pass(), 7000);
         window.fetch = async (path, init) => (await wait(2000), before(path, init));
         window.WebSocket = class extends WebSocket { constructor(...all) { super(...all); window.__sockets += 1; } };"#;
-    browser.before_each_page(&format!("{HOLDS}{slow}"));
+    browser.before_each_page(&format!("{HOLD_MESSAGES}{slow}"));
     browser.open(&stage.url);
     run_until(&stage, &browser, &format!(r#"{LINK} === "live""#));
     assert_eq!(browser.eval("window.__sockets"), 1, "the socket that is slow is waited for");

@@ -29,7 +29,7 @@ CanvasRenderingContext2D.prototype.putImageData = function (...args) {
 };
 "#;
 /// The charts on the screen that were not drawn since the list was cleared.
-const LEFT: &str = r#"(seen => [...document.querySelectorAll("article.chart")].filter(a => {
+const UNDRAWN_CHARTS: &str = r#"(seen => [...document.querySelectorAll("article.chart")].filter(a => {
   const r = a.getBoundingClientRect();
   return r.height > 0 && r.bottom > 0 && r.top < innerHeight && !seen.has(a.dataset.panel);
 }).map(a => a.dataset.panel))(new Set([...window.__frames.values()].flatMap(s => [...s])))"#;
@@ -42,7 +42,7 @@ fn large_charts_are_drawn_over_several_frames_and_all_of_them_in_the_end() {
     browser.size_at(1440, 2400, 1);
     browser.open(&format!("{}?w=5m", stage.url));
     browser.until(r#"document.querySelectorAll("article.chart").length >= 6"#);
-    browser.until(&format!("!{LEFT}.length"));
+    browser.until(&format!("!{UNDRAWN_CHARTS}.length"));
     // The pointer is at the last chart on the screen, which is then drawn first.
     let last = browser.eval(
         r#"(a => a[a.length - 1].dataset.panel)([...document.querySelectorAll("article.chart")]
@@ -58,7 +58,7 @@ fn large_charts_are_drawn_over_several_frames_and_all_of_them_in_the_end() {
          document.querySelector('[data-window-choice=\"1m\"]').click();
          document.querySelector('[data-window-choice=\"15m\"]').click();",
     );
-    browser.until(&format!("!{LEFT}.length"));
+    browser.until(&format!("!{UNDRAWN_CHARTS}.length"));
     let frames = browser.eval("[...window.__frames.values()].map(s => [...s])");
     let frames: Vec<Vec<String>> = serde_json::from_value(frames).expect("names of charts by frame");
     assert!(frames.iter().all(|frame| frame.len() <= 2), "a frame has time for two: {frames:?}");

@@ -1,7 +1,7 @@
 //! No circles: of two files of a package, or two rooms, only one may name the other. A parent and the modules below it
 //! are one unit and may name each other.
 
-use super::source::{Source, word};
+use super::source::{Source, is_word_char};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -111,7 +111,7 @@ fn paths(code: &str) -> Vec<Vec<&str>> {
     for begin in ["crate::", "super::", "self::"] {
         for (at, _) in code.match_indices(begin) {
             let before = &code[..at];
-            if !before.ends_with(word) && !before.ends_with("::") {
+            if !before.ends_with(is_word_char) && !before.ends_with("::") {
                 tree(&code[at..], &mut Vec::new(), &mut found);
             }
         }
@@ -135,7 +135,7 @@ fn tree<'a>(mut text: &'a str, prefix: &mut Vec<&'a str>, found: &mut Vec<Vec<&'
             text = rest.strip_prefix('}').unwrap_or(rest);
             break;
         }
-        let end = text.len() - text.trim_start_matches(word).len();
+        let end = text.len() - text.trim_start_matches(is_word_char).len();
         if end > 0 {
             prefix.push(&text[..end]);
         }

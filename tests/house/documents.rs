@@ -36,7 +36,7 @@ const SPELLINGS: [(&str, &str); 20] = [
 ];
 
 /// Words whose American form matches one of [`SPELLINGS`].
-const KEPT: [&str; 2] = ["cancellation", "cancellations"];
+const KEPT_WORDS: [&str; 2] = ["cancellation", "cancellations"];
 
 /// Names in code that come from others, or that an older version stored.
 const OTHERS_NAMES: [&str; 4] = ["ipu utilisation", "alias = \"gpu_utilisation", "labelledby", "\"licence\""];
@@ -199,7 +199,8 @@ pub fn spelling(sources: &[Source]) -> Vec<String> {
         for sentence in sentences(&source.text) {
             let lower = sentence.to_lowercase();
             for word in lower.split(|c: char| !c.is_alphanumeric() && c != '.').map(|word| word.trim_end_matches('.')) {
-                let british = SPELLINGS.iter().find(|(begin, _)| word.starts_with(begin) && !KEPT.contains(&word));
+                let british =
+                    SPELLINGS.iter().find(|(begin, _)| word.starts_with(begin) && !KEPT_WORDS.contains(&word));
                 let refused = REFUSED.iter().find(|(refused, _)| *refused == word);
                 if let Some((is, should)) = british.or(refused) {
                     faults.push(format!("{}: {is}: {should}: {sentence}", source.path));

@@ -1,6 +1,6 @@
 //! The rules, each a function from sources to faults.
 
-use super::source::{Source, word};
+use super::source::{Source, is_word_char};
 use shared::catalog::{Catalog, VOCABULARY};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -294,7 +294,7 @@ pub fn packages(sources: &[Source]) -> Vec<String> {
 
 /// The first name of each path in a `use` tree: `a` and `b` of `{a, b::{c, d}}`, `a` of `a::b`.
 fn heads(tree: &str) -> Vec<&str> {
-    let name = |text: &str| text.len() - text.trim_start_matches(word).len();
+    let name = |text: &str| text.len() - text.trim_start_matches(is_word_char).len();
     let Some(group) = tree.strip_prefix('{') else { return vec![&tree[..name(tree)]] };
     let (mut heads, mut depth, mut fresh) = (Vec::new(), 0, true);
     for (i, c) in group.char_indices() {
@@ -303,7 +303,7 @@ fn heads(tree: &str) -> Vec<&str> {
             '}' if depth == 0 => break,
             '}' => depth -= 1,
             ',' if depth == 0 => fresh = true,
-            c if depth == 0 && fresh && word(c) => {
+            c if depth == 0 && fresh && is_word_char(c) => {
                 heads.push(&group[i..i + name(&group[i..])]);
                 fresh = false;
             }
@@ -320,7 +320,7 @@ fn imports(code: &str, depth: usize) -> Vec<(usize, &str)> {
     for root in ["crate::", up.as_str()].into_iter().filter(|r| !r.is_empty()) {
         for (at, _) in code.match_indices(root) {
             let before = &code[..at];
-            if !before.ends_with(word) && !before.ends_with("::") {
+            if !before.ends_with(is_word_char) && !before.ends_with("::") {
                 let line = before.matches('\n').count() + 1;
                 found.extend(heads(code[at + root.len()..].trim_start()).into_iter().map(|room| (line, room)));
             }
@@ -359,7 +359,8 @@ pub fn rooms(sources: &[Source]) -> Vec<String> {
         }
         for (name, folder, never) in ONLY {
             for (line, text) in source.code.lines().enumerate() {
-                let named = text.match_indices(name).any(|(at, _)| !text[..at].ends_with(|c| word(c) || c == ':'));
+                let named =
+                    text.match_indices(name).any(|(at, _)| !text[..at].ends_with(|c| is_word_char(c) || c == ':'));
                 let here = folders.iter().find_map(|f| room(&source.path, f)).map(|(room, _)| room);
                 let allowed = source.path.starts_with(folder) && here.is_none_or(|room| !never.contains(&room));
                 let crate_itself = source.path.starts_with("xtask/") || source.path.starts_with("tests/");
@@ -409,8 +410,8 @@ pub fn kibi(sources: &[Source]) -> Vec<String> {
         let lines: Vec<&str> = source.text.lines().collect();
         for (i, code) in source.code.lines().enumerate() {
             let mut at = 0;
-            let found = code.split_inclusive(|c: char| !(word(c) || c == '.')).any(|part| {
-                let number = part.trim_end_matches(|c: char| !word(c)).replace('_', "");
+            let found = code.split_inclusive(|c: char| !(is_word_char(c) || c == '.')).any(|part| {
+                let number = part.trim_end_matches(|c: char| !is_word_char(c)).replace('_', "");
                 let before = &code[..at];
                 at += part.len();
                 NUMBERS.contains(&number.as_str()) && !factor(before)
@@ -441,7 +442,7 @@ pub fn written_units(sources: &[Source]) -> Vec<String> {
     let may = |path: &str| WRITES_UNITS.iter().any(|(own, _)| *own == path);
     let ours = |path: &str| ["shared/", "backend/", "frontend/"].iter().any(|root| path.starts_with(root));
     fn unit(rest: &str) -> &str {
-        &rest[..rest.len() - rest.trim_start_matches(word).len()]
+        &rest[..rest.len() - rest.trim_start_matches(is_word_char).len()]
     }
     let mut faults = Vec::new();
     for source in sources.iter().filter(|s| ours(&s.path) && !s.is_test() && !at_home(&s.path)) {
@@ -548,7 +549,8 @@ pub fn sleeps(sources: &[Source]) -> Vec<String> {
     for source in sources.iter().filter(|source| source.path.starts_with("tests/")).filter(may) {
         for (i, line) in source.code.lines().enumerate() {
             let named = line.match_indices("sleep").any(|(at, found)| {
-                !line[..at].ends_with(word) && !line[at + found.len()..].starts_with(|c| word(c) && c != '_')
+                !line[..at].ends_with(is_word_char)
+                    && !line[at + found.len()..].starts_with(|c| is_word_char(c) && c != '_')
             });
             if named {
                 let place = format!("{}:{}", source.path, i + 1);
@@ -586,7 +588,7 @@ pub fn statics(sources: &[Source]) -> Vec<String> {
     for source in sources.iter().filter(native).filter(library) {
         for (at, _) in source.code.match_indices("static ") {
             let (before, behind) = (&source.code[..at], source.code[at..]["static ".len()..].trim_start());
-            if before.ends_with(|c: char| word(c) || c == '\'') {
+            if before.ends_with(|c: char| is_word_char(c) || c == '\'') {
                 continue; // a lifetime
             }
             let declared = behind.split(['=', ';']).next().unwrap_or_default();
@@ -634,7 +636,7 @@ fn public_type(line: &str) -> Option<&str> {
         None => rest,
     };
     let (kind, name) = rest.trim_start().split_once(' ')?;
-    let name = &name[..name.len() - name.trim_start_matches(word).len()];
+    let name = &name[..name.len() - name.trim_start_matches(is_word_char).len()];
     (rest.starts_with(' ') && ["struct", "enum", "trait", "type", "union"].contains(&kind)).then_some(name)
 }
 

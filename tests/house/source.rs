@@ -93,7 +93,7 @@ fn read(text: &str) -> (String, Vec<(usize, String)>) {
                 literals.push((line, unescape(&chars[i + 1..end - 1])));
                 end
             }
-            'r' if (at(i + 1) == '"' || at(i + 1) == '#') && !word(if i > 0 { at(i - 1) } else { ' ' }) => {
+            'r' if (at(i + 1) == '"' || at(i + 1) == '#') && !is_word_char(if i > 0 { at(i - 1) } else { ' ' }) => {
                 match raw_string(&chars, i) {
                     Some((begin, finish, end)) => {
                         literals.push((line, chars[begin..finish].iter().collect()));
@@ -122,7 +122,7 @@ fn read(text: &str) -> (String, Vec<(usize, String)>) {
 }
 
 /// Whether the character may be part of a name.
-pub fn word(c: char) -> bool {
+pub fn is_word_char(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 

@@ -13,7 +13,7 @@ fn run(folder: &Path, args: &[&str]) -> Output {
 }
 
 #[track_caller]
-fn told(output: Output) -> String {
+fn checked_output(output: Output) -> String {
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(0), "{error}");
     String::from_utf8(output.stdout).expect("text")
@@ -33,7 +33,7 @@ fn an_admin_made_on_the_files_signs_in_and_is_disabled_through_the_socket() {
     let password = folder.path().join("password");
     std::fs::write(&password, format!("{PASSWORD}\n")).expect("written");
     let file = password.display().to_string();
-    told(run(folder.path(), &["user", "add", "mara", "--admin", "--password-file", &file]));
+    checked_output(run(folder.path(), &["user", "add", "mara", "--admin", "--password-file", &file]));
     let server = Hub::server(folder.path(), []);
     assert!(!server.log().contains("#setup="), "there is an admin");
     let origin = format!("Origin: http://{}", server.addr());
@@ -43,10 +43,11 @@ fn an_admin_made_on_the_files_signs_in_and_is_disabled_through_the_socket() {
         watchglass_tests::hub::send(&server, "POST", "/api/v1/session", &headers, &body).status
     };
     assert_eq!(sign_in(), 200);
-    told(run(folder.path(), &["user", "add", "tom", "--admin", "--password-file", &file]));
-    told(run(folder.path(), &["user", "disable", "mara"]));
+    checked_output(run(folder.path(), &["user", "add", "tom", "--admin", "--password-file", &file]));
+    checked_output(run(folder.path(), &["user", "disable", "mara"]));
     assert_eq!(sign_in(), 401);
-    let list: Value = serde_json::from_str(&told(run(folder.path(), &["user", "list", "--json"]))).expect("JSON");
+    let list: Value =
+        serde_json::from_str(&checked_output(run(folder.path(), &["user", "list", "--json"]))).expect("JSON");
     let names: Vec<_> = list["accounts"].as_array().expect("a list").iter().map(|person| &person["name"]).collect();
     assert_eq!(names, ["mara", "tom"]);
     let roles: Vec<_> =
@@ -71,21 +72,21 @@ fn a_join_key_is_not_made_where_no_hub_has_run() {
 fn machines_are_listed_renamed_labeled_and_revoked() {
     let hub = Hub::start([]);
     let folder = hub.folder.path();
-    let line = told(run(folder, &["agents", "join", "--uses", "2", "--expires", "1h", "--label", "rack=r1"]));
+    let line = checked_output(run(folder, &["agents", "join", "--uses", "2", "--expires", "1h", "--label", "rack=r1"]));
     let begin = format!("watchglass agent --hub http://{}", hub.server.addr());
     assert!(line.starts_with(&begin) && line.contains(" --key wg_j_") && line.lines().count() == 1, "{line}");
-    told(run(folder, &["agents", "rename", "gpu-7", "node-7"]));
-    told(run(folder, &["agents", "label", "gpu-7", "rack=r2", "tier=gpu"]));
-    let table = told(run(folder, &["agents", "list"]));
+    checked_output(run(folder, &["agents", "rename", "gpu-7", "node-7"]));
+    checked_output(run(folder, &["agents", "label", "gpu-7", "rack=r2", "tier=gpu"]));
+    let table = checked_output(run(folder, &["agents", "list"]));
     assert!(
         table.starts_with("NAME    STATE") && table.contains("\nnode-7") && table.contains("rack=r2,tier=gpu"),
         "{table}"
     );
-    told(run(folder, &["agents", "revoke", "node-7"]));
-    let list: Value = serde_json::from_str(&told(run(folder, &["agents", "list", "--json"]))).expect("JSON");
+    checked_output(run(folder, &["agents", "revoke", "node-7"]));
+    let list: Value = serde_json::from_str(&checked_output(run(folder, &["agents", "list", "--json"]))).expect("JSON");
     assert_eq!((&list["agents"][0]["state"], &list["agents"][0]["key"]), (&"revoked".into(), &Value::Null));
     fails(run(folder, &["agents", "approve", "node-7"]), 1);
-    told(run(folder, &["agents", "remove", "node-7"]));
+    checked_output(run(folder, &["agents", "remove", "node-7"]));
     fails(run(folder, &["agents", "revoke", "node-7"]), 1);
 }
 
@@ -101,20 +102,21 @@ fn from_elsewhere_a_key_may_what_it_is_for() {
         let mut command = watchglass(args.iter().copied());
         command.args(["--hub", &url, "--key-file"]).arg(&file).output().expect("the binary starts")
     };
-    assert!(told(with(&hub.keys["team"], &["agents", "list"])).contains("gpu-7"));
+    assert!(checked_output(with(&hub.keys["team"], &["agents", "list"])).contains("gpu-7"));
     fails(with(&hub.keys["team"], &["user", "list"]), 5);
     fails(with(&hub.keys["data"], &["agents", "list"]), 5);
     fails(with("wg_s_guess", &["agents", "list"]), 6);
     fails(with(&hub.keys["join"], &["agents", "list"]), 6);
-    let admin = told(run(folder, &["key", "add", "ops", "--scope", "hub:admin,team:admin", "--expires", "1h"]));
-    assert!(told(with(admin.trim(), &["user", "list"])).contains("root"));
-    let link = told(with(admin.trim(), &["user", "reset", "vera"]));
+    let admin =
+        checked_output(run(folder, &["key", "add", "ops", "--scope", "hub:admin,team:admin", "--expires", "1h"]));
+    assert!(checked_output(with(admin.trim(), &["user", "list"])).contains("root"));
+    let link = checked_output(with(admin.trim(), &["user", "reset", "vera"]));
     let code = link.trim().strip_prefix(&format!("{url}/#reset=")).expect("a link");
     let body = format!("{{\"code\": \"{code}\", \"password\": \"another long sentence\"}}");
     let reset = || hub.send("POST", "/api/v1/session/reset", &[&hub.origin(), super::JSON], &body).status;
     assert_eq!((reset(), reset()), (200, 401), "once");
     let id = admin.split('_').nth(2).expect("its id");
-    told(run(folder, &["key", "remove", id]));
+    checked_output(run(folder, &["key", "remove", id]));
     fails(with(admin.trim(), &["user", "list"]), 6);
 }
 
@@ -152,22 +154,24 @@ fn the_control_socket_is_its_owners_alone_and_another_site_cannot_use_it() {
 fn a_program_has_an_account_and_its_keys_hold_as_long_as_it_does() {
     let hub = Hub::start(["--no-local"]);
     let folder = hub.folder.path();
-    told(run(folder, &["service", "add", "nightly", "--role", "member"]));
-    let key = told(run(folder, &["key", "add", "report", "--scope", "data:read", "--service", "nightly"]));
+    checked_output(run(folder, &["service", "add", "nightly", "--role", "member"]));
+    let key = checked_output(run(folder, &["key", "add", "report", "--scope", "data:read", "--service", "nightly"]));
     let bearer = format!("Authorization: Bearer {}", key.trim());
     let status = || hub.send("GET", "/api/v1/sources", &[&bearer], "").status;
     assert_eq!(status(), 200);
-    let services: Value = serde_json::from_str(&told(run(folder, &["service", "list", "--json"]))).expect("JSON");
+    let services: Value =
+        serde_json::from_str(&checked_output(run(folder, &["service", "list", "--json"]))).expect("JSON");
     let service = services["services"].as_array().expect("a list").iter().find(|one| one["name"] == "nightly");
     assert_eq!(service.map(|one| (one["role"].clone(), one["keys"].clone())), Some(("member".into(), 1.into())));
     let keys: Value =
-        serde_json::from_str(&told(run(folder, &["key", "list", "--service", "nightly", "--json"]))).expect("JSON");
+        serde_json::from_str(&checked_output(run(folder, &["key", "list", "--service", "nightly", "--json"])))
+            .expect("JSON");
     assert_eq!(keys["keys"].as_array().map(Vec::len), Some(1), "{keys}");
-    told(run(folder, &["service", "disable", "nightly"]));
+    checked_output(run(folder, &["service", "disable", "nightly"]));
     assert_eq!(status(), 401, "it holds no more");
-    told(run(folder, &["service", "enable", "nightly"]));
+    checked_output(run(folder, &["service", "enable", "nightly"]));
     assert_eq!(status(), 200);
-    told(run(folder, &["service", "remove", "nightly"]));
+    checked_output(run(folder, &["service", "remove", "nightly"]));
     assert_eq!(status(), 401);
 }
 
@@ -176,14 +180,14 @@ fn a_person_gets_a_key_by_command_on_the_hubs_machine_alone() {
     let hub = Hub::start(["--no-local"]);
     let folder = hub.folder.path();
     let add = |scope: &str| run(folder, &["key", "add", "laptop", "--scope", scope, "--user", "vera"]);
-    let key = told(add("data:read"));
+    let key = checked_output(add("data:read"));
     let bearer = format!("Authorization: Bearer {}", key.trim());
     let status = |path: &str| hub.send("GET", path, &[&bearer], "").status;
     assert_eq!((status("/api/v1/sources"), status("/api/v1/accounts"), status("/api/v1/me")), (200, 403, 403));
     let more = fails(add("team:admin"), 5);
     assert!(more.contains("vera lacks team:admin"), "{more}");
     fails(run(folder, &["key", "add", "laptop", "--scope", "data:read", "--user", "nobody"]), 1);
-    let list = told(run(folder, &["key", "list", "--user", "vera"]));
+    let list = checked_output(run(folder, &["key", "list", "--user", "vera"]));
     assert!(list.contains("laptop") && list.contains("data:read"), "{list}");
     let own = hub.send("GET", "/api/v1/me/keys", &[&hub.cookie("vera")], "").body;
     assert!(own.contains("laptop"), "she sees and ends it herself: {own}");
@@ -197,9 +201,9 @@ fn a_person_gets_a_key_by_command_on_the_hubs_machine_alone() {
     assert!(hub.send("GET", path, &[&root], "").body.contains("laptop"));
     let id = key.split('_').nth(2).expect("its id");
     fails(run(folder, &["key", "remove", id]), 1);
-    told(run(folder, &["key", "remove", id, "--user", "vera"]));
+    checked_output(run(folder, &["key", "remove", id, "--user", "vera"]));
     assert_eq!(status("/api/v1/sources"), 401);
-    told(run(folder, &["user", "disable", "vera"]));
+    checked_output(run(folder, &["user", "disable", "vera"]));
     let disabled = fails(add("data:read"), 1);
     assert!(disabled.contains("vera is disabled"), "{disabled}");
 }
@@ -214,7 +218,7 @@ fn a_person_has_logins_on_machines_in_their_team() {
         let members = team["members"].as_array().expect("a list");
         members.iter().find(|one| one["name"] == "vera").expect("she is in it")["logins"].clone()
     };
-    told(run(folder, &["user", "logins", "vera", "vera", "vschmidt"]));
+    checked_output(run(folder, &["user", "logins", "vera", "vera", "vschmidt"]));
     assert_eq!(logins("ada"), serde_json::json!(["vera", "vschmidt"]));
     assert_eq!(logins("mike"), Value::Null, "for admins alone");
     fails(run(folder, &["user", "logins", "vera", "two words"]), 2);
@@ -222,6 +226,6 @@ fn a_person_has_logins_on_machines_in_their_team() {
     assert!(out.contains("not in this team"), "{out}");
     let audit = hub.send("GET", "/api/v1/audit?action=member.change", &[&hub.cookie("root")], "").body;
     assert!(audit.contains("viewer, logins: vera vschmidt"), "{audit}");
-    told(run(folder, &["user", "logins", "vera"]));
+    checked_output(run(folder, &["user", "logins", "vera"]));
     assert_eq!(logins("ada"), Value::Null);
 }

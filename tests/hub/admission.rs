@@ -35,14 +35,14 @@ pub fn everybody(hub: &Hub) -> Vec<(char, Option<String>)> {
 pub const KEYS: &str = "pdmrvluthgj";
 
 /// All letters.
-pub const EVERY: &str = "0SVMAOHpdmrvluthgj";
+pub const EVERY_LETTER: &str = "0SVMAOHpdmrvluthgj";
 
 /// Method, path in the table of routes, requested path, the letters that may, and the status for them. Requests that
 /// would change data are invalid or name an unknown object, so that the order of callers does not matter.
 const EXPECTED: &[(&str, &str, &str, &str, u16)] = &[
-    ("GET", "/{*file}", "/", EVERY, 200),
-    ("GET", "/healthz", "/healthz", EVERY, 200),
-    ("GET", "/api/{*rest}", "/api/v1/nothing", EVERY, 404),
+    ("GET", "/{*file}", "/", EVERY_LETTER, 200),
+    ("GET", "/healthz", "/healthz", EVERY_LETTER, 200),
+    ("GET", "/api/{*rest}", "/api/v1/nothing", EVERY_LETTER, 404),
     ("GET", "/metrics", "/metrics", "AOHm", 200),
     ("GET", "/api/v1/session", "/api/v1/session", "0SVMAOH", 200),
     ("POST", "/api/v1/session", "/api/v1/session", "0SVMAOH", 400),

@@ -6,7 +6,7 @@ use records::alerts::AlertRow;
 use records::{Records, alerts};
 use shared::alert::{Alert, Alerts, Channel, Channels, Rule, Rules, Silence, Silences};
 use watchglass_tests::hub::Hub;
-use watchglass_tests::server::{Answer, Server};
+use watchglass_tests::server::{Server, ServerAnswer};
 
 const RULE: &str = r#"{"name": "CPU", "when": "cpu > 90 % for 5m"}"#;
 const SECRET: &str = "T0000XYZs3cretB0000";
@@ -20,11 +20,11 @@ fn slack(name: &str) -> String {
 }
 
 /// Sends a request as a person from the hub's own page.
-fn by(hub: &Hub, who: &str, method: &str, path: &str, body: &str) -> Answer {
+fn by(hub: &Hub, who: &str, method: &str, path: &str, body: &str) -> ServerAnswer {
     hub.send(method, &format!("/api/v1/{path}"), &[&hub.cookie(who), &hub.origin(), JSON], body)
 }
 
-fn read<T: serde::de::DeserializeOwned>(answer: &Answer) -> T {
+fn read<T: serde::de::DeserializeOwned>(answer: &ServerAnswer) -> T {
     serde_json::from_str(&answer.body).unwrap_or_else(|error| panic!("{error}: {answer:?}"))
 }
 

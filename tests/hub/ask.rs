@@ -8,10 +8,10 @@ use shared::processes::Process;
 use shared::wire::{self, PageMessage, Received, ServerMessage};
 use tokio_tungstenite::tungstenite::Message;
 use watchglass_tests::hub::Hub;
-use watchglass_tests::server::Answer;
+use watchglass_tests::server::ServerAnswer;
 use watchglass_tests::waiting::{MAX_WAIT, until};
 
-fn json(answer: &Answer) -> Value {
+fn json(answer: &ServerAnswer) -> Value {
     serde_json::from_str(&answer.body).unwrap_or_else(|_| panic!("{answer:?}"))
 }
 

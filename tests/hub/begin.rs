@@ -4,10 +4,10 @@ use super::JSON;
 use shared::session::Session;
 use watchglass_tests::agent::{self, Agent};
 use watchglass_tests::hub::{Hub, PASSWORD, send, spoiled};
-use watchglass_tests::server::{Answer, Server, run};
+use watchglass_tests::server::{Server, ServerAnswer, run};
 use watchglass_tests::waiting::until;
 
-fn said(server: &Server, begin: &str) -> String {
+fn logged_after(server: &Server, begin: &str) -> String {
     until(begin, || {
         let log = server.log();
         let rest = &log[log.find(begin)? + begin.len()..];
@@ -16,12 +16,12 @@ fn said(server: &Server, begin: &str) -> String {
     })
 }
 
-fn session(answer: &Answer) -> Session {
+fn session(answer: &ServerAnswer) -> Session {
     serde_json::from_str(&answer.body).expect("a session")
 }
 
 /// The cookie that a browser would keep of an answer.
-fn kept(answer: &Answer) -> String {
+fn kept(answer: &ServerAnswer) -> String {
     answer.header("set-cookie").split(';').next().unwrap_or_default().to_string()
 }
 
@@ -29,8 +29,8 @@ fn kept(answer: &Answer) -> String {
 fn a_new_hub_answers_nothing_but_how_its_first_admin_is_made() {
     let folder = tempfile::tempdir().expect("a folder");
     let server = Hub::server(folder.path(), ["--no-local"]);
-    let code = said(&server, "#setup=");
-    let line = said(&server, "--key ");
+    let code = logged_after(&server, "#setup=");
+    let line = logged_after(&server, "--key ");
     assert!(line.starts_with("wg_j_") && server.log().contains(&format!("watchglass agent --hub {} ", server.url)));
     for path in ["/api/v1/sources", "/api/v1/catalog", "/metrics", "/api/v1/teams/main/agents", "/api/v1/live"] {
         let answer = server.get(path, &[]);

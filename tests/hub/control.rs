@@ -7,16 +7,16 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use watchglass_tests::hub::Hub;
-use watchglass_tests::server::{Answer, Server, run};
+use watchglass_tests::server::{Server, ServerAnswer, run};
 use watchglass_tests::waiting::until;
 
 /// Sends a request to the process of a data folder over its socket.
-fn ask(folder: &Path, path: &str) -> Answer {
+fn ask(folder: &Path, path: &str) -> ServerAnswer {
     let mut stream = UnixStream::connect(folder.join("control.sock")).expect("it listens");
     write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").expect("sent");
     let mut bytes = Vec::new();
     stream.read_to_end(&mut bytes).expect("an answer");
-    Answer::read(&bytes)
+    ServerAnswer::read(&bytes)
 }
 
 fn text(folder: &Path) -> &str {

@@ -12,7 +12,7 @@ use watchglass_tests::waiting::{MAX_WAIT, until_so};
 /// Series of the endpoint. Each takes some 30 bytes per tick in an answer.
 const SERIES: usize = 4_000;
 /// Larger than the buffers of a connection without a reader.
-const LARGE: usize = 8 << 20;
+const LARGE_BYTES: usize = 8 << 20;
 const PATH: &str = "/api/v1/query?tag=*&from=-10m";
 
 /// The rest of an answer, and whether it is complete.
@@ -47,7 +47,7 @@ fn an_answer_breaks_off_when_its_person_key_link_or_session_ends() {
     let [root, ada, mike, vera] = ["root", "ada", "mike", "vera"].map(|name| hub.cookie(name));
     let (own, data) = (hub.key("own"), hub.key("data"));
     let shared = link(&hub, "w=10m");
-    until_so("there is a large answer", || hub.send("GET", PATH, &[&ada], "").body.len() > LARGE);
+    until_so("there is a large answer", || hub.send("GET", PATH, &[&ada], "").body.len() > LARGE_BYTES);
     let ask = |who: &str| ask_unread_with(hub.server.addr(), PATH, &[who]);
     let goes_on = ask(&ada);
     let reading = [&data, &shared, &vera, &mike, &own].map(|who| (who, ask(who)));
@@ -75,8 +75,8 @@ fn an_answer_breaks_off_when_its_person_key_link_or_session_ends() {
     }
     for (who, stream) in reading {
         let (bytes, whole) = rest(stream);
-        assert!(!whole && bytes.len() < LARGE, "{who} was given {} bytes", bytes.len());
+        assert!(!whole && bytes.len() < LARGE_BYTES, "{who} was given {} bytes", bytes.len());
     }
     let (bytes, whole) = rest(goes_on);
-    assert!(whole && bytes.len() > LARGE, "who may go on gets all of it: {} bytes", bytes.len());
+    assert!(whole && bytes.len() > LARGE_BYTES, "who may go on gets all of it: {} bytes", bytes.len());
 }

@@ -13,7 +13,7 @@ use watchglass_tests::server::{Server, ask, watchglass};
 use watchglass_tests::waiting::{MAX_WAIT, until};
 
 /// The documented maximum: a hub ends within this time after SIGTERM, even when a client hangs.
-const MOST: Duration = Duration::from_secs(15);
+const MAX_DRAIN_TIME: Duration = Duration::from_secs(15);
 /// Maximum streams of one principal, less some for the test itself.
 const IDLE: usize = 90;
 
@@ -96,9 +96,9 @@ async fn agents_and_viewers_move_to_the_next_hub_and_it_has_every_tick() {
     let moved = last.1.elapsed();
     assert_eq!(ended(page).await.0.as_deref(), Some(wire::SERVER_ENDS));
     let old = fleet.succeed(folder, twin);
-    assert!(old.wait(MOST).success());
+    assert!(old.wait(MAX_DRAIN_TIME).success());
     let took = begun.elapsed();
-    assert!(took < MOST, "it took {took:?} to end");
+    assert!(took < MAX_DRAIN_TIME, "it took {took:?} to end");
     fleet.grows("it goes on at the next hub");
     let audit = fleet.settle();
     assert!(audit.sound() && audit.stored > 0, "{audit:?}");

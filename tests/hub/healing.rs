@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 use watchglass_tests::cutter::{Direction, Way};
-use watchglass_tests::fleet::{Fleet, Harm, SLOW};
+use watchglass_tests::fleet::{Fleet, Harm, SLOW_RATE};
 
 /// Sealed files of a hub, in any of its folders.
 fn segments(folder: &Path) -> Vec<PathBuf> {
@@ -48,7 +48,7 @@ fn over_a_slow_link_all_comes_in_the_end() {
     let mut fleet = Fleet::start();
     fleet.strike(Harm::Away);
     for direction in [Direction::Up, Direction::Down] {
-        fleet.cutter.set(direction, Way { rate: Some(SLOW), ..Way::default() });
+        fleet.cutter.set(direction, Way { rate: Some(SLOW_RATE), ..Way::default() });
     }
     fleet.grows("samples come slowly");
     let audit = fleet.settle();

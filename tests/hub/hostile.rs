@@ -70,7 +70,7 @@ async fn whatever_a_hostile_machine_sends_another_goes_on_and_its_own_source_has
     let ends = attacks.len() as u64;
     for (bytes, times, code) in attacks {
         let (mut link, _) = Link::welcome(addr, &hostile).await;
-        link.say(&rows).await;
+        link.send_message(&rows).await;
         for n in 0..times {
             // The ids of the series differ, so that none replaces another.
             let mut bytes = bytes.clone();
@@ -93,7 +93,7 @@ async fn whatever_a_hostile_machine_sends_another_goes_on_and_its_own_source_has
     // Invalid labels, facts and texts, and a value that is not a number, over a connection that stays open.
     let (mut link, welcome) = Link::welcome(addr, &hostile).await;
     let labels = vec![("Rack".to_owned(), "x".to_owned()), ("rack".to_owned(), "\u{1b}[2J".to_owned())];
-    link.say(&AgentMessage::Facts { host: "h".repeat(300), facts: Vec::new(), labels }).await;
+    link.send_message(&AgentMessage::Facts { host: "h".repeat(300), facts: Vec::new(), labels }).await;
     link.tell("\u{202e}").await;
     let first = (welcome.now / 100) as u64;
     link.tick(first, f64::INFINITY).await;
@@ -158,7 +158,7 @@ async fn one_of_many(addr: SocketAddr, key: String, arrived: tokio::sync::mpsc::
     }
     arrived.send(turned_away).await.expect("it is waited for");
     // It stays connected while the others connect.
-    while link.heard().await.is_some() {}
+    while link.receive_message().await.is_some() {}
 }
 
 /// The short form; `cargo xtask bench -- --only links` has a thousand.

@@ -60,7 +60,7 @@ fn two_teams() -> (Hub, [Side; 2], Vec<Agent>) {
             series = hub.send("GET", &path, &[&root], "").body;
             (known.is_some() && series.contains("books")).then_some(())
         });
-        let said: String = agents.iter().map(Agent::said).collect();
+        let said: String = agents.iter().map(Agent::output).collect();
         assert!(has_samples.is_some(), "{name} has no samples: {known:?} {series:.500}\n{said}");
         known.as_ref().and_then(|known| known["key"].as_str()).expect("an id").to_string()
     };

@@ -222,7 +222,7 @@ mod clock {
 
     const HOUR: i64 = 3_600_000;
     /// Maximum error of timestamps with an unsynchronized clock, and maximum duration of a test, ms.
-    const LONG: i64 = 600_000;
+    const LONG_MS: i64 = 600_000;
 
     /// A fleet whose agent has a clock of its own, this many ms ahead.
     fn ahead(ms: i64) -> (Fleet, FakeClock) {
@@ -239,7 +239,7 @@ mod clock {
     fn in_place(fleet: &Fleet) {
         use stream::clock::{Clock, System};
         let (now, (first, last)) = (System.wall(), fleet.span());
-        assert!(now - LONG < first && last < now + 5_000, "{} to {} ms from now", first - now, last - now);
+        assert!(now - LONG_MS < first && last < now + 5_000, "{} to {} ms from now", first - now, last - now);
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! Every message of a page's socket, sent with every kind of credential: the answer, and the recipients of each
 //! message.
 
-use super::admission::{EVERY, KEYS, everybody};
-use super::sockets::say;
+use super::admission::{EVERY_LETTER, KEYS, everybody};
+use super::sockets::send_message;
 use futures_util::StreamExt;
 use shared::catalog::fleet::Grain;
 use shared::wire::{self, PROTOCOL, PageMessage, Received, ServerMessage};
@@ -29,7 +29,7 @@ const EXPECTED: &[(&str, &str, &str, &str)] = &[
 ];
 
 /// The name of a message. A new one has no name yet, and no row above.
-fn word(message: &PageMessage) -> &'static str {
+fn name_of(message: &PageMessage) -> &'static str {
     match message {
         PageMessage::Open { .. } => "open",
         PageMessage::History { .. } => "history",
@@ -128,7 +128,7 @@ fn answers(asked: &str, told: &ServerMessage) -> Option<Came> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_message_is_answered_to_those_whom_the_table_names_and_to_nobody_else() {
     let hub = Hub::start(["--interval", "100ms"]);
-    let said: BTreeSet<&str> = messages().iter().map(word).collect();
+    let said: BTreeSet<&str> = messages().iter().map(name_of).collect();
     let written: BTreeSet<&str> = EXPECTED.iter().map(|(word, ..)| *word).collect();
     assert_eq!(said, written, "every message has its line here");
     let mut faults = Vec::new();
@@ -136,9 +136,9 @@ async fn every_message_is_answered_to_those_whom_the_table_names_and_to_nobody_e
     let link = super::shares::link(&hub, "w=5m");
     for (letter, header) in everybody(&hub) {
         let header = if letter == 'S' { Some(link.clone()) } else { header };
-        assert!(EVERY.contains(letter));
+        assert!(EVERY_LETTER.contains(letter));
         for message in messages() {
-            let asked = word(&message);
+            let asked = name_of(&message);
             let (_, something, nothing, closed) = EXPECTED.iter().find(|line| line.0 == asked).expect("a line");
             let stream = connect(&hub, letter, header.as_deref()).await;
             let mut stream = match (stream, READERS.contains(letter)) {
@@ -159,11 +159,11 @@ async fn every_message_is_answered_to_those_whom_the_table_names_and_to_nobody_e
             let came = async {
                 if asked != "open" {
                     let PageMessage::Open { .. } = &messages()[0] else { panic!("the first opens") };
-                    say(&mut stream, &messages()[0]).await;
+                    send_message(&mut stream, &messages()[0]).await;
                 }
-                say(&mut stream, &message).await;
+                send_message(&mut stream, &message).await;
                 if asked == "ack" {
-                    say(&mut stream, &PageMessage::History { source: 0, from: 2, to: 3 }).await;
+                    send_message(&mut stream, &PageMessage::History { source: 0, from: 2, to: 3 }).await;
                 }
                 loop {
                     let bytes = match stream.next().await {
@@ -182,7 +182,7 @@ async fn every_message_is_answered_to_those_whom_the_table_names_and_to_nobody_e
                     assert!(who.contains(letter) && (letter != 'O' || !tells), "{letter} {asked}: {told_now:.200?}");
                     match answers(asked, &told_now) {
                         // The first table, and the first values of a process, take a moment.
-                        Some(Came::Nothing) if expected == Came::Something => say(&mut stream, &message).await,
+                        Some(Came::Nothing) if expected == Came::Something => send_message(&mut stream, &message).await,
                         Some(came) => return came,
                         None => {}
                     }

@@ -10,6 +10,7 @@ mod control;
 mod downloads;
 mod drain;
 mod erase;
+mod fallback;
 mod findings;
 mod forgery;
 #[cfg(target_os = "linux")]
@@ -32,7 +33,6 @@ mod proxies;
 mod readme;
 mod revoked;
 mod roads;
-mod rungs;
 mod sessions;
 mod shares;
 pub mod sockets;

@@ -5,19 +5,19 @@ use serde_json::{Value, json};
 use std::path::Path;
 use watchglass_tests::hub::{Hub, PASSWORD};
 use watchglass_tests::mail::{Mail, Message};
-use watchglass_tests::server::{Answer, watchglass};
+use watchglass_tests::server::{ServerAnswer, watchglass};
 use watchglass_tests::waiting::until;
 
 const JSON: &str = "Content-Type: application/json";
 
 /// A request from a person's page, by their cookie.
-fn by(hub: &Hub, cookie: &str, method: &str, path: &str, body: &Value) -> Answer {
+fn by(hub: &Hub, cookie: &str, method: &str, path: &str, body: &Value) -> ServerAnswer {
     let answer = hub.send(method, &format!("/api/v1/{path}"), &[cookie, &hub.origin(), JSON], &body.to_string());
     assert!(matches!(answer.status, 200 | 201), "{path}: {answer:?}");
     answer
 }
 
-fn read(answer: &Answer) -> Value {
+fn read(answer: &ServerAnswer) -> Value {
     serde_json::from_str(&answer.body).expect("JSON")
 }
 

@@ -29,18 +29,19 @@ fn configured_at(postgresql: &Postgresql, folder: &Path, url: String) -> (PathBu
 fn hub(postgresql: &Postgresql, args: &[&str]) -> Hub {
     let folder = tempfile::tempdir().expect("a folder");
     let (config, url) = configured(postgresql, folder.path());
-    let database = Database::of(folder.path(), Some(&url), Some(&postgresql.password_file())).expect("a database");
+    let database =
+        Database::from_settings(folder.path(), Some(&url), Some(&postgresql.password_file())).expect("a database");
     let config = config.display().to_string();
     Hub::start_in(folder, database, ["--config", &config].into_iter().chain(args.iter().copied()))
 }
 
-fn sign_in(hub: &Hub, name: &str) -> watchglass_tests::server::Answer {
+fn sign_in(hub: &Hub, name: &str) -> watchglass_tests::server::ServerAnswer {
     let body = serde_json::json!({ "name": name, "password": PASSWORD }).to_string();
     hub.send("POST", "/api/v1/session", &[&hub.origin(), JSON], &body)
 }
 
 /// Status, standard output and standard error of a command with this configuration.
-fn told(config: &Path, folder: &Path, args: &[&str]) -> (Option<i32>, String, String) {
+fn run_command(config: &Path, folder: &Path, args: &[&str]) -> (Option<i32>, String, String) {
     let mut command = watchglass(args.iter().copied());
     let output = command.arg("--config").arg(config).arg("--data-dir").arg(folder).output().expect("it runs");
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
@@ -129,7 +130,8 @@ async fn with_postgresql_what_another_hub_takes_back_is_closed_here() {
     let postgresql = Postgresql::start();
     let hub = hub(&postgresql, &[]);
     let url = postgresql.url("hub");
-    let database = Database::of(hub.folder.path(), Some(&url), Some(&postgresql.password_file())).expect("a database");
+    let database =
+        Database::from_settings(hub.folder.path(), Some(&url), Some(&postgresql.password_file())).expect("a database");
     all_is_closed(&hub, &database).await;
     let about = hub.send("GET", "/api/v1/hub", &[&hub.cookie("root")], "");
     let about: shared::hub::AboutHub = serde_json::from_str(&about.body).expect("about the hub");
@@ -145,16 +147,16 @@ fn with_postgresql_a_hub_moves_there_from_its_file() {
     let (config, _) = configured(&postgresql, folder.path());
     let file = folder.path().join("hub.db").display().to_string();
     // It does not start anew silently.
-    let (status, _, said) = told(&config, folder.path(), &["hub", "--port", "0", "--no-local"]);
+    let (status, _, said) = run_command(&config, folder.path(), &["hub", "--port", "0", "--no-local"]);
     assert_eq!(status, Some(4), "{said}");
     assert!(said.contains(&format!("watchglass restore {file}")), "{said}");
-    let (status, _, said) = told(&config, folder.path(), &["restore", &file]);
+    let (status, _, said) = run_command(&config, folder.path(), &["restore", &file]);
     assert_eq!(status, Some(0), "{said}");
-    let (status, people, _) = told(&config, folder.path(), &["user", "list"]);
+    let (status, people, _) = run_command(&config, folder.path(), &["user", "list"]);
     assert!(status == Some(0) && people.contains("ada") && people.contains("olga"), "{people}");
-    let (status, _, said) = told(&config, folder.path(), &["restore", &file]);
+    let (status, _, said) = run_command(&config, folder.path(), &["restore", &file]);
     assert!(status == Some(4) && said.contains("has data of a hub already"), "{said}");
-    let (status, _, said) = told(&config, folder.path(), &["backup", "copy"]);
+    let (status, _, said) = run_command(&config, folder.path(), &["backup", "copy"]);
     assert!(status == Some(2) && said.contains("pg_dump"), "{said}");
     let config = config.display().to_string();
     let server = Hub::server(folder.path(), ["--no-local", "--config", &config]);
@@ -178,13 +180,14 @@ fn with_postgresql_over_tcp_a_hub_goes_by_tls_and_to_no_server_that_it_cannot_tr
     let verified = |ca: &Path| url(&format!("sslmode=verify-full&sslrootcert={}", ca.display()));
     for refused in [verified(&Authority::new().write(others.path())), url("sslmode=disable")] {
         let (config, _) = configured_at(&postgresql, folder.path(), refused.clone());
-        let (status, _, said) = told(&config, folder.path(), &["hub", "--port", "0", "--no-local"]);
+        let (status, _, said) = run_command(&config, folder.path(), &["hub", "--port", "0", "--no-local"]);
         assert_eq!(status, Some(4), "{refused}: {said}");
         assert!(said.contains("PostgreSQL at localhost:") && !said.contains(postgresql.password()), "{said}");
     }
     let url = verified(&authority.write(folder.path()));
     let (config, _) = configured_at(&postgresql, folder.path(), url.clone());
-    let database = Database::of(folder.path(), Some(&url), Some(&postgresql.password_file())).expect("a database");
+    let database =
+        Database::from_settings(folder.path(), Some(&url), Some(&postgresql.password_file())).expect("a database");
     let config = config.display().to_string();
     let hub = Hub::start_in(folder, database, ["--no-local", "--config", &config]);
     assert_eq!(sign_in(&hub, "ada").status, 200);

@@ -4,7 +4,7 @@
 use super::JSON;
 use super::admission::everybody;
 use super::machine::Machine;
-use super::sockets::{open, say};
+use super::sockets::{open, send_message};
 use fake_clock::FakeClock;
 use futures_util::StreamExt;
 use serde_json::Value;
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tokio_tungstenite::tungstenite::Message;
 use watchglass_tests::hub::Hub;
-use watchglass_tests::server::{Answer, watchglass};
+use watchglass_tests::server::{ServerAnswer, watchglass};
 use watchglass_tests::waiting::{until, until_so};
 
 /// A text that only the job prints.
@@ -103,7 +103,7 @@ const ASKED: &[&str] = &[
     "/metrics",
 ];
 
-fn tells(answer: &Answer) -> bool {
+fn tells(answer: &ServerAnswer) -> bool {
     answer.body.contains(LINE)
 }
 
@@ -217,10 +217,13 @@ async fn no_stream_has_a_line_of_a_job_not_even_a_members() {
     let hub = tokio::task::spawn_blocking(hub).await.expect("it begins");
     for header in [hub.cookie("vera"), hub.cookie("mike"), link(&hub)] {
         let mut stream = open(&hub, "", &[header, hub.origin()]).await;
-        say(&mut stream, &PageMessage::Open { protocol: PROTOCOL, window: 600_000, resume: None, sources: Vec::new() })
-            .await;
+        send_message(
+            &mut stream,
+            &PageMessage::Open { protocol: PROTOCOL, window: 600_000, resume: None, sources: Vec::new() },
+        )
+        .await;
         for source in 0..3 {
-            say(&mut stream, &PageMessage::History { source, from: 0, to: i64::MAX / 4 }).await;
+            send_message(&mut stream, &PageMessage::History { source, from: 0, to: i64::MAX / 4 }).await;
         }
         printed(&hub, "more", &format!("echo {LINE}"));
         let (end, mut messages) = (Instant::now() + Duration::from_secs(4), 0);

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use std::net::SocketAddr;
 use watchglass_tests::hub::{Hub, PASSWORD};
 use watchglass_tests::provider::{CLIENT, Key, Provider, SECRET, Signed, hub_of, now};
-use watchglass_tests::server::{Answer, ask, run};
+use watchglass_tests::server::{ServerAnswer, ask, run};
 use watchglass_tests::waiting::until_so;
 
 const BEGIN: &str = "/api/v1/session/oidc";
@@ -34,7 +34,7 @@ struct Begun {
 }
 
 /// All cookies that an answer sets whose lines begin with a prefix.
-fn cookies(answer: &Answer) -> Vec<String> {
+fn cookies(answer: &ServerAnswer) -> Vec<String> {
     let lines = answer.head.lines().filter_map(|line| line.split_once(": "));
     lines.filter(|(name, _)| name.eq_ignore_ascii_case("set-cookie")).map(|(_, value)| value.to_string()).collect()
 }
@@ -69,7 +69,7 @@ fn granted(url: &str) -> String {
 
 /// The browser returns. It sends no header of our page there, and reports another site as the origin of the navigation.
 #[track_caller]
-fn back(hub: &Hub, path: &str, cookie: &str) -> Answer {
+fn back(hub: &Hub, path: &str, cookie: &str) -> ServerAnswer {
     let answer = hub.send("GET", path, &[cookie, "Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: navigate"], "");
     assert_eq!(answer.status, 303, "{path}: {answer:?}");
     answer
@@ -81,7 +81,7 @@ fn ended(hub: &Hub, begun: &Begun) -> (String, Option<String>) {
     came(hub, &back(hub, &granted(&begun.url), &begun.cookie))
 }
 
-fn came(hub: &Hub, answer: &Answer) -> (String, Option<String>) {
+fn came(hub: &Hub, answer: &ServerAnswer) -> (String, Option<String>) {
     let set = cookies(answer);
     let session = set.iter().find(|line| line.contains("SameSite=Strict"));
     let session = session.and_then(|line| line.split(';').next()).map(|cookie| format!("Cookie: {cookie}"));

@@ -38,7 +38,7 @@ fn through(mut fleet: Fleet, start: impl Fn() -> Program, silence: impl FnOnce()
     calm.says("connected to");
     let links = fleet.cutter.accepted();
     silence();
-    assert_eq!(fleet.cutter.accepted(), links, "no link of ours was cut; the calm one said:\n{}", calm.said());
+    assert_eq!(fleet.cutter.accepted(), links, "no link of ours was cut; the calm one said:\n{}", calm.output());
     drop(proxy);
     fleet.samples_on(20);
     let _again = start();

@@ -35,7 +35,7 @@ fn an_agent_trusts_an_authority_and_a_renewed_certificate_needs_no_restart() {
     };
     let wrong = pinned("sha256/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=", "wrong");
     wrong.says("a different key than the pinned one");
-    let said = wrong.said();
+    let said = wrong.output();
     let pin = said.split("sha256/").nth(1).and_then(|rest| rest.get(..44)).expect("the pin of the key that is shown");
     let right = pinned(&format!("sha256/{pin}"), "right");
     right.says("connected to");

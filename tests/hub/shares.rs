@@ -1,7 +1,7 @@
 //! A share link, from its user's view.
 
 use super::JSON;
-use super::sockets::{Stream, ended, open, say};
+use super::sockets::{Stream, ended, open, send_message};
 use futures_util::StreamExt;
 use serde_json::Value;
 use shared::catalog::Catalog;
@@ -57,7 +57,7 @@ async fn a_link_shows_one_view_to_whoever_has_it_until_it_is_taken_back() {
 
 /// Data of the machine's series that a page received on a socket.
 #[derive(Default)]
-struct Told {
+struct SharedData {
     catalog: Catalog,
     source: SourceId,
     defs: Vec<SeriesDef>,
@@ -70,7 +70,7 @@ struct Told {
     checks: usize,
 }
 
-impl Told {
+impl SharedData {
     fn tag(&self, id: u32) -> String {
         let def = self.defs.get(id as usize).expect("a series that was announced");
         let tag = self.catalog.tag(def);
@@ -131,8 +131,8 @@ impl Told {
 }
 
 /// Follows a machine for some ticks, requests all of its history, and collects the received data.
-async fn told(mut stream: Stream) -> Told {
-    let mut told = Told::default();
+async fn collect_data(mut stream: Stream) -> SharedData {
+    let mut told = SharedData::default();
     let all = async {
         let mut asked = false;
         while told.ticks < 6 || told.ends < 2 {
@@ -141,11 +141,11 @@ async fn told(mut stream: Stream) -> Told {
             if told.ticks > 0 && !asked {
                 asked = true;
                 let (source, from, to) = (told.source, 1, i64::MAX / 4);
-                say(&mut stream, &PageMessage::History { source, from, to }).await;
-                say(&mut stream, &PageMessage::Minutes { source, from, to }).await;
-                say(&mut stream, &PageMessage::Overview { grain: Grain::Sources, on: true }).await;
+                send_message(&mut stream, &PageMessage::History { source, from, to }).await;
+                send_message(&mut stream, &PageMessage::Minutes { source, from, to }).await;
+                send_message(&mut stream, &PageMessage::Overview { grain: Grain::Sources, on: true }).await;
             }
-            say(&mut stream, &PageMessage::Ack { messages: 0 }).await;
+            send_message(&mut stream, &PageMessage::Ack { messages: 0 }).await;
         }
     };
     tokio::time::timeout(3 * MAX_WAIT, all).await.expect("ticks come in time");
@@ -199,12 +199,12 @@ async fn a_link_gives_no_value_of_a_chart_that_its_view_leaves_out() {
     let fleet = |who: &str| hub.send("GET", "/api/v1/fleet?row=cpu", &[who], "").status;
     assert_eq!((fleet(&whole), fleet(&less)), (200, 403));
     for (who, shown) in [(&whole, true), (&less, false)] {
-        let told = told(open(&hub, "", &[who.clone(), hub.origin()]).await).await;
+        let told = collect_data(open(&hub, "", &[who.clone(), hub.origin()]).await).await;
         assert_eq!(hidden(&told.tags), shown, "{:?}", told.tags);
         assert!(memory(&told.tags), "{:?}", told.tags);
         assert_eq!(told.defs.iter().any(|def| told.catalog.tag(def) == CPU), shown, "nor by its name");
         assert_eq!(told.checks, 0, "nor how the machine is read: paths, addresses, names of users");
     }
-    let signed_in = told(open(&hub, "", &[hub.cookie("mike"), hub.origin()]).await).await;
+    let signed_in = collect_data(open(&hub, "", &[hub.cookie("mike"), hub.origin()]).await).await;
     assert!(signed_in.checks > 0, "who is signed in is told that");
 }

@@ -44,7 +44,7 @@ pub async fn open_at(server: &Server, query: &str, headers: &[String], source: &
 }
 
 /// Sends a message of a page.
-pub async fn say(stream: &mut Stream, message: &PageMessage) {
+pub async fn send_message(stream: &mut Stream, message: &PageMessage) {
     stream.send(Message::Binary(wire::encode(message).into())).await.expect("it listens");
 }
 

@@ -5,11 +5,11 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 use watchglass_tests::hub::{Hub, PASSWORD};
-use watchglass_tests::server::Answer;
+use watchglass_tests::server::ServerAnswer;
 use watchglass_tests::waiting::{MAX_WAIT, until, until_so};
 
 /// More than the connection limit for clients without an account, and fewer than the limit of open files.
-const MANY: usize = 700;
+const MANY_CLIENTS: usize = 700;
 
 /// A sign-in request whose body never ends.
 fn endless(hub: &Hub, more: &str) -> TcpStream {
@@ -22,12 +22,12 @@ fn endless(hub: &Hub, more: &str) -> TcpStream {
 }
 
 /// The answer on a connection, once it arrives.
-fn answered(mut stream: TcpStream) -> Answer {
+fn answered(mut stream: TcpStream) -> ServerAnswer {
     stream.set_read_timeout(Some(MAX_WAIT)).expect("a time limit");
     let mut bytes = Vec::new();
     // The connection may end in a reset; earlier bytes count.
     let _ = stream.read_to_end(&mut bytes);
-    Answer::read(&bytes)
+    ServerAnswer::read(&bytes)
 }
 
 fn figure(hub: &Hub, name: &str) -> f64 {
@@ -46,7 +46,7 @@ fn bodies_that_never_end_stop_nobody_and_are_not_waited_for() {
     assert!((Duration::from_secs(9)..MAX_WAIT).contains(&begun.elapsed()), "{:?}", begun.elapsed());
     assert_eq!(figure(&hub, "watchglass_self_bodies_timed_out_total"), 1.0);
     // Each replaces another of them, and no one else's connection.
-    let held: Vec<TcpStream> = (0..MANY).map(|_| endless(&hub, "")).collect();
+    let held: Vec<TcpStream> = (0..MANY_CLIENTS).map(|_| endless(&hub, "")).collect();
     goes_on(&hub);
     assert!(refused(&hub) > 0.0, "there were more than there may be");
     drop(held);
@@ -76,7 +76,8 @@ fn refused(hub: &Hub) -> f64 {
 #[test]
 fn connections_on_which_nothing_is_asked_stop_nobody() {
     let hub = Hub::start(["--no-local"]);
-    let held: Vec<TcpStream> = (0..MANY).map(|_| TcpStream::connect(hub.server.addr()).expect("it listens")).collect();
+    let held: Vec<TcpStream> =
+        (0..MANY_CLIENTS).map(|_| TcpStream::connect(hub.server.addr()).expect("it listens")).collect();
     goes_on(&hub);
     // The limit is 512 of these 700.
     assert!(refused(&hub) >= 100.0, "{}", refused(&hub));

@@ -6,7 +6,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::sync::Arc;
 use watchglass_tests::hub::{Hub, PASSWORD};
-use watchglass_tests::server::Answer;
+use watchglass_tests::server::ServerAnswer;
 use watchglass_tests::waiting::{MAX_WAIT, until};
 
 fn made() -> rcgen::CertifiedKey<rcgen::KeyPair> {
@@ -19,7 +19,7 @@ fn ask(
     trusted: &rcgen::CertifiedKey<rcgen::KeyPair>,
     lines: &str,
     body: &str,
-) -> Option<Answer> {
+) -> Option<ServerAnswer> {
     let mut roots = rustls::RootCertStore::empty();
     roots.add(trusted.cert.der().clone()).expect("a certificate");
     let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -39,7 +39,7 @@ fn ask(
     let mut bytes = Vec::new();
     // A connection may end without a close_notify; earlier bytes count.
     let _ = stream.read_to_end(&mut bytes);
-    (!bytes.is_empty()).then(|| Answer::read(&bytes))
+    (!bytes.is_empty()).then(|| ServerAnswer::read(&bytes))
 }
 
 #[test]

@@ -7,7 +7,7 @@ use watchglass_tests::server::watchglass;
 use watchglass_tests::waiting::until_so;
 
 /// Output of a command.
-fn told(folder: &std::path::Path, args: &[&str]) -> String {
+fn output_of(folder: &std::path::Path, args: &[&str]) -> String {
     let mut command = watchglass(args.iter().copied());
     let output = command.arg("--data-dir").arg(folder).output().expect("it runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -41,10 +41,10 @@ async fn what_machines_programs_and_viewers_use_is_written_down_when_a_hub_ends(
     let Hub { server, folder, keys, .. } = hub;
     let folder = folder.path();
     assert!(server.end().success());
-    let all = rows(&told(folder, &["usage", "--json"]));
+    let all = rows(&output_of(folder, &["usage", "--json"]));
     assert!(all.iter().all(|row| row.kind == "day" && row.subject.is_empty() && row.team == "main"), "{all:?}");
-    let machines = rows(&told(folder, &["usage", "--by", "source", "--json"]));
-    let programs = rows(&told(folder, &["usage", "--by", "key", "--json"]));
+    let machines = rows(&output_of(folder, &["usage", "--by", "source", "--json"]));
+    let programs = rows(&output_of(folder, &["usage", "--by", "key", "--json"]));
     assert!(sum(&all, "samples") > 0.0 && sum(&all, "series") > 0.0, "{all:?}");
     assert_eq!(sum(&all, "samples"), sum(&machines, "samples"), "{all:?} {machines:?}");
     assert_eq!(machines.iter().filter(|row| row.subject == row.name).count(), machines.len(), "this machine alone");
@@ -55,7 +55,7 @@ async fn what_machines_programs_and_viewers_use_is_written_down_when_a_hub_ends(
     assert!(sum(&all, "viewers_peak") >= 1.0 && sum(&all, "viewer_hours") > 0.0, "{all:?}");
 
     // As a CSV table, and from the restarted hub.
-    let csv = told(folder, &["usage", "--by", "source", "--csv"]);
+    let csv = output_of(folder, &["usage", "--by", "source", "--csv"]);
     let mut lines = csv.lines();
     assert!(lines.next().is_some_and(|heads| heads.starts_with("day,team,kind,subject,name,samples,")), "{csv}");
     assert_eq!(lines.count(), machines.len(), "{csv}");

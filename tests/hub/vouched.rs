@@ -169,7 +169,7 @@ fn groups_in_a_header_of_the_proxy_give_roles_and_who_it_brings_is_written_down(
 #[test]
 fn over_the_socket_of_the_folder_it_counts_where_the_file_says_so() {
     use std::io::{Read, Write};
-    use watchglass_tests::server::Answer;
+    use watchglass_tests::server::ServerAnswer;
     let ask = |hub: &Hub, header: &str| {
         let socket = hub.folder.path().join("control.sock");
         let mut stream = std::os::unix::net::UnixStream::connect(socket).expect("it listens");
@@ -177,7 +177,7 @@ fn over_the_socket_of_the_folder_it_counts_where_the_file_says_so() {
         write!(stream, "GET /api/v1/accounts HTTP/1.1\r\n{lines}\r\n\r\n").expect("sent");
         let mut bytes = Vec::new();
         stream.read_to_end(&mut bytes).expect("an answer");
-        Answer::read(&bytes).status
+        ServerAnswer::read(&bytes).status
     };
     assert_eq!(ask(&hub("[\"127.0.0.1\"]", ""), STRANGER), 400);
     let hub = hub("[\"unix\"]", "");

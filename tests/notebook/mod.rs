@@ -12,12 +12,12 @@ use watchglass_tests::jupyter::{Home, Jupyter};
 use watchglass_tests::waiting::until_or;
 
 /// Maximum time in which Lab and a kernel start on a loaded machine.
-const LONG: Duration = Duration::from_secs(120);
+const START_TIMEOUT: Duration = Duration::from_secs(120);
 
 #[track_caller]
 fn until(browser: &Browser, home: &Home, what: &str) -> Value {
     until_or(
-        LONG,
+        START_TIMEOUT,
         || {
             let found = browser.eval(&format!("(() => {{ try {{ return {what} }} catch (e) {{ return null }} }})()"));
             Some(found).filter(|found| !matches!(found, Value::Null | Value::Bool(false)))

@@ -32,13 +32,13 @@ impl Agent {
     pub fn start(mut command: Command) -> Agent {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the binary starts");
         let said = Arc::new(Mutex::new(String::new()));
-        hear(child.stdout.take().expect("a pipe"), &said);
-        hear(child.stderr.take().expect("a pipe"), &said);
+        collect_output(child.stdout.take().expect("a pipe"), &said);
+        collect_output(child.stderr.take().expect("a pipe"), &said);
         Agent { child, said }
     }
 
     /// Output so far, on standard output and standard error.
-    pub fn said(&self) -> String {
+    pub fn output(&self) -> String {
         self.said.lock().clone()
     }
 
@@ -48,8 +48,8 @@ impl Agent {
     /// Panics when that takes too long.
     #[track_caller]
     pub fn says(&self, words: &str) {
-        let says = || self.said().contains(words).then_some(());
-        until_or(3 * MAX_WAIT, says, || format!("it says {words:?}; it said:\n{}", self.said()));
+        let says = || self.output().contains(words).then_some(());
+        until_or(3 * MAX_WAIT, says, || format!("it says {words:?}; it said:\n{}", self.output()));
     }
 
     /// Process id.
@@ -63,7 +63,7 @@ impl Agent {
     }
 }
 
-fn hear(from: impl Read + Send + 'static, said: &Arc<Mutex<String>>) {
+fn collect_output(from: impl Read + Send + 'static, said: &Arc<Mutex<String>>) {
     let said = said.clone();
     std::thread::spawn(move || {
         let (mut from, mut line) = (BufReader::new(from), String::new());

@@ -41,11 +41,11 @@ impl Audit {
     }
 
     /// Reads the last `seconds` seconds from a running server. Samples in this read must also be in later ones.
-    pub fn look(&mut self, server: &Server, seconds: u64) {
+    pub fn read_last(&mut self, server: &Server, seconds: u64) {
         self.note(&shown(server, &format!("-{seconds}s")));
     }
 
-    /// Records an export in CSV like [`look`](Self::look).
+    /// Records an export in CSV like [`read_last`](Self::read_last).
     pub fn note(&mut self, csv: &str) {
         let now = self.read(csv);
         for (place, value) in now {

@@ -71,12 +71,12 @@ pub struct Chromium {
 /// State that Chromium has reported.
 #[derive(Default)]
 struct Heard {
-    said: Mutex<Said>,
+    said: Mutex<ChromiumState>,
     news: Condvar,
 }
 
 #[derive(Default)]
-struct Said {
+struct ChromiumState {
     /// Answers to commands by command id; None until the answer arrives.
     answers: BTreeMap<u64, Option<Value>>,
     pages: BTreeMap<String, Page>,
@@ -128,10 +128,10 @@ impl Chromium {
         });
         let reply = commands.clone();
         std::thread::spawn(move || {
-            also.hear(said, &reply);
+            also.read_messages(said, &reply);
             // Its last output gives the reason.
             let _ = complete.recv_timeout(LAST_WORDS);
-            also.said().ended = true;
+            also.lock_state().ended = true;
             also.news.notify_all();
         });
         let chromium = Chromium { shell: Mutex::new(shell), commands, heard, last_id: AtomicU64::new(0) };
@@ -143,18 +143,18 @@ impl Chromium {
 
     /// Whether it still runs.
     pub fn runs(&self) -> bool {
-        !self.heard.said().ended
+        !self.heard.lock_state().ended
     }
 
     /// Sends a command to a page, or to Chromium itself where `session` is empty, and returns the answer.
     pub fn call(&self, session: &str, name: &str, params: Value) -> Result<Value, String> {
         let id = self.last_id.fetch_add(1, Ordering::Relaxed) + 1;
-        self.heard.said().answers.insert(id, None);
+        self.heard.lock_state().answers.insert(id, None);
         let sent = send(&self.commands, id, session, name, params);
         let answer = sent.and_then(|()| {
             self.heard.wait(session, name, |said| said.answers.get_mut(&id).and_then(|answer| answer.take()))
         });
-        self.heard.said().answers.remove(&id);
+        self.heard.lock_state().answers.remove(&id);
         let answer = answer?;
         match answer.get("error") {
             Some(error) => Err(format!("{name}: {}", error["message"].as_str().unwrap_or_default())),
@@ -175,13 +175,13 @@ impl Chromium {
         let session = session.as_str().unwrap_or_default().to_string();
         // The frame id of a page is its target id.
         let frame = target.as_str().unwrap_or_default().to_string();
-        self.heard.said().pages.insert(session.clone(), Page { frame, ..Page::default() });
+        self.heard.lock_state().pages.insert(session.clone(), Page { frame, ..Page::default() });
         Ok(session)
     }
 
     /// Forgets a page that is closed.
     pub fn forget(&self, session: &str) {
-        self.heard.said().pages.remove(session);
+        self.heard.lock_state().pages.remove(session);
     }
 
     /// Waits until the condition `so` holds for a page. `what` describes it.
@@ -191,12 +191,12 @@ impl Chromium {
 
     /// Number of documents that were loaded in a page so far.
     pub fn documents(&self, session: &str) -> usize {
-        self.heard.said().pages.get(session).map_or(0, |page| page.documents.len())
+        self.heard.lock_state().pages.get(session).map_or(0, |page| page.documents.len())
     }
 
     /// The errors in the log of a page since the last call.
     pub fn errors(&self, session: &str) -> Vec<String> {
-        let mut said = self.heard.said();
+        let mut said = self.heard.lock_state();
         said.pages.get_mut(session).map(|page| std::mem::take(&mut page.errors)).unwrap_or_default()
     }
 
@@ -208,7 +208,7 @@ impl Chromium {
 
     /// The events since the trace began. A new trace begins.
     pub fn traced(&self) -> Result<Vec<Value>, String> {
-        let before = self.heard.said().traces;
+        let before = self.heard.lock_state().traces;
         self.call("", "Tracing.end", json!({}))?;
         let events =
             self.heard.wait("", "a trace", |said| (said.traces > before).then(|| std::mem::take(&mut said.traced)))?;
@@ -222,7 +222,7 @@ impl Drop for Chromium {
         let _ = send(&self.commands, 0, "", "Browser.close", json!({}));
         let shell = self.shell.get_mut();
         // It has ended when the shell has, too. This must not panic: a test may be unwinding.
-        let over = self.heard.news.wait_while_for(&mut self.heard.said(), |said| !said.ended, MAX_WAIT);
+        let over = self.heard.news.wait_while_for(&mut self.heard.lock_state(), |said| !said.ended, MAX_WAIT);
         if over.timed_out() {
             let _ = command("kill").args(["-s", "KILL", "--", &format!("-{}", shell.id())]).status();
         }
@@ -242,16 +242,21 @@ fn send(to: &SyncSender<Vec<u8>>, id: u64, session: &str, name: &str, params: Va
 }
 
 impl Heard {
-    fn said(&self) -> MutexGuard<'_, Said> {
+    fn lock_state(&self) -> MutexGuard<'_, ChromiumState> {
         self.said.lock()
     }
 
     /// Waits until `ask` returns a value. Fails when Chromium or the page ends first, or it takes too long.
-    fn wait<T>(&self, session: &str, what: &str, mut ask: impl FnMut(&mut Said) -> Option<T>) -> Result<T, String> {
+    fn wait<T>(
+        &self,
+        session: &str,
+        what: &str,
+        mut ask: impl FnMut(&mut ChromiumState) -> Option<T>,
+    ) -> Result<T, String> {
         // The first start on a cold machine reads hundreds of megabytes.
         let most = 4 * MAX_WAIT;
         let begin = Instant::now();
-        let mut said = self.said();
+        let mut said = self.lock_state();
         loop {
             if let Some(found) = ask(&mut said) {
                 return Ok(found);
@@ -272,7 +277,7 @@ impl Heard {
     }
 
     /// Reads Chromium's messages until it ends. Dialogs, which would block a page, are closed by `reply`.
-    fn hear(&self, from: ChildStdout, reply: &SyncSender<Vec<u8>>) {
+    fn read_messages(&self, from: ChildStdout, reply: &SyncSender<Vec<u8>>) {
         let mut from = BufReader::new(from);
         let mut bytes = Vec::new();
         while from.read_until(0, &mut bytes).is_ok_and(|n| n > 0) {
@@ -284,14 +289,14 @@ impl Heard {
                 let accept = message["params"]["type"] == "beforeunload";
                 let _ = send(reply, 0, session, "Page.handleJavaScriptDialog", json!({ "accept": accept }));
             }
-            self.said().take(message);
+            self.lock_state().take(message);
             self.news.notify_all();
         }
     }
 
     fn keep_lines(&self, from: ChildStderr) {
         for line in BufReader::new(from).split(b'\n').map_while(Result::ok) {
-            let mut said = self.said();
+            let mut said = self.lock_state();
             said.lines.push_back(String::from_utf8_lossy(&line).into_owned());
             if said.lines.len() > MAX_LINES {
                 said.lines.pop_front();
@@ -300,7 +305,7 @@ impl Heard {
     }
 }
 
-impl Said {
+impl ChromiumState {
     fn take(&mut self, mut message: Value) {
         if let Some(id) = message["id"].as_u64() {
             // The caller of a late answer has given up.

@@ -8,7 +8,7 @@ use crate::ledger::Ledger;
 use crate::postgresql::Postgresql;
 use crate::programs::Program;
 use crate::receiver::{self, Receiver};
-use crate::server::{Answer, Server, watchglass};
+use crate::server::{Server, ServerAnswer, watchglass};
 use crate::stream::{Connection, Page};
 use crate::waiting::{until_or, within};
 use fake_clock::FakeClock;
@@ -169,7 +169,7 @@ impl Cluster {
 
     fn start_as(hubs: usize, more: &str, store: Option<SocketAddr>, people: bool) -> Cluster {
         let postgresql = Postgresql::start();
-        let receiver = Receiver::start(|_| receiver::Answer::Take);
+        let receiver = Receiver::start(|_| receiver::ReceiverAnswer::Take);
         let nats = nats(Program::free());
         let own = tempfile::tempdir().expect("a folder");
         let clock = FakeClock::new(own.path());
@@ -213,7 +213,8 @@ impl Cluster {
     /// Keys and cookies of all people. A temporary hub makes them.
     fn people(own: &Path, url: &str, postgresql: &Postgresql, config: &Path) -> People {
         let first = tempfile::tempdir_in(own).expect("a folder");
-        let database = Database::of(first.path(), Some(url), Some(&postgresql.password_file())).expect("a database");
+        let database =
+            Database::from_settings(first.path(), Some(url), Some(&postgresql.password_file())).expect("a database");
         let Hub { server, keys, cookies, .. } =
             Hub::start_in(first, database, ["--no-local", "--config", &plain(config)]);
         let port = format!("-{}=", server.addr().port());
@@ -236,7 +237,7 @@ impl Cluster {
     /// Panics when it has no address.
     pub fn database(&self) -> Database {
         let (url, password) = (self.postgresql.url("hub"), self.postgresql.password_file());
-        Database::of(self.own.path(), Some(&url), Some(&password)).expect("a database")
+        Database::from_settings(self.own.path(), Some(&url), Some(&password)).expect("a database")
     }
 
     /// The data folder of a hub.
@@ -329,7 +330,7 @@ impl Cluster {
     }
 
     /// Sends a GET request to a hub with the data key.
-    pub fn get(&self, n: usize, path: &str) -> Answer {
+    pub fn get(&self, n: usize, path: &str) -> ServerAnswer {
         let key = format!("Authorization: Bearer {}", self.keys["data"]);
         send(self.hub(n), "GET", path, &[&key], "")
     }
@@ -432,7 +433,7 @@ impl Cluster {
             beyond.len(),
             &lacks[..lacks.len().min(6)],
             &beyond[..beyond.len().min(6)],
-            self.said()
+            self.output()
         );
         shown.len()
     }
@@ -444,14 +445,14 @@ impl Cluster {
     #[track_caller]
     pub fn until(&self, what: &str, so: impl Fn() -> bool) {
         let so = || self.watchdog.found().is_some() || so();
-        until_or(MAX_WAIT, || so().then_some(()), || format!("{what}\n{}", self.said()));
-        assert_eq!(self.watchdog.found(), None, "{what}\n{}", self.said());
+        until_or(MAX_WAIT, || so().then_some(()), || format!("{what}\n{}", self.output()));
+        assert_eq!(self.watchdog.found(), None, "{what}\n{}", self.output());
     }
 
     /// Output of all programs.
-    pub fn said(&self) -> String {
+    pub fn output(&self) -> String {
         let hubs = self.hubs.iter().flatten().map(|hub| format!("{} said:\n{}\n", hub.url, hub.log()));
-        let agent = self.agent.as_ref().map(Agent::said).unwrap_or_default();
+        let agent = self.agent.as_ref().map(Agent::output).unwrap_or_default();
         format!("{}the agent said:\n{agent}", hubs.collect::<String>())
     }
 }

@@ -4,8 +4,8 @@
 use crate::stage::serve;
 use parking_lot::Mutex;
 use shared::catalog::fleet::{self, FleetRow};
+use shared::connection_state::ConnectionState;
 use shared::series::SeriesDef;
-use shared::standing::Standing;
 use shared::wire::SourceId;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -117,13 +117,13 @@ impl Crowd {
     }
 
     /// Sets the connection state of the machine at this index, from 0. A machine that is not linked sends nothing.
-    pub fn stand(&self, host: usize, standing: Standing) {
-        if !matches!(standing, Standing::Live | Standing::Filling { .. }) {
+    pub fn stand(&self, host: usize, connection_state: ConnectionState) {
+        if !matches!(connection_state, ConnectionState::Live | ConnectionState::Filling { .. }) {
             self.mute.lock().insert(host);
         }
-        if standing != Standing::Late {
+        if connection_state != ConnectionState::Late {
             // The server detects lateness by itself.
-            self.live.set_standing(self.sources()[host], standing);
+            self.live.set_connection_state(self.sources()[host], connection_state);
         }
     }
 }

@@ -44,7 +44,7 @@ struct Ways {
 }
 
 impl Ways {
-    fn of(&mut self, direction: Direction) -> &mut Way {
+    fn way_of(&mut self, direction: Direction) -> &mut Way {
         match direction {
             Direction::Up => &mut self.up,
             Direction::Down => &mut self.down,
@@ -87,7 +87,7 @@ impl Cutter {
 
     /// Sets the treatment of a direction from now on, on existing connections too.
     pub fn set(&self, direction: Direction, way: Way) {
-        *self.ways().of(direction) = way;
+        *self.ways().way_of(direction) = way;
     }
 
     /// Lets everything pass.
@@ -142,7 +142,7 @@ fn relay(mut from: TcpStream, mut to: TcpStream, direction: Direction, ways: &Mu
         let mut passed = n;
         let way = {
             let mut ways = ways.lock();
-            let way = ways.of(direction);
+            let way = ways.way_of(direction);
             if let Some(left) = &mut way.cut_after {
                 passed = usize::try_from(*left).unwrap_or(usize::MAX).min(n);
                 *left -= passed as u64;
@@ -159,7 +159,7 @@ fn relay(mut from: TcpStream, mut to: TcpStream, direction: Direction, ways: &Mu
         }
         if way.cut_after.is_some_and(|_| passed < n) {
             let mut ways = ways.lock();
-            ways.of(direction).cut_after = None;
+            ways.way_of(direction).cut_after = None;
             ways.cut();
         }
     }

@@ -18,7 +18,7 @@ use tempfile::TempDir;
 const MAX_WAIT: Duration = Duration::from_secs(150);
 
 /// Rate of a slow connection, bytes per second: 64 kbit/s.
-pub const SLOW: u32 = 8_000;
+pub const SLOW_RATE: u32 = 8_000;
 
 /// A disturbance of the hub or the agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -179,7 +179,7 @@ impl Fleet {
         std::fs::create_dir(&hub).expect("made");
         let keys = crate::hub::people(&hub);
         let key = keys["join"].clone();
-        Fleet { keys, ..Fleet::of(own, (hub, agent), &[], Vec::new(), |_| key) }
+        Fleet { keys, ..Fleet::start_in(own, (hub, agent), &[], Vec::new(), |_| key) }
     }
 
     /// Starts a hub with a fake clock, which its agent will use too.
@@ -191,7 +191,7 @@ impl Fleet {
         let own = tempfile::tempdir().expect("a folder");
         let (hub, agent) = (own.path().join("hub"), own.path().join("agent"));
         let clock = fake_clock::FakeClock::new(own.path());
-        let fleet = Fleet::of(own, (hub, agent), &[], clock.environment(), join_line);
+        let fleet = Fleet::start_in(own, (hub, agent), &[], clock.environment(), join_line);
         (Fleet { agent_env: clock.environment(), ..fleet }, clock)
     }
 
@@ -207,15 +207,15 @@ impl Fleet {
         std::fs::create_dir(&hub).expect("made");
         let keys = crate::hub::people(&hub);
         let key = keys["join"].clone();
-        let fleet = Fleet::of(own, (hub, agent), args, clock.environment(), |_| key);
+        let fleet = Fleet::start_in(own, (hub, agent), args, clock.environment(), |_| key);
         (Fleet { keys, agent_env: clock.environment(), ..fleet }, clock)
     }
 
     fn hub_in(own: TempDir, hub: PathBuf, agent: PathBuf, args: &[&str]) -> Fleet {
-        Fleet::of(own, (hub, agent), args, Vec::new(), join_line)
+        Fleet::start_in(own, (hub, agent), args, Vec::new(), join_line)
     }
 
-    fn of(
+    fn start_in(
         own: TempDir,
         (hub_folder, agent_folder): (PathBuf, PathBuf),
         args: &[&str],
@@ -307,7 +307,7 @@ impl Fleet {
         let mut agent = self.agent.take().expect("it was started");
         // SAFETY: it is a process of this test that was not waited for yet.
         assert_eq!(unsafe { libc::kill(agent.id() as libc::pid_t, libc::SIGTERM) }, 0);
-        assert!(agent.wait().success(), "{}", agent.said());
+        assert!(agent.wait().success(), "{}", agent.output());
         self.until("the hub knows that it was stopped", || (self.machines()[0].state == "stopped").then_some(()));
     }
 
@@ -428,13 +428,13 @@ impl Fleet {
     /// Panics when that takes too long, with the output of both.
     #[track_caller]
     pub fn until<T>(&self, what: &str, ask: impl Fn() -> Option<T>) -> T {
-        until_or(MAX_WAIT, ask, || format!("{what}\n{}", self.said()))
+        until_or(MAX_WAIT, ask, || format!("{what}\n{}", self.output()))
     }
 
     /// Output of both.
-    fn said(&self) -> String {
+    fn output(&self) -> String {
         let hub = self.hub.as_ref().map(Server::log).unwrap_or_default();
-        let agent = self.agent.as_ref().map(Agent::said).unwrap_or_default();
+        let agent = self.agent.as_ref().map(Agent::output).unwrap_or_default();
         format!("the hub said:\n{hub}\nthe agent said:\n{agent}")
     }
 
@@ -569,7 +569,7 @@ impl Fleet {
             beyond.len(),
             &lacking[..lacking.len().min(8)],
             &beyond[..beyond.len().min(8)],
-            self.said(),
+            self.output(),
         );
         let mut audit = Audit::default();
         audit.note(&of_hub);

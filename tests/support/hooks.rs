@@ -64,11 +64,11 @@ impl Request {
     }
 }
 
-type Answer = Box<dyn Fn(&Request, usize) -> Reply + Send>;
+type HookAnswer = Box<dyn Fn(&Request, usize) -> Reply + Send>;
 
-struct State {
+struct HookState {
     came: Vec<Request>,
-    answer: Answer,
+    answer: HookAnswer,
     refuses: bool,
 }
 
@@ -77,7 +77,7 @@ struct State {
 pub struct Hooks {
     /// Address on which it listens.
     pub addr: SocketAddr,
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<HookState>>,
 }
 
 impl Hooks {
@@ -88,7 +88,7 @@ impl Hooks {
     pub fn start() -> Hooks {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let addr = listener.local_addr().expect("an address");
-        let state = State { came: Vec::new(), answer: Box::new(|_, _| Reply::Status(200)), refuses: false };
+        let state = HookState { came: Vec::new(), answer: Box::new(|_, _| Reply::Status(200)), refuses: false };
         let hooks = Hooks { addr, state: Arc::new(Mutex::new(state)) };
         let theirs = hooks.clone();
         std::thread::spawn(move || {
@@ -144,7 +144,7 @@ impl Hooks {
         self.lock().came.clear();
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, HookState> {
         self.state.lock()
     }
 

@@ -1,6 +1,6 @@
 //! A hub with people, keys and a machine, for tests. They are created in its folder before it starts.
 
-use crate::server::{Answer, Server, ask_with, watchglass};
+use crate::server::{Server, ServerAnswer, ask_with, watchglass};
 use shared::enrol::EnrolRequest;
 use shared::people::{NewPerson, NewServiceKey};
 use shared::role::{KeyScope, Role};
@@ -164,7 +164,7 @@ impl Hub {
     pub fn start_with<'a>(env: Vec<(String, String)>, args: impl IntoIterator<Item = &'a str>) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let database = Database::in_folder(folder.path());
-        Self::of(folder, database, env, args)
+        Self::start_from(folder, database, env, args)
     }
 
     /// Starts a hub with all people in this database, which the arguments name.
@@ -173,10 +173,10 @@ impl Hub {
         database: Database,
         args: impl IntoIterator<Item = &'a str>,
     ) -> Self {
-        Self::of(folder, database, Vec::new(), args)
+        Self::start_from(folder, database, Vec::new(), args)
     }
 
-    fn of<'a>(
+    fn start_from<'a>(
         folder: tempfile::TempDir,
         database: Database,
         env: Vec<(String, String)>,
@@ -209,7 +209,7 @@ impl Hub {
     }
 
     /// Sends a request with these header lines and a body. `Host` and `Content-Length` are added.
-    pub fn send(&self, method: &str, path: &str, headers: &[&str], body: &str) -> Answer {
+    pub fn send(&self, method: &str, path: &str, headers: &[&str], body: &str) -> ServerAnswer {
         send(&self.server, method, path, headers, body)
     }
 
@@ -230,7 +230,7 @@ impl Hub {
 }
 
 /// Sends a request with these header lines and a body. `Host` and `Content-Length` are added.
-pub fn send(server: &Server, method: &str, path: &str, headers: &[&str], body: &str) -> Answer {
+pub fn send(server: &Server, method: &str, path: &str, headers: &[&str], body: &str) -> ServerAnswer {
     let lines: String = headers.iter().map(|line| format!("{line}\r\n")).collect();
     let length = if body.is_empty() { String::new() } else { format!("Content-Length: {}\r\n", body.len()) };
     let addr = server.addr();

@@ -40,7 +40,7 @@ pub fn kills(folder: &Path, ledger: &Ledger, number: u32, seed: u64, until: Inst
         let (begin, life) = (Instant::now(), Duration::from_millis(50 + chance.below(950)));
         audit.settle(&server, ledger, i64::MAX);
         while begin.elapsed() < life {
-            audit.look(&server, WINDOW);
+            audit.read_last(&server, WINDOW);
         }
         drop(server); // This kills the server by SIGKILL.
     }

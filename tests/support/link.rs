@@ -91,8 +91,8 @@ impl Link {
     /// Panics when it is rejected.
     pub async fn welcome(hub: SocketAddr, key: &str) -> (Link, Welcome) {
         let mut link = Link::open(hub, key).await.expect("it is let in");
-        link.say(&AgentMessage::Hello(Box::new(hello()))).await;
-        match link.heard().await {
+        link.send_message(&AgentMessage::Hello(Box::new(hello()))).await;
+        match link.receive_message().await {
             Some(HubMessage::Welcome(welcome)) => (link, welcome),
             other => panic!("no welcome but {other:?}"),
         }
@@ -110,7 +110,7 @@ impl Link {
     }
 
     /// Sends a message.
-    pub async fn say(&mut self, message: &AgentMessage) {
+    pub async fn send_message(&mut self, message: &AgentMessage) {
         self.bytes(encode(message)).await;
     }
 
@@ -120,9 +120,9 @@ impl Link {
         if self.state.steps().is_empty() {
             self.state.extend([metric.steps]);
         }
-        self.say(&AgentMessage::Rows { rows: vec![(0, metric)], charts: Vec::new() }).await;
+        self.send_message(&AgentMessage::Rows { rows: vec![(0, metric)], charts: Vec::new() }).await;
         let defs = vec![(0, SeriesDef { metric: 0, instance: instance.into() })];
-        self.say(&AgentMessage::Series { defs }).await;
+        self.send_message(&AgentMessage::Series { defs }).await;
     }
 
     /// Sends a tick with this sequence number and the current time.
@@ -144,12 +144,12 @@ impl Link {
     ///
     /// # Panics
     /// Panics when that takes too long.
-    pub async fn heard(&mut self) -> Option<HubMessage> {
+    pub async fn receive_message(&mut self) -> Option<HubMessage> {
         let heard = async {
             loop {
                 match self.socket.next().await?.ok()? {
                     Message::Binary(bytes) => match decode_hub(&bytes).expect("a hub speaks the protocol")? {
-                        HubMessage::Heartbeat => self.say(&AgentMessage::Heartbeat).await,
+                        HubMessage::Heartbeat => self.send_message(&AgentMessage::Heartbeat).await,
                         message => return Some(message),
                     },
                     Message::Close(_) => return None,
@@ -168,7 +168,7 @@ impl Link {
     pub async fn acknowledged(&mut self, messages: u32) -> u64 {
         let mut seq = 0;
         while self.acknowledged < messages {
-            match self.heard().await {
+            match self.receive_message().await {
                 Some(HubMessage::Ack { messages, seq: logged, .. }) => (self.acknowledged, seq) = (messages, logged),
                 Some(HubMessage::Goodbye { reason, .. }) => panic!("the link was ended: {reason}"),
                 Some(_) => {}
@@ -182,7 +182,7 @@ impl Link {
     /// message.
     pub async fn goodbye(&mut self) -> Option<(u16, String)> {
         loop {
-            if let HubMessage::Goodbye { code, reason, .. } = self.heard().await? {
+            if let HubMessage::Goodbye { code, reason, .. } = self.receive_message().await? {
                 return Some((code, reason));
             }
         }
@@ -198,8 +198,8 @@ pub async fn patient(hub: SocketAddr, key: &str) -> (Link, u32) {
     loop {
         match Link::open(hub, key).await {
             Ok(mut link) => {
-                link.say(&AgentMessage::Hello(Box::new(hello()))).await;
-                let welcome = link.heard().await;
+                link.send_message(&AgentMessage::Hello(Box::new(hello()))).await;
+                let welcome = link.receive_message().await;
                 assert!(matches!(welcome, Some(HubMessage::Welcome(_))), "no welcome but {welcome:?}");
                 return (link, turned_away);
             }

@@ -1,7 +1,7 @@
 //! Programs from Debian's packages that are on PATH; `cargo xtask test` puts them there. A test that needs a missing
 //! one is counted as ignored.
 
-use crate::server::{Answer, ask, command, free_port};
+use crate::server::{ServerAnswer, ask, command, free_port};
 use crate::waiting::until_so;
 use std::io::Write;
 use std::net::{SocketAddr, TcpStream};
@@ -120,7 +120,7 @@ impl Program {
     }
 
     /// The answer to a GET request.
-    pub fn get(&self, path: &str) -> Answer {
+    pub fn get(&self, path: &str) -> ServerAnswer {
         ask(self.addr, &format!("GET {path} HTTP/1.0\r\nhost: localhost\r\n\r\n"))
     }
 }

@@ -82,7 +82,7 @@ struct Granted {
     again: bool,
 }
 
-struct State {
+struct ProviderState {
     script: Script,
     granted: BTreeMap<String, Granted>,
     /// Requested paths.
@@ -93,7 +93,7 @@ struct State {
 pub struct Provider {
     /// Address on which it listens.
     pub addr: SocketAddr,
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<ProviderState>>,
 }
 
 fn url64(bytes: &[u8]) -> String {
@@ -177,7 +177,7 @@ impl Provider {
             back_to: None,
             github: BTreeMap::new(),
         };
-        let state = Arc::new(Mutex::new(State { script, granted: BTreeMap::new(), asked: Vec::new() }));
+        let state = Arc::new(Mutex::new(ProviderState { script, granted: BTreeMap::new(), asked: Vec::new() }));
         let theirs = state.clone();
         std::thread::spawn(move || {
             for client in listener.incoming().flatten() {
@@ -216,7 +216,7 @@ impl Provider {
         self.lock().asked.iter().filter(|asked| *asked == path).count()
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, ProviderState> {
         self.state.lock()
     }
 }
@@ -252,7 +252,7 @@ fn refused(error: &str) -> Reply {
     plain(400, json!({ "error": error, "error_description": "as the tests want it" }))
 }
 
-fn serve(mut client: TcpStream, addr: SocketAddr, state: &Mutex<State>) -> io::Result<()> {
+fn serve(mut client: TcpStream, addr: SocketAddr, state: &Mutex<ProviderState>) -> io::Result<()> {
     let mut from = BufReader::new(client.try_clone()?);
     loop {
         let mut first = String::new();
@@ -295,7 +295,7 @@ fn serve(mut client: TcpStream, addr: SocketAddr, state: &Mutex<State>) -> io::R
     }
 }
 
-impl State {
+impl ProviderState {
     fn padded_answer(&mut self, addr: SocketAddr, path: &str, sent: &Form, authorization: &str) -> Reply {
         let (status, header, body) = self.answer(addr, path, sent, authorization);
         let body = match self.script.padded {

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 /// Treatment of a request.
 #[derive(Clone, Copy, Debug)]
-pub enum Answer {
+pub enum ReceiverAnswer {
     /// Accepts the request and answers 204.
     Take,
     /// Accepts the request, and closes the connection before the answer.
@@ -47,7 +47,7 @@ pub type Samples = BTreeMap<String, BTreeMap<i64, Vec<f64>>>;
 
 impl Receiver {
     /// Starts a receiver; `answer` gets the number of the request, from 0.
-    pub fn start(answer: impl Fn(usize) -> Answer + Send + Sync + 'static) -> Self {
+    pub fn start(answer: impl Fn(usize) -> ReceiverAnswer + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let addr = listener.local_addr().expect("an address");
         let came = Arc::new(Mutex::new(Came::default()));
@@ -88,7 +88,7 @@ impl Receiver {
     }
 }
 
-fn serve(mut client: TcpStream, came: &Mutex<Came>, answer: &dyn Fn(usize) -> Answer) -> io::Result<()> {
+fn serve(mut client: TcpStream, came: &Mutex<Came>, answer: &dyn Fn(usize) -> ReceiverAnswer) -> io::Result<()> {
     let mut from = BufReader::new(client.try_clone()?);
     loop {
         let (mut head, mut length) = (String::new(), 0);
@@ -113,18 +113,21 @@ fn serve(mut client: TcpStream, came: &Mutex<Came>, answer: &dyn Fn(usize) -> An
             if came.requests.is_empty() {
                 came.head = head;
             }
-            came.requests.push((body, matches!(answer, Answer::Take | Answer::TakeAndClose | Answer::TakeAndLeave)));
+            came.requests.push((
+                body,
+                matches!(answer, ReceiverAnswer::Take | ReceiverAnswer::TakeAndClose | ReceiverAnswer::TakeAndLeave),
+            ));
             answer
         };
         match answer {
-            Answer::Take => client.write_all(b"HTTP/1.1 204 No Content\r\n\r\n")?,
-            Answer::TakeAndLeave => return client.write_all(b"HTTP/1.1 204 No Content\r\n\r\n"),
-            Answer::Status(code, headers, body) => {
+            ReceiverAnswer::Take => client.write_all(b"HTTP/1.1 204 No Content\r\n\r\n")?,
+            ReceiverAnswer::TakeAndLeave => return client.write_all(b"HTTP/1.1 204 No Content\r\n\r\n"),
+            ReceiverAnswer::Status(code, headers, body) => {
                 let length = body.len();
                 write!(client, "HTTP/1.1 {code} No\r\ncontent-length: {length}\r\n{headers}\r\n{body}")?;
             }
-            Answer::Hang => std::thread::sleep(Duration::from_secs(3600)),
-            Answer::Close | Answer::TakeAndClose => return Ok(()),
+            ReceiverAnswer::Hang => std::thread::sleep(Duration::from_secs(3600)),
+            ReceiverAnswer::Close | ReceiverAnswer::TakeAndClose => return Ok(()),
         }
     }
 }

@@ -234,7 +234,7 @@ impl Server {
     }
 
     /// Sends a GET request with these header lines; `Host` is added when it is missing.
-    pub fn get(&self, path: &str, headers: &[&str]) -> Answer {
+    pub fn get(&self, path: &str, headers: &[&str]) -> ServerAnswer {
         let named = headers.iter().any(|line| line.to_ascii_lowercase().starts_with("host:"));
         let host = if named { String::new() } else { format!("Host: {}\r\n", self.addr()) };
         let lines: String = headers.iter().map(|line| format!("{line}\r\n")).collect();
@@ -251,7 +251,7 @@ impl Drop for Server {
 
 /// An HTTP answer.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Answer {
+pub struct ServerAnswer {
     /// Status code; 0 when the connection was closed without an answer.
     pub status: u16,
     /// Status line and header lines.
@@ -260,7 +260,7 @@ pub struct Answer {
     pub body: String,
 }
 
-impl Answer {
+impl ServerAnswer {
     /// Value of a header; empty when there is none.
     pub fn header(&self, name: &str) -> &str {
         let lines = self.head.lines().filter_map(|line| line.split_once(':'));
@@ -280,7 +280,7 @@ impl Answer {
         let (head, body) = end.map_or((bytes, &[][..]), |at| (&bytes[..at], &bytes[at + 4..]));
         let head = String::from_utf8_lossy(head).into_owned();
         let status = head.split(' ').nth(1).and_then(|code| code.parse().ok()).unwrap_or(0);
-        let mut answer = Answer { status, head, body: String::new() };
+        let mut answer = ServerAnswer { status, head, body: String::new() };
         let whole = if answer.header("transfer-encoding") == "chunked" { joined(body) } else { body.to_vec() };
         answer.body = String::from_utf8_lossy(&whole).into_owned();
         answer
@@ -306,7 +306,7 @@ fn joined(mut chunks: &[u8]) -> Vec<u8> {
 /// # Panics
 /// Panics when nothing listens, or the answer does not end in time.
 #[track_caller]
-pub fn ask(addr: SocketAddr, lines: &str) -> Answer {
+pub fn ask(addr: SocketAddr, lines: &str) -> ServerAnswer {
     ask_with(addr, lines, "")
 }
 
@@ -315,7 +315,7 @@ pub fn ask(addr: SocketAddr, lines: &str) -> Answer {
 /// # Panics
 /// Panics as [`ask`] does.
 #[track_caller]
-pub fn ask_with(addr: SocketAddr, lines: &str, body: &str) -> Answer {
+pub fn ask_with(addr: SocketAddr, lines: &str, body: &str) -> ServerAnswer {
     let mut stream = TcpStream::connect(addr).expect("it listens");
     stream.set_read_timeout(Some(MAX_WAIT)).expect("a time limit");
     let upgrade = lines.to_ascii_lowercase().contains("\r\nupgrade:");
@@ -338,7 +338,7 @@ pub fn ask_with(addr: SocketAddr, lines: &str, body: &str) -> Answer {
             },
         }
     }
-    Answer::read(&bytes)
+    ServerAnswer::read(&bytes)
 }
 
 /// Sends a request whose answer is not read. The small receive buffer holds little of it.
@@ -371,7 +371,7 @@ pub fn ask_unread_with(addr: SocketAddr, path: &str, headers: &[&str]) -> TcpStr
 /// Whether an answer is complete: a head alone, or a body of the length in its header.
 fn whole(bytes: &[u8]) -> bool {
     let Some(head) = bytes.windows(4).position(|w| w == b"\r\n\r\n") else { return false };
-    let length = Answer::read(bytes).header("content-length").parse().unwrap_or(0);
+    let length = ServerAnswer::read(bytes).header("content-length").parse().unwrap_or(0);
     bytes.len() >= head + 4 + length
 }
 

@@ -1,7 +1,7 @@
 //! A server with a simulated machine: its clock stands until a test moves it, and its samples and checks are made up.
 //! The page and the paths are the real ones.
 
-use crate::server::{Answer, ask};
+use crate::server::{ServerAnswer, ask};
 use crate::waiting::within;
 use backend::config::Config;
 use backend::http::{App, Services, guard::Guard, listen, page::Site, router};
@@ -15,7 +15,7 @@ use std::time::Duration;
 use stream::clock::{Clock, Manual, System};
 use stream::live::Live;
 use stream::store::{Limits, Store};
-use watch::alerts::{AlertBook, AlertBookAbout};
+use watch::alerts::{AlertRegistry, AlertRegistryParts};
 
 /// Time between two ticks in ms.
 const INTERVAL: i64 = 1_000;
@@ -32,8 +32,8 @@ pub fn serve(live: &Arc<Live>) -> (String, tokio::runtime::Runtime) {
     let guard = Arc::new(Guard::new(&Config::default()));
     // The task keeps the sender, so that the server ends with its runtime.
     let (sender, stop) = tokio::sync::watch::channel(false);
-    let alerts = AlertBook::in_memory(live.clock.clone(), AlertBookAbout::default());
-    let services = Services { alerts: Some(alerts), ..Services::of(live.clone()) };
+    let alerts = AlertRegistry::in_memory(live.clock.clone(), AlertRegistryParts::default());
+    let services = Services { alerts: Some(alerts), ..Services::new(live.clone()) };
     let site = Site::new("/".into(), page::PAGE);
     let app = App::new(services, guard.clone(), site, stop.clone());
     runtime.spawn(async move {
@@ -109,7 +109,7 @@ impl Stage {
     }
 
     /// The server's answer to a GET request.
-    pub fn get(&self, path: &str) -> Answer {
+    pub fn get(&self, path: &str) -> ServerAnswer {
         let addr = self.url.trim_start_matches("http://").trim_end_matches('/').parse().expect("its address");
         ask(addr, &format!("GET {path} HTTP/1.0\r\nhost: localhost\r\n\r\n"))
     }

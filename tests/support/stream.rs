@@ -62,7 +62,7 @@ impl Page {
         });
         self.messages = 0;
         let sources = vec![self.source.clone().unwrap_or_default()];
-        connection.say(&PageMessage::Open { protocol: PROTOCOL, window, resume, sources }).await;
+        connection.send_message(&PageMessage::Open { protocol: PROTOCOL, window, resume, sources }).await;
         connection
     }
 
@@ -95,7 +95,7 @@ impl Page {
                     }
                 }
                 self.messages += 1;
-                connection.say(&PageMessage::Ack { messages: self.messages }).await;
+                connection.send_message(&PageMessage::Ack { messages: self.messages }).await;
             }
         }
         true
@@ -199,7 +199,7 @@ impl Connection {
     }
 
     /// Sends a message of a page.
-    pub async fn say(&mut self, message: &PageMessage) {
+    pub async fn send_message(&mut self, message: &PageMessage) {
         self.send(Message::Binary(wire::encode(message).into())).await;
     }
 

@@ -22,7 +22,7 @@ struct Shown {
 }
 
 /// Maximum number of first bytes that are kept.
-const FIRST: usize = 256;
+const MAX_FIRST_BYTES: usize = 256;
 
 /// A program and its terminal. The program is killed when this is dropped.
 pub struct Terminal {
@@ -91,7 +91,7 @@ impl Terminal {
                 let mut shown = theirs.lock();
                 shown.parser.process(&bytes[..n]);
                 shown.bytes += n;
-                let room = FIRST.saturating_sub(shown.first.len());
+                let room = MAX_FIRST_BYTES.saturating_sub(shown.first.len());
                 shown.first.extend(&bytes[..n.min(room)]);
             }
         });

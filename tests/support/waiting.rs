@@ -8,7 +8,7 @@ pub const MAX_WAIT: Duration = Duration::from_secs(60);
 
 /// Minimum and maximum pause between two polls. A slow poll, such as the start of a program, has longer pauses, so that
 /// half of a core stays free for the awaited program.
-const PAUSE: [Duration; 2] = [Duration::from_millis(20), Duration::from_millis(250)];
+const POLL_PAUSES: [Duration; 2] = [Duration::from_millis(20), Duration::from_millis(250)];
 
 /// Calls `ask` repeatedly until it returns a value, and returns that.
 ///
@@ -51,6 +51,6 @@ pub fn within<T>(most: Duration, mut ask: impl FnMut() -> Option<T>) -> Option<T
         if is_last {
             return None;
         }
-        std::thread::sleep(look.elapsed().clamp(PAUSE[0], PAUSE[1]));
+        std::thread::sleep(look.elapsed().clamp(POLL_PAUSES[0], POLL_PAUSES[1]));
     }
 }

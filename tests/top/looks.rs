@@ -1,6 +1,6 @@
 //! Further interactions at the terminal: other spans, other machines, the mouse, the background color, the drawing.
 
-use super::pty::{DOWN, LEFT, SMALL, top};
+use super::pty::{DOWN, LEFT_KEY, SMALL, top};
 use super::{RECORDING, output, served};
 use charts::theme::{DARK, LIGHT};
 use std::process::Command;
@@ -186,7 +186,7 @@ fn only_what_changed_is_drawn() {
     let whole = terminal.bytes();
     // A step of the crosshair redraws two columns of each chart and some values.
     for _ in 0..10 {
-        terminal.press(LEFT);
+        terminal.press(LEFT_KEY);
     }
     terminal.press("/done");
     terminal.shows("Find: done");
@@ -206,7 +206,7 @@ fn only_what_changed_is_drawn() {
 #[ignore = "it is to fail on a terminal"]
 #[should_panic = "the picture cannot be drawn"]
 fn with_terminal_a_picture_fails() {
-    let dark = top::palette::Palette::of(&|_| None, true);
+    let dark = top::palette::Palette::from_env(&|_| None, true);
     let mut screen = top::screen::Screen::take(dark, false, drop).expect("a terminal");
     screen.take_mouse(true).expect("a terminal");
     screen.draw(|_, _| panic!("the picture cannot be drawn")).expect("never");

@@ -1,7 +1,7 @@
 //! Fills the disk: live data go on, the check reports the fault, and writing resumes by itself when there is space
 //! again.
 
-use crate::{Plan, Row};
+use crate::{Plan, TortureResult};
 use std::time::{Duration, Instant};
 use watchglass_tests::audit::Audit;
 use watchglass_tests::kills::keeping;
@@ -15,13 +15,13 @@ const WHAT: &str = "a full disk";
 const PROMISED: Duration = Duration::from_secs(30);
 
 /// Time for which the disk stays full. It is longer than the server's retry interval.
-const FULL: Duration = Duration::from_secs(15);
+const FULL_TIME: Duration = Duration::from_secs(15);
 
 /// Fills the disk under a server, and frees it again.
-pub fn full(_: &Plan) -> Row {
+pub fn full(_: &Plan) -> TortureResult {
     let mount = match Mount::memory("8m") {
         Ok(mount) => mount,
-        Err(why) => return Row::left_out(WHAT, &why),
+        Err(why) => return TortureResult::left_out(WHAT, &why),
     };
     eprintln!("{WHAT}");
     let (mut audit, ledger) = (Audit::default(), Ledger::start());
@@ -32,9 +32,9 @@ pub fn full(_: &Plan) -> Row {
                 took.as_secs_f64(),
                 PROMISED.as_secs()
             );
-            Row::of(WHAT, 1, 1, &audit).say(said)
+            TortureResult::new(WHAT, 1, 1, &audit).add_remark(said)
         }
-        Err(why) => Row::of(WHAT, 1, 1, &audit).fail(why),
+        Err(why) => TortureResult::new(WHAT, 1, 1, &audit).fail(why),
     }
 }
 
@@ -43,26 +43,26 @@ fn once(mount: &Mount, ledger: &Ledger, audit: &mut Audit) -> Result<Duration, S
     let start = || Server::start_as_it_is(keeping(&folder, ledger, "100ms"));
     let server = start();
     within("history is written at the start", Duration::from_secs(20), || {
-        audit.look(&server, 60);
+        audit.read_last(&server, 60);
         audit.seen() > 10 && state(&server) == "ok"
     })?;
     let ballast = mount.path().join("ballast");
     fill(&ballast).map_err(|e| format!("the disk cannot be filled: {e}"))?;
     within("the full disk is told", Duration::from_secs(20), || state(&server) == "failed")?;
     let (begin, before) = (Instant::now(), audit.newest());
-    while begin.elapsed() < FULL {
-        audit.look(&server, 60);
+    while begin.elapsed() < FULL_TIME {
+        audit.read_last(&server, 60);
     }
     let live = audit.newest().unwrap_or(0) - before.unwrap_or(0);
-    if live < FULL.as_millis() as i64 * 9 / 10 {
-        return Err(format!("while the disk was full, {live} ms of {} ms were shown", FULL.as_millis()));
+    if live < FULL_TIME.as_millis() as i64 * 9 / 10 {
+        return Err(format!("while the disk was full, {live} ms of {} ms were shown", FULL_TIME.as_millis()));
     }
     std::fs::remove_file(&ballast).map_err(|e| e.to_string())?;
     let took = within("it is written again", PROMISED, || {
-        audit.look(&server, 60);
+        audit.read_last(&server, 60);
         state(&server) == "ok"
     })?;
-    audit.look(&server, 60);
+    audit.read_last(&server, 60);
     drop(server);
     audit.settle(&start(), ledger, i64::MAX);
     Ok(took)

@@ -78,31 +78,33 @@ fn main() -> ExitCode {
             rows.extend(pair::all(&plan));
         }
         Ok(()) => {}
-        Err(why) => rows
-            .extend(["power cuts", "a full disk", "disks of a hub and an agent"].map(|what| Row::left_out(what, &why))),
+        Err(why) => rows.extend(
+            ["power cuts", "a full disk", "disks of a hub and an agent"]
+                .map(|what| TortureResult::left_out(what, &why)),
+        ),
     }
     print(&rows);
-    if rows.iter().all(Row::passed) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    if rows.iter().all(TortureResult::passed) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-fn killed(plan: &Plan) -> Row {
+fn killed(plan: &Plan) -> TortureResult {
     let (Ok(folder), ledger) = (tempfile::tempdir(), Ledger::start()) else {
-        return Row::left_out("kills", "no temporary folder can be made");
+        return TortureResult::left_out("kills", "no temporary folder can be made");
     };
     eprintln!("{} kills", plan.kills);
     let (kills, audit) = kills(folder.path(), &ledger, plan.kills, plan.seed, plan.until);
-    Row::of("kills", kills, plan.kills, &audit)
+    TortureResult::new("kills", kills, plan.kills, &audit)
 }
 
-fn harmed(plan: &Plan) -> Row {
+fn harmed(plan: &Plan) -> TortureResult {
     eprintln!("{} harms to a hub and an agent", plan.harms);
     let until = plan.until + Duration::from_secs(1_800);
     let Harmed { times, kills, audit } = harms(plan.harms, plan.seed, until);
-    Row::of("a hub and an agent", times, plan.harms, &audit).say(format!("{kills} kills"))
+    TortureResult::new("a hub and an agent", times, plan.harms, &audit).add_remark(format!("{kills} kills"))
 }
 
 /// The result of one kind of torture.
-pub struct Row {
+pub struct TortureResult {
     what: String,
     times: u32,
     seen: usize,
@@ -114,24 +116,33 @@ pub struct Row {
     failed: bool,
 }
 
-impl Row {
+impl TortureResult {
     /// The result of `times` rounds out of `planned`.
-    pub fn of(what: &str, times: u32, planned: u32, audit: &Audit) -> Self {
+    pub fn new(what: &str, times: u32, planned: u32, audit: &Audit) -> Self {
         let found = [audit.lost.len(), audit.doubled.len(), audit.wrong.len()];
         let said = if times < planned { format!("of {planned}: the time was up") } else { String::new() };
         let failed = !audit.sound() || (planned > 0 && audit.seen() == 0);
-        Row { what: what.into(), times, seen: audit.seen(), stored: audit.stored, found, said, left_out: false, failed }
+        TortureResult {
+            what: what.into(),
+            times,
+            seen: audit.seen(),
+            stored: audit.stored,
+            found,
+            said,
+            left_out: false,
+            failed,
+        }
     }
 
     /// The result of a torture that cannot run here.
     pub fn left_out(what: &str, why: &str) -> Self {
-        let mut row = Row::of(what, 0, 0, &Audit::default());
+        let mut row = TortureResult::new(what, 0, 0, &Audit::default());
         (row.said, row.left_out) = (format!("left out: {why}"), true);
         row
     }
 
     /// Adds a remark.
-    pub fn say(mut self, said: String) -> Self {
+    pub fn add_remark(mut self, said: String) -> Self {
         self.said = [self.said, said].into_iter().filter(|s| !s.is_empty()).collect::<Vec<_>>().join("; ");
         self
     }
@@ -139,7 +150,7 @@ impl Row {
     /// Marks the row as failed, with the reason.
     pub fn fail(mut self, why: String) -> Self {
         self.failed = true;
-        self.say(why)
+        self.add_remark(why)
     }
 
     fn passed(&self) -> bool {
@@ -148,13 +159,13 @@ impl Row {
 }
 
 #[allow(clippy::print_stdout, reason = "the table is what the command is for")]
-fn print(rows: &[Row]) {
+fn print(rows: &[TortureResult]) {
     let width = rows.iter().map(|row| row.what.len()).max().unwrap_or(0);
     println!(
         "\n  {:width$}  {:>5}  {:>8}  {:>8}  {:>5}  {:>7}  {:>5}",
         "", "times", "seen", "stored", "lost", "doubled", "wrong"
     );
-    for Row { what, times, seen, stored, found: [lost, doubled, wrong], said, left_out, failed } in rows {
+    for TortureResult { what, times, seen, stored, found: [lost, doubled, wrong], said, left_out, failed } in rows {
         let mark = match (failed, left_out) {
             (true, _) => "▲",
             (false, true) => "◌",

@@ -1,7 +1,7 @@
 //! A hub and an agent whose disks fail: the power of either is cut, and the disk of either is full for a while.
 
 use crate::power::shut_down;
-use crate::{Plan, Row};
+use crate::{Plan, TortureResult};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 use watchglass_tests::audit::Audit;
@@ -17,7 +17,7 @@ enum Side {
 }
 
 /// All of these tortures, with a row each.
-pub fn all(plan: &Plan) -> Vec<Row> {
+pub fn all(plan: &Plan) -> Vec<TortureResult> {
     let power = [(Side::Hub, "power cuts of a hub"), (Side::Agent, "power cuts of an agent")];
     let full = [(Side::Hub, "a full disk of a hub"), (Side::Agent, "a full disk of an agent")];
     let power = power.map(|(side, what)| (what, Mount::disk(256 << 20), side, cuts as fn(&Plan, &mut Pair) -> u32));
@@ -27,7 +27,7 @@ pub fn all(plan: &Plan) -> Vec<Row> {
         eprintln!("{what}");
         rows.push(match mount {
             Ok(mount) => row(plan, what, side, mount, work),
-            Err(why) => Row::left_out(what, &why),
+            Err(why) => TortureResult::left_out(what, &why),
         });
     }
     rows
@@ -40,8 +40,10 @@ struct Pair {
     side: Side,
 }
 
-fn row(plan: &Plan, what: &str, side: Side, mount: Mount, work: fn(&Plan, &mut Pair) -> u32) -> Row {
-    let Ok(other) = tempfile::tempdir() else { return Row::left_out(what, "no temporary folder can be made") };
+fn row(plan: &Plan, what: &str, side: Side, mount: Mount, work: fn(&Plan, &mut Pair) -> u32) -> TortureResult {
+    let Ok(other) = tempfile::tempdir() else {
+        return TortureResult::left_out(what, "no temporary folder can be made");
+    };
     let on = |of: Side, name: &str| -> PathBuf {
         if of == side { mount.path().join(name) } else { other.path().join(name) }
     };
@@ -53,7 +55,7 @@ fn row(plan: &Plan, what: &str, side: Side, mount: Mount, work: fn(&Plan, &mut P
     let audit: Audit = pair.fleet.settle();
     // Both end before the disk is unmounted.
     drop(pair);
-    Row::of(what, times, times, &audit)
+    TortureResult::new(what, times, times, &audit)
 }
 
 /// Cuts the power of one of the two at random moments.

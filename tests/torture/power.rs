@@ -1,7 +1,7 @@
 //! Power cuts: an ext4 file system is stopped at once, without writing its journal (`FS_IOC_SHUTDOWN`). The disk then
 //! has the state after a power cut.
 
-use crate::{Plan, Row};
+use crate::{Plan, TortureResult};
 use std::path::Path;
 use std::time::{Duration, Instant};
 use stream::clock::{Clock, System};
@@ -17,10 +17,10 @@ const WHAT: &str = "power cuts";
 const PROMISED: i64 = 5_000;
 
 /// Cuts the power of a server at random moments.
-pub fn cuts(plan: &Plan) -> Row {
+pub fn cuts(plan: &Plan) -> TortureResult {
     let (mount, ledger) = match Mount::disk(256 << 20) {
         Ok(mount) => (mount, Ledger::start()),
-        Err(why) => return Row::left_out(WHAT, &why),
+        Err(why) => return TortureResult::left_out(WHAT, &why),
     };
     eprintln!("{} power cuts", plan.cuts);
     let (mut audit, mut chance) = (Audit::default(), Chance::new(plan.seed));
@@ -28,13 +28,17 @@ pub fn cuts(plan: &Plan) -> Row {
     while done < plan.cuts && Instant::now() < plan.until {
         match cut(&mount, &ledger, &mut audit, &mut chance) {
             Ok(cost) => worst = worst.max(cost),
-            Err(why) if done == 0 => return Row::left_out(WHAT, &why),
-            Err(why) => return Row::of(WHAT, done, plan.cuts, &audit).fail(why),
+            Err(why) if done == 0 => return TortureResult::left_out(WHAT, &why),
+            Err(why) => return TortureResult::new(WHAT, done, plan.cuts, &audit).fail(why),
         }
         done += 1;
     }
-    let row = Row::of(WHAT, done, plan.cuts, &audit);
-    row.say(format!("at most {:.1} s were not on the disk, of {} s promised", worst as f64 / 1e3, PROMISED / 1_000))
+    let row = TortureResult::new(WHAT, done, plan.cuts, &audit);
+    row.add_remark(format!(
+        "at most {:.1} s were not on the disk, of {} s promised",
+        worst as f64 / 1e3,
+        PROMISED / 1_000
+    ))
 }
 
 /// Makes one cut. Returns the time in ms before the cut whose samples are not on the disk.
@@ -44,7 +48,7 @@ fn cut(mount: &Mount, ledger: &Ledger, audit: &mut Audit, chance: &mut Chance) -
     audit.settle(&server, ledger, i64::MAX);
     let (begin, life) = (Instant::now(), Duration::from_millis(5_500 + chance.below(6_000)));
     while begin.elapsed() < life {
-        audit.look(&server, 15);
+        audit.read_last(&server, 15);
     }
     let at = System.wall();
     shut_down(&mount.path())?;

@@ -2,7 +2,7 @@
 //! retention is full. Its load is agents that sample every second, jobs that begin and end, markers, alerts from code,
 //! viewers that come and go, and requests.
 
-use crate::{Plan, Row};
+use crate::{Plan, TortureResult};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -24,7 +24,7 @@ const AGENTS: usize = 4;
 const RETENTION: (&str, u32) = ("1h", 60);
 
 /// Minutes after which the retention is full.
-const FULL: u32 = 2 * RETENTION.1;
+const FULL_MINUTES: u32 = 2 * RETENTION.1;
 
 /// Maximum slope that does not count as growth, KiB of anonymous memory per hour: the allocator's own.
 const MAX_SLOPE: f64 = 512.0;
@@ -33,20 +33,20 @@ const MAX_SLOPE: f64 = 512.0;
 const MAX_SECOND: Duration = Duration::from_millis(60);
 
 /// Soaks a hub for `plan.soak` hours of its clock.
-pub fn soak(plan: &Plan) -> Row {
+pub fn soak(plan: &Plan) -> TortureResult {
     eprintln!("{WHAT}: {} h of its clock", plan.soak);
     let memory = Soak::start().run(plan.soak * 60);
-    let row = Row::of(WHAT, plan.soak, 0, &Audit::default());
+    let row = TortureResult::new(WHAT, plan.soak, 0, &Audit::default());
     let Some(slope) = slope(&memory) else {
-        return row.fail(format!("{} min are too few: it takes {FULL} until memory is full", memory.len()));
+        return row.fail(format!("{} min are too few: it takes {FULL_MINUTES} until memory is full", memory.len()));
     };
     let (first, last) = (memory.values().next().copied(), memory.values().last().copied());
     let mib = |kib: Option<u64>| kib.unwrap_or_default() as f64 / 1024.0;
-    let row = row.say(format!(
+    let row = row.add_remark(format!(
         "anonymous memory {:.1} MiB at first, {:.1} MiB at last, {slope:+.0} KiB an hour after the first {} h",
         mib(first),
         mib(last),
-        FULL / 60
+        FULL_MINUTES / 60
     ));
     if slope > MAX_SLOPE { row.fail(format!("more than {MAX_SLOPE} KiB an hour")) } else { row }
 }
@@ -158,7 +158,7 @@ fn anonymous(pid: u32) -> Option<u64> {
 /// Slope in KiB per hour, by least squares, from the minute at which the retention is full.
 fn slope(memory: &BTreeMap<u32, u64>) -> Option<f64> {
     let points: Vec<(f64, f64)> =
-        memory.range(FULL..).map(|(minute, kib)| (f64::from(*minute) / 60.0, *kib as f64)).collect();
+        memory.range(FULL_MINUTES..).map(|(minute, kib)| (f64::from(*minute) / 60.0, *kib as f64)).collect();
     let n = points.len() as f64;
     if points.len() < RETENTION.1 as usize {
         return None;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 /// Maximum number of MB that a first run writes into one folder.
 const FIRST_RUN: u64 = 3000;
 /// With less free space than this, in MB, a build fails for that reason.
-const FULL: u64 = 100;
+const FULL_MB: u64 = 100;
 
 /// A warning when there may not be enough space for a first run.
 pub fn warning() -> Option<String> {
@@ -18,7 +18,7 @@ pub fn warning() -> Option<String> {
 /// A possible reason of a failure: a full disk.
 pub fn full() -> Option<String> {
     let (folder, free) = least()?;
-    (free < FULL).then(|| format!("{}; {}", says(&folder, free), help()))
+    (free < FULL_MB).then(|| format!("{}; {}", says(&folder, free), help()))
 }
 
 fn says(folder: &Path, free: u64) -> String {

@@ -6,7 +6,7 @@ use crate::measured::{self, Measured};
 use std::time::{Duration, Instant};
 
 /// Number of the longest steps that are named at the end.
-const LONGEST: usize = 5;
+const LONGEST_STEPS: usize = 5;
 
 /// The result of a step that did not fail.
 pub enum Done {
@@ -23,7 +23,7 @@ pub enum Done {
 }
 
 /// A part of the work that takes minutes.
-pub struct Part {
+pub struct StepPart {
     /// Name of the step that makes the part.
     pub name: &'static str,
     /// Wall time of the part when it was last built, in seconds.
@@ -37,11 +37,11 @@ pub struct Steps {
     started: Instant,
     /// CPU time of this process and of its ended children when the first step began.
     began_at: Option<Duration>,
-    rows: Vec<Row>,
-    left: Vec<Part>,
+    rows: Vec<StepRow>,
+    left: Vec<StepPart>,
 }
 
-struct Row {
+struct StepRow {
     name: String,
     took: Duration,
     /// CPU time, user and system, of all programs that the step started and waited for.
@@ -59,7 +59,7 @@ impl Steps {
 
     /// Announces the parts to be built and their times. The step of each part then reports its start and the remaining
     /// time.
-    pub fn expect(&mut self, parts: Vec<Part>) {
+    pub fn expect(&mut self, parts: Vec<StepPart>) {
         self.left = parts;
         if !self.left.is_empty() {
             let parts: Vec<String> =
@@ -105,7 +105,7 @@ impl Steps {
                 Err(reason)
             }
         };
-        self.rows.push(Row { name: name.to_owned(), took, cpu, part: part.is_some(), outcome: outcome.clone() });
+        self.rows.push(StepRow { name: name.to_owned(), took, cpu, part: part.is_some(), outcome: outcome.clone() });
         outcome.map(|_| ()).map_err(|_| format!("{name} failed, as said above"))
     }
 
@@ -152,9 +152,9 @@ impl Steps {
 
     /// The total and the longest steps, in one line.
     fn sum(&self) -> String {
-        let mut rows: Vec<&Row> = self.rows.iter().collect();
+        let mut rows: Vec<&StepRow> = self.rows.iter().collect();
         rows.sort_by_key(|row| std::cmp::Reverse(row.took));
-        let longest = rows.iter().take(LONGEST).map(|row| format!("{} {}", row.name, seconds(row.took)));
+        let longest = rows.iter().take(LONGEST_STEPS).map(|row| format!("{} {}", row.name, seconds(row.took)));
         let cpu = self.cpu().map(|cpu| format!(" ({} of CPU)", seconds(cpu))).unwrap_or_default();
         let longest = longest.collect::<Vec<_>>().join(", ");
         format!("Together {}{cpu}; longest: {longest}.", seconds(self.started.elapsed()))
@@ -195,7 +195,7 @@ fn usual(seconds: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Done, Part, Steps, usual};
+    use super::{Done, StepPart, Steps, usual};
 
     #[test]
     fn what_it_takes_is_said_in_half_minutes() {
@@ -205,7 +205,7 @@ mod tests {
     #[test]
     fn what_is_left_goes_down_by_what_is_done() {
         let mut steps = Steps::new("test");
-        steps.expect(vec![Part { name: "wasm-bindgen", seconds: 120 }, Part { name: "page", seconds: 90 }]);
+        steps.expect(vec![StepPart { name: "wasm-bindgen", seconds: 120 }, StepPart { name: "page", seconds: 90 }]);
         steps.step("small", || Ok(Done::Now("made".into()))).expect("it is done");
         assert_eq!(steps.still(), ". Left: wasm-bindgen, page, about 3.5 min");
         steps.step("wasm-bindgen", || Ok(Done::Already("there".into()))).expect("it is done");

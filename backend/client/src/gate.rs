@@ -13,7 +13,7 @@ use ureq::unversioned::transport::time::Duration as Span;
 use ureq::unversioned::transport::{ConnectionDetails, Connector, NextTimeout, TcpConnector, Transport};
 
 /// Maximum number of addresses of one name that are tried: the size of the library's list.
-const MOST: usize = 16;
+const MAX_ADDRESSES: usize = 16;
 
 /// Resolves a name and returns the allowed addresses. Connections are made only to these, so nothing can change between
 /// check and connection.
@@ -49,7 +49,7 @@ impl Resolver for Gated {
         };
         let admitted = self.gate.addresses(uri, within).map_err(|why| Error::Other(Box::new(Refused(why))))?;
         let mut addresses = self.empty();
-        admitted.into_iter().take(MOST).for_each(|address| addresses.push(address));
+        admitted.into_iter().take(MAX_ADDRESSES).for_each(|address| addresses.push(address));
         if addresses.is_empty() { Err(Error::HostNotFound) } else { Ok(addresses) }
     }
 }

@@ -140,7 +140,7 @@ impl Client {
         for (name, value) in headers {
             request = request.header(name, value);
         }
-        request.call().map_err(|error| self.told(uri, &error))
+        request.call().map_err(|error| self.describe_error(uri, &error))
     }
 
     /// Sends a body to an address by POST.
@@ -157,7 +157,7 @@ impl Client {
         for (name, value) in headers {
             request = request.header(name, value);
         }
-        request.send(body).map_err(|error| self.told(uri, &error))
+        request.send(body).map_err(|error| self.describe_error(uri, &error))
     }
 
     /// Sends a request of any method, with a body or without.
@@ -180,18 +180,18 @@ impl Client {
             Some(body) => self.agent.run(request.body(body).map_err(wrong)?),
             None => self.agent.run(request.body(()).map_err(wrong)?),
         };
-        answer.map_err(|error| self.told(uri, &error))
+        answer.map_err(|error| self.describe_error(uri, &error))
     }
 
     /// Error text for a failed [`read`] of an answer of this client: a sentence without a full stop.
     pub fn told_of_body(&self, uri: &Uri, error: BodyError) -> String {
         match error {
-            BodyError::Lost(error) => self.told(uri, &error),
+            BodyError::Lost(error) => self.describe_error(uri, &error),
             error => error.to_string(),
         }
     }
 
-    fn told(&self, uri: &Uri, error: &Error) -> String {
+    fn describe_error(&self, uri: &Uri, error: &Error) -> String {
         match error {
             Error::Timeout(ureq::Timeout::Connect) => {
                 format!("the connection timed out after {} s", self.limits.connect.as_secs_f64())

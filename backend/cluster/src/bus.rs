@@ -18,7 +18,7 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 
 /// Outgoing messages that wait for the connection, over all subjects.
-const WAITING: usize = 4_096;
+const MAX_WAITING: usize = 4_096;
 /// Incoming messages of one subscription that wait to be read.
 const UNREAD: usize = 1_024;
 /// Maximum time to connect to a server.
@@ -157,7 +157,7 @@ pub(super) fn options(settings: &ClusterSettings, called: &str) -> Result<Connec
         .name(called)
         .connection_timeout(CONNECT_TIMEOUT)
         .ping_interval(PING_INTERVAL)
-        .client_capacity(WAITING)
+        .client_capacity(MAX_WAITING)
         .subscription_capacity(UNREAD);
     if let Some(path) = &settings.credentials_file {
         let credentials = read(path)?;

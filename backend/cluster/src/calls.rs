@@ -13,7 +13,7 @@ use std::time::Duration;
 use stream::live::{Holder, RowColumns};
 
 /// Subject of the announcements about links.
-pub(super) const HELD: &str = "held";
+pub(super) const HELD_SUBJECT: &str = "held";
 /// Maximum time for another hub's answer about a link that is to yield: it asks the agent for 5 s.
 pub(super) const YIELD_TIMEOUT: Duration = Duration::from_secs(7);
 /// Maximum time for an agent's answer through another hub: that takes 10 s at most.

@@ -41,7 +41,7 @@ impl Cluster {
         for source in sources {
             let key =
                 self.others.live.store().source(*source).map(|(source, _)| source.key.clone()).unwrap_or_default();
-            match self.others.holders.of(&key).filter(|held| held.alive) {
+            match self.others.holders.find(&key).filter(|held| held.alive) {
                 Some(held) => hubs.entry(held.hub).or_default().push((*source, key)),
                 None => drop(told.insert(*source, Err("no hub holds its link".to_string()))),
             }

@@ -22,8 +22,8 @@ pub async fn examine(settings: &ClusterSettings) -> Check {
     let tried = servers(settings).into_iter().map(str::to_string).collect();
     let check = |state, found: String, reason, remedy| Check { id: CHECK.into(), state, tried, found, reason, remedy };
     match tried_out(settings).await {
-        Ok(Found { words, asks_who: true }) => check(CheckState::Ok, words, String::new(), String::new()),
-        Ok(Found { words, asks_who: false }) => {
+        Ok(FoundReplicas { words, asks_who: true }) => check(CheckState::Ok, words, String::new(), String::new()),
+        Ok(FoundReplicas { words, asks_who: false }) => {
             let reason = "NATS requires no authentication: anyone who reaches it can read and forge messages between \
                 hubs";
             let remedy = "require a token or credentials in NATS, and name token_file or credentials_file in [cluster]";
@@ -34,13 +34,13 @@ pub async fn examine(settings: &ClusterSettings) -> Check {
 }
 
 /// The result of a successful test.
-struct Found {
+struct FoundReplicas {
     words: String,
     /// Whether the server requires authentication.
     asks_who: bool,
 }
 
-async fn tried_out(settings: &ClusterSettings) -> Result<Found, Wrong> {
+async fn tried_out(settings: &ClusterSettings) -> Result<FoundReplicas, Wrong> {
     let file =
         |why| (why, "correct the files named in [cluster]; the user of the hub must be able to read them".into());
     let connected = options(settings, "watchglass doctor").map_err(file)?.connect(servers(settings));
@@ -65,7 +65,7 @@ async fn tried_out(settings: &ClusterSettings) -> Result<Found, Wrong> {
         heard.next().await
     };
     match timeout(ANSWER_TIMEOUT, there_and_back).await {
-        Ok(Some(_)) => Ok(Found {
+        Ok(Some(_)) => Ok(FoundReplicas {
             words: format!("NATS {} responds, and a test message arrived", info.version),
             asks_who: info.auth_required,
         }),

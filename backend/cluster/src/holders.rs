@@ -57,7 +57,7 @@ impl Holders {
         self.0.lock()
     }
 
-    pub fn of(&self, source: &str) -> Option<HeldLink> {
+    pub fn find(&self, source: &str) -> Option<HeldLink> {
         self.known().all.get(source).cloned()
     }
 
@@ -98,27 +98,27 @@ impl Holders {
     }
 
     /// Decision about a link of this hub.
-    fn judge(&self, source: &str, own: &str) -> Judged {
+    fn judge(&self, source: &str, own: &str) -> LinkVerdict {
         let known = self.known();
         match (known.mine.get(source), known.all.get(source)) {
             // The link has only begun, and its previous holder is being queried.
-            (None, _) => Judged::Well,
-            (Some(_), Some(held)) if held.hub == own => Judged::Well,
+            (None, _) => LinkVerdict::Well,
+            (Some(_), Some(held)) if held.hub == own => LinkVerdict::Well,
             (Some(since), Some(held)) if held.alive => {
                 if held.since > *since {
-                    Judged::Moved
+                    LinkVerdict::Moved
                 } else {
-                    Judged::Well
+                    LinkVerdict::Well
                 }
             }
-            _ => Judged::Unwritten,
+            _ => LinkVerdict::Unwritten,
         }
     }
 }
 
 /// Decision about a link of this hub.
 #[derive(Debug, PartialEq, Eq)]
-enum Judged {
+enum LinkVerdict {
     Well,
     /// The link must end: another hub has the machine.
     Moved,
@@ -142,7 +142,7 @@ impl Cluster {
     }
 
     /// Reads the holders of all sources, and acts on them.
-    pub(super) async fn look(&self) {
+    pub(super) async fn read_holders(&self) {
         let (now, asked) = (self.others.live.clock.wall(), Instant::now());
         let read = async {
             let mut on = self.others.records.read().await?;
@@ -165,13 +165,13 @@ impl Cluster {
         let mut unwritten = Vec::new();
         for source in linked {
             match others.holders.judge(&source, &others.id) {
-                Judged::Well => {}
-                Judged::Moved => self.ingest.leave(&source),
-                Judged::Unwritten => unwritten.push(source),
+                LinkVerdict::Well => {}
+                LinkVerdict::Moved => self.ingest.leave(&source),
+                LinkVerdict::Unwritten => unwritten.push(source),
             }
         }
         // Two hubs on one machine both measure it; the first to write it down holds it.
-        unwritten.extend(others.own.clone().filter(|own| others.holders.of(own).is_none_or(|held| !held.alive)));
+        unwritten.extend(others.own.clone().filter(|own| others.holders.find(own).is_none_or(|held| !held.alive)));
         for source in unwritten {
             let _ = others.put(&source).await;
         }
@@ -199,9 +199,9 @@ impl Cluster {
     }
 
     /// Another hub announced a source. If it is another one's now, its link here ends.
-    pub(super) fn heard(&self, said: Announced) {
+    pub(super) fn apply_announcement(&self, said: Announced) {
         let (source, ours) = (said.source.clone(), said.hub == self.others.id);
-        if self.others.heard(said) && !ours {
+        if self.others.apply_announcement(said) && !ours {
             self.ingest.leave(&source);
         }
     }
@@ -239,17 +239,17 @@ mod tests {
         let holders = Holders::default();
         let read = |row: Option<LinkRow>| holders.read(row.into_iter().collect(), Vec::new(), Instant::now());
         read(Some(row("b", 5, true)));
-        assert_eq!(holders.judge("s", "a"), Judged::Well, "it is being asked who has it");
+        assert_eq!(holders.judge("s", "a"), LinkVerdict::Well, "it is being asked who has it");
         holders.known().mine.insert("s".into(), 6);
-        assert_eq!(holders.judge("s", "a"), Judged::Well, "what was read is older than what was written");
+        assert_eq!(holders.judge("s", "a"), LinkVerdict::Well, "what was read is older than what was written");
         read(Some(row("b", 7, true)));
-        assert_eq!(holders.judge("s", "a"), Judged::Moved);
+        assert_eq!(holders.judge("s", "a"), LinkVerdict::Moved);
         read(Some(row("b", 7, false)));
-        assert_eq!(holders.judge("s", "a"), Judged::Unwritten, "that hub has ended");
+        assert_eq!(holders.judge("s", "a"), LinkVerdict::Unwritten, "that hub has ended");
         read(None);
-        assert_eq!(holders.judge("s", "a"), Judged::Unwritten);
+        assert_eq!(holders.judge("s", "a"), LinkVerdict::Unwritten);
         read(Some(row("a", 8, true)));
-        assert_eq!(holders.judge("s", "a"), Judged::Well);
+        assert_eq!(holders.judge("s", "a"), LinkVerdict::Well);
     }
 
     #[tokio::test(start_paused = true)]
@@ -259,10 +259,10 @@ mod tests {
         tokio::time::advance(Duration::from_millis(5)).await;
         holders.put("s", HeldLink { hub: "a".into(), since: 9, alive: true, heard: Instant::now() });
         holders.read(vec![row("b", 3, true)], Vec::new(), asked);
-        assert_eq!(holders.of("s").map(|held| held.hub).as_deref(), Some("a"));
+        assert_eq!(holders.find("s").map(|held| held.hub).as_deref(), Some("a"));
         tokio::time::advance(Duration::from_millis(5)).await;
         holders.read(vec![row("b", 10, true)], vec![("b".into(), "node".into())], Instant::now());
-        assert_eq!(holders.of("s").map(|held| held.hub).as_deref(), Some("b"));
+        assert_eq!(holders.find("s").map(|held| held.hub).as_deref(), Some("b"));
         assert_eq!((holders.counts("a"), holders.name_of("b").as_deref()), ((0, 1), Some("node")));
     }
 }

@@ -24,10 +24,10 @@ pub use others::Others;
 
 pub use bus::{Bus, BusCounts, BusError, BusMessage, BusSubscription, MAX_BUS_MESSAGE};
 
-use calls::{Announced, Call, CallReply, HELD, decode, encode, subject_of};
+use calls::{Announced, Call, CallReply, HELD_SUBJECT, decode, encode, subject_of};
 use fleet::ingest::Ingest;
 use holders::{LEASE_INTERVAL, LOOK_INTERVAL};
-use jobs::runs::RunBook;
+use jobs::runs::RunRegistry;
 use pipe::PipeCounts;
 use relay::MAX_RELAYS;
 use ring::rand::{SecureRandom, SystemRandom};
@@ -104,7 +104,7 @@ pub struct Cluster {
     others: Arc<Others>,
     ingest: Ingest,
     /// Runs of the machine that this hub measures itself, for their output.
-    runs: Arc<RunBook>,
+    runs: Arc<RunRegistry>,
     telling: Arc<Semaphore>,
     calling: Arc<Semaphore>,
     pipes: Arc<PipeCounts>,
@@ -117,7 +117,7 @@ impl Cluster {
     pub async fn begin(
         others: Arc<Others>,
         ingest: Ingest,
-        runs: Arc<RunBook>,
+        runs: Arc<RunRegistry>,
         stop: watch::Receiver<bool>,
     ) -> Arc<Cluster> {
         let cluster = Arc::new(Cluster {
@@ -132,7 +132,7 @@ impl Cluster {
         });
         // Reads the holder of each machine.
         cluster.renew().await;
-        cluster.look().await;
+        cluster.read_holders().await;
         cluster
     }
 
@@ -155,8 +155,8 @@ impl Cluster {
             let mut due = interval(LOOK_INTERVAL);
             loop {
                 due.tick().await;
-                self.look().await;
-                self.say();
+                self.read_holders().await;
+                self.publish_problem();
             }
         };
         let forgets = async {
@@ -173,7 +173,7 @@ impl Cluster {
                 if up.changed().await.is_err() {
                     std::future::pending::<()>().await;
                 }
-                self.say();
+                self.publish_problem();
             }
         };
         tokio::select! {
@@ -196,13 +196,13 @@ impl Cluster {
     /// Receives announcements about held sources.
     async fn hear_all(&self) {
         loop {
-            let Ok(mut heard) = self.others.bus.subscribe(HELD).await else {
+            let Ok(mut heard) = self.others.bus.subscribe(HELD_SUBJECT).await else {
                 tokio::time::sleep(LOOK_INTERVAL).await;
                 continue;
             };
             while let Some(message) = heard.next().await {
                 if let Some(said) = decode::<Announced>(message.bytes()) {
-                    self.heard(said);
+                    self.apply_announcement(said);
                 }
             }
         }
@@ -252,7 +252,7 @@ impl Cluster {
     }
 
     /// Shows the problem among the checks of each machine.
-    fn say(&self) {
+    fn publish_problem(&self) {
         let check = |state, found: &str, reason: String, remedy: &str| Check {
             id: CHECK.into(),
             state,

@@ -1,6 +1,6 @@
 //! The other hubs of a cluster, as the links of this hub's agents use them: the holder of a source, and its answers.
 
-use super::calls::{ASK_TIMEOUT, Announced, Call, CallReply, HELD, YIELD_TIMEOUT, decode, encode, subject_of};
+use super::calls::{ASK_TIMEOUT, Announced, Call, CallReply, HELD_SUBJECT, YIELD_TIMEOUT, decode, encode, subject_of};
 use super::holders::{HeldLink, Holders, RECORDS_TIMEOUT};
 use super::{Bus, BusError, new_hub_id};
 use fleet::ingest::{AskedElsewhere, LinkProcess, NoAnswer, NoTake, OtherHubs};
@@ -68,14 +68,14 @@ impl Others {
     pub(super) fn add(&self, key: &str) {
         const INTERVAL_MS: i64 = 1_000;
         if let Some((source, true)) = self.live.meet(key, INTERVAL_MS, None) {
-            self.live.set_standing(source, shared::standing::Standing::Unreachable);
+            self.live.set_connection_state(source, shared::connection_state::ConnectionState::Unreachable);
         }
     }
 
     /// Writes this hub down as the holder of a source, and announces it to the others.
     pub(super) async fn put(&self, source: &str) -> Result<(), String> {
         // Clocks of hubs differ: the new holder uses a time after the previous one's.
-        let before = self.holders.of(source).map_or(i64::MIN, |held| held.since);
+        let before = self.holders.find(source).map_or(i64::MIN, |held| held.since);
         let since = self.live.clock.wall().max(before.saturating_add(1));
         self.written(async |on| links::take(on, source, &self.id, since).await).await?;
         self.holders.known().mine.insert(source.into(), since);
@@ -85,13 +85,13 @@ impl Others {
 
     /// Publishes that this hub holds a source.
     fn announced(&self, said: Announced) {
-        self.bus.publish(HELD, said.encode());
-        self.heard(said);
+        self.bus.publish(HELD_SUBJECT, said.encode());
+        self.apply_announcement(said);
     }
 
     /// Applies an announcement that a hub holds a source; false: a newer one is known.
-    pub(super) fn heard(&self, Announced { source, hub, since }: Announced) -> bool {
-        if self.holders.of(&source).is_some_and(|held| held.since > since) {
+    pub(super) fn apply_announcement(&self, Announced { source, hub, since }: Announced) -> bool {
+        if self.holders.find(&source).is_some_and(|held| held.since > since) {
             return false;
         }
         let ours = hub == self.id;
@@ -114,12 +114,12 @@ impl Others {
     pub(super) async fn take_over(&self, source: &str, process: &LinkProcess) -> Result<(), NoTake> {
         // The last known holder may have ended since.
         let now = self.live.clock.wall();
-        let row = async { links::of(&mut *self.records.read().await?, source, now).await };
+        let row = async { links::find(&mut *self.records.read().await?, source, now).await };
         let row = match timeout(RECORDS_TIMEOUT, row).await {
             Ok(Ok(row)) => {
                 row.map(|LinkRow { hub, since, alive, .. }| HeldLink { hub, since, alive, heard: Instant::now() })
             }
-            Ok(Err(_)) | Err(_) => self.holders.of(source),
+            Ok(Err(_)) | Err(_) => self.holders.find(source),
         };
         if let Some(held) = &row {
             self.holders.put(source, held.clone());
@@ -155,7 +155,7 @@ impl Others {
     /// Forwards a question for an agent to the hub that holds its source.
     pub(super) async fn ask_holder(&self, source: SourceId, what: Question) -> Result<(Vec<u8>, i64), NoAnswer> {
         let key = self.live.store().source(source).map(|(source, _)| source.key.clone()).unwrap_or_default();
-        let held = self.holders.of(&key).filter(|held| held.alive && held.hub != self.id);
+        let held = self.holders.find(&key).filter(|held| held.alive && held.hub != self.id);
         let held = held.ok_or(NoAnswer::Unlinked)?;
         match self.call(&held.hub, &Call::Ask { source: key, what }, ASK_TIMEOUT).await {
             Ok(CallReply::Said(bytes, shift)) => Ok((bytes, shift)),

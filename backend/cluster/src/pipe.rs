@@ -35,7 +35,7 @@ struct Came {
 
 /// A decoded message.
 #[derive(Debug, PartialEq, Eq)]
-enum Part<'a> {
+enum PipeMessage<'a> {
     Data(&'a [u8]),
     Taken(u64),
     End,
@@ -51,20 +51,20 @@ fn encode(kind: u8, number: u32, rest: &[u8]) -> Vec<u8> {
 
 impl Came {
     /// Decodes the next message; None if one before it was lost, or if it is malformed.
-    fn part<'a>(&mut self, bytes: &'a [u8]) -> Option<Part<'a>> {
+    fn part<'a>(&mut self, bytes: &'a [u8]) -> Option<PipeMessage<'a>> {
         let (head, rest) = bytes.split_at_checked(5)?;
         let number = u32::from_le_bytes(head[1..].try_into().ok()?);
         match head[0] {
             DATA if number == self.next => {
                 self.next = self.next.wrapping_add(1);
-                Some(Part::Data(rest))
+                Some(PipeMessage::Data(rest))
             }
             // The largest acknowledgment counts: some of these may be lost.
             TAKEN => {
                 self.taken = self.taken.max(u64::from_le_bytes(rest.try_into().ok()?));
-                Some(Part::Taken(self.taken))
+                Some(PipeMessage::Taken(self.taken))
             }
-            END => Some(Part::End),
+            END => Some(PipeMessage::End),
             _ => None,
         }
     }
@@ -126,7 +126,7 @@ async fn bring(
     let (mut came, mut taken, mut told) = (Came { next: 0, taken: 0 }, 0_u64, 0_u64);
     while let Some(message) = heard.next().await {
         match came.part(BusMessage::bytes(&message)) {
-            Some(Part::Data(bytes)) => {
+            Some(PipeMessage::Data(bytes)) => {
                 if here.write_all(bytes).await.is_err() {
                     return;
                 }
@@ -139,8 +139,8 @@ async fn bring(
                     bus.publish(to, encode(TAKEN, 0, &taken.to_le_bytes()));
                 }
             }
-            Some(Part::Taken(bytes)) => drop(tell.send_replace(bytes)),
-            Some(Part::End) => return,
+            Some(PipeMessage::Taken(bytes)) => drop(tell.send_replace(bytes)),
+            Some(PipeMessage::End) => return,
             None => {
                 counts.lost.fetch_add(1, Relaxed);
                 return;
@@ -156,13 +156,13 @@ mod tests {
     #[test]
     fn a_message_that_was_lost_ends_it_and_what_was_taken_only_rises() {
         let mut came = Came { next: 0, taken: 0 };
-        assert_eq!(came.part(&encode(DATA, 0, b"ab")), Some(Part::Data(b"ab")));
-        assert_eq!(came.part(&encode(TAKEN, 0, &9_u64.to_le_bytes())), Some(Part::Taken(9)));
-        assert_eq!(came.part(&encode(TAKEN, 0, &7_u64.to_le_bytes())), Some(Part::Taken(9)), "an older word");
-        assert_eq!(came.part(&encode(DATA, 1, b"")), Some(Part::Data(b"")));
+        assert_eq!(came.part(&encode(DATA, 0, b"ab")), Some(PipeMessage::Data(b"ab")));
+        assert_eq!(came.part(&encode(TAKEN, 0, &9_u64.to_le_bytes())), Some(PipeMessage::Taken(9)));
+        assert_eq!(came.part(&encode(TAKEN, 0, &7_u64.to_le_bytes())), Some(PipeMessage::Taken(9)), "an older word");
+        assert_eq!(came.part(&encode(DATA, 1, b"")), Some(PipeMessage::Data(b"")));
         assert_eq!(came.part(&encode(DATA, 1, b"c")), None, "twice");
         assert_eq!(came.part(&encode(DATA, 3, b"c")), None, "one lacks");
-        assert_eq!(came.part(&encode(END, 0, b"")), Some(Part::End), "whatever was lost before it");
+        assert_eq!(came.part(&encode(END, 0, b"")), Some(PipeMessage::End), "whatever was lost before it");
         for wrong in [&b""[..], &[DATA, 2], &[TAKEN, 0, 0, 0, 0, 1], &[9, 2, 0, 0, 0]] {
             assert_eq!(came.part(wrong), None);
         }

@@ -25,7 +25,7 @@ const UNWANTED: Duration = Duration::from_secs(60);
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 const MAX_PAUSE: Duration = Duration::from_secs(5);
 /// Name of the check that a machine gets when it cannot be relayed here.
-const AWAY: &str = "relay";
+const RELAY_CHECK: &str = "relay";
 /// Interval of the check whether the source is still wanted.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -152,9 +152,9 @@ impl Cluster {
     fn say_away(&self, source: SourceId, reason: String) {
         let mut store = self.others.live.store();
         let mut checks = store.own_checks(source);
-        checks.retain(|check| check.id != AWAY);
+        checks.retain(|check| check.id != RELAY_CHECK);
         checks.push(Check {
-            id: AWAY.into(),
+            id: RELAY_CHECK.into(),
             state: CheckState::Partial,
             tried: Vec::new(),
             found: "not live here: another hub holds its link".into(),
@@ -171,7 +171,7 @@ impl Cluster {
             let (info, _) = store.source(source).ok_or("the machine no longer exists")?;
             (info.key.clone(), info.name.clone())
         };
-        let held = self.others.holders.of(&key).filter(|held| held.alive).ok_or("no hub holds its link")?;
+        let held = self.others.holders.find(&key).filter(|held| held.alive).ok_or("no hub holds its link")?;
         let pipe = new_hub_id();
         let away = |why: super::BusError| why.to_string();
         let heard = self.others.bus.subscribe(&format!("pipe.{pipe}.asker")).await.map_err(away)?;
@@ -188,7 +188,7 @@ impl Cluster {
         let (over, ended) = watch::channel(());
         let unwanted = async {
             let mut moved = self.others.moved.subscribe();
-            let same = || self.others.holders.of(&key).is_some_and(|now| now.alive && now.hub == held.hub);
+            let same = || self.others.holders.find(&key).is_some_and(|now| now.alive && now.hub == held.hub);
             while self.is_wanted(source) && same() {
                 tokio::select! {
                     () = sleep(LOOK_INTERVAL) => {}

@@ -35,7 +35,7 @@ const TESTS: &[&str] = &[
 ];
 
 /// Tests among these that take long and check no additional metric.
-const SLOW: &[&str] = &["cut_and_altered"];
+const SLOW_TESTS: &[&str] = &["cut_and_altered"];
 
 /// Collectors of the host; `tests/linux` has their golden tests, with the same rule.
 const HOST: &[&str] =
@@ -85,7 +85,7 @@ fn every_declared_row_is_put_by_a_golden_test() {
     let output = std::process::Command::new(std::env::current_exe().expect("this program"))
         .args(TESTS)
         .args(["--skip", "golden::"])
-        .args(SLOW.iter().flat_map(|name| ["--skip", name]))
+        .args(SLOW_TESTS.iter().flat_map(|name| ["--skip", name]))
         .env(NOTES, &notes)
         .output()
         .expect("it starts");

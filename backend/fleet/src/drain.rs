@@ -8,8 +8,8 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 /// Maximum time until all connections have been closed.
-const MOST: Duration = Duration::from_secs(10);
-/// Closed connections per second, unless that takes longer than [`MOST`].
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
+/// Closed connections per second, unless that takes longer than [`DRAIN_TIMEOUT`].
 const A_SECOND: u32 = 50;
 
 /// Schedule of the closes.
@@ -20,7 +20,7 @@ struct Turns {
 }
 
 impl Turns {
-    fn of(&self, place: u32) -> Instant {
+    fn due_of(&self, place: u32) -> Instant {
         self.from + self.spread.mul_f64(f64::from(place) / f64::from(u32::MAX))
     }
 }
@@ -33,7 +33,7 @@ impl Drain {
     /// Starts the drain with this number of connections; returns the time until the last one is closed, at most 10 s.
     pub fn begin(&self, linked: usize) -> Duration {
         let linked = u32::try_from(linked).unwrap_or(u32::MAX);
-        let spread = (Duration::from_secs(1) * linked / A_SECOND).min(MOST);
+        let spread = (Duration::from_secs(1) * linked / A_SECOND).min(DRAIN_TIMEOUT);
         self.0.send_replace(Some(Turns { from: Instant::now(), spread }));
         spread
     }
@@ -45,7 +45,7 @@ impl Drain {
 
     /// Whether the connection of this place must close.
     pub fn is_due(&self, place: u32) -> bool {
-        self.0.borrow().is_some_and(|turns| turns.of(place) <= Instant::now())
+        self.0.borrow().is_some_and(|turns| turns.due_of(place) <= Instant::now())
     }
 
     /// Resolves when the connection of this place must close, with the total time of the drain.
@@ -56,7 +56,7 @@ impl Drain {
             // `self` holds the sender.
             Err(_) => return Duration::ZERO,
         };
-        tokio::time::sleep_until(turns.of(place)).await;
+        tokio::time::sleep_until(turns.due_of(place)).await;
         turns.spread
     }
 
@@ -78,12 +78,12 @@ mod tests {
         assert_eq!(drain.begin(0), Duration::ZERO);
         assert!(drain.has_begun() && drain.is_due(u32::MAX));
         assert_eq!(drain.begin(5), Duration::from_millis(100));
-        assert_eq!(drain.begin(usize::MAX), MOST);
+        assert_eq!(drain.begin(usize::MAX), DRAIN_TIMEOUT);
         let begun = Instant::now();
         assert!(drain.is_due(0) && !drain.is_due(u32::MAX / 2));
-        assert_eq!(drain.turn(u32::MAX / 2).await, MOST);
+        assert_eq!(drain.turn(u32::MAX / 2).await, DRAIN_TIMEOUT);
         assert_eq!(begun.elapsed().as_secs(), 5);
         drain.clone().turn(u32::MAX).await;
-        assert_eq!(begun.elapsed(), MOST);
+        assert_eq!(begun.elapsed(), DRAIN_TIMEOUT);
     }
 }

@@ -30,12 +30,12 @@ pub struct Faulty {
 
 #[derive(Default)]
 struct Plan {
-    state: Mutex<State>,
+    state: Mutex<FaultState>,
     healed: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+struct FaultState {
     operations: Vec<String>,
     fault: Option<(usize, Fault)>,
     /// Operations with this prefix do not return.
@@ -109,7 +109,7 @@ impl Faulty {
     }
 
     /// Loses unsynced data.
-    fn cut_power(&self, state: &mut State) {
+    fn cut_power(&self, state: &mut FaultState) {
         for (name, before) in state.names.drain(..).rev() {
             // A removed file cannot be lost any more.
             let _ = match before {
@@ -125,20 +125,20 @@ impl Faulty {
 
 impl Plan {
     /// Counts an operation; returns its fault, if it has one.
-    fn step(&self, what: String, grows: bool, cut: impl FnOnce(&mut State)) -> Option<Fault> {
+    fn step(&self, what: String, grows: bool, cut: impl FnOnce(&mut FaultState)) -> Option<Fault> {
         let mut state = lock(&self.state);
         if state.dead {
             return Some(Fault::Kill);
         }
         let now = state.operations.len();
         state.operations.push(what.clone());
-        let hangs = |state: &mut State| state.hangs.as_ref().is_some_and(|begin| what.starts_with(begin));
+        let hangs = |state: &mut FaultState| state.hangs.as_ref().is_some_and(|begin| what.starts_with(begin));
         self.healed.wait_while(&mut state, hangs);
         let fault = state.fault.filter(|(at, _)| *at == now).map(|(_, fault)| fault);
         match fault {
             Some(Fault::Full) => state.full = true,
             Some(Fault::Hang) => {
-                let hangs = |state: &mut State| state.fault.is_some_and(|(_, fault)| fault == Fault::Hang);
+                let hangs = |state: &mut FaultState| state.fault.is_some_and(|(_, fault)| fault == Fault::Hang);
                 self.healed.wait_while(&mut state, hangs);
                 return state.dead.then_some(Fault::Kill);
             }

@@ -13,20 +13,20 @@ const MAX_CACHED_BYTES: usize = 1 << 20;
 const ENTRY_BYTES: usize = 120;
 
 /// Number of a file, and an offset in it.
-pub(crate) type Place = (u64, u64);
+pub(crate) type FilePlace = (u64, u64);
 
 /// The cache shared by the segments of one folder. The [`Folder`](crate::Folder) owns it, and passes it to the
 /// functions that open segments.
 #[derive(Debug)]
 pub struct Indexes {
-    kept: Mutex<Kept>,
+    kept: Mutex<CachedBytes>,
     /// Number of files so far.
     files: AtomicU64,
 }
 
 impl Default for Indexes {
     fn default() -> Self {
-        Indexes { kept: Mutex::new(Kept::with_room(MAX_CACHED_BYTES)), files: AtomicU64::new(0) }
+        Indexes { kept: Mutex::new(CachedBytes::with_room(MAX_CACHED_BYTES)), files: AtomicU64::new(0) }
     }
 }
 
@@ -42,7 +42,7 @@ impl Indexes {
     /// As `read`; nothing is cached then.
     pub(crate) fn get(
         &self,
-        place: Place,
+        place: FilePlace,
         len: usize,
         read: impl FnOnce() -> io::Result<Vec<u8>>,
     ) -> io::Result<Vec<u8>> {
@@ -60,26 +60,26 @@ impl Indexes {
 
 /// Bytes by place. Those not requested since their last check are evicted first.
 #[derive(Debug)]
-struct Kept {
+struct CachedBytes {
     room: usize,
     used: usize,
-    by_place: HashMap<Place, (Box<[u8]>, bool)>,
+    by_place: HashMap<FilePlace, (Box<[u8]>, bool)>,
     /// All places, in the order of the next checks.
-    order: VecDeque<Place>,
+    order: VecDeque<FilePlace>,
 }
 
-impl Kept {
+impl CachedBytes {
     fn with_room(room: usize) -> Self {
-        Kept { room, used: 0, by_place: HashMap::new(), order: VecDeque::new() }
+        CachedBytes { room, used: 0, by_place: HashMap::new(), order: VecDeque::new() }
     }
 
-    fn get(&mut self, place: Place) -> Option<&[u8]> {
+    fn get(&mut self, place: FilePlace) -> Option<&[u8]> {
         let (bytes, asked) = self.by_place.get_mut(&place)?;
         *asked = true;
         Some(bytes)
     }
 
-    fn put(&mut self, place: Place, bytes: &[u8]) {
+    fn put(&mut self, place: FilePlace, bytes: &[u8]) {
         let size = bytes.len() + ENTRY_BYTES;
         // A request for all of a large history must not evict everything else for each of its blocks.
         if size > self.room / 16 || self.by_place.contains_key(&place) {
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn it_stays_within_its_room_and_keeps_what_is_asked_for() {
-        let mut kept = Kept::with_room(40 * (100 + ENTRY_BYTES));
+        let mut kept = CachedBytes::with_room(40 * (100 + ENTRY_BYTES));
         kept.put((0, 0), &[7; 100]);
         for n in 1..1_000 {
             kept.put((n, n), &[n as u8; 100]);

@@ -20,12 +20,12 @@ const MAX_ENTRY_ROWS: usize = 64;
 /// [`Log::begin`](crate::Log::begin) and [`Log::write`](crate::Log::write) in the order of their creation.
 #[derive(Debug, Default)]
 pub struct Journal {
-    sources: HashMap<u16, Said>,
+    sources: HashMap<u16, JournaledFacts>,
     rows: HashSet<u16>,
 }
 
 #[derive(Debug, Default)]
-struct Said {
+struct JournaledFacts {
     /// By id, whether it is defined in the file.
     series: Vec<bool>,
     /// Ticks from one keyframe to the next.
@@ -46,7 +46,7 @@ impl Journal {
     pub fn source(&mut self, out: &mut Vec<u8>, source: u16, name: &str, interval: i64, facts: &[(String, String)]) {
         let said = self.sources.entry(source).or_default();
         said.every = (KEYFRAME_MS / interval.max(1)).clamp(1, KEYFRAME_MS) as u32;
-        said.say(out, &Entry::Source { source, name: name.into(), interval, facts: facts.to_vec() });
+        said.append(out, &Entry::Source { source, name: name.into(), interval, facts: facts.to_vec() });
     }
 
     /// Defines those of these series that are not defined in the file, with their rows and charts; before the first
@@ -69,10 +69,10 @@ impl Journal {
                 rows.iter().filter_map(|&row| Some((row, catalog.metrics.get(usize::from(row))?.clone()))).collect();
             let ids: HashSet<&str> = rows.iter().map(|(_, metric)| metric.chart.as_str()).collect();
             let charts = catalog.layout.charts.iter().filter(|c| ids.contains(c.id.as_str())).cloned().collect();
-            said.say(out, &Entry::Rows(Table { rows, charts }));
+            said.append(out, &Entry::Rows(Table { rows, charts }));
         }
         for series in series.chunks(MAX_ENTRY_SERIES) {
-            said.say(out, &Entry::Series { source, series: series.to_vec() });
+            said.append(out, &Entry::Series { source, series: series.to_vec() });
         }
     }
 
@@ -100,7 +100,7 @@ impl Journal {
     }
 }
 
-impl Said {
+impl JournaledFacts {
     /// Marks a series as defined in the file; returns whether it was not before.
     fn is_new(&mut self, id: SeriesId) -> bool {
         let at = id as usize;
@@ -108,7 +108,7 @@ impl Said {
         !std::mem::replace(&mut self.series[at], true)
     }
 
-    fn say(&mut self, out: &mut Vec<u8>, record: &Entry<'_>) {
+    fn append(&mut self, out: &mut Vec<u8>, record: &Entry<'_>) {
         let at = out.len();
         put(out, record);
         self.again.extend(&out[at..]);

@@ -23,13 +23,13 @@ const PART_BYTES: u64 = 4096;
 #[derive(Default)]
 pub(crate) struct Replay {
     table: JoinedTable,
-    sources: Vec<Known>,
+    sources: Vec<ReplayedSource>,
     source_of: HashMap<String, usize>,
     segments: Vec<Arc<Segment>>,
     pub(crate) report: Report,
 }
 
-struct Known {
+struct ReplayedSource {
     source: FoundSource,
     spans: Spans,
     late: HashSet<(SeriesId, i64)>,
@@ -42,7 +42,7 @@ struct Known {
 impl Replay {
     fn source(&mut self, name: &str, interval: i64, facts: &[(String, String)]) -> usize {
         let known = *self.source_of.entry(name.into()).or_insert_with(|| {
-            self.sources.push(Known {
+            self.sources.push(ReplayedSource {
                 source: FoundSource { name: name.into(), ..FoundSource::default() },
                 spans: Spans::default(),
                 late: HashSet::new(),
@@ -219,7 +219,7 @@ impl Replay {
     pub(crate) fn finish(mut self) -> Found {
         self.report.missing_ticks = self.sources.iter().map(|known| known.spans.missing()).sum();
         let sources = self.sources.into_iter().map(|known| {
-            let Known { mut source, spans, mut records, sealed_records, .. } = known;
+            let ReplayedSource { mut source, spans, mut records, sealed_records, .. } = known;
             (source.spans, source.state) = spans.finish();
             let newest = sealed_records.iter().map(|(_, last)| *last).chain(records.keys().next_back().copied());
             source.last_record = newest.max().unwrap_or(0);
@@ -248,7 +248,7 @@ fn by_parts(content: &dyn Content, size: u64) -> Vec<u8> {
     (0..size.div_ceil(PART_BYTES)).flat_map(|i| part(i * PART_BYTES)).collect()
 }
 
-impl Known {
+impl ReplayedSource {
     fn late(&mut self, samples: &[(SeriesId, i64, f64)]) {
         let new = samples.iter().filter(|(id, t, _)| self.late.insert((*id, *t)));
         self.source.late.extend(new);

@@ -69,7 +69,7 @@ struct Current {
 }
 
 #[derive(Default)]
-struct State {
+struct WriterState {
     queue: VecDeque<Job>,
     queued: usize,
     /// Jobs queued, and jobs written, since the start; both are incremented for dropped jobs too.
@@ -102,7 +102,7 @@ struct State {
     syncer_left: bool,
 }
 
-impl State {
+impl WriterState {
     /// Stops the log. Jobs for the current file are dropped; a queued new file is still started.
     fn fail(&mut self, why: String) {
         self.epoch += 1;
@@ -127,7 +127,7 @@ impl State {
 struct Shared {
     files: Arc<dyn Files>,
     every: Duration,
-    state: Mutex<State>,
+    state: Mutex<WriterState>,
     /// Signals a write, or the end.
     work: Condvar,
     /// Signals a sync, or the end; separate from `work`, so that a write wakes one thread.
@@ -137,13 +137,13 @@ struct Shared {
 }
 
 impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, WriterState> {
         // No code that holds the lock can leave it half changed.
         self.state.lock()
     }
 
     /// Marks data for the next sync.
-    fn unsynced(&self, state: &mut State) {
+    fn unsynced(&self, state: &mut WriterState) {
         if state.unsynced.is_none() {
             state.unsynced = Some(Instant::now());
             self.written.notify_all();
@@ -180,7 +180,7 @@ impl Log {
         let shared = Arc::new(Shared {
             files,
             every,
-            state: Mutex::new(State { next, sizes, lock: Some(lock), ..State::default() }),
+            state: Mutex::new(WriterState { next, sizes, lock: Some(lock), ..WriterState::default() }),
             work: Condvar::new(),
             written: Condvar::new(),
             done: Condvar::new(),
@@ -214,7 +214,7 @@ impl Log {
         if behind {
             return Written::Later;
         }
-        let waits = |s: &mut State| s.done_jobs < ticket && s.epoch == epoch;
+        let waits = |s: &mut WriterState| s.done_jobs < ticket && s.epoch == epoch;
         let mut state = self.shared.lock();
         let _ = self.shared.done.wait_while_for(&mut state, waits, WRITE_TIMEOUT);
         state.behind |= waits(&mut state);
@@ -281,7 +281,7 @@ impl Log {
         let mut state = self.shared.lock();
         state.closing = true;
         self.shared.work.notify_all();
-        let runs = |state: &mut State| !(state.writer_left && state.syncer_left);
+        let runs = |state: &mut WriterState| !(state.writer_left && state.syncer_left);
         let _ = self.shared.done.wait_while_for(&mut state, runs, CLOSE_TIMEOUT);
         state.writer_left && state.syncer_left && state.failing.is_none() && state.unsynced.is_none()
     }

@@ -13,14 +13,14 @@ use crate::{Hosts, Source};
 /// memory traffic rise as much as it is slower. Its power rises less, because waiting takes power, too.
 const EFFECTS: [(usize, f64); 3] = [(WORK, 0.06), (TRAFFIC, 0.06), (POWER, 0.04)];
 /// Minimum seconds of habit before a member is judged.
-const KNOWN: f64 = 240.0;
+const MIN_HABIT_S: f64 = 240.0;
 /// Maximum number of seconds that a habit averages over.
 const LEARNED: f64 = 1732.0;
 /// Minimum deviation assumed for a bucket: counters are not white noise.
-const LEAST: f64 = 0.02;
+const MIN_DEVIATION: f64 = 0.02;
 /// Relative loss of the others from which they count as waiting; time constant of that loss, seconds.
-const LESS: f64 = 0.015;
-const SLOW: f64 = 120.0;
+const WAITING_LOSS: f64 = 0.015;
+const LOSS_TIME_CONSTANT_S: f64 = 120.0;
 
 fn member(hosts: &Hosts, (source, at): (Source, usize)) -> Option<&Device> {
     hosts.get(&source)?.devices.get(at)
@@ -30,9 +30,9 @@ fn member(hosts: &Hosts, (source, at): (Source, usize)) -> Option<&Device> {
 /// known well enough to detect `effect`.
 fn strays(device: &Device, of: usize, effect: f64) -> Option<f64> {
     let habit = &device.habits[of];
-    let (ratio, spread) = habit.known(KNOWN)?;
+    let (ratio, spread) = habit.known(MIN_HABIT_S)?;
     // Buckets are correlated if the mean of five deviates more than a single bucket should.
-    let strays = LEAST.max(1.25 * habit.strays).max(1.25 * 3.2 * spread / ratio);
+    let strays = MIN_DEVIATION.max(1.25 * habit.strays).max(1.25 * 3.2 * spread / ratio);
     // Standard error of the habit, which is a mean over the buckets that it was learned from.
     let wrong = strays / (f64::from(habit.learned).min(LEARNED) / 10.0).sqrt();
     (wrong <= effect / 4.0).then_some(strays)
@@ -80,7 +80,7 @@ pub(crate) fn bucket(group: &mut Group, hosts: &mut Hosts, now: i64, length: f64
         }
     }
     if weights > 0.0 {
-        group.marks.less += length / (length + SLOW) * (less / weights - group.marks.less);
+        group.marks.less += length / (length + LOSS_TIME_CONSTANT_S) * (less / weights - group.marks.less);
     }
     for (at, says) in says.into_iter().enumerate() {
         let (source, position) = group.members[at];
@@ -93,7 +93,7 @@ pub(crate) fn bucket(group: &mut Group, hosts: &mut Hosts, now: i64, length: f64
 
 /// Whether the members do less than usual.
 pub(crate) fn waits(group: &Group) -> bool {
-    group.marks.less >= LESS
+    group.marks.less >= WAITING_LOSS
 }
 
 /// The channel with the strongest evidence, and the effect that is tested there.

@@ -1,6 +1,6 @@
 //! Machines that stopped sending samples without a goodbye, on a hub that follows them.
 
-use crate::Entry;
+use crate::DetectorEntry;
 use crate::finding::Draft;
 use crate::key::{Key, What};
 use crate::levels::NEVER;
@@ -9,7 +9,8 @@ use crate::signal::{HostSig, host_row_of};
 use crate::words::evidence;
 use shared::finding::{Severity, Watch};
 
-pub(crate) static DETECTOR: Entry = Entry { rules: &[("host_lost", |_| (Watch::Watching, String::new()))], judge };
+pub(crate) static DETECTOR: DetectorEntry =
+    DetectorEntry { rules: &[("host_lost", |_| (Watch::Watching, String::new()))], judge };
 
 fn judge(scene: &mut Scene) {
     let now = scene.now;

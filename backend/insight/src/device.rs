@@ -65,7 +65,7 @@ pub(crate) struct Habit {
 /// Time constant of the mean over work, in seconds and in ticks; and its maximum.
 const OF_WORK: f64 = 50.0;
 const TICKS: f64 = 20.0;
-const LONGEST: f64 = 300.0;
+const MAX_TIME_CONSTANT_S: f64 = 300.0;
 
 impl Default for Habit {
     fn default() -> Self {
@@ -99,7 +99,7 @@ impl Habit {
         let before = self.before;
         self.fresh = !before.is_nan();
         if self.fresh {
-            let most = OF_WORK.max(TICKS * step).min(LONGEST) * if quick { 0.4 } else { 1.0 };
+            let most = OF_WORK.max(TICKS * step).min(MAX_TIME_CONSTANT_S) * if quick { 0.4 } else { 1.0 };
             let weight = length / (length + f64::from(self.of).min(most));
             self.mean += weight * (before - self.mean);
             self.last = before;
@@ -149,7 +149,7 @@ impl Habit {
 }
 
 /// Maximum number of recent buckets of work of a device.
-const LATELY: usize = 16;
+const MAX_RECENT_BUCKETS: usize = 16;
 
 /// Recent buckets of work, each with the second at which it began. A finding reports their means since an onset. A
 /// decaying mean would include the time before.
@@ -158,7 +158,7 @@ pub(crate) struct Lately(VecDeque<(i64, [f32; CHANNELS])>);
 
 impl Lately {
     pub fn push(&mut self, began: i64, values: [f32; CHANNELS]) {
-        if self.0.len() == LATELY {
+        if self.0.len() == MAX_RECENT_BUCKETS {
             self.0.pop_front();
         }
         self.0.push_back((began, values));

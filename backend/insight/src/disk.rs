@@ -5,20 +5,20 @@ use crate::key::{Key, What};
 use crate::scene::{Scene, Sight};
 use crate::signal::{NamedSig, named_row_of};
 use crate::words::{evidence, lasting, of_host, whole};
-use crate::{Entry, Hosts, Source};
+use crate::{DetectorEntry, Hosts, Source};
 use shared::finding::{Severity, Watch};
 
-pub(crate) static DETECTOR: Entry = Entry { rules: &[("disk_full", watches)], judge };
+pub(crate) static DETECTOR: DetectorEntry = DetectorEntry { rules: &[("disk_full", watches)], judge };
 
 /// Percent from which a file system is judged, and from which it is reported at any rate of filling.
-const FROM: f64 = 90.0;
-const FULL: f64 = 98.0;
+const JUDGED_PERCENT: f64 = 90.0;
+const FULL_PERCENT: f64 = 98.0;
 /// Reported when it is full within an hour, critical within ten minutes; seconds.
-const WITHIN: f64 = 3600.0;
-const SOON: f64 = 600.0;
+const WARNING_S: f64 = 3600.0;
+const CRITICAL_S: f64 = 600.0;
 /// Minutes of its course that are used. The short one applies only where it is full before the long one is over.
-const LONG: usize = 15;
-const SHORT: usize = 5;
+const LONG_COURSE_MIN: usize = 15;
+const SHORT_COURSE_MIN: usize = 5;
 
 fn watches(hosts: &Hosts) -> Sight {
     let has = hosts.values().any(|host| host.named.iter().any(|named| named.sig == NamedSig::Full));
@@ -45,25 +45,29 @@ fn volume(scene: &mut Scene, source: Source, at: usize) {
         return;
     }
     let share = named.slot.now;
-    let from_start = *named.full_from_start.get_or_insert(share >= FULL);
-    named.full_from_start = Some(from_start && share >= FULL);
+    let from_start = *named.full_from_start.get_or_insert(share >= FULL_PERCENT);
+    named.full_from_start = Some(from_start && share >= FULL_PERCENT);
     named.filling.add(now, length, share);
     let key = Key::new("disk_full", source, What::Named(named.name.clone()));
-    let long = named.filling.climb(LONG);
-    let short = named.filling.climb(SHORT).filter(|rise| rise.left <= (LONG * 60) as f64 && rise.fit >= 0.9);
-    let rise =
-        long.or(short).filter(|rise| rise.share.min(share) >= FROM && share >= rise.share - 0.5 && rise.left <= WITHIN);
+    let long = named.filling.climb(LONG_COURSE_MIN);
+    let short = named
+        .filling
+        .climb(SHORT_COURSE_MIN)
+        .filter(|rise| rise.left <= (LONG_COURSE_MIN * 60) as f64 && rise.fit >= 0.9);
+    let rise = long
+        .or(short)
+        .filter(|rise| rise.share.min(share) >= JUDGED_PERCENT && share >= rise.share - 0.5 && rise.left <= WARNING_S);
     if let Some(open) = scene.ledger.get(&key) {
         let severity = open.severity;
         named.top = named.top.max(share);
         if share <= named.top - 1.0 {
             scene.end(&key);
-        } else if severity == Severity::Warning && (share >= 99.9 || rise.is_some_and(|rise| rise.left <= SOON)) {
+        } else if severity == Severity::Warning && (share >= 99.9 || rise.is_some_and(|rise| rise.left <= CRITICAL_S)) {
             scene.ledger.revise(&key, Severity::Critical, None);
         }
         return;
     }
-    let full = share >= FULL && !from_start;
+    let full = share >= FULL_PERCENT && !from_start;
     if rise.is_none() && !full {
         return;
     }
@@ -90,7 +94,7 @@ fn volume(scene: &mut Scene, source: Source, at: usize) {
     let facts = vec![evidence(host, named_row_of(NamedSig::Full), &named.name, words, (share, None))];
     let draft = Draft {
         rule: "disk_full",
-        severity: if rise.is_some_and(|rise| rise.left <= SOON) { Severity::Critical } else { Severity::Warning },
+        severity: if rise.is_some_and(|rise| rise.left <= CRITICAL_S) { Severity::Critical } else { Severity::Warning },
         source,
         subject: Vec::new(),
         affects: Vec::new(),

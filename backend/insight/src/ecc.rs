@@ -1,6 +1,6 @@
 //! Memory errors, and critical errors (XIDs) that programs usually cause.
 
-use crate::Entry;
+use crate::DetectorEntry;
 use crate::Source;
 use crate::device::Device;
 use crate::finding::Draft;
@@ -9,7 +9,7 @@ use crate::signal::{Sig, row_of};
 use crate::words::{begin, devices, evidence, number_of, whole};
 use shared::finding::{Evidence, Severity};
 
-pub(crate) static DETECTOR: Entry = Entry {
+pub(crate) static DETECTOR: DetectorEntry = DetectorEntry {
     rules: &[
         ("ecc.uncorrected", |hosts| sight(hosts, &[Sig::Uncorrected], &[(Sig::Xids, "XID events")])),
         ("ecc.corrected", |hosts| sight(hosts, &[Sig::Corrected], &[])),
@@ -22,7 +22,7 @@ pub(crate) static DETECTOR: Entry = Entry {
 /// single-bit errors, an unrecoverable one.
 const MEMORY: &[u32] = &[48, 63, 64, 92, 94, 95, 140];
 /// Seconds without a new error until the finding ends.
-const OVER: i64 = 600;
+const END_AFTER_S: i64 = 600;
 /// Corrected errors that raise a finding: within one minute, and within ten.
 const IN_A_MINUTE: f32 = 10.0;
 const IN_TEN: f32 = 20.0;
@@ -62,12 +62,12 @@ fn judge(scene: &mut Scene) {
             corrected(scene, source, at);
             let marks = &scene.hosts[&source].devices[at].marks;
             let (ecc, xid) = (marks.ecc, marks.xid);
-            if ecc.is_some_and(|last| now - last >= OVER) {
+            if ecc.is_some_and(|last| now - last >= END_AFTER_S) {
                 scene.end(&scene.key("ecc", source, at));
                 let marks = &mut scene.hosts.get_mut(&source).expect("it is there").devices[at].marks;
                 (marks.ecc, marks.ecc_total) = (None, 0.0);
             }
-            if xid.is_some_and(|(last, _)| now - last >= OVER) {
+            if xid.is_some_and(|(last, _)| now - last >= END_AFTER_S) {
                 scene.end(&scene.key("xid", source, at));
                 scene.hosts.get_mut(&source).expect("it is there").devices[at].marks.xid = None;
             }
@@ -185,7 +185,7 @@ fn corrected(scene: &mut Scene, source: Source, at: usize) {
     let last = marks.corrected_last;
     let key = scene.key("ecc", source, at);
     let open = scene.ledger.get(&key).map(|open| open.rule.clone());
-    if now - last >= OVER && open.as_deref() == Some("ecc.corrected") {
+    if now - last >= END_AFTER_S && open.as_deref() == Some("ecc.corrected") {
         scene.end(&key);
         scene.hosts.get_mut(&source).expect("it is there").devices[at].marks.corrected = None;
         return;

@@ -9,31 +9,31 @@ use crate::key::{Key, What};
 use crate::scene::{Scene, sight};
 use crate::signal::Sig;
 use crate::words::{At, all, devices, evidence, size_of, whole};
-use crate::{Entry, Hosts, Source};
+use crate::{DetectorEntry, Hosts, Source};
 use shared::finding::Severity;
 
-pub(crate) static DETECTOR: Entry =
-    Entry { rules: &[("gpu_memory.ended", |hosts| sight(hosts, &[Sig::MemShare], &[]))], judge };
+pub(crate) static DETECTOR: DetectorEntry =
+    DetectorEntry { rules: &[("gpu_memory.ended", |hosts| sight(hosts, &[Sig::MemShare], &[]))], judge };
 
-/// A GPU is judged from `FROM` percent of its memory. It is full from `FULL_TOLD` where a rise was reported, otherwise
-/// from `FULL`, or after a recent rise by `ROSE` points. Some memory is always reserved, and the last request is larger
+/// A GPU is judged from `JUDGED_PERCENT` percent of its memory. It is full from `FULL_TOLD` where a rise was reported, otherwise
+/// from `FULL_PERCENT`, or after a recent rise by `ROSE` points. Some memory is always reserved, and the last request is larger
 /// than the rest.
-const FROM: f64 = 85.0;
+const JUDGED_PERCENT: f64 = 85.0;
 const FULL_TOLD: f64 = 95.0;
-const FULL: f64 = 98.0;
+const FULL_PERCENT: f64 = 98.0;
 const ROSE: f64 = 5.0;
-const SHORTLY: i64 = 600;
+const RECENT_S: i64 = 600;
 /// Share of the memory that may remain when the process is gone.
-const LEFT: f64 = 0.3;
+const MAX_REMAINING_SHARE: f64 = 0.3;
 /// A fall by more points is memory that the running job has released.
 const GIVEN_BACK: f64 = 2.0;
 /// Seconds until the state of the other members is known.
-const SETTLED: i64 = 15;
-/// Another job is accepted after this many seconds of work; the event ends `OVER` seconds later.
+const SETTLED_S: i64 = 15;
+/// Another job is accepted after this many seconds of work; the event ends `END_AFTER_S` seconds later.
 const WORKS: i64 = 60;
-const OVER: i64 = 600;
+const END_AFTER_S: i64 = 600;
 /// Maximum number of ended jobs stored per machine.
-const MOST: usize = 8;
+const MAX_JOBS: usize = 8;
 
 fn judge(scene: &mut Scene) {
     for source in scene.ticked() {
@@ -51,13 +51,13 @@ fn device(scene: &mut Scene, source: Source, at: usize) {
     let now = scene.now;
     let device = &scene.hosts[&source].devices[at];
     let Some(share) = device.memory_share().filter(|_| device.seen == now) else { return };
-    if share < FROM && device.marks.brim.is_none() {
+    if share < JUDGED_PERCENT && device.marks.brim.is_none() {
         return;
     }
-    let told = scene.ledger.is_open(&scene.key("gpu_memory", source, at)) || device.marks.rise_told >= now - SETTLED;
+    let told = scene.ledger.is_open(&scene.key("gpu_memory", source, at)) || device.marks.rise_told >= now - SETTLED_S;
     let group = scene.group_of(source, at);
     let known = device.marks.brim.as_ref();
-    if share >= FROM {
+    if share >= JUDGED_PERCENT {
         // A process that ends may have left its job a moment before its memory is released.
         let stays = |brim: &Brim| group.is_none_or(|group| group.members.iter().all(|one| brim.members.contains(one)));
         let members = group.filter(|_| !known.is_some_and(|brim| stays(brim))).map(|group| group.members.clone());
@@ -82,13 +82,13 @@ fn device(scene: &mut Scene, source: Source, at: usize) {
     }
     // A process that ends releases everything at once, or within a few seconds.
     let step = scene.hosts[&source].step;
-    if known.is_some_and(|brim| now - brim.at > SETTLED.max(3 * step)) {
+    if known.is_some_and(|brim| now - brim.at > SETTLED_S.max(3 * step)) {
         scene.hosts.get_mut(&source).expect("it ticked").devices[at].marks.brim = None;
         return;
     }
-    let Some(brim) = known.filter(|brim| share <= LEFT * brim.most.max(FROM)) else { return };
+    let Some(brim) = known.filter(|brim| share <= MAX_REMAINING_SHARE * brim.most.max(JUDGED_PERCENT)) else { return };
     let filling = &device.marks.filling;
-    let rose = brim.most >= FULL && filling.rose_by(brim.most) >= ROSE && now - filling.began <= SHORTLY;
+    let rose = brim.most >= FULL_PERCENT && filling.rose_by(brim.most) >= ROSE && now - filling.began <= RECENT_S;
     let full = (told && brim.most >= FULL_TOLD) || rose;
     let total = device.slot(Sig::MemTotal).now;
     let words = match total.is_finite() {
@@ -109,7 +109,7 @@ fn device(scene: &mut Scene, source: Source, at: usize) {
         ended.told.is_none()
             && !ended.full.is_empty()
             && ended.members.contains(&(source, at))
-            && now - ended.at <= SETTLED
+            && now - ended.at <= SETTLED_S
     };
     match first.marks.ended.iter_mut().find(same) {
         Some(ended) => ended.full.push((source, at)),
@@ -121,7 +121,7 @@ fn device(scene: &mut Scene, source: Source, at: usize) {
 }
 
 fn remember(host: &mut Host, ended: Ended) {
-    if host.marks.ended.len() < MOST {
+    if host.marks.ended.len() < MAX_JOBS {
         host.marks.ended.push(ended);
     }
 }
@@ -131,7 +131,7 @@ fn remember(host: &mut Host, ended: Ended) {
 pub(crate) fn killed(scene: &mut Scene, source: Source, key: &Key, sentence: &str) {
     let now = scene.now;
     let host = &scene.hosts[&source];
-    let worked = |device: &Device| device.work.last >= now - SHORTLY / 5;
+    let worked = |device: &Device| device.work.last >= now - RECENT_S / 5;
     let own = host.devices.iter().enumerate().filter(|(_, device)| worked(device)).map(|(at, _)| (source, at));
     let members: Vec<(Source, usize)> = scene.group_on(source).map_or_else(|| own.collect(), |g| g.members.clone());
     if members.is_empty() || host.marks.ended.iter().any(|ended| ended.full.is_empty() && ended.next.is_none()) {
@@ -160,7 +160,7 @@ fn follow(scene: &mut Scene, source: Source) {
     let now = scene.now;
     let mut all = std::mem::take(&mut scene.hosts.get_mut(&source).expect("it ticked").marks.ended);
     all.retain_mut(|ended| {
-        let settled = SETTLED.max(3 * scene.hosts[&source].step);
+        let settled = SETTLED_S.max(3 * scene.hosts[&source].step);
         if now - ended.at < settled {
             return true;
         }
@@ -191,7 +191,7 @@ fn follow(scene: &mut Scene, source: Source) {
         };
         let words = if ended.words.is_empty() { own } else { format!("{own}: {}", ended.words) };
         scene.ledger.retell(key, &words);
-        let over = ended.next.is_some_and(|next| ended.full.is_empty() || now - next >= OVER);
+        let over = ended.next.is_some_and(|next| ended.full.is_empty() || now - next >= END_AFTER_S);
         if over && !ended.full.is_empty() {
             scene.ledger.end(now, key);
         }

@@ -11,9 +11,9 @@ const MOST_OPEN: usize = 1000;
 /// Maximum number of findings that a machine raises in an hour.
 const MOST_AN_HOUR: u32 = 200;
 /// A condition that ended less than this many seconds ago and returns is the same finding.
-const AGAIN: i64 = 600;
+const SAME_WITHIN_S: i64 = 600;
 /// Findings that begin within this many seconds of each other are joined.
-const TOGETHER: i64 = 30;
+const JOINED_WITHIN_S: i64 = 30;
 /// Maximum seconds from the begin of a cause to the begin of its consequence.
 const CAUSE_BEFORE: i64 = 120;
 
@@ -111,7 +111,7 @@ impl Ledger {
             open.finding.until = None;
             // The predicted time has passed: a new prediction replaces it.
             if matches!(key.kind, "gpu_memory" | "host_memory" | "disk_full") {
-                open.say(draft.sentence);
+                open.set_sentence(draft.sentence);
             }
             open.keys = vec![key];
             open.keys.extend(draft.also);
@@ -148,7 +148,8 @@ impl Ledger {
             let other_host = OVER_HOSTS.contains(&key.kind) && !open.sources.contains(&draft.source);
             open.finding.rule == draft.rule
                 && open.finding.severity == draft.severity
-                && (open.finding.since - draft.since).abs() <= if key.kind == "gpu_memory" { AGAIN } else { TOGETHER }
+                && (open.finding.since - draft.since).abs()
+                    <= if key.kind == "gpu_memory" { SAME_WITHIN_S } else { JOINED_WITHIN_S }
                 && open.finding.device.is_none()
                 && draft.device.is_none()
                 && (same_group || same_host || other_host)
@@ -167,7 +168,7 @@ impl Ledger {
             let after = open.finding.since - other.finding.since;
             // Waiting goes on as long as its cause, and may be reported after the end of that cause.
             let goes_on = other.finding.until.is_none_or(|until| until >= open.finding.since) && matches!(low, 1 | 2);
-            let in_time = (-TOGETHER..=CAUSE_BEFORE).contains(&after) || (goes_on && after > -CAUSE_BEFORE);
+            let in_time = (-JOINED_WITHIN_S..=CAUSE_BEFORE).contains(&after) || (goes_on && after > -CAUSE_BEFORE);
             (high > low && in_time && open.is_related(other)).then_some(high)
         };
         let best = |all: &[Option<u8>]| all.iter().flatten().max().copied();
@@ -190,7 +191,7 @@ impl Ledger {
                 let lower = rank(&other.finding).is_some_and(|low| low < high);
                 if lower
                     && other.finding.because.is_none()
-                    && (-TOGETHER..=CAUSE_BEFORE).contains(&after)
+                    && (-JOINED_WITHIN_S..=CAUSE_BEFORE).contains(&after)
                     && open.is_related(other)
                 {
                     other.finding.because = Some(open.finding.id.clone());
@@ -216,7 +217,7 @@ impl Ledger {
         let mut open = self.open.remove(at);
         open.finding.until = Some(now);
         if let Some((_, past)) = open.past.take() {
-            open.say(past);
+            open.set_sentence(past);
         }
         self.out.push(open.finding.clone());
         self.past.push_back(open);
@@ -254,7 +255,7 @@ impl Ledger {
     pub fn retell(&mut self, key: &Key, sentence: &str) {
         let Some(open) = self.open.iter_mut().find(|open| open.keys.contains(key)) else { return };
         if open.own != sentence {
-            open.say(sentence.into());
+            open.set_sentence(sentence.into());
             self.out.push(open.finding.clone());
         }
     }
@@ -279,11 +280,11 @@ impl Ledger {
     pub fn hand_out(&mut self, now: i64, out: &mut Vec<Finding>) {
         for open in &mut self.open {
             if let Some((_, past)) = open.past.take_if(|(due, _)| *due <= now) {
-                open.say(past);
+                open.set_sentence(past);
                 self.out.push(open.finding.clone());
             }
         }
-        while self.past.front().is_some_and(|open| open.finding.until.is_none_or(|until| until < now - AGAIN)) {
+        while self.past.front().is_some_and(|open| open.finding.until.is_none_or(|until| until < now - SAME_WITHIN_S)) {
             self.past.pop_front();
         }
         out.append(&mut self.out);
@@ -308,7 +309,7 @@ const MIN_MEASURED: u32 = 20;
 fn confidence(rule: &str, severity: Severity) -> Option<f64> {
     let of = |line: &&str| {
         let mut words = line.split(' ');
-        words.next() == Some(rule) && words.next() == Some(severity.word())
+        words.next() == Some(rule) && words.next() == Some(severity.as_str())
     };
     let line = include_str!("../confidence.txt").lines().find(of)?;
     let mut words = line.split(' ').skip(2);
@@ -361,7 +362,7 @@ impl Open {
     }
 
     /// Replaces its own sentence; the joined sentences stay.
-    fn say(&mut self, own: String) {
+    fn set_sentence(&mut self, own: String) {
         let joined = self.finding.sentence.strip_prefix(self.own.as_str()).unwrap_or_default();
         self.finding.sentence = format!("{own}{joined}");
         self.own = own;

@@ -6,13 +6,13 @@ use crate::hold::{Hold, Share};
 use crate::host::Host;
 use crate::levels::{NEVER, median};
 use crate::pace::Pace;
-use crate::phase::{Course, Phase, Seen};
+use crate::phase::{Course, MemberStates, Phase};
 use crate::signal::{Family, Sig};
 use crate::words::At;
 use crate::{Hosts, Job, Source};
 
 /// Devices that begin to work within this many seconds of each other are one group.
-const TOGETHER: i64 = 60;
+const GROUPED_WITHIN_S: i64 = 60;
 
 /// Identification of a group.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -123,8 +123,8 @@ impl Group {
     }
 
     /// State of its members at this second.
-    fn look(&self, hosts: &Hosts, now: i64) -> Seen {
-        let mut seen = Seen { members: self.members.len(), ..Seen::default() };
+    fn read_members(&self, hosts: &Hosts, now: i64) -> MemberStates {
+        let mut seen = MemberStates { members: self.members.len(), ..MemberStates::default() };
         for (source, at) in &self.members {
             let Some(host) = hosts.get(source).filter(|host| host.is_recent(now)) else { continue };
             let Some(device) = host.devices.get(*at) else { continue };
@@ -158,7 +158,7 @@ impl Group {
             let dt = ticked.iter().filter_map(|s| hosts.get(s)).filter(|h| h.is_at(now)).map(|h| h.dt.min(2 * h.step));
             let dt = if ticked.len() == 1 { dt.max().unwrap_or(1) } else { (now - self.marks.lived).clamp(1, 60) };
             self.marks.lived = now;
-            self.course.step(now, dt, self.look(hosts, now));
+            self.course.step(now, dt, self.read_members(hosts, now));
             let alive = |(source, at): &&(Source, usize)| {
                 hosts.get(source).is_some_and(|host| host.is_recent(now) && host.devices[*at].is_alive(host.step))
             };
@@ -365,7 +365,7 @@ fn by_root(source: Source, free: &mut Vec<Free>, groups: &[Group], wanted: &mut 
     while let Some(first) = free.iter().find(|f| f.root.is_some()) {
         let (root, parent) = first.root.unwrap_or_default();
         let (family, began, pid) = (first.family, first.began, first.at);
-        let near = |f: &Free| began != NEVER && f.began != NEVER && (f.began - began).abs() <= TOGETHER;
+        let near = |f: &Free| began != NEVER && f.began != NEVER && (f.began - began).abs() <= GROUPED_WITHIN_S;
         let is = |f: &Free| {
             f.at == pid
                 || (f.family == family
@@ -414,7 +414,7 @@ fn by_known_start(
             f.known
                 && !members.contains(&f.at)
                 && (f.family, f.model) == model
-                && (f.began - group.began).abs() <= TOGETHER
+                && (f.began - group.began).abs() <= GROUPED_WITHIN_S
         };
         let more: Vec<_> = free.iter().filter(|f| joins(f)).map(|f| f.at).collect();
         members.extend(more);
@@ -433,7 +433,7 @@ fn by_start(source: Source, mut free: Vec<Free>, wanted: &mut Vec<(How, Vec<(Sou
         let pids = first.pids.clone();
         let is = |f: &Free| {
             let same = f.pids.iter().any(|pid| pids.contains(pid));
-            f.family == family && ((f.model == model && f.began - began <= TOGETHER) || same)
+            f.family == family && ((f.model == model && f.began - began <= GROUPED_WITHIN_S) || same)
         };
         let mut members: Vec<(Source, usize)> = free.iter().filter(|f| is(f)).map(|f| f.at).collect();
         free.retain(|f| !is(f));

@@ -10,10 +10,10 @@ use crate::phase::Phase;
 use crate::scene::{Scene, sight};
 use crate::signal::{HostSig, Sig, host_row_of};
 use crate::words::{all, begin, devices, differs, evidence, rate, whole};
-use crate::{Entry, Hosts, Source};
+use crate::{DetectorEntry, Hosts, Source};
 use shared::finding::{Evidence, Severity};
 
-pub(crate) static DETECTOR: Entry = Entry {
+pub(crate) static DETECTOR: DetectorEntry = DetectorEntry {
     rules: &[
         ("hang.spin", |hosts| {
             sight(
@@ -32,21 +32,21 @@ pub(crate) static DETECTOR: Entry = Entry {
 const STILL_PCIE: f64 = 10e6;
 const STILL_NVLINK: f64 = 1e6;
 /// Maximum traffic of a quiet machine, bytes per second.
-const QUIET: f64 = 2e6;
+const MAX_QUIET_BYTES: f64 = 2e6;
 const QUIET_MOST: f64 = 50e6;
 /// Usual relative deviation of use in work.
 const USE_STRAYS: f64 = 0.07;
 /// Minimum seconds without evidence from links or counters.
-const WITHOUT: i64 = 120;
+const MIN_UNPROVEN_S: i64 = 120;
 /// Minimum seconds among several machines without a known job.
-const UNTOLD: i64 = 240;
+const MIN_JOBLESS_S: i64 = 240;
 /// Longest wait before a hang is reported, seconds. The second applies while a part of the same job works, which may be
 /// the one waited for. An evaluation by one part takes half an hour at most: then collectives time out.
-const LONGEST: i64 = 900;
-const KIN_LONGEST: i64 = 3600;
+const MAX_WAIT_S: i64 = 900;
+const MAX_KIN_WAIT_S: i64 = 3600;
 /// Groups that stopped together and have been idle for this many seconds belong to one job. A checkpoint of another job
 /// is over by then.
-const SURE: i64 = 120;
+const SAME_JOB_IDLE_S: i64 = 120;
 
 fn judge(scene: &mut Scene) {
     for at in 0..scene.groups.len() {
@@ -120,7 +120,7 @@ struct Look {
 }
 
 /// State of the members of groups, taken as one job.
-fn look(groups: &[&Group], hosts: &Hosts, now: i64) -> Look {
+fn read_members(groups: &[&Group], hosts: &Hosts, now: i64) -> Look {
     let (mut spinning, mut others, mut odd) = (0, 0, None);
     let (mut confirmed, mut quiet) = (true, true);
     for group in groups {
@@ -143,7 +143,11 @@ fn look(groups: &[&Group], hosts: &Hosts, now: i64) -> Look {
             }
         }
         let calm = group.sources().iter().filter_map(|source| hosts.get(source)).all(is_calm);
-        quiet &= group.sources().iter().filter_map(|source| hosts.get(source)).all(|host| is_quiet(host, 0.2, QUIET));
+        quiet &= group
+            .sources()
+            .iter()
+            .filter_map(|source| hosts.get(source))
+            .all(|host| is_quiet(host, 0.2, MAX_QUIET_BYTES));
         quiet &= group.cores(hosts, now).map_or(calm, |cores| cores <= 1.3);
     }
     let counts = quiet && spinning > 0;
@@ -163,11 +167,11 @@ fn stands(scene: &Scene, at: usize) -> Stands {
     let (groups, now) = (&*scene.groups, scene.now);
     let own = &groups[at];
     let stopped = matches!(own.course.phase, Phase::Spinning | Phase::Idle);
-    let kin = if stopped { kin::of(groups, scene.hosts, at, now) } else { Vec::new() };
+    let kin = if stopped { kin::find_kin(groups, scene.hosts, at, now) } else { Vec::new() };
     let spinning = own.course.phase == Phase::Spinning;
     let look = |places: &[usize]| {
         let all: Vec<&Group> = places.iter().map(|at| &groups[*at]).collect();
-        if spinning { look(&all, scene.hosts, now) } else { Look::default() }
+        if spinning { read_members(&all, scene.hosts, now) } else { Look::default() }
     };
     let mut places: Vec<usize> = kin.iter().map(|kin| kin.at).chain([at]).collect();
     places.sort_unstable();
@@ -196,7 +200,7 @@ fn group(scene: &mut Scene, at: usize) {
     let mut stands = stands(scene, at);
     let group = &mut scene.groups[at];
     // After a quarter of an hour a wait becomes usual, so membership in its job is kept from before.
-    if stands.sure && now - group.course.since >= SURE {
+    if stands.sure && now - group.course.since >= SAME_JOB_IDLE_S {
         group.marks.kin = group.course.since;
     }
     stands.sure |= group.marks.kin == group.course.since;
@@ -217,12 +221,12 @@ fn group(scene: &mut Scene, at: usize) {
     match &stands.whole {
         Some((places, look)) => {
             if !tell(scene, (at, places), *look, Waits { whole: true, least: 0 }) {
-                let least = if stands.sure { KIN_LONGEST } else { LONGEST };
+                let least = if stands.sure { MAX_KIN_WAIT_S } else { MAX_WAIT_S };
                 tell(scene, (at, &[at]), stands.own, Waits { whole: false, least });
             }
         }
         None => {
-            tell(scene, (at, &[at]), stands.own, Waits { whole: false, least: if named { 0 } else { UNTOLD } });
+            tell(scene, (at, &[at]), stands.own, Waits { whole: false, least: if named { 0 } else { MIN_JOBLESS_S } });
         }
     }
     if phase == Phase::Idle {
@@ -250,9 +254,9 @@ fn tell(scene: &mut Scene, (at, places): (usize, &[usize]), look: Look, waits: W
     let after = scene.settings.hang_after.max(10);
     let wait = match look.confirmed {
         true => after.max(longest * 6 / 5),
-        false => WITHOUT.max(after).max(longest * 3 / 2),
+        false => MIN_UNPROVEN_S.max(after).max(longest * 3 / 2),
     };
-    let wait = wait.min(LONGEST).max(waits.least).max(3 * step);
+    let wait = wait.min(MAX_WAIT_S).max(waits.least).max(3 * step);
     // Another member that computes is waited for; ten minutes are no computation between steps.
     let cores = look.odd.and_then(|(source, position)| {
         let host = scene.hosts.get(&source)?;
@@ -464,11 +468,11 @@ fn idle(scene: &mut Scene, at: usize, key: Key, cores: Option<f64>, stands: &Sta
     let group = &scene.groups[at];
     let course = &group.course;
     let step = group.step(scene.hosts);
-    let wait = 180.max(3 * course.longest_pause(Phase::Idle)).min(LONGEST).max(3 * step);
+    let wait = 180.max(3 * course.longest_pause(Phase::Idle)).min(MAX_WAIT_S).max(3 * step);
     // It may wait for an active part of its job.
     let waits = |places: &[usize]| places.iter().any(|at| scene.groups[*at].course.phase != Phase::Idle);
     let wait = match &stands.whole {
-        Some((places, _)) if waits(places) => wait.max(if stands.sure { KIN_LONGEST } else { LONGEST }),
+        Some((places, _)) if waits(places) => wait.max(if stands.sure { MAX_KIN_WAIT_S } else { MAX_WAIT_S }),
         _ => wait,
     };
     if course.worked < 300 || course.longest < 120 || now - course.since < wait {
@@ -489,7 +493,7 @@ fn idle(scene: &mut Scene, at: usize, key: Key, cores: Option<f64>, stands: &Sta
         held &= device.work.worked >= 300;
         let memory = device.memory_slot();
         held &= memory.is_some_and(|slot| slot.level().is_some_and(|level| slot.now >= 0.5 * level));
-        quiet &= is_quiet(host, 0.05, QUIET / 2.0);
+        quiet &= is_quiet(host, 0.05, MAX_QUIET_BYTES / 2.0);
         let cpu = host.recent(HostSig::Cpu).or_else(|| host.recent(HostSig::ProcessCpu));
         quiet &= match (cores, cpu) {
             (Some(cores), _) => cores <= 0.3,

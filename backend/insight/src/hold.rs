@@ -55,7 +55,7 @@ pub(crate) struct Share {
 }
 
 /// Maximum number of intervals of a window.
-const MOST: i64 = 120;
+const MAX_WINDOW: i64 = 120;
 
 impl Share {
     /// Adds the verdict at `now` with an interval of `step` seconds; None: unknown.
@@ -82,7 +82,7 @@ impl Share {
     }
 
     fn window(&self, seconds: i64) -> (u32, u128) {
-        let n = (seconds / i64::from(self.step.max(1))).clamp(3, MOST);
+        let n = (seconds / i64::from(self.step.max(1))).clamp(3, MAX_WINDOW);
         (n as u32, if n >= 128 { u128::MAX } else { (1u128 << n) - 1 })
     }
 

@@ -5,7 +5,7 @@ use crate::ending::Ended;
 use crate::filling::Filling;
 use crate::hold::Hold;
 use crate::levels::{NEVER, Slot};
-use crate::signal::{Family, HOST_SIGNALS, HostSig, NamedSig, Place, SIGNALS, Sig, place_of, slots};
+use crate::signal::{Family, HOST_SIGNALS, HostSig, NamedSig, SIGNALS, Sig, SignalTarget, place_of, slots};
 use shared::catalog::Metric;
 use shared::processes::ProcessTable;
 use shared::series::SeriesId;
@@ -173,7 +173,7 @@ impl Host {
         self.map[at] = NONE;
         let Some((row, place)) = place_of(metric, instance) else { return };
         self.map[at] = match place {
-            Place::Device(family, index, sig, rank) => {
+            SignalTarget::Device(family, index, sig, rank) => {
                 let Some(position) = self.device(family, index) else { return };
                 let slot = &mut self.devices[position].slots[sig as usize];
                 if rank > slot.rank {
@@ -182,15 +182,15 @@ impl Host {
                 let own = (position * SIGNALS) as u32 + sig as u32;
                 if rank < slot.rank || slot.row.is_none() {
                     self.map.iter_mut().filter(|to| **to == own).for_each(|to| *to = NONE);
-                    *slot = Slot::of(Some(row), rank);
+                    *slot = Slot::new(Some(row), rank);
                 }
                 own
             }
-            Place::Host(sig) => {
+            SignalTarget::Host(sig) => {
                 self.base[sig as usize].row = Some(row);
                 HOST | sig as u32
             }
-            Place::Named(sig) => {
+            SignalTarget::Named(sig) => {
                 let known = self.named.iter().position(|n| n.sig == sig && n.name == instance);
                 if known.is_none() && self.named.len() >= MOST_NAMED {
                     return;
@@ -200,7 +200,7 @@ impl Host {
                         self.named.push(Named {
                             sig,
                             name: instance.into(),
-                            slot: Slot::of(Some(row), 0),
+                            slot: Slot::new(Some(row), 0),
                             filling: Filling::default(),
                             hold: Hold::default(),
                             back: Hold::default(),
@@ -210,7 +210,7 @@ impl Host {
                         self.named.len() - 1
                     }) as u32
             }
-            Place::Process(gpu, pid) => {
+            SignalTarget::Process(gpu, pid) => {
                 let own = GpuProcess { gpu, pid, bytes: 0.0, at: NEVER, born: self.newest };
                 let newest = self.newest;
                 let free = self
@@ -233,7 +233,7 @@ impl Host {
                 };
                 PROCESS | position as u32
             }
-            Place::Part(index) => {
+            SignalTarget::Part(index) => {
                 if let Some(position) = self.device(Family::Gpu, index) {
                     self.devices[position].parted = true;
                 }
@@ -503,7 +503,7 @@ impl Host {
     }
 
     /// Records a reason that a collector reported for a device; the last few are kept.
-    pub fn say(&mut self, t: i64, reason: &str) {
+    pub fn record_reason(&mut self, t: i64, reason: &str) {
         let words = reason.to_ascii_lowercase();
         if words.contains("lost") || words.contains("fallen off") || words.contains("fell off") {
             self.said.retain(|(_, known)| *known != words);
@@ -516,7 +516,7 @@ impl Host {
 
     /// Clears all state except the list of series.
     pub fn begin_anew(&mut self) {
-        let renew = |slot: &mut Slot| *slot = Slot::of(slot.row, slot.rank);
+        let renew = |slot: &mut Slot| *slot = Slot::new(slot.row, slot.rank);
         for device in &mut self.devices {
             let mut new = Device::new(device.family, device.index);
             std::mem::swap(&mut new.slots, &mut device.slots);

@@ -5,18 +5,18 @@ use crate::key::{Key, What};
 use crate::scene::{Scene, sight};
 use crate::signal::{Sig, process_row};
 use crate::words::{At, begin, devices, evidence, lasting, whole};
-use crate::{Entry, Source};
+use crate::{DetectorEntry, Source};
 use shared::finding::Severity;
 
-pub(crate) static DETECTOR: Entry =
-    Entry { rules: &[("idle", |hosts| sight(hosts, &[Sig::Use], &[(Sig::MemShare, "memory in use")]))], judge };
+pub(crate) static DETECTOR: DetectorEntry =
+    DetectorEntry { rules: &[("idle", |hosts| sight(hosts, &[Sig::Use], &[(Sig::MemShare, "memory in use")]))], judge };
 
 /// Memory above which a GPU counts as held, percent.
-const HELD: f64 = 5.0;
+const HELD_PERCENT: f64 = 5.0;
 /// Seconds after which a note becomes a warning.
-const LONG: i64 = 3600;
+const WARNING_AFTER_S: i64 = 3600;
 /// GPUs that became idle within this many seconds are reported together.
-const TOGETHER: i64 = 60;
+const JOINED_WITHIN_S: i64 = 60;
 
 fn judge(scene: &mut Scene) {
     for source in scene.ticked() {
@@ -30,7 +30,7 @@ fn judge(scene: &mut Scene) {
             let together: Vec<usize> = (0..scene.hosts[&source].devices.len())
                 .filter(|at| {
                     let marks = &scene.hosts[&source].devices[*at].marks;
-                    !marks.idle_told && marks.idle.since().is_some_and(|own| (own - since).abs() <= TOGETHER)
+                    !marks.idle_told && marks.idle.since().is_some_and(|own| (own - since).abs() <= JOINED_WITHIN_S)
                 })
                 .collect();
             due.retain(|at| !together.contains(at));
@@ -47,7 +47,7 @@ fn step(scene: &mut Scene, source: Source, at: usize, due: &mut Vec<usize>) {
     let (step, patience) = (host.step, host.patience());
     let device = &mut host.devices[at];
     let Some((short, instant)) = device.recent(Sig::Use).map(|slot| (slot.short, slot.now)) else { return };
-    let held = !device.pids.is_empty() || device.memory_share().is_some_and(|share| share >= HELD);
+    let held = !device.pids.is_empty() || device.memory_share().is_some_and(|share| share >= HELD_PERCENT);
     // In its idle state a GPU takes a small part of its limit, and somewhat more with a context.
     let low = device.power().is_none_or(|(slot, limit)| !limit.is_finite() || slot.short <= 0.4 * limit);
     device.marks.idle.step(now, Some(held && short <= 1.0 && low), patience);
@@ -61,7 +61,7 @@ fn step(scene: &mut Scene, source: Source, at: usize, due: &mut Vec<usize>) {
     if scene.ledger.is_open(&key) {
         if used || !held {
             scene.end(&key);
-        } else if begun.is_some_and(|since| now - since >= LONG) {
+        } else if begun.is_some_and(|since| now - since >= WARNING_AFTER_S) {
             scene.ledger.revise(&key, Severity::Warning, None);
         }
     } else if !told && device.marks.idle.held(after) && !hangs(scene, source, at) {

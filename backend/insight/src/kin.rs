@@ -7,9 +7,9 @@ use crate::phase::Phase;
 use crate::{Hosts, Source};
 
 /// Groups that began to work within this many seconds of each other may belong to one job.
-const TOGETHER: i64 = 60;
+const STARTED_WITHIN_S: i64 = 60;
 /// Groups that stopped within this many seconds of each other, and are idle since, wait for the same.
-const STOPPED: i64 = 20;
+const STOPPED_WITHIN_S: i64 = 20;
 /// Seconds that a group must have gone on as usual to count as another job.
 const GOES_ON: i64 = 120;
 
@@ -27,7 +27,7 @@ fn devices<'a>(group: &'a Group, hosts: &'a Hosts) -> impl Iterator<Item = &'a D
 
 /// Groups that may belong to one job with the group at `at`, which has stopped. Empty where a run names its job: then
 /// all of it is one group.
-pub(crate) fn of(groups: &[Group], hosts: &Hosts, at: usize, now: i64) -> Vec<Kin> {
+pub(crate) fn find_kin(groups: &[Group], hosts: &Hosts, at: usize, now: i64) -> Vec<Kin> {
     let own = &groups[at];
     if matches!(own.how, How::Job(_)) {
         return Vec::new();
@@ -41,12 +41,12 @@ pub(crate) fn of(groups: &[Group], hosts: &Hosts, at: usize, now: i64) -> Vec<Ki
         if !there || group.course.phase == Phase::Off || goes_on(group, hosts, now) {
             return None;
         }
-        let near = STOPPED + 2 * own.step(hosts).max(group.step(hosts));
+        let near = STOPPED_WITHIN_S + 2 * own.step(hosts).max(group.step(hosts));
         let waits = |device: &Device| !device.is_free() && (device.work.last - stopped).abs() <= near;
         let sure = devices(group, hosts).any(waits);
         // Groups of one machine may have been watched only after they began, so a common start is no evidence there.
         let elsewhere = !group.sources().iter().any(|source| sources.contains(source));
-        let began = (group.began - own.began).abs() <= TOGETHER && elsewhere;
+        let began = (group.began - own.began).abs() <= STARTED_WITHIN_S && elsewhere;
         (sure || began).then_some(Kin { at: other, sure })
     };
     groups.iter().enumerate().filter_map(kin).collect()

@@ -6,11 +6,11 @@
 use shared::catalog::{Kind, MetricDef};
 
 /// Time constant of the short mean, seconds.
-const SHORT: f64 = 10.0;
+const SHORT_TIME_CONSTANT_S: f64 = 10.0;
 /// Time constant of the long mean, seconds.
 const MINUTE: f64 = 60.0;
 /// Time constant of the level, seconds: a half-life of ten minutes.
-const SLOW: f64 = 866.0;
+const LEVEL_TIME_CONSTANT_S: f64 = 866.0;
 
 /// One signal of one device or host.
 #[derive(Clone, Debug)]
@@ -67,7 +67,7 @@ impl Default for Slot {
 
 impl Slot {
     /// An empty slot that a row fills.
-    pub fn of(row: Option<&'static MetricDef>, rank: u8) -> Self {
+    pub fn new(row: Option<&'static MetricDef>, rank: u8) -> Self {
         Slot { row, rank, ..Slot::default() }
     }
 
@@ -98,7 +98,7 @@ impl Slot {
             _ => value,
         };
         self.now = value;
-        mean(&mut self.short, value, gap, SHORT);
+        mean(&mut self.short, value, gap, SHORT_TIME_CONSTANT_S);
         mean(&mut self.minute, value, gap, MINUTE);
     }
 
@@ -110,7 +110,7 @@ impl Slot {
     /// Learns the current value from `dt` seconds of work.
     pub fn learn(&mut self, dt: f64) {
         if self.now.is_finite() {
-            let weight = dt / (dt + f64::from(self.learned).min(SLOW));
+            let weight = dt / (dt + f64::from(self.learned).min(LEVEL_TIME_CONSTANT_S));
             self.level = if self.level.is_finite() { self.level + weight * (self.now - self.level) } else { self.now };
             self.learned += dt as f32;
         }

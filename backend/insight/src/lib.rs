@@ -97,22 +97,22 @@ pub(crate) type Hosts = BTreeMap<Source, Host>;
 /// Time after the last sample in which missing samples are still judged, seconds.
 const AFTERWARDS: i64 = 1000;
 /// Interval of judging missing samples when no samples come, seconds.
-const BETWEEN: i64 = 10;
+const JUDGE_INTERVAL_S: i64 = 10;
 /// A clock that goes back by more than this resets all state, seconds.
-const BACK: i64 = 120;
+const MAX_CLOCK_STEP_S: i64 = 120;
 
 /// Checks whether a rule has its inputs on the current machines.
 type Sees = fn(&Hosts) -> scene::Sight;
 
 /// One detector: a file.
-struct Entry {
+struct DetectorEntry {
     /// Its rules, each with the check of its inputs on the current machines.
     rules: &'static [(&'static str, Sees)],
     judge: fn(&mut Scene),
 }
 
 /// Order of evaluation: causes come before consequences.
-static DETECTORS: &[&Entry] = &[
+static DETECTORS: &[&DetectorEntry] = &[
     &lost::DETECTOR,
     &silent::DETECTOR,
     &ecc::DETECTOR,
@@ -230,9 +230,9 @@ impl Insight {
 
     /// Records the reason that a collector reported for a device that it can no longer read, as `GPU is lost`, at `t`
     /// (milliseconds).
-    pub fn said(&mut self, source: Source, t: i64, _collector: &str, reason: &str) {
+    pub fn record_reason(&mut self, source: Source, t: i64, _collector: &str, reason: &str) {
         if let Some(host) = self.hosts.get_mut(&source) {
-            host.say(t.div_euclid(1000), reason);
+            host.record_reason(t.div_euclid(1000), reason);
         }
     }
 
@@ -242,11 +242,11 @@ impl Insight {
     pub fn judge(&mut self, now: i64, out: &mut Vec<Finding>) {
         out.append(&mut self.pending);
         let limit = now.div_euclid(1000) - 1;
-        if self.judged.is_some_and(|judged| limit < judged - BACK) {
+        if self.judged.is_some_and(|judged| limit < judged - MAX_CLOCK_STEP_S) {
             self.begin_anew(limit);
         }
         while let Some(second) = self.next(limit) {
-            self.look(second);
+            self.judge_second(second);
             self.ledger.hand_out(second, out);
         }
     }
@@ -255,12 +255,12 @@ impl Insight {
     fn next(&self, limit: i64) -> Option<i64> {
         let first = self.judged.map_or(i64::MIN, |judged| judged + 1);
         let data = self.hosts.values().filter_map(Host::next).min().map(|second| second.max(first));
-        let between = self.judged.map(|judged| (judged.div_euclid(BETWEEN) + 1) * BETWEEN);
+        let between = self.judged.map(|judged| (judged.div_euclid(JUDGE_INTERVAL_S) + 1) * JUDGE_INTERVAL_S);
         let between = between.filter(|second| *second <= self.last_data + AFTERWARDS);
         data.into_iter().chain(between).min().filter(|second| *second <= limit)
     }
 
-    fn look(&mut self, now: i64) {
+    fn judge_second(&mut self, now: i64) {
         let mut any = false;
         for host in self.hosts.values_mut() {
             any |= host.take(now);

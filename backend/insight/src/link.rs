@@ -10,10 +10,10 @@ use crate::levels::{Ordered, median};
 use crate::scene::{Scene, host_sight, peers, sight};
 use crate::signal::{HostSig, NamedSig, Sig, host_row_of, named_row_of};
 use crate::words::{begin, devices, evidence, host as machine, number_of, rate, whole};
-use crate::{Entry, Source};
+use crate::{DetectorEntry, Source};
 use shared::finding::Severity;
 
-pub(crate) static DETECTOR: Entry = Entry {
+pub(crate) static DETECTOR: DetectorEntry = DetectorEntry {
     rules: &[
         ("slow_link.pcie", |hosts| sight(hosts, &[Sig::Width, Sig::MaxWidth], &[(Sig::Gen, "PCIe generations")])),
         ("slow_link.nvlink", |hosts| sight(hosts, &[Sig::NvTx], &[])),
@@ -25,7 +25,7 @@ pub(crate) static DETECTOR: Entry = Entry {
 /// NVLink errors per minute that count as many.
 const ERRORS_A_MINUTE: f64 = 30.0;
 /// Retransmitted segments per second that count as many.
-const MANY: f64 = 50.0;
+const MANY_RETRANSMITS: f64 = 50.0;
 
 fn judge(scene: &mut Scene) {
     for source in scene.ticked() {
@@ -366,11 +366,11 @@ fn resends(scene: &mut Scene, source: Source) {
     let (rate, level) = (slot.short, slot.level().unwrap_or(0.0));
     let usual = level.max(0.1);
     let (raw, at) = (slot.raw, slot.at);
-    host.marks.resends.step(now, Some(rate >= MANY && rate >= 10.0 * usual), patience);
+    host.marks.resends.step(now, Some(rate >= MANY_RETRANSMITS && rate >= 10.0 * usual), patience);
     if host.marks.resends.since() == Some(now) {
         host.marks.resent = (at, raw);
     }
-    host.marks.clean.step(now, Some(rate < MANY / 2.0), patience);
+    host.marks.clean.step(now, Some(rate < MANY_RETRANSMITS / 2.0), patience);
     if host.marks.resends.since().is_some() || open {
         host.devices.iter_mut().for_each(|d| d.work.frozen = d.work.frozen.max(now + 1 + step));
     }

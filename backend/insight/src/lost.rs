@@ -1,6 +1,6 @@
 //! A GPU that stopped answering while another one answers.
 
-use crate::Entry;
+use crate::DetectorEntry;
 use crate::ecc::critical_error;
 use crate::finding::Draft;
 use crate::scene::{Scene, sight};
@@ -8,13 +8,13 @@ use crate::signal::{Family, Sig, row_of};
 use crate::words::{begin, devices, evidence};
 use shared::finding::Severity;
 
-pub(crate) static DETECTOR: Entry =
-    Entry { rules: &[("lost_gpu", |hosts| sight(hosts, &[Sig::Use], &[(Sig::Xids, "XID events")]))], judge };
+pub(crate) static DETECTOR: DetectorEntry =
+    DetectorEntry { rules: &[("lost_gpu", |hosts| sight(hosts, &[Sig::Use], &[(Sig::Xids, "XID events")]))], judge };
 
 /// XID: the GPU has fallen off the bus.
 const OFF_THE_BUS: u32 = 79;
 /// Minimum seconds of presence before a device can be lost.
-const KNOWN: i64 = 60;
+const MIN_PRESENCE_S: i64 = 60;
 
 fn judge(scene: &mut Scene) {
     let now = scene.now;
@@ -41,7 +41,7 @@ fn judge(scene: &mut Scene) {
                 device.marks.xid = Some((now, OFF_THE_BUS));
                 device.marks.back.clear();
             }
-            let known = device.answered - device.first >= KNOWN;
+            let known = device.answered - device.first >= MIN_PRESENCE_S;
             let missing = known && !device.parted && device.missed >= 3 && now - device.answered >= 3;
             let (index, seen) = (device.index, device.answered);
             let said = host.said.iter().find(|(t, words)| {

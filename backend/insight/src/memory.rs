@@ -7,10 +7,10 @@ use crate::key::{Key, What};
 use crate::scene::{Scene, host_sight, sight};
 use crate::signal::{HostSig, Sig, host_row_of};
 use crate::words::{begin, devices, evidence, host as machine, lasting, size, size_of, whole};
-use crate::{Entry, Source};
+use crate::{DetectorEntry, Source};
 use shared::finding::Severity;
 
-pub(crate) static DETECTOR: Entry = Entry {
+pub(crate) static DETECTOR: DetectorEntry = DetectorEntry {
     rules: &[
         ("gpu_memory", |hosts| sight(hosts, &[Sig::MemShare], &[])),
         ("host_memory", |hosts| host_sight(hosts, &[HostSig::Working])),
@@ -19,14 +19,14 @@ pub(crate) static DETECTOR: Entry = Entry {
 };
 
 /// Percent from which memory is judged.
-const FROM: f64 = 80.0;
+const JUDGED_PERCENT: f64 = 80.0;
 /// Seconds until it is full at which it is reported, and at which it is critical.
-const WITHIN: f64 = 600.0;
-const SOON: f64 = 120.0;
-/// A rise younger than `YOUNG` seconds is reported only above `NEAR` percent: it may be the first tooth of a sawtooth,
+const WARNING_S: f64 = 600.0;
+const CRITICAL_S: f64 = 120.0;
+/// A rise younger than `YOUNG_S` seconds is reported only above `NEAR_PERCENT` percent: it may be the first tooth of a sawtooth,
 /// and few of those go so high.
-const YOUNG: i64 = 900;
-const NEAR: f64 = 94.0;
+const YOUNG_S: i64 = 900;
+const NEAR_PERCENT: f64 = 94.0;
 const CLOSE: f64 = 200.0;
 /// Seconds for which a kill is reported.
 const KILLED: i64 = 600;
@@ -49,12 +49,14 @@ fn buckets(step: i64) -> (i64, usize) {
 /// The rise, if it should be reported.
 fn fills(rise: Option<Rise>, age: i64) -> Option<Rise> {
     rise.filter(|rise| {
-        rise.share >= FROM && rise.left <= WITHIN && (age >= YOUNG || rise.share >= NEAR && rise.left <= CLOSE)
+        rise.share >= JUDGED_PERCENT
+            && rise.left <= WARNING_S
+            && (age >= YOUNG_S || rise.share >= NEAR_PERCENT && rise.left <= CLOSE)
     })
 }
 
 fn severity(rise: Rise) -> Severity {
-    if rise.left <= SOON { Severity::Critical } else { Severity::Warning }
+    if rise.left <= CRITICAL_S { Severity::Critical } else { Severity::Warning }
 }
 
 /// Judges whether the memory of a GPU will be full soon.
@@ -194,7 +196,7 @@ fn host(scene: &mut Scene, source: Source) {
         if flat && marks.eased.held(60.max(2 * step)) {
             marks.filled.clear();
             scene.end(&key);
-        } else if severity_now == Severity::Warning && found.is_some_and(|rise| rise.left <= SOON) {
+        } else if severity_now == Severity::Warning && found.is_some_and(|rise| rise.left <= CRITICAL_S) {
             scene.ledger.revise(&key, Severity::Critical, None);
         }
         return;

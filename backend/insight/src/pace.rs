@@ -1,11 +1,11 @@
 //! Pace of a group, and its usual value.
 
 /// Minimum loss of pace, a share; and the minimum as a multiple of the usual deviation.
-const LESS: f64 = 0.03;
+const MIN_LOSS: f64 = 0.03;
 const STRAYS: f64 = 2.5;
 /// Time constant of the usual pace, and minimum time to know it; seconds.
 const USUAL: f64 = 300.0;
-const KNOWN: f64 = 60.0;
+const MIN_KNOWN_S: f64 = 60.0;
 
 /// Pace of a group as a share of its usual one.
 #[derive(Clone, Copy, Debug, Default)]
@@ -27,6 +27,6 @@ impl Pace {
 
     /// Loss against the usual pace, and the minimum loss to count, once the usual one is known.
     pub fn lost(&self, pace: f64) -> Option<(f64, f64)> {
-        (self.known >= KNOWN).then(|| (1.0 - pace / self.mean, LESS.max(STRAYS * self.strays)))
+        (self.known >= MIN_KNOWN_S).then(|| (1.0 - pace / self.mean, MIN_LOSS.max(STRAYS * self.strays)))
     }
 }

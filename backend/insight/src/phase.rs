@@ -21,7 +21,7 @@ pub(crate) enum Phase {
 
 /// State of the members at a second.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Seen {
+pub(crate) struct MemberStates {
     pub members: usize,
     /// Members with a known state.
     pub known: usize,
@@ -33,7 +33,7 @@ pub(crate) struct Seen {
 }
 
 /// Maximum number of stored pauses.
-const PAUSES: usize = 16;
+const MAX_PAUSES: usize = 16;
 
 /// Phases of a group over time.
 #[derive(Clone, Debug)]
@@ -78,7 +78,7 @@ impl Course {
     }
 
     /// Advances to a second with a sample, `dt` seconds after the previous one.
-    pub fn step(&mut self, now: i64, dt: i64, seen: Seen) {
+    pub fn step(&mut self, now: i64, dt: i64, seen: MemberStates) {
         if seen.known == 0 {
             return;
         }
@@ -129,7 +129,7 @@ impl Course {
                 let length = std::mem::take(&mut self.pause[at]);
                 if length > 2 * dt.max(1) {
                     self.pauses.push_back((of, length));
-                    if self.pauses.len() > PAUSES {
+                    if self.pauses.len() > MAX_PAUSES {
                         self.pauses.pop_front();
                     }
                 }
@@ -159,8 +159,8 @@ impl Course {
 mod tests {
     use super::*;
 
-    fn seen(working: usize, spinning: usize, idle: usize) -> Seen {
-        Seen { members: 4, known: 4, working, spinning, idle, off: 0 }
+    fn seen(working: usize, spinning: usize, idle: usize) -> MemberStates {
+        MemberStates { members: 4, known: 4, working, spinning, idle, off: 0 }
     }
 
     #[test]
@@ -190,7 +190,7 @@ mod tests {
         assert_eq!(course.phase, Phase::Spinning);
         course.step(71, 1, seen(1, 3, 0));
         assert_eq!(course.phase, Phase::Pausing, "one works: it is waited for");
-        course.step(72, 1, Seen { members: 4, ..Seen::default() });
+        course.step(72, 1, MemberStates { members: 4, ..MemberStates::default() });
         assert_eq!((course.phase, course.since), (Phase::Pausing, 71), "nothing is known");
     }
 
@@ -199,7 +199,7 @@ mod tests {
         let mut course = Course::new(0);
         course.step(1, 1, seen(0, 4, 0));
         assert_eq!(course.phase, Phase::Starting);
-        course.step(2, 1, Seen { off: 4, ..seen(0, 0, 4) });
+        course.step(2, 1, MemberStates { off: 4, ..seen(0, 0, 4) });
         assert_eq!(course.phase, Phase::Off);
     }
 }

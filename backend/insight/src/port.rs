@@ -5,10 +5,10 @@ use crate::key::{Key, What};
 use crate::scene::Scene;
 use crate::signal::{NamedSig, named_row_of};
 use crate::words::{evidence, of_host, rate};
-use crate::{Entry, Source};
+use crate::{DetectorEntry, Source};
 use shared::finding::{Severity, Watch};
 
-pub(crate) static DETECTOR: Entry = Entry {
+pub(crate) static DETECTOR: DetectorEntry = DetectorEntry {
     rules: &[("slow_link.port", |hosts| {
         match hosts.values().any(|host| host.named.iter().any(|named| named.sig == NamedSig::Rate)) {
             true => (Watch::Watching, String::new()),
@@ -19,7 +19,7 @@ pub(crate) static DETECTOR: Entry = Entry {
 };
 
 /// Seconds between two readings of a port, with a margin.
-const PATIENCE: i64 = 35;
+const READ_INTERVAL_S: i64 = 35;
 
 fn judge(scene: &mut Scene) {
     for source in scene.ticked() {
@@ -40,7 +40,7 @@ fn ports(scene: &mut Scene, source: Source) {
         // Ports of one machine may have different speeds, so a port is compared with its own maximum only.
         named.top = named.top.max(named.slot.now);
         let low = named.slot.now < 0.8 * named.top;
-        let patience = PATIENCE.max(3 * host.step);
+        let patience = READ_INTERVAL_S.max(3 * host.step);
         named.hold.step(now, Some(low), patience);
         named.back.step(now, Some(!low), patience);
         if named.hold.held(wait) || (open && named.back.held(wait)) {

@@ -125,7 +125,7 @@ pub(crate) enum NamedSig {
 
 /// Destination of the samples of a series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum SignalTarget {
     Device(Family, u32, Sig, u8),
     Host(HostSig),
     Named(NamedSig),
@@ -214,24 +214,24 @@ static NAMED_ROWS: &[(&MetricDef, NamedSig)] = &[
 ];
 
 /// Destination of the samples of a series, with its row; none for a series that no rule reads.
-pub(crate) fn place_of(metric: &Metric, instance: &str) -> Option<(&'static MetricDef, Place)> {
+pub(crate) fn place_of(metric: &Metric, instance: &str) -> Option<(&'static MetricDef, SignalTarget)> {
     let is = |def: &MetricDef| def.tag == metric.tag && def.kind == metric.kind && def.unit == metric.unit;
     if let Some(&(row, family, sig, rank)) = DEVICE_ROWS.iter().find(|(def, ..)| is(def)) {
         return match instance.parse() {
-            Ok(index) => Some((row, Place::Device(family, index, sig, rank))),
-            Err(_) => Some((row, Place::Part(instance.split_once(".mig.")?.0.parse().ok()?))),
+            Ok(index) => Some((row, SignalTarget::Device(family, index, sig, rank))),
+            Err(_) => Some((row, SignalTarget::Part(instance.split_once(".mig.")?.0.parse().ok()?))),
         };
     }
     if let Some(&(row, sig)) = HOST_ROWS.iter().find(|(def, _)| is(def)) {
         // A series with a label belongs to a rank, not to a machine.
-        return instance.is_empty().then_some((row, Place::Host(sig)));
+        return instance.is_empty().then_some((row, SignalTarget::Host(sig)));
     }
     if let Some(&(row, sig)) = NAMED_ROWS.iter().find(|(def, _)| is(def)) {
-        return Some((row, Place::Named(sig)));
+        return Some((row, SignalTarget::Named(sig)));
     }
     if is(&gpu_parts::PROCESS_MEMORY) {
         let (gpu, pid) = instance.split_once(".proc.")?;
-        return Some((&gpu_parts::PROCESS_MEMORY, Place::Process(gpu.parse().ok()?, pid.parse().ok()?)));
+        return Some((&gpu_parts::PROCESS_MEMORY, SignalTarget::Process(gpu.parse().ok()?, pid.parse().ok()?)));
     }
     None
 }
@@ -272,11 +272,11 @@ mod tests {
         assert_eq!(HOST_ROWS.len(), HOST_SIGNALS);
         for (at, (row, sig)) in HOST_ROWS.iter().enumerate() {
             assert_eq!(*sig as usize, at);
-            assert_eq!(place_of(&Metric::from(*row), "").map(|(_, place)| place), Some(Place::Host(*sig)));
+            assert_eq!(place_of(&Metric::from(*row), "").map(|(_, place)| place), Some(SignalTarget::Host(*sig)));
         }
         for (row, family, sig, rank) in DEVICE_ROWS {
             let place = place_of(&Metric::from(*row), "3").map(|(_, place)| place);
-            assert_eq!(place, Some(Place::Device(*family, 3, *sig, *rank)));
+            assert_eq!(place, Some(SignalTarget::Device(*family, 3, *sig, *rank)));
         }
     }
 
@@ -290,10 +290,10 @@ mod tests {
     #[test]
     fn processes_and_parts_are_told_by_their_instance() {
         let row = Metric::from(&gpu_parts::PROCESS_MEMORY);
-        assert_eq!(place_of(&row, "0.proc.4711").map(|(_, place)| place), Some(Place::Process(0, 4711)));
+        assert_eq!(place_of(&row, "0.proc.4711").map(|(_, place)| place), Some(SignalTarget::Process(0, 4711)));
         assert!(place_of(&row, "0").is_none());
         let row = Metric::from(&gpu::MEMORY_ALLOCATED_BYTES);
-        assert_eq!(place_of(&row, "2.mig.1").map(|(_, place)| place), Some(Place::Part(2)));
+        assert_eq!(place_of(&row, "2.mig.1").map(|(_, place)| place), Some(SignalTarget::Part(2)));
         assert_eq!(place_of(&Metric::from(&cpu::LOAD1), "").map(|(_, place)| place), None);
     }
 }

@@ -5,14 +5,14 @@ use crate::key::{Key, What};
 use crate::scene::{Scene, Sight};
 use crate::signal::{NamedSig, named_row_of};
 use crate::words::{evidence, lasting, of_host};
-use crate::{Entry, Hosts, Source};
+use crate::{DetectorEntry, Hosts, Source};
 use shared::finding::{Severity, Watch};
 
-pub(crate) static DETECTOR: Entry = Entry { rules: &[("collector_silent", watches)], judge };
+pub(crate) static DETECTOR: DetectorEntry = DetectorEntry { rules: &[("collector_silent", watches)], judge };
 
 /// Seconds of silence before a finding, and of answers before its end.
-const SILENT: i64 = 30;
-const BACK: i64 = 10;
+const SILENT_S: i64 = 30;
+const ANSWERS_S: i64 = 10;
 
 fn watches(hosts: &Hosts) -> Sight {
     match hosts.values().any(|host| host.named.iter().any(|named| named.sig == NamedSig::Answers)) {
@@ -40,15 +40,15 @@ fn collector(scene: &mut Scene, source: Source, at: usize) {
     named.hold.step(now, answers.map(|answers| !answers), patience);
     named.back.step(now, answers, patience);
     // A collector that never answered has nothing to measure here.
-    named.top = named.top.max(if named.back.held(SILENT.max(3 * step)) { 1.0 } else { 0.0 });
-    let silent = named.top > 0.0 && named.hold.held(SILENT.max(3 * step));
+    named.top = named.top.max(if named.back.held(SILENT_S.max(3 * step)) { 1.0 } else { 0.0 });
+    let silent = named.top > 0.0 && named.hold.held(SILENT_S.max(3 * step));
     // Common case: the collector answers and has no finding.
     if !silent && !scene.ledger.has("collector_silent", source) {
         return;
     }
     let key = Key::new("collector_silent", source, What::Named(named.name.clone()));
     if scene.ledger.is_open(&key) {
-        if named.back.held(BACK.max(step)) {
+        if named.back.held(ANSWERS_S.max(step)) {
             scene.end(&key);
         }
         return;

@@ -8,23 +8,23 @@ use crate::phase::Phase;
 use crate::scene::{Scene, sight};
 use crate::signal::{HostSig, NamedSig, Sig, host_row_of, named_row_of};
 use crate::words::{At, all as whole_group, begin, devices, evidence, rate, whole};
-use crate::{Entry, Hosts, Source};
+use crate::{DetectorEntry, Hosts, Source};
 use shared::finding::{Evidence, Severity};
 
-pub(crate) static DETECTOR: Entry =
-    Entry { rules: &[("starvation", |hosts| sight(hosts, &[Sig::Use], &[(Sig::Power, "power")]))], judge };
+pub(crate) static DETECTOR: DetectorEntry =
+    DetectorEntry { rules: &[("starvation", |hosts| sight(hosts, &[Sig::Use], &[(Sig::Power, "power")]))], judge };
 
 /// Maximum use of a group that may starve without a measured cause, percent, and its minimum distance below the level.
 /// Then the minimum distance with a measured cause, in points and as a share.
-const BELOW: f64 = 75.0;
-const LESS: f64 = 15.0;
+const MAX_STARVED_PERCENT: f64 = 75.0;
+const MIN_DROP_PERCENT: f64 = 15.0;
 const LESS_KNOWN: f64 = 8.0;
 const SHARE_KNOWN: f64 = 0.9;
 /// Maximum excess of power and work over use; and the maximum share of its power in work that a GPU takes in a wait. A
 /// GPU keeps its clocks up while a process has it open: 17 of 61 W of a T4 at its limit, 40 of 94 W of an A10 in a
 /// light job.
-const ABOVE: f64 = 0.15;
-const HELD: f64 = 0.45;
+const MAX_EXCESS: f64 = 0.15;
+const MAX_WAIT_POWER: f64 = 0.45;
 /// A cause must hold in this share of the window, seconds.
 const SHARE: f64 = 0.6;
 const WINDOW: i64 = 120;
@@ -33,7 +33,7 @@ const UNKNOWN: i64 = 300;
 /// Minimum bytes per second of a loaded network.
 const LOADED: f64 = 20e6;
 /// Minimum traffic of a network, as a multiple of its level.
-const MORE: f64 = 1.2;
+const MIN_TRAFFIC: f64 = 1.2;
 
 /// Cause that delays the data.
 struct Cause {
@@ -95,12 +95,12 @@ impl Busy {
     /// Whether power and work fell together with use: otherwise the GPUs do something else.
     fn fits(&self) -> bool {
         let share = self.minute / self.level;
-        let above = ABOVE.max(HELD * (1.0 - share));
-        self.power.is_none_or(|power| power <= share + above) && self.work.is_none_or(|work| work <= share + ABOVE)
+        let above = MAX_EXCESS.max(MAX_WAIT_POWER * (1.0 - share));
+        self.power.is_none_or(|power| power <= share + above) && self.work.is_none_or(|work| work <= share + MAX_EXCESS)
     }
 
     fn is_low(&self) -> bool {
-        self.minute <= BELOW && self.minute <= self.level - LESS && self.fits()
+        self.minute <= MAX_STARVED_PERCENT && self.minute <= self.level - MIN_DROP_PERCENT && self.fits()
     }
 
     fn is_lower(&self) -> bool {
@@ -289,7 +289,7 @@ fn cause(hosts: &Hosts, source: Source) -> Option<Cause> {
     let received = host.recent(HostSig::NetIn)?;
     let flat = (received.short - received.minute).abs() <= 0.05 * received.minute;
     let most = host.marks.received_most;
-    let more = received.level().is_some_and(|level| received.minute >= MORE * level);
+    let more = received.level().is_some_and(|level| received.minute >= MIN_TRAFFIC * level);
     if received.minute >= LOADED && flat && more && received.minute >= 0.95 * most {
         let words = format!("the network receives {}, its maximum so far", rate(received.minute));
         let fact = evidence(host, host_row_of(HostSig::NetIn), "", words.clone(), (received.minute, received.level()));
@@ -302,7 +302,8 @@ fn cause(hosts: &Hosts, source: Source) -> Option<Cause> {
 /// its network.
 pub(crate) fn may_wait_for_network(host: &Host) -> bool {
     let received = host.recent(HostSig::NetIn);
-    received.is_some_and(|slot| slot.short >= LOADED && slot.level().is_some_and(|level| slot.short >= MORE * level))
+    received
+        .is_some_and(|slot| slot.short >= LOADED && slot.level().is_some_and(|level| slot.short >= MIN_TRAFFIC * level))
 }
 
 /// Value and level of a signal at its limit, if it was below in work.

@@ -15,11 +15,11 @@ use crate::signal::{HostSig, Sig};
 use crate::starvation::may_wait_for_network;
 use crate::tenant;
 use crate::words::{At, begin, devices, evidence, have_waited, in_unit, whole};
-use crate::{Entry, Hosts, Source};
+use crate::{DetectorEntry, Hosts, Source};
 use shared::catalog::MetricDef;
 use shared::finding::{Evidence, Severity};
 
-pub(crate) static DETECTOR: Entry = Entry {
+pub(crate) static DETECTOR: DetectorEntry = DetectorEntry {
     rules: &[
         ("straggler.slow", |hosts| {
             sight(hosts, &[Sig::Use, Sig::Power], &[(Sig::Clock, "SM clocks"), (Sig::Tensor, "profiling counters")])
@@ -34,30 +34,30 @@ const HABIT: f64 = 120.0;
 /// Minimum excess of its power over its habit where neither work nor traffic is measured.
 const POWER_ALONE: f64 = 0.1;
 /// Minimum seconds that the others wait for one: the longest answer of a batch is waited for, too.
-const WAITED: i64 = 150;
+const MIN_WAIT_S: i64 = 150;
 /// Minimum loss of the others, a share.
 const SLOWED: f64 = 0.04;
 /// A member whose use is this far below its habit has less to do.
-const IDLES: f64 = 0.3;
+const IDLE_DROP: f64 = 0.3;
 /// A member that goes on as before is above its habit relative to the others, by at least this share of their loss. The
 /// first applies to work and traffic; the second to power, because a wait takes power, too.
-const SHOWN: f64 = 0.85;
+const SHOWN_BY_WORK: f64 = 0.85;
 const SHOWN_BY_POWER: f64 = 0.3;
 /// Minimum drop below the habit per channel: clock, power, use, work, memory traffic.
 const FLOORS: [f64; 5] = [0.06, 0.10, 0.07, 0.10, 0.10];
 /// The same for the clock at the power cap.
 const CAPPED: f64 = 0.15;
 /// Seconds until a member that may wait for its machine's network is reported as slow, if no other cause was found.
-const HEARD: i64 = 300;
+const REPORT_DELAY_S: i64 = 300;
 /// Values below these carry no information, by channel.
-const LEAST: [f64; CHANNELS] = [100.0, 10.0, 20.0, 3.0, 8.0, 1e8];
+const MIN_VALUES: [f64; CHANNELS] = [100.0, 10.0, 20.0, 3.0, 8.0, 1e8];
 /// Smaller deviations are no evidence, a share.
 const STRAYS: f64 = 0.03;
 /// 80 of 120 s.
 const WINDOW: i64 = 120;
 const SHARE: f64 = 2.0 / 3.0;
 /// After this many seconds a deviation becomes usual.
-const SETTLES: i64 = 900;
+const USUAL_AFTER_S: i64 = 900;
 
 /// The value of a channel of a device at this tick.
 fn channel(device: &Device, of: usize, work: Option<Sig>) -> Option<f64> {
@@ -160,7 +160,7 @@ fn stands(group: &Group, hosts: &Hosts, now: i64) -> Vec<Option<Stand>> {
     let most = models.chunk_by(|a, b| a == b).max_by_key(|chunk| chunk.len()).and_then(|chunk| chunk.first().copied());
     let members: Vec<Option<&Device>> = members.into_iter().map(|d| d.filter(|d| Some(d.model()) == most)).collect();
     let mut all: Vec<Option<Stand>> = members.iter().map(|d| d.map(|_| Stand::default())).collect();
-    for (of, least) in LEAST.into_iter().enumerate() {
+    for (of, least) in MIN_VALUES.into_iter().enumerate() {
         let values: Vec<Option<f64>> = members.iter().map(|d| d.and_then(|d| d.habits[of].mean())).collect();
         let known = Ordered::new(values.iter().flatten().copied());
         if known.len() < 2 || known.len() * 2 < members.len() {
@@ -203,7 +203,7 @@ fn slow(stand: &Stand, device: &Device, members: usize) -> Option<Slow> {
         let usual = peers_level(stand, device, of);
         let goes_on = match of {
             // An idle device lowers its clock, and is not slow.
-            CLOCK => stand.peers[of] >= 0.95 * usual && stand.off[USE].is_none_or(|(off, _)| off > -IDLES),
+            CLOCK => stand.peers[of] >= 0.95 * usual && stand.off[USE].is_none_or(|(off, _)| off > -IDLE_DROP),
             // The peers wait as much of their idle time as the member loses; half of that is a safe bound.
             USE => stand.peers[of] >= (usual + 1.5_f64.max(0.5 * off.abs() * (100.0 - usual))).min(97.5),
             _ => true,
@@ -261,7 +261,7 @@ fn awaited_by(group: &Group, stand: &Stand, device: &Device, lost: f64) -> Optio
     // Power drifts by some hundredths with heat and fans: alone it needs a larger deviation.
     let alone = stand.off[WORK].is_none() && stand.off[TRAFFIC].is_none();
     let holds = off >= if alone { POWER_ALONE } else { effect / 2.0 }
-        && off >= if of == POWER { SHOWN_BY_POWER } else { SHOWN } * lost
+        && off >= if of == POWER { SHOWN_BY_POWER } else { SHOWN_BY_WORK } * lost
         && stand.own[of] >= 0.95 * level
         && spins
         && awaited::waits(group);
@@ -371,7 +371,7 @@ fn members(scene: &mut Scene, at: usize, stands: &[Option<Stand>], pace: Option<
         marks.slow.step(now, step, Some(below.is_some() && slowed && lost.is_some_and(|lost| lost >= SLOWED)));
         marks.waits.step(now, step, Some(waits.is_some()));
         let window = WINDOW.max(6 * step);
-        let waited = marks.waits.held(SHARE, window) && now - marks.waits.since() >= WAITED;
+        let waited = marks.waits.held(SHARE, window) && now - marks.waits.since() >= MIN_WAIT_S;
         if let Some(below) = below.filter(|_| marks.slow.held(SHARE, window)) {
             candidates.push((below.off / below.floor, member, below));
         } else if let Some(waits) = waits.filter(|_| waited) {
@@ -409,7 +409,7 @@ fn group(scene: &mut Scene, at: usize) {
         go_on(scene, at, &key, over);
         return;
     }
-    if suspect && held < SETTLES {
+    if suspect && held < USUAL_AFTER_S {
         let group = scene.groups[at].clone();
         group.freeze(scene.hosts, now + 1 + step);
     } else {
@@ -424,7 +424,7 @@ fn group(scene: &mut Scene, at: usize) {
     let heard = worst.iter().all(|(_, member, slow)| {
         let (source, position) = scene.groups[at].members[*member];
         let host = &scene.hosts[&source];
-        let long = now - host.devices[position].marks.slow.since() >= HEARD;
+        let long = now - host.devices[position].marks.slow.since() >= REPORT_DELAY_S;
         slow.waits || slow.of != USE || long || !may_wait_for_network(host)
     });
     if heard && !worst.is_empty() {
@@ -444,7 +444,7 @@ fn learn(scene: &mut Scene, at: usize, stands: &[Option<Stand>], dt: f64, doubts
         let Some(host) = scene.hosts.get_mut(&source).filter(|host| host.newest == scene.now) else { continue };
         let device = &mut host.devices[position];
         device.marks.doubted.step(scene.now, Some(doubts[member]), 60);
-        let doubted = doubts[member] && !device.marks.doubted.held(SETTLES);
+        let doubted = doubts[member] && !device.marks.doubted.held(USUAL_AFTER_S);
         for of in 0..CHANNELS {
             if doubted {
                 continue;

@@ -3,7 +3,7 @@
 //! The GPU itself shows little: it computes for both. The evidence is the new process, together with a loss of all
 //! other members from then on.
 
-use crate::Entry;
+use crate::DetectorEntry;
 use crate::Source;
 use crate::finding::Draft;
 use crate::group::Group;
@@ -15,7 +15,7 @@ use crate::words::{begin, devices, evidence, size, whole};
 use shared::catalog::gpu_parts;
 use shared::finding::{Evidence, Severity};
 
-pub(crate) static DETECTOR: Entry = Entry {
+pub(crate) static DETECTOR: DetectorEntry = DetectorEntry {
     rules: &[("straggler.shared", |hosts| {
         sight(
             hosts,
@@ -27,7 +27,7 @@ pub(crate) static DETECTOR: Entry = Entry {
 };
 
 /// Maximum age of the arrival, seconds; later the state is usual.
-const CAME: i64 = 900;
+const MAX_ARRIVAL_AGE_S: i64 = 900;
 /// Seconds after an arrival that count as the start of the program.
 const STARTS: i64 = 20;
 /// 80 of 120 s.
@@ -46,7 +46,7 @@ fn judge(scene: &mut Scene) {
 fn newcomer(scene: &Scene, group: &Group) -> Option<(usize, i64, u32)> {
     let guest = |(at, (source, position)): (usize, &(Source, usize))| {
         let (came, pid) = scene.hosts.get(source)?.devices.get(*position)?.guest;
-        (scene.now - i64::from(came) <= CAME).then_some((at, i64::from(came), pid))
+        (scene.now - i64::from(came) <= MAX_ARRIVAL_AGE_S).then_some((at, i64::from(came), pid))
     };
     let all: Vec<_> = group.members.iter().enumerate().filter_map(guest).collect();
     // A program on most of them is another job, not a guest.

@@ -1,6 +1,6 @@
 //! A GPU that is throttled: by heat, or by a lower power limit than it should have.
 
-use crate::Entry;
+use crate::DetectorEntry;
 use crate::Source;
 use crate::device::Device;
 use crate::finding::Draft;
@@ -11,7 +11,7 @@ use crate::signal::Sig;
 use crate::words::{At, begin, devices, differs, evidence, whole};
 use shared::finding::{Evidence, Severity};
 
-pub(crate) static DETECTOR: Entry = Entry {
+pub(crate) static DETECTOR: DetectorEntry = DetectorEntry {
     rules: &[
         ("throttle.heat", |hosts| sight(hosts, &[Sig::Throttle], &[(Sig::Clock, "SM clocks")])),
         ("throttle.power", |hosts| sight(hosts, &[Sig::Limit], &[(Sig::Throttle, "throttle reasons")])),
@@ -26,11 +26,11 @@ const HEAT: u32 = 32 | 64;
 const BRAKE: u32 = 128;
 /// Minimum °C above the usual, and minimum °C, where the driver gives no reasons.
 const HOTTER: f64 = 6.0;
-const HOT: f64 = 80.0;
+const HOT_CELSIUS: f64 = 80.0;
 /// Half of this window, seconds.
 const WINDOW: i64 = 30;
 /// The finding ends when the condition held in less than 3 of these seconds.
-const OVER: i64 = 60;
+const END_WINDOW_S: i64 = 60;
 const OVER_SHARE: f64 = 0.05;
 /// Usual relative deviation of use in work.
 const STRAYS: f64 = 0.07;
@@ -50,7 +50,7 @@ fn is_hot(device: &Device) -> Option<bool> {
     let (warm, fast) = (temp.level()?, clock.level()?);
     let (power, _) = device.power()?;
     let level = power.level()?;
-    let hot = temp.short >= warm + HOTTER && temp.short >= HOT;
+    let hot = temp.short >= warm + HOTTER && temp.short >= HOT_CELSIUS;
     Some(hot && clock.short <= 0.94 * fast && power.short <= 1.02 * level && busy(device))
 }
 
@@ -93,7 +93,7 @@ fn heat(scene: &mut Scene, source: Source, at: usize) {
         if rule == "throttle.heat" {
             let host = scene.hosts.get_mut(&source).expect("it is there");
             host.devices[at].work.frozen = now + 5;
-            if share.ended(OVER_SHARE, OVER) {
+            if share.ended(OVER_SHARE, END_WINDOW_S) {
                 scene.end(&key);
             } else if severity == Severity::Warning
                 && share.held(0.5, WINDOW)
@@ -200,7 +200,7 @@ struct Cut {
 }
 
 impl Cut {
-    fn of(host: &Host, at: usize, limit: f64) -> Cut {
+    fn measure(host: &Host, at: usize, limit: f64) -> Cut {
         let device = &host.devices[at];
         let before = device.slot(Sig::Limit).level();
         let higher = host.devices.iter().any(|d| d.recent(Sig::Limit).is_some_and(|slot| limit <= 0.95 * slot.now));
@@ -246,10 +246,11 @@ fn power(scene: &mut Scene, source: Source, at: usize) {
         device.work.frozen = device.work.frozen.max(now + 2);
     }
     let (brake, cap) = (device.marks.brake, device.marks.cap);
-    let cut = Cut::of(&scene.hosts[&source], at, limit);
+    let cut = Cut::measure(&scene.hosts[&source], at, limit);
     if let Some(open) = scene.ledger.get(&key) {
         if open.rule == "throttle.power" {
-            let over = brake.ended(OVER_SHARE, OVER) && (cut.low.is_none() || cap.ended(OVER_SHARE, OVER));
+            let over =
+                brake.ended(OVER_SHARE, END_WINDOW_S) && (cut.low.is_none() || cap.ended(OVER_SHARE, END_WINDOW_S));
             scene.hosts.get_mut(&source).expect("it ticked").devices[at].work.frozen = now + 5;
             if over {
                 scene.end(&key);

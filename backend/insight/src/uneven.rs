@@ -1,6 +1,6 @@
 //! A GPU slower than its peers ever since its job is known: nothing changed, so it is only a note.
 
-use crate::Entry;
+use crate::DetectorEntry;
 use crate::Source;
 use crate::device::Device;
 use crate::finding::Draft;
@@ -11,25 +11,25 @@ use crate::signal::Sig;
 use crate::words::{begin, devices, evidence, whole};
 use shared::finding::Severity;
 
-pub(crate) static DETECTOR: Entry =
-    Entry { rules: &[("uneven", |hosts| sight(hosts, &[Sig::Use, Sig::Clock], &[]))], judge };
+pub(crate) static DETECTOR: DetectorEntry =
+    DetectorEntry { rules: &[("uneven", |hosts| sight(hosts, &[Sig::Use, Sig::Clock], &[]))], judge };
 
 /// Minimum distance of its clock below its peers', a share; and the share of theirs above which the note ends.
-const BELOW: f64 = 0.06;
-const OVER: f64 = 0.97;
+const MIN_CLOCK_DROP: f64 = 0.06;
+const END_SHARE: f64 = 0.97;
 /// Minimum seconds of the condition, and of the job.
-const HELD: i64 = 300;
-const KNOWN: i64 = 600;
+const MIN_CONDITION_S: i64 = 300;
+const MIN_JOB_S: i64 = 600;
 /// A condition found within this many seconds counts as present from the start.
 const START: i64 = 240;
 /// Interval of judgments, seconds.
-const EVERY: i64 = 60;
+const JUDGE_INTERVAL_S: i64 = 60;
 
 fn judge(scene: &mut Scene) {
     for at in 0..scene.groups.len() {
         let own = &scene.groups[at];
-        let due = scene.now % EVERY < own.step(scene.hosts) && own.is_at(scene.hosts, scene.now);
-        if due && own.members.len() >= 3 && own.has_worked(scene.now, EVERY) {
+        let due = scene.now % JUDGE_INTERVAL_S < own.step(scene.hosts) && own.is_at(scene.hosts, scene.now);
+        if due && own.members.len() >= 3 && own.has_worked(scene.now, JUDGE_INTERVAL_S) {
             group(scene, &own.clone());
         }
     }
@@ -67,17 +67,17 @@ fn group(scene: &mut Scene, group: &Group) {
         };
         let since = &mut device.marks.uneven;
         match ratio {
-            Some((own, peers)) if own > (1.0 - BELOW) * peers => *since = 0,
+            Some((own, peers)) if own > (1.0 - MIN_CLOCK_DROP) * peers => *since = 0,
             Some(_) if *since == 0 => *since = u32::try_from(now).unwrap_or_default(),
             _ => {}
         }
         let since = i64::from(*since);
-        let from_start = since > 0 && since <= group.began + START && now - since >= HELD;
+        let from_start = since > 0 && since <= group.began + START && now - since >= MIN_CONDITION_S;
         if open {
-            if ratio.is_some_and(|(own, peers)| own >= OVER * peers) {
+            if ratio.is_some_and(|(own, peers)| own >= END_SHARE * peers) {
                 scene.end(&key);
             }
-        } else if let (false, Some(clocks), true) = (told, ratio, from_start && group.course.worked >= KNOWN) {
+        } else if let (false, Some(clocks), true) = (told, ratio, from_start && group.course.worked >= MIN_JOB_S) {
             tell(scene, (source, position), group, clocks, since);
         }
     }

@@ -28,7 +28,7 @@ pub struct Folder {
 
 /// A file in a folder.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Entry {
+pub struct FolderEntry {
     /// Modification time, seconds and nanoseconds since the Unix epoch.
     pub modified: (i64, i64),
     /// Size, bytes.
@@ -158,7 +158,7 @@ impl Folder {
     /// # Errors
     /// The folder cannot be read.
     #[allow(clippy::unnecessary_cast, reason = "the fields have other types on other systems")]
-    pub fn files(&self, wanted: impl Fn(&str) -> bool) -> io::Result<Vec<Entry>> {
+    pub fn files(&self, wanted: impl Fn(&str) -> bool) -> io::Result<Vec<FolderEntry>> {
         let mut all = Vec::new();
         for entry in Dir::read_from(&self.fd)? {
             let entry = entry?;
@@ -166,7 +166,7 @@ impl Folder {
             let Ok(found) = rustix::fs::statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW) else { continue };
             if FileType::from_raw_mode(found.st_mode) == FileType::RegularFile {
                 let modified = (found.st_mtime as i64, found.st_mtime_nsec as i64);
-                all.push(Entry { modified, size: found.st_size as u64, name: name.into() });
+                all.push(FolderEntry { modified, size: found.st_size as u64, name: name.into() });
             }
         }
         all.sort();

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Interval of writes, counted from the first waiting line.
-const PERIOD: Duration = Duration::from_millis(250);
+const WRITE_INTERVAL: Duration = Duration::from_millis(250);
 
 /// Maximum size of the queue of lines, bytes.
 const MAX_WAITING_BYTES: usize = 1 << 20;
@@ -111,7 +111,7 @@ impl Keeper {
                 while waiting.bytes.is_empty() && !waiting.ended {
                     self.0.1.wait(&mut waiting);
                 }
-                let until = Instant::now() + PERIOD;
+                let until = Instant::now() + WRITE_INTERVAL;
                 while waiting.bytes.len() < MANY_BYTES && !waiting.ended {
                     let left = until.saturating_duration_since(Instant::now());
                     if left.is_zero() {

@@ -51,7 +51,7 @@ pub struct Job {
     /// Paths at which a server may listen, best first.
     pub sockets: Vec<PathBuf>,
     /// Folder for reports that no server received; None if this user has none.
-    pub untold: Option<PathBuf>,
+    pub spool: Option<PathBuf>,
     /// Whether its output is recorded, in the folder that a server names.
     pub logs: bool,
 }
@@ -78,7 +78,7 @@ pub fn run(
     let inherited = inherited.filter(|id| check_id(id).is_ok());
     let joined = job.id.is_none() && inherited.is_some();
     let id = job.id.or(inherited).unwrap_or_else(|| random_id(now()));
-    let mut teller = Teller::new(job.sockets, job.untold);
+    let mut teller = Teller::new(job.sockets, job.spool);
     let mut environment = vec![(RUN_ID, OsString::from(&id))];
     if let Some(socket) = teller.socket() {
         environment.push((SOCKET, socket.as_os_str().to_owned()));
@@ -107,7 +107,7 @@ pub fn run(
     let program = Path::new(&job.command[0]).file_name().unwrap_or(&job.command[0]);
     let about = About { program: program.to_string_lossy().into_owned(), ..job.about };
     let (pid, start, namespace) = (child.pid(), process::started(child.pid()), process::namespace());
-    let (slurm, pod) = (job.slurm, pod::of(pid));
+    let (slurm, pod) = (job.slurm, pod::read_pod(pid));
     let begun = Begun { run: id, t: now(), pid, start, namespace, joined, slurm, pod, about, ..Begun::default() };
     // The relay starts before the report, so a server that does not answer never delays the job.
     let kept = kept.map(|((folder, run), mut relay)| {
@@ -123,7 +123,7 @@ pub fn run(
             teller.deliver();
         }
     }
-    let (end, asked) = child.wait(kept.as_ref(), || memory.look());
+    let (end, asked) = child.wait(kept.as_ref(), || memory.poll());
     let how = match end {
         End::Status(status) => How { exit: Some(status), ..How::default() },
         End::Signal(signal) => How { signal: Some(process::signal_name(signal)), ..How::default() },

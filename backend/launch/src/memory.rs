@@ -48,7 +48,7 @@ impl Counter {
         Some(Counter { file, before: [kills; 2] })
     }
 
-    fn look(&mut self) {
+    fn poll(&mut self) {
         // A removed cgroup returns no value; the last one is kept.
         let now = text(&self.file).and_then(|text| counter(&text, "oom_kill"));
         self.before = [self.before[1], now.unwrap_or(self.before[1])];
@@ -113,7 +113,7 @@ impl Watched {
     }
 
     /// Same for the cgroups of another process. The job is below its parent.
-    pub fn of(pid: u32) -> Watched {
+    pub fn of_process(pid: u32) -> Watched {
         let own = fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
         let watched = Watched::new(&own, Path::new("/sys/fs/cgroup"), Path::new("/proc/vmstat"));
         watched.with(parent(pid).unwrap_or(pid))
@@ -150,7 +150,7 @@ impl Watched {
     }
 
     /// Polls if the interval is over.
-    pub fn look(&mut self) {
+    pub fn poll(&mut self) {
         if self.looked.elapsed() >= LOOK_INTERVAL {
             self.look_now();
         }
@@ -159,7 +159,7 @@ impl Watched {
     fn look_now(&mut self) {
         self.looked = Instant::now();
         let groups = self.groups.iter_mut().map(|group| &mut group.events);
-        groups.chain(&mut self.own).chain(&mut self.machine).for_each(Counter::look);
+        groups.chain(&mut self.own).chain(&mut self.machine).for_each(Counter::poll);
         self.look_at_members();
     }
 

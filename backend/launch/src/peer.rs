@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// Number of attempts to send to a socket whose queue is full, and the delay between them: 0.2 s in all.
-const TRIES: u32 = 20;
+const MAX_ATTEMPTS: u32 = 20;
 const BETWEEN_TRIES: Duration = Duration::from_millis(10);
 
 /// Maximum length of an answer, bytes.
@@ -30,7 +30,7 @@ pub struct Sender {
 
 impl Sender {
     /// A user, by ID, that cannot be answered.
-    pub fn of(uid: Option<u32>) -> Sender {
+    pub fn from_uid(uid: Option<u32>) -> Sender {
         // SAFETY: all fields are numbers, for which zero is valid.
         let name = unsafe { std::mem::zeroed() };
         Sender { pid: None, uid, name, length: 0 }
@@ -142,7 +142,7 @@ impl Server {
     pub fn send(&self, message: &[u8]) -> io::Result<()> {
         self.socket.set_nonblocking(true)?;
         // The queue of a socket holds about ten messages, and the ranks of a large job start at the same time.
-        for _ in 0..TRIES {
+        for _ in 0..MAX_ATTEMPTS {
             match self.socket.send(message) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => std::thread::sleep(BETWEEN_TRIES),
                 other => return other.map(drop),

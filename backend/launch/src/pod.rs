@@ -15,7 +15,7 @@ const MAX_BYTES: u64 = 256 << 10;
 const CONTAINER_DIGITS: usize = 64;
 
 /// The pod of a process; None if it is in none, or its files cannot be read.
-pub fn of(pid: u32) -> Option<Pod> {
+pub fn read_pod(pid: u32) -> Option<Pod> {
     let read = |name: &str| {
         let mut text = String::new();
         File::open(format!("/proc/{pid}/{name}")).ok()?.take(MAX_BYTES).read_to_string(&mut text).ok()?;
@@ -108,6 +108,6 @@ mod tests {
         assert_eq!(in_mounts(&text).as_deref(), Some(UID));
         let elsewhere = text.replace(" /etc/hosts ", " /mnt/hosts ");
         assert_eq!((in_mounts(&elsewhere), in_mounts("1 2 3"), in_mounts("")), (None, None, None));
-        assert_eq!(of(std::process::id()).map(|pod| pod.uid.len()).unwrap_or(36), 36);
+        assert_eq!(read_pod(std::process::id()).map(|pod| pod.uid.len()).unwrap_or(36), 36);
     }
 }

@@ -15,7 +15,7 @@ pub struct Stat {
 
 impl Stat {
     /// None if the process no longer exists.
-    pub fn of(pid: u32) -> Option<Stat> {
+    pub fn read(pid: u32) -> Option<Stat> {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
         // The second field is the name in parentheses, which may contain any character.
         let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace();
@@ -29,12 +29,12 @@ impl Stat {
 
 /// Start time of a process, clock ticks since boot. None if it no longer exists.
 pub fn started(pid: u32) -> Option<u64> {
-    Stat::of(pid).map(|stat| stat.start)
+    Stat::read(pid).map(|stat| stat.start)
 }
 
 /// Parent of a process. None for PID 1, or if the process no longer exists.
 pub fn parent(pid: u32) -> Option<u32> {
-    Stat::of(pid)?.parent
+    Stat::read(pid)?.parent
 }
 
 /// PID namespace of this process: the inode of `/proc/self/ns/pid`.

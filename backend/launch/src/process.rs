@@ -27,7 +27,7 @@ pub enum End {
 }
 
 /// Signals that are passed on. SIGTSTP is not one of them: the terminal sends it to the whole group, so we stop, too.
-const PASSED: [i32; 7] =
+const FORWARDED_SIGNALS: [i32; 7] =
     [libc::SIGTERM, libc::SIGHUP, libc::SIGUSR1, libc::SIGUSR2, libc::SIGCONT, libc::SIGINT, libc::SIGQUIT];
 
 /// Additional signals that are handled if the command has a terminal of its own.
@@ -57,7 +57,7 @@ impl Child {
             libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
         }
         let of_terminal: &[i32] = if streams.terminal.is_some() { &OF_TERMINAL } else { &[] };
-        let waited_for = set(PASSED.into_iter().chain([libc::SIGCHLD]).chain(of_terminal.iter().copied()));
+        let waited_for = set(FORWARDED_SIGNALS.into_iter().chain([libc::SIGCHLD]).chain(of_terminal.iter().copied()));
         let mut before = MaybeUninit::uninit();
         // SAFETY: the calls change the signal mask of this process, which has one thread, and fill `before`. An
         // inherited setting that discards the status of children is undone.
@@ -274,7 +274,7 @@ fn lead(
         // SAFETY: this copy has nothing left to do.
         unsafe { libc::_exit(127) };
     }
-    let waited_for = set(PASSED.into_iter().chain([libc::SIGCHLD, libc::SIGTSTP]));
+    let waited_for = set(FORWARDED_SIGNALS.into_iter().chain([libc::SIGCHLD, libc::SIGTSTP]));
     loop {
         match reap(pid) {
             Some(Reaped::End(End::Signal(signal))) => end_by(signal),

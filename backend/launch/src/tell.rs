@@ -21,7 +21,7 @@ const ROOT: &str = "root";
 /// Reports one run.
 pub struct Teller {
     sockets: Vec<PathBuf>,
-    untold: Option<PathBuf>,
+    spool: Option<PathBuf>,
     /// Folder from which the server that answered reads saved reports.
     of_server: Option<Folder>,
     /// Folder of the saved report of this run.
@@ -37,9 +37,9 @@ enum Answered {
 }
 
 impl Teller {
-    /// Reports to the first of these sockets that has a listener, or saves reports below `untold`.
-    pub fn new(sockets: Vec<PathBuf>, untold: Option<PathBuf>) -> Teller {
-        Teller { sockets, untold, of_server: None, kept: None }
+    /// Reports to the first of these sockets that has a listener, or saves reports below `spool`.
+    pub fn new(sockets: Vec<PathBuf>, spool: Option<PathBuf>) -> Teller {
+        Teller { sockets, spool, of_server: None, kept: None }
     }
 
     /// The first socket that has a listener, for messages of the command itself.
@@ -118,7 +118,7 @@ impl Teller {
     /// The error is the reason, or None if there is no folder for it.
     fn keep(&mut self, told: &Told) -> Result<(), Option<String>> {
         let before = [self.kept.take(), self.of_server.take()].into_iter().flatten().map(Ok);
-        let own = self.untold.iter().map(|path| Folder::make(path).map_err(|error| (path.clone(), error)));
+        let own = self.spool.iter().map(|path| Folder::make(path).map_err(|error| (path.clone(), error)));
         let mut failed = None;
         for folder in before.chain(own) {
             let written = folder.and_then(|folder| {
@@ -145,7 +145,7 @@ impl Teller {
 
     /// Delivers saved reports of earlier runs on this machine. It takes at most one second.
     pub fn deliver(&self) {
-        let Some(path) = self.untold.as_ref().filter(|path| path.is_dir()) else { return };
+        let Some(path) = self.spool.as_ref().filter(|path| path.is_dir()) else { return };
         // A server reads its own folder by itself.
         if self.of_server.as_ref().is_some_and(|folder| is_same(folder.path(), path)) {
             return;

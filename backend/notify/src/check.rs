@@ -35,10 +35,10 @@ impl Settings {
         for (field, given) in given(input) {
             let asked = sink.needs.contains(&field) || sink.takes.contains(&field);
             if given && !asked {
-                return Err(format!("{} does not use {}: leave it out", sink.kind, field.word()));
+                return Err(format!("{} does not use {}: leave it out", sink.kind, field.as_str()));
             }
             if !given && sink.needs.contains(&field) {
-                return Err(format!("{} needs {}: {}", sink.kind, field.word(), sink.help));
+                return Err(format!("{} needs {}: {}", sink.kind, field.as_str(), sink.help));
             }
         }
         let mut written: Vec<&Secret> = input.address.iter().filter(full).collect();

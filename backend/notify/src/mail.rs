@@ -16,7 +16,7 @@ use std::time::{Duration, Instant, UNIX_EPOCH};
 
 /// Timeout of a server's response. Spam checks delay the response, and a message abandoned before it is delivered
 /// twice. A longer timeout would exceed the notice's lease of a minute.
-const PATIENCE: Duration = Duration::from_secs(20);
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Protection of the connection to the e-mail server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -102,7 +102,7 @@ impl Smtp {
         let mut builder = SmtpTransport::builder_dangerous(&self.host)
             .port(self.port)
             .tls(tls)
-            .timeout(Some(PATIENCE))
+            .timeout(Some(RESPONSE_TIMEOUT))
             .hello_name(ClientId::Domain(self.hello(hello).to_string()));
         if let Some((user, password)) = &self.credentials {
             builder = builder.credentials(Credentials::new(user.clone(), password.reveal().to_string()));
@@ -150,11 +150,11 @@ impl Smtp {
     }
 
     /// Sends a message. If the server permanently refuses some addresses, the others still get it.
-    pub(crate) fn send(&self, mail: &Mail, host: &str) -> Answer {
+    pub(crate) fn send(&self, mail: &Mail, host: &str) -> MessageOutcome {
         let started = Instant::now();
         let message = match self.message(mail) {
             Ok(message) => message.formatted(),
-            Err(why) => return Answer::GivenUp(why),
+            Err(why) => return MessageOutcome::GivenUp(why),
         };
         let transport = match self.transport(host) {
             Ok(transport) => transport,
@@ -167,19 +167,21 @@ impl Smtp {
             envelope.map(|envelope| transport.send_raw(&envelope, &message))
         };
         match send(to.clone()) {
-            Ok(Ok(_)) => Answer::Done(String::new()),
+            Ok(Ok(_)) => MessageOutcome::Done(String::new()),
             Ok(Err(error)) if all > 1 && refuses_a_recipient(&error) => {
                 let (mut taken, mut last) = (0, answered(&error));
                 for one in to {
                     if started.elapsed() > WHOLE {
-                        return Answer::Again("the timeout was reached before all recipients were tried".into());
+                        return MessageOutcome::Again(
+                            "the timeout was reached before all recipients were tried".into(),
+                        );
                     }
                     match send(vec![one]) {
                         Ok(Ok(_)) => taken += 1,
                         Ok(Err(error)) => {
                             let answer = answered(&error);
                             // A temporary error of one address is worth a retry for all.
-                            if let Answer::Again(_) = answer {
+                            if let MessageOutcome::Again(_) = answer {
                                 return answer;
                             }
                             last = answer;
@@ -189,17 +191,19 @@ impl Smtp {
                 }
                 match (taken, last) {
                     (0, last) => last,
-                    (taken, _) => Answer::Done(format!("for {taken} of {all} addresses, {} refused", all - taken)),
+                    (taken, _) => {
+                        MessageOutcome::Done(format!("for {taken} of {all} addresses, {} refused", all - taken))
+                    }
                 }
             }
             Ok(Err(error)) => answered(&error),
-            Err(_) => Answer::GivenUp("it has no e-mail address".into()),
+            Err(_) => MessageOutcome::GivenUp("it has no e-mail address".into()),
         }
     }
 }
 
 /// Result of a message.
-pub(crate) enum Answer {
+pub(crate) enum MessageOutcome {
     /// Accepted, with a remark, which is often empty.
     Done(String),
     /// Reason for a retry.
@@ -226,7 +230,7 @@ fn refuses_a_recipient(error: &Error) -> bool {
 }
 
 /// The class of an error; the server's own text is not included.
-fn answered(error: &Error) -> Answer {
+fn answered(error: &Error) -> MessageOutcome {
     if let Some(code) = code(error) {
         let what = match code.as_str() {
             "530" => "it requires TLS or a user: check tls, user and password_file of [smtp]",
@@ -236,11 +240,11 @@ fn answered(error: &Error) -> Answer {
             }
             "552" | "554" => "it rejects the message: check its log",
             _ if error.is_permanent() => "it rejects the message: check its log",
-            _ => return Answer::Again(code),
+            _ => return MessageOutcome::Again(code),
         };
-        return Answer::GivenUp(format!("{code}: {what}"));
+        return MessageOutcome::GivenUp(format!("{code}: {what}"));
     }
-    Answer::Again(if error.is_timeout() {
+    MessageOutcome::Again(if error.is_timeout() {
         "the response timed out".into()
     } else if error.is_tls() || is_tls(error) {
         "TLS failed: check host and tls of [smtp], and that the system trusts the server's certificate".into()

@@ -114,7 +114,7 @@ fn settings_of_the_server_are_checked() {
 }
 
 /// All lines received by a server. It serves one connection after the other, so the final one is ours.
-fn said(addr: SocketAddr, told: &Receiver<String>) -> Vec<String> {
+fn received_lines(addr: SocketAddr, told: &Receiver<String>) -> Vec<String> {
     const LAST: &str = "that was all";
     let mut own = TcpStream::connect(addr).expect("it listens");
     own.write_all(format!("{LAST}\r\n").as_bytes()).expect("it reads");
@@ -166,7 +166,7 @@ fn sent(answer: impl Fn(&str) -> String + Send + 'static, notice: &Notice) -> (O
     let settings = Settings::check(&input("email"), &road.allowed, true).expect("settings");
     let outcome = sender.send(&settings, notice, Attempt { now: AT, tries: 3, random: 0.5 });
     drop(sender);
-    let lines = said(addr, &told);
+    let lines = received_lines(addr, &told);
     assert!(!outcome.sentence().contains("own words"), "{outcome:?}");
     (outcome, lines)
 }
@@ -222,7 +222,7 @@ fn without_tls_that_can_be_trusted_nothing_is_said() {
     let outcome =
         Sender::new(&road).expect("a sender").send(&settings, &test(), Attempt { now: AT, tries: 1, random: 0.5 });
     assert!(matches!(&outcome, Outcome::Again { sentence, .. } if sentence.contains("[smtp]")), "{outcome:?}");
-    let lines = said(addr, &told);
+    let lines = received_lines(addr, &told);
     assert!(!lines.iter().any(|line| line.starts_with("AUTH") || line.starts_with("MAIL")), "{lines:?}");
     let outcome = Sender::new(&Road::default()).expect("a sender").send(
         &settings,

@@ -2,7 +2,7 @@
 
 use crate::address::{Allowed, Rule};
 use crate::backoff::{GIVE_UP_AFTER, WHOLE, backoff, retry_after};
-use crate::mail::{Answer, Smtp};
+use crate::mail::{MessageOutcome, Smtp};
 use crate::settings::Settings;
 use crate::sinks::{self, Post, Request};
 use client::{Client, Limits, MaxBytes};
@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 const LIMIT: Duration = Duration::from_secs(10);
 
 /// Maximum bytes read of a response.
-const MOST: u64 = 64 * 1024;
+const MAX_RESPONSE_BYTES: u64 = 64 * 1024;
 
 /// Delivery settings, from the configuration.
 #[derive(Clone, Debug, Default)]
@@ -143,10 +143,10 @@ impl Sender {
                 let answer = smtp.send(mail, &notice.host);
                 let took = time(started);
                 match answer {
-                    Answer::Done(besides) if besides.is_empty() => Met::Done(format!("accepted in {took}")),
-                    Answer::Done(besides) => Met::Done(format!("accepted {besides}, in {took}")),
-                    Answer::Again(why) => Met::Again(None, format!("{why}, in {took}")),
-                    Answer::GivenUp(why) => Met::GivenUp(format!("{why} (in {took})")),
+                    MessageOutcome::Done(besides) if besides.is_empty() => Met::Done(format!("accepted in {took}")),
+                    MessageOutcome::Done(besides) => Met::Done(format!("accepted {besides}, in {took}")),
+                    MessageOutcome::Again(why) => Met::Again(None, format!("{why}, in {took}")),
+                    MessageOutcome::GivenUp(why) => Met::GivenUp(format!("{why} (in {took})")),
                 }
             }
         }
@@ -169,7 +169,7 @@ impl Sender {
         let after = response.headers().get("retry-after").and_then(|value| value.to_str().ok());
         let after = after.and_then(|text| retry_after(text, now));
         // A server may treat a request as aborted unless its response is read. The text is ignored.
-        drop(client::read(response, MaxBytes { sent: MOST, unpacked: MOST }));
+        drop(client::read(response, MaxBytes { sent: MAX_RESPONSE_BYTES, unpacked: MAX_RESPONSE_BYTES }));
         let took = format!("in {}{over}", time(started));
         match status {
             200..=299 => Met::Done(format!("accepted ({status}) {took}")),

@@ -107,7 +107,7 @@ pub struct Plain {
 /// The word in front of a title.
 pub fn mark(notice: &Notice) -> &'static str {
     match notice.kind {
-        NoticeKind::Firing => notice.severity.word(),
+        NoticeKind::Firing => notice.severity.as_str(),
         NoticeKind::Resolved => "resolved",
         NoticeKind::Digest => "digest",
         NoticeKind::Test => "test",
@@ -192,7 +192,7 @@ impl Plain {
     /// Everything below the title, as blocks of plain text without marks: the alerts, the note, the help address, the
     /// link, the sender. None is empty.
     pub fn blocks(&self) -> Vec<String> {
-        let mut blocks = vec![self.counts.join("\n"), self.said(), self.note.clone()];
+        let mut blocks = vec![self.counts.join("\n"), self.name_subjects(), self.note.clone()];
         blocks.extend(self.help.as_ref().map(|help| format!("Help: {help}")));
         blocks.extend(self.link.clone());
         blocks.push(self.from.clone());
@@ -201,7 +201,7 @@ impl Plain {
     }
 
     /// The subjects, and the number of further ones.
-    pub fn said(&self) -> String {
+    pub fn name_subjects(&self) -> String {
         let mut said = self.subjects.join("\n");
         if self.unnamed > 0 {
             let and = if said.is_empty() { "" } else { "\n" };

@@ -1,7 +1,7 @@
 //! GitHub, which supports OAuth but not OpenID Connect. The identity is read from its API with the token of the
 //! sign-in, which is then dropped. Accounts are identified by their number: names can be taken over.
 
-use super::{Answer, Client, Failure};
+use super::{Client, Failure, RedirectAnswer};
 use crate::settings::GitHubProvider;
 use serde::Deserialize;
 use shared::provider::Refused;
@@ -60,7 +60,7 @@ impl GitHub {
         format!("read:user user:email{}", if closed { " read:org" } else { "" })
     }
 
-    pub(super) fn proof(&self, client: &Client, flow: &FlowSecret, answer: &Answer) -> Result<Proof, Failure> {
+    pub(super) fn proof(&self, client: &Client, flow: &FlowSecret, answer: &RedirectAnswer) -> Result<Proof, Failure> {
         let (verifier, secret) = (flow.verifier(), client.secret.as_ref());
         let mut form = client.swap(answer, &verifier);
         form.push(("client_id", &client.client_id));

@@ -56,7 +56,7 @@ impl Failure {
 
 /// Parameters with which a provider redirected a browser back.
 #[derive(Clone, Debug)]
-pub struct Answer {
+pub struct RedirectAnswer {
     /// The code to exchange for the provider's token.
     pub code: Secret,
     /// The issuer of the answer, if it is named.
@@ -90,7 +90,7 @@ impl Providers {
     ///
     /// # Errors
     /// A secret cannot be read; a sentence.
-    pub fn of<'a>(
+    pub fn new<'a>(
         providers: impl Iterator<Item = Provider<'a>>,
         public: &str,
         clock: &Arc<dyn Clock>,
@@ -157,7 +157,7 @@ impl Providers {
     ///
     /// # Errors
     /// The failed check.
-    pub async fn proof(&self, name: &str, flow: &FlowSecret, answer: Answer) -> Result<Proof, Failure> {
+    pub async fn proof(&self, name: &str, flow: &FlowSecret, answer: RedirectAnswer) -> Result<Proof, Failure> {
         let flow = flow.clone();
         self.ask(name, move |client| client.proof(&flow, &answer)).await
     }
@@ -197,7 +197,7 @@ impl Providers {
                 let client = client.clone();
                 // A provider that hangs delays no other.
                 tokio::task::spawn_blocking(move || {
-                    if let Err(failure) = client.look() {
+                    if let Err(failure) = client.refetch() {
                         tracing::warn!("sign-in by {:?} does not work now: {}", client.name, failure.why);
                     }
                 });
@@ -215,9 +215,9 @@ impl Client {
     }
 
     /// Fetches the provider's metadata again.
-    fn look(&self) -> Result<(), Failure> {
+    fn refetch(&self) -> Result<(), Failure> {
         match &self.speaks {
-            Speaks::Oidc(oidc) => oidc.look(self),
+            Speaks::Oidc(oidc) => oidc.refetch(self),
             // Its addresses are fixed, and its keys are not needed.
             Speaks::GitHub(_) => Ok(()),
         }
@@ -249,7 +249,7 @@ impl Client {
         Ok(url.into())
     }
 
-    fn proof(&self, flow: &FlowSecret, answer: &Answer) -> Result<Proof, Failure> {
+    fn proof(&self, flow: &FlowSecret, answer: &RedirectAnswer) -> Result<Proof, Failure> {
         match &self.speaks {
             Speaks::Oidc(oidc) => oidc.proof(self, flow, answer),
             Speaks::GitHub(github) => github.proof(self, flow, answer),
@@ -257,7 +257,7 @@ impl Client {
     }
 
     /// The form fields for exchanging a code for a token.
-    fn swap<'a>(&'a self, answer: &'a Answer, verifier: &'a Secret) -> Vec<(&'static str, &'a str)> {
+    fn swap<'a>(&'a self, answer: &'a RedirectAnswer, verifier: &'a Secret) -> Vec<(&'static str, &'a str)> {
         vec![
             ("grant_type", "authorization_code"),
             ("code", answer.code.reveal()),

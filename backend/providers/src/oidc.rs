@@ -2,7 +2,7 @@
 //! configured one here; [`token`] validates the token.
 
 use super::token::{self, Claims, Doubt, Keys, WantedClaims};
-use super::{Answer, Client, Failure};
+use super::{Client, Failure, RedirectAnswer};
 use crate::settings::OidcProvider;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -26,20 +26,20 @@ const MAX_GROUPS: usize = 1_000;
 /// Minimum interval between two fetches of keys because of tokens with an unknown key.
 const ROTATION: Duration = Duration::from_secs(10);
 /// Minimum delay before the next request to a provider that was unreachable.
-const REST: Duration = Duration::from_secs(2);
+const RETRY_INTERVAL: Duration = Duration::from_secs(2);
 /// Age from which metadata is fetched again.
-const STALE: Duration = Duration::from_secs(3_600);
+const REFRESH_INTERVAL: Duration = Duration::from_secs(3_600);
 
 /// A provider.
 pub(super) struct Oidc {
     own: OidcProvider,
-    known: Mutex<Known>,
+    known: Mutex<KnownProvider>,
     /// Held during a fetch; other callers wait for its result.
     fetching: Mutex<()>,
 }
 
 #[derive(Default)]
-struct Known {
+struct KnownProvider {
     provider: Option<Arc<Discovered>>,
     /// Time of the last fetch, of the last failure, and of the last fetch for unknown keys; monotonic clock.
     fetched: Option<Duration>,
@@ -88,7 +88,7 @@ impl Oidc {
     }
 
     /// Fetches the provider's metadata again.
-    pub(super) fn look(&self, client: &Client) -> Result<(), Failure> {
+    pub(super) fn refetch(&self, client: &Client) -> Result<(), Failure> {
         let _one = self.fetching.lock();
         self.fetch_now(client).map(drop)
     }
@@ -107,7 +107,7 @@ impl Oidc {
             let known = self.known();
             (known.provider.clone(), known.failed)
         };
-        let rests = failed.is_some_and(|failed| client.clock.steady().saturating_sub(failed) < REST);
+        let rests = failed.is_some_and(|failed| client.clock.steady().saturating_sub(failed) < RETRY_INTERVAL);
         let fetched =
             if rests { Err(Failure::away("it did not respond a moment ago")) } else { self.fetch_now(client) };
         // Old keys are better than none: a short outage of the provider goes unnoticed.
@@ -126,13 +126,13 @@ impl Oidc {
         self.fetch_now(client).ok()
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn known(&self) -> MutexGuard<'_, KnownProvider> {
         self.known.lock()
     }
 
     fn fresh(&self, client: &Client) -> Option<Arc<Discovered>> {
         let (known, now) = (self.known(), client.clock.steady());
-        let fresh = known.fetched.is_some_and(|at| now.saturating_sub(at) < STALE);
+        let fresh = known.fetched.is_some_and(|at| now.saturating_sub(at) < REFRESH_INTERVAL);
         known.provider.clone().filter(|_| fresh)
     }
 
@@ -162,7 +162,7 @@ impl Oidc {
         Ok(Discovered { says, keys })
     }
 
-    pub(super) fn proof(&self, client: &Client, flow: &FlowSecret, answer: &Answer) -> Result<Proof, Failure> {
+    pub(super) fn proof(&self, client: &Client, flow: &FlowSecret, answer: &RedirectAnswer) -> Result<Proof, Failure> {
         let known = self.discovered(client)?;
         match &answer.issuer {
             Some(issuer) if *issuer != self.own.issuer => {
@@ -195,7 +195,7 @@ impl Oidc {
         client: &Client,
         known: &Discovered,
         flow: &FlowSecret,
-        answer: &Answer,
+        answer: &RedirectAnswer,
     ) -> Result<Secret, Failure> {
         let verifier = flow.verifier();
         let mut form = client.swap(answer, &verifier);
@@ -242,7 +242,7 @@ impl Oidc {
             return Err(Failure::new(Refused::Outside, "the user has no verified e-mail address in domains"));
         }
         let roles = match &self.own.groups_claim {
-            Some(claim) => self.own.roles.of(&groups(all, claim)),
+            Some(claim) => self.own.roles.roles_for(&groups(all, claim)),
             None => Vec::new(),
         };
         let local = email.and_then(|email| email.split('@').next());

@@ -157,7 +157,7 @@ pub async fn set_said(on: &mut Connection, (issuer, subject): (&str, &str), data
 ///
 /// # Errors
 /// The statement failed.
-pub async fn said(on: &mut Connection, account: Option<&str>) -> Result<Vec<(String, String)>, Error> {
+pub async fn list_claims(on: &mut Connection, account: Option<&str>) -> Result<Vec<(String, String)>, Error> {
     let get = "SELECT account, data FROM identities
                WHERE ($1 IS NULL OR account = $1) AND kind <> 'password' AND data <> '{}' ORDER BY account, id";
     sql::query_as(get).bind(account).fetch_all(on).await

@@ -42,7 +42,7 @@ row! {
 }
 
 /// The notifier has processed the alert in its current state.
-pub const HEARD: i64 = 2;
+pub const NOTIFIED_STATE: i64 = 2;
 
 row! {
     /// An event of an alert.

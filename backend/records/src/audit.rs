@@ -5,7 +5,7 @@ use crate::{Connection, Error, sql};
 
 row! {
     /// One change, or one attempt.
-    pub struct Entry {
+    pub struct AuditRow {
         /// Its number, which rises; ignored when it is added.
         pub id: i64,
         /// When.
@@ -35,7 +35,7 @@ row! {
 ///
 /// # Errors
 /// The statement failed.
-pub async fn add(on: &mut Connection, entry: &Entry) -> Result<(), Error> {
+pub async fn add(on: &mut Connection, entry: &AuditRow) -> Result<(), Error> {
     let add = "INSERT INTO audit (t, who, by, network, action, team, object, before, after, result)
                VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)";
     let query = sql::query(add).bind(entry.t).bind(&entry.who).bind(&entry.by).bind(&entry.network);
@@ -67,7 +67,7 @@ pub struct Filter {
 ///
 /// # Errors
 /// The statement failed.
-pub async fn newest(on: &mut Connection, filter: &Filter, limit: i64) -> Result<Vec<Entry>, Error> {
+pub async fn newest(on: &mut Connection, filter: &Filter, limit: i64) -> Result<Vec<AuditRow>, Error> {
     let get = "SELECT * FROM audit WHERE ($1 IS NULL OR team = $1) AND ($2 IS NULL OR who = $2)
                AND ($3 IS NULL OR substr(action, 1, length($3)) = $3) AND ($4 IS NULL OR object = $4)
                AND ($5 IS NULL OR t >= $5) AND ($6 IS NULL OR t <= $6) AND ($7 IS NULL OR id < $7)
@@ -80,7 +80,7 @@ pub async fn newest(on: &mut Connection, filter: &Filter, limit: i64) -> Result<
 ///
 /// # Errors
 /// The statement failed.
-pub async fn after(on: &mut Connection, id: i64, limit: i64) -> Result<Vec<Entry>, Error> {
+pub async fn after(on: &mut Connection, id: i64, limit: i64) -> Result<Vec<AuditRow>, Error> {
     let get = "SELECT * FROM audit WHERE id > $1 ORDER BY id LIMIT $2";
     sql::query_as(get).bind(id).bind(limit).fetch_all(on).await
 }
@@ -144,7 +144,7 @@ pub async fn erase(on: &mut Connection, name: &str, email: Option<&str>, instead
 ///
 /// # Errors
 /// The statement failed.
-pub async fn naming(on: &mut Connection, name: &str, limit: i64) -> Result<Vec<Entry>, Error> {
+pub async fn naming(on: &mut Connection, name: &str, limit: i64) -> Result<Vec<AuditRow>, Error> {
     let get = "SELECT * FROM audit WHERE who = $1 OR object = $1 ORDER BY id DESC LIMIT $2";
     sql::query_as(get).bind(name).bind(limit).fetch_all(on).await
 }

@@ -1,6 +1,6 @@
 //! A consistent copy of the database, and its restoration.
 
-use crate::audit::{self, Entry};
+use crate::audit::{self, AuditRow};
 use crate::{Connection, FILE, OpenError, Records, migrate};
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, SqliteConnection};
@@ -24,7 +24,7 @@ fn part_of(path: &Path) -> PathBuf {
 ///
 /// # Errors
 /// [`OpenError`]: there is no database, or the file is there already.
-pub async fn backup(folder: &Path, file: &Path, who: &Entry) -> Result<(), OpenError> {
+pub async fn backup(folder: &Path, file: &Path, who: &AuditRow) -> Result<(), OpenError> {
     let from = folder.join(FILE);
     if file.exists() {
         return Err(failed(file, "write", "the file exists already; name another one"));

@@ -38,7 +38,7 @@ pub const OWN_KIND: &str = "me";
 ///
 /// # Errors
 /// The statement failed.
-pub async fn of(on: &mut Connection, team: Option<&str>) -> Result<Vec<ChannelRow>, Error> {
+pub async fn list(on: &mut Connection, team: Option<&str>) -> Result<Vec<ChannelRow>, Error> {
     let get = "SELECT * FROM channels WHERE ($1 IS NULL OR team = $1) AND kind <> 'me' ORDER BY team, name";
     sql::query_as(get).bind(team).fetch_all(on).await
 }

@@ -7,7 +7,7 @@ use crate::{Connection, Error, sql};
 ///
 /// # Errors
 /// The statement failed.
-pub async fn of(on: &mut Connection, source: &str) -> Result<Vec<(i64, i64)>, Error> {
+pub async fn list(on: &mut Connection, source: &str) -> Result<Vec<(i64, i64)>, Error> {
     sql::query_as("SELECT first, last FROM coverage WHERE source = $1 ORDER BY first").bind(source).fetch_all(on).await
 }
 

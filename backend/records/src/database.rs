@@ -119,7 +119,7 @@ impl Records {
     }
 
     /// A number that rises with each change. Data that was read at the same number is current, except for changes by
-    /// others since the last [look](Self::look).
+    /// others since the last [check](Self::check_changes).
     pub fn generation(&self) -> u64 {
         self.generation.now()
     }
@@ -129,7 +129,7 @@ impl Records {
     ///
     /// # Errors
     /// Unknown: the database does not answer, or the changes before take longer than 10 s.
-    pub async fn look(&self) -> Result<bool, Error> {
+    pub async fn check_changes(&self) -> Result<bool, Error> {
         let said = match &self.pools {
             Pools::Sqlite(file) => generation::of_file(&mut *file.writer().await?).await?,
             Pools::Postgres { readers, .. } => generation::of_server(&mut *readers.acquire().await?).await?,

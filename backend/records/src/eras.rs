@@ -21,7 +21,7 @@ row! {
 ///
 /// # Errors
 /// The statement failed.
-pub async fn of(on: &mut Connection, source: &str) -> Result<Vec<Era>, Error> {
+pub async fn list(on: &mut Connection, source: &str) -> Result<Vec<Era>, Error> {
     let get = "SELECT first, shift, skew, rtt FROM eras WHERE source = $1 ORDER BY first";
     sql::query_as(get).bind(source).fetch_all(on).await
 }

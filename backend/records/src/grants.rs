@@ -47,7 +47,7 @@ pub async fn teams(on: &mut Connection, source: &str) -> Result<Vec<String>, Err
 ///
 /// # Errors
 /// The statement failed.
-pub async fn of(on: &mut Connection, team: &str) -> Result<Vec<Granted>, Error> {
+pub async fn list(on: &mut Connection, team: &str) -> Result<Vec<Granted>, Error> {
     let get = "SELECT s.id, s.name, s.team AS home FROM grants g JOIN sources s ON s.id = g.source
                WHERE g.team = $1 AND s.state <> 'pending' ORDER BY s.name";
     sql::query_as(get).bind(team).fetch_all(on).await

@@ -75,7 +75,7 @@ pub async fn add(on: &mut Connection, key: &Key) -> Result<(), Error> {
 ///
 /// # Errors
 /// The statement failed.
-pub async fn of(on: &mut Connection, team: Option<&str>, kinds: &str, now: i64) -> Result<Vec<Key>, Error> {
+pub async fn list(on: &mut Connection, team: Option<&str>, kinds: &str, now: i64) -> Result<Vec<Key>, Error> {
     let get = "SELECT * FROM keys WHERE ($1 IS NULL OR team = $1) AND $2 LIKE '%' || kind || '%' AND ended IS NULL
                AND (ends IS NULL OR ends > $3) ORDER BY made DESC, id";
     sql::query_as(get).bind(team).bind(kinds).bind(now).fetch_all(on).await

@@ -66,7 +66,7 @@ pub async fn all(on: &mut Connection, now: i64) -> Result<Vec<LinkRow>, Error> {
 ///
 /// # Errors
 /// The statement failed.
-pub async fn of(on: &mut Connection, source: &str, now: i64) -> Result<Option<LinkRow>, Error> {
+pub async fn find(on: &mut Connection, source: &str, now: i64) -> Result<Option<LinkRow>, Error> {
     let get = "SELECT source, hub, since, EXISTS (
                    SELECT 1 FROM leases WHERE leases.name = 'hub:' || links.hub AND leases.until > $2) AS alive
                FROM links WHERE source = $1";

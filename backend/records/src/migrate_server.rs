@@ -12,7 +12,7 @@ const CHANGE_LOCK: i64 = 0x7761_7463_6802;
 /// Maximum number of steps by which a schema may be ahead of a program. While the hubs of a cluster are upgraded one
 /// after the other, those of the previous version continue, and may restart. A step only adds, so their statements
 /// still work.
-const AHEAD: i64 = 1;
+const MAX_STEPS_AHEAD: i64 = 1;
 
 /// Timeout of a look.
 const LOOK_TIMEOUT: Duration = Duration::from_secs(5);
@@ -59,7 +59,7 @@ impl Server {
     ///
     /// # Errors
     /// [`OpenError`]: it does not answer within 5 s, denies access, or a newer version has created its tables.
-    pub async fn look(&self) -> Result<ServerLook, OpenError> {
+    pub async fn inspect(&self) -> Result<ServerLook, OpenError> {
         let failed = |error: sqlx::Error| self.failed("open", error);
         let looked = async {
             let mut on = PgConnection::connect_with(&self.0).await?;
@@ -70,7 +70,7 @@ impl Server {
         };
         let looked = tokio::time::timeout(LOOK_TIMEOUT, looked).await.unwrap_or(Err(sqlx::Error::PoolTimedOut));
         let looked = looked.map_err(failed)?;
-        match looked.schema > looked.known + AHEAD {
+        match looked.schema > looked.known + MAX_STEPS_AHEAD {
             true => Err(OpenError::Newer { place: self.to_string(), schema: looked.schema, known: looked.known }),
             false => Ok(looked),
         }
@@ -83,7 +83,7 @@ async fn run(pool: &PgPool, server: &Server, steps: &[&str]) -> Result<(), OpenE
         let mut change = pool.begin().await.map_err(failed)?;
         lock(&mut change, SCHEMA_LOCK).await.map_err(failed)?;
         let (schema, known) = (schema(&mut change).await.map_err(failed)?, steps.len() as i64);
-        if schema > known + AHEAD {
+        if schema > known + MAX_STEPS_AHEAD {
             return Err(OpenError::Newer { place: server.to_string(), schema, known });
         }
         let Some(step) = steps.get(schema as usize) else { return Ok(()) };

@@ -29,7 +29,7 @@ row! {
 ///
 /// # Errors
 /// The statement failed.
-pub async fn of(on: &mut Connection, team: Option<&str>) -> Result<Vec<RuleRow>, Error> {
+pub async fn list(on: &mut Connection, team: Option<&str>) -> Result<Vec<RuleRow>, Error> {
     let get = "SELECT * FROM rules WHERE ($1 IS NULL OR team = $1) ORDER BY team, name";
     sql::query_as(get).bind(team).fetch_all(on).await
 }

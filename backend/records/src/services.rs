@@ -25,7 +25,7 @@ row! {
 ///
 /// # Errors
 /// The statement failed.
-pub async fn of(on: &mut Connection, team: &str) -> Result<Vec<Service>, Error> {
+pub async fn list(on: &mut Connection, team: &str) -> Result<Vec<Service>, Error> {
     sql::query_as("SELECT * FROM services WHERE team = $1 ORDER BY name").bind(team).fetch_all(on).await
 }
 

@@ -39,7 +39,7 @@ pub async fn get(on: &mut Connection, id_hash: &[u8]) -> Result<Option<Session>,
 ///
 /// # Errors
 /// The statement failed.
-pub async fn of(on: &mut Connection, account: &str) -> Result<Vec<Session>, Error> {
+pub async fn list(on: &mut Connection, account: &str) -> Result<Vec<Session>, Error> {
     let get = "SELECT * FROM sessions WHERE account = $1 ORDER BY made DESC, id_hash";
     sql::query_as(get).bind(account).fetch_all(on).await
 }

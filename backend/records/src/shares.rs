@@ -45,7 +45,7 @@ row! {
 ///
 /// # Errors
 /// The statement failed.
-pub async fn of(on: &mut Connection, team: &str, owner: Option<&str>, now: i64) -> Result<Vec<Share>, Error> {
+pub async fn list(on: &mut Connection, team: &str, owner: Option<&str>, now: i64) -> Result<Vec<Share>, Error> {
     let get = "SELECT * FROM shares WHERE team = $1 AND ($2 IS NULL OR owner = $2) AND ends > $3
                ORDER BY made DESC, id";
     sql::query_as(get).bind(team).bind(owner).bind(now).fetch_all(on).await

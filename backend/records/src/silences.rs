@@ -29,7 +29,7 @@ row! {
 ///
 /// # Errors
 /// The statement failed.
-pub async fn of(on: &mut Connection, team: Option<&str>, since: i64, limit: i64) -> Result<Vec<SilenceRow>, Error> {
+pub async fn list(on: &mut Connection, team: Option<&str>, since: i64, limit: i64) -> Result<Vec<SilenceRow>, Error> {
     let get = "SELECT * FROM silences WHERE ($1 IS NULL OR team = $1) AND ends > $2 ORDER BY ends DESC, id LIMIT $3";
     sql::query_as(get).bind(team).bind(since).bind(limit).fetch_all(on).await
 }

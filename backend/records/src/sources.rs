@@ -51,7 +51,7 @@ pub async fn count(on: &mut Connection) -> Result<i64, Error> {
 ///
 /// # Errors
 /// The statement failed.
-pub async fn of(on: &mut Connection, team: Option<&str>) -> Result<Vec<Source>, Error> {
+pub async fn list(on: &mut Connection, team: Option<&str>) -> Result<Vec<Source>, Error> {
     let get = "SELECT * FROM sources WHERE $1 IS NULL OR team = $1 ORDER BY name";
     sql::query_as(get).bind(team).fetch_all(on).await
 }
@@ -203,7 +203,7 @@ pub async fn set_machine(
 
 /// Facts that a machine reports; absent ones are unchanged.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Told<'a> {
+pub struct ReportedFacts<'a> {
     /// Its host name.
     pub host: Option<&'a str>,
     /// Operating system and processor.
@@ -218,7 +218,7 @@ pub struct Told<'a> {
 ///
 /// # Errors
 /// The statement failed.
-pub async fn heard(on: &mut Connection, id: &str, at: i64, told: Told<'_>) -> Result<(), Error> {
+pub async fn record_reception(on: &mut Connection, id: &str, at: i64, told: ReportedFacts<'_>) -> Result<(), Error> {
     let set = "UPDATE sources SET last_seen = $2, host = COALESCE($3, host), platform = COALESCE($4, platform),
                version = COALESCE($5, version), facts = COALESCE($6, facts) WHERE id = $1";
     let query = sql::query(set).bind(id).bind(at).bind(told.host).bind(told.platform).bind(told.version);

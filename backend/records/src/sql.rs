@@ -20,9 +20,9 @@ pub(crate) enum Value<'q> {
 }
 
 /// A type that can be read from a row of either engine.
-pub(crate) trait Row: for<'r> FromRow<'r, SqliteRow> + for<'r> FromRow<'r, PgRow> + Send + Unpin {}
+pub(crate) trait ReadRow: for<'r> FromRow<'r, SqliteRow> + for<'r> FromRow<'r, PgRow> + Send + Unpin {}
 
-impl<T> Row for T where T: for<'r> FromRow<'r, SqliteRow> + for<'r> FromRow<'r, PgRow> + Send + Unpin {}
+impl<T> ReadRow for T where T: for<'r> FromRow<'r, SqliteRow> + for<'r> FromRow<'r, PgRow> + Send + Unpin {}
 
 /// A statement whose rows become `T`.
 pub(crate) struct Query<'q, T> {
@@ -121,7 +121,7 @@ impl<'q, T> Query<'q, T> {
     }
 }
 
-impl<T: Row> Query<'_, T> {
+impl<T: ReadRow> Query<'_, T> {
     /// All rows.
     pub(crate) async fn fetch_all(self, on: &mut Connection) -> Result<Vec<T>, Error> {
         Ok(match on.engine() {
@@ -151,7 +151,7 @@ impl<T: Row> Query<'_, T> {
 
 impl<'q, T> QueryScalar<'q, T>
 where
-    (T,): Row,
+    (T,): ReadRow,
 {
     /// Binds the next value.
     pub(crate) fn bind(self, value: impl Into<Value<'q>>) -> Self {

@@ -46,7 +46,7 @@ pub async fn raise(on: &mut Connection, of: &Used, value: f64) -> Result<(), Err
 ///
 /// # Errors
 /// The statement failed.
-pub async fn of(
+pub async fn list(
     on: &mut Connection,
     team: Option<&str>,
     kind: &str,

@@ -31,7 +31,7 @@ row! {
 ///
 /// # Errors
 /// The statement failed.
-pub async fn of(on: &mut Connection, team: &str, owner: Option<&str>) -> Result<Vec<View>, Error> {
+pub async fn list(on: &mut Connection, team: &str, owner: Option<&str>) -> Result<Vec<View>, Error> {
     let get = "SELECT * FROM views WHERE team = $1 AND (scope = 'team' OR owner = $2) ORDER BY scope DESC, name, id";
     sql::query_as(get).bind(team).bind(owner).fetch_all(on).await
 }

@@ -49,6 +49,6 @@ pub async fn take_left(on: &mut Connection, hub: &str, now: i64) -> Result<u64, 
 ///
 /// # Errors
 /// The statement failed.
-pub async fn of(on: &mut Connection, hub: &str) -> Result<Vec<String>, Error> {
+pub async fn list(on: &mut Connection, hub: &str) -> Result<Vec<String>, Error> {
     sql::query_scalar("SELECT source FROM watched WHERE hub = $1 ORDER BY source").bind(hub).fetch_all(on).await
 }

@@ -5,7 +5,7 @@
 mod rows;
 
 use records::alerts::AlertEvent;
-use records::audit::{Entry, Filter};
+use records::audit::{AuditRow, Filter};
 use records::keys::Key;
 use records::sources::Source;
 use records::usage::Used;
@@ -62,7 +62,7 @@ async fn with_postgresql_all_rows_of_a_file_come_over_and_only_into_an_empty_dat
     eras::erase(&mut on, "gone", -7, -1).await.unwrap();
     let used = Used { day: 1, team: id('t'), kind: "day".into(), subject: String::new(), measure: "samples".into() };
     usage::add(&mut on, &used, 2.5).await.unwrap();
-    let entry = |t: i64| Entry {
+    let entry = |t: i64| AuditRow {
         id: t,
         t,
         who: "mara\0".into(),
@@ -108,11 +108,11 @@ async fn with_postgresql_all_rows_of_a_file_come_over_and_only_into_an_empty_dat
     let mut on = change(&to).await;
     assert_eq!(meta::get(&mut on, "instance").await.unwrap().as_deref(), Some("abcdefgh"));
     assert_eq!(accounts::all(&mut on).await.unwrap(), [account('a', true)]);
-    assert_eq!(sources::of(&mut on, None).await.unwrap(), [Source { ephemeral: true, ..source('s') }]);
+    assert_eq!(sources::list(&mut on, None).await.unwrap(), [Source { ephemeral: true, ..source('s') }]);
     assert_eq!(grants::teams(&mut on, &id('s')).await.unwrap(), [id('t')]);
     assert_eq!(keys::of_owner(&mut on, &id('a'), 50).await.unwrap().len(), 1);
     assert_eq!(eras::erased(&mut on, "gone").await.unwrap(), [(-7, -1)]);
-    assert_eq!(usage::of(&mut on, None, "day", (0, 9), 9).await.unwrap(), [(used, 2.5)]);
+    assert_eq!(usage::list(&mut on, None, "day", (0, 9), 9).await.unwrap(), [(used, 2.5)]);
     assert_eq!(audit::count_after(&mut on, 0).await.unwrap(), 1_203);
     assert_eq!(alerts::open(&mut on).await.unwrap(), [alert]);
     alerts::happened(&mut on, &event).await.expect("the numbers go on where they were");

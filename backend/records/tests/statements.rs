@@ -10,7 +10,7 @@ use rows::{account, begin, change, id, key, source};
 
 use records::accounts::{Account, Tells};
 use records::alerts::{AlertEvent, AlertFilter, AlertRow, KeptState};
-use records::audit::{Entry, Filter};
+use records::audit::{AuditRow, Filter};
 use records::channels::ChannelRow;
 use records::codes::Code;
 use records::enrolments::Enrolment;
@@ -23,7 +23,7 @@ use records::services::Service;
 use records::sessions::Session;
 use records::shares::Share;
 use records::silences::SilenceRow;
-use records::sources::{Source, Told};
+use records::sources::{ReportedFacts, Source};
 use records::teams::Team;
 use records::usage::Used;
 use records::views::View;
@@ -190,7 +190,7 @@ async fn accounts_teams_sessions_and_codes(records: &Records) {
     assert_eq!(codes::of_team(&mut on, &id('t'), "invite", 9).await.unwrap(), []);
     codes::add(&mut on, &code(3, "reset", 10)).await.unwrap();
     sessions::add(&mut on, &session(6, 60)).await.unwrap();
-    assert_eq!(sessions::of(&mut on, &id('a')).await.unwrap(), [session(6, 60)]);
+    assert_eq!(sessions::list(&mut on, &id('a')).await.unwrap(), [session(6, 60)]);
     accounts::set_email(&mut on, &id('a'), Some("a@example.org")).await.unwrap();
     let mail = accounts::by_id(&mut on, &id('a')).await.unwrap().expect("there").email;
     assert_eq!(mail.as_deref(), Some("a@example.org"));
@@ -198,16 +198,16 @@ async fn accounts_teams_sessions_and_codes(records: &Records) {
         accounts::identities(&mut on, &id('a')).await.unwrap().into_iter().map(|one| one.kind).collect();
     assert_eq!(kinds, ["password"]);
     accounts::add_identity(&mut on, &id('l'), &id('a'), ("oidc", "https://id", "7")).await.unwrap();
-    assert_eq!(accounts::said(&mut on, None).await.unwrap(), []);
+    assert_eq!(accounts::list_claims(&mut on, None).await.unwrap(), []);
     let hash = accounts::password(&mut on, &id('a')).await.unwrap();
     for who in [("https://id", "7"), ("password", &id('a'))] {
         accounts::set_said(&mut on, who, r#"{"login":"mara"}"#).await.unwrap();
     }
     for of in [None, Some(id('a'))] {
-        let said = accounts::said(&mut on, of.as_deref()).await.unwrap();
+        let said = accounts::list_claims(&mut on, of.as_deref()).await.unwrap();
         assert_eq!(said, [(id('a'), r#"{"login":"mara"}"#.to_string())], "{of:?}");
     }
-    assert_eq!(accounts::said(&mut on, Some(&id('b'))).await.unwrap(), []);
+    assert_eq!(accounts::list_claims(&mut on, Some(&id('b'))).await.unwrap(), []);
     assert_eq!(accounts::password(&mut on, &id('a')).await.unwrap(), hash, "a password is never overwritten by it");
     accounts::remove_identity(&mut on, &id('l')).await.unwrap();
     teams::set_role(&mut on, &id('t'), &id('a'), Some("member")).await.unwrap();
@@ -240,8 +240,8 @@ async fn keys_and_services(records: &Records) {
     }
     assert_eq!(keys::get(&mut on, &"j".repeat(12)).await.unwrap(), Some(key('j', "j")));
     let ids = |keys: Vec<Key>| keys.into_iter().map(|key| key.id[..1].to_string()).collect::<String>();
-    assert_eq!(ids(keys::of(&mut on, Some(&id('t')), "js", 50).await.unwrap()), "js");
-    assert_eq!(ids(keys::of(&mut on, None, "j", 100).await.unwrap()), "", "over");
+    assert_eq!(ids(keys::list(&mut on, Some(&id('t')), "js", 50).await.unwrap()), "js");
+    assert_eq!(ids(keys::list(&mut on, None, "j", 100).await.unwrap()), "", "over");
     assert_eq!(keys::of_agents(&mut on).await.unwrap(), [(id('s'), "a".repeat(12))]);
     assert!(keys::join(&mut on, &"j".repeat(12)).await.unwrap());
     assert!(!keys::join(&mut on, &"j".repeat(12)).await.unwrap(), "no use is left");
@@ -282,7 +282,7 @@ async fn keys_and_services(records: &Records) {
     assert_eq!(services::find(&mut on, &id('o'), "slurm").await.unwrap(), Some(set.clone()));
     assert_eq!(services::find(&mut on, &id('t'), "slurm").await.unwrap(), None, "of another team");
     assert_eq!(services::get(&mut on, &id('v')).await.unwrap(), Some(set.clone()));
-    assert_eq!(services::of(&mut on, &id('o')).await.unwrap(), [set]);
+    assert_eq!(services::list(&mut on, &id('o')).await.unwrap(), [set]);
     keys::add(&mut on, &Key { service: Some(id('v')), team: id('o'), ..key('v', "s") }).await.unwrap();
     services::remove(&mut on, &id('v')).await.unwrap();
     assert!(keys::get(&mut on, &"v".repeat(12)).await.unwrap().is_none(), "it goes with its service");
@@ -306,8 +306,8 @@ async fn machines(records: &Records) {
     assert!(sources::add(&mut *change(records).await, &named).await.expect_err("the name is taken").is_taken());
     let mut on = change(records).await;
     assert_eq!(sources::count(&mut on).await.unwrap(), 2);
-    assert_eq!(sources::of(&mut on, None).await.unwrap(), [source('a'), source('b')]);
-    assert_eq!(sources::of(&mut on, Some("other")).await.unwrap(), []);
+    assert_eq!(sources::list(&mut on, None).await.unwrap(), [source('a'), source('b')]);
+    assert_eq!(sources::list(&mut on, Some("other")).await.unwrap(), []);
     assert_eq!(sources::get(&mut on, &id('a')).await.unwrap(), Some(source('a')));
     assert_eq!(sources::of_machine(&mut on, &id('t'), "m", "h").await.unwrap().len(), 2);
     assert_eq!(sources::of_name(&mut on, &id('t'), "n").await.unwrap().len(), 2);
@@ -330,7 +330,7 @@ async fn machines(records: &Records) {
         grants::add(&mut on, &id('o'), &id('a')).await.unwrap();
     }
     assert_eq!(grants::teams(&mut on, &id('a')).await.unwrap(), [id('o'), id('t')]);
-    let granted = grants::of(&mut on, &id('o')).await.unwrap();
+    let granted = grants::list(&mut on, &id('o')).await.unwrap();
     assert_eq!((granted.len(), granted[0].name.as_str(), granted[0].home == id('t')), (1, "node-a", true));
     assert_eq!(sources::ids(&mut on, &id('o')).await.unwrap(), [id('a')]);
     grants::remove(&mut on, &id('o'), &id('a')).await.unwrap();
@@ -339,7 +339,9 @@ async fn machines(records: &Records) {
     assert_eq!(sources::ids(&mut on, &id('t')).await.unwrap(), [id('b')], "one that waits is seen by nobody");
     sources::set_labels(&mut on, &id('a'), r#"{"rack":"r1"}"#).await.unwrap();
     sources::set_machine(&mut on, &id('a'), None, "[1]", None).await.unwrap();
-    sources::heard(&mut on, &id('a'), 9, Told { host: Some("new"), ..Told::default() }).await.unwrap();
+    sources::record_reception(&mut on, &id('a'), 9, ReportedFacts { host: Some("new"), ..ReportedFacts::default() })
+        .await
+        .unwrap();
     let heard = sources::get(&mut on, &id('a')).await.unwrap().expect("there");
     assert_eq!((heard.host.as_deref(), heard.last_seen, heard.machine), (Some("new"), Some(9), None));
     assert_eq!((heard.labels.as_str(), heard.links.as_str()), (r#"{"rack":"r1"}"#, "[1]"));
@@ -371,14 +373,14 @@ async fn machines(records: &Records) {
     for (first, shift) in [(7, 1), (-1, 2), (7, 3)] {
         eras::put(&mut on, &id('b'), &era(first, shift)).await.unwrap();
     }
-    assert_eq!(eras::of(&mut on, &id('b')).await.unwrap(), [era(-1, 2), era(7, 3)]);
+    assert_eq!(eras::list(&mut on, &id('b')).await.unwrap(), [era(-1, 2), era(7, 3)]);
     on.commit().await.expect("written");
     assert!(eras::put(&mut *change(records).await, &id('x'), &era(1, 1)).await.is_err(), "no such source");
     let mut on = change(records).await;
     eras::erase(&mut on, &id('b'), 0, -1).await.unwrap();
     assert_eq!(eras::erased(&mut on, &id('b')).await.unwrap(), [(0, -1)]);
     sources::remove(&mut on, &id('b')).await.unwrap();
-    assert_eq!(eras::of(&mut on, &id('b')).await.unwrap(), []);
+    assert_eq!(eras::list(&mut on, &id('b')).await.unwrap(), []);
     assert_eq!(eras::erased(&mut on, &id('b')).await.unwrap(), [(0, -1)], "it never comes back");
     assert_eq!(eras::removed(&mut on).await.unwrap(), [id('b')]);
     sources::forget_aliases(&mut on, 1_000).await.unwrap();
@@ -387,7 +389,7 @@ async fn machines(records: &Records) {
 
 async fn the_audit_log_and_what_the_database_knows_of_itself(records: &Records) {
     let mut on = change(records).await;
-    let entry = |t, team: Option<&str>| Entry {
+    let entry = |t, team: Option<&str>| AuditRow {
         id: t,
         t,
         who: "mara".into(),
@@ -418,7 +420,7 @@ async fn the_audit_log_and_what_the_database_knows_of_itself(records: &Records) 
     assert_eq!(audit::newest(&mut on, &narrow, 9).await.unwrap(), [entry(1, None)]);
     let other = Filter { action: Some("%".into()), ..Filter::default() };
     assert_eq!(audit::newest(&mut on, &other, 9).await.unwrap(), [], "no pattern, the text itself");
-    let by = |network: &str, t| Entry { network: network.into(), ..entry(t, Some("x")) };
+    let by = |network: &str, t| AuditRow { network: network.into(), ..entry(t, Some("x")) };
     for row in [by("10.2.4.17", 4), by("2001:db8::/64", 5), by("local", 6), by("10.2.4.18", 7)] {
         audit::add(&mut on, &row).await.unwrap();
     }
@@ -427,7 +429,7 @@ async fn the_audit_log_and_what_the_database_knows_of_itself(records: &Records) 
     assert_eq!(audit::addresses(&mut on, 7).await.unwrap(), [] as [String; 0]);
     assert_eq!(audit::addresses(&mut on, 8).await.unwrap(), ["10.2.4.18"]);
     assert_eq!(audit::naming(&mut on, "o", 9).await.unwrap().len(), 7);
-    let made = |after: &str| Entry {
+    let made = |after: &str| AuditRow {
         who: "root".into(),
         action: "key.add".into(),
         object: "k".into(),
@@ -443,7 +445,7 @@ async fn the_audit_log_and_what_the_database_knows_of_itself(records: &Records) 
     assert_eq!(afters, ["maral/ci: data:read", "erased-1/ci: data:read"]);
     assert_eq!(audit::naming(&mut on, "mara", 9).await.unwrap(), []);
     assert_eq!(audit::naming(&mut on, "erased-1", 9).await.unwrap().len(), 7);
-    let entry = |t, team| Entry { who: "erased-1".into(), ..entry(t, team) };
+    let entry = |t, team| AuditRow { who: "erased-1".into(), ..entry(t, team) };
     audit::forget(&mut on, 3).await.unwrap();
     let first = Filter { before: Some(4), ..Filter::default() };
     assert_eq!(audit::newest(&mut on, &first, 9).await.unwrap(), [entry(3, None)]);
@@ -469,8 +471,8 @@ async fn views_and_links(records: &Records) {
     };
     views::add(&mut on, &view('m', "mine")).await.unwrap();
     views::add(&mut on, &view('n', "team")).await.unwrap();
-    assert_eq!(views::of(&mut on, &id('t'), Some(&id('a'))).await.unwrap(), [view('n', "team"), view('m', "mine")]);
-    assert_eq!(views::of(&mut on, &id('t'), None).await.unwrap(), [view('n', "team")]);
+    assert_eq!(views::list(&mut on, &id('t'), Some(&id('a'))).await.unwrap(), [view('n', "team"), view('m', "mine")]);
+    assert_eq!(views::list(&mut on, &id('t'), None).await.unwrap(), [view('n', "team")]);
     assert_eq!(views::count(&mut on, &id('t'), None).await.unwrap(), 1);
     assert_eq!(views::count(&mut on, &id('t'), Some(&id('a'))).await.unwrap(), 1);
     let newer = View { version: 2, name: "newer".into(), ..view('n', "team") };
@@ -480,7 +482,7 @@ async fn views_and_links(records: &Records) {
     assert_eq!(views::count(&mut on, &id('t'), Some(&id('a'))).await.unwrap(), 1, "another team");
     views::leave(&mut on, None, &id('a'), "mara (left)").await.unwrap();
     let left = View { owner: None, maker: "mara (left)".into(), ..newer };
-    assert_eq!(views::of(&mut on, &id('t'), Some(&id('a'))).await.unwrap(), [left]);
+    assert_eq!(views::list(&mut on, &id('t'), Some(&id('a'))).await.unwrap(), [left]);
     views::rename(&mut on, "mara (left)", "erased-1").await.unwrap();
     assert_eq!(views::get(&mut on, &id('n')).await.unwrap().expect("it is there").maker, "erased-1");
     views::remove(&mut on, &id('n')).await.unwrap();
@@ -506,8 +508,8 @@ async fn views_and_links(records: &Records) {
     };
     shares::add(&mut on, &share('p', 10)).await.unwrap();
     shares::add(&mut on, &share('q', 20)).await.unwrap();
-    assert_eq!(shares::of(&mut on, &id('t'), None, 10).await.unwrap(), [share('q', 20)]);
-    assert_eq!(shares::of(&mut on, &id('t'), Some(&id('x')), 0).await.unwrap(), []);
+    assert_eq!(shares::list(&mut on, &id('t'), None, 10).await.unwrap(), [share('q', 20)]);
+    assert_eq!(shares::list(&mut on, &id('t'), Some(&id('x')), 0).await.unwrap(), []);
     assert_eq!(shares::by_hash(&mut on, &[b'p'; 32], 10).await.unwrap(), None, "over");
     assert_eq!(shares::by_hash(&mut on, &[b'p'; 32], 9).await.unwrap(), Some(share('p', 10)));
     shares::opened(&mut on, &id('p'), 7).await.unwrap();
@@ -569,20 +571,20 @@ async fn what_was_used_adds_up_or_is_the_largest_of_its_day(records: &Records) {
     for value in [7.0, 9.0, 8.0] {
         usage::raise(&mut on, &of(2, "day", "series"), value).await.unwrap();
     }
-    let all = usage::of(&mut on, Some(&id('t')), "day", (0, 9), 10).await.unwrap();
+    let all = usage::list(&mut on, Some(&id('t')), "day", (0, 9), 10).await.unwrap();
     assert_eq!(all, [(of(1, "day", "samples"), 5.5), (of(2, "day", "series"), 9.0)]);
-    assert_eq!(usage::of(&mut on, None, "day", (2, 2), 10).await.unwrap(), [(of(2, "day", "series"), 9.0)]);
-    assert_eq!(usage::of(&mut on, Some(&id('x')), "day", (0, 9), 10).await.unwrap(), []);
-    assert_eq!(usage::of(&mut on, None, "source", (0, 9), 10).await.unwrap(), [(of(1, "source", "samples"), 1.0)]);
+    assert_eq!(usage::list(&mut on, None, "day", (2, 2), 10).await.unwrap(), [(of(2, "day", "series"), 9.0)]);
+    assert_eq!(usage::list(&mut on, Some(&id('x')), "day", (0, 9), 10).await.unwrap(), []);
+    assert_eq!(usage::list(&mut on, None, "source", (0, 9), 10).await.unwrap(), [(of(1, "source", "samples"), 1.0)]);
     usage::forget(&mut on, 2).await.unwrap();
-    assert_eq!(usage::of(&mut on, None, "day", (0, 9), 10).await.unwrap(), [(of(2, "day", "series"), 9.0)]);
+    assert_eq!(usage::list(&mut on, None, "day", (0, 9), 10).await.unwrap(), [(of(2, "day", "series"), 9.0)]);
 }
 
 async fn rows_are_followed_and_what_an_account_has_is_found(records: &Records) {
     let mut on = change(records).await;
     assert!(meta::bytes(&mut on).await.unwrap() > 4_096);
     for t in 1..=3 {
-        let entry = Entry {
+        let entry = AuditRow {
             id: 0,
             t,
             who: "mara".into(),
@@ -676,8 +678,8 @@ async fn rules_silences_and_channels_are_one_teams(records: &Records) {
     let again = RuleRow { id: id('d'), ..rule('c') };
     assert!(rules::add(&mut *change(records).await, &again).await.expect_err("the name is taken").is_taken());
     let mut on = change(records).await;
-    assert_eq!(rules::of(&mut on, None).await.unwrap(), [rule('b'), rule('c')]);
-    assert_eq!(rules::of(&mut on, Some("other")).await.unwrap(), []);
+    assert_eq!(rules::list(&mut on, None).await.unwrap(), [rule('b'), rule('c')]);
+    assert_eq!(rules::list(&mut on, Some("other")).await.unwrap(), []);
     assert_eq!(rules::count(&mut on, &id('t')).await.unwrap(), 2);
     let newer = RuleRow { version: 2, name: "newer".into(), body: "{\"a\":1}".into(), updated: 6, ..rule('c') };
     assert!(rules::set(&mut on, &newer).await.unwrap() && !rules::set(&mut on, &newer).await.unwrap(), "once");
@@ -704,9 +706,9 @@ async fn rules_silences_and_channels_are_one_teams(records: &Records) {
         silences::add(&mut on, &row).await.unwrap();
     }
     let ids = |rows: Vec<SilenceRow>| rows.into_iter().map(|row| row.id[..1].to_string()).collect::<String>();
-    assert_eq!(ids(silences::of(&mut on, Some(&id('t')), 0, 9).await.unwrap()), "fe");
-    assert_eq!(ids(silences::of(&mut on, None, 20, 9).await.unwrap()), "f", "the other is over");
-    assert_eq!(silences::of(&mut on, Some("other"), 0, 9).await.unwrap(), []);
+    assert_eq!(ids(silences::list(&mut on, Some(&id('t')), 0, 9).await.unwrap()), "fe");
+    assert_eq!(ids(silences::list(&mut on, None, 20, 9).await.unwrap()), "f", "the other is over");
+    assert_eq!(silences::list(&mut on, Some("other"), 0, 9).await.unwrap(), []);
     assert_eq!(silences::count(&mut on, &id('t'), 20).await.unwrap(), 1);
     silences::held(&mut on, &id('e'), 2).await.unwrap();
     assert!(
@@ -719,12 +721,12 @@ async fn rules_silences_and_channels_are_one_teams(records: &Records) {
     let never = silences::get(&mut on, &id('f')).await.unwrap().expect("there");
     assert_eq!((never.begins, never.ends), (16, 16), "one that had not begun never does");
     silences::forget(&mut on, 16).await.unwrap();
-    assert_eq!(ids(silences::of(&mut on, None, 0, 9).await.unwrap()), "f");
+    assert_eq!(ids(silences::list(&mut on, None, 0, 9).await.unwrap()), "f");
 
     channels::add(&mut on, &channel('g')).await.unwrap();
     channels::add(&mut on, &channel('h')).await.unwrap();
-    assert_eq!(channels::of(&mut on, None).await.unwrap(), [channel('g'), channel('h')]);
-    assert_eq!(channels::of(&mut on, Some("other")).await.unwrap(), []);
+    assert_eq!(channels::list(&mut on, None).await.unwrap(), [channel('g'), channel('h')]);
+    assert_eq!(channels::list(&mut on, Some("other")).await.unwrap(), []);
     assert_eq!(channels::count(&mut on, &id('t')).await.unwrap(), 2);
     let open = ChannelRow { kind: "browser".into(), sealed: None, is_default: false, ..channel('h') };
     channels::set(&mut on, &open).await.unwrap();
@@ -741,7 +743,7 @@ async fn rules_silences_and_channels_are_one_teams(records: &Records) {
     assert!(channels::add(&mut *change(records).await, &taken).await.expect_err("the name is taken").is_taken());
     let mut on = change(records).await;
     teams::remove(&mut on, &id('t')).await.unwrap();
-    let left = (rules::of(&mut on, None).await.unwrap().len(), channels::of(&mut on, None).await.unwrap().len());
+    let left = (rules::list(&mut on, None).await.unwrap().len(), channels::list(&mut on, None).await.unwrap().len());
     assert_eq!((left, silences::get(&mut on, &id('f')).await.unwrap()), ((0, 0), None), "they go with their team");
 }
 
@@ -836,7 +838,7 @@ async fn alerts_are_one_row_each_and_seen_by_whose_they_are(records: &Records) {
         alerts::set_heard(&mut on, &id(letter), state, 1).await.unwrap();
     }
     alerts::put(&mut on, &AlertRow { severity: "info".into(), updated: 2, ..all[2].clone() }).await.unwrap();
-    alerts::put(&mut on, &AlertRow { heard: alerts::HEARD, ..all[3].clone() }).await.unwrap();
+    alerts::put(&mut on, &AlertRow { heard: alerts::NOTIFIED_STATE, ..all[3].clone() }).await.unwrap();
     let heard: Vec<_> = alerts::unheard(&mut on, 9).await.unwrap().into_iter().map(|row| (row.id, row.heard)).collect();
     assert_eq!(heard, [(id('b'), 1), (id('e'), 0), (id('f'), 0), (id('g'), 0), (id('c'), 1)], "b is over by now");
     alerts::set_held(&mut on, &id('a'), "silenced").await.unwrap();
@@ -951,7 +953,7 @@ async fn notices_of_a_group_go_out_one_by_one_and_in_their_order(records: &Recor
     assert!(outbox::get(&mut on, &id('6')).await.unwrap().is_some(), "what is a person's stays while it is named");
     assert_eq!(channels::get(&mut on, &id('a')).await.unwrap(), None, "and is no channel of the team");
     assert_eq!(
-        (channels::of(&mut on, None).await.unwrap().len(), channels::count(&mut on, &id('t')).await.unwrap()),
+        (channels::list(&mut on, None).await.unwrap().len(), channels::count(&mut on, &id('t')).await.unwrap()),
         (2, 2)
     );
     assert_eq!(outbox::newest(&mut on, &id('t'), 0, 9).await.unwrap().len(), 2, "nor is what it is told");
@@ -995,17 +997,17 @@ async fn who_judges_a_machine_follows_its_link_and_else_is_who_tells(records: &R
     };
     links::give_back(&mut on, &id('m'), "one", 9).await.unwrap();
     watched::take_left(&mut on, "three", 10).await.unwrap();
-    assert_eq!(own(watched::of(&mut on, "one").await.unwrap()), "m");
-    assert_eq!(own(watched::of(&mut on, "three").await.unwrap()), "o");
+    assert_eq!(own(watched::list(&mut on, "one").await.unwrap()), "m");
+    assert_eq!(own(watched::list(&mut on, "three").await.unwrap()), "o");
     // A hub stopped.
     assert_eq!(watched::take_left(&mut on, "three", 20).await.unwrap(), 1);
-    assert_eq!(own(watched::of(&mut on, "three").await.unwrap()), "mo");
+    assert_eq!(own(watched::list(&mut on, "three").await.unwrap()), "mo");
     links::take(&mut on, &id('m'), "two", 21).await.unwrap();
     watched::follow_links(&mut on, "two", 0).await.unwrap();
-    assert_eq!(own(watched::of(&mut on, "two").await.unwrap()), "mn");
+    assert_eq!(own(watched::list(&mut on, "two").await.unwrap()), "mn");
     watched::take(&mut on, &id('o'), "two").await.unwrap();
-    assert_eq!(own(watched::of(&mut on, "two").await.unwrap()), "mno");
-    assert_eq!(watched::of(&mut on, "one").await.unwrap(), [""; 0]);
+    assert_eq!(own(watched::list(&mut on, "two").await.unwrap()), "mno");
+    assert_eq!(watched::list(&mut on, "one").await.unwrap(), [""; 0]);
 }
 
 async fn a_link_is_one_hubs_and_void_without_its_lease(records: &Records) {
@@ -1025,11 +1027,11 @@ async fn a_link_is_one_hubs_and_void_without_its_lease(records: &Records) {
     assert_eq!(hubs, [("a".into(), "node-1".into()), ("b".into(), "node-2".into())]);
     assert_eq!(links::hubs(&mut on, 15).await.unwrap(), [("b".into(), "node-2".into())]);
     links::take(&mut on, &id('s'), "b", 16).await.unwrap();
-    assert_eq!(links::of(&mut on, &id('s'), 17).await.unwrap(), Some(link('s', "b", 16, true)));
+    assert_eq!(links::find(&mut on, &id('s'), 17).await.unwrap(), Some(link('s', "b", 16, true)));
     assert!(!links::give_back(&mut on, &id('s'), "a", 99).await.unwrap(), "it is another's now");
     assert!(!links::give_back(&mut on, &id('s'), "b", 15).await.unwrap(), "it was taken again since");
     assert!(links::give_back(&mut on, &id('s'), "b", 16).await.unwrap());
-    assert_eq!(links::of(&mut on, &id('s'), 17).await.unwrap(), None);
+    assert_eq!(links::find(&mut on, &id('s'), 17).await.unwrap(), None);
     links::forget(&mut on, 18).await.unwrap();
     assert_eq!(links::all(&mut on, 17).await.unwrap(), [link('z', "b", 2, true)], "its hub is there");
     links::forget(&mut on, 21).await.unwrap();
@@ -1050,7 +1052,7 @@ async fn what_the_store_has_taken_is_spans_that_do_not_touch(records: &Records) 
     coverage::add(&mut on, &id('z'), 1, 1_000).await.unwrap();
     let mut spans = async |first, last| {
         coverage::add(&mut on, &id('s'), first, last).await.unwrap();
-        coverage::of(&mut on, &id('s')).await.unwrap()
+        coverage::list(&mut on, &id('s')).await.unwrap()
     };
     assert_eq!(spans(10, 19).await, [(10, 19)]);
     assert_eq!(spans(30, 39).await, [(10, 19), (30, 39)]);
@@ -1062,10 +1064,10 @@ async fn what_the_store_has_taken_is_spans_that_do_not_touch(records: &Records) 
     assert_eq!(spans(i64::MAX, i64::MAX).await, [(9, 69), (i64::MAX, i64::MAX)]);
     coverage::drop_below(&mut on, &id('s'), 9).await.unwrap();
     coverage::drop_below(&mut on, &id('s'), 50).await.unwrap();
-    assert_eq!(coverage::of(&mut on, &id('s')).await.unwrap(), [(50, 69), (i64::MAX, i64::MAX)]);
+    assert_eq!(coverage::list(&mut on, &id('s')).await.unwrap(), [(50, 69), (i64::MAX, i64::MAX)]);
     coverage::drop_below(&mut on, &id('s'), 70).await.unwrap();
-    assert_eq!(coverage::of(&mut on, &id('s')).await.unwrap(), [(i64::MAX, i64::MAX)]);
-    assert_eq!(coverage::of(&mut on, &id('z')).await.unwrap(), [(1, 1_000)], "another machine's");
+    assert_eq!(coverage::list(&mut on, &id('s')).await.unwrap(), [(i64::MAX, i64::MAX)]);
+    assert_eq!(coverage::list(&mut on, &id('z')).await.unwrap(), [(1, 1_000)], "another machine's");
     assert!(coverage::add(&mut on, &id('z'), 2_000, 1_999).await.is_err());
 }
 
@@ -1076,11 +1078,11 @@ async fn a_database_in_memory_holds_what_was_written_and_leaves_no_file() {
     let mut dropped = change(&records).await;
     channels::add(&mut dropped, &channel('c')).await.unwrap();
     drop(dropped);
-    assert_eq!(channels::of(&mut records.read().await.unwrap(), None).await.unwrap(), [], "nothing was changed");
+    assert_eq!(channels::list(&mut records.read().await.unwrap(), None).await.unwrap(), [], "nothing was changed");
     let mut kept = change(&records).await;
     channels::add(&mut kept, &channel('c')).await.unwrap();
     kept.commit().await.unwrap();
-    assert_eq!(channels::of(&mut records.read().await.unwrap(), None).await.unwrap(), [channel('c')]);
+    assert_eq!(channels::list(&mut records.read().await.unwrap(), None).await.unwrap(), [channel('c')]);
     assert!(!std::path::Path::new(":memory:").exists());
     let other = Records::in_memory().await.expect("another one");
     assert_eq!(teams::all(&mut other.read().await.unwrap()).await.unwrap(), [], "each has its own");

@@ -13,18 +13,18 @@ use std::time::Instant;
 /// Counts allocated bytes.
 struct Counting;
 
-static HELD: AtomicUsize = AtomicUsize::new(0);
+static HELD_BYTES: AtomicUsize = AtomicUsize::new(0);
 
 // SAFETY: every call is forwarded to the system allocator; only sizes are added up.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        HELD.fetch_add(layout.size(), Ordering::Relaxed);
+        HELD_BYTES.fetch_add(layout.size(), Ordering::Relaxed);
         // SAFETY: the caller upholds the contract of the system allocator.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
-        HELD.fetch_sub(layout.size(), Ordering::Relaxed);
+        HELD_BYTES.fetch_sub(layout.size(), Ordering::Relaxed);
         // SAFETY: the caller upholds the contract of the system allocator.
         unsafe { System.dealloc(at, layout) }
     }
@@ -51,7 +51,7 @@ fn measure(when: &str, series: usize) {
     }
     let values: Vec<Vec<f64>> =
         (0..8).map(|k| (0..EACH).map(|i| 60.0 + ((i * 31 + k * 17) % 200) as f64 / 10.0).collect()).collect();
-    let before = HELD.load(Ordering::Relaxed);
+    let before = HELD_BYTES.load(Ordering::Relaxed);
     let round = |engine: &mut Engine, t: i64| {
         for name in &machines {
             let values = &values[t as usize % values.len()];
@@ -60,7 +60,7 @@ fn measure(when: &str, series: usize) {
     };
     (1..=130).for_each(|t| round(&mut engine, t));
     let changes = engine.take().len();
-    let bytes = (HELD.load(Ordering::Relaxed) - before) as f64 / engine.subjects().max(1) as f64;
+    let bytes = (HELD_BYTES.load(Ordering::Relaxed) - before) as f64 / engine.subjects().max(1) as f64;
     const ROUNDS: i64 = 300;
     let begin = Instant::now();
     (131..131 + ROUNDS).for_each(|t| round(&mut engine, t));

@@ -11,7 +11,7 @@ use shared::unit::rough_duration;
 use std::collections::BTreeMap;
 
 /// Maximum number of spans in the result.
-const MOST: usize = 1_000;
+const MAX_SPANS: usize = 1_000;
 
 /// Evaluates a rule over past samples.
 ///
@@ -133,7 +133,7 @@ impl Checker {
                         && let Some(mut over) = self.open.remove(&alert.id)
                     {
                         over.to = if change.event { Some(over.from) } else { alert.ended };
-                        if self.done.len() < MOST {
+                        if self.done.len() < MAX_SPANS {
                             self.done.push(over);
                         }
                     }
@@ -150,7 +150,7 @@ impl Checker {
         let mut fired = self.done;
         fired.extend(self.open.into_values());
         fired.sort_by(|a, b| (a.from, &a.subject).cmp(&(b.from, &b.subject)));
-        fired.truncate(MOST);
+        fired.truncate(MAX_SPANS);
         let together: i64 = union(fired.iter().map(|f| (f.from, f.to.unwrap_or(now).max(f.from))));
         let last = rough_duration(span as i64 * 1000);
         let times = match self.times {

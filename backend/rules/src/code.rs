@@ -262,7 +262,7 @@ mod tests {
         }
     }
 
-    fn of(run: &str) -> Tied {
+    fn tied_to(run: &str) -> Tied {
         Tied { source: "node-1".into(), run: Some(run.into()), ..Tied::default() }
     }
 
@@ -273,7 +273,7 @@ mod tests {
         let mut fired = 0;
         for rank in 3..67 {
             let t = T + i64::from(rank);
-            let (taken, changes) = codes.take(&call("loss is NaN", rank, t), &of("a"), t);
+            let (taken, changes) = codes.take(&call("loss is NaN", rank, t), &tied_to("a"), t);
             ids.insert(taken.id);
             fired += changes.iter().filter(|c| c.what == What::Fired).count();
             if rank == 66 {
@@ -282,7 +282,7 @@ mod tests {
             }
         }
         assert_eq!((ids.len(), fired), (1, 1));
-        let (taken, _) = codes.take(&AlertCall { count: 900, ..call("loss is NaN", 3, T + 66) }, &of("a"), T + 66);
+        let (taken, _) = codes.take(&AlertCall { count: 900, ..call("loss is NaN", 3, T + 66) }, &tied_to("a"), T + 66);
         assert_eq!(taken.count, 964, "a record counts what was said again and again");
         assert!(codes.poll(T + 66 + WAIT_MS - 1).is_empty());
         let ended = codes.poll(T + 66 + WAIT_MS);
@@ -293,14 +293,14 @@ mod tests {
     fn after_its_wait_it_is_a_new_one_and_a_call_counts_once() {
         let mut codes = Codes::default();
         let with_id = AlertCall { id: Some("x".into()), ..call("slow", 0, T) };
-        let first = codes.take(&with_id, &of("a"), T).0;
-        assert_eq!(codes.take(&with_id, &of("a"), T + 5), (first.clone(), Vec::new()));
-        let (again, changes) = codes.take(&call("slow", 0, T + WAIT_MS), &of("a"), T + WAIT_MS);
+        let first = codes.take(&with_id, &tied_to("a"), T).0;
+        assert_eq!(codes.take(&with_id, &tied_to("a"), T + 5), (first.clone(), Vec::new()));
+        let (again, changes) = codes.take(&call("slow", 0, T + WAIT_MS), &tied_to("a"), T + WAIT_MS);
         assert_ne!(first.id, again.id);
         assert_eq!(changes.iter().map(|c| c.what).collect::<Vec<_>>(), [What::Ended, What::Fired]);
         assert_eq!(codes.run_ended("a", T + WAIT_MS + 1).len(), 1);
         assert_eq!(codes.run_ended("a", T + WAIT_MS + 1).len(), 0);
-        codes.take(&call("slow", 0, T), &of("b"), T);
+        codes.take(&call("slow", 0, T), &tied_to("b"), T);
         assert_eq!(codes.end_all(T + 1).iter().map(|c| c.what).collect::<Vec<_>>(), [What::Ended]);
         assert!(codes.end_all(T + 1).is_empty());
     }
@@ -309,7 +309,7 @@ mod tests {
     fn a_thousand_titles_are_ten_alerts_and_one_that_counts_the_rest() {
         let mut codes = Codes::default();
         let changes: Vec<Transition> =
-            (0..1000).flat_map(|i| codes.take(&call(&format!("t{i}"), 0, T + i), &of("a"), T + i).1).collect();
+            (0..1000).flat_map(|i| codes.take(&call(&format!("t{i}"), 0, T + i), &tied_to("a"), T + i).1).collect();
         assert_eq!(changes.iter().filter(|c| c.what == What::Fired).count(), MOST_A_MINUTE + 1);
         let last = &changes.last().expect("one").alert;
         assert_eq!((last.count, last.labels["title"].as_str()), (990, FURTHER));
@@ -319,24 +319,24 @@ mod tests {
     fn text_is_never_read_and_a_start_loses_nothing() {
         let mut codes = Codes::default();
         let odd = AlertCall { text: "{run} @everyone".into(), ..call("{run}", 0, T) };
-        let (taken, changes) = codes.take(&odd, &of("a"), T);
+        let (taken, changes) = codes.take(&odd, &tied_to("a"), T);
         let alert = &changes[0].alert;
         assert_eq!((alert.text.as_str(), alert.sentence.as_str()), ("{run} @everyone", "{run} (rank 0)"));
         let rows = codes.changed_rows();
         let mut next = Codes::default();
         next.restore(&rows);
-        let (again, changes) = next.take(&AlertCall { t: T + 1, ..odd }, &of("a"), T + 1);
+        let (again, changes) = next.take(&AlertCall { t: T + 1, ..odd }, &tied_to("a"), T + 1);
         assert_eq!((again.id, again.count, changes[0].what), (taken.id, 2, What::Changed));
     }
 
     #[test]
     fn severity_that_rises_is_told() {
         let mut codes = Codes::default();
-        codes.take(&call("x", 0, T), &of("a"), T);
+        codes.take(&call("x", 0, T), &tied_to("a"), T);
         let worse = AlertCall { severity: AlertSeverity::Critical, ..call("x", 0, T + 1) };
-        let changes = codes.take(&worse, &of("a"), T + 1).1;
+        let changes = codes.take(&worse, &tied_to("a"), T + 1).1;
         assert_eq!((changes[0].what, changes[0].alert.severity), (What::Changed, AlertSeverity::Critical));
-        let again = codes.take(&call("x", 0, T + 2), &of("a"), T + 2).1;
+        let again = codes.take(&call("x", 0, T + 2), &tied_to("a"), T + 2).1;
         assert_eq!(again[0].alert.severity, AlertSeverity::Critical);
     }
 }

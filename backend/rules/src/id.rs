@@ -6,7 +6,7 @@ use sha2::{Digest, Sha256};
 const LETTERS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 
 /// 26 letters of the SHA-256 of the parts.
-pub fn of(parts: &[&str]) -> String {
+pub fn from_parts(parts: &[&str]) -> String {
     let mut hash = Sha256::new();
     for part in parts {
         // Lengths keep ("a", "bc") and ("ab", "c") apart.
@@ -29,7 +29,7 @@ pub fn of(parts: &[&str]) -> String {
 
 /// Id of an alert.
 pub fn alert(rule: &str, subject: &str, began: i64) -> String {
-    of(&["alert", rule, subject, &began.to_string()])
+    from_parts(&["alert", rule, subject, &began.to_string()])
 }
 
 #[cfg(test)]
@@ -42,7 +42,7 @@ mod tests {
         assert_eq!(id.len(), 26);
         assert_eq!(id, alert("r", "node-1 gpu.0.temp", 1_700_000_000_000));
         assert_ne!(id, alert("r", "node-1 gpu.0.temp", 1_700_000_000_001));
-        assert_ne!(of(&["a", "bc"]), of(&["ab", "c"]));
+        assert_ne!(from_parts(&["a", "bc"]), from_parts(&["ab", "c"]));
         assert!(id.bytes().all(|b| LETTERS.contains(&b)));
     }
 }

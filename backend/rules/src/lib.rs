@@ -8,7 +8,7 @@
 //! - [`builtin`]: the rules that come with Watchglass.
 //! - [`prometheus`]: import and export of Prometheus rules.
 //!
-//! The service calls, in one transaction of its database: `engine.take()`, `notices.hear(&transition, now)` for each,
+//! The service calls, in one transaction of its database: `engine.take()`, `notices.apply(&transition, now)` for each,
 //! `notices.poll(now)`. It then writes the alerts, [`Engine::changed_rows`], [`Notices::changed_rows`] and the due
 //! notices. Ids are deterministic, so a write repeated after a crash is one row.
 
@@ -23,7 +23,7 @@ pub mod prometheus;
 pub use check::Checker;
 pub use code::{Codes, Tied};
 pub use engine::{Engine, MAX_OF_RULE, MAX_SUBJECTS, Machine, Tick};
-pub use id::of as id_of;
+pub use id::from_parts as id_of;
 pub use notices::{Due, Hours, Notices, Person, STANDING, Setup, fold};
 
 use serde::{Deserialize, Serialize};

@@ -57,20 +57,20 @@ pub struct Fault {
 
 impl Fault {
     /// A fault of a key, given the others.
-    pub fn of(key: &'static str, message: impl Into<String>) -> Self {
+    pub fn new(key: &'static str, message: impl Into<String>) -> Self {
         Fault { key, message: message.into() }
     }
 }
 
 impl From<String> for Fault {
     fn from(message: String) -> Self {
-        Fault::of("", message)
+        Fault::new("", message)
     }
 }
 
 impl From<&str> for Fault {
     fn from(message: &str) -> Self {
-        Fault::of("", message)
+        Fault::new("", message)
     }
 }
 

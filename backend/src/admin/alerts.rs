@@ -157,7 +157,7 @@ fn alerts_table(alerts: &[&Alert], now: i64) -> String {
         };
         let acked = alert.acked.as_ref().map(|acked| acked.by.clone()).unwrap_or_default();
         let began = ago(now / 1_000, Some(alert.began / 1_000));
-        vec![alert.severity.word().into(), state.into(), began, acked, plain(&alert.sentence), alert.id.clone()]
+        vec![alert.severity.as_str().into(), state.into(), began, acked, plain(&alert.sentence), alert.id.clone()]
     });
     headed(["SEVERITY", "STATE", "BEGAN", "ACKNOWLEDGED BY", "WHAT", "ID"], rows)
 }
@@ -193,7 +193,7 @@ fn shown(row: &RuleRow, last: Option<&Alert>) -> String {
     };
     let value = |name: &str| match name {
         "rule" => rule.name.clone(),
-        "severity" => alert.severity.word().into(),
+        "severity" => alert.severity.as_str().into(),
         "subject" => alert.subject.clone(),
         "state" => if alert.state == AlertState::Resolved { "resolved" } else { "firing" }.into(),
         "value" => alert.value.map(shared::rule::number_text).unwrap_or_default(),
@@ -229,7 +229,7 @@ enum Done {
 }
 
 impl Done {
-    fn word(self) -> &'static str {
+    fn as_str(self) -> &'static str {
         match self {
             Done::Made => "made",
             Done::Changed => "changed",
@@ -280,7 +280,7 @@ fn apply(asking: &Asking<'_>, file: &Path) -> Result<Printed, AdminFailed> {
                 Done::Changed
             }
         };
-        text += &format!("{name}: {}\n", done.word());
+        text += &format!("{name}: {}\n", done.as_str());
         all.push(AppliedRule { rule: name, done });
     }
     Ok(asking.printed(&all, text))

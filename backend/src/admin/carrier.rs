@@ -37,7 +37,7 @@ fn own_folder<'a>(config: &'a Config, hub: Option<&HubEntry>) -> Result<&'a Path
 /// The database of the hub of this machine.
 fn database(config: &Config, folder: &Path) -> Result<Database, AdminFailed> {
     let (url, password_file) = (config.database.url.as_deref(), config.database.password_file.as_deref());
-    Database::of(folder, url, password_file).map_err(AdminFailed::usage)
+    Database::from_settings(folder, url, password_file).map_err(AdminFailed::usage)
 }
 
 fn wait<T>(of: impl Future<Output = Result<T, team::accounts::OpenError>>) -> Result<T, AdminFailed> {

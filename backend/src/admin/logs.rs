@@ -20,16 +20,16 @@ use stream::clock::{self, Clock};
 use uplink::settings::HubEntry;
 
 /// Time between two requests while lines are followed.
-const PERIOD: Duration = Duration::from_secs(1);
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Overlap of two requests, milliseconds: lines are written in batches, and several processes write in parallel.
 const OVERLAP_MS: i64 = 3_000;
 
 /// Maximum number of lines of one request.
-const MOST: u32 = 10_000;
+const MAX_LINES: u32 = 10_000;
 
 /// A line: its machine, the start of its process, and the numbers of both. Missing lines have only the machine.
-type Place = (String, Seconds, u32, u64);
+type LinePlace = (String, Seconds, u32, u64);
 
 /// Prints the requested lines, each by `say`, which reports when the reader has gone.
 ///
@@ -55,9 +55,9 @@ pub fn logs(
     while task.follow && rows.reads {
         // Output after its end is not awaited.
         let is_over = ended(folder, &task.run)?;
-        std::thread::sleep(PERIOD);
+        std::thread::sleep(POLL_INTERVAL);
         let from = rows.newest.unwrap_or_else(|| clock::System.wall()) - OVERLAP_MS;
-        rows.ask(folder, &question(task, Some(from), Some(MOST)))?;
+        rows.ask(folder, &question(task, Some(from), Some(MAX_LINES)))?;
         if is_over {
             break;
         }
@@ -69,7 +69,7 @@ pub fn logs(
 struct PrintedRows<'a> {
     task: &'a LogsTask,
     say: &'a mut dyn FnMut(&str) -> bool,
-    known: HashSet<Place>,
+    known: HashSet<LinePlace>,
     /// Time of the newest line, milliseconds since the Unix epoch; `None` before the first.
     newest: Option<i64>,
     /// The output still has a reader.
@@ -100,7 +100,7 @@ impl PrintedRows<'_> {
 
 /// A row: its place, its time, and the line to print. It is a line of output, or a note that a machine's lines are
 /// missing.
-fn read(row: &str, with_rank: bool) -> Result<(Place, Option<i64>, String), serde_json::Error> {
+fn read(row: &str, with_rank: bool) -> Result<(LinePlace, Option<i64>, String), serde_json::Error> {
     let line = match serde_json::from_str::<LogRow>(row) {
         Ok(line) => line,
         Err(error) => {

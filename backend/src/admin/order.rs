@@ -275,7 +275,7 @@ impl RunFilter {
 fn usage_request(usage: &UsageFilter) -> HubRequest {
     let parameters = [
         (parameter::TEAM, usage.team.clone()),
-        (parameter::USAGE_BY, Some(usage.by.word().into())),
+        (parameter::USAGE_BY, Some(usage.by.as_str().into())),
         (parameter::FROM, usage.from.map(seconds)),
         (parameter::TO, usage.to.map(seconds)),
     ];

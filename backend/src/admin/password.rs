@@ -8,7 +8,7 @@ use std::io::{self, BufRead, BufReader, IsTerminal, Read, Write};
 use std::path::Path;
 
 /// Maximum size of a line, bytes.
-const LONGEST: u64 = 8_192;
+const MAX_LINE_BYTES: u64 = 8_192;
 
 /// Reads a password.
 ///
@@ -30,7 +30,7 @@ pub(super) fn read(file: Option<&Path>, person: &str) -> Result<Secret, AdminFai
 
 fn first_line(from: impl BufRead, name: &str) -> Result<Secret, AdminFailed> {
     let mut line = String::new();
-    from.take(LONGEST)
+    from.take(MAX_LINE_BYTES)
         .read_line(&mut line)
         .map_err(|error| AdminFailed::usage(format!("{name} cannot be read: {error}")))?;
     let line = line.trim_end_matches(['\n', '\r']);
@@ -51,7 +51,7 @@ fn ask(question: &str) -> Result<Secret, AdminFailed> {
     out.write_all(question.as_bytes()).and_then(|()| out.flush()).map_err(failed)?;
     let hidden = Hidden::new().map_err(failed)?;
     let mut line = String::new();
-    io::stdin().lock().take(LONGEST).read_line(&mut line).map_err(failed)?;
+    io::stdin().lock().take(MAX_LINE_BYTES).read_line(&mut line).map_err(failed)?;
     drop(hidden);
     let _ = out.write_all(b"\n");
     match line.trim_end_matches(['\n', '\r']) {

@@ -81,7 +81,7 @@ pub struct AdminFlags {
 
 impl AdminFlags {
     /// The flags of a command without a team.
-    pub fn of(json: bool) -> Self {
+    pub fn new(json: bool) -> Self {
         AdminFlags { team: None, json }
     }
 

@@ -20,7 +20,7 @@ table! {
 impl DatabaseSettings {
     fn check(&self) -> Result<(), Fault> {
         match self.url.is_none() && self.password_file.is_some() {
-            true => Err(Fault::of("url", "write the address that the password is for")),
+            true => Err(Fault::new("url", "write the address that the password is for")),
             false => Ok(()),
         }
     }

@@ -1,7 +1,7 @@
 //! An example of the configuration file: every key, commented out.
 
 use super::collector::COMMON;
-use super::option::{Row, split_default};
+use super::option::{ConfigOption, split_default};
 use super::table::{Config, OPTIONS};
 use collectors::{COLLECTORS, Entry};
 use settings::{Inner, KeyText};
@@ -42,7 +42,7 @@ pub fn example() -> String {
 }
 
 /// Whether it cannot be among plain keys: in TOML those come before all tables.
-fn is_table(row: &Row<Config>) -> bool {
+fn is_table(row: &ConfigOption<Config>) -> bool {
     row.kind.inner().is_some() || matches!(row.kind.show(&Config::default()), Some(Value::Table(_)))
 }
 

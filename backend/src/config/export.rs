@@ -6,7 +6,7 @@ use clap::builder::PossibleValuesParser;
 use std::path::PathBuf;
 
 /// Below the flags in `--help`.
-pub const AFTER: &str = "\
+pub const AFTER_HELP: &str = "\
 Times are Unix seconds (1700000000.5), a date and time (2026-05-01T14:00:00Z or with an offset such as +02:00), a day or
 a time of day (yesterday, 2:15pm, friday 9:00), or relative (-1h, -2d, now). A time without a zone is local time. Without
 --from and --to, all stored samples are written. The server may keep running; the export includes its last seconds.

@@ -5,7 +5,7 @@ use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
 /// Below the flags in `--help`.
-pub const AFTER: &str = "\
+pub const AFTER_HELP: &str = "\
 FILE is a recording, or any file that watchglass import reads. Without FILE the command reads the data folder of the server,
 which may keep running. Each line has the start (UTC), the duration, the severity and a sentence.
 

@@ -6,7 +6,7 @@ use super::administer::{
     UsageTask, UserTask, ViewTask,
 };
 use super::hub::{HUB_FLAGS, HubFlags};
-use super::option::{Row, default_text};
+use super::option::{ConfigOption, default_text};
 use super::run::{self, AlertTask, LogsTask, MarkTask, RunTask, RunsTask};
 use super::table::{Config, GENERAL, MEASURED, OPTIONS};
 use super::top::{self, TopFlags};
@@ -27,7 +27,7 @@ use std::time::Duration;
 const ABOUT: &str = "Shows this machine live in the browser: CPU, memory, disk, network, GPUs and chosen processes";
 
 /// Below the flags in `--help`.
-const AFTER: &str =
+const AFTER_HELP: &str =
     "Lists have commas or repeat the flag; '' is the empty list. Flags override the configuration file.";
 
 const AFTER_COMPLETIONS: &str = "\
@@ -70,10 +70,10 @@ pub enum Word {
         bundle: Option<PathBuf>,
     },
     /// Export stored samples: CSV, JSON lines, OpenMetrics or W&B events
-    #[command(after_help = export::AFTER)]
+    #[command(after_help = export::AFTER_HELP)]
     Export(Export),
     /// Show detected problems of this machine, a recording or an import
-    #[command(after_help = findings::AFTER)]
+    #[command(after_help = findings::AFTER_HELP)]
     Findings(FindingsTask),
     /// Write stored history to one file that can be replayed anywhere
     Record {
@@ -122,10 +122,10 @@ pub enum Word {
         seed: u64,
     },
     /// Show this machine, a server, a hub or a recording in the terminal
-    #[command(after_help = top::AFTER)]
+    #[command(after_help = top::AFTER_HELP)]
     Top(TopFlags),
     /// Start a training job and record its start, end and exit status
-    #[command(after_help = run::AFTER)]
+    #[command(after_help = run::AFTER_HELP)]
     Run(RunTask),
     /// Add a marker to the charts of this machine and of the current job
     #[command(after_help = run::AFTER_MARK)]
@@ -316,10 +316,10 @@ impl Word {
             Word::Restore { file, flags } => Some((AdminTask::Restore(file), flags)),
             Word::Erase { task, flags } => Some((AdminTask::Erase(task), flags)),
             Word::Audit { task, flags } => Some((AdminTask::Audit(task), flags)),
-            Word::Runs { task, json } => Some((AdminTask::Runs(task), AdminFlags::of(json))),
+            Word::Runs { task, json } => Some((AdminTask::Runs(task), AdminFlags::new(json))),
             Word::Logs(task) => {
                 let json = task.json;
-                Some((AdminTask::Logs(task), AdminFlags::of(json)))
+                Some((AdminTask::Logs(task), AdminFlags::new(json)))
             }
             Word::Usage { task, flags } => Some((AdminTask::Usage(task), flags)),
             Word::Alerts { task, flags } => {
@@ -360,7 +360,7 @@ pub struct Flags {
     /// Flags of one hub.
     pub hub: HubFlags,
     /// The options that were given, with their values.
-    options: Vec<(&'static Row<Config>, Vec<String>)>,
+    options: Vec<(&'static ConfigOption<Config>, Vec<String>)>,
 }
 
 /// The reason why parsing returned no flags.
@@ -383,7 +383,7 @@ pub fn command() -> Command {
 /// The commands, each with the flags that are its own.
 fn bare() -> Command {
     let command = Command::new("watchglass").version(BUILD.version).long_version(BUILD.to_string());
-    let command = command.after_help(AFTER).max_term_width(120);
+    let command = command.after_help(AFTER_HELP).max_term_width(120);
     // The derived commands bring an about text, which ours replaces.
     Word::augment_subcommands(command).about(ABOUT)
 }
@@ -402,7 +402,7 @@ fn shared() -> Vec<Arg> {
 }
 
 /// The commands, each with only the flags that apply to it, as its help lists them.
-pub fn told() -> Command {
+pub fn shown_commands() -> Command {
     with_those_told(bare(), None)
 }
 
@@ -455,7 +455,7 @@ fn concerns(flag: &str, command: &str) -> bool {
 }
 
 /// The flag of a row.
-fn flag(row: &'static Row<Config>) -> Arg {
+fn flag(row: &'static ConfigOption<Config>) -> Arg {
     let default = default_text(row).map_or(String::new(), |default| format!(" [default: {default}]"));
     let arg = Arg::new(row.flag)
         .long(row.flag)
@@ -492,8 +492,9 @@ pub fn read(args: impl IntoIterator<Item = OsString>) -> Result<Flags, Stop> {
 }
 
 fn taken(matches: &ArgMatches) -> Result<Flags, clap::Error> {
-    let given =
-        |row: &&Row<Config>| !row.flag.is_empty() && matches.value_source(row.flag) == Some(ValueSource::CommandLine);
+    let given = |row: &&ConfigOption<Config>| {
+        !row.flag.is_empty() && matches.value_source(row.flag) == Some(ValueSource::CommandLine)
+    };
     let texts = |flag: &str| matches.get_many::<String>(flag).into_iter().flatten().cloned().collect();
     Ok(Flags {
         command: matches.subcommand().map(|_| Word::from_arg_matches(matches)).transpose()?,
@@ -523,7 +524,7 @@ impl Flags {
 
     /// A given flag that has no effect on simulated machines.
     pub fn of_real_machines(&self) -> Option<&'static str> {
-        let real = |row: &Row<Config>| row.section == MEASURED && !row.commands.contains(&"demo");
+        let real = |row: &ConfigOption<Config>| row.section == MEASURED && !row.commands.contains(&"demo");
         self.options.iter().find(|(row, _)| real(row)).map(|(row, _)| row.flag)
     }
 

@@ -5,8 +5,8 @@ use settings::{nearest, table, value};
 use std::time::Duration;
 
 /// Minimum and maximum of the times.
-const LEAST: Duration = Duration::from_secs(30);
-const MOST: Duration = Duration::from_secs(86_400);
+const MIN_TIME: Duration = Duration::from_secs(30);
+const MAX_TIME: Duration = Duration::from_secs(86_400);
 
 table! {
     /// `[insight]`: times, and what is off. There are no thresholds to set.
@@ -35,7 +35,7 @@ impl InsightSettings {
 }
 
 fn length(text: &str) -> Result<Duration, String> {
-    within(text, LEAST, MOST)
+    within(text, MIN_TIME, MAX_TIME)
 }
 
 /// The name of a kind or a rule of findings.

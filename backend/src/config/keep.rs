@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// Maximum number of rules: each makes its own files.
-const MOST: usize = 8;
+const MAX_RULES: usize = 8;
 
 table! {
     /// Machines with these labels are kept so long.
@@ -23,7 +23,7 @@ table! {
 impl KeepRule {
     fn check(&self) -> Result<(), Fault> {
         match self.labels.is_empty() {
-            true => Err(Fault::of("match", "write a label, such as { tier = \"gpu\" }; --retention applies to all")),
+            true => Err(Fault::new("match", "write a label, such as { tier = \"gpu\" }; --retention applies to all")),
             false => Ok(()),
         }
     }
@@ -35,7 +35,7 @@ pub struct KeepRules(pub Vec<KeepRule>);
 
 impl KeepRules {
     /// Retention of a machine with these labels; none: the general one.
-    pub fn of(&self, labels: &BTreeMap<String, String>) -> Option<Duration> {
+    pub fn retention_for(&self, labels: &BTreeMap<String, String>) -> Option<Duration> {
         let fits = |rule: &&KeepRule| rule.labels.iter().all(|(key, value)| labels.get(key) == Some(value));
         self.0.iter().find(fits).map(|rule| rule.retention)
     }
@@ -49,8 +49,8 @@ impl KeepRules {
 /// Refuses more rules than the maximum.
 pub(super) fn check(all: &[KeepRule]) -> Result<(), Fault> {
     match all.len() {
-        ..=MOST => Ok(()),
-        _ => Err(Fault::of("keep", format!("at most {MOST} tables"))),
+        ..=MAX_RULES => Ok(()),
+        _ => Err(Fault::new("keep", format!("at most {MAX_RULES} tables"))),
     }
 }
 
@@ -92,7 +92,9 @@ mod tests {
             rule(&[("tier", "gpu")], 720),
             rule(&[("zone", "b")], 1),
         ]);
-        let hours = |labels: &[(&str, &str)]| rules.of(&rule(labels, 0).labels).map(|length| length.as_secs() / 3_600);
+        let hours = |labels: &[(&str, &str)]| {
+            rules.retention_for(&rule(labels, 0).labels).map(|length| length.as_secs() / 3_600)
+        };
         assert_eq!(hours(&[("tier", "gpu"), ("zone", "b"), ("x", "")]), Some(2));
         assert_eq!(hours(&[("tier", "gpu"), ("zone", "a")]), Some(720));
         assert_eq!(hours(&[("tier", "cpu"), ("zone", "b")]), Some(1));

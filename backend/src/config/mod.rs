@@ -10,6 +10,7 @@ mod alerts;
 mod audit;
 mod cluster;
 mod collector;
+mod configured_join;
 mod database;
 mod endpoints;
 mod example;
@@ -30,7 +31,6 @@ mod run;
 mod secret;
 mod sessions;
 mod sign_in;
-mod standing_join;
 mod table;
 mod team;
 mod top;
@@ -326,7 +326,7 @@ fn base(
 /// Adds the hub that the environment names, if the configuration names none.
 fn dial_named(config: &mut Config, env: &dyn Fn(&str) -> Option<String>) -> Result<(), ConfigError> {
     if let Some(hub) = env("WATCHGLASS_HUB").filter(|hub| config.hubs.is_empty() && !hub.is_empty()) {
-        let named = HubEntry::of(&hub).map_err(|error| ConfigError::new(format!("WATCHGLASS_HUB: {error}")))?;
+        let named = HubEntry::parse(&hub).map_err(|error| ConfigError::new(format!("WATCHGLASS_HUB: {error}")))?;
         config.hubs.push(named);
     }
     Ok(())

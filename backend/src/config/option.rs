@@ -1,4 +1,4 @@
-//! An option: a [`Row`] that the command line, the configuration file, `--print-config` and the documents read. Its
+//! An option: a [`ConfigOption`] that the command line, the configuration file, `--print-config` and the documents read. Its
 //! [`KeyKind`] reads its value from the file and prints it, as for a key in a table. Its [`OptionKind`] reads its
 //! flag.
 
@@ -7,7 +7,7 @@ use settings::{KeyKind, Takes, Written};
 use toml::Value;
 
 /// One option of `C`, which is the configuration.
-pub struct Row<C: 'static> {
+pub struct ConfigOption<C: 'static> {
     /// Its flag without the two dashes; empty: it cannot be set on the command line.
     pub flag: &'static str,
     /// Its key in the file.
@@ -80,12 +80,12 @@ impl<C, T, S: TableSlot<T>> OptionKind<C> for Tables<C, T, S> {
 pub const FILE_ONLY: &str = "this key belongs in the configuration file";
 
 /// The row of a key.
-pub fn by_key<C>(rows: &'static [Row<C>], key: &str) -> Option<&'static Row<C>> {
+pub fn by_key<C>(rows: &'static [ConfigOption<C>], key: &str) -> Option<&'static ConfigOption<C>> {
     rows.iter().find(|row| row.key == key)
 }
 
 /// The default of an option in the syntax of the command line; none if it is off or empty.
-pub fn default_text<C: Default>(row: &Row<C>) -> Option<String> {
+pub fn default_text<C: Default>(row: &ConfigOption<C>) -> Option<String> {
     let shown = row.kind.show(&C::default()).filter(|_| row.kind.takes() != Takes::Switch);
     shown.as_ref().and_then(in_words)
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 /// The completion script of a shell.
 pub fn completions(shell: Shell) -> String {
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut super::flags::told(), "watchglass", &mut script);
+    clap_complete::generate(shell, &mut super::flags::shown_commands(), "watchglass", &mut script);
     String::from_utf8_lossy(&script).into_owned()
 }
 
@@ -15,7 +15,7 @@ pub fn completions(shell: Shell) -> String {
 pub fn page() -> String {
     let mut page = Vec::new();
     // Writing to memory cannot fail.
-    let _ = clap_mangen::Man::new(super::flags::told()).render(&mut page);
+    let _ = clap_mangen::Man::new(super::flags::shown_commands()).render(&mut page);
     String::from_utf8_lossy(&page).into_owned()
 }
 
@@ -26,5 +26,5 @@ pub fn page() -> String {
 /// The error of the system.
 pub fn write_pages(folder: &Path) -> io::Result<()> {
     std::fs::create_dir_all(folder)?;
-    clap_mangen::generate_to(super::flags::told(), folder)
+    clap_mangen::generate_to(super::flags::shown_commands(), folder)
 }

@@ -1,7 +1,7 @@
 //! The table of options as a document.
 
 use super::collector::COMMON;
-use super::option::{Row, default_text, in_words, split_default};
+use super::option::{ConfigOption, default_text, in_words, split_default};
 use super::table::{Config, OPTIONS};
 use collectors::COLLECTORS;
 use settings::{KeyText, Takes};
@@ -72,7 +72,7 @@ fn code(text: &str) -> String {
     format!("`{text}`")
 }
 
-fn flag(row: &Row<Config>) -> String {
+fn flag(row: &ConfigOption<Config>) -> String {
     match row.kind.takes() {
         _ if row.flag.is_empty() => String::new(),
         Takes::Switch => code(&format!("--{}", row.flag)),

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 
 /// Below the flags in `--help`.
-pub const AFTER: &str = "\
+pub const AFTER_HELP: &str = "\
 The command runs unchanged: it has the same terminal, files and signals, and its exit status is returned. Without a server
 on this machine the command runs too; the run is listed as soon as a server starts.
 
@@ -134,7 +134,7 @@ pub struct AlertTask {
 
 impl AlertTask {
     /// Title, text, severity, time to group repeats, and run.
-    pub fn said(self) -> (String, Option<String>, AlertSeverity, Option<String>, Option<String>) {
+    pub fn into_parts(self) -> (String, Option<String>, AlertSeverity, Option<String>, Option<String>) {
         (self.title, self.text, self.severity, self.wait, self.run)
     }
 }
@@ -231,7 +231,7 @@ fn alert_text(text: &str) -> Result<String, String> {
 
 fn severity(word: &str) -> Result<AlertSeverity, String> {
     let all = [AlertSeverity::Info, AlertSeverity::Warning, AlertSeverity::Critical];
-    all.into_iter().find(|one| one.word() == word).ok_or_else(|| "write info, warning or critical".into())
+    all.into_iter().find(|one| one.as_str() == word).ok_or_else(|| "write info, warning or critical".into())
 }
 
 fn wait(text: &str) -> Result<String, String> {

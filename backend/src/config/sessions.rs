@@ -7,8 +7,8 @@ use std::time::Duration;
 const HOUR: Duration = Duration::from_secs(3_600);
 const DAY: Duration = Duration::from_secs(86_400);
 /// Minimum and maximum of both.
-const LEAST: Duration = Duration::from_secs(300);
-const MOST: Duration = Duration::from_secs(400 * 86_400);
+const MIN_LIFETIME: Duration = Duration::from_secs(300);
+const MAX_LIFETIME: Duration = Duration::from_secs(400 * 86_400);
 
 table! {
     /// `[sessions]`: when a sign-in is over.
@@ -24,7 +24,7 @@ table! {
 impl SessionSettings {
     fn check(&self) -> Result<(), Fault> {
         match self.idle > self.longest {
-            true => Err(Fault::of(
+            true => Err(Fault::new(
                 "longest",
                 "a session that is used lasts as long as an unused one at least; write no less than idle",
             )),
@@ -34,7 +34,7 @@ impl SessionSettings {
 }
 
 fn length(text: &str) -> Result<Duration, String> {
-    within(text, LEAST, MOST)
+    within(text, MIN_LIFETIME, MAX_LIFETIME)
 }
 
 #[cfg(test)]

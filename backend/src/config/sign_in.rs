@@ -46,10 +46,10 @@ impl SignInWays {
         let twice = |at: &usize| self.oidc[..*at].iter().any(|other| other.name == self.oidc[*at].name);
         if let Some(at) = (0..self.oidc.len()).find(twice) {
             let name = &self.oidc[at].name;
-            return Err(Fault::of("oidc", format!("two providers have the name {name:?}; give each its own name")));
+            return Err(Fault::new("oidc", format!("two providers have the name {name:?}; give each its own name")));
         }
         match !self.password && self.providers().next().is_none() && self.proxy.is_none() {
-            true => Err(Fault::of("password", "nobody could sign in without it; configure another method first")),
+            true => Err(Fault::new("password", "nobody could sign in without it; configure another method first")),
             false => Ok(()),
         }
     }
@@ -135,13 +135,13 @@ impl ProxySignIn {
 
     fn check(&self) -> Result<(), Fault> {
         if self.from.is_empty() {
-            return Err(Fault::of("from", "name the address of the proxy, such as 10.0.0.5, or \"unix\""));
+            return Err(Fault::new("from", "name the address of the proxy, such as 10.0.0.5, or \"unix\""));
         }
         if self.email.as_ref() == Some(&self.user) {
-            return Err(Fault::of("email", "it is the header of user; name another one"));
+            return Err(Fault::new("email", "it is the header of user; name another one"));
         }
         if self.groups.is_some() && (self.groups == self.email || self.groups.as_ref() == Some(&self.user)) {
-            return Err(Fault::of("groups", "it is the header of user or email; name another one"));
+            return Err(Fault::new("groups", "it is the header of user or email; name another one"));
         }
         match self.groups.is_some() == self.roles.is_empty() {
             true => Err("groups and roles belong together; write both".into()),

@@ -8,7 +8,7 @@ use super::database::DatabaseSettings;
 use super::endpoints::endpoint_tables;
 use super::hub::{HUB, hub_tables};
 use super::insight::InsightSettings;
-use super::option::Row;
+use super::option::ConfigOption;
 use super::remote_write::RemoteWrite;
 use super::sessions::SessionSettings;
 use super::sign_in::SignInWays;
@@ -77,7 +77,7 @@ macro_rules! options {
         }
 
         /// All options, in the order of the help.
-        pub static OPTIONS: &[Row<Config>] = &[$(Row {
+        pub static OPTIONS: &[ConfigOption<Config>] = &[$(ConfigOption {
             $($column: $value,)*
             example: concat!($($example)?),
             kind: &$kind($($arg,)* field!(Config, $field)),

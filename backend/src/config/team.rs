@@ -1,7 +1,7 @@
 //! Settings of a hub alone: its public address, trusted proxies, and limits of agents.
 
+use super::configured_join::{self, ConfiguredJoin};
 use super::keep::{self, KeepRule, KeepRules};
-use super::standing_join::{self, StandingJoin};
 use super::{Config, ConfigError, value};
 use settings::kinds::Words;
 use settings::{Fault, Written, table};
@@ -184,7 +184,7 @@ table! {
         /// machine; `approve` requires an admin to confirm it
         rejoin: Rejoin = Rejoin::Allow, word(REJOIN);
         /// Join keys that are valid while they stand here, for machines that programs set up
-        join: Vec<StandingJoin> = Vec::new(), table(&StandingJoin::TABLE);
+        join: Vec<ConfiguredJoin> = Vec::new(), table(&ConfiguredJoin::TABLE);
         /// Retention of machines by label, at most 8 entries; the first match applies
         keep: Vec<KeepRule> = Vec::new(), table(&KeepRule::TABLE);
     }
@@ -208,7 +208,7 @@ impl AgentLimits {
     }
 
     fn check(&self) -> Result<(), Fault> {
-        standing_join::check(&self.join)?;
+        configured_join::check(&self.join)?;
         keep::check(&self.keep)
     }
 }

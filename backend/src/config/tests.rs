@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr};
 use uplink::settings::KeyFrom;
 
-const KNOWN: [&str; 7] = ["cpu", "memory", "disk", "nvidia", "monitor", "trainium", "tpu"];
+const KNOWN_COLLECTORS: [&str; 7] = ["cpu", "memory", "disk", "nvidia", "monitor", "trainium", "tpu"];
 
 fn known() -> Vec<CollectorConfig> {
-    KNOWN.iter().map(|name| CollectorConfig::new(name)).collect()
+    KNOWN_COLLECTORS.iter().map(|name| CollectorConfig::new(name)).collect()
 }
 
 fn run(args: &[&str], file: &str, log: Option<&str>) -> Result<Command, ConfigError> {
@@ -47,7 +47,7 @@ fn without_anything_the_defaults_of_the_surface_hold() {
     assert_eq!((config.interval, config.retention), (Duration::from_secs(1), Duration::from_secs(43_200)));
     assert_eq!((config.local_auth, config.allow_users), (LocalAuth::Uid, vec![]));
     assert_eq!(config.disk_paths, [PathBuf::from("/")]);
-    assert!(config.collectors.iter().all(|c| c.enabled) && config.collectors.len() == KNOWN.len());
+    assert!(config.collectors.iter().all(|c| c.enabled) && config.collectors.len() == KNOWN_COLLECTORS.len());
 }
 
 #[test]
@@ -343,7 +343,7 @@ fn any_config() -> impl Strategy<Value = Config> {
     let lists = (proptest::collection::vec(name, 0..3), proptest::collection::vec(origin, 0..3));
     let paths = (proptest::collection::vec(path(), 0..3), proptest::option::of(path()), proptest::option::of(path()));
     let rest = (any::<bool>(), any::<bool>(), proptest::sample::select(vec!["info", "warn,watchglass=debug"]));
-    let collectors = proptest::collection::vec(collector, KNOWN.len());
+    let collectors = proptest::collection::vec(collector, KNOWN_COLLECTORS.len());
     (numbers, lists, paths, rest, collectors).prop_map(|(numbers, lists, paths, rest, collectors)| {
         let ports: Vec<String> = unique(numbers.5.clone()).iter().map(|port| format!("127.0.0.1:{port}")).collect();
         Config {
@@ -361,7 +361,7 @@ fn any_config() -> impl Strategy<Value = Config> {
             local_auth: if rest.0 { LocalAuth::Off } else { LocalAuth::Uid },
             memory: rest.1,
             log: rest.2.into(),
-            collectors: std::iter::zip(KNOWN, collectors)
+            collectors: std::iter::zip(KNOWN_COLLECTORS, collectors)
                 .map(|(name, (enabled, every, deadline))| {
                     let path = paths.2.iter().map(|path| vec![path.to_string_lossy().into_owned()]);
                     let own = match name {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use uplink::settings::{HubEntry, HubUrl, ProxyChoice};
 
 /// Below the flags in `--help`.
-pub const AFTER: &str = "\
+pub const AFTER_HELP: &str = "\
 Without an address, top connects to the server of your data folder, if one runs. Otherwise it runs standalone: it opens no
 port, history starts now and nothing is saved. If standard output is a pipe or a file, top prints one plain snapshot.
 

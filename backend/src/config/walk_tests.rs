@@ -1,7 +1,7 @@
 //! Properties of every row of the table of options.
 
 use super::*;
-use crate::config::option::Row;
+use crate::config::option::ConfigOption;
 use crate::config::table::OPTIONS;
 use settings::Takes;
 
@@ -44,7 +44,7 @@ fn served(args: &[&str], file: &str) -> Result<Config, ConfigError> {
     }
 }
 
-fn flags() -> impl Iterator<Item = &'static Row<Config>> {
+fn flags() -> impl Iterator<Item = &'static ConfigOption<Config>> {
     OPTIONS.iter().filter(|row| !row.flag.is_empty())
 }
 
@@ -193,6 +193,6 @@ fn long_helps(command: &clap::Command) -> Vec<String> {
 fn helps_are_short_lines_like_those_of_clap() {
     let planted = clap::Command::new("a").about("What it does").arg(clap::Arg::new("b").help("Ends with a stop."));
     assert_eq!(long_helps(&planted), ["Ends with a stop.", "What it does"]);
-    let found = long_helps(&super::flags::told());
+    let found = long_helps(&super::flags::shown_commands());
     assert!(found.is_empty(), "{found:#?}");
 }

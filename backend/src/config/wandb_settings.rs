@@ -9,7 +9,7 @@ use toml::Table;
 type ReadValue = fn(&str) -> Option<toml::Value>;
 
 /// The known settings: W&B's key, our key, and the conversion of the value.
-const KNOWN: &[(&str, &str, ReadValue)] = &[
+const KNOWN_SETTINGS: &[(&str, &str, ReadValue)] = &[
     ("x_stats_pid", "pid", |text| Some(toml::Value::Array(vec![number(text)?]))),
     ("x_stats_gpu_device_ids", "gpu", numbers),
     ("x_stats_sampling_interval", "interval", |text| Some(seconds(text)?.into())),
@@ -31,7 +31,7 @@ pub fn translated(text: &str) -> Result<String, String> {
     let mut notes = Vec::new();
     let theirs = settings(text)?;
     for (name, value) in &theirs {
-        if let Some((_, key, read)) = KNOWN.iter().find(|(known, ..)| known == name) {
+        if let Some((_, key, read)) = KNOWN_SETTINGS.iter().find(|(known, ..)| known == name) {
             let value = read(value).ok_or_else(|| format!("{name} is {value:?}, which cannot be read"))?;
             ours.insert((*key).into(), value);
         } else if name.starts_with("x_stats_") && ![ENDPOINTS, FILTERS, HEADERS].contains(&name.as_str()) {

@@ -2,7 +2,7 @@
 
 use super::job::{Job, Phase};
 use crate::config::{Fail, Fleet};
-use shared::standing::Standing;
+use shared::connection_state::ConnectionState;
 
 /// Time for the GPU memory to fill up, milliseconds.
 const FILL_MS: i64 = 150_000;
@@ -135,17 +135,17 @@ impl Fault {
     }
 
     /// Time range of a machine's missing samples, and its connection state unless that is detected by itself.
-    pub fn away(&self, host: u32) -> Option<((i64, i64), Option<Standing>)> {
+    pub fn away(&self, host: u32) -> Option<((i64, i64), Option<ConnectionState>)> {
         let filled = self.since + FILLED_MS;
-        let (until, standing) = match (self.fail, host) {
+        let (until, connection_state) = match (self.fail, host) {
             // Its link is connected, but carries no data.
             (Fail::Links, 1) => (i64::MAX, None),
-            (Fail::Links, 2) => (i64::MAX, Some(Standing::Unreachable)),
-            (Fail::Links, 3) => (i64::MAX, Some(Standing::Stopped("it was told to stop".into()))),
-            (Fail::Links, 4) => (filled, Some(Standing::Filling { missing: FILLED_MS, rate: 0.0 })),
+            (Fail::Links, 2) => (i64::MAX, Some(ConnectionState::Unreachable)),
+            (Fail::Links, 3) => (i64::MAX, Some(ConnectionState::Stopped("it was told to stop".into()))),
+            (Fail::Links, 4) => (filled, Some(ConnectionState::Filling { missing: FILLED_MS, rate: 0.0 })),
             _ => return None,
         };
-        Some(((self.since, until), standing))
+        Some(((self.since, until), connection_state))
     }
 
     /// One sentence for the check of a machine's GPUs, and its remedy.

@@ -47,14 +47,14 @@ pub(super) struct Gpu {
 impl Gpu {
     /// The GPU of this number in a machine of `of` GPUs.
     pub fn new(machine: Key, i: u32, of: u32) -> Self {
-        let key = machine.of(100 + u64::from(i));
+        let key = machine.derive(100 + u64::from(i));
         Gpu {
             i,
             key,
-            appetite: key.of(1).between(0.965, 1.03),
-            inlet: machine.of(5).between(24.0, 29.0),
-            rise: key.of(2).between(35.0, 44.0),
-            share: key.of(3).between(-0.004, 0.004),
+            appetite: key.derive(1).between(0.965, 1.03),
+            inlet: machine.derive(5).between(24.0, 29.0),
+            rise: key.derive(2).between(35.0, 44.0),
+            share: key.derive(3).between(-0.004, 0.004),
             linked: of > 1,
         }
     }
@@ -94,11 +94,11 @@ impl Gpu {
             Touch::Slow(_) | Touch::Waits(_) | Touch::Hot(_) if is_felt(at.phase) => at.share,
             _ => 1.0,
         };
-        level * slowed * (1.0 + 0.03 * self.key.of(10).jitter(at.t, 1_000))
+        level * slowed * (1.0 + 0.03 * self.key.derive(10).jitter(at.t, 1_000))
     }
 
     fn load(&self, at: &Drive, touch: Touch, work: f64, out: &mut Out) {
-        let jitter = self.key.of(11).jitter(at.t, 1_000);
+        let jitter = self.key.derive(11).jitter(at.t, 1_000);
         let busy = match at.phase {
             _ if at.hung => 100.0,
             Phase::Train => 98.0 + 3.0 * jitter - 100.0 * at.dip,
@@ -133,7 +133,7 @@ impl Gpu {
         if at.phase == Phase::Dead {
             return EMPTY_SHARE;
         }
-        let full = 0.90 + 0.05 * self.key.of(4).unit(at.run) + self.share;
+        let full = 0.90 + 0.05 * self.key.derive(4).unit(at.run) + self.share;
         let share = match at.phase {
             // The driver's part, then the weights, then the needs of a first step.
             Phase::StartUp => match at.into as f64 / 80_000.0 {
@@ -162,7 +162,7 @@ impl Gpu {
         };
         let (quick, slow) = cooled(since);
         let warm = (at.warmth.0 * (factor + (1.0 - factor) * quick), at.warmth.1 * (factor + (1.0 - factor) * slow));
-        let wander = self.key.of(12).sway(at.t, 20_000);
+        let wander = self.key.derive(12).sway(at.t, 20_000);
 
         let mean = if at.hung {
             0.2 * POWER_LIMIT_WATTS
@@ -173,7 +173,7 @@ impl Gpu {
         };
         let noise = if at.phase == Phase::Dead { 1.0 } else { 0.016 * mean };
         let watts =
-            (mean + noise * (self.key.of(13).jitter(at.t, 1_000) + 0.6 * wander)).min(1.005 * POWER_LIMIT_WATTS);
+            (mean + noise * (self.key.derive(13).jitter(at.t, 1_000) + 0.6 * wander)).min(1.005 * POWER_LIMIT_WATTS);
         out.put(&gpu::POWER_WATTS, self.i, watts);
         out.put(&gpu::POWER_LIMIT_WATTS, self.i, POWER_LIMIT_WATTS);
         out.put(&gpu::POWER_PERCENT, self.i, 100.0 * watts / POWER_LIMIT_WATTS);
@@ -207,7 +207,7 @@ impl Gpu {
         out.put(&gpu::THROTTLE_REASONS, self.i, reasons);
 
         // One error in some days is usual.
-        let usual = (at.up / self.key.of(5).between(2e8, 9e8)).floor();
+        let usual = (at.up / self.key.derive(5).between(2e8, 9e8)).floor();
         let (corrected, lost) = match touch {
             // The wandering part is slower than the rising one: a counter never falls.
             Touch::Failing(ms) => {
@@ -263,7 +263,7 @@ impl Gpu {
             // A few multiprocessors spin.
             out.put(&profile::SM_ACTIVE, self.i, 12.0);
         }
-        let tremor = 1.0 + 0.06 * self.key.of(14).jitter(at.t, 1_000);
+        let tremor = 1.0 + 0.06 * self.key.derive(14).jitter(at.t, 1_000);
         // NVML reports whole MiB.
         let rate = |bytes: f64| (bytes * tremor / MIB).round() * MIB;
         if self.linked {

@@ -73,7 +73,7 @@ impl Host {
     }
 
     fn core(&self, kind: Kind, core: u64, at: &Drive) -> f64 {
-        let key = self.key.of(1_000 + core);
+        let key = self.key.derive(1_000 + core);
         let jitter = key.jitter(at.t, 1_000);
         let percent = match (kind, at.phase) {
             (Kind::Rank, _) if at.hung => 100.0,
@@ -83,7 +83,9 @@ impl Host {
             (Kind::Rank, Phase::StartUp) => 72.0 + 20.0 * jitter,
             (Kind::Rank, Phase::Checkpoint) => 55.0 + 30.0 * jitter,
             (Kind::Loader, _) if at.hung => 1.0 + jitter,
-            (Kind::Loader, Phase::Train) => 44.0 + 16.0 * key.of(1).sway(at.t, 9_000) + 10.0 * jitter + 70.0 * at.dip,
+            (Kind::Loader, Phase::Train) => {
+                44.0 + 16.0 * key.derive(1).sway(at.t, 9_000) + 10.0 * jitter + 70.0 * at.dip
+            }
             (Kind::Loader, Phase::Evaluate) => 26.0 + 10.0 * jitter,
             (Kind::Loader, Phase::StartUp) => 84.0 + 14.0 * jitter,
             (Kind::Loader, Phase::Checkpoint) => 6.0 + 5.0 * jitter,
@@ -103,7 +105,7 @@ impl Host {
         }
         let n = self.cores.len() as f64;
         let whole = sum / n;
-        let jitter = self.key.of(1).jitter(at.t, 1_000);
+        let jitter = self.key.derive(1).jitter(at.t, 1_000);
         out.put(&cpu::CPU_PERCENT, (), whole);
         out.put(&cpu::USER_PERCENT, (), whole * (0.82 + 0.03 * jitter));
         out.put(&cpu::SYSTEM_PERCENT, (), whole * (0.18 - 0.03 * jitter));
@@ -120,7 +122,7 @@ impl Host {
         let ended = if at.hung { self.gpus.min(n) } else { 0.4 };
         let after =
             |ms: f64| if at.stopped > 0.0 { ended + (wanted - ended) * (-at.stopped / ms).exp() } else { wanted };
-        let sway = |lane: u64, ms: i64| 1.0 + 0.1 * self.key.of(lane).sway(at.t, ms);
+        let sway = |lane: u64, ms: i64| 1.0 + 0.1 * self.key.derive(lane).sway(at.t, ms);
         let now = if at.stopped > 0.0 { after(60_000.0) } else { wanted * (0.3 + 0.75 * at.warmth.1) };
         out.put(&cpu::LOAD1, (), now * sway(2, 30_000));
         out.put(&cpu::LOAD5, (), after(300_000.0) * sway(3, 150_000));
@@ -128,15 +130,15 @@ impl Host {
         out.put(&cpu::CORES, (), n);
         out.put(&cpu::TASKS_RUNNABLE, (), (sum / 100.0 * (1.1 + 0.3 * jitter)).round().max(1.0));
         let alive = if at.phase == Phase::Dead { 0.0 } else { 48.0 * self.gpus };
-        out.put(&cpu::TASKS, (), (9.0 * n + alive + 12.0 * self.key.of(5).sway(at.t, 60_000)).round());
+        out.put(&cpu::TASKS, (), (9.0 * n + alive + 12.0 * self.key.derive(5).sway(at.t, 60_000)).round());
         out.put(&cpu::UPTIME, (), at.up / 1e3);
-        let warm = 36.0 + 24.0 * at.warmth.1 + 0.8 * self.key.of(6).sway(at.t, 15_000);
+        let warm = 36.0 + 24.0 * at.warmth.1 + 0.8 * self.key.derive(6).sway(at.t, 15_000);
         out.put(&cpu::TEMPERATURE, (), (8.0 * warm).round() / 8.0);
         whole
     }
 
     fn pressure(&self, at: &Drive, out: &mut Out) {
-        let jitter = self.key.of(7).jitter(at.t, 1_000);
+        let jitter = self.key.derive(7).jitter(at.t, 1_000);
         let (cores, disks) = match at.phase {
             Phase::StartUp => (9.0 + 5.0 * jitter, 22.0 + 10.0 * jitter),
             Phase::Checkpoint => (3.0 + 2.0 * jitter, 38.0 + 12.0 * jitter),
@@ -170,7 +172,7 @@ impl Host {
             Phase::StartUp => at.into as f64 / 80_000.0,
             _ => 1.0,
         };
-        let usual = EMPTY_SHARE + job * (0.24 + 0.006 * self.key.of(8).sway(at.t, 45_000)) + 0.07 * self.staged(at);
+        let usual = EMPTY_SHARE + job * (0.24 + 0.006 * self.key.derive(8).sway(at.t, 45_000)) + 0.07 * self.staged(at);
         usual + (0.995 - usual) * at.fills
     }
 
@@ -198,7 +200,7 @@ impl Host {
         out.put(&memory::WORKING_SET, (), 100.0 * used);
         out.put(&memory::AVAILABLE, (), bytes(1.0 - used) / MIB);
         out.put(&memory::CACHED, (), bytes(cached));
-        out.put(&memory::DIRTY, (), bytes(0.02 * staged) + 9.0 * MIB * (1.2 + self.key.of(9).sway(at.t, 5_000)));
+        out.put(&memory::DIRTY, (), bytes(0.02 * staged) + 9.0 * MIB * (1.2 + self.key.derive(9).sway(at.t, 5_000)));
         out.put(&memory::SWAP_USED, (), 96.0 * MIB);
         out.put(&memory::SWAP_TOTAL, (), SWAP_BYTES);
         out.put(&memory::SWAP_PERCENT, (), 100.0 * 96.0 * MIB / SWAP_BYTES);
@@ -208,7 +210,7 @@ impl Host {
     fn sum(&self, lane: u64, rate: f64, ms: f64) -> f64 {
         const UNEVEN: i64 = 8_000;
         // The slope of the uneven part is at most 1.5 x 2 x 0.25 = 0.75 of the rate's.
-        let uneven = self.key.of(lane).sway(ms as i64, UNEVEN) + 1.0;
+        let uneven = self.key.derive(lane).sway(ms as i64, UNEVEN) + 1.0;
         rate * (ms + 0.25 * UNEVEN as f64 * uneven) / 1e3
     }
 
@@ -222,7 +224,7 @@ impl Host {
         let (system_read, system_written) = (self.sum(25, 0.02, at.up), self.sum(26, 0.5, at.up));
         out.put(&disk::READ, (), read + system_read);
         out.put(&disk::WRITTEN, (), written + system_written);
-        let jitter = self.key.of(27).jitter(at.t, 1_000);
+        let jitter = self.key.derive(27).jitter(at.t, 1_000);
         let busy = match at.phase {
             _ if at.hung => 0.1,
             Phase::Train if at.starved => 98.5 + 1.5 * jitter,
@@ -232,7 +234,7 @@ impl Host {
             Phase::Checkpoint => 97.0 + 3.0 * jitter,
             Phase::Idle | Phase::Dead => 0.0,
         };
-        let system = 0.8 + 0.8 * self.key.of(28).jitter(at.t, 1_000);
+        let system = 0.8 + 0.8 * self.key.derive(28).jitter(at.t, 1_000);
         for (name, read, written, busy) in
             [("nvme0n1", system_read, system_written, system), ("nvme1n1", read, written, busy.min(100.0))]
         {

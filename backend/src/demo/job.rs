@@ -89,10 +89,10 @@ pub(super) struct Job {
 
 impl Job {
     pub fn new(key: Key) -> Self {
-        let cycle = key.of(1).between(190.0, 270.0) as i64 * 1_000;
-        let cycles = key.of(2).between(40.0, 60.0) as i64;
+        let cycle = key.derive(1).between(190.0, 270.0) as i64 * 1_000;
+        let cycles = key.derive(2).between(40.0, 60.0) as i64;
         let run = START_UP_MS + cycles * cycle;
-        Job { run, cycle, offset: (key.of(3).unit(0) * run as f64) as i64 }
+        Job { run, cycle, offset: (key.derive(3).unit(0) * run as f64) as i64 }
     }
 
     /// The same job, shifted so that its run has gone on for a while at an instant.

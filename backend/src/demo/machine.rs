@@ -33,12 +33,12 @@ impl Machine {
     /// The machine of that number, from 0. `since` is the time of the fleet's fault.
     pub fn new(fleet: &Fleet, number: u32, since: i64) -> Self {
         let seed = Key::new(fleet.seed);
-        let key = seed.of(2).of(u64::from(number));
-        let unlucky = (seed.of(3).unit(0) * f64::from(fleet.gpus)) as u32;
+        let key = seed.derive(2).derive(u64::from(number));
+        let unlucky = (seed.derive(3).unit(0) * f64::from(fleet.gpus)) as u32;
         let rack = number / HOSTS_A_RACK;
         // Only the job of the first rack is affected.
         let fault = Fault::new(fleet, unlucky, since).filter(|_| rack == 0);
-        let job = Job::new(if rack == 0 { seed.of(1) } else { seed.of(1).of(u64::from(rack)) });
+        let job = Job::new(if rack == 0 { seed.derive(1) } else { seed.derive(1).derive(u64::from(rack)) });
         Machine {
             number,
             nodes: (fleet.hosts - rack * HOSTS_A_RACK).min(HOSTS_A_RACK),
@@ -46,7 +46,7 @@ impl Machine {
             // A job that has just begun shows no fault: its baseline is unknown.
             job: if fault.is_some() { job.under_way(since) } else { job },
             fault,
-            host: Host::new(key.of(1), fleet.gpus),
+            host: Host::new(key.derive(1), fleet.gpus),
             gpus: (0..fleet.gpus).map(|i| Gpu::new(key, i, fleet.gpus)).collect(),
         }
     }
@@ -71,7 +71,7 @@ impl Machine {
 
     /// Key of its process numbers.
     pub fn processes_key(&self) -> Key {
-        self.key.of(6)
+        self.key.derive(6)
     }
 
     pub fn fault(&self) -> Option<&Fault> {
@@ -104,7 +104,7 @@ impl Machine {
     }
 
     fn drive(&self, t: i64) -> Drive {
-        let offset = (self.key.of(2).unit(0) * BOOT_INTERVAL_MS as f64) as i64;
+        let offset = (self.key.derive(2).unit(0) * BOOT_INTERVAL_MS as f64) as i64;
         let boot = (t - offset).div_euclid(BOOT_INTERVAL_MS) * BOOT_INTERVAL_MS + offset;
         let stop = self.fault.and_then(|fault| fault.stop(t));
         let worked = stop.map_or(t, |(stop, _)| stop);
@@ -114,12 +114,12 @@ impl Machine {
         let share = self.fault.filter(|_| felt > 0.0).map_or(1.0, |fault| fault.share());
         let starved = moment.phase == Phase::Train && self.fault.is_some_and(|fault| fault.starves(t));
         let dip = match moment.phase {
-            Phase::Train if starved => 1.0 - share + 0.1 * self.key.of(7).jitter(t, 1_000),
+            Phase::Train if starved => 1.0 - share + 0.1 * self.key.derive(7).jitter(t, 1_000),
             Phase::Train => self.dip(t),
             _ => 0.0,
         };
         let traffic = match moment.phase {
-            Phase::Train => (0.9 + 0.08 * self.key.of(3).jitter(t, 1_000)) * (1.0 - dip),
+            Phase::Train => (0.9 + 0.08 * self.key.derive(3).jitter(t, 1_000)) * (1.0 - dip),
             Phase::Evaluate => 0.12,
             _ => 0.0,
         };
@@ -166,13 +166,13 @@ impl Machine {
     /// Occasionally the data arrive late for some seconds.
     fn dip(&self, t: i64) -> f64 {
         const DIP_CELL_MS: i64 = 24_000;
-        let key = self.key.of(4);
+        let key = self.key.derive(4);
         let (cell, at) = (t.div_euclid(DIP_CELL_MS), t.rem_euclid(DIP_CELL_MS) as f64);
-        if key.of(1).unit(cell) > 0.2 {
+        if key.derive(1).unit(cell) > 0.2 {
             return 0.0;
         }
-        let begin = 18_000.0 * key.of(2).unit(cell);
-        let long = 1_400.0 + 2_800.0 * key.of(3).unit(cell);
-        if (begin..begin + long).contains(&at) { 0.2 + 0.4 * key.of(4).unit(cell) } else { 0.0 }
+        let begin = 18_000.0 * key.derive(2).unit(cell);
+        let long = 1_400.0 + 2_800.0 * key.derive(3).unit(cell);
+        if (begin..begin + long).contains(&at) { 0.2 + 0.4 * key.derive(4).unit(cell) } else { 0.0 }
     }
 }

@@ -27,7 +27,7 @@ use collectors::COLLECTORS;
 use machine::Machine;
 use pace::Pace;
 use past::{FINE_MS, Filler, MachinePast};
-use shared::standing::Standing;
+use shared::connection_state::ConnectionState;
 use shared::unit::{Unit, quantity};
 use shared::wire::{Check, CheckState, SourceId};
 use slots::MachineSlots;
@@ -73,7 +73,7 @@ struct Feed {
     /// Time range of its missing samples,
     missing: Option<(i64, i64)>,
     /// and its connection state meanwhile.
-    standing: Option<Standing>,
+    connection_state: Option<ConnectionState>,
 }
 
 /// A simulated fleet whose sources are in a store.
@@ -96,7 +96,7 @@ impl Demo {
             let machine = Arc::new(Machine::new(fleet, number, now - ago));
             let source = store.add_source(machine.name(), interval, facts(fleet, &machine));
             store.set_checks(source, checks(fleet, &machine, number));
-            let (missing, standing) = machine.fault().and_then(|fault| fault.away(number)).unzip();
+            let (missing, connection_state) = machine.fault().and_then(|fault| fault.away(number)).unzip();
             Feed {
                 machine,
                 source,
@@ -105,7 +105,7 @@ impl Demo {
                 last: i64::MIN,
                 told: i64::MIN,
                 missing,
-                standing: standing.flatten(),
+                connection_state: connection_state.flatten(),
             }
         };
         let every = crate::config::show_duration(Duration::from_millis(interval as u64));
@@ -219,7 +219,9 @@ impl Demo {
             // separates its charts.
             feed.told = if alone { i64::MAX } else { feed.machine.run_begin(now - self.back) - 1 };
             feed.tell_runs(live, now);
-            feed.standing.iter().for_each(|standing| live.set_standing(feed.source, standing.clone()));
+            feed.connection_state
+                .iter()
+                .for_each(|connection_state| live.set_connection_state(feed.source, connection_state.clone()));
         }
         self.filler.ticked.store(now, Ordering::Relaxed);
         self.filler.begin(live);
@@ -301,7 +303,7 @@ impl Feed {
         if to <= self.told {
             return;
         }
-        for record in self.machine.told(self.told, to) {
+        for record in self.machine.list_records(self.told, to) {
             if let Err(error) = live.append_record(self.source, record.t, record.kind, record.body) {
                 tracing::debug!(%error, "a record of a run was not taken");
             }

@@ -11,7 +11,7 @@ impl Key {
     }
 
     /// The key of a part.
-    pub fn of(self, part: u64) -> Self {
+    pub fn derive(self, part: u64) -> Self {
         Key(scatter(self.0 ^ scatter(part)))
     }
 

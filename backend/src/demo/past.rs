@@ -10,7 +10,7 @@ use super::machine::Machine;
 use super::slots::MachineSlots;
 use shared::catalog::Kind;
 use shared::column;
-use shared::standing::Standing;
+use shared::connection_state::ConnectionState;
 use shared::wire::SourceId;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
@@ -33,7 +33,7 @@ const REST_LOOKS: u32 = 10;
 const MAX_AGE_INTERVALS: i64 = 3;
 /// with a minimum in milliseconds.
 const MIN_LATE_MS: i64 = 3_000;
-const LOOK: Duration = Duration::from_millis(200);
+const CHECK_INTERVAL: Duration = Duration::from_millis(200);
 
 /// The missing past of one machine.
 pub(super) struct MachinePast {
@@ -191,7 +191,7 @@ impl Filler {
     }
 
     /// Sets the missing time of a machine; `rate` is in seconds of the past per second.
-    fn say(&self, at: usize, live: &Live, standing: impl FnOnce(i64) -> Standing) {
+    fn set_missing(&self, at: usize, live: &Live, connection_state: impl FnOnce(i64) -> ConnectionState) {
         let past = &self.pasts[at];
         let missing = past.lacks();
         let hole = (past.first * past.interval, (past.next - 1) * past.interval);
@@ -201,17 +201,17 @@ impl Filler {
         if past.missing.is_some() {
             return;
         }
-        let (known, new) = (live.source(past.source).standing().0, standing(missing));
+        let (known, new) = (live.source(past.source).connection_state().0, connection_state(missing));
         // Lateness is detected by itself, unless this sets the state to live again.
-        if !(new == Standing::Live && matches!(known, Standing::Live | Standing::Late)) {
-            live.set_standing(past.source, new);
+        if !(new == ConnectionState::Live && matches!(known, ConnectionState::Live | ConnectionState::Late)) {
+            live.set_connection_state(past.source, new);
         }
     }
 
     /// Sets the missing time of each machine.
     pub fn begin(&self, live: &Live) {
         for at in (0..self.pasts.len()).filter(|at| self.pasts[*at].lacks() > 0) {
-            self.say(at, live, |missing| Standing::Filling { missing, rate: 0.0 });
+            self.set_missing(at, live, |missing| ConnectionState::Filling { missing, rate: 0.0 });
         }
     }
 
@@ -235,14 +235,14 @@ impl Filler {
             let behind = late || live.counts.behind_ms.load(Ordering::Relaxed) > 0;
             if late != was_late {
                 match late {
-                    true => (0..self.pasts.len()).for_each(|at| self.say(at, live, |_| Standing::Live)),
+                    true => (0..self.pasts.len()).for_each(|at| self.set_missing(at, live, |_| ConnectionState::Live)),
                     false => self.begin(live),
                 }
                 was_late = late;
             }
             if behind && rested < REST_LOOKS {
                 rested += 1;
-                std::thread::park_timeout(LOOK);
+                std::thread::park_timeout(CHECK_INTERVAL);
                 continue;
             }
             rested = 0;
@@ -251,10 +251,10 @@ impl Filler {
             done += before - self.pasts.iter().map(MachinePast::lacks).sum::<i64>();
             let seconds = (live.clock.steady() - begun).as_secs_f64().max(1e-3);
             let rate = done as f64 / 1_000.0 / seconds / self.pasts.len() as f64;
-            self.say(at, live, |missing| match missing {
-                _ if late => Standing::Live,
-                0 => Standing::Live,
-                _ => Standing::Filling { missing, rate },
+            self.set_missing(at, live, |missing| match missing {
+                _ if late => ConnectionState::Live,
+                0 => ConnectionState::Live,
+                _ => ConnectionState::Filling { missing, rate },
             });
         }
         learned.take().into_iter().for_each(|learned| learned());
@@ -268,7 +268,7 @@ impl Filler {
             let lacks = crate::config::show_duration(Duration::from_millis(lacks as u64));
             tracing::info!("memory is full: the oldest {lacks} of the past are left out");
         }
-        (0..self.pasts.len()).for_each(|at| self.say(at, live, |_| Standing::Live));
+        (0..self.pasts.len()).for_each(|at| self.set_missing(at, live, |_| ConnectionState::Live));
         if done > 0 {
             let took = (live.clock.steady() - begun).as_secs_f64();
             tracing::info!("all of the past that is kept was simulated {took:.1} s after the page");

@@ -51,7 +51,7 @@ pub(super) fn table(key: Key, at: &Drive, host: &Host, held: &[Option<Held>]) ->
 
 fn other(key: Key, at: &Drive, row: (&str, &str, u32, u32, f64, f64, u32)) -> Process {
     let (name, user, pid, parent, cpu, resident, threads) = row;
-    let sway = 1.0 + 0.5 * key.of(u64::from(pid)).jitter(at.t, 5_000);
+    let sway = 1.0 + 0.5 * key.derive(u64::from(pid)).jitter(at.t, 5_000);
     Process {
         pid,
         parent,
@@ -68,7 +68,7 @@ fn other(key: Key, at: &Drive, row: (&str, &str, u32, u32, f64, f64, u32)) -> Pr
 
 /// PID of the launcher of a run.
 pub(super) fn launcher_pid(key: Key, run: i64) -> u32 {
-    10_000 + (key.of(1).unit(run) * 900_000.0) as u32
+    10_000 + (key.derive(1).unit(run) * 900_000.0) as u32
 }
 
 /// PID of the trainer of a GPU that a launcher has started.
@@ -78,9 +78,9 @@ pub(super) fn trainer_pid(launcher: u32, gpu: u32) -> u32 {
 
 /// A launcher, and for each GPU a trainer with its loaders.
 fn job(key: Key, at: &Drive, host: &Host, held: &[Option<Held>], rows: &mut Vec<Process>) {
-    let (n, run) = (held.len() as u32, key.of(1));
+    let (n, run) = (held.len() as u32, key.derive(1));
     let first = launcher_pid(key, at.run);
-    let container = format!("{:012x}", (run.of(2).unit(at.run) * (1u64 << 48) as f64) as u64);
+    let container = format!("{:012x}", (run.derive(2).unit(at.run) * (1u64 << 48) as f64) as u64);
     let resident = host.resident(at) * host.memory() / f64::from(n);
     let process = |pid, parent, name: &str, threads, cpu: f64, rss: f64| Process {
         pid,
@@ -110,7 +110,7 @@ fn job(key: Key, at: &Drive, host: &Host, held: &[Option<Held>], rows: &mut Vec<
     for (i, held) in (0..n).zip(held) {
         let pid = trainer_pid(first, i);
         // Processes differ slightly.
-        let resident = resident * (1.0 + 0.008 * run.of(u64::from(i)).jitter(at.run, 1));
+        let resident = resident * (1.0 + 0.008 * run.derive(u64::from(i)).jitter(at.run, 1));
         let cpu = host.busy(Kind::Rank, i, n, at);
         rows.push(Process {
             read: rate(started),

@@ -26,7 +26,7 @@ type Life = (i64, i64, Option<Fault>);
 
 impl Machine {
     /// Records of its launchers after `from` and up to `to`, milliseconds since the Unix epoch, in order of time.
-    pub fn told(&self, from: i64, to: i64) -> Vec<RunRecord> {
+    pub fn list_records(&self, from: i64, to: i64) -> Vec<RunRecord> {
         let numbers = self.job().number(from - LAUNCHERS_END_MS)..=self.job().number(to);
         let mut all: Vec<RunRecord> = numbers.flat_map(|run| self.run(run, from, to)).collect();
         all.sort_by_key(|record| record.t);

@@ -335,7 +335,7 @@ fn a_fault_is_felt_by_the_job_of_its_rack_and_by_no_other() {
 }
 
 fn ends(machine: &Machine, from: i64, to: i64) -> Vec<Over> {
-    let told = machine.told(from, to).into_iter().filter(|record| record.kind == END_KIND);
+    let told = machine.list_records(from, to).into_iter().filter(|record| record.kind == END_KIND);
     told.map(|record| serde_json::from_slice(&record.body).expect("an end")).collect()
 }
 
@@ -343,10 +343,11 @@ fn ends(machine: &Machine, from: i64, to: i64) -> Vec<Over> {
 fn runs_of_a_rack_follow_each_other_with_a_rank_for_each_gpu() {
     let machine = Machine::new(&fleet(2, 10, None, 5), 9, 0);
     let (from, to) = (T0, T0 + 12 * 3_600_000);
-    let whole = machine.told(from, to);
+    let whole = machine.list_records(from, to);
     assert!(whole.windows(2).all(|w| w[0].t <= w[1].t) && whole.iter().all(|one| from < one.t && one.t <= to));
     // Second by second it returns the same records once.
-    let seconds = (from..to).step_by(1_000).flat_map(|t| machine.told(t, t + 1_000)).map(|one| (one.t, one.body));
+    let seconds =
+        (from..to).step_by(1_000).flat_map(|t| machine.list_records(t, t + 1_000)).map(|one| (one.t, one.body));
     assert_eq!(seconds.collect::<Vec<_>>(), whole.iter().map(|one| (one.t, one.body.clone())).collect::<Vec<_>>());
     let begins = whole.iter().filter(|one| one.kind == BEGIN_KIND);
     let begins: Vec<Begun> = begins.map(|one| serde_json::from_slice(&one.body).expect("a begin")).collect();
@@ -379,26 +380,26 @@ fn a_job_that_dies_of_a_fault_falls_at_the_rank_that_has_it_and_is_not_begun_aga
         assert_eq!(ends[0].begun.rank.as_ref().map(|rank| &rank.gpus[..]), Some(&[gpu][..]), "{fail:?}");
         assert_eq!(ends[0].how, how);
         assert_eq!((ends[2].begun.rank.as_ref(), ends[2].how.exit), (None, Some(1)));
-        assert!(machine.told(T0, to).iter().all(|record| record.kind == END_KIND), "{fail:?}: none begins");
+        assert!(machine.list_records(T0, to).iter().all(|record| record.kind == END_KIND), "{fail:?}: none begins");
     }
 }
 
 #[test]
 fn the_past_of_a_fleet_comes_newest_first_until_it_is_whole() {
-    const LONG: i64 = 6 * 3_600_000;
+    const LONG_MS: i64 = 6 * 3_600_000;
     let fleet = fleet(1, 2, None, 1);
-    let mut store = Store::new(Arc::new(collectors::catalog()), Limits { retention: LONG, bytes: usize::MAX });
+    let mut store = Store::new(Arc::new(collectors::catalog()), Limits { retention: LONG_MS, bytes: usize::MAX });
     let mut demo = Demo::new(&mut store, &fleet, 1_000, T0);
     let last = T0 / 1_000;
     for feed in &mut demo.feeds {
-        let span = (last - LONG / 1_000, last);
+        let span = (last - LONG_MS / 1_000, last);
         let mut past = MachinePast::new(&feed.machine, feed.source, 1_000, span, None, false);
         past.fill(&mut store, last - 240);
         store.go_on_above(feed.source, past.seq(last) - 1);
         feed.tick(&mut store, T0, false);
         demo.filler.pasts.push(past);
     }
-    let live = Live::of_simulated(store, Arc::new(Manual::at(T0 + 345, Duration::ZERO)), 1, LONG);
+    let live = Live::of_simulated(store, Arc::new(Manual::at(T0 + 345, Duration::ZERO)), 1, LONG_MS);
     let times = |tag: &str| {
         let store = live.store();
         let id = store.series(1, 0).iter().position(|def| store.catalog().tag(def) == tag).expect("it is there") as u32;
@@ -412,7 +413,7 @@ fn the_past_of_a_fleet_comes_newest_first_until_it_is_whole() {
     let machine = &demo.feeds[1].machine;
     for (tag, grows) in [("gpu.0.temp", false), ("gpu.0.energyJoules", true), ("network.recv", true)] {
         let all = times(tag);
-        assert_eq!(all.len() as i64, LONG / 1_000 + 1, "{tag}");
+        assert_eq!(all.len() as i64, LONG_MS / 1_000 + 1, "{tag}");
         assert!(all.windows(2).all(|w| w[1].0 - w[0].0 == 1_000 && (!grows || w[1].1 >= w[0].1)), "{tag}");
         // At instants with readings it equals them.
         let (t, value) = all.iter().copied().find(|(t, _)| t % RARE_MS == 0).expect("a reading");
@@ -420,24 +421,24 @@ fn the_past_of_a_fleet_comes_newest_first_until_it_is_whole() {
         let (t, value) = all[all.len() - 1_801];
         assert_eq!(value, at(machine, t)[tag], "{tag} in the newest hour");
     }
-    assert_eq!(live.store().coverage(1), [(1, LONG as u64 / 1_000 + 1)], "no sequence is missing");
-    assert_eq!(live.source(1).standing().0, Standing::Live);
+    assert_eq!(live.store().coverage(1), [(1, LONG_MS as u64 / 1_000 + 1)], "no sequence is missing");
+    assert_eq!(live.source(1).connection_state().0, ConnectionState::Live);
     assert!(live.source(1).figures().holes.is_empty());
 }
 
 #[test]
 fn a_past_that_finds_no_room_ends_and_what_is_there_is_whole() {
-    const LONG: i64 = 12 * 3_600_000;
+    const LONG_MS: i64 = 12 * 3_600_000;
     let fleet = fleet(1, 1, None, 1);
-    let mut store = Store::new(Arc::new(collectors::catalog()), Limits { retention: LONG, bytes: usize::MAX });
+    let mut store = Store::new(Arc::new(collectors::catalog()), Limits { retention: LONG_MS, bytes: usize::MAX });
     let demo = Demo::new(&mut store, &fleet, 1_000, T0);
     let last = T0 / 1_000;
-    let past = MachinePast::new(&demo.feeds[0].machine, 0, 1_000, (last - LONG / 1_000, last), None, false);
-    let live = Live::of_simulated(store, Arc::new(Manual::at(T0, Duration::ZERO)), 1, LONG);
+    let past = MachinePast::new(&demo.feeds[0].machine, 0, 1_000, (last - LONG_MS / 1_000, last), None, false);
+    let live = Live::of_simulated(store, Arc::new(Manual::at(T0, Duration::ZERO)), 1, LONG_MS);
     let filler = Filler { pasts: vec![past], bytes: 0, most: 200_000, ticked: Arc::new(T0.into()) };
     filler.run(&live, &AtomicBool::new(false), || {});
     let runs = live.store().coverage(0);
-    assert_eq!((runs.len(), runs[0].1), (1, LONG as u64 / 1_000));
+    assert_eq!((runs.len(), runs[0].1), (1, LONG_MS as u64 / 1_000));
     assert!(runs[0].0 > 1, "the oldest is left out: {runs:?}");
-    assert_eq!(live.source(0).standing().0, Standing::Live);
+    assert_eq!(live.source(0).connection_state().0, ConnectionState::Live);
 }

@@ -9,7 +9,7 @@ use std::fmt::Write;
 const COLUMNS: usize = 100;
 
 /// Mark and word of a state; without a word if the heading has it already.
-fn word(state: CheckState) -> (&'static str, &'static str) {
+fn words_of_state(state: CheckState) -> (&'static str, &'static str) {
     match state {
         CheckState::Denied => ("■", "not permitted: "),
         CheckState::Failed => ("■", "failed: "),
@@ -71,7 +71,7 @@ pub fn servers(checks: &[Check]) -> String {
 }
 
 fn one(text: &mut String, check: &Check, width: usize) {
-    let (mark, word) = word(check.state);
+    let (mark, word) = words_of_state(check.state);
     let head = format!("  {mark} {:width$}  ", check.id);
     paragraph(text, &head, &format!("{word}{}", check.found));
     let indent = " ".repeat(width + 6);

@@ -45,7 +45,7 @@ impl fmt::Display for Failed {
 /// # Errors
 /// [`Failed`]; the output file is then not created.
 pub fn run(folder: &Path, wanted: &Export, now: i64) -> Result<Vec<String>, Failed> {
-    let format = Format::of(&wanted.format).map_err(|why| Failed::Wrong(format!("--format {why}")))?;
+    let format = Format::from_name(&wanted.format).map_err(|why| Failed::Wrong(format!("--format {why}")))?;
     let shown = folder.display();
     if !folder.is_dir() {
         return Err(Failed::Folder(format!(

@@ -3,7 +3,7 @@
 //! All patterns are matched in one pass, a few series at a time, so that a shared store is locked only briefly. Each
 //! series is returned once, however many patterns it matches.
 
-use shared::catalog::{Catalog, Found, Metric, TagError, glob};
+use shared::catalog::{Catalog, Metric, ResolvedTag, TagError, glob};
 use shared::series::{SeriesDef, SeriesId};
 use shared::wire::{Source, SourceId};
 use std::sync::Arc;
@@ -12,16 +12,16 @@ use stream::store::Store;
 /// A store that may be shared: it is locked briefly at a time.
 pub trait Look {
     /// Calls `look` with the store. It must be quick: others may wait.
-    fn look<T>(&self, look: impl FnOnce(&Store) -> T) -> T;
+    fn with_store<T>(&self, look: impl FnOnce(&Store) -> T) -> T;
 
     /// The catalog, limited to the caller's scope.
     fn catalog(&self) -> Arc<Catalog> {
-        self.look(|store| store.catalog().clone())
+        self.with_store(|store| store.catalog().clone())
     }
 
     /// The sources that the caller sees.
     fn sources(&self) -> Vec<Arc<Source>> {
-        self.look(Store::sources)
+        self.with_store(Store::sources)
     }
 
     /// Whether the series of a chart, by its id, are hidden from the caller.
@@ -31,7 +31,7 @@ pub trait Look {
 }
 
 impl Look for Store {
-    fn look<T>(&self, look: impl FnOnce(&Store) -> T) -> T {
+    fn with_store<T>(&self, look: impl FnOnce(&Store) -> T) -> T {
         look(self)
     }
 }
@@ -61,7 +61,7 @@ pub struct Patterns(Vec<Pattern>);
 
 enum Pattern {
     /// One tag; its label, where it has one, is the machine's name.
-    One(Found),
+    One(ResolvedTag),
     /// A pattern, and, with W&B's label, also its two parts: the pattern of a tag and that of a machine's name.
     Any(String, Option<(String, String)>),
 }
@@ -107,7 +107,7 @@ impl Patterns {
     }
 
     /// The tags among them that are no patterns.
-    pub fn written_out(&self) -> impl Iterator<Item = &Found> {
+    pub fn written_out(&self) -> impl Iterator<Item = &ResolvedTag> {
         self.0.iter().filter_map(|pattern| match pattern {
             Pattern::One(found) => Some(found),
             Pattern::Any(..) => None,
@@ -140,7 +140,7 @@ impl Search {
     pub fn next(&mut self, store: &impl Look, catalog: &Catalog, patterns: &Patterns) -> Option<Vec<(usize, Wanted)>> {
         let (source, host) = self.sources.get(self.source)?.clone();
         let first = self.series;
-        let taken = store.look(|store| {
+        let taken = store.with_store(|store| {
             let defs = store.series(source, first);
             let defs = &defs[..defs.len().min(MAX_SERIES_A_LOOK)];
             defs.iter().cloned().zip(store.spans(source, first)).collect::<Vec<_>>()

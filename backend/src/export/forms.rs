@@ -249,7 +249,7 @@ impl Open {
         let (mut families, mut keys) = (openmetrics::Families::default(), HashSet::new());
         let mut keyed: Vec<(String, super::Wanted)> = Vec::new();
         for wanted in &selection.wanted {
-            let exposed = Exposed::of(&selection.catalog, &wanted.def);
+            let exposed = Exposed::from_def(&selection.catalog, &wanted.def);
             if let Some(exposed) = exposed.filter(|exposed| keys.insert(exposed.key(&wanted.host))) {
                 families.add(&exposed);
                 keyed.push((exposed.family.name, wanted.clone()));
@@ -266,7 +266,7 @@ impl Form for Open {
     fn series(&mut self, text: &mut String, selection: &Selection, wanted: usize) {
         let wanted = &selection.wanted[wanted];
         // Series that cannot be expressed were removed from the selection.
-        let Some(exposed) = Exposed::of(&selection.catalog, &wanted.def) else { return };
+        let Some(exposed) = Exposed::from_def(&selection.catalog, &wanted.def) else { return };
         self.last = i64::MIN;
         if self.family != exposed.family.name {
             self.family.clone_from(&exposed.family.name);

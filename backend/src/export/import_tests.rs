@@ -17,14 +17,14 @@ fn what_others_recorded_opens_like_a_recording() {
     std::fs::write(&path, "time,source,tag,value\n1714566896,h,gpu.0.temp,63\n1714566911,h,gpu.0.temp,64\n")
         .expect("written");
     let opened = imports::open(&path, system::file::open, collectors::catalog()).expect("a table");
-    let told = opened.told().expect("not empty");
+    let told = opened.describe().expect("not empty");
     assert_eq!((told.from, told.to, told.title.as_str()), (START, START + 15_000, "export.csv"));
     let bytes = opened.write(Vec::new()).expect("memory");
     let expected = [("h".to_string(), "gpu.0.temp".to_string(), vec![(START, 63.0), (START + 15_000, 64.0)])];
     assert_eq!(samples(&replayed(bytes.clone()), 0, i64::MAX), expected);
     std::fs::write(&path, &bytes).expect("written");
     assert_eq!(
-        imports::open(&path, system::file::open, collectors::catalog()).expect("a recording").told(),
+        imports::open(&path, system::file::open, collectors::catalog()).expect("a recording").describe(),
         Some(told)
     );
     std::fs::write(&path, &bytes[..20]).expect("written");

@@ -51,7 +51,7 @@ impl Format {
     ///
     /// # Errors
     /// The rest of a sentence that gives the remedy.
-    pub fn of(name: &str) -> Result<Format, String> {
+    pub fn from_name(name: &str) -> Result<Format, String> {
         let names = Self::ALL.map(|(name, _)| name).join(", ");
         let found = Self::ALL.iter().find(|(known, _)| *known == name).map(|(_, format)| *format);
         found.ok_or_else(|| format!("is one of {names}, not {name:?}"))

@@ -25,13 +25,13 @@ pub struct Exposed<'a> {
 
 impl<'a> Exposed<'a> {
     /// A series of this catalog; none if its names are invalid in Prometheus, or a label is repeated.
-    pub fn of(catalog: &'a Catalog, def: &'a SeriesDef) -> Option<Self> {
+    pub fn from_def(catalog: &'a Catalog, def: &'a SeriesDef) -> Option<Self> {
         let metric = catalog.metric(def)?;
         let labels = labels(metric, &def.instance);
         let mut names: Vec<&str> = labels.iter().map(|(name, _)| &**name).chain([SOURCE]).collect();
         names.sort_unstable();
         let twice = names.windows(2).any(|pair| pair[0] == pair[1]);
-        let family = Family::of(metric);
+        let family = Family::from_metric(metric);
         let fits = !twice && names.iter().all(|name| is_name(name, false) && !name.starts_with("__"));
         (fits && is_name(&family.name, true)).then_some(Exposed { family, help: &metric.help, labels })
     }
@@ -166,7 +166,7 @@ mod tests {
     fn scraped_samples_keep_their_name_and_labels() {
         let catalog = scraped(&[("my-node.node_cpu_seconds_total", Kind::Counter)]);
         let def = def(0, r#"{cpu="0",source="x \" y"}"#);
-        let exposed = Exposed::of(&catalog, &def).expect("names");
+        let exposed = Exposed::from_def(&catalog, &def).expect("names");
         let key = r#"node_cpu_seconds_total{source="h\\",endpoint="my-node",cpu="0",exported_source="x \" y"}"#;
         assert_eq!(exposed.key("h\\"), key);
         let mut families = Families::default();
@@ -182,7 +182,7 @@ mod tests {
         let catalog = scraped(&rows);
         let defs = [def(0, ""), def(1, ""), def(3, r#"{quantile="0.5"}"#)];
         let mut families = Families::default();
-        let exposed: Vec<_> = defs.iter().filter_map(|def| Exposed::of(&catalog, def)).collect();
+        let exposed: Vec<_> = defs.iter().filter_map(|def| Exposed::from_def(&catalog, def)).collect();
         exposed.iter().for_each(|e| families.add(e));
         let head = |at: usize, open: bool| {
             let mut text = String::new();
@@ -194,7 +194,7 @@ mod tests {
         assert_eq!(head(1, true), "# TYPE x_total unknown", "x is taken");
         assert_eq!(head(2, false), "# TYPE y untyped");
         let other = def(2, "");
-        families.add(&Exposed::of(&catalog, &other).expect("names"));
+        families.add(&Exposed::from_def(&catalog, &other).expect("names"));
         let mut text = String::new();
         families.head(&mut text, &exposed[0], true);
         assert!(text.contains("# TYPE x unknown"), "two endpoints disagree: {text}");
@@ -212,7 +212,7 @@ mod tests {
             let rows: Vec<_> = names.iter().map(|name| (*name, Kind::Counter)).collect();
             let catalog = scraped(&rows);
             let defs: Vec<_> = (0..rows.len()).map(|i| def(i as u16, "")).collect();
-            let exposed: Vec<_> = defs.iter().filter_map(|def| Exposed::of(&catalog, def)).collect();
+            let exposed: Vec<_> = defs.iter().filter_map(|def| Exposed::from_def(&catalog, def)).collect();
             let mut families = Families::default();
             exposed.iter().for_each(|series| families.add(series));
             let mut text = String::new();
@@ -225,7 +225,7 @@ mod tests {
     fn what_is_no_name_is_not_said() {
         let catalog =
             scraped(&[("e.x", Kind::Gauge), ("e.x-y", Kind::Gauge), ("e.9", Kind::Gauge), ("e.", Kind::Gauge)]);
-        let said = |metric, instance: &str| Exposed::of(&catalog, &def(metric, instance)).is_some();
+        let said = |metric, instance: &str| Exposed::from_def(&catalog, &def(metric, instance)).is_some();
         assert!(said(0, "") && said(0, "{a=\"1\",source=\"2\",exported_source=\"3\"}"));
         for instance in ["{a=\"1\",a=\"2\"}", "{__name__=\"y\"}", "{__a=\"y\"}", "{a.b=\"y\"}", "{=\"y\"}", "{1=\"y\"}"]
         {
@@ -239,7 +239,7 @@ mod tests {
         let mut catalog = Catalog::default();
         catalog.metrics.push(Metric::from(&shared::catalog::disk::USAGE_PERCENT));
         let def = def(0, "/mnt/a\\b\n\"");
-        let key = Exposed::of(&catalog, &def).expect("names").key("node\"1");
+        let key = Exposed::from_def(&catalog, &def).expect("names").key("node\"1");
         assert_eq!(key, "watchglass_filesystem_used_ratio{source=\"node\\\"1\",mountpoint=\"/mnt/a\\\\b\\n\\\"\"}");
     }
 }

@@ -2,7 +2,7 @@
 
 use super::fit::{Look, Patterns, Search, Wanted, same_tag};
 use parking_lot::Mutex;
-use shared::catalog::{Catalog, Found, Kind, LABEL, Metric, TagError, glob, process};
+use shared::catalog::{Catalog, Kind, LABEL, Metric, ResolvedTag, TagError, glob, process};
 use shared::series::SeriesDef;
 use shared::unit::Unit;
 use shared::wire::{Source, SourceId};
@@ -160,7 +160,7 @@ pub fn select(store: &impl Look, ask: Ask) -> Result<Selection, Refused> {
     let wanted = chosen(store, &catalog, &sources, &ask)?;
     let asked = fitting(&sources, &ask.sources)?.into_iter();
     let records = asked.filter_map(|source| {
-        let records = store.look(|store| store.records(source.id, ask.from, ask.to))?;
+        let records = store.with_store(|store| store.records(source.id, ask.from, ask.to))?;
         Some((source.name.clone(), records))
     });
     let records = Mutex::new(records.collect());
@@ -174,7 +174,8 @@ pub fn select(store: &impl Look, ask: Ask) -> Result<Selection, Refused> {
         }
         let interval = source.interval.max(1);
         let stretches = stretches(from, to, MAX_HELD_SAMPLES * interval, ask.step.unwrap_or(1));
-        let stretches = stretches.into_iter().filter_map(|(from, to)| store.look(|s| s.snapshot(source.id, from, to)));
+        let stretches =
+            stretches.into_iter().filter_map(|(from, to)| store.with_store(|s| s.snapshot(source.id, from, to)));
         parts.insert(source.id, SourceStretches { interval, stretches: stretches.collect() });
     }
     Ok(Selection { ask, catalog, wanted, parts, records })
@@ -211,7 +212,7 @@ pub fn chosen(
 ) -> Result<Vec<Wanted>, Refused> {
     let patterns = Patterns::new(catalog, ask.tags.iter().map(String::as_str)).map_err(Refused::Unknown)?;
     // Behind the rows of processes the label may be a rank's.
-    let has_ranks = |found: &&Found| {
+    let has_ranks = |found: &&ResolvedTag| {
         let tag = catalog.metrics.get(usize::from(found.metric)).map(|metric| metric.tag.as_str());
         found.of_rank().is_some() && process::ROWS.iter().any(|row| Some(row.tag) == tag)
     };

@@ -159,7 +159,7 @@ pub(super) async fn admit(
             let answer = next.run(request).await;
             let Some((hub, who, scope)) = of_hub else { return answer };
             let tab = hub.meter.tab(&who);
-            counted(bound(answer, || Rights::of(&hub.accounts, app.live.clock.clone(), who, scope)), tab)
+            counted(bound(answer, || Rights::new(&hub.accounts, app.live.clock.clone(), who, scope)), tab)
         }
         Err(refusal) => refusal.into_response(),
     }

@@ -18,7 +18,7 @@ use system::user::own_uid;
 use team::accounts::Principal;
 use watch::alerts::{AlertsAsked, StoredChecker};
 
-type Answer = Result<Response<Body>, Refusal>;
+type ApiResult = Result<Response<Body>, Refusal>;
 
 /// Maximum span of a rule check, seconds.
 const LONGEST_CHECK: u64 = 12 * 3_600;
@@ -77,7 +77,7 @@ fn catalog(app: &App, asker: &Asker) -> Arc<Catalog> {
 }
 
 /// `GET /api/v1/rules`.
-pub(super) async fn rules(State(app): State<Arc<App>>, asker: Asker, params: Params) -> Answer {
+pub(super) async fn rules(State(app): State<Arc<App>>, asker: Asker, params: Params) -> ApiResult {
     let by = reader(&app, &asker)?;
     let rules = app.alerts()?.rules(&by, &asker.scope, params.last("team"), &catalog(&app, &asker)).await?;
     Ok(json(StatusCode::OK, &rules))
@@ -90,7 +90,7 @@ pub(super) async fn add_rule(
     asker: Asker,
     params: Params,
     Json(body): Json<Rule>,
-) -> Answer {
+) -> ApiResult {
     let made = app.alerts()?.add_rule(&by, params.last("team"), &body, &catalog(&app, &asker)).await?;
     Ok(json(StatusCode::CREATED, &made))
 }
@@ -102,12 +102,12 @@ pub(super) async fn change_rule(
     asker: Asker,
     Path(id): Path<String>,
     Json(body): Json<Rule>,
-) -> Answer {
+) -> ApiResult {
     Ok(json(StatusCode::OK, &app.alerts()?.change_rule(&by, &id, &body, &catalog(&app, &asker)).await?))
 }
 
 /// `DELETE /api/v1/rules/ID`.
-pub(super) async fn remove_rule(State(app): State<Arc<App>>, Writer(by): Writer, Path(id): Path<String>) -> Answer {
+pub(super) async fn remove_rule(State(app): State<Arc<App>>, Writer(by): Writer, Path(id): Path<String>) -> ApiResult {
     app.alerts()?.remove_rule(&by, &id).await?;
     Ok(json(StatusCode::OK, &ById { id }))
 }
@@ -120,7 +120,7 @@ pub(super) async fn check(
     uri: Uri,
     headers: HeaderMap,
     Json(body): Json<RuleCheck>,
-) -> Answer {
+) -> ApiResult {
     // A rule can also be checked against a recording.
     let by = match &app.hub {
         Some(_) => asker.principal()?.clone(),
@@ -139,7 +139,7 @@ pub(super) async fn check(
 }
 
 /// `GET /api/v1/silences`.
-pub(super) async fn silences(State(app): State<Arc<App>>, asker: Asker, params: Params) -> Answer {
+pub(super) async fn silences(State(app): State<Arc<App>>, asker: Asker, params: Params) -> ApiResult {
     let by = reader(&app, &asker)?;
     Ok(json(StatusCode::OK, &app.alerts()?.silences(&by, params.last("team")).await?))
 }
@@ -150,18 +150,18 @@ pub(super) async fn add_silence(
     Writer(by): Writer,
     params: Params,
     Json(body): Json<Silence>,
-) -> Answer {
+) -> ApiResult {
     Ok(json(StatusCode::CREATED, &app.alerts()?.add_silence(&by, params.last("team"), &body).await?))
 }
 
 /// `DELETE /api/v1/silences/ID`: it ends now.
-pub(super) async fn end_silence(State(app): State<Arc<App>>, Writer(by): Writer, Path(id): Path<String>) -> Answer {
+pub(super) async fn end_silence(State(app): State<Arc<App>>, Writer(by): Writer, Path(id): Path<String>) -> ApiResult {
     app.alerts()?.end_silence(&by, &id).await?;
     Ok(json(StatusCode::OK, &ById { id }))
 }
 
 /// `GET /api/v1/channels`.
-pub(super) async fn channels(State(app): State<Arc<App>>, asker: Asker, params: Params) -> Answer {
+pub(super) async fn channels(State(app): State<Arc<App>>, asker: Asker, params: Params) -> ApiResult {
     let by = reader(&app, &asker)?;
     Ok(json(StatusCode::OK, &app.alerts()?.channels(&by, params.last("team")).await?))
 }
@@ -172,7 +172,7 @@ pub(super) async fn add_channel(
     Writer(by): Writer,
     params: Params,
     Json(body): Json<ChannelInput>,
-) -> Answer {
+) -> ApiResult {
     Ok(json(StatusCode::CREATED, &app.alerts()?.add_channel(&by, params.last("team"), &body).await?))
 }
 
@@ -182,23 +182,27 @@ pub(super) async fn change_channel(
     Writer(by): Writer,
     Path(id): Path<String>,
     Json(body): Json<ChannelInput>,
-) -> Answer {
+) -> ApiResult {
     Ok(json(StatusCode::OK, &app.alerts()?.change_channel(&by, &id, &body).await?))
 }
 
 /// `DELETE /api/v1/channels/ID`.
-pub(super) async fn remove_channel(State(app): State<Arc<App>>, Writer(by): Writer, Path(id): Path<String>) -> Answer {
+pub(super) async fn remove_channel(
+    State(app): State<Arc<App>>,
+    Writer(by): Writer,
+    Path(id): Path<String>,
+) -> ApiResult {
     app.alerts()?.remove_channel(&by, &id).await?;
     Ok(json(StatusCode::OK, &ById { id }))
 }
 
 /// `POST /api/v1/channels/ID/test`: responds after the test was sent or has failed.
-pub(super) async fn test_channel(State(app): State<Arc<App>>, Writer(by): Writer, Path(id): Path<String>) -> Answer {
+pub(super) async fn test_channel(State(app): State<Arc<App>>, Writer(by): Writer, Path(id): Path<String>) -> ApiResult {
     Ok(json(StatusCode::OK, &app.alerts()?.test_channel(&by, &id).await?))
 }
 
 /// `GET /api/v1/alerts`.
-pub(super) async fn alerts(State(app): State<Arc<App>>, asker: Asker, params: Params) -> Answer {
+pub(super) async fn alerts(State(app): State<Arc<App>>, asker: Asker, params: Params) -> ApiResult {
     let by = reader(&app, &asker)?;
     let now = app.live.clock.wall();
     let state = match params.last("state") {
@@ -236,7 +240,7 @@ pub(super) async fn alerts(State(app): State<Arc<App>>, asker: Asker, params: Pa
 }
 
 /// `GET /api/v1/alerts/ID`.
-pub(super) async fn alert(State(app): State<Arc<App>>, asker: Asker, Path(id): Path<String>) -> Answer {
+pub(super) async fn alert(State(app): State<Arc<App>>, asker: Asker, Path(id): Path<String>) -> ApiResult {
     Ok(json(StatusCode::OK, &app.alerts()?.alert(&asker.scope, &id).await?))
 }
 
@@ -246,6 +250,6 @@ pub(super) async fn ack(
     asker: Asker,
     Writer(by): Writer,
     Path(id): Path<String>,
-) -> Answer {
+) -> ApiResult {
     Ok(json(StatusCode::OK, &app.alerts()?.ack(&by, &asker.scope, &id).await?))
 }

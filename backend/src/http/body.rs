@@ -68,13 +68,14 @@ fn parsed<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
     if bytes.trim_ascii_start().first().is_some_and(|first| *first == b'[') {
         return Err("the body is a list; send a JSON object".into());
     }
-    let read = serde_path_to_error::deserialize(&mut reader).map_err(|error| told(error.path(), error.inner()))?;
+    let read =
+        serde_path_to_error::deserialize(&mut reader).map_err(|error| field_error(error.path(), error.inner()))?;
     reader.end().map_err(|error| cannot_be_parsed(&error))?;
     Ok(read)
 }
 
 /// The error of a body, with the path of its field.
-fn told(path: &Path, error: &serde_json::Error) -> String {
+fn field_error(path: &Path, error: &serde_json::Error) -> String {
     if !error.is_data() {
         return cannot_be_parsed(error);
     }

@@ -130,7 +130,7 @@ impl Hub {
     /// counts: any client can write the addresses left of it.
     pub(super) fn network(&self, caller: Caller, headers: &HeaderMap) -> Network {
         let Some(peer) = caller.peer else { return Network::local() };
-        Network::of(origin_of(peer, headers, &self.trusted))
+        Network::from_address(origin_of(peer, headers, &self.trusted))
     }
 }
 

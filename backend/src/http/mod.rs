@@ -49,8 +49,8 @@ use self::api::AnswerLimits;
 use crate::remote_write::RemoteWriter;
 use ::api::Operation;
 use ::stream::live::Live;
-use ::watch::alerts::AlertBook;
-use ::watch::findings::FindingBook;
+use ::watch::alerts::AlertRegistry;
+use ::watch::findings::FindingRegistry;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
@@ -62,7 +62,7 @@ use guard::{Guard, HostNames, Resource};
 use hub::Hub;
 use jobs::code_alerts::Calls;
 use jobs::markers::Markers;
-use jobs::runs::{Briefs, RunBook};
+use jobs::runs::{ListSummaries, RunRegistry};
 use page::Site;
 use parking_lot::Mutex;
 use shared::processes::ProcessTable;
@@ -123,19 +123,19 @@ pub struct App {
     /// Alerts from code.
     calls: Arc<Calls>,
     /// The runs of all machines.
-    runs: Arc<RunBook>,
+    runs: Arc<RunRegistry>,
     /// Findings about the machines.
-    findings: Arc<FindingBook>,
+    findings: Arc<FindingRegistry>,
     /// Alert rules and notifications; see [`App::alerts`].
-    alerts: Option<AlertBook>,
+    alerts: Option<AlertRegistry>,
     /// Summaries of runs for lists.
-    briefs: Briefs,
+    summaries: ListSummaries,
     /// Limit of history messages in flight to pages: each belongs to one page and takes half a megabyte.
     history_messages: Semaphore,
     /// The texts that all scripts receive, while any script is connected.
     broadcast: Mutex<Weak<stream::Broadcast>>,
     /// Pages without a WebSocket.
-    rungs: stream::Rungs,
+    fallbacks: stream::FallbackViewers,
     /// The OpenAPI document, built on the first request.
     openapi: OnceLock<String>,
 }
@@ -159,10 +159,10 @@ impl App {
             runs,
             findings,
             alerts,
-            briefs: Briefs::default(),
+            summaries: ListSummaries::default(),
             history_messages: Semaphore::new(MAX_HISTORY_MESSAGES),
             broadcast: Mutex::default(),
-            rungs: stream::Rungs::default(),
+            fallbacks: stream::FallbackViewers::default(),
             openapi: OnceLock::new(),
         })
     }
@@ -171,7 +171,7 @@ impl App {
     ///
     /// # Errors
     /// 404: this server has none.
-    fn alerts(&self) -> Result<&AlertBook, Refusal> {
+    fn alerts(&self) -> Result<&AlertRegistry, Refusal> {
         self.alerts.as_ref().ok_or_else(|| Refusal::new(StatusCode::NOT_FOUND, NO_ALERTS))
     }
 
@@ -226,7 +226,7 @@ impl App {
         let (now, sources) = (self.live.clock.wall(), [source]);
         let runs = self.runs.newest_first(&self.live, &sources, (now - LINES_MS, now)).take(MAX_RUN_LINES);
         let lines = runs.map(|run| {
-            let sums = &self.briefs.brief(&self.live, &sources, &run, now).sums;
+            let sums = &self.summaries.summary(&self.live, &sources, &run, now).sums;
             RunLine {
                 id: run.id.clone(),
                 name: run.about.name.clone(),

@@ -33,16 +33,16 @@ pub struct RequestPace {
 impl RequestPace {
     /// A limit with a burst and a rate per second.
     pub fn per_second(burst: u32, rate: u32) -> Self {
-        Self::of(Quota::per_second(number(rate)).allow_burst(number(burst)))
+        Self::new(Quota::per_second(number(rate)).allow_burst(number(burst)))
     }
 
     /// A limit with a rate per hour.
     #[cfg(test)]
     fn per_hour(rate: u32) -> Self {
-        Self::of(Quota::per_hour(number(rate)))
+        Self::new(Quota::per_hour(number(rate)))
     }
 
-    fn of(quota: Quota) -> Self {
+    fn new(quota: Quota) -> Self {
         let clock = DefaultClock::default();
         RequestPace { limiter: RateLimiter::new(quota, HashMapStateStore::default(), clock.clone()), clock }
     }

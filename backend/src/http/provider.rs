@@ -7,7 +7,7 @@ use super::{App, Refusal, json};
 use axum::body::Body;
 use axum::extract::{Path, RawQuery, State};
 use axum::http::{HeaderMap, HeaderValue, Response, StatusCode, header};
-use providers::Answer;
+use providers::RedirectAnswer;
 use shared::provider::{Away, ByProvider, Purpose, Refused};
 use shared::secret::Secret;
 use std::collections::BTreeMap;
@@ -67,7 +67,7 @@ pub(super) async fn back(
             if refused != Refused::Declined && hub.providers.has(&provider) {
                 hub.accounts.refused_flow(&provider, refused, &asker.network).await;
             }
-            (format!("{next}#refused={}", refused.word()), None)
+            (format!("{next}#refused={}", refused.as_str()), None)
         }
     };
     let mut response = Response::new(Body::empty());
@@ -109,7 +109,7 @@ async fn came(
         return Err(at(Refused::Declined));
     }
     let code = fields.get("code").ok_or_else(|| at(Refused::Untrusted))?;
-    let answer = Answer { code: Secret::new(code), issuer: fields.get("iss").cloned() };
+    let answer = RedirectAnswer { code: Secret::new(code), issuer: fields.get("iss").cloned() };
     let proof = hub.providers.proof(provider, secret, answer).await.map_err(|failure| {
         tracing::warn!("a sign-in by {provider:?} came to nothing: {}", failure.why);
         at(failure.refused)

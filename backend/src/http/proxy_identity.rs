@@ -50,7 +50,7 @@ pub(super) fn vouched(
             }
             let list = std::str::from_utf8(list).map_err(|_| of(name, "is not UTF-8"))?;
             let all = list.split(',').map(str::trim).filter(|group| !group.is_empty());
-            proxy.roles.of(&all.take(MAX_GROUPS).map(String::from).collect::<Vec<_>>())
+            proxy.roles.roles_for(&all.take(MAX_GROUPS).map(String::from).collect::<Vec<_>>())
         }
         None => Vec::new(),
     };

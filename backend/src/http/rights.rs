@@ -53,7 +53,7 @@ impl Rights {
     }
 
     /// The rights of a principal with its current scope.
-    pub fn of(accounts: &Accounts, clock: Arc<dyn Clock>, principal: Principal, scope: Scope) -> Self {
+    pub fn new(accounts: &Accounts, clock: Arc<dyn Clock>, principal: Principal, scope: Scope) -> Self {
         let mut used = interval_at(Instant::now() + USE_INTERVAL, USE_INTERVAL);
         used.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let (ended, sources) = (accounts.watch(&principal), accounts.sources_changed());
@@ -104,7 +104,7 @@ impl Rights {
         loop {
             // The future may be dropped at any time. So the change is kept as a flag, which is checked here.
             if held.stale {
-                let changed = held.look().await;
+                let changed = held.changed_scope().await;
                 held.stale = false;
                 if let Some(changed) = changed {
                     return changed;
@@ -162,7 +162,7 @@ impl Rights {
 
 impl Held {
     /// The current scope, if it differs from the last one.
-    async fn look(&mut self) -> Option<Changed> {
+    async fn changed_scope(&mut self) -> Option<Changed> {
         // An unreachable database changes no right. It is reported within a minute.
         let judged = self.accounts.judge_again(&self.principal).await.ok()?;
         let Some(principal) = judged else { return Some(Changed::Ended(over_for(&self.principal).to_string())) };
@@ -226,7 +226,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("made");
         let clock = Arc::new(clock::System);
         let accounts = Accounts::open(folder.path(), clock.clone()).await.expect("a database");
-        let mut rights = Rights::of(&accounts, clock, Principal::local(0), Scope::All);
+        let mut rights = Rights::new(&accounts, clock, Principal::local(0), Scope::All);
         // Like an unreachable PostgreSQL, it answers nothing from here on.
         accounts.close().await;
         tokio::time::pause();

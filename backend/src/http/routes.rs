@@ -48,7 +48,7 @@ handlers! {
     ListChecks => api::doctor;
     ListUplinks => uplink::get;
     FollowLive => stream::get;
-    SendToLive => stream::say;
+    SendToLive => stream::post_messages;
     ListRuns => runs::get;
     AddRun => reports::begin;
     GetRun => runs::one;

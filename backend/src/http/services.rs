@@ -4,11 +4,11 @@ use super::hub::Hub;
 use crate::remote_write::RemoteWriter;
 use jobs::code_alerts::Calls;
 use jobs::markers::Markers;
-use jobs::runs::RunBook;
+use jobs::runs::RunRegistry;
 use std::sync::Arc;
 use stream::live::Live;
-use watch::alerts::AlertBook;
-use watch::findings::FindingBook;
+use watch::alerts::AlertRegistry;
+use watch::findings::FindingRegistry;
 
 /// The parts of a server that requests read.
 pub struct Services {
@@ -19,11 +19,11 @@ pub struct Services {
     /// Alerts from code.
     pub calls: Arc<Calls>,
     /// The runs of all machines.
-    pub runs: Arc<RunBook>,
+    pub runs: Arc<RunRegistry>,
     /// Findings about the machines.
-    pub findings: Arc<FindingBook>,
+    pub findings: Arc<FindingRegistry>,
     /// Alert rules and notifications; none: this server has no rules.
-    pub alerts: Option<AlertBook>,
+    pub alerts: Option<AlertRegistry>,
     /// Accounts and agents; none in a server of a single machine.
     pub hub: Option<Hub>,
     /// Receiver of remote write, if samples are also sent to one.
@@ -32,7 +32,7 @@ pub struct Services {
 
 impl Services {
     /// The services of a stream without any other part.
-    pub fn of(live: Arc<Live>) -> Self {
+    pub fn new(live: Arc<Live>) -> Self {
         Services {
             live,
             markers: Arc::default(),

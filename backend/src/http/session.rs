@@ -14,7 +14,7 @@ use std::sync::Arc;
 use team::accounts::{Begun, InviteTaken, Principal, Who};
 
 /// Description of the current session for a page.
-pub(super) async fn told(hub: &Hub, who: Option<&Principal>) -> Result<Session, Refusal> {
+pub(super) async fn describe_session(hub: &Hub, who: Option<&Principal>) -> Result<Session, Refusal> {
     let password = hub.password.then_some("password");
     let mut session = Session {
         ways: password.into_iter().chain(hub.providers.names()).map(String::from).collect(),
@@ -40,7 +40,7 @@ pub(super) async fn told(hub: &Hub, who: Option<&Principal>) -> Result<Session, 
 }
 
 pub(super) async fn get(State(app): State<Arc<App>>, asker: Asker) -> Result<Response<Body>, Refusal> {
-    Ok(json(StatusCode::OK, &told(app.hub()?, asker.who.as_ref()).await?))
+    Ok(json(StatusCode::OK, &describe_session(app.hub()?, asker.who.as_ref()).await?))
 }
 
 pub(super) async fn sign_in(
@@ -92,7 +92,7 @@ pub(super) async fn invite(
             // The rights have grown, so the session is read again.
             let token = asker.token.as_ref().map(|token| token.reveal()).unwrap_or_default();
             let who = hub.accounts.session(token, &asker.network).await?;
-            Ok(json(StatusCode::OK, &told(hub, who.as_ref()).await?))
+            Ok(json(StatusCode::OK, &describe_session(hub, who.as_ref()).await?))
         }
     }
 }
@@ -109,7 +109,7 @@ async fn begun(hub: &Hub, asker: &Asker, begun: Begun) -> Result<Response<Body>,
     }
     // It is only for the list of sessions, so its failure does not fail the sign-in.
     let _ = hub.accounts.note_agent(&begun.principal, &asker.agent).await;
-    let mut response = json(StatusCode::OK, &told(hub, Some(&begun.principal)).await?);
+    let mut response = json(StatusCode::OK, &describe_session(hub, Some(&begun.principal)).await?);
     response.headers_mut().insert(header::SET_COOKIE, hub.cookie.set(&begun.token));
     Ok(response)
 }
@@ -121,7 +121,7 @@ pub(super) async fn again(
 ) -> Result<Response<Body>, Refusal> {
     let (hub, principal) = (app.hub()?, asker.principal()?);
     hub.accounts.again(principal, &body).await?;
-    Ok(json(StatusCode::OK, &told(hub, Some(principal)).await?))
+    Ok(json(StatusCode::OK, &describe_session(hub, Some(principal)).await?))
 }
 
 /// Also succeeds for a user who is already signed out.
@@ -135,7 +135,7 @@ pub(super) async fn sign_out(State(app): State<Arc<App>>, asker: Asker) -> Resul
         let sentence = format!("the proxy in front of this hub signs you in; sign out there: {place}");
         return Err(Refusal::new(StatusCode::CONFLICT, sentence));
     }
-    let mut response = json(StatusCode::OK, &told(hub, None).await?);
+    let mut response = json(StatusCode::OK, &describe_session(hub, None).await?);
     let cookie = match asker.who.as_ref().map(|principal| &principal.who) {
         Some(Who::Share { id, .. }) => hub.cookie.clear_share(id),
         _ => hub.cookie.clear(),

@@ -132,7 +132,7 @@ impl Strangers {
     /// of this machine, where an unconfigured proxy may run.
     fn counted_as(&self, peer: IpAddr) -> Option<Network> {
         let is_shared = peer.is_loopback() || self.trusted.iter().any(|range| range.contains(peer));
-        (!is_shared).then(|| Network::of(peer))
+        (!is_shared).then(|| Network::from_address(peer))
     }
 
     /// Resolves once there is room for another unauthenticated connection.
@@ -365,7 +365,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn requests_behind_a_proxy_are_counted_by_the_caller() {
         let strangers = Strangers::new(Vec::new());
-        let (one, local) = (Network::of(ip("192.0.2.1")), Network::of(ip("127.0.0.1")));
+        let (one, local) = (Network::from_address(ip("192.0.2.1")), Network::from_address(ip("127.0.0.1")));
         let visit = strangers.enter(ip("127.0.0.1")).expect("room");
         let of_one = || strangers.request(&one, Some(&visit.visitor()));
         let held: Vec<_> = (0..MAX_REQUESTS_OF_NETWORK).map(|_| of_one().expect("room")).collect();
@@ -373,7 +373,7 @@ mod tests {
         let others = (MAX_REQUESTS_OF_NETWORK..MAX_REQUESTS).map(|_| strangers.request(&local, None));
         let others: Vec<_> = others.collect();
         assert!(others.iter().all(Result::is_ok), "this machine may be a proxy");
-        let another = || strangers.request(&Network::of(ip("192.0.2.2")), None);
+        let another = || strangers.request(&Network::from_address(ip("192.0.2.2")), None);
         assert!(another().is_err(), "in all");
         // Connections that do not end by themselves are closed.
         advance(GRACE).await;

@@ -68,12 +68,12 @@ impl Certificate {
         let mut known = self.stamps();
         loop {
             sleep(CHECK_INTERVAL).await;
-            self.look(&mut known);
+            self.reload_if_changed(&mut known);
         }
     }
 
     /// Reloads the files if they have changed. Returns whether there is a new certificate.
-    fn look(&self, known: &mut Stamps) -> bool {
+    fn reload_if_changed(&self, known: &mut Stamps) -> bool {
         let stamps = self.stamps();
         if stamps == *known {
             return false;
@@ -190,11 +190,11 @@ mod tests {
         let certificate = Certificate::read(&chain, &key).expect("a certificate");
         let mut known = certificate.stamps();
         let first = shown(&certificate);
-        assert!(!certificate.look(&mut known), "nothing has changed");
+        assert!(!certificate.reload_if_changed(&mut known), "nothing has changed");
         std::fs::write(&chain, "no certificate").expect("a folder");
-        assert!(!certificate.look(&mut known) && shown(&certificate) == first, "half of a renewal");
+        assert!(!certificate.reload_if_changed(&mut known) && shown(&certificate) == first, "half of a renewal");
         write(folder.path(), "a", &made("a-longer-name.example.org"));
-        assert!(certificate.look(&mut known) && shown(&certificate) != first);
+        assert!(certificate.reload_if_changed(&mut known) && shown(&certificate) != first);
     }
 
     #[test]

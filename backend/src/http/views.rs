@@ -13,9 +13,9 @@ use shared::views::{DefaultView, MadeShare, NewShare, NewView, OpenShare, Shares
 use std::sync::Arc;
 use team::accounts::{NotSaved, Who};
 
-type Answer = Result<Response<Body>, Refusal>;
+type ApiResult = Result<Response<Body>, Refusal>;
 
-pub(super) async fn list(State(app): State<Arc<App>>, asker: Asker, params: Params) -> Answer {
+pub(super) async fn list(State(app): State<Arc<App>>, asker: Asker, params: Params) -> ApiResult {
     let views = app.hub()?.accounts.views(asker.principal()?, params.last("team")).await?;
     Ok(json(StatusCode::OK, &Views { views }))
 }
@@ -25,7 +25,7 @@ pub(super) async fn create(
     asker: Asker,
     params: Params,
     Json(body): Json<NewView>,
-) -> Answer {
+) -> ApiResult {
     let saved = app.hub()?.accounts.add_view(asker.principal()?, params.last("team"), &body).await?;
     Ok(json(StatusCode::CREATED, &saved))
 }
@@ -36,7 +36,7 @@ pub(super) async fn change(
     asker: Asker,
     Path(id): Path<String>,
     Json(body): Json<ViewChange>,
-) -> Answer {
+) -> ApiResult {
     match app.hub()?.accounts.change_view(asker.principal()?, &id, &body).await {
         Ok(saved) => Ok(json(StatusCode::OK, &saved)),
         Err(NotSaved::Stale(conflict)) => Ok(json(StatusCode::CONFLICT, &conflict)),
@@ -44,7 +44,7 @@ pub(super) async fn change(
     }
 }
 
-pub(super) async fn remove(State(app): State<Arc<App>>, asker: Asker, Path(id): Path<String>) -> Answer {
+pub(super) async fn remove(State(app): State<Arc<App>>, asker: Asker, Path(id): Path<String>) -> ApiResult {
     app.hub()?.accounts.remove_view(asker.principal()?, &id).await?;
     Ok(json(StatusCode::OK, &ById { id }))
 }
@@ -55,11 +55,11 @@ pub(super) async fn set_default(
     asker: Asker,
     Path(team): Path<String>,
     Json(body): Json<DefaultView>,
-) -> Answer {
+) -> ApiResult {
     Ok(json(StatusCode::OK, &app.hub()?.accounts.set_default_view(asker.principal()?, &team, &body).await?))
 }
 
-pub(super) async fn shares(State(app): State<Arc<App>>, asker: Asker, params: Params) -> Answer {
+pub(super) async fn shares(State(app): State<Arc<App>>, asker: Asker, params: Params) -> ApiResult {
     let shares = app.hub()?.accounts.shares(asker.principal()?, params.last("team")).await?;
     Ok(json(StatusCode::OK, &Shares { shares }))
 }
@@ -69,22 +69,22 @@ pub(super) async fn share(
     asker: Asker,
     params: Params,
     Json(body): Json<NewShare>,
-) -> Answer {
+) -> ApiResult {
     let hub = app.hub()?;
     let (id, code) = hub.accounts.add_share(asker.principal()?, params.last("team"), &body).await?;
     Ok(json(StatusCode::CREATED, &MadeShare { id, url: hub.link("share", &code) }))
 }
 
-pub(super) async fn end_share(State(app): State<Arc<App>>, asker: Asker, Path(id): Path<String>) -> Answer {
+pub(super) async fn end_share(State(app): State<Arc<App>>, asker: Asker, Path(id): Path<String>) -> ApiResult {
     app.hub()?.accounts.end_share(asker.principal()?, &id).await?;
     Ok(json(StatusCode::OK, &ById { id }))
 }
 
 /// `POST /api/v1/shares/open`: sets the link's own cookie with the code, which is an equally sensitive secret.
-pub(super) async fn open(State(app): State<Arc<App>>, asker: Asker, Json(body): Json<OpenShare>) -> Answer {
+pub(super) async fn open(State(app): State<Arc<App>>, asker: Asker, Json(body): Json<OpenShare>) -> ApiResult {
     let hub = app.hub()?;
     let principal = hub.accounts.open_share(&body.code, &asker.network).await?;
-    let told = session::told(hub, Some(&principal)).await?;
+    let told = session::describe_session(hub, Some(&principal)).await?;
     let mut response = json(StatusCode::OK, &told);
     if let Who::Share { id, .. } = &principal.who {
         response.headers_mut().insert(header::SET_COOKIE, hub.cookie.set_share(id, &body.code));

@@ -31,7 +31,7 @@ pub async fn run(config: Config, data: Option<Data>, linked: oneshot::Sender<Str
             calls: jobs.calls,
             runs: jobs.runs,
             remote: remote.clone(),
-            ..Services::of(live.clone())
+            ..Services::new(live.clone())
         };
         let site = Site::new(config.base_path.clone(), EmbeddedPage::NONE);
         let app = App::new(services, Arc::new(Guard::new(&config)), site, stop.clone());

@@ -12,8 +12,8 @@ use crate::http::tls::Certificate;
 use cluster::{Bus, Cluster, Others};
 use fleet::ingest::{Ingest, IngestLimits, OtherHubs};
 use providers::Providers;
+use shared::connection_state::ConnectionState;
 use shared::secret::Secret;
-use shared::standing::Standing;
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
 use std::io::{self, Read, Write};
@@ -26,7 +26,7 @@ use stream::clock;
 use stream::live::{Holder, Live};
 use stream::store::Retentions;
 use system::user::own_uid;
-use team::accounts::{Accounts, AuditFile, Database, Denied, Principal, RemovalList, StandingKey, new_join_key};
+use team::accounts::{Accounts, AuditFile, ConfiguredKey, Database, Denied, Principal, RemovalList, new_join_key};
 use team::usage::{self, Meter};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -73,7 +73,7 @@ pub async fn open(config: &Config, data: Data, address: SocketAddr) -> Result<Op
         _ => None,
     };
     let (url, password_file) = (config.database.url.as_deref(), config.database.password_file.as_deref());
-    let database = Database::of(data.path(), url, password_file).map_err(|why| (2, why))?;
+    let database = Database::from_settings(data.path(), url, password_file).map_err(|why| (2, why))?;
     let opened = Accounts::open_in(&database, Arc::new(clock::System)).await;
     let accounts = opened.map_err(|why| (4, why.to_string()))?;
     accounts.keep_audit(config.audit.keep);
@@ -84,11 +84,11 @@ pub async fn open(config: &Config, data: Data, address: SocketAddr) -> Result<Op
     let public = public(config, address.port());
     let clock: Arc<dyn clock::Clock> = Arc::new(clock::System);
     let providers =
-        Arc::new(Providers::of(config.sign_in.providers(), &public.to_string(), &clock).map_err(|why| (2, why))?);
+        Arc::new(Providers::new(config.sign_in.providers(), &public.to_string(), &clock).map_err(|why| (2, why))?);
     let failed = |why: Denied| (4, why.to_string());
     let code = unless_full(accounts.setup_code().await, "the link for the first admin").map_err(failed)?.flatten();
     let join = unless_full(accounts.printed_join().await, "the first join key").map_err(failed)?.flatten();
-    unless_full(standing_joins(config, &accounts).await, "the keys of agents.join")
+    unless_full(configured_joins(config, &accounts).await, "the keys of agents.join")
         .map_err(|why| (2, why.to_string()))?;
     let unencrypted = Hub::is_unencrypted(config, &public);
     let first = code.map(|code| {
@@ -123,12 +123,12 @@ fn unless_full<T>(done: Result<T, Denied>, what: &str) -> Result<Option<T>, Deni
 
 /// Display name of this replica: its machine and its port.
 fn called(port: u16) -> String {
-    const MOST: usize = 56;
-    format!("{}:{port}", machine::name().chars().filter(char::is_ascii).take(MOST).collect::<String>())
+    const MAX_NAME_CHARS: usize = 56;
+    format!("{}:{port}", machine::name().chars().filter(char::is_ascii).take(MAX_NAME_CHARS).collect::<String>())
 }
 
 /// Creates the join keys of the configuration. A missing key file is created, readable by our user only.
-async fn standing_joins(config: &Config, accounts: &Accounts) -> Result<(), Denied> {
+async fn configured_joins(config: &Config, accounts: &Accounts) -> Result<(), Denied> {
     let mut all = Vec::new();
     for join in &config.agent_limits.join {
         let path = &join.token_file;
@@ -140,9 +140,9 @@ async fn standing_joins(config: &Config, accounts: &Accounts) -> Result<(), Deni
             io::ErrorKind::StorageFull => Denied::Full,
             _ => Denied::Invalid(format!("agents.join {:?}: {}: {error}", join.name, path.display())),
         })?;
-        all.push(StandingKey { name: &join.name, team: join.team.as_deref(), labels: &join.labels, key });
+        all.push(ConfiguredKey { name: &join.name, team: join.team.as_deref(), labels: &join.labels, key });
     }
-    accounts.have_standing_joins(&Principal::local(own_uid()), &all).await
+    accounts.register_configured_joins(&Principal::local(own_uid()), &all).await
 }
 
 fn key_of(path: &Path) -> io::Result<Secret> {
@@ -385,9 +385,9 @@ async fn know_all(live: &Live, accounts: &Accounts) {
             live.set_holder(source, Holder::Nobody);
             // Some replica had it recently: it is shown without local data, which is read back on demand.
             if now - seen < live.retention {
-                live.tell_standing(source, (Standing::Unreachable, seen), None, None);
+                live.set_reported_connection_state(source, (ConnectionState::Unreachable, seen), None, None);
             } else {
-                live.set_standing(source, Standing::Unreachable);
+                live.set_connection_state(source, ConnectionState::Unreachable);
             }
         }
     }
@@ -396,6 +396,8 @@ async fn know_all(live: &Live, accounts: &Accounts) {
 /// Machines with a retention of their own. Labels that an agent sends do not count: the sender is not trusted with the
 /// hub's disk.
 fn retentions(called: &[(String, String, BTreeMap<String, String>)], rules: &KeepRules) -> Retentions {
-    let own = |(id, _, labels): &(String, _, _)| rules.of(labels).map(|length| (id.clone(), length.as_millis() as i64));
+    let own = |(id, _, labels): &(String, _, _)| {
+        rules.retention_for(labels).map(|length| (id.clone(), length.as_millis() as i64))
+    };
     called.iter().filter_map(own).collect()
 }

@@ -3,12 +3,12 @@
 use crate::config::Config;
 #[cfg(unix)]
 use crate::control;
-use ::watch::findings::{FindingBook, WantedFindings};
+use ::watch::findings::{FindingRegistry, WantedFindings};
 use jobs::code_alerts::{self, Calls};
 use jobs::markers::Markers;
 #[cfg(unix)]
 use jobs::runs::RunSocket;
-use jobs::runs::{self, ReportAsk, Reports, RunBook, RunBookParts, RunLogs};
+use jobs::runs::{self, ReportAsk, Reports, RunLogs, RunRegistry, RunRegistryParts};
 use shared::wire::SourceId;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,8 +19,8 @@ use tokio::sync::{mpsc, watch};
 pub(super) struct Jobs {
     pub markers: Arc<Markers>,
     pub calls: Arc<Calls>,
-    pub runs: Arc<RunBook>,
-    pub findings: Arc<FindingBook>,
+    pub runs: Arc<RunRegistry>,
+    pub findings: Arc<FindingRegistry>,
     followed: Option<Followed>,
 }
 
@@ -28,25 +28,25 @@ pub(super) struct Jobs {
 struct Followed {
     source: SourceId,
     folder: PathBuf,
-    told: Option<Told>,
+    told: Option<ReportInput>,
 }
 
 /// The socket for reports of launchers, and the reports by requests.
 #[cfg(unix)]
-type Told = (RunSocket, mpsc::Receiver<ReportAsk>);
+type ReportInput = (RunSocket, mpsc::Receiver<ReportAsk>);
 #[cfg(not(unix))]
-type Told = mpsc::Receiver<ReportAsk>;
+type ReportInput = mpsc::Receiver<ReportAsk>;
 
 impl Jobs {
     /// The jobs of all machines. Reports for `own` also come by this data folder.
     pub fn new(config: &Config, own: Option<(SourceId, &Path)>) -> Self {
-        let findings = Arc::<FindingBook>::default();
-        let book = findings.clone();
+        let findings = Arc::<FindingRegistry>::default();
+        let registry = findings.clone();
         let of_runs =
-            move |span| book.seen(&WantedFindings { span: Some(span), ..WantedFindings::default() }, |_| true);
-        let (reports, told) = own.and_then(|(_, folder)| told(config, folder)).unzip();
-        let parts = RunBookParts {
-            logs: own.map(|(source, folder)| RunLogs::of(folder, source)).unwrap_or_default(),
+            move |span| registry.seen(&WantedFindings { span: Some(span), ..WantedFindings::default() }, |_| true);
+        let (reports, told) = own.and_then(|(_, folder)| open_reports(config, folder)).unzip();
+        let parts = RunRegistryParts {
+            logs: own.map(|(source, folder)| RunLogs::open(folder, source)).unwrap_or_default(),
             findings: Some(Box::new(of_runs)),
             reports,
             prices: Some(config.cost.clone()),
@@ -54,7 +54,7 @@ impl Jobs {
         Jobs {
             markers: Arc::default(),
             calls: Arc::default(),
-            runs: Arc::new(RunBook::new(parts)),
+            runs: Arc::new(RunRegistry::new(parts)),
             findings,
             followed: own.map(|(source, folder)| Followed { source, folder: folder.into(), told }),
         }
@@ -64,8 +64,8 @@ impl Jobs {
     pub fn follow(&mut self, config: &Config, live: &Arc<Live>, stop: &watch::Receiver<bool>) {
         let Some(Followed { source, folder, told }) = self.followed.take() else { return };
         tokio::spawn(code_alerts::keep_calls(live.clone(), self.calls.clone(), stop.clone()));
-        let book = self.runs.clone();
-        tokio::spawn(runs::expire_logs(live.clone(), book, source, config.retention_bytes, stop.clone()));
+        let registry = self.runs.clone();
+        tokio::spawn(runs::expire_logs(live.clone(), registry, source, config.retention_bytes, stop.clone()));
         #[cfg(unix)]
         if let Some(told) = told {
             let (live, stop) = (live.clone(), stop.clone());
@@ -83,7 +83,7 @@ impl Jobs {
 
 /// The socket of a data folder for reports of launchers; none, with a log line, if it cannot be opened.
 #[cfg(unix)]
-fn told(config: &Config, folder: &Path) -> Option<(Reports, Told)> {
+fn open_reports(config: &Config, folder: &Path) -> Option<(Reports, ReportInput)> {
     match control::runs_path(folder, control::runtime_folder()) {
         Ok(Some(path)) => match RunSocket::bind(&path, &config.runs) {
             Ok(socket) => {
@@ -99,6 +99,6 @@ fn told(config: &Config, folder: &Path) -> Option<(Reports, Told)> {
 }
 
 #[cfg(not(unix))]
-fn told(_: &Config, _: &Path) -> Option<(Reports, Told)> {
+fn open_reports(_: &Config, _: &Path) -> Option<(Reports, ReportInput)> {
     None
 }

@@ -3,7 +3,7 @@
 use crate::config::Config;
 use crate::control;
 use api::Operation;
-use jobs::runs::RunBook;
+use jobs::runs::RunRegistry;
 use shared::controls::escaped_json;
 use shared::wire::SourceId;
 use std::sync::Arc;
@@ -55,7 +55,7 @@ pub(super) struct Links(Vec<Arc<Uplink>>);
 
 impl Links {
     /// None if no hub is configured, or if they became unusable since [`check`].
-    pub fn new(config: &Config, live: &Arc<Live>, source: SourceId, runs: &Arc<RunBook>) -> Self {
+    pub fn new(config: &Config, live: &Arc<Live>, source: SourceId, runs: &Arc<RunRegistry>) -> Self {
         if config.hubs.is_empty() {
             return Links(Vec::new());
         }

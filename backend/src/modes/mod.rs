@@ -26,8 +26,8 @@ use crate::http::page::Site;
 use crate::http::tls::Certificate;
 use crate::remote_write::{RemoteWriter, SendingCluster, keep_recalling};
 use crate::stderr;
-use ::jobs::runs::{self, RunBook};
-use ::watch::alerts::{self, AlertBook, AlertBookAbout, AlertSources, KEY_FILE, OWN_FILE, SharingHub};
+use ::jobs::runs::{self, RunRegistry};
+use ::watch::alerts::{self, AlertRegistry, AlertRegistryParts, AlertSources, KEY_FILE, OWN_FILE, SharingHub};
 use ::watch::findings::{self, Following, KeptFindings};
 use cluster::gossip::Gossip;
 use notify::Road;
@@ -141,7 +141,7 @@ async fn serve(
     let site = Site::new(config.base_path.clone(), page);
     let of_others = hub.is_some();
     let cluster = hub.as_ref().and_then(|hub| hub.cluster.clone());
-    let alerts = alert_book(config, &live, hub.as_ref(), kept_in.as_deref());
+    let alerts = alert_registry(config, &live, hub.as_ref(), kept_in.as_deref());
     let accounts = hub.as_ref().map(|hub| hub.accounts.clone());
     look_for_findings(config, &live, &jobs, of_others, (kept_in.clone(), history), &stop);
     let sharing = cluster.as_ref().map(|cluster| SharingHub {
@@ -159,8 +159,8 @@ async fn serve(
         tokio::spawn(know_teams(live.clone(), jobs.runs.clone(), accounts, stop.clone()));
     }
     if let Some(folder) = kept_in {
-        let (live, book, keep, stop) = (live.clone(), jobs.runs.clone(), config.runs.keep, stop.clone());
-        tokio::spawn(async move { runs::keep(live, book, &folder, keep, stop).await });
+        let (live, registry, keep, stop) = (live.clone(), jobs.runs.clone(), config.runs.keep, stop.clone());
+        tokio::spawn(async move { runs::keep(live, registry, &folder, keep, stop).await });
     }
     jobs.follow(config, &live, &stop);
     let services = Services {
@@ -190,9 +190,9 @@ async fn serve(
 
 /// Storage of rules, channels and alerts: a hub's database; a file of the data folder, made with the first entry; or
 /// memory.
-fn alert_book(config: &Config, live: &Live, hub: Option<&Hub>, folder: Option<&Path>) -> AlertBook {
+fn alert_registry(config: &Config, live: &Live, hub: Option<&Hub>, folder: Option<&Path>) -> AlertRegistry {
     let public = hub.map(|hub| &hub.public).or(config.public_url.as_ref());
-    let about = AlertBookAbout {
+    let about = AlertRegistryParts {
         public_url: public.map(ToString::to_string),
         host: machine::name(),
         names_teams: hub.is_some(),
@@ -204,17 +204,17 @@ fn alert_book(config: &Config, live: &Live, hub: Option<&Hub>, folder: Option<&P
     match (hub, folder) {
         (Some(hub), Some(folder)) => {
             let key = config.database.key_file.clone().unwrap_or_else(|| folder.join(KEY_FILE));
-            AlertBook::of_hub(hub.accounts.records(), key, clock, about)
+            AlertRegistry::of_hub(hub.accounts.records(), key, clock, about)
         }
-        (None, Some(folder)) => AlertBook::of_own(folder.join(OWN_FILE), folder.join(KEY_FILE), clock, about),
-        (_, None) => AlertBook::in_memory(clock, about),
+        (None, Some(folder)) => AlertRegistry::of_own(folder.join(OWN_FILE), folder.join(KEY_FILE), clock, about),
+        (_, None) => AlertRegistry::in_memory(clock, about),
     }
 }
 
 /// Evaluates rules over new samples, and sends notifications. A recording is past data: it sends none.
 fn watch_alerts(
     config: &Config,
-    (live, jobs, book): (&Arc<Live>, &Jobs, &AlertBook),
+    (live, jobs, registry): (&Arc<Live>, &Jobs, &AlertRegistry),
     (has_teams, hub): (bool, Option<SharingHub>),
     stop: &watch::Receiver<bool>,
 ) {
@@ -227,13 +227,13 @@ fn watch_alerts(
     });
     let road = Road { allowed: config.alerts.allowed(), proxy: config.alerts.proxy.clone(), smtp };
     let (done, heard) = mpsc::channel(alerts::MAX_DONE);
-    tokio::spawn(alerts::deliver(book.clone(), road, live.clock.clone(), done, stop.clone()));
+    tokio::spawn(alerts::deliver(registry.clone(), road, live.clock.clone(), done, stop.clone()));
     let sources = AlertSources {
         live: live.clone(),
         runs: jobs.runs.clone(),
         findings: jobs.findings.clone(),
         calls: jobs.calls.clone(),
-        book: book.clone(),
+        registry: registry.clone(),
         has_teams,
         storm: config.alerts.storm as usize,
         hub,
@@ -253,15 +253,15 @@ fn look_for_findings(
     if !config.insight.enabled {
         return;
     }
-    let (live, book, settings) = (live.clone(), jobs.findings.clone(), config.insight.settings());
+    let (live, registry, settings) = (live.clone(), jobs.findings.clone(), config.insight.settings());
     match live.provenance.recorded {
         Some(_) => {
-            tokio::task::spawn_blocking(move || findings::look_through(&live, &book, settings, None));
+            tokio::task::spawn_blocking(move || findings::look_through(&live, &registry, settings, None));
         }
         None => {
             // Before the first request: findings of an earlier process are in the first response.
-            let kept = folder.map(|folder| KeptFindings::open(&folder, &book));
-            let following = Following { live, book, runs: jobs.runs.clone(), settings, of_others, kept };
+            let kept = folder.map(|folder| KeptFindings::open(&folder, &registry));
+            let following = Following { live, registry, runs: jobs.runs.clone(), settings, of_others, kept };
             let stop = stop.clone();
             tokio::spawn(async move {
                 if let Some(history) = history {
@@ -304,7 +304,7 @@ fn socket_of(folder: &Path, socket: FolderSocket) -> Option<Bound> {
 }
 
 /// Reports the team of each machine of a hub to the runs, until `stop` becomes true.
-async fn know_teams(live: Arc<Live>, book: Arc<RunBook>, accounts: Accounts, mut stop: watch::Receiver<bool>) {
+async fn know_teams(live: Arc<Live>, registry: Arc<RunRegistry>, accounts: Accounts, mut stop: watch::Receiver<bool>) {
     let mut due = tokio::time::interval(TEAMS_INTERVAL);
     due.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
@@ -315,11 +315,11 @@ async fn know_teams(live: Arc<Live>, book: Arc<RunBook>, accounts: Accounts, mut
         let sources = live.store().sources();
         // A machine stays with its team. Without the database, runs are joined only if they are known to belong
         // together.
-        if !book.knows_teams(&sources)
+        if !registry.knows_teams(&sources)
             && let Ok(homes) = accounts.usage_homes().await
         {
             let team = |source: &Arc<Source>| Some((source.key.clone(), homes.team_of(&source.key)?.into()));
-            book.set_teams(sources.iter().filter_map(team).collect());
+            registry.set_teams(sources.iter().filter_map(team).collect());
         }
     }
 }

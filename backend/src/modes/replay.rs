@@ -9,7 +9,7 @@ use stream::recording;
 
 /// Serves a recording until `stop` becomes true. Nothing is measured, stored or fetched.
 pub async fn run(config: Config, recording: Recording, serving: Serving) {
-    let (Some(recorded), simulated) = (recording.told(), recording.simulated()) else { return };
+    let (Some(recorded), simulated) = (recording.describe(), recording.simulated()) else { return };
     let store = recording::store(recording, &collectors::catalog());
     let live = Live::of_recording(store, random(), recorded, simulated);
     serve(&config, Served::alone(live, None, Jobs::new(&config, None)), serving, idle).await;

@@ -42,13 +42,13 @@ async fn database(config: &Config) -> Check {
     };
     let (url, password) = (config.database.url.as_deref(), config.database.password_file.as_deref());
     let kept = "it stores accounts, keys and views".to_string();
-    let database = match Database::of(Path::new(""), url, password) {
+    let database = match Database::from_settings(Path::new(""), url, password) {
         Ok(database) => database,
         Err(why) => return check(CheckState::Failed, Vec::new(), kept, why, "correct [database] in the configuration"),
     };
     let Some(server) = database.server() else { return check(CheckState::Absent, Vec::new(), kept, String::new(), "") };
     let tried = vec![server.to_string()];
-    match server.look().await {
+    match server.inspect().await {
         Ok(look) if look.schema == 0 => {
             let found =
                 format!("PostgreSQL {} responds; the database is empty, and the hub creates its tables", look.version);

@@ -65,7 +65,7 @@ pub fn main(page: EmbeddedPage) -> ExitCode {
         Ok(Command::Agent { config, task: AgentTask::Run }) => agent(config),
         Ok(Command::Agent { config, task: AgentTask::Unit }) => {
             let program = std::env::current_exe().unwrap_or_else(|_| "/usr/local/bin/watchglass".into());
-            say(&uplink::unit(config.hubs.first(), config.plain_http, &program))
+            print_text(&uplink::unit(config.hubs.first(), config.plain_http, &program))
         }
         Ok(Command::Agent { config, task: AgentTask::Status }) => status(&config),
         Ok(Command::Administer { config, wanted }) => administer(&config, &wanted),
@@ -78,9 +78,11 @@ pub fn main(page: EmbeddedPage) -> ExitCode {
         Ok(Command::Export { config, export }) => write_stored(&config, &export),
         Ok(Command::Findings { config, task }) => list_findings(&config, &task),
         Ok(Command::Doctor { config, json, bundle }) => doctor(&config, json, bundle.as_deref()),
-        Ok(Command::PrintConfig(config)) => say(&config.to_toml()),
+        Ok(Command::PrintConfig(config)) => print_text(&config.to_toml()),
         // Only this function knows both the text and whether the program has the page.
-        Ok(Command::Say(text)) => say(&text.replace(&BUILD.to_string(), &BUILD.of_program(!page.files.is_empty()))),
+        Ok(Command::Say(text)) => {
+            print_text(&text.replace(&BUILD.to_string(), &BUILD.of_program(!page.files.is_empty())))
+        }
         Ok(Command::Manual(folder)) => match config::packages::write_pages(&folder) {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => {
@@ -136,7 +138,7 @@ fn mark(_: &Config, _: config::MarkTask) -> ExitCode {
 #[cfg(unix)]
 fn alert(config: &Config, task: config::AlertTask) -> ExitCode {
     use launch::mark::{Marked, ToldAlert, send_alert};
-    let (alert, text, severity, wait, run) = task.said();
+    let (alert, text, severity, wait, run) = task.into_parts();
     match send_alert(&run_sockets(config), &ToldAlert { alert, text, severity, wait, run }) {
         Marked::Taken => ExitCode::SUCCESS,
         Marked::Nobody(sentence) | Marked::Refused(sentence) => {
@@ -159,15 +161,15 @@ fn launch(config: &Config, task: config::RunTask, about: About) -> ExitCode {
     let folder = config.data_dir.as_deref().filter(|_| !config.memory);
     let sockets = run_sockets(config);
     let slurm = std::env::var("SLURM_JOB_ID").ok().filter(|id| run::check_id(id).is_ok());
-    let untold = folder.map(|folder| folder.join(jobs::runs::UNTOLD));
-    let job = launch::Job { command: task.command, id: task.id, about, slurm, sockets, untold, logs: task.logs };
+    let spool = folder.map(|folder| folder.join(jobs::runs::SPOOL_FOLDER));
+    let job = launch::Job { command: task.command, id: task.id, about, slurm, sockets, spool, logs: task.logs };
     let inherited = std::env::var(run::RUN_ID).ok();
     let say = |sentence: &str| complain(&format!("watchglass: {sentence}"));
     match launch::run(job, inherited, || clock::System.wall(), say) {
         launch::Ended::Status(status) => std::process::exit(status),
         launch::Ended::Signal(signal) => launch::process::end_by(signal),
         launch::Ended::NotStarted(status, sentence) => {
-            say(&sentence);
+            print_text(&sentence);
             std::process::exit(status)
         }
     }
@@ -183,9 +185,9 @@ fn launch(_: &Config, _: config::RunTask, _: About) -> ExitCode {
 /// `watchglass agent --status`.
 fn status(config: &Config) -> ExitCode {
     match modes::links::status(config) {
-        Ok((text, true)) => say(&text),
+        Ok((text, true)) => print_text(&text),
         Ok((text, false)) => {
-            say(&text);
+            print_text(&text);
             ExitCode::from(1)
         }
         Err((status, sentence)) => {
@@ -215,7 +217,7 @@ fn administer(config: &Config, wanted: &config::Administration) -> ExitCode {
             if !printed.note.is_empty() {
                 complain(&printed.note);
             }
-            let said = say(&printed.output);
+            let said = print_text(&printed.output);
             if printed.status == 0 { said } else { ExitCode::from(printed.status) }
         }
         Err(failed) => {
@@ -248,7 +250,7 @@ fn list_findings(config: &Config, task: &config::FindingsTask) -> ExitCode {
     match crate::findings::run(config, task) {
         Ok(listed) => {
             listed.notes.iter().for_each(|note| complain(&format!("watchglass: {note}")));
-            let said = say(&listed.text);
+            let said = print_text(&listed.text);
             if listed.found { ExitCode::from(1) } else { said }
         }
         Err(failed) => {
@@ -259,8 +261,8 @@ fn list_findings(config: &Config, task: &config::FindingsTask) -> ExitCode {
 }
 
 /// Prints to standard output.
-fn say(text: &str) -> ExitCode {
-    match crate::terminal::say(text) {
+fn print_text(text: &str) -> ExitCode {
+    match crate::terminal::print_text(text) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             complain(&format!("watchglass: standard output cannot be written: {error}"));
@@ -317,7 +319,7 @@ fn doctor(config: &Config, json: bool, bundle: Option<&Path>) -> ExitCode {
             std::iter::once(doctor::report(&examination)).chain([doctor::servers(&servers)]).chain(roads).collect()
         }
     };
-    let said = say(&text);
+    let said = print_text(&text);
     if let Some(path) = bundle {
         let (facts, configuration) = (collectors::facts(&config.roots()), config.to_toml());
         let whole = doctor::Bundle {
@@ -639,7 +641,7 @@ fn exit_status(asked: &Asked, parent: Option<Parent>) -> ExitCode {
 /// Prints the first line from a separate thread: standard output may have no reader.
 fn tell(line: String) {
     let tell = move || {
-        if let Err(error) = crate::terminal::say(&format!("{line}\n")) {
+        if let Err(error) = crate::terminal::print_text(&format!("{line}\n")) {
             tracing::warn!(%error, "standard output cannot be written: {line}");
         }
     };

@@ -128,13 +128,13 @@ fn write(file: &Path, mut piece: impl FnMut() -> io::Result<Option<Vec<u8>>>) ->
 }
 
 /// The server's response, piece by piece.
-struct Answer(BufReader<TcpStream>);
+struct RecordAnswer(BufReader<TcpStream>);
 
 /// Requests a path.
 ///
 /// # Errors
 /// A sentence: the server is unreachable, or its own error.
-fn ask(stream: TcpStream, address: SocketAddr, path: &str) -> Result<Answer, String> {
+fn ask(stream: TcpStream, address: SocketAddr, path: &str) -> Result<RecordAnswer, String> {
     let broken = |error: io::Error| format!("{address} does not respond: {error}");
     stream.set_read_timeout(Some(Duration::from_secs(60))).map_err(broken)?;
     let request = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
@@ -146,7 +146,7 @@ fn ask(stream: TcpStream, address: SocketAddr, path: &str) -> Result<Answer, Str
         line.clear();
     }
     if status.split(' ').nth(1) == Some("200") {
-        return Ok(Answer(reader));
+        return Ok(RecordAnswer(reader));
     }
     let mut text = String::new();
     let _ = reader.take(64 * 1024).read_to_string(&mut text); // A partial reason is enough.
@@ -156,7 +156,7 @@ fn ask(stream: TcpStream, address: SocketAddr, path: &str) -> Result<Answer, Str
         .unwrap_or_else(|| format!("{address} is not a Watchglass that can record: it answered {:?}", status.trim())))
 }
 
-impl Answer {
+impl RecordAnswer {
     /// The next chunk; none after the last one. Without a last chunk the response is truncated.
     fn piece(&mut self) -> io::Result<Option<Vec<u8>>> {
         let mut line = String::new();

@@ -39,7 +39,7 @@ pub fn run(config: Config, top: &Top) -> ExitCode {
 }
 
 /// The stream, with the work of this process for it, and a sentence about it.
-struct Found {
+struct OpenedStream {
     place: StreamPlace,
     origin: &'static str,
     /// The work of this process, and the sender that stops it.
@@ -57,7 +57,7 @@ fn show(config: Config, top: &Top) -> Result<(), String> {
         (_, _, true) => Form::Once,
         _ => Form::Screen,
     };
-    let palette = Palette::of(&env, flags.ascii);
+    let palette = Palette::from_env(&env, flags.ascii);
     let chosen = (flags.light || flags.dark).then_some(flags.light);
     let palette = Palette { light: chosen.unwrap_or(palette.light), ..palette };
     let found = find(config, &top.origin)?;
@@ -141,8 +141,8 @@ async fn stopped(inputs: &SyncSender<Input>) {
 }
 
 /// Finds the stream; without a server this process collects.
-fn find(mut config: Config, origin: &Origin) -> Result<Found, String> {
-    let elsewhere = |place| Found { place, origin: "", within: None };
+fn find(mut config: Config, origin: &Origin) -> Result<OpenedStream, String> {
+    let elsewhere = |place| OpenedStream { place, origin: "", within: None };
     match origin {
         Origin::Server(entry) => {
             let key = entry.key.as_ref().map(key).transpose()?;
@@ -157,7 +157,7 @@ fn find(mut config: Config, origin: &Origin) -> Result<Found, String> {
         Origin::File(path) => {
             let opened = imports::open(path, system::file::open, collectors::catalog());
             let recording = opened.map_err(|error| format!("{} cannot be opened: {error}", path.display()))?;
-            if recording.told().is_none() {
+            if recording.describe().is_none() {
                 return Err(format!("{} has no samples", path.display()));
             }
             within("", |serving| modes::replay::run(config, recording, serving))
@@ -208,7 +208,7 @@ fn server_here(config: &Config) -> Result<Option<StreamPlace>, String> {
 fn within<F: Future<Output = ()> + Send + 'static>(
     origin: &'static str,
     mode: impl FnOnce(Serving) -> F,
-) -> Result<Found, String> {
+) -> Result<OpenedStream, String> {
     let runtime = Builder::new_multi_thread().worker_threads(2).max_blocking_threads(8).enable_all().build();
     let runtime = runtime.map_err(|error| no_thread(&error))?;
     let (stopping, stop) = watch::channel(false);
@@ -222,5 +222,5 @@ fn within<F: Future<Output = ()> + Send + 'static>(
         stop,
         answering,
     }));
-    Ok(Found { place: StreamPlace::Within(connections), origin, within: Some((runtime, stopping)) })
+    Ok(OpenedStream { place: StreamPlace::Within(connections), origin, within: Some((runtime, stopping)) })
 }

@@ -63,7 +63,7 @@ impl Window {
 }
 
 #[derive(Deserialize)]
-struct Answer {
+struct RangeAnswer {
     data: Data,
 }
 
@@ -121,7 +121,7 @@ impl ReadBack {
             ));
         }
         let group = |series: Vec<usize>| {
-            let family = Family::of(wanted[series[0]].metric);
+            let family = Family::from_metric(wanted[series[0]].metric);
             let series: Vec<_> = series.into_iter().map(|at| (at, labels(&wanted[at]))).collect();
             // The labels common to the group; for a single series all of its own.
             let common = series[0].1.iter().filter(|label| series.iter().all(|(_, other)| other.contains(label)));
@@ -191,7 +191,7 @@ fn ask(server: &Server, query: &str, first: i64, last: i64, step: i64) -> Result
         ("nocache", "1".into()),
     ];
     let text = server.read("/api/v1/query_range", &parameters)?;
-    let answer: Answer =
+    let answer: RangeAnswer =
         serde_json::from_str(&text).map_err(|_| "the response is not that of Prometheus's query_range")?;
     Ok(answer.data.result)
 }
@@ -232,7 +232,8 @@ pub(super) fn raw(
     let seconds = format!("{}.{:03}", to.div_euclid(1000), to.rem_euclid(1000));
     let query = format!("{{{}}}[{window}ms]", selector.join(","));
     let text = server.read("/api/v1/query", &[("query", query), ("time", seconds), ("nocache", "1".into())])?;
-    let answer: Answer = serde_json::from_str(&text).map_err(|_| "the response is not that of Prometheus's query")?;
+    let answer: RangeAnswer =
+        serde_json::from_str(&text).map_err(|_| "the response is not that of Prometheus's query")?;
     let series = |mut matrix: Matrix| {
         let name = matrix.metric.remove("__name__")?;
         let sample = |(time, value): (f64, String)| {

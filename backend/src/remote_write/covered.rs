@@ -58,11 +58,11 @@ pub struct SendingCluster {
 /// Cached rows of the table, and pending writes.
 #[derive(Default)]
 pub struct Covered {
-    state: Mutex<State>,
+    state: Mutex<CoveredState>,
 }
 
 #[derive(Default)]
-struct State {
+struct CoveredState {
     /// Sources whose ranges are to be read, or were read.
     asked: BTreeSet<String>,
     known: BTreeMap<String, Vec<SentRange>>,
@@ -76,7 +76,7 @@ struct State {
     failed: Option<String>,
 }
 
-impl State {
+impl CoveredState {
     /// The ranges to write: pending and settled.
     fn take_settled(&mut self) -> BTreeMap<String, Vec<SentRange>> {
         let mut all = BTreeMap::new();
@@ -97,12 +97,12 @@ impl State {
 }
 
 impl Covered {
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, CoveredState> {
         self.state.lock()
     }
 
     /// Ranges of a source on the other server; none before the table was read.
-    pub fn of(&self, source: &str) -> Option<Vec<SentRange>> {
+    pub fn ranges_of(&self, source: &str) -> Option<Vec<SentRange>> {
         let mut state = self.state();
         let known = state.known.get(source).cloned();
         if known.is_none() {
@@ -287,9 +287,9 @@ mod tests {
     #[tokio::test]
     async fn what_one_hub_sent_another_knows_once_it_is_written_down() {
         let (table, one, other) = (Table::default(), Covered::default(), Covered::default());
-        assert_eq!(one.of("a"), None, "it is not known before it was read");
+        assert_eq!(one.ranges_of("a"), None, "it is not known before it was read");
         one.exchange(&table, false).await;
-        assert_eq!(one.of("a"), Some(vec![]));
+        assert_eq!(one.ranges_of("a"), Some(vec![]));
         one.took("a", &[(1, 15)]);
         one.took("a", &[(16, 30), (41, 50)]);
         one.exchange(&table, false).await;
@@ -299,36 +299,36 @@ mod tests {
         one.exchange(&table, true).await;
         assert_eq!(one.failed().as_deref(), Some("away"));
         one.took("a", &[(51, 60)]);
-        assert_eq!(other.of("a"), None);
+        assert_eq!(other.ranges_of("a"), None);
         other.exchange(&table, true).await;
-        assert_eq!(other.of("a"), None, "who cannot read waits");
+        assert_eq!(other.ranges_of("a"), None, "who cannot read waits");
         table.0.lock().0 = false;
         one.left("a");
         one.exchange(&table, false).await;
         other.exchange(&table, false).await;
-        assert_eq!((one.failed(), other.of("a")), (None, Some(vec![(1, 30), (41, 60)])));
-        assert_eq!(one.of("a"), None, "it is read anew when the source returns");
+        assert_eq!((one.failed(), other.ranges_of("a")), (None, Some(vec![(1, 30), (41, 60)])));
+        assert_eq!(one.ranges_of("a"), None, "it is read anew when the source returns");
     }
 
     #[tokio::test]
     async fn what_may_be_lost_with_the_server_is_not_written_down_before_it_is_settled() {
         let (table, hub) = (Table::default(), Covered::default());
-        hub.of("a");
+        hub.ranges_of("a");
         hub.exchange(&table, true).await;
         let written = || table.0.lock().1.get("a").cloned().unwrap_or_default();
         hub.took("a", &[(1, 15), (16, 30)]);
         hub.may_lose("a", vec![(16, 30)]);
         hub.exchange(&table, true).await;
         assert_eq!(
-            (written(), hub.of("a")),
+            (written(), hub.ranges_of("a")),
             (vec![(1, 15)], Some(vec![(1, 30)])),
             "this hub sends it no more by itself"
         );
         // The replica is killed here: the next one sends the ranges that are not in the table.
         let next = Covered::default();
-        next.of("a");
+        next.ranges_of("a");
         next.exchange(&table, false).await;
-        assert_eq!(next.of("a"), Some(vec![(1, 15)]));
+        assert_eq!(next.ranges_of("a"), Some(vec![(1, 15)]));
         hub.took("a", &[(31, 45)]);
         hub.may_lose("a", vec![(31, 45)]);
         hub.exchange(&table, true).await;

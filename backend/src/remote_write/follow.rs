@@ -55,7 +55,7 @@ pub enum Due {
 }
 
 /// Data behind a position; decoded outside the lock.
-enum Found {
+enum NextData {
     Nothing,
     At(u64),
     Block(Block),
@@ -92,17 +92,17 @@ impl Follower {
         drop(store);
         let through = through.filter(|through| *through > place).unwrap_or(u64::MAX);
         match found {
-            Found::Nothing => Due::Nothing,
-            Found::At(seq) => Due::At(seq),
-            Found::Block(block) if block.to() < live.clock.wall() - MAX_BEHIND_MS => {
+            NextData::Nothing => Due::Nothing,
+            NextData::At(seq) => Due::At(seq),
+            NextData::Block(block) if block.to() < live.clock.wall() - MAX_BEHIND_MS => {
                 Due::TooOld { seq: block.last_seq(), samples: block.samples() }
             }
             // The ticks of the request in flight are no longer stored.
-            Found::Block(block) if block.first_seq() > through => Due::At(block.first_seq() - 1),
+            NextData::Block(block) if block.first_seq() > through => Due::At(block.first_seq() - 1),
             // The same ticks again after a restart, though the block may have become a longer one.
-            Found::Block(block) => self.of_block(live, block, place, through, through == u64::MAX),
-            Found::Frames(_) if self.cursor.seq() >= through => Due::At(self.cursor.seq()),
-            Found::Frames(frames) => {
+            NextData::Block(block) => self.of_block(live, block, place, through, through == u64::MAX),
+            NextData::Frames(_) if self.cursor.seq() >= through => Due::At(self.cursor.seq()),
+            NextData::Frames(frames) => {
                 let most = MAX_VALUES_HELD / self.names.len().max(1) + 1;
                 let (mut times, mut ticks, mut ranges) = (Vec::new(), Vec::new(), Vec::new());
                 for frame in frames.iter().take_while(|frame| frame.seq <= through) {
@@ -192,24 +192,24 @@ impl Follower {
     }
 
     /// The data behind a position.
-    fn find(&mut self, store: &Store, place: u64) -> Found {
+    fn find(&mut self, store: &Store, place: u64) -> NextData {
         if self.cursor.seq() != place {
             self.cursor.seek(place);
         }
         if self.cursor.state().is_some()
             && let News::Ticks(frames, _) = self.cursor.news(store)
         {
-            return Found::Frames(frames);
+            return NextData::Frames(frames);
         }
         if let Some(block) = self.cursor.sealed(store) {
-            return Found::Block(block);
+            return NextData::Block(block);
         }
         if self.cursor.begin(store, i64::MAX).is_none() {
-            return Found::Nothing;
+            return NextData::Nothing;
         }
         match self.cursor.news(store) {
-            News::Ticks(frames, _) => Found::Frames(frames),
-            News::Lost => Found::At(self.cursor.seq()),
+            News::Ticks(frames, _) => NextData::Frames(frames),
+            News::Lost => NextData::At(self.cursor.seq()),
         }
     }
 
@@ -225,7 +225,7 @@ impl Follower {
         for id in series {
             let def = &defs[id as usize];
             let named = catalog.metric(def).map(|metric| {
-                let family = self.families.entry(def.metric).or_insert_with(|| Arc::new(Family::of(metric)));
+                let family = self.families.entry(def.metric).or_insert_with(|| Arc::new(Family::from_metric(metric)));
                 let own = prometheus::labels(metric, &def.instance).into_iter();
                 let own = own.map(|(name, value)| Label { name: name.into(), value: value.into() });
                 (family.clone(), own.collect())
@@ -332,7 +332,7 @@ mod tests {
                 let n: usize = series.labels.iter().find_map(|label| label.value.parse().ok()).expect("its number");
                 let name = series.labels.iter().find(|label| label.name == "__name__").map(|label| &label.value);
                 let catalog = fleeting.live.store().catalog().clone();
-                let family = Family::of(catalog.metric(&Fleeting::def(n)).expect("a row"));
+                let family = Family::from_metric(catalog.metric(&Fleeting::def(n)).expect("a row"));
                 assert_eq!(name, Some(&family.name), "series {n}");
                 for sample in series.samples {
                     let tick = (sample.timestamp - Fleeting::time(0)) / (Fleeting::time(1) - Fleeting::time(0));

@@ -117,7 +117,7 @@ pub struct RemoteWriter {
     /// Counts since the start.
     pub counts: SendCounts,
     server: Arc<Server>,
-    standing: Mutex<Standing>,
+    send_state: Mutex<SendState>,
     told_refusal: AtomicBool,
     /// Reads back machines without a holder; none without a server to read from.
     recall: Option<Arc<Recall>>,
@@ -132,7 +132,7 @@ pub struct RemoteWriter {
 
 /// Result of the last request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Standing {
+enum SendState {
     /// None was sent yet.
     Starting,
     /// It was taken.
@@ -164,7 +164,7 @@ impl RemoteWriter {
         let progress = ProgressFile::open(folder, &server.shown());
         let remote = Arc::new(RemoteWriter {
             counts: SendCounts::default(),
-            standing: Mutex::new(Standing::Starting),
+            send_state: Mutex::new(SendState::Starting),
             told_refusal: AtomicBool::new(false),
             recall: server.reads().then(|| Recall::new(live, &server, &doubled)),
             disorder: OnceLock::new(),
@@ -187,21 +187,21 @@ impl RemoteWriter {
         self.stop.lock().take();
     }
 
-    fn stand(&self, live: &Live, standing: Standing) {
-        let before = std::mem::replace(&mut *self.standing.lock(), standing.clone());
+    fn stand(&self, live: &Live, send_state: SendState) {
+        let before = std::mem::replace(&mut *self.send_state.lock(), send_state.clone());
         let server = self.server.shown();
-        match standing {
-            _ if before == standing => {}
-            Standing::Refused(reason) if !self.told_refusal.swap(true, Relaxed) => {
+        match send_state {
+            _ if before == send_state => {}
+            SendState::Refused(reason) if !self.told_refusal.swap(true, Relaxed) => {
                 tracing::warn!(server, reason, "samples refused and dropped; further ones are counted, not told");
             }
-            Standing::Waiting(reason) if !matches!(before, Standing::Waiting(_)) => {
+            SendState::Waiting(reason) if !matches!(before, SendState::Waiting(_)) => {
                 let came = self.waited.lock().came(Instant::now());
                 if let Some(before) = came {
                     tracing::warn!(server, reason, before, "not taken; sent again until it is, up to 12 h behind");
                 }
             }
-            Standing::Well if matches!(before, Standing::Waiting(_)) => {
+            SendState::Well if matches!(before, SendState::Waiting(_)) => {
                 let throttle = self.waited.lock();
                 if throttle.passed_over() == 0 {
                     tracing::info!(server, "taken again");
@@ -246,22 +246,22 @@ impl RemoteWriter {
 
     /// Its state as a check.
     pub fn check(&self) -> Check {
-        let (state, reason, remedy) = match &*self.standing.lock() {
-            Standing::Starting => (CheckState::Starting, String::new(), ""),
-            Standing::Well if self.disorder.get().is_some() => {
+        let (state, reason, remedy) = match &*self.send_state.lock() {
+            SendState::Starting => (CheckState::Starting, String::new(), ""),
+            SendState::Well if self.disorder.get().is_some() => {
                 let words = self.disorder.get().map_or("", String::as_str);
                 (CheckState::Partial, format!("late samples were rejected and dropped: {words}"), LATE_CURE)
             }
-            Standing::Well if self.doubled.met() > 0 => {
+            SendState::Well if self.doubled.met() > 0 => {
                 let reason = "it stores repeated samples twice, and counts them twice in sums and means";
                 (CheckState::Partial, reason.into(), TWICE_CURE)
             }
-            Standing::Well => (CheckState::Ok, String::new(), ""),
-            Standing::Refused(reason) => {
+            SendState::Well => (CheckState::Ok, String::new(), ""),
+            SendState::Refused(reason) => {
                 let cure = if self.disorder.get().is_some() { LATE_CURE } else { "" };
                 (CheckState::Partial, format!("samples were rejected and dropped: {reason}"), cure)
             }
-            Standing::Waiting(reason) => (
+            SendState::Waiting(reason) => (
                 CheckState::Failed,
                 format!("{reason}; unsent samples of up to 12 h are retried"),
                 "start the server, or correct [remote_write] in the configuration file",

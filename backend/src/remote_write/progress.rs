@@ -37,13 +37,13 @@ pub struct Flight {
 /// The positions of all sources by name, and their file.
 pub struct ProgressFile {
     file: Option<PathBuf>,
-    kept: Kept,
+    kept: StoredProgress,
     /// Time of the last sync.
     synced: Option<Instant>,
 }
 
 #[derive(Default, Serialize, Deserialize)]
-struct Kept {
+struct StoredProgress {
     /// The server of these positions.
     url: String,
     sources: BTreeMap<String, Progress>,
@@ -60,7 +60,7 @@ impl ProgressFile {
     pub fn open(folder: Option<&Path>, url: &str) -> Self {
         let file = folder.map(|folder| folder.join("remote-write.json"));
         let read = file.as_deref().and_then(|file| match std::fs::read(file) {
-            Ok(bytes) => serde_json::from_slice::<Kept>(&bytes)
+            Ok(bytes) => serde_json::from_slice::<StoredProgress>(&bytes)
                 .inspect_err(|error| tracing::warn!(file = %file.display(), %error, "not read; sending begins anew"))
                 .ok(),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
@@ -69,7 +69,9 @@ impl ProgressFile {
                 None
             }
         });
-        let kept = read.filter(|kept| kept.url == url).unwrap_or(Kept { url: url.into(), ..Kept::default() });
+        let kept = read
+            .filter(|kept| kept.url == url)
+            .unwrap_or(StoredProgress { url: url.into(), ..StoredProgress::default() });
         ProgressFile { file, kept, synced: None }
     }
 

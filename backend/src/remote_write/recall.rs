@@ -32,7 +32,7 @@ const MAX_BYTES: usize = 64 << 20;
 /// Maximum size of all blocks, bytes; beyond it the machines that were read first are evicted.
 const MAX_ALL_BYTES: usize = 256 << 20;
 /// Pause after a failure.
-const PAUSE: Duration = Duration::from_secs(30);
+const RETRY_INTERVAL: Duration = Duration::from_secs(30);
 /// Interval of the checks whether somebody has such a machine open.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -59,7 +59,7 @@ struct Reached {
 }
 
 #[derive(Default)]
-struct State {
+struct RecallState {
     reached: BTreeMap<SourceId, Reached>,
     /// In the order of their begin.
     order: Vec<SourceId>,
@@ -72,7 +72,7 @@ pub struct Recall {
     live: Arc<Live>,
     server: Arc<Server>,
     /// Lock of the current read: one at a time.
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<RecallState>>,
     /// Counts of data read back.
     pub counts: RecallCounts,
     doubled: Arc<Doubled>,
@@ -120,9 +120,9 @@ impl Recall {
     }
 
     /// Reads the next window; returns whether there may be more.
-    fn step(&self, state: &mut OwnedMutexGuard<State>, source: SourceId) -> bool {
+    fn step(&self, state: &mut OwnedMutexGuard<RecallState>, source: SourceId) -> bool {
         let (wall, steady) = (self.live.clock.wall(), self.live.clock.steady());
-        if state.failed.is_some_and(|failed| steady.saturating_sub(failed) < PAUSE) {
+        if state.failed.is_some_and(|failed| steady.saturating_sub(failed) < RETRY_INTERVAL) {
             return false;
         }
         if !state.reached.contains_key(&source) {
@@ -152,8 +152,8 @@ impl Recall {
     }
 
     /// Drops the machines that were read first while the total is too large, but never the current one.
-    fn make_room(&self, state: &mut State, reading: SourceId) {
-        let all = |state: &State| state.reached.values().map(|reached| reached.bytes).sum::<usize>();
+    fn make_room(&self, state: &mut RecallState, reading: SourceId) {
+        let all = |state: &RecallState| state.reached.values().map(|reached| reached.bytes).sum::<usize>();
         while all(state) > MAX_ALL_BYTES
             && let Some(at) = state.order.iter().position(|source| *source != reading)
         {

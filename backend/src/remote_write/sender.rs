@@ -7,7 +7,7 @@ use super::progress::{Flight, Progress, ProgressFile};
 use super::server::{SendError, Server};
 use super::span::TickSpan;
 use super::unsettled::{TakenTicks, Unsettled};
-use super::{RemoteWriter, Standing};
+use super::{RemoteWriter, SendState};
 use shared::tick::TickState;
 use shared::wire::{Source, SourceId};
 use std::cell::Cell;
@@ -103,7 +103,7 @@ impl Sender {
 
     /// Sends due samples, until it is stopped.
     pub fn run(mut self) {
-        self.remote.stand(&self.live, Standing::Starting);
+        self.remote.stand(&self.live, SendState::Starting);
         loop {
             let mut sources = self.live.store().sources();
             let mut more = false;
@@ -160,7 +160,7 @@ impl Sender {
         if now.saturating_sub(since) < WRITE_INTERVAL {
             return false;
         }
-        let Some(covered) = cluster.covered.of(&source.key) else { return false };
+        let Some(covered) = cluster.covered.ranges_of(&source.key) else { return false };
         let place = self.progress.get(&source.key).seq;
         let oldest = self.live.clock.wall() - MAX_BEHIND_MS;
         let runs = self.live.store().runs(source.id);
@@ -183,7 +183,7 @@ impl Sender {
 
     /// Ranges of a source that any replica has sent; none without a cluster.
     fn covered(&self, source: &Source) -> Vec<SentRange> {
-        self.cluster.as_ref().and_then(|cluster| cluster.covered.of(&source.key)).unwrap_or_default()
+        self.cluster.as_ref().and_then(|cluster| cluster.covered.ranges_of(&source.key)).unwrap_or_default()
     }
 
     /// The server has taken these, or refused them for good.
@@ -243,7 +243,7 @@ impl Sender {
         let (losses, answered) = (self.server.losses(), self.answered.get());
         let resumed = || Unsettled::resumed(self.progress.unsettled(&source.key), self.live.clock.steady());
         let own = self.unsettled.entry(source.id).or_insert_with(resumed);
-        own.look(losses, answered);
+        own.update_losses(losses, answered);
         own
     }
 
@@ -433,14 +433,14 @@ impl Sender {
                     counts.bytes.fetch_add(batch.body.len() as u64, Relaxed);
                     let count = if why == Why::Again { &counts.resent } else { &counts.sent };
                     count.fetch_add(batch.samples, Relaxed);
-                    self.remote.stand(&self.live, Standing::Well);
+                    self.remote.stand(&self.live, SendState::Well);
                     self.answered.set(self.live.clock.steady());
                     return Ok(self.server.losses());
                 }
                 Err(SendError::Refused(reason)) if why == Why::Again => {
                     tracing::debug!(reason, "what was sent once more is refused: it is there");
                     counts.resent.fetch_add(batch.samples, Relaxed);
-                    self.remote.stand(&self.live, Standing::Well);
+                    self.remote.stand(&self.live, SendState::Well);
                     return Ok(self.server.losses());
                 }
                 Err(SendError::Refused(reason)) => {
@@ -449,13 +449,13 @@ impl Sender {
                     if why == Why::Late || DISORDER.iter().any(|words_of| words.contains(words_of)) {
                         self.remote.refused_late(&reason);
                     }
-                    self.remote.stand(&self.live, Standing::Refused(reason));
+                    self.remote.stand(&self.live, SendState::Refused(reason));
                     return Ok(self.server.losses());
                 }
                 Err(SendError::Later { reason, wait }) => (reason, wait),
             };
             counts.retries.fetch_add(1, Relaxed);
-            self.remote.stand(&self.live, Standing::Waiting(reason));
+            self.remote.stand(&self.live, SendState::Waiting(reason));
             match self.stop.recv_timeout(wait.unwrap_or(pause).max(pause)) {
                 Err(RecvTimeoutError::Timeout) => pause = (pause * 2).min(MAX_PAUSE),
                 _ => return Err(Stopped),

@@ -69,7 +69,7 @@ impl Unsettled {
 
     /// Updates the state: the number of losses, and the time of the last response, by the steady clock. Ticks taken
     /// shortly before a loss are repeated; older ones are settled.
-    pub fn look(&mut self, losses: u64, answered: Duration) {
+    pub fn update_losses(&mut self, losses: u64, answered: Duration) {
         if losses != self.losses {
             self.losses = losses;
             let lost = std::mem::take(&mut self.taken).into_iter().filter(|taken| taken.again < MAX_AGAIN);
@@ -117,15 +117,15 @@ mod tests {
         let mut own = Unsettled::default();
         for n in 0..60 {
             own.took(taken((n * 900 + 1, n * 900 + 900), n), false);
-            own.look(0, Duration::from_secs(n));
+            own.update_losses(0, Duration::from_secs(n));
         }
         assert_eq!(own.next(), None);
         // It was unreachable for an hour: the time of its last response counts.
-        own.look(1, Duration::from_secs(59));
-        own.look(1, Duration::from_secs(3_659));
+        own.update_losses(1, Duration::from_secs(59));
+        own.update_losses(1, Duration::from_secs(3_659));
         let all = again(&mut own);
         assert_eq!((all.first(), all.last()), (Some(&(30 * 900 + 1, 31 * 900)), Some(&(59 * 900 + 1, 60 * 900))));
-        own.look(1, Duration::from_secs(3_660));
+        own.update_losses(1, Duration::from_secs(3_660));
         assert_eq!((own.next(), own.ranges()), (None, vec![]), "settled");
     }
 
@@ -135,7 +135,7 @@ mod tests {
         own.took(taken((1, 15), 0), false);
         let sent: usize = (1..20)
             .map(|loss| {
-                own.look(loss, Duration::ZERO);
+                own.update_losses(loss, Duration::ZERO);
                 again(&mut own).len()
             })
             .sum();
@@ -166,9 +166,9 @@ mod tests {
         let mut before = Unsettled::default();
         before.took(taken((1, 15), 0), false);
         let mut own = Unsettled::resumed(&before.ranges(), Duration::from_secs(100));
-        own.look(0, Duration::from_secs(100));
+        own.update_losses(0, Duration::from_secs(100));
         assert_eq!(again(&mut own), [(1, 15)]);
-        own.look(0, Duration::from_secs(140));
+        own.update_losses(0, Duration::from_secs(140));
         assert_eq!((own.next(), own.ranges()), (None, vec![]), "it went, and is settled");
     }
 }

@@ -10,7 +10,7 @@ use stream::throttle::Throttle;
 const OPENING: usize = usize::MAX;
 
 /// One collector's check and the troubles of its parts.
-struct Standing {
+struct CollectorCheck {
     check: Check,
     parts: usize,
     troubles: BTreeMap<usize, (CheckState, String)>,
@@ -19,7 +19,7 @@ struct Standing {
     warned: Vec<(usize, CheckState, Throttle)>,
 }
 
-impl Standing {
+impl CollectorCheck {
     /// Whether a state needs a warning now; then the number of occurrences since the last one.
     fn warns(&mut self, part: usize, state: CheckState) -> Option<u64> {
         let same = |(p, s, _): &(usize, CheckState, Throttle)| *p == part && *s == state;
@@ -33,14 +33,14 @@ impl Standing {
 
 /// Checks of all collectors.
 pub(super) struct Checks {
-    all: Vec<Standing>,
+    all: Vec<CollectorCheck>,
     changed: bool,
 }
 
 impl Checks {
     pub(super) fn new(entries: impl Iterator<Item = &'static Entry>) -> Self {
         let all = entries
-            .map(|entry| Standing {
+            .map(|entry| CollectorCheck {
                 check: Check {
                     id: entry.name.into(),
                     state: CheckState::Starting,
@@ -58,20 +58,20 @@ impl Checks {
     }
 
     pub(super) fn not_opened(&mut self, entry: usize, error: OpenError) {
-        let standing = &mut self.all[entry];
+        let collector = &mut self.all[entry];
         let state = match error.kind {
             OpenErrorKind::Absent => CheckState::Absent,
             OpenErrorKind::Denied => CheckState::Denied,
             OpenErrorKind::Failed => CheckState::Failed,
         };
-        standing.check.state = state;
+        collector.check.state = state;
         if error.kind != OpenErrorKind::Absent
-            && let Some(before) = standing.warns(OPENING, state)
+            && let Some(before) = collector.warns(OPENING, state)
         {
-            let collector = &standing.check.id;
+            let collector = &collector.check.id;
             tracing::warn!(collector, reason = error.reason, remedy = error.remedy, before, "cannot open");
         }
-        let check = &mut standing.check;
+        let check = &mut collector.check;
         (check.tried, check.reason, check.remedy) = (error.tried, error.reason, error.remedy);
         self.changed = true;
     }
@@ -120,33 +120,33 @@ impl Checks {
     }
 
     fn set(&mut self, entry: usize, part: usize, trouble: Option<(CheckState, String)>) {
-        let standing = &mut self.all[entry];
-        let before = standing.troubles.get(&part);
-        if before == trouble.as_ref() && standing.check.state != CheckState::Starting {
+        let collector = &mut self.all[entry];
+        let before = collector.troubles.get(&part);
+        if before == trouble.as_ref() && collector.check.state != CheckState::Starting {
             return;
         }
         if let Some((state, reason)) = &trouble
             && before.is_none_or(|(s, _)| s != state)
-            && let Some(before) = standing.warns(part, *state)
+            && let Some(before) = collector.warns(part, *state)
         {
-            tracing::warn!(collector = standing.check.id, reason, before, "{state:?}");
+            tracing::warn!(collector = collector.check.id, reason, before, "{state:?}");
         }
         match trouble {
             Some(trouble) => {
-                standing.troubles.insert(part, trouble);
+                collector.troubles.insert(part, trouble);
             }
             None => {
-                standing.troubles.remove(&part);
+                collector.troubles.remove(&part);
             }
         }
         // If some parts work the whole is partial; otherwise it has the state of its first trouble.
-        let all_troubled = standing.troubles.len() >= standing.parts;
-        standing.check.state = match standing.troubles.values().next() {
+        let all_troubled = collector.troubles.len() >= collector.parts;
+        collector.check.state = match collector.troubles.values().next() {
             None => CheckState::Ok,
             Some((state, _)) if all_troubled => *state,
             Some(_) => CheckState::Partial,
         };
-        standing.check.reason = standing.troubles.values().map(|(_, r)| r.as_str()).collect::<Vec<_>>().join("; ");
+        collector.check.reason = collector.troubles.values().map(|(_, r)| r.as_str()).collect::<Vec<_>>().join("; ");
         self.changed = true;
     }
 
@@ -163,12 +163,12 @@ mod tests {
     #[test]
     fn what_hangs_and_fails_in_turn_is_warned_of_once_each() {
         let mut checks = Checks::new(collectors::COLLECTORS.iter());
-        let standing = &mut checks.all[0];
+        let collector = &mut checks.all[0];
         let states = [CheckState::Hung, CheckState::Failed];
-        let said: Vec<_> = states.iter().cycle().take(126).filter_map(|state| standing.warns(0, *state)).collect();
+        let said: Vec<_> = states.iter().cycle().take(126).filter_map(|state| collector.warns(0, *state)).collect();
         assert_eq!(said, [0, 0]);
-        assert_eq!(standing.warns(1, CheckState::Failed), Some(0), "another part");
-        let passed_over: Vec<u64> = standing.warned.iter().map(|(.., throttle)| throttle.passed_over()).collect();
+        assert_eq!(collector.warns(1, CheckState::Failed), Some(0), "another part");
+        let passed_over: Vec<u64> = collector.warned.iter().map(|(.., throttle)| throttle.passed_over()).collect();
         assert_eq!(passed_over, [62, 62, 0]);
     }
 }

@@ -13,7 +13,7 @@ impl Sampler {
         let mut values = Vec::new();
         for (number, link) in live.uplinks().iter().enumerate() {
             let lag = live.lag(link);
-            let (counts, is_live) = (&link.counts, link.standing().word == "live");
+            let (counts, is_live) = (&link.counts, link.status().word == "live");
             let seconds = |ms: Option<i64>| ms.map(|ms| ms as f64 / 1_000.0);
             let rows: [(&'static MetricDef, Option<f64>); 7] = [
                 (&monitor::UPLINK_LIVE, Some(f64::from(u8::from(is_live)))),

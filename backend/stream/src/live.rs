@@ -2,6 +2,7 @@
 
 mod append;
 mod columns;
+mod connection_states;
 mod elsewhere;
 mod fills;
 mod hidden;
@@ -12,26 +13,25 @@ mod outgoing;
 mod overview;
 mod reader;
 mod source;
-mod standings;
 mod uplinks;
 mod viewer;
 mod wakes;
 
 pub use append::NewTick;
 pub use columns::{RowColumns, rows_over_time};
+pub use connection_states::KnownIndex;
 pub use elsewhere::Holder;
 pub use lock::StoreGuard;
 pub use outgoing::Outgoing;
 pub use overview::{CellsElsewhere, Overview, OverviewPlace};
 pub use reader::Reader;
 pub use source::{LinkFigures, Provenance, SourceState, TakenCounts};
-pub use standings::KnownIndex;
-pub use uplinks::{UplinkCounts, UplinkLag, UplinkStanding, UplinkState};
+pub use uplinks::{UplinkCounts, UplinkLag, UplinkState, UplinkStatus};
 pub use viewer::Viewer;
 pub use wakes::Wakes;
 
 use crate::clock::{Clock, StoppedClock};
-use crate::store::{Store, Told};
+use crate::store::{AnnouncedSeries, Store};
 use history::Log;
 use lock::StoreLock;
 use overview::Overviews;
@@ -67,7 +67,7 @@ pub struct Writing {
     /// The log; none without a data folder.
     pub log: Option<Log>,
     /// Definitions already written to the current log file.
-    pub told: Told,
+    pub told: AnnouncedSeries,
     closed: bool,
 }
 
@@ -112,21 +112,21 @@ pub struct Live {
 impl Live {
     /// The stream of a store of values measured now.
     pub fn new(store: Store, clock: Arc<dyn Clock>, boot: u64, retention: i64) -> Arc<Self> {
-        Self::of(store, clock, boot, retention, Provenance::default())
+        Self::build(store, clock, boot, retention, Provenance::default())
     }
 
     /// The stream of a store of simulated values.
     pub fn of_simulated(store: Store, clock: Arc<dyn Clock>, boot: u64, retention: i64) -> Arc<Self> {
-        Self::of(store, clock, boot, retention, Provenance { simulated: true, recorded: None })
+        Self::build(store, clock, boot, retention, Provenance { simulated: true, recorded: None })
     }
 
     /// The stream of a recording; the clock stands at its end.
     pub fn of_recording(store: Store, boot: u64, recorded: Recorded, simulated: bool) -> Arc<Self> {
         let (clock, retention) = (Arc::new(StoppedClock(recorded.to)), recorded.to - recorded.from);
-        Self::of(store, clock, boot, retention, Provenance { simulated, recorded: Some(recorded) })
+        Self::build(store, clock, boot, retention, Provenance { simulated, recorded: Some(recorded) })
     }
 
-    fn of(store: Store, clock: Arc<dyn Clock>, boot: u64, retention: i64, provenance: Provenance) -> Arc<Self> {
+    fn build(store: Store, clock: Arc<dyn Clock>, boot: u64, retention: i64, provenance: Provenance) -> Arc<Self> {
         Arc::new(Live {
             store: StoreLock::new(store),
             writing: Mutex::default(),
@@ -210,7 +210,7 @@ impl Live {
     /// The overview of everything in a scope, and whether it is new. The caller [updates](Overview::beat) a new one as
     /// long as anybody holds it.
     pub fn overview(&self, grain: Grain, scope: &Scope) -> (Arc<Overview>, bool) {
-        self.overviews.of(grain, scope)
+        self.overviews.overview(grain, scope)
     }
 
     /// An overview of the sources that this hub holds, for the other hubs. The caller [updates](Overview::beat) it.

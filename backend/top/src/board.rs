@@ -8,7 +8,7 @@ use charts::axis;
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
 use ratatui_core::style::Modifier;
-use shared::standing::Standing;
+use shared::connection_state::ConnectionState;
 use shared::unit::rough_duration;
 use std::collections::BTreeMap;
 use viewer::store::plan::{HEAT_SUFFIX, Panel};
@@ -19,7 +19,7 @@ pub const SMALLEST: (u16, u16) = (40, 10);
 /// Minimum cells of a chart, across and down.
 const CHART: (u16, u16) = (36, 6);
 /// Maximum rows of a chart.
-const TALLEST: u16 = 16;
+const MAX_CHART_ROWS: u16 = 16;
 /// Maximum number of charts in a row.
 const MAX_ACROSS: u16 = 4;
 /// Minimum rows of the process table, with its two header rows.
@@ -127,7 +127,7 @@ fn places(frame: &Frame, panels: &[Panel], body: Rect) -> Places {
     let down = (rest / CHART.1).min((count as u16).div_ceil(across));
     let mut charts = Vec::new();
     let mut used = 0;
-    if let Some(height) = rest.checked_div(down).map(|height| height.min(TALLEST)) {
+    if let Some(height) = rest.checked_div(down).map(|height| height.min(MAX_CHART_ROWS)) {
         // The visible charts follow the focus by whole rows.
         let row = view.focus.saturating_sub(skipped) / usize::from(across);
         let first_row = row.saturating_sub(usize::from(down) - 1);
@@ -152,12 +152,13 @@ pub fn trouble(model: &Model) -> Option<String> {
     if let Delivery::Lost(why) = &model.delivery {
         return Some(format!("{MISSING_PREFIX}disconnected: {why}; reconnecting"));
     }
-    let standing = model.entry().map(|entry| (&entry.state, entry.since));
-    if let Some((state, _)) = standing.filter(|(state, _)| !matches!(state, Standing::Live | Standing::Filling { .. }))
+    let connection_state = model.entry().map(|entry| (&entry.state, entry.since));
+    if let Some((state, _)) =
+        connection_state.filter(|(state, _)| !matches!(state, ConnectionState::Live | ConnectionState::Filling { .. }))
         && !model.is_recording()
     {
         let why = state.why().map_or(String::new(), |why| format!(": {why}"));
-        return Some(format!("{MISSING_PREFIX}this machine is {}{why}", state.word()));
+        return Some(format!("{MISSING_PREFIX}this machine is {}{why}", state.as_str()));
     }
     if let Some(sentence) = &model.failed {
         return Some(format!("{MISSING_PREFIX}{sentence}"));

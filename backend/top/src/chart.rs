@@ -19,7 +19,7 @@ use viewer::store::trace;
 /// Maximum number of series drawn as lines of their own.
 const MAX_LINES: usize = 8;
 /// Width of the axis texts at the left, cells.
-const LEFT: u16 = 6;
+const LEFT_WIDTH: u16 = 6;
 
 /// Settings for drawing a chart.
 pub struct Frame<'a> {
@@ -84,9 +84,9 @@ impl<'a> Frame<'a> {
         let wide = legend.iter().map(|(text, _)| text.chars().count()).max().map_or(0, |n| n as u16 + 1);
         let wide = wide.min(area.width / 2);
         let plot = Rect {
-            x: area.x + LEFT,
+            x: area.x + LEFT_WIDTH,
             y: area.y + 1,
-            width: area.width.saturating_sub(LEFT + wide),
+            width: area.width.saturating_sub(LEFT_WIDTH + wide),
             height: area.height.saturating_sub(2),
         };
         if plot.width < 4 || plot.height == 0 {

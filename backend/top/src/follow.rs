@@ -1,6 +1,6 @@
 //! The event loop: processes inputs, sends requests, draws.
 
-use crate::ground::Told;
+use crate::ground::TerminalEvent;
 use crate::keys::{self, Effect};
 use crate::model::{Delivery, Model};
 use crate::palette::{Depth, Palette};
@@ -16,7 +16,7 @@ use system::local_time::offset;
 /// Capacity of the input queue; senders block while it is full.
 pub const MAX_WAITING: usize = 64;
 /// Time in which inputs are collected before a redraw.
-const GATHER: Duration = Duration::from_millis(15);
+const GATHER_TIME: Duration = Duration::from_millis(15);
 /// Timeout of the first picture.
 const MAX_WAIT: Duration = Duration::from_secs(30);
 /// A rate needs two ticks. After this number of ticks a picture is complete if its requests were answered.
@@ -43,7 +43,7 @@ pub enum Input {
     /// A part of this program failed; a sentence.
     Failed(String),
     /// A key, a new size, or an answer of the terminal.
-    Terminal(Told),
+    Terminal(TerminalEvent),
     /// The program is to end.
     End,
     /// The program is to be suspended.
@@ -91,7 +91,7 @@ enum Turn {
 }
 
 /// Sends a message. A message that is dropped is counted, and its request is repeated later.
-fn say(model: &mut Model, message: PageMessage, wish: &dyn Fn(Wish) -> bool) {
+fn send_message(model: &mut Model, message: PageMessage, wish: &dyn Fn(Wish) -> bool) {
     if !wish(Wish::Say(message)) {
         model.unsent();
     }
@@ -108,12 +108,12 @@ fn deliver(model: &mut Model, input: Input, wish: &dyn Fn(Wish) -> bool) -> Resu
     match input {
         Input::Connected => {
             let opened = model.open();
-            say(model, opened, wish);
+            send_message(model, opened, wish);
         }
         Input::Message(bytes) => match model.take(&bytes) {
             Ok((answers, new)) => {
                 for answer in answers {
-                    say(model, answer, wish);
+                    send_message(model, answer, wish);
                 }
                 return Ok(if new { Turn::Draw } else { Turn::Idle });
             }
@@ -129,11 +129,13 @@ fn deliver(model: &mut Model, input: Input, wish: &dyn Fn(Wish) -> bool) -> Resu
         Input::Lost { why, .. } => return Err(why),
         Input::End => return Ok(Turn::Do(Effect::Quit)),
         Input::Suspend => return Ok(Turn::Do(Effect::Suspend)),
-        Input::Terminal(Told::Typed(Event::Key(key))) if key.kind != KeyEventKind::Release => {
+        Input::Terminal(TerminalEvent::Typed(Event::Key(key))) if key.kind != KeyEventKind::Release => {
             return Ok(Turn::Do(keys::press(model, key)));
         }
-        Input::Terminal(Told::Typed(Event::Mouse(mouse))) => return Ok(Turn::Do(pointer::point(model, mouse))),
-        Input::Resumed | Input::Terminal(Told::Ground(_) | Told::Typed(Event::Resize(..))) => {}
+        Input::Terminal(TerminalEvent::Typed(Event::Mouse(mouse))) => {
+            return Ok(Turn::Do(pointer::point(model, mouse)));
+        }
+        Input::Resumed | Input::Terminal(TerminalEvent::Ground(_) | TerminalEvent::Typed(Event::Resize(..))) => {}
         Input::Terminal(_) => return Ok(Turn::Idle),
     }
     Ok(Turn::Draw)
@@ -159,7 +161,7 @@ fn screen(model: Model, options: &Options, palette: Palette, ends: Ends) -> Resu
     let ended = show(&mut screen, model, &ends);
     while let Some(patience) = screen.awaits() {
         match ends.inputs.recv_timeout(patience) {
-            Ok(Input::Terminal(Told::Ground(is_light))) => screen.hear(is_light),
+            Ok(Input::Terminal(TerminalEvent::Ground(is_light))) => screen.apply_ground(is_light),
             Ok(_) => {}
             Err(_) => break,
         }
@@ -185,10 +187,10 @@ fn show(screen: &mut Screen, mut model: Model, ends: &Ends) -> Result<(), String
             };
             let resumed = matches!(input, Input::Resumed);
             let pressed = matches!(input, Input::Terminal(_));
-            if let Input::Terminal(Told::Ground(is_light)) = input {
-                screen.hear(is_light);
+            if let Input::Terminal(TerminalEvent::Ground(is_light)) = input {
+                screen.apply_ground(is_light);
             }
-            let gather = Instant::now() + if pressed { Duration::ZERO } else { GATHER };
+            let gather = Instant::now() + if pressed { Duration::ZERO } else { GATHER_TIME };
             match deliver(&mut model, input, &*ends.wish)? {
                 Turn::Idle | Turn::Do(Effect::Nothing) => continue,
                 Turn::Draw => {}
@@ -205,7 +207,7 @@ fn show(screen: &mut Screen, mut model: Model, ends: &Ends) -> Result<(), String
                 }
                 Turn::Do(Effect::Draw) => {
                     for question in model.questions() {
-                        say(&mut model, question, &*ends.wish);
+                        send_message(&mut model, question, &*ends.wish);
                     }
                 }
             }

@@ -9,7 +9,7 @@ use std::time::Duration;
 /// The query (OSC 11).
 pub const QUESTION: &str = "\u{1b}]11;?\u{7}";
 /// The first bytes of an answer come together. A key that may be its start is held back for this time.
-const HELD: Duration = Duration::from_millis(50);
+const KEY_TIMEOUT: Duration = Duration::from_millis(50);
 /// Time without a key after which an unfinished answer is discarded.
 const BROKEN: Duration = Duration::from_secs(1);
 /// Time after the query in which a lone Escape may start an answer. Afterwards it is never held back.
@@ -30,7 +30,7 @@ pub struct Ear {
 
 /// An event of the terminal.
 #[derive(Debug)]
-pub enum Told {
+pub enum TerminalEvent {
     /// A key was typed, or the size changed.
     Typed(Event),
     /// Whether its background is light.
@@ -49,7 +49,7 @@ pub struct Heard {
 impl Ear {
     /// Time to wait for the key after the held ones; none if none is held.
     pub fn patience(&self) -> Option<Duration> {
-        let patience = if self.text.len() < BEGIN.len() { HELD } else { BROKEN };
+        let patience = if self.text.len() < BEGIN.len() { KEY_TIMEOUT } else { BROKEN };
         (!self.held.is_empty()).then_some(patience)
     }
 
@@ -60,7 +60,7 @@ impl Ear {
     }
 
     /// Processes an event. `awaits`: whether a lone Escape may start an answer.
-    pub fn hear(&mut self, event: Event, awaits: bool) -> Heard {
+    pub fn handle(&mut self, event: Event, awaits: bool) -> Heard {
         let Event::Key(key) = event else { return Heard { typed: vec![event], is_light: None } };
         let escaped = key.modifiers.contains(KeyModifiers::ALT);
         let begins = match key.code {
@@ -138,11 +138,11 @@ mod tests {
         all
     }
 
-    fn heard(events: Vec<Event>, awaits: bool) -> (Vec<Event>, Option<bool>) {
+    fn feed_events(events: Vec<Event>, awaits: bool) -> (Vec<Event>, Option<bool>) {
         let mut ear = Ear::default();
         let (mut typed, mut light) = (Vec::new(), None);
         for event in events {
-            let heard = ear.hear(event, awaits);
+            let heard = ear.handle(event, awaits);
             typed.extend(heard.typed);
             light = light.or(heard.is_light);
         }
@@ -160,9 +160,9 @@ mod tests {
             ("\u{1b}]11;nothing\u{7}", None),
         ] {
             for alone in [false, true] {
-                assert_eq!(heard(keys(answer, alone), true), (Vec::new(), light), "{answer:?} {alone}");
+                assert_eq!(feed_events(keys(answer, alone), true), (Vec::new(), light), "{answer:?} {alone}");
                 let between = [keys("q", false), keys(answer, alone), keys("j?", false)].concat();
-                assert_eq!(heard(between, true), (keys("qj?", false), light), "{answer:?} {alone}");
+                assert_eq!(feed_events(between, true), (keys("qj?", false), light), "{answer:?} {alone}");
             }
         }
     }
@@ -172,10 +172,10 @@ mod tests {
         for text in ["\u{1b}", "\u{1b}]", "\u{1b}]1", "]11;", "\u{1b}]12", "\u{1b}\u{1b}[1", "\u{1b}q", "1/gpu"] {
             for (alone, awaits) in [(false, true), (true, true), (true, false)] {
                 let all = keys(text, alone);
-                assert_eq!(heard(all.clone(), awaits), (all, None), "{text:?} {alone} {awaits}");
+                assert_eq!(feed_events(all.clone(), awaits), (all, None), "{text:?} {alone} {awaits}");
             }
         }
-        let endless = heard(keys(&format!("\u{1b}]11;{}", "7".repeat(200)), false), true);
+        let endless = feed_events(keys(&format!("\u{1b}]11;{}", "7".repeat(200)), false), true);
         assert!(endless.0.len() > 100, "a person types on: {endless:?}");
     }
 }

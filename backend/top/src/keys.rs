@@ -228,24 +228,24 @@ fn act(model: &mut Model, action: Action, times: i64) -> Effect {
 }
 
 /// Search results: charts by position, and words for processes.
-pub fn found(model: &Model, text: &str) -> Vec<(Found, String)> {
+pub fn found(model: &Model, text: &str) -> Vec<(SearchHit, String)> {
     let words = text.to_lowercase();
     let fits = |title: &str| words.split_whitespace().all(|word| title.to_lowercase().contains(word));
-    let mut all: Vec<(Found, String)> = Vec::new();
+    let mut all: Vec<(SearchHit, String)> = Vec::new();
     if !text.trim().is_empty() {
-        all.push((Found::Processes, format!("processes with “{}”", text.trim())));
+        all.push((SearchHit::Processes, format!("processes with “{}”", text.trim())));
     }
     for (place, window) in WINDOWS.iter().enumerate().filter(|(_, window)| !words.is_empty() && window.name == words) {
-        all.push((Found::Window(place), format!("the last {}", rough_duration(window.ms))));
+        all.push((SearchHit::Window(place), format!("the last {}", rough_duration(window.ms))));
     }
     let charts = model.panels().into_iter().enumerate().filter(|(_, panel)| fits(&panel.title));
-    all.extend(charts.map(|(at, panel)| (Found::Chart(at), panel.title)));
+    all.extend(charts.map(|(at, panel)| (SearchHit::Chart(at), panel.title)));
     all
 }
 
 /// A search result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Found {
+pub enum SearchHit {
     /// Processes that match the words.
     Processes,
     /// A window, by position.
@@ -265,9 +265,9 @@ fn find(model: &mut Model, code: KeyCode, mut text: String, at: usize) -> Effect
         KeyCode::Enter => {
             model.view.over = Over::Nothing;
             match all.get(at).map(|(found, _)| *found) {
-                Some(Found::Processes) => (model.view.words, model.view.first) = (text.trim().into(), 0),
-                Some(Found::Window(place)) => model.choose(place),
-                Some(Found::Chart(place)) => (model.view.focus, model.view.table) = (place, false),
+                Some(SearchHit::Processes) => (model.view.words, model.view.first) = (text.trim().into(), 0),
+                Some(SearchHit::Window(place)) => model.choose(place),
+                Some(SearchHit::Chart(place)) => (model.view.focus, model.view.table) = (place, false),
                 None => {}
             }
             return Effect::Draw;

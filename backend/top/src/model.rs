@@ -22,7 +22,7 @@ const PROCESSES_MS: i64 = 2_000;
 /// Interval between two requests for runs, in time of the source, ms.
 const RUNS_MS: i64 = 5_000;
 /// Minimum span, ms.
-const SHORTEST: i64 = 10_000;
+const MIN_SPAN_MS: i64 = 10_000;
 
 /// Overlay on the picture.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -410,8 +410,8 @@ impl Model {
 
     /// Moves or scales the span, and freezes time.
     pub fn look_at(&mut self, (from, to): (i64, i64)) {
-        let length = (to - from).clamp(SHORTEST, shared::window::MAX_SAMPLES_SPAN_MS);
-        let to = to.min(self.newest().max(from + SHORTEST));
+        let length = (to - from).clamp(MIN_SPAN_MS, shared::window::MAX_SAMPLES_SPAN_MS);
+        let to = to.min(self.newest().max(from + MIN_SPAN_MS));
         self.view.frozen = Some((to - length, to));
         self.view.crosshair = self.view.crosshair.map(|at| at.clamp(to - length, to));
     }

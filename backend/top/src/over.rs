@@ -10,7 +10,7 @@ use shared::unit::rough_duration;
 use viewer::shortcuts::{Action, KEYS, Shortcut};
 
 /// A line: text, and whether it is selected.
-type Entry = (String, bool);
+type MenuLine = (String, bool);
 
 /// Draws the overlay, if there is one.
 pub fn draw(model: &Model, palette: Palette, area: Rect, buffer: &mut Buffer) {
@@ -85,7 +85,7 @@ pub fn most_passed(area: Rect) -> usize {
     help().len().saturating_sub(usize::from(area.height.saturating_sub(2)))
 }
 
-fn help() -> Vec<Entry> {
+fn help() -> Vec<MenuLine> {
     let rows = KEYS.iter().filter(|group| !group.recorded).flat_map(|group| group.rows).filter(|row| is_here(row));
     let page = rows.map(|row| match row.keys {
         [(_, Action::Pin)] => (row.names, "enlarge one chart"),
@@ -96,7 +96,7 @@ fn help() -> Vec<Entry> {
     page.chain(OWN.iter().copied()).map(|(names, words)| (format!("{names:<14} {words}"), false)).collect()
 }
 
-fn machines(model: &Model, at: usize) -> Vec<Entry> {
+fn machines(model: &Model, at: usize) -> Vec<MenuLine> {
     let index = &model.store.index;
     let wide = index.iter().map(|entry| entry.name.chars().count()).max().unwrap_or(0).min(40);
     let newest = index.iter().map(|entry| entry.since).max().unwrap_or(0).max(model.newest());
@@ -104,7 +104,7 @@ fn machines(model: &Model, at: usize) -> Vec<Entry> {
         let since = rough_duration((newest - entry.since).max(0));
         let labels: Vec<String> = entry.labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
         let why = entry.state.why().map_or(String::new(), |why| format!(": {why}"));
-        let state = format!("{} for {since}{why}", entry.state.word());
+        let state = format!("{} for {since}{why}", entry.state.as_str());
         (format!("{:<wide$}  {state:<24} {}", entry.name, labels.join(" ")), i == at)
     };
     index.iter().enumerate().map(line).collect()

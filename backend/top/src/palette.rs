@@ -58,7 +58,7 @@ pub enum Ink {
 
 impl Palette {
     /// Detects the terminal's capabilities from its environment variables. `ascii`: whether a person wants ASCII only.
-    pub fn of(env: &dyn Fn(&str) -> Option<String>, ascii: bool) -> Palette {
+    pub fn from_env(env: &dyn Fn(&str) -> Option<String>, ascii: bool) -> Palette {
         let var = |name: &str| env(name).filter(|text| !text.is_empty());
         let (term, color) = (var("TERM").unwrap_or_default(), var("COLORTERM").unwrap_or_default());
         let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(var).unwrap_or_default().to_lowercase();
@@ -136,7 +136,7 @@ impl Palette {
 
 /// One of the 16 colors for a series.
 fn few(hue: Hue) -> Color {
-    const FEW: [Color; 8] = [
+    const FEW_COLORS: [Color; 8] = [
         Color::Yellow,
         Color::Cyan,
         Color::Blue,
@@ -148,7 +148,7 @@ fn few(hue: Hue) -> Color {
     ];
     match hue {
         Hue::Ink => Color::Cyan,
-        Hue::Of(i) => FEW[usize::from(i) % 8],
+        Hue::Of(i) => FEW_COLORS[usize::from(i) % 8],
         Hue::Odd(_) => Color::LightRed,
     }
 }
@@ -172,15 +172,15 @@ fn cube(r: u8, g: u8, b: u8) -> u8 {
 mod tests {
     use super::*;
 
-    fn of(vars: &[(&str, &str)], ascii: bool) -> Palette {
-        Palette::of(&|name| vars.iter().find(|(n, _)| *n == name).map(|(_, v)| v.to_string()), ascii)
+    fn palette_of(vars: &[(&str, &str)], ascii: bool) -> Palette {
+        Palette::from_env(&|name| vars.iter().find(|(n, _)| *n == name).map(|(_, v)| v.to_string()), ascii)
     }
 
     #[test]
     fn the_environment_says_what_a_terminal_can_show() {
         let utf = ("LANG", "de_DE.UTF-8");
         let shows = |vars: &[(&str, &str)]| {
-            let p = of(vars, false);
+            let p = palette_of(vars, false);
             (p.depth, p.signs)
         };
         assert_eq!(shows(&[utf, ("TERM", "xterm"), ("COLORTERM", "truecolor")]), (Depth::True, Signs::Braille));
@@ -190,8 +190,11 @@ mod tests {
         assert_eq!(shows(&[("LANG", "C"), ("TERM", "xterm")]), (Depth::Sixteen, Signs::Ascii));
         assert_eq!(shows(&[utf, ("LC_ALL", "C"), ("TERM", "xterm")]).1, Signs::Ascii, "LC_ALL wins");
         assert_eq!(shows(&[utf, ("TERM", "xterm-256color"), ("NO_COLOR", "1")]), (Depth::None, Signs::Braille));
-        assert_eq!(of(&[utf, ("TERM", "xterm")], true).signs, Signs::Ascii);
-        assert!(of(&[("COLORFGBG", "0;default;15")], false).light && !of(&[("COLORFGBG", "15;0")], false).light);
+        assert_eq!(palette_of(&[utf, ("TERM", "xterm")], true).signs, Signs::Ascii);
+        assert!(
+            palette_of(&[("COLORFGBG", "0;default;15")], false).light
+                && !palette_of(&[("COLORFGBG", "15;0")], false).light
+        );
     }
 
     #[test]

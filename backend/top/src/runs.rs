@@ -11,7 +11,7 @@ use shared::unit::rough_duration;
 /// Maximum lines of runs in the picture; the number of further ones is shown.
 const MAX_LINES: usize = 4;
 /// Minimum rows left to the rest of the picture.
-const REST: u16 = 8;
+const MIN_OTHER_ROWS: u16 = 8;
 /// Maximum letters of a name.
 const NAME: usize = 24;
 
@@ -47,7 +47,7 @@ fn text(run: &RunLine, now: i64, palette: Palette) -> String {
 /// Draws the runs into the first rows of an area that is high enough. Returns the remaining area.
 pub fn draw(model: &Model, palette: Palette, area: Rect, buffer: &mut Buffer) -> Rect {
     let runs = model.runs.as_deref().unwrap_or_default();
-    let room = MAX_LINES.min(usize::from(area.height.saturating_sub(REST)));
+    let room = MAX_LINES.min(usize::from(area.height.saturating_sub(MIN_OTHER_ROWS)));
     let shown = runs.len().min(room);
     if shown == 0 || model.view.zoomed || model.view.table {
         return area;

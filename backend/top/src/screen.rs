@@ -1,6 +1,6 @@
 //! The terminal: it is taken over, and restored at every end, including a panic.
 
-use crate::ground::{AWAITED, Ear, Heard, QUESTION, Told};
+use crate::ground::{AWAITED, Ear, Heard, QUESTION, TerminalEvent};
 use crate::palette::Palette;
 use crossterm::cursor::{Hide, Show};
 use crossterm::execute;
@@ -14,7 +14,7 @@ use std::io::{self, BufWriter, Stdout, Write};
 use std::time::{Duration, Instant};
 
 /// Size of the write buffer, bytes.
-const WRITTEN: usize = 1 << 16;
+const WRITE_BUFFER: usize = 1 << 16;
 
 /// Escape sequences that disable and enable mouse reports, with positions in decimal digits.
 const MOUSE: [&str; 2] = ["\u{1b}[?1006l\u{1b}[?1000l", "\u{1b}[?1000h\u{1b}[?1006h"];
@@ -41,7 +41,7 @@ impl Screen {
     pub fn take(palette: Palette, ask: bool, failed: impl Fn(String) + Send + Sync + 'static) -> io::Result<Self> {
         enter()?;
         give_back_on_panic(failed);
-        let backend = CrosstermBackend::new(BufWriter::with_capacity(WRITTEN, io::stdout()));
+        let backend = CrosstermBackend::new(BufWriter::with_capacity(WRITE_BUFFER, io::stdout()));
         let mut screen = Screen { terminal: Terminal::new(backend)?, palette, mouse: false, asked: None };
         if ask {
             execute!(io::stdout(), Print(QUESTION))?;
@@ -70,7 +70,7 @@ impl Screen {
     }
 
     /// Applies the answer to the background query.
-    pub fn hear(&mut self, is_light: bool) {
+    pub fn apply_ground(&mut self, is_light: bool) {
         if self.asked.take().is_some() {
             self.palette.light = is_light;
         }
@@ -159,7 +159,7 @@ pub(crate) fn sentence(thread: Option<&str>, why: Option<&str>) -> String {
 
 /// Passes on keys, sizes and the answer to the background query (if `asked`) until `told` returns false. It needs a
 /// thread of its own.
-pub fn read(asked: bool, told: impl Fn(Told) -> bool) {
+pub fn read(asked: bool, told: impl Fn(TerminalEvent) -> bool) {
     let (mut ear, begin) = (Ear::default(), Instant::now());
     let mut listens = asked;
     loop {
@@ -167,14 +167,14 @@ pub fn read(asked: bool, told: impl Fn(Told) -> bool) {
         let heard = match silent {
             true => Heard { typed: ear.silence(), is_light: None },
             false => match crossterm::event::read() {
-                Ok(event) if listens => ear.hear(event, begin.elapsed() < AWAITED),
+                Ok(event) if listens => ear.handle(event, begin.elapsed() < AWAITED),
                 Ok(event) => Heard { typed: vec![event], is_light: None },
                 Err(_) => return,
             },
         };
         listens &= heard.is_light.is_none();
-        let typed = heard.typed.into_iter().map(Told::Typed);
-        if !typed.chain(heard.is_light.map(Told::Ground)).all(&told) {
+        let typed = heard.typed.into_iter().map(TerminalEvent::Typed);
+        if !typed.chain(heard.is_light.map(TerminalEvent::Ground)).all(&told) {
             return;
         }
     }

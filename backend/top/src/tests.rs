@@ -11,10 +11,10 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent,
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
 use shared::catalog::{Catalog, VOCABULARY, cpu, disk, gpu, memory, network};
+use shared::connection_state::ConnectionState;
 use shared::processes::{Process, ProcessTable};
 use shared::run::{RunLine, RunState};
 use shared::series::SeriesDef;
-use shared::standing::Standing;
 use shared::tick::TickState;
 use shared::wire::{self, Hello, PageMessage, ServerMessage, Source};
 use std::time::Duration;
@@ -72,7 +72,7 @@ fn machine(gpus: u32, seconds: i64) -> Model {
     state.extend(defs.iter().map(|def| catalog.metrics[usize::from(def.metric)].steps));
     take(say(ServerMessage::Catalog(catalog)));
     let source = Source::new(0, "node-7".into(), 1_000, Vec::new());
-    take(say(ServerMessage::Sources(vec![source.entry(Standing::Live, START, Vec::new())])));
+    take(say(ServerMessage::Sources(vec![source.entry(ConnectionState::Live, START, Vec::new())])));
     let facts = [("os", "Linux 6.1"), ("cpu", "AMD EPYC 9654"), ("cores", "2"), ("gpu", "NVIDIA H100 80GB HBM3")];
     let facts = facts.map(|(key, value)| (key.to_string(), value.to_string())).to_vec();
     take(say(ServerMessage::Series { source: 0, first: 0, defs }));
@@ -435,7 +435,8 @@ fn a_line_of_json_has_nothing_in_it_that_a_terminal_obeys() {
 #[test]
 fn a_machine_that_is_not_there_is_told_with_those_that_are() {
     let mut model = Model::new(Some("node-9".into()), String::new());
-    let index = vec![Source::new(0, "node-7".into(), 1_000, Vec::new()).entry(Standing::Live, START, Vec::new())];
+    let index =
+        vec![Source::new(0, "node-7".into(), 1_000, Vec::new()).entry(ConnectionState::Live, START, Vec::new())];
     let error = model.take(&wire::encode(&ServerMessage::Sources(index))).expect_err("there is none");
     assert!(error.contains("node-9") && error.contains("node-7"), "{error}");
     assert!(model.take(&[9, 9]).expect_err("no message").contains("another version"));

@@ -131,7 +131,7 @@ pub fn json(model: &mut Model) -> Value {
         .collect();
     json!({
         "source": entry.name,
-        "state": entry.state.word(),
+        "state": entry.state.as_str(),
         "t": at as f64 / 1000.0,
         "simulated": model.store.hello.as_ref().is_some_and(|hello| hello.simulated),
         "trouble": trouble,

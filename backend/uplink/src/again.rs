@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 /// Pause after the first failure; it doubles.
-const FIRST: Duration = Duration::from_secs(1);
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
 /// Maximum pause of our own, before jitter changes it by up to half: after half a minute all agents are back.
-const MOST: Duration = Duration::from_secs(20);
+const MAX_PAUSE: Duration = Duration::from_secs(20);
 /// A link of at least this length counts as a success and resets the backoff.
 const GOOD: Duration = Duration::from_secs(60);
 /// Maximum pause that a hub may request.
@@ -24,9 +24,9 @@ impl Again {
         if long >= GOOD {
             self.failed = 0;
         }
-        let doubled = FIRST * 2u32.saturating_pow(self.failed.min(10));
+        let doubled = FIRST_PAUSE * 2u32.saturating_pow(self.failed.min(10));
         self.failed = self.failed.saturating_add(1);
-        let own = doubled.min(MOST).mul_f64(0.5 + random.clamp(0.0, 1.0));
+        let own = doubled.min(MAX_PAUSE).mul_f64(0.5 + random.clamp(0.0, 1.0));
         // Agents with the same requested pause are spread over half of it more.
         asked.map_or(own, |asked| own.max(asked.min(MOST_ASKED).mul_f64(1.0 + random.clamp(0.0, 1.0) / 2.0)))
     }

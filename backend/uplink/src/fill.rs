@@ -88,7 +88,7 @@ pub(super) fn answer_within(
     most: usize,
     give: Give,
 ) -> Answered {
-    let mut answer = Answer { want, size, most, give, sent: false, damaged: BTreeSet::new() };
+    let mut answer = FillAnswer { want, size, most, give, sent: false, damaged: BTreeSet::new() };
     for own in own(want.first, want.last, shifts) {
         let (blocks, steps, damages) = blocks(live, source, &own.range);
         for block in blocks {
@@ -113,7 +113,7 @@ fn blocks(live: &Live, source: SourceId, range: &RangeInclusive<u64>) -> (Vec<Bl
 }
 
 /// An answer in progress.
-struct Answer<'a> {
+struct FillAnswer<'a> {
     want: Want,
     size: &'a Size,
     /// Maximum size of a block, bytes.
@@ -121,7 +121,7 @@ struct Answer<'a> {
     give: Give<'a>,
     sent: bool,
     /// A block may be sent in several pieces, each of which meets the same damage.
-    damaged: BTreeSet<Place>,
+    damaged: BTreeSet<DamagedPlace>,
 }
 
 /// Maximum size of a column of `raw` bytes in a message: with its ID, its length, and its share of the message heads.
@@ -133,7 +133,7 @@ fn cost(raw: usize) -> usize {
 const HEAD: usize = 64;
 
 /// A damaged place: the first sequence of its block, and the part of it.
-type Place = (u64, Part);
+type DamagedPlace = (u64, Part);
 
 /// Times and columns of some ticks of a block.
 struct Piece {
@@ -149,7 +149,7 @@ enum NoPiece {
     Unread,
 }
 
-impl Answer<'_> {
+impl FillAnswer<'_> {
     fn ended(self, state: FillState) -> Answered {
         Answered { state, damaged: u32::try_from(self.damaged.len()).unwrap_or(u32::MAX) }
     }
@@ -210,7 +210,7 @@ fn piece(
     block: &Block,
     (first, last): (u64, u64),
     steps: &[Steps],
-    (damages, damaged): (&Damages, &mut BTreeSet<Place>),
+    (damages, damaged): (&Damages, &mut BTreeSet<DamagedPlace>),
     most: usize,
 ) -> Result<Piece, NoPiece> {
     let mut met = |part| {

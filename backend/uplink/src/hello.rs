@@ -1,7 +1,7 @@
 //! Start of a link: the upgrade to a WebSocket with the agent's key, our hello, the hub's welcome.
 
 use super::evidence::Evidence;
-use super::identity::{Known, Shift};
+use super::identity::{AgentIdentity, Shift};
 use super::reply::{authorization, moved, pause};
 use super::road::{Road, RoadEnd, STEP_TIMEOUT, Stage, Trail, Wire, no_web_server};
 use crate::settings::HubUrl;
@@ -143,7 +143,7 @@ impl Introduction {
     }
 
     /// The current hello.
-    fn hello(&self, live: &Live, source: SourceId, known: &Known) -> AgentHello {
+    fn hello(&self, live: &Live, source: SourceId, known: &AgentIdentity) -> AgentHello {
         let (facts, labels) = self.facts(live, source);
         let (interval, seq, record, life, runs) = {
             let store = live.store();
@@ -177,7 +177,7 @@ impl Introduction {
 }
 
 /// Offers for these runs: from the first sequence that is ours, in the hub's numbers, the newest open-ended.
-fn offers(runs: &[Run], known: &Known) -> Vec<Offer> {
+fn offers(runs: &[Run], known: &AgentIdentity) -> Vec<Offer> {
     let own = runs.iter().filter(|run| run.last >= known.from);
     let own = own.map(|run| Run { first: run.first.max(known.from), ..*run });
     let mut offers: Vec<Offer> = own.flat_map(|run| shifted(run, &known.shifts)).collect();
@@ -216,7 +216,7 @@ pub(super) async fn greet(
     told: &Introduction,
     live: &Live,
     source: SourceId,
-    known: &Known,
+    known: &AgentIdentity,
 ) -> Result<Welcome, UplinkEnd> {
     let lost = |why: String| UplinkEnd::Lost(RoadEnd::new(Stage::Key, why));
     let hello = AgentMessage::Hello(Box::new(told.hello(live, source, known)));
@@ -285,8 +285,8 @@ where
 mod tests {
     use super::*;
 
-    fn known(from: u64, shifts: &[(u64, u64, u64)]) -> Known {
-        Known {
+    fn known(from: u64, shifts: &[(u64, u64, u64)]) -> AgentIdentity {
+        AgentIdentity {
             hub: String::new(),
             source: String::new(),
             name: String::new(),
@@ -299,7 +299,7 @@ mod tests {
         }
     }
 
-    fn ranges(runs: &[(u64, u64)], known: &Known) -> Vec<(u64, u64)> {
+    fn ranges(runs: &[(u64, u64)], known: &AgentIdentity) -> Vec<(u64, u64)> {
         let runs: Vec<Run> = runs.iter().map(|&(first, last)| Run { first, last, from: 1, to: 2 }).collect();
         offers(&runs, known).iter().map(|offer| (offer.first, offer.last)).collect()
     }

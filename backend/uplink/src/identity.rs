@@ -29,7 +29,7 @@ pub(super) struct Shift {
 
 /// Identity of this agent at a hub. Its debug form omits the key.
 #[derive(Clone, Serialize, Deserialize)]
-pub(super) struct Known {
+pub(super) struct AgentIdentity {
     /// The hub's first address.
     pub hub: String,
     /// ID of the source.
@@ -55,10 +55,10 @@ pub(super) struct Known {
     pub shifts: Vec<Shift>,
 }
 
-impl Known {
+impl AgentIdentity {
     /// A source that a hub relays to another hub, which uses the same numbers.
     pub fn of_relay(source: &str) -> Self {
-        Known {
+        AgentIdentity {
             hub: String::new(),
             source: source.into(),
             name: String::new(),
@@ -72,7 +72,7 @@ impl Known {
     }
 }
 
-impl fmt::Debug for Known {
+impl fmt::Debug for AgentIdentity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Known({} as {}, key ***)", self.hub, self.name)
     }
@@ -87,7 +87,7 @@ pub(super) fn mark(join: &str) -> String {
 struct Content {
     /// Random number of the folder.
     folder: u64,
-    hubs: Vec<Known>,
+    hubs: Vec<AgentIdentity>,
 }
 
 /// The file, and its content.
@@ -129,7 +129,7 @@ impl AgentFile {
     }
 
     /// Our identity at a hub.
-    pub(super) fn known(&self, hub: &str) -> Option<Known> {
+    pub(super) fn known(&self, hub: &str) -> Option<AgentIdentity> {
         self.content().hubs.iter().find(|known| known.hub == hub).cloned()
     }
 
@@ -139,7 +139,7 @@ impl AgentFile {
     }
 
     /// Stores our identity at a hub, and replaces the previous one.
-    pub(super) fn keep(&self, known: Known) {
+    pub(super) fn keep(&self, known: AgentIdentity) {
         let mut content = self.content();
         content.hubs.retain(|old| old.hub != known.hub);
         content.hubs.push(known);
@@ -147,7 +147,7 @@ impl AgentFile {
     }
 
     /// Changes the identity at a hub, if there is one.
-    pub(super) fn change(&self, hub: &str, change: impl FnOnce(&mut Known)) {
+    pub(super) fn change(&self, hub: &str, change: impl FnOnce(&mut AgentIdentity)) {
         let mut content = self.content();
         if let Some(known) = content.hubs.iter_mut().find(|known| known.hub == hub) {
             change(known);
@@ -221,8 +221,8 @@ fn write(path: &Path, content: &Content) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    fn known(hub: &str) -> Known {
-        Known {
+    fn known(hub: &str) -> AgentIdentity {
+        AgentIdentity {
             hub: hub.into(),
             source: "abc".into(),
             name: "node-7".into(),

@@ -40,8 +40,8 @@ use crate::settings::{HubEntry, KeyFrom, UplinkSettings};
 use again::Again;
 use evidence::Evidence;
 use hello::{Introduction, LinkSocket, NO_KEY, UplinkEnd};
-use identity::{Known, Shift, mark};
-use jobs::runs::RunBook;
+use identity::{AgentIdentity, Shift, mark};
+use jobs::runs::RunRegistry;
 use join::Joining;
 use parking_lot::Mutex;
 use ring::rand::{SecureRandom, SystemRandom};
@@ -54,7 +54,7 @@ use std::io::Read;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
-use stream::live::{Live, UplinkStanding, UplinkState};
+use stream::live::{Live, UplinkState, UplinkStatus};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -70,7 +70,7 @@ const MOVE_PAUSE: Duration = Duration::from_millis(250);
 const LOST_PAUSE: Duration = Duration::from_secs(1);
 /// After a link of at least this length, each of the hubs is tried once without a pause. A hub that closes links sooner
 /// may close all of them.
-const STEADY: Duration = Duration::from_secs(5);
+const STEADY_LINK: Duration = Duration::from_secs(5);
 /// Interval of retries to write `agent.json`.
 const WRITE_PAUSE: Duration = Duration::from_secs(60);
 /// Maximum time in which a link ends after [`Uplink::stop`]: it first sends its queue.
@@ -105,7 +105,7 @@ pub struct Uplink {
     file: Arc<AgentFile>,
     live: Arc<Live>,
     source: SourceId,
-    runs: Arc<RunBook>,
+    runs: Arc<RunRegistry>,
     told: Arc<Introduction>,
     state: watch::Sender<LinkState>,
     /// State and counters, for the API.
@@ -156,7 +156,7 @@ impl Uplink {
     pub fn all(
         settings: &UplinkSettings,
         live: &Arc<Live>,
-        (source, runs): (SourceId, &Arc<RunBook>),
+        (source, runs): (SourceId, &Arc<RunRegistry>),
         file: &Arc<AgentFile>,
     ) -> Result<Vec<Arc<Uplink>>, String> {
         let (evidence, instance, started) = (Evidence::read(&settings.machine), random(), live.clock.wall());
@@ -247,7 +247,7 @@ impl Uplink {
             let long = linked.map_or(Duration::ZERO, |linked: Instant| linked.elapsed());
             self.shown.counts.failures.fetch_add(1, Relaxed);
             self.road.move_on();
-            tried = if long >= STEADY { 1 } else { tried + 1 };
+            tried = if long >= STEADY_LINK { 1 } else { tried + 1 };
             let others = tried < self.road.ways();
             let pause = match end {
                 UplinkEnd::Stopped => return,
@@ -356,7 +356,7 @@ impl Uplink {
     /// Handles the hub's welcome: our name there, and whether it already has ticks with numbers of this life. Those
     /// come from before the clock was set. Then the ticks so far get other numbers in the hub, and the next ones
     /// continue above them.
-    fn welcomed(&self, mut known: Known, welcome: &Welcome) -> Known {
+    fn welcomed(&self, mut known: AgentIdentity, welcome: &Welcome) -> AgentIdentity {
         let first = !self.welcomed.swap(true, Relaxed);
         let mut shift = None;
         if first {
@@ -390,7 +390,7 @@ impl Uplink {
     }
 
     /// Joins the hub with the join key.
-    async fn join(&self, attempt: usize) -> Result<Known, UplinkEnd> {
+    async fn join(&self, attempt: usize) -> Result<AgentIdentity, UplinkEnd> {
         let key = self.key().map_err(|why| UplinkEnd::Refused(NO_KEY, why))?;
         let evidence = &self.told.evidence;
         let before = self.file.known(&self.url());
@@ -410,7 +410,7 @@ impl Uplink {
                 *self.request.lock() = new_request();
                 // Samples of an earlier identity remain with that machine.
                 let from = before.filter(|before| before.source != enrolled.source);
-                let known = Known {
+                let known = AgentIdentity {
                     hub: self.url(),
                     source: enrolled.source,
                     name: enrolled.name,
@@ -471,7 +471,7 @@ impl Uplink {
             LinkState::Refused(why) => ("refused", Some(why.clone())),
         };
         let (name, source) = self.file.known(&self.url()).map(|known| (known.name, known.source)).unzip();
-        self.shown.stand(UplinkStanding { word, why, since: self.live.clock.wall(), name, source });
+        self.shown.stand(UplinkStatus { word, why, since: self.live.clock.wall(), name, source });
     }
 }
 

@@ -3,10 +3,10 @@
 use super::UplinkEnd;
 use super::evidence::Evidence;
 use super::hello::{Introduction, LinkSocket, greet};
-use super::identity::Known;
+use super::identity::AgentIdentity;
 use super::road::Wire;
 use super::serve::{self, LinkParts};
-use jobs::runs::RunBook;
+use jobs::runs::RunRegistry;
 use shared::agent::MAX_MESSAGE;
 use shared::wire::SourceId;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 pub async fn tell(
     live: Arc<Live>,
     source: SourceId,
-    runs: Arc<RunBook>,
+    runs: Arc<RunRegistry>,
     wire: Box<dyn Wire>,
     stop: watch::Receiver<bool>,
 ) -> String {
@@ -39,7 +39,7 @@ pub async fn tell(
         relayed: true,
         version: figures.version.unwrap_or_else(|| env!("CARGO_PKG_VERSION").into()),
     });
-    let known = Known::of_relay(&key);
+    let known = AgentIdentity::of_relay(&key);
     let welcome = match greet(&mut socket, &told, &live, source, &known).await {
         Ok(welcome) => welcome,
         Err(end) => return why(end),

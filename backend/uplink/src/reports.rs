@@ -1,6 +1,6 @@
 //! Answers to questions of a hub's pages: the data that our own page would show, and nothing else.
 
-use jobs::runs::RunBook;
+use jobs::runs::RunRegistry;
 use shared::agent::{MAX_MESSAGE, Question};
 use shared::output::{LinesPart, MAX_PART_BYTES};
 use shared::processes::ProcessTable;
@@ -13,7 +13,7 @@ const ENVELOPE: usize = 64;
 
 /// The answer to a question; empty if there is none. Process tables contain arguments only if the operator enabled that
 /// at the start.
-pub fn answer(live: &Live, source: SourceId, runs: &RunBook, what: Question) -> Vec<u8> {
+pub fn answer(live: &Live, source: SourceId, runs: &RunRegistry, what: Question) -> Vec<u8> {
     match what {
         Question::Processes { at } => {
             let processes = live.source(source).processes.clone();

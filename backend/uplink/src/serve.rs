@@ -12,7 +12,7 @@ use super::reports;
 use super::road::{RoadEnd, Stage};
 use futures_util::stream::SplitSink;
 use futures_util::{SinkExt, StreamExt};
-use jobs::runs::RunBook;
+use jobs::runs::RunRegistry;
 use shared::agent::{
     AgentMessage, ByeReason, CREDIT, FillDamage, FillPart, FillState, HEARTBEAT_MS, HubMessage, MAX_MESSAGE, Question,
     SILENCE_MS, Welcome, encode, encode_damage, encode_fill, encode_records, encode_ticks,
@@ -39,7 +39,7 @@ const MESSAGE_TIMEOUT: Duration = Duration::from_secs(60);
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(4);
 const BYE_TIMEOUT: Duration = Duration::from_millis(500);
 /// Maximum number of the hub's messages that wait for the writer.
-const HEARD: usize = 64;
+const MAX_WAITING: usize = 64;
 /// Minimum interval of messages with several ticks.
 const JOINED_INTERVAL: Duration = Duration::from_millis(500);
 /// Number of clock questions after the welcome, each sent when the previous answer arrives, with its arrival time; then
@@ -55,13 +55,13 @@ const MOST_FILL_BYTES: usize = 256 << 10;
 /// Approximate size of the records in one message, bytes.
 const RECORD_BYTES: usize = 128 << 10;
 /// Divergence of the wall clock and the monotonic clock that means that the machine slept.
-const SLEPT: Duration = Duration::from_secs(10);
+const SLEEP_DIVERGENCE: Duration = Duration::from_secs(10);
 
 /// Parameters of a link.
 pub(super) struct LinkParts {
     pub live: Arc<Live>,
     pub source: SourceId,
-    pub runs: Arc<RunBook>,
+    pub runs: Arc<RunRegistry>,
     pub told: Arc<Introduction>,
     pub shifts: Vec<Shift>,
     /// Delay after a tick, so that not all agents send at once.
@@ -78,7 +78,7 @@ pub(super) async fn serve(
     stop: watch::Receiver<bool>,
 ) -> UplinkEnd {
     let (sink, mut stream) = socket.split();
-    let (tell, heard) = mpsc::channel(HEARD);
+    let (tell, heard) = mpsc::channel(MAX_WAITING);
     let reading = async {
         loop {
             match timeout(Duration::from_millis(SILENCE_MS), next(&mut stream)).await {
@@ -243,20 +243,20 @@ impl Writer {
                 bytes = answer(&mut self.answers) => {
                     let (id, bytes) = bytes;
                     self.answers = None;
-                    self.say(&AgentMessage::Answer { id, bytes }).await?;
+                    self.send_message(&AgentMessage::Answer { id, bytes }).await?;
                 }
                 part = part(&mut self.filling) => self.fill(part).await?,
                 () = sleep_until(wake) => {
                     let now = Instant::now();
                     let slept = self.link.live.clock.steady().saturating_sub(steady).saturating_sub(now - began);
-                    if slept > SLEPT {
+                    if slept > SLEEP_DIVERGENCE {
                         return Err(lost("this machine was suspended"));
                     }
                     if now >= self.clock.due {
                         self.ask_clock().await?;
                     }
                     if now >= self.spoke + Duration::from_millis(HEARTBEAT_MS - 500) {
-                        self.say(&AgentMessage::Heartbeat).await?;
+                        self.send_message(&AgentMessage::Heartbeat).await?;
                     }
                 }
             }
@@ -301,7 +301,7 @@ impl Writer {
         }
     }
 
-    async fn say(&mut self, message: &AgentMessage) -> Result<(), UplinkEnd> {
+    async fn send_message(&mut self, message: &AgentMessage) -> Result<(), UplinkEnd> {
         self.send(encode(message)).await
     }
 
@@ -340,7 +340,7 @@ impl Writer {
         self.clock.id = self.clock.id.wrapping_add(1);
         self.clock.due = Instant::now() + if self.clock.id < CLOCK_AT_ONCE { CLOCK_TIMEOUT } else { CLOCK_INTERVAL };
         let (id, sent, arrived) = (self.clock.id, self.link.live.clock.wall(), self.clock.arrived.take());
-        self.say(&AgentMessage::Clock { id, sent, arrived }).await
+        self.send_message(&AgentMessage::Clock { id, sent, arrived }).await
     }
 
     /// Sends names, a keyframe before the newest tick, and that tick. Before the first tick since the start it sends
@@ -360,7 +360,7 @@ impl Writer {
             (names, u64::from(has_ticked), newest.map(|state| (state.seq(), frames(state))))
         };
         for message in names.messages() {
-            self.say(&message).await?;
+            self.send_message(&message).await?;
         }
         self.checks().await?;
         if let Some((seq, frames)) = newest {
@@ -386,7 +386,7 @@ impl Writer {
             }
         };
         for message in names.messages() {
-            self.say(&message).await?;
+            self.send_message(&message).await?;
         }
         let Some(mut frames) = frames else {
             // The hub requests the skipped ticks later.
@@ -446,12 +446,12 @@ impl Writer {
             )
         };
         if std::mem::replace(&mut self.checks, version) != version {
-            self.say(&AgentMessage::Checks(checks)).await?;
+            self.send_message(&AgentMessage::Checks(checks)).await?;
         }
         if std::mem::replace(&mut self.facts, facts) != facts {
             let (facts, labels) = self.link.told.facts(&self.link.live, self.link.source);
             let host = self.link.told.evidence.host.clone();
-            self.say(&AgentMessage::Facts { host, facts, labels }).await?;
+            self.send_message(&AgentMessage::Facts { host, facts, labels }).await?;
         }
         Ok(())
     }
@@ -540,7 +540,7 @@ impl Writer {
             if damaged > 0 {
                 self.send(encode_damage(&FillDamage { id, places: damaged })).await?;
             }
-            return self.say(&AgentMessage::FillEnd { id, state }).await;
+            return self.send_message(&AgentMessage::FillEnd { id, state }).await;
         };
         let bytes = encode_fill(&part);
         let (size, begin) = (bytes.len(), Instant::now());
@@ -558,7 +558,7 @@ impl Writer {
     async fn asked(&mut self, id: u32, what: Question) -> Result<(), UplinkEnd> {
         // One question at a time: a further one gets an empty answer.
         if self.answers.is_some() {
-            return self.say(&AgentMessage::Answer { id, bytes: Vec::new() }).await;
+            return self.send_message(&AgentMessage::Answer { id, bytes: Vec::new() }).await;
         }
         let (live, source, runs) = (self.link.live.clone(), self.link.source, self.link.runs.clone());
         let read = tokio::task::spawn_blocking(move || reports::answer(&live, source, &runs, what));

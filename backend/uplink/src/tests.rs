@@ -63,7 +63,7 @@ async fn plain() -> (Hub<TcpStream>, SocketAddr) {
 }
 
 impl<S: road::Wire> Hub<S> {
-    fn of(incoming: tokio::sync::mpsc::Receiver<S>) -> Self {
+    fn from_wires(incoming: tokio::sync::mpsc::Receiver<S>) -> Self {
         Hub { incoming, joined: 0, requests: Vec::new() }
     }
 
@@ -112,7 +112,7 @@ impl<S: road::Wire> Hub<S> {
         let socket = soon("an upgrade", socket).await.expect("a WebSocket");
         let mut link = HubLink { socket, state: TickState::default(), series: BTreeMap::new(), messages: 0 };
         match link.next().await {
-            Said::Control(AgentMessage::Hello(hello)) => (link, *hello),
+            ReceivedMessage::Control(AgentMessage::Hello(hello)) => (link, *hello),
             other => panic!("{other:?}"),
         }
     }
@@ -132,7 +132,7 @@ type Ticks = Vec<(u64, i64, Vec<f64>)>;
 
 /// A message of an agent.
 #[derive(Debug)]
-enum Said {
+enum ReceivedMessage {
     Control(AgentMessage),
     Ticks(Ticks),
     Fill(FillPart),
@@ -142,7 +142,7 @@ enum Said {
 }
 
 impl<S: road::Wire> HubLink<S> {
-    async fn say(&mut self, message: &HubMessage) {
+    async fn send_message(&mut self, message: &HubMessage) {
         soon("room", self.socket.send(Message::Binary(encode(message).into()))).await.expect("sent");
     }
 
@@ -157,20 +157,20 @@ impl<S: road::Wire> HubLink<S> {
             max_series: 100,
             max_rows: 100,
         };
-        self.say(&HubMessage::Welcome(welcome)).await;
+        self.send_message(&HubMessage::Welcome(welcome)).await;
     }
 
     async fn ack(&mut self) {
         let messages = self.messages;
-        self.say(&HubMessage::Ack { messages, seq: 0, record: 0 }).await;
+        self.send_message(&HubMessage::Ack { messages, seq: 0, record: 0 }).await;
     }
 
     /// The next message; clock questions, checks and heartbeats are skipped.
-    async fn next(&mut self) -> Said {
+    async fn next(&mut self) -> ReceivedMessage {
         loop {
             let bytes = match soon("a message", self.socket.next()).await {
                 Some(Ok(Message::Binary(bytes))) => bytes,
-                Some(Ok(Message::Close(_)) | Err(_)) | None => return Said::Closed,
+                Some(Ok(Message::Close(_)) | Err(_)) | None => return ReceivedMessage::Closed,
                 Some(Ok(_)) => continue,
             };
             match decode_agent(&bytes).expect("a message") {
@@ -187,7 +187,7 @@ impl<S: road::Wire> HubLink<S> {
                         self.series.insert(id, def);
                     }
                 }
-                FromAgent::Control(message) => return Said::Control(message),
+                FromAgent::Control(message) => return ReceivedMessage::Control(message),
                 FromAgent::Ticks(frames) => {
                     self.messages += 1;
                     let mut ticks = Vec::new();
@@ -197,13 +197,13 @@ impl<S: road::Wire> HubLink<S> {
                             ticks.push((self.state.seq(), self.state.t(), self.state.values().to_vec()));
                         }
                     }
-                    return Said::Ticks(ticks);
+                    return ReceivedMessage::Ticks(ticks);
                 }
-                FromAgent::Fill(part) => return Said::Fill(part),
-                FromAgent::Damage(damage) => return Said::Damage(damage),
+                FromAgent::Fill(part) => return ReceivedMessage::Fill(part),
+                FromAgent::Damage(damage) => return ReceivedMessage::Damage(damage),
                 FromAgent::Records(records) => {
                     self.messages += 1;
-                    return Said::Records(records);
+                    return ReceivedMessage::Records(records);
                 }
                 FromAgent::Unknown => panic!("a kind that nobody knows"),
             }
@@ -212,7 +212,7 @@ impl<S: road::Wire> HubLink<S> {
 
     async fn ticks(&mut self) -> Ticks {
         match self.next().await {
-            Said::Ticks(ticks) => ticks,
+            ReceivedMessage::Ticks(ticks) => ticks,
             other => panic!("{other:?}"),
         }
     }
@@ -229,8 +229,8 @@ struct Agent {
 const NOW: i64 = 1_790_000_000_000;
 
 impl Agent {
-    fn of(hub: SocketAddr, folder: Option<&std::path::Path>) -> Self {
-        Self::with(HubEntry::of(&format!("http://{hub}")).expect("a hub"), folder)
+    fn connect(hub: SocketAddr, folder: Option<&std::path::Path>) -> Self {
+        Self::with(HubEntry::parse(&format!("http://{hub}")).expect("a hub"), folder)
     }
 
     fn with(hub: HubEntry, folder: Option<&std::path::Path>) -> Self {
@@ -279,7 +279,7 @@ async fn until(uplink: &Uplink, what: impl FnMut(&LinkState) -> bool) -> LinkSta
 async fn who_has_joined_is_live_at_once_and_each_tick_comes_as_it_was() {
     let (mut hub, address) = plain().await;
     let folder = tempfile::tempdir().expect("a folder");
-    let mut agent = Agent::of(address, Some(folder.path()));
+    let mut agent = Agent::connect(address, Some(folder.path()));
     let before = [agent.tick(), agent.tick(), agent.tick()];
     let uplink = agent.start();
     hub.join("201 Created").await;
@@ -304,9 +304,9 @@ async fn who_has_joined_is_live_at_once_and_each_tick_comes_as_it_was() {
     assert_eq!(linked, LinkState::Linked { url: format!("http://{address}"), name: "node-7".into() });
     // It sends a goodbye; a restarted agent needs no join key.
     let stopping = tokio::spawn(async move { uplink.stop().await });
-    assert!(matches!(link.next().await, Said::Control(AgentMessage::Bye(ByeReason::Stopping))));
+    assert!(matches!(link.next().await, ReceivedMessage::Control(AgentMessage::Bye(ByeReason::Stopping))));
     soon("the end", stopping).await.expect("ended");
-    let again = Agent::of(address, Some(folder.path()));
+    let again = Agent::connect(address, Some(folder.path()));
     let uplink = again.start();
     hub.link("wg_a_1").await;
     uplink.stop().await;
@@ -323,7 +323,7 @@ fn who_ends_since_its_program_was_replaced_says_so() {
 #[tokio::test]
 async fn without_acknowledgements_ticks_are_held_and_come_joined_then() {
     let (mut hub, address) = plain().await;
-    let mut agent = Agent::of(address, None);
+    let mut agent = Agent::connect(address, None);
     agent.tick();
     let uplink = agent.start();
     hub.join("201 Created").await;
@@ -351,7 +351,7 @@ async fn without_acknowledgements_ticks_are_held_and_come_joined_then() {
 #[tokio::test]
 async fn what_the_hub_lacks_is_given_whole_beside_the_ticks() {
     let (mut hub, address) = plain().await;
-    let mut agent = Agent::of(address, None);
+    let mut agent = Agent::connect(address, None);
     let seqs: Vec<u64> = (0..200).map(|_| agent.tick()).collect();
     agent.live.store().seal(0);
     let newer: Vec<u64> = (0..50).map(|_| agent.tick()).collect();
@@ -361,32 +361,35 @@ async fn what_the_hub_lacks_is_given_whole_beside_the_ticks() {
     link.welcome(0, 0).await;
     link.ticks().await;
     let (first, last) = (seqs[10], newer[40]);
-    link.say(&HubMessage::Want { id: 1, first, last }).await;
+    link.send_message(&HubMessage::Want { id: 1, first, last }).await;
     let mut values = BTreeMap::new();
     let state = loop {
         match link.next().await {
-            Said::Fill(part) => {
+            ReceivedMessage::Fill(part) => {
                 let ticks = part.ticks().expect("bounded");
                 let (_, bytes) = part.columns.iter().find(|(id, _)| *id == 0).expect("the first series");
                 let column = column::decode(&bytes.0, ticks).expect("a column");
                 values.extend((part.first..=part.last).zip(column));
             }
-            Said::Control(AgentMessage::FillEnd { id: 1, state }) => break state,
+            ReceivedMessage::Control(AgentMessage::FillEnd { id: 1, state }) => break state,
             other => panic!("{other:?}"),
         }
     };
     assert_eq!(state, FillState::Whole);
     let wanted: BTreeMap<u64, f64> = (first..=last).map(|seq| (seq, (seq - seqs[0] + 1) as f64)).collect();
     assert_eq!(values, wanted);
-    link.say(&HubMessage::Want { id: 2, first: 1, last: 9 }).await;
-    assert!(matches!(link.next().await, Said::Control(AgentMessage::FillEnd { id: 2, state: FillState::Gone })));
+    link.send_message(&HubMessage::Want { id: 2, first: 1, last: 9 }).await;
+    assert!(matches!(
+        link.next().await,
+        ReceivedMessage::Control(AgentMessage::FillEnd { id: 2, state: FillState::Gone })
+    ));
     uplink.stop().await;
 }
 
 #[tokio::test]
 async fn records_come_from_where_the_hub_is() {
     let (mut hub, address) = plain().await;
-    let mut agent = Agent::of(address, None);
+    let mut agent = Agent::connect(address, None);
     agent.tick();
     let record = || agent.live.append_record(0, NOW, "marker", b"{}".to_vec()).expect("a record");
     let (first, second, third) = (record(), record(), record());
@@ -397,7 +400,7 @@ async fn records_come_from_where_the_hub_is() {
     link.welcome(0, first).await;
     let mut numbers = Vec::new();
     while numbers.len() < 2 {
-        if let Said::Records(records) = link.next().await {
+        if let ReceivedMessage::Records(records) = link.next().await {
             numbers.extend(records.iter().map(|record| record.n));
         }
     }
@@ -408,7 +411,7 @@ async fn records_come_from_where_the_hub_is() {
 #[tokio::test]
 async fn what_waits_is_sent_before_the_goodbye() {
     let (mut hub, address) = plain().await;
-    let mut agent = Agent::of(address, None);
+    let mut agent = Agent::connect(address, None);
     agent.tick();
     let uplink = agent.start();
     hub.join("201 Created").await;
@@ -423,11 +426,11 @@ async fn what_waits_is_sent_before_the_goodbye() {
     let (stopping, mut came) = (tokio::spawn(async move { uplink.stop().await }), Vec::new());
     loop {
         match link.next().await {
-            Said::Records(records) => {
+            ReceivedMessage::Records(records) => {
                 came.extend(records.iter().map(|record| record.n));
                 link.ack().await;
             }
-            Said::Control(AgentMessage::Bye(_)) => break,
+            ReceivedMessage::Control(AgentMessage::Bye(_)) => break,
             _ => {}
         }
     }
@@ -438,7 +441,7 @@ async fn what_waits_is_sent_before_the_goodbye() {
 #[tokio::test]
 async fn a_hub_that_accepts_nothing_more_delays_the_end_for_seconds_alone() {
     let (mut hub, address) = plain().await;
-    let mut agent = Agent::of(address, None);
+    let mut agent = Agent::connect(address, None);
     agent.tick();
     let uplink = agent.start();
     hub.join("201 Created").await;
@@ -449,7 +452,7 @@ async fn a_hub_that_accepts_nothing_more_delays_the_end_for_seconds_alone() {
         agent.live.append_record(0, NOW, "end", vec![b' '; 60 << 10]).expect("a record");
     }
     let (begin, stopping) = (Instant::now(), tokio::spawn(async move { uplink.stop().await }));
-    while !matches!(link.next().await, Said::Control(AgentMessage::Bye(_))) {}
+    while !matches!(link.next().await, ReceivedMessage::Control(AgentMessage::Bye(_))) {}
     soon("the end", stopping).await.expect("ended");
     assert!(begin.elapsed() < END_TIMEOUT + Duration::from_secs(5), "{:?}", begin.elapsed());
 }
@@ -457,7 +460,7 @@ async fn a_hub_that_accepts_nothing_more_delays_the_end_for_seconds_alone() {
 #[tokio::test]
 async fn a_link_that_is_lost_comes_back_and_a_key_that_is_unknown_is_made_anew() {
     let (mut hub, address) = plain().await;
-    let mut agent = Agent::of(address, None);
+    let mut agent = Agent::connect(address, None);
     agent.tick();
     let uplink = agent.start();
     hub.join("201 Created").await;
@@ -466,14 +469,14 @@ async fn a_link_that_is_lost_comes_back_and_a_key_that_is_unknown_is_made_anew()
     link.ticks().await;
     drop(link);
     let (mut link, _) = hub.link("wg_a_1").await;
-    link.say(&HubMessage::Goodbye { code: close::UNKNOWN, reason: "unknown".into(), wait: 0 }).await;
+    link.send_message(&HubMessage::Goodbye { code: close::UNKNOWN, reason: "unknown".into(), wait: 0 }).await;
     drop(link);
     hub.join("201 Created").await;
     assert_ne!(hub.requests[0], hub.requests[1], "another request");
     let (mut link, hello) = hub.link("wg_a_2").await;
     // Samples from an earlier identity belong to that machine; those of this life are its own.
     assert_eq!(hello.offers[0].first, hello.life);
-    link.say(&HubMessage::Goodbye { code: close::REVOKED, reason: "revoked".into(), wait: 0 }).await;
+    link.send_message(&HubMessage::Goodbye { code: close::REVOKED, reason: "revoked".into(), wait: 0 }).await;
     let refused = until(&uplink, |state| matches!(state, LinkState::Refused(why) if why.contains("revoked"))).await;
     assert!(matches!(&refused, LinkState::Refused(why) if why.contains("new join line")), "{refused:?}");
     uplink.stop().await;
@@ -482,7 +485,7 @@ async fn a_link_that_is_lost_comes_back_and_a_key_that_is_unknown_is_made_anew()
 #[tokio::test]
 async fn a_hub_that_does_not_let_in_is_asked_again_and_its_sentence_is_told() {
     let (mut hub, address) = plain().await;
-    let agent = Agent::of(address, None);
+    let agent = Agent::connect(address, None);
     let uplink = agent.start();
     hub.join("503 Busy\r\nRetry-After: 0").await;
     let away = until(&uplink, |state| matches!(state, LinkState::Away(_))).await;
@@ -495,7 +498,7 @@ async fn a_hub_that_does_not_let_in_is_asked_again_and_its_sentence_is_told() {
 #[tokio::test]
 async fn ticks_of_a_clock_that_was_wrong_get_other_numbers() {
     let (mut hub, address) = plain().await;
-    let mut agent = Agent::of(address, None);
+    let mut agent = Agent::connect(address, None);
     let (first, last) = (agent.tick(), agent.tick());
     let uplink = agent.start();
     hub.join("201 Created").await;
@@ -511,8 +514,8 @@ async fn ticks_of_a_clock_that_was_wrong_get_other_numbers() {
     assert_eq!((hello.offers[0].first, hello.offers[0].last), (holds + 1, holds + 2));
     link.welcome(next, 0).await;
     link.ticks().await;
-    link.say(&HubMessage::Want { id: 1, first: holds + 1, last: holds + 2 }).await;
-    let Said::Fill(part) = link.next().await else { panic!("no fill") };
+    link.send_message(&HubMessage::Want { id: 1, first: holds + 1, last: holds + 2 }).await;
+    let ReceivedMessage::Fill(part) = link.next().await else { panic!("no fill") };
     assert_eq!((part.first, part.last), (holds + 1, holds + 2));
     uplink.stop().await;
 }

@@ -21,7 +21,7 @@ pub struct Label {
 
 /// A label on a chart.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Place {
+pub struct LabelPlace {
     /// The series that the label names, as positions in the list of labels.
     pub series: Vec<usize>,
     /// Middle of the label in CSS pixels from the top.
@@ -48,7 +48,7 @@ const PART_PITCHES: f64 = 1.6;
 
 /// Positions of labels from the largest value to the smallest; those without a value are last. The order `before` is
 /// kept while it is nearly right; `span` is the height of the axis.
-pub(crate) fn ordered(labels: &[Label], span: f64, before: &[Place]) -> Vec<usize> {
+pub(crate) fn ordered(labels: &[Label], span: f64, before: &[LabelPlace]) -> Vec<usize> {
     let mut order: Vec<usize> = before.iter().flat_map(|place| place.series.iter().copied()).collect();
     let known = order.len() == labels.len() && (0..labels.len()).all(|i| order.contains(&i));
     let value = |i: usize| if labels[i].value.is_finite() { labels[i].value } else { f64::NEG_INFINITY };
@@ -74,7 +74,7 @@ pub(crate) fn joined(
     labels: &[Label],
     y: impl Fn(&Label) -> i32,
     pitch: i32,
-    before: &[Place],
+    before: &[LabelPlace],
 ) -> Vec<Vec<usize>> {
     let mut groups: Vec<Vec<usize>> = Vec::new();
     for &i in order {
@@ -128,8 +128,8 @@ mod tests {
         values.iter().map(label).collect()
     }
 
-    fn places(groups: &[&[usize]]) -> Vec<Place> {
-        groups.iter().map(|series| Place { series: series.to_vec(), y: 0.0 }).collect()
+    fn places(groups: &[&[usize]]) -> Vec<LabelPlace> {
+        groups.iter().map(|series| LabelPlace { series: series.to_vec(), y: 0.0 }).collect()
     }
 
     #[test]

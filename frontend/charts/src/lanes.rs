@@ -92,7 +92,7 @@ pub fn at(lane: &Lane, t: i64) -> Option<&Bar> {
 }
 
 /// Writes the state of each lane at the instant `t` beside the right edge.
-pub(crate) fn say<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, plot: &Plot, t: i64) -> Drawn<DB> {
+pub(crate) fn draw_states<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, plot: &Plot, t: i64) -> Drawn<DB> {
     let (first, pitch) = places(frame, plot);
     for (i, lane) in frame.lanes.iter().enumerate().step_by(sparse(frame, pitch)) {
         let (bar, y) = (at(lane, t), first + i as i32 * pitch);

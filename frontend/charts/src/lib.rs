@@ -94,13 +94,13 @@ kinds! {
 
 impl Chart {
     /// The kind of a chart of this shape.
-    pub fn of(shape: Shape) -> Chart {
+    pub fn new(shape: Shape) -> Chart {
         Self::ALL.iter().copied().find(|kind| (kind.traits().fits)(shape)).unwrap_or(Chart::Band)
     }
 
     /// The kind of a chart with this number of series of amounts.
     pub fn for_series(series: usize) -> Chart {
-        Self::of(Shape { series, ..Shape::default() })
+        Self::new(Shape { series, ..Shape::default() })
     }
 }
 
@@ -156,7 +156,7 @@ mod tests {
             shape(9, false, false),
         ]
         .into_iter()
-        .map(Chart::of)
+        .map(Chart::new)
         .collect();
         let expected = [Chart::Heat, Chart::Lanes, Chart::Area, Chart::Area, Chart::Line, Chart::Line, Chart::Band];
         assert_eq!(kinds, expected);

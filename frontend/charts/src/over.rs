@@ -5,7 +5,7 @@ use crate::axis;
 use crate::frame::{Frame, Hue, Plot};
 use crate::heat::{ROWS_PER_GROUP, Rows};
 use crate::kind::Shows;
-use crate::labels::{Label, Place, Room, apart, joined, ordered};
+use crate::labels::{Label, LabelPlace, Room, apart, joined, ordered};
 use crate::lanes;
 use crate::paint::{block, faint, fill, path, shorten, width, words};
 use crate::{Area, Drawn};
@@ -16,7 +16,7 @@ use plotters_backend::DrawingBackend;
 
 /// Labels at the right edge of a chart, and how they are drawn.
 #[derive(Clone, Copy, Debug)]
-pub struct Said<'a> {
+pub struct EdgeLabels<'a> {
     /// One label for each series that is drawn by itself.
     pub labels: &'a [Label],
     /// Unit of the values; shown beside the value of a single series.
@@ -25,7 +25,7 @@ pub struct Said<'a> {
     /// every label separate.
     pub joined_as: Option<&'a str>,
     /// The labels of the previous drawing. Their order and grouping are kept while they are nearly right.
-    pub before: &'a [Place],
+    pub before: &'a [LabelPlace],
 }
 
 /// Draws the line of the crosshair at `at`, dots and labels. If `at` is None, labels show the instant `newest` and
@@ -38,8 +38,8 @@ pub fn draw<DB: DrawingBackend>(
     frame: &Frame,
     at: Option<i64>,
     newest: i64,
-    said: Said,
-) -> Result<Vec<Place>, plotters::drawing::DrawingAreaErrorKind<DB::ErrorType>> {
+    said: EdgeLabels,
+) -> Result<Vec<LabelPlace>, plotters::drawing::DrawingAreaErrorKind<DB::ErrorType>> {
     let labels = said.labels;
     let (plot, theme, hair) = (frame.plot(), frame.theme, frame.hair());
     if plot.is_empty() {
@@ -54,7 +54,7 @@ pub fn draw<DB: DrawingBackend>(
     }
     let t = at.unwrap_or(newest);
     if !frame.measures.near() && frame.has_names() {
-        lanes::say(area, frame, &plot, t)?;
+        lanes::draw_states(area, frame, &plot, t)?;
         let age = words(frame, theme.text_3, false, HPos::Right);
         // At the crosshair the text is the time of the values, else the age of the newest one.
         let when = at.map(|t| format!("at {}", axis::clock(t + frame.offset, true)));
@@ -107,7 +107,7 @@ pub fn draw<DB: DrawingBackend>(
                 row(area, frame, &plot, &hues, &together(&members, noun, frame.measures.near()), y)?;
             }
         }
-        places.push(Place { series, y: f64::from(y) / frame.css });
+        places.push(LabelPlace { series, y: f64::from(y) / frame.css });
     }
     Ok(places)
 }
@@ -155,7 +155,7 @@ fn rows<DB: DrawingBackend>(
     frame: &Frame,
     plot: &Plot,
     labels: &[Label],
-) -> Result<Vec<Place>, plotters::drawing::DrawingAreaErrorKind<DB::ErrorType>> {
+) -> Result<Vec<LabelPlace>, plotters::drawing::DrawingAreaErrorKind<DB::ErrorType>> {
     let Some((median, labels)) = labels.split_last() else { return Ok(Vec::new()) };
     let rows = Rows::new(frame, plot);
     let each = f64::from(rows.pitch) >= frame.measures.text * frame.css;
@@ -205,7 +205,7 @@ fn rows<DB: DrawingBackend>(
             area.draw_text(&label.name, &style, (plot.right + frame.px(18.0), y))?;
         }
     }
-    Ok((0..labels.len()).map(|i| Place { series: vec![i], y: f64::from(rows.middle(i)) / frame.css }).collect())
+    Ok((0..labels.len()).map(|i| LabelPlace { series: vec![i], y: f64::from(rows.middle(i)) / frame.css }).collect())
 }
 
 fn single<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, plot: &Plot, unit: &str, label: &Label) -> Drawn<DB> {

@@ -36,7 +36,7 @@ pub struct Mask {
 }
 
 /// A rectangle of pixels: left and upper edge, then right and lower edge, which are outside it.
-pub type Part = (u32, u32, u32, u32);
+pub type PixelRect = (u32, u32, u32, u32);
 
 /// A picture in memory. On a transparent ground, colors are multiplied by their opacity until [`Raster::straighten`].
 #[derive(Default)]
@@ -103,13 +103,13 @@ impl Raster {
     }
 
     /// Rectangles that together hold all touched pixels. They are few and do not overlap.
-    pub fn parts(&self) -> Vec<Part> {
+    pub fn parts(&self) -> Vec<PixelRect> {
         /// Number of untouched columns from which on a second rectangle is worth its cost.
-        const APART: u32 = 24;
-        let mut parts: Vec<Part> = Vec::new();
+        const MIN_UNTOUCHED: u32 = 24;
+        let mut parts: Vec<PixelRect> = Vec::new();
         for (x, (top, end)) in (0u32..).zip(&self.touched).filter(|(_, rows)| rows.0 < rows.1) {
             match parts.last_mut() {
-                Some(last) if x < last.2 + APART => *last = (last.0, last.1.min(*top), x + 1, last.3.max(*end)),
+                Some(last) if x < last.2 + MIN_UNTOUCHED => *last = (last.0, last.1.min(*top), x + 1, last.3.max(*end)),
                 _ => parts.push((x, *top, x + 1, *end)),
             }
         }
@@ -117,7 +117,7 @@ impl Raster {
     }
 
     /// Divides the colors in a part by their opacity, as browsers expect. Needed only on a transparent ground.
-    pub fn straighten(&mut self, (left, top, right, bottom): Part) {
+    pub fn straighten(&mut self, (left, top, right, bottom): PixelRect) {
         for y in top as usize..bottom as usize {
             for pixel in &mut self.pixels[y * self.width + left as usize..y * self.width + right as usize] {
                 let a = u32::from(pixel[3]);

@@ -2,7 +2,7 @@
 //! Look at them before you commit them.
 
 use charts::labels::Label;
-use charts::over::Said;
+use charts::over::EdgeLabels;
 use charts::reduce::Reducer;
 use charts::theme::{DARK, LIGHT};
 use charts::value::{self, Spark};
@@ -154,7 +154,7 @@ fn picture(scene: &Scene, theme: &Theme) -> String {
         live: true,
         age: "every 1 s",
     };
-    let said = Said { labels: &labels, unit: "%", joined_as: scene.joined_as, before: &[] };
+    let said = EdgeLabels { labels: &labels, unit: "%", joined_as: scene.joined_as, before: &[] };
     svg((wide, tall), theme, |area| {
         charts::draw(area, &frame).expect("SVG text refuses nothing");
         charts::over::draw(area, &frame, scene.at, TO, said).expect("SVG text refuses nothing");

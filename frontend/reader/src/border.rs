@@ -16,7 +16,7 @@ unsafe extern "C" {
 fn progress(_: f64) {}
 
 #[derive(Default)]
-struct State {
+struct ReaderState {
     room: Vec<u8>,
     /// Messages that the page has not taken yet; the next one is last.
     messages: Vec<ServerMessage>,
@@ -24,10 +24,10 @@ struct State {
 }
 
 thread_local! {
-    static STATE: RefCell<State> = RefCell::default();
+    static STATE: RefCell<ReaderState> = RefCell::default();
 }
 
-fn with<T>(what: impl FnOnce(&mut State) -> T) -> T {
+fn with<T>(what: impl FnOnce(&mut ReaderState) -> T) -> T {
     STATE.with_borrow_mut(what)
 }
 

@@ -19,7 +19,7 @@ pub struct WrongShape {
 
 impl WrongShape {
     /// An error at the field with this name.
-    pub fn of(name: &str) -> WrongShape {
+    pub fn new(name: &str) -> WrongShape {
         WrongShape::default().within(name)
     }
 
@@ -51,7 +51,7 @@ impl de::Error for WrongShape {
     }
 
     fn missing_field(name: &'static str) -> Self {
-        WrongShape::of(name)
+        WrongShape::new(name)
     }
 }
 

@@ -9,7 +9,7 @@ use leptos::prelude::*;
 
 /// A place on the plot of a chart.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct PlotPlace {
     /// Id of the chart.
     pub panel: String,
     /// Distance from the left edge of the plot's element in CSS pixels.
@@ -31,7 +31,7 @@ pub struct Labeled {
     pub alone: bool,
 }
 
-impl Place {
+impl PlotPlace {
     /// Place in the shown span: 0 is its start, 1 its end. The result can lie outside of these.
     pub fn share(&self, board: Board) -> f64 {
         let (left, right) = board.gutters();
@@ -56,7 +56,7 @@ impl Place {
 }
 
 /// The pointer moved to a place on a plot. With `pinned` the instant stays when the pointer leaves.
-pub fn moved(board: Board, place: &Place, pinned: bool) {
+pub fn moved(board: Board, place: &PlotPlace, pinned: bool) {
     let focus = place.label(board).map(|label| (place.panel.clone(), label.series));
     let (share, t) = (place.share(board).clamp(0.0, 1.0), place.t(board));
     let mut hover = board.page.hover.write_value();

@@ -5,7 +5,7 @@
 //! with shift it highlights the series in all charts. Escape cancels a drag. Touch: one finger scrolls the page, a
 //! resting finger moves the crosshair, two fingers zoom and pan.
 
-use super::crosshair::{self, Place};
+use super::crosshair::{self, PlotPlace};
 use super::series::{self, Choice};
 use crate::browser;
 use crate::panels::board::Board;
@@ -23,7 +23,7 @@ const TOUCH_HOLD: std::time::Duration = std::time::Duration::from_millis(400);
 /// A pause of the wheel, in ms, after which a turn begins a new step back.
 const WHEEL_PAUSE_MS: i64 = 600;
 
-const HEARD: [&str; 9] = [
+const HEARD_EVENTS: [&str; 9] = [
     "pointerdown",
     "pointermove",
     "pointerup",
@@ -37,7 +37,7 @@ const HEARD: [&str; 9] = [
 
 /// A mouse button that is held down.
 struct Press {
-    place: Place,
+    place: PlotPlace,
     /// The instant at which the button was pressed, and the span shown then; ms since the epoch.
     t: i64,
     span: (i64, i64),
@@ -81,7 +81,7 @@ pub fn listen(board: Board, main: &Element) {
     let heard = Closure::<dyn FnMut(Event)>::new(move |event: Event| on(board, &gesture, &root, &event));
     // The closure is needed as long as the page exists.
     let callback: js_sys::Function = heard.into_js_value().unchecked_into();
-    for name in HEARD {
+    for name in HEARD_EVENTS {
         // The browser always accepts a listener.
         let _ = main.add_event_listener_with_callback(name, &callback);
     }
@@ -95,12 +95,12 @@ pub fn cancel() -> bool {
 }
 
 /// The plot under an event, and the event's place on it.
-fn place(event: &MouseEvent) -> Option<(Element, Place)> {
+fn place(event: &MouseEvent) -> Option<(Element, PlotPlace)> {
     let plot = event.target()?.dyn_into::<Element>().ok()?.closest(".plot").ok()??;
     let panel = plot.closest("article").ok()??.get_attribute("data-panel")?;
     let rect = plot.get_bounding_client_rect();
     let (x, y) = (f64::from(event.client_x()), f64::from(event.client_y()));
-    Some((plot, Place { panel, x: x - rect.left(), y: y - rect.top(), width: rect.width(), top: rect.top() }))
+    Some((plot, PlotPlace { panel, x: x - rect.left(), y: y - rect.top(), width: rect.width(), top: rect.top() }))
 }
 
 fn on(board: Board, gesture: &Rc<RefCell<Gesture>>, root: &Element, event: &Event) {
@@ -184,7 +184,7 @@ fn on(board: Board, gesture: &Rc<RefCell<Gesture>>, root: &Element, event: &Even
     }
 }
 
-fn mouse_moved(board: Board, g: &mut Gesture, root: &Element, place: Place) {
+fn mouse_moved(board: Board, g: &mut Gesture, root: &Element, place: PlotPlace) {
     g.press.take_if(|press| press.cancelled(root));
     let Some(press) = &mut g.press else { return crosshair::moved(board, &place, false) };
     let dx = place.x - press.place.x;
@@ -208,7 +208,7 @@ fn mouse_moved(board: Board, g: &mut Gesture, root: &Element, place: Place) {
     crosshair::moved(board, &place, false);
 }
 
-fn released(board: Board, press: Press, place: Place, mouse: &MouseEvent) {
+fn released(board: Board, press: Press, place: PlotPlace, mouse: &MouseEvent) {
     match press {
         Press { moved: true, pan: true, .. } => {}
         Press { moved: true, t, .. } => {
@@ -244,7 +244,7 @@ fn select(root: &Element, shares: Option<(f64, f64)>) {
     }
 }
 
-fn touched(board: Board, gesture: &Rc<RefCell<Gesture>>, g: &mut Gesture, finger: &PointerEvent, place: Place) {
+fn touched(board: Board, gesture: &Rc<RefCell<Gesture>>, g: &mut Gesture, finger: &PointerEvent, place: PlotPlace) {
     if g.fingers.is_empty() {
         g.touch += 1;
         let (number, later) = (g.touch, gesture.clone());
@@ -272,13 +272,13 @@ fn touched(board: Board, gesture: &Rc<RefCell<Gesture>>, g: &mut Gesture, finger
     }
     if let [a, _] = &mut g.fingers[..] {
         board.page.begin_step();
-        let first = Place { x: a.x, ..place };
+        let first = PlotPlace { x: a.x, ..place };
         a.t = first.t(board);
         g.resting = false;
     }
 }
 
-fn finger_moved(board: Board, g: &mut Gesture, id: i32, place: Place) {
+fn finger_moved(board: Board, g: &mut Gesture, id: i32, place: PlotPlace) {
     let Some(finger) = g.fingers.iter_mut().find(|f| f.id == id) else { return };
     let far = (place.x - finger.x).abs().max((place.y - finger.y).abs()) > CLICK_SLOP_PX * 2.0;
     if g.resting {

@@ -5,7 +5,7 @@ use crate::recording;
 use crate::state::{LinkState, Page};
 use charts::axis;
 use leptos::prelude::*;
-use shared::standing::Standing;
+use shared::connection_state::ConnectionState;
 use shared::unit::rough_duration;
 use shared::wire::SERVER_ENDS;
 use viewer::flow::Flow;
@@ -23,7 +23,7 @@ const NOT_ON_DISK: &str = "Live, but not on disk.";
 #[component]
 pub fn Banner() -> impl IntoView {
     let page = expect_context::<Page>();
-    let said = Memo::new(move |_| said(page));
+    let said = Memo::new(move |_| banner_text(page));
     let dismiss = move |_| {
         if page.refused.with_untracked(|(_, why)| why.is_empty()) {
             said.get_untracked().iter().for_each(|(_, words)| page.dismiss(words));
@@ -71,10 +71,10 @@ pub fn OpeningBar() -> impl IntoView {
     }
 }
 
-type Said = Option<(&'static str, String)>;
+type BannerText = Option<(&'static str, String)>;
 
 /// The message about a machine that the address names and the server does not know; None for a known one.
-fn unknown(page: Page) -> Said {
+fn unknown(page: Page) -> BannerText {
     page.plan.track();
     let store = page.store.read_value();
     let shown = page.view.with(|v| store.source(v.source.as_deref())).map(|s| s.info.name.clone())?;
@@ -84,23 +84,23 @@ fn unknown(page: Page) -> Said {
 
 /// The message about a machine that sends no samples for a known reason. It shows a time and not an age, so that a
 /// screen reader reads it once and not each second.
-fn away(page: Page) -> Said {
-    let (state, since) = page.standing()?;
+fn away(page: Page) -> BannerText {
+    let (state, since) = page.connection_state()?;
     let since = axis::clock(since + offset(since), true);
     match state {
-        Standing::Live | Standing::Late | Standing::Filling { .. } => None,
-        Standing::Unreachable => Some((
+        ConnectionState::Live | ConnectionState::Late | ConnectionState::Filling { .. } => None,
+        ConnectionState::Unreachable => Some((
             "The machine is lost:",
             format!("it disconnected at {since}. It stores its samples and sends them after it reconnects."),
         )),
-        Standing::Stopped(why) => Some(("The machine was stopped:", format!("at {since}, {why}."))),
-        Standing::Refused(why) => Some(("The machine was rejected:", format!("{}.", why.trim_end_matches('.')))),
-        Standing::Ended => Some(("The machine has ended:", "it will not return; its history is here.".into())),
+        ConnectionState::Stopped(why) => Some(("The machine was stopped:", format!("at {since}, {why}."))),
+        ConnectionState::Refused(why) => Some(("The machine was rejected:", format!("{}.", why.trim_end_matches('.')))),
+        ConnectionState::Ended => Some(("The machine has ended:", "it will not return; its history is here.".into())),
     }
 }
 
 /// The message about a hub that is partitioned from the others: the state of its machines is unknown here.
-fn apart(page: Page) -> Said {
+fn apart(page: Page) -> BannerText {
     page.plan.with(|plan| {
         let check = plan.missing.iter().find(|missing| HUB_CHECKS.contains(&missing.id.as_str()))?;
         Some(("The machine may be live on another hub:", format!("{}.", check.reason.trim_end_matches('.'))))
@@ -108,14 +108,14 @@ fn apart(page: Page) -> Said {
 }
 
 /// The message about a demo that does not keep its interval.
-fn behind(page: Page) -> Said {
+fn behind(page: Page) -> BannerText {
     page.plan.with(|plan| {
         let check = plan.missing.iter().find(|missing| missing.id == DEMO_CHECK)?;
         Some(("The demo is behind:", format!("{}. To do: {}.", check.reason, check.remedy)))
     })
 }
 
-fn said(page: Page) -> Said {
+fn banner_text(page: Page) -> BannerText {
     let is_silent = page.flow.get() == Flow::Silent;
     match page.state.get() {
         _ if page.refused.with(|(_, why)| !why.is_empty()) => Some(page.refused.get()),

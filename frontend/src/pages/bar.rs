@@ -11,7 +11,7 @@ use crate::tools::span::SpanTools;
 use crate::widgets::icons::{Clock, Folder, Glass, Mark, Record, Triangle};
 use charts::axis;
 use leptos::prelude::*;
-use shared::standing::Standing;
+use shared::connection_state::ConnectionState;
 use shared::unit::rough_duration;
 use shared::window::Window;
 use shared::wire::Source;
@@ -21,7 +21,7 @@ use viewer::flow::Flow;
 #[component]
 pub fn Bar() -> impl IntoView {
     let page = expect_context::<Page>();
-    let word = Memo::new(move |_| word(page));
+    let word = Memo::new(move |_| link_word(page));
     view! {
         <header class="bar">
             <Machine/>
@@ -195,21 +195,21 @@ fn Machine() -> impl IntoView {
 }
 
 /// The state of the link in one word.
-fn word(page: Page) -> &'static str {
+fn link_word(page: Page) -> &'static str {
     match (page.state.get(), page.view.with(|v| v.frozen)) {
         (LinkState::Reconnecting, _) => "RECONNECTING",
         (LinkState::Lost, _) => "NO SERVER",
         (_, Some(_)) => "FROZEN",
         (LinkState::Connecting, None) => "CONNECTING",
         (LinkState::Live, None) if page.player.with(Option::is_some) => "RECORDED",
-        (LinkState::Live, None) => match (page.flow.get(), page.standing()) {
+        (LinkState::Live, None) => match (page.flow.get(), page.connection_state()) {
             (Flow::Live, _) => "LIVE",
             (Flow::Loading, _) => "LOADING",
             (Flow::Behind, _) => "BEHIND",
-            (Flow::Silent, Some((Standing::Unreachable, _))) => "LOST",
-            (Flow::Silent, Some((Standing::Stopped(_), _))) => "STOPPED",
-            (Flow::Silent, Some((Standing::Refused(_), _))) => "REFUSED",
-            (Flow::Silent, Some((Standing::Ended, _))) => "ENDED",
+            (Flow::Silent, Some((ConnectionState::Unreachable, _))) => "LOST",
+            (Flow::Silent, Some((ConnectionState::Stopped(_), _))) => "STOPPED",
+            (Flow::Silent, Some((ConnectionState::Refused(_), _))) => "REFUSED",
+            (Flow::Silent, Some((ConnectionState::Ended, _))) => "ENDED",
             (Flow::Silent, _) => "SILENT",
         },
     }

@@ -126,7 +126,7 @@ fn listen(page: Page) {
         if !ours || around.is_none() || from != around.map(JsValue::from) {
             return;
         }
-        let said = Json::of(event.data());
+        let said = Json::from_value(event.data());
         if said.get(MESSAGE).number() != Some(1.0) {
             return;
         }
@@ -148,7 +148,7 @@ fn listen(page: Page) {
 }
 
 /// State of a kernel: the class of a shape, the shape, and words. `brief` words omit its process.
-fn standing(kernel: &KernelState, brief: bool) -> (&'static str, &'static str, String) {
+fn state_of_kernel(kernel: &KernelState, brief: bool) -> (&'static str, &'static str, String) {
     let pid = if brief { String::new() } else { format!(", pid {}", kernel.pid) };
     match kernel.ended {
         Some(at) => {
@@ -184,7 +184,7 @@ pub fn KernelLine() -> impl IntoView {
     let does = move || match kernel.get() {
         _ if asked.get().is_none() && side.get() => ("shape", "", String::new()),
         None => ("shape is-unknown", "◌", "was not found; it may have ended.".to_string()),
-        Some(kernel) => standing(&kernel, side.get()),
+        Some(kernel) => state_of_kernel(&kernel, side.get()),
     };
     let trouble = move || kernel.with(|k| k.as_ref().is_some_and(|k| k.ended.is_some() || !k.warning.is_empty()));
     let idles = move || asked.with(Option::is_some) && empty.get() && kernel.with(Option::is_some);

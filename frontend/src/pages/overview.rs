@@ -26,7 +26,7 @@ pub fn Overview() -> impl IntoView {
     provide_context(Jobs::follow(page));
     let lines = move |trouble: bool| {
         let each = move || {
-            let fits = |absent: &&Absent| absent.is_trouble() == trouble && !page.is_dismissed(&absent.said());
+            let fits = |absent: &&Absent| absent.is_trouble() == trouble && !page.is_dismissed(&absent.dismissal_key());
             page.plan.with(|p| p.absent.iter().filter(fits).cloned().collect::<Vec<_>>())
         };
         let key = |absent: &Absent| (absent.id.clone(), absent.reason.clone());

@@ -2,7 +2,7 @@
 
 use crate::access::{Access, Gate};
 use crate::browser::document;
-use crate::fetch::{self, Answer, Json};
+use crate::fetch::{self, FetchAnswer, Json};
 use crate::state::{LinkState, Page};
 use leptos::prelude::*;
 use std::rc::Rc;
@@ -66,7 +66,7 @@ fn follow(
         let turn = last.turn + 1;
         asked.set_value(Asked { path: path.clone(), turn, changes, ..Asked::default() });
         let take = take.clone();
-        fetch::ask("GET", &path, None, move |answer: Answer| {
+        fetch::ask("GET", &path, None, move |answer: FetchAnswer| {
             // The component may have gone.
             if asked.try_with_value(|asked| asked.turn == turn) != Some(true) {
                 return;

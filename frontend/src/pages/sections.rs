@@ -125,7 +125,7 @@ pub fn AbsentLine(
         true => ("absent trouble", "shape is-warn", "▲"),
         false => ("absent", "shape is-unknown", "◌"),
     };
-    let (words, said) = (absent.why(), absent.said());
+    let (words, said) = (absent.why(), absent.dismissal_key());
     let guide = (!absent.collector.is_empty()).then(|| format!("docs/start/collectors.html#{}", absent.collector));
     view! {
         <article

@@ -6,7 +6,7 @@ use crate::panels::board::layer::Layer;
 use crate::state::Page;
 use charts::labels::Label;
 use charts::marks::CellMark;
-use charts::over::Said;
+use charts::over::EdgeLabels;
 use charts::reduce::Column;
 use charts::{Chart, Frame, Hue, Line, Measures};
 use leptos::ev::PointerEvent;
@@ -143,7 +143,7 @@ fn paint(
     layer.draw(Some(brush.theme), |area| {
         drop(charts::marks::draw(area, &frame, marks));
         drop(charts::draw(area, &frame));
-        let said = Said { labels: &labels, unit: axis.scale.symbol, joined_as: Some("lines"), before: &[] };
+        let said = EdgeLabels { labels: &labels, unit: axis.scale.symbol, joined_as: Some("lines"), before: &[] };
         drop(charts::over::draw(area, &frame, at, newest, said));
     });
     let plot = frame.plot();

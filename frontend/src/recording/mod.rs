@@ -89,7 +89,7 @@ pub fn open(page: Page, file: web_sys::File) {
     let hear = move |heard| {
         // A message of an earlier worker may still arrive.
         if NEWEST.get() == number {
-            self::heard(page, &name, number, heard);
+            self::handle_heard(page, &name, number, heard);
         }
     };
     match Reader::start(&file, hear.clone()) {
@@ -113,8 +113,8 @@ pub fn close() {
     let _ = location.pathname().and_then(|path| location.set_href(&path));
 }
 
-fn heard(page: Page, name: &str, number: u32, heard: Heard) {
-    const AWAY: &str = "the reader could not be loaded. Check that the server runs, reload the page and try again";
+fn handle_heard(page: Page, name: &str, number: u32, heard: Heard) {
+    const NO_READER: &str = "the reader could not be loaded. Check that the server runs, reload the page and try again";
     const UNREAD: &str = "unsupported file; of a run's folder, drop the file run-*.wandb";
     let messages = match heard {
         Heard::Share(share) => {
@@ -122,7 +122,7 @@ fn heard(page: Page, name: &str, number: u32, heard: Heard) {
             return page.opening.set(Some(Opening { name, share }));
         }
         Heard::Messages(messages) => messages,
-        Heard::Away => return refuse(page, NOT_OPENED, name, AWAY),
+        Heard::Away => return refuse(page, NOT_OPENED, name, NO_READER),
         Heard::Unread => return refuse(page, NOT_OPENED, name, UNREAD),
         Heard::Stopped => return refuse(page, NOT_OPENED, name, STOPPED),
     };

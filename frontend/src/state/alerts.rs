@@ -8,7 +8,7 @@ use viewer::alerts::Alerted;
 
 /// The open alerts of the server's last response.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Told {
+pub struct OpenAlerts {
     /// The newest first.
     pub open: Vec<Alert>,
     /// Number of firing alerts among all visible ones.
@@ -23,7 +23,7 @@ pub struct Told {
 
 impl Page {
     /// Stores the server's response about open alerts.
-    pub fn set_alerts(self, new: Told) {
+    pub fn set_alerts(self, new: OpenAlerts) {
         if self.alerts.with_untracked(|old| *old != new) {
             self.alerts.set(new);
         }

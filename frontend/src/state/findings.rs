@@ -68,7 +68,7 @@ impl Page {
     /// Number of firing alerts without those about a finding of the page, which are counted with it.
     pub fn firing_beside_findings(self) -> usize {
         let about = self.findings.with(|findings| {
-            let fires = |one: &&Alert| AlertStand::of(one) == AlertStand::Firing && findings.is_about_one(one);
+            let fires = |one: &&Alert| AlertStand::from_alert(one) == AlertStand::Firing && findings.is_about_one(one);
             self.alerts.with(|told| told.open.iter().filter(fires).count())
         });
         (self.alerts.with(|told| told.firing) as usize).saturating_sub(about)

@@ -18,10 +18,10 @@ mod steps;
 mod view;
 mod wanted;
 
-pub use alerts::Told;
+pub use alerts::OpenAlerts;
 pub use findings::{Findings, mark as finding_mark};
 pub use notebook::{CellRun, KernelState, Notebook, file_name};
-pub use place::FEW;
+pub use place::FEW_MACHINES;
 pub use received::Received;
 pub use recorded::Beside;
 
@@ -161,7 +161,7 @@ pub struct Page {
     /// Subjects of the finding that leads the page; empty without one.
     pub subjects: StoredValue<Rc<Subjects>, LocalStorage>,
     /// The open alerts of the last response.
-    pub alerts: RwSignal<Told>,
+    pub alerts: RwSignal<OpenAlerts>,
     /// Increases when the user changes an alert or rule, so that all alert data are requested at once.
     pub alert_changes: RwSignal<u32>,
     /// Alerts as the charts of the shown machine draw them.

@@ -73,14 +73,14 @@ pub fn file_name(path: &str) -> String {
 }
 
 /// An instant after all others that are drawn, ms since the epoch.
-const FAR: i64 = i64::MAX / 4;
+const FAR_FUTURE: i64 = i64::MAX / 4;
 
 impl Notebook {
     /// The marks in the charts, in order of time.
     fn marks(&self) -> Rc<[CellMark]> {
         let mark = |run: &CellRun| CellMark {
             from: run.from,
-            to: run.to.unwrap_or(FAR),
+            to: run.to.unwrap_or(FAR_FUTURE),
             name: run.name.clone(),
             failed: run.error.is_some(),
             strong: run.to.is_none() || self.chosen == Some(run.from),

@@ -5,11 +5,11 @@ use crate::address::{Route, Tab, View};
 use crate::browser::window;
 use leptos::prelude::*;
 use shared::catalog::fleet::Grain;
-use shared::standing::Standing;
+use shared::connection_state::ConnectionState;
 use shared::wire::{MAX_OPENED, PageMessage};
 
 /// A fleet of so few machines is shown as their charts, in place of a map.
-pub const FEW: usize = 4;
+pub const FEW_MACHINES: usize = 4;
 
 impl Page {
     /// The page that is shown: the one that the address names; else that of the named machine, of the only one, or of
@@ -29,7 +29,7 @@ impl Page {
     }
 
     /// State of the shown machine, and its begin in ms since the epoch; None before the server has reported it.
-    pub fn standing(&self) -> Option<(Standing, i64)> {
+    pub fn connection_state(&self) -> Option<(ConnectionState, i64)> {
         self.fleet.track();
         self.plan.track();
         let store = self.store.read_value();
@@ -46,7 +46,7 @@ impl Page {
             Route::Fleet => {
                 let store = self.store.read_value();
                 match store.index.len() {
-                    0..=FEW => store.index.iter().map(|entry| entry.key.clone()).collect(),
+                    0..=FEW_MACHINES => store.index.iter().map(|entry| entry.key.clone()).collect(),
                     _ => Vec::new(),
                 }
             }

@@ -17,7 +17,7 @@ use viewer::picture::states;
 const MAX_ROWS: usize = 40;
 
 /// A chart that changed, with its series that moved most.
-struct Row {
+struct ChangedChart {
     chart: String,
     title: String,
     /// Name of the series, and the number of further ones; empty where the title has it.
@@ -31,7 +31,7 @@ struct Row {
 struct Ranking {
     /// The two spans that are compared.
     words: String,
-    rows: Vec<Row>,
+    rows: Vec<ChangedChart>,
     /// Text below the rows; may be empty.
     rest: String,
 }
@@ -86,7 +86,7 @@ fn Ranked() -> impl IntoView {
     }
 }
 
-fn line(row: Row) -> impl IntoView {
+fn line(row: ChangedChart) -> impl IntoView {
     let chart = row.chart.clone();
     view! {
         <li>
@@ -146,7 +146,7 @@ fn ranking(page: Page) -> Ranking {
             n => format!("{name} and {n} more"),
         };
         let lane = store.catalog.layout.lanes.iter().find(|lane| lane.metric == metric.tag);
-        Row {
+        ChangedChart {
             chart: metric.chart.clone(),
             title: title.to_string(),
             name,
@@ -161,7 +161,7 @@ fn ranking(page: Page) -> Ranking {
 fn values(d: &Difference, unit: Unit, lane: Option<&Lane>) -> String {
     let (before, after) = d.values;
     if lane.is_some() {
-        return format!("{} → {}", states::word(lane, before), states::word(lane, after));
+        return format!("{} → {}", states::state_word(lane, before), states::state_word(lane, after));
     }
     let axis = axis::values(unit, Range::FromZero, before.min(after), before.max(after));
     let what = if d.what.is_empty() { String::new() } else { format!("{} ", d.what) };

@@ -13,7 +13,7 @@ use shared::catalog::{Metric, Range};
 const MAX_ROWS: usize = 40;
 
 /// The texts of a row, and the places of its marks.
-struct Row {
+struct DifferenceRow {
     chart: String,
     title: String,
     name: String,
@@ -36,7 +36,7 @@ pub fn Differs() -> impl IntoView {
     }
 }
 
-fn line(row: Row) -> impl IntoView {
+fn line(row: DifferenceRow) -> impl IntoView {
     let chart = row.chart.clone();
     let [from, to, at] = row.marks;
     let range = format!("{}, {}: {}, others {}", row.title, row.name, row.value, row.others);
@@ -56,7 +56,7 @@ fn line(row: Row) -> impl IntoView {
 }
 
 /// The span in words, and the rows, the furthest first. A chart is listed once.
-fn rows(page: Page) -> (String, Vec<Row>) {
+fn rows(page: Page) -> (String, Vec<DifferenceRow>) {
     let (from, to) = page.span();
     let clock = |t: i64| axis::clock(t + offset(t), true);
     let words =
@@ -64,7 +64,7 @@ fn rows(page: Page) -> (String, Vec<Row>) {
     let store = page.store.read_value();
     let view = page.view_now();
     let Some(source) = store.source(view.source.as_deref()) else { return (words, Vec::new()) };
-    let mut rows: Vec<Row> = Vec::new();
+    let mut rows: Vec<DifferenceRow> = Vec::new();
     for found in dissenters(source, &store.catalog, (from, to)) {
         let def = &source.defs[found.series as usize];
         let metric = store.catalog.metric(def).filter(|m| page.is_planned(&m.chart));
@@ -78,7 +78,7 @@ fn rows(page: Page) -> (String, Vec<Row>) {
     (words, rows)
 }
 
-fn row(found: &Dissenter, metric: &Metric, title: &str, name: String) -> Row {
+fn row(found: &Dissenter, metric: &Metric, title: &str, name: String) -> DifferenceRow {
     let (low, high) = found.peers;
     let axis = axis::values(unit(metric), Range::FromZero, low.min(found.value), high.max(found.value));
     let (a, b) = (axis.number(low), axis.number(high));
@@ -87,7 +87,7 @@ fn row(found: &Dissenter, metric: &Metric, title: &str, name: String) -> Row {
     let (least, most) = (low.min(found.value), high.max(found.value));
     let wide = (most - least).max(f64::MIN_POSITIVE);
     let place = |v: f64| ((v - least) / wide * 80.0 + 10.0).round();
-    Row {
+    DifferenceRow {
         chart: metric.chart.clone(),
         title: title.to_string(),
         name,

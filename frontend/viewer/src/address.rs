@@ -201,7 +201,7 @@ impl Tab {
     }
 
     /// The part with this name.
-    pub fn of(name: &str) -> Tab {
+    pub fn from_name(name: &str) -> Tab {
         Tab::ALL.into_iter().find(|tab| tab.name() == name).unwrap_or(Tab::Alerts)
     }
 }

@@ -33,7 +33,7 @@ pub enum AlertStand {
 
 impl AlertStand {
     /// The display state of an alert.
-    pub fn of(alert: &Alert) -> AlertStand {
+    pub fn from_alert(alert: &Alert) -> AlertStand {
         match alert.state {
             AlertState::Resolved => AlertStand::Resolved,
             AlertState::Pending => AlertStand::Pending,
@@ -76,13 +76,13 @@ pub struct Filter {
 impl Filter {
     /// Whether an alert is shown.
     pub fn fits(&self, alert: &Alert) -> bool {
-        let stand = AlertStand::of(alert);
+        let stand = AlertStand::from_alert(alert);
         let state = match self.state.as_str() {
             "" => true,
             "over" => stand == AlertStand::Resolved,
-            state => state == stand.name() || state == alert.severity.word(),
+            state => state == stand.name() || state == alert.severity.as_str(),
         };
-        let mut all = format!("{} {} {} {}", alert.sentence, alert.name, alert.subject, alert.severity.word());
+        let mut all = format!("{} {} {} {}", alert.sentence, alert.name, alert.subject, alert.severity.as_str());
         for (name, value) in &alert.labels {
             all.push_str(&format!(" {name}:{value}"));
         }
@@ -93,9 +93,11 @@ impl Filter {
 
 /// Open alerts, the most severe first and then the newest; and past alerts, newest first.
 pub fn sorted<'a>(alerts: &'a [Alert], filter: &Filter) -> (Vec<&'a Alert>, Vec<&'a Alert>) {
-    let (mut open, mut over): (Vec<&Alert>, Vec<&Alert>) =
-        alerts.iter().filter(|one| filter.fits(one)).partition(|one| AlertStand::of(one) != AlertStand::Resolved);
-    order::sort_by_key(&mut open, |one| (AlertStand::of(one), Reverse(one.severity), Reverse(one.began)));
+    let (mut open, mut over): (Vec<&Alert>, Vec<&Alert>) = alerts
+        .iter()
+        .filter(|one| filter.fits(one))
+        .partition(|one| AlertStand::from_alert(one) != AlertStand::Resolved);
+    order::sort_by_key(&mut open, |one| (AlertStand::from_alert(one), Reverse(one.severity), Reverse(one.began)));
     order::sort_by_key(&mut over, |one| Reverse(one.ended));
     (open, over)
 }
@@ -175,12 +177,12 @@ pub struct Alerted {
 }
 
 /// An instant later than all drawn ones, ms since the epoch.
-const FAR: i64 = i64::MAX / 4;
+const FAR_FUTURE: i64 = i64::MAX / 4;
 
 /// The bars of alerts, in order of their start. The word has the severity and the name.
 pub fn bars(alerts: &[Alert]) -> Vec<Bar> {
     let bar = |one: &Alert| {
-        let stand = AlertStand::of(one);
+        let stand = AlertStand::from_alert(one);
         let (grade, word) = match (stand, one.severity) {
             (AlertStand::Pending, _) => (Grade::Pending, "pending"),
             (_, AlertSeverity::Info) => (Grade::Info, "info"),
@@ -188,7 +190,7 @@ pub fn bars(alerts: &[Alert]) -> Vec<Bar> {
             (_, AlertSeverity::Critical) => (Grade::Critical, "critical"),
         };
         let alert = stand != AlertStand::Pending && one.severity != AlertSeverity::Info;
-        let to = one.ended.unwrap_or(FAR);
+        let to = one.ended.unwrap_or(FAR_FUTURE);
         Bar { from: one.began, to, word: format!("{word}: {}", one.name), strength: 0.5, alert, grade }
     };
     let mut bars: Vec<Bar> = alerts.iter().map(bar).collect();
@@ -247,7 +249,7 @@ pub fn kind(name: &str) -> Option<&'static Kind> {
 
 /// The sentence of an alert with its times as `clock` writes them (ms since the epoch). The server writes them in UTC:
 /// `14:03 UTC` within half a day, else with the date. Text of an alert from code is unchanged.
-pub fn told(alert: &Alert, clock: impl Fn(i64) -> String) -> String {
+pub fn alert_sentence(alert: &Alert, clock: impl Fn(i64) -> String) -> String {
     const ZONE: &str = " UTC";
     let sentence = &alert.sentence;
     if alert.labels.contains_key("title") {
@@ -277,7 +279,7 @@ pub fn told(alert: &Alert, clock: impl Fn(i64) -> String) -> String {
 
 /// Alerts that fire now but not before, for a notification and for screen readers.
 pub fn news<'a>(before: &[String], now: &'a [Alert]) -> Vec<&'a Alert> {
-    now.iter().filter(|one| AlertStand::of(one) == AlertStand::Firing && !before.contains(&one.id)).collect()
+    now.iter().filter(|one| AlertStand::from_alert(one) == AlertStand::Firing && !before.contains(&one.id)).collect()
 }
 
 /// Announcement of new or ended alerts; empty if there is none.
@@ -286,7 +288,7 @@ pub fn announced(new: &[&Alert], ended: usize) -> String {
         ([], 0) => String::new(),
         ([], 1) => "An alert has ended.".into(),
         ([], n) => format!("{n} alerts have ended."),
-        ([one], _) => format!("{} alert: {}", one.severity.word(), one.sentence),
+        ([one], _) => format!("{} alert: {}", one.severity.as_str(), one.sentence),
         (all, _) => {
             let worst = all.iter().max_by_key(|one| one.severity).map_or("", |one| &one.sentence);
             format!("{} new alerts, the worst: {worst}", all.len())
@@ -327,14 +329,14 @@ mod tests {
         let mut one = alert("a", AlertSeverity::Warning, AlertState::Firing, 1_795_218_600_000, "");
         let mut said = |sentence: &str| {
             one.sentence = sentence.into();
-            told(&one, |t| format!("<{t}>"))
+            alert_sentence(&one, |t| format!("<{t}>"))
         };
         assert_eq!(said("no data since 23:40 UTC; 00:05 UTC"), "no data since <1795218000000>; <1795219500000>");
         assert_eq!(said("node-1: XID 79 at 2026-11-18 12:34 UTC, then"), "node-1: XID 79 at <1795005240000>, then");
         assert_eq!(said("the zone UTC and 12:3x UTC"), "the zone UTC and 12:3x UTC");
         one.labels.insert("title".into(), "loss".into());
         one.sentence = "loss is NaN at 12:34 UTC in its log".into();
-        assert_eq!(told(&one, |_| String::new()), one.sentence);
+        assert_eq!(alert_sentence(&one, |_| String::new()), one.sentence);
     }
 
     #[test]

@@ -256,7 +256,7 @@ pub struct Draft {
 
 impl Draft {
     /// A draft with this condition.
-    pub fn of(when: &str) -> Draft {
+    pub fn parse(when: &str) -> Draft {
         Draft {
             id: None,
             version: 0,
@@ -281,7 +281,7 @@ impl Draft {
             put("name", &self.name);
         }
         if self.severity != AlertSeverity::Warning {
-            put("severity", self.severity.word());
+            put("severity", self.severity.as_str());
         }
         self.on.iter().for_each(|(name, value)| put(&format!("on.{name}"), value));
         if let Some(to) = &self.to {
@@ -296,7 +296,7 @@ impl Draft {
     /// Parses the text in an address; unknown parts are ignored.
     pub fn read(text: &str) -> Draft {
         let mut parts = text.split("~.").map(|part| part.replace("~-", "~"));
-        let mut draft = Draft::of(&parts.next().unwrap_or_default());
+        let mut draft = Draft::parse(&parts.next().unwrap_or_default());
         for part in parts {
             let Some((name, value)) = part.split_once('=') else { continue };
             match name {
@@ -356,7 +356,7 @@ impl Draft {
 
 /// The severity with this name.
 pub fn severity(word: &str) -> Option<AlertSeverity> {
-    [AlertSeverity::Info, AlertSeverity::Warning, AlertSeverity::Critical].into_iter().find(|one| one.word() == word)
+    [AlertSeverity::Info, AlertSeverity::Warning, AlertSeverity::Critical].into_iter().find(|one| one.as_str() == word)
 }
 
 #[cfg(test)]
@@ -429,7 +429,7 @@ mod tests {
 
     #[test]
     fn a_draft_comes_back_from_its_address() {
-        let mut draft = Draft::of("gpu.*.temp > 85 C for 2m");
+        let mut draft = Draft::parse("gpu.*.temp > 85 C for 2m");
         assert_eq!(draft.write(), "gpu.*.temp > 85 C for 2m");
         draft.id = Some("01J".into());
         draft.version = 3;
@@ -448,12 +448,12 @@ mod tests {
 
     #[test]
     fn a_rule_without_a_name_is_called_by_what_it_says() {
-        let mut draft = Draft::of("gpu.*.temp > 85 C for 2m");
+        let mut draft = Draft::parse("gpu.*.temp > 85 C for 2m");
         assert_eq!(draft.named("GPU temperature"), "GPU temperature above 85 °C");
         assert_eq!(draft.named(""), "gpu.*.temp above 85 °C");
         draft.name = " Hot ".into();
         assert_eq!(draft.named("GPU temperature"), "Hot");
-        assert_eq!(Draft::of("run crashed").named(""), "run crashed");
+        assert_eq!(Draft::parse("run crashed").named(""), "run crashed");
     }
 
     #[test]

@@ -1,14 +1,14 @@
 //! Ranks how well a name matches a search.
 
 /// A search word with at most this many letters must match the start of a word: "oom" is in "zoom".
-const SHORT: usize = 3;
+const SHORT_WORD: usize = 3;
 
 /// Rank of a text for a search: 0 if it begins with it, 1 if a word does, 2 if the letters are inside. None if a search
 /// word is missing. `typed` is in lower case.
 pub fn rank(text: &str, typed: &str) -> Option<usize> {
     let text = text.to_ascii_lowercase();
     let begins = |at: usize| !text[..at].ends_with(|c: char| c.is_ascii_alphanumeric());
-    let has = |word: &str| text.match_indices(word).any(|(at, _)| word.len() > SHORT || begins(at));
+    let has = |word: &str| text.match_indices(word).any(|(at, _)| word.len() > SHORT_WORD || begins(at));
     if !typed.split_whitespace().all(has) {
         return None;
     }
@@ -49,7 +49,7 @@ const SYMPTOMS: [(&str, &[&str]); 10] = [
 pub fn symptoms(typed: &str) -> impl Iterator<Item = &'static str> {
     let meant = SYMPTOMS
         .iter()
-        .filter(move |(word, _)| typed.len() >= SHORT && word.starts_with(typed) || typed.starts_with(word));
+        .filter(move |(word, _)| typed.len() >= SHORT_WORD && word.starts_with(typed) || typed.starts_with(word));
     meant.flat_map(|(_, texts)| texts.iter().copied())
 }
 

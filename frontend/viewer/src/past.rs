@@ -3,13 +3,13 @@
 /// Width and height of the drawing, in its own units.
 const SIZE: (f64, f64) = (1000.0, 56.0);
 /// A pause that is longer than this multiple of the usual one is drawn as a gap.
-const GAP: f64 = 3.5;
+const GAP_FACTOR: f64 = 3.5;
 
 /// The SVG path of a line through points (ms, value); `most` is the upper edge.
 pub fn path(points: &[(i64, f64)], (from, to): (i64, i64), most: f64) -> String {
     let mut pauses: Vec<i64> = points.windows(2).map(|two| two[1].0 - two[0].0).collect();
     pauses.sort_unstable();
-    let gap = pauses.get(pauses.len() / 2).map_or(0, |usual| (*usual as f64 * GAP) as i64);
+    let gap = pauses.get(pauses.len() / 2).map_or(0, |usual| (*usual as f64 * GAP_FACTOR) as i64);
     let mut before = i64::MIN / 2;
     let mut text = String::new();
     for (t, v) in points {

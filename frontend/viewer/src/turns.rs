@@ -9,7 +9,7 @@ const FRAME_MS: f64 = 15.0;
 /// Number of charts that each frame draws, regardless of their duration: the one under the pointer, and one that waits.
 /// The one under the pointer is first in every round. So every chart is drawn eventually, even if each frame brings a
 /// change.
-const LEAST: usize = 2;
+const MIN_CHARTS: usize = 2;
 
 /// The charts that are still to be drawn, the next one first.
 #[derive(Default)]
@@ -39,7 +39,7 @@ impl Turns {
     /// Draws the next charts, until `begun` is at least [`FRAME_MS`] ago on `clock` (ms). Returns true if none is left.
     pub fn go(&mut self, begun: f64, clock: impl Fn() -> f64, mut draw: impl FnMut(&str)) -> bool {
         let mut done = 0;
-        while done < LEAST || clock() - begun < FRAME_MS {
+        while done < MIN_CHARTS || clock() - begun < FRAME_MS {
             let Some(id) = self.due.pop_front() else { break };
             draw(&id);
             done += 1;

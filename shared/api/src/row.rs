@@ -83,7 +83,7 @@ impl Body {
 
     /// JSON of a type, of at most this many bytes.
     pub(crate) const fn at_most<T: Described>(bytes: usize) -> Body {
-        Body { carries: Carries::Json(bytes), shape: Some(Shape::of::<T>()) }
+        Body { carries: Carries::Json(bytes), shape: Some(Shape::described::<T>()) }
     }
 }
 
@@ -124,7 +124,7 @@ pub struct Shape {
 }
 
 impl Shape {
-    pub(crate) const fn of<T: Described>() -> Shape {
+    pub(crate) const fn described<T: Described>() -> Shape {
         Shape {
             path: std::any::type_name::<T>,
             #[cfg(feature = "schema")]

@@ -74,15 +74,15 @@ const fn takes<T: Described>() -> Body {
 }
 
 const fn json<T: Described>() -> Answer {
-    Answer::Json(Shape::of::<T>())
+    Answer::Json(Shape::described::<T>())
 }
 
 const fn made<T: Described>() -> Answer {
-    Answer::Made(Shape::of::<T>())
+    Answer::Made(Shape::described::<T>())
 }
 
 const fn taken<T: Described>() -> Answer {
-    Answer::Taken(Shape::of::<T>())
+    Answer::Taken(Shape::described::<T>())
 }
 
 const fn text(types: &'static [&'static str]) -> Answer {
@@ -91,7 +91,7 @@ const fn text(types: &'static [&'static str]) -> Answer {
 
 /// JSON, or one of the other types by `format`.
 const fn text_or<T: Described>(types: &'static [&'static str]) -> Answer {
-    Answer::Text(types, Some(Shape::of::<T>()))
+    Answer::Text(types, Some(Shape::described::<T>()))
 }
 
 const PLAIN: &str = "text/plain";

@@ -18,10 +18,10 @@ const BLOCK_BYTES: usize = 32 * 1024;
 /// Size in bytes of the longest record. A longer one holds no readings of a machine and is skipped.
 const MAX_RECORD_BYTES: usize = 16 << 20;
 
-const FULL: u8 = 1;
-const FIRST: u8 = 2;
-const MIDDLE: u8 = 3;
-const LAST: u8 = 4;
+const FULL_RECORD: u8 = 1;
+const FIRST_RECORD: u8 = 2;
+const MIDDLE_RECORD: u8 = 3;
+const LAST_RECORD: u8 = 4;
 
 /// The type and data of the chunk at a place in a block; None when its checksum is wrong. `sums` are the checksums of
 /// the block, once they were computed.
@@ -29,7 +29,7 @@ fn chunk<'a>(block: &'a [u8], at: usize, sums: Option<&Sums>) -> Option<(u8, &'a
     steps::count(1);
     let head = block.get(at..at + HEADER_BYTES)?;
     let (kind, len) = (head[6], usize::from(u16::from_le_bytes([head[4], head[5]])));
-    if !(FULL..=LAST).contains(&kind) {
+    if !(FULL_RECORD..=LAST_RECORD).contains(&kind) {
         return None;
     }
     // The checksum covers the type, which is the last byte of the header, and the data after it.
@@ -83,42 +83,44 @@ pub fn records(mut file: impl Read, mut each: impl FnMut(&[u8]) -> bool) -> io::
                 if block[at..].iter().all(|b| *b == 0) {
                     break;
                 }
-                let next = next_chunk(&block, at + 1, sums.get_or_insert_with(|| Sums::of(&block)));
+                let next = next_chunk(&block, at + 1, sums.get_or_insert_with(|| Sums::from_block(&block)));
                 damages.push(Damage { at: start + at as u64, bytes: (next - at) as u64 });
                 (open, torn, at) = (None, true, next);
                 continue;
             };
             let here = start + at as u64;
             match (kind, &mut open) {
-                (FULL, None) => take(&mut damages, here, data),
-                (FIRST, None) => open = Some((here, data.to_vec())),
-                (MIDDLE | LAST, Some((_, record))) => {
+                (FULL_RECORD, None) => take(&mut damages, here, data),
+                (FIRST_RECORD, None) => open = Some((here, data.to_vec())),
+                (MIDDLE_RECORD | LAST_RECORD, Some((_, record))) => {
                     if record.len() + data.len() <= MAX_RECORD_BYTES {
                         record.extend(data);
                     } else {
                         (open, torn) = (None, true);
                     }
-                    if kind == LAST
+                    if kind == LAST_RECORD
                         && let Some((begin, record)) = open.take()
                     {
                         take(&mut damages, begin, &record);
                     }
                 }
                 // This is the rest of a record whose first chunk was damaged, or which was too long.
-                (MIDDLE | LAST, None) if torn => {}
-                (MIDDLE | LAST, None) => damages.push(Damage { at: here, bytes: (HEADER_BYTES + data.len()) as u64 }),
+                (MIDDLE_RECORD | LAST_RECORD, None) if torn => {}
+                (MIDDLE_RECORD | LAST_RECORD, None) => {
+                    damages.push(Damage { at: here, bytes: (HEADER_BYTES + data.len()) as u64 })
+                }
                 (_, Some((begin, record))) => {
                     // The open record has no end, because another one begins.
                     damages.push(Damage { at: *begin, bytes: record.len() as u64 });
-                    open = (kind == FIRST).then(|| (here, data.to_vec()));
-                    if kind == FULL {
+                    open = (kind == FIRST_RECORD).then(|| (here, data.to_vec()));
+                    if kind == FULL_RECORD {
                         take(&mut damages, here, data);
                     }
                 }
                 // A chunk of another type is never sound.
                 (_, None) => {}
             }
-            torn &= !matches!(kind, FULL | FIRST | LAST);
+            torn &= !matches!(kind, FULL_RECORD | FIRST_RECORD | LAST_RECORD);
             at += HEADER_BYTES + data.len();
         }
         let whole = block.len() == BLOCK_BYTES;
@@ -165,10 +167,10 @@ pub mod tests {
                 let fits = rest.len() <= room - HEADER_BYTES;
                 let (data, after) = rest.split_at(rest.len().min(room - HEADER_BYTES));
                 let kind = match (first, fits) {
-                    (true, true) => FULL,
-                    (true, false) => FIRST,
-                    (false, false) => MIDDLE,
-                    (false, true) => LAST,
+                    (true, true) => FULL_RECORD,
+                    (true, false) => FIRST_RECORD,
+                    (false, false) => MIDDLE_RECORD,
+                    (false, true) => LAST_RECORD,
                 };
                 put(&mut out, kind, data);
                 if fits {
@@ -250,7 +252,7 @@ pub mod tests {
             let work = |len: usize| {
                 let fill = pattern.iter().copied().cycle().take(len).collect::<Vec<u8>>();
                 let bytes = [MAGIC, b"\0", &fill].concat();
-                steps::of(|| drop(read(&bytes)))
+                steps::count_steps(|| drop(read(&bytes)))
             };
             let (once, four) = (work(BLOCK_BYTES), work(4 * BLOCK_BYTES));
             assert!(four <= 4 * once + once / 8 && once <= 5 * BLOCK_BYTES as u64, "{once} and {four} for {pattern:?}");

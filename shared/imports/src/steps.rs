@@ -15,7 +15,7 @@ pub fn count(steps: usize) {
 
 /// The counted work of a call.
 #[cfg(test)]
-pub fn of(call: impl FnOnce()) -> u64 {
+pub fn count_steps(call: impl FnOnce()) -> u64 {
     let before = STEPS.get();
     call();
     STEPS.get() - before

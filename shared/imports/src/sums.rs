@@ -30,7 +30,7 @@ fn shifted(a: u32) -> u32 {
 
 impl Sums {
     /// Computes the sums of a block.
-    pub fn of(block: &[u8]) -> Sums {
+    pub fn from_block(block: &[u8]) -> Sums {
         super::steps::count(block.len());
         let (mut crc, mut power) = (flate2::Crc::new(), 1 << 31);
         let (mut before, mut behind) = (vec![0], vec![power]);
@@ -57,7 +57,7 @@ mod tests {
     #[test]
     fn every_part_has_the_sum_that_it_has_alone() {
         let block: Vec<u8> = (0..300u32).map(|i| ((i * i * 37) >> 3) as u8).collect();
-        let sums = Sums::of(&block);
+        let sums = Sums::from_block(&block);
         for (from, to) in (0..=300).step_by(7).flat_map(|from| (from..=300).map(move |to| (from, to))) {
             let mut crc = flate2::Crc::new();
             crc.update(&block[from..to]);

@@ -14,7 +14,7 @@ const MAX_NAME_CHARS: usize = 80;
 type Key = (String, Option<String>);
 
 /// The samples of a spelling that the catalog knows.
-struct Known {
+struct KnownTag {
     key: Key,
     def: SeriesDef,
     spelling: String,
@@ -26,7 +26,7 @@ pub fn assemble(mut raw: Raw, name: &str, mut catalog: Catalog) -> Result<Record
     let (mut known, mut unknown) = (Vec::new(), Vec::new());
     for Series { source, tag: spelling, samples } in std::mem::take(&mut raw.series) {
         match catalog.known(&spelling) {
-            Some(found) => known.push(Known {
+            Some(found) => known.push(KnownTag {
                 key: (source, found.label),
                 def: SeriesDef { metric: found.metric, instance: found.instance },
                 spelling,
@@ -51,7 +51,7 @@ pub fn assemble(mut raw: Raw, name: &str, mut catalog: Catalog) -> Result<Record
     // Sorting makes the result the same every time. When two spellings of a series have a sample at the same time, the
     // first spelling wins.
     known.sort_by(|a, b| a.spelling.cmp(&b.spelling));
-    for Known { key, def, spelling, samples } in known {
+    for KnownTag { key, def, spelling, samples } in known {
         let largest = samples.iter().map(|(_, v)| v.abs()).fold(0.0, f64::max);
         let (times, over) = wandb::factor(&spelling, raw.version, largest, exported.contains(&key));
         let samples = samples.into_iter().map(|(t, v)| (t, v * times / over));

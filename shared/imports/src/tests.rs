@@ -29,12 +29,12 @@ fn run(version: &str, readings: &[&[(&str, &str)]]) -> Vec<Vec<u8>> {
 }
 
 /// Name of the machine, tag, and samples.
-type Found = Vec<(String, String, Vec<(i64, f64)>)>;
+type ReadSeries = Vec<(String, String, Vec<(i64, f64)>)>;
 
 const START: i64 = 1_714_566_896_789;
 
 /// All samples by machine and canonical tag.
-fn all(recorded: &Recorded) -> Found {
+fn all(recorded: &Recorded) -> ReadSeries {
     let mut all = Vec::new();
     for source in &recorded.sources {
         for (def, samples) in &source.series {
@@ -275,7 +275,7 @@ fn a_line_of_200_000_keys_is_read_once_and_no_more_series_than_a_source_may_have
     let keys: Vec<String> = (0..200_000).map(|i| format!(r#""gpu.{i}.temp":{i}"#)).collect();
     let line = format!(r#"{{"_timestamp":1714566896.789,{}}}"#, keys.join(","));
     let mut raw = Raw::default();
-    let steps = steps::of(|| read(line.as_bytes(), &mut raw).expect("lines"));
+    let steps = steps::count_steps(|| read(line.as_bytes(), &mut raw).expect("lines"));
     assert!(steps <= line.len() as u64, "{steps} letters of names were looked at in {}", line.len());
     assert_eq!((raw.series.len(), raw.left_out), (MAX_SERIES, 100_000));
     // Another test counts the work of understanding tags. Here the known ones are kept, and the others are named.
@@ -301,7 +301,7 @@ fn names_are_not_looked_at_for_every_cell_nor_put_together_without_end() {
     for (n, make) in [(1_000, &table as &dyn Fn(usize) -> String), (1_000, &nested)] {
         let work = |n: usize| {
             let (text, mut raw) = (make(n), Raw::default());
-            let steps = steps::of(|| read(text.as_bytes(), &mut raw).expect("text"));
+            let steps = steps::count_steps(|| read(text.as_bytes(), &mut raw).expect("text"));
             assert!(raw.samples > 0);
             (steps, text.len() as u64)
         };

@@ -113,7 +113,7 @@ fn messages_come_back_and_none_that_is_cut_or_longer() {
 }
 
 /// Sender, variant and bytes of each message of this version.
-fn said() -> Vec<(String, Vec<u8>)> {
+fn list_messages() -> Vec<(String, Vec<u8>)> {
     let record = Record { n: 4, t: 5, kind: "marker".into(), body: vec![1; 9] };
     let agents = of_agent().into_iter().map(|message| encode(&message));
     let agents = agents.chain([encode_fill(&fill()), encode_records(&[record]), encode_ticks([&b"one"[..], b"two"])]);
@@ -124,7 +124,7 @@ fn said() -> Vec<(String, Vec<u8>)> {
 
 #[test]
 fn the_bytes_of_this_version_never_change() {
-    let now: String = said().iter().map(|(who, bytes)| format!("{who} {}\n", hex::encode(bytes))).collect();
+    let now: String = list_messages().iter().map(|(who, bytes)| format!("{who} {}\n", hex::encode(bytes))).collect();
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/agent/recorded.txt");
     if std::env::var_os("UPDATE").is_some() {
         std::fs::write(path, &now).expect("the folder of the sources");

@@ -187,8 +187,8 @@ pub struct KernelRow {
     /// When it began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started: Option<Seconds>,
-    #[allow(missing_docs, reason = "see KernelStanding")]
-    pub state: KernelStanding,
+    #[allow(missing_docs, reason = "see KernelPhase")]
+    pub state: KernelPhase,
     /// When it was first missing; left out while it runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<Seconds>,
@@ -221,7 +221,7 @@ pub struct KernelRow {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum KernelStanding {
+pub enum KernelPhase {
     /// It runs.
     #[default]
     Running,

@@ -216,7 +216,7 @@ pub struct SourceRow {
     pub facts: BTreeMap<String, String>,
     /// Time of its newest tick; null if it has none.
     pub last: Option<Seconds>,
-    /// Its state, one of [`WORDS`](crate::standing::Standing::WORDS).
+    /// Its state, one of [`WORDS`](crate::connection_state::ConnectionState::WORDS).
     pub state: String,
     /// Since when.
     pub since: Seconds,

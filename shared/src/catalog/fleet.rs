@@ -35,8 +35,8 @@ pub enum Aggregate {
     Sum,
     /// Each has a cell of its own.
     Each,
-    /// None: the row shows the state of the machine, by [`crate::standing::Standing::code`].
-    Standing,
+    /// None: the row shows the state of the machine, by [`crate::connection_state::ConnectionState::code`].
+    ConnectionState,
 }
 
 /// One row of an overview.
@@ -100,7 +100,7 @@ pub static NETWORK_OUT: FleetRow =
 pub static DISK: FleetRow =
     row(("disk", "Disk, fullest"), (Unit::Percent, 1.0), Aggregate::Max, &[&disk::USAGE_PERCENT]);
 /// State of the machine.
-pub static STATE: FleetRow = row(("state", "State"), (Unit::Count, 1.0), Aggregate::Standing, &[]);
+pub static STATE: FleetRow = row(("state", "State"), (Unit::Count, 1.0), Aggregate::ConnectionState, &[]);
 
 /// Busy, GPU by GPU.
 pub static EACH_BUSY: FleetRow = row(("gpu", "GPU busy"), (Unit::Percent, 1.0), Aggregate::Each, BUSY);
@@ -177,7 +177,7 @@ mod tests {
             assert_eq!(ids.len(), rows(grain).len());
             for (at, row) in rows(grain).iter().enumerate() {
                 assert_eq!(place(grain, row), Some(at));
-                assert_eq!(row.of.is_empty(), row.aggregate == Aggregate::Standing);
+                assert_eq!(row.of.is_empty(), row.aggregate == Aggregate::ConnectionState);
                 assert_eq!(row.aggregate == Aggregate::Each, grain == Grain::Gpus);
                 for metric in row.of {
                     assert_eq!(metric.kind == Kind::Counter, row.is_rate(), "{}", metric.tag);

@@ -94,7 +94,7 @@ pub struct Tile {
 
 /// A state of a lane.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct State {
+pub struct LaneState {
     /// The number, or the bits of which one must be set; 0 for any number but 0.
     pub value: u32,
     /// Its name in a few letters; `{n}` is replaced by the number.
@@ -115,7 +115,7 @@ pub struct Lane {
     /// True when the number is a set of bits.
     pub bits: bool,
     /// Its states; if several match, the first counts.
-    pub states: Vec<State>,
+    pub states: Vec<LaneState>,
 }
 
 /// Charts, sections and tiles in order on screen.
@@ -164,7 +164,7 @@ const LANES: &[LaneRow] = &[
 ];
 
 fn lanes() -> Vec<Lane> {
-    let state = |&(value, word, alert): &(u32, &str, bool)| State { value, word: word.into(), alert };
+    let state = |&(value, word, alert): &(u32, &str, bool)| LaneState { value, word: word.into(), alert };
     let lane = |&(chart, title, metric, bits, states): &LaneRow| Lane {
         chart: chart.into(),
         title: title.into(),

@@ -36,10 +36,10 @@ pub mod trainium;
 pub mod wandb;
 
 pub use check::faults;
-pub use layout::{Chart, Fold, Lane, Layout, Note, Section, State, Tile, base_chart};
+pub use layout::{Chart, Fold, Lane, LaneState, Layout, Note, Section, Tile, base_chart};
 pub use markdown::metrics_markdown;
 pub(crate) use tag::split;
-pub use tag::{Found, LABEL, TagError, fill, glob, labels, rank};
+pub use tag::{LABEL, ResolvedTag, TagError, fill, glob, labels, rank};
 
 use crate::series::{SeriesDef, Steps};
 use crate::unit::Unit;
@@ -383,12 +383,12 @@ impl Catalog {
     ///
     /// # Errors
     /// [`TagError`] with the nearest tag when the catalog cannot have it.
-    pub fn find(&self, text: &str) -> Result<Found, TagError> {
+    pub fn find(&self, text: &str) -> Result<ResolvedTag, TagError> {
         tag::find(&self.metrics, text)
     }
 
     /// The same without a search for the nearest tag: for files with many unknown tags.
-    pub fn known(&self, text: &str) -> Option<Found> {
+    pub fn known(&self, text: &str) -> Option<ResolvedTag> {
         tag::known(&self.metrics, text)
     }
 }

@@ -8,7 +8,7 @@ use super::Metric;
 
 /// A resolved tag.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct ResolvedTag {
     /// Position of the row.
     pub metric: u16,
     /// Text in the place of the placeholder; empty if there is none.
@@ -17,7 +17,7 @@ pub struct Found {
     pub label: Option<String>,
 }
 
-impl Found {
+impl ResolvedTag {
     /// The instance of a rank's series, if the text has a label and the row's tag no placeholder.
     pub fn of_rank(&self) -> Option<String> {
         self.label.as_ref().filter(|_| self.instance.is_empty()).map(|label| format!("{LABEL}{label}"))
@@ -212,23 +212,23 @@ fn in_quotes(text: &str) -> bool {
 const LABELS: usize = 8;
 
 /// Resolves a text with or without a label, as it is.
-fn labeled(metrics: &[Metric], text: &str) -> Option<Found> {
+fn labeled(metrics: &[Metric], text: &str) -> Option<ResolvedTag> {
     // A label may hold anything, and so may a path: the first "/l:" after a known tag begins the label. This does not
     // apply inside a quoted label value of a scraped sample.
     for (at, _) in text.match_indices(LABEL).take(LABELS).filter(|(at, _)| !in_quotes(&text[..*at])) {
         if let Some((metric, instance)) = read_bare(metrics, &text[..at]) {
-            return Some(Found { metric, instance, label: Some(text[at + LABEL.len()..].to_string()) });
+            return Some(ResolvedTag { metric, instance, label: Some(text[at + LABEL.len()..].to_string()) });
         }
     }
-    read_bare(metrics, text).map(|(metric, instance)| Found { metric, instance, label: None })
+    read_bare(metrics, text).map(|(metric, instance)| ResolvedTag { metric, instance, label: None })
 }
 
-pub(super) fn known(metrics: &[Metric], text: &str) -> Option<Found> {
+pub(super) fn known(metrics: &[Metric], text: &str) -> Option<ResolvedTag> {
     // W&B's files and its API put this before every tag of the system.
     labeled(metrics, text).or_else(|| labeled(metrics, text.strip_prefix("system.")?))
 }
 
-pub(super) fn find(metrics: &[Metric], text: &str) -> Result<Found, TagError> {
+pub(super) fn find(metrics: &[Metric], text: &str) -> Result<ResolvedTag, TagError> {
     known(metrics, text).ok_or_else(|| {
         let shown = metrics.iter().filter(|metric| !metric.tag.is_empty());
         let begin: String = text.chars().take(200).collect();

@@ -56,14 +56,14 @@ pub fn factor(spelling: &str, version: Option<(u32, u32)>, largest: f64, exporte
     /// second.
     const MOST_MIB: f64 = 16_777_216.0;
     /// Rate of the fastest link in MiB/s; the same number in bytes per second is negligible.
-    const FASTEST: f64 = 4e6;
+    const MAX_LINK_RATE: f64 = 4e6;
     let mib = crate::unit::Unit::Mebibytes.to_base();
     match of_gpu(spelling) {
         Some("memoryUsed" | "memoryFree" | "memoryTotal") if largest < MOST_MIB => (mib, 1.0),
         Some("totalEnergyConsumption") => (1.0, 1000.0),
         Some("pcieLinkSpeed") if largest > 1e6 => (1.0, 1e9),
         Some("pcieTxBytes" | "pcieRxBytes" | "nvlinkTxBytes" | "nvlinkRxBytes")
-            if version.is_some_and(|v| ((0, 26)..(0, 31)).contains(&v)) && largest < FASTEST =>
+            if version.is_some_and(|v| ((0, 26)..(0, 31)).contains(&v)) && largest < MAX_LINK_RATE =>
         {
             (mib, 1.0)
         }

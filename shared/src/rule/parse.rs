@@ -144,7 +144,7 @@ impl<'a> Reader<'a> {
         &rest[..end]
     }
 
-    fn word(&mut self, word: &str) -> bool {
+    fn skip_word(&mut self, word: &str) -> bool {
         let is = self.peek() == word;
         if is {
             self.at += word.len();
@@ -155,7 +155,7 @@ impl<'a> Reader<'a> {
     /// Consumes all of these words, or none.
     fn words(&mut self, words: &str) -> bool {
         let before = self.at;
-        let all = words.split(' ').all(|word| self.word(word));
+        let all = words.split(' ').all(|word| self.skip_word(word));
         if !all {
             self.at = before;
         }
@@ -260,11 +260,11 @@ impl<'a> Reader<'a> {
 
     /// `for DUR`, if it is there.
     fn hold(&mut self) -> Read<Option<u32>> {
-        if self.word("for") { self.duration().map(Some) } else { Ok(None) }
+        if self.skip_word("for") { self.duration().map(Some) } else { Ok(None) }
     }
 
     fn needed(&mut self, word: &str) -> Read<u32> {
-        match self.word(word) {
+        match self.skip_word(word) {
             true => self.duration(),
             false => Err(self.fault(format!("expected `{word}` and a duration, such as `{word} 5m`"))),
         }
@@ -308,8 +308,8 @@ impl<'a> Reader<'a> {
     }
 
     fn by(&mut self) -> Read<By> {
-        match By::ALL.into_iter().find(|by| self.word(by.name())) {
-            Some(by) if self.word("of") => Ok(by),
+        match By::ALL.into_iter().find(|by| self.skip_word(by.name())) {
+            Some(by) if self.skip_word("of") => Ok(by),
             Some(_) => Err(self.fault("expected `of` and a tag, as in `mean over run of gpu.*.gpu`")),
             None => Err(self.fault("a group is one of source, run, gpu")),
         }
@@ -350,10 +350,10 @@ impl<'a> Reader<'a> {
             let by = self.by()?;
             return Ok(Value::Over(over, by, self.tag()?));
         }
-        if self.word("share") {
+        if self.skip_word("share") {
             let op = self.op()?;
             let number = self.number()?;
-            if !self.word("over") {
+            if !self.skip_word("over") {
                 return Err(self.fault("expected `over`, as in `share < 5 % over run of gpu.*.gpu > 50 %`"));
             }
             let by = self.by()?;
@@ -380,7 +380,7 @@ impl<'a> Reader<'a> {
     fn threshold(&mut self, value: Value) -> Read<Condition> {
         let first = self.comparison(value)?;
         let mut hold = self.hold()?;
-        let and = if self.word("and") {
+        let and = if self.skip_word("and") {
             let at = self.at;
             let value = self.value()?;
             let second = self.comparison(value)?;
@@ -398,11 +398,11 @@ impl<'a> Reader<'a> {
         } else {
             None
         };
-        if self.word("and") {
+        if self.skip_word("and") {
             return Err(self.fault("a rule has at most two conditions: make another rule"));
         }
         let comma = self.sign(",");
-        let until = if self.word("until") {
+        let until = if self.skip_word("until") {
             let at = self.at;
             let op = self.op()?;
             let number = self.number()?;
@@ -508,25 +508,25 @@ impl<'a> Reader<'a> {
         if self.words("history failed") {
             return Ok(Condition::HistoryFailed);
         }
-        if self.word("run") {
+        if self.skip_word("run") {
             return self.run();
         }
-        if self.word("finding") {
+        if self.skip_word("finding") {
             return self.finding();
         }
-        if self.word("xid") {
+        if self.skip_word("xid") {
             return self.xid();
         }
         let value = self.value()?;
         if let Value::Of(tag) = &value {
-            if self.word("missing") {
+            if self.skip_word("missing") {
                 let hold = self.needed("for")?;
                 return Ok(Condition::Missing { tag: tag.clone(), hold });
             }
-            if self.word("increases") {
+            if self.skip_word("increases") {
                 return Ok(Condition::Increases { tag: tag.clone() });
             }
-            if self.word("reaches") {
+            if self.skip_word("reaches") {
                 let number = self.number()?;
                 let limit = self.in_unit(&number, tag.unit, &tag.text())?;
                 let at = self.at;

@@ -105,8 +105,8 @@ fn take_series(bytes: &mut &[u8]) -> Option<Vec<SeriesEntry>> {
 /// stored once. Hold one while a folder is opened, then drop it.
 #[derive(Debug, Default)]
 pub struct Dictionaries {
-    rows: Known<Metric>,
-    series: Known<SeriesEntry>,
+    rows: RecentEntries<Metric>,
+    series: RecentEntries<SeriesEntry>,
 }
 
 /// Bytes of sections that are remembered, twice at most; a folder with more of them in one segment opens more slowly.
@@ -117,20 +117,20 @@ type Parsed<T> = HashMap<(u32, usize), (Box<[u8]>, Arc<[T]>)>;
 
 /// Recently used ones, and older ones.
 #[derive(Debug)]
-struct Known<T> {
+struct RecentEntries<T> {
     young: Parsed<T>,
     old: Parsed<T>,
     /// Bytes of the young.
     bytes: usize,
 }
 
-impl<T> Default for Known<T> {
+impl<T> Default for RecentEntries<T> {
     fn default() -> Self {
-        Known { young: HashMap::new(), old: HashMap::new(), bytes: 0 }
+        RecentEntries { young: HashMap::new(), old: HashMap::new(), bytes: 0 }
     }
 }
 
-impl<T> Known<T> {
+impl<T> RecentEntries<T> {
     fn get(&mut self, section: &[u8], parse: impl FnOnce(&mut &[u8]) -> Option<Vec<T>>) -> Option<Arc<[T]>> {
         let key = (crc32c(section), section.len());
         // Two sections may have one checksum.

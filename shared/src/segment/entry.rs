@@ -50,7 +50,7 @@ pub(super) struct Blob {
 }
 
 impl Blob {
-    pub fn of(bytes: &[u8]) -> Blob {
+    pub fn from_bytes(bytes: &[u8]) -> Blob {
         Blob { len: bytes.len() as u64, crc: crate::crc32c::crc32c(bytes) }
     }
 

@@ -279,7 +279,7 @@ impl<R: ReadAt> Reader<R> {
             _ => self.bytes.read_at(offset, len),
         };
         let mut bytes = bytes.map_err(|e| damage(Some(e.to_string())))?;
-        let sound = Blob::of(&bytes) == blob
+        let sound = Blob::from_bytes(&bytes) == blob
             // Many columns depend on these bytes, and their content is checked again: by the order of the times and by
             // the checksums of the columns.
             || matches!(part, Part::Times | Part::Index(_)) && mend(&mut bytes, blob.crc);

@@ -30,7 +30,7 @@ pub struct RecordsEntry {
 
 impl RecordsEntry {
     /// The entry of these records and their bytes; None if there are none, or their numbers do not rise.
-    pub(super) fn of(source: u16, records: &[&Record]) -> Option<(RecordsEntry, Vec<u8>)> {
+    pub(super) fn from_records(source: u16, records: &[&Record]) -> Option<(RecordsEntry, Vec<u8>)> {
         let (first, last) = (records.first()?.n, records.last()?.n);
         if !records.is_sorted_by(|a, b| a.n < b.n) {
             return None;
@@ -46,7 +46,7 @@ impl RecordsEntry {
         });
         let times = || records.iter().map(|record| record.t);
         let (from, to) = (times().min()?, times().max()?);
-        let (count, blob) = (records.len() as u64, Blob::of(&bytes));
+        let (count, blob) = (records.len() as u64, Blob::from_bytes(&bytes));
         Some((RecordsEntry { source, first, last, count, from, to, offset: 0, bytes: blob }, bytes))
     }
 

@@ -118,8 +118,8 @@ impl<W: Write> Writer<W> {
                 first: span.times[presence.first],
                 last: span.times[presence.last],
                 offset: 0,
-                raw: Blob::of(&raw),
-                tier: tier.as_deref().map(Blob::of),
+                raw: Blob::from_bytes(&raw),
+                tier: tier.as_deref().map(Blob::from_bytes),
             };
             entry.put(&mut group, before.unwrap_or(id), (from, to));
             before = Some(id);
@@ -142,7 +142,7 @@ impl<W: Write> Writer<W> {
             clock_step: span.clock_step,
             after_gap: span.after_gap,
             offset: 0,
-            times: Blob::of(&times),
+            times: Blob::from_bytes(&times),
             groups,
         };
         let mut head = Vec::new();
@@ -168,7 +168,7 @@ impl<W: Write> Writer<W> {
                 fits
             });
             let (together, later) = rest.split_at(fits.count());
-            let Some((mut entry, bytes)) = RecordsEntry::of(source, together) else {
+            let Some((mut entry, bytes)) = RecordsEntry::from_records(source, together) else {
                 return Err(invalid("records whose numbers do not rise"));
             };
             let mut head = Vec::new();
@@ -217,7 +217,7 @@ impl<W: Write> Writer<W> {
 /// Ends the group that was begun last: its index is complete.
 fn close(groups: &mut [Group], group: &mut Vec<u8>, index: &mut Vec<u8>) {
     if let Some(last) = groups.last_mut() {
-        last.index = Blob::of(group);
+        last.index = Blob::from_bytes(group);
         index.append(group);
     }
 }

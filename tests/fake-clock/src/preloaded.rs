@@ -27,7 +27,7 @@ const SECOND: i128 = 1_000_000_000;
 const MILLISECOND: i128 = 1_000_000;
 
 /// Time between two checks of the clock in a wait, nanoseconds.
-const LOOK: i128 = 10 * MILLISECOND;
+const CHECK_INTERVAL_NS: i128 = 10 * MILLISECOND;
 
 fn moved() -> &'static Moved {
     let known = MOVED.load(Ordering::Acquire);
@@ -123,7 +123,7 @@ fn steady() -> i128 {
 fn wait_until<T>(end: i128, wait: impl Fn(i128) -> Option<T>) -> Option<T> {
     loop {
         let left = end - steady();
-        if let Some(over) = wait(left.clamp(0, LOOK)) {
+        if let Some(over) = wait(left.clamp(0, CHECK_INTERVAL_NS)) {
             return Some(over);
         }
         if left <= 0 {

@@ -21,7 +21,7 @@ pub(crate) const GPU_IS_LOST: u32 = 15;
 pub(crate) const VERSION_MISMATCH: u32 = 25;
 
 #[derive(Default)]
-pub(crate) struct State {
+pub(crate) struct NvmlState {
     pub scenario: Scenario,
     gpus: Vec<Arc<Gpu>>,
     /// UUIDs of all GPUs that were ever in a scenario. A handle is an index into this list, so that it stays with its
@@ -38,21 +38,21 @@ pub(crate) struct State {
     generation: u64,
 }
 
-static STATE: Mutex<Option<State>> = Mutex::new(None);
+static STATE: Mutex<Option<NvmlState>> = Mutex::new(None);
 static REPLACED: Condvar = Condvar::new();
 
 /// Calls `work` with the state. The first call reads the file with the scenario.
-pub(crate) fn with<T>(work: impl FnOnce(&mut State) -> T) -> T {
-    work(lock().get_or_insert_with(State::from_file))
+pub(crate) fn with<T>(work: impl FnOnce(&mut NvmlState) -> T) -> T {
+    work(lock().get_or_insert_with(NvmlState::from_file))
 }
 
-fn lock() -> MutexGuard<'static, Option<State>> {
+fn lock() -> MutexGuard<'static, Option<NvmlState>> {
     STATE.lock()
 }
 
-impl State {
-    fn from_file() -> State {
-        let mut state = State::default();
+impl NvmlState {
+    fn from_file() -> NvmlState {
+        let mut state = NvmlState::default();
         let text = file().and_then(|path| std::fs::read_to_string(path).ok());
         if let Some(scenario) = text.and_then(|text| serde_json::from_str(&text).ok()) {
             state.replace(scenario);

@@ -17,7 +17,7 @@ use stream::clock::{self, Clock, System};
 use team::accounts::{Accounts, Database, Enrolment, Network, Principal};
 use watchglass_tests::hub::{Hub, PASSWORD, send};
 use watchglass_tests::link::Link;
-use watchglass_tests::server::{Answer, Server};
+use watchglass_tests::server::{Server, ServerAnswer};
 use watchglass_tests::waiting::{until, until_so};
 
 /// The two teams. The name of each is part of the name of all its objects, and of no other.
@@ -261,7 +261,7 @@ impl Cast {
     }
 
     /// Sends a request.
-    pub fn ask(&self, asker: &Asker, method: &str, path: &str, body: &str, is_json: bool) -> Answer {
+    pub fn ask(&self, asker: &Asker, method: &str, path: &str, body: &str, is_json: bool) -> ServerAnswer {
         let origin = format!("Origin: http://{}", self.server.addr());
         let mut lines: Vec<&str> = asker.header.as_deref().into_iter().collect();
         lines.extend(is_json.then_some(JSON));
@@ -276,7 +276,7 @@ impl Cast {
         self.askers.iter().find(|asker| asker.name == name).expect("somebody")
     }
 
-    fn said(&self, name: &str, method: &str, path: &str, body: Value) -> Value {
+    fn create(&self, name: &str, method: &str, path: &str, body: Value) -> Value {
         let answer = self.ask(self.by(name), method, path, &body.to_string(), true);
         assert!(answer.status < 300, "{name} {method} {path} {body}: {answer:?}");
         serde_json::from_str(&answer.body).expect("JSON")
@@ -293,21 +293,21 @@ impl Cast {
         let thing = match what {
             "view" => {
                 let body = json!({ "name": named, "query": "tag=cpu", "scope": "team" });
-                id(self.said(&member, "POST", &of_team("views"), body))
+                id(self.create(&member, "POST", &of_team("views"), body))
             }
             "share" => {
                 let body = json!({ "query": format!("w=5m&source=node-{team}") });
-                id(self.said(&member, "POST", &of_team("shares"), body))
+                id(self.create(&member, "POST", &of_team("shares"), body))
             }
             "rule" => {
                 let body = json!({ "name": named, "when": "cpu > 90 % for 5m" });
-                id(self.said(&member, "POST", &of_team("rules"), body))
+                id(self.create(&member, "POST", &of_team("rules"), body))
             }
             "silence" => {
                 let body = json!({ "match": { "rule": named }, "from": now(), "to": now() + 3_600 });
-                id(self.said(&member, "POST", &of_team("silences"), body))
+                id(self.create(&member, "POST", &of_team("silences"), body))
             }
-            "channel" => id(self.said(&admin, "POST", &of_team("channels"), channel(&named))),
+            "channel" => id(self.create(&admin, "POST", &of_team("channels"), channel(&named))),
             "alert" => {
                 let body = json!({ "title": named, "source": format!("node-{team}") }).to_string();
                 // Rules are evaluated a moment after the start.
@@ -315,25 +315,25 @@ impl Cast {
                     self.ask(self.by(&member), "POST", "/api/v1/alerts", &body, true).status == 201
                 });
                 until("the alert", || {
-                    let alerts = self.said(&member, "GET", "/api/v1/alerts", json!(null));
+                    let alerts = self.create(&member, "GET", "/api/v1/alerts", json!(null));
                     Some(alerts["alerts"].as_array()?.first()?["id"].as_str()?.to_string())
                 })
             }
             "service" => {
                 let body = json!({ "name": named, "role": "admin" });
-                id(self.said(&admin, "POST", &in_team("services"), body))
+                id(self.create(&admin, "POST", &in_team("services"), body))
             }
             "service key" => {
                 let path = in_team(&format!("services/{}/keys", self.things[at]["service"]));
-                id(self.said(&admin, "POST", &path, json!({ "name": named, "scopes": ["team:admin"] })))
+                id(self.create(&admin, "POST", &path, json!({ "name": named, "scopes": ["team:admin"] })))
             }
             "key" => {
-                id(self.said(&admin, "POST", &in_team("keys"), json!({ "name": named, "scopes": ["team:admin"] })))
+                id(self.create(&admin, "POST", &in_team("keys"), json!({ "name": named, "scopes": ["team:admin"] })))
             }
-            "join" => id(self.said(&admin, "POST", &in_team("join"), json!({}))),
-            "invite" => id(self.said(&admin, "POST", &in_team("invites"), json!({ "role": "viewer" }))),
+            "join" => id(self.create(&admin, "POST", &in_team("join"), json!({}))),
+            "invite" => id(self.create(&admin, "POST", &in_team("invites"), json!({ "role": "viewer" }))),
             "guest" => {
-                self.said("root", "PUT", &in_team(&format!("members/guest-{team}")), json!({ "role": "viewer" }));
+                self.create("root", "PUT", &in_team(&format!("members/guest-{team}")), json!({ "role": "viewer" }));
                 format!("guest-{team}")
             }
             "spare" => {

@@ -8,10 +8,10 @@ mod rows;
 use api::Operation;
 use api::need::Need;
 use cast::{Asker, Cast, Means, TEAMS};
-use rows::{PLAIN, ROWS, Row};
+use rows::{MatrixRow, PLAIN, ROWS};
 use shared::role::Role;
 use std::collections::BTreeSet;
-use watchglass_tests::server::Answer;
+use watchglass_tests::server::ServerAnswer;
 
 /// Owner of the object of a request.
 #[derive(Clone, Copy)]
@@ -122,7 +122,7 @@ fn verdict(need: Need, about: About, asker: &Asker, team: Option<usize>) -> Verd
     }
 }
 
-fn is_right(verdict: &Verdict, row: &Row, answer: &Answer) -> bool {
+fn is_right(verdict: &Verdict, row: &MatrixRow, answer: &ServerAnswer) -> bool {
     match verdict {
         Verdict::Granted => row.ok.contains(&answer.status),
         Verdict::SignIn => [401, 429].contains(&answer.status),
@@ -150,7 +150,7 @@ fn name(operation: Operation) -> String {
 }
 
 /// Sends one request about objects of one team, as every requester.
-fn ask_all(cast: &mut Cast, operation: Operation, row: &Row, team: Option<usize>, faults: &mut Vec<String>) {
+fn ask_all(cast: &mut Cast, operation: Operation, row: &MatrixRow, team: Option<usize>, faults: &mut Vec<String>) {
     let (method, pattern) = row.route.split_once(' ').expect("a method and a path");
     let asked = if row.asked.is_empty() { pattern } else { row.asked };
     for at in 0..cast.askers.len() {

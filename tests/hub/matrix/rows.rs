@@ -5,7 +5,7 @@ use super::About::{self, At, Made, Nothing, Team};
 use shared::role::Role;
 
 /// One request.
-pub struct Row {
+pub struct MatrixRow {
     /// Method and path, as the table of routes has them.
     pub route: &'static str,
     /// Requested path and query; empty: the path of the table. A name in braces is an object of a team.
@@ -26,12 +26,18 @@ pub const PLAIN: &str = "plain";
 const WRONG: &str = "{\"unheard\": 1";
 const EMPTY: &str = "{}";
 
-const fn row(route: &'static str, asked: &'static str, body: &'static str, about: About, ok: &'static [u16]) -> Row {
-    Row { route, asked, body, about, ok, removes: "" }
+const fn row(
+    route: &'static str,
+    asked: &'static str,
+    body: &'static str,
+    about: About,
+    ok: &'static [u16],
+) -> MatrixRow {
+    MatrixRow { route, asked, body, about, ok, removes: "" }
 }
 
-const fn removing(what: &'static str, row: Row) -> Row {
-    Row { removes: what, ..row }
+const fn removing(what: &'static str, row: MatrixRow) -> MatrixRow {
+    MatrixRow { removes: what, ..row }
 }
 
 const OK: &[u16] = &[200];
@@ -39,10 +45,10 @@ const MADE: &[u16] = &[201];
 const BAD: &[u16] = &[400];
 const NONE: &[u16] = &[404];
 const NOT_JSON: &[u16] = &[415];
-const STALE: &[u16] = &[409];
+const CONFLICT: &[u16] = &[409];
 
 /// All requests. A route may have more than one.
-pub const ROWS: &[Row] = &[
+pub const ROWS: &[MatrixRow] = &[
     row("GET /{*file}", "/", "", Nothing, OK),
     row("GET /healthz", "", "", Nothing, OK),
     row("GET /api/{*rest}", "/api/v1/nothing", "", Nothing, NONE),
@@ -69,8 +75,8 @@ pub const ROWS: &[Row] = &[
     row("GET /api/v1/record", "/api/v1/record?from=-10m", "", Nothing, OK),
     row("GET /api/v1/runs", "", "", Nothing, OK),
     row("GET /api/v1/runs", "/api/v1/runs?source={machine}", "", Team, OK),
-    row("POST /api/v1/runs", "", EMPTY, Nothing, STALE),
-    row("POST /api/v1/runs/{id}/events", "/api/v1/runs/none/events", r#"{"event":"heartbeat"}"#, Nothing, STALE),
+    row("POST /api/v1/runs", "", EMPTY, Nothing, CONFLICT),
+    row("POST /api/v1/runs/{id}/events", "/api/v1/runs/none/events", r#"{"event":"heartbeat"}"#, Nothing, CONFLICT),
     row("GET /api/v1/runs/{id}", "/api/v1/runs/none", "", Nothing, NONE),
     row("GET /api/v1/runs/{id}/report", "/api/v1/runs/none/report", "", Nothing, NONE),
     row("GET /api/v1/runs/{id}/logs", "/api/v1/runs/none/logs", "", Nothing, NONE),
@@ -81,7 +87,7 @@ pub const ROWS: &[Row] = &[
     row("GET /api/v1/kernels", "/api/v1/kernels?source={machine}", "", Team, OK),
     row("GET /api/v1/cells", "/api/v1/cells?source={machine}", "", Team, OK),
     row("GET /api/v1/markers", "/api/v1/markers?source={machine}", "", Team, OK),
-    row("POST /api/v1/markers", "", EMPTY, Nothing, STALE),
+    row("POST /api/v1/markers", "", EMPTY, Nothing, CONFLICT),
     row("GET /api/v1/doctor", "/api/v1/doctor?source={machine}", "", Team, OK),
     row("GET /api/v1/uplink", "", "", Nothing, OK),
     row("GET /api/v1/live", "", "", Nothing, BAD),
@@ -95,7 +101,7 @@ pub const ROWS: &[Row] = &[
         At(Role::Member),
         MADE,
     ),
-    row("PUT /api/v1/views/{id}", "/api/v1/views/{view}", "{\"version\": 99}", Made(403), STALE),
+    row("PUT /api/v1/views/{id}", "/api/v1/views/{view}", "{\"version\": 99}", Made(403), CONFLICT),
     removing("view", row("DELETE /api/v1/views/{id}", "/api/v1/views/{view}", EMPTY, Made(403), OK)),
     row("GET /api/v1/shares", "/api/v1/shares?team={team}", "", Team, OK),
     row("POST /api/v1/shares", "/api/v1/shares?team={team}", "{\"query\": \"w=5m&source={machine}\"}", Team, MADE),
@@ -123,7 +129,7 @@ pub const ROWS: &[Row] = &[
         "/api/v1/rules/{rule}",
         "{\"name\": \"one\", \"when\": \"cpu > 90 % for 5m\", \"version\": 99}",
         Made(403),
-        STALE,
+        CONFLICT,
     ),
     removing("rule", row("DELETE /api/v1/rules/{id}", "/api/v1/rules/{rule}", EMPTY, Made(403), OK)),
     row("GET /api/v1/silences", "/api/v1/silences?team={team}", "", Team, OK),
@@ -255,7 +261,7 @@ pub const ROWS: &[Row] = &[
         "/api/v1/teams/{team}/agents/{machine}/approve",
         EMPTY,
         Team,
-        STALE,
+        CONFLICT,
     ),
     removing("spare", row("DELETE /api/v1/sources/{source}", "/api/v1/sources/{spare}", EMPTY, Team, OK)),
     row("GET /api/v1/teams/{team}/keys", "", "", Team, OK),

@@ -179,8 +179,8 @@ fn twice(release: &Release) -> Result<Done, String> {
         cmd("cp").arg(from).arg(to).run()?;
     }
     cmd("chmod").arg("-R").arg("go-rwx").arg(&again.work).run()?;
-    type Place = fn(&Release) -> std::path::PathBuf;
-    let all: [(&str, Place, Check); 3] = [
+    type ArtifactPath = fn(&Release) -> std::path::PathBuf;
+    let all: [(&str, ArtifactPath, Check); 3] = [
         ("archive", Release::archive, super::archive::build),
         ("package", Release::deb, super::deb::build),
         ("image", Release::image, super::image::build),

@@ -14,7 +14,7 @@ mod send;
 pub use receive::GossipFigures;
 
 use crate::Bus;
-use ::watch::findings::FindingBook;
+use ::watch::findings::FindingRegistry;
 use parking_lot::Mutex;
 use receive::GossipReceiver;
 use send::GossipSender;
@@ -33,12 +33,12 @@ const SUBSCRIBE_PAUSE: Duration = Duration::from_secs(2);
 pub struct Gossip {
     hearer: Arc<Mutex<GossipReceiver>>,
     live: Arc<Live>,
-    findings: Arc<FindingBook>,
+    findings: Arc<FindingRegistry>,
 }
 
 impl Gossip {
     /// A new one, which has sent and received nothing yet.
-    pub fn new(live: Arc<Live>, findings: Arc<FindingBook>) -> Self {
+    pub fn new(live: Arc<Live>, findings: Arc<FindingRegistry>) -> Self {
         let hearer = GossipReceiver::new(live.clone(), findings.clone());
         Gossip { hearer: Arc::new(Mutex::new(hearer)), live, findings }
     }
@@ -50,11 +50,11 @@ impl Gossip {
 
     /// Sends and receives as this hub until `stop` becomes true.
     pub async fn keep(self, bus: Bus, hub: String, mut stop: watch::Receiver<bool>) {
-        let hearing = tokio::spawn(self.clone().hear(bus.clone()));
+        let hearing = tokio::spawn(self.clone().receive(bus.clone()));
         let giving = tokio::spawn(records::give(self.live.clone(), bus.clone(), hub.clone()));
         let bringing = tokio::spawn(records::bring(self.live.clone(), self.hearer.clone(), bus.clone()));
         tokio::select! {
-            () = say(self.live, self.findings, bus, hub) => {}
+            () = send_states(self.live, self.findings, bus, hub) => {}
             _ = stop.wait_for(|stop| *stop) => {}
         }
         hearing.abort();
@@ -62,7 +62,7 @@ impl Gossip {
         bringing.abort();
     }
 
-    async fn hear(self, bus: Bus) {
+    async fn receive(self, bus: Bus) {
         let mut due = tokio::time::interval(LOOK_INTERVAL);
         loop {
             let Ok(mut heard) = bus.subscribe("over.*").await else {
@@ -73,21 +73,21 @@ impl Gossip {
                 let message = tokio::select! {
                     message = heard.next() => message,
                     _ = due.tick() => {
-                        self.hearer.lock().look();
+                        self.hearer.lock().mark_silent_hubs();
                         continue;
                     }
                 };
                 let Some(message) = message else { break };
                 let Some(hub) = message.subject.strip_prefix("over.") else { continue };
                 // Takes milliseconds at most.
-                self.hearer.lock().hear(hub, message.bytes());
+                self.hearer.lock().receive(hub, message.bytes());
             }
         }
     }
 }
 
 /// Sends the state of this hub's machines, until the future is dropped.
-async fn say(live: Arc<Live>, findings: Arc<FindingBook>, bus: Bus, hub: String) {
+async fn send_states(live: Arc<Live>, findings: Arc<FindingRegistry>, bus: Bus, hub: String) {
     let (subject, up) = (format!("over.{hub}"), bus.up());
     let mut sayer = GossipSender::new(live, findings);
     let mut pause = Duration::from_secs(1);

@@ -2,17 +2,17 @@
 
 use super::message::{GossipMessage, MachineLine};
 use shared::catalog::fleet::{Grain, rows};
-use shared::standing::Standing;
+use shared::connection_state::ConnectionState;
 use shared::tick::TickState;
 use shared::wire::{Cell, Received, ServerMessage, SourceId, decode_server};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 use stream::live::{CellsElsewhere, Live};
-use watch::findings::{Entry, FindingBook};
+use watch::findings::{FindingEntry, FindingRegistry};
 
 /// A hub is silent after this number of missed beats,
-const BEATS: u32 = 3;
+const MAX_MISSED_BEATS: u32 = 3;
 /// but not before this time.
 const LEAST_SILENCE: Duration = Duration::from_secs(3);
 /// Findings of a silent hub are dropped after this time.
@@ -73,7 +73,7 @@ pub(super) struct LackingRecords {
 /// State of all other hubs.
 pub(super) struct GossipReceiver {
     live: Arc<Live>,
-    findings: Arc<FindingBook>,
+    findings: Arc<FindingRegistry>,
     hubs: HashMap<String, Neighbor>,
     /// The last hub that reported each machine.
     tellers: HashMap<SourceId, String>,
@@ -134,7 +134,7 @@ impl View {
 }
 
 impl GossipReceiver {
-    pub fn new(live: Arc<Live>, findings: Arc<FindingBook>) -> Self {
+    pub fn new(live: Arc<Live>, findings: Arc<FindingRegistry>) -> Self {
         GossipReceiver {
             live,
             findings,
@@ -151,7 +151,7 @@ impl GossipReceiver {
     }
 
     /// Applies a message of a hub.
-    pub fn hear(&mut self, hub: &str, bytes: &[u8]) {
+    pub fn receive(&mut self, hub: &str, bytes: &[u8]) {
         if self.take(hub, bytes).is_none() {
             self.refused += 1;
         }
@@ -196,7 +196,7 @@ impl GossipReceiver {
                 neighbor.views[at(grain)].take(&message)?;
             }
             GossipMessage::Findings(texts) => {
-                let changed = texts.iter().filter_map(|text| serde_json::from_str::<Entry>(text).ok()).collect();
+                let changed = texts.iter().filter_map(|text| serde_json::from_str::<FindingEntry>(text).ok()).collect();
                 self.findings.lay(hub, changed, None);
             }
             GossipMessage::Open(ids) => {
@@ -236,7 +236,7 @@ impl GossipReceiver {
         if name.is_some_and(|name| name != entry.name) {
             self.live.store().add_facts(source, vec![(shared::wire::NAME_FACT.to_string(), entry.name)]);
         }
-        self.live.tell_standing(source, (entry.state, entry.since), Some(entry.labels), Some(figures));
+        self.live.set_reported_connection_state(source, (entry.state, entry.since), Some(entry.labels), Some(figures));
     }
 
     /// The next machine with missing records. It is removed from the list.
@@ -278,7 +278,7 @@ impl GossipReceiver {
     }
 
     /// Marks silent hubs: the state of their machines is unknown.
-    pub fn look(&mut self) {
+    pub fn mark_silent_hubs(&mut self) {
         let now = self.live.clock.steady();
         let mut forgotten = Vec::new();
         for (hub, neighbor) in &mut self.hubs {
@@ -286,7 +286,7 @@ impl GossipReceiver {
             if silent >= FORGET_AFTER {
                 forgotten.push(hub.clone());
             }
-            if neighbor.silent || silent < (neighbor.interval * BEATS).max(LEAST_SILENCE) {
+            if neighbor.silent || silent < (neighbor.interval * MAX_MISSED_BEATS).max(LEAST_SILENCE) {
                 continue;
             }
             neighbor.silent = true;
@@ -309,7 +309,7 @@ fn leave(tellers: &mut HashMap<SourceId, String>, live: &Live, hub: &str, source
     }
     tellers.remove(&source);
     live.tell_cells([(source, None)]);
-    if !live.holds(source) && live.source(source).standing().0.is_linked() {
-        live.tell_standing(source, (Standing::Unreachable, live.clock.wall()), None, None);
+    if !live.holds(source) && live.source(source).connection_state().0.is_linked() {
+        live.set_reported_connection_state(source, (ConnectionState::Unreachable, live.clock.wall()), None, None);
     }
 }

@@ -14,14 +14,14 @@ use tokio::sync::Semaphore;
 /// Interval of the check for missing records.
 const LOOK_INTERVAL: Duration = Duration::from_millis(500);
 /// Maximum time for an answer.
-const WAIT: Duration = Duration::from_secs(5);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 /// Approximate maximum size of an answer, bytes of records, and its number of records.
 const MAX_BYTES: usize = MAX_BUS_MESSAGE / 2;
 const MAX_RECORDS: usize = 4_096;
 /// Answers that are made at once; a hub without an answer asks again.
 const AT_ONCE: usize = 4;
 /// Pause between two attempts to subscribe.
-const PAUSE: Duration = Duration::from_secs(2);
+const RESUBSCRIBE_INTERVAL: Duration = Duration::from_secs(2);
 
 /// Subject of the requests to a hub.
 fn subject(hub: &str) -> String {
@@ -33,7 +33,7 @@ pub(super) async fn give(live: Arc<Live>, bus: Bus, hub: String) {
     let room = Arc::new(Semaphore::new(AT_ONCE));
     loop {
         let Ok(mut asked) = bus.subscribe(&subject(&hub)).await else {
-            tokio::time::sleep(PAUSE).await;
+            tokio::time::sleep(RESUBSCRIBE_INTERVAL).await;
             continue;
         };
         while let Some(message) = asked.next().await {
@@ -80,7 +80,7 @@ pub(super) async fn bring(live: Arc<Live>, hearer: Arc<Mutex<GossipReceiver>>, b
             let asked = WantedRecords { key: lacking.key.clone(), behind: had };
             let asked = postcard::to_stdvec(&asked).expect("texts and numbers only");
             // A hub that does not answer is asked again when it reports the machine again.
-            let Ok(answer) = bus.request(&subject(&lacking.hub), asked, WAIT).await else { break };
+            let Ok(answer) = bus.request(&subject(&lacking.hub), asked, ANSWER_TIMEOUT).await else { break };
             let Ok(records) = postcard::from_bytes::<Vec<Record>>(&answer) else { break };
             let theirs = live.clone();
             let kept = tokio::task::spawn_blocking(move || keep(&theirs, source, records)).await;

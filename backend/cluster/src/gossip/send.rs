@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use stream::live::{Live, Overview, OverviewPlace};
-use watch::findings::{Entry, FindingBook};
+use watch::findings::{FindingEntry, FindingRegistry};
 
 /// Interval at which everything is sent again.
 const WHOLE_EVERY: Duration = Duration::from_secs(10);
@@ -23,7 +23,7 @@ const MAX_FINDING_BYTES: usize = MAX_BUS_MESSAGE / FINDINGS - 64;
 /// State of the sender: what the other hubs have received.
 pub(super) struct GossipSender {
     live: Arc<Live>,
-    findings: Arc<FindingBook>,
+    findings: Arc<FindingRegistry>,
     said: BTreeMap<SourceId, (IndexEntry, u64)>,
     overviews: [(Overview, OverviewPlace); 2],
     told: u64,
@@ -31,7 +31,7 @@ pub(super) struct GossipSender {
 }
 
 impl GossipSender {
-    pub fn new(live: Arc<Live>, findings: Arc<FindingBook>) -> Self {
+    pub fn new(live: Arc<Live>, findings: Arc<FindingRegistry>) -> Self {
         let overviews = [Grain::Sources, Grain::Gpus].map(|grain| (live.own_overview(grain), OverviewPlace::default()));
         GossipSender { live, findings, said: BTreeMap::new(), overviews, told: 0, whole_at: None }
     }
@@ -80,8 +80,8 @@ impl GossipSender {
         for source in sources.iter().filter(|source| self.live.holds(source.id) && self.live.is_shown(source.id)) {
             left.remove(&source.id);
             let state = self.live.source(source.id);
-            let (standing, since) = state.standing();
-            let entry = source.entry(standing, since, state.labels());
+            let (connection_state, since) = state.connection_state();
+            let entry = source.entry(connection_state, since, state.labels());
             let record = self.live.store().last_record(source.id);
             let line = (entry, record);
             if self.said.get(&source.id) != Some(&line) {
@@ -99,7 +99,7 @@ impl GossipSender {
     fn found(&mut self, whole: bool, words: &mut Vec<GossipMessage>) {
         let (changed, newest) = self.findings.changed_since(self.told);
         let begins = std::mem::replace(&mut self.told, newest) == 0;
-        let mut changed: Vec<Entry> = changed;
+        let mut changed: Vec<FindingEntry> = changed;
         if whole {
             let open = self.findings.open();
             let ids = open.iter().take(MOST_FINDINGS).map(|entry| entry.finding.id.clone()).collect();
@@ -111,7 +111,8 @@ impl GossipSender {
             // Findings that ended long ago come last: nobody waits for them.
             changed.sort_by_key(|entry| std::cmp::Reverse(entry.finding.until.unwrap_or(i64::MAX)));
         }
-        let text = |entry: &Entry| serde_json::to_string(entry).ok().filter(|text| text.len() <= MAX_FINDING_BYTES);
+        let text =
+            |entry: &FindingEntry| serde_json::to_string(entry).ok().filter(|text| text.len() <= MAX_FINDING_BYTES);
         let texts: Vec<String> = changed.iter().take(MOST_FINDINGS).filter_map(text).collect();
         words.extend(texts.chunks(FINDINGS).map(|texts| GossipMessage::Findings(texts.to_vec())));
     }

@@ -4,9 +4,9 @@ use super::receive::GossipReceiver;
 use super::send::GossipSender;
 use shared::catalog::fleet::{EACH_TEMP, GPU_BUSY, Grain, place, rows};
 use shared::catalog::{Catalog, gpu};
+use shared::connection_state::ConnectionState;
 use shared::scope::Scope;
 use shared::series::SeriesDef;
-use shared::standing::Standing;
 use shared::tick::TickState;
 use shared::wire::{Received, ServerMessage, decode_server};
 use std::sync::Arc;
@@ -15,14 +15,14 @@ use stream::clock::Manual;
 use stream::live::{Holder, KnownIndex, LinkFigures, Live, OverviewPlace};
 use stream::store::{Limits, Store};
 use watch::findings::testing::finding;
-use watch::findings::{FindingBook, WantedFindings};
+use watch::findings::{FindingRegistry, WantedFindings};
 
 const T: i64 = 1_790_000_000_000;
 
 struct Hub {
     live: Arc<Live>,
     clock: Arc<Manual>,
-    findings: Arc<FindingBook>,
+    findings: Arc<FindingRegistry>,
 }
 
 fn hub() -> Hub {
@@ -61,7 +61,7 @@ fn shown(live: &Live, grain: Grain, row: &shared::catalog::fleet::FleetRow) -> V
 
 fn stands(live: &Live) -> Vec<(String, &'static str, i64)> {
     let index = live.index(&Scope::All, &mut KnownIndex::default());
-    index.into_iter().map(|entry| (entry.key, entry.state.word(), entry.since)).collect()
+    index.into_iter().map(|entry| (entry.key, entry.state.as_str(), entry.since)).collect()
 }
 
 fn tick(hub: &Hub, source: u16, values: &[f64]) {
@@ -98,7 +98,7 @@ fn what_one_hub_holds_the_other_shows_until_it_is_silent() {
     wrong.subject[0].gpus = vec![1];
     one.findings.take(wrong.clone(), |_| Some("node-a".into()));
     let mut say = |anew| sayer.beat(anew);
-    let mut hear = |words: Vec<Vec<u8>>| words.iter().for_each(|word| hearer.hear("one", word));
+    let mut hear = |words: Vec<Vec<u8>>| words.iter().for_each(|word| hearer.receive("one", word));
     // The first message of all.
     let first = say(false);
     // A machine that this hub does not know has no holder until a message names one.
@@ -128,8 +128,8 @@ fn what_one_hub_holds_the_other_shows_until_it_is_silent() {
             gpu_of("node-b", "1", None)
         ]
     );
-    let ids = |book: &FindingBook, sees: &str| {
-        let seen = book.seen(&WantedFindings { active: true, ..WantedFindings::default() }, |key| key == sees);
+    let ids = |registry: &FindingRegistry, sees: &str| {
+        let seen = registry.seen(&WantedFindings { active: true, ..WantedFindings::default() }, |key| key == sees);
         seen.into_iter().map(|one| one.id).collect::<Vec<_>>()
     };
     assert_eq!(ids(&two.findings, "node-a"), [wrong.id.clone()]);
@@ -155,15 +155,15 @@ fn what_one_hub_holds_the_other_shows_until_it_is_silent() {
     assert_eq!(busy(&two.live)[0], value("node-a", None), "it has not ticked here");
     // Three beats of silence.
     two.clock.pass(Duration::from_secs(2));
-    hearer.look();
+    hearer.mark_silent_hubs();
     assert_eq!(stands(&two.live)[1].1, "live");
     two.clock.pass(Duration::from_secs(1));
-    hearer.look();
+    hearer.mark_silent_hubs();
     assert_eq!(stands(&two.live)[1], ("node-b".into(), "unreachable", T + 4_000));
     assert_eq!(busy(&two.live)[1], value("node-b", None));
     assert_eq!((hearer.figures().hubs, hearer.figures().refused), (0, 0));
     // The silent hub returns.
-    sayer.beat(true).iter().for_each(|word| hearer.hear("one", word));
+    sayer.beat(true).iter().for_each(|word| hearer.receive("one", word));
     assert_eq!(stands(&two.live)[1].1, "live");
     assert_eq!(busy(&two.live)[1], value("node-b", Some(71.0)));
 }
@@ -188,7 +188,7 @@ fn a_beat_that_was_lost_is_made_good_by_the_next_whole_one_and_bad_words_say_not
         tick(&one, 0, &[value]);
         sayer.beat(anew)
     };
-    let mut hear = |words: Vec<Vec<u8>>| words.iter().for_each(|word| hearer.hear("one", word));
+    let mut hear = |words: Vec<Vec<u8>>| words.iter().for_each(|word| hearer.receive("one", word));
     let busy = || shown(&two.live, Grain::Sources, &GPU_BUSY)[0].2;
     hear(say(10.0, false));
     assert_eq!(busy(), Some(10.0));
@@ -197,11 +197,11 @@ fn a_beat_that_was_lost_is_made_good_by_the_next_whole_one_and_bad_words_say_not
     assert_eq!(busy(), Some(10.0), "what does not follow is not applied");
     hear(say(40.0, true));
     assert_eq!(busy(), Some(40.0));
-    hearer.hear("one", b"");
-    hearer.hear("one", &[7, 255, 255, 255]);
-    hearer.hear("one", &[3, 1, 1]);
+    hearer.receive("one", b"");
+    hearer.receive("one", &[7, 255, 255, 255]);
+    hearer.receive("one", &[3, 1, 1]);
     assert_eq!(hearer.figures().refused, 3);
-    assert_eq!(stands(&two.live)[0].1, Standing::Live.word());
+    assert_eq!(stands(&two.live)[0].1, ConnectionState::Live.as_str());
 }
 
 #[test]

@@ -115,7 +115,7 @@ impl OneReading {
 
 impl DcgmReading {
     /// Parses a sample; none for other samples.
-    pub(super) fn of(endpoint: &str, name: &str, labels: &Labels<'_>) -> Option<DcgmReading> {
+    pub(super) fn from_sample(endpoint: &str, name: &str, labels: &Labels<'_>) -> Option<DcgmReading> {
         let field = name.strip_prefix(PREFIX)?;
         let (_, def, factor) = *FIELDS.iter().find(|(known, ..)| *known == field)?;
         let label = |name: &str| labels.iter().find(|(l, v)| *l == name && !v.is_empty()).map(|(_, v)| v.as_str());
@@ -160,7 +160,8 @@ mod tests {
 
     #[test]
     fn a_gpu_is_known_by_its_uuid_and_counted_by_its_label_or_its_device() {
-        let of = |pairs: &[(&'static str, &str)]| DcgmReading::of("dcgm", "DCGM_FI_DEV_GPU_TEMP", &labels(pairs));
+        let of =
+            |pairs: &[(&'static str, &str)]| DcgmReading::from_sample("dcgm", "DCGM_FI_DEV_GPU_TEMP", &labels(pairs));
         let both = of(&[("gpu", "3"), ("UUID", "GPU-1"), ("device", "nvidia9")]).expect("a GPU");
         assert_eq!((both.identity.as_str(), both.index), ("GPU-1", 3));
         assert_eq!(of(&[("device", "nvidia2")]).expect("a GPU").identity, "dcgm, GPU 2");
@@ -172,7 +173,8 @@ mod tests {
 
     #[test]
     fn values_are_converted_once_and_impossible_ones_are_none() {
-        let value = |name: &str, v: f64| DcgmReading::of("d", name, &labels(&[("gpu", "0")])).expect(name).value(v);
+        let value =
+            |name: &str, v: f64| DcgmReading::from_sample("d", name, &labels(&[("gpu", "0")])).expect(name).value(v);
         assert_eq!(value("DCGM_FI_DEV_FB_USED", 2.0), Some(2_097_152.0));
         assert_eq!(value("DCGM_FI_PROF_SM_ACTIVE", 0.5), Some(50.0));
         assert_eq!(value("DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION", 128_996_013.0), Some(128_996.013));

@@ -13,7 +13,7 @@ pub(super) struct FetchLimits {
 
 impl FetchLimits {
     /// Limits for an endpoint on this machine (`local`), or on another.
-    pub(super) const fn of(local: bool) -> Self {
+    pub(super) const fn for_endpoint(local: bool) -> Self {
         let connect = Duration::from_millis(if local { 250 } else { 2_000 });
         let time = client::Limits { connect, whole: Duration::from_secs(5), idle: Duration::from_secs(15) };
         FetchLimits { time, bytes: MaxBytes { sent: 8 << 20, unpacked: 32 << 20 } }

@@ -73,20 +73,20 @@ fn serve(
 }
 
 /// Longer than a loaded machine takes for a page.
-const LONG: Duration = Duration::from_secs(20);
+const LONG_TIMEOUT: Duration = Duration::from_secs(20);
 
 fn fetcher_within(url: &str, whole: Duration) -> Fetcher {
-    let time = client::Limits { whole, ..FetchLimits::of(true).time };
+    let time = client::Limits { whole, ..FetchLimits::for_endpoint(true).time };
     let limits = FetchLimits { time, bytes: MaxBytes { sent: 1_000, unpacked: 4_000 } };
     Fetcher::new(address(url).expect("an address"), vec![("authorization".into(), "Bearer secret".into())], limits)
 }
 
 fn fetcher(url: &str) -> Fetcher {
-    fetcher_within(url, LONG)
+    fetcher_within(url, LONG_TIMEOUT)
 }
 
 fn fetch(server: &Server) -> Result<Fetched, String> {
-    fetch_within(server, LONG)
+    fetch_within(server, LONG_TIMEOUT)
 }
 
 fn fetch_within(server: &Server, whole: Duration) -> Result<Fetched, String> {

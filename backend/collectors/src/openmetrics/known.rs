@@ -57,7 +57,7 @@ pub(super) struct Quantiles {
 }
 
 /// State of an endpoint's pages.
-pub(super) struct Known {
+pub(super) struct KnownPages {
     /// Maximum number of series.
     limit: usize,
     pub lines: Vec<KnownLine>,
@@ -75,9 +75,9 @@ pub(super) struct Known {
     looked: Duration,
 }
 
-impl Known {
+impl KnownPages {
     pub(super) fn new(limit: usize) -> Self {
-        Known {
+        KnownPages {
             limit,
             lines: Vec::new(),
             by_key: HashMap::new(),

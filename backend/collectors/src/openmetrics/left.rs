@@ -30,7 +30,7 @@ const ALL: [Why; 7] = [Why::Series, Why::Labels, Why::Name, Why::Value, Why::Odd
 
 impl Why {
     /// Reason to drop a sample by its name and labels alone.
-    pub(super) fn of(name: &str, labels: &Labels<'_>, odd: Option<Odd>) -> Option<Why> {
+    pub(super) fn from_sample(name: &str, labels: &Labels<'_>, odd: Option<Odd>) -> Option<Why> {
         let long = |name: &str| name.len() > MAX_NAME_BYTES;
         match () {
             () if labels.len() > MAX_LABELS => Some(Why::Labels),
@@ -40,7 +40,7 @@ impl Why {
         }
     }
 
-    fn said(self) -> String {
+    fn into_sentence(self) -> String {
         match self {
             Why::Series => format!(
                 "over the limit of {MAX_SERIES} series in a quarter of an hour, or of {} of their names and labels: \
@@ -83,7 +83,7 @@ impl fmt::Display for Left {
         let some = ALL.iter().zip(&self.0).filter(|(_, (count, _))| *count > 0);
         for (i, (why, (count, line))) in some.enumerate() {
             let comma = if i > 0 { "; " } else { "" };
-            write!(f, "{comma}{count} {} (the first in line {line})", why.said())?;
+            write!(f, "{comma}{count} {} (the first in line {line})", why.into_sentence())?;
         }
         Ok(())
     }
@@ -105,9 +105,9 @@ mod tests {
             (1, vec![label(257, 0)], Some(Why::Name)),
             (1, vec![label(1, 1025)], Some(Why::Value)),
         ] {
-            assert_eq!(Why::of(&"n".repeat(name), &labels, None), why);
+            assert_eq!(Why::from_sample(&"n".repeat(name), &labels, None), why);
         }
-        assert_eq!(Why::of("x", &many(1), Some(Odd::Twice)), Some(Why::Odd));
+        assert_eq!(Why::from_sample("x", &many(1), Some(Odd::Twice)), Some(Why::Odd));
     }
 
     #[test]

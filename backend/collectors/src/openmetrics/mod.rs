@@ -136,7 +136,7 @@ fn part(endpoint: &Endpoint, options: &Options) -> Result<Part, OpenError> {
     };
     endpoint.check().map_err(failed)?;
     let uri = fetch::address(&endpoint.url).map_err(failed)?;
-    let limits = FetchLimits::of(client::is_local(&uri));
+    let limits = FetchLimits::for_endpoint(client::is_local(&uri));
     let filters = Filters::new(&endpoint.filters).map_err(failed)?;
     let scraper = Scraper {
         fetcher: Fetcher::new(uri, endpoint.headers.clone(), limits),

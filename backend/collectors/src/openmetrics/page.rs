@@ -8,7 +8,7 @@ use super::dcgm::{self, DcgmReading, OneReading};
 use super::filter::Filters;
 use super::histogram::{Histogram, QUANTILES};
 use super::key;
-use super::known::{Known, Quantiles, Target};
+use super::known::{KnownPages, Quantiles, Target};
 use super::left::{Left, Why};
 use super::row::{self, FamilyAbout, Rows, SamplePart};
 use super::strict;
@@ -36,13 +36,13 @@ pub(super) struct Page {
     endpoint: String,
     filters: Filters,
     numbers: Arc<GpuNumbers>,
-    known: Known,
+    known: KnownPages,
     rows: Rows,
 }
 
 impl Page {
     pub(super) fn new(endpoint: &str, filters: Filters, numbers: Arc<GpuNumbers>, limit: usize) -> Self {
-        Page { endpoint: endpoint.into(), filters, numbers, known: Known::new(limit), rows: Rows::new(endpoint) }
+        Page { endpoint: endpoint.into(), filters, numbers, known: KnownPages::new(limit), rows: Rows::new(endpoint) }
     }
 
     /// Parses a page and puts its values. A page that is incomplete or malformed puts nothing.
@@ -118,7 +118,7 @@ impl Page {
     fn add(&mut self, key: &str, families: &Families<'_>) -> Result<Option<usize>, Why> {
         let (name, labels, odd) = key::parts(key);
         let keep = self.filters.keep(&format!("{}.{name}", self.endpoint), &labels);
-        if let Some(why) = Why::of(&name, &labels, odd) {
+        if let Some(why) = Why::from_sample(&name, &labels, odd) {
             return if keep { Err(why) } else { Ok(None) };
         }
         let same = self.known.same((&name, &labels));
@@ -138,7 +138,7 @@ impl Page {
         }
         let part = if part == SamplePart::Bucket { SamplePart::Gauge } else { part };
         let (def, instance) = self.rows.series(&name, &family, part, &labels);
-        let target = match DcgmReading::of(&self.endpoint, &name, &labels) {
+        let target = match DcgmReading::from_sample(&self.endpoint, &name, &labels) {
             Some(reading) => Target::Gpu(reading, def, instance),
             None if dcgm::is_dcgm(&name) => Target::Dcgm(def, instance),
             None => Target::Series(def, instance),

@@ -163,18 +163,18 @@ fn make(endpoint: &str, name: &str, family: &FamilyAbout<'_>, part: SamplePart) 
 mod tests {
     use super::*;
 
-    fn of(kind: Type) -> FamilyAbout<'static> {
+    fn family_of(kind: Type) -> FamilyAbout<'static> {
         FamilyAbout { kind: Some(kind), ..FamilyAbout::default() }
     }
 
     #[test]
     fn names_are_what_their_families_make_them() {
         let family = |name: &str| match name {
-            "requests" | "plain_total" => Some(of(Type::Counter)),
-            "latency_seconds" => Some(of(Type::Histogram)),
-            "rpc_seconds" => Some(of(Type::Summary)),
-            "build" => Some(of(Type::Info)),
-            "temp_celsius" | "python_info" => Some(of(Type::Gauge)),
+            "requests" | "plain_total" => Some(family_of(Type::Counter)),
+            "latency_seconds" => Some(family_of(Type::Histogram)),
+            "rpc_seconds" => Some(family_of(Type::Summary)),
+            "build" => Some(family_of(Type::Info)),
+            "temp_celsius" | "python_info" => Some(family_of(Type::Gauge)),
             "described" => Some(FamilyAbout { help: "Only described.", ..FamilyAbout::default() }),
             _ => None,
         };
@@ -219,7 +219,7 @@ mod tests {
 
     #[test]
     fn a_row_says_where_it_is_from() {
-        let help = FamilyAbout { help: "Load over \\n one minute", ..of(Type::Gauge) };
+        let help = FamilyAbout { help: "Load over \\n one minute", ..family_of(Type::Gauge) };
         let row = make("node", "node_load1", &help, SamplePart::Gauge);
         assert_eq!(row.tag, "openmetrics.node.node_load1{labels}");
         assert_eq!((row.chart, row.label, row.title), ("openmetrics.node.node_load1", "{labels}", "node_load1"));

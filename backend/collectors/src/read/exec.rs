@@ -70,7 +70,7 @@ pub(crate) struct Output {
 
 impl Output {
     /// The message of a tool without usable output, in one sentence without a full stop.
-    pub fn said(&self, tool: &Path) -> String {
+    pub fn failure_message(&self, tool: &Path) -> String {
         let last = self.errors.lines().rev().find(|line| !line.trim().is_empty());
         let text = String::from_utf8_lossy(&self.stdout[..self.stdout.len().min(4 * MAX_ERROR_BYTES)]);
         match last.or_else(|| text.lines().find(|line| !line.trim().is_empty())) {

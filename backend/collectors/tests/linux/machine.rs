@@ -8,7 +8,7 @@ use std::time::Duration;
 
 thread_local! {
     /// Tags of the metrics that tests of this thread have checked.
-    pub static SHOWN: RefCell<BTreeSet<&'static str>> = const { RefCell::new(BTreeSet::new()) };
+    pub static TESTED_TAGS: RefCell<BTreeSet<&'static str>> = const { RefCell::new(BTreeSet::new()) };
 }
 
 /// Values of a tick, by tag.
@@ -93,7 +93,7 @@ impl Running {
             readings.extend(out.present());
             for (def, instance) in out.slots() {
                 if readings.iter().any(|(tag, _)| *tag == def.tag_of(&instance)) {
-                    SHOWN.with_borrow_mut(|shown| shown.insert(def.tag));
+                    TESTED_TAGS.with_borrow_mut(|shown| shown.insert(def.tag));
                 }
                 let named = self.entry.metrics.iter().copied().flatten().any(|row| std::ptr::eq(*row, def));
                 assert!(named, "the entry {} does not name {}", self.entry.name, def.tag);

@@ -1,6 +1,6 @@
 //! Tests of the table of collectors.
 
-use crate::machine::{Machine, SHOWN};
+use crate::machine::{Machine, TESTED_TAGS};
 use crate::{cpu, disk, infiniband, memory, network, pressure, process};
 use collectors::{COLLECTORS, Options, Out, Roots};
 use std::collections::HashSet;
@@ -37,7 +37,7 @@ fn every_row_of_the_host_is_put_by_a_golden_test() {
     Machine::new().open("disk_usage").next();
     let names = ["cpu", "memory", "pressure", "disk", "disk_usage", "network", "infiniband", "process", "processes"];
     let rows = COLLECTORS.iter().filter(|entry| names.contains(&entry.name)).flat_map(|entry| entry.metrics);
-    let shown = SHOWN.take();
+    let shown = TESTED_TAGS.take();
     let missing: Vec<&str> = rows.copied().flatten().map(|row| row.tag).filter(|tag| !shown.contains(tag)).collect();
     assert!(missing.is_empty(), "no golden test looks at {missing:#?}");
 }

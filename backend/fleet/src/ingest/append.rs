@@ -38,7 +38,7 @@ impl LinkTick {
     }
 
     /// Converts it for the stream.
-    fn of(&self, source: SourceId) -> NewTick<'_> {
+    fn with_source(&self, source: SourceId) -> NewTick<'_> {
         NewTick { source, seq: Some(self.seq), t: self.t, clock_step: self.clock_step, values: &self.values }
     }
 }
@@ -105,7 +105,7 @@ async fn append_all(ingest: &Inner, messages: Vec<Message>) {
 }
 
 fn append_some<'a>(ingest: &Inner, ticks: impl Iterator<Item = (SourceId, &'a LinkTick)> + Clone) {
-    let new: Vec<NewTick> = ticks.clone().map(|(source, tick)| tick.of(source)).collect();
+    let new: Vec<NewTick> = ticks.clone().map(|(source, tick)| tick.with_source(source)).collect();
     let appended = ingest.live.append_all(&new).into_iter().zip(ticks);
     for (_, (_, tick)) in appended.filter(|(seq, _)| seq.is_some()) {
         ingest.totals.ticks.fetch_add(1, Ordering::Relaxed);

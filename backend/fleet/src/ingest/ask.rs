@@ -22,7 +22,7 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 /// Maximum total time of a question, with the time in the queue.
 const TURN_TIMEOUT: Duration = Duration::from_secs(10);
 /// Time for which an answer is reused for equal questions.
-const HOLDS: Duration = Duration::from_secs(1);
+const ANSWER_CACHE_TIME: Duration = Duration::from_secs(1);
 /// Maximum queued questions to one agent, and different ones that wait for their turn.
 const MAX_CAME: usize = 64;
 const MAX_WAITING: usize = 8;
@@ -185,7 +185,7 @@ impl Questions {
     pub fn answered(&mut self, id: u32, bytes: Vec<u8>, shift: i64) {
         let Some(asked) = self.asked.take_if(|asked| asked.id == id) else { return };
         let answer = AgentAnswer { bytes: Arc::new(bytes), shift };
-        self.known = Some((asked.what, Instant::now() + HOLDS, answer.clone()));
+        self.known = Some((asked.what, Instant::now() + ANSWER_CACHE_TIME, answer.clone()));
         asked.tell.into_iter().for_each(|tell| drop(tell.send(Ok(answer.clone()))));
     }
 }
@@ -327,7 +327,7 @@ mod tests {
         let bytes = |t| postcard::to_stdvec(&sent(t)).expect("encoded");
         let refusals = Refusals::default();
         let kept = table(&bytes(1_800_000_000_000), &refusals).expect("a table");
-        assert_eq!((kept.rows, kept.total, refusals.of(Cause::Text)), (vec![row("a")], 9, 3));
+        assert_eq!((kept.rows, kept.total, refusals.count_of(Cause::Text)), (vec![row("a")], 9, 3));
         assert_eq!(table(&bytes(0), &refusals), None, "no table was read there");
         assert_eq!(table(&[bytes(1_800_000_000_000), vec![0]].concat(), &refusals), None);
         assert_eq!(table(&[0xff; 40], &refusals), None);

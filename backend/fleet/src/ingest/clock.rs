@@ -10,11 +10,11 @@ use team::accounts::Era;
 /// A clock within this offset is right, milliseconds.
 const RIGHT_MS: i64 = 2_000;
 /// Consecutive measurements that are needed to decide that it is not.
-const SURE: u32 = 3;
+const MIN_MEASUREMENTS: u32 = 3;
 /// An offset larger than this in one life is not applied to another life.
 const HOUR_MS: i64 = 3_600_000;
 /// Number of remembered measurements, of which the best one counts.
-const REMEMBERED: usize = 8;
+const MAX_MEASUREMENTS: usize = 8;
 
 /// Result of one exchange of timestamps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,7 +99,7 @@ impl AgentClock {
 
     /// Whether there are enough measurements.
     pub fn is_known(&self) -> bool {
-        self.measured.len() >= SURE as usize
+        self.measured.len() >= MIN_MEASUREMENTS as usize
     }
 
     /// The best of the last measurements.
@@ -118,7 +118,7 @@ impl AgentClock {
         }
         let skew_ms = -((t2 - t1) + (t3 - t4)) / 2;
         let round_trip_ms = ((t4 - t1) - (t3 - t2)).max(0);
-        if self.measured.len() == REMEMBERED {
+        if self.measured.len() == MAX_MEASUREMENTS {
             self.measured.pop_front();
         }
         self.measured.push_back(Measured { skew_ms, round_trip_ms });
@@ -129,7 +129,7 @@ impl AgentClock {
     /// A new era if shift and clock have clearly diverged. It begins with the tick after `seq`, of a source with a tick
     /// every `interval` milliseconds.
     pub fn part(&mut self, seq: u64, interval: i64) -> Option<Era> {
-        if self.off < SURE {
+        if self.off < MIN_MEASUREMENTS {
             return None;
         }
         let skew = self.skew()?.skew_ms;

@@ -7,12 +7,12 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 /// Number of alternating boots within this time that means two machines.
-const TURNS: usize = 3;
-const WITHIN: Duration = Duration::from_secs(600);
+const CLONE_TURNS: usize = 3;
+const CLONE_WINDOW: Duration = Duration::from_secs(600);
 
 /// A process that was linked.
 #[derive(Clone, Debug)]
-struct Seen {
+struct LinkedProcess {
     at: Duration,
     boot: [u8; 32],
     /// Its host and network of origin.
@@ -25,7 +25,7 @@ struct Boots {
     /// Their common key: a machine that joins again has another one.
     key: String,
     /// One entry per change of the boot, the newest last.
-    seen: VecDeque<Seen>,
+    seen: VecDeque<LinkedProcess>,
     /// Descriptions of both machines, once detected.
     clones: Option<(String, String)>,
 }
@@ -41,24 +41,24 @@ impl Clones {
     pub fn linked(&self, arrival: &Arrival, boot: Option<[u8; 32]>, host: &str, now: Duration) -> Option<String> {
         let boot = boot?;
         let mut all = self.0.lock();
-        let recent = |boots: &Boots| boots.seen.back().is_some_and(|seen| now.saturating_sub(seen.at) < WITHIN);
+        let recent = |boots: &Boots| boots.seen.back().is_some_and(|seen| now.saturating_sub(seen.at) < CLONE_WINDOW);
         all.retain(|source, boots| *source == arrival.source || boots.clones.is_some() || recent(boots));
         let boots = all.entry(arrival.source.clone()).or_default();
         if boots.key != arrival.key {
             *boots = Boots { key: arrival.key.clone(), ..Boots::default() };
         }
         if boots.seen.back().is_none_or(|last| last.boot != boot) {
-            boots.seen.push_back(Seen { at: now, boot, who: format!("{host} ({})", arrival.from) });
+            boots.seen.push_back(LinkedProcess { at: now, boot, who: format!("{host} ({})", arrival.from) });
         }
         // The boot before the first change counts as well, whatever its age.
-        while boots.seen.get(1).is_some_and(|seen| now.saturating_sub(seen.at) >= WITHIN)
-            || boots.seen.len() > TURNS + 1
+        while boots.seen.get(1).is_some_and(|seen| now.saturating_sub(seen.at) >= CLONE_WINDOW)
+            || boots.seen.len() > CLONE_TURNS + 1
         {
             boots.seen.pop_front();
         }
         let newest = boots.seen.back()?;
         let is_back = boots.seen.iter().rev().skip(1).any(|seen| seen.boot == newest.boot);
-        if boots.clones.is_none() && boots.seen.len() > TURNS && is_back {
+        if boots.clones.is_none() && boots.seen.len() > CLONE_TURNS && is_back {
             let other = boots.seen.iter().rev().find(|seen| seen.boot != newest.boot)?;
             boots.clones = Some((other.who.clone(), newest.who.clone()));
         }
@@ -83,7 +83,7 @@ mod tests {
     }
 
     /// The sentence after the last of these boots, which are `apart` minutes apart.
-    fn said(clones: &Clones, boots: &[u8], apart: u32) -> Option<String> {
+    fn clone_sentence(clones: &Clones, boots: &[u8], apart: u32) -> Option<String> {
         let link = |(n, boot): (u32, &u8)| {
             clones.linked(&arrival("k1"), Some([*boot; 32]), &format!("host-{boot}"), MINUTE * apart * n)
         };
@@ -93,7 +93,7 @@ mod tests {
     #[test]
     fn boots_that_take_turns_are_two_machines_until_one_of_them_joins_anew() {
         let clones = Clones::default();
-        let why = said(&clones, &[1, 2, 1, 2], 3).expect("two machines");
+        let why = clone_sentence(&clones, &[1, 2, 1, 2], 3).expect("two machines");
         assert!(why.contains("host-1 (10.0.0.5) and host-2 (10.0.0.5)") && why.contains("--as node-7"), "{why}");
         let linked = |key: &str, boot: u8| clones.linked(&arrival(key), Some([boot; 32]), "host", MINUTE * 600);
         assert_eq!(linked("k1", 1), Some(why.clone()), "the other is refused as well, hours later too");
@@ -103,9 +103,9 @@ mod tests {
 
     #[test]
     fn one_that_starts_again_and_again_or_links_often_or_changes_slowly_is_one_machine() {
-        assert_eq!(said(&Clones::default(), &[1, 2, 3, 4, 5, 6], 1), None);
-        assert_eq!(said(&Clones::default(), &[1, 1, 1, 1, 1, 2, 2], 1), None);
-        assert_eq!(said(&Clones::default(), &[1, 2, 1, 2, 1], 6), None);
+        assert_eq!(clone_sentence(&Clones::default(), &[1, 2, 3, 4, 5, 6], 1), None);
+        assert_eq!(clone_sentence(&Clones::default(), &[1, 1, 1, 1, 1, 2, 2], 1), None);
+        assert_eq!(clone_sentence(&Clones::default(), &[1, 2, 1, 2, 1], 6), None);
         assert_eq!(Clones::default().linked(&arrival("k1"), None, "host", MINUTE), None);
     }
 }

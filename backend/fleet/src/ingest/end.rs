@@ -24,13 +24,13 @@ pub(super) enum LinkEnd {
 
 impl LinkEnd {
     /// An end with one of [`close`].
-    pub fn told(code: u16, reason: impl Into<String>) -> Self {
+    pub fn from_close(code: u16, reason: impl Into<String>) -> Self {
         LinkEnd::Told { code, reason: reason.into(), wait: 0 }
     }
 
     /// An end because the agent's bytes violate the protocol.
     pub fn frame_error(reason: impl Into<String>) -> Self {
-        Self::told(close::FRAME_ERROR, reason)
+        Self::from_close(close::FRAME_ERROR, reason)
     }
 }
 
@@ -45,7 +45,7 @@ impl From<MapError> for LinkEnd {
         match error {
             MapError::Nonsense => Self::frame_error("a series has no row, or an invalid one"),
             MapError::TooMuch => {
-                Self::told(close::LIMIT, "this machine has too many names of series; reduce its labels")
+                Self::from_close(close::LIMIT, "this machine has too many names of series; reduce its labels")
             }
         }
     }

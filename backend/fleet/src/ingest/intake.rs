@@ -18,9 +18,9 @@ use parking_lot::{Mutex, MutexGuard};
 use shared::agent::{AgentHello, AgentMessage, FromAgent, HubMessage, Welcome, close, decode_agent};
 use shared::catalog::link::CLOCK_SKEW;
 use shared::catalog::{Chart, Metric};
+use shared::connection_state::ConnectionState;
 use shared::record::Record;
 use shared::series::SeriesDef;
-use shared::standing::Standing;
 use shared::tick::{Applied, TickState};
 use shared::wire::{Check, SourceId};
 use std::sync::Arc;
@@ -239,7 +239,7 @@ impl Intake {
             }
             FromAgent::Control(message) => {
                 let taken = self.control(message)?;
-                return Ok(Taken { hold: self.told(bytes.len()), ..taken });
+                return Ok(Taken { hold: self.count_bytes(bytes.len()), ..taken });
             }
             FromAgent::Fill(part) => {
                 let block = self.fetch.part(part, bytes.len()).map_err(|_| self.unasked())?;
@@ -250,9 +250,9 @@ impl Intake {
             FromAgent::Damage(damage) => {
                 self.fetch.is_open_as(damage.id).then_some(()).ok_or_else(|| self.unasked())?;
                 self.refusals.add(Cause::Damaged, u64::from(damage.places));
-                return Ok(Taken { hold: self.told(bytes.len()), ..Taken::default() });
+                return Ok(Taken { hold: self.count_bytes(bytes.len()), ..Taken::default() });
             }
-            FromAgent::Unknown => return Ok(Taken { hold: self.told(bytes.len()), ..Taken::default() }),
+            FromAgent::Unknown => return Ok(Taken { hold: self.count_bytes(bytes.len()), ..Taken::default() }),
         };
         self.messages += 1;
         let wait = self.used().pace.message(ticks, bytes.len(), now);
@@ -265,8 +265,8 @@ impl Intake {
     }
 
     /// Counts received bytes without an acknowledgment; returns the time for which the link must not read.
-    pub fn told(&self, bytes: usize) -> Duration {
-        let wait = self.used().pace.told(bytes, self.ingest.live.clock.steady());
+    pub fn count_bytes(&self, bytes: usize) -> Duration {
+        let wait = self.used().pace.count_bytes(bytes, self.ingest.live.clock.steady());
         self.refusals.add(Cause::Pace, u64::from(!wait.is_zero()));
         wait
     }
@@ -311,7 +311,7 @@ impl Intake {
                 let name = if self.relayed { self.name.clone() } else { called() };
                 live.store().renew(self.source, self.interval, facts(&name, &self.host, told));
                 if !self.relayed {
-                    self.ingest.names.told(&live, self.source, limits::labels(labels, &self.refusals));
+                    self.ingest.names.set_labels(&live, self.source, limits::labels(labels, &self.refusals));
                 }
             }
             AgentMessage::Clock { id, sent, arrived } => {
@@ -333,7 +333,7 @@ impl Intake {
                 if let Some((from, to)) = self.refilled.take() {
                     live.refilled(self.source, from, to);
                 }
-                self.look();
+                self.find_missing();
                 return Ok(Taken { fetched: true, ..Taken::default() });
             }
             AgentMessage::Bye(reason) => return Err(LinkEnd::Bye(reason)),
@@ -368,7 +368,7 @@ impl Intake {
     fn remark(&mut self, is_new: bool) {
         let lost = remarks::lost(&self.name, &self.meeting, self.clock.shift()).filter(|_| self.knows_clock());
         let limited = remarks::limited(&self.refusals.all());
-        let damaged = remarks::damaged(&self.name, self.refusals.of(Cause::Damaged));
+        let damaged = remarks::damaged(&self.name, self.refusals.count_of(Cause::Damaged));
         let all = remarks::clock(self.clock.shift()).into_iter().chain(lost).chain(limited).chain(damaged);
         // For a relayed machine, the hub that holds it adds the remarks.
         let remarks: Vec<Check> = all.filter(|_| !self.relayed).collect();
@@ -385,7 +385,7 @@ impl Intake {
     }
 
     /// The agent's report about its machine.
-    pub fn heard(&self) -> Heard {
+    pub fn report(&self) -> Heard {
         let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
         Heard { host: text(&self.host), version: text(&self.version), ..Heard::default() }
     }
@@ -477,16 +477,17 @@ impl Intake {
             if again {
                 self.fetch.absent.clear();
             }
-            self.look();
+            self.find_missing();
         }
         let missing = coverage::missing(&self.fetch.holes, self.interval);
         let rate = self.fetch.rate(now);
         // The tick in transit is not missing.
         let filling = missing > 2 * self.interval || self.fetch.is_open();
         if filling || self.filling {
-            let standing = if filling { Standing::Filling { missing, rate } } else { Standing::Live };
+            let connection_state =
+                if filling { ConnectionState::Filling { missing, rate } } else { ConnectionState::Live };
             if !self.relayed {
-                self.ingest.live.set_standing(self.source, standing);
+                self.ingest.live.set_connection_state(self.source, connection_state);
             }
             self.filling = filling;
         }
@@ -567,7 +568,7 @@ fn place(
             source
         }
         None if store.sources().len() >= limits::MAX_SOURCES => {
-            return Err(LinkEnd::told(close::LIMIT, "the limit of machines on this hub is reached; remove some"));
+            return Err(LinkEnd::from_close(close::LIMIT, "the limit of machines on this hub is reached; remove some"));
         }
         None => store.add_source(source.to_owned(), interval, facts),
     };

@@ -122,7 +122,7 @@ impl Cause {
     ];
 
     /// Its name in `/metrics` and the API.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Cause::Series => "series",
             Cause::SeriesRate => "series_rate",
@@ -155,13 +155,13 @@ impl Refusals {
     }
 
     /// Number of items dropped for this cause.
-    pub fn of(&self, cause: Cause) -> u64 {
+    pub fn count_of(&self, cause: Cause) -> u64 {
         self.0[cause as usize].load(Ordering::Relaxed)
     }
 
     /// All causes with a nonzero count.
     pub fn all(&self) -> Vec<(String, u64)> {
-        let counts = Cause::ALL.iter().map(|cause| (cause.word().to_owned(), self.of(*cause)));
+        let counts = Cause::ALL.iter().map(|cause| (cause.as_str().to_owned(), self.count_of(*cause)));
         counts.filter(|(_, n)| *n > 0).collect()
     }
 }
@@ -230,7 +230,7 @@ impl SourcePace {
     }
 
     /// Counts other bytes, without an acknowledgment; returns the time for which the link must not read.
-    pub fn told(&mut self, bytes: usize, now: Duration) -> Duration {
+    pub fn count_bytes(&mut self, bytes: usize, now: Duration) -> Duration {
         self.told.take(bytes.max(LEAST_MESSAGE) as f64, now)
     }
 
@@ -349,12 +349,12 @@ mod tests {
     fn of_what_nothing_acknowledges_no_more_is_read_for_a_while() {
         let now = Duration::from_secs(1_000);
         let mut pace = SourcePace::new(now);
-        assert_eq!(pace.told(NAME_BYTES_AT_ONCE, now), Duration::ZERO, "rows and series come at once");
-        assert_eq!(pace.told(1 << 20, now), Duration::ZERO);
-        assert_eq!(pace.told(512 << 10, now), Duration::from_secs(2));
+        assert_eq!(pace.count_bytes(NAME_BYTES_AT_ONCE, now), Duration::ZERO, "rows and series come at once");
+        assert_eq!(pace.count_bytes(1 << 20, now), Duration::ZERO);
+        assert_eq!(pace.count_bytes(512 << 10, now), Duration::from_secs(2));
         let mut pace = SourcePace::new(now);
-        assert_eq!((0..5 << 10).map(|_| pace.told(2, now)).max(), Some(Duration::ZERO));
-        assert!((0..256).all(|_| pace.told(2, now) > Duration::ZERO), "short ones count, too");
+        assert_eq!((0..5 << 10).map(|_| pace.count_bytes(2, now)).max(), Some(Duration::ZERO));
+        assert!((0..256).all(|_| pace.count_bytes(2, now) > Duration::ZERO), "short ones count, too");
     }
 
     #[test]
@@ -387,13 +387,13 @@ mod tests {
         assert_eq!(labels(given, &refusals), [pair("b", "1"), pair("tier", "gpu")]);
         assert_eq!(refusals.all(), [("label".to_owned(), 2)]);
         let many = (0..40).map(|i| pair(&format!("label{i}"), "x")).collect();
-        let before = refusals.of(Cause::Label);
+        let before = refusals.count_of(Cause::Label);
         assert_eq!(labels(many, &refusals).len(), MAX_LABELS);
-        assert_eq!(refusals.of(Cause::Label) - before, 8, "what is beyond the 32nd");
+        assert_eq!(refusals.count_of(Cause::Label) - before, 8, "what is beyond the 32nd");
         let refusals = Refusals::default();
         refusals.add(Cause::Label, 2);
         let many = (0..100).map(|i| pair(&format!("fact {i}"), "x")).collect();
         assert_eq!(facts(many, &refusals).len(), MAX_FACTS);
-        assert_eq!(refusals.of(Cause::Label), 2 + 36);
+        assert_eq!(refusals.count_of(Cause::Label), 2 + 36);
     }
 }

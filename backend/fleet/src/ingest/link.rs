@@ -6,13 +6,13 @@ use super::end::LinkEnd;
 use super::intake::{Intake, Past, Taken};
 use super::limits::{self, Cause};
 use super::others::NoTake;
-use super::presence::{LinkProcess, NoPlace, Order, Place};
+use super::presence::{LinkPlace, LinkProcess, NoPlace, Order};
 use super::{Arrival, Inner};
 use futures_util::{SinkExt, StreamExt};
 use shared::agent::{
     self, AgentHello, AgentMessage, ByeReason, FromAgent, HEARTBEAT_MS, HubMessage, MAX_MESSAGE, SILENCE_MS, close,
 };
-use shared::standing::Standing;
+use shared::connection_state::ConnectionState;
 use shared::unit::rough_duration;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ const SEND_TIMEOUT: Duration = Duration::from_millis(SILENCE_MS);
 const CLOSING_TIMEOUT: Duration = Duration::from_secs(1);
 /// Interval of heartbeats, slightly shorter than the other end expects.
 const HEARTBEAT: Duration = Duration::from_millis(HEARTBEAT_MS - 500);
-const SILENCE: Duration = Duration::from_millis(SILENCE_MS);
+const SILENCE_TIMEOUT: Duration = Duration::from_millis(SILENCE_MS);
 /// Interval of the periodic work.
 const UPKEEP_INTERVAL: Duration = Duration::from_secs(1);
 /// Interval of the periodic work while a reader waits for the data.
@@ -86,7 +86,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
         self.heard = Instant::now();
         match message {
             Some(Err(Error::Capacity(_))) => {
-                Err(LinkEnd::told(close::LIMIT, format!("a message of an agent has at most {MAX_MESSAGE} bytes")))
+                Err(LinkEnd::from_close(close::LIMIT, format!("a message of an agent has at most {MAX_MESSAGE} bytes")))
             }
             Some(Ok(Message::Close(_))) | Some(Err(_)) | None => Err(LinkEnd::Gone),
             Some(Ok(message @ Message::Binary(_))) => Ok(Some(message)),
@@ -191,7 +191,9 @@ async fn run<S: AsyncRead + AsyncWrite + Unpin>(
     })?;
     if let Some(reason) = ingest.clones.linked(arrival, hello.boot, &host, ingest.live.clock.steady()) {
         let source = ingest.live.store().named(&arrival.source);
-        source.into_iter().for_each(|source| ingest.live.set_standing(source, Standing::Refused(reason.clone())));
+        source
+            .into_iter()
+            .for_each(|source| ingest.live.set_connection_state(source, ConnectionState::Refused(reason.clone())));
         return Err(LinkEnd::Told { code: close::IN_USE, reason, wait: IN_USE_WAIT_MS });
     }
     if let Some(others) = &ingest.others {
@@ -199,15 +201,15 @@ async fn run<S: AsyncRead + AsyncWrite + Unpin>(
             ingest.refusals(None).add(Cause::Link, 1);
             match why {
                 NoTake::InUse(process) => no_place(NoPlace::InUse(process), ingest.live.clock.wall()),
-                NoTake::Unavailable(why) => LinkEnd::told(close::GOING, why),
+                NoTake::Unavailable(why) => LinkEnd::from_close(close::GOING, why),
             }
         })?;
     }
     let past = past(ingest, &arrival.source).await?;
     let (mut intake, welcome) = Intake::begin(ingest.clone(), arrival, hello, past)?;
     note(ingest, arrival, &mut intake, true).await;
-    ingest.live.set_standing(intake.source, Standing::Live);
-    let mut ended = Standings { ingest, source: intake.source, place, end: LinkEnd::Gone };
+    ingest.live.set_connection_state(intake.source, ConnectionState::Live);
+    let mut ended = ConnectionStateGuard { ingest, source: intake.source, place, end: LinkEnd::Gone };
     let end = match socket.send(&welcome).await {
         Ok(()) => follow(ingest, arrival, (&mut intake, socket, &mut ended.place), denied).await,
         Err(end) => Err(end),
@@ -233,7 +235,7 @@ async fn bring<S: AsyncRead + AsyncWrite + Unpin>(
     let hello = timeout(HELLO_TIMEOUT, socket.hello()).await;
     let hello = hello.unwrap_or_else(|_| Err(LinkEnd::frame_error("no hello within 10 s")))?;
     let place = ingest.presence.enter_relay(&arrival.source);
-    let mut place = place.ok_or_else(|| LinkEnd::told(close::GOING, "its agent is connected here"))?;
+    let mut place = place.ok_or_else(|| LinkEnd::from_close(close::GOING, "its agent is connected here"))?;
     // Timestamps of a relay are already corrected.
     let erased = past(ingest, &arrival.source).await.map(|past| past.erased).unwrap_or_default();
     let past = Past { eras: Vec::new(), erased };
@@ -262,7 +264,7 @@ async fn past(ingest: &Inner, source: &str) -> Result<Past, LinkEnd> {
     let Some(accounts) = &ingest.accounts else { return Ok(Past::default()) };
     let read = async { Ok(Past { eras: accounts.eras(source).await?, erased: accounts.erased(source).await? }) };
     // Without it, a tick that arrives twice could get two timestamps.
-    read.await.map_err(|why: Denied| LinkEnd::told(close::GOING, why.to_string()))
+    read.await.map_err(|why: Denied| LinkEnd::from_close(close::GOING, why.to_string()))
 }
 
 /// Stores the last contact of a machine if it was `heard`, and a new era of its clock.
@@ -274,7 +276,7 @@ async fn note(ingest: &Inner, arrival: &Arrival, intake: &mut Intake, heard: boo
             intake.era = None;
         }
         if heard {
-            accounts.heard(&arrival.source, &intake.heard()).await?;
+            accounts.store_report(&arrival.source, &intake.report()).await?;
         }
         Ok::<_, Denied>(())
     };
@@ -284,26 +286,28 @@ async fn note(ingest: &Inner, arrival: &Arrival, intake: &mut Intake, heard: boo
 }
 
 /// Sets the state of a source when its link ends for any reason, unless another link has replaced it.
-struct Standings<'a> {
+struct ConnectionStateGuard<'a> {
     ingest: &'a Inner,
     source: shared::wire::SourceId,
-    place: Place,
+    place: LinkPlace,
     end: LinkEnd,
 }
 
-impl Drop for Standings<'_> {
+impl Drop for ConnectionStateGuard<'_> {
     fn drop(&mut self) {
-        let standing = match &self.end {
+        let connection_state = match &self.end {
             _ if self.place.is_taken() => return,
-            LinkEnd::Bye(ByeReason::Stopping) => Standing::Stopped("it was stopped".into()),
-            LinkEnd::Bye(ByeReason::Restarting) => Standing::Stopped("it is restarting".into()),
-            LinkEnd::Bye(ByeReason::Upgrading) => Standing::Stopped("it is restarting with another version".into()),
-            LinkEnd::Told { code: close::LIMIT | close::REVOKED | close::IN_USE, reason, .. } => {
-                Standing::Refused(reason.clone())
+            LinkEnd::Bye(ByeReason::Stopping) => ConnectionState::Stopped("it was stopped".into()),
+            LinkEnd::Bye(ByeReason::Restarting) => ConnectionState::Stopped("it is restarting".into()),
+            LinkEnd::Bye(ByeReason::Upgrading) => {
+                ConnectionState::Stopped("it is restarting with another version".into())
             }
-            LinkEnd::Told { .. } | LinkEnd::Gone => Standing::Unreachable,
+            LinkEnd::Told { code: close::LIMIT | close::REVOKED | close::IN_USE, reason, .. } => {
+                ConnectionState::Refused(reason.clone())
+            }
+            LinkEnd::Told { .. } | LinkEnd::Gone => ConnectionState::Unreachable,
         };
-        self.ingest.live.set_standing(self.source, standing);
+        self.ingest.live.set_connection_state(self.source, connection_state);
     }
 }
 
@@ -327,7 +331,7 @@ impl Timers {
 
     /// The earliest due time; `fetch` is the time of the next possible request.
     fn next<S>(&self, socket: &Socket<S>, fetch: Option<Instant>) -> Instant {
-        let ends = [socket.said + HEARTBEAT, socket.heard + SILENCE];
+        let ends = [socket.said + HEARTBEAT, socket.heard + SILENCE_TIMEOUT];
         ends.into_iter().chain(self.credit).chain(self.held).chain(fetch).fold(self.upkeep, Instant::min)
     }
 
@@ -359,7 +363,7 @@ impl Timers {
             self.acknowledged = intake.messages;
             socket.send(&acknowledgement).await?;
         }
-        if now >= socket.heard + SILENCE {
+        if now >= socket.heard + SILENCE_TIMEOUT {
             return Err(LinkEnd::Gone);
         }
         if now >= socket.said + HEARTBEAT {
@@ -410,7 +414,7 @@ async fn take<S: AsyncRead + AsyncWrite + Unpin>(
 async fn follow<S: AsyncRead + AsyncWrite + Unpin>(
     ingest: &Arc<Inner>,
     arrival: &Arrival,
-    (intake, socket, place): (&mut Intake, &mut Socket<S>, &mut Place),
+    (intake, socket, place): (&mut Intake, &mut Socket<S>, &mut LinkPlace),
     mut denied: Denial<'_>,
 ) -> Result<std::convert::Infallible, LinkEnd> {
     let mut going = std::pin::pin!(going(ingest, &place.source));
@@ -439,14 +443,14 @@ async fn follow<S: AsyncRead + AsyncWrite + Unpin>(
         tokio::select! {
             biased;
             end = &mut going => return Err(end),
-            (code, reason) = &mut denied => return Err(LinkEnd::told(code, reason)),
+            (code, reason) = &mut denied => return Err(LinkEnd::from_close(code, reason)),
             order = ordered(&mut place.orders) => match order {
                 Order::Leave => return Err(LinkEnd::Gone),
                 Order::Ask => socket.ask().await?,
                 Order::Stay => {}
             },
             message = socket.next(), if timers.held.is_none() => {
-                place.heard();
+                place.mark_alive();
                 let hold = if let Some(message) = message? {
                     let taken = take(ingest, intake, socket, &mut questions, message).await?;
                     if taken.fetched {
@@ -455,11 +459,11 @@ async fn follow<S: AsyncRead + AsyncWrite + Unpin>(
                     timers.add_credit(taken.credit);
                     taken.hold
                 } else {
-                    intake.told(0)
+                    intake.count_bytes(0)
                 };
                 timers.held = (!hold.is_zero()).then(|| Instant::now() + hold);
                 if intake.messages.wrapping_sub(timers.acknowledged) > agent::CREDIT {
-                    return Err(LinkEnd::told(close::LIMIT, "more data was sent than acknowledged"));
+                    return Err(LinkEnd::from_close(close::LIMIT, "more data was sent than acknowledged"));
                 }
             }
             question = questions.next(intake.shift()) => socket.send(&question).await?,
@@ -505,7 +509,7 @@ async fn ordered(orders: &mut watch::Receiver<Order>) -> Order {
 
 fn no_place(why: NoPlace, now: i64) -> LinkEnd {
     match why {
-        NoPlace::Full => LinkEnd::told(close::LIMIT, "the limit of links on this hub is reached; retry later"),
+        NoPlace::Full => LinkEnd::from_close(close::LIMIT, "the limit of links on this hub is reached; retry later"),
         NoPlace::InUse(process) => LinkEnd::Told {
             code: close::IN_USE,
             reason: format!(

@@ -20,10 +20,10 @@ const UNMAPPED: SeriesId = SeriesId::MAX;
 const REFUSED: SeriesId = SeriesId::MAX - 1;
 
 /// Size of an ID's slot, bytes: here, and its value and steps in the state of the stream.
-const PLACE_BYTES: usize = size_of::<Known>() + size_of::<f64>() + size_of::<Steps>();
+const PLACE_BYTES: usize = size_of::<AgentSeries>() + size_of::<f64>() + size_of::<Steps>();
 
 /// A row of the agent.
-struct Row {
+struct AgentRow {
     /// Its position in the hub's table, and the version of the row there; None if it was refused.
     here: Option<(u16, u64)>,
     steps: Steps,
@@ -31,7 +31,7 @@ struct Row {
 
 /// A series of the agent.
 #[derive(Clone, Default)]
-struct Known {
+struct AgentSeries {
     /// Position of its row in the agent's table, and its instance; None for an unused ID.
     def: Option<(u16, Box<str>)>,
     here: SeriesId,
@@ -62,8 +62,8 @@ impl Vocabulary {
 pub struct Map {
     source: SourceId,
     limits: IngestLimits,
-    rows: BTreeMap<u16, Row>,
-    series: Vec<Known>,
+    rows: BTreeMap<u16, AgentRow>,
+    series: Vec<AgentSeries>,
     /// Number of series that have an ID here.
     mapped: usize,
     /// Size of the names, and of the slots of IDs here and in the state of the stream, bytes.
@@ -96,7 +96,7 @@ impl Map {
         refusals: &Refusals,
     ) -> Result<(), MapError> {
         for (position, mut metric) in rows {
-            self.hold(size_of::<Row>() + metric.tag.len())?;
+            self.hold(size_of::<AgentRow>() + metric.tag.len())?;
             if !metric.steps.is_finite() || metric.steps < 0.0 || metric.steps.is_subnormal() {
                 return Err(MapError::Nonsense);
             }
@@ -123,7 +123,7 @@ impl Map {
                 Ok(_) => {}
                 Err(cause) => refusals.add(cause, 1),
             }
-            self.rows.insert(position, Row { here: here.ok(), steps });
+            self.rows.insert(position, AgentRow { here: here.ok(), steps });
         }
         Ok(())
     }
@@ -147,7 +147,7 @@ impl Map {
             self.hold(instance.len())?;
             if at >= self.series.len() {
                 self.hold((at + 1 - self.series.len()) * PLACE_BYTES)?;
-                self.series.resize(at + 1, Known { here: UNMAPPED, ..Known::default() });
+                self.series.resize(at + 1, AgentSeries { here: UNMAPPED, ..AgentSeries::default() });
                 state.extend(std::iter::repeat_n(0.0, at + 1 - state.steps().len()));
             }
             state.redefine(id, steps);
@@ -157,7 +157,7 @@ impl Map {
             self.mapped -= usize::from(old.here < REFUSED);
             self.bytes -= old.def.take().map_or(0, |(_, instance)| instance.len());
             let here = if sound { UNMAPPED } else { REFUSED };
-            *old = Known { def: Some((metric, instance.into_boxed_str())), here, generation: 0 };
+            *old = AgentSeries { def: Some((metric, instance.into_boxed_str())), here, generation: 0 };
         }
         Ok(())
     }

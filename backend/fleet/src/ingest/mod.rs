@@ -40,7 +40,7 @@ use map::Vocabulary;
 use names::CalledMachines;
 use parking_lot::Mutex;
 use presence::Presence;
-use shared::standing::Standing;
+use shared::connection_state::ConnectionState;
 use shared::wire::SourceId;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -141,7 +141,7 @@ pub struct Ingest(Arc<Inner>);
 impl Ingest {
     /// Fills this stream, and stores no clock corrections beyond its end.
     pub fn new(live: Arc<Live>, limits: IngestLimits) -> Self {
-        Self::of(live, (None, None), limits)
+        Self::build(live, (None, None), limits)
     }
 
     /// Fills the stream of a hub, which may be part of a cluster. Restored sources with a key are unreachable until
@@ -152,17 +152,17 @@ impl Ingest {
         others: Option<Arc<dyn OtherHubs>>,
         limits: IngestLimits,
     ) -> Self {
-        Self::of(live, (Some(accounts), others), limits)
+        Self::build(live, (Some(accounts), others), limits)
     }
 
-    fn of(
+    fn build(
         live: Arc<Live>,
         (accounts, others): (Option<Accounts>, Option<Arc<dyn OtherHubs>>),
         limits: IngestLimits,
     ) -> Self {
         let sources = live.store().sources();
         for source in sources.into_iter().filter(|source| is_source_id(&source.key)) {
-            live.set_standing(source.id, Standing::Unreachable);
+            live.set_connection_state(source.id, ConnectionState::Unreachable);
         }
         Ingest(Arc::new(Inner {
             live,
@@ -201,9 +201,9 @@ impl Ingest {
             ids.iter().filter_map(|id| store.named(id)).collect()
         };
         for source in sources {
-            let (standing, _) = self.0.live.source(source).standing();
-            if matches!(standing, Standing::Unreachable | Standing::Stopped(_)) {
-                self.0.live.set_standing(source, Standing::Ended);
+            let (connection_state, _) = self.0.live.source(source).connection_state();
+            if matches!(connection_state, ConnectionState::Unreachable | ConnectionState::Stopped(_)) {
+                self.0.live.set_connection_state(source, ConnectionState::Ended);
             }
         }
     }
@@ -236,9 +236,11 @@ impl Ingest {
         let linked = all.keys().copied().flatten();
         linked.map(|source| self.0.live.source(source)).fold((0, 0), |(missing, lag), state| {
             let behind = || state.figures().behind_ms.unwrap_or(0).max(lag);
-            match state.standing().0 {
-                Standing::Filling { missing: more, .. } => (missing + u64::try_from(more).unwrap_or(0), behind()),
-                Standing::Live | Standing::Late => (missing, behind()),
+            match state.connection_state().0 {
+                ConnectionState::Filling { missing: more, .. } => {
+                    (missing + u64::try_from(more).unwrap_or(0), behind())
+                }
+                ConnectionState::Live | ConnectionState::Late => (missing, behind()),
                 _ => (missing, lag),
             }
         })
@@ -257,8 +259,8 @@ impl Ingest {
         let (missing_ms, lag_ms) = self.lack();
         let all = self.0.refusals.lock();
         let refused = Cause::ALL.iter().map(|cause| {
-            let n = all.values().map(|refusals| refusals.of(*cause)).sum();
-            (cause.word().to_owned(), n)
+            let n = all.values().map(|refusals| refusals.count_of(*cause)).sum();
+            (cause.as_str().to_owned(), n)
         });
         IngestCounts {
             links: self.0.presence.links() as u64,

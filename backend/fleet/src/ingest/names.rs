@@ -44,7 +44,7 @@ impl CalledMachines {
     }
 
     /// A machine reports labels of its own.
-    pub fn told(&self, live: &Live, source: SourceId, own: Labels) {
+    pub fn set_labels(&self, live: &Live, source: SourceId, own: Labels) {
         let mut all = self.all();
         let called = all.entry(source).or_default();
         called.own = own;

@@ -89,7 +89,7 @@ pub(super) enum NoPlace {
 }
 
 /// The place of a link; dropping it releases the place.
-pub(super) struct Place {
+pub(super) struct LinkPlace {
     presence: Arc<Presence>,
     /// ID of the source.
     pub source: String,
@@ -98,9 +98,9 @@ pub(super) struct Place {
     pub orders: watch::Receiver<Order>,
 }
 
-impl Place {
+impl LinkPlace {
     /// Records a sign of life of the agent.
-    pub fn heard(&self) {
+    pub fn mark_alive(&self) {
         self.slot.heard.send_modify(|n| *n += 1);
     }
 
@@ -110,7 +110,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for LinkPlace {
     fn drop(&mut self) {
         let mut slots = self.presence.slots();
         if slots.all.get(&self.source).is_some_and(|slot| slot.number == self.slot.number) {
@@ -151,7 +151,7 @@ impl Presence {
 
     /// Takes the place of a source, unless `old` is not in it any more. A source that has a place keeps it, whatever
     /// the number of links.
-    fn take(self: &Arc<Self>, source: &str, process: &LinkProcess, old: Option<u64>) -> Result<Place, Taken> {
+    fn take(self: &Arc<Self>, source: &str, process: &LinkProcess, old: Option<u64>) -> Result<LinkPlace, Taken> {
         let mut slots = self.slots();
         match slots.all.get(source) {
             None if slots.all.len() >= MAX_LINKS => return Err(Taken::Full),
@@ -163,7 +163,7 @@ impl Presence {
         Ok(self.put(&mut slots, source, Who::Agent(process.clone())))
     }
 
-    fn put(self: &Arc<Self>, slots: &mut Slots, source: &str, who: Who) -> Place {
+    fn put(self: &Arc<Self>, slots: &mut Slots, source: &str, who: Who) -> LinkPlace {
         slots.last += 1;
         let (orders, told) = watch::channel(Order::Stay);
         let heard = watch::Sender::default();
@@ -171,11 +171,11 @@ impl Presence {
         if let Some(old) = slots.all.insert(source.into(), slot.clone()) {
             old.orders.send_replace(Order::Leave);
         }
-        Place { presence: self.clone(), source: source.into(), slot, orders: told }
+        LinkPlace { presence: self.clone(), source: source.into(), slot, orders: told }
     }
 
     /// Takes the place of a source for a relay of another hub; None if its agent is linked here.
-    pub fn enter_relay(self: &Arc<Self>, source: &str) -> Option<Place> {
+    pub fn enter_relay(self: &Arc<Self>, source: &str) -> Option<LinkPlace> {
         let mut slots = self.slots();
         let is_free = slots.all.get(source).is_none_or(|slot| slot.who == Who::Relay);
         is_free.then(|| self.put(&mut slots, source, Who::Relay))
@@ -206,7 +206,7 @@ impl Presence {
     ///
     /// # Errors
     /// [`NoPlace`].
-    pub async fn enter(self: &Arc<Self>, source: &str, process: &LinkProcess) -> Result<Place, NoPlace> {
+    pub async fn enter(self: &Arc<Self>, source: &str, process: &LinkProcess) -> Result<LinkPlace, NoPlace> {
         let mut silent = None;
         loop {
             let other = match self.take(source, process, silent) {
@@ -258,7 +258,7 @@ mod tests {
         let mut first = presence.enter("a", &process(1)).await.unwrap_or_else(|_| panic!("there is room"));
         let answers = async {
             first.orders.wait_for(|order| *order == Order::Ask).await.map(drop).unwrap_or_else(|_| panic!("asked"));
-            first.heard();
+            first.mark_alive();
         };
         let two = process(2);
         let (refused, ()) = tokio::join!(presence.enter("a", &two), answers);
@@ -300,7 +300,7 @@ mod tests {
         let mut agent = presence.enter("a", &process(1)).await.unwrap_or_else(|_| panic!("there is room"));
         let answers = async {
             agent.orders.wait_for(|order| *order == Order::Ask).await.map(drop).unwrap_or_else(|_| panic!("asked"));
-            agent.heard();
+            agent.mark_alive();
         };
         let two = process(2);
         let (refused, ()) = tokio::join!(presence.yields("a", &two), answers);

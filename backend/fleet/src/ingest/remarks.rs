@@ -24,7 +24,7 @@ pub(super) fn clock(shift_ms: i64) -> Option<Check> {
 /// Remark: data of a machine is dropped, with causes and approximate counts.
 pub(super) fn limited(causes: &[(String, u64)]) -> Option<Check> {
     // Damage on its disk has a remark of its own.
-    let causes = causes.iter().filter(|(word, _)| word != Cause::Damaged.word());
+    let causes = causes.iter().filter(|(word, _)| word != Cause::Damaged.as_str());
     let words: Vec<String> = causes.map(|(word, n)| format!("{word} {}", about(*n))).collect();
     (!words.is_empty()).then(|| Check {
         id: "limits".into(),

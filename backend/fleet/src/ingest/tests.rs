@@ -13,8 +13,8 @@ use super::{Arrival, Ingest, IngestLimits};
 use agent::{Agent, hello, row};
 use shared::agent::{AgentHello, AgentMessage, ByeReason, HubMessage, close};
 use shared::catalog::{Catalog, Kind, cpu};
+use shared::connection_state::ConnectionState;
 use shared::series::SeriesDef;
-use shared::standing::Standing;
 use shared::unit::Unit;
 use std::sync::Arc;
 use std::time::Duration;
@@ -61,8 +61,8 @@ impl Hub {
     /// An agent that is linked and welcome.
     pub async fn agent(&self) -> Agent {
         let mut agent = self.connect(KEY);
-        agent.say(&AgentMessage::Hello(Box::new(hello(1)))).await;
-        assert!(matches!(agent.heard().await, HubMessage::Welcome(_)));
+        agent.send_message(&AgentMessage::Hello(Box::new(hello(1)))).await;
+        assert!(matches!(agent.receive_message().await, HubMessage::Welcome(_)));
         agent
     }
 
@@ -72,9 +72,9 @@ impl Hub {
         Agent::connect(self.ingest.clone(), arrival)
     }
 
-    pub fn standing(&self) -> Standing {
+    pub fn connection_state(&self) -> ConnectionState {
         let source = self.live.store().named(KEY).expect("the source is known");
-        self.live.source(source).standing().0
+        self.live.source(source).connection_state().0
     }
 
     /// Tag, and samples of the first source as (time since [`NOW`], value).
@@ -101,7 +101,7 @@ impl Hub {
 async fn ticks_of_an_agent_are_those_of_a_source_here_under_their_own_sequences() {
     let hub = Hub::new();
     let mut agent = hub.agent().await;
-    assert_eq!(hub.standing(), Standing::Live);
+    assert_eq!(hub.connection_state(), ConnectionState::Live);
     agent.tell(0, 0, "a").await;
     agent.tick(100, 0, &[1.0]).await;
     agent.tell(0, 5, "b").await;
@@ -123,10 +123,10 @@ async fn who_comes_back_goes_on_and_what_is_here_already_is_dropped_and_counted(
     agent.tick(100, 0, &[1.0]).await;
     agent.acknowledged(1).await;
     agent.cut().await;
-    assert_eq!(hub.standing(), Standing::Unreachable);
+    assert_eq!(hub.connection_state(), ConnectionState::Unreachable);
     let mut agent = hub.connect(KEY);
-    agent.say(&AgentMessage::Hello(Box::new(hello(1)))).await;
-    let HubMessage::Welcome(welcome) = agent.heard().await else { panic!("no welcome") };
+    agent.send_message(&AgentMessage::Hello(Box::new(hello(1)))).await;
+    let HubMessage::Welcome(welcome) = agent.receive_message().await else { panic!("no welcome") };
     assert_eq!((welcome.holds, &welcome.name[..]), (100, "node-7"));
     agent.tell(0, 3, "a").await;
     agent.tick(100, 0, &[f64::NAN, f64::NAN, f64::NAN, 5.0]).await;
@@ -142,7 +142,9 @@ async fn rows_of_the_agent_join_the_table_and_one_of_another_unit_is_refused_and
     let mut agent = hub.agent().await;
     let mut wrong = row(cpu::ROWS[0].tag);
     wrong.unit = Unit::Celsius;
-    agent.say(&AgentMessage::Rows { rows: vec![(7, row("own.{x}.level")), (8, wrong)], charts: Vec::new() }).await;
+    agent
+        .send_message(&AgentMessage::Rows { rows: vec![(7, row("own.{x}.level")), (8, wrong)], charts: Vec::new() })
+        .await;
     let def = |metric, instance: &str| SeriesDef { metric, instance: instance.into() };
     agent.series(&[(0, def(7, "k"), 100.0), (1, def(8, "0"), 100.0)]).await;
     agent.tick(5, 0, &[3.5, 4.0]).await;
@@ -155,14 +157,14 @@ async fn rows_of_the_agent_join_the_table_and_one_of_another_unit_is_refused_and
 async fn an_odd_row_of_one_agent_takes_its_tag_from_no_other() {
     let hub = Hub::new();
     let mut hostile = hub.connect("hostilehostilehostilehosti");
-    hostile.say(&AgentMessage::Hello(Box::new(hello(1)))).await;
-    assert!(matches!(hostile.heard().await, HubMessage::Welcome(_)));
+    hostile.send_message(&AgentMessage::Hello(Box::new(hello(1)))).await;
+    assert!(matches!(hostile.receive_message().await, HubMessage::Welcome(_)));
     let mut odd = row("own.{x}.level");
     (odd.unit, odd.kind) = (Unit::Celsius, Kind::Counter);
     let mut agent = hub.agent().await;
     for (agent, row, value) in [(&mut hostile, odd, 9.0), (&mut agent, row("own.{x}.level"), 3.5)] {
         let steps = row.steps;
-        agent.say(&AgentMessage::Rows { rows: vec![(7, row)], charts: Vec::new() }).await;
+        agent.send_message(&AgentMessage::Rows { rows: vec![(7, row)], charts: Vec::new() }).await;
         agent.series(&[(0, SeriesDef { metric: 7, instance: "k".into() }, steps)]).await;
         agent.tick(5, 0, &[value]).await;
         agent.acknowledged(1).await;
@@ -182,8 +184,8 @@ async fn ticks_of_many_links_are_appended_together_and_a_refused_one_costs_no_ot
     let mut agents = Vec::new();
     for key in &keys {
         let mut agent = hub.connect(key);
-        agent.say(&AgentMessage::Hello(Box::new(hello(1)))).await;
-        assert!(matches!(agent.heard().await, HubMessage::Welcome(_)));
+        agent.send_message(&AgentMessage::Hello(Box::new(hello(1)))).await;
+        assert!(matches!(agent.receive_message().await, HubMessage::Welcome(_)));
         agent.tell(0, 0, "a").await;
         agents.push(agent);
     }
@@ -208,14 +210,14 @@ async fn ticks_of_many_links_are_appended_together_and_a_refused_one_costs_no_ot
 async fn one_that_says_so_is_stopped_and_one_that_is_silent_unreachable() {
     let hub = Hub::new();
     let mut agent = hub.agent().await;
-    agent.say(&AgentMessage::Bye(ByeReason::Stopping)).await;
+    agent.send_message(&AgentMessage::Bye(ByeReason::Stopping)).await;
     agent.ended().await;
-    assert!(matches!(hub.standing(), Standing::Stopped(_)));
+    assert!(matches!(hub.connection_state(), ConnectionState::Stopped(_)));
     // The socket stays open without messages: only heartbeats of the hub, until it gives up.
     let mut agent = hub.agent().await;
-    assert_eq!(hub.standing(), Standing::Live);
+    assert_eq!(hub.connection_state(), ConnectionState::Live);
     agent.silent().await;
-    assert_eq!(hub.standing(), Standing::Unreachable);
+    assert_eq!(hub.connection_state(), ConnectionState::Unreachable);
     assert_eq!(hub.ingest.counts().links, 0);
 }
 
@@ -225,12 +227,12 @@ async fn one_that_comes_back_no_more_has_ended_unless_it_is_linked() {
     let mut agent = hub.agent().await;
     let ids = [KEY.to_owned(), "another".to_owned()];
     hub.ingest.ended(&ids);
-    assert_eq!(hub.standing(), Standing::Live);
+    assert_eq!(hub.connection_state(), ConnectionState::Live);
     agent.cut().await;
     hub.ingest.ended(&ids);
-    assert_eq!(hub.standing(), Standing::Ended);
+    assert_eq!(hub.connection_state(), ConnectionState::Ended);
     let _agent = hub.agent().await;
-    assert_eq!(hub.standing(), Standing::Live, "it has come back all the same");
+    assert_eq!(hub.connection_state(), ConnectionState::Live, "it has come back all the same");
 }
 
 /// A file contains the bytes that agents of the first version sent.
@@ -245,22 +247,22 @@ async fn an_agent_of_the_first_version_and_one_that_says_more_are_followed() {
     let hub = Hub::new();
     let mut agent = hub.connect(KEY);
     agent.bytes(said(0)).await;
-    assert!(matches!(agent.heard().await, HubMessage::Welcome(_)));
+    assert!(matches!(agent.receive_message().await, HubMessage::Welcome(_)));
     // Rows, series, checks, facts, a clock question; then a message of an unknown kind.
     for n in 1..=5 {
         agent.bytes(said(n)).await;
     }
     agent.bytes(vec![0x7f, 1, 2, 3]).await;
     loop {
-        if let HubMessage::Clock { id, .. } = agent.heard().await {
+        if let HubMessage::Clock { id, .. } = agent.receive_message().await {
             assert_eq!(id, 2, "all before it was taken in");
             break;
         }
     }
-    assert_eq!(hub.standing(), Standing::Live);
+    assert_eq!(hub.connection_state(), ConnectionState::Live);
     agent.bytes(said(8)).await;
     agent.ended().await;
-    assert_eq!(hub.standing(), Standing::Stopped("it is restarting with another version".into()));
+    assert_eq!(hub.connection_state(), ConnectionState::Stopped("it is restarting with another version".into()));
 }
 
 #[tokio::test(start_paused = true)]
@@ -283,19 +285,19 @@ async fn a_second_process_with_the_key_of_one_that_answers_is_refused_by_name() 
     let hub = Hub::new();
     let mut first = hub.agent().await;
     let mut second = hub.connect(KEY);
-    second.say(&AgentMessage::Hello(Box::new(hello(2)))).await;
+    second.send_message(&AgentMessage::Hello(Box::new(hello(2)))).await;
     first.beat().await;
     let (code, reason, wait) = second.goodbye().await;
     assert_eq!((code, wait), (close::IN_USE, 60_000));
     assert!(reason.contains("host-1") && reason.contains("--new-identity"), "{reason}");
-    assert_eq!(hub.standing(), Standing::Live);
+    assert_eq!(hub.connection_state(), ConnectionState::Live);
     // The same process again: its old link is half open.
     let mut again = hub.agent().await;
     again.tell(0, 0, "a").await;
     again.tick(9, 0, &[1.0]).await;
     again.acknowledged(1).await;
     first.ended().await;
-    assert_eq!(hub.standing(), Standing::Live);
+    assert_eq!(hub.connection_state(), ConnectionState::Live);
     assert_eq!(hub.ingest.counts().links, 1);
 }
 
@@ -306,21 +308,21 @@ async fn two_machines_that_take_turns_with_one_key_are_both_refused() {
         let mut agent = hub.connect(KEY);
         let hello = AgentHello { boot: Some([boot; 32]), host: format!("host-{boot}"), ..hello(u64::from(boot)) };
         async move {
-            agent.say(&AgentMessage::Hello(Box::new(hello))).await;
+            agent.send_message(&AgentMessage::Hello(Box::new(hello))).await;
             agent
         }
     };
     for boot in [1, 2, 1] {
         let mut agent = link(boot).await;
-        assert!(matches!(agent.heard().await, HubMessage::Welcome(_)));
-        agent.say(&AgentMessage::Bye(ByeReason::Stopping)).await;
+        assert!(matches!(agent.receive_message().await, HubMessage::Welcome(_)));
+        agent.send_message(&AgentMessage::Bye(ByeReason::Stopping)).await;
         agent.ended().await;
     }
     for boot in [2, 1] {
         let (code, reason, wait) = link(boot).await.goodbye().await;
         assert_eq!((code, wait), (close::IN_USE, 60_000));
         assert!(reason.contains("host-1 (10.0.0.5) and host-2 (10.0.0.5)"), "{reason}");
-        assert_eq!(hub.standing(), Standing::Refused(reason));
+        assert_eq!(hub.connection_state(), ConnectionState::Refused(reason));
     }
 }
 
@@ -337,11 +339,11 @@ async fn a_key_that_is_ended_ends_its_link_with_the_reason() {
         });
         ingest.link_until(arrival, socket, denied).await;
     });
-    agent.say(&AgentMessage::Hello(Box::new(hello(1)))).await;
-    assert!(matches!(agent.heard().await, HubMessage::Welcome(_)));
+    agent.send_message(&AgentMessage::Hello(Box::new(hello(1)))).await;
+    assert!(matches!(agent.receive_message().await, HubMessage::Welcome(_)));
     end.send_replace(true);
     assert_eq!(agent.goodbye().await.0, close::REVOKED);
-    assert_eq!(hub.standing(), Standing::Refused("an admin has ended the key".into()));
+    assert_eq!(hub.connection_state(), ConnectionState::Refused("an admin has ended the key".into()));
 }
 
 #[tokio::test(start_paused = true)]
@@ -351,6 +353,6 @@ async fn a_hub_that_ends_says_so_and_after_its_start_its_machines_are_unreachabl
     hub.ingest.drain().begin(1);
     assert_eq!(agent.goodbye().await.0, close::GOING);
     let later = Ingest::new(hub.live.clone(), IngestLimits::default());
-    assert_eq!(hub.standing(), Standing::Unreachable);
+    assert_eq!(hub.connection_state(), ConnectionState::Unreachable);
     drop(later);
 }

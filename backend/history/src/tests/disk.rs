@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// If each of this many writes waited, a busy machine could not explain the time.
-const MANY: u32 = 100;
+const MANY_WRITES: u32 = 100;
 
 /// A folder with possible faults, and its log, which is synced after every write.
 pub struct Rig {
@@ -112,10 +112,10 @@ fn a_disk_that_is_full_at_any_write_loses_nothing_once_it_has_space() {
         if rig.log.health().failing.is_some() {
             failed += 1;
             let now = Instant::now();
-            for _ in 0..MANY {
+            for _ in 0..MANY_WRITES {
                 assert_eq!(rig.log.write(owner.tick(0)), Written::Later);
             }
-            assert!(now.elapsed() < writer::WRITE_TIMEOUT * MANY / 2, "a failing log keeps nobody waiting");
+            assert!(now.elapsed() < writer::WRITE_TIMEOUT * MANY_WRITES / 2, "a failing log keeps nobody waiting");
             assert!(!rig.retry(&mut owner), "the disk is still full");
             assert!(rig.log.health().failing.unwrap().contains("No space left on device"));
             rig.files.heal();
@@ -211,10 +211,10 @@ fn a_disk_that_hangs_keeps_nobody_waiting_and_loses_nothing() {
     rig.files.fail(0, Fault::Hang);
     assert_eq!(rig.log.write(owner.tick(0)), Written::Later);
     let now = Instant::now();
-    for _ in 0..MANY {
+    for _ in 0..MANY_WRITES {
         assert_eq!(rig.log.write(owner.tick(0)), Written::Later);
     }
-    assert!(now.elapsed() < writer::WRITE_TIMEOUT * MANY / 2, "only the first waits");
+    assert!(now.elapsed() < writer::WRITE_TIMEOUT * MANY_WRITES / 2, "only the first waits");
     let end = now + Duration::from_secs(20);
     // The log's thread may have started later than the first write waited for it.
     while rig.log.health().waiting_for.is_none_or(|waited| waited < writer::WRITE_TIMEOUT) {

@@ -1,6 +1,6 @@
 //! The two threads of a log: one writes the queue and removes old files, the other syncs written data.
 
-use super::{Current, IDLE_INTERVAL, Job, Shared, State, name};
+use super::{Current, IDLE_INTERVAL, Job, Shared, WriterState, name};
 use crate::files::Append;
 use crate::log::{self, Entry};
 use parking_lot::MutexGuard;
@@ -74,7 +74,7 @@ fn begin(shared: &Shared, number: u64, opening: Vec<u8>) -> io::Result<Current> 
     Ok(Current { file, number, len: bytes.len() as u64 })
 }
 
-fn written(shared: &Shared, state: &mut State, bytes: u64, begun: Option<Current>, epoch: u64) {
+fn written(shared: &Shared, state: &mut WriterState, bytes: u64, begun: Option<Current>, epoch: u64) {
     shared.unsynced(state);
     if let Some(begun) = begun {
         // A sync that failed meanwhile concerned the file before. This file replaces that one only if it was started
@@ -94,7 +94,7 @@ fn written(shared: &Shared, state: &mut State, bytes: u64, begun: Option<Current
     }
 }
 
-fn remove<'a>(shared: &'a Shared, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+fn remove<'a>(shared: &'a Shared, mut state: MutexGuard<'a, WriterState>) -> MutexGuard<'a, WriterState> {
     let through = std::mem::take(&mut state.remove_through);
     let present = state.current.as_ref().map_or(u64::MAX, |c| c.number);
     let old: Vec<u64> = state.sizes.range(..=through.min(present - 1)).map(|(&n, _)| n).collect();
@@ -131,7 +131,7 @@ pub(super) fn sync(shared: &Shared) {
     shared.done.notify_all();
 }
 
-fn sync_once<'a>(shared: &'a Shared, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+fn sync_once<'a>(shared: &'a Shared, mut state: MutexGuard<'a, WriterState>) -> MutexGuard<'a, WriterState> {
     let mut files = std::mem::take(&mut state.complete);
     files.extend(state.current.as_ref().map(|c| c.file.clone()));
     let folder = std::mem::take(&mut state.folder_unsynced);

@@ -235,13 +235,13 @@ impl Card {
     pub fn new(model: &'static Model, random: &mut Random, altered: Altered) -> Self {
         let ambient = random.between(21.0, 33.0);
         // A board at its limit ends up this much warmer than the air.
-        let rise = altered.of("rise", random.between(28.0, 46.0)).min(model.soft - ambient - 6.0);
+        let rise = altered.alter("rise", random.between(28.0, 46.0)).min(model.soft - ambient - 6.0);
         Card {
             model,
             limit: model.limit,
             board: random.about_one(0.006),
             cooling: rise / model.limit,
-            inertia: altered.of("inertia", random.between(12.0, 45.0)),
+            inertia: altered.alter("inertia", random.between(12.0, 45.0)),
             ambient,
             temp: ambient + rise * 0.3,
             warm_clock: model.clock,

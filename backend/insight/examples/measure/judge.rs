@@ -10,7 +10,7 @@ use std::collections::HashMap;
 
 /// A finding with its history.
 #[derive(Clone, Debug)]
-pub struct Found {
+pub struct JudgedFinding {
     /// Its last state.
     pub finding: Finding,
     /// When it was first reported, and first reported above a note, ms.
@@ -22,7 +22,7 @@ pub struct Found {
     pub severities: Vec<Severity>,
 }
 
-impl Found {
+impl JudgedFinding {
     /// Its highest severity.
     pub fn worst(&self) -> Severity {
         self.severities.iter().copied().max().unwrap_or(Severity::Note)
@@ -33,7 +33,7 @@ pub struct Judge {
     insight: Insight,
     new: Vec<Finding>,
     places: HashMap<String, usize>,
-    pub found: Vec<Found>,
+    pub found: Vec<JudgedFinding>,
 }
 
 impl Judge {
@@ -69,8 +69,8 @@ impl Sink for Judge {
         self.insight.goodbye(source, t);
     }
 
-    fn said(&mut self, source: u32, t: i64, collector: &str, reason: &str) {
-        self.insight.said(source, t, collector, reason);
+    fn record_reason(&mut self, source: u32, t: i64, collector: &str, reason: &str) {
+        self.insight.record_reason(source, t, collector, reason);
     }
 
     fn now(&mut self, now: i64) {
@@ -79,7 +79,7 @@ impl Sink for Judge {
             let found = &mut self.found;
             let at = *self.places.entry(finding.id.clone()).or_insert_with(|| {
                 let finding = finding.clone();
-                found.push(Found { finding, first: now, above: None, ended: None, severities: Vec::new() });
+                found.push(JudgedFinding { finding, first: now, above: None, ended: None, severities: Vec::new() });
                 found.len() - 1
             });
             let known = &mut self.found[at];

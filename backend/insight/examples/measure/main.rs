@@ -266,7 +266,7 @@ fn one(seed: u64, flags: &Flags, text: &mut String) {
             "  found {} {} {} since {} told {:.0} until {:?} because {:?}: {}\n",
             f.id,
             f.rule,
-            f.severity.word(),
+            f.severity.as_str(),
             f.since - world::BEGIN / 1000,
             score::told_at(found),
             f.until.map(|t| t - world::BEGIN / 1000),

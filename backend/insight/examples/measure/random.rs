@@ -78,7 +78,7 @@ pub struct Altered {
 
 impl Altered {
     /// The value of a constant in this trace.
-    pub fn of(self, name: &str, constant: f64) -> f64 {
+    pub fn alter(self, name: &str, constant: f64) -> f64 {
         let key = name.bytes().fold(self.seed, |key, byte| mixed(key ^ u64::from(byte)));
         constant * (1.0 + self.by * (2.0 * Random::new(key).unit() - 1.0))
     }

@@ -1,6 +1,6 @@
 //! The figures as a table beside the bar; and the confidence of each rule for the crate.
 
-use super::score::{Claim, Outcome, Told, rate, wilson};
+use super::score::{Claim, Outcome, ScoredLabel, rate, wilson};
 use super::set::Class;
 use shared::finding::Severity;
 use std::collections::BTreeMap;
@@ -86,7 +86,7 @@ impl<'a> Report<'a> {
         Report { outcomes, hours: outcomes.iter().map(|o| o.gpu_hours).sum() }
     }
 
-    fn labels(&self, mild: bool) -> Vec<&'a Told> {
+    fn labels(&self, mild: bool) -> Vec<&'a ScoredLabel> {
         let all = self.outcomes.iter().flat_map(|o| &o.told);
         all.filter(|t| !t.label.optional && t.label.mild == mild).collect()
     }
@@ -179,13 +179,13 @@ impl<'a> Report<'a> {
         let mut text = String::from(
             "| fault | cases | recall | device right | to tell: median, worst | aim | to clear: median, worst |\n| --- | --- | --- | --- | --- | --- | --- |\n",
         );
-        let mut kinds: BTreeMap<(&str, &str), Vec<&Told>> = BTreeMap::new();
+        let mut kinds: BTreeMap<(&str, &str), Vec<&ScoredLabel>> = BTreeMap::new();
         for told in self.labels(mild) {
             kinds.entry((told.label.kind, "")).or_default().push(told);
             kinds.entry((told.label.kind, told.label.name)).or_default().push(told);
         }
         for ((kind, name), of) in &kinds {
-            let told: Vec<&&Told> = of.iter().filter(|t| t.after.is_some()).collect();
+            let told: Vec<&&ScoredLabel> = of.iter().filter(|t| t.after.is_some()).collect();
             let before = of[0].label.before_end;
             let mut after: Vec<f64> = told.iter().filter_map(|t| if before { t.left } else { t.after }).collect();
             let mut cleared: Vec<f64> = told.iter().filter_map(|t| t.cleared).collect();
@@ -262,7 +262,7 @@ impl<'a> Report<'a> {
         text += &self.kinds(true);
         text += "\n## By rule\n\nThe confidence of a finding is the lower end of the interval of its rule and severity; with fewer than 20 findings it has\nnone. Here all notes count, and one is right if any fault explains it.\n\n| rule | severity | findings | right | precision | false per 1,000 GPU-hours |\n| --- | --- | --- | --- | --- | --- |\n";
         for ((rule, severity), (right, all)) in self.rules() {
-            let severity = severity.word();
+            let severity = severity.as_str();
             let (precision, per) = (interval(wilson(right, all)), interval(rate(all - right, self.hours)));
             text += &format!("| {rule} | {severity} | {all} | {right} | {precision} | {per} |\n");
         }
@@ -292,7 +292,7 @@ impl<'a> Report<'a> {
             "# Written by `cargo xtask insight`: rule, severity, findings, and the lower 95 % bound of their precision.\n",
         );
         for ((rule, severity), (right, all)) in self.rules() {
-            text += &format!("{rule} {} {all} {:.3}\n", severity.word(), wilson(right, all).1);
+            text += &format!("{rule} {} {all} {:.3}\n", severity.as_str(), wilson(right, all).1);
         }
         text
     }
@@ -313,7 +313,7 @@ impl<'a> Report<'a> {
         text += "\nfalse:\n";
         for outcome in self.outcomes {
             for claim in outcome.claims.iter().filter(|c| c.counts && !c.right) {
-                let word = claim.worst.word();
+                let word = claim.worst.as_str();
                 text += &format!(
                     "  seed {} {}: {} {word} at {:.0}: {}\n",
                     outcome.seed, outcome.name, claim.rule, claim.at, claim.sentence
@@ -330,7 +330,7 @@ impl<'a> Report<'a> {
     }
 }
 /// The recall of the kind of fault with the lowest one.
-fn lowest_recall(labels: &[&Told]) -> Option<Figure> {
+fn lowest_recall(labels: &[&ScoredLabel]) -> Option<Figure> {
     let mut kinds: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
     for told in labels {
         let (hits, of) = kinds.entry(told.label.kind).or_default();

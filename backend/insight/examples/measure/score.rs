@@ -13,7 +13,7 @@
 //! Other notes count only for the confidence of their rule, which is measured for each severity. A note is right when
 //! any label explains it.
 
-use super::judge::Found;
+use super::judge::JudgedFinding;
 use super::set::{self, Class};
 use super::world::{BEGIN, Label, World};
 use shared::finding::{Place, Severity};
@@ -35,7 +35,7 @@ const EARLY: f64 = 6.0;
 
 /// A label and its result.
 #[derive(Clone, Debug)]
-pub struct Told {
+pub struct ScoredLabel {
     pub label: Label,
     /// Seconds from its onset.
     pub after: Option<f64>,
@@ -68,7 +68,7 @@ pub struct Outcome {
     pub class: Class,
     pub name: String,
     pub gpu_hours: f64,
-    pub told: Vec<Told>,
+    pub told: Vec<ScoredLabel>,
     pub claims: Vec<Claim>,
     pub without_evidence: usize,
 }
@@ -102,7 +102,7 @@ fn exact(subject: &[Place], label: &Label, world: &World) -> bool {
 }
 
 /// Whether a label explains a finding, in either way.
-fn explains(label: &Label, found: &Found, world: &World) -> bool {
+fn explains(label: &Label, found: &JudgedFinding, world: &World) -> bool {
     let (finding, at) = (&found.finding, told_at(found));
     let within = |after: f64| at >= label.onset - EARLY && at <= label.end + after;
     let own = finding.kind == label.kind || label.or.is_some_and(|or| or == finding.kind);
@@ -112,20 +112,27 @@ fn explains(label: &Label, found: &Found, world: &World) -> bool {
         || (brings(label.kind).contains(&finding.kind.as_str()) && within(300.0) && suffers())
 }
 
-pub fn is_claim(found: &Found) -> bool {
+pub fn is_claim(found: &JudgedFinding) -> bool {
     found.finding.because.is_none() && (found.above.is_some() || found.finding.kind == "idle")
 }
 
-pub fn told_at(found: &Found) -> f64 {
+pub fn told_at(found: &JudgedFinding) -> f64 {
     seconds(found.above.unwrap_or(found.first))
 }
 
-pub fn outcome(seed: u64, world: &World, found: &[Found]) -> Outcome {
+pub fn outcome(seed: u64, world: &World, found: &[JudgedFinding]) -> Outcome {
     let mut claims = Vec::new();
-    let mut told: Vec<Told> = world
+    let mut told: Vec<ScoredLabel> = world
         .labels
         .iter()
-        .map(|label| Told { label: label.clone(), after: None, left: None, cleared: None, device: None, claims: 0 })
+        .map(|label| ScoredLabel {
+            label: label.clone(),
+            after: None,
+            left: None,
+            cleared: None,
+            device: None,
+            claims: 0,
+        })
         .collect();
     for found in found {
         let finding = &found.finding;
@@ -225,7 +232,7 @@ mod tests {
         Place { source: source.into(), gpus: gpus.to_vec() }
     }
 
-    fn found(kind: &str, subject: Vec<Place>, at: f64) -> Found {
+    fn found(kind: &str, subject: Vec<Place>, at: f64) -> JudgedFinding {
         let ms = BEGIN + (at * 1000.0) as i64;
         let finding = shared::finding::Finding {
             id: format!("{kind}:{at}"),
@@ -246,7 +253,7 @@ mod tests {
             confidence: None,
             dismissed: None,
         };
-        Found { finding, first: ms, above: Some(ms), ended: None, severities: vec![Severity::Warning] }
+        JudgedFinding { finding, first: ms, above: Some(ms), ended: None, severities: vec![Severity::Warning] }
     }
 
     /// A machine with 8 GPUs of which number 3 is slow from 1000 to 2000 s.

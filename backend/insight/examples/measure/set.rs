@@ -276,13 +276,13 @@ impl Maker {
             0.1
         };
         let longest = if r.chance(0.2) { 20.0 } else { 3.0 };
-        let step = a.of("step", r.scaled(slow, longest));
+        let step = a.alter("step", r.scaled(slow, longest));
         let share = if exchange { r.between(0.2, 0.5) } else { r.between(0.04, 0.4) };
-        let exchange = if count > 1 { a.of("exchange", step * share) } else { 0.0 };
+        let exchange = if count > 1 { a.alter("exchange", step * share) } else { 0.0 };
         let hidden = if r.chance(0.7) { exchange * r.between(0.3, 0.95) } else { 0.0 };
         let wire = if model.nvlink > 0.0 && hosts == 1 { model.nvlink * 0.4 } else { 9e9 * r.between(0.5, 1.5) };
         let batch_bytes = if r.chance(0.7) { r.scaled(1e6, 400e6) * step } else { 0.0 };
-        let spinning = a.of("spinning", r.between(0.02, 0.14));
+        let spinning = a.alter("spinning", r.between(0.02, 0.14));
         let data = r.chance(0.35);
         let mut habits = Vec::new();
         if r.chance(0.35) {
@@ -305,8 +305,8 @@ impl Maker {
             hidden,
             exchange_bytes: exchange * wire,
             copy_bytes: step * r.scaled(1e6, 3e9),
-            jitter: a.of("jitter", r.scaled(0.003, 0.06)),
-            own_jitter: a.of("own jitter", r.scaled(0.002, 0.02)),
+            jitter: a.alter("jitter", r.scaled(0.003, 0.06)),
+            own_jitter: a.alter("own jitter", r.scaled(0.002, 0.02)),
             odd: r.pick(&[0.0, 0.002, 0.01]),
             odd_times: r.between(1.5, 5.0),
             spins: r.chance(0.9),
@@ -317,18 +317,18 @@ impl Maker {
             kept: r.pick(&[2.0, 4.0, 16.0]),
             remote: data,
             load: Load {
-                heavy: a.of("heavy", if model.limit < 80.0 { r.between(0.9, 1.15) } else { r.between(0.5, 1.1) }),
-                streaming: a.of("streaming", r.between(0.4, 0.62)),
+                heavy: a.alter("heavy", if model.limit < 80.0 { r.between(0.9, 1.15) } else { r.between(0.5, 1.1) }),
+                streaming: a.alter("streaming", r.between(0.4, 0.62)),
                 spinning,
-                moving: spinning + a.of("moving", r.between(0.03, 0.1)),
-                tensor: a.of("tensor", r.between(0.2, 0.7)),
-                sm: a.of("sm", r.between(0.7, 0.95)).min(0.98),
-                dram: a.of("dram", r.between(0.12, 0.5)),
-                waiting_sm: a.of("waiting sm", r.between(0.03, 0.25)),
+                moving: spinning + a.alter("moving", r.between(0.03, 0.1)),
+                tensor: a.alter("tensor", r.between(0.2, 0.7)),
+                sm: a.alter("sm", r.between(0.7, 0.95)).min(0.98),
+                dram: a.alter("dram", r.between(0.12, 0.5)),
+                waiting_sm: a.alter("waiting sm", r.between(0.03, 0.25)),
             },
             memory: Memory::Flat(r.between(0.3, 0.95)),
             resident: r.between(2.0, 9.0) * (1u64 << 30) as f64,
-            start: a.of("start", r.between(25.0, 140.0)),
+            start: a.alter("start", r.between(25.0, 140.0)),
             habits,
         }
     }

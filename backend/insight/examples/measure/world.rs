@@ -16,7 +16,7 @@ pub trait Sink {
     fn processes(&mut self, source: u32, table: &ProcessTable);
     fn jobs(&mut self, jobs: &[insight::Job]);
     fn goodbye(&mut self, source: u32, t: i64);
-    fn said(&mut self, source: u32, t: i64, collector: &str, reason: &str);
+    fn record_reason(&mut self, source: u32, t: i64, collector: &str, reason: &str);
     /// All samples up to `now`, ms, have been passed.
     fn now(&mut self, now: i64);
 }
@@ -810,7 +810,7 @@ impl World {
                 host.cards[g].lost = lost;
                 if lost && host.cards.len() == 1 {
                     // The collector reports it at the tick at which it fails.
-                    sink.said(h as u32, ms + (host.eyes.interval * 1000.0) as i64, "nvidia", "GPU is lost");
+                    sink.record_reason(h as u32, ms + (host.eyes.interval * 1000.0) as i64, "nvidia", "GPU is lost");
                 }
             }
             Act::Begin(job, start) => {
@@ -907,7 +907,7 @@ impl World {
             });
             for h in 0..self.hosts.len() {
                 self.hosts[h].provide(&self.jobs, h, dt, &mut self.random);
-                self.look(h, to, dt, sink);
+                self.simulate_interval(h, to, dt, sink);
             }
             self.watch(to, sink);
             self.lulls(to);
@@ -1042,7 +1042,7 @@ impl World {
     }
 
     /// Simulates one interval of a machine, and reads it when its tick is due.
-    fn look(&mut self, h: usize, t: f64, dt: f64, sink: &mut dyn Sink) {
+    fn simulate_interval(&mut self, h: usize, t: f64, dt: f64, sink: &mut dyn Sink) {
         let demand = self.demand(h, dt);
         let readings = self.pass_cards(h, t, dt);
         let (host, random) = (&mut self.hosts[h], &mut self.random);
@@ -1225,14 +1225,14 @@ mod tests {
 
     /// All samples of one row of the first machine, by instance.
     #[derive(Default)]
-    struct Kept {
+    struct RowSamples {
         names: HashMap<(u32, SeriesId), (String, String)>,
         rows: HashMap<(String, String), Vec<(i64, f64)>>,
         samples: u64,
         sum: u64,
     }
 
-    impl Sink for Kept {
+    impl Sink for RowSamples {
         fn source(&mut self, _source: u32, _name: &str, _interval_ms: i64) {}
         fn series(&mut self, source: u32, id: SeriesId, metric: &Metric, instance: &str) {
             self.names.insert((source, id), (metric.tag.clone(), instance.to_owned()));
@@ -1249,11 +1249,11 @@ mod tests {
         fn processes(&mut self, _source: u32, _table: &ProcessTable) {}
         fn jobs(&mut self, _jobs: &[insight::Job]) {}
         fn goodbye(&mut self, _source: u32, _t: i64) {}
-        fn said(&mut self, _source: u32, _t: i64, _collector: &str, _reason: &str) {}
+        fn record_reason(&mut self, _source: u32, _t: i64, _collector: &str, _reason: &str) {}
         fn now(&mut self, _now: i64) {}
     }
 
-    impl Kept {
+    impl RowSamples {
         fn mean(&self, row: &MetricDef, instance: &str, from: f64, to: f64) -> f64 {
             let within = |t: i64| (from..to).contains(&((t - BEGIN) as f64 / 1000.0));
             let all = &self.rows[&(row.tag.to_owned(), instance.to_owned())];
@@ -1262,8 +1262,8 @@ mod tests {
         }
     }
 
-    fn run(seed: u64) -> (World, Kept) {
-        let (mut world, mut kept) = (set::world(seed, None, 0.0, None), Kept::default());
+    fn run(seed: u64) -> (World, RowSamples) {
+        let (mut world, mut kept) = (set::world(seed, None, 0.0, None), RowSamples::default());
         world.run(&mut kept);
         (world, kept)
     }

@@ -64,7 +64,7 @@ impl<W: Write> Sink for Lines<W> {
     fn processes(&mut self, _source: u32, _table: &ProcessTable) {}
     fn jobs(&mut self, _jobs: &[insight::Job]) {}
     fn goodbye(&mut self, _source: u32, _t: i64) {}
-    fn said(&mut self, _source: u32, _t: i64, _collector: &str, _reason: &str) {}
+    fn record_reason(&mut self, _source: u32, _t: i64, _collector: &str, _reason: &str) {}
     fn now(&mut self, _now: i64) {}
 }
 

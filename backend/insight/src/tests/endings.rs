@@ -1,6 +1,6 @@
 //! Jobs that end for lack of memory, and the predictions of it.
 
-use super::trace::{Does, IDLES, OFF, SPINS, START, Trace, WORKS, check, last, one, put_host, rules};
+use super::trace::{Does, IDLE_GPU, OFF, SPINS, START, Trace, WORKS, check, last, one, put_host, rules};
 use crate::{Job, Rank};
 use shared::catalog::{disk, gpu_parts, memory, process};
 use shared::finding::{Finding, Severity};
@@ -73,7 +73,7 @@ fn a_job_that_ended_because_a_gpu_was_full_is_told_until_another_works() {
 #[test]
 fn what_others_do_after_it_follows_from_it() {
     // The others hold their memory and do nothing, or wait in a kernel.
-    for rest in [IDLES, SPINS] {
+    for rest in [IDLE_GPU, SPINS] {
         let (all, open) = at(2600, fills(move |gpu, _| if gpu == 7 { OFF } else { rest }));
         let ended = open.iter().find(|found| found.rule == "gpu_memory.ended").expect("it is told");
         assert!(ended.sentence.contains("GPU 7"), "{}", ended.sentence);
@@ -156,7 +156,7 @@ fn gpus_that_do_nothing_are_told_once() {
         let mut sheet = one(8, t, |_, t| match t {
             ..60 => OFF,
             60..900 => WORKS,
-            _ => IDLES,
+            _ => IDLE_GPU,
         });
         put_host(&mut sheet, t, if (60..900).contains(&t) { 20.0 } else { 1.0 }, (0.0, 0.0, 0.0));
         sheet

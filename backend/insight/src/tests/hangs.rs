@@ -1,6 +1,6 @@
 //! Jobs that wait for nothing, and jobs that only seem to.
 
-use super::trace::{Does, IDLES, OFF, SPINS, START, Trace, WORKS, check, last, one, put_host, rules, told};
+use super::trace::{Does, IDLE_GPU, OFF, SPINS, START, Trace, WORKS, check, findings_of, last, one, put_host, rules};
 use shared::catalog::gpu_profile;
 use shared::finding::Finding;
 use shared::finding::Severity;
@@ -20,7 +20,7 @@ fn until(at: i64, does: Does) -> impl Fn(u32, i64) -> Does {
 
 #[test]
 fn all_that_spin_hang() {
-    let all = told(900, 1000, |t| Some(one(8, t, until(600, SPINS))));
+    let all = findings_of(900, 1000, |t| Some(one(8, t, until(600, SPINS))));
     assert_eq!(rules(&all), ["hang.spin"]);
     let hang = &all[0];
     check(hang);
@@ -47,7 +47,7 @@ fn it_ends_when_it_works_again() {
             WORKS
         }
     };
-    let all = told(1000, 1000, |t| Some(one(8, t, does)));
+    let all = findings_of(1000, 1000, |t| Some(one(8, t, does)));
     assert_eq!(rules(&all), ["hang.spin"]);
     let until = all[0].until.expect("it has ended") - START;
     assert!((805..860).contains(&until), "{until}");
@@ -64,7 +64,7 @@ fn it_ends_when_the_processes_are_gone() {
             SPINS
         }
     };
-    let all = told(1000, 1000, |t| Some(one(8, t, does)));
+    let all = findings_of(1000, 1000, |t| Some(one(8, t, does)));
     assert_eq!(rules(&all), ["hang.spin"]);
     assert!(all[0].until.is_some_and(|until| (800..830).contains(&(until - START))), "{:?}", all[0].until);
 }
@@ -74,10 +74,10 @@ fn one_that_stopped_is_named() {
     let does = |gpu: u32, t: i64| match (gpu, t) {
         (_, ..60) => OFF,
         (_, ..600) => WORKS,
-        (3, _) => IDLES,
+        (3, _) => IDLE_GPU,
         _ => SPINS,
     };
-    let all = told(900, 1000, |t| Some(one(8, t, does)));
+    let all = findings_of(900, 1000, |t| Some(one(8, t, does)));
     assert_eq!(rules(&all), ["hang.odd"]);
     check(&all[0]);
     assert_eq!((all[0].subject[0].gpus.as_slice(), all[0].affects[0].gpus.len()), (&[3][..], 7));
@@ -116,18 +116,18 @@ fn one_condition_short_it_is_none() {
     type Plan<'a> = (&'a str, &'a dyn Fn(u32, i64) -> Does);
     let cases: [Plan; 3] = [("works", &works), ("varies", &varies), ("short", &short)];
     for (name, does) in cases {
-        let all = told(1000, 1000, |t| Some(one(8, t, does)));
+        let all = findings_of(1000, 1000, |t| Some(one(8, t, does)));
         assert_eq!(rules(&all), [""; 0], "{name}");
     }
     // A checkpoint: something is written.
-    let all = told(1000, 1000, |t| {
+    let all = findings_of(1000, 1000, |t| {
         let mut sheet = one(8, t, until(600, SPINS));
         put_host(&mut sheet, t, 12.0, (0.0, 400.0 * (t - 600).max(0) as f64, 0.0));
         Some(sheet)
     });
     assert_eq!(rules(&all), [""; 0], "checkpoint");
     // Links are alive.
-    let all = told(1000, 1000, |t| {
+    let all = findings_of(1000, 1000, |t| {
         let mut sheet = one(8, t, until(600, SPINS));
         if t >= 600 {
             for gpu in 0..8 {
@@ -151,7 +151,7 @@ fn long_pauses_of_the_job_are_learned() {
             WORKS
         }
     };
-    let all = told(4000, 1000, |t| Some(one(8, t, does)));
+    let all = findings_of(4000, 1000, |t| Some(one(8, t, does)));
     assert_eq!(rules(&all), [""; 0]);
 }
 
@@ -159,23 +159,23 @@ fn long_pauses_of_the_job_are_learned() {
 fn a_job_that_does_nothing_any_more() {
     let cpu = |t: i64| if (60..900).contains(&t) { 20.0 } else { 1.0 };
     let sheet = |t: i64| {
-        let mut sheet = one(8, t, until(900, IDLES));
+        let mut sheet = one(8, t, until(900, IDLE_GPU));
         put_host(&mut sheet, t, cpu(t), (0.0, 0.0, 0.0));
         sheet
     };
-    let all = told(1500, 1000, |t| Some(sheet(t)));
+    let all = findings_of(1500, 1000, |t| Some(sheet(t)));
     assert_eq!(rules(&all), ["hang.idle"]);
     check(&all[0]);
     assert_eq!(all[0].severity, Severity::Warning);
     // The processors work: it prepares something.
-    let all = told(1500, 1000, |t| {
+    let all = findings_of(1500, 1000, |t| {
         let mut sheet = sheet(t);
         put_host(&mut sheet, t, 30.0, (0.0, 0.0, 0.0));
         Some(sheet)
     });
     assert_eq!(rules(&all), [""; 0]);
     // The job is over: its memory is free.
-    let all = told(1500, 1000, |t| Some(one(8, t, until(900, OFF))));
+    let all = findings_of(1500, 1000, |t| Some(one(8, t, until(900, OFF))));
     assert_eq!(rules(&all), [""; 0]);
 }
 
@@ -206,7 +206,7 @@ fn one_that_works_on_another_machine_is_waited_for_though_no_run_names_the_job()
         let does = |gpu: u32, t: i64| match (host, gpu, t) {
             (.., ..60) => OFF,
             (.., ..600 | 1200..) => WORKS,
-            (0, 0, _) => IDLES,
+            (0, 0, _) => IDLE_GPU,
             _ => SPINS,
         };
         let mut sheet = one(4, t, does);
@@ -235,7 +235,7 @@ fn a_job_that_no_run_names_hangs_as_one() {
         let all = unnamed(3, 4, 900, |host, gpu, t| match (host, gpu, t) {
             (.., ..60) => OFF,
             (.., ..600) => WORKS,
-            (_, 2, _) if host == at => IDLES,
+            (_, 2, _) if host == at => IDLE_GPU,
             _ => SPINS,
         });
         assert_eq!(rules(&all), ["hang.odd"], "{all:#?}");
@@ -259,7 +259,7 @@ fn a_job_that_hangs_beside_others_is_told_though_they_began_together() {
 
 #[test]
 fn what_proves_a_hang_comes_first_and_each_series_has_its_own_value() {
-    let all = told(900, 1000, |t| Some(one(8, t, until(600, SPINS))));
+    let all = findings_of(900, 1000, |t| Some(one(8, t, until(600, SPINS))));
     let evidence = &all[0].evidence;
     assert_eq!(evidence[0].tag, "gpu.{i}.powerWatts");
     assert!(evidence.iter().all(|e| e.tag != "gpu.{i}.gpu"), "use is what it always is: {evidence:#?}");
@@ -277,7 +277,7 @@ fn a_sentence_about_several_machines_names_each_once() {
     for order in [[0, 9, 18], [9, 0, 18], [18, 9, 0]] {
         let all = unnamed(3, 2, 1200, |host, _, t| match t {
             t if t < 60 + order[host as usize] => OFF,
-            _ => IDLES,
+            _ => IDLE_GPU,
         });
         assert_eq!(rules(&all), ["idle"], "{all:#?}");
         let sentence = &all[0].sentence;

@@ -1,6 +1,8 @@
 //! GPUs that are held without work, and properties of all findings: limits, clocks, restarts, disabled kinds.
 
-use super::trace::{Does, IDLES, OFF, SPINS, START, Sheet, Trace, WORKS, check, last, one, put_host, rules, told};
+use super::trace::{
+    Does, IDLE_GPU, OFF, SPINS, START, Sheet, Trace, WORKS, check, findings_of, last, one, put_host, rules,
+};
 use crate::{Insight, Settings};
 use shared::catalog::{Metric, gpu};
 use shared::finding::{Severity, Watch};
@@ -24,14 +26,14 @@ fn held(t: i64, does: Does) -> Sheet {
 #[test]
 fn gpus_that_are_held_are_told_once() {
     for interval in [1000, 60_000] {
-        let all = told(2400, interval, |t| Some(held(t, IDLES)));
+        let all = findings_of(2400, interval, |t| Some(held(t, IDLE_GPU)));
         assert_eq!(rules(&all), ["idle"], "{interval}");
         check(&all[0]);
         assert_eq!((all[0].severity, all[0].subject[0].gpus.as_slice()), (Severity::Note, &[0, 1, 2, 3][..]));
         assert!(all[0].told - START - 360 >= 900, "{}", all[0].told - START);
     }
-    assert_eq!(rules(&told(2400, 1000, |t| Some(held(t, OFF)))), [""; 0], "nothing holds them");
-    let all = told(5000, 5000, |t| Some(held(t, IDLES)));
+    assert_eq!(rules(&findings_of(2400, 1000, |t| Some(held(t, OFF)))), [""; 0], "nothing holds them");
+    let all = findings_of(5000, 5000, |t| Some(held(t, IDLE_GPU)));
     assert_eq!(all[0].severity, Severity::Warning, "after an hour");
 }
 
@@ -49,7 +51,7 @@ fn hangs(t: i64) -> Sheet {
 
 #[test]
 fn a_restart_gives_the_same_ids() {
-    let whole = told(1000, 1000, |t| Some(hangs(t)));
+    let whole = findings_of(1000, 1000, |t| Some(hangs(t)));
     // The last quarter of an hour is replayed, as after a restart.
     let mut trace = Trace::new(1, 1000);
     trace.run(100..1000, 1, |_, t| Some(hangs(t)));
@@ -88,7 +90,7 @@ fn ticks_in_any_order_and_clocks_that_are_off_change_nothing() {
 #[test]
 fn any_interval_gives_the_same_hang() {
     for interval in [100, 1000, 10_000, 60_000] {
-        let all = told(1800, interval, |t| Some(hangs(t)));
+        let all = findings_of(1800, interval, |t| Some(hangs(t)));
         assert_eq!(rules(&all), ["hang.spin"], "{interval}");
         assert!((all[0].since - START - 600).abs() <= 60, "{interval}: {}", all[0].since - START);
         assert_eq!(all[0].subject[0].gpus.len(), 8, "{interval}");

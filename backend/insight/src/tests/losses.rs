@@ -1,6 +1,6 @@
 //! Lost GPUs, and broken memory.
 
-use super::trace::{Does, OFF, SPINS, START, Sheet, Trace, WORKS, check, last, one, rules, told};
+use super::trace::{Does, OFF, SPINS, START, Sheet, Trace, WORKS, check, findings_of, last, one, rules};
 use shared::catalog::{gpu, gpu_parts, gpu_profile, monitor};
 use shared::finding::{Finding, Severity};
 
@@ -10,7 +10,7 @@ fn works(t: i64) -> Sheet {
 
 #[test]
 fn a_gpu_that_no_longer_answers_is_lost() {
-    let all = told(700, 1000, |t| {
+    let all = findings_of(700, 1000, |t| {
         let mut sheet = one(8, t, |_, t| {
             if t < 60 {
                 OFF
@@ -40,7 +40,7 @@ fn a_gpu_that_no_longer_answers_is_lost() {
 
 #[test]
 fn it_ends_when_it_is_back() {
-    let all = told(700, 1000, |t| {
+    let all = findings_of(700, 1000, |t| {
         let mut sheet = works(t);
         if (300..400).contains(&t) {
             sheet.drop_gpu(3);
@@ -54,7 +54,7 @@ fn it_ends_when_it_is_back() {
 #[test]
 fn a_silent_collector_and_a_silent_machine_lose_nothing() {
     // Two samples of one are missing.
-    let all = told(500, 1000, |t| {
+    let all = findings_of(500, 1000, |t| {
         let mut sheet = works(t);
         if (300..302).contains(&t) {
             sheet.drop_gpu(3);
@@ -63,7 +63,7 @@ fn a_silent_collector_and_a_silent_machine_lose_nothing() {
     });
     assert_eq!(rules(&all), [""; 0]);
     // All of them are away.
-    let all = told(800, 1000, |t| {
+    let all = findings_of(800, 1000, |t| {
         let mut sheet = works(t);
         if (300..500).contains(&t) {
             (0..8).for_each(|gpu| {
@@ -74,7 +74,7 @@ fn a_silent_collector_and_a_silent_machine_lose_nothing() {
     });
     assert_eq!(rules(&all), [""; 0]);
     // The machine is silent, and one GPU is not read after its start.
-    let all = told(800, 1000, |t| {
+    let all = findings_of(800, 1000, |t| {
         let mut sheet = works(t);
         if t >= 300 {
             sheet.drop_gpu(3);
@@ -87,7 +87,7 @@ fn a_silent_collector_and_a_silent_machine_lose_nothing() {
 #[test]
 fn xid_79_is_a_loss_at_once_and_programs_errors_are_notes() {
     let of = |number: f64| {
-        told(1500, 1000, move |t| {
+        findings_of(1500, 1000, move |t| {
             let mut sheet = works(t);
             if t >= 300 {
                 sheet.set(&gpu_parts::XID_ERRORS, 2, 1.0).set(&gpu_parts::LAST_XID, 2, number);
@@ -114,7 +114,7 @@ fn xid_79_is_a_loss_at_once_and_programs_errors_are_notes() {
 
 #[test]
 fn an_old_xid_that_is_read_again_is_not_new() {
-    let all = told(900, 1000, |t| {
+    let all = findings_of(900, 1000, |t| {
         let mut sheet = works(t);
         sheet.set(&gpu_parts::XID_ERRORS, 2, 4.0).set(&gpu_parts::LAST_XID, 2, 79.0);
         if t % 50 == 7 {
@@ -127,7 +127,7 @@ fn an_old_xid_that_is_read_again_is_not_new() {
 
 #[test]
 fn uncorrectable_errors_are_told_at_once_and_a_restart_is_none() {
-    let all = told(1500, 1000, |t| {
+    let all = findings_of(1500, 1000, |t| {
         let mut sheet = works(t);
         sheet.set(&gpu::UNCORRECTED_ERRORS, 5, if t < 300 { 1.0 } else { 3.0 });
         Some(sheet)
@@ -136,7 +136,7 @@ fn uncorrectable_errors_are_told_at_once_and_a_restart_is_none() {
     check(&all[0]);
     assert_eq!(all[0].sentence, "GPU 5 found 2 uncorrectable memory errors at {since}");
     assert_eq!((all[0].told - START, all[0].until.map(|until| until - START)), (300, Some(900)));
-    let all = told(900, 1000, |t| {
+    let all = findings_of(900, 1000, |t| {
         let mut sheet = works(t);
         sheet.set(&gpu::UNCORRECTED_ERRORS, 5, if t < 300 { 7.0 } else { 3.0 });
         Some(sheet)
@@ -147,7 +147,7 @@ fn uncorrectable_errors_are_told_at_once_and_a_restart_is_none() {
 #[test]
 fn corrected_errors_are_told_by_their_rate() {
     let of = |rate: f64| {
-        told(2000, 1000, move |t| {
+        findings_of(2000, 1000, move |t| {
             let mut sheet = works(t);
             let errors = (rate * (t.clamp(300, 900) - 300) as f64 / 60.0).floor();
             sheet.set(&gpu::CORRECTED_ERRORS, 1, 2.0 + errors);
@@ -164,7 +164,7 @@ fn corrected_errors_are_told_by_their_rate() {
 
 /// Several faults in sequence on one machine, sampled every `interval` milliseconds.
 fn one_after_the_other(interval: i64) -> Vec<Finding> {
-    told(2400, interval, |t| {
+    findings_of(2400, interval, |t| {
         let mut sheet = one(8, t, |gpu, t| match t {
             ..60 => OFF,
             900..1500 if gpu == 6 => Does { clock: 1200.0, temp: 90.0, bits: 64.0, ..WORKS },
@@ -229,7 +229,7 @@ fn a_collector_that_falls_silent_is_noted_and_one_that_never_answered_is_not() {
         sheet.set(&monitor::OK, "disk", if (600..625).contains(&t) { 0.0 } else { 1.0 });
         Some(sheet)
     };
-    let all = told(900, 1000, sheet);
+    let all = findings_of(900, 1000, sheet);
     assert_eq!(rules(&all), ["collector_silent"]);
     let found = &all[0];
     check(found);
@@ -245,7 +245,7 @@ fn a_gpu_is_lost_also_while_one_of_its_series_still_comes() {
     let series: Vec<_> = whole.0.keys().filter(|(tag, gpu)| tag.starts_with("gpu.") && gpu == "3").collect();
     assert!(series.len() > 15);
     for kept in series {
-        let all = told(320, 1000, |t| {
+        let all = findings_of(320, 1000, |t| {
             let mut sheet = one(5, t, |_, t| if t < 60 { OFF } else { WORKS });
             if t >= 300 {
                 sheet.0.retain(|key, _| key.1 != "3" || key == kept || !key.0.starts_with("gpu."));
@@ -257,7 +257,7 @@ fn a_gpu_is_lost_also_while_one_of_its_series_still_comes() {
         check(&all[0]);
     }
     // All others lack the same: it is a collector, not a GPU.
-    let all = told(320, 1000, |t| {
+    let all = findings_of(320, 1000, |t| {
         let mut sheet = one(5, t, |_, t| if t < 60 { OFF } else { WORKS });
         if t >= 300 {
             sheet.0.retain(|(tag, _), _| !tag.starts_with("gpu.") || *tag == "gpu.{i}.powerWatts");

@@ -1,6 +1,6 @@
 //! Memory, disks, missing data, and machines that fall silent.
 
-use super::trace::{Does, OFF, START, Sheet, Trace, WORKS, check, last, one, put_host, rules, told};
+use super::trace::{Does, OFF, START, Sheet, Trace, WORKS, check, findings_of, last, one, put_host, rules};
 use crate::{Job, Rank};
 use shared::catalog::{cpu, disk, gpu, memory, process};
 use shared::finding::Severity;
@@ -23,7 +23,7 @@ fn with_memory(of: impl Fn(i64) -> f64) -> impl Fn(i64) -> Option<Sheet> {
 fn gpu_memory_that_leaks_is_told_before_it_is_full() {
     for interval in [1000, 10_000, 60_000] {
         let leak = |t: i64| (40.0 + 0.02 * (t - 600).max(0) as f64).min(80.0);
-        let all = told(2500, interval, with_memory(leak));
+        let all = findings_of(2500, interval, with_memory(leak));
         assert_eq!(rules(&all), ["gpu_memory"], "{interval}");
         check(&all[0]);
         assert_eq!(all[0].subject[0].gpus, [5]);
@@ -32,7 +32,7 @@ fn gpu_memory_that_leaks_is_told_before_it_is_full() {
         assert!((60..=620).contains(&left), "{left} s before");
     }
     let fast = |t: i64| if t < 900 { 40.0 } else { (40.0 + 0.1 * (t - 900) as f64).min(79.9) };
-    let all = told(1800, 1000, with_memory(fast));
+    let all = findings_of(1800, 1000, with_memory(fast));
     assert_eq!(rules(&all), ["gpu_memory"]);
     assert_eq!(all[0].severity, Severity::Warning, "the first tooth of a saw looks like this");
     assert!(all[0].until.is_some(), "full and flat: it is over");
@@ -63,13 +63,13 @@ fn memory_that_is_full_in_steps_or_in_teeth_is_no_leak() {
         ("plateau", &|t| 75.0 - 35.0 * (-((t - 60).max(0) as f64) / 250.0).exp()),
     ];
     for (name, of) in plans {
-        assert_eq!(rules(&told(3000, 1000, with_memory(of))), [""; 0], "{name}");
+        assert_eq!(rules(&findings_of(3000, 1000, with_memory(of))), [""; 0], "{name}");
     }
 }
 
 #[test]
 fn a_machine_that_runs_out_of_memory_is_told() {
-    let all = told(2400, 1000, |t| {
+    let all = findings_of(2400, 1000, |t| {
         let mut sheet = works(t);
         sheet.set(&memory::WORKING_SET, "", (50.0 + 0.03 * (t - 600).max(0) as f64).min(97.0));
         Some(sheet)
@@ -78,14 +78,14 @@ fn a_machine_that_runs_out_of_memory_is_told() {
     check(&all[0]);
     assert!(all[0].sentence.contains("was running out of memory from {since} on"), "{}", all[0].sentence);
     // Full and flat without pressure.
-    let all = told(1500, 1000, |t| {
+    let all = findings_of(1500, 1000, |t| {
         let mut sheet = works(t);
         sheet.set(&memory::WORKING_SET, "", 96.0);
         Some(sheet)
     });
     assert_eq!(rules(&all), [""; 0]);
     // The same with pressure.
-    let all = told(1500, 1000, |t| {
+    let all = findings_of(1500, 1000, |t| {
         let mut sheet = works(t);
         let pressed = (600..900).contains(&t);
         sheet.set(&memory::WORKING_SET, "", if pressed { 96.0 } else { 60.0 });
@@ -99,7 +99,7 @@ fn a_machine_that_runs_out_of_memory_is_told() {
 
 #[test]
 fn a_kill_is_told_at_once() {
-    let all = told(1500, 1000, |t| {
+    let all = findings_of(1500, 1000, |t| {
         let mut sheet = works(t);
         sheet.set(&process::OOM_KILLS, "", if t < 300 { 4.0 } else { 5.0 });
         Some(sheet)
@@ -111,7 +111,7 @@ fn a_kill_is_told_at_once() {
 
 #[test]
 fn a_disk_that_fills_up_is_told() {
-    let all = told(6000, 10_000, |t| {
+    let all = findings_of(6000, 10_000, |t| {
         let mut sheet = works(t);
         let share = 91.0 + 0.003 * (t - 1200).max(0) as f64;
         sheet.set(&disk::USAGE_PERCENT, "/data", if t < 3600 { share } else { 60.0 });
@@ -137,7 +137,7 @@ fn starves(t: i64) -> Sheet {
 #[test]
 fn gpus_that_wait_for_a_disk_are_told_and_which() {
     for interval in [1000, 100] {
-        let all = told(1900, interval, |t| {
+        let all = findings_of(1900, interval, |t| {
             let mut sheet = starves(t);
             let slow = (900..1500).contains(&t);
             sheet.set(&disk::DEVICE_BUSY, "nvme0n1", if slow { 99.0 } else { 30.0 });
@@ -155,7 +155,7 @@ fn gpus_that_wait_for_a_disk_are_told_and_which() {
 #[test]
 fn a_wait_at_full_clock_is_one_though_power_falls_less_than_use() {
     // As a T4: 9 W idle, 30 W in a wait with its process there, 70 W in work.
-    let all = told(1900, 1000, |t| {
+    let all = findings_of(1900, 1000, |t| {
         let waits = |gpu: u32| (900..1500).contains(&t) && (t + i64::from(gpu) * 3) % 3 != 0;
         let mut sheet = one(8, t, |gpu, t| match t {
             ..60 => OFF,
@@ -202,18 +202,18 @@ fn one_machine_of_three_that_waits_for_its_network_is_no_slow_gpu() {
 
 #[test]
 fn without_a_cause_it_is_a_note_and_with_use_as_ever_nothing() {
-    let all = told(1900, 1000, |t| Some(starves(t)));
+    let all = findings_of(1900, 1000, |t| Some(starves(t)));
     assert_eq!(rules(&all), ["starvation"]);
     assert_eq!(all[0].severity, Severity::Note);
     check(&all[0]);
-    let all = told(1900, 1000, |t| {
+    let all = findings_of(1900, 1000, |t| {
         let mut sheet = works(t);
         sheet.set(&disk::DEVICE_BUSY, "nvme0n1", if t > 900 { 99.0 } else { 30.0 });
         Some(sheet)
     });
     assert_eq!(rules(&all), [""; 0], "a busy disk that nobody waits for");
     // A checkpoint: one long stop, and the disk is written to.
-    let all = told(1900, 1000, |t| {
+    let all = findings_of(1900, 1000, |t| {
         let stop = (900..1100).contains(&t);
         let mut sheet = one(8, t, |_, t| {
             if t < 60 {

@@ -1,6 +1,6 @@
 //! Members slower than the others, links below their capacity, and traces that only look like it.
 
-use super::trace::{Does, GIB, OFF, SPINS, START, Sheet, WORKS, check, one, put, put_host, rules, told};
+use super::trace::{Does, GIB, OFF, SPINS, START, Sheet, WORKS, check, findings_of, one, put, put_host, rules};
 use shared::catalog::{gpu, gpu_health, gpu_parts, gpu_profile, infiniband, network};
 use shared::finding::Severity;
 
@@ -21,7 +21,7 @@ fn slow_clock(t: i64, slow: u32, share: f64) -> Sheet {
 #[test]
 fn a_slow_clock_is_named_however_often_it_is_sampled() {
     for (share, interval) in [(0.75, 1000), (0.9, 1000), (0.75, 100), (0.75, 10_000)] {
-        let all = told(2000, interval, |t| Some(slow_clock(t, 3, share)));
+        let all = findings_of(2000, interval, |t| Some(slow_clock(t, 3, share)));
         assert_eq!(rules(&all), ["straggler.slow"], "{share} at {interval}");
         let found = &all[0];
         check(found);
@@ -44,7 +44,7 @@ fn one_that_alone_goes_on_is_waited_for() {
         _ if gpu == 5 => WORKS,
         _ => waits(1.3),
     };
-    let all = told(1500, 1000, |t| Some(one(8, t, does)));
+    let all = findings_of(1500, 1000, |t| Some(one(8, t, does)));
     assert_eq!(rules(&all), ["straggler.waits"]);
     check(&all[0]);
     assert_eq!(all[0].subject[0].gpus, [5]);
@@ -59,7 +59,7 @@ fn one_that_takes_a_little_longer_is_told_once_however_it_comes_and_goes() {
     let plans: [Plan; 4] =
         [(1.08, 1000, &steady), (1.1, 500, &steady), (1.08, 10_000, &steady), (1.12, 1000, &at_times)];
     for (slower, interval, is) in plans {
-        let all = told(3000, interval, |t| {
+        let all = findings_of(3000, interval, |t| {
             Some(one(8, t, |gpu, t| match t {
                 ..60 => OFF,
                 _ if is(t) && gpu != 5 => waits(slower),
@@ -124,7 +124,7 @@ fn one_condition_short_it_is_none() {
         _ => WORKS,
     };
     // Uneven from the start is a note.
-    let all = told(2500, 1000, |t| Some(one(8, t, uneven)));
+    let all = findings_of(2500, 1000, |t| Some(one(8, t, uneven)));
     assert_eq!(rules(&all), ["uneven"]);
     check(&all[0]);
     assert_eq!((all[0].severity, all[0].subject[0].gpus.as_slice()), (Severity::Note, &[3][..]));
@@ -139,7 +139,7 @@ fn one_condition_short_it_is_none() {
         ("evaluates", &evaluates),
     ];
     for (name, does) in plans {
-        let all = told(2500, 1000, |t| Some(one(8, t, does)));
+        let all = findings_of(2500, 1000, |t| Some(one(8, t, does)));
         assert_eq!(rules(&all), [""; 0], "{name}");
     }
 }
@@ -165,7 +165,7 @@ fn visited(t: i64, comes: bool, slower: f64) -> Sheet {
 #[test]
 fn another_program_on_a_gpu_is_named_where_the_job_does_less_since_it_came() {
     for interval in [1000, 10_000] {
-        let all = told(2000, interval, |t| Some(visited(t, true, 1.08)));
+        let all = findings_of(2000, interval, |t| Some(visited(t, true, 1.08)));
         assert_eq!(rules(&all), ["straggler.shared"], "{interval}");
         let found = &all[0];
         check(found);
@@ -176,8 +176,8 @@ fn another_program_on_a_gpu_is_named_where_the_job_does_less_since_it_came() {
         assert!(found.until.is_some_and(|t| t - START < 1700), "{:?}", found.until);
     }
     // One condition short: no loss of pace; and no arrival.
-    assert_eq!(rules(&told(2000, 1000, |t| Some(visited(t, true, 1.0)))), [""; 0]);
-    assert_eq!(rules(&told(2000, 1000, |t| Some(visited(t, false, 1.08)))), [""; 0]);
+    assert_eq!(rules(&findings_of(2000, 1000, |t| Some(visited(t, true, 1.0)))), [""; 0]);
+    assert_eq!(rules(&findings_of(2000, 1000, |t| Some(visited(t, false, 1.08)))), [""; 0]);
 }
 
 #[test]
@@ -188,7 +188,7 @@ fn heat_is_the_cause_of_what_it_slows() {
         _ if gpu == 3 => Does { clock: 1300.0, temp: 89.0, bits: 64.0, ..WORKS },
         _ => waits(1.35),
     };
-    let all = told(1400, 1000, |t| Some(one(8, t, does)));
+    let all = findings_of(1400, 1000, |t| Some(one(8, t, does)));
     assert_eq!(rules(&all), ["throttle.heat", "straggler.slow"]);
     assert_eq!(all[1].because.as_deref(), Some(all[0].id.as_str()));
     assert!(all[1].sentence.ends_with("thermal throttling"), "{}", all[1].sentence);
@@ -202,21 +202,21 @@ fn lost_lanes_and_a_low_generation_are_told() {
         sheet.set(&gpu_profile::PCIE_WIDTH, 6, if (600..900).contains(&t) { lanes } else { 16.0 });
         sheet
     };
-    let all = told(1200, 1000, |t| Some(sheet(t, 8.0)));
+    let all = findings_of(1200, 1000, |t| Some(sheet(t, 8.0)));
     assert_eq!(rules(&all), ["slow_link.pcie"]);
     check(&all[0]);
     assert_eq!((all[0].since - START, all[0].sentence.as_str()), (600, "GPU 6 has 8 of 16 PCIe lanes since {since}"));
     assert!(all[0].until.is_some_and(|until| until - START < 930));
-    assert_eq!(rules(&told(1200, 1000, |t| Some(sheet(t, 16.0)))), [""; 0]);
+    assert_eq!(rules(&findings_of(1200, 1000, |t| Some(sheet(t, 16.0)))), [""; 0]);
     // Its generation is low under load, its peers' is not.
-    let all = told(1200, 1000, |t| {
+    let all = findings_of(1200, 1000, |t| {
         let mut sheet = sheet(t, 16.0);
         sheet.set(&gpu_profile::PCIE_GEN, 2, if t >= 600 { 3.0 } else { 5.0 });
         Some(sheet)
     });
     assert_eq!(rules(&all), ["slow_link.pcie"]);
     // All run slower: the board saves power.
-    let all = told(1200, 1000, |t| {
+    let all = findings_of(1200, 1000, |t| {
         let mut sheet = sheet(t, 16.0);
         (0..8).for_each(|gpu| {
             sheet.set(&gpu_profile::PCIE_GEN, gpu, 3.0);
@@ -225,7 +225,7 @@ fn lost_lanes_and_a_low_generation_are_told() {
     });
     assert_eq!(rules(&all), [""; 0]);
     // Lanes missing since the start are a note.
-    let all = told(600, 1000, |t| {
+    let all = findings_of(600, 1000, |t| {
         let mut sheet = sheet(t, 16.0);
         (0..8).for_each(|gpu| {
             sheet.set(&gpu_profile::PCIE_WIDTH, gpu, 8.0);
@@ -245,12 +245,12 @@ fn a_link_that_falls_back_is_told_by_its_traffic() {
         }
         sheet
     };
-    let all = told(1600, 1000, |t| Some(sheet(t, 0.1)));
+    let all = findings_of(1600, 1000, |t| Some(sheet(t, 0.1)));
     assert_eq!(rules(&all), ["slow_link.nvlink"]);
     check(&all[0]);
     assert!((all[0].since - START - 900).abs() < 45, "{}", all[0].since - START);
     assert!(all[0].until.is_some());
-    assert_eq!(rules(&told(1600, 1000, |t| Some(sheet(t, 0.8)))), [""; 0]);
+    assert_eq!(rules(&findings_of(1600, 1000, |t| Some(sheet(t, 0.8)))), [""; 0]);
 }
 
 #[test]
@@ -269,16 +269,16 @@ fn resent_segments_matter_where_the_job_is_slower() {
         sheet.set(&network::RETRANSMITS, "", resent);
         sheet
     };
-    let all = told(1200, 1000, |t| Some(sheet(t, 1.4)));
+    let all = findings_of(1200, 1000, |t| Some(sheet(t, 1.4)));
     assert_eq!(rules(&all), ["slow_link.net"]);
     check(&all[0]);
     assert!(all[0].sentence.contains("TCP segments per second"), "{}", all[0].sentence);
-    assert_eq!(rules(&told(1200, 1000, |t| Some(sheet(t, 1.0)))), [""; 0]);
+    assert_eq!(rules(&findings_of(1200, 1000, |t| Some(sheet(t, 1.0)))), [""; 0]);
 }
 
 #[test]
 fn gpus_of_two_models_are_no_peers() {
-    let all = told(1500, 1000, |t| {
+    let all = findings_of(1500, 1000, |t| {
         let mut sheet = Sheet::default();
         for gpu in 0..4 {
             let slow = Does { clock: 1100.0, memory: 20.0, ..WORKS };
@@ -318,14 +318,14 @@ fn nvlinks_that_go_down_and_errors_on_them_are_told() {
         }
         Some(sheet)
     };
-    let all = told(900, 1000, |t| sheet(t, 10.0, 0.0));
+    let all = findings_of(900, 1000, |t| sheet(t, 10.0, 0.0));
     assert_eq!(rules(&all), ["slow_link.nvlink"]);
     check(&all[0]);
     assert_eq!((all[0].since - START, all[0].sentence.as_str()), (600, "GPU 4 has 10 of 12 NVLinks since {since}"));
-    let all = told(900, 1000, |t| sheet(t, 12.0, 200.0));
+    let all = findings_of(900, 1000, |t| sheet(t, 12.0, 200.0));
     assert_eq!(rules(&all), ["slow_link.nvlink"]);
     check(&all[0]);
-    assert_eq!(rules(&told(900, 1000, |t| sheet(t, 12.0, 5.0))), [""; 0], "a few errors");
+    assert_eq!(rules(&findings_of(900, 1000, |t| sheet(t, 12.0, 5.0))), [""; 0], "a few errors");
 }
 
 #[test]
@@ -338,12 +338,12 @@ fn a_port_that_lost_speed_is_told() {
         }
         Some(sheet)
     };
-    let all = told(1000, 1000, |t| sheet(t, 12.5e9));
+    let all = findings_of(1000, 1000, |t| sheet(t, 12.5e9));
     assert_eq!(rules(&all), ["slow_link.port"]);
     check(&all[0]);
     assert_eq!(all[0].device.as_deref(), Some("mlx5_0"));
     assert!(all[0].until.is_some_and(|until| until - START <= 830));
-    assert_eq!(rules(&told(1000, 1000, |t| sheet(t, 50e9))), [""; 0]);
+    assert_eq!(rules(&findings_of(1000, 1000, |t| sheet(t, 50e9))), [""; 0]);
 }
 
 /// The number before a word in a sentence.
@@ -356,7 +356,7 @@ fn number(sentence: &str, before: &str) -> f64 {
 #[test]
 fn numbers_are_of_the_time_since_the_onset() {
     for (share, interval) in [(0.9, 1000), (0.75, 1000), (0.75, 5000), (0.6, 1000), (0.75, 10_000)] {
-        let all = told(1500, interval, |t| Some(slow_clock(t, 3, share)));
+        let all = findings_of(1500, interval, |t| Some(slow_clock(t, 3, share)));
         let (found, clock) = (&all[0], 1755.0 * share);
         let said = number(&found.sentence, " MHz");
         assert!((said - clock).abs() <= 1.0, "{share} at {interval}: {}", found.sentence);
@@ -367,7 +367,7 @@ fn numbers_are_of_the_time_since_the_onset() {
         assert!(first.value.is_some_and(|value| (value - clock).abs() <= 1.0), "{first:#?}");
     }
     for slower in [1.15, 1.3] {
-        let all = told(1500, 1000, |t| Some(visited(t, true, slower)));
+        let all = findings_of(1500, 1000, |t| Some(visited(t, true, slower)));
         let less = number(&all[0].sentence, " % slower");
         assert!((less - 100.0 * (1.0 - 1.0 / slower)).abs() <= 1.5, "{slower}: {}", all[0].sentence);
     }
@@ -386,7 +386,7 @@ fn resent_segments_and_what_they_cost_are_of_the_time_since_the_onset() {
             sheet.set(&network::RETRANSMITS, "", resent);
             sheet
         };
-        let all = told(1200, 1000, |t| Some(sheet(t)));
+        let all = findings_of(1200, 1000, |t| Some(sheet(t)));
         let (segments, less) = (number(&all[0].sentence, " TCP"), number(&all[0].sentence, " % slower"));
         assert!((segments / rate - 1.0).abs() <= 0.02, "{}", all[0].sentence);
         assert!((less - 100.0 * (1.0 - 1.0 / slower)).abs() <= 1.5, "{}", all[0].sentence);
@@ -395,7 +395,7 @@ fn resent_segments_and_what_they_cost_are_of_the_time_since_the_onset() {
 
 #[test]
 fn evidence_leaves_out_what_is_as_ever() {
-    let all = told(1500, 1000, |t| Some(slow_clock(t, 3, 0.75)));
+    let all = findings_of(1500, 1000, |t| Some(slow_clock(t, 3, 0.75)));
     let own: Vec<_> = all[0].evidence.iter().filter(|e| e.instance == "3").collect();
     assert!(own.iter().all(|e| e.tag != "gpu.{i}.gpu"), "its use is what it always was: {own:#?}");
     for fact in own {

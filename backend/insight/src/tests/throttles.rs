@@ -1,6 +1,6 @@
 //! Throttled GPUs, and GPUs that are only hot or capped.
 
-use super::trace::{Does, OFF, START, WORKS, check, one, rules, told};
+use super::trace::{Does, OFF, START, WORKS, check, findings_of, one, rules};
 use shared::finding::Severity;
 
 fn with(gpus: &'static [u32], span: std::ops::Range<i64>, does: Does) -> impl Fn(u32, i64) -> Does {
@@ -16,7 +16,7 @@ const HOT: Does = Does { clock: 1300.0, temp: 88.0, bits: 32.0, ..WORKS };
 #[test]
 fn heat_is_told_with_temperature_and_clock() {
     for interval in [100, 1000, 5000, 60_000] {
-        let all = told(1800, interval, |t| Some(one(8, t, with(&[5], 600..1200, HOT))));
+        let all = findings_of(1800, interval, |t| Some(one(8, t, with(&[5], 600..1200, HOT))));
         assert_eq!(rules(&all), ["throttle.heat"], "{interval}");
         check(&all[0]);
         assert_eq!((all[0].severity, all[0].subject[0].gpus.as_slice()), (Severity::Warning, &[5][..]));
@@ -24,7 +24,7 @@ fn heat_is_told_with_temperature_and_clock() {
         let until = all[0].until.expect("it has ended") - START;
         assert!((1200..1500).contains(&until), "{until} at {interval}");
     }
-    let all = told(900, 1000, |t| Some(one(8, t, with(&[5], 600..900, Does { clock: 900.0, ..HOT }))));
+    let all = findings_of(900, 1000, |t| Some(one(8, t, with(&[5], 600..900, Does { clock: 900.0, ..HOT }))));
     assert_eq!(all[0].severity, Severity::Critical);
     assert!(all[0].sentence.contains("88 °C, "), "{}", all[0].sentence);
 }
@@ -33,23 +33,23 @@ fn heat_is_told_with_temperature_and_clock() {
 fn hot_and_capped_is_not_held_back() {
     for (bits, temp) in [(0.0, 88.0), (4.0, 70.0), (1.0, 60.0), (2.0, 60.0), (16.0, 60.0)] {
         let does = Does { bits, temp, ..WORKS };
-        let all = told(1200, 1000, |t| Some(one(8, t, with(&[5], 600..1200, does))));
+        let all = findings_of(1200, 1000, |t| Some(one(8, t, with(&[5], 600..1200, does))));
         assert_eq!(rules(&all), [""; 0], "{bits} {temp}");
     }
     // A short peak.
-    let all = told(900, 1000, |t| Some(one(8, t, with(&[5], 600..610, HOT))));
+    let all = findings_of(900, 1000, |t| Some(one(8, t, with(&[5], 600..610, HOT))));
     assert_eq!(rules(&all), [""; 0]);
 }
 
 #[test]
 fn the_brake_and_a_limit_that_fell_are_told() {
     let brake = Does { bits: 128.0, clock: 1400.0, ..WORKS };
-    let all = told(1200, 1000, |t| Some(one(8, t, with(&[2], 600..900, brake))));
+    let all = findings_of(1200, 1000, |t| Some(one(8, t, with(&[2], 600..900, brake))));
     assert_eq!(rules(&all), ["throttle.power"]);
     check(&all[0]);
     assert!(all[0].until.is_some());
     let cut = Does { limit: 450.0, bits: 4.0, clock: 1300.0, ..WORKS };
-    let all = told(1200, 1000, |t| Some(one(8, t, with(&[2], 600..900, cut))));
+    let all = findings_of(1200, 1000, |t| Some(one(8, t, with(&[2], 600..900, cut))));
     assert_eq!(rules(&all), ["throttle.power"]);
     check(&all[0]);
     assert!(
@@ -59,9 +59,9 @@ fn the_brake_and_a_limit_that_fell_are_told() {
     );
     // The limit is lower and does not bind.
     let loose = Does { limit: 650.0, ..WORKS };
-    let all = told(1200, 1000, |t| Some(one(8, t, with(&[2], 600..900, loose))));
+    let all = findings_of(1200, 1000, |t| Some(one(8, t, with(&[2], 600..900, loose))));
     assert_eq!(rules(&all), [""; 0]);
     // All share it.
-    let all = told(1200, 1000, |t| Some(one(8, t, with(&[0, 1, 2, 3, 4, 5, 6, 7], 600..900, cut))));
+    let all = findings_of(1200, 1000, |t| Some(one(8, t, with(&[0, 1, 2, 3, 4, 5, 6, 7], 600..900, cut))));
     assert_eq!(rules(&all), [""; 0]);
 }

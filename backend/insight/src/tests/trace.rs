@@ -59,7 +59,7 @@ pub struct Does {
 pub const WORKS: Does =
     Does { work: 0.95, spin: 0.05, clock: 1755.0, memory: 60.0, temp: 66.0, limit: 700.0, bits: 0.0 };
 pub const SPINS: Does = Does { work: 0.0, spin: 1.0, clock: 1980.0, ..WORKS };
-pub const IDLES: Does = Does { work: 0.0, spin: 0.0, clock: 1980.0, ..WORKS };
+pub const IDLE_GPU: Does = Does { work: 0.0, spin: 0.0, clock: 1980.0, ..WORKS };
 pub const OFF: Does = Does { work: 0.0, spin: 0.0, clock: 345.0, memory: 0.5, ..WORKS };
 
 /// The readings of a GPU.
@@ -175,7 +175,7 @@ pub fn one(gpus: u32, t: i64, does: impl Fn(u32, i64) -> Does) -> Sheet {
 }
 
 /// Findings about one machine for so many seconds, each once, in its last state.
-pub fn told(seconds: i64, interval: i64, of: impl Fn(i64) -> Option<Sheet>) -> Vec<Finding> {
+pub fn findings_of(seconds: i64, interval: i64, of: impl Fn(i64) -> Option<Sheet>) -> Vec<Finding> {
     let mut trace = Trace::new(1, interval);
     trace.run(0..seconds, 1, |_, t| of(t));
     last(&trace.told)

@@ -9,7 +9,7 @@ const MAX_TABLES: usize = 12 * 720;
 const MAX_ROWS_OF_A_KIND: usize = 8;
 
 #[derive(Debug)]
-struct Row {
+struct ProcessSample {
     pid: u32,
     name: u32,
     cpu: Option<f32>,
@@ -19,7 +19,7 @@ struct Row {
 /// Rows of the last hours. Each name and user is stored once.
 #[derive(Debug, Default)]
 pub(super) struct History {
-    tables: VecDeque<(i64, u32, Box<[Row]>)>,
+    tables: VecDeque<(i64, u32, Box<[ProcessSample]>)>,
     names: Vec<(String, String)>,
     ids: HashMap<(String, String), u32>,
     /// Number of names still in use after the last compaction.
@@ -49,13 +49,13 @@ impl History {
         }
     }
 
-    fn row(&mut self, process: &Process) -> Row {
+    fn row(&mut self, process: &Process) -> ProcessSample {
         let key = (process.name.clone(), process.user.clone());
         let name = *self.ids.entry(key).or_insert_with_key(|key| {
             self.names.push(key.clone());
             self.names.len() as u32 - 1
         });
-        Row { pid: process.pid, name, cpu: process.cpu, rss: process.rss }
+        ProcessSample { pid: process.pid, name, cpu: process.cpu, rss: process.rss }
     }
 
     fn compact(&mut self) {
@@ -83,7 +83,7 @@ impl History {
     /// A process within a span, for the times at which it was among the largest users.
     pub fn past(&self, pid: u32, name: &str, (from, to): (i64, i64)) -> ProcessPast {
         let within = self.tables.iter().filter(|(t, ..)| (from..=to).contains(t));
-        let of = |rows: &[Row]| {
+        let of = |rows: &[ProcessSample]| {
             let row = rows.iter().find(|row| row.pid == pid && self.names[row.name as usize].0 == name)?;
             Some((row.cpu, row.rss))
         };

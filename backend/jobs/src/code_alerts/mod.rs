@@ -28,9 +28,9 @@ const MAX_RUNS: usize = 256;
 /// Remembered call IDs per run, to detect duplicates.
 const MAX_SEEN: usize = 1_024;
 /// Time for which repeats are counted before they are written, at first and at most: it doubles with each record.
-const GAP: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(64));
+const REPEAT_WINDOWS: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(64));
 /// Interval of the check whether repeats are due.
-const LOOK: Duration = Duration::from_secs(1);
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// Calls that wait for the rule evaluation on a hub, and the maximum time of each.
 const MAX_TOLD: usize = 256;
 const KEEP_TIMEOUT: Duration = Duration::from_secs(5);
@@ -42,7 +42,7 @@ pub const TOO_MANY_CALLS: &str = "too many alerts: the limit per run is 10 new a
     titles; this one is counted and dropped";
 
 /// The alert in a record of a machine; None for another kind of record.
-pub fn of(record: &Record) -> Option<AlertCall> {
+pub fn from_record(record: &Record) -> Option<AlertCall> {
     let body = Some(&record.body).filter(|_| record.kind == ALERT_KIND)?;
     serde_json::from_slice::<AlertCall>(body).ok()?.kept(record.t)
 }
@@ -127,7 +127,7 @@ impl Title {
             count: call.count,
             waiting: None,
             written: at,
-            gap: GAP.0,
+            gap: REPEAT_WINDOWS.0,
         }
     }
 
@@ -157,7 +157,7 @@ impl Title {
 
     fn write(&mut self, now: Duration) -> Option<AlertCall> {
         let waiting = self.waiting.take()?;
-        (self.written, self.gap) = (now, (self.gap * 2).min(GAP.1));
+        (self.written, self.gap) = (now, (self.gap * 2).min(REPEAT_WINDOWS.1));
         Some(waiting)
     }
 }
@@ -204,7 +204,7 @@ impl Heard {
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct CodeAlertState {
     runs: HashMap<(SourceId, String), Heard>,
     dropped: u64,
     told: Option<mpsc::Sender<ToldCall>>,
@@ -212,7 +212,7 @@ struct State {
 
 /// Receives alerts from code.
 #[derive(Debug, Default)]
-pub struct Calls(Mutex<State>);
+pub struct Calls(Mutex<CodeAlertState>);
 
 impl Calls {
     /// Takes a call of a machine. When this returns, it is stored, or counted with a stored one.
@@ -261,8 +261,8 @@ impl Calls {
     ) -> (Result<TakenCall, RefusedCall>, Vec<AlertCall>) {
         let (now, machine) = (live.clock.steady(), name_of(live, source));
         let mut state = self.0.lock();
-        let State { runs, dropped, .. } = &mut *state;
-        let heard = heard(runs, live, source, call.whose());
+        let CodeAlertState { runs, dropped, .. } = &mut *state;
+        let heard = state_of_run(runs, live, source, call.whose());
         heard.at = now;
         if let Some(id) = &call.id
             && let Some((_, title)) = heard.seen.iter().find(|(seen, _)| seen == id)
@@ -327,7 +327,7 @@ impl Calls {
 pub async fn keep_calls(live: Arc<Live>, calls: Arc<Calls>, mut stop: watch::Receiver<bool>) {
     loop {
         tokio::select! {
-            () = tokio::time::sleep(LOOK) => calls.write(&live, false),
+            () = tokio::time::sleep(CHECK_INTERVAL) => calls.write(&live, false),
             _ = stop.wait_for(|stop| *stop) => return calls.write(&live, true),
         }
     }
@@ -376,7 +376,7 @@ fn append(live: &Live, source: SourceId, calls: Vec<AlertCall>) -> Result<(), St
 }
 
 /// The state of a run; on its first call, restored from the newest records.
-fn heard<'a>(
+fn state_of_run<'a>(
     all: &'a mut HashMap<(SourceId, String), Heard>,
     live: &Live,
     source: SourceId,
@@ -393,7 +393,7 @@ fn heard<'a>(
         let mut heard = Heard { left: PER_MINUTE, reckoned: now, at: now, ..Heard::default() };
         let (name, placed) = (name_of(live, source), live.store().records_since(source, 0));
         for placed in placed.iter().rev().take(MAX_READ).rev() {
-            let Some(call) = of(&placed.record).filter(|call| call.whose() == run) else { continue };
+            let Some(call) = from_record(&placed.record).filter(|call| call.whose() == run) else { continue };
             let ago = Duration::from_millis(u64::try_from(wall.saturating_sub(call.t)).unwrap_or(0));
             let at = now.saturating_sub(ago);
             heard.note(call.id.clone(), &call.title);

@@ -22,7 +22,7 @@ fn call(live: &Live, run: &str, title: &str) -> AlertCall {
 }
 
 fn kept(live: &Live) -> Vec<AlertCall> {
-    live.store().records_since(0, 0).iter().filter_map(|placed| of(&placed.record)).collect()
+    live.store().records_since(0, 0).iter().filter_map(|placed| from_record(&placed.record)).collect()
 }
 
 #[test]
@@ -136,10 +136,10 @@ fn a_call_that_is_sent_twice_is_one_also_behind_a_restart() {
 #[test]
 fn what_is_no_alert_is_none() {
     let record = |kind: &str, body: &[u8]| Record { n: 1, t: NOW, kind: kind.into(), body: body.to_vec() };
-    assert!(of(&record("alert", br#"{"title":"a","new":true}"#)).is_some_and(|call| call.t == NOW));
+    assert!(from_record(&record("alert", br#"{"title":"a","new":true}"#)).is_some_and(|call| call.t == NOW));
     for (kind, body) in [("marker", &br#"{"title":"a"}"#[..]), ("alert", b"{}"), ("alert", b"\xff"), ("alert", b"[1]")]
     {
-        assert_eq!(of(&record(kind, body)), None);
+        assert_eq!(from_record(&record(kind, body)), None);
     }
 }
 

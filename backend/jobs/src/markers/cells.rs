@@ -183,7 +183,7 @@ pub fn measure(live: &Live, source: SourceId, cells: &mut [Cell], now: i64) {
         let to = span.1.unwrap_or(from) + 2 * interval;
         let snapshot = live.store().snapshot(source, span.0, to);
         if let Some(snapshot) = snapshot {
-            let read = Read::of(&snapshot, &ids, interval, to - span.0);
+            let read = Read::from_snapshot(&snapshot, &ids, interval, to - span.0);
             cells[part].iter_mut().for_each(|cell| read.measure(cell, now));
         }
         begin += count;
@@ -199,7 +199,7 @@ struct Read {
 }
 
 impl Read {
-    fn of(snapshot: &Snapshot, ids: &Ids, interval: i64, span: i64) -> Read {
+    fn from_snapshot(snapshot: &Snapshot, ids: &Ids, interval: i64, span: i64) -> Read {
         let step = interval.max(span / MAX_BUCKETS);
         let wanted: Vec<Option<SeriesId>> =
             [ids.memory, ids.cpu].into_iter().chain(ids.gpus.iter().flat_map(|(_, ids)| *ids)).collect();

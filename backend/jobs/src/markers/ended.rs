@@ -41,7 +41,7 @@ pub fn keeper(live: &Arc<Live>, source: SourceId) -> KernelEndListener {
         let busy = recalled(&live, source, &kernel.id).open.filter(|marker| had_begun(kernel, marker.begun));
         let Some(end) = &mut kernel.end else { return };
         end.cell = busy.as_ref().map(Marker::cell_name);
-        let (at, body) = (end.at, serde_json::to_vec(&Ended::of(kernel)));
+        let (at, body) = (end.at, serde_json::to_vec(&Ended::from_kernel(kernel)));
         let kept = body.map_err(|why| why.to_string()).and_then(|body| {
             live.append_record(source, at, KERNEL_RECORD, body).map(drop).map_err(|why| why.to_string())
         });
@@ -70,7 +70,7 @@ fn kernel_of(record: &Record) -> Option<Kernel> {
 }
 
 impl Ended {
-    fn of(kernel: &Kernel) -> Ended {
+    fn from_kernel(kernel: &Kernel) -> Ended {
         let Kernel { id, pid, path, started, processes, memory, used, limit, limited, cores, warning: _, end } =
             kernel.clone();
         let KernelEnd { killed_for_memory, cell, .. } = end.unwrap_or_default();

@@ -2,7 +2,7 @@
 
 use super::cells::Cell;
 use super::{Markers, had_begun, words};
-use shared::answer::markers::{BusyCell, CellMemory, CellRow, KernelRow, KernelStanding, Marker};
+use shared::answer::markers::{BusyCell, CellMemory, CellRow, KernelPhase, KernelRow, Marker};
 use shared::json::{Number, Seconds};
 use shared::wire::Source;
 use stream::live::Live;
@@ -55,7 +55,7 @@ pub fn kernels(live: &Live, markers: &Markers, source: &Source) -> (Vec<KernelRo
             pid: kernel.pid,
             path: kernel.path.clone(),
             started: kernel.started.map(Seconds),
-            state: if kernel.end.is_none() { KernelStanding::Running } else { KernelStanding::Ended },
+            state: if kernel.end.is_none() { KernelPhase::Running } else { KernelPhase::Ended },
             ended: kernel.end.as_ref().map(|end| Seconds(end.at)),
             how: words::how(kernel),
             warning: words::warning(kernel),

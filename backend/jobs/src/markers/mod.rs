@@ -157,7 +157,7 @@ impl Heard {
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct MarkerState {
     kernels: HashMap<String, Heard>,
     readings: Option<Bucket>,
     dropped: u64,
@@ -165,7 +165,7 @@ struct State {
 
 /// Receives markers.
 #[derive(Debug, Default)]
-pub struct Markers(Mutex<State>);
+pub struct Markers(Mutex<MarkerState>);
 
 impl Markers {
     /// Takes markers of a machine. It may block for a moment, because a kernel whose cell begins or ends is read at
@@ -214,8 +214,8 @@ impl Markers {
     fn admit(&self, live: &Live, source: SourceId, marker: &Marker, kernel: Option<&Kernel>) -> Admitted {
         let now = live.clock.steady();
         let mut state = self.0.lock();
-        let State { kernels, readings, dropped } = &mut *state;
-        let heard = heard(kernels, live, source, &marker.whose());
+        let MarkerState { kernels, readings, dropped } = &mut *state;
+        let heard = state_of_writer(kernels, live, source, &marker.whose());
         heard.at = now;
         let lives = |own: i64| kernel.is_none_or(|kernel| kernel.end.is_none() && had_begun(kernel, own));
         if marker.by.is_some() && heard.own.is_some_and(lives) {
@@ -242,7 +242,7 @@ impl Markers {
     /// The cell that a kernel runs, according to its markers.
     pub fn open(&self, live: &Live, source: SourceId, kernel: &str) -> Option<Marker> {
         let mut state = self.0.lock();
-        heard(&mut state.kernels, live, source, kernel).open.clone()
+        state_of_writer(&mut state.kernels, live, source, kernel).open.clone()
     }
 
     /// Counts a marker that was dropped before it came here.
@@ -289,7 +289,12 @@ fn sender(kernels: &Kernels, known: &mut HashMap<u32, MarkerSender>, pid: u32) -
 }
 
 /// State of a kernel or a run, by the name in [`Marker::whose`]; at its first marker, restored from the newest records.
-fn heard<'a>(all: &'a mut HashMap<String, Heard>, live: &Live, source: SourceId, whose: &str) -> &'a mut Heard {
+fn state_of_writer<'a>(
+    all: &'a mut HashMap<String, Heard>,
+    live: &Live,
+    source: SourceId,
+    whose: &str,
+) -> &'a mut Heard {
     if !all.contains_key(whose) && all.len() >= MAX_KERNELS {
         let oldest = all.iter().min_by_key(|(_, heard)| heard.at).map(|(id, _)| id.clone());
         oldest.map(|id| all.remove(&id));

@@ -19,7 +19,7 @@ pub struct Steps {
 /// the disk.
 ///
 /// If several ranks name their steps, the lowest rank counts: the others run in step with it.
-pub fn told(live: &Live, sources: &[Arc<Source>], run: &str, span: (i64, i64)) -> Vec<(i64, u64)> {
+pub fn read_steps(live: &Live, sources: &[Arc<Source>], run: &str, span: (i64, i64)) -> Vec<(i64, u64)> {
     let fits = |marker: &Marker| marker.step.is_some() && marker.run.as_deref() == Some(run);
     let of = |source: &Arc<Source>| between(live, source.id, span, MAX_READ, fits);
     let all = sources.iter().flat_map(of).filter_map(|(_, t, marker)| Some((marker.rank, t, marker.step?)));

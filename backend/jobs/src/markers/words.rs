@@ -16,7 +16,7 @@ fn bytes(value: u64) -> String {
 }
 
 /// `12.3 of 15.9 GiB`: both in the unit of the second.
-fn of(part: u64, whole: u64) -> String {
+fn share_of(part: u64, whole: u64) -> String {
     unit::part_of(part as f64, whole as f64, Unit::Bytes)
 }
 
@@ -41,7 +41,7 @@ pub fn how(kernel: &Kernel) -> Option<String> {
     let end = kernel.end.as_ref()?;
     let known = kernel.used.zip(kernel.limit).filter(|(_, limit)| *limit > 0);
     let held = kernel.memory.map(|memory| format!(", {} of it in the kernel", bytes(memory))).unwrap_or_default();
-    let memory = known.map(|(used, limit)| format!("{} of {} was in use{held}", of(used, limit), whose(kernel)));
+    let memory = known.map(|(used, limit)| format!("{} of {} was in use{held}", share_of(used, limit), whose(kernel)));
     let during = end.cell.as_ref().map(|cell| format!(", while cell {cell} ran")).unwrap_or_default();
     let short = known.is_some_and(|(used, limit)| used as f64 >= SHORT_SHARE * limit as f64);
     let name = name(kernel);
@@ -59,7 +59,7 @@ pub fn how(kernel: &Kernel) -> Option<String> {
 /// A warning, if there is a reason for one.
 pub fn warning(kernel: &Kernel) -> Option<String> {
     let (used, limit) = kernel.used.zip(kernel.limit)?;
-    let memory = format!("{} of {} is in use", of(used, limit), whose(kernel));
+    let memory = format!("{} of {} is in use", share_of(used, limit), whose(kernel));
     Some(match kernel.warning? {
         MemoryWarning::Full => format!("Memory is nearly full: {memory}."),
         MemoryWarning::Seconds(0) => format!("Memory is almost full: {memory}."),
@@ -73,7 +73,7 @@ fn gpu(gpu: &CellGpu) -> String {
     let mut parts = Vec::new();
     parts.extend(gpu.mean.map(|mean| format!("{} % busy", mean.round())));
     parts.extend(gpu.peak.map(|peak| match gpu.total {
-        Some(total) => format!("peak {}", of(peak, total)),
+        Some(total) => format!("peak {}", share_of(peak, total)),
         None => format!("peak {}", bytes(peak)),
     }));
     format!("GPU {} {}", gpu.gpu, parts.join(", "))
@@ -123,7 +123,7 @@ fn full_gpu(cell: &Cell) -> Option<String> {
     let share = |(_, peak, total): &(&CellGpu, u64, u64)| *peak as f64 / *total as f64;
     let (gpu, peak, total) = known.max_by(|a, b| share(a).total_cmp(&share(b)))?;
     let own = gpu.kernel.map(|held| format!(", {} of it by this kernel", bytes(held))).unwrap_or_default();
-    Some(format!("GPU {} was full: {} was in use{own}", gpu.gpu, of(peak, total)))
+    Some(format!("GPU {} was full: {} was in use{own}", gpu.gpu, share_of(peak, total)))
 }
 
 fn waited(cell: &Cell) -> Option<String> {

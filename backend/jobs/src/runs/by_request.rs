@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// A run is unheard after this time without a request, and given up after the second one.
-const UNHEARD: Duration = Duration::from_secs(60);
+const UNREACHABLE_TIMEOUT: Duration = Duration::from_secs(60);
 const GIVEN_UP: Duration = Duration::from_secs(12 * 3600);
 
 impl Tracker {
@@ -59,7 +59,7 @@ impl Tracker {
             let silent = one.heard.elapsed();
             if silent >= GIVEN_UP {
                 given_up.push(id.clone());
-            } else if silent >= UNHEARD && !std::mem::replace(&mut one.unheard, true) {
+            } else if silent >= UNREACHABLE_TIMEOUT && !std::mem::replace(&mut one.unheard, true) {
                 let unheard = Some(now - silent.as_millis() as i64);
                 let body = Paused { run: id.clone(), pid: 0, stopped: false, unheard };
                 append(&self.live, self.source, now, STATE_KIND, &body);

@@ -60,13 +60,13 @@ impl CostSettings {
         let is_name =
             (1..=MAX_CURRENCY_BYTES).contains(&self.currency.len()) && !self.currency.chars().any(char::is_control);
         match prices && !is_name {
-            true => Err(Fault::of("currency", "write what the prices are in, like \"EUR\"")),
+            true => Err(Fault::new("currency", "write what the prices are in, like \"EUR\"")),
             false => Ok(()),
         }
     }
 
     /// Cost of these GPU-hours by model, and of this energy; None if a part has no price.
-    pub fn of<'a>(&self, hours: impl Iterator<Item = (&'a str, f64)>, kwh: Option<f64>) -> Option<f64> {
+    pub fn total<'a>(&self, hours: impl Iterator<Item = (&'a str, f64)>, kwh: Option<f64>) -> Option<f64> {
         if self.gpu_hour.is_empty() && self.kwh.is_none() {
             return None;
         }
@@ -106,13 +106,13 @@ mod tests {
         let own = read("gpu_hour = { H100 = 2.5, \"H100 NVL\" = 3, default = 1 }\nkwh = 0.5\ncurrency = \"EUR\"");
         let own = own.expect("a table");
         let models = [("NVIDIA H100 80GB HBM3", 2.0), ("NVIDIA H100 NVL", 1.0), ("L4", 4.0)];
-        assert_eq!(own.of(models.into_iter(), Some(2.0)), Some(5.0 + 3.0 + 4.0 + 1.0));
-        assert_eq!(own.of(models.into_iter(), None), None, "its energy is not known");
+        assert_eq!(own.total(models.into_iter(), Some(2.0)), Some(5.0 + 3.0 + 4.0 + 1.0));
+        assert_eq!(own.total(models.into_iter(), None), None, "its energy is not known");
         let energy = read("kwh = 0.5\ncurrency = \"EUR\"").expect("a table");
-        assert_eq!(energy.of(models.into_iter(), Some(2.0)), Some(1.0));
+        assert_eq!(energy.total(models.into_iter(), Some(2.0)), Some(1.0));
         let some = read("gpu_hour = { H100 = 2.5 }\ncurrency = \"EUR\"").expect("a table");
-        assert_eq!(some.of([("L4", 4.0)].into_iter(), None), None, "it has no price");
-        assert_eq!(CostSettings::default().of(models.into_iter(), Some(2.0)), None);
+        assert_eq!(some.total([("L4", 4.0)].into_iter(), None), None, "it has no price");
+        assert_eq!(CostSettings::default().total(models.into_iter(), Some(2.0)), None);
     }
 
     #[test]

@@ -36,44 +36,44 @@ pub(super) type KnownGpus = Vec<(u32, Vec<(&'static str, String)>)>;
 
 /// Searches ranks every few seconds while there are candidates.
 #[cfg(target_os = "linux")]
-pub(super) struct Looking {
+pub(super) struct Detection {
     timer: tokio::time::Interval,
     detect: Detect,
     /// State kept between searches; None while a thread is searching.
     looks: Option<Looks>,
-    answer: Option<Answer>,
+    answer: Option<SearchAnswer>,
 }
 
 #[cfg(target_os = "linux")]
 type Looks = (super::ranks::Looks, super::frozen::Groups);
 
 #[cfg(target_os = "linux")]
-type Answer = tokio::sync::oneshot::Receiver<(Looks, Looked)>;
+type SearchAnswer = tokio::sync::oneshot::Receiver<(Looks, Looked)>;
 
 #[cfg(target_os = "linux")]
 mod linux {
-    use super::super::ranks::{Found, Gpus};
-    use super::{Begun, Detect, Here, Looked, LookedRank, Looking, Looks};
+    use super::super::ranks::{DetectedRank, Gpus};
+    use super::{Begun, Detect, Detection, Here, Looked, LookedRank, Looks};
     use std::collections::HashSet;
     use std::time::{Duration, Instant};
     use tokio::time::MissedTickBehavior;
 
     /// Interval between searches.
-    const PERIOD: Duration = Duration::from_secs(5);
+    const SEARCH_INTERVAL: Duration = Duration::from_secs(5);
 
     /// Delay before the first search for a new run: its launcher must start the ranks first.
-    const FIRST: Duration = Duration::from_secs(1);
+    const FIRST_SEARCH_DELAY: Duration = Duration::from_secs(1);
 
-    impl Looking {
-        pub fn new(detect: Detect) -> Looking {
-            let mut timer = tokio::time::interval(PERIOD);
+    impl Detection {
+        pub fn new(detect: Detect) -> Detection {
+            let mut timer = tokio::time::interval(SEARCH_INTERVAL);
             timer.set_missed_tick_behavior(MissedTickBehavior::Delay);
-            Looking { timer, detect, looks: Some(Looks::default()), answer: None }
+            Detection { timer, detect, looks: Some(Looks::default()), answer: None }
         }
 
         /// Searches soon: a report has arrived.
         pub fn soon(&mut self) {
-            self.timer.reset_after(FIRST);
+            self.timer.reset_after(FIRST_SEARCH_DELAY);
         }
 
         /// The result of a search; None when it is time for the next one.
@@ -91,7 +91,7 @@ mod linux {
         }
 
         /// Starts a search if there are candidates. `now` is wall clock time, milliseconds since the Unix epoch.
-        pub fn look(&mut self, here: Here, now: i64) {
+        pub fn search(&mut self, here: Here, now: i64) {
             let is_nothing = here.holders.is_empty() || self.detect != Detect::Gpu;
             if here.roots.is_empty() && is_nothing {
                 return;
@@ -104,15 +104,15 @@ mod linux {
                 let pids: Vec<u32> = roots.iter().map(|(pid, _)| *pid).collect();
                 let is_stopped = |pid: &u32| match (&stopped, awaited.get(pid)) {
                     (Some(stopped), Some(start)) => stopped.contains(&(*pid, *start)),
-                    _ => launch::process::Stat::of(*pid).is_some_and(|stat| stat.is_stopped),
+                    _ => launch::process::Stat::read(*pid).is_some_and(|stat| stat.is_stopped),
                 };
                 let mut paused: HashSet<u32> = pids.iter().copied().filter(is_stopped).collect();
                 paused.extend(groups.frozen(&pids));
                 (looks.gpus, looks.awaited, looks.only_below_runs) =
-                    (Gpus::of(gpus), awaited, detect == Detect::Launched);
+                    (Gpus::new(gpus), awaited, detect == Detect::Launched);
                 let found = match detect {
                     Detect::Off => Vec::new(),
-                    Detect::Gpu | Detect::Launched => looks.look(&roots, &holders, Instant::now()),
+                    Detect::Gpu | Detect::Launched => looks.search(&roots, &holders, Instant::now()),
                 };
                 let (up, namespace) = (since_boot(), launch::process::namespace());
                 let begun = found.into_iter().map(|found| begun(found, now, up, namespace)).collect();
@@ -132,8 +132,8 @@ mod linux {
         Some((seconds * 1000.0) as i64)
     }
 
-    fn begun(found: Found, now: i64, up: Option<i64>, namespace: Option<u64>) -> LookedRank {
-        let Found { run, below, pid, start, rank, slurm, pod, about, is_address, launcher } = found;
+    fn begun(found: DetectedRank, now: i64, up: Option<i64>, namespace: Option<u64>) -> LookedRank {
+        let DetectedRank { run, below, pid, start, rank, slurm, pod, about, is_address, launcher } = found;
         // SAFETY: the call takes a number and returns one.
         let ticks = (unsafe { libc::sysconf(libc::_SC_CLK_TCK) } as f64).max(1.0);
         let t = up.map_or(now, |up| now - (up - (start as f64 * 1000.0 / ticks) as i64).max(0));
@@ -158,12 +158,12 @@ mod linux {
 
 /// On other systems only reported ranks are known.
 #[cfg(not(target_os = "linux"))]
-pub(super) struct Looking;
+pub(super) struct Detection;
 
 #[cfg(not(target_os = "linux"))]
-impl Looking {
-    pub fn new(_: Detect) -> Looking {
-        Looking
+impl Detection {
+    pub fn new(_: Detect) -> Detection {
+        Detection
     }
 
     pub fn soon(&mut self) {}
@@ -172,5 +172,5 @@ impl Looking {
         std::future::pending().await
     }
 
-    pub fn look(&mut self, _: Here, _: i64) {}
+    pub fn search(&mut self, _: Here, _: i64) {}
 }

@@ -225,7 +225,7 @@ const OF_CONTAINER: &str = "NVIDIA_VISIBLE_DEVICES";
 
 /// Facts from an environment about the run of its process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Said {
+pub(super) struct EnvironFacts {
     /// The run that `watchglass run` began.
     pub run: Option<String>,
     /// The origin of the run's ID, and the values that identify it.
@@ -253,22 +253,22 @@ pub(super) struct Said {
 ///
 /// # Errors
 /// The process has ended, or belongs to another user.
-pub(super) fn read(pid: u32) -> io::Result<Said> {
+pub(super) fn read(pid: u32) -> io::Result<EnvironFacts> {
     let mut bytes = Vec::new();
     let read = File::open(format!("/proc/{pid}/environ"))?.take(MAX_BYTES).read_to_end(&mut bytes);
-    let named = Said::of(&bytes);
+    let named = EnvironFacts::from_bytes(&bytes);
     // Without this the compiler would drop the last write to memory that is freed.
     std::hint::black_box(&mut bytes).fill(0);
     read.map(|_| named)
 }
 
-impl Said {
+impl EnvironFacts {
     /// Whether an address identifies the run.
     pub fn is_address(&self) -> bool {
         self.run.is_none() && self.key.as_ref().is_some_and(|(who, _)| ADDRESSES.contains(who))
     }
 
-    fn of(bytes: &[u8]) -> Said {
+    fn from_bytes(bytes: &[u8]) -> EnvironFacts {
         let mut values: [Option<String>; VARIABLES.len()] = [const { None }; VARIABLES.len()];
         for pair in bytes.split(|byte| *byte == 0) {
             let Some(equals) = pair.iter().position(|byte| *byte == b'=') else { continue };
@@ -282,7 +282,7 @@ impl Said {
             values[at].as_deref()
         };
         let text = |names: &[&str]| names.iter().find_map(|name| value(name)).map(String::from);
-        Said {
+        EnvironFacts {
             run: text(&["WATCHGLASS_RUN_ID"]),
             key: key(&value),
             rank: rank(&value),
@@ -311,7 +311,9 @@ fn checked(value: &[u8], grammar: Grammar) -> Option<String> {
             (1..=MAX_WORD_BYTES).contains(&text.len())
                 && text.chars().all(|c| c.is_ascii_alphanumeric() || "_.:/@[]-".contains(c))
         }
-        Devices => (1..=MAX_LONG_BYTES).contains(&text.len()) && text.split(',').all(|part| Device::of(part).is_some()),
+        Devices => {
+            (1..=MAX_LONG_BYTES).contains(&text.len()) && text.split(',').all(|part| Device::parse(part).is_some())
+        }
         Hosts => {
             (1..=MAX_LONG_BYTES).contains(&text.len())
                 && text.chars().all(|c| c.is_ascii_alphanumeric() || "_.:-,".contains(c))
@@ -362,7 +364,7 @@ enum Device {
 }
 
 impl Device {
-    fn of(text: &str) -> Option<Device> {
+    fn parse(text: &str) -> Option<Device> {
         let text = text.trim();
         if let Ok(number) = text.parse::<u16>() {
             return Some(Device::Number(number.into()));
@@ -394,7 +396,7 @@ fn own_device<'a>(value: &impl Fn(&str) -> Option<&'a str>) -> Option<Device> {
 /// The GPUs that a process sees, by the machine's own numbers or by UUIDs. Lists nest: in a job or a container with
 /// some of the machine's GPUs, a program counts those from 0.
 fn visible<'a>(value: &impl Fn(&str) -> Option<&'a str>) -> Option<DeviceList> {
-    let list = |name: &str| -> Option<DeviceList> { Some(value(name)?.split(',').map(Device::of).collect()) };
+    let list = |name: &str| -> Option<DeviceList> { Some(value(name)?.split(',').map(Device::parse).collect()) };
     let first = |names: &[&str]| names.iter().find_map(|name| list(name));
     let inner = first(OF_PROGRAM);
     let seen = match (inner, list(OF_RUNTIME)) {
@@ -544,8 +546,8 @@ mod tests {
         ("RANK=12345678 WORLD_SIZE=8 MASTER_ADDR=a;b MASTER_PORT=1", None, None),
     ];
 
-    fn named(words: &str) -> Said {
-        Said::of(words.replace(' ', "\0").as_bytes())
+    fn named(words: &str) -> EnvironFacts {
+        EnvironFacts::from_bytes(words.replace(' ', "\0").as_bytes())
     }
 
     #[test]
@@ -579,7 +581,9 @@ mod tests {
     #[test]
     fn lists_of_gpus_nest_and_what_is_not_known_is_left_out() {
         let of = |words: &[&str]| {
-            let said = Said::of([&["RANK=1", "WORLD_SIZE=2", "LOCAL_RANK=1"], words].concat().join("\0").as_bytes());
+            let said = EnvironFacts::from_bytes(
+                [&["RANK=1", "WORLD_SIZE=2", "LOCAL_RANK=1"], words].concat().join("\0").as_bytes(),
+            );
             (said.rank.expect("a rank").gpus.first().copied(), said.device)
         };
         for (words, gpu) in [
@@ -666,10 +670,10 @@ mod tests {
             )
         );
         assert!(!said.contains("canary"), "{said}");
-        let text = Said::of("WANDB_NAME=a\u{1b}[31m\u{202e}b".as_bytes()).name;
+        let text = EnvironFacts::from_bytes("WANDB_NAME=a\u{1b}[31m\u{202e}b".as_bytes()).name;
         assert_eq!(text.as_deref(), Some("a[31mb"));
         assert_eq!(
-            Said::of(format!("WANDB_NAME={}", "é".repeat(100)).as_bytes()).name.map(|name| name.len()),
+            EnvironFacts::from_bytes(format!("WANDB_NAME={}", "é".repeat(100)).as_bytes()).name.map(|name| name.len()),
             Some(128)
         );
     }

@@ -2,13 +2,13 @@
 //! ends, one after the other.
 
 use super::RunsSettings;
-use super::detection::Looking;
+use super::detection::Detection;
 use super::messages::{Messages, Received};
 use super::permit::Owners;
 use super::reported::{RefusedReport, ReportAsk};
 use super::slurm::RunTool;
 use super::socket::RunSocket;
-use super::spool::{self, Untold};
+use super::spool::{self, Spool};
 use super::track::Tracker;
 use crate::code_alerts::Calls;
 use crate::markers::Markers;
@@ -21,10 +21,10 @@ use stream::live::Live;
 use tokio::sync::{mpsc, watch};
 
 /// How often is looked at what launchers wrote, and who of those that tell by requests is not heard any more.
-const LOOK: Duration = Duration::from_secs(5);
+const CHECK_INTERVAL: Duration = Duration::from_secs(5);
 
 /// A run that lives longer than samples are kept is told again so often.
-const AGAIN: Duration = Duration::from_secs(3600);
+const REPEAT_INTERVAL: Duration = Duration::from_secs(3600);
 
 /// Follows the runs of this machine until `stop` becomes true: what launchers tell on the socket and by requests, what they
 /// wrote into the data folder or that of this user, and what ran when this process started.
@@ -39,36 +39,37 @@ pub async fn follow(
 ) {
     let detect = settings.detect;
     let mut tracker = Tracker::new(live, source, Owners::new(folder, socket.trusted()), &settings, run_tool);
-    let untold = folder.canonicalize().ok();
-    let untold = untold.and_then(|folder| Untold::of_server(&folder.join(spool::FOLDER), socket.trusted()));
-    tracker.take_up(untold.as_ref());
-    let messages = Messages::new(socket, folder, untold, (markers, calls));
+    let spool = folder.canonicalize().ok();
+    let spool = spool.and_then(|folder| Spool::of_server(&folder.join(spool::FOLDER), socket.trusted()));
+    tracker.take_up(spool.as_ref());
+    let messages = Messages::new(socket, folder, spool, (markers, calls));
     // A home may be on a disk that does not answer.
     let (trusted, of_user) = (messages.socket.trusted(), of_user.filter(|path| *path != folder));
     let mut of_user = tokio::task::spawn_blocking(move || {
-        let untold = Untold::of_user(&of_user?.join(spool::FOLDER), trusted)?;
-        let read = untold.read(true);
-        Some((untold, read))
+        let spool = Spool::of_user(&of_user?.join(spool::FOLDER), trusted)?;
+        let read = spool.read(true);
+        Some((spool, read))
     });
     let mut is_read = false;
-    let mut again =
-        tokio::time::interval(AGAIN.min(Duration::from_millis(tracker.live.retention.unsigned_abs() / 2 + 1)));
+    let mut again = tokio::time::interval(
+        REPEAT_INTERVAL.min(Duration::from_millis(tracker.live.retention.unsigned_abs() / 2 + 1)),
+    );
     again.tick().await;
-    let mut look = tokio::time::interval(LOOK);
+    let mut look = tokio::time::interval(CHECK_INTERVAL);
     look.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    let mut looking = Looking::new(detect);
+    let mut detection = Detection::new(detect);
     loop {
         tracker.tell_collectors();
         tokio::select! {
             (message, sender) = messages.socket.next() => {
                 if messages.receive(&mut tracker, message, &sender) == Received::Told {
-                    looking.soon();
+                    detection.soon();
                 }
             }
             found = &mut of_user, if !is_read => {
                 is_read = true;
-                if let Ok(Some((untold, read))) = found {
-                    tracker.take(&untold, read);
+                if let Ok(Some((spool, read))) = found {
+                    tracker.take(&spool, read);
                 }
             }
             Some(ended) = tracker.ends.join_next() => {
@@ -80,12 +81,12 @@ pub async fn follow(
             Some(Ok((over, Some(how)))) = tracker.claims.join_next() => {
                 tracker.append(over.t, END_KIND, &Over { how, ..over });
             }
-            found = looking.next() => match found {
+            found = detection.next() => match found {
                 Some((found, stopped)) => {
                     tracker.found_all(found);
                     tracker.paused(&stopped);
                 }
-                None => looking.look(tracker.here(), tracker.live.clock.wall()),
+                None => detection.search(tracker.here(), tracker.live.clock.wall()),
             },
             Some(ReportAsk { report, answer }) = reports.recv() => {
                 let answered = match messages.limit.check() {
@@ -99,8 +100,8 @@ pub async fn follow(
             }
             _ = look.tick() => {
                 tracker.look_at_reported();
-                if let Some(untold) = &messages.untold {
-                    tracker.take(untold, untold.read(false));
+                if let Some(spool) = &messages.spool {
+                    tracker.take(spool, spool.read(false));
                 }
             }
             _ = again.tick() => tracker.again(),

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 /// A process may move to another group, so its group is read again after this many checks.
-const LOOKS: u32 = 12;
+const GROUP_CHECKS: u32 = 12;
 
 /// The known control groups of processes.
 #[derive(Default)]
@@ -15,7 +15,7 @@ pub(super) struct Groups {
 impl Groups {
     /// The frozen ones among these processes, by `cgroup.events`, which is read once for all processes of a group.
     pub fn frozen(&mut self, pids: &[u32]) -> HashSet<u32> {
-        if self.looks.is_multiple_of(LOOKS) {
+        if self.looks.is_multiple_of(GROUP_CHECKS) {
             self.paths.clear();
         }
         self.looks = self.looks.wrapping_add(1);

@@ -51,7 +51,7 @@ pub(super) struct Jobs(HashMap<String, Vec<Job>>);
 
 impl Jobs {
     /// The generation of a new rank, which `launcher` started.
-    pub fn of(&mut self, new: &Begun, launcher: Option<Process>, is_alive: impl Fn(Process) -> bool) -> i64 {
+    pub fn generation_of(&mut self, new: &Begun, launcher: Option<Process>, is_alive: impl Fn(Process) -> bool) -> i64 {
         let jobs = self.0.get(&new.run).map(Vec::as_slice).unwrap_or_default();
         let number = new.rank.as_ref().map_or(0, |rank| rank.rank);
         let is_elastic = new.rank.as_ref().is_some_and(|rank| rank.attempt.is_some());
@@ -126,7 +126,7 @@ mod tests {
             let rank = Some(Rank { rank: number, attempt, ..Rank::default() });
             let begun = Begun { run: "ddp-n1-29500".into(), t, pid, start: Some(t as u64), rank, ..Begun::default() };
             self.alive.insert((pid, t as u64));
-            let generation = self.jobs.of(&begun, launcher, |process| self.alive.contains(&process));
+            let generation = self.jobs.generation_of(&begun, launcher, |process| self.alive.contains(&process));
             Begun { generation: Some(generation), ..begun }
         }
 
@@ -206,13 +206,13 @@ mod tests {
                 generation: Some(n as i64),
                 ..Begun::default()
             };
-            jobs.of(&begun, OTHER, |_| true);
+            jobs.generation_of(&begun, OTHER, |_| true);
             jobs.ended(&begun, n as i64);
         }
         assert_eq!(jobs.0.len(), MAX_ADDRESSES);
         for t in 0..20 {
             let begun = Begun { run: "one".into(), t, start: Some(t as u64), ..Begun::default() };
-            jobs.of(&begun, OTHER, |_| false);
+            jobs.generation_of(&begun, OTHER, |_| false);
         }
         assert_eq!(jobs.0["one"].len(), MAX_JOBS);
     }

@@ -1,7 +1,7 @@
 //! Stores a summary of each run that ends, because it must outlive the run's samples.
 
-use super::book::RunBook;
 use super::output::ENDED;
+use super::registry::RunRegistry;
 use super::summary::RunSummary;
 use shared::run::{Run, RunState};
 use shared::wire::SourceId;
@@ -12,7 +12,7 @@ use stream::live::Live;
 use tokio::sync::watch;
 
 /// Interval of the check for ended runs.
-const PERIOD: Duration = Duration::from_secs(10);
+const CHECK_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Interval of the check for expired output of runs.
 const EXPIRY_PERIOD: Duration = Duration::from_secs(60);
@@ -28,7 +28,7 @@ const SETTLED_MS: i64 = 15_000;
 /// ever.
 pub async fn keep(
     live: Arc<Live>,
-    book: Arc<RunBook>,
+    registry: Arc<RunRegistry>,
     folder: &Path,
     keep: Option<Duration>,
     mut stop: watch::Receiver<bool>,
@@ -36,27 +36,27 @@ pub async fn keep(
     let folder = folder.join(ENDED);
     let begin = live.clock.wall();
     let oldest = move |now: i64| keep.map_or(i64::MIN, |keep| now - keep.as_millis() as i64);
-    let theirs = book.clone();
+    let theirs = registry.clone();
     let opened = tokio::task::spawn_blocking(move || theirs.kept.open(&folder, oldest(begin))).await;
     if let Ok(Err(error)) = opened {
         return tracing::warn!(%error, "runs that have ended are known as long as their samples are: no folder for them");
     }
-    let mut due = tokio::time::interval(PERIOD);
+    let mut due = tokio::time::interval(CHECK_INTERVAL);
     due.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         tokio::select! {
             _ = due.tick() => {}
             _ = stop.wait_for(|stop| *stop) => return,
         }
-        let (live, book) = (live.clone(), book.clone());
-        let _ = tokio::task::spawn_blocking(move || look(&live, &book, oldest)).await;
+        let (live, registry) = (live.clone(), registry.clone());
+        let _ = tokio::task::spawn_blocking(move || store_ended(&live, &registry, oldest)).await;
     }
 }
 
 /// Expires the output of a source's runs with its samples, until `stop` becomes true. `bytes` bounds the data folder.
 pub async fn expire_logs(
     live: Arc<Live>,
-    book: Arc<RunBook>,
+    registry: Arc<RunRegistry>,
     source: SourceId,
     bytes: Option<u64>,
     mut stop: watch::Receiver<bool>,
@@ -69,28 +69,29 @@ pub async fn expire_logs(
             _ = due.tick() => {}
             _ = stop.wait_for(|stop| *stop) => return,
         }
-        let (ages, book) = ((live.clock.wall(), live.store().retention(source)), book.clone());
-        let _ = tokio::task::spawn_blocking(move || book.logs.expire(ages, most)).await;
+        let (ages, registry) = ((live.clock.wall(), live.store().retention(source)), registry.clone());
+        let _ = tokio::task::spawn_blocking(move || registry.logs.expire(ages, most)).await;
     }
 }
 
-fn look(live: &Arc<Live>, book: &RunBook, oldest: impl Fn(i64) -> i64) {
+fn store_ended(live: &Arc<Live>, registry: &RunRegistry, oldest: impl Fn(i64) -> i64) {
     let (now, removed) = (live.clock.wall(), live.store().removed().clone());
     let oldest = oldest(now);
-    book.kept.forget(oldest, |key| removed.contains(key));
+    registry.kept.forget(oldest, |key| removed.contains(key));
     let sources = live.store().sources();
     let ended = |run: &Run| {
         run.state != RunState::Lost && run.ended.is_some_and(|ended| (oldest..=now - SETTLED_MS).contains(&ended))
     };
-    let new: Vec<Arc<Run>> = book.of_records(live, &sources).filter(|run| ended(run) && !book.kept.has(run)).collect();
+    let new: Vec<Arc<Run>> =
+        registry.of_records(live, &sources).filter(|run| ended(run) && !registry.kept.has(run)).collect();
     for run in new {
         let run = Arc::unwrap_or_clone(run);
         let id = run.id.clone();
-        let own = book.logs.source().and_then(|own| sources.iter().find(|source| source.id == own));
-        if let Some(Err(error)) = own.map(|own| book.logs.keep_last(&run, &own.name)) {
+        let own = registry.logs.source().and_then(|own| sources.iter().find(|source| source.id == own));
+        if let Some(Err(error)) = own.map(|own| registry.logs.keep_last(&run, &own.name)) {
             tracing::warn!(%error, "the last lines of the run {id} are not kept");
         }
-        if let Err(error) = book.kept.keep(RunSummary::of(live, &sources, run, book.told())) {
+        if let Err(error) = registry.kept.keep(RunSummary::build(live, &sources, run, registry.summary_inputs())) {
             tracing::warn!(%error, "the summary of the run {id} is not kept");
         }
     }

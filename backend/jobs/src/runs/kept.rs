@@ -20,11 +20,11 @@ const MAX_BYTES: u64 = 4 << 20;
 #[derive(Debug, Default)]
 pub struct KeptRuns {
     folder: Mutex<Option<PathBuf>>,
-    rows: Mutex<BTreeMap<String, Arc<Row>>>,
+    rows: Mutex<BTreeMap<String, Arc<SummaryRow>>>,
 }
 
 #[derive(Debug)]
-struct Row {
+struct SummaryRow {
     run: Arc<Run>,
     machines: BTreeMap<String, String>,
     numbers: RunNumbers,
@@ -34,8 +34,8 @@ struct Row {
 impl KeptRuns {
     /// The stored runs on machines for which `sees` returns true, by machine key.
     pub(super) fn seen(&self, sees: impl Fn(&str) -> bool) -> Vec<Arc<Run>> {
-        let rows: Vec<Arc<Row>> = self.rows().values().cloned().collect();
-        let whole = |row: &Arc<Row>| row.machines.values().all(|key| sees(key));
+        let rows: Vec<Arc<SummaryRow>> = self.rows().values().cloned().collect();
+        let whole = |row: &Arc<SummaryRow>| row.machines.values().all(|key| sees(key));
         rows.iter().filter(|row| whole(row)).map(|row| row.run.clone()).collect()
     }
 
@@ -60,7 +60,7 @@ impl KeptRuns {
         self.rows().get(&run.id).is_some_and(|row| *row.run == *run)
     }
 
-    fn rows(&self) -> parking_lot::MutexGuard<'_, BTreeMap<String, Arc<Row>>> {
+    fn rows(&self) -> parking_lot::MutexGuard<'_, BTreeMap<String, Arc<SummaryRow>>> {
         self.rows.lock()
     }
 
@@ -76,7 +76,7 @@ impl KeptRuns {
                     let _ = (fs::remove_file(&path), fs::remove_file(last_file(folder, summary.run.machine_id())));
                 }
                 Some(RunSummary { run, machines, numbers, .. }) => {
-                    rows.insert(run.id.clone(), Arc::new(Row { run: Arc::new(run), machines, numbers, path }));
+                    rows.insert(run.id.clone(), Arc::new(SummaryRow { run: Arc::new(run), machines, numbers, path }));
                 }
                 None => tracing::warn!("{} is no summary of a run; remove it", path.display()),
             }
@@ -96,7 +96,7 @@ impl KeptRuns {
         file.sync_data()?;
         fs::rename(&new, &path)?;
         let RunSummary { run, machines, numbers, .. } = summary;
-        self.rows().insert(run.id.clone(), Arc::new(Row { run: Arc::new(run), machines, numbers, path }));
+        self.rows().insert(run.id.clone(), Arc::new(SummaryRow { run: Arc::new(run), machines, numbers, path }));
         Ok(())
     }
 

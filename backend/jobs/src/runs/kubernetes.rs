@@ -5,7 +5,7 @@
 //! `reason`, `conditions` (the one called `DisruptionTarget`) and the terminated containers in `containerStatuses`.
 
 use super::RunsSettings;
-use super::slurm::TRIES;
+use super::slurm::QUERY_DELAYS;
 use client::http::Uri;
 use client::{Client, Limits, MaxBytes};
 use launch::process::signal_name;
@@ -40,10 +40,10 @@ const MAX_PAGES: usize = 8;
 const MAX_FILE_BYTES: u64 = 1 << 20;
 
 /// Time for which an answer is reused: the ranks of a pod end together.
-const FRESH: Duration = Duration::from_secs(1);
+const ANSWER_CACHE_TIME: Duration = Duration::from_secs(1);
 
 /// Time for which a failure is reused, so that not every rank retries an API server that does not respond.
-const AWAY: Duration = Duration::from_secs(5);
+const FAILURE_CACHE_TIME: Duration = Duration::from_secs(5);
 
 /// Reasons in the status of a pod that explain the end of its containers.
 const REASONS: [&str; 4] = ["DeadlineExceeded", "Evicted", "Preempting", "NodeLost"];
@@ -56,11 +56,11 @@ pub(super) struct Kubernetes {
     /// Our node; if it is unknown, the pods of the account's namespace are listed.
     node: Option<String>,
     /// The newest answer, and its time of expiry.
-    newest: Mutex<Option<(Instant, Answer)>>,
+    newest: Mutex<Option<(Instant, PodsAnswer)>>,
     failed: AtomicU64,
 }
 
-type Answer = Result<Arc<Vec<ListedPod>>, Failure>;
+type PodsAnswer = Result<Arc<Vec<ListedPod>>, Failure>;
 
 /// Reason of a failure, a sentence without a full stop.
 #[derive(Clone, Debug)]
@@ -177,7 +177,7 @@ impl Kubernetes {
 
     /// Polls until the pod reports more about its process's end than `how`, or until the last attempt.
     pub async fn asked(self: Arc<Self>, pod: Pod, how: How) -> Option<How> {
-        for pause in TRIES {
+        for pause in QUERY_DELAYS {
             tokio::time::sleep(pause).await;
             match self.clone().newest().await {
                 Ok(all) => {
@@ -201,7 +201,7 @@ impl Kubernetes {
         None
     }
 
-    async fn newest(self: Arc<Self>) -> Answer {
+    async fn newest(self: Arc<Self>) -> PodsAnswer {
         let mut newest = self.newest.lock().await;
         if let Some((until, answer)) = &*newest
             && Instant::now() < *until
@@ -211,7 +211,7 @@ impl Kubernetes {
         let (asks, begin) = (self.clone(), Instant::now());
         let answer = tokio::task::spawn_blocking(move || asks.pods().map(Arc::new)).await;
         let answer = answer.unwrap_or_else(|_| Err("the request was aborted".to_string().into()));
-        let until = if answer.is_ok() { begin + FRESH } else { Instant::now() + AWAY };
+        let until = if answer.is_ok() { begin + ANSWER_CACHE_TIME } else { Instant::now() + FAILURE_CACHE_TIME };
         *newest = Some((until, answer.clone()));
         answer
     }
@@ -293,12 +293,12 @@ impl PodStatus {
             return said(word);
         }
         let Terminated { exit_code, reason, .. } = self.ended(container)?;
-        let untold = how.exit.is_none() && how.signal.is_none();
-        if reason == "OOMKilled" && (untold || how.signal.as_deref() == Some("SIGKILL")) {
+        let unreported = how.exit.is_none() && how.signal.is_none();
+        if reason == "OOMKilled" && (unreported || how.signal.as_deref() == Some("SIGKILL")) {
             return said(reason);
         }
         // The kernel's report of the process is more exact than the status of its container.
-        if !untold {
+        if !unreported {
             return None;
         }
         let ended = match exit_code {

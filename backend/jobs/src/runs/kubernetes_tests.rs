@@ -26,7 +26,7 @@ fn killed() -> How {
 }
 
 /// State and sentence of a process whose end the kernel reported as `how`, completed by its pod.
-fn said(pod: &PodStatus, container: Option<&str>, how: &How) -> Option<(&'static str, String)> {
+fn end_of(pod: &PodStatus, container: Option<&str>, how: &How) -> Option<(&'static str, String)> {
     pod.says(container, how).map(|how| (how.state().name(), how.sentence()))
 }
 
@@ -36,11 +36,11 @@ fn a_container_that_was_full_was_killed_for_memory() {
         json!({ "phase": "Failed", "containerStatuses": [container(json!({ "terminated": ended(ID, 137, "OOMKilled") }))] }),
     );
     let memory = Some(("out_of_memory", "out of memory (Kubernetes: OOMKilled)".to_string()));
-    assert_eq!(said(&pod, Some(ID), &killed()), memory);
-    assert_eq!(said(&pod, None, &How::default()), memory, "there is one container alone");
-    assert_eq!(said(&pod, Some(OTHER), &killed()), None, "another container of this pod");
+    assert_eq!(end_of(&pod, Some(ID), &killed()), memory);
+    assert_eq!(end_of(&pod, None, &How::default()), memory, "there is one container alone");
+    assert_eq!(end_of(&pod, Some(OTHER), &killed()), None, "another container of this pod");
     let own = How { exit: Some(1), ..How::default() };
-    assert_eq!(said(&pod, Some(ID), &own), None, "it ended by itself, whatever became of its container");
+    assert_eq!(end_of(&pod, Some(ID), &own), None, "it ended by itself, whatever became of its container");
 }
 
 #[test]
@@ -48,12 +48,12 @@ fn where_the_kernel_did_not_tell_the_status_of_the_container_counts() {
     let of = |exit, reason| {
         status(json!({ "containerStatuses": [container(json!({ "terminated": ended(ID, exit, reason) }))] }))
     };
-    let said_of = |exit, reason, how: &How| said(&of(exit, reason), Some(ID), how);
-    let untold = How::default();
-    assert_eq!(said_of(3, "Error", &untold), Some(("failed", "failed (Kubernetes: exit 3)".into())));
-    assert_eq!(said_of(139, "Error", &untold), Some(("crashed", "crashed (Kubernetes: SIGSEGV)".into())));
-    assert_eq!(said_of(255, "Error", &untold), Some(("failed", "failed (Kubernetes: exit 255)".into())));
-    assert_eq!(said_of(0, "Completed", &untold).map(|(state, _)| state), Some("finished"));
+    let said_of = |exit, reason, how: &How| end_of(&of(exit, reason), Some(ID), how);
+    let unreported = How::default();
+    assert_eq!(said_of(3, "Error", &unreported), Some(("failed", "failed (Kubernetes: exit 3)".into())));
+    assert_eq!(said_of(139, "Error", &unreported), Some(("crashed", "crashed (Kubernetes: SIGSEGV)".into())));
+    assert_eq!(said_of(255, "Error", &unreported), Some(("failed", "failed (Kubernetes: exit 255)".into())));
+    assert_eq!(said_of(0, "Completed", &unreported).map(|(state, _)| state), Some("finished"));
     assert_eq!(said_of(3, "Error", &killed()), None, "the kernel knows the process itself");
 }
 
@@ -68,16 +68,16 @@ fn a_pod_that_had_to_go_was_preempted_and_its_reason_is_kept() {
     let of = |reason, truth| status(json!({ "phase": "Running", "conditions": with(reason, truth) }));
     for reason in ["PreemptionByScheduler", "EvictionByEvictionAPI", "DeletionByTaintManager", "TerminationByKubelet"] {
         assert_eq!(
-            said(&of(reason, "True"), Some(ID), &killed()),
+            end_of(&of(reason, "True"), Some(ID), &killed()),
             Some(("preempted", format!("preempted (Kubernetes: {reason})")))
         );
     }
-    assert_eq!(said(&of("PreemptionByScheduler", "False"), Some(ID), &killed()), None);
-    let odd = said(&of("a\u{1b}[31m b", "True"), None, &killed()).expect("a word");
+    assert_eq!(end_of(&of("PreemptionByScheduler", "False"), Some(ID), &killed()), None);
+    let odd = end_of(&of("a\u{1b}[31m b", "True"), None, &killed()).expect("a word");
     assert_eq!(odd.1, "preempted (Kubernetes: DisruptionTarget)", "what is no word is left out");
     let evicted =
         status(json!({ "phase": "Failed", "reason": "Evicted", "message": "The node was low on resource: memory." }));
-    assert_eq!(said(&evicted, None, &killed()), Some(("preempted", "preempted (Kubernetes: Evicted)".into())));
+    assert_eq!(end_of(&evicted, None, &killed()), Some(("preempted", "preempted (Kubernetes: Evicted)".into())));
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn a_pod_whose_time_was_over_is_out_of_time() {
         "message": "Pod was active on the node longer than the specified deadline",
         "containerStatuses": [container(json!({ "terminated": ended(ID, 143, "Error") }))] }));
     let term = How { signal: Some("SIGTERM".into()), ..How::default() };
-    assert_eq!(said(&pod, Some(ID), &term), Some(("timed_out", "out of time (Kubernetes: DeadlineExceeded)".into())));
+    assert_eq!(end_of(&pod, Some(ID), &term), Some(("timed_out", "out of time (Kubernetes: DeadlineExceeded)".into())));
 }
 
 #[test]
@@ -95,11 +95,11 @@ fn a_container_that_was_begun_anew_is_found_in_its_last_state() {
         { "state": { "running": { "startedAt": "2026-11-26T10:00:01Z" } }, "lastState": { "terminated": ended(ID, 137, "OOMKilled") } },
         container(json!({ "terminated": ended(OTHER, 0, "Completed") })),
     ] }));
-    assert_eq!(said(&pod, Some(ID), &killed()).map(|(state, _)| state), Some("out_of_memory"));
-    assert_eq!(said(&pod, None, &How::default()), None, "nobody knows which of two it is");
+    assert_eq!(end_of(&pod, Some(ID), &killed()).map(|(state, _)| state), Some("out_of_memory"));
+    assert_eq!(end_of(&pod, None, &How::default()), None, "nobody knows which of two it is");
     let runs = status(json!({ "containerStatuses": [container(json!({ "running": {} }))] }));
-    assert_eq!(said(&runs, Some(ID), &How::default()), None, "it is not over yet");
-    assert_eq!(said(&PodStatus::default(), None, &How::default()), None);
+    assert_eq!(end_of(&runs, Some(ID), &How::default()), None, "it is not over yet");
+    assert_eq!(end_of(&PodStatus::default(), None, &How::default()), None);
 }
 
 #[test]

@@ -1,14 +1,14 @@
 //! Output of a run of this machine, for a hub: parts that fit one message, each after the one before.
 
-use super::book::RunBook;
 use super::output::{PrintedRow, Ranks, fits};
+use super::registry::RunRegistry;
 use shared::output::{LineMark, LinesAsked, LinesPart};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use stream::live::Live;
 
 /// Maximum time to collect a part; then the rows found so far are sent.
-const LONGEST: Duration = Duration::from_secs(2);
+const PART_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Number of rows between two reads of the clock.
 const ROWS: usize = 1_000;
@@ -16,13 +16,13 @@ const ROWS: usize = 1_000;
 /// Maximum number of lines of a part.
 const MAX_LINES: usize = 10_000;
 
-impl RunBook {
+impl RunRegistry {
     /// A part of a run's output, at most `most` bytes. It reads the disk.
     pub fn lines(&self, live: &Live, asked: &LinesAsked, most: usize) -> LinesPart {
         let own = self.logs.source().and_then(|own| live.store().source(own).map(|(source, _)| source.clone()));
         let ranks = own.filter(|_| asked.rank.is_some()).and_then(|source| {
             let run = self.find(live, std::slice::from_ref(&source), &asked.run, (i64::MIN, i64::MAX))?;
-            Some(Ranks::of(&run, &source.name))
+            Some(Ranks::from_run(&run, &source.name))
         });
         let ranks = ranks.unwrap_or_default();
         let text = Some(asked.text.as_str()).filter(|text| !text.is_empty());
@@ -76,7 +76,7 @@ impl RunBook {
         for (row, count) in self.logs.behind(&asked.run, asked.span, &marks.clone()).zip(1..) {
             let kept = row.line.lost > 0 || keeps(&row);
             bytes += if kept { size(&row) } else { 0 };
-            if bytes > most || rows.len() == limit || (count % ROWS == 0 && began.elapsed() > LONGEST) {
+            if bytes > most || rows.len() == limit || (count % ROWS == 0 && began.elapsed() > PART_TIMEOUT) {
                 return part(rows, &marks, true);
             }
             marks.insert(row.process, row.line.n);
@@ -98,8 +98,8 @@ fn part(rows: Vec<PrintedRow>, marks: &BTreeMap<(i64, u32), u64>, more: bool) ->
 
 #[cfg(test)]
 mod tests {
-    use super::super::book::RunBookParts;
     use super::super::output::RunLogs;
+    use super::super::registry::RunRegistryParts;
     use super::*;
     use shared::catalog::{Catalog, cpu};
     use shared::output::{FOLDER, MAX_PART_BYTES, OutputLine, OutputStream};
@@ -134,8 +134,8 @@ mod tests {
     fn parts_one_behind_the_other_are_all_lines_once_in_either_direction() {
         let folder = tempfile::tempdir().expect("a folder");
         write(folder.path(), 1_000);
-        let logs = RunLogs::of(folder.path(), 1);
-        let book = RunBook::new(RunBookParts { logs, ..RunBookParts::default() });
+        let logs = RunLogs::open(folder.path(), 1);
+        let registry = RunRegistry::new(RunRegistryParts { logs, ..RunRegistryParts::default() });
         let catalog = Arc::new(Catalog::new(cpu::ROWS.iter().copied()));
         let store = Store::new(catalog, Limits { retention: 60_000, bytes: usize::MAX });
         let live = Live::new(store, Arc::new(Manual::at(0, Duration::ZERO)), 1, 60_000);
@@ -144,7 +144,7 @@ mod tests {
             let mut asked = LinesAsked { run: "a".into(), span, limit, newest, ..LinesAsked::default() };
             let (mut all, mut parts) = (Vec::new(), 0);
             loop {
-                let part = book.lines(&live, &asked, MAX_PART_BYTES);
+                let part = registry.lines(&live, &asked, MAX_PART_BYTES);
                 assert!(serde_json::to_vec(&part.rows).expect("JSON").len() <= MAX_PART_BYTES + 2);
                 parts += 1;
                 let own = keys(&part);
@@ -171,6 +171,6 @@ mod tests {
             limit: 9,
             ..LinesAsked::default()
         };
-        assert_eq!(keys(&book.lines(&live, &one, MAX_PART_BYTES)), [(9, 3, 0)]);
+        assert_eq!(keys(&registry.lines(&live, &one, MAX_PART_BYTES)), [(9, 3, 0)]);
     }
 }

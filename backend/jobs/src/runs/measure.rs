@@ -24,18 +24,18 @@ const MAX_VALUES: usize = 120_000;
 const MIN_POINTS: usize = 60;
 
 /// Source of one chart of a run.
-struct Row {
+struct ChartSource {
     id: &'static str,
     of: &'static MetricDef,
     together: Together,
 }
 
-const fn row(id: &'static str, of: &'static MetricDef, together: Together) -> Row {
-    Row { id, of, together }
+const fn row(id: &'static str, of: &'static MetricDef, together: Together) -> ChartSource {
+    ChartSource { id, of, together }
 }
 
 /// Charts per rank, from its GPUs. The first one is the sparkline of the list.
-static GPU_ROWS: [Row; 5] = [
+static GPU_ROWS: [ChartSource; 5] = [
     row("gpu", &gpu::UTILIZATION, Together::Mean),
     row("gpu_memory", &gpu::MEMORY_ALLOCATED_BYTES, Together::Sum),
     row("gpu_power", &gpu::POWER_WATTS, Together::Sum),
@@ -43,7 +43,7 @@ static GPU_ROWS: [Row; 5] = [
     row("gpu_temp", &gpu::TEMP, Together::Max),
 ];
 /// Charts per machine.
-static HOST_ROWS: [Row; 2] =
+static HOST_ROWS: [ChartSource; 2] =
     [row("cpu", &cpu::CPU_PERCENT, Together::Mean), row("memory", &memory::PERCENT, Together::Mean)];
 
 /// Measures of a run.
@@ -185,7 +185,7 @@ struct Models {
 }
 
 impl Models {
-    fn of(live: &Live, source: &Source) -> Models {
+    fn read(live: &Live, source: &Source) -> Models {
         let name = |(number, labels): (u32, Vec<(&str, String)>)| {
             Some((number, labels.into_iter().find(|(label, _)| *label == "name")?.1))
         };
@@ -203,7 +203,7 @@ impl Models {
     }
 }
 
-fn measure_of(row: &Row, lines: Vec<Line>) -> Measure {
+fn measure_of(row: &ChartSource, lines: Vec<Line>) -> Measure {
     Measure { id: row.id, title: row.of.title, unit: row.of.unit, together: row.together, lines }
 }
 
@@ -249,7 +249,7 @@ fn read_source(
         let mut all = all.into_iter();
         wanted.iter().map(|id| id.and_then(|_| all.next()).unwrap_or_default()).collect::<Vec<Vec<Bucket>>>()
     };
-    let models = Models::of(live, source);
+    let models = Models::read(live, source);
     let gpus = gpus.into_iter().map(|(number, (spans, assumed))| {
         let model = models.of_gpu(number);
         let instance = number.to_string();

@@ -2,7 +2,7 @@
 
 use super::permit::without_claims;
 use super::socket::{Message, RunSocket, SentBy};
-use super::spool::Untold;
+use super::spool::Spool;
 use super::track::{TOO_MANY_MARKERS, Tracker};
 use crate::code_alerts::{Calls, TOO_MANY_CALLS};
 use crate::markers::Markers;
@@ -38,7 +38,7 @@ pub(super) struct Messages {
     /// The data folder.
     folder: PathBuf,
     /// Spool folder of launchers.
-    pub untold: Option<Untold>,
+    pub spool: Option<Spool>,
     markers: Arc<Markers>,
     calls: Arc<Calls>,
     pub limit: governor::DefaultDirectRateLimiter,
@@ -60,13 +60,13 @@ impl Messages {
     pub fn new(
         socket: RunSocket,
         folder: &Path,
-        untold: Option<Untold>,
+        spool: Option<Spool>,
         (markers, calls): (Arc<Markers>, Arc<Calls>),
     ) -> Messages {
         Messages {
             socket,
             folder: folder.to_path_buf(),
-            untold,
+            spool,
             markers,
             calls,
             limit: governor::RateLimiter::direct(MAX_MESSAGES),
@@ -88,7 +88,7 @@ impl Messages {
         }
         match message {
             Message::Told(told) if sender.is_other || self.limit.check().is_ok() => {
-                self.told(tracker, *told, sender);
+                self.receive_report(tracker, *told, sender);
                 return Received::Told;
             }
             Message::Told(_) => tracker.drop_one(),
@@ -107,11 +107,11 @@ impl Messages {
         Received::Other
     }
 
-    fn told(&self, tracker: &mut Tracker, told: Told, sender: &SentBy) {
+    fn receive_report(&self, tracker: &mut Tracker, told: Told, sender: &SentBy) {
         let now = tracker.live.clock.wall();
-        let (is_taken, listed) = tracker.told(if sender.is_other { without_claims(told, now) } else { told });
+        let (is_taken, listed) = tracker.receive_report(if sender.is_other { without_claims(told, now) } else { told });
         if is_taken {
-            let place = self.untold.as_ref().filter(|_| !sender.is_other).and_then(|untold| untold.path().to_str());
+            let place = self.spool.as_ref().filter(|_| !sender.is_other).and_then(|spool| spool.path().to_str());
             let answer = TellAnswer { taken: true, listed, folder: place.map(Into::into) };
             self.socket.answer(&sender.from, &serde_json::to_string(&answer).expect("texts only"));
         }

@@ -8,7 +8,6 @@
 //! A run ends when its launcher reports its end, or when the kernel reports that its process is gone. Silence is no
 //! end.
 
-mod book;
 #[cfg(unix)]
 mod by_request;
 mod cost;
@@ -38,6 +37,7 @@ mod pidfd;
 #[cfg(target_os = "linux")]
 mod ranks;
 mod reduce;
+mod registry;
 mod reported;
 mod series;
 mod settings;
@@ -56,7 +56,6 @@ mod track;
 mod wandb;
 
 pub use self::settings::{Detect, RunsSettings, SocketMode};
-pub use book::{RunBook, RunBookParts};
 pub use cost::CostSettings;
 #[cfg(unix)]
 pub use follow::follow;
@@ -65,6 +64,7 @@ pub use keeping::{expire_logs, keep};
 pub use kubernetes::examine_kubernetes;
 pub use measure::{Line, RunMeasures, measure};
 pub use output::{PrintedRow, Ranks, RunLogs, last_words};
+pub use registry::{RunRegistry, RunRegistryParts};
 pub use reported::{RefusedReport, Report, ReportAsk, Reports, reports};
 pub use series::names_of;
 #[cfg(unix)]
@@ -72,8 +72,8 @@ pub use slurm::RunTool;
 #[cfg(unix)]
 pub use socket::RunSocket;
 #[cfg(unix)]
-pub use spool::FOLDER as UNTOLD;
-pub use summaries::{Brief, Briefs};
+pub use spool::FOLDER as SPOOL_FOLDER;
+pub use summaries::{ListSummaries, ListSummary};
 pub use summary::{MEASURES, RunCurve, RunMark, RunNumbers, RunSummary, drivers};
 pub use sums::Sums;
 

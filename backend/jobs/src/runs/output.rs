@@ -39,7 +39,7 @@ pub struct PrintedRow {
 
 /// Location of the lines.
 #[derive(Clone, Debug)]
-struct Place {
+struct OutputPlace {
     folder: PathBuf,
     /// Folder with the last lines of ended runs.
     ended: PathBuf,
@@ -48,15 +48,15 @@ struct Place {
 
 /// The output files of this machine.
 #[derive(Debug, Default)]
-pub struct RunLogs(Option<Place>);
+pub struct RunLogs(Option<OutputPlace>);
 
 /// Filter of rows.
 pub type Keeps<'a> = &'a (dyn Fn(&PrintedRow) -> bool + Sync);
 
 impl RunLogs {
     /// The files of this source, in a data folder.
-    pub fn of(folder: &Path, source: SourceId) -> Self {
-        RunLogs(Some(Place { folder: folder.join(FOLDER), ended: folder.join(ENDED), source }))
+    pub fn open(folder: &Path, source: SourceId) -> Self {
+        RunLogs(Some(OutputPlace { folder: folder.join(FOLDER), ended: folder.join(ENDED), source }))
     }
 
     /// The source whose output is stored here.
@@ -102,7 +102,7 @@ impl RunLogs {
     /// stored.
     pub(super) fn keep_last(&self, run: &Run, source: &str) -> io::Result<()> {
         let Some(place) = &self.0 else { return Ok(()) };
-        let ranks = Ranks::of(run, source);
+        let ranks = Ranks::from_run(run, source);
         let mut rows: BTreeMap<_, Vec<PrintedRow>> = BTreeMap::new();
         for (process, files) in processes(&place.folder, run.machine_id()) {
             // Ranks of a launcher write in turn: the last lines of some are far before those of others.
@@ -389,7 +389,7 @@ pub struct Ranks {
 
 impl Ranks {
     /// The ranks of a run on the machine of this name.
-    pub fn of(run: &Run, source: &str) -> Ranks {
+    pub fn from_run(run: &Run, source: &str) -> Ranks {
         let here = || run.processes.iter().filter(|one| one.source == source);
         let known =
             |one: &RunProcess| ((one.began, one.pid), (one.rank.as_ref().map(|rank| rank.rank), one.label.clone()));

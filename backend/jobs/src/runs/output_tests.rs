@@ -14,10 +14,10 @@ fn write(folder: &Path, name: &str, rows: &[OutputLine], torn: &str) {
 }
 
 fn open(folder: &Path) -> RunLogs {
-    RunLogs::of(folder, 3)
+    RunLogs::open(folder, 3)
 }
 
-fn said(rows: impl IntoIterator<Item = PrintedRow>) -> Vec<String> {
+fn texts(rows: impl IntoIterator<Item = PrintedRow>) -> Vec<String> {
     let one = |row: PrintedRow| match row.line.lost {
         0 => row.line.text,
         lost => format!("({lost})"),
@@ -39,19 +39,19 @@ fn lines_of_processes_are_one_row_and_what_is_missing_is_counted() {
     write(&run, "notes.txt", &[], "other");
     let logs = open(folder.path());
     assert_eq!(logs.source(), Some(3));
-    assert_eq!(said(logs.behind("run", ALL, &BTreeMap::new())), ["(2)", "c", "x", "d", "(1)", "f", "(2)", "i", "y"]);
-    assert_eq!(said(logs.behind("run", (15, 30), &BTreeMap::new())), ["x", "d", "(1)", "f"]);
-    let newest = |span, limit| said(logs.newest("run", span, limit, &|_| true));
+    assert_eq!(texts(logs.behind("run", ALL, &BTreeMap::new())), ["(2)", "c", "x", "d", "(1)", "f", "(2)", "i", "y"]);
+    assert_eq!(texts(logs.behind("run", (15, 30), &BTreeMap::new())), ["x", "d", "(1)", "f"]);
+    let newest = |span, limit| texts(logs.newest("run", span, limit, &|_| true));
     assert_eq!(newest(ALL, 3), ["(2)", "i", "y"]);
     assert_eq!(newest(ALL, 100), ["c", "x", "d", "f", "(2)", "i", "y"], "before the first of a file nothing is known");
     assert_eq!(newest((0, 20), 2), ["x", "d"]);
     let only = logs.newest("run", ALL, 9, &|row| row.process == (6, 8));
-    assert_eq!(said(only.into_iter().filter(|row| row.line.lost == 0)), ["x", "y"]);
+    assert_eq!(texts(only.into_iter().filter(|row| row.line.lost == 0)), ["x", "y"]);
     for none in ["other", "..", "../run", ""] {
-        assert_eq!(said(logs.behind(none, ALL, &BTreeMap::new())), [""; 0], "{none}");
-        assert_eq!(said(logs.newest(none, ALL, 9, &|_| true)), [""; 0], "{none}");
+        assert_eq!(texts(logs.behind(none, ALL, &BTreeMap::new())), [""; 0], "{none}");
+        assert_eq!(texts(logs.newest(none, ALL, 9, &|_| true)), [""; 0], "{none}");
     }
-    assert_eq!(said(RunLogs::default().newest("run", ALL, 9, &|_| true)), [""; 0]);
+    assert_eq!(texts(RunLogs::default().newest("run", ALL, 9, &|_| true)), [""; 0]);
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn run() -> Run {
 
 #[test]
 fn a_line_is_of_the_rank_that_its_launcher_names_where_there_is_such_a_rank() {
-    let ranks = Ranks::of(&run(), "here");
+    let ranks = Ranks::from_run(&run(), "here");
     let of = |process, text: &str| ranks.of_row(&PrintedRow { process, line: line(1, 1, text) });
     for (text, rank) in [
         ("[rank3]: Traceback", Some(3)),
@@ -119,14 +119,14 @@ fn the_last_lines_of_each_rank_are_kept_when_the_others_have_gone() {
     write(&own, "5-7.0000.jsonl", &rows[250..], "");
     let logs = open(folder.path());
     logs.keep_last(&run(), "here").expect("written");
-    let kept = |logs: &RunLogs| said(logs.newest("run", ALL, 1_000, &|_| true));
+    let kept = |logs: &RunLogs| texts(logs.newest("run", ALL, 1_000, &|_| true));
     assert_eq!(kept(&logs).len(), 100);
     write(&own, "5-7.0000.jsonl", &rows, "");
     logs.keep_last(&run(), "here").expect("written");
     fs::remove_dir_all(&own).expect("removed");
     let all = kept(&logs);
     assert_eq!((all.len(), all[0].as_str(), all[1].as_str()), (102, "[rank2]: ValueError: early", "of nobody"));
-    assert_eq!(said(logs.behind("run", ALL, &BTreeMap::new())), all);
+    assert_eq!(texts(logs.behind("run", ALL, &BTreeMap::new())), all);
     #[cfg(unix)]
     {
         use std::os::unix::fs::MetadataExt;

@@ -31,7 +31,7 @@ const LATE_MS: i64 = 2_000;
 const KEPT_MS: i64 = 12 * 3_600_000;
 
 /// Number of known runs from which on those without records are dropped.
-const MANY: usize = 100_000;
+const MAX_UNRECORDED: usize = 100_000;
 
 /// The owner of each run of this machine: the user who began it.
 pub(super) struct Owners {
@@ -69,7 +69,7 @@ impl Owners {
 
     /// Whether the list is so long that many of its runs may have no records any more.
     pub fn are_many(&self) -> bool {
-        self.runs.len() >= MANY
+        self.runs.len() >= MAX_UNRECORDED
     }
 
     /// Removes all runs.
@@ -143,7 +143,7 @@ impl Owners {
 /// Whether the PID belongs to another process or another user. A process that has gone may have been the right one.
 /// PIDs of another namespace cannot be checked.
 fn is_of_another(begun: &Begun, uid: Option<u32>) -> bool {
-    let Some(stat) = Stat::of(begun.pid).filter(|_| begun.namespace == namespace()) else { return false };
+    let Some(stat) = Stat::read(begun.pid).filter(|_| begun.namespace == namespace()) else { return false };
     let owner = std::fs::metadata(format!("/proc/{}", begun.pid)).map(|process| process.uid());
     Some(stat.start) != begun.start || owner.is_ok_and(|owner| Some(owner) != uid)
 }
@@ -209,7 +209,7 @@ mod tests {
     #[test]
     fn another_user_speaks_for_jobs_of_their_own_alone() {
         let owners = owners();
-        let (bob, us) = (SentBy::of(Some("bob"), 1), SentBy::of(None, 0));
+        let (bob, us) = (SentBy::new(Some("bob"), 1), SentBy::new(None, 0));
         let told = |told: Told| Message::Told(Box::new(told));
         let begin = |run: &str| told(Told::Begin(begun(run, "bob")));
         let end = |run: &str| told(Told::End(Over { begun: begun(run, "bob"), t: 1, how: How::default() }));
@@ -265,7 +265,7 @@ mod tests {
         assert_eq!(shared::run::check_id(&id(&owners, &long, "bob")), Ok(()));
         // From then on the run is theirs, also for markers and alerts.
         owners.take(&begun(&id(&owners, "of-ann", "bob"), "bob"));
-        assert_eq!(owners.check(&SentBy::of(Some("bob"), 1), &alert(Some("of-ann")), |_| 0), Ok(()));
+        assert_eq!(owners.check(&SentBy::new(Some("bob"), 1), &alert(Some("of-ann")), |_| 0), Ok(()));
         assert!(owners.is_somebodys("of-ann") && owners.is_somebodys("old"));
         assert!(!owners.is_somebodys("new") && !owners.is_somebodys("by-report"));
     }
@@ -297,10 +297,10 @@ mod tests {
     fn a_process_of_somebody_else_is_in_no_run_of_another_user() {
         let own = std::process::id();
         let uid = std::fs::metadata("/proc/self").expect("this process").uid();
-        let (start, namespace) = (Stat::of(own).map(|stat| stat.start), namespace());
+        let (start, namespace) = (Stat::read(own).map(|stat| stat.start), namespace());
         let ours = Begun { pid: own, start, namespace, ..begun("new", "bob") };
         let begin = |begun: &Begun| Message::Told(Box::new(Told::Begin(begun.clone())));
-        let check = |begun: &Begun, uid| owners().check(&SentBy::of(Some("bob"), uid), &begin(begun), |_| 0);
+        let check = |begun: &Begun, uid| owners().check(&SentBy::new(Some("bob"), uid), &begin(begun), |_| 0);
         assert!(check(&ours, uid + 1).is_err());
         assert_eq!(check(&ours, uid), Ok(()));
         for start in [None, Some(1)] {

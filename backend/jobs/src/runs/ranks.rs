@@ -1,7 +1,7 @@
 //! Detects the ranks of runs: among the processes below a `watchglass run`, and among those that hold a GPU. Other
 //! processes are not examined, and each environment is read three times at most.
 
-use super::environ::{self, Said, TORCH};
+use super::environ::{self, EnvironFacts, TORCH};
 use super::wandb;
 use launch::pod;
 use launch::process::{Stat, parent, started};
@@ -24,7 +24,7 @@ const MAX_DEPTH: usize = 16;
 
 /// Times of environment reads, after the process was first seen: a launcher's child has its own environment only after
 /// its exec.
-const READS: [Duration; 3] = [Duration::ZERO, Duration::from_secs(5), Duration::from_secs(30)];
+const READ_DELAYS: [Duration; 3] = [Duration::ZERO, Duration::from_secs(5), Duration::from_secs(30)];
 
 /// Time for which each search looks below a rank: a task of Slurm may be a torchrun, which starts ranks of its own.
 /// Later searches look once per this interval, because some programs load data for minutes first.
@@ -32,7 +32,7 @@ const LAUNCHES: Duration = Duration::from_secs(60);
 
 /// A detected rank.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Found {
+pub(super) struct DetectedRank {
     /// Id of its run.
     pub run: String,
     /// The run at or below whose process it stands, by the process table. An environment may name any run.
@@ -53,10 +53,10 @@ pub(super) struct Found {
 }
 
 /// State of a process, by PID and start.
-struct Seen {
+struct SeenProcess {
     first: Instant,
     reads: usize,
-    named: Said,
+    named: EnvironFacts,
     /// Its pod, from the first read: a process never moves to another pod.
     pod: Option<Pod>,
     /// Name of its user, from the last read.
@@ -86,7 +86,7 @@ pub(super) struct Gpus {
 
 impl Gpus {
     /// The GPUs that a driver of this machine lists, as [`inventory::GpuNumbers::known`] returns them.
-    pub fn of(known: Vec<(u32, Vec<(&'static str, String)>)>) -> Gpus {
+    pub fn new(known: Vec<(u32, Vec<(&'static str, String)>)>) -> Gpus {
         let label = |labels: &[(&str, String)], word| {
             labels.iter().find(|(label, _)| *label == word).map(|(_, value)| value.clone())
         };
@@ -116,7 +116,7 @@ pub(super) struct Looks {
     pub only_below_runs: bool,
     /// Start times of processes whose ends the kernel reports: they are not checked again for being alive.
     pub awaited: HashMap<u32, u64>,
-    seen: HashMap<(u32, u64), Seen>,
+    seen: HashMap<(u32, u64), SeenProcess>,
     numbers: HashMap<String, u32>,
     /// Names of users who have had ranks here.
     users: HashMap<u32, String>,
@@ -124,7 +124,7 @@ pub(super) struct Looks {
 
 /// One search.
 struct Look<'a> {
-    seen: &'a mut HashMap<(u32, u64), Seen>,
+    seen: &'a mut HashMap<(u32, u64), SeenProcess>,
     met: HashSet<(u32, u64)>,
     now: Instant,
     holders: &'a BTreeMap<u32, Vec<u32>>,
@@ -133,12 +133,17 @@ struct Look<'a> {
     users: &'a mut HashMap<u32, String>,
     /// The next free number of each run, for ranks without a given number.
     numbers: &'a mut HashMap<String, u32>,
-    found: Vec<Found>,
+    found: Vec<DetectedRank>,
 }
 
 impl Looks {
     /// Runs one search. `roots` are processes and their runs, `holders` those that hold GPUs, with the GPUs.
-    pub fn look(&mut self, roots: &[(u32, String)], holders: &BTreeMap<u32, Vec<u32>>, now: Instant) -> Vec<Found> {
+    pub fn search(
+        &mut self,
+        roots: &[(u32, String)],
+        holders: &BTreeMap<u32, Vec<u32>>,
+        now: Instant,
+    ) -> Vec<DetectedRank> {
         let Looks { gpus, awaited, seen, numbers, users, .. } = self;
         let mut look =
             Look { seen, met: HashSet::new(), now, holders, gpus, awaited, users, numbers, found: Vec::new() };
@@ -156,22 +161,22 @@ impl Looks {
 
 impl Look<'_> {
     /// The state of a process, if it lives and the limit is not reached.
-    fn process(&mut self, pid: u32) -> Option<(u64, &mut Seen)> {
+    fn process(&mut self, pid: u32) -> Option<(u64, &mut SeenProcess)> {
         let start = match self.awaited.get(&pid) {
             Some(start) => *start,
             // An ended process is not found, even before its parent has reaped it.
-            None => Stat::of(pid).filter(|stat| !stat.has_ended)?.start,
+            None => Stat::read(pid).filter(|stat| !stat.has_ended)?.start,
         };
         if self.met.len() == MAX_LOOKED_AT && !self.met.contains(&(pid, start)) {
             return None;
         }
         self.met.insert((pid, start));
         let (now, users) = (self.now, &mut *self.users);
-        let seen = self.seen.entry((pid, start)).or_insert_with(|| Seen {
+        let seen = self.seen.entry((pid, start)).or_insert_with(|| SeenProcess {
             first: now,
             reads: 0,
-            named: Said::default(),
-            pod: pod::of(pid),
+            named: EnvironFacts::default(),
+            pod: pod::read_pod(pid),
             user: None,
             program: String::new(),
             refused: false,
@@ -180,7 +185,7 @@ impl Look<'_> {
             launcher: None,
             looked_below: None,
         });
-        if READS.get(seen.reads).is_some_and(|after| now.duration_since(seen.first) >= *after) {
+        if READ_DELAYS.get(seen.reads).is_some_and(|after| now.duration_since(seen.first) >= *after) {
             seen.reads += 1;
             // If it has ended meanwhile, the earlier values stay.
             // The environment is read first. So the environment of a launcher is never taken for that of the program that it
@@ -257,7 +262,7 @@ impl Look<'_> {
             let line = line(pid);
             let is_within = line[1..].iter().any(|above| without.iter().any(|(.., pid, _)| pid == above));
             // A process above ranks is their launcher, whatever it holds; except when it is the first rank itself.
-            let ranks: Vec<&Found> = self.found.iter().filter(|found| line_above(found.pid, pid)).collect();
+            let ranks: Vec<&DetectedRank> = self.found.iter().filter(|found| line_above(found.pid, pid)).collect();
             let is_first = first_of(&ranks);
             if line.iter().any(is_known) || is_within || (!ranks.is_empty() && is_first.is_none()) {
                 continue;
@@ -274,8 +279,9 @@ impl Look<'_> {
             }
             let Some((_, seen)) = self.process(pid) else { continue };
             let named = seen.named.clone();
-            let run = run_of(&named, pid)
-                .or_else(|| run_of(&Said { key: wandb::key_of(pid, &children(pid)), ..Said::default() }, pid));
+            let run = run_of(&named, pid).or_else(|| {
+                run_of(&EnvironFacts { key: wandb::key_of(pid, &children(pid)), ..EnvironFacts::default() }, pid)
+            });
             match (root, named.rank.clone(), run) {
                 (Some((_, run)), ..) => without.push((run.clone(), true, pid, start)),
                 (None, Some(rank), Some(run)) => self.add(run, None, (pid, start), rank, &named),
@@ -317,7 +323,7 @@ impl Look<'_> {
     /// process is the rank.
     fn drop_wrappers(&mut self) {
         let mut by_place: HashMap<_, Vec<u32>> = HashMap::new();
-        for Found { pid, rank, .. } in self.found.iter().filter(|found| found.rank.launcher != GPU) {
+        for DetectedRank { pid, rank, .. } in self.found.iter().filter(|found| found.rank.launcher != GPU) {
             by_place.entry((rank.rank, rank.world, rank.local)).or_default().push(*pid);
         }
         by_place.retain(|_, pids| pids.len() > 1);
@@ -326,7 +332,7 @@ impl Look<'_> {
             let lines = pids.iter().flat_map(|pid| line(*pid).into_iter().skip(1));
             above.extend(lines.filter(|one| pids.contains(one)));
         }
-        for Found { pid, start, .. } in self.found.extract_if(.., |found| above.contains(&found.pid)) {
+        for DetectedRank { pid, start, .. } in self.found.extract_if(.., |found| above.contains(&found.pid)) {
             if let Some(seen) = self.seen.get_mut(&(pid, start)) {
                 seen.launches = true;
             }
@@ -334,7 +340,7 @@ impl Look<'_> {
     }
 
     /// Adds to a rank that holds no GPU according to the driver the GPU that it was told to use, if that is clear.
-    fn told_to_use(&self, rank: Rank, named: &Said) -> Rank {
+    fn told_to_use(&self, rank: Rank, named: &EnvironFacts) -> Rank {
         let gpus: Vec<u32> = match &named.device {
             Some(device) => self.gpus.find(device).into_iter().collect(),
             None if named.fastest_first && self.gpus.differ => Vec::new(),
@@ -343,13 +349,13 @@ impl Look<'_> {
         Rank { assumed: !gpus.is_empty(), gpus, ..rank }
     }
 
-    fn add(&mut self, run: String, below: Option<&str>, (pid, start): (u32, u64), rank: Rank, named: &Said) {
+    fn add(&mut self, run: String, below: Option<&str>, (pid, start): (u32, u64), rank: Rank, named: &EnvironFacts) {
         let rank = match self.holders.get(&pid) {
             Some(gpus) => Rank { gpus: gpus.clone(), assumed: false, ..rank },
             None => self.told_to_use(rank, named),
         };
         // Ranks found by an ID also give it to a process that does not name it itself.
-        let same = |found: &Found| found.run == run && found.is_address;
+        let same = |found: &DetectedRank| found.run == run && found.is_address;
         let is_address = below.is_none() && (named.is_address() || self.found.iter().any(same));
         let named = named.clone();
         let slurm = named.slurm.filter(|id| shared::run::check_id(id).is_ok());
@@ -369,16 +375,16 @@ impl Look<'_> {
             program: seen.map(|seen| seen.program.clone()).unwrap_or_default(),
         };
         let below = below.map(String::from);
-        self.found.push(Found { run, below, pid, start, rank, slurm, pod, about, is_address, launcher });
+        self.found.push(DetectedRank { run, below, pid, start, rank, slurm, pod, about, is_address, launcher });
     }
 }
 
 /// The rank of a process that stands above these ranks and holds a GPU, if the first of them is missing. Lightning's
 /// own process is a rank that starts the others, and has no number. Returns its run, the run below which it stands, and
 /// its rank.
-fn first_of(ranks: &[&Found]) -> Option<(String, Option<String>, Rank)> {
+fn first_of(ranks: &[&DetectedRank]) -> Option<(String, Option<String>, Rank)> {
     let one = ranks.first()?;
-    let lacks = |found: &&Found| {
+    let lacks = |found: &&DetectedRank| {
         found.run == one.run && found.rank.launcher == TORCH && found.rank.local.is_some_and(|n| n > 0)
     };
     if !ranks.iter().all(lacks) {
@@ -424,7 +430,7 @@ fn owner(pid: u32) -> Option<u32> {
 
 /// The ID of the run that an environment names: the same on all machines, and different for another user. An address
 /// that means this machine is unique to its launcher.
-fn run_of(named: &Said, pid: u32) -> Option<String> {
+fn run_of(named: &EnvironFacts, pid: u32) -> Option<String> {
     if let Some(run) = &named.run {
         return shared::run::check_id(run).is_ok().then(|| run.clone());
     }
@@ -460,7 +466,7 @@ fn program(pid: u32) -> String {
 /// The ID of the run of processes that share a parent and hold a GPU each, as torch's `spawn` starts them. The ID comes
 /// from their parent. None for init, which adopts orphans.
 fn run_of_siblings(parent: u32) -> Option<String> {
-    let named = Said { key: Some(("spawn", format!("localhost:{parent}"))), ..Said::default() };
+    let named = EnvironFacts { key: Some(("spawn", format!("localhost:{parent}"))), ..EnvironFacts::default() };
     (parent > 1).then(|| run_of(&named, parent)).flatten()
 }
 
@@ -483,13 +489,13 @@ mod tests {
 
     /// Searches until as many ranks are found twice in a row. They must exec first, and one may exec and start another
     /// during a search.
-    fn look(looks: &mut Looks, root: &Child, wanted: usize) -> Vec<Found> {
+    fn search_twice(looks: &mut Looks, root: &Child, wanted: usize) -> Vec<DetectedRank> {
         let end = Instant::now() + Duration::from_secs(60);
         let mut before = Vec::new();
         loop {
             // Environments read before the exec are read again.
             looks.seen.clear();
-            let found = looks.look(&[(root.id(), "run".into())], &BTreeMap::new(), Instant::now());
+            let found = looks.search(&[(root.id(), "run".into())], &BTreeMap::new(), Instant::now());
             if found.len() == wanted && found == before {
                 return found;
             }
@@ -535,7 +541,7 @@ mod tests {
             for roots in [[&outer[..], &inner].concat(), [&inner[..], &outer].concat()] {
                 let mut looks = Looks::default();
                 for _ in 0..2 {
-                    let found = looks.look(&roots, &BTreeMap::new(), Instant::now());
+                    let found = looks.search(&roots, &BTreeMap::new(), Instant::now());
                     let mut pids: Vec<u32> = found.iter().map(|one| one.pid).collect();
                     pids.sort_unstable();
                     assert_eq!((numbers(&found), pids), (vec![(0, TORCH.into()), (1, TORCH.into())], sorted(&jobs)));
@@ -552,7 +558,7 @@ mod tests {
         pids
     }
 
-    fn numbers(found: &[Found]) -> Vec<(u32, String)> {
+    fn numbers(found: &[DetectedRank]) -> Vec<(u32, String)> {
         let mut all: Vec<_> = found.iter().map(|one| (one.rank.rank, one.rank.launcher.clone())).collect();
         all.sort();
         all
@@ -564,18 +570,18 @@ mod tests {
         let rank = |n: u32| format!("RANK={n} WORLD_SIZE=2 LOCAL_RANK={n} sh -c 'cat <&3 & wait' &");
         let mut root = shell(&format!("exec 3<&0; {} {} wait", rank(0), rank(1)));
         let mut looks = Looks::default();
-        let found = look(&mut looks, &root, 2);
+        let found = search_twice(&mut looks, &root, 2);
         assert_eq!(numbers(&found), [(0, TORCH.into()), (1, TORCH.into())]);
         assert!(found.iter().all(|one| one.run == "run" && one.about.program == "sh"), "{found:?}");
         // The driver's list has the GPUs that they hold.
         let holders = BTreeMap::from([(found[0].pid, vec![4, 5])]);
-        let held = looks.look(&[(root.id(), "run".into())], &holders, Instant::now());
+        let held = looks.search(&[(root.id(), "run".into())], &holders, Instant::now());
         assert_eq!((held[0].rank.gpus.clone(), held[0].rank.assumed), (vec![4, 5], false));
         // Their launcher is no rank, whatever it holds.
         let all = BTreeMap::from([(root.id(), vec![1])]);
-        assert_eq!(looks.look(&[(root.id(), "run".into())], &all, Instant::now()).len(), 2);
+        assert_eq!(looks.search(&[(root.id(), "run".into())], &all, Instant::now()).len(), 2);
         // Without a root, the processes that hold a GPU are found; a run that nobody names stays unknown.
-        assert_eq!(looks.look(&[], &holders, Instant::now()), []);
+        assert_eq!(looks.search(&[], &holders, Instant::now()), []);
         drop(root.stdin.take());
         root.wait().expect("it ended");
     }
@@ -585,20 +591,24 @@ mod tests {
         // The shell becomes a program that waits for none of its children.
         let mut root = shell("exec 3<&0; RANK=0 WORLD_SIZE=1 LOCAL_RANK=0 cat <&3 & exec tail -f /dev/null");
         let mut looks = Looks::default();
-        let found = look(&mut looks, &root, 1).remove(0);
+        let found = search_twice(&mut looks, &root, 1).remove(0);
         let roots = [(root.id(), "run".to_string()), (found.pid, "run".into())];
-        assert_eq!(looks.look(&roots, &BTreeMap::new(), Instant::now()).len(), 1, "it is a process of the run itself");
+        assert_eq!(
+            looks.search(&roots, &BTreeMap::new(), Instant::now()).len(),
+            1,
+            "it is a process of the run itself"
+        );
         drop(root.stdin.take());
         let end = Instant::now() + Duration::from_secs(60);
-        while !Stat::of(found.pid).expect("nobody takes note").has_ended {
+        while !Stat::read(found.pid).expect("nobody takes note").has_ended {
             assert!(Instant::now() < end, "it goes on");
             std::thread::yield_now();
         }
         // Until the kernel has reported its end, the known state counts.
         looks.awaited.insert(found.pid, found.start);
-        assert_eq!(looks.look(&roots, &BTreeMap::new(), Instant::now()).len(), 1);
+        assert_eq!(looks.search(&roots, &BTreeMap::new(), Instant::now()).len(), 1);
         looks.awaited.clear();
-        assert_eq!(looks.look(&roots, &BTreeMap::new(), Instant::now()), []);
+        assert_eq!(looks.search(&roots, &BTreeMap::new(), Instant::now()), []);
         root.kill().and_then(|()| root.wait()).expect("it ended");
     }
 
@@ -620,7 +630,7 @@ mod tests {
         let (id, mut looks) = (root.id(), Looks::default());
         let mut look = |holders: &[(u32, u32)]| {
             let holders = holders.iter().map(|(pid, gpu)| (*pid, vec![*gpu])).collect();
-            let found = looks.look(&[(id, "run".into())], &holders, Instant::now());
+            let found = looks.search(&[(id, "run".into())], &holders, Instant::now());
             let mut all: Vec<_> = found.into_iter().map(|one| (one.rank.rank, one.pid, one.rank.launcher)).collect();
             all.sort();
             all
@@ -652,14 +662,14 @@ mod tests {
         let mut root = shell("exec 3<&0; RANK=0 WORLD_SIZE=1 MASTER_ADDR=n1 MASTER_PORT=29500 cat <&3 & wait");
         let holders = BTreeMap::from([(workers(&root, 1)[0], vec![0])]);
         let roots = [(root.id(), "run".to_string())];
-        let look = |roots: &[(u32, String)]| Looks::default().look(roots, &holders, Instant::now()).remove(0);
+        let look = |roots: &[(u32, String)]| Looks::default().search(roots, &holders, Instant::now()).remove(0);
         let alone = look(&[]);
         assert!(alone.run.starts_with("ddp-n1-29500-") && alone.is_address, "{alone:?}");
         let below = look(&roots);
         assert!(below.run == "run" && !below.is_address, "{below:?}");
-        let named = |who, key: &str| Said { key: Some((who, key.into())), ..Said::default() };
+        let named = |who, key: &str| EnvironFacts { key: Some((who, key.into())), ..EnvironFacts::default() };
         assert!(named("jax", "n1:1234").is_address() && !named("torchrun", "job-7").is_address());
-        assert!(!named("slurm", "7:0").is_address() && !Said::default().is_address());
+        assert!(!named("slurm", "7:0").is_address() && !EnvironFacts::default().is_address());
         drop(root.stdin.take());
         root.wait().expect("it ended");
     }
@@ -689,7 +699,7 @@ mod tests {
         };
         assert_eq!(launcher_of(script), launcher);
         let holders = BTreeMap::from([(worker, vec![0])]);
-        let found = Looks::default().look(&[], &holders, Instant::now()).remove(0);
+        let found = Looks::default().search(&[], &holders, Instant::now()).remove(0);
         assert!(found.is_address && found.launcher == launcher, "{found:?}");
         drop(root.stdin.take());
         root.wait().expect("it ended");
@@ -702,7 +712,7 @@ mod tests {
         let mut looks = Looks::default();
         let mut look = |holders: &[(u32, &[u32])]| {
             let holders = holders.iter().map(|(pid, gpus)| (*pid, gpus.to_vec())).collect();
-            let found = looks.look(&[], &holders, Instant::now());
+            let found = looks.search(&[], &holders, Instant::now());
             assert!(found.iter().all(|one| one.run.starts_with("spawn-") && one.run == found[0].run), "{found:?}");
             let mut all: Vec<_> = found.into_iter().map(|one| (one.rank.rank, one.pid)).collect();
             all.sort_unstable();
@@ -714,10 +724,10 @@ mod tests {
         assert_eq!(look(&[(own[0], &[1]), (own[1], &[0])]), [(0, own[1]), (1, own[0])]);
         let mut launched = Looks { only_below_runs: true, ..Looks::default() };
         let holders = BTreeMap::from([(own[0], vec![1]), (own[1], vec![0])]);
-        assert_eq!(launched.look(&[], &holders, Instant::now()), []);
+        assert_eq!(launched.search(&[], &holders, Instant::now()), []);
         assert!(launched.seen.is_empty(), "no environment of theirs is read");
         let roots = [(root.id(), "run".to_string())];
-        assert_eq!(launched.look(&roots, &holders, Instant::now()).len(), 2, "below a run they are ranks");
+        assert_eq!(launched.search(&roots, &holders, Instant::now()).len(), 2, "below a run they are ranks");
         drop(root.stdin.take());
         root.wait().expect("it ended");
         assert_eq!(look(&[]), []);
@@ -735,7 +745,7 @@ mod tests {
         let holders = BTreeMap::from([(own, vec![0])]);
         let end = Instant::now() + Duration::from_secs(60);
         let found = loop {
-            let found = looks.look(&[], &holders, Instant::now());
+            let found = looks.search(&[], &holders, Instant::now());
             if !found.is_empty() {
                 break found;
             }
@@ -752,7 +762,7 @@ mod tests {
     fn the_gpu_of_a_rank_that_no_driver_lists_is_the_one_that_it_was_told_to_use() {
         let label = |uuid: &str, name: &str| vec![("uuid", uuid.to_string()), ("name", name.to_string())];
         let known = |second: &str| vec![(0, label("GPU-aaaa-1", "H100")), (3, label("GPU-aabb-2", second))];
-        let gpus = Gpus::of(known("H100"));
+        let gpus = Gpus::new(known("H100"));
         assert_eq!(
             (gpus.find("GPU-aabb-2"), gpus.find("GPU-aab"), gpus.find("MIG-GPU-aaaa-1/1/0")),
             (Some(3), Some(3), Some(0))
@@ -761,22 +771,22 @@ mod tests {
             (gpus.find("GPU-aa"), gpus.find("GPU-"), gpus.find("GPU-c"), gpus.find("MIG-aaaa-1")),
             (None, None, None, None)
         );
-        assert!(!gpus.differ && Gpus::of(known("A100")).differ && !Gpus::default().differ);
+        assert!(!gpus.differ && Gpus::new(known("A100")).differ && !Gpus::default().differ);
         let elsewhere = vec![(7, vec![("uuid", "GPU-dd".to_string()), ("hostname", "node-2".to_string())])];
-        assert_eq!(Gpus::of(elsewhere).find("GPU-dd"), None, "another machine's");
+        assert_eq!(Gpus::new(elsewhere).find("GPU-dd"), None, "another machine's");
         let rank = |gpus: Gpus, words: &str| {
             let mut root = shell(&format!("exec 3<&0; RANK=1 WORLD_SIZE=2 LOCAL_RANK=1 {words} cat <&3 & wait"));
-            let found = look(&mut Looks { gpus, ..Looks::default() }, &root, 1).remove(0).rank;
+            let found = search_twice(&mut Looks { gpus, ..Looks::default() }, &root, 1).remove(0).rank;
             drop(root.stdin.take());
             root.wait().expect("it ended");
             (found.gpus, found.assumed)
         };
-        assert_eq!(rank(Gpus::of(known("A100")), "CUDA_VISIBLE_DEVICES=GPU-aaaa,GPU-aabb"), (vec![3], true));
-        assert_eq!(rank(Gpus::of(known("H100")), "CUDA_VISIBLE_DEVICES=3,0"), (vec![0], true), "all are alike");
-        assert_eq!(rank(Gpus::of(known("A100")), "CUDA_VISIBLE_DEVICES=3,0"), (vec![], false), "CUDA counts by speed");
+        assert_eq!(rank(Gpus::new(known("A100")), "CUDA_VISIBLE_DEVICES=GPU-aaaa,GPU-aabb"), (vec![3], true));
+        assert_eq!(rank(Gpus::new(known("H100")), "CUDA_VISIBLE_DEVICES=3,0"), (vec![0], true), "all are alike");
+        assert_eq!(rank(Gpus::new(known("A100")), "CUDA_VISIBLE_DEVICES=3,0"), (vec![], false), "CUDA counts by speed");
         let ordered = "CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=3,0";
-        assert_eq!(rank(Gpus::of(known("A100")), ordered), (vec![0], true));
-        assert_eq!(rank(Gpus::of(known("H100")), "CUDA_VISIBLE_DEVICES=GPU-cc,GPU-dd"), (vec![], false));
+        assert_eq!(rank(Gpus::new(known("A100")), ordered), (vec![0], true));
+        assert_eq!(rank(Gpus::new(known("H100")), "CUDA_VISIBLE_DEVICES=GPU-cc,GPU-dd"), (vec![], false));
     }
 
     #[test]
@@ -785,11 +795,11 @@ mod tests {
         let task = format!("SLURM_STEP_ID=0 SLURM_PROCID=0 SLURM_NTASKS=1 sh -c '{} {} wait' &", torch(0), torch(1));
         let mut root = shell(&format!("exec 3<&0; {task} wait"));
         let mut looks = Looks::default();
-        let found = look(&mut looks, &root, 2);
+        let found = search_twice(&mut looks, &root, 2);
         assert_eq!(numbers(&found), [(0, TORCH.into()), (1, TORCH.into())]);
         drop(root.stdin.take());
         root.wait().expect("it ended");
-        assert_eq!(looks.look(&[(root.id(), "run".into())], &BTreeMap::new(), Instant::now()), []);
+        assert_eq!(looks.search(&[(root.id(), "run".into())], &BTreeMap::new(), Instant::now()), []);
         assert!(looks.seen.is_empty(), "who is gone is forgotten");
     }
 
@@ -800,11 +810,11 @@ mod tests {
         let pod = "RANK=1 WORLD_SIZE=2 MASTER_ADDR=job-master-0 PET_NODE_RANK=1";
         let mut root = shell(&format!("exec 3<&0; {pod} sh -c '{} {} wait' & wait", torch(0), torch(1)));
         let mut looks = Looks::default();
-        let found = look(&mut looks, &root, 2);
+        let found = search_twice(&mut looks, &root, 2);
         assert_eq!(numbers(&found), [(2, TORCH.into()), (3, TORCH.into())]);
         // A job of one process per pod, with a child that has its environment.
         let mut alone = shell(&format!("exec 3<&0; {pod} sh -c 'cat <&3 & wait' & wait"));
-        assert_eq!(numbers(&look(&mut Looks::default(), &alone, 1)), [(1, TORCH.into())]);
+        assert_eq!(numbers(&search_twice(&mut Looks::default(), &alone, 1)), [(1, TORCH.into())]);
         for root in [&mut root, &mut alone] {
             drop(root.stdin.take());
             root.wait().expect("it ended");
@@ -818,11 +828,11 @@ mod tests {
             let rank = |n: u32| format!("LOCAL_RANK={n} NODE_RANK=0 WORLD_SIZE=3 cat <&3 &");
             let mut root = shell(&format!("exec 3<&0; {own} sh -c '{} {} wait' & wait", rank(1), rank(2)));
             let mut looks = Looks::default();
-            let found = look(&mut looks, &root, 2);
+            let found = search_twice(&mut looks, &root, 2);
             assert_eq!(numbers(&found), [(1, TORCH.into()), (2, TORCH.into())], "{own}");
             let first = parent(found[0].pid).expect("the process above them");
             let holders = BTreeMap::from([(first, vec![5]), (found[0].pid, vec![6]), (found[1].pid, vec![7])]);
-            let held = looks.look(&[(root.id(), "run".into())], &holders, Instant::now());
+            let held = looks.search(&[(root.id(), "run".into())], &holders, Instant::now());
             let mut all: Vec<_> = held.iter().map(|one| (one.rank.rank, one.rank.gpus.clone())).collect();
             all.sort_unstable();
             let numbers: Vec<u32> = all.iter().map(|(number, _)| *number).collect();
@@ -841,12 +851,12 @@ mod tests {
             "exec 3<&0; SLURM_STEP_ID=0 SLURM_PROCID=0 SLURM_NTASKS=1 sh -c 'read go <&3; RANK=0 WORLD_SIZE=1 LOCAL_RANK=0 cat <&3 & wait' & wait",
         );
         let mut looks = Looks::default();
-        let task = look(&mut looks, &root, 1).remove(0);
+        let task = search_twice(&mut looks, &root, 1).remove(0);
         assert_eq!(task.rank.launcher, "slurm");
         let roots = [(root.id(), "run".to_string())];
         let begin = Instant::now();
         let later = |minutes: u64| begin + Duration::from_secs(60 * minutes);
-        looks.look(&roots, &BTreeMap::new(), later(2));
+        looks.search(&roots, &BTreeMap::new(), later(2));
         std::io::Write::write_all(root.stdin.as_mut().expect("open"), b"go\n").expect("written");
         let end = Instant::now() + Duration::from_secs(60);
         // Before it becomes the rank, it has the environment of its task; minutes later it has another one.
@@ -858,7 +868,7 @@ mod tests {
             assert!(Instant::now() < end, "the rank begins");
             std::thread::yield_now();
         }
-        let found = looks.look(&roots, &BTreeMap::new(), later(4));
+        let found = looks.search(&roots, &BTreeMap::new(), later(4));
         let launchers: Vec<&str> = found.iter().map(|one| one.rank.launcher.as_str()).collect();
         assert_eq!(launchers, [TORCH], "the task is no rank beside it");
         drop(root.stdin.take());
@@ -867,7 +877,7 @@ mod tests {
 
     #[test]
     fn a_run_without_a_launcher_of_ours_has_the_id_that_its_key_makes() {
-        let named = |who, key: &str| Said { key: Some((who, key.into())), ..Said::default() };
+        let named = |who, key: &str| EnvironFacts { key: Some((who, key.into())), ..EnvironFacts::default() };
         let own = std::process::id();
         let id = |who, key: &str| run_of(&named(who, key), own).expect("an id");
         assert!(id("slurm", "big:42").starts_with("slurm-big-42-"), "{}", id("slurm", "big:42"));
@@ -877,8 +887,8 @@ mod tests {
         assert_eq!(here, id("ddp", "localhost:29500"));
         let long = id("wandb", &"x".repeat(200));
         assert_eq!(shared::run::check_id(&long), Ok(()));
-        let inner = Said { run: Some("one".into()), ..named("slurm", "1") };
+        let inner = EnvironFacts { run: Some("one".into()), ..named("slurm", "1") };
         assert_eq!(run_of(&inner, own).as_deref(), Some("one"), "what `watchglass run` says comes first");
-        assert_eq!(run_of(&Said::default(), own), None);
+        assert_eq!(run_of(&EnvironFacts::default(), own), None);
     }
 }

@@ -150,7 +150,7 @@ fn is_name(user: &str) -> bool {
 
 /// The part of a run that one machine knows.
 #[derive(Clone, Debug)]
-pub(super) struct Part {
+pub(super) struct RunPart {
     /// Key of the machine.
     pub key: Arc<str>,
     /// Name of the machine.
@@ -162,7 +162,7 @@ pub(super) struct Part {
     pub run: Arc<Run>,
 }
 
-impl Part {
+impl RunPart {
     /// Whether it has the process that began the run.
     fn is_root(&self) -> bool {
         self.run.processes.iter().any(|process| !process.joined)
@@ -174,7 +174,7 @@ impl Part {
 
     /// Whether it may be part of the same run as another: of the same team, and of the same user if both name one. The
     /// ID of a run is no secret.
-    fn fits(&self, other: &Part) -> bool {
+    fn fits(&self, other: &RunPart) -> bool {
         let users = self.user().zip(other.user());
         self.team == other.team && users.is_none_or(|(one, other)| one == other)
     }
@@ -183,21 +183,21 @@ impl Part {
 /// Splits the parts of one ID into runs, by the order of the machines. A run belongs to the machine on which it began;
 /// parts that joined on other machines affect neither its name nor its state. Two machines that began it have two runs.
 /// Times come from the machines, so they are used in one case only: to match ranks to the jobs of an address.
-pub(super) fn apart(parts: Vec<Part>) -> Vec<Vec<Part>> {
+pub(super) fn apart(parts: Vec<RunPart>) -> Vec<Vec<RunPart>> {
     if parts.len() <= 1 {
         return vec![parts];
     }
-    let (jobs, parts): (Vec<Part>, Vec<Part>) = parts.into_iter().partition(|part| part.generation.is_some());
+    let (jobs, parts): (Vec<RunPart>, Vec<RunPart>) = parts.into_iter().partition(|part| part.generation.is_some());
     let mut runs = if parts.is_empty() { Vec::new() } else { by_begin(parts) };
     runs.extend(together(jobs));
     runs
 }
 
 /// Splits the parts whose ID is no address.
-fn by_begin(parts: Vec<Part>) -> Vec<Vec<Part>> {
-    let (roots, joined): (Vec<Part>, Vec<Part>) = parts.iter().cloned().partition(Part::is_root);
-    let mut runs: Vec<Vec<Part>> = roots.into_iter().map(|root| vec![root]).collect();
-    let mut others: Vec<Vec<Part>> = Vec::new();
+fn by_begin(parts: Vec<RunPart>) -> Vec<Vec<RunPart>> {
+    let (roots, joined): (Vec<RunPart>, Vec<RunPart>) = parts.iter().cloned().partition(RunPart::is_root);
+    let mut runs: Vec<Vec<RunPart>> = roots.into_iter().map(|root| vec![root]).collect();
+    let mut others: Vec<Vec<RunPart>> = Vec::new();
     for part in joined {
         let mut fits = false;
         for run in runs.iter_mut().filter(|run| run[0].fits(&part)) {
@@ -214,7 +214,7 @@ fn by_begin(parts: Vec<Part>) -> Vec<Vec<Part>> {
     }
     runs.append(&mut others);
     // The machine that came first has the ID.
-    let place = |run: &[Part]| parts.iter().position(|part| part.key == run[0].key);
+    let place = |run: &[RunPart]| parts.iter().position(|part| part.key == run[0].key);
     runs.sort_by_key(|run| place(run));
     runs
 }
@@ -222,7 +222,7 @@ fn by_begin(parts: Vec<Part>) -> Vec<Vec<Part>> {
 /// Groups parts into the jobs of an address. One job runs on several machines at once, each machine knows it once, and
 /// none of its ranks runs twice. If several parts fit, those that began next to each other belong together: clocks
 /// differ by less than jobs last, and ranks may come late.
-fn together(mut parts: Vec<Part>) -> Vec<Vec<Part>> {
+fn together(mut parts: Vec<RunPart>) -> Vec<Vec<RunPart>> {
     parts.sort_by(|a, b| (a.run.began, &a.key).cmp(&(b.run.began, &b.key)));
     let spans: Vec<(i64, i64)> = parts.iter().map(|part| span(&part.run)).collect();
     let mut pairs: Vec<(i64, usize, usize)> = Vec::new();
@@ -280,10 +280,10 @@ fn has_rank_of(a: &Run, b: &Run) -> bool {
 }
 
 /// Merges the parts of several machines into one run; the first machine began it.
-pub(super) fn merged(parts: &[Part]) -> Option<Run> {
+pub(super) fn merged(parts: &[RunPart]) -> Option<Run> {
     let first = parts.first()?;
     let mut whole = Run { processes: Vec::new(), further: 0, ..Run::clone(&first.run) };
-    for Part { name, run: part, .. } in parts {
+    for RunPart { name, run: part, .. } in parts {
         if !first.is_root() {
             whole.began = whole.began.min(part.began);
         }
@@ -418,7 +418,13 @@ mod tests {
     }
 
     /// The part of the run "a" on a machine of a team: its process began at `t`, and ended so.
-    fn part(source: &str, team: Option<&str>, user: Option<&str>, (t, joined): (i64, bool), end: Option<How>) -> Part {
+    fn part(
+        source: &str,
+        team: Option<&str>,
+        user: Option<&str>,
+        (t, joined): (i64, bool),
+        end: Option<How>,
+    ) -> RunPart {
         let mut runs = Runs::default();
         let mut begun = begun("a", 7, t, joined);
         begun.about.user = user.map(Into::into);
@@ -428,10 +434,10 @@ mod tests {
             runs.take(source, &record(END_KIND, &Over { begun, t: t + 5, how }));
         }
         let run = runs.all().next().expect("a run").1.clone();
-        Part { key: source.into(), name: source.into(), team: team.map(Into::into), generation: None, run }
+        RunPart { key: source.into(), name: source.into(), team: team.map(Into::into), generation: None, run }
     }
 
-    fn names(runs: &[Vec<Part>]) -> Vec<Vec<&str>> {
+    fn names(runs: &[Vec<RunPart>]) -> Vec<Vec<&str>> {
         runs.iter().map(|run| run.iter().map(|part| &*part.name).collect()).collect()
     }
 
@@ -457,7 +463,7 @@ mod tests {
     }
 
     /// The part of a job at an address on a machine: its ranks, from and until a second; None while it runs.
-    fn job(source: &str, ranks: std::ops::Range<u32>, (from, until): (i64, Option<i64>)) -> Part {
+    fn job(source: &str, ranks: std::ops::Range<u32>, (from, until): (i64, Option<i64>)) -> RunPart {
         let mut runs = Runs::default();
         for number in ranks {
             let rank = Some(shared::run::Rank { rank: number, launcher: "torch".into(), ..Default::default() });
@@ -469,14 +475,15 @@ mod tests {
             }
         }
         let (generation, run) = runs.all().next().expect("a run");
-        Part { key: source.into(), name: source.into(), team: None, generation, run: run.clone() }
+        RunPart { key: source.into(), name: source.into(), team: None, generation, run: run.clone() }
     }
 
     #[test]
     fn jobs_one_behind_the_other_at_one_address_are_several_on_all_machines() {
-        let listed = |parts: &[Part]| {
-            let one =
-                |run: &Vec<Part>| run.iter().map(|part| format!("{} {}", part.name, part.run.began / 1_000)).collect();
+        let listed = |parts: &[RunPart]| {
+            let one = |run: &Vec<RunPart>| {
+                run.iter().map(|part| format!("{} {}", part.name, part.run.began / 1_000)).collect()
+            };
             let mut all: Vec<Vec<String>> = apart(parts.to_vec()).iter().map(one).collect();
             all.sort();
             all
@@ -524,7 +531,7 @@ mod tests {
     fn no_machine_has_a_say_in_a_run_that_began_on_another() {
         let own = || part("node-a", Some("alpha"), Some("ann"), (1_000, false), None);
         let failed = || Some(how(Some(3), None));
-        let judge = |run: &[Part], silent: &str| {
+        let judge = |run: &[RunPart], silent: &str| {
             let silence = |source: &str| (source == silent).then_some(Silence { since: 1, for_good: true });
             judged(merged(run).expect("a run"), &silence)
         };

@@ -10,7 +10,10 @@ const MAX_RANKS: usize = 1_024;
 
 /// The running processes that have series: the ranks; in a run without ranks, the processes that its launchers started.
 /// `here` returns whether the PID of a process is valid on this machine.
-pub(super) fn of<'a>(running: impl Iterator<Item = &'a Begun>, here: impl Fn(&Begun) -> bool) -> Vec<RankProcess> {
+pub(super) fn list_ranks<'a>(
+    running: impl Iterator<Item = &'a Begun>,
+    here: impl Fn(&Begun) -> bool,
+) -> Vec<RankProcess> {
     let mut all: Vec<&Begun> = running.filter(|begun| begun.start.is_some() && here(begun)).collect();
     let ranked: HashSet<&str> = all.iter().filter(|one| one.rank.is_some()).map(|one| one.run.as_str()).collect();
     all.retain(|one| one.rank.is_some() || !ranked.contains(one.run.as_str()));
@@ -63,7 +66,8 @@ mod tests {
             begun("c", 6, None, None),
             begun("d", 7, Some(9), None),
         ];
-        let names: Vec<String> = of(running.iter(), |one| one.run != "d").into_iter().map(|one| one.instance).collect();
+        let names: Vec<String> =
+            list_ranks(running.iter(), |one| one.run != "d").into_iter().map(|one| one.instance).collect();
         // A launcher with ranks has no series of its own.
         assert_eq!(names, ["/l:rank_0", "/l:loader", "/l:rank_0.b", "/l:rank_0.5", "/l:pid_6"]);
     }
@@ -71,6 +75,6 @@ mod tests {
     #[test]
     fn ranks_of_a_machine_are_bounded() {
         let running: Vec<Begun> = (0..=MAX_RANKS as u32).map(|n| begun("a", n, Some(n), None)).collect();
-        assert_eq!(of(running.iter(), |_| true).len(), MAX_RANKS);
+        assert_eq!(list_ranks(running.iter(), |_| true).len(), MAX_RANKS);
     }
 }

@@ -8,8 +8,8 @@ use std::time::Duration;
 use toml::Value;
 
 /// Default retention of the summary of an ended run, and its minimum.
-const KEPT: Duration = Duration::from_secs(400 * 86_400);
-const LEAST: Duration = Duration::from_secs(86_400);
+const DEFAULT_RETENTION: Duration = Duration::from_secs(400 * 86_400);
+const MIN_RETENTION: Duration = Duration::from_secs(86_400);
 
 /// Scope of the search for ranks of training jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +54,7 @@ table! {
         /// Group of the socket, by name or number; this program must be a member [default: this program's own]
         socket_group: Option<String> = None, text(value::any), like "\"ml\"";
         /// Retention of the summary of an ended run, 1d to 3650d, or 0 for ever
-        keep: Option<Duration> = Some(KEPT), own(read_keep, show_keep);
+        keep: Option<Duration> = Some(DEFAULT_RETENTION), own(read_keep, show_keep);
         /// Path of scontrol, which reports how a Slurm job ended [default: /usr/bin/scontrol]
         scontrol: Option<PathBuf> = None, text(value::absolute), like "\"/opt/slurm/bin/scontrol\"";
         /// Ask the Kubernetes API server how a pod ended; requires a service account that may list pods
@@ -70,10 +70,10 @@ impl RunsSettings {
         if self.socket.is_none() && self.socket_mode != SocketMode::Owner {
             let why = "other users cannot enter the data folder; also write runs.socket, such as \
                 /run/watchglass/run.sock";
-            return Err(Fault::of("socket_mode", why));
+            return Err(Fault::new("socket_mode", why));
         }
         match self.socket_group.is_some() && self.socket_mode != SocketMode::Group {
-            true => Err(Fault::of("socket_group", "also write runs.socket_mode = \"0660\"")),
+            true => Err(Fault::new("socket_group", "also write runs.socket_mode = \"0660\"")),
             false => Ok(()),
         }
     }
@@ -84,7 +84,7 @@ fn read_keep(value: Value) -> Result<Option<Duration>, String> {
     match text.as_str() {
         "0" => Ok(None),
         text => match retention(text).map_err(|why| format!("{why}, or 0 for ever"))? {
-            keep if keep < LEAST => Err("write at least 1d, or 0 for ever".into()),
+            keep if keep < MIN_RETENTION => Err("write at least 1d, or 0 for ever".into()),
             keep => Ok(Some(keep)),
         },
     }
@@ -112,7 +112,7 @@ mod tests {
         let own = read("socket = \"/run/x.sock\"\nsocket_mode = \"0660\"\nsocket_group = \"ml\"").expect("a table");
         assert_eq!((own.socket_mode, own.socket_group.as_deref()), (SocketMode::Group, Some("ml")));
         assert_eq!(read(&RunsSettings::TABLE.print(&own).to_string()).expect("a table"), own);
-        assert_eq!(read("keep = \"30d\"").expect("a table").keep, Some(30 * LEAST));
+        assert_eq!(read("keep = \"30d\"").expect("a table").keep, Some(30 * MIN_RETENTION));
         for (wrong, said) in [
             ("detect = \"all\"", "known are gpu, launched, off"),
             ("keep = \"1h\"", "at least 1d, or 0 for ever"),

@@ -11,7 +11,8 @@ use system::local_time::offset;
 pub const SCONTROL: &str = "/usr/bin/scontrol";
 
 /// Delays of the queries to a scheduler after an end: it takes time to record how a job ended.
-pub(super) const TRIES: [Duration; 3] = [Duration::from_secs(1), Duration::from_secs(4), Duration::from_secs(15)];
+pub(super) const QUERY_DELAYS: [Duration; 3] =
+    [Duration::from_secs(1), Duration::from_secs(4), Duration::from_secs(15)];
 
 /// Maximum run time of a tool.
 const DEADLINE: Duration = Duration::from_secs(10);
@@ -39,13 +40,13 @@ pub(super) async fn asked(slurm: Slurm, job: String, began: i64, how: How) -> Op
 }
 
 async fn claim(Slurm { scontrol, run }: Slurm, job: String, began: String) -> Option<Claim> {
-    for pause in TRIES {
+    for pause in QUERY_DELAYS {
         tokio::time::sleep(pause).await;
         let (scontrol, asked) = (scontrol.clone(), job.clone());
         let ask = move || run(&scontrol, &["show", "job", &asked], DEADLINE);
         match tokio::task::spawn_blocking(ask).await.ok()?.as_deref().and_then(|printed| shown(printed, &job)) {
             Some(said) if said.is_of_before(&began) => return None,
-            Some(Said { word, .. }) if is_final(&word) => return Some(Claim { who: "slurm".into(), word }),
+            Some(JobReport { word, .. }) if is_final(&word) => return Some(Claim { who: "slurm".into(), word }),
             // It is still running, according to Slurm.
             Some(_) => {}
             // Slurm forgets a job minutes after its end.
@@ -64,14 +65,14 @@ async fn claim(Slurm { scontrol, run }: Slurm, job: String, began: String) -> Op
 
 /// Slurm's report of a job.
 #[derive(Debug, PartialEq, Eq)]
-struct Said {
+struct JobReport {
     /// Its state.
     word: String,
     /// Its end, local time as `2026-11-27T10:00:00`; None if it has not ended, or if that is not reported.
     ended: Option<String>,
 }
 
-impl Said {
+impl JobReport {
     fn is_of_before(&self, began: &str) -> bool {
         is_final(&self.word) && self.ended.as_deref().is_some_and(|ended| ended < began)
     }
@@ -84,7 +85,7 @@ pub(super) fn is_there(scontrol: &Path) -> bool {
 
 /// Parses `scontrol show job` for a job. For the last task of an array it shows all tasks, because that one has the
 /// array's number.
-fn shown(printed: &str, job: &str) -> Option<Said> {
+fn shown(printed: &str, job: &str) -> Option<JobReport> {
     let (mut is_own, mut word, mut ended) = (false, None, None);
     for pair in printed.split_ascii_whitespace() {
         match pair.split_once('=') {
@@ -94,17 +95,17 @@ fn shown(printed: &str, job: &str) -> Option<Said> {
             _ => {}
         }
     }
-    Some(Said { word: word?, ended })
+    Some(JobReport { word: word?, ended })
 }
 
 /// Parses `sacct`, whose lines have the ID, the state, as `CANCELLED by 1000`, and the end. The last line counts: a
 /// number may be reused.
-fn kept(printed: &str, job: &str) -> Option<Said> {
+fn kept(printed: &str, job: &str) -> Option<JobReport> {
     let rows = printed.lines().map(|line| line.split('|').map(str::trim).collect::<Vec<_>>());
     let of = |row: Vec<&str>| match row[..] {
         [id, state, ended, ..] if id == job => {
             let word = is_word(state.split_ascii_whitespace().next()?.trim_end_matches('+'))?;
-            Some(Said { word, ended: is_time(ended) })
+            Some(JobReport { word, ended: is_time(ended) })
         }
         _ => None,
     };
@@ -137,7 +138,7 @@ mod tests {
     fn the_state_of_a_job_is_read() {
         let printed =
             "JobId=42 JobName=train\n   UserId=x(1000)\n   JobState=PREEMPTED Reason=None Dependency=(null)\n";
-        let word = |said: Option<Said>| said.map(|said| said.word);
+        let word = |said: Option<JobReport>| said.map(|said| said.word);
         assert_eq!(word(shown(printed, "42")).as_deref(), Some("PREEMPTED"));
         assert_eq!(word(shown(printed, "4")), None);
         assert_eq!(word(shown("slurm_load_jobs error: Invalid job id specified", "42")), None);

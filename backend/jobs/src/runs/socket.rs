@@ -66,8 +66,8 @@ pub(super) struct SentBy {
 #[cfg(test)]
 impl SentBy {
     /// A sender that cannot be answered.
-    pub fn of(other: Option<&str>, uid: u32) -> SentBy {
-        SentBy { from: Sender::of(Some(uid)), user: other.unwrap_or("root").into(), is_other: other.is_some() }
+    pub fn new(other: Option<&str>, uid: u32) -> SentBy {
+        SentBy { from: Sender::from_uid(Some(uid)), user: other.unwrap_or("root").into(), is_other: other.is_some() }
     }
 }
 

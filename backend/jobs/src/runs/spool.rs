@@ -18,7 +18,7 @@ const MACHINE_BYTES: usize = 1 << 10;
 
 /// A spool folder of launchers.
 #[derive(Debug)]
-pub(super) struct Untold {
+pub(super) struct Spool {
     folder: Folder,
     /// Names of the user of this program, and of root.
     trusted: [String; 2],
@@ -26,20 +26,20 @@ pub(super) struct Untold {
     is_shared: bool,
 }
 
-impl Untold {
+impl Spool {
     /// The folder of a server; it is created.
-    pub fn of_server(path: &Path, trusted: [String; 2]) -> Option<Untold> {
+    pub fn of_server(path: &Path, trusted: [String; 2]) -> Option<Spool> {
         let opened = Folder::make(path);
         let folder =
             opened.inspect_err(|error| tracing::warn!(%error, "{} is not looked into", path.display())).ok()?;
-        Some(Untold { folder, trusted, is_shared: false })
+        Some(Spool { folder, trusted, is_shared: false })
     }
 
     /// The folder in which the launchers of this user write without a server, if it exists. A home directory may be
     /// shared by several machines.
-    pub fn of_user(path: &Path, trusted: [String; 2]) -> Option<Untold> {
+    pub fn of_user(path: &Path, trusted: [String; 2]) -> Option<Spool> {
         let folder = Some(path).filter(|path| path.is_dir()).and_then(|path| Folder::make(path).ok())?;
-        Some(Untold { folder, trusted, is_shared: true })
+        Some(Spool { folder, trusted, is_shared: true })
     }
 
     /// Path of the folder.
@@ -95,8 +95,8 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("runs");
         let trusted = || [login_of(own_uid()), "root".into()];
-        assert!(Untold::of_user(&path, trusted()).is_none() && !path.exists());
-        let untold = Untold::of_server(&path, trusted()).expect("a folder");
+        assert!(Spool::of_user(&path, trusted()).is_none() && !path.exists());
+        let spool = Spool::of_server(&path, trusted()).expect("a folder");
         let begun = Begun { run: "abc".into(), t: 1, pid: 7, ..Begun::default() };
         let told = |user: &str| {
             let mut told = Told::Begin(begun.clone());
@@ -114,15 +114,15 @@ mod tests {
         fs::write(path.join("bad.json"), "{").expect("written");
         fs::write(path.join("abc-7.new"), "half").expect("written");
         std::os::unix::fs::symlink(path.join("abc-7.json"), path.join("link.json")).expect("a link");
-        let mut read = untold.read(true);
+        let mut read = spool.read(true);
         read.sort_by(|a, b| a.0.cmp(&b.0));
         let named = |name: &str, user: &str| (name.to_string(), told(user));
         let all = [named("abc-7.json", &own), named("abc-8.sending", "root"), named("abc-9.json", &own)];
         assert_eq!(read, all, "whose file it is says whose process");
-        let shared = Untold::of_user(&path, trusted()).expect("a folder");
+        let shared = Spool::of_user(&path, trusted()).expect("a folder");
         assert_eq!(shared.read(false).len(), 2, "another machine's is left to it");
-        read.iter().for_each(|(name, _)| untold.remove(name));
-        assert_eq!(untold.read(true), []);
+        read.iter().for_each(|(name, _)| spool.remove(name));
+        assert_eq!(spool.read(true), []);
         assert_eq!(fs::read_dir(&path).expect("there").count(), 3);
     }
 }

@@ -20,7 +20,7 @@ const RUNNING_MS: i64 = 5_000;
 
 /// Summary of a run for a list.
 #[derive(Debug)]
-pub struct Brief {
+pub struct ListSummary {
     /// GPU time and other sums.
     pub sums: Sums,
     /// Utilization over its life, the mean of its ranks, percent.
@@ -32,16 +32,16 @@ type Key = (String, usize, Option<i64>, Vec<SourceId>);
 
 /// Cached runs with their expiry times.
 #[derive(Debug, Default)]
-pub struct Briefs(Mutex<BTreeMap<Key, (i64, Arc<Brief>)>>);
+pub struct ListSummaries(Mutex<BTreeMap<Key, (i64, Arc<ListSummary>)>>);
 
-impl Briefs {
+impl ListSummaries {
     /// The summary of a run at `now`, milliseconds since the Unix epoch. It may read the disk.
-    pub fn brief(&self, live: &Live, sources: &[Arc<Source>], run: &Run, now: i64) -> Arc<Brief> {
+    pub fn summary(&self, live: &Live, sources: &[Arc<Source>], run: &Run, now: i64) -> Arc<ListSummary> {
         let seen = sources.iter().filter(|source| run.processes.iter().any(|one| one.source == source.name));
         let key = (run.id.clone(), run.processes.len(), run.ended, seen.map(|source| source.id).collect());
         let known = self.0.lock().get(&key).cloned();
-        if let Some((_, brief)) = known.filter(|(until, _)| now < *until) {
-            return brief;
+        if let Some((_, summary)) = known.filter(|(until, _)| now < *until) {
+            return summary;
         }
         let measured = measure(live, sources, run, now, (POINTS, false));
         let lines = measured.measures.first().map(|first| first.lines.as_slice()).unwrap_or_default();
@@ -50,7 +50,7 @@ impl Briefs {
             (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
         };
         let spark = (0..lines.first().map_or(0, |line| line.values.len())).map(mean).collect();
-        let brief = Arc::new(Brief { sums: measured.sums, spark });
+        let summary = Arc::new(ListSummary { sums: measured.sums, spark });
         let lasts = if run.ended.is_some() { OVER_MS } else { ((now - run.began) / 200).max(RUNNING_MS) };
         let mut kept = self.0.lock();
         if kept.len() >= MAX_KEPT {
@@ -59,7 +59,7 @@ impl Briefs {
             let next = kept.iter().min_by_key(|(_, (until, _))| *until).map(|(key, _)| key.clone());
             next.filter(|_| kept.len() >= MAX_KEPT).and_then(|key| kept.remove(&key));
         }
-        kept.insert(key, (now + lasts, brief.clone()));
-        brief
+        kept.insert(key, (now + lasts, summary.clone()));
+        summary
     }
 }

@@ -187,7 +187,7 @@ fn marks(live: &Live, sources: &[Arc<Source>], run: &str, span: (i64, i64)) -> V
 
 impl RunSummary {
     /// Makes it from stored data. It may read the disk.
-    pub fn of(
+    pub fn build(
         live: &Live,
         sources: &[Arc<Source>],
         run: Run,
@@ -215,7 +215,7 @@ impl RunSummary {
         let sums = measure(live, &owned, &run, now, (1, false)).sums;
         numbers.hold(&sums, prices);
         numbers.drivers = drivers(&owned);
-        if let Some(steps) = steps::steps(&steps::told(live, &owned, run.machine_id(), (from, to))) {
+        if let Some(steps) = steps::steps(&steps::read_steps(live, &owned, run.machine_id(), (from, to))) {
             (numbers.step, numbers.steps_per_second) = (Some(steps.step), steps.per_second);
         }
         let mut findings = findings.map(|of| of((from, to))).unwrap_or_default();

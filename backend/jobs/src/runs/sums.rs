@@ -129,7 +129,7 @@ impl Sums {
     /// The cost; None if a part has no price, or if energy has a price and is not known for all GPUs.
     pub fn cost(&self, prices: &CostSettings) -> Option<f64> {
         let hours = self.models.iter().map(|(model, seconds)| (model.as_str(), seconds / 3_600.0));
-        prices.of(hours, self.energy_kwh().filter(|_| !self.assumed))
+        prices.total(hours, self.energy_kwh().filter(|_| !self.assumed))
     }
 
     /// Mean utilization of the GPUs while they were held and measured, percent.

@@ -9,7 +9,7 @@ use super::reported::Reported;
 use super::series;
 use super::slurm::{self, RunTool, Slurm};
 use super::socket::{Message, SentBy};
-use super::spool::Untold;
+use super::spool::Spool;
 use crate::code_alerts::Calls;
 use crate::markers::{Markers, TakenMarkers};
 #[cfg(target_os = "linux")]
@@ -61,7 +61,7 @@ pub(super) struct Key {
 }
 
 impl Key {
-    fn of(begun: &Begun) -> Key {
+    fn from_begun(begun: &Begun) -> Key {
         Key { run: begun.run.clone(), user: begun.about.user.clone(), pid: begun.pid }
     }
 }
@@ -115,7 +115,7 @@ fn is_alive(begun: &Begun) -> bool {
 
 /// Whether the process of this PID and start is alive.
 fn is_process(pid: u32, start: Option<u64>) -> bool {
-    launch::process::Stat::of(pid).is_some_and(|stat| Some(stat.start) == start && !stat.has_ended)
+    launch::process::Stat::read(pid).is_some_and(|stat| Some(stat.start) == start && !stat.has_ended)
 }
 
 /// Appends a record; true if it was stored.
@@ -156,13 +156,13 @@ impl Tracker {
     }
 
     /// Resumes the processes in our own records and in the spooled reports.
-    pub fn take_up(&mut self, untold: Option<&Untold>) {
+    pub fn take_up(&mut self, spool: Option<&Spool>) {
         let open = self.open();
-        let written = untold.map_or_else(Vec::new, |untold| untold.read(true));
+        let written = spool.map_or_else(Vec::new, |spool| spool.read(true));
         let ends = written.iter().filter(|(_, told)| matches!(told, Told::End(_))).map(|(_, told)| told.begun());
         let ends: HashSet<(u32, Option<u64>)> = ends.map(|begun| (begun.pid, begun.start)).collect();
-        if let Some(untold) = untold {
-            self.take(untold, written);
+        if let Some(spool) = spool {
+            self.take(spool, written);
         }
         self.resume(open.into_values().filter(|begun| !ends.contains(&(begun.pid, begun.start))));
     }
@@ -174,17 +174,17 @@ impl Tracker {
     }
 
     /// Takes spooled reports.
-    pub fn take(&mut self, untold: &Untold, read: Vec<(String, Told)>) {
+    pub fn take(&mut self, spool: &Spool, read: Vec<(String, Told)>) {
         for (name, told) in read {
-            if self.told(told).0 {
-                untold.remove(&name);
+            if self.receive_report(told).0 {
+                spool.remove(&name);
             }
         }
     }
 
     /// Takes a report: whether it was stored, and the ID of its run if that differs from the reported one.
-    pub fn told(&mut self, mut told: Told) -> (bool, Option<String>) {
-        let by = Key::of(told.begun());
+    pub fn receive_report(&mut self, mut told: Told) -> (bool, Option<String>) {
+        let by = Key::from_begun(told.begun());
         let key = self.placed(told.begun_mut(), by.clone());
         let listed = Some(&key.run).filter(|run| **run != by.run).cloned();
         let is_kept = match told {
@@ -296,11 +296,11 @@ impl Tracker {
                 Some(known) => known.generation.iter().for_each(|one| self.jobs.enter(known, *one, launcher)),
                 None if begun.generation.is_some() => {
                     let is_alive = |(pid, start)| is_process(pid, Some(start));
-                    begun.generation = Some(self.jobs.of(&begun, launcher, is_alive));
+                    begun.generation = Some(self.jobs.generation_of(&begun, launcher, is_alive));
                 }
                 None => {}
             }
-            self.found(key.unwrap_or_else(|| Key::of(&begun)), begun);
+            self.found(key.unwrap_or_else(|| Key::from_begun(&begun)), begun);
         }
     }
 
@@ -341,7 +341,7 @@ impl Tracker {
     pub fn tell_collectors(&mut self) {
         if std::mem::take(&mut self.changed) {
             let own = launch::process::namespace();
-            let ranks = series::of(self.running.values(), |begun| begun.namespace == own);
+            let ranks = series::list_ranks(self.running.values(), |begun| begun.namespace == own);
             self.live.source(self.source).processes.set_ranks(ranks);
         }
     }
@@ -459,7 +459,7 @@ impl Tracker {
     /// Resumes tracking. Processes that ended while no server ran are recorded as ended.
     fn resume(&mut self, open: impl Iterator<Item = Begun>) {
         for begun in open {
-            let key = Key::of(&begun);
+            let key = Key::from_begun(&begun);
             if self.running.contains_key(&key) {
                 continue;
             }
@@ -506,7 +506,7 @@ impl Tracker {
         {
             let live = self.live.clone();
             // A launcher of ours reports this for its process.
-            let memory = (told.is_zero() && self.awaited.len() < MAX_MEMORIES).then(|| Watched::of(begun.pid));
+            let memory = (told.is_zero() && self.awaited.len() < MAX_MEMORIES).then(|| Watched::of_process(begun.pid));
             let process = super::pidfd::ProcessFd::open(begun.pid, start).ok();
             let was_there = process.is_some();
             let ended = key.clone();
@@ -515,7 +515,7 @@ impl Tracker {
                     Some(process) => {
                         let mut memory = memory;
                         while tokio::time::timeout(LOOK_INTERVAL, process.ended()).await.is_err() {
-                            memory.iter_mut().for_each(Watched::look);
+                            memory.iter_mut().for_each(Watched::poll);
                         }
                         // The scheduler removes the cgroup soon.
                         let memory = memory.and_then(|mut memory| memory.killed(Some(begun.pid)));

@@ -38,7 +38,7 @@ fn alert(notice: &Notice, alert: &Alert, now: i64) -> Value {
     let mut labels = Map::new();
     let own = [
         ("alertname", alert.name.as_str()),
-        ("severity", alert.severity.word()),
+        ("severity", alert.severity.as_str()),
         ("team", &notice.team),
         ("subject", &alert.subject),
     ];
@@ -85,7 +85,7 @@ fn body(notice: &Notice, settings: &Settings, now: i64) -> Vec<Request> {
         alerts.push(json!({
             "labels": {
                 "alertname": if notice.kind == NoticeKind::Test { "WatchglassTest" } else { "WatchglassDigest" },
-                "severity": notice.severity.word(),
+                "severity": notice.severity.as_str(),
             },
             "annotations": {"summary": plain.title, "description": plain.blocks().join("\n")},
             "startsAt": moment(notice.at.saturating_mul(1_000)),

@@ -39,7 +39,7 @@ pub enum Field {
 
 impl Field {
     /// Its name in the API and in the configuration.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Field::Address => "address",
             Field::Addresses => "addresses",

@@ -33,7 +33,7 @@ fn check(settings: &Settings) -> Result<(), String> {
 }
 
 /// Content of an event besides its key.
-struct Said<'a> {
+struct EventContent<'a> {
     summary: String,
     source: &'a str,
     severity: &'a str,
@@ -41,7 +41,7 @@ struct Said<'a> {
     details: Value,
 }
 
-fn event(notice: &Notice, settings: &Settings, action: &str, key: &str, said: Option<Said>) -> Option<Request> {
+fn event(notice: &Notice, settings: &Settings, action: &str, key: &str, said: Option<EventContent>) -> Option<Request> {
     let address = settings.addresses.first()?;
     let mut event = json!({
         "routing_key": settings.secret.as_ref().map_or("", Secret::reveal),
@@ -71,7 +71,7 @@ fn event(notice: &Notice, settings: &Settings, action: &str, key: &str, said: Op
     Some(Request::Post(post(address.at("/v2/enqueue"), &event)))
 }
 
-fn of(notice: &Notice, settings: &Settings, alert: &Alert) -> Option<Request> {
+fn alert_request(notice: &Notice, settings: &Settings, alert: &Alert) -> Option<Request> {
     if alert.state == AlertState::Resolved {
         return event(notice, settings, "resolve", &alert.id, None);
     }
@@ -86,19 +86,19 @@ fn of(notice: &Notice, settings: &Settings, alert: &Alert) -> Option<Request> {
         "count": alert.count,
     });
     let source = alert.labels.get("source").map_or("", String::as_str);
-    let said = Said { summary: sentence, source, severity: alert.severity.word(), at: alert.began, details };
+    let said = EventContent { summary: sentence, source, severity: alert.severity.as_str(), at: alert.began, details };
     event(notice, settings, "trigger", &alert.id, Some(said))
 }
 
 fn body(notice: &Notice, settings: &Settings, _: i64) -> Vec<Request> {
     if !notice.alerts.is_empty() {
-        return notice.alerts.iter().filter_map(|alert| of(notice, settings, alert)).collect();
+        return notice.alerts.iter().filter_map(|alert| alert_request(notice, settings, alert)).collect();
     }
     let plain = plain(notice);
-    let said = Said {
+    let said = EventContent {
         summary: plain.title.clone(),
         source: "",
-        severity: notice.severity.word(),
+        severity: notice.severity.as_str(),
         at: notice.at.saturating_mul(1_000),
         details: json!({"text": plain.blocks().join("\n")}),
     };

@@ -36,7 +36,7 @@ fn body(notice: &Notice, settings: &Settings, _: i64) -> Vec<Request> {
         {"type": "TextRun", "text": title, "weight": "Bolder", "size": "Medium"},
     ]})];
     // A text run has no line breaks either: each line is a block.
-    for part in [plain.counts.join("\n"), plain.said(), plain.note.clone()] {
+    for part in [plain.counts.join("\n"), plain.name_subjects(), plain.note.clone()] {
         for (i, text) in part.lines().filter(|text| !text.is_empty()).enumerate() {
             let spacing = if i == 0 { "Medium" } else { "Small" };
             card.push(line(json!({"type": "TextRun", "text": text}), spacing));

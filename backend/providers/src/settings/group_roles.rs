@@ -51,7 +51,7 @@ impl GroupRoles {
 
     /// For each team with a role from some group: the highest role that these groups grant, by the team's name; None:
     /// none of them grants one.
-    pub fn of(&self, groups: &[String]) -> Vec<(String, Option<Role>)> {
+    pub fn roles_for(&self, groups: &[String]) -> Vec<(String, Option<Role>)> {
         let mut teams: BTreeMap<&str, Option<Role>> = BTreeMap::new();
         for (group, granted) in &self.0 {
             let role = groups.contains(group).then_some(granted.role);
@@ -88,7 +88,7 @@ mod tests {
     fn the_highest_role_of_all_groups_counts_and_a_group_that_is_gone_takes_its_role_along() {
         let text = "ops = \"admin\"\nusers = \"viewer\"\nlab = { team = \"lab\", role = \"member\" }";
         let roles: GroupRoles = toml::from_str(text).expect("roles");
-        let of = |groups: &[&str]| roles.of(&groups.iter().map(|group| group.to_string()).collect::<Vec<_>>());
+        let of = |groups: &[&str]| roles.roles_for(&groups.iter().map(|group| group.to_string()).collect::<Vec<_>>());
         let both = |lab, main| vec![("lab".to_string(), lab), ("main".to_string(), main)];
         assert_eq!(of(&["users", "ops", "other"]), both(None, Some(Role::Admin)));
         assert_eq!(of(&["lab", "users"]), both(Some(Role::Member), Some(Role::Viewer)));

@@ -54,7 +54,7 @@ impl OidcProvider {
             return Err("groups_claim and roles belong together; write both".into());
         }
         if !self.scopes.iter().any(|scope| scope == "openid") {
-            return Err(Fault::of("scopes", "add \"openid\"; without it the provider sends no ID token"));
+            return Err(Fault::new("scopes", "add \"openid\"; without it the provider sends no ID token"));
         }
         one_secret(self.client_secret.as_ref(), self.client_secret_file.as_ref())
     }

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 const IDLE: f64 = 5.0;
 
 /// A GPU with more memory in use is held, bytes. A driver and a display use less.
-const HELD: f64 = 1_073_741_824.0;
+const HELD_BYTES: f64 = 1_073_741_824.0;
 
 /// Keys of `on` that are facts of a run.
 const OF_RUNS: [&str; 5] = ["run", "project", "job_type", "user", "group"];
@@ -55,7 +55,7 @@ impl Compiled {
             Condition::Threshold(threshold) => Some(threshold.clone()),
             Condition::HeldIdle(hold) => Some(Threshold {
                 first: below(Value::Of(tag_of(&gpu::UTILIZATION, "*")), IDLE, Op::Below),
-                and: Some(below(Value::Of(tag_of(&gpu::MEMORY_ALLOCATED_BYTES, "*")), HELD, Op::Above)),
+                and: Some(below(Value::Of(tag_of(&gpu::MEMORY_ALLOCATED_BYTES, "*")), HELD_BYTES, Op::Above)),
                 hold: *hold,
                 until: None,
             }),

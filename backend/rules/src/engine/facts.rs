@@ -1,7 +1,7 @@
 //! Subjects without series: machines, runs, findings, errors, and the hub itself.
 
 use super::say::hour;
-use super::state::{Phase, State, Step};
+use super::state::{Phase, Step, SubjectState};
 use super::{EVENT_MS, Engine, LOST_AFTER_START_MS, ORPHAN_MS, SWEEP_MS, WINDOW_SWEEPS};
 use crate::{Transition, What};
 use serde::{Deserialize, Serialize};
@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 /// An alert without samples that fires or fired recently.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Fact {
-    pub state: State,
+    pub state: SubjectState,
     pub labels: BTreeMap<String, String>,
     pub sentence: String,
 }
@@ -56,7 +56,7 @@ fn wanted(what: &[String], finding: &Finding) -> bool {
         word == "*"
             || word == finding.kind
             || word == finding.rule
-            || word == finding.severity.word()
+            || word == finding.severity.as_str()
             || finding.rule.strip_prefix(word).is_some_and(|rest| rest.starts_with('.'))
     };
     what.iter().any(|w| !w.starts_with('!') && is(w)) && !what.iter().any(|w| w.strip_prefix('!').is_some_and(is))
@@ -186,7 +186,7 @@ impl Engine {
     }
 
     /// Records a message from a machine other than a tick.
-    pub fn heard(&mut self, source: &str, now: i64) {
+    pub fn record_message(&mut self, source: &str, now: i64) {
         if let Some(at) = self.by_id.get(source) {
             let heard = &mut self.hosts[*at].heard;
             *heard = now.max(*heard);
@@ -212,7 +212,7 @@ impl Engine {
     /// A machine is connected: from now on its silence counts. `now` in milliseconds since the Unix epoch.
     pub fn signed_on(&mut self, source: &str, now: i64) {
         if self.forget_sign_off(source) {
-            self.heard(source, now);
+            self.record_message(source, now);
         }
     }
 

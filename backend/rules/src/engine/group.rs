@@ -2,8 +2,8 @@
 
 use super::compile::Compiled;
 use super::series::{unknown, weigh};
-use super::state::State;
-use super::{Engine, Kept, MAX_OF_RULE, MAX_SUBJECTS, NONE, STALE, Series};
+use super::state::SubjectState;
+use super::{Engine, KeptSubject, MAX_OF_RULE, MAX_SUBJECTS, NONE, STALE_INTERVALS, Series};
 use crate::What;
 use shared::rule::{Across, By, Value};
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,14 +26,14 @@ pub struct Group {
     /// Display name.
     pub place: String,
     pub labels: BTreeMap<String, String>,
-    pub state: State,
+    pub state: SubjectState,
     pub dirty: bool,
     members: Vec<Member>,
     t: i64,
 }
 
 impl Group {
-    pub fn heard(&mut self, slot: u32, t: i64, value: f64) {
+    pub fn set_value(&mut self, slot: u32, t: i64, value: f64) {
         if let Some(member) = self.members.get_mut(slot as usize) {
             (member.t, member.value) = (t, value);
         }
@@ -44,8 +44,10 @@ impl Group {
     }
 
     fn value(&self, over: Across, interval: i64) -> Option<f64> {
-        let fresh =
-            self.members.iter().filter(|m| m.host != NONE && m.t != 0 && (self.t - m.t).abs() <= STALE * interval);
+        let fresh = self
+            .members
+            .iter()
+            .filter(|m| m.host != NONE && m.t != 0 && (self.t - m.t).abs() <= STALE_INTERVALS * interval);
         let (mut n, mut sum, mut low, mut high, mut holding) = (0u32, 0.0, f64::INFINITY, f64::NEG_INFINITY, 0u32);
         for member in fresh {
             n += 1;
@@ -182,7 +184,7 @@ impl Engine {
         }
         let key = (self.rules[of].rule.id.clone(), self.groups[group].key.clone());
         let is_own = key.1.strip_prefix("run ").is_none_or(|run| self.judges_run(run));
-        (self.groups[group].state, self.groups[group].dirty) = (State::default(), false);
+        (self.groups[group].state, self.groups[group].dirty) = (SubjectState::default(), false);
         self.rules[of].subjects = self.rules[of].subjects.saturating_sub(1);
         self.subjects = self.subjects.saturating_sub(1);
         if is_own {
@@ -201,7 +203,7 @@ impl Engine {
             let rule = &self.rules[group.rule as usize];
             if stays(rule, group) {
                 let key = (rule.rule.id.clone(), group.key.clone());
-                self.kept.insert(key, Kept { state: group.state.clone(), more: None });
+                self.kept.insert(key, KeptSubject { state: group.state.clone(), more: None });
                 let of = group.rule as usize;
                 self.rules[of].subjects = self.rules[of].subjects.saturating_sub(1);
                 self.subjects = self.subjects.saturating_sub(1);
@@ -233,10 +235,10 @@ impl Engine {
             let passed = t - group.t;
             // A tick slightly older than the last one comes from a machine whose clock is behind, not from a clock that
             // was set.
-            if group.t != 0 && (-STALE * interval..LEAST_MS.min(interval * 9 / 10)).contains(&passed) {
+            if group.t != 0 && (-STALE_INTERVALS * interval..LEAST_MS.min(interval * 9 / 10)).contains(&passed) {
                 continue;
             }
-            let dt = if passed <= 0 || group.t == 0 { interval } else { passed.min(STALE * interval) } as u32;
+            let dt = if passed <= 0 || group.t == 0 { interval } else { passed.min(STALE_INTERVALS * interval) } as u32;
             group.t = t;
             let Some(threshold) = &self.rules[group.rule as usize].threshold else { continue };
             let Value::Over(over, by, _) = threshold.first.value else { continue };

@@ -2,7 +2,7 @@
 
 use super::facts::{Fact, RunFacts};
 use super::state::Phase;
-use super::{Engine, Kept, MAX_OF_RULE, MAX_SUBJECTS};
+use super::{Engine, KeptSubject, MAX_OF_RULE, MAX_SUBJECTS};
 use crate::{StateRow, Transition};
 use serde::Serialize;
 use shared::alert::{Alert, AlertState};
@@ -66,7 +66,7 @@ impl Engine {
                 let Some(series) = &host.series[subject.series as usize] else { continue };
                 let key = row_key('s', &self.rules[subject.rule as usize].rule.id, &Self::subject_of(host, series));
                 let idle = subject.state.phase == Phase::Ok && subject.state.flaps.is_none() && subject.more.is_none();
-                let kept = Kept { state: subject.state.clone(), more: subject.more.clone() };
+                let kept = KeptSubject { state: subject.state.clone(), more: subject.more.clone() };
                 self.changed.insert(key, if idle { None } else { bytes(&kept) });
             }
         }
@@ -74,7 +74,7 @@ impl Engine {
             group.dirty = false;
             let key = row_key('s', &self.rules[group.rule as usize].rule.id, &group.key);
             let idle = group.state.phase == Phase::Ok && group.state.flaps.is_none();
-            let kept = Kept { state: group.state.clone(), more: None };
+            let kept = KeptSubject { state: group.state.clone(), more: None };
             self.changed.insert(key, if idle { None } else { bytes(&kept) });
         }
         std::mem::take(&mut self.changed).into_iter().map(|(key, bytes)| StateRow { key, bytes }).collect()
@@ -86,7 +86,7 @@ impl Engine {
         for (key, bytes) in rows.iter().filter_map(row_of) {
             match key {
                 RowKey::Subject(rule, subject) => {
-                    if let Ok(kept) = postcard::from_bytes::<Kept>(bytes) {
+                    if let Ok(kept) = postcard::from_bytes::<KeptSubject>(bytes) {
                         self.kept.insert((rule, subject), kept);
                     }
                 }

@@ -24,7 +24,7 @@ use shared::finding::Finding;
 use shared::rule::Condition;
 use shared::series::SeriesDef;
 use shared::unit::Unit;
-use state::State;
+use state::SubjectState;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use window::Window;
@@ -39,7 +39,7 @@ pub const MAX_SUBJECTS: usize = 200_000;
 const SETTLING: u32 = 2;
 
 /// Intervals without a sample after which a subject is unknown; a step counts at most this many.
-const STALE: i64 = 3;
+const STALE_INTERVALS: i64 = 3;
 
 /// An instant event stays firing for this long, and ends unless it repeats within this time; milliseconds.
 const EVENT_MS: i64 = 3_600_000;
@@ -95,7 +95,7 @@ pub struct Tick<'a> {
 
 /// A row of the catalog.
 #[derive(Debug, PartialEq, Eq)]
-struct Row {
+struct CatalogRow {
     template: String,
     title: String,
     unit: Unit,
@@ -104,7 +104,7 @@ struct Row {
 
 #[derive(Clone, Debug)]
 struct Series {
-    row: Arc<Row>,
+    row: Arc<CatalogRow>,
     instance: Box<str>,
 }
 
@@ -129,7 +129,7 @@ struct Subject {
     /// The series of the second condition; [`NONE`] where there is none.
     second: u32,
     dirty: bool,
-    state: State,
+    state: SubjectState,
     more: Option<Box<More>>,
 }
 
@@ -166,8 +166,8 @@ struct Host {
 
 /// State of a subject of series while rules and series change, and across a start.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-struct Kept {
-    state: State,
+struct KeptSubject {
+    state: SubjectState,
     more: Option<Box<More>>,
 }
 
@@ -182,7 +182,7 @@ pub struct Engine {
     /// Machines that announced their stop and have not connected again: their names then, by id.
     signed_off: BTreeMap<String, String>,
     rules: Vec<Compiled>,
-    rows: HashMap<String, Arc<Row>>,
+    rows: HashMap<String, Arc<CatalogRow>>,
     hosts: Vec<Host>,
     by_id: HashMap<String, usize>,
     groups: Vec<Group>,
@@ -193,7 +193,7 @@ pub struct Engine {
     runs: BTreeMap<String, RunFacts>,
     findings: BTreeMap<String, Finding>,
     /// States of absent subjects, by rule and subject.
-    kept: HashMap<(String, String), Kept>,
+    kept: HashMap<(String, String), KeptSubject>,
     /// Alerts that fired before the start, by rule and subject.
     orphans: BTreeMap<(String, String), Alert>,
     subjects: usize,
@@ -288,7 +288,7 @@ impl Engine {
         let row = match self.rows.get(&metric.tag) {
             Some(row) if row.unit == metric.unit && row.kind == metric.kind => row.clone(),
             _ => {
-                let row = Row {
+                let row = CatalogRow {
                     template: metric.tag.clone(),
                     title: metric.title.clone(),
                     unit: metric.unit,
@@ -373,7 +373,8 @@ impl Engine {
         if passed == 0 && !first {
             return;
         }
-        let bounded = |dt: i64| if tick.clock_step || dt <= 0 { interval } else { dt.min(STALE * interval) } as u32;
+        let bounded =
+            |dt: i64| if tick.clock_step || dt <= 0 { interval } else { dt.min(STALE_INTERVALS * interval) } as u32;
         let dt = bounded(passed);
         (host.t, host.heard) = (tick.t, host.heard.max(tick.now));
         host.ticks = host.ticks.saturating_add(1);
@@ -405,7 +406,7 @@ impl Engine {
         }
         for (series, group, slot) in &host.members {
             if let Some(value) = tick.values.get(*series as usize).copied().filter(|v| v.is_finite()) {
-                self.groups[*group as usize].heard(*slot, tick.t, value);
+                self.groups[*group as usize].set_value(*slot, tick.t, value);
             }
         }
         for (i, what) in moved {

@@ -4,8 +4,8 @@
 use super::facts::{Fact, RunFacts};
 use super::keep::{RowKey, row_of};
 use super::series::from_alert;
-use super::state::State;
-use super::{Engine, Host, Kept};
+use super::state::SubjectState;
+use super::{Engine, Host, KeptSubject};
 use crate::StateRow;
 use shared::alert::{Alert, AlertState};
 use shared::rule::Condition;
@@ -67,7 +67,7 @@ impl Engine {
         for key in empty {
             let Some(group) = self.group_of.remove(&key) else { continue };
             let own = &mut self.groups[group as usize];
-            (own.state, own.dirty) = (State::default(), false);
+            (own.state, own.dirty) = (SubjectState::default(), false);
             self.drop_subject(key.0 as usize);
             self.free.push(group);
         }
@@ -130,7 +130,7 @@ impl Engine {
         for (key, bytes) in read {
             match key {
                 RowKey::Subject(rule, subject) if of(&subject) || of_own_run(&subject) => {
-                    if let Ok(kept) = postcard::from_bytes::<Kept>(bytes) {
+                    if let Ok(kept) = postcard::from_bytes::<KeptSubject>(bytes) {
                         self.kept.insert((rule, subject), kept);
                     }
                 }

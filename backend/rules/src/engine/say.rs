@@ -2,7 +2,7 @@
 
 use super::compile::Compiled;
 use super::group::Group;
-use super::state::State;
+use super::state::SubjectState;
 use super::{Engine, Host, Series, Subject};
 use crate::{Transition, What, id};
 use shared::alert::{Alert, AlertState};
@@ -46,7 +46,7 @@ fn limit(comparison: &Comparison) -> String {
 }
 
 /// Sentence of a threshold for a subject now.
-fn threshold(of: &Threshold, what: What, state: &State, place: &str, name: &str) -> String {
+fn threshold(of: &Threshold, what: What, state: &SubjectState, place: &str, name: &str) -> String {
     let value = value_words(state.value, of.first.value.unit());
     let name = title(&of.first.value, name);
     let also = of.and.as_ref().map(|and| format!(" with {} {}", and.value.words(), limit(and))).unwrap_or_default();
@@ -59,7 +59,7 @@ fn threshold(of: &Threshold, what: What, state: &State, place: &str, name: &str)
     format!("{place}: {name} {value}, {}{also}{hold}", limit(&of.first))
 }
 
-fn more(state: &State, sentence: &mut String) {
+fn more(state: &SubjectState, sentence: &mut String) {
     if let Some(flaps) = state.flaps.as_ref().filter(|f| f.on) {
         *sentence += &format!("; flapping: fired {} times", flaps.count);
     }
@@ -72,7 +72,7 @@ fn more(state: &State, sentence: &mut String) {
 pub fn alert(
     rule: &Compiled,
     what: What,
-    state: &State,
+    state: &SubjectState,
     subject: String,
     labels: BTreeMap<String, String>,
     sentence: String,

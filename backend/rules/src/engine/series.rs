@@ -1,10 +1,11 @@
 //! Subjects that are series: their list, and the effect of a sample on each.
 
 use super::compile::Compiled;
-use super::state::{Phase, State, Step};
+use super::state::{Phase, Step, SubjectState};
 use super::window::Window;
 use super::{
-    Engine, Host, Kept, MAX_OF_RULE, MAX_SUBJECTS, NONE, PREDICT_CLEAR_MS, PREDICT_MS, STALE, Series, Subject, Tick,
+    Engine, Host, KeptSubject, MAX_OF_RULE, MAX_SUBJECTS, NONE, PREDICT_CLEAR_MS, PREDICT_MS, STALE_INTERVALS, Series,
+    Subject, Tick,
 };
 use crate::What;
 use shared::alert::Alert;
@@ -34,8 +35,8 @@ pub fn absent(subject: &mut Subject, t: i64, interval: i64) -> Option<What> {
     unknown(state, t, interval)
 }
 
-pub fn unknown(state: &mut State, t: i64, interval: i64) -> Option<What> {
-    if state.seen == 0 || state.unknown != 0 || t - state.seen <= STALE * interval {
+pub fn unknown(state: &mut SubjectState, t: i64, interval: i64) -> Option<What> {
+    if state.seen == 0 || state.unknown != 0 || t - state.seen <= STALE_INTERVALS * interval {
         return None;
     }
     state.unknown = state.seen;
@@ -81,7 +82,14 @@ fn pushed(window: &mut Option<Window>, function: Function, seconds: u32, t: i64,
 }
 
 /// Compares values with a threshold.
-pub fn weigh(state: &mut State, of: &Threshold, first: f64, second: Option<f64>, t: i64, dt: u32) -> Option<What> {
+pub fn weigh(
+    state: &mut SubjectState,
+    of: &Threshold,
+    first: f64,
+    second: Option<f64>,
+    t: i64,
+    dt: u32,
+) -> Option<What> {
     let also = match (&of.and, second) {
         (Some(and), Some(second)) => and.holds(second),
         _ => true,
@@ -99,7 +107,7 @@ pub fn weigh(state: &mut State, of: &Threshold, first: f64, second: Option<f64>,
 }
 
 fn step(
-    state: &mut State,
+    state: &mut SubjectState,
     of: &Threshold,
     (first, second): (f64, Option<f64>),
     t: i64,
@@ -119,7 +127,7 @@ fn reaches(subject: &mut Subject, raw: f64, (limit, within): (f64, u32), tick: &
     if !settled || (0..PREDICT_MS).contains(&since) {
         return None;
     }
-    let dt = if more.at == 0 || since < 0 { PREDICT_MS } else { since.min(STALE * PREDICT_MS) };
+    let dt = if more.at == 0 || since < 0 { PREDICT_MS } else { since.min(STALE_INTERVALS * PREDICT_MS) };
     more.at = tick.t;
     let left = window.reaches(limit);
     let state = &mut subject.state;
@@ -131,7 +139,7 @@ fn reaches(subject: &mut Subject, raw: f64, (limit, within): (f64, u32), tick: &
     state.step(Step { t: tick.t, dt: dt as u32, holds, clears, hold: 0, clear: PREDICT_CLEAR_MS })
 }
 
-fn increases(state: &mut State, raw: f64, t: i64, dt: u32, settled: bool) -> Option<What> {
+fn increases(state: &mut SubjectState, raw: f64, t: i64, dt: u32, settled: bool) -> Option<What> {
     // The state has no flag for the first sample; these values are 0 before it.
     let known = state.worst != 0.0 || state.value != 0.0 || state.held == NONE;
     let up = raw - state.value;
@@ -177,7 +185,7 @@ impl Engine {
     }
 
     /// Its earlier state, if any.
-    pub(super) fn claim(&mut self, key: &(String, String)) -> Kept {
+    pub(super) fn claim(&mut self, key: &(String, String)) -> KeptSubject {
         let orphan = self.orphans.remove(key);
         self.kept.remove(key).unwrap_or_else(|| orphan.as_ref().map(from_alert).unwrap_or_default())
     }
@@ -233,7 +241,7 @@ impl Engine {
             }
         };
         let kept = if self.kept.is_empty() && self.orphans.is_empty() {
-            Kept::default()
+            KeptSubject::default()
         } else {
             let key = (rule.rule.id.clone(), Self::subject_of(host, series));
             self.claim(&key)
@@ -285,7 +293,7 @@ impl Engine {
         rule.subjects = rule.subjects.saturating_sub(1);
         self.subjects = self.subjects.saturating_sub(1);
         let key = (rule.rule.id.clone(), name);
-        self.kept.insert(key.clone(), Kept { state: subject.state, more: subject.more });
+        self.kept.insert(key.clone(), KeptSubject { state: subject.state, more: subject.more });
         (key, of, told)
     }
 
@@ -322,17 +330,17 @@ impl Engine {
 }
 
 /// The state of a subject with this alert.
-pub fn from_alert(alert: &Alert) -> Kept {
-    let state = State {
+pub fn from_alert(alert: &Alert) -> KeptSubject {
+    let state = SubjectState {
         phase: Phase::Firing,
         began: alert.began,
         fired: alert.fired.unwrap_or(alert.began),
         value: alert.value.unwrap_or(0.0),
         worst: alert.worst.unwrap_or(0.0),
         unknown: alert.unknown_since.unwrap_or(0),
-        ..State::default()
+        ..SubjectState::default()
     };
-    Kept { state, more: None }
+    KeptSubject { state, more: None }
 }
 
 /// Membership of series in groups.

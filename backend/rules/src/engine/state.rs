@@ -29,7 +29,7 @@ pub enum Phase {
 
 /// State of one subject.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct State {
+pub struct SubjectState {
     pub phase: Phase,
     /// It was reported as pending.
     pub told: bool,
@@ -77,7 +77,7 @@ pub struct Step {
     pub clear: u32,
 }
 
-impl State {
+impl SubjectState {
     /// Whether it has an open alert that fires.
     pub fn fires(&self) -> bool {
         matches!(self.phase, Phase::Firing | Phase::Clearing) || self.flaps()

@@ -434,7 +434,7 @@ fn a_machine_is_lost_after_its_time_and_after_a_start_later() {
     assert_eq!((lost.len(), lost[0].alert.subject.as_str()), (1, "a"));
     world.engine.poll(T + 120 * SECOND);
     assert_eq!(world.engine.take()[0].alert.subject, "b");
-    world.engine.heard("a", T + 130 * SECOND);
+    world.engine.record_message("a", T + 130 * SECOND);
     world.engine.poll(T + 131 * SECOND);
     let found = world.engine.take();
     assert_eq!((found.len(), found[0].what), (1, Ended));

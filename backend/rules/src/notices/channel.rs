@@ -38,7 +38,7 @@ impl Sum {
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-struct Row {
+struct ChannelProgress {
     /// Times of notices in the last 10 min.
     sent: Vec<i64>,
     /// Times of suppressed notices in the last 10 min of a storm.
@@ -56,15 +56,15 @@ struct Row {
 }
 
 #[derive(Debug)]
-struct Kept {
+struct KeptChannel {
     channel: Channel,
     hours: Option<Hours>,
 }
 
 #[derive(Debug, Default)]
 pub struct Channels {
-    kept: BTreeMap<String, Kept>,
-    rows: BTreeMap<String, Row>,
+    kept: BTreeMap<String, KeptChannel>,
+    rows: BTreeMap<String, ChannelProgress>,
     dirty: BTreeSet<String>,
 }
 
@@ -80,7 +80,7 @@ impl Channels {
                     None
                 }
             };
-            self.kept.insert(channel.name.clone(), Kept { channel: channel.clone(), hours });
+            self.kept.insert(channel.name.clone(), KeptChannel { channel: channel.clone(), hours });
         }
         let gone: Vec<String> = self.rows.keys().filter(|name| !self.knows(name)).cloned().collect();
         for name in gone {
@@ -102,7 +102,7 @@ impl Channels {
         self.kept.values().filter(|k| k.channel.is_default).map(|k| k.channel.name.clone()).collect()
     }
 
-    fn row(&mut self, name: &str) -> &mut Row {
+    fn row(&mut self, name: &str) -> &mut ChannelProgress {
         self.dirty.insert(name.to_string());
         self.rows.entry(name.to_string()).or_default()
     }

@@ -116,7 +116,7 @@ pub(super) fn silences(silence: &Silence, alert: &Alert) -> bool {
         && silence.matches.iter().all(|(key, pattern)| match key.as_str() {
             // The id of a team's rule ends with `@` and the team.
             "rule" => glob(pattern, &alert.name) || alert.rule.split('@').next() == Some(pattern),
-            "severity" => glob(pattern, alert.severity.word()),
+            "severity" => glob(pattern, alert.severity.as_str()),
             "subject" => glob(pattern, &alert.subject),
             "title" => glob(pattern, &alert.sentence) || alert.labels.get("title").is_some_and(|t| glob(pattern, t)),
             key => alert.labels.get(key).is_some_and(|value| glob(pattern, value)),

@@ -51,7 +51,7 @@ impl Notices {
                 let event =
                     self.rules.get(&alert.rule).is_some_and(|k| k.nature == Nature::Run || k.nature == Nature::Xid);
                 let what = if known { What::Changed } else { What::Fired };
-                self.hear(&Transition { what, alert: alert.clone(), event, flapping: false }, now);
+                self.apply(&Transition { what, alert: alert.clone(), event, flapping: false }, now);
             }
         }
         for (key, group) in &mut self.groups {

@@ -99,7 +99,7 @@ pub struct Person {
     pub crashed: bool,
 }
 
-struct Known {
+struct KnownRule {
     rule: Rule,
     nature: Nature,
     crash: bool,
@@ -168,7 +168,7 @@ type GroupKey = (String, String);
 #[derive(Default)]
 pub struct Notices {
     setup: Setup,
-    rules: BTreeMap<String, Known>,
+    rules: BTreeMap<String, KnownRule>,
     channels: Channels,
     people: Vec<Person>,
     silences: Vec<Silence>,
@@ -203,7 +203,7 @@ impl Notices {
                 let condition = shared::rule::parse(&rule.when, catalog).ok();
                 let tells = |of: &dyn Fn(&RunState) -> bool| matches!(&condition, Some(Condition::Run(states)) if states.iter().any(of));
                 let own = rule.repeat.as_deref().and_then(|text| duration(text).ok());
-                let known = Known {
+                let known = KnownRule {
                     nature: condition.as_ref().map_or(Nature::Code, Condition::nature),
                     crash: tells(&|state| CRASHED.contains(state)),
                     finish: tells(&|state| *state == RunState::Finished),
@@ -260,7 +260,7 @@ impl Notices {
     }
 
     /// Applies a transition of an alert. `now` in milliseconds since the Unix epoch.
-    pub fn hear(&mut self, transition: &Transition, now: i64) {
+    pub fn apply(&mut self, transition: &Transition, now: i64) {
         let Transition { what, alert, event, .. } = transition;
         if matches!(what, What::Pending | What::Dropped) {
             return;
@@ -483,7 +483,7 @@ impl Notices {
                 self.mark(key, id, true);
             }
             if let Some(group) = self.groups.get_mut(key) {
-                group.said(now);
+                group.widen_spacing(now);
             }
         } else if speaks {
             for id in &fires {
@@ -571,7 +571,7 @@ impl Notices {
             at: now / 1000,
         };
         let group = self.groups.get_mut(key)?;
-        group.said(now);
+        group.widen_spacing(now);
         group.seq += 1;
         group.made = now;
         for id in ids {
@@ -620,7 +620,7 @@ impl Group {
         self.waits = true;
     }
 
-    fn said(&mut self, now: i64) {
+    fn widen_spacing(&mut self, now: i64) {
         let goes_on = self.last != 0 && now - self.last <= SPACING_MOST + LOOK_MS;
         self.spacing = if goes_on { (self.spacing * 2).clamp(SPACING_LEAST, SPACING_MOST) } else { SPACING_LEAST };
         self.last = now;
@@ -646,7 +646,7 @@ impl Setup {
     /// The id of a notice of a channel and group made at `now`. The time is needed because a channel that is removed
     /// and created again counts from 1 again.
     fn id_of(&self, (channel, group): (&str, &str), seq: u64, now: i64) -> String {
-        id::of(&["notice", &self.salt, channel, group, &seq.to_string(), &now.to_string()])
+        id::from_parts(&["notice", &self.salt, channel, group, &seq.to_string(), &now.to_string()])
     }
 }
 

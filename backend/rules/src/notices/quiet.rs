@@ -8,7 +8,7 @@ use shared::alert::Quiet;
 const DAYS: [&str; 7] = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
 
 /// Maximum number of consecutive spans without a pause: enough for one a day of a week.
-const MOST: usize = 16;
+const MAX_SPANS: usize = 16;
 
 #[derive(Clone, Debug)]
 struct Span {
@@ -99,7 +99,7 @@ impl Hours {
     /// End of the current quiet time; None: it is not quiet. Seconds since the Unix epoch.
     pub fn until(&self, now: i64) -> Option<i64> {
         let mut end = self.end(now)?;
-        for _ in 0..MOST {
+        for _ in 0..MAX_SPANS {
             match self.end(end) {
                 Some(further) => end = further,
                 None => break,

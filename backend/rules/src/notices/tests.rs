@@ -91,7 +91,7 @@ fn ended(of: &Transition, t: i64) -> Transition {
 }
 
 /// All notices of a span, polled each second: seconds after T, kind, how many alerts, title.
-fn said(notices: &mut Notices, from: i64, to: i64) -> Vec<(i64, NoticeKind, usize, String)> {
+fn poll_notices(notices: &mut Notices, from: i64, to: i64) -> Vec<(i64, NoticeKind, usize, String)> {
     let mut all = Vec::new();
     for t in (from..to).step_by(1000) {
         for due in notices.poll(t) {
@@ -110,16 +110,16 @@ fn said(notices: &mut Notices, from: i64, to: i64) -> Vec<(i64, NoticeKind, usiz
 fn alerts_of_a_group_are_one_notice_and_so_is_their_end() {
     let mut all = notices(&rules(), &[channel("lab", "slack")]);
     let hot: Vec<_> = (0..64).map(|i| alert("hot", &format!("n{i}"), T + i * 50, &[("source", "n")])).collect();
-    hot.iter().for_each(|t| all.hear(t, t.alert.fired.expect("fired")));
-    let seen = said(&mut all, T, T + 5 * MINUTE);
+    hot.iter().for_each(|t| all.apply(t, t.alert.fired.expect("fired")));
+    let seen = poll_notices(&mut all, T, T + 5 * MINUTE);
     assert_eq!(seen.len(), 1, "{seen:?}");
     assert_eq!((seen[0].0, seen[0].1, seen[0].2), (10, NoticeKind::Firing, 64));
     assert!(seen[0].3.starts_with("rule hot: 64 firing; n0 is bad"), "{}", seen[0].3);
-    hot.iter().take(63).for_each(|t| all.hear(&ended(t, T + 5 * MINUTE), T + 5 * MINUTE));
-    let seen = said(&mut all, T + 5 * MINUTE, T + 10 * MINUTE);
+    hot.iter().take(63).for_each(|t| all.apply(&ended(t, T + 5 * MINUTE), T + 5 * MINUTE));
+    let seen = poll_notices(&mut all, T + 5 * MINUTE, T + 10 * MINUTE);
     assert_eq!((seen.len(), seen[0].1, seen[0].2), (1, NoticeKind::Firing, 63));
-    all.hear(&ended(&hot[63], T + 10 * MINUTE), T + 10 * MINUTE);
-    let seen = said(&mut all, T + 10 * MINUTE, T + 15 * MINUTE);
+    all.apply(&ended(&hot[63], T + 10 * MINUTE), T + 10 * MINUTE);
+    let seen = poll_notices(&mut all, T + 10 * MINUTE, T + 15 * MINUTE);
     assert_eq!(
         (seen.len(), seen[0].1, seen[0].2, seen[0].3.as_str()),
         (1, NoticeKind::Resolved, 1, "Resolved: n63 is bad")
@@ -131,22 +131,22 @@ fn alerts_of_a_group_are_one_notice_and_so_is_their_end() {
 fn a_run_is_told_after_five_seconds_and_its_end_is_not() {
     let mut all = notices(&rules(), &[channel("lab", "slack")]);
     let crash = alert("crash", "r1", T, &[("run", "r1")]);
-    all.hear(&crash, T);
+    all.apply(&crash, T);
     let sharpened = Transition {
         what: What::Changed,
         alert: Alert { sentence: "out of memory".into(), ..crash.alert.clone() },
         ..crash.clone()
     };
-    all.hear(&sharpened, T + 2000);
-    let seen = said(&mut all, T, T + MINUTE);
+    all.apply(&sharpened, T + 2000);
+    let seen = poll_notices(&mut all, T, T + MINUTE);
     assert_eq!(seen.iter().map(|s| (s.0, s.3.as_str())).collect::<Vec<_>>(), [(5, "out of memory")]);
-    all.hear(&ended(&sharpened, T + 60 * MINUTE), T + 60 * MINUTE);
-    assert_eq!(said(&mut all, T + 60 * MINUTE, T + 62 * MINUTE), []);
+    all.apply(&ended(&sharpened, T + 60 * MINUTE), T + 60 * MINUTE);
+    assert_eq!(poll_notices(&mut all, T + 60 * MINUTE, T + 62 * MINUTE), []);
     // Late alerts of runs are notified, others are not.
     let late = alert("crash", "r2", T, &[("run", "r2")]);
-    all.hear(&late, T + 120 * MINUTE);
-    all.hear(&alert("hot", "x", T, &[]), T + 120 * MINUTE);
-    assert_eq!(said(&mut all, T + 120 * MINUTE, T + 121 * MINUTE).len(), 1);
+    all.apply(&late, T + 120 * MINUTE);
+    all.apply(&alert("hot", "x", T, &[]), T + 120 * MINUTE);
+    assert_eq!(poll_notices(&mut all, T + 120 * MINUTE, T + 121 * MINUTE).len(), 1);
     assert!(all.held().iter().any(|(_, why)| why.contains("too long ago")));
 }
 
@@ -155,13 +155,13 @@ fn it_repeats_until_somebody_takes_it_on() {
     let mut all =
         notices(&[Rule { repeat: Some("1h".into()), ..rule("hot", "gpu.*.temp > 85") }], &[channel("lab", "slack")]);
     let hot = alert("hot", "a", T, &[]);
-    all.hear(&hot, T);
-    let seen = said(&mut all, T, T + 130 * MINUTE);
+    all.apply(&hot, T);
+    let seen = poll_notices(&mut all, T, T + 130 * MINUTE);
     assert_eq!(seen.iter().map(|s| s.0).collect::<Vec<_>>(), [10, 3610, 7210]);
     all.ack(&hot.alert.id, Acked { by: "sofia".into(), at: 0 });
-    assert_eq!(said(&mut all, T + 130 * MINUTE, T + 260 * MINUTE), []);
-    all.hear(&ended(&hot, T + 260 * MINUTE), T + 260 * MINUTE);
-    assert_eq!(said(&mut all, T + 260 * MINUTE, T + 270 * MINUTE).len(), 1);
+    assert_eq!(poll_notices(&mut all, T + 130 * MINUTE, T + 260 * MINUTE), []);
+    all.apply(&ended(&hot, T + 260 * MINUTE), T + 260 * MINUTE);
+    assert_eq!(poll_notices(&mut all, T + 260 * MINUTE, T + 270 * MINUTE).len(), 1);
 }
 
 #[test]
@@ -177,15 +177,15 @@ fn a_lost_machine_a_crash_and_xid_79_hold_others_back() {
         (alert("xid", "a", T, &[("source", "a"), ("gpu", "1"), ("xid", "48")]), alert("gone", "g", T, &labels), false),
     ] {
         let mut all = notices(&rules(), &[channel("lab", "slack")]);
-        all.hear(&holder, T);
-        all.hear(&held, T);
+        all.apply(&holder, T);
+        all.apply(&held, T);
         let name = |n: &(i64, NoticeKind, usize, String)| n.3.clone();
-        let seen: Vec<_> = said(&mut all, T, T + 3 * MINUTE).iter().map(name).collect();
+        let seen: Vec<_> = poll_notices(&mut all, T, T + 3 * MINUTE).iter().map(name).collect();
         assert_eq!(seen.contains(&held.alert.sentence), !holds, "{seen:?}");
         assert_eq!(all.held().iter().any(|(id, why)| *id == held.alert.id && why.starts_with("inhibited: ")), holds);
         // Notified only if still true when the holder clears.
-        all.hear(&ended(&holder, T + 3 * MINUTE), T + 3 * MINUTE);
-        let seen: Vec<_> = said(&mut all, T + 3 * MINUTE, T + 6 * MINUTE).iter().map(name).collect();
+        all.apply(&ended(&holder, T + 3 * MINUTE), T + 3 * MINUTE);
+        let seen: Vec<_> = poll_notices(&mut all, T + 3 * MINUTE, T + 6 * MINUTE).iter().map(name).collect();
         assert_eq!(seen.contains(&held.alert.sentence), holds, "{seen:?}");
     }
 }
@@ -209,12 +209,12 @@ fn what_is_silenced_waits_for_the_end_of_the_silence() {
         alert("hot", "a2", T, &[("source", "a2")]),
         alert("hot", "b", T, &[("source", "b")]),
     );
-    [&stays, &goes, &other].iter().for_each(|t| all.hear(t, T));
-    assert_eq!(said(&mut all, T, T + MINUTE).iter().map(|s| s.3.as_str()).collect::<Vec<_>>(), ["b is bad"]);
+    [&stays, &goes, &other].iter().for_each(|t| all.apply(t, T));
+    assert_eq!(poll_notices(&mut all, T, T + MINUTE).iter().map(|s| s.3.as_str()).collect::<Vec<_>>(), ["b is bad"]);
     assert_eq!(all.held_back(), [("s".to_string(), 2)]);
     assert!(all.held().iter().any(|(id, why)| *id == stays.alert.id && why.starts_with("silenced by sofia until ")));
-    all.hear(&ended(&goes, T + 2 * MINUTE), T + 2 * MINUTE);
-    let seen = said(&mut all, T + MINUTE, T + 15 * MINUTE);
+    all.apply(&ended(&goes, T + 2 * MINUTE), T + 2 * MINUTE);
+    let seen = poll_notices(&mut all, T + MINUTE, T + 15 * MINUTE);
     assert_eq!(seen.iter().map(|s| s.3.as_str()).collect::<Vec<_>>(), ["a1 is bad"]);
     assert!((600..=620).contains(&seen[0].0), "{seen:?}");
     assert!(all.held().iter().any(|(id, why)| *id == stays.alert.id && why.is_empty()));
@@ -226,14 +226,17 @@ fn quiet_hours_end_in_one_summary_and_what_is_critical_passes() {
     let hours = Quiet { days: String::new(), from: "14:00".into(), to: "15:00".into() };
     let mut all = notices(&rules(), &[Channel { quiet: vec![hours], ..channel("lab", "slack") }]);
     let (stays, goes) = (alert("hot", "a", T, &[]), alert("hot", "b", T, &[]));
-    [&stays, &goes, &alert("crash", "r", T, &[("run", "r")])].iter().for_each(|t| all.hear(t, T));
-    assert_eq!(said(&mut all, T, T + 5 * MINUTE).iter().map(|s| s.3.as_str()).collect::<Vec<_>>(), ["r is bad"]);
-    all.hear(&ended(&goes, T + 5 * MINUTE), T + 5 * MINUTE);
-    let seen = said(&mut all, T + 5 * MINUTE, T + 60 * MINUTE);
+    [&stays, &goes, &alert("crash", "r", T, &[("run", "r")])].iter().for_each(|t| all.apply(t, T));
+    assert_eq!(
+        poll_notices(&mut all, T, T + 5 * MINUTE).iter().map(|s| s.3.as_str()).collect::<Vec<_>>(),
+        ["r is bad"]
+    );
+    all.apply(&ended(&goes, T + 5 * MINUTE), T + 5 * MINUTE);
+    let seen = poll_notices(&mut all, T + 5 * MINUTE, T + 60 * MINUTE);
     assert_eq!(seen, [(2800, NoticeKind::Digest, 2, "During quiet hours: 2 alerts, 1 still firing".to_string())]);
     // Its firing was notified, so its end is, too.
-    all.hear(&ended(&stays, T + 60 * MINUTE), T + 60 * MINUTE);
-    let seen = said(&mut all, T + 60 * MINUTE, T + 75 * MINUTE);
+    all.apply(&ended(&stays, T + 60 * MINUTE), T + 60 * MINUTE);
+    let seen = poll_notices(&mut all, T + 60 * MINUTE, T + 75 * MINUTE);
     assert_eq!(seen.iter().map(|s| s.3.as_str()).collect::<Vec<_>>(), ["Resolved: a is bad"]);
 }
 
@@ -241,15 +244,15 @@ fn quiet_hours_end_in_one_summary_and_what_is_critical_passes() {
 fn a_notice_that_was_given_up_has_no_end_and_a_blip_is_one_notice() {
     let mut all = notices(&rules(), &[channel("lab", "slack")]);
     let hot = alert("hot", "a", T, &[]);
-    all.hear(&hot, T);
+    all.apply(&hot, T);
     let due = (0..20).find_map(|s| all.poll(T + s * 1000).pop()).expect("due");
     all.outcome("lab", &due.notice.id, false);
-    all.hear(&ended(&hot, T + MINUTE), T + MINUTE);
-    assert_eq!(said(&mut all, T + MINUTE, T + 5 * MINUTE), []);
+    all.apply(&ended(&hot, T + MINUTE), T + MINUTE);
+    assert_eq!(poll_notices(&mut all, T + MINUTE, T + 5 * MINUTE), []);
     let blip = alert("hot", "b", T + 10 * MINUTE, &[]);
-    all.hear(&blip, T + 10 * MINUTE);
-    all.hear(&ended(&blip, T + 10 * MINUTE + 3000), T + 10 * MINUTE + 3000);
-    let seen = said(&mut all, T + 10 * MINUTE, T + 15 * MINUTE);
+    all.apply(&blip, T + 10 * MINUTE);
+    all.apply(&ended(&blip, T + 10 * MINUTE + 3000), T + 10 * MINUTE + 3000);
+    let seen = poll_notices(&mut all, T + 10 * MINUTE, T + 15 * MINUTE);
     assert_eq!((seen.len(), seen[0].1), (1, NoticeKind::Resolved));
 }
 
@@ -259,7 +262,7 @@ fn waiting_notices_of_a_group_fold_into_one() {
     let (a, b) = (alert("hot", "a", T, &[]), alert("hot", "b", T + 2 * MINUTE, &[]));
     let mut due = Vec::new();
     let mut hear = |all: &mut Notices, t: &Transition, at: i64| {
-        all.hear(t, at);
+        all.apply(t, at);
         due.extend((at..at + 3 * MINUTE).step_by(1000).flat_map(|t| all.poll(t)).map(|d| d.notice));
     };
     hear(&mut all, &a, T);
@@ -277,7 +280,7 @@ fn waiting_notices_of_a_group_fold_into_one() {
     assert!(two.title.ends_with(" (was firing 14:13–14:33 UTC)"), "{}", two.title);
 }
 
-fn told(kind: NoticeKind, group: &str, at: i64, alerts: &[Alert]) -> Notice {
+fn make_notice(kind: NoticeKind, group: &str, at: i64, alerts: &[Alert]) -> Notice {
     Notice {
         id: at.to_string(),
         kind,
@@ -304,10 +307,10 @@ fn folded_from_the_newest_on_what_is_newer_stays() {
     let (a, b) = (alert("hot", "a", T, &[]), alert("hot", "b", T + MINUTE, &[]));
     let over = |of: &Transition, at| ended(of, at).alert;
     let notices = [
-        told(Firing, "g", T, std::slice::from_ref(&a.alert)),
-        told(Firing, "g", T + MINUTE, &[a.alert.clone(), b.alert.clone()]),
-        told(Firing, "g", T + 2 * MINUTE, &[over(&a, T + 2 * MINUTE)]),
-        told(Resolved, "g", T + 20 * 60 * MINUTE, &[over(&b, T + 20 * 60 * MINUTE)]),
+        make_notice(Firing, "g", T, std::slice::from_ref(&a.alert)),
+        make_notice(Firing, "g", T + MINUTE, &[a.alert.clone(), b.alert.clone()]),
+        make_notice(Firing, "g", T + 2 * MINUTE, &[over(&a, T + 2 * MINUTE)]),
+        make_notice(Resolved, "g", T + 20 * 60 * MINUTE, &[over(&b, T + 20 * 60 * MINUTE)]),
     ];
     let one = notices.iter().rev().skip(1).fold(notices[3].clone(), |new, old| fold(old, &new));
     assert_eq!((one.kind, one.at, one.more), (Resolved, T / 1000, 0));
@@ -327,10 +330,10 @@ fn of_all_that_stood_before_only_what_is_over_is_told_with_what_stands() {
     let all: Vec<_> = (0..30).map(|i| alert("hot", &format!("n{i}"), T, &[])).collect();
     let over: Vec<Alert> = all[..5].iter().map(|t| ended(t, T + 1000).alert).collect();
     let fire: Vec<Alert> = all[5..].iter().map(|t| t.alert.clone()).collect();
-    let old = told(NoticeKind::Firing, "standing", T, &[&over[..], &fire[..]].concat());
+    let old = make_notice(NoticeKind::Firing, "standing", T, &[&over[..], &fire[..]].concat());
     // In the newer one n5 has ended.
     let newer: Vec<Alert> = [&[ended(&all[5], T + 2000).alert], &fire[1..20]].concat();
-    let one = fold(&old, &told(NoticeKind::Firing, "standing", T + MINUTE, &newer));
+    let one = fold(&old, &make_notice(NoticeKind::Firing, "standing", T + MINUTE, &newer));
     assert_eq!(one.alerts, [&newer[..], &over[..]].concat());
     assert_eq!((one.more, one.at), (0, (T + MINUTE) / 1000));
 }
@@ -346,7 +349,7 @@ fn a_crash_at_any_second_loses_no_notice_and_repeats_at_most_one() {
         {
             if at == second {
                 alerts.insert(change.alert.id.clone(), change.alert.clone());
-                all.hear(&change, T + second * 1000);
+                all.apply(&change, T + second * 1000);
             }
         }
     };
@@ -386,11 +389,11 @@ fn a_crash_at_any_second_loses_no_notice_and_repeats_at_most_one() {
 fn each_alert_is_an_event_of_its_own_for_a_pager_and_all_stand_for_an_alertmanager() {
     let mut all = notices(&rules(), &[channel("duty", "pagerduty"), channel("am", "alertmanager")]);
     let hot: Vec<_> = (0..3).map(|i| alert("hot", &format!("n{i}"), T, &[])).collect();
-    hot.iter().for_each(|t| all.hear(t, T));
+    hot.iter().for_each(|t| all.apply(t, T));
     let mut by: BTreeMap<String, Vec<usize>> = BTreeMap::new();
     for t in (T..T + 5 * MINUTE).step_by(1000) {
         if t == T + 2 * MINUTE {
-            all.hear(&ended(&hot[0], t), t);
+            all.apply(&ended(&hot[0], t), t);
         }
         for due in all.poll(t) {
             by.entry(due.channel).or_default().push(due.notice.alerts.len());
@@ -406,7 +409,7 @@ fn all_that_stands_is_in_messages_that_are_not_too_long_and_is_written_only_when
     for i in 0..200 {
         let mut hot = alert("hot", &format!("n{i}"), T, &[]);
         hot.alert.text = "\"line\"\n".repeat(200);
-        all.hear(&hot, T);
+        all.apply(&hot, T);
     }
     let due = all.poll(T);
     assert!(due.len() > 1);
@@ -427,7 +430,7 @@ fn ids_are_others_for_another_team_and_for_a_channel_that_is_made_again() {
         let mut all = Notices::new(setup);
         all.set_rules(&rules(), &catalog());
         all.set_channels(&[channel("lab", "slack")]);
-        all.hear(&alert("hot", "a", T, &[]), at);
+        all.apply(&alert("hot", "a", T, &[]), at);
         all.poll(at + MINUTE).pop().expect("due").notice.id
     };
     let team = |salt: &str| Setup { salt: salt.into(), ..Setup::default() };
@@ -440,13 +443,13 @@ fn ids_are_others_for_another_team_and_for_a_channel_that_is_made_again() {
 fn what_one_notice_lost_another_may_have_told() {
     let mut all = notices(&rules(), &[channel("lab", "slack")]);
     let (a, b) = (alert("hot", "a", T, &[]), alert("hot", "b", T + 2 * MINUTE, &[]));
-    all.hear(&a, T);
+    all.apply(&a, T);
     let first = all.poll(T + MINUTE).pop().expect("due").notice;
-    all.hear(&b, T + 2 * MINUTE);
+    all.apply(&b, T + 2 * MINUTE);
     let second = all.poll(T + 4 * MINUTE).pop().expect("due").notice;
     all.outcome("lab", &second.id, true);
     all.outcome("lab", &first.id, false);
-    [&a, &b].iter().for_each(|t| all.hear(&ended(t, T + 5 * MINUTE), T + 5 * MINUTE));
+    [&a, &b].iter().for_each(|t| all.apply(&ended(t, T + 5 * MINUTE), T + 5 * MINUTE));
     let over = all.poll(T + 10 * MINUTE).pop().expect("due").notice;
     assert_eq!(over.alerts.iter().map(|a| a.subject.as_str()).collect::<Vec<_>>(), ["b"]);
 }
@@ -455,9 +458,9 @@ fn what_one_notice_lost_another_may_have_told() {
 fn a_group_without_members_is_forgotten_and_so_is_its_row() {
     let mut all = notices(&rules(), &[channel("lab", "slack")]);
     let hot = alert("hot", "a", T, &[]);
-    all.hear(&hot, T);
+    all.apply(&hot, T);
     all.poll(T + MINUTE);
-    all.hear(&ended(&hot, T + 2 * MINUTE), T + 2 * MINUTE);
+    all.apply(&ended(&hot, T + 2 * MINUTE), T + 2 * MINUTE);
     let over = all.poll(T + 5 * MINUTE).pop().expect("due").notice;
     all.changed_rows();
     let gone = |all: &mut Notices, minutes: i64| {
@@ -478,10 +481,10 @@ fn a_pager_is_told_of_ends_in_storms_and_quiet_hours() {
         all.set_rules(&rules(), &catalog());
         all.set_channels(&[Channel { quiet, ..channel("duty", "pagerduty") }]);
         let hot = [alert("hot", "a", from, &[]), alert("hot", "b", from, &[])];
-        hot.iter().for_each(|t| all.hear(t, from));
-        assert_eq!(said(&mut all, from, from + MINUTE).len(), 2);
-        hot.iter().for_each(|t| all.hear(&ended(t, from + 3 * MINUTE), from + 3 * MINUTE));
-        said(&mut all, from + 3 * MINUTE, from + 6 * MINUTE).iter().map(|s| s.1).collect::<Vec<_>>()
+        hot.iter().for_each(|t| all.apply(t, from));
+        assert_eq!(poll_notices(&mut all, from, from + MINUTE).len(), 2);
+        hot.iter().for_each(|t| all.apply(&ended(t, from + 3 * MINUTE), from + 3 * MINUTE));
+        poll_notices(&mut all, from + 3 * MINUTE, from + 6 * MINUTE).iter().map(|s| s.1).collect::<Vec<_>>()
     };
     // T is 14:13:20 UTC.
     let hours = vec![Quiet { days: String::new(), from: "14:15".into(), to: "15:00".into() }];
@@ -497,8 +500,8 @@ fn what_passes_quiet_hours_is_repeated_in_them() {
     let mut all = notices(&[every("hot")], &[Channel { quiet: vec![hours], ..channel("lab", "slack") }]);
     let (mut worst, plain) = (alert("hot", "a", T, &[]), alert("hot", "b", T, &[]));
     worst.alert.severity = AlertSeverity::Critical;
-    [&worst, &plain].iter().for_each(|t| all.hear(t, T));
-    let seen = said(&mut all, T, T + 130 * MINUTE);
+    [&worst, &plain].iter().for_each(|t| all.apply(t, T));
+    let seen = poll_notices(&mut all, T, T + 130 * MINUTE);
     assert_eq!(seen.iter().map(|s| (s.0, s.2)).collect::<Vec<_>>(), [(10, 1), (3610, 1), (7210, 1)]);
 }
 
@@ -509,7 +512,7 @@ fn what_a_summary_told_is_written() {
     let channels = [Channel { quiet: vec![hours], ..channel("lab", "slack") }];
     let mut all = notices(&rules(), &channels);
     let hot = alert("hot", "a", T, &[]);
-    all.hear(&hot, T);
+    all.apply(&hot, T);
     let mut rows = BTreeMap::new();
     for t in (T..T + 50 * MINUTE).step_by(1000) {
         all.poll(t);
@@ -518,8 +521,8 @@ fn what_a_summary_told_is_written() {
     // After a start its end is notified, too.
     let mut next = notices(&rules(), &channels);
     next.restore(&rows.into_values().collect::<Vec<_>>(), std::slice::from_ref(&hot.alert), T + 50 * MINUTE);
-    next.hear(&ended(&hot, T + 51 * MINUTE), T + 51 * MINUTE);
-    assert_eq!(said(&mut next, T + 51 * MINUTE, T + 65 * MINUTE).len(), 1);
+    next.apply(&ended(&hot, T + 51 * MINUTE), T + 51 * MINUTE);
+    assert_eq!(poll_notices(&mut next, T + 51 * MINUTE, T + 65 * MINUTE).len(), 1);
 }
 
 #[test]
@@ -533,7 +536,7 @@ fn a_silence_of_a_rule_means_it_in_each_team() {
 #[test]
 fn of_a_channel_that_is_removed_no_row_stays() {
     let mut all = notices(&rules(), &[channel("lab", "slack")]);
-    all.hear(&alert("hot", "a", T, &[]), T);
+    all.apply(&alert("hot", "a", T, &[]), T);
     assert_eq!(all.poll(T + MINUTE).len(), 1);
     let wrote: Vec<String> = all.changed_rows().into_iter().filter(|r| r.bytes.is_some()).map(|r| r.key).collect();
     assert_eq!(wrote.len(), 2);
@@ -574,7 +577,7 @@ fn storm(machines: usize, each: usize, period: usize, groups: usize) -> (usize, 
             if change.what == What::Fired {
                 subjects.insert(change.alert.subject.clone());
             }
-            all.hear(&change, now);
+            all.apply(&change, now);
         }
         for due in all.poll(now) {
             *sent.entry(due.channel).or_default() += 1;

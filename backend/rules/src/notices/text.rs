@@ -11,7 +11,7 @@ pub fn value_of(name: &str, alert: &Alert, (limit, unit): (&str, Unit), count: u
     let label = |key: &str| alert.labels.get(key).cloned().unwrap_or_default();
     match name {
         "rule" => alert.name.clone(),
-        "severity" => alert.severity.word().into(),
+        "severity" => alert.severity.as_str().into(),
         "state" => match alert.state {
             AlertState::Pending => "pending".into(),
             AlertState::Firing => "firing".into(),

@@ -15,7 +15,7 @@ use std::fmt::Write;
 const LOOKED_BACK: &str = "1h";
 
 /// A series of every machine: its presence shows that the machine reports.
-const HEARD: &str = "watchglass_cpu_utilization_ratio";
+const PRESENCE_SERIES: &str = "watchglass_cpu_utilization_ratio";
 
 /// An event ends after this time.
 const EVENT_QUIET: &str = "1h";
@@ -43,13 +43,13 @@ pub fn export(catalog: &Catalog) -> String {
 }
 
 /// A condition in Prometheus.
-struct Told {
+struct ExportedCondition {
     expr: String,
     hold: u32,
     keep: String,
 }
 
-fn row(out: &mut String, rule: &Rule, told: &Told) {
+fn row(out: &mut String, rule: &Rule, told: &ExportedCondition) {
     let words = rule.name.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
     let name: String = words.map(|word| format!("{}{}", word[..1].to_ascii_uppercase(), &word[1..])).collect();
     let _ = writeln!(out, "      - alert: Watchglass{name}");
@@ -60,7 +60,7 @@ fn row(out: &mut String, rule: &Rule, told: &Told) {
     if !told.keep.is_empty() {
         let _ = writeln!(out, "        keep_firing_for: {}", told.keep);
     }
-    let _ = writeln!(out, "        labels:\n          severity: {}", rule.severity.word());
+    let _ = writeln!(out, "        labels:\n          severity: {}", rule.severity.as_str());
     let label = if told.expr.contains("run_info") { "run" } else { "source" };
     let summary = format!("{}: {{{{ $labels.{label} }}}}", rule.name);
     let _ = writeln!(out, "        annotations:\n          summary: {}", quoted(&summary));
@@ -76,19 +76,22 @@ fn quoted(text: &str) -> String {
 
 /// # Errors
 /// The reason why Prometheus cannot express it.
-fn expression(condition: &Condition, catalog: &Catalog) -> Result<Told, String> {
-    let held = |expr: String, hold: u32| Ok(Told { expr, hold, keep: String::new() });
+fn expression(condition: &Condition, catalog: &Catalog) -> Result<ExportedCondition, String> {
+    let held = |expr: String, hold: u32| Ok(ExportedCondition { expr, hold, keep: String::new() });
     match condition {
         Condition::Threshold(threshold) => compared(threshold, catalog),
         Condition::Missing { tag, hold } => {
             let name = series(tag, catalog)?.0;
-            held(format!("last_over_time({name}[{LOOKED_BACK}]) unless {name} and on (source) {HEARD}"), *hold)
+            held(
+                format!("last_over_time({name}[{LOOKED_BACK}]) unless {name} and on (source) {PRESENCE_SERIES}"),
+                *hold,
+            )
         }
         Condition::Reaches { tag, limit, within } => {
             let (name, family) = series(tag, catalog)?;
             let limit = number(family.value(*limit));
             let hours = duration_text((within / 8).max(3_600));
-            Ok(Told {
+            Ok(ExportedCondition {
                 expr: format!("predict_linear({name}[{hours}], {within}) >= {limit}"),
                 hold: 300,
                 keep: "15m".into(),
@@ -96,16 +99,18 @@ fn expression(condition: &Condition, catalog: &Catalog) -> Result<Told, String> 
         }
         Condition::Increases { tag } => {
             let expr = format!("increase({}[5m]) > 0", series(tag, catalog)?.0);
-            Ok(Told { expr, hold: 0, keep: EVENT_QUIET.into() })
+            Ok(ExportedCondition { expr, hold: 0, keep: EVENT_QUIET.into() })
         }
-        Condition::SourceLost(hold) => held(format!("last_over_time({HEARD}[{LOOKED_BACK}]) unless {HEARD}"), *hold),
+        Condition::SourceLost(hold) => {
+            held(format!("last_over_time({PRESENCE_SERIES}[{LOOKED_BACK}]) unless {PRESENCE_SERIES}"), *hold)
+        }
         Condition::CollectorFailed(hold) => {
             let metric = catalog
                 .metrics
                 .iter()
                 .find(|metric| metric.tag.strip_prefix("monitor.").is_some_and(|rest| rest.ends_with(".ok")));
             let metric = metric.ok_or("there is no such metric")?;
-            held(format!("{} == 0", Family::of(metric).name), *hold)
+            held(format!("{} == 0", Family::from_metric(metric).name), *hold)
         }
         Condition::Finding { what, hold } => held(open_findings(what), *hold),
         // Ended runs have no series.
@@ -145,12 +150,12 @@ fn open_findings(what: &[String]) -> String {
     }
 }
 
-fn compared(threshold: &Threshold, catalog: &Catalog) -> Result<Told, String> {
+fn compared(threshold: &Threshold, catalog: &Catalog) -> Result<ExportedCondition, String> {
     let mut expr = comparison(&threshold.first, catalog)?;
     if let Some(second) = &threshold.and {
         let _ = write!(expr, " and {}", comparison(second, catalog)?);
     }
-    Ok(Told { expr, hold: threshold.hold, keep: duration_text(threshold.clear()) })
+    Ok(ExportedCondition { expr, hold: threshold.hold, keep: duration_text(threshold.clear()) })
 }
 
 fn comparison(one: &Comparison, catalog: &Catalog) -> Result<String, String> {
@@ -199,7 +204,7 @@ fn comparison(one: &Comparison, catalog: &Catalog) -> Result<String, String> {
 fn series(tag: &Tag, catalog: &Catalog) -> Result<(String, Family), String> {
     let metric = catalog.metrics.iter().find(|metric| metric.tag == tag.template);
     let metric = metric.ok_or_else(|| format!("there is no metric {}", tag.template))?;
-    let family = Family::of(metric);
+    let family = Family::from_metric(metric);
     let fixed = !tag.instance.is_empty() && !tag.instance.contains('*');
     let pairs: Vec<String> = match fixed {
         true => labels(metric, &tag.instance).iter().map(|(name, value)| format!("{name}=\"{value}\"")).collect(),
@@ -220,7 +225,7 @@ mod tests {
     use super::*;
     use crate::prometheus::{catalog, import};
 
-    fn told(when: &str) -> Result<String, String> {
+    fn exported(when: &str) -> Result<String, String> {
         let rule = Rule { name: "a".into(), when: when.into(), ..Rule::default() };
         let condition = check(&rule, &catalog())?;
         expression(&condition, &catalog()).map(|told| told.expr)
@@ -243,15 +248,15 @@ mod tests {
             ),
             ("memory.oom_kills increases", "increase(watchglass_memory_oom_kills_total[5m]) > 0"),
         ] {
-            assert_eq!(told(when).as_deref(), Ok(expr), "{when}");
+            assert_eq!(exported(when).as_deref(), Ok(expr), "{when}");
         }
         let found = "watchglass_finding{severity=\"critical\",kind!~\"host_lost\"} == 1";
-        assert_eq!(told("finding critical, !host_lost").as_deref(), Ok(found));
+        assert_eq!(exported("finding critical, !host_lost").as_deref(), Ok(found));
         let found = "watchglass_finding{rule=\"hang.spin\"} == 1 or watchglass_finding{kind=\"idle\"} == 1";
-        assert_eq!(told("finding hang.spin, idle for 2m").as_deref(), Ok(found));
-        assert_eq!(told("run unreachable, lost").as_deref(), Ok("watchglass_run_info{state=\"unreachable\"} == 1"));
-        assert!(told("run crashed").is_err_and(|why| why.contains("only Watchglass knows")));
-        assert!(told("mean over run of gpu.*.gpu < 50 for 10m").is_err_and(|why| why.contains("belong to a run")));
+        assert_eq!(exported("finding hang.spin, idle for 2m").as_deref(), Ok(found));
+        assert_eq!(exported("run unreachable, lost").as_deref(), Ok("watchglass_run_info{state=\"unreachable\"} == 1"));
+        assert!(exported("run crashed").is_err_and(|why| why.contains("only Watchglass knows")));
+        assert!(exported("mean over run of gpu.*.gpu < 50 for 10m").is_err_and(|why| why.contains("belong to a run")));
     }
 
     #[test]

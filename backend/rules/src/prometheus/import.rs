@@ -47,7 +47,7 @@ impl Imported {
             let text = |key: &str, value: &str| format!("{key} = {}\n", quoted(value));
             out.push_str("[[rules]]\n");
             out.push_str(&text("name", &rule.name));
-            out.push_str(&text("severity", rule.severity.word()));
+            out.push_str(&text("severity", rule.severity.as_str()));
             out.push_str(&text("when", &rule.when));
             if !rule.on.is_empty() {
                 let pairs = rule.on.iter().map(|(key, value)| format!("{} = {}", quoted(key), quoted(value)));

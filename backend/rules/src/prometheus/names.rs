@@ -157,13 +157,13 @@ pub(super) struct Shared {
     pub differs: Option<&'static str>,
 }
 
-const fn of(part: &'static str, whole: &'static str, tag: &'static str, label: &'static str) -> Shared {
+const fn shared_label(part: &'static str, whole: &'static str, tag: &'static str, label: &'static str) -> Shared {
     Shared { part, whole, tag, times: 1.0, plus: 0.0, label, differs: None }
 }
 
 /// Our value is the used share, theirs the free one.
 const fn left(part: &'static str, whole: &'static str, tag: &'static str, label: &'static str) -> Shared {
-    Shared { times: -1.0, plus: 1.0, ..of(part, whole, tag, label) }
+    Shared { times: -1.0, plus: 1.0, ..shared_label(part, whole, tag, label) }
 }
 
 const fn unlike_share(shared: Shared, differs: &'static str) -> Shared {
@@ -182,16 +182,21 @@ pub(super) const SHARES: &[Shared] = &[
         BLOCKS_OF_ROOT,
     ),
     left("node_filesystem_avail_bytes", USABLE, "disk.*.usagePercent", "mountpoint"),
-    of(USED, USABLE, "disk.*.usagePercent", "mountpoint"),
-    of("DCGM_FI_DEV_FB_USED", "DCGM_FI_DEV_FB_TOTAL", "gpu.*.memoryAllocated", "gpu"),
+    shared_label(USED, USABLE, "disk.*.usagePercent", "mountpoint"),
+    shared_label("DCGM_FI_DEV_FB_USED", "DCGM_FI_DEV_FB_TOTAL", "gpu.*.memoryAllocated", "gpu"),
     unlike_share(left("DCGM_FI_DEV_FB_FREE", "DCGM_FI_DEV_FB_TOTAL", "gpu.*.memoryAllocated", "gpu"), RESERVED),
-    unlike_share(of("DCGM_FI_DEV_FB_USED", UNRESERVED, "gpu.*.memoryAllocated", "gpu"), RESERVED),
+    unlike_share(shared_label("DCGM_FI_DEV_FB_USED", UNRESERVED, "gpu.*.memoryAllocated", "gpu"), RESERVED),
     unlike_share(left("DCGM_FI_DEV_FB_FREE", UNRESERVED, "gpu.*.memoryAllocated", "gpu"), RESERVED),
-    of("watchglass_memory_used_bytes", "watchglass_memory_total_bytes", "memory.working_set_percent", ""),
+    shared_label("watchglass_memory_used_bytes", "watchglass_memory_total_bytes", "memory.working_set_percent", ""),
     left("watchglass_memory_available_bytes", "watchglass_memory_total_bytes", "memory.working_set_percent", ""),
-    of("watchglass_swap_used_bytes", "watchglass_swap_total_bytes", "swap.used_percent", ""),
-    of("watchglass_gpu_memory_used_bytes", "watchglass_gpu_memory_total_bytes", "gpu.*.memoryAllocated", "gpu"),
-    of("watchglass_gpu_power_watts", "watchglass_gpu_power_limit_watts", "gpu.*.powerPercent", "gpu"),
+    shared_label("watchglass_swap_used_bytes", "watchglass_swap_total_bytes", "swap.used_percent", ""),
+    shared_label(
+        "watchglass_gpu_memory_used_bytes",
+        "watchglass_gpu_memory_total_bytes",
+        "gpu.*.memoryAllocated",
+        "gpu",
+    ),
+    shared_label("watchglass_gpu_power_watts", "watchglass_gpu_power_limit_watts", "gpu.*.powerPercent", "gpu"),
 ];
 
 /// Sums of several metrics: `size - free` and that with `avail` of a file system, and `used + free` of a GPU.

@@ -106,11 +106,11 @@ pub(super) fn parse(text: &str) -> Result<Expr, String> {
     let expr = reader.binary(0)?;
     match reader.peek() {
         None => Ok(expr),
-        Some(token) => Err(format!("unexpected {} after the end", said(token))),
+        Some(token) => Err(format!("unexpected {} after the end", quote_token(token))),
     }
 }
 
-fn said(token: &Token) -> String {
+fn quote_token(token: &Token) -> String {
     match token {
         Token::Word(word) => format!("`{word}`"),
         Token::Number(number) => format!("`{number}`"),
@@ -233,7 +233,7 @@ impl Reader {
     fn needs(&mut self, sign: &str) -> Result<(), String> {
         match self.takes(sign) {
             true => Ok(()),
-            false => Err(format!("`{sign}` is missing before {}", self.peek().map_or("the end".into(), said))),
+            false => Err(format!("`{sign}` is missing before {}", self.peek().map_or("the end".into(), quote_token))),
         }
     }
 
@@ -372,7 +372,7 @@ impl Reader {
                 Ok(Expr::Call(name, inner))
             }
             Some(Token::Word(name)) => self.selector(name),
-            Some(other) => Err(format!("unexpected {}; a value was expected", said(&other))),
+            Some(other) => Err(format!("unexpected {}; a value was expected", quote_token(&other))),
             None => Err("the expression ends where a value was expected".into()),
         }
     }

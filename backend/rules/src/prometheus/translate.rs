@@ -55,7 +55,7 @@ pub(super) struct Translator<'a> {
     keep: Option<u32>,
 }
 
-type Told<T> = Result<T, String>;
+type TranslateResult<T> = Result<T, String>;
 
 impl<'a> Translator<'a> {
     pub(super) fn new(catalog: &'a Catalog) -> Self {
@@ -66,7 +66,7 @@ impl<'a> Translator<'a> {
     ///
     /// # Errors
     /// The part without an exact equivalent.
-    pub(super) fn rule(&mut self, expr: &Expr, hold: u32, keep: Option<u32>) -> Told<Translated> {
+    pub(super) fn rule(&mut self, expr: &Expr, hold: u32, keep: Option<u32>) -> TranslateResult<Translated> {
         (self.hold, self.keep) = (hold, keep);
         let translated = self.condition(expr)?;
         match translated.differs.as_slice() {
@@ -81,7 +81,7 @@ impl<'a> Translator<'a> {
         }
     }
 
-    fn condition(&self, expr: &Expr) -> Told<Translated> {
+    fn condition(&self, expr: &Expr) -> TranslateResult<Translated> {
         let bare = without_facts(expr);
         match bare {
             Expr::Binary(Op::And, left, right) => self.both(left, right),
@@ -95,7 +95,7 @@ impl<'a> Translator<'a> {
     }
 
     /// Two conditions. The second may only be one that always holds here.
-    fn both(&self, left: &Expr, right: &Expr) -> Told<Translated> {
+    fn both(&self, left: &Expr, right: &Expr) -> TranslateResult<Translated> {
         if let Some(note) = holds_here(right) {
             let mut one = self.condition(left)?;
             one.notes.push(note);
@@ -131,7 +131,7 @@ impl<'a> Translator<'a> {
         if self.hold == 0 { String::new() } else { format!(" for {}s", self.hold) }
     }
 
-    fn comparison(&self, sign: &str, left: &Expr, right: &Expr) -> Told<Translated> {
+    fn comparison(&self, sign: &str, left: &Expr, right: &Expr) -> TranslateResult<Translated> {
         if let Some(found) = self.reaches(sign, left, right)? {
             return Ok(found);
         }
@@ -172,7 +172,7 @@ impl<'a> Translator<'a> {
     }
 
     /// `TAG OP NUMBER`, and the label conditions.
-    fn side(&self, sign: &str, left: &Expr, right: &Expr) -> Told<Translated> {
+    fn side(&self, sign: &str, left: &Expr, right: &Expr) -> TranslateResult<Translated> {
         let (mut sign, value, limit) = match (number(left), number(right)) {
             (None, Some(limit)) => (sign, left, limit),
             (Some(limit), None) => (turned(sign), right, limit),
@@ -200,7 +200,7 @@ impl<'a> Translator<'a> {
     }
 
     /// Converts a limit from the base unit to the tag's unit.
-    fn stored(&self, reckoned: &Reckoned, base: f64) -> Told<f64> {
+    fn stored(&self, reckoned: &Reckoned, base: f64) -> TranslateResult<f64> {
         // The rule parser resolves the row of a tag with a pattern.
         let probe = parse(&format!("{} > 0", quoted(&reckoned.tag)), self.catalog).map_err(|fault| fault.sentence)?;
         let template = probe.tags().first().map(|tag| tag.template.clone()).unwrap_or_default();
@@ -218,12 +218,12 @@ impl<'a> Translator<'a> {
         Ok(match reckoned.function {
             // A rate is in the base unit.
             Some(("rate", _)) => base,
-            _ => Family::of(metric).stored(base),
+            _ => Family::from_metric(metric).stored(base),
         })
     }
 
     /// `predict_linear(METRIC[W], S) < 0`.
-    fn reaches(&self, sign: &str, left: &Expr, right: &Expr) -> Told<Option<Translated>> {
+    fn reaches(&self, sign: &str, left: &Expr, right: &Expr) -> TranslateResult<Option<Translated>> {
         let Expr::Call(name, inner) = without_facts(left) else { return Ok(None) };
         if name != "predict_linear" {
             return Ok(None);
@@ -258,7 +258,7 @@ impl<'a> Translator<'a> {
         Ok(Some(Translated { when, on: reckoned.on, notes, differs: reckoned.differs }))
     }
 
-    fn absent(&self, name: &str, inner: &[Expr]) -> Told<Translated> {
+    fn absent(&self, name: &str, inner: &[Expr]) -> TranslateResult<Translated> {
         let [Expr::Selector(of)] = inner else { return Err("`absent` must contain one metric".into()) };
         if of.name == "up" {
             return Err("a target that Prometheus does not know is unknown here too; write `source lost`".into());
@@ -280,7 +280,7 @@ impl<'a> Translator<'a> {
         Ok(Translated { when, on: reckoned.on, notes, differs })
     }
 
-    fn value(&self, expr: &Expr) -> Told<Reckoned> {
+    fn value(&self, expr: &Expr) -> TranslateResult<Reckoned> {
         match without_facts(expr) {
             Expr::Selector(of) if of.range.is_some() => {
                 Err("a range belongs into a function, such as rate(x[5m])".into())
@@ -293,7 +293,7 @@ impl<'a> Translator<'a> {
         }
     }
 
-    fn reckoned(&self, op: Op, left: &Expr, right: &Expr) -> Told<Reckoned> {
+    fn reckoned(&self, op: Op, left: &Expr, right: &Expr) -> TranslateResult<Reckoned> {
         if op == Op::Over
             && let Some(share) = self.share(left, right)?
         {
@@ -351,7 +351,7 @@ impl<'a> Translator<'a> {
     }
 
     /// A share that the catalog has.
-    fn share(&self, part: &Expr, whole: &Expr) -> Told<Option<Reckoned>> {
+    fn share(&self, part: &Expr, whole: &Expr) -> TranslateResult<Option<Reckoned>> {
         let (Some((part, selector)), Some((of, other))) = (sum_of(part), sum_of(whole)) else { return Ok(None) };
         let Some(shared) = SHARES.iter().find(|one| one.part == part && one.whole == of) else {
             return match NAMES.iter().any(|one| one.name == part) || part.starts_with("node_filesystem_files") {
@@ -371,7 +371,7 @@ impl<'a> Translator<'a> {
         Ok(Some(Reckoned { times: shared.times, plus: shared.plus, on, notes, differs, ..plain(tag) }))
     }
 
-    fn function(&self, name: &str, inner: &[Expr]) -> Told<Reckoned> {
+    fn function(&self, name: &str, inner: &[Expr]) -> TranslateResult<Reckoned> {
         let [Expr::Selector(of)] = inner else {
             return Err(format!("`{name}` is translated only for one metric with a range"));
         };
@@ -410,7 +410,7 @@ impl<'a> Translator<'a> {
         Ok(Reckoned { function: Some((function, range)), plus, ..reckoned })
     }
 
-    fn group(&self, name: &str, by: &[String], inner: &Expr) -> Told<Reckoned> {
+    fn group(&self, name: &str, by: &[String], inner: &Expr) -> TranslateResult<Reckoned> {
         let of_machine = by.iter().any(|label| MACHINE_LABELS.contains(&label.as_str()));
         let of_gpu = by.iter().any(|label| label == "gpu" || label == "UUID");
         let reckoned = self.value(inner)?;
@@ -476,7 +476,7 @@ impl<'a> Translator<'a> {
     }
 
     /// The tag of a metric.
-    fn named(&self, of: &Selector) -> Told<Reckoned> {
+    fn named(&self, of: &Selector) -> TranslateResult<Reckoned> {
         let chosen = |only: &(&str, &str)| {
             of.labels.iter().any(|(label, op, value)| label == only.0 && *op == "=" && value == only.1)
         };
@@ -522,7 +522,7 @@ impl<'a> Translator<'a> {
     }
 
     /// A metric of a scraped endpoint: its rows are created at run time.
-    fn scraped(&self, of: &Selector) -> Told<Reckoned> {
+    fn scraped(&self, of: &Selector) -> TranslateResult<Reckoned> {
         let mut labels = Vec::new();
         let mut endpoint = None;
         let mut on = BTreeMap::new();
@@ -548,7 +548,7 @@ impl<'a> Translator<'a> {
     }
 
     /// The machines that a selector matches, and the instance of its tag.
-    fn machines(&self, of: &Selector, own: &str) -> Told<(BTreeMap<String, String>, String)> {
+    fn machines(&self, of: &Selector, own: &str) -> TranslateResult<(BTreeMap<String, String>, String)> {
         let (mut on, mut instance) = (BTreeMap::new(), "*".to_string());
         for (label, op, value) in &of.labels {
             let name = label.as_str();
@@ -721,7 +721,7 @@ fn rounded(value: f64) -> f64 {
     (value * scale).round() / scale
 }
 
-fn whole(seconds: f64) -> Told<u64> {
+fn whole(seconds: f64) -> TranslateResult<u64> {
     match (1.0..=f64::from(MAX_DURATION)).contains(&seconds) {
         true => Ok(seconds.round() as u64),
         false => Err("a duration is 1 s to 7 d here".into()),
@@ -735,7 +735,7 @@ fn quoted(tag: &str) -> String {
 }
 
 /// A label matcher as a pattern of ours: `*`, commas and `!` instead of a regular expression.
-fn pattern(label: &str, op: &str, value: &str) -> Told<String> {
+fn pattern(label: &str, op: &str, value: &str) -> TranslateResult<String> {
     let not = op.starts_with('!');
     let bare = value.strip_prefix('^').unwrap_or(value);
     let bare = bare.strip_suffix('$').unwrap_or(bare);
@@ -743,7 +743,7 @@ fn pattern(label: &str, op: &str, value: &str) -> Told<String> {
         Some(inner) if !inner.contains(['(', ')']) => inner,
         _ => bare,
     };
-    let one = |text: &str| -> Told<String> {
+    let one = |text: &str| -> TranslateResult<String> {
         let text = match op.ends_with('~') {
             true => {
                 let glob = text
@@ -772,7 +772,7 @@ fn pattern(label: &str, op: &str, value: &str) -> Told<String> {
         }
     };
     let parts: Vec<String> = match op.ends_with('~') {
-        true => bare.split('|').map(one).collect::<Told<_>>()?,
+        true => bare.split('|').map(one).collect::<TranslateResult<_>>()?,
         false => vec![one(value)?],
     };
     Ok(parts.join(","))

@@ -10,12 +10,12 @@ const MAX_DEPTH: usize = 16;
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Node {
     pub line: usize,
-    pub what: Part,
+    pub what: YamlContent,
 }
 
 /// Content of a node. Numbers and words are strings alike.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Part {
+pub(super) enum YamlContent {
     Text(String),
     List(Vec<Node>),
     Map(Vec<(String, Node)>),
@@ -24,21 +24,21 @@ pub(super) enum Part {
 impl Node {
     pub(super) fn text(&self) -> Option<&str> {
         match &self.what {
-            Part::Text(text) => Some(text),
+            YamlContent::Text(text) => Some(text),
             _ => None,
         }
     }
 
     pub(super) fn get(&self, key: &str) -> Option<&Node> {
         match &self.what {
-            Part::Map(fields) => fields.iter().find(|(name, _)| name == key).map(|(_, node)| node),
+            YamlContent::Map(fields) => fields.iter().find(|(name, _)| name == key).map(|(_, node)| node),
             _ => None,
         }
     }
 
     pub(super) fn list(&self) -> &[Node] {
         match &self.what {
-            Part::List(nodes) => nodes,
+            YamlContent::List(nodes) => nodes,
             _ => &[],
         }
     }
@@ -62,7 +62,7 @@ pub(super) fn documents(text: &str) -> Result<Vec<Node>, (usize, String)> {
             event.map_err(|error| (error.marker().line(), format!("the file is not valid YAML: {}", error.info())))?;
         let line = span.start.line();
         let whole = match event {
-            Event::Scalar(text, ..) => Node { line, what: Part::Text(text.into_owned()) },
+            Event::Scalar(text, ..) => Node { line, what: YamlContent::Text(text.into_owned()) },
             Event::SequenceStart(..) | Event::MappingStart(..) => {
                 if open.len() >= MAX_DEPTH {
                     return Err((line, format!("it is nested more than {MAX_DEPTH} times")));
@@ -74,8 +74,8 @@ pub(super) fn documents(text: &str) -> Result<Vec<Node>, (usize, String)> {
                 continue;
             }
             Event::SequenceEnd | Event::MappingEnd => match open.pop() {
-                Some(Open::List(line, nodes)) => Node { line, what: Part::List(nodes) },
-                Some(Open::Map(line, fields, _)) => Node { line, what: Part::Map(fields) },
+                Some(Open::List(line, nodes)) => Node { line, what: YamlContent::List(nodes) },
+                Some(Open::Map(line, fields, _)) => Node { line, what: YamlContent::Map(fields) },
                 None => continue,
             },
             Event::Alias(_) => return Err((line, "an alias is not supported: write the value out".into())),
@@ -87,7 +87,7 @@ pub(super) fn documents(text: &str) -> Result<Vec<Node>, (usize, String)> {
             Some(Open::Map(_, fields, key)) => match key.take() {
                 Some(key) => fields.push((key, whole)),
                 None => match whole.what {
-                    Part::Text(text) => *key = Some(text),
+                    YamlContent::Text(text) => *key = Some(text),
                     _ => return Err((whole.line, "a key must be text".into())),
                 },
             },

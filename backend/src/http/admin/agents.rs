@@ -7,8 +7,8 @@ use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::http::{Response, StatusCode};
 use shared::answer::ById;
+use shared::connection_state::ConnectionState;
 use shared::session::{Agent, AgentChange, Agents};
-use shared::standing::Standing;
 use std::sync::Arc;
 
 pub(in crate::http) async fn list(
@@ -29,7 +29,7 @@ pub(in crate::http) async fn change(
     Json(body): Json<AgentChange>,
 ) -> Result<Response<Body>, Refusal> {
     let changed = app.hub()?.accounts.change(asker.principal()?, &team, &source, &body).await?;
-    Ok(told(&app, &asker, changed))
+    Ok(answer_agent(&app, &asker, changed))
 }
 
 pub(in crate::http) async fn approve(
@@ -38,7 +38,7 @@ pub(in crate::http) async fn approve(
     Path((team, source)): Path<(String, String)>,
 ) -> Result<Response<Body>, Refusal> {
     let approved = app.hub()?.accounts.approve(asker.principal()?, &team, &source).await?;
-    Ok(told(&app, &asker, approved))
+    Ok(answer_agent(&app, &asker, approved))
 }
 
 /// Revokes its key; its samples stay.
@@ -48,7 +48,7 @@ pub(in crate::http) async fn revoke(
     Path((team, source)): Path<(String, String)>,
 ) -> Result<Response<Body>, Refusal> {
     let revoked = app.hub()?.accounts.revoke(asker.principal()?, &team, &source).await?;
-    Ok(told(&app, &asker, revoked))
+    Ok(answer_agent(&app, &asker, revoked))
 }
 
 /// `DELETE /api/v1/sources/ID`: removes the machine and its samples from the hub.
@@ -61,7 +61,7 @@ pub(in crate::http) async fn remove(
     Ok(json(StatusCode::OK, &ById { id }))
 }
 
-fn told(app: &App, asker: &Asker, mut agent: Agent) -> Response<Body> {
+fn answer_agent(app: &App, asker: &Asker, mut agent: Agent) -> Response<Body> {
     stands(app, asker, &mut agent);
     json(StatusCode::OK, &agent)
 }
@@ -74,9 +74,9 @@ fn stands(app: &App, asker: &Asker, agent: &mut Agent) {
     let id = asker.reader(app).sources().iter().find(|source| source.key == agent.id).map(|source| source.id);
     let Some(id) = id else {
         // It has joined, but has not connected yet.
-        agent.state = Standing::Unreachable.word().into();
+        agent.state = ConnectionState::Unreachable.as_str().into();
         return;
     };
-    let (standing, since) = app.live.source(id).standing();
-    (agent.state, agent.since) = (standing.word().into(), Some(since / 1_000));
+    let (connection_state, since) = app.live.source(id).connection_state();
+    (agent.state, agent.since) = (connection_state.as_str().into(), Some(since / 1_000));
 }

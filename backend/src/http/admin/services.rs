@@ -11,9 +11,9 @@ use shared::people::{Keys, NewServiceKey};
 use shared::team::{NewService, ServiceChange, Services};
 use std::sync::Arc;
 
-type Answer = Result<Response<Body>, Refusal>;
+type ApiResult = Result<Response<Body>, Refusal>;
 
-pub(in crate::http) async fn list(State(app): State<Arc<App>>, asker: Asker, Path(team): Path<String>) -> Answer {
+pub(in crate::http) async fn list(State(app): State<Arc<App>>, asker: Asker, Path(team): Path<String>) -> ApiResult {
     let services = app.hub()?.accounts.services(asker.principal()?, &team).await?;
     Ok(json(StatusCode::OK, &Services { services }))
 }
@@ -23,7 +23,7 @@ pub(in crate::http) async fn create(
     asker: Asker,
     Path(team): Path<String>,
     Json(body): Json<NewService>,
-) -> Answer {
+) -> ApiResult {
     Ok(json(StatusCode::CREATED, &app.hub()?.accounts.add_service(asker.principal()?, &team, &body).await?))
 }
 
@@ -32,7 +32,7 @@ pub(in crate::http) async fn change(
     asker: Asker,
     Path((team, service)): Path<(String, String)>,
     Json(body): Json<ServiceChange>,
-) -> Answer {
+) -> ApiResult {
     let changed = app.hub()?.accounts.change_service(asker.principal()?, &team, &service, &body).await?;
     Ok(json(StatusCode::OK, &changed))
 }
@@ -41,7 +41,7 @@ pub(in crate::http) async fn remove(
     State(app): State<Arc<App>>,
     asker: Asker,
     Path((team, service)): Path<(String, String)>,
-) -> Answer {
+) -> ApiResult {
     app.hub()?.accounts.remove_service(asker.principal()?, &team, &service).await?;
     Ok(json(StatusCode::OK, &Nothing {}))
 }
@@ -50,7 +50,7 @@ pub(in crate::http) async fn keys(
     State(app): State<Arc<App>>,
     asker: Asker,
     Path((team, service)): Path<(String, String)>,
-) -> Answer {
+) -> ApiResult {
     let keys = app.hub()?.accounts.keys_of_service(asker.principal()?, &team, &service).await?;
     Ok(json(StatusCode::OK, &Keys { keys }))
 }
@@ -60,7 +60,7 @@ pub(in crate::http) async fn add_key(
     asker: Asker,
     Path((team, service)): Path<(String, String)>,
     Json(body): Json<NewServiceKey>,
-) -> Answer {
+) -> ApiResult {
     let made = app.hub()?.accounts.add_key_of_service(asker.principal()?, &team, &service, &body).await?;
     Ok(json(StatusCode::CREATED, &made))
 }
@@ -69,7 +69,7 @@ pub(in crate::http) async fn end_key(
     State(app): State<Arc<App>>,
     asker: Asker,
     Path((team, service, id)): Path<(String, String, String)>,
-) -> Answer {
+) -> ApiResult {
     app.hub()?.accounts.end_key_of_service(asker.principal()?, &team, &service, &id).await?;
     Ok(json(StatusCode::OK, &ById { id }))
 }

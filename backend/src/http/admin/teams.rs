@@ -10,18 +10,18 @@ use shared::answer::{ById, Nothing};
 use shared::team::{GrantChange, Invites, MadeInvite, MemberChange, NewInvite, NewTeam, TeamChange, TeamEnd, Teams};
 use std::sync::Arc;
 
-type Answer = Result<Response<Body>, Refusal>;
+type ApiResult = Result<Response<Body>, Refusal>;
 
-pub(in crate::http) async fn list(State(app): State<Arc<App>>, asker: Asker) -> Answer {
+pub(in crate::http) async fn list(State(app): State<Arc<App>>, asker: Asker) -> ApiResult {
     let teams = app.hub()?.accounts.list_teams(asker.principal()?).await?;
     Ok(json(StatusCode::OK, &Teams { teams }))
 }
 
-pub(in crate::http) async fn get(State(app): State<Arc<App>>, asker: Asker, Path(team): Path<String>) -> Answer {
+pub(in crate::http) async fn get(State(app): State<Arc<App>>, asker: Asker, Path(team): Path<String>) -> ApiResult {
     Ok(json(StatusCode::OK, &app.hub()?.accounts.one_team(asker.principal()?, &team).await?))
 }
 
-pub(in crate::http) async fn create(State(app): State<Arc<App>>, asker: Asker, Json(body): Json<NewTeam>) -> Answer {
+pub(in crate::http) async fn create(State(app): State<Arc<App>>, asker: Asker, Json(body): Json<NewTeam>) -> ApiResult {
     Ok(json(StatusCode::CREATED, &app.hub()?.accounts.add_team(asker.principal()?, &body).await?))
 }
 
@@ -30,7 +30,7 @@ pub(in crate::http) async fn change(
     asker: Asker,
     Path(team): Path<String>,
     Json(body): Json<TeamChange>,
-) -> Answer {
+) -> ApiResult {
     Ok(json(StatusCode::OK, &app.hub()?.accounts.change_team(asker.principal()?, &team, &body).await?))
 }
 
@@ -39,7 +39,7 @@ pub(in crate::http) async fn remove(
     asker: Asker,
     Path(team): Path<String>,
     Json(body): Json<TeamEnd>,
-) -> Answer {
+) -> ApiResult {
     app.hub()?.accounts.remove_team(asker.principal()?, &team, &body).await?;
     Ok(json(StatusCode::OK, &Nothing {}))
 }
@@ -49,7 +49,7 @@ pub(in crate::http) async fn set_member(
     asker: Asker,
     Path((team, person)): Path<(String, String)>,
     Json(body): Json<MemberChange>,
-) -> Answer {
+) -> ApiResult {
     let member = app.hub()?.accounts.set_member(asker.principal()?, &team, &person, &body).await?;
     Ok(json(StatusCode::OK, &member))
 }
@@ -58,12 +58,12 @@ pub(in crate::http) async fn remove_member(
     State(app): State<Arc<App>>,
     asker: Asker,
     Path((team, person)): Path<(String, String)>,
-) -> Answer {
+) -> ApiResult {
     app.hub()?.accounts.remove_member(asker.principal()?, &team, &person).await?;
     Ok(json(StatusCode::OK, &Nothing {}))
 }
 
-pub(in crate::http) async fn invites(State(app): State<Arc<App>>, asker: Asker, Path(team): Path<String>) -> Answer {
+pub(in crate::http) async fn invites(State(app): State<Arc<App>>, asker: Asker, Path(team): Path<String>) -> ApiResult {
     let invites = app.hub()?.accounts.invites(asker.principal()?, &team).await?;
     Ok(json(StatusCode::OK, &Invites { invites }))
 }
@@ -73,7 +73,7 @@ pub(in crate::http) async fn invite(
     asker: Asker,
     Path(team): Path<String>,
     Json(body): Json<NewInvite>,
-) -> Answer {
+) -> ApiResult {
     let hub = app.hub()?;
     let (id, code) = hub.accounts.invite(asker.principal()?, &team, &body).await?;
     Ok(json(StatusCode::CREATED, &MadeInvite { id, url: hub.link("invite", &code) }))
@@ -83,13 +83,17 @@ pub(in crate::http) async fn end_invite(
     State(app): State<Arc<App>>,
     asker: Asker,
     Path((team, id)): Path<(String, String)>,
-) -> Answer {
+) -> ApiResult {
     app.hub()?.accounts.end_invite(asker.principal()?, &team, &id).await?;
     Ok(json(StatusCode::OK, &ById { id }))
 }
 
 /// `GET /api/v1/sources/ID/grants`.
-pub(in crate::http) async fn grants(State(app): State<Arc<App>>, asker: Asker, Path(source): Path<String>) -> Answer {
+pub(in crate::http) async fn grants(
+    State(app): State<Arc<App>>,
+    asker: Asker,
+    Path(source): Path<String>,
+) -> ApiResult {
     Ok(json(StatusCode::OK, &app.hub()?.accounts.grants(asker.principal()?, &source).await?))
 }
 
@@ -99,6 +103,6 @@ pub(in crate::http) async fn grant(
     asker: Asker,
     Path(source): Path<String>,
     Json(body): Json<GrantChange>,
-) -> Answer {
+) -> ApiResult {
     Ok(json(StatusCode::OK, &app.hub()?.accounts.set_grants(asker.principal()?, &source, &body).await?))
 }

@@ -4,9 +4,9 @@ use super::answer::history_slot;
 use super::params::Params;
 use super::query::{asked, refusal};
 use crate::export::{Selection, Wanted, select};
-use crate::figure::{self, Figure, Paper};
 use crate::http::admit::Asker;
 use crate::http::{App, Refusal};
+use crate::svg_chart::{self, Paper, SvgChart};
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderValue, Response, header};
@@ -36,7 +36,7 @@ pub(in crate::http) async fn get(
     let reader = asker.reader(&app);
     let theirs = reader.clone();
     let selection = slot.blocking(move || select(&theirs, ask)).await?.map_err(refusal)?;
-    let drawn = move || figure(&reader, &selection, paper).map(|figure| figure::draw(&figure, paper));
+    let drawn = move || figure(&reader, &selection, paper).map(|figure| svg_chart::draw(&figure, paper));
     let mut response = Response::new(Body::from(slot.blocking(drawn).await??));
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("image/svg+xml"));
     Ok(response)
@@ -57,7 +57,7 @@ fn paper(params: &Params) -> Result<Paper, Refusal> {
 }
 
 /// Reads the drawn series. All have one metric's unit, and a counter is drawn as its rate per second.
-fn figure(reader: &Reader, selection: &Selection, paper: Paper) -> Result<Figure, Refusal> {
+fn figure(reader: &Reader, selection: &Selection, paper: Paper) -> Result<SvgChart, Refusal> {
     let (ask, catalog, wanted) = (&selection.ask, &selection.catalog, &selection.wanted);
     let metric = |one: &Wanted| &catalog.metrics[usize::from(one.def.metric)];
     let Some(first) = wanted.first().map(metric) else {
@@ -108,7 +108,7 @@ fn figure(reader: &Reader, selection: &Selection, paper: Paper) -> Result<Figure
         hosts.into_iter().collect::<Vec<_>>().join(", ")
     };
     let (day, clock) = (axis::date(ask.from.div_euclid(86_400_000)), |t| axis::clock(t, true));
-    Ok(Figure {
+    Ok(SvgChart {
         title: titles.into_iter().collect::<Vec<_>>().join(", "),
         words: format!("{hosts}, {day} {}–{} UTC", clock(ask.from), clock(ask.to)),
         unit: if is_counter { first.unit.per_second() } else { first.unit },

@@ -85,7 +85,7 @@ pub(in crate::http) async fn get(
     let mut left = sources.into_iter();
     let items = move || {
         let source = left.next()?;
-        let (values, lacks) = match elsewhere.of(&source) {
+        let (values, lacks) = match elsewhere.values_of(&source) {
             None => (columns.read(&live, &source), None),
             Some(Ok(values)) => (values, None),
             // Partial local data is better than none.
@@ -110,7 +110,7 @@ struct Elsewhere {
 impl Elsewhere {
     /// The values of a machine, or the reason why those of another replica are unknown. None if the machine is read
     /// here. Blocks until the other replica has answered.
-    fn of(&mut self, source: &Source) -> Option<Result<Vec<Option<f64>>, String>> {
+    fn values_of(&mut self, source: &Source) -> Option<Result<Vec<Option<f64>>, String>> {
         if self.left.last() == Some(&source.id)
             && let Some(others) = &self.others
         {

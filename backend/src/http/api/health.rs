@@ -12,24 +12,24 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use stream::live::StreamCounts;
 use stream::store::{Counts, Figures};
 use team::accounts::AuditFileFigures;
-use watch::alerts::{AlertBook, AlertFigures};
+use watch::alerts::{AlertFigures, AlertRegistry};
 
 /// Name without `watchglass_self_` and `_total`, whether it is a counter, help, value.
-type Row = (&'static str, bool, &'static str, f64);
+type HealthRow = (&'static str, bool, &'static str, f64);
 
-const fn counts(name: &'static str, help: &'static str, value: u64) -> Row {
+const fn counts(name: &'static str, help: &'static str, value: u64) -> HealthRow {
     (name, true, help, value as f64)
 }
 
-const fn stands(name: &'static str, help: &'static str, value: u64) -> Row {
+const fn stands(name: &'static str, help: &'static str, value: u64) -> HealthRow {
     (name, false, help, value as f64)
 }
 
-const fn with((name, counts, help, _): Row, value: u64) -> Row {
+const fn with((name, counts, help, _): HealthRow, value: u64) -> HealthRow {
     (name, counts, help, value as f64)
 }
 
-fn remote_write((name, kind, help, value): RemoteRow) -> Row {
+fn remote_write((name, kind, help, value): RemoteRow) -> HealthRow {
     (name, kind == "counter", help, value as f64)
 }
 
@@ -77,7 +77,7 @@ pub(in crate::http) fn health(app: &App, text: &mut String, open: bool) {
     if app.live.provenance.simulated && app.live.provenance.recorded.is_none() {
         demo(&app.live.counts).into_iter().for_each(|row| family(text, open, "demo", row, &[]));
     }
-    if let Some(figures) = app.alerts.as_ref().map(AlertBook::figures) {
+    if let Some(figures) = app.alerts.as_ref().map(AlertRegistry::figures) {
         alerts(&figures, app.live.clock.wall()).into_iter().for_each(|row| family(text, open, "alerts", row, &[]));
         let tries = [("delivered", figures.taken), ("retried", figures.tried), ("given_up", figures.given_up)];
         let tries: Vec<(String, u64)> = tries.map(|(result, count)| (result.to_string(), count)).into();
@@ -99,7 +99,7 @@ pub(in crate::http) fn health(app: &App, text: &mut String, open: bool) {
     }
 }
 
-fn connections(figures: &StrangerFigures) -> [Row; 5] {
+fn connections(figures: &StrangerFigures) -> [HealthRow; 5] {
     [
         stands("connections", "Open HTTP connections, without streams and agent links.", figures.connections),
         stands("unauthenticated_connections", "Open connections without a session or a key.", figures.strangers),
@@ -123,7 +123,13 @@ fn build(text: &mut String) {
 }
 
 /// Writes a family of one sample, or of one for each `cause`.
-fn family(text: &mut String, open: bool, prefix: &str, (name, counts, help, value): Row, causes: &[(String, u64)]) {
+fn family(
+    text: &mut String,
+    open: bool,
+    prefix: &str,
+    (name, counts, help, value): HealthRow,
+    causes: &[(String, u64)],
+) {
     let total = if counts { "_total" } else { "" };
     // In OpenMetrics only the samples of a counter end in `_total`, not its family.
     let named = if open { "" } else { total };
@@ -143,19 +149,19 @@ fn family(text: &mut String, open: bool, prefix: &str, (name, counts, help, valu
 }
 
 const BUILD_HELP: &str = "Version, commit, date and target of the program.";
-const STDERR: Row = counts("stderr_lines_dropped", "Log lines that could not be written to standard error.", 0);
-const NOTICES: Row = counts("notices", "Attempts to deliver a notice, by result.", 0);
-const CALLS: Row = counts("calls_dropped", "Alerts from code dropped because too many came.", 0);
-const USAGE: Row = counts("rows_left_out", "Rows of usage dropped while the database was unreachable.", 0);
-const SIGN_INS: Row = counts(
+const STDERR: HealthRow = counts("stderr_lines_dropped", "Log lines that could not be written to standard error.", 0);
+const NOTICES: HealthRow = counts("notices", "Attempts to deliver a notice, by result.", 0);
+const CALLS: HealthRow = counts("calls_dropped", "Alerts from code dropped because too many came.", 0);
+const USAGE: HealthRow = counts("rows_left_out", "Rows of usage dropped while the database was unreachable.", 0);
+const SIGN_INS: HealthRow = counts(
     "sign_ins_unwritten",
     "Failed sign-ins left out of the audit log because their network has too many there.",
     0,
 );
-const REFUSED: Row =
+const REFUSED: HealthRow =
     counts("refused", "Messages, series and samples of agents that were dropped or delayed, by cause.", 0);
 
-fn ingest(counted: &IngestCounts) -> [Row; 9] {
+fn ingest(counted: &IngestCounts) -> [HealthRow; 9] {
     let seconds = |ms: u64| ms as f64 / 1_000.0;
     [
         stands("links", "Connected agents.", counted.links),
@@ -180,7 +186,7 @@ fn ingest(counted: &IngestCounts) -> [Row; 9] {
     ]
 }
 
-fn alerts(figures: &AlertFigures, now: i64) -> [Row; 5] {
+fn alerts(figures: &AlertFigures, now: i64) -> [HealthRow; 5] {
     let waits = figures.oldest.map_or(0, |oldest| (now - oldest).max(0));
     [
         stands("firing", "Firing alerts.", figures.firing),
@@ -191,7 +197,7 @@ fn alerts(figures: &AlertFigures, now: i64) -> [Row; 5] {
     ]
 }
 
-fn cluster(figures: &ClusterFigures) -> [Row; 19] {
+fn cluster(figures: &ClusterFigures) -> [HealthRow; 19] {
     let bus = &figures.bus;
     [
         stands("connected", "1 while NATS is connected.", bus.connected.into()),
@@ -220,7 +226,7 @@ fn cluster(figures: &ClusterFigures) -> [Row; 19] {
     ]
 }
 
-fn audit(file: &AuditFileFigures) -> [Row; 3] {
+fn audit(file: &AuditFileFigures) -> [HealthRow; 3] {
     [
         counts("file_lines", "Rows of the audit log written to its file.", file.lines),
         counts("file_failures", "Failed writes of the audit log's file.", file.failures),
@@ -232,7 +238,7 @@ fn audit(file: &AuditFileFigures) -> [Row; 3] {
     ]
 }
 
-fn store(kept: &Counts) -> [Row; 12] {
+fn store(kept: &Counts) -> [HealthRow; 12] {
     [
         counts("ticks", "Ticks appended to the store.", kept.ticks),
         counts("samples", "Samples appended to the store.", kept.samples),
@@ -261,7 +267,7 @@ fn store(kept: &Counts) -> [Row; 12] {
     ]
 }
 
-fn folder(figures: &Figures) -> [Row; 11] {
+fn folder(figures: &Figures) -> [HealthRow; 11] {
     [
         stands("segments", "Files of sealed history on disk.", figures.segments),
         stands("segment_bytes", "Bytes of sealed history on disk.", figures.segment_bytes),
@@ -282,7 +288,7 @@ fn folder(figures: &Figures) -> [Row; 11] {
     ]
 }
 
-fn demo(live: &StreamCounts) -> [Row; 2] {
+fn demo(live: &StreamCounts) -> [HealthRow; 2] {
     let dropped = live.dropped_ticks.load(Ordering::Relaxed);
     let behind = live.behind_ms.load(Ordering::Relaxed) as f64 / 1_000.0;
     let help = "Age of the newest tick of the simulated machines when it was made; 0 while they keep their interval.";
@@ -292,7 +298,7 @@ fn demo(live: &StreamCounts) -> [Row; 2] {
     ]
 }
 
-fn live(live: &StreamCounts) -> [Row; 4] {
+fn live(live: &StreamCounts) -> [HealthRow; 4] {
     let now = |count: &AtomicU64| count.load(Ordering::Relaxed);
     [
         stands("viewers", "Connected pages and scripts.", now(&live.viewers)),

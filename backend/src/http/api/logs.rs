@@ -83,7 +83,7 @@ enum Form {
 }
 
 impl LogWish {
-    fn of(params: &Params, now: i64) -> Result<LogWish, Refusal> {
+    fn from_params(params: &Params, now: i64) -> Result<LogWish, Refusal> {
         let rank = params.last("rank").map(str::parse).transpose();
         let rank = rank.map_err(|_| Refusal::bad("rank is the number of a rank"))?;
         let named = |name: &str| {
@@ -249,7 +249,7 @@ pub(super) async fn readable(app: &App, asker: &Asker, run: &Run) -> Option<Read
     let mut all = Vec::new();
     for (source, is_here) in kept_on(app, asker, run) {
         if all.len() < MAX_MACHINES && asker.sees_arguments(app, &source.key).await {
-            all.push(Machine { ranks: Ranks::of(run, &source.name), source, is_here });
+            all.push(Machine { ranks: Ranks::from_run(run, &source.name), source, is_here });
         }
     }
     (!all.is_empty()).then_some(Readable(all))
@@ -341,7 +341,7 @@ pub(in crate::http) async fn get(
         ));
     }
     let now = app.live.clock.wall();
-    let mut wish = LogWish::of(&params, now)?;
+    let mut wish = LogWish::from_params(&params, now)?;
     wish.span = asker.within(now, wish.span.0, wish.span.1)?;
     let slot = history_slot(&app, &asker)?;
     let (theirs, reader, wanted) = (app.clone(), asker.reader(&app), id.clone());

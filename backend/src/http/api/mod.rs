@@ -39,9 +39,9 @@ use shared::answer::series::{
     CheckList, CheckRow, MetricList, MetricRow, ProcessList, ProcessRow, SourceList, SourceRow,
 };
 use shared::catalog::Metric;
+use shared::connection_state::ConnectionState;
 use shared::json::{Number, Seconds};
 use shared::processes::Process;
-use shared::standing::Standing;
 use shared::wire::{Check, IndexEntry, Source};
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -184,7 +184,7 @@ fn source(live: &Live, entry: &IndexEntry) -> SourceRow {
     };
     let ms = |ms: u64| Seconds(i64::try_from(ms).unwrap_or(i64::MAX));
     let (missing_s, fill_rate) = match entry.state {
-        Standing::Filling { missing, rate } => (Some(Seconds(missing)), Some(Number(rate))),
+        ConnectionState::Filling { missing, rate } => (Some(Seconds(missing)), Some(Number(rate))),
         _ => (None, None),
     };
     SourceRow {
@@ -194,7 +194,7 @@ fn source(live: &Live, entry: &IndexEntry) -> SourceRow {
         interval: Seconds(entry.interval),
         facts,
         last,
-        state: entry.state.word().into(),
+        state: entry.state.as_str().into(),
         since: Seconds(entry.since),
         labels: texts(&entry.labels),
         series: series as u64,

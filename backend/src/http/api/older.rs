@@ -170,7 +170,7 @@ mod tests {
         let settings = RemoteWrite { url: "http://127.0.0.1:9/".into(), read_url: Some(read_url), headers: Vec::new() };
         let remote = RemoteWriter::start(&live, settings, None);
         let (_, stop) = tokio::sync::watch::channel(false);
-        let services = Services { remote: Some(remote), ..Services::of(live) };
+        let services = Services { remote: Some(remote), ..Services::new(live) };
         App::new(services, Arc::new(Guard::new(&Config::default())), Site::new("/".into(), EmbeddedPage::NONE), stop)
     }
 

@@ -33,10 +33,10 @@ const MAX_VALUES: i64 = 5_000_000;
 /// Default span of a response without `from`, milliseconds.
 const DEFAULT_SPAN_MS: i64 = 300_000;
 /// Time after which the count of values yields its permit; it also ends there after a disconnect.
-const TURN: Duration = Duration::from_millis(50);
+const YIELD_INTERVAL: Duration = Duration::from_millis(50);
 
 impl Look for Reader {
-    fn look<T>(&self, look: impl FnOnce(&Store) -> T) -> T {
+    fn with_store<T>(&self, look: impl FnOnce(&Store) -> T) -> T {
         look(&self.live().store())
     }
 
@@ -69,7 +69,7 @@ pub(in crate::http) async fn query(
     let holes = holes(&reader, &selection.ask);
     let older = older(&app, &reader, &selection.ask).await;
     let form = form(&selection, older, &holes);
-    let mut response = stream(slot, "application/json", told(Pieces::new(selection, form))).await;
+    let mut response = stream(slot, "application/json", text_chunks(Pieces::new(selection, form))).await;
     tell(response.headers_mut(), &holes);
     Ok(response)
 }
@@ -82,7 +82,7 @@ async fn counted(slot: &AnswerSlot, selection: &Arc<Selection>) -> Result<(), Re
             let begun = Instant::now();
             loop {
                 match count.go_on() {
-                    Ok(None) if begun.elapsed() < TURN => {}
+                    Ok(None) if begun.elapsed() < YIELD_INTERVAL => {}
                     known => return known.map(|known| (known, count)),
                 }
             }
@@ -95,7 +95,7 @@ async fn counted(slot: &AnswerSlot, selection: &Arc<Selection>) -> Result<(), Re
 }
 
 /// Text in chunks for a response.
-fn told(mut pieces: Pieces) -> impl FnMut() -> (String, bool) + Send + 'static {
+fn text_chunks(mut pieces: Pieces) -> impl FnMut() -> (String, bool) + Send + 'static {
     move || (pieces.next().unwrap_or_default(), !pieces.ended())
 }
 
@@ -107,7 +107,7 @@ pub(in crate::http) async fn export(
 ) -> Result<Response<Body>, Response<Body>> {
     let ask = asked(&app, &asker, &params).await?;
     let format = params.last("format").unwrap_or("csv");
-    let format = Format::of(format).map_err(|why| Refusal::bad(format!("format {why}")))?;
+    let format = Format::from_name(format).map_err(|why| Refusal::bad(format!("format {why}")))?;
     let machines = if ask.sources.is_empty() { "all machines".into() } else { ask.sources.join(" ") };
     asker.takes(&app, "data.export", &machines, (ask.from, ask.to)).await?;
     let slot = history_slot(&app, &asker)?;
@@ -126,7 +126,7 @@ pub(in crate::http) async fn export(
         Format::OpenMetrics => (OPENMETRICS, "watchglass.txt"),
         Format::WandbJsonl => ("application/x-ndjson", "wandb-events.jsonl"),
     };
-    let mut response = stream(slot, mime, told(pieces)).await;
+    let mut response = stream(slot, mime, text_chunks(pieces)).await;
     let value = match name {
         "" => HeaderValue::from_static("attachment"),
         name => format!("attachment; filename=\"{name}\"").try_into().expect("our names are plain"),

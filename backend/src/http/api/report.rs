@@ -35,7 +35,7 @@ pub(in crate::http) async fn get(
     let Some(summary) = summary else { return Err(unknown_run(&id)) };
     // Only accounts that may read the job's output get it in their report.
     let printed = match logs::readable(&app, &asker, &summary.run).await {
-        Some(readable) => Printed::of(&app, &slot, &summary, &readable).await,
+        Some(readable) => Printed::collect(&app, &slot, &summary, &readable).await,
         None => Printed::default(),
     };
     let made = move || match as_html {
@@ -65,7 +65,7 @@ struct Printed {
 }
 
 impl Printed {
-    async fn of(app: &Arc<App>, slot: &AnswerSlot, summary: &RunSummary, readable: &logs::Readable) -> Printed {
+    async fn collect(app: &Arc<App>, slot: &AnswerSlot, summary: &RunSummary, readable: &logs::Readable) -> Printed {
         let lines = logs::tail(app, slot, &summary.run, readable).await;
         Printed {
             words: logs::words_of(app, slot, &summary.run, readable).await,

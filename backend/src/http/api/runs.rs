@@ -31,7 +31,7 @@ const POINTS: usize = 480;
 /// Maximum number of points of a stored line, and of steps.
 const MAX_KEPT_POINTS: i64 = 1_024;
 /// Stored curves: their names here, their metrics, and the reduction of several series to one.
-static KEPT: [(&str, &MetricDef, &str); 4] = [
+static STORED_CURVES: [(&str, &MetricDef, &str); 4] = [
     ("gpu", &gpu::UTILIZATION, "mean"),
     ("gpu_memory_share", &gpu::MEMORY_ALLOCATED, "mean"),
     ("gpu_power", &gpu::POWER_WATTS, "mean"),
@@ -48,7 +48,7 @@ pub(in crate::http) async fn get(
     params: Params,
 ) -> Result<Json<RunList>, Refusal> {
     let now = app.live.clock.wall();
-    let wish = Wish::of(&params, now)?;
+    let wish = Wish::from_params(&params, now)?;
     let (from, to) = asker.within(now, 0, now)?;
     let sources = named(&app, &asker, &params).await?;
     let (slot, theirs) = (app.answers.history.take()?, app.clone());
@@ -61,11 +61,11 @@ pub(in crate::http) async fn get(
             false => theirs.runs.seen(&reader, (from, to)).collect(),
         };
         wish.answer(all, |run, row| {
-            let brief = theirs.briefs.brief(&theirs.live, &sources, run, now);
-            row.figures = figures(&theirs, &brief.sums);
-            row.row.spark = Some(short(&brief.spark));
+            let summary = theirs.summaries.summary(&theirs.live, &sources, run, now);
+            row.figures = figures(&theirs, &summary.sums);
+            row.row.spark = Some(short(&summary.spark));
             // Its samples were deleted: the stored summary counts.
-            if brief.sums.measured_s == 0.0
+            if summary.sums.measured_s == 0.0
                 && let Some(kept) = theirs.runs.kept.numbers(&run.id, |key| reader.scope().sees(key))
             {
                 fill_kept(row, &kept);
@@ -99,7 +99,7 @@ pub(in crate::http) async fn one(
         let mut row = run(&found);
         row.figures = figures(&theirs, &measured.sums);
         let span = (found.began, found.ended.unwrap_or(now));
-        let told = markers::steps::told(&live, &sources, found.machine_id(), span);
+        let told = markers::steps::read_steps(&live, &sources, found.machine_id(), span);
         row.row.curves = Some(curves(&measured, span, &told));
         let steps = markers::steps::steps(&told);
         row.row.steps = steps.map(|of| RunSteps { step: of.step, per_second: of.per_second.and_then(rounded) });
@@ -134,7 +134,7 @@ struct Words {
 }
 
 impl Words {
-    fn of(params: &Params, name: &str) -> Words {
+    fn from_params(params: &Params, name: &str) -> Words {
         let text = params.last(name).unwrap_or_default();
         let (not, text) = text.strip_prefix('!').map_or((false, text), |rest| (true, rest));
         Words { not, words: text.split(',').filter(|word| !word.is_empty()).map(String::from).collect() }
@@ -167,7 +167,7 @@ struct Wish {
 }
 
 impl Wish {
-    fn of(params: &Params, now: i64) -> Result<Wish, Refusal> {
+    fn from_params(params: &Params, now: i64) -> Result<Wish, Refusal> {
         let states = params.each("state").flat_map(|states| states.split(','));
         let state = |name: &str| {
             let known = RunState::ALL.map(RunState::name).join(", ");
@@ -178,11 +178,11 @@ impl Wish {
         let text = |name: &str| params.last(name).map(String::from);
         Ok(Wish {
             states: states.map(state).collect::<Result<_, _>>()?,
-            project: Words::of(params, "project"),
-            group: Words::of(params, "group"),
-            job_type: Words::of(params, "job_type"),
-            user: Words::of(params, "user"),
-            tag: Words::of(params, "tag"),
+            project: Words::from_params(params, "project"),
+            group: Words::from_params(params, "group"),
+            job_type: Words::from_params(params, "job_type"),
+            user: Words::from_params(params, "user"),
+            tag: Words::from_params(params, "tag"),
             part: text("q").map(|part| part.to_lowercase()),
             from: params.instant("from", now)?,
             to: params.instant("to", now)?,
@@ -339,7 +339,7 @@ fn kept_curves(kept: &RunSummary) -> RunCurves {
     let to = kept.run.ended.unwrap_or(kept.made);
     let points = ((to - from) / step + 1).clamp(1, MAX_KEPT_POINTS) as usize;
     let measures = kept.curves.iter().filter_map(|curve| {
-        let (id, of, together) = KEPT.iter().find(|(_, of, _)| of.tag == curve.tag)?;
+        let (id, of, together) = STORED_CURVES.iter().find(|(_, of, _)| of.tag == curve.tag)?;
         let mut values = vec![None; points];
         for (t, _, _, mean) in &curve.points {
             // A column begins at a multiple of its width, which may be before the run.

@@ -17,14 +17,14 @@ pub(in crate::http) async fn get(State(app): State<Arc<App>>) -> Response<Body> 
 
 /// A link; unknown values are absent.
 fn one(live: &Live, link: &UplinkState) -> UplinkRow {
-    let (standing, lag, counts) = (link.standing(), live.lag(link), &link.counts);
+    let (status, lag, counts) = (link.status(), live.lag(link), &link.counts);
     UplinkRow {
         hub: link.hub.clone(),
-        state: standing.word.into(),
-        why: standing.why,
-        since: Seconds(standing.since),
-        name: standing.name,
-        source: standing.source,
+        state: status.word.into(),
+        why: status.why,
+        since: Seconds(status.since),
+        name: status.name,
+        source: status.source,
         behind_s: lag.unsent.map(Seconds),
         missing_s: lag.unconfirmed.map(Seconds),
         links: counts.links.load(Relaxed),

@@ -10,13 +10,13 @@ use ::api::Carries;
 use ::stream::clock::Manual;
 use ::stream::live::Live;
 use ::stream::store::{Limits, Store};
-use ::watch::alerts::{AlertBook, AlertBookAbout, row_of};
+use ::watch::alerts::{AlertRegistry, AlertRegistryParts, row_of};
 use ::watch::findings::testing::finding;
 use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
 use axum::http::Response;
 use axum::middleware::{Next, from_fn_with_state};
-use jobs::runs::{RunBook, RunBookParts, RunLogs};
+use jobs::runs::{RunLogs, RunRegistry, RunRegistryParts};
 use shared::alert::{Alert, AlertSeverity, AlertState};
 use shared::catalog::{Catalog, cpu};
 use shared::embedded::EmbeddedPage;
@@ -101,8 +101,8 @@ fn printed() -> tempfile::TempDir {
 }
 
 /// An alert of each machine, whose id is the machine's.
-async fn alerts_of_both(book: &AlertBook) {
-    let records = book.made().await.expect("a database in memory");
+async fn alerts_of_both(registry: &AlertRegistry) {
+    let records = registry.made().await.expect("a database in memory");
     let mut change = records.change().await.expect("a change");
     for (key, name) in [GRANTED, HIDDEN] {
         let alert = Alert {
@@ -163,9 +163,10 @@ async fn readers_as(scope: Scope, is_owner: bool, folder: &tempfile::TempDir) ->
 /// A server, and its caller.
 async fn served(scope: Scope, is_owner: bool, folder: &tempfile::TempDir) -> (Arc<App>, Asker) {
     let (_, stop) = watch::channel(false);
-    let alerts = AlertBook::in_memory(Arc::new(Manual::at(NOW, Duration::ZERO)), AlertBookAbout::default());
-    let runs = RunBook::new(RunBookParts { logs: RunLogs::of(folder.path(), 0), ..RunBookParts::default() });
-    let services = Services { alerts: Some(alerts.clone()), runs: Arc::new(runs), ..Services::of(live()) };
+    let alerts = AlertRegistry::in_memory(Arc::new(Manual::at(NOW, Duration::ZERO)), AlertRegistryParts::default());
+    let runs =
+        RunRegistry::new(RunRegistryParts { logs: RunLogs::open(folder.path(), 0), ..RunRegistryParts::default() });
+    let services = Services { alerts: Some(alerts.clone()), runs: Arc::new(runs), ..Services::new(live()) };
     let guard = Arc::new(Guard::new(&Config::default()));
     let app = App::new(services, guard, Site::new("/".into(), EmbeddedPage::NONE), stop);
     alerts_of_both(&alerts).await;

@@ -30,22 +30,22 @@ use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 /// Maximum time that a poll waits for a message.
 const POLL: Duration = Duration::from_secs(20);
 /// Time to gather further messages after the first one.
-const GATHER: Duration = Duration::from_millis(50);
+const GATHER_TIME: Duration = Duration::from_millis(50);
 /// Maximum size of one response to a poll, bytes.
 const MAX_ANSWER: usize = 256 << 10;
 /// Timeout of a page that does not poll.
-const UNPOLLED: Duration = Duration::from_secs(45);
+const POLL_TIMEOUT: Duration = Duration::from_secs(45);
 /// Maximum time for a page to receive one message.
 const MESSAGE_TIMEOUT: Duration = Duration::from_secs(120);
 /// Time that the last messages wait for a page to fetch them.
 const CLOSING_TIMEOUT: Duration = Duration::from_secs(2);
 /// Queue sizes: messages to the page, and messages from the page. A full queue delays its sender.
-const OUT: usize = 2;
-const SAID: usize = 16;
+const OUTGOING_QUEUE: usize = 2;
+const INCOMING_QUEUE: usize = 16;
 
 /// The viewers without a socket, by their ids. The limit of viewers applies to them.
 #[derive(Clone, Default)]
-pub(in crate::http) struct Rungs(Arc<Mutex<HashMap<String, Arc<Landing>>>>);
+pub(in crate::http) struct FallbackViewers(Arc<Mutex<HashMap<String, Arc<Landing>>>>);
 
 /// Connects the requests of a page with its viewer.
 pub(super) struct Landing {
@@ -64,9 +64,9 @@ struct Mail {
 }
 
 /// The viewer's end.
-pub(super) struct Rung {
+pub(super) struct FallbackViewer {
     id: String,
-    rungs: Rungs,
+    fallbacks: FallbackViewers,
     said: mpsc::Receiver<Bytes>,
     out: mpsc::Sender<Bytes>,
     /// Time of the page's last poll; none for an event stream, whose end is detected.
@@ -79,7 +79,7 @@ fn unknown() -> Refusal {
     Refusal::new(StatusCode::NOT_FOUND, "the stream does not exist (any more); open a new one")
 }
 
-impl Rungs {
+impl FallbackViewers {
     fn all(&self) -> MutexGuard<'_, HashMap<String, Arc<Landing>>> {
         self.0.lock()
     }
@@ -98,9 +98,9 @@ impl Rungs {
         if own { Ok(found) } else { Err(unknown()) }
     }
 
-    fn begin(&self, who: Option<&Principal>, tab: Option<Tab>, polls: bool) -> (Rung, mpsc::Receiver<Bytes>) {
+    fn begin(&self, who: Option<&Principal>, tab: Option<Tab>, polls: bool) -> (FallbackViewer, mpsc::Receiver<Bytes>) {
         let (id, (to_viewer, said), (out, from_viewer)) =
-            (team::accounts::random_id(), mpsc::channel(SAID), mpsc::channel(OUT));
+            (team::accounts::random_id(), mpsc::channel(INCOMING_QUEUE), mpsc::channel(OUTGOING_QUEUE));
         // The queue has room: nothing was sent yet.
         let _ = out.try_send(Bytes::from(id.clone()));
         let (polled, seen) = watch::channel(Instant::now());
@@ -114,12 +114,12 @@ impl Rungs {
         let landing = Landing { holder: who.cloned(), said: to_viewer, mail, polled };
         self.all().insert(id.clone(), Arc::new(landing));
         let polled = polls.then_some(seen);
-        (Rung { id, rungs: self.clone(), said, out, polled, tab }, from_viewer)
+        (FallbackViewer { id, fallbacks: self.clone(), said, out, polled, tab }, from_viewer)
     }
 
     /// A viewer whose messages are sent as events, base64, one each; and the response that carries them.
-    pub(super) fn events(&self, who: Option<&Principal>, tab: Option<Tab>) -> (Rung, Response<Body>) {
-        let (rung, out) = self.begin(who, tab, false);
+    pub(super) fn events(&self, who: Option<&Principal>, tab: Option<Tab>) -> (FallbackViewer, Response<Body>) {
+        let (fallback, out) = self.begin(who, tab, false);
         let events = stream::unfold(out, async |mut out| {
             let message = out.recv().await?;
             Some((Ok::<_, Infallible>(Event::default().data(STANDARD.encode(&message))), out))
@@ -127,14 +127,14 @@ impl Rungs {
         let mut response = Sse::new(events).into_response();
         // nginx would otherwise buffer events until it has many.
         response.headers_mut().insert("x-accel-buffering", HeaderValue::from_static("no"));
-        (rung, response)
+        (fallback, response)
     }
 
     /// A viewer whose messages are sent by responses to polls, and the handle that answers its first poll.
-    pub(super) fn polled(&self, who: Option<&Principal>, tab: Option<Tab>) -> (Rung, Arc<Landing>) {
-        let (rung, _) = self.begin(who, tab, true);
-        let landing = self.all().get(&rung.id).cloned().expect("it was put there just now");
-        (rung, landing)
+    pub(super) fn polled(&self, who: Option<&Principal>, tab: Option<Tab>) -> (FallbackViewer, Arc<Landing>) {
+        let (fallback, _) = self.begin(who, tab, true);
+        let landing = self.all().get(&fallback.id).cloned().expect("it was put there just now");
+        (fallback, landing)
     }
 }
 
@@ -157,7 +157,7 @@ impl Landing {
         mail.from = place;
         let mut wait = POLL;
         while mail.kept.len() < MAX_ANSWER {
-            match timeout(if mail.kept.is_empty() { wait } else { GATHER }, mail.out.recv()).await {
+            match timeout(if mail.kept.is_empty() { wait } else { GATHER_TIME }, mail.out.recv()).await {
                 Ok(Some(message)) => {
                     mail.kept.extend((message.len() as u32).to_le_bytes());
                     mail.kept.extend_from_slice(&message);
@@ -165,7 +165,7 @@ impl Landing {
                 Ok(None) if mail.kept.is_empty() => return Err(unknown()),
                 Ok(None) | Err(_) => break,
             }
-            wait = GATHER;
+            wait = GATHER_TIME;
         }
         self.polled.send_replace(Instant::now());
         let answer = mail.kept[..mail.kept.len().min(MAX_ANSWER)].to_vec();
@@ -178,7 +178,7 @@ impl Landing {
     ///
     /// # Errors
     /// 404: it has ended.
-    pub async fn say(&self, messages: Vec<Bytes>) -> Result<(), Refusal> {
+    pub async fn pass_messages(&self, messages: Vec<Bytes>) -> Result<(), Refusal> {
         for message in messages {
             self.said.send_timeout(message, MESSAGE_TIMEOUT).await.map_err(|_| unknown())?;
         }
@@ -186,11 +186,11 @@ impl Landing {
     }
 }
 
-impl Carrier for Rung {
+impl Carrier for FallbackViewer {
     async fn next(&mut self, news: &mut Wakes, wake: Option<Instant>) -> Result<SocketEvent, End> {
         loop {
             let last = self.polled.as_ref().map(|polled| *polled.borrow());
-            let gone = last.map(|last| last + UNPOLLED);
+            let gone = last.map(|last| last + POLL_TIMEOUT);
             let due = gone.into_iter().chain(wake).min();
             tokio::select! {
                 // In this order, as for a socket.
@@ -206,7 +206,7 @@ impl Carrier for Rung {
                         return Ok(SocketEvent::Time);
                     }
                     // It may have polled meanwhile.
-                    if self.polled.as_ref().is_some_and(|polled| *polled.borrow() + UNPOLLED <= now) {
+                    if self.polled.as_ref().is_some_and(|polled| *polled.borrow() + POLL_TIMEOUT <= now) {
                         return Err(End::Gone);
                     }
                 }
@@ -224,13 +224,13 @@ impl Carrier for Rung {
 
     async fn close(self, _: CloseCode, _: &str) {
         // The last messages are queued already. The id stays valid until they are fetched.
-        let _ = timeout(CLOSING_TIMEOUT, self.out.reserve_many(OUT)).await;
+        let _ = timeout(CLOSING_TIMEOUT, self.out.reserve_many(OUTGOING_QUEUE)).await;
     }
 }
 
-impl Drop for Rung {
+impl Drop for FallbackViewer {
     fn drop(&mut self) {
-        self.rungs.all().remove(&self.id);
+        self.fallbacks.all().remove(&self.id);
     }
 }
 
@@ -269,13 +269,13 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn an_answer_that_was_lost_comes_again_and_what_was_had_does_not() {
-        let rungs = Rungs::default();
-        let (mut rung, landing) = rungs.polled(None, None);
+        let fallbacks = FallbackViewers::default();
+        let (mut fallback, landing) = fallbacks.polled(None, None);
         let first = poll(&landing, 0).await.expect("its id");
-        assert_eq!(messages(&first), [rung.id.as_bytes().to_vec()]);
+        assert_eq!(messages(&first), [fallback.id.as_bytes().to_vec()]);
         let place = first.len() as u64;
-        rung.send(Opcode::Binary, &bytes("one")).await.expect("room");
-        rung.send(Opcode::Binary, &bytes("two")).await.expect("room");
+        fallback.send(Opcode::Binary, &bytes("one")).await.expect("room");
+        fallback.send(Opcode::Binary, &bytes("two")).await.expect("room");
         let second = poll(&landing, place).await.expect("both");
         assert_eq!(messages(&second), [b"one".to_vec(), b"two".to_vec()]);
         assert_eq!(poll(&landing, place).await.expect("once more"), second);
@@ -285,23 +285,23 @@ mod tests {
         assert_eq!(begun.elapsed(), POLL);
         assert_eq!(poll(&landing, place - 1).await, Err(404), "what it said that it has is gone");
         assert_eq!(poll(&landing, place + 1).await, Err(404));
-        let id = rung.id.clone();
-        assert!(rungs.find(&id, None).is_ok() && rungs.find("0", None).is_err());
-        assert!(rungs.find(&id, Some(&Principal::local(1))).is_err(), "another's");
-        drop(rung);
-        assert!(rungs.find(&id, None).is_err());
+        let id = fallback.id.clone();
+        assert!(fallbacks.find(&id, None).is_ok() && fallbacks.find("0", None).is_err());
+        assert!(fallbacks.find(&id, Some(&Principal::local(1))).is_err(), "another's");
+        drop(fallback);
+        assert!(fallbacks.find(&id, None).is_err());
         assert_eq!(poll(&landing, place).await, Err(404));
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_long_message_goes_in_pieces_and_a_page_that_does_not_poll_holds_up_its_viewer_alone() {
-        let rungs = Rungs::default();
-        let (mut rung, landing) = rungs.polled(None, None);
+        let fallbacks = FallbackViewers::default();
+        let (mut fallback, landing) = fallbacks.polled(None, None);
         let long = Bytes::from(vec![7; MAX_ANSWER + 10]);
         let mut place = poll(&landing, 0).await.expect("its id").len() as u64;
-        rung.send(Opcode::Binary, &long).await.expect("room");
-        rung.send(Opcode::Binary, &long).await.expect("room");
-        let waits = tokio::time::timeout(Duration::from_secs(1), rung.send(Opcode::Binary, &long)).await;
+        fallback.send(Opcode::Binary, &long).await.expect("room");
+        fallback.send(Opcode::Binary, &long).await.expect("room");
+        let waits = tokio::time::timeout(Duration::from_secs(1), fallback.send(Opcode::Binary, &long)).await;
         assert!(waits.is_err(), "it waits for the page");
         let mut got = Vec::new();
         while got.len() < 2 * (long.len() + 4) {
@@ -315,37 +315,37 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_page_that_has_gone_is_noticed_and_one_that_polls_is_not() {
-        let rungs = Rungs::default();
-        let (mut rung, landing) = rungs.polled(None, None);
+        let fallbacks = FallbackViewers::default();
+        let (mut fallback, landing) = fallbacks.polled(None, None);
         let mut news = Wakes::new(Vec::new());
         let mut place = 0;
         for _ in 0..5 {
             place += poll(&landing, place).await.expect("alive").len() as u64;
             let wake = Some(Instant::now() + Duration::from_secs(5));
-            assert!(matches!(rung.next(&mut news, wake).await, Ok(SocketEvent::Time)));
+            assert!(matches!(fallback.next(&mut news, wake).await, Ok(SocketEvent::Time)));
         }
         let begun = Instant::now();
-        assert_eq!(rung.next(&mut news, None).await.expect_err("gone"), End::Gone);
-        assert!(begun.elapsed() <= UNPOLLED);
+        assert_eq!(fallback.next(&mut news, None).await.expect_err("gone"), End::Gone);
+        assert!(begun.elapsed() <= POLL_TIMEOUT);
         // The end of an event stream is detected.
-        let (mut rung, answer) = rungs.events(None, None);
+        let (mut fallback, answer) = fallbacks.events(None, None);
         drop(answer);
-        assert_eq!(rung.next(&mut news, None).await.expect_err("gone"), End::Gone);
+        assert_eq!(fallback.next(&mut news, None).await.expect_err("gone"), End::Gone);
     }
 
     #[tokio::test]
     async fn events_are_the_same_messages_in_letters() {
-        let rungs = Rungs::default();
-        let (mut rung, answer) = rungs.events(None, None);
+        let fallbacks = FallbackViewers::default();
+        let (mut fallback, answer) = fallbacks.events(None, None);
         assert_eq!(answer.headers()[header::CONTENT_TYPE], "text/event-stream");
-        let id = rung.id.clone();
-        rung.send(Opcode::Binary, &bytes("one")).await.expect("room");
-        let landing = rungs.find(&id, None).expect("it is there");
+        let id = fallback.id.clone();
+        fallback.send(Opcode::Binary, &bytes("one")).await.expect("room");
+        let landing = fallbacks.find(&id, None).expect("it is there");
         assert_eq!(poll(&landing, 0).await, Err(400), "cannot be polled");
-        landing.say(vec![bytes("hello")]).await.expect("heard");
-        let said = rung.next(&mut Wakes::new(Vec::new()), None).await.expect("a word");
+        landing.pass_messages(vec![bytes("hello")]).await.expect("heard");
+        let said = fallback.next(&mut Wakes::new(Vec::new()), None).await.expect("a word");
         assert!(matches!(said, SocketEvent::Said(Message::Binary(word)) if word == "hello"));
-        drop(rung);
+        drop(fallback);
         let body = to_bytes(answer.into_body(), 1 << 16).await.expect("it ends");
         assert_eq!(String::from_utf8_lossy(&body), format!("data: {}\n\ndata: b25l\n\n", STANDARD.encode(id)));
     }

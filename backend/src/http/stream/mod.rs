@@ -7,7 +7,7 @@ mod script;
 mod socket;
 mod viewer;
 
-pub(super) use fallback::Rungs;
+pub(super) use fallback::FallbackViewers;
 pub(super) use script::Broadcast;
 
 use crate::export::fitting;
@@ -62,14 +62,14 @@ impl Way {
 }
 
 /// `POST /api/v1/live/{viewer}`: messages of a page without a socket.
-pub(super) async fn say(
+pub(super) async fn post_messages(
     State(app): State<Arc<App>>,
     asker: Asker,
     Path(viewer): Path<String>,
     Json(body): Json<Said>,
 ) -> Result<Response<Body>, Refusal> {
-    let landing = app.rungs.find(&viewer, asker.who.as_ref())?;
-    landing.say(body.messages.into_iter().map(Bytes::from).collect()).await?;
+    let landing = app.fallbacks.find(&viewer, asker.who.as_ref())?;
+    landing.pass_messages(body.messages.into_iter().map(Bytes::from).collect()).await?;
     Ok(crate::http::json(StatusCode::OK, &Nothing {}))
 }
 
@@ -83,7 +83,7 @@ fn seat(app: &App, asker: &Asker, json: bool) -> Result<(Rights, Option<(Seat, T
             }
             let seats = if is_link { &hub.link_seats } else { &hub.seats };
             let tab = hub.meter.tab(who);
-            let rights = Rights::of(&hub.accounts, app.live.clock.clone(), who.clone(), asker.scope.clone());
+            let rights = Rights::new(&hub.accounts, app.live.clock.clone(), who.clone(), asker.scope.clone());
             (rights, Some((seats.take(counted_as(who))?, tab)))
         }
         _ => (Rights::unbound(asker.is_owner), None),
@@ -106,7 +106,7 @@ pub(super) async fn get(
         return Err(Refusal::bad("format=json is available over a WebSocket only"));
     }
     if let Way::Polls(Some((viewer, place))) = &way {
-        return app.rungs.find(viewer, asker.who.as_ref())?.poll(*place).await;
+        return app.fallbacks.find(viewer, asker.who.as_ref())?.poll(*place).await;
     }
     app.lets_in()?;
     let patterns: Vec<String> = params.each("source").map(str::to_string).collect();
@@ -134,16 +134,16 @@ pub(super) async fn get(
     }
     let Some((response, upgraded)) = accepted else {
         let tab = seat.as_ref().map(|(_, tab)| tab.clone());
-        let (rung, response) = match way {
+        let (fallback, response) = match way {
             Way::Polls(_) => {
-                let (rung, landing) = app.rungs.polled(asker.who.as_ref(), tab);
-                (rung, landing.poll(0).await?)
+                let (fallback, landing) = app.fallbacks.polled(asker.who.as_ref(), tab);
+                (fallback, landing.poll(0).await?)
             }
-            _ => app.rungs.events(asker.who.as_ref(), tab),
+            _ => app.fallbacks.events(asker.who.as_ref(), tab),
         };
         tokio::spawn(async move {
             let seat = seat.map(|(seat, tab)| (seat, tab.watch(app.live.clock.clone())));
-            Box::pin(page(rung, app, rights)).await;
+            Box::pin(page(fallback, app, rights)).await;
             drop((slot, seat));
         });
         return Ok(response);

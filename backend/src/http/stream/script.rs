@@ -53,7 +53,7 @@ struct SourceTexts {
 
 impl Broadcast {
     /// The broadcast shared by all scripts of a server; it ends with the last of them.
-    fn of(app: &Arc<App>) -> Arc<Self> {
+    fn new(app: &Arc<App>) -> Arc<Self> {
         let mut shared = app.broadcast.lock();
         if let Some(broadcast) = shared.upgrade() {
             return broadcast;
@@ -87,7 +87,7 @@ impl Broadcast {
     /// The next text for a script.
     fn next(&self, listener: &mut Listener) -> Option<Bytes> {
         let texts = self.texts();
-        listener.look(&texts);
+        listener.match_sources(&texts);
         texts.iter().zip(&mut listener.had).find_map(|(own, had)| {
             let had = had.as_mut()?;
             let missing = usize::try_from(own.count - *had).unwrap_or(usize::MAX);
@@ -132,7 +132,7 @@ impl Listener {
     }
 
     /// Matches the sources that were not matched yet.
-    fn look(&mut self, texts: &[SourceTexts]) {
+    fn match_sources(&mut self, texts: &[SourceTexts]) {
         for (at, own) in texts.iter().enumerate().skip(self.looked) {
             let called = || self.patterns.iter().any(|text| glob(text, &own.name) || *text == own.key);
             let wants = self.scope.sees(&own.key) && (self.patterns.is_empty() || called());
@@ -295,7 +295,7 @@ fn written(text: &impl Serialize) -> Bytes {
 }
 
 pub(super) async fn script<C: Carrier>(mut socket: C, app: Arc<App>, patterns: Vec<String>, mut rights: Rights) {
-    let broadcast = Broadcast::of(&app);
+    let broadcast = Broadcast::new(&app);
     let listener = Listener::new(patterns, rights.scope());
     let cut = rights.cut();
     let ended = tokio::select! {

@@ -43,13 +43,13 @@ pub(super) async fn page<C: Carrier>(mut carrier: C, app: Arc<App>, mut rights: 
     }
 }
 
-type Answer<'a> = Pin<Box<dyn Future<Output = Bytes> + Send + 'a>>;
+type PendingAnswer<'a> = Pin<Box<dyn Future<Output = Bytes> + Send + 'a>>;
 
 /// Requests of a page in progress: the newest request replaces the one before.
 #[derive(Default)]
 struct Asked<'a> {
-    processes: Option<Answer<'a>>,
-    runs: Option<Answer<'a>>,
+    processes: Option<PendingAnswer<'a>>,
+    runs: Option<PendingAnswer<'a>>,
 }
 
 /// Reads a message of a page. Requests for processes and runs are answered here, at once or once the answer is made;

@@ -37,7 +37,7 @@ impl Classes {
     }
 
     /// Retention of a segment, milliseconds: the longest among its sources.
-    pub fn of(&self, segment: &Segment) -> i64 {
+    pub fn class_of(&self, segment: &Segment) -> i64 {
         self.found.get(&segment.name().serial).copied().unwrap_or_else(|| self.find(segment))
     }
 
@@ -49,7 +49,7 @@ impl Classes {
     /// The segments of each class.
     pub fn split(&self, segments: Vec<Arc<Segment>>) -> impl Iterator<Item = Vec<Arc<Segment>>> + use<> {
         let mut classes: BTreeMap<i64, Vec<Arc<Segment>>> = BTreeMap::new();
-        segments.into_iter().for_each(|segment| classes.entry(self.of(&segment)).or_default().push(segment));
+        segments.into_iter().for_each(|segment| classes.entry(self.class_of(&segment)).or_default().push(segment));
         classes.into_values()
     }
 }

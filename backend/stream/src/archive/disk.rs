@@ -2,7 +2,7 @@
 
 use super::Batch;
 use super::classes::{self, Classes};
-use super::standing::{Standing, Trouble};
+use super::health::{HistoryHealth, Trouble};
 use crate::live::{Live, Writing};
 use crate::store::{Block, Chunk, Unwritten};
 use history::compaction::{self, Merged};
@@ -44,13 +44,13 @@ pub struct Disk {
     tried: Duration,
     /// Segments that could not be read during a merge, by serial, with the time of the failure.
     unread: BTreeMap<u64, Duration>,
-    standing: Arc<Standing>,
+    health: Arc<HistoryHealth>,
 }
 
 impl Disk {
     /// A folder as it was found.
     pub fn new(path: PathBuf, folder: Folder, found: Found, limits: Limits) -> Self {
-        let standing = Arc::new(Standing::new(path, folder.calls().clone(), &found.report));
+        let health = Arc::new(HistoryHealth::new(path, folder.calls().clone(), &found.report));
         for damage in &found.report.damages {
             tracing::warn!("history: {damage}");
         }
@@ -64,7 +64,7 @@ impl Disk {
             found_log: found.log,
             tried: Duration::ZERO,
             unread: BTreeMap::new(),
-            standing,
+            health,
         }
     }
 
@@ -74,8 +74,8 @@ impl Disk {
     }
 
     /// State of the folder, for checks and metrics.
-    pub(super) fn standing(&self) -> &Arc<Standing> {
-        &self.standing
+    pub(super) fn health(&self) -> &Arc<HistoryHealth> {
+        &self.health
     }
 
     /// Starts the log and begins its first file.
@@ -96,7 +96,7 @@ impl Disk {
     pub(super) fn step(&mut self, live: &Live, now: i64) {
         let steady = live.clock.steady();
         self.restart_log(live, steady);
-        if !self.standing.troubled() || steady.saturating_sub(self.tried) >= RETRY_INTERVAL {
+        if !self.health.troubled() || steady.saturating_sub(self.tried) >= RETRY_INTERVAL {
             self.tried = steady;
             let written = self.write_batches(live);
             let written = written.and_then(|()| self.remove_sources(live, steady));
@@ -104,7 +104,7 @@ impl Disk {
             // Runs even after errors above: expired segments free space.
             let expired = self.expire(live, now);
             let bytes = self.segments.iter().map(|s| s.bytes()).sum();
-            self.standing.note(self.segments.len(), bytes, written.and(expired).err());
+            self.health.note(self.segments.len(), bytes, written.and(expired).err());
             self.let_go();
         }
     }
@@ -126,7 +126,7 @@ impl Disk {
     /// Restarts a log that failed, with all data that is in no segment and no chunk.
     fn restart_log(&self, live: &Live, steady: Duration) {
         let failing = live.writing().log.as_ref().is_some_and(|log| log.health().failing.is_some());
-        if failing && self.standing.retry(steady) {
+        if failing && self.health.retry(steady) {
             let Writing { log, told, .. } = &mut *live.writing();
             if let Some(log) = log {
                 log.begin(told.opening(&live.store(), true));
@@ -228,7 +228,7 @@ impl Disk {
         for (file, damage) in &merged.damages {
             tracing::warn!("history: {file}: {damage}");
         }
-        self.standing.damaged(merged.damages.len());
+        self.health.damaged(merged.damages.len());
         let contents = merged.segment.contents();
         let mut blocks: BTreeMap<&str, Vec<Block>> = BTreeMap::new();
         for (at, block) in contents.blocks.iter().enumerate() {
@@ -294,7 +294,7 @@ impl Disk {
 
     fn expire(&mut self, live: &Live, now: i64) -> Result<(), Trouble> {
         self.classes.renew(live, &self.segments);
-        let kept = |segment: &Segment| self.classes.of(segment).saturating_add(RETENTION_SLACK_MS);
+        let kept = |segment: &Segment| self.classes.class_of(segment).saturating_add(RETENTION_SLACK_MS);
         for segment in expired(now, self.most, &self.segments, kept) {
             self.drop_segment(live, &segment)?;
         }

@@ -8,14 +8,14 @@
 //! at last from the merged hour.
 //!
 //! `disk.rs` writes, merges and removes segments and restarts the log. `classes.rs` separates sources by retention.
-//! `standing.rs` reports the state, from a thread of its own in [`run`].
+//! `health.rs` reports the state, from a thread of its own in [`run`].
 
 mod classes;
 mod disk;
-mod standing;
+mod health;
 
 pub use disk::Disk;
-pub use standing::Standing;
+pub use health::HistoryHealth;
 
 use crate::live::Live;
 use crate::store::{Block, Chunk, QUARTER, Stretch, Unwritten};
@@ -82,7 +82,7 @@ impl Archive {
         if let Some(disk) = &mut self.disk {
             late(&self.live).into_iter().for_each(|batch| disk.take(&self.live, batch));
             disk.step(&self.live, now);
-            disk.standing().look(&self.live);
+            disk.health().check_disk(&self.live);
         }
     }
 
@@ -152,15 +152,15 @@ fn late(live: &Live) -> Vec<Batch> {
 /// Stores history until `stop`. A panic of the archive ends the archive alone: the page continues and shows a check.
 pub fn run(mut archive: Archive, stop: &AtomicBool) {
     let live = archive.live.clone();
-    let standing = archive.disk.as_ref().map(|disk| disk.standing().clone());
+    let health = archive.disk.as_ref().map(|disk| disk.health().clone());
     let ended = AtomicBool::new(false);
     let ends = || stop.load(Ordering::Relaxed) || ended.load(Ordering::Relaxed);
     let kept = std::thread::scope(|scope| {
-        if let Some(standing) = &standing {
+        if let Some(health) = &health {
             let look = || {
                 while !ends() {
                     std::thread::park_timeout(STEP_INTERVAL);
-                    standing.look(&live);
+                    health.check_disk(&live);
                 }
             };
             if let Err(error) = std::thread::Builder::new().name("archive-look".into()).spawn_scoped(scope, look) {
@@ -177,7 +177,7 @@ pub fn run(mut archive: Archive, stop: &AtomicBool) {
         kept
     });
     if kept.is_err() {
-        live.store().set_check(&standing::gone());
+        live.store().set_check(&health::gone());
     }
 }
 

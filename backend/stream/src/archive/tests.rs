@@ -272,9 +272,9 @@ fn a_disk_that_hangs_is_told_in_bounded_time_whoever_waits_for_it() {
         let mut bench = Bench::open(folder.path(), &clock);
         bench.ticks(890);
         let Bench { live, mut archive, faulty, source, .. } = bench;
-        let standing = archive.disk.as_ref().expect("a disk").standing().clone();
+        let health = archive.disk.as_ref().expect("a disk").health().clone();
         let failing = || {
-            standing.look(&live);
+            health.check_disk(&live);
             live.store().counts().history.expect("figures").failing
         };
         assert_eq!(failing(), 0);
@@ -297,7 +297,7 @@ fn a_disk_that_hangs_is_told_in_bounded_time_whoever_waits_for_it() {
         assert_eq!(failing(), 0, "{what}: it has just begun");
         // A short step may be running at one check, and not at the next.
         until(what, &mut || {
-            clock.pass(standing::HUNG_AFTER);
+            clock.pass(health::HUNG_AFTER);
             failing() == 1
         });
         let (checks, _) = live.store().checks(source);

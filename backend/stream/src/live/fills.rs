@@ -14,7 +14,7 @@ use std::time::Duration;
 const WRITE_BYTES: usize = 64 << 20;
 const WRITE_AFTER: Duration = Duration::from_secs(30);
 /// Hours are not merged while late data for them arrives: delay after the last of it, and the maximum delay.
-const QUIET: Duration = Duration::from_secs(60);
+const MERGE_DELAY: Duration = Duration::from_secs(60);
 const MERGE_AFTER: Duration = Duration::from_secs(3_600);
 
 /// Maximum number of late ranges per source that were not handed out yet. Above it all are joined to one.
@@ -53,7 +53,8 @@ impl Live {
         }
         let now = self.clock.steady();
         let mut fills = self.fills.lock();
-        let since = fills.coming.filter(|(_, last)| now.saturating_sub(*last) < QUIET).map_or(now, |(first, _)| first);
+        let since =
+            fills.coming.filter(|(_, last)| now.saturating_sub(*last) < MERGE_DELAY).map_or(now, |(first, _)| first);
         fills.coming = Some((since, now));
         if kept_on_disk {
             fills.bytes += chunks.iter().map(|chunk| chunk.bytes()).sum::<usize>();
@@ -100,9 +101,9 @@ impl Live {
     pub fn is_filling(&self) -> bool {
         let now = self.clock.steady();
         let fills = self.fills.lock();
-        fills
-            .coming
-            .is_some_and(|(first, last)| now.saturating_sub(last) < QUIET && now.saturating_sub(first) < MERGE_AFTER)
+        fills.coming.is_some_and(|(first, last)| {
+            now.saturating_sub(last) < MERGE_DELAY && now.saturating_sub(first) < MERGE_AFTER
+        })
     }
 }
 

@@ -14,7 +14,7 @@ pub struct HiddenSeries(Option<Arc<[bool]>>);
 
 impl HiddenSeries {
     /// The series of a source that a scope hides.
-    pub fn of(store: &Store, source: SourceId, scope: &Scope) -> Self {
+    pub fn from_scope(store: &Store, source: SourceId, scope: &Scope) -> Self {
         if !scope.hides_any() {
             return HiddenSeries(None);
         }

@@ -37,7 +37,7 @@ pub(super) struct Named {
 
 impl Named {
     /// The current definitions of these ids in the store.
-    pub fn of(store: &Store, source: SourceId, ids: &[SeriesId], rows_version: u64) -> Self {
+    pub fn from_ids(store: &Store, source: SourceId, ids: &[SeriesId], rows_version: u64) -> Self {
         let defs = store.series(source, 0);
         let series = ids.iter().filter_map(|id| Some((*id, defs.get(*id as usize)?.clone()))).collect();
         let (replaced, version) = store.replaced_rows(rows_version);

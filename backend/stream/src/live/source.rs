@@ -3,7 +3,7 @@
 use inventory::{GpuNumbers, Kernels, Processes};
 use parking_lot::{Mutex, MutexGuard};
 use serde::{Deserialize, Serialize};
-use shared::standing::Standing;
+use shared::connection_state::ConnectionState;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64};
@@ -48,7 +48,7 @@ pub struct TakenCounts {
 /// The entry of a source in the index.
 #[derive(Default)]
 pub(super) struct About {
-    pub standing: Standing,
+    pub connection_state: ConnectionState,
     /// Time of the last change of the state, milliseconds since the Unix epoch.
     pub since: i64,
     pub labels: Vec<(String, String)>,
@@ -82,7 +82,10 @@ pub struct LinkFigures {
 impl About {
     /// Whether no more ticks are expected.
     pub fn has_gone(&self) -> bool {
-        matches!(self.standing, Standing::Unreachable | Standing::Stopped(_) | Standing::Ended)
+        matches!(
+            self.connection_state,
+            ConnectionState::Unreachable | ConnectionState::Stopped(_) | ConnectionState::Ended
+        )
     }
 }
 
@@ -103,9 +106,9 @@ impl SourceState {
     }
 
     /// Its connection state, and the time of the last change, milliseconds since the Unix epoch.
-    pub fn standing(&self) -> (Standing, i64) {
+    pub fn connection_state(&self) -> (ConnectionState, i64) {
         let about = self.about();
-        (about.standing.clone(), about.since)
+        (about.connection_state.clone(), about.since)
     }
 
     /// The labels for grouping and filtering.

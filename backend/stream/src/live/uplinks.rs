@@ -31,7 +31,7 @@ pub struct UplinkCounts {
 
 /// State of a connection, in words.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct UplinkStanding {
+pub struct UplinkStatus {
     /// `starting`, `pending`, `live`, `away` or `refused`.
     pub word: &'static str,
     /// Reason, a sentence without a full stop; none if there is nothing to explain.
@@ -53,24 +53,24 @@ pub struct UplinkState {
     pub source: SourceId,
     /// Counters of the connection.
     pub counts: UplinkCounts,
-    standing: Mutex<UplinkStanding>,
+    status: Mutex<UplinkStatus>,
 }
 
 impl UplinkState {
     /// A connection that has not started yet, at this time in milliseconds since the Unix epoch.
     pub fn new(hub: String, source: SourceId, now: i64) -> Self {
-        let standing = UplinkStanding { word: "starting", since: now, ..UplinkStanding::default() };
-        UplinkState { hub, source, counts: UplinkCounts::default(), standing: Mutex::new(standing) }
+        let status = UplinkStatus { word: "starting", since: now, ..UplinkStatus::default() };
+        UplinkState { hub, source, counts: UplinkCounts::default(), status: Mutex::new(status) }
     }
 
     /// Its state.
-    pub fn standing(&self) -> UplinkStanding {
-        self.standing.lock().clone()
+    pub fn status(&self) -> UplinkStatus {
+        self.status.lock().clone()
     }
 
     /// Sets its state.
-    pub fn stand(&self, standing: UplinkStanding) {
-        *self.standing.lock() = standing;
+    pub fn stand(&self, status: UplinkStatus) {
+        *self.status.lock() = status;
     }
 }
 

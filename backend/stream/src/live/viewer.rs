@@ -189,7 +189,7 @@ impl Viewer {
                     return Ok(());
                 }
                 self.send_span(source, from, to);
-                self.say(&ServerMessage::HistoryEnd { source, from, to });
+                self.queue_message(&ServerMessage::HistoryEnd { source, from, to });
                 Ok(())
             }
             PageMessage::Minutes { source, from, to } => {
@@ -203,7 +203,7 @@ impl Viewer {
                 let stretches = seen.then(|| Stretches::new(&self.live.store(), source, within.0, within.1)).flatten();
                 let hidden = self.hidden(source);
                 self.waiting.extend(stretches.map(|all| Outgoing::Minutes(Box::new(all.without(hidden)))));
-                self.say(&ServerMessage::MinutesEnd { source, from, to });
+                self.queue_message(&ServerMessage::MinutesEnd { source, from, to });
                 Ok(())
             }
             PageMessage::Ack { messages } => {
@@ -220,7 +220,7 @@ impl Viewer {
 
     /// The series of a source that are hidden from the page.
     fn hidden(&self, source: SourceId) -> HiddenSeries {
-        HiddenSeries::of(&self.live.store(), source, &self.scope)
+        HiddenSeries::from_scope(&self.live.store(), source, &self.scope)
     }
 
     /// Follows these machines. A page of a fleet follows few at a time: the others cost nothing.
@@ -265,7 +265,7 @@ impl Viewer {
     /// number of `rows`.
     fn greet(&mut self, shown: &[String], rows: Option<u32>) {
         let retention = self.retention(shown);
-        self.say(&ServerMessage::Hello(Hello {
+        self.queue_message(&ServerMessage::Hello(Hello {
             protocol: PROTOCOL,
             version: env!("CARGO_PKG_VERSION").into(),
             boot: self.live.boot,
@@ -290,12 +290,12 @@ impl Viewer {
             metrics.iter_mut().for_each(|metric| metric.help.clear());
             self.table = KnownTable { rows: metrics.len(), version, ..KnownTable::default() };
             let layout = Layout { charts, ..catalog.layout.clone() };
-            self.say(&ServerMessage::Catalog(Catalog { metrics, layout }));
+            self.queue_message(&ServerMessage::Catalog(Catalog { metrics, layout }));
         }
         self.live.find_late();
         let mut all = self.live.index(&self.scope, &mut self.index);
         let rest = all.split_off(all.len().min(MAX_LINES));
-        self.say(&ServerMessage::Sources(all));
+        self.queue_message(&ServerMessage::Sources(all));
         self.say_changed(&rest);
     }
 
@@ -305,7 +305,7 @@ impl Viewer {
     }
 
     fn say_changed(&mut self, lines: &[IndexEntry]) {
-        lines.chunks(MAX_LINES).for_each(|some| self.say(&ServerMessage::Changed(some.to_vec())));
+        lines.chunks(MAX_LINES).for_each(|some| self.queue_message(&ServerMessage::Changed(some.to_vec())));
     }
 
     /// Whether requested history is still to be sent.
@@ -313,7 +313,7 @@ impl Viewer {
         self.waiting.iter().chain(&self.behind).any(|next| !matches!(next, Outgoing::Message(_)))
     }
 
-    fn say(&mut self, message: &ServerMessage) {
+    fn queue_message(&mut self, message: &ServerMessage) {
         self.waiting.push_back(Outgoing::Message(wire::encode(message).into()));
     }
 
@@ -352,12 +352,12 @@ impl Viewer {
             let store = self.live.store();
             let ids: Vec<SeriesId> = (0..).take(store.series(source, 0).len()).collect();
             let facts = store.source(source).map(|(info, _)| info.facts.clone());
-            (Named::of(&store, source, &ids, self.table.version), facts)
+            (Named::from_ids(&store, source, &ids, self.table.version), facts)
         };
         self.announce_series(source, named);
-        self.say(&ServerMessage::Facts { source, facts: facts.unwrap_or_default() });
+        self.queue_message(&ServerMessage::Facts { source, facts: facts.unwrap_or_default() });
         self.send_span(source, from, to);
-        self.say(&ServerMessage::HistoryEnd { source, from, to: i64::MAX });
+        self.queue_message(&ServerMessage::HistoryEnd { source, from, to: i64::MAX });
     }
 
     /// Sends the series, a keyframe followed by the newest ticks, then the sealed blocks of the window and all unsealed
@@ -371,8 +371,8 @@ impl Viewer {
             let Some((opening, series)) = cursor.begin_now(&store, from, FIRST_TICKS) else { return };
             // Under the same lock: a redefinition of a series after it must not be sent before these.
             let News::Ticks(frames, _) = cursor.news(&store) else { return };
-            let named = Named::of(&store, source, &series, self.table.version);
-            (opening, named, HiddenSeries::of(&store, source, &self.scope), frames, cursor.records(&store))
+            let named = Named::from_ids(&store, source, &series, self.table.version);
+            (opening, named, HiddenSeries::from_scope(&store, source, &self.scope), frames, cursor.records(&store))
         };
         let (mut keyframe, blocks) = opening.read(cursor);
         if let Some(shown) = shown {
@@ -393,7 +393,7 @@ impl Viewer {
     /// Sends rows that the page does not know, then the series that use them.
     fn announce_series(&mut self, source: SourceId, named: Named) {
         let (hidden, mut table) = (self.hidden(source), std::mem::take(&mut self.table));
-        named.without(&hidden).messages(source, &mut table, |message| self.say(&message));
+        named.without(&hidden).messages(source, &mut table, |message| self.queue_message(&message));
         self.table = table;
     }
 
@@ -411,14 +411,14 @@ impl Viewer {
         followed.refills = newest;
         if let Some((info, facts)) = facts {
             followed.facts = facts;
-            self.say(&ServerMessage::Facts { source, facts: info.facts.clone() });
+            self.queue_message(&ServerMessage::Facts { source, facts: info.facts.clone() });
         }
         // Checks contain paths, addresses and names of users of a machine, so a share link gets none of them.
         if known != version && self.bounds == Bounds::All {
-            self.say(&ServerMessage::Checks { source, checks: checks.to_vec() });
+            self.queue_message(&ServerMessage::Checks { source, checks: checks.to_vec() });
         }
         for (from, to) in spans {
-            self.say(&ServerMessage::Refilled { source, from, to });
+            self.queue_message(&ServerMessage::Refilled { source, from, to });
         }
     }
 
@@ -481,7 +481,7 @@ impl Viewer {
     fn advance_overview(&mut self, at: usize) {
         let new = self.overviews.get_mut(at).and_then(|(overview, place)| overview.next(place));
         let Some((messages, frames)) = new else { return };
-        messages.iter().for_each(|message| self.say(message));
+        messages.iter().for_each(|message| self.queue_message(message));
         self.waiting.push_back(Outgoing::Message(frames));
         self.sent += 1;
     }
@@ -494,9 +494,9 @@ impl Viewer {
             let store = self.live.store();
             let (news, records) = (cursor.news(&store), cursor.records(&store));
             let series = if let News::Ticks(_, series) = &news { &series[..] } else { &[] };
-            let named = (!series.is_empty()).then(|| Named::of(&store, source, series, self.table.version));
+            let named = (!series.is_empty()).then(|| Named::from_ids(&store, source, series, self.table.version));
             if let Some(shown) = shown.as_mut().filter(|_| !series.is_empty()) {
-                shown.announce(cursor, series, HiddenSeries::of(&store, source, &self.scope));
+                shown.announce(cursor, series, HiddenSeries::from_scope(&store, source, &self.scope));
             }
             (news, named, records)
         };
@@ -505,7 +505,7 @@ impl Viewer {
             News::Lost => {
                 self.live.counts.resyncs.fetch_add(1, Ordering::Relaxed);
                 self.announce_about(at);
-                self.say(&ServerMessage::Resync);
+                self.queue_message(&ServerMessage::Resync);
                 // The page drops everything that it follows.
                 return (0..self.followed.len()).for_each(|at| self.begin(at));
             }
@@ -548,7 +548,7 @@ impl Viewer {
         // Records contain names of runs, users and notes, and texts of markers: a share link gets none of them.
         let records = if self.bounds == Bounds::All { records } else { Vec::new() };
         for message in wire::record_messages(source, records) {
-            self.say(&message);
+            self.queue_message(&message);
         }
         if let Some(ticks) = ticks {
             self.waiting.push_back(Outgoing::Message(ticks));

@@ -34,13 +34,13 @@ pub struct Recorder {
     contents: Contents,
     steps: Vec<Vec<Steps>>,
     next_seq: Vec<u64>,
-    parts: VecDeque<Part>,
+    parts: VecDeque<MachinePart>,
     writer: Option<Writer<Sink>>,
     sink: Sink,
 }
 
 /// The unwritten data of a machine: one snapshot of the store, however long the span.
-struct Part {
+struct MachinePart {
     machine: usize,
     snapshot: Snapshot,
     records: RecordsSnapshot,
@@ -51,7 +51,7 @@ struct Part {
     length: i64,
 }
 
-impl Iterator for Part {
+impl Iterator for MachinePart {
     type Item = Snapshot;
 
     fn next(&mut self) -> Option<Snapshot> {
@@ -86,7 +86,7 @@ impl Recorder {
             let (from, to) = (first.max(from), last.min(to));
             let Some(snapshot) = store.snapshot(source.id, from, to).filter(|_| from <= to) else { continue };
             let Some(records) = store.records(source.id, records_from, records_to) else { continue };
-            parts.push_back(Part { machine: machines.len(), snapshot, records, from, to, length });
+            parts.push_back(MachinePart { machine: machines.len(), snapshot, records, from, to, length });
             machines.push((Source::clone(source), series.to_vec()));
         }
         let names: Vec<&str> = machines.iter().map(|(source, _)| source.name.as_str()).collect();

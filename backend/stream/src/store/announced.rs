@@ -3,7 +3,7 @@
 //! A file begins with an opening: each source that has ticked, its series, and a keyframe. Series are defined with
 //! their first value in the file, so idle ones cost nothing. [`Journal`] decides about repeated definitions.
 
-use super::kept::Kept;
+use super::kept::KeptSource;
 use super::{Encoded, EncodedRecord, Store};
 use history::Journal;
 use shared::series::SeriesId;
@@ -12,9 +12,9 @@ use std::collections::BTreeSet;
 
 /// Definitions written to the current file.
 #[derive(Debug, Default)]
-pub struct Told(Journal);
+pub struct AnnouncedSeries(Journal);
 
-impl Told {
+impl AnnouncedSeries {
     /// The opening of a new file: every source that has ticked, in its present state. With `unsealed`, the state before
     /// the unsealed ticks, followed by those ticks and the records that no cut has returned.
     pub fn opening(&mut self, store: &Store, unsealed: bool) -> Vec<u8> {
@@ -31,8 +31,8 @@ impl Told {
     fn opening_of(&mut self, store: &Store, unsealed: bool, wanted: impl Fn(SourceId) -> bool) -> Vec<u8> {
         self.0 = Journal::default();
         let mut out = Vec::new();
-        let begun = |kept: &Kept| kept.state.seq() > 0 || kept.records.uncut().next().is_some();
-        let told = |(source, kept): &(SourceId, &Kept)| begun(kept) && !kept.removed && wanted(*source);
+        let begun = |kept: &KeptSource| kept.state.seq() > 0 || kept.records.uncut().next().is_some();
+        let told = |(source, kept): &(SourceId, &KeptSource)| begun(kept) && !kept.removed && wanted(*source);
         for (source, kept) in (0..).zip(&store.sources).filter(told) {
             let base = if unsealed { kept.base_of_unsealed() } else { &kept.state };
             let mut present: BTreeSet<SeriesId> = finite(base.values()).collect();
@@ -89,7 +89,7 @@ impl Told {
         out: &mut Vec<u8>,
         store: &Store,
         source: SourceId,
-        kept: &Kept,
+        kept: &KeptSource,
         ids: impl IntoIterator<Item = SeriesId>,
     ) {
         let info = &kept.info;
@@ -131,7 +131,7 @@ mod tests {
         for t in 0..150 {
             store.append(source, 1_000 * t, false, &[t as f64]).unwrap();
         }
-        let log = Told::default().opening(&store, true);
+        let log = AnnouncedSeries::default().opening(&store, true);
         let (records, _) = history::log::scan(&log);
         let count = |wanted: fn(&Entry<'_>) -> bool| records.iter().filter(|(_, r)| wanted(r)).count();
         assert_eq!(count(|r| matches!(r, Entry::Tick { .. })), 150);
@@ -141,7 +141,7 @@ mod tests {
     #[test]
     fn every_series_is_told_twice_whenever_it_comes() {
         let (mut store, source) = store();
-        let (mut told, mut log) = (Told::default(), Vec::new());
+        let (mut told, mut log) = (AnnouncedSeries::default(), Vec::new());
         for tick in 0..240 {
             if tick % 50 == 0 {
                 store.intern(source, SeriesDef { metric: 0, instance: format!("from {tick}") }).unwrap();

@@ -147,7 +147,7 @@ impl Block {
     pub fn times(&self) -> Result<Cow<'_, [u8]>, Unread> {
         match self {
             Block::Memory(chunk) => Ok(Cow::Borrowed(&chunk.times)),
-            Block::Disk(segment, at) => told(segment, segment.reader().times_bytes(*at)).map(Cow::Owned),
+            Block::Disk(segment, at) => log_damage(segment, segment.reader().times_bytes(*at)).map(Cow::Owned),
         }
     }
 
@@ -179,7 +179,7 @@ impl Block {
     pub fn column(&self, id: SeriesId) -> Result<Option<Cow<'_, [u8]>>, Unread> {
         match self {
             Block::Memory(chunk) => Ok(chunk.column(id).map(Cow::Borrowed)),
-            Block::Disk(segment, at) => Ok(told(segment, segment.reader().column(*at, id))?.map(Cow::Owned)),
+            Block::Disk(segment, at) => Ok(log_damage(segment, segment.reader().column(*at, id))?.map(Cow::Owned)),
         }
     }
 
@@ -205,7 +205,7 @@ impl Block {
     pub fn minutes(&self, id: SeriesId) -> Result<Option<Vec<Bucket>>, Unread> {
         match self {
             Block::Memory(_) => Ok(None),
-            Block::Disk(segment, at) => told(segment, segment.reader().tier(*at, id)),
+            Block::Disk(segment, at) => log_damage(segment, segment.reader().tier(*at, id)),
         }
     }
 
@@ -227,7 +227,7 @@ impl Block {
 }
 
 /// The result of a read; the place of damage is logged.
-fn told<T>(segment: &Segment, read: Result<T, Damage>) -> Result<T, Unread> {
+fn log_damage<T>(segment: &Segment, read: Result<T, Damage>) -> Result<T, Unread> {
     read.map_err(|damage| {
         tracing::debug!("{}: {damage}", segment.name());
         if damage.io.is_some() { Unread::Refused } else { Unread::Damaged }

@@ -69,7 +69,7 @@ impl Stretch {
         let mut state = self.base.clone();
         let chunk = |range: Range<usize>| {
             let made = seal(&mut state, &self.frames[range.clone()])?;
-            Ok(Chunk::of(&self.frames[range], Body::Made(made)))
+            Ok(Chunk::from_frames(&self.frames[range], Body::Made(made)))
         };
         self.rising().into_iter().map(chunk).collect()
     }
@@ -171,7 +171,7 @@ fn seal(state: &mut TickState, frames: &[Arc<Frame>]) -> Result<Columns, FrameEr
         }
         for id in first..last {
             let column = &values[(id - first) * ticks..(id - first + 1) * ticks];
-            columns.extend(Column::of(id as SeriesId, column, state.steps()[id]));
+            columns.extend(Column::from_values(id as SeriesId, column, state.steps()[id]));
         }
     }
     *state = after;
@@ -190,7 +190,7 @@ pub struct Column {
 
 impl Column {
     /// The values of a series by tick; none if all are absent.
-    fn of(id: SeriesId, values: &[f64], steps: Steps) -> Option<Column> {
+    fn from_values(id: SeriesId, values: &[f64], steps: Steps) -> Option<Column> {
         let samples = values.iter().filter(|v| v.is_finite()).count() as u64;
         (samples > 0).then(|| Column { id, raw: column::encode(values, steps).into_boxed_slice(), samples })
     }
@@ -208,7 +208,7 @@ impl Chunk {
     }
 
     /// Frames with rising times.
-    fn of(frames: &[Arc<Frame>], body: Body) -> Chunk {
+    fn from_frames(frames: &[Arc<Frame>], body: Body) -> Chunk {
         let times: Vec<i64> = frames.iter().map(|f| f.t).collect();
         let first = frames.first();
         Chunk {
@@ -225,7 +225,7 @@ impl Chunk {
         let logged = Arc::new(Logged { stretch: Mutex::new(Some(stretch)), made: OnceLock::new() });
         let chunk = |(at, range): (usize, Range<usize>)| {
             let bytes = frames[range.clone()].iter().map(|frame| frame.message.len() + size_of::<Frame>()).sum();
-            Chunk::of(&frames[range], Body::Logged(logged.clone(), at, bytes))
+            Chunk::from_frames(&frames[range], Body::Logged(logged.clone(), at, bytes))
         };
         ranges.into_iter().enumerate().map(chunk).collect()
     }
@@ -291,7 +291,7 @@ impl Chunk {
                         values[at] = *v;
                     }
                 }
-                Column::of(*id, &values, steps(*id))
+                Column::from_values(*id, &values, steps(*id))
             };
             Chunk::new(0, times, ids.iter().filter_map(column).collect())
         };

@@ -79,12 +79,13 @@ impl Store {
     pub fn holds_any(&self, source: SourceId, (first, last): (u64, u64)) -> bool {
         let Some(kept) = self.kept(source) else { return false };
         let reaches = |block: &Block| !block.late() && block.first_seq() <= last && block.last_seq() >= first;
-        kept.blocks.iter().any(|block| reaches(block) && !self.damages.of(block)) || kept.any_unsealed(first, last)
+        kept.blocks.iter().any(|block| reaches(block) && !self.damages.contains_block(block))
+            || kept.any_unsealed(first, last)
     }
 
     /// [`coverage`](Self::coverage) with the times of its ends.
     pub fn runs(&self, source: SourceId) -> Vec<Run> {
-        self.runs_of(source, |block| !self.damages.of(block))
+        self.runs_of(source, |block| !self.damages.contains_block(block))
     }
 
     /// [`runs`](Self::runs) including damaged blocks, whose sound parts can be read.

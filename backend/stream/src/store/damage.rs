@@ -24,7 +24,7 @@ impl Damages {
     }
 
     /// Whether any part of a block is damaged.
-    pub fn of(&self, block: &Block) -> bool {
+    pub fn contains_block(&self, block: &Block) -> bool {
         let known = self.0.lock();
         if known.is_empty() {
             return false;

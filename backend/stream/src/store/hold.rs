@@ -1,6 +1,6 @@
 //! Blocks sealed elsewhere: of a recording that is replayed, or late data of a hub.
 
-use super::kept::Kept;
+use super::kept::KeptSource;
 use super::{Block, Chunk, Store};
 use shared::column;
 use shared::wire::SourceId;
@@ -41,7 +41,7 @@ impl Store {
     }
 }
 
-impl Kept {
+impl KeptSource {
     /// Drops the blocks that were read back and reach into a span.
     pub fn replace_recalled(&mut self, from: i64, to: i64) {
         if self.recalled {

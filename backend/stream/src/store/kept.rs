@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// One source.
-pub(super) struct Kept {
+pub(super) struct KeptSource {
     pub info: Arc<Source>,
     /// The value of [`Store::facts`](super::Store::facts) at its last change.
     pub facts: u64,
@@ -60,9 +60,9 @@ pub(super) struct Kept {
     pub recalled: bool,
 }
 
-impl Kept {
+impl KeptSource {
     pub fn new(info: Source, facts: u64) -> Self {
-        Kept {
+        KeptSource {
             info: Arc::new(info),
             facts,
             series: Series::default(),
@@ -147,7 +147,7 @@ impl Kept {
         let (t, mut samples) = (frame.t, 0);
         for (id, v) in (0..).zip(self.state.values()).filter(|(_, v)| v.is_finite()) {
             samples += 1;
-            self.series.hear(id, t, self.ticks, *v);
+            self.series.note_value(id, t, self.ticks, *v);
         }
         self.instants.take(t);
         self.head_from = self.head_from.min(t);

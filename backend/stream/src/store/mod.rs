@@ -26,7 +26,7 @@ mod retention;
 mod rows;
 mod series;
 
-pub use announced::Told;
+pub use announced::AnnouncedSeries;
 pub use block::{Block, Unread};
 pub use chunk::{Chunk, Column, Stretch};
 pub use coverage::{Run, first_number};
@@ -39,7 +39,7 @@ pub use restore::Unwritten;
 pub use retention::Retentions;
 pub use series::MAX_STORED_SERIES;
 
-use kept::Kept;
+use kept::KeptSource;
 use shared::catalog::Catalog;
 use shared::series::{SeriesDef, SeriesId};
 use shared::tick::TickState;
@@ -155,7 +155,7 @@ pub struct Store {
     catalog: Arc<Catalog>,
     rows: rows::Rows,
     limits: Limits,
-    sources: Vec<Kept>,
+    sources: Vec<KeptSource>,
     /// See [`take_outdated`](Self::take_outdated).
     outdated: Vec<Arc<Stretch>>,
     /// Keys of sources that were removed.
@@ -205,11 +205,11 @@ impl Store {
     pub fn add_source(&mut self, key: String, interval: i64, facts: Vec<(String, String)>) -> SourceId {
         let id = self.sources.len() as SourceId;
         self.facts += 1;
-        self.sources.push(Kept::new(Source::new(id, key, interval, facts), self.facts));
+        self.sources.push(KeptSource::new(Source::new(id, key, interval, facts), self.facts));
         id
     }
 
-    fn kept(&self, source: SourceId) -> Option<&Kept> {
+    fn kept(&self, source: SourceId) -> Option<&KeptSource> {
         self.sources.get(usize::from(source))
     }
 
@@ -220,7 +220,7 @@ impl Store {
 
     /// Whether a source has no data.
     pub fn is_empty(&self, source: SourceId) -> bool {
-        self.kept(source).is_none_or(Kept::is_empty)
+        self.kept(source).is_none_or(KeptSource::is_empty)
     }
 
     /// A source, and the value of [`facts`](Self::facts) at its last change.
@@ -352,7 +352,7 @@ impl Store {
     /// [`span`](Self::span) of each series of a source from id `first` on.
     pub fn spans(&self, source: SourceId, first: usize) -> impl Iterator<Item = Option<(i64, i64)>> + '_ {
         let kept = self.kept(source);
-        let (end, oldest) = (kept.map_or(first, |kept| kept.series.defs().len()), kept.and_then(Kept::oldest));
+        let (end, oldest) = (kept.map_or(first, |kept| kept.series.defs().len()), kept.and_then(KeptSource::oldest));
         (first..end).map(move |id| {
             let ((first, last), oldest) = (kept?.series.span(id as SeriesId)?, oldest?);
             (last >= oldest).then_some((first.max(oldest), last))
@@ -433,7 +433,7 @@ impl Store {
 
     /// Whether a source has had no tick since the newest cut.
     pub fn is_cut(&self, source: SourceId) -> bool {
-        self.kept(source).is_none_or(Kept::is_cut)
+        self.kept(source).is_none_or(KeptSource::is_cut)
     }
 
     /// Stretches that cuts have released. Drop them outside all locks, since they hold a million frames for a thousand
@@ -466,16 +466,16 @@ impl Store {
         let retention = self.retention(source);
         self.change(source, |kept| kept.drop_old(now, retention));
         while self.memory > self.limits.bytes {
-            let oldest = |s: &Kept| s.blocks.iter().find(|b| b.in_memory()).map(Block::from);
+            let oldest = |s: &KeptSource| s.blocks.iter().find(|b| b.in_memory()).map(Block::from);
             let oldest = self.sources.iter().filter_map(|s| Some((oldest(s)?, s.info.id))).min();
             let Some((_, source)) = oldest else { break };
-            self.change(source, Kept::drop_oldest_in_memory);
+            self.change(source, KeptSource::drop_oldest_in_memory);
             self.counts.chunks_dropped += 1;
         }
     }
 
     /// Changes the data of a source, and updates the memory count of all sources; none for an unknown source.
-    fn change<T>(&mut self, source: SourceId, change: impl FnOnce(&mut Kept) -> T) -> Option<T> {
+    fn change<T>(&mut self, source: SourceId, change: impl FnOnce(&mut KeptSource) -> T) -> Option<T> {
         let kept = self.sources.get_mut(usize::from(source))?;
         let before = kept.memory;
         let changed = change(kept);

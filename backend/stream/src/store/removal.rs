@@ -12,7 +12,7 @@ impl Store {
         let new: Vec<String> = keys.into_iter().filter(|key| !self.removed.contains(key)).collect();
         let sources: Vec<SourceId> = new.iter().filter_map(|key| self.named(key)).collect();
         for source in sources {
-            self.change(source, super::kept::Kept::remove_all);
+            self.change(source, super::kept::KeptSource::remove_all);
         }
         if !new.is_empty() {
             Arc::make_mut(&mut self.removed).extend(new);

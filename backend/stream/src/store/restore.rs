@@ -1,6 +1,6 @@
 //! A store of the data found in a data folder.
 
-use super::kept::Kept;
+use super::kept::KeptSource;
 use super::series::NO_ROW;
 use super::{Block, Chunk, Limits, Store, Stretch};
 use history::{Found, FoundSource, Segment};
@@ -59,7 +59,7 @@ impl Store {
         let id = self.sources.len() as SourceId;
         self.facts += 1;
         let info = Source::new(id, found.name.clone(), found.interval.max(1), found.facts.clone());
-        let mut kept = Kept::new(info, self.facts);
+        let mut kept = KeptSource::new(info, self.facts);
         // Everything is absent until the first tick of this run: values read before the last run ended are not current.
         let after = TickState::after(found.last_seq(), found.state.t());
         kept.begin_after(after);

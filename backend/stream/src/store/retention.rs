@@ -24,7 +24,7 @@ impl Store {
 
     /// Retention of a source, milliseconds.
     pub fn retention(&self, source: SourceId) -> i64 {
-        let own = |kept: &super::Kept| self.retentions.get(&kept.info.key).copied();
+        let own = |kept: &super::KeptSource| self.retentions.get(&kept.info.key).copied();
         let own = if self.retentions.is_empty() { None } else { self.kept(source).and_then(own) };
         own.unwrap_or(self.limits.retention)
     }

@@ -138,7 +138,7 @@ impl Series {
     }
 
     /// Notes a value of a series in the newest tick, which is number `ticks`.
-    pub fn hear(&mut self, id: SeriesId, t: i64, ticks: u64, value: f64) {
+    pub fn note_value(&mut self, id: SeriesId, t: i64, ticks: u64, value: f64) {
         self.seen(id, t, t);
         if let (Some(heard), Some(latest)) = (self.heard.get_mut(id as usize), self.latest.get_mut(id as usize)) {
             let gap = if *heard == 0 { 0 } else { ticks.saturating_sub(*heard) };

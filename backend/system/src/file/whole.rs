@@ -23,7 +23,7 @@ enum Out {
 }
 
 /// Numbers that are tried for the other name: some of them may be in use.
-const TRIES: u32 = 100;
+const MAX_NUMBERS: u32 = 100;
 
 /// Whether a path means standard output: `-`, or the system's name for it.
 pub fn is_stdout(path: &Path) -> bool {
@@ -84,7 +84,7 @@ impl Whole {
 /// tried.
 fn part(path: &Path, name: &OsStr) -> io::Result<(File, PathBuf)> {
     let mut taken = io::ErrorKind::AlreadyExists.into();
-    for number in (0..TRIES).map(|n| std::process::id().wrapping_add(n)) {
+    for number in (0..MAX_NUMBERS).map(|n| std::process::id().wrapping_add(n)) {
         let mut part = name.to_os_string();
         part.push(format!(".{number}.part"));
         let part = path.with_file_name(part);

@@ -23,7 +23,7 @@ impl Accounts {
         let team = self.team(&mut on, by, team, Role::Admin).await?;
         let pending: HashSet<String> = enrolments::pending(&mut on).await?.into_iter().collect();
         let keys: HashMap<String, String> = keys::of_agents(&mut on).await?.into_iter().collect();
-        let all = sources::of(&mut on, Some(&team.id)).await?.into_iter().filter(|source| source.state != "own");
+        let all = sources::list(&mut on, Some(&team.id)).await?.into_iter().filter(|source| source.state != "own");
         Ok(all.map(|source| shown(source, &pending, &keys)).collect())
     }
 

@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 /// Maximum number of remembered callers; above it half of them are evicted.
-const REMEMBERED: usize = 100_000;
+const MAX_CALLERS: usize = 100_000;
 
 /// A limit of failures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -92,7 +92,7 @@ impl Attempts {
         for (_, pair) in by.iter().filter(|(limit, _)| *limit == Limit::Name) {
             let mut signed_in = self.signed_in.lock();
             let (new, old) = &mut *signed_in;
-            if new.len() >= REMEMBERED / 2 {
+            if new.len() >= MAX_CALLERS / 2 {
                 *old = std::mem::take(new);
             }
             new.insert(pair.to_string());
@@ -139,7 +139,7 @@ fn lookup<'a>(counted: &'a mut (Counted, Counted), key: &(Limit, String)) -> Opt
 fn put(counted: &mut (Counted, Counted), key: (Limit, String), failures: Failures) {
     let (new, old) = counted;
     old.remove(&key);
-    if new.len() >= REMEMBERED / 2 && !new.contains_key(&key) {
+    if new.len() >= MAX_CALLERS / 2 && !new.contains_key(&key) {
         *old = std::mem::take(new);
     }
     new.insert(key, failures);
@@ -226,10 +226,10 @@ mod tests {
     #[test]
     fn memory_is_bounded_and_the_oldest_are_forgotten() {
         let attempts = Attempts::default();
-        for i in 0..REMEMBERED as u64 * 2 {
+        for i in 0..MAX_CALLERS as u64 * 2 {
             let _ = attempts.begin(Duration::from_millis(i), &[(Limit::Key, &i.to_string())]);
         }
-        assert!(attempts.remembered() <= REMEMBERED, "{}", attempts.remembered());
+        assert!(attempts.remembered() <= MAX_CALLERS, "{}", attempts.remembered());
         for _ in 0..9 {
             assert_eq!(attempts.begin(seconds(200), &[(Limit::Key, "199999")]), Ok(()));
         }

@@ -103,7 +103,7 @@ impl Accounts {
         let count = rows.len();
         let mut lines = String::new();
         for row in rows {
-            lines.push_str(&serde_json::to_string(&log::told(row))?);
+            lines.push_str(&serde_json::to_string(&log::to_entry(row))?);
             lines.push('\n');
         }
         let (done, written) = oneshot::channel();
@@ -116,7 +116,7 @@ impl Accounts {
         Ok(count)
     }
 
-    async fn unwritten(&self) -> Result<(Vec<audit::Entry>, u64), Denied> {
+    async fn unwritten(&self) -> Result<(Vec<audit::AuditRow>, u64), Denied> {
         let mut on = self.read().await?;
         let written = meta::get(&mut on, WRITTEN).await?.and_then(|id| id.parse().ok()).unwrap_or(0);
         let rows = audit::after(&mut on, written, ROWS).await?;

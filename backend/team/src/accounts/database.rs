@@ -29,7 +29,7 @@ impl Database {
     ///
     /// # Errors
     /// A sentence: the address is invalid, or the password file cannot be read.
-    pub fn of(folder: &Path, url: Option<&str>, password_file: Option<&Path>) -> Result<Self, String> {
+    pub fn from_settings(folder: &Path, url: Option<&str>, password_file: Option<&Path>) -> Result<Self, String> {
         let Some(url) = url else { return Ok(Database::in_folder(folder)) };
         let password = password_file.map(password).transpose()?;
         let server = Server::parse(url, password.as_ref()).map_err(|why| format!("database.url: {why}"))?;
@@ -110,7 +110,7 @@ mod tests {
         let file = folder.path().join("password");
         let of = |text: &str| {
             std::fs::write(&file, text).expect("written");
-            Database::of(folder.path(), Some("postgres://me@db/hub"), Some(&file))
+            Database::from_settings(folder.path(), Some("postgres://me@db/hub"), Some(&file))
         };
         let shown = format!("{:?}", of("s3cret\n").expect("a server"));
         assert!(shown.contains("database hub") && !shown.contains("s3cret"), "{shown}");
@@ -118,7 +118,8 @@ mod tests {
             let why = of(text).expect_err(text);
             assert!(why.contains(said) && !why.contains("s3cret"), "{why}");
         }
-        let absent = Database::of(folder.path(), Some("postgres://me@db/hub"), Some(&folder.path().join("none")));
+        let absent =
+            Database::from_settings(folder.path(), Some("postgres://me@db/hub"), Some(&folder.path().join("none")));
         assert!(absent.expect_err("absent").starts_with("database.password_file: "));
         assert!(!Database::in_folder(folder.path()).is_there(), "nobody was here yet");
     }

@@ -9,7 +9,7 @@ use super::watchers::Ends;
 use super::{Accounts, DAY, Denied, Done, HOUR, LinkDenied, Network, random};
 use records::enrolments::Enrolment as Request;
 use records::keys::Key;
-use records::sources::{Source, Told};
+use records::sources::{ReportedFacts, Source};
 use records::{Change, enrolments, keys, sources};
 use shared::enrol::{EnrolRequest, Enrolled};
 use shared::role::KeyScope;
@@ -266,13 +266,13 @@ impl Accounts {
         sources::set_state(change, &source.id, "active").await?;
         let (machine, links) = (request.machine.as_deref(), json(&request.links));
         sources::set_machine(change, &source.id, machine, &links, request.name.as_deref()).await?;
-        let told = Told {
+        let told = ReportedFacts {
             host: Some(&request.host),
             platform: request.platform.as_deref(),
             version: request.version.as_deref(),
             facts: None,
         };
-        sources::heard(change, &source.id, now, told).await?;
+        sources::record_reception(change, &source.id, now, told).await?;
         // Labels set by an admin override those of the join key.
         let mut labels = settings.labels.clone();
         labels.extend(labels_of(&source));

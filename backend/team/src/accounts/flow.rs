@@ -11,9 +11,9 @@ use shared::provider::{Purpose, Refused};
 use shared::secret::Secret;
 
 /// Lifetime of a pending sign-in.
-const AWAY: i64 = 10 * MINUTE;
+const SIGN_IN_LIFETIME: i64 = 10 * MINUTE;
 /// Maximum number of pending sign-ins of the hub.
-const MOST: i64 = 10_000;
+const MAX_SIGN_INS: i64 = 10_000;
 
 /// The secret of one pending sign-in.
 #[derive(Clone, Debug)]
@@ -100,7 +100,7 @@ impl Accounts {
         let account = of.as_ref().map(|(account, _)| account.clone());
         let flow = Flow { provider: provider.into(), next, purpose, invite, of, began: now };
         let mut change = self.begin_change().await?;
-        if codes::count(&mut change, "oidc", now).await? >= MOST {
+        if codes::count(&mut change, "oidc", now).await? >= MAX_SIGN_INS {
             return Err(Denied::conflict("too many sign-ins with a provider at once; retry in some minutes"));
         }
         let row = Code {
@@ -115,7 +115,7 @@ impl Accounts {
             email: None,
             data: serde_json::to_string(&flow).map_err(|_| Denied::invalid("the address to return to is too long"))?,
             made: now,
-            ends: now + AWAY,
+            ends: now + SIGN_IN_LIFETIME,
         };
         codes::add(&mut change, &row).await?;
         change.commit().await?;

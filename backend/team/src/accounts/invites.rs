@@ -12,8 +12,8 @@ use shared::secret::Secret;
 use shared::team::{Invite, NewInvite, TakeInvite};
 
 /// Lifetime of an invitation: default and maximum.
-const HOLDS: i64 = 7 * DAY;
-const LONGEST: i64 = 30 * DAY;
+const DEFAULT_LIFETIME: i64 = 7 * DAY;
+const MAX_LIFETIME: i64 = 30 * DAY;
 /// Maximum number of open invitations of a team.
 const INVITES: usize = 200;
 /// Maximum length of an e-mail address.
@@ -68,8 +68,8 @@ impl Accounts {
     pub async fn invite(&self, by: &Principal, team: &str, wanted: &NewInvite) -> Result<(String, Secret), Denied> {
         let (now, role) = (self.now(), wanted.role.unwrap_or(Role::Viewer));
         let email = email_of(wanted.email.as_deref().unwrap_or_default())?;
-        let ends = key::end_of(wanted.expires.as_deref(), Some(HOLDS), now)?;
-        let ends = ends.filter(|ends| *ends <= now + LONGEST);
+        let ends = key::end_of(wanted.expires.as_deref(), Some(DEFAULT_LIFETIME), now)?;
+        let ends = ends.filter(|ends| *ends <= now + MAX_LIFETIME);
         let ends = ends.ok_or_else(|| Denied::invalid("an invitation lasts at most 30d"))?;
         let mut change = self.begin_change().await?;
         let team = self.inviting(&mut change, by, team).await?;

@@ -13,7 +13,7 @@ use shared::session::{Join, NewJoin};
 use std::collections::BTreeMap;
 
 /// Default lifetime of a join key.
-const HOLDS: i64 = DAY;
+const DEFAULT_LIFETIME: i64 = DAY;
 /// Maximum number of valid join keys of a team.
 const JOINS: usize = 200;
 /// Name of the join key that the hub prints while it has no account.
@@ -52,11 +52,11 @@ impl Accounts {
         if wanted.uses == Some(0) {
             return Err(Denied::invalid("a join key is for at least one machine; leave uses out for any number"));
         }
-        let ends = end_of(wanted.expires.as_deref(), Some(HOLDS), self.now())?;
+        let ends = end_of(wanted.expires.as_deref(), Some(DEFAULT_LIFETIME), self.now())?;
         let mut change = self.begin_change().await?;
         let team = self.team(&mut change, by, team, Role::Admin).await?;
         self.need_fresh(by)?;
-        if keys::of(&mut change, Some(&team.id), KeyKind::Join.letter(), self.now()).await?.len() >= JOINS {
+        if keys::list(&mut change, Some(&team.id), KeyKind::Join.letter(), self.now()).await?.len() >= JOINS {
             return Err(Denied::conflict(format!("a team has at most {JOINS} join keys; revoke one first")));
         }
         let source = match &wanted.source {
@@ -99,7 +99,7 @@ impl Accounts {
         let mut on = self.read().await?;
         let printed = |key: &keys::Key| key.name == PRINTED;
         if records::accounts::count(&mut on).await? > 0
-            && !keys::of(&mut on, None, KeyKind::Join.letter(), now).await?.iter().any(printed)
+            && !keys::list(&mut on, None, KeyKind::Join.letter(), now).await?.iter().any(printed)
         {
             return Ok(None);
         }
@@ -110,7 +110,7 @@ impl Accounts {
             Some(team) => team,
             None => teams::all(&mut change).await?.into_iter().next().ok_or(Denied::Unknown)?,
         };
-        for old in keys::of(&mut change, None, KeyKind::Join.letter(), now).await? {
+        for old in keys::list(&mut change, None, KeyKind::Join.letter(), now).await? {
             if printed(&old) {
                 keys::end(&mut change, &old.id, now, "ended").await?;
             }
@@ -119,8 +119,9 @@ impl Accounts {
             change.commit().await?;
             return Ok(None);
         }
-        let made =
-            self.add_join(&mut change, &team, PRINTED, None, Some(now + HOLDS), &JoinSettings::default()).await?;
+        let made = self
+            .add_join(&mut change, &team, PRINTED, None, Some(now + DEFAULT_LIFETIME), &JoinSettings::default())
+            .await?;
         change.commit().await?;
         Ok(Some(made.key))
     }
@@ -154,7 +155,7 @@ impl Accounts {
     pub async fn joins(&self, by: &Principal, team: &str) -> Result<Vec<Join>, Denied> {
         let mut on = self.read().await?;
         let team = self.team(&mut on, by, team, Role::Admin).await?;
-        let rows = keys::of(&mut on, Some(&team.id), KeyKind::Join.letter(), self.now()).await?;
+        let rows = keys::list(&mut on, Some(&team.id), KeyKind::Join.letter(), self.now()).await?;
         let shown = rows.into_iter().filter(|key| key.uses != Some(0)).map(|key| {
             let settings: JoinSettings = serde_json::from_str(&key.settings).unwrap_or_default();
             Join {

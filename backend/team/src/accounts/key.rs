@@ -13,7 +13,7 @@ const SECRET: usize = 43;
 const CHECKSUM: usize = 6;
 
 /// Maximum lifetime that can be given; above it use "never".
-const LONGEST: i64 = 3_660 * DAY;
+const MAX_LIFETIME: i64 = 3_660 * DAY;
 
 /// Kind of a key's owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,7 +96,7 @@ pub(super) fn end_of(text: Option<&str>, unless_said: Option<i64>, now: i64) -> 
         Some("never") => return Ok(None),
         Some(text) => text,
     };
-    match time::read(text).filter(|length| (MINUTE..=LONGEST).contains(length)) {
+    match time::read(text).filter(|length| (MINUTE..=MAX_LIFETIME).contains(length)) {
         Some(length) => Ok(Some(now + length)),
         None => Err(Denied::invalid("write a lifetime such as 30min, 24h, 7d or never; at most ten years")),
     }

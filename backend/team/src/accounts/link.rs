@@ -14,7 +14,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 /// Maximum lengths of data reported by a machine, bytes: host, platform, version, facts.
-const TOLD: [usize; 4] = [255, 256, 64, 65_536];
+const MAX_REPORTED_BYTES: [usize; 4] = [255, 256, 64, 65_536];
 
 /// Machine of an agent's key.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -170,16 +170,16 @@ impl Accounts {
     ///
     /// # Errors
     /// [`Denied::Unavailable`].
-    pub async fn heard(&self, source: &str, heard: &Heard) -> Result<(), Denied> {
+    pub async fn store_report(&self, source: &str, heard: &Heard) -> Result<(), Denied> {
         let texts = [&heard.host, &heard.platform, &heard.version, &heard.facts];
         let mut kept = [None; 4];
-        for ((kept, text), most) in kept.iter_mut().zip(texts).zip(TOLD) {
+        for ((kept, text), most) in kept.iter_mut().zip(texts).zip(MAX_REPORTED_BYTES) {
             *kept = text.as_deref().filter(|text| text.len() <= most);
         }
         let [host, platform, version, facts] = kept;
-        let told = sources::Told { host, platform, version, facts };
+        let told = sources::ReportedFacts { host, platform, version, facts };
         let mut change = self.begin_note().await?;
-        sources::heard(&mut change, source, self.now(), told).await?;
+        sources::record_reception(&mut change, source, self.now(), told).await?;
         Ok(change.commit().await?)
     }
 
@@ -188,7 +188,7 @@ impl Accounts {
     /// # Errors
     /// [`Denied::Unavailable`].
     pub async fn eras(&self, source: &str) -> Result<Vec<Era>, Denied> {
-        let rows = eras::of(&mut *self.read().await?, source).await?;
+        let rows = eras::list(&mut *self.read().await?, source).await?;
         let mut eras: Vec<Era> = rows
             .into_iter()
             .map(|row| Era { first: row.first as u64, shift_ms: row.shift, skew_ms: row.skew, rtt_ms: row.rtt })
@@ -232,7 +232,7 @@ impl Accounts {
     /// # Errors
     /// [`Denied::Unavailable`].
     pub async fn admitted(&self) -> Result<Vec<(String, String, i64)>, Denied> {
-        let all = sources::of(&mut *self.read().await?, None).await?.into_iter();
+        let all = sources::list(&mut *self.read().await?, None).await?.into_iter();
         let admitted = all.filter(|source| source.state != "pending");
         let named = |source: sources::Source| (source.id, source.name, source.last_seen.unwrap_or(source.first_seen));
         Ok(admitted.map(named).collect())

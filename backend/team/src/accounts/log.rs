@@ -67,7 +67,7 @@ impl Accounts {
         let more = rows.len() as i64 > limit;
         rows.truncate(limit as usize);
         let unwritten = by.hub_admin.then(|| self.unwritten_sign_ins());
-        Ok(AuditLog { entries: rows.into_iter().map(told).collect(), more, unwritten })
+        Ok(AuditLog { entries: rows.into_iter().map(to_entry).collect(), more, unwritten })
     }
 }
 
@@ -92,7 +92,7 @@ impl Accounts {
 }
 
 /// A row in the form of the API.
-pub(super) fn told(row: audit::Entry) -> AuditEntry {
+pub(super) fn to_entry(row: audit::AuditRow) -> AuditEntry {
     AuditEntry {
         id: row.id,
         t: row.t / 1_000,

@@ -12,7 +12,7 @@ const LOGIN: usize = 64;
 /// Data stored with an identity.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(default)]
-struct Said {
+struct LoginData {
     #[serde(skip_serializing_if = "Option::is_none")]
     login: Option<String>,
 }
@@ -25,7 +25,7 @@ pub(super) fn is_login(text: &str) -> bool {
 fn written(login: Option<&str>) -> String {
     // An invalid login counts as absent, so that it cannot claim runs of others.
     let login = login.filter(|login| is_login(login)).map(String::from);
-    serde_json::to_string(&Said { login }).expect("a text")
+    serde_json::to_string(&LoginData { login }).expect("a text")
 }
 
 /// Stores the login that an identity provider supplies now; none removes it.
@@ -36,17 +36,20 @@ pub(super) async fn set(on: &mut Connection, who: (&str, &str), login: Option<&s
 /// Whether that would change the login of an account's identities, if one is supplied.
 pub(super) async fn differs(on: &mut Connection, account: &str, login: Option<&str>) -> Result<bool, Denied> {
     let Some(login) = login.filter(|login| is_login(login)) else { return Ok(false) };
-    Ok(!said(on, Some(account)).await?.values().flatten().any(|known| known == login))
+    Ok(!list_logins(on, Some(account)).await?.values().flatten().any(|known| known == login))
 }
 
 /// The logins supplied by the identity providers of an account, by its id; with none, of all accounts.
 ///
 /// # Errors
 /// [`Denied`], if the database is unreachable.
-pub async fn said(on: &mut Connection, account: Option<&str>) -> Result<BTreeMap<String, BTreeSet<String>>, Denied> {
+pub async fn list_logins(
+    on: &mut Connection,
+    account: Option<&str>,
+) -> Result<BTreeMap<String, BTreeSet<String>>, Denied> {
     let mut logins = BTreeMap::<_, BTreeSet<String>>::new();
-    for (account, row) in accounts::said(on, account).await? {
-        let login = serde_json::from_str::<Said>(&row).ok().and_then(|said| said.login);
+    for (account, row) in accounts::list_claims(on, account).await? {
+        let login = serde_json::from_str::<LoginData>(&row).ok().and_then(|said| said.login);
         logins.entry(account).or_default().extend(login);
     }
     Ok(logins)

@@ -60,7 +60,7 @@ impl Accounts {
     pub async fn own_sessions(&self, by: &Principal) -> Result<Vec<OwnSession>, Denied> {
         let mut on = self.read().await?;
         let (account, now) = (self.own(&mut on, by).await?, self.now());
-        let rows = sessions::of(&mut on, &account.id).await?.into_iter();
+        let rows = sessions::list(&mut on, &account.id).await?.into_iter();
         let holding = rows.filter(|row| now < row.ends && now < row.seen + self.idle());
         let shown = holding.map(|row| OwnSession {
             id: session_id(&row.id_hash),
@@ -94,7 +94,7 @@ impl Accounts {
     pub async fn end_own_session(&self, by: &Principal, id: &str) -> Result<(), Denied> {
         let mut change = self.begin_change().await?;
         let account = self.own(&mut change, by).await?;
-        let rows = sessions::of(&mut change, &account.id).await?;
+        let rows = sessions::list(&mut change, &account.id).await?;
         let row = rows.into_iter().find(|row| session_id(&row.id_hash) == id).ok_or(Denied::Unknown)?;
         sessions::end(&mut change, &row.id_hash).await?;
         let done = Done { action: "sign-out", object: &account.name, ..Done::default() };

@@ -7,6 +7,7 @@
 mod agents;
 mod attempts;
 mod audit_file;
+mod configured_keys;
 mod database;
 mod denied;
 mod enrol;
@@ -32,7 +33,6 @@ mod service_keys;
 mod services;
 mod session;
 mod shares;
-mod standing;
 mod teams;
 mod usage;
 mod views;
@@ -40,6 +40,7 @@ mod vouched;
 mod watchers;
 
 pub use audit_file::{AuditFile, AuditFileFigures};
+pub use configured_keys::{ConfiguredKey, new_join_key};
 pub use database::Database;
 pub use denied::Denied;
 pub use enrol::Enrolment;
@@ -53,7 +54,6 @@ pub use provided::{Proof, Proved};
 pub use random::id as random_id;
 pub use removals::{REMOVALS_FILE, RemovalList};
 pub use session::Begun;
-pub use standing::{StandingKey, new_join_key};
 pub use usage::{UsageBy, UsageCount, UsageFilter, UsageHomes, usage_csv};
 pub use views::NotSaved;
 pub use vouched::{GroupRole, Vouched};
@@ -68,7 +68,7 @@ pub const FILE: &str = records::FILE;
 /// [`OpenError`]: there is no database, or the file already exists.
 pub async fn backup(folder: &Path, file: &Path, clock: &dyn Clock, uid: u32) -> Result<(), OpenError> {
     let by = Principal::local(uid);
-    let entry = audit::Entry {
+    let entry = audit::AuditRow {
         id: 0,
         t: clock.wall(),
         who: by.name(),
@@ -92,7 +92,7 @@ use parking_lot::Mutex;
 use password::Passwords;
 use records::teams as team_rows;
 use records::{Change, Connection, Reader, Records, audit};
-use session::{IDLE, LONGEST};
+use session::{IDLE, MAX_LIFETIME};
 use shared::role::{KeyScope, Role};
 use shared::scope::Scope;
 use shared::session::TeamRole;
@@ -113,7 +113,7 @@ const HOUR: i64 = 60 * MINUTE;
 const DAY: i64 = 24 * HOUR;
 
 /// Default retention of rows of the audit log, and of ended keys.
-const KEPT: i64 = 400 * DAY;
+const DEFAULT_RETENTION: i64 = 400 * DAY;
 
 /// People, keys and machines of a hub. Cheap to clone.
 #[derive(Clone)]
@@ -126,7 +126,7 @@ struct Inner {
     set_up: AtomicBool,
     passwords: Passwords,
     attempts: Attempts,
-    judged: principal_cache::Judged,
+    judged: principal_cache::PrincipalCache,
     /// Time at which the proxy last authenticated an account, by its id; wall.
     brought: Mutex<HashMap<String, i64>>,
     people: Watchers<Ended>,
@@ -168,16 +168,16 @@ impl Accounts {
             set_up: AtomicBool::new(set_up),
             passwords: Passwords::new(),
             attempts: Attempts::default(),
-            judged: principal_cache::Judged::default(),
+            judged: principal_cache::PrincipalCache::default(),
             brought: Mutex::default(),
             people: Watchers::new(),
             links: Watchers::new(),
             sources: watch::Sender::new(0),
             confirms_rejoins: AtomicBool::new(false),
             tidy_at: AtomicI64::new(0),
-            audit_kept: AtomicI64::new(KEPT),
+            audit_kept: AtomicI64::new(DEFAULT_RETENTION),
             idle: AtomicI64::new(IDLE),
-            longest: AtomicI64::new(LONGEST),
+            longest: AtomicI64::new(MAX_LIFETIME),
             unwritten: AtomicU64::new(0),
         })))
     }
@@ -361,7 +361,7 @@ impl Accounts {
         what: Done<'_>,
         result: &str,
     ) -> Result<(), Denied> {
-        let entry = audit::Entry {
+        let entry = audit::AuditRow {
             id: 0,
             t: self.now(),
             who: who.into(),
@@ -431,7 +431,7 @@ async fn tidy(change: &mut Change, now: i64, (idle, audit_kept): (i64, i64)) -> 
     records::shares::forget(change, now).await?;
     usage::forget(change, now).await?;
     log::blur(change, now).await?;
-    records::keys::forget(change, now - KEPT).await?;
+    records::keys::forget(change, now - DEFAULT_RETENTION).await?;
     records::sources::forget_aliases(change, now).await?;
     records::enrolments::forget(change, now - enrol::REPEATED, now - enrol::PENDING).await?;
     audit::forget(change, now.saturating_sub(audit_kept)).await

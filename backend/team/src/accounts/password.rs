@@ -27,8 +27,8 @@ const AT_ONCE: usize = 2;
 const WAITING: usize = 32;
 
 /// Lengths in bytes after normalization.
-const SHORTEST: usize = 12;
-const LONGEST: usize = 1_024; // bytes, no unit is converted
+const MIN_BYTES: usize = 12;
+const MAX_BYTES: usize = 1_024; // bytes, no unit is converted
 /// Maximum length before normalization.
 const LONGEST_TYPED: usize = 4_096;
 
@@ -69,7 +69,7 @@ const COMMON: [&str; 24] = [
 fn normal(password: &Secret) -> Result<Vec<u8>, Denied> {
     let typed = password.reveal();
     if typed.len() > LONGEST_TYPED {
-        return Err(Denied::invalid(format!("a password has at most {LONGEST} bytes")));
+        return Err(Denied::invalid(format!("a password has at most {MAX_BYTES} bytes")));
     }
     Ok(typed.nfkc().collect::<String>().into_bytes())
 }
@@ -80,11 +80,11 @@ fn normal(password: &Secret) -> Result<Vec<u8>, Denied> {
 /// The reason of the refusal, as a sentence without the password.
 pub(super) fn check(password: &Secret, name: &str) -> Result<(), Denied> {
     let normal = normal(password)?;
-    if !(SHORTEST..=LONGEST).contains(&normal.len()) {
-        return Err(Denied::invalid(format!("a password has {SHORTEST} to {LONGEST} bytes; use a longer one")));
+    if !(MIN_BYTES..=MAX_BYTES).contains(&normal.len()) {
+        return Err(Denied::invalid(format!("a password has {MIN_BYTES} to {MAX_BYTES} bytes; use a longer one")));
     }
     let text = String::from_utf8_lossy(&normal).to_lowercase();
-    let easy = if text.contains(&name.to_lowercase()) && text.chars().count() < name.chars().count() + SHORTEST / 2 {
+    let easy = if text.contains(&name.to_lowercase()) && text.chars().count() < name.chars().count() + MIN_BYTES / 2 {
         Some("it is similar to the name")
     } else if text.chars().collect::<BTreeSet<_>>().len() < 5 {
         Some("it has too few different letters")

@@ -12,7 +12,7 @@ use shared::role::Role;
 use shared::secret::Secret;
 
 /// Lifetime of the code to set a password: for the first password, and for a reset.
-const FIRST: i64 = DAY;
+const FIRST_CODE_LIFETIME: i64 = DAY;
 const RESET: i64 = HOUR;
 
 /// Maximum number of accounts of a hub.
@@ -79,7 +79,7 @@ impl Accounts {
         let account = self.add_account(&mut change, name, wanted.hub_admin, hash.as_deref()).await?;
         teams::set_role(&mut change, &team.id, &account.id, Some(role.text())).await?;
         let code = match hash {
-            None => Some(self.new_code(&mut change, by, &account, FIRST).await?),
+            None => Some(self.new_code(&mut change, by, &account, FIRST_CODE_LIFETIME).await?),
             Some(_) => None,
         };
         let after = match wanted.hub_admin {

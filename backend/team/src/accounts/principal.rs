@@ -13,7 +13,7 @@ pub struct Network(String);
 
 impl Network {
     /// The network of an address.
-    pub fn of(address: IpAddr) -> Self {
+    pub fn from_address(address: IpAddr) -> Self {
         Network(match address.to_canonical() {
             IpAddr::V4(address) => address.to_string(),
             IpAddr::V6(address) => {
@@ -30,7 +30,9 @@ impl Network {
 
     /// Whether it is this machine itself, from which a proxy may forward requests of others.
     pub fn is_this_machine(&self) -> bool {
-        *self == Self::local() || self.0.starts_with("127.") || *self == Self::of(std::net::Ipv6Addr::LOCALHOST.into())
+        *self == Self::local()
+            || self.0.starts_with("127.")
+            || *self == Self::from_address(std::net::Ipv6Addr::LOCALHOST.into())
     }
 
     /// Its text in the records.
@@ -224,7 +226,7 @@ mod tests {
             ("::1", "::/64"),
             ("127.0.0.9", "127.0.0.9"),
         ] {
-            let of = Network::of(address.parse().expect("an address"));
+            let of = Network::from_address(address.parse().expect("an address"));
             assert_eq!(of.text(), network);
             assert_eq!(of.is_this_machine(), ["::1", "127.0.0.9"].contains(&address), "{address}");
         }

@@ -2,7 +2,7 @@
 //! cached while no change was made, here or elsewhere.
 //!
 //! An entry is valid for the [generation](records::Records::generation) in which it was read, and only while the last
-//! check for foreign changes is younger than [`LOOKED`]. So a revoked right is effective within a second.
+//! check for foreign changes is younger than [`CHECK_INTERVAL`]. So a revoked right is effective within a second.
 
 use super::{Accounts, Denied, MINUTE, Network, Principal, random};
 use parking_lot::{Mutex, MutexGuard};
@@ -11,18 +11,18 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// Maximum age of the check for foreign changes: with the time of a check, below a second.
-const LOOKED: Duration = Duration::from_millis(600);
+const CHECK_INTERVAL: Duration = Duration::from_millis(600);
 /// Timeout of a check; after it the check counts as failed.
-const LOOK: Duration = Duration::from_millis(300);
+const CHECK_TIMEOUT: Duration = Duration::from_millis(300);
 /// Interval of a hub's checks.
 const LOOK_EVERY: Duration = Duration::from_millis(400);
 /// Maximum age of an entry: marks of use are written at each authorization.
-const KEPT: i64 = MINUTE;
+const MAX_AGE: i64 = MINUTE;
 /// Time for which a cached principal may read while the database is unreachable. Only another hub that still reaches it
 /// could revoke rights then.
 const WITHOUT_DATABASE: Duration = Duration::from_secs(15 * 60);
 /// Maximum number of entries.
-const MOST: usize = 20_000;
+const MAX_ENTRIES: usize = 20_000;
 
 /// Key of an entry: a hash of the credential, never the credential itself.
 pub(super) type KnownBy = [u8; 32];
@@ -33,7 +33,7 @@ pub(super) fn known(kind: &str, text: &str) -> KnownBy {
 }
 
 #[derive(Debug)]
-struct Entry {
+struct CachedPrincipal {
     principal: Principal,
     generation: u64,
     /// Expiry, wall clock.
@@ -46,8 +46,8 @@ struct Entry {
 
 /// The cached principals.
 #[derive(Debug, Default)]
-pub(super) struct Judged {
-    entries: Mutex<HashMap<KnownBy, Entry>>,
+pub(super) struct PrincipalCache {
+    entries: Mutex<HashMap<KnownBy, CachedPrincipal>>,
     /// Time of the last check for foreign changes, steady; 0: never.
     looked: AtomicU64,
     /// One check serves all concurrent requests.
@@ -55,8 +55,8 @@ pub(super) struct Judged {
     dropped: AtomicU64,
 }
 
-impl Judged {
-    fn entries(&self) -> MutexGuard<'_, HashMap<KnownBy, Entry>> {
+impl PrincipalCache {
+    fn entries(&self) -> MutexGuard<'_, HashMap<KnownBy, CachedPrincipal>> {
         self.entries.lock()
     }
 
@@ -67,7 +67,7 @@ impl Judged {
 
     fn looked(&self, now: Duration) -> bool {
         let at = self.looked.load(Ordering::Acquire);
-        at > 0 && now.saturating_sub(Duration::from_nanos(at)) < LOOKED
+        at > 0 && now.saturating_sub(Duration::from_nanos(at)) < CHECK_INTERVAL
     }
 }
 
@@ -76,7 +76,7 @@ impl Accounts {
     /// until it is dropped.
     pub async fn look_for_others(&self) {
         loop {
-            self.look().await;
+            self.check_changes().await;
             tokio::time::sleep(LOOK_EVERY).await;
         }
     }
@@ -87,7 +87,7 @@ impl Accounts {
         if !judged.looked(self.0.clock.steady()) {
             // A request does not wait for another's check: meanwhile it is authorized from the database.
             let _one = judged.looking.try_lock().ok()?;
-            if !self.look().await {
+            if !self.check_changes().await {
                 return None;
             }
         }
@@ -120,18 +120,18 @@ impl Accounts {
     /// Caches a principal; `generation` is the one from before it was read.
     pub(super) fn keep_judged(&self, known: KnownBy, generation: u64, principal: &Principal) {
         let (now, steady) = (self.now(), self.0.clock.steady());
-        let entry = Entry {
+        let entry = CachedPrincipal {
             principal: principal.clone(),
             generation,
-            until: principal.ends.unwrap_or(i64::MAX).min(now + KEPT),
-            steady: steady + Duration::from_millis(KEPT as u64),
+            until: principal.ends.unwrap_or(i64::MAX).min(now + MAX_AGE),
+            steady: steady + Duration::from_millis(MAX_AGE as u64),
             without_database: steady + WITHOUT_DATABASE,
         };
         let mut entries = self.0.judged.entries();
-        if entries.len() >= MOST {
+        if entries.len() >= MAX_ENTRIES {
             let before = entries.len();
             entries.retain(|_, entry| entry.generation == generation && now < entry.until);
-            if entries.len() >= MOST {
+            if entries.len() >= MAX_ENTRIES {
                 entries.clear();
             }
             self.0.judged.dropped.fetch_add((before - entries.len()) as u64, Ordering::Relaxed);
@@ -140,9 +140,11 @@ impl Accounts {
     }
 
     /// Checks for foreign changes; false if the check failed.
-    async fn look(&self) -> bool {
+    async fn check_changes(&self) -> bool {
         let begun = self.0.clock.steady();
-        let Ok(Ok(others)) = tokio::time::timeout(LOOK, self.0.records.look()).await else { return false };
+        let Ok(Ok(others)) = tokio::time::timeout(CHECK_TIMEOUT, self.0.records.check_changes()).await else {
+            return false;
+        };
         self.0.judged.looked.store(u64::try_from(begun.as_nanos()).unwrap_or(u64::MAX).max(1), Ordering::Release);
         if others {
             // Machines may have changed, and connections check again whether they are still allowed.

@@ -83,7 +83,7 @@ impl Accounts {
         let written = async {
             let mut change = self.begin_change().await?;
             let done = Done { action: "sign-in", object: "nobody", ..Done::default() };
-            self.write_audit(&mut change, ("nobody", provider, network.text()), done, refused.word()).await?;
+            self.write_audit(&mut change, ("nobody", provider, network.text()), done, refused.as_str()).await?;
             Ok::<_, Denied>(change.commit().await?)
         };
         if let Err(error) = written.await {

@@ -20,7 +20,7 @@ impl Accounts {
         {
             let mut on = self.read().await?;
             for machine in machines {
-                let mut spans = coverage::of(&mut on, machine).await?;
+                let mut spans = coverage::list(&mut on, machine).await?;
                 if spans.len() > MAX_SPANS {
                     spans.drain(..spans.len() - MAX_SPANS);
                     many.push((machine, spans[0].0));
@@ -66,7 +66,7 @@ mod tests {
     #[tokio::test]
     async fn what_was_sent_is_known_to_all_and_a_machine_that_is_gone_keeps_nobody_from_saying_it() {
         let folder = tempfile::tempdir().expect("a folder");
-        let database = Database::of(folder.path(), None, None).expect("a file");
+        let database = Database::from_settings(folder.path(), None, None).expect("a file");
         let accounts = Accounts::open_in(&database, Arc::new(System)).await.expect("opened");
         accounts.own_machine("here").await.expect("entered");
         let taken = |first, last| {

@@ -14,7 +14,7 @@ use shared::scope::Bounds;
 use shared::session::TeamRole;
 
 /// Default lifetime of a key, and the maximum for a person's key.
-const HOLDS: i64 = 400 * DAY;
+const DEFAULT_LIFETIME: i64 = 400 * DAY;
 /// Maximum lifetime of a key that administers the hub.
 const HUB_ADMIN_HOLDS: i64 = 90 * DAY;
 /// Maximum number of keys of a team, including its services, and of a person.
@@ -317,7 +317,7 @@ impl Accounts {
     async fn keys_of(&self, on: &mut Connection, whose: &Whose) -> Result<Vec<Key>, Denied> {
         let mut rows = match whose {
             Whose::Person(account, _) => keys::of_owner(on, &account.id, self.now()).await?,
-            _ => keys::of(on, Some(whose.team()), whose.kind().letter(), self.now()).await?,
+            _ => keys::list(on, Some(whose.team()), whose.kind().letter(), self.now()).await?,
         };
         rows.retain(|key| whose.has(key));
         Ok(rows)
@@ -334,7 +334,7 @@ impl Accounts {
         let name = check(wanted)?;
         self.need_fresh(by)?;
         let now = self.now();
-        let mut ends = key::end_of(wanted.expires.as_deref(), Some(HOLDS), now)?;
+        let mut ends = key::end_of(wanted.expires.as_deref(), Some(DEFAULT_LIFETIME), now)?;
         for &scope in &wanted.scopes {
             let has = match (scope.least_role(), whose) {
                 (Some(role), Whose::Team(team)) => by.may(&team.id, role),
@@ -358,11 +358,11 @@ impl Accounts {
             ends = Some(ends.unwrap_or(i64::MAX).min(now + HUB_ADMIN_HOLDS));
         }
         let most = match whose {
-            Whose::Person(..) if ends.is_none_or(|ends| ends > now + HOLDS) => {
+            Whose::Person(..) if ends.is_none_or(|ends| ends > now + DEFAULT_LIFETIME) => {
                 return Err(Denied::invalid("a personal key lasts at most 400d; create one for a service instead"));
             }
             Whose::Person(account, _) => (keys::of_owner(change, &account.id, now).await?.len(), OWN_KEYS),
-            _ => (keys::of(change, Some(whose.team()), whose.kind().letter(), now).await?.len(), KEYS),
+            _ => (keys::list(change, Some(whose.team()), whose.kind().letter(), now).await?.len(), KEYS),
         };
         if most.0 >= most.1 {
             return Err(Denied::conflict(format!("the limit of {} keys is reached; revoke one first", most.1)));

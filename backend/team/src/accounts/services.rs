@@ -22,7 +22,7 @@ impl Accounts {
         let mut on = self.read().await?;
         let team = self.team(&mut on, by, team, Role::Admin).await?;
         let mut shown = Vec::new();
-        for row in services::of(&mut on, &team.id).await? {
+        for row in services::list(&mut on, &team.id).await? {
             shown.push(self.shown_service(&mut on, &team, row).await?);
         }
         Ok(shown)
@@ -37,7 +37,7 @@ impl Accounts {
         let mut change = self.begin_change().await?;
         let team = self.team(&mut change, by, team, Role::Admin).await?;
         self.need_fresh(by)?;
-        if services::of(&mut change, &team.id).await?.len() >= SERVICES {
+        if services::list(&mut change, &team.id).await?.len() >= SERVICES {
             return Err(Denied::conflict(format!("a team has at most {SERVICES} services; remove one first")));
         }
         let row = services::Service {
@@ -164,7 +164,7 @@ impl Accounts {
         team: &teams::Team,
         row: services::Service,
     ) -> Result<Service, Denied> {
-        let own = keys::of(on, Some(&team.id), "s", self.now()).await?;
+        let own = keys::list(on, Some(&team.id), "s", self.now()).await?;
         let own = own.iter().filter(|key| key.service.as_ref() == Some(&row.id)).count();
         Ok(Service {
             role: row.role.parse().map_err(|_| Denied::Unknown)?,

@@ -15,10 +15,10 @@ use std::time::Duration;
 
 /// Default idle timeout and maximum lifetime of a session.
 pub(super) const IDLE: i64 = 12 * HOUR;
-pub(super) const LONGEST: i64 = 7 * DAY;
+pub(super) const MAX_LIFETIME: i64 = 7 * DAY;
 
 /// Time for which a sign-in counts as fresh.
-const FRESH: i64 = 15 * MINUTE;
+const FRESH_LIFETIME: i64 = 15 * MINUTE;
 
 /// Lifetime of the code for the first admin.
 const SETUP: i64 = DAY;
@@ -219,7 +219,7 @@ impl Accounts {
             return Ok(true);
         }
         let Some(account) = account else { return Ok(false) };
-        let sessions = sessions::of(on, &account.id).await?;
+        let sessions = sessions::list(on, &account.id).await?;
         Ok(sessions.iter().any(|session| session.network == network.text()))
     }
 
@@ -423,7 +423,7 @@ impl Accounts {
             home: None,
             scope: self.scope_of(on, account.hub_admin, &teams).await?,
             teams,
-            fresh_until: session.proved + FRESH,
+            fresh_until: session.proved + FRESH_LIFETIME,
             holder: KeyHolder { own: hex::encode(&session.id_hash), of: account.id.clone(), since: seen },
             session: session.id_hash.as_slice().try_into().ok(),
         })

@@ -17,8 +17,8 @@ use shared::views::{NewShare, Share, SharedView, Span};
 use shared::window;
 
 /// Lifetime of a link: default and maximum.
-const HOLDS: i64 = 7 * DAY;
-const LONGEST: i64 = 90 * DAY;
+const DEFAULT_LIFETIME: i64 = 7 * DAY;
+const MAX_LIFETIME: i64 = 90 * DAY;
 /// Maximum number of valid links of a team.
 const SHARES: usize = 200;
 /// Maximum number of machines of a link.
@@ -39,7 +39,7 @@ impl Accounts {
         let team = self.team(&mut on, by, &team.id, Role::Member).await?;
         let own = if by.may(&team.id, Role::Admin) { None } else { Some(by.owner.as_deref().unwrap_or_default()) };
         let mut shown = Vec::new();
-        for row in shares::of(&mut on, &team.id, own, self.now()).await? {
+        for row in shares::list(&mut on, &team.id, own, self.now()).await? {
             shown.push(shown_share(&mut on, row).await?);
         }
         Ok(shown)
@@ -57,7 +57,8 @@ impl Accounts {
         wanted: &NewShare,
     ) -> Result<(String, Secret), Denied> {
         let now = self.now();
-        let ends = key::end_of(wanted.expires.as_deref(), Some(HOLDS), now)?.filter(|ends| *ends <= now + LONGEST);
+        let ends = key::end_of(wanted.expires.as_deref(), Some(DEFAULT_LIFETIME), now)?
+            .filter(|ends| *ends <= now + MAX_LIFETIME);
         let ends = ends.ok_or_else(|| Denied::invalid("a share link lasts at most 90d"))?;
         if wanted.note.chars().count() > NOTE || wanted.note.chars().any(char::is_control) {
             return Err(Denied::invalid(format!("a note has at most {NOTE} letters")));
@@ -84,7 +85,7 @@ impl Accounts {
         let pairs = address::pairs(&query);
         let bounds = bounds_of(wanted.span, &pairs)?;
         let chosen = self.chosen(&mut change, by, &team, &pairs).await?;
-        if shares::of(&mut change, &team.id, None, now).await?.len() >= SHARES {
+        if shares::list(&mut change, &team.id, None, now).await?.len() >= SHARES {
             return Err(Denied::conflict(format!("a team has at most {SHARES} share links; revoke one first")));
         }
         let code = random::code();
@@ -279,7 +280,7 @@ impl Accounts {
             }
         }
         if ids.is_empty() {
-            ids = grants::of(on, &team.id).await?.into_iter().map(|source| source.id).collect();
+            ids = grants::list(on, &team.id).await?.into_iter().map(|source| source.id).collect();
         }
         match ids.len() {
             0 => Err(Denied::conflict("there is no machine to show; grant one to the team first")),

@@ -120,7 +120,7 @@ impl Accounts {
         if wanted.name != team.name {
             return Err(Denied::invalid("the name does not match; type the team's name again"));
         }
-        let machines = sources::of(&mut change, Some(&team.id)).await?.len();
+        let machines = sources::list(&mut change, Some(&team.id)).await?.len();
         if machines > 0 {
             let sentence = format!("{machines} machines belong to this team; remove them first");
             return Err(Denied::conflict(sentence));
@@ -130,7 +130,8 @@ impl Accounts {
             return Err(Denied::conflict("this is the last team; add another one first"));
         };
         let people: Vec<String> = teams::members(&mut change, &team.id).await?.into_iter().map(|one| one.id).collect();
-        let programs: Vec<String> = services::of(&mut change, &team.id).await?.into_iter().map(|one| one.id).collect();
+        let programs: Vec<String> =
+            services::list(&mut change, &team.id).await?.into_iter().map(|one| one.id).collect();
         keys::team_removed(&mut change, &team.id, &other.id).await?;
         teams::remove(&mut change, &team.id).await?;
         let done = Done { action: "team.remove", team: Some(&team.id), object: &team.name, ..Done::default() };
@@ -190,7 +191,7 @@ impl Accounts {
         let done = Done { action, team: Some(&team.id), object: &account.name, before, after: Some(after) };
         self.audit(&mut change, by, done).await?;
         let member = member_of(&mut change, &team.id, &account.id).await?.ok_or(Denied::Unknown)?;
-        let said = logins::said(&mut change, Some(&account.id)).await?;
+        let said = logins::list_logins(&mut change, Some(&account.id)).await?;
         let member = shown(member, Some(&said)).ok_or(Denied::Unknown)?;
         change.commit().await?;
         self.end_people(Ends::AllOf(account.id, None), Ended::Rights);
@@ -316,11 +317,11 @@ impl Accounts {
     async fn whole(&self, on: &mut Connection, by: &Principal, team: &teams::Team) -> Result<Team, Denied> {
         let role = by.role_in(&team.id).ok_or(Denied::Unknown)?;
         let said = match role {
-            Role::Admin => Some(logins::said(on, None).await?),
+            Role::Admin => Some(logins::list_logins(on, None).await?),
             _ => None,
         };
         let people = teams::members(on, &team.id).await?.into_iter();
-        let machines = grants::of(on, &team.id).await?.into_iter();
+        let machines = grants::list(on, &team.id).await?.into_iter();
         let machines =
             machines.map(|source| TeamSource { home: source.home == team.id, id: source.id, name: source.name });
         Ok(Team {

@@ -93,7 +93,7 @@ impl Accounts {
 }
 
 fn network(last: u8) -> Network {
-    Network::of([10, 0, 0, last].into())
+    Network::from_address([10, 0, 0, last].into())
 }
 
 fn secret(text: &str) -> Secret {

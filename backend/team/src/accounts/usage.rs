@@ -42,7 +42,7 @@ pub enum UsageBy {
 
 impl UsageBy {
     /// Its word in requests and in the table.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             UsageBy::Day => "day",
             UsageBy::Source => "source",
@@ -56,7 +56,7 @@ impl std::str::FromStr for UsageBy {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let all = [UsageBy::Day, UsageBy::Source, UsageBy::Key];
-        all.into_iter().find(|by| by.word() == text).ok_or_else(|| format!("is day, source or key, not {text:?}"))
+        all.into_iter().find(|by| by.as_str() == text).ok_or_else(|| format!("is day, source or key, not {text:?}"))
     }
 }
 
@@ -181,7 +181,7 @@ impl Accounts {
         if from > to || to - from >= KEPT_DAYS {
             return Err(Denied::invalid(format!("from must not be after to, and usage is kept for {KEPT_DAYS} days")));
         }
-        let rows = usage::of(&mut on, team.as_deref(), asked.by.word(), (from, to), VALUES + 1).await?;
+        let rows = usage::list(&mut on, team.as_deref(), asked.by.as_str(), (from, to), VALUES + 1).await?;
         if rows.len() as i64 > VALUES {
             return Err(Denied::invalid("these are too many rows; request fewer days with from= and to="));
         }
@@ -190,11 +190,11 @@ impl Accounts {
         let names = match asked.by {
             UsageBy::Day => HashMap::new(),
             UsageBy::Source => {
-                sources::of(&mut on, None).await?.into_iter().map(|source| (source.id, source.name)).collect()
+                sources::list(&mut on, None).await?.into_iter().map(|source| (source.id, source.name)).collect()
             }
             UsageBy::Key => key_names(&mut on, &rows).await?,
         };
-        Ok(Usage { usage: told(rows, &teams, &names), left_out: 0 })
+        Ok(Usage { usage: to_rows(rows, &teams, &names), left_out: 0 })
     }
 }
 
@@ -232,7 +232,11 @@ async fn key_names(on: &mut records::Connection, rows: &[(Used, f64)]) -> Result
 }
 
 /// Values as rows; values come in order.
-fn told(values: Vec<(Used, f64)>, teams: &HashMap<String, String>, names: &HashMap<String, String>) -> Vec<UsageRow> {
+fn to_rows(
+    values: Vec<(Used, f64)>,
+    teams: &HashMap<String, String>,
+    names: &HashMap<String, String>,
+) -> Vec<UsageRow> {
     let mut rows: Vec<(String, UsageRow)> = Vec::new();
     for (of, value) in values {
         let day = date::text(of.day * DAY)[..10].to_string();
@@ -294,7 +298,8 @@ mod tests {
             (used(20_001, "a", "samples"), 1.0),
         ];
         let names = HashMap::from([("a".to_string(), "=node, 1".to_string())]);
-        let usage = Usage { left_out: 0, usage: told(values, &HashMap::from([("t".into(), "main".into())]), &names) };
+        let usage =
+            Usage { left_out: 0, usage: to_rows(values, &HashMap::from([("t".into(), "main".into())]), &names) };
         assert_eq!(
             usage_csv(&usage),
             "day,team,kind,subject,name,samples,bytes_in,bytes_disk,series,late,dropped,viewers_peak,viewer_hours,bytes_out,queries\n\

@@ -85,7 +85,7 @@ impl Accounts {
         }
         for team in &all {
             let default = settings_of(team).default_view;
-            for row in views::of(&mut on, &team.id, by.owner.as_deref()).await? {
+            for row in views::list(&mut on, &team.id, by.owner.as_deref()).await? {
                 let is_default = default.as_ref() == Some(&row.id);
                 shown.push(SavedView { default: is_default, ..self.shown_view(by, row) });
             }
@@ -109,7 +109,7 @@ impl Accounts {
             team: team.id.clone(),
             owner: by.owner.clone(),
             maker: by.name(),
-            scope: word(wanted.scope).into(),
+            scope: scope_word(wanted.scope).into(),
             name,
             query,
             version: 1,
@@ -134,10 +134,10 @@ impl Accounts {
         let scope = match wanted.scope {
             Some(scope) => {
                 self.may_write(by, &old.team, scope)?;
-                if word(scope) != old.scope {
+                if scope_word(scope) != old.scope {
                     self.has_room(&mut change, by, &old.team, scope).await?;
                 }
-                word(scope).to_string()
+                scope_word(scope).to_string()
             }
             None => old.scope.clone(),
         };
@@ -311,6 +311,6 @@ impl Accounts {
     }
 }
 
-fn word(scope: Reach) -> &'static str {
+fn scope_word(scope: Reach) -> &'static str {
     if scope == Reach::Team { "team" } else { "mine" }
 }

@@ -7,7 +7,7 @@ use std::fmt;
 use tokio::sync::watch;
 
 /// Maximum number of remembered ends, for watches that start a moment later.
-const REMEMBERED: usize = 1_024;
+const MAX_ENDS: usize = 1_024;
 
 /// Reason to close a socket that works.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,7 +88,7 @@ struct Held<E> {
 
 impl<E: Clone> Watchers<E> {
     pub(super) fn new() -> Self {
-        let (recent, senders) = (VecDeque::with_capacity(REMEMBERED), HashMap::new());
+        let (recent, senders) = (VecDeque::with_capacity(MAX_ENDS), HashMap::new());
         Watchers(Mutex::new(Held { ends: 0, recent, senders, sweep_at: 256 }))
     }
 
@@ -125,7 +125,7 @@ impl<E: Clone> Watchers<E> {
     pub(super) fn end(&self, ends: Ends, why: E) {
         let mut held = self.held();
         held.ends += 1;
-        if held.recent.len() == REMEMBERED {
+        if held.recent.len() == MAX_ENDS {
             held.recent.pop_front();
         }
         held.recent.push_back((ends.clone(), why.clone()));
@@ -186,7 +186,7 @@ mod tests {
         assert_eq!(*watchers.watch(&holder("a", "", looked), Ended::Rights).borrow(), Some(Ended::Key));
         assert_eq!(*watchers.watch(&holder("b", "", looked), Ended::Rights).borrow(), None);
         assert_eq!(*watchers.watch(&holder("a", "", watchers.now()), Ended::Rights).borrow(), None, "seen already");
-        for i in 0..REMEMBERED {
+        for i in 0..MAX_ENDS {
             watchers.end(Ends::One(format!("other {i}")), Ended::Key);
         }
         assert_eq!(

@@ -4,13 +4,13 @@
 //! A hub that is killed loses the counts since the last minute; one that ends in order loses nothing. Usage within a
 //! minute of midnight (UTC) may count for the next day.
 
-mod book;
 mod meter;
+mod registry;
 
 pub use meter::{Meter, Tab};
 
 use crate::accounts::Accounts;
-use book::{Book, SourceNow};
+use registry::{SourceNow, UsageRegistry};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -27,7 +27,7 @@ const DAY: i64 = 86_400_000;
 /// Stores usage once a minute, and once more when `stop` becomes true. While the database is unreachable, counts are
 /// queued, up to a limit.
 pub async fn keep(live: Arc<Live>, accounts: Accounts, meter: Arc<Meter>, mut stop: watch::Receiver<bool>) {
-    let mut book = Book::default();
+    let mut registry = UsageRegistry::default();
     let mut minute = interval_at(Instant::now() + WRITE_INTERVAL, WRITE_INTERVAL);
     minute.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
@@ -35,7 +35,7 @@ pub async fn keep(live: Arc<Live>, accounts: Accounts, meter: Arc<Meter>, mut st
             _ = minute.tick() => false,
             _ = stop.wait_for(|stop| *stop) => true,
         };
-        write(&mut book, &live, &accounts, &meter).await;
+        write(&mut registry, &live, &accounts, &meter).await;
         if last {
             return;
         }
@@ -43,21 +43,21 @@ pub async fn keep(live: Arc<Live>, accounts: Accounts, meter: Arc<Meter>, mut st
 }
 
 /// Notes the usage since the last call, and stores it.
-async fn write(book: &mut Book, live: &Arc<Live>, accounts: &Accounts, meter: &Meter) {
+async fn write(registry: &mut UsageRegistry, live: &Arc<Live>, accounts: &Accounts, meter: &Meter) {
     // The database has the team of each machine. Without it nothing is noted, and the next call notes all.
     if let Ok(homes) = accounts.usage_homes().await {
         let theirs = live.clone();
         // Reads blocks of all machines, so not on the threads that serve the stream.
         let Ok(sources) = tokio::task::spawn_blocking(move || sources_now(&theirs)).await else { return };
-        book.note(live.clock.wall().div_euclid(DAY), &homes, &sources, &meter.take());
-        meter.leaves_out(book.left_out);
+        registry.note(live.clock.wall().div_euclid(DAY), &homes, &sources, &meter.take());
+        meter.leaves_out(registry.left_out);
     }
     // A group at a time, so that other writers do not wait long.
-    while let Some(some) = book.next() {
+    while let Some(some) = registry.next() {
         if accounts.add_usage(&some).await.is_err() {
             return;
         }
-        book.written(&some);
+        registry.written(&some);
     }
 }
 

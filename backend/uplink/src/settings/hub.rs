@@ -77,7 +77,7 @@ table! {
 impl HubEntry {
     fn check_labels(&self) -> Result<(), Fault> {
         match self.labels.len() > MAX_LABELS {
-            true => Err(Fault::of("labels", TOO_MANY_LABELS)),
+            true => Err(Fault::new("labels", TOO_MANY_LABELS)),
             false => Ok(()),
         }
     }
@@ -86,7 +86,7 @@ impl HubEntry {
     ///
     /// # Errors
     /// The problem with the addresses.
-    pub fn of(text: &str) -> Result<Self, String> {
+    pub fn parse(text: &str) -> Result<Self, String> {
         urls(text).map(|urls| HubEntry { urls, ..HubEntry::default() })
     }
 

@@ -9,19 +9,19 @@ use stream::testing::bench::{self, Bench, T0};
 type Fetched = (BTreeMap<u32, BTreeMap<u64, f64>>, Option<FillDamage>);
 
 async fn fetched<S: road::Wire>(link: &mut HubLink<S>, id: u32, first: u64, last: u64) -> Fetched {
-    link.say(&HubMessage::Want { id, first, last }).await;
+    link.send_message(&HubMessage::Want { id, first, last }).await;
     let (mut all, mut damage): Fetched = Default::default();
     loop {
         match link.next().await {
-            Said::Fill(part) => {
+            ReceivedMessage::Fill(part) => {
                 let ticks = part.ticks().expect("bounded");
                 for (id, bytes) in &part.columns {
                     let column = column::decode(&bytes.0, ticks).expect("a column");
                     all.entry(*id).or_default().extend((part.first..=part.last).zip(column));
                 }
             }
-            Said::Damage(said) => damage = Some(said),
-            Said::Control(AgentMessage::FillEnd { state, .. }) => {
+            ReceivedMessage::Damage(said) => damage = Some(said),
+            ReceivedMessage::Control(AgentMessage::FillEnd { state, .. }) => {
                 assert_eq!(state, FillState::Whole);
                 return (all, damage);
             }
@@ -30,8 +30,8 @@ async fn fetched<S: road::Wire>(link: &mut HubLink<S>, id: u32, first: u64, last
     }
 }
 
-fn of(bench: &Bench, hub: SocketAddr) -> Agent {
-    Agent::of_live(bench.live.clone(), HubEntry::of(&format!("http://{hub}")).expect("a hub"), None)
+fn connect_agent(bench: &Bench, hub: SocketAddr) -> Agent {
+    Agent::of_live(bench.live.clone(), HubEntry::parse(&format!("http://{hub}")).expect("a hub"), None)
 }
 
 /// Changes a byte in the middle of these bytes in the file that contains them.
@@ -58,7 +58,7 @@ async fn the_last_tick_before_a_kill_is_no_news_after_the_start_and_comes_with_i
     clock.pass(Duration::from_secs(5));
     let mut bench = Bench::open(folder.path(), &clock);
     let before = bench.live.store().state(0).expect("a source").seq();
-    let uplink = of(&bench, address).start();
+    let uplink = connect_agent(&bench, address).start();
     hub.join("201 Created").await;
     let (mut link, hello) = hub.link("wg_a_1").await;
     assert_eq!((hello.seq, hello.offers.last().map(|offer| offer.last)), (before, Some(u64::MAX)));
@@ -91,7 +91,7 @@ async fn of_a_block_with_a_wrong_byte_the_other_columns_are_offered_and_sent_and
     assert_eq!(bench.live.store().damages().count(), 0);
     assert!(bench.read()[2].len() < bench.read()[1].len());
     assert_eq!(bench.live.store().damages().count(), 1);
-    let uplink = of(&bench, address).start();
+    let uplink = connect_agent(&bench, address).start();
     hub.join("201 Created").await;
     let (mut link, hello) = hub.link("wg_a_1").await;
     let covers = |offer: &&Offer| offer.first <= first && offer.last >= last;

@@ -29,7 +29,7 @@ async fn tls(names: &[&str]) -> (Hub<TlsStream<TcpStream>>, SocketAddr, String, 
             }
         }
     });
-    (Hub::of(incoming), address, made.cert.pem(), pin.to_string())
+    (Hub::from_wires(incoming), address, made.cert.pem(), pin.to_string())
 }
 
 /// An agent whose entry of a hub has these keys.

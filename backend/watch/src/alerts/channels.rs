@@ -1,7 +1,7 @@
 //! Channels: queries, creation, changes and tests. Secrets of a channel are sealed before they are written. They never
 //! leave the server except to their target.
 
-use super::book::{AlertBook, maker, missing, scoped};
+use super::registry::{AlertRegistry, maker, missing, scoped};
 use super::rules::OWN_CHANNELS;
 use super::sealing::SealingKey;
 use notify::Settings;
@@ -23,11 +23,11 @@ use tokio::time::{Instant, sleep};
 const TABLE: &str = "channels";
 
 /// Maximum number of channels of a team.
-const MOST: i64 = 100;
+const MAX_CHANNELS: i64 = 100;
 
 /// Periods of counted deliveries and of shown ones, milliseconds.
-const COUNTED: i64 = 7 * 86_400_000;
-const SHOWN: i64 = 86_400_000;
+const COUNTED_PERIOD_MS: i64 = 7 * 86_400_000;
+const SHOWN_PERIOD_MS: i64 = 86_400_000;
 const SHOWN_MOST: i64 = 100;
 
 /// Time between two tests of a channel, milliseconds.
@@ -121,14 +121,14 @@ fn delivery(last: Option<&OutboxRow>, figures: Option<&ChannelFigures>) -> Deliv
     }
 }
 
-impl AlertBook {
+impl AlertRegistry {
     /// All channels of all teams, decrypted.
     ///
     /// # Errors
     /// [`Denied::Unavailable`].
     pub async fn all_channels(&self) -> Result<Vec<OpenedChannel>, Denied> {
         let Some(records) = self.there().await? else { return Ok(Vec::new()) };
-        let rows = channels::of(&mut *records.read().await?, None).await?;
+        let rows = channels::list(&mut *records.read().await?, None).await?;
         let key = self.key().await;
         let open = |row: ChannelRow| OpenedChannel { shown: shown(&row), input: opened(&row, &key), team: row.team };
         Ok(rows.into_iter().map(open).collect())
@@ -143,15 +143,18 @@ impl AlertBook {
         let key = self.key().await;
         let mut on = records.read().await?;
         let now = self.now();
-        let figures: HashMap<String, ChannelFigures> =
-            outbox::figures(&mut on, now - COUNTED).await?.into_iter().map(|one| (one.channel.clone(), one)).collect();
+        let figures: HashMap<String, ChannelFigures> = outbox::figures(&mut on, now - COUNTED_PERIOD_MS)
+            .await?
+            .into_iter()
+            .map(|one| (one.channel.clone(), one))
+            .collect();
         let last: HashMap<String, OutboxRow> =
             outbox::last_tried(&mut on).await?.into_iter().map(|one| (one.channel.clone(), one)).collect();
         let (mut all, mut sent) = (Vec::new(), Vec::new());
         for team in self.teams(&mut on, by, team, Role::Member).await? {
-            let rows = channels::of(&mut on, Some(&team.id)).await?;
+            let rows = channels::list(&mut on, Some(&team.id)).await?;
             let names: HashMap<&str, &str> = rows.iter().map(|row| (row.id.as_str(), row.name.as_str())).collect();
-            for row in outbox::newest(&mut on, &team.id, now - SHOWN, SHOWN_MOST).await? {
+            for row in outbox::newest(&mut on, &team.id, now - SHOWN_PERIOD_MS, SHOWN_MOST).await? {
                 sent.push(Sent {
                     channel: names.get(row.channel.as_str()).copied().unwrap_or_default().into(),
                     at: row.made / 1_000,
@@ -188,8 +191,8 @@ impl AlertBook {
         self.may_make(by)?;
         let mut change = self.begin().await?;
         let team = self.team(&mut change, by, team, Role::Admin).await?;
-        if channels::count(&mut change, &team.id).await? >= MOST {
-            return Err(Denied::Conflict(format!("a team has at most {MOST} channels; remove one first")));
+        if channels::count(&mut change, &team.id).await? >= MAX_CHANNELS {
+            return Err(Denied::Conflict(format!("a team has at most {MAX_CHANNELS} channels; remove one first")));
         }
         let row = self.sealed(random_id(), (&team.id, maker(by)), wanted).await?;
         channels::add(&mut change, &row).await.map_err(|error| taken(error, &row.name))?;
@@ -355,7 +358,7 @@ impl AlertBook {
             None => {
                 let mut named = Vec::new();
                 for team in self.teams(on, by, None, Role::Viewer).await? {
-                    let rows = channels::of(on, Some(&team.id)).await?;
+                    let rows = channels::list(on, Some(&team.id)).await?;
                     named.extend(rows.into_iter().filter(|row| row.name == word));
                 }
                 if named.len() > 1 {

@@ -1,7 +1,7 @@
 //! Tries a rule over stored data: its past alerts, by the same code that evaluates live data.
 
-use crate::findings::{FindingBook, WantedFindings};
-use jobs::runs::RunBook;
+use crate::findings::{FindingRegistry, WantedFindings};
+use jobs::runs::RunRegistry;
 use rules::{Checker, Machine};
 use shared::alert::{Checked, Rule};
 use shared::catalog::gpu;
@@ -28,9 +28,9 @@ const STEP_MS: i64 = 10_000;
 /// Tries rules over the samples, runs and findings of the history.
 pub struct StoredChecker {
     /// Jobs of the history.
-    pub runs: Arc<RunBook>,
+    pub runs: Arc<RunRegistry>,
     /// Findings of the history.
-    pub findings: Arc<FindingBook>,
+    pub findings: Arc<FindingRegistry>,
 }
 
 /// A machine that is read.

@@ -1,6 +1,6 @@
 //! Sends the notices of the outbox: at least once, in the order of their group, with the same id in each try.
 
-use super::book::AlertBook;
+use super::registry::AlertRegistry;
 use notify::{Attempt, GIVE_UP_AFTER, Outcome, Road, Sender, Settings};
 use records::accounts;
 use records::channels::OWN_KIND;
@@ -24,10 +24,10 @@ const AT_ONCE: (i64, usize) = (4, 16);
 const UNUSABLE: Duration = Duration::from_secs(60);
 
 /// Interval of checks for notices without a signal.
-const PERIOD: Duration = Duration::from_secs(2);
+const CHECK_INTERVAL: Duration = Duration::from_secs(2);
 
 /// Time for running tries to finish at the end.
-const LAST: Duration = Duration::from_secs(3);
+const CLOSING_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Maximum number of results that the watcher has not received yet.
 pub const MAX_DONE: usize = 1_024;
@@ -45,24 +45,29 @@ pub struct Delivered {
 
 /// Sends until `stop` becomes true; `done` receives each finished notice.
 pub async fn deliver(
-    book: AlertBook,
+    registry: AlertRegistry,
     road: Road,
     clock: Arc<dyn Clock>,
     done: mpsc::Sender<Delivered>,
     mut stop: watch::Receiver<bool>,
 ) {
     let (road, holder) = (Arc::new(road), random_id());
-    let mut mail = book.mail();
+    let mut mail = registry.mail();
     let mut tries = JoinSet::new();
     let mut said = false;
     loop {
         mail.mark_unchanged();
         while tries.len() < AT_ONCE.1 {
-            match lease(&book, &holder, clock.wall()).await {
+            match lease(&registry, &holder, clock.wall()).await {
                 Ok(Some(row)) => {
                     said = false;
-                    let one = Try { book: book.clone(), road: road.clone(), clock: clock.clone(), done: done.clone() };
-                    tries.spawn(one.of(row, holder.clone()));
+                    let one = Try {
+                        registry: registry.clone(),
+                        road: road.clone(),
+                        clock: clock.clone(),
+                        done: done.clone(),
+                    };
+                    tries.spawn(one.deliver_row(row, holder.clone()));
                 }
                 Ok(None) => break,
                 Err(_) if std::mem::replace(&mut said, true) => break,
@@ -72,27 +77,27 @@ pub async fn deliver(
                 }
             }
         }
-        let oldest = oldest(&book).await;
-        book.count(|figures| figures.oldest = oldest);
+        let oldest = oldest(&registry).await;
+        registry.count(|figures| figures.oldest = oldest);
         tokio::select! {
             Ok(()) = mail.changed() => {}
             Some(_) = tries.join_next() => {}
-            () = tokio::time::sleep(PERIOD) => {}
+            () = tokio::time::sleep(CHECK_INTERVAL) => {}
             _ = stop.wait_for(|stop| *stop) => break,
         }
     }
     // A try that is cut off here is repeated, with the same id.
-    let _ = tokio::time::timeout(LAST, async { while tries.join_next().await.is_some() {} }).await;
+    let _ = tokio::time::timeout(CLOSING_TIMEOUT, async { while tries.join_next().await.is_some() {} }).await;
 }
 
 /// Time when the oldest waiting notice was written; also None if it cannot be read.
-async fn oldest(book: &AlertBook) -> Option<i64> {
-    let records = book.there().await.ok()??;
+async fn oldest(registry: &AlertRegistry) -> Option<i64> {
+    let records = registry.there().await.ok()??;
     outbox::oldest(&mut *records.read().await.ok()?).await.ok()?
 }
 
-async fn lease(book: &AlertBook, holder: &str, now: i64) -> Result<Option<OutboxRow>, Denied> {
-    let Some(records) = book.there().await? else { return Ok(None) };
+async fn lease(registry: &AlertRegistry, holder: &str, now: i64) -> Result<Option<OutboxRow>, Denied> {
+    let Some(records) = registry.there().await? else { return Ok(None) };
     let mut change = records.change().await?;
     let row = outbox::lease(&mut change, holder, (now, now + LEASE_MS), AT_ONCE.0).await?;
     if row.is_some() {
@@ -102,14 +107,14 @@ async fn lease(book: &AlertBook, holder: &str, now: i64) -> Result<Option<Outbox
 }
 
 struct Try {
-    book: AlertBook,
+    registry: AlertRegistry,
     road: Arc<Road>,
     clock: Arc<dyn Clock>,
     done: mpsc::Sender<Delivered>,
 }
 
 impl Try {
-    async fn of(self, row: OutboxRow, holder: String) {
+    async fn deliver_row(self, row: OutboxRow, holder: String) {
         let outcome = match self.settings(&row.channel).await {
             // The channel may be repaired before the notice expires.
             Ok(Err(sentence)) => Outcome::Again { after: UNUSABLE, sentence },
@@ -125,7 +130,7 @@ impl Try {
             }
             outcome => outcome,
         };
-        self.book.count(|figures| match &outcome {
+        self.registry.count(|figures| match &outcome {
             Outcome::Done { .. } => figures.taken += 1,
             Outcome::Again { .. } => figures.tried += 1,
             Outcome::GivenUp { .. } => figures.given_up += 1,
@@ -147,9 +152,9 @@ impl Try {
 
     /// The present channel; or the reason why it cannot be used, in a sentence.
     async fn settings(&self, channel: &str) -> Result<Result<Settings, String>, Denied> {
-        let all = self.book.all_channels().await?;
+        let all = self.registry.all_channels().await?;
         let own = all.into_iter().find(|one| one.shown.id == channel);
-        let about = &self.book.0.about;
+        let about = &self.registry.0.about;
         Ok(match own.map(|one| one.input) {
             Some(input) => input.and_then(|input| Settings::check(&input, &about.allowed, about.mail)),
             None => self.own_way(channel).await?,
@@ -158,14 +163,14 @@ impl Try {
 
     /// The channel to an account, by its e-mail address; or the reason for having none, in a sentence.
     async fn own_way(&self, account: &str) -> Result<Result<Settings, String>, Denied> {
-        let records = self.book.made().await?;
+        let records = self.registry.made().await?;
         let tells = accounts::tells(&mut *records.read().await?, Some(account)).await?.pop();
         let Some(email) = tells.and_then(|tells| tells.email) else {
             return Ok(Err("the channel was removed, or the account's e-mail address is not verified".into()));
         };
         let input =
             ChannelInput { name: OWN_KIND.into(), kind: "email".into(), to: vec![email], ..ChannelInput::default() };
-        let about = &self.book.0.about;
+        let about = &self.registry.0.about;
         Ok(Settings::check(&input, &about.allowed, about.mail))
     }
 
@@ -188,7 +193,7 @@ impl Try {
     }
 
     async fn note(&self, row: &OutboxRow, holder: &str, outcome: &Outcome, now: i64) -> Result<(), Denied> {
-        let mut change = self.book.made().await?.change().await?;
+        let mut change = self.registry.made().await?.change().await?;
         let (own, words) = ((row.id.as_str(), holder), outcome.sentence());
         match outcome {
             Outcome::Done { .. } => {

@@ -1,7 +1,7 @@
 //! Alerts: queries and acknowledgment.
 
-use super::book::{AlertBook, maker, missing, scoped};
-use records::alerts::{AlertEvent, AlertFilter, AlertRow, HEARD};
+use super::registry::{AlertRegistry, maker, missing, scoped};
+use records::alerts::{AlertEvent, AlertFilter, AlertRow, NOTIFIED_STATE};
 use records::{Connection, alerts, grants};
 use shared::alert::{Acked, Alert, AlertEvents, AlertHappened, AlertHistory, AlertState, Alerts};
 use shared::role::{KeyScope, Role};
@@ -53,7 +53,7 @@ pub fn row_of(alert: &Alert, team: Option<&str>, source: Option<&str>, now: i64)
         subject: alert.subject.clone(),
         source: source.map(Into::into),
         run: alert.labels.get("run").cloned(),
-        severity: alert.severity.word().into(),
+        severity: alert.severity.as_str().into(),
         state: state_word(alert.state).into(),
         began: alert.began,
         ended: alert.ended,
@@ -62,7 +62,7 @@ pub fn row_of(alert: &Alert, team: Option<&str>, source: Option<&str>, now: i64)
         acked_by: None,
         acked_at: None,
         updated: now,
-        heard: HEARD,
+        heard: NOTIFIED_STATE,
         held: String::new(),
     }
 }
@@ -98,7 +98,7 @@ fn sees(scope: &Scope, row: &AlertRow) -> bool {
     }
 }
 
-impl AlertBook {
+impl AlertRegistry {
     /// The visible alerts, newest first.
     ///
     /// # Errors
@@ -242,7 +242,7 @@ impl AlertBook {
             return Ok(fixed.id.clone());
         }
         for team in self.teams(on, by, None, Role::Viewer).await? {
-            let rows = records::rules::of(on, Some(&team.id)).await?;
+            let rows = records::rules::list(on, Some(&team.id)).await?;
             if let Some(row) = rows.into_iter().find(|row| row.name == word) {
                 return Ok(row.id);
             }

@@ -2,10 +2,10 @@
 //! the team may see, so that none of their sentences can name anything else.
 
 use super::team::{CALLS, TeamWatch};
-use crate::findings::{Entry, FindingBook, named};
+use crate::findings::{FindingEntry, FindingRegistry, named};
 use jobs::code_alerts::TakenCall;
 use jobs::markers::marker;
-use jobs::runs::RunBook;
+use jobs::runs::RunRegistry;
 use rules::{Machine, Tick, Tied};
 use shared::alert_call::AlertCall;
 use shared::catalog::{Catalog, gpu_parts};
@@ -78,8 +78,8 @@ impl JudgedMachines {
 /// The followed sources, with their positions.
 pub(super) struct Gather {
     live: Arc<Live>,
-    runs: Arc<RunBook>,
-    findings: Arc<FindingBook>,
+    runs: Arc<RunRegistry>,
+    findings: Arc<FindingRegistry>,
     sources: HashMap<SourceId, Followed>,
     /// Number of the newest change of findings that was passed on.
     told_findings: u64,
@@ -89,12 +89,12 @@ pub(super) struct Gather {
 }
 
 impl Gather {
-    pub(super) fn new(live: Arc<Live>, runs: Arc<RunBook>, findings: Arc<FindingBook>) -> Self {
+    pub(super) fn new(live: Arc<Live>, runs: Arc<RunRegistry>, findings: Arc<FindingRegistry>) -> Self {
         Gather { live, runs, findings, sources: HashMap::new(), told_findings: 0, records: Vec::new(), looks: 0 }
     }
 
     /// Passes data since the last check to the rules of all teams. It may read the disk.
-    pub(super) fn look(&mut self, teams: &mut [TeamWatch], judged: &JudgedMachines, trouble: Option<&str>) {
+    pub(super) fn pass_data(&mut self, teams: &mut [TeamWatch], judged: &JudgedMachines, trouble: Option<&str>) {
         if teams.is_empty() {
             return; // Data is read once there are rules.
         }
@@ -105,7 +105,7 @@ impl Gather {
             self.enter(source);
             teams.iter_mut().for_each(|team| self.introduce(team, source, judged.has_joined(&source.key)));
             self.read_on(teams, source.id, now);
-            tell_standing(teams, source, &self.live, now);
+            report_connection_state(teams, source, &self.live, now);
             self.tell_calls(teams, source, now);
         }
         self.leave(teams, &sources, now);
@@ -260,7 +260,7 @@ impl Gather {
         };
         let records = self.live.store().records_behind(source.id, first);
         for record in records.into_iter().flatten().flatten() {
-            let call = jobs::code_alerts::of(&record);
+            let call = jobs::code_alerts::from_record(&record);
             let tied = call.as_ref().and_then(|call| self.tied(source.id, call));
             let marked = marker::of_record(&record).and_then(|marker| marker.run);
             for team in &mut teams {
@@ -273,7 +273,7 @@ impl Gather {
                     team.engine.marker(run, record.t);
                 }
                 if let (Some(call), Some(tied)) = (&call, &tied) {
-                    team.told(call, tied, now);
+                    team.take_call(call, tied, now);
                 }
             }
         }
@@ -296,7 +296,7 @@ impl Gather {
     }
 
     /// Passes a call from code to the teams that see its machine; returns its result.
-    pub(super) fn told(
+    pub(super) fn take_call(
         &self,
         teams: &mut [TeamWatch],
         source: SourceId,
@@ -305,20 +305,20 @@ impl Gather {
     ) -> Option<TakenCall> {
         let (tied, followed) = (self.tied(source, call)?, self.sources.get(&source)?);
         let teams = teams.iter_mut().filter(|team| team.scope.sees(&followed.key));
-        teams.filter_map(|team| team.told(call, &tied, now)).last()
+        teams.filter_map(|team| team.take_call(call, &tied, now)).last()
     }
 
     /// Passes on changed findings; a new team gets all.
     fn tell_findings(&mut self, teams: &mut [TeamWatch], judged: &JudgedMachines, now: i64) {
         let (changed, newest) = self.findings.changed_since(self.told_findings);
         self.told_findings = newest;
-        let mut all: Option<Vec<Entry>> = None;
+        let mut all: Option<Vec<FindingEntry>> = None;
         for team in teams {
             let told = match team.fresh {
                 true => all.get_or_insert_with(|| self.findings.changed_since(0).0),
                 false => &changed,
             };
-            for Entry { finding, machines } in told {
+            for FindingEntry { finding, machines } in told {
                 let first = finding.subject.first().and_then(|place| machines.get(&place.source));
                 if first.is_some_and(|key| !judged.has(key)) {
                     continue;
@@ -394,12 +394,12 @@ impl Followed {
 }
 
 /// Passes on whether a machine has signed off or is connected. In between it is as it was: after a start all are unreachable.
-fn tell_standing(teams: &mut [TeamWatch], source: &Source, live: &Live, now: i64) {
-    let (standing, since) = live.source(source.id).standing();
+fn report_connection_state(teams: &mut [TeamWatch], source: &Source, live: &Live, now: i64) {
+    let (connection_state, since) = live.source(source.id).connection_state();
     for team in teams.iter_mut().filter(|team| team.scope.sees(&source.key)) {
-        if standing.has_signed_off() {
+        if connection_state.has_signed_off() {
             team.engine.signed_off(&source.key, since);
-        } else if standing.is_linked() {
+        } else if connection_state.is_linked() {
             team.engine.signed_on(&source.key, now);
         }
     }

@@ -1,13 +1,13 @@
 //! Rows that the rules of teams read and write: all of a team in one transaction.
 
-use super::book::AlertBook;
 use super::found::{alert_of, row_of};
 use super::lease::TellingLease;
+use super::registry::AlertRegistry;
 use super::rules::rule_of;
 use super::silences::silence_of;
 use super::team::{Earlier, Loaded, PERSON, TeamBatch, TeamWatch, of_team, plain, shown_rule};
 use records::accounts::Tells;
-use records::alerts::{AlertEvent, AlertFilter, AlertRow, HEARD, KeptState};
+use records::alerts::{AlertEvent, AlertFilter, AlertRow, KeptState, NOTIFIED_STATE};
 use records::channels::OWN_KIND;
 use records::outbox::OutboxRow;
 use records::teams::Member;
@@ -32,30 +32,30 @@ const SUBJECT: usize = 1_000;
 const KEY: usize = 300;
 
 /// Input for the rules of all teams; for a server without a database, of its one team.
-pub(super) async fn load(book: &AlertBook, has_teams: bool) -> Result<Vec<Loaded>, Denied> {
-    let fixed = book.0.about.fixed.clone();
-    let Some(records) = book.there().await? else {
+pub(super) async fn load(registry: &AlertRegistry, has_teams: bool) -> Result<Vec<Loaded>, Denied> {
+    let fixed = registry.0.about.fixed.clone();
+    let Some(records) = registry.there().await? else {
         let (name, scope) = (String::new(), Scope::All);
         let (rules, channels, people) = (fixed, Vec::new(), Vec::new());
         return Ok(vec![Loaded { id: None, name, scope, rules, channels, people, silences: Vec::new() }]);
     };
-    let channels = book.all_channels().await?;
+    let channels = registry.all_channels().await?;
     let mut on = records.read().await?;
-    let silent = silences::of(&mut on, None, book.now(), SILENCES).await?;
-    let made = records::rules::of(&mut on, None).await?;
+    let silent = silences::list(&mut on, None, registry.now(), SILENCES).await?;
+    let made = records::rules::list(&mut on, None).await?;
     let tells = accounts::tells(&mut on, None).await?;
-    let said = if tells.is_empty() { BTreeMap::new() } else { logins::said(&mut on, None).await? };
+    let said = if tells.is_empty() { BTreeMap::new() } else { logins::list_logins(&mut on, None).await? };
     let mut all = Vec::new();
     for team in teams::all(&mut on).await? {
         let scope = match has_teams {
             true => {
-                let granted = grants::of(&mut on, &team.id).await?;
+                let granted = grants::list(&mut on, &team.id).await?;
                 Scope::only([team.id.clone()], granted.into_iter().map(|source| source.id))
             }
             false => Scope::All,
         };
         let members = if tells.is_empty() { Vec::new() } else { teams::members(&mut on, &team.id).await? };
-        let told = tells.iter().filter(|one| one.email.is_some() && book.0.about.mail);
+        let told = tells.iter().filter(|one| one.email.is_some() && registry.0.about.mail);
         let told: Vec<(&Tells, &Member)> =
             told.filter_map(|one| Some((one, members.iter().find(|member| member.id == one.id)?))).collect();
         let own = made.iter().filter(|row| row.team == team.id);
@@ -114,8 +114,8 @@ fn person(tells: &Tells, member: &Member, said: Option<&BTreeSet<String>>) -> Pe
 }
 
 /// Acknowledgments: the alert, the account, and the time.
-pub(super) async fn acked(book: &AlertBook) -> Result<Vec<(String, String, i64)>, Denied> {
-    match book.there().await? {
+pub(super) async fn acked(registry: &AlertRegistry) -> Result<Vec<(String, String, i64)>, Denied> {
+    match registry.there().await? {
         Some(records) => Ok(alerts::acked(&mut *records.read().await?).await?),
         None => Ok(Vec::new()),
     }
@@ -128,8 +128,10 @@ pub(super) struct Restored {
 }
 
 impl Restored {
-    pub async fn read(book: &AlertBook, now: i64) -> Result<Restored, Denied> {
-        let Some(records) = book.there().await? else { return Ok(Restored { rows: Vec::new(), alerts: Vec::new() }) };
+    pub async fn read(registry: &AlertRegistry, now: i64) -> Result<Restored, Denied> {
+        let Some(records) = registry.there().await? else {
+            return Ok(Restored { rows: Vec::new(), alerts: Vec::new() });
+        };
         let mut on = records.read().await?;
         let row = |state: KeptState| {
             let mut parts = state.key.splitn(3, '/');
@@ -148,7 +150,7 @@ impl Restored {
         Ok(Restored { rows, alerts: all.filter_map(of).collect() })
     }
 
-    pub fn of(&self, team: &str) -> Earlier {
+    pub fn earlier_of(&self, team: &str) -> Earlier {
         let rows = self.rows.iter().filter(|(of, ..)| of == team).map(|(_, part, row)| (part.clone(), row.clone()));
         let own = self.alerts.iter().filter(|(of, _)| of.as_deref() == Some(team)).map(|(_, alert)| alert.clone());
         let (ended, open) = own.partition(|alert| alert.state == AlertState::Resolved);
@@ -173,12 +175,12 @@ fn cut(text: &str, most: usize) -> &str {
 /// Writes the pending rows of a team, all or nothing; returns whether there are notices to send. If another hub holds
 /// the lease, no notices are written.
 pub(super) async fn write(
-    book: &AlertBook,
+    registry: &AlertRegistry,
     team: &mut TeamWatch,
     lease: Option<&TellingLease>,
     now: i64,
 ) -> Result<bool, Denied> {
-    let records = book.made().await?;
+    let records = registry.made().await?;
     // Alerts do not affect authorization.
     let mut change = if lease.is_some() { records.note().await? } else { records.change().await? };
     if let Some(lease) = lease.filter(|_| team.tells)
@@ -186,7 +188,7 @@ pub(super) async fn write(
     {
         team.stop_telling();
     }
-    book.tidy(&mut change).await?;
+    registry.tidy(&mut change).await?;
     if team.id.is_none() {
         // The database was created just now, with its one team.
         team.id = teams::all(&mut change).await?.into_iter().next().map(|team| team.id);
@@ -197,7 +199,7 @@ pub(super) async fn write(
         let source = team.source_of(alert).map(String::as_str);
         let mut row = row_of(&plain(alert.clone()), Some(&id), source, now);
         row.subject = cut(&row.subject, SUBJECT).into();
-        row.heard = if team.tells { HEARD } else { 0 };
+        row.heard = if team.tells { NOTIFIED_STATE } else { 0 };
         alerts::put(&mut change, &row).await?;
     }
     for event in events {

@@ -1,9 +1,8 @@
 //! Alerts: rules, evaluation and notices.
 //!
-//! [`AlertBook`] is the interface for people and programs: rules, silences, channels and alerts, each with the
+//! [`AlertRegistry`] is the interface for people and programs: rules, silences, channels and alerts, each with the
 //! permissions of their team. Its rows are in the hub's database or in one of this machine alone.
 
-mod book;
 mod channels;
 mod check;
 mod deliver;
@@ -11,6 +10,7 @@ mod found;
 mod gather;
 mod kept;
 mod lease;
+mod registry;
 mod rules;
 mod sealing;
 mod sharing;
@@ -18,11 +18,11 @@ mod silences;
 mod team;
 mod watch;
 
-pub use book::{AlertBook, AlertBookAbout, AlertFigures, OWN_FILE, PendingAlert, maker};
 pub use channels::OpenedChannel;
 pub use check::StoredChecker;
 pub use deliver::{Delivered, MAX_DONE, deliver};
 pub use found::{AlertsAsked, alert_of, row_of};
+pub use registry::{AlertFigures, AlertRegistry, AlertRegistryParts, OWN_FILE, PendingAlert, maker};
 pub use sealing::{KEY_FILE, SealingKey};
 pub use sharing::SharingHub;
 pub use watch::{AlertSources, watch};

@@ -1,7 +1,7 @@
 //! Rules: queries and changes.
 
-use super::book::{AlertBook, maker, missing, scoped};
 use super::found::filter_of;
+use super::registry::{AlertRegistry, maker, missing, scoped};
 use records::rules::RuleRow as Row;
 use records::{Connection, alerts, channels, rules};
 use shared::alert::{Origin, Rule, RuleRow, Rules};
@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use team::accounts::{Denied, Principal, random_id};
 
 /// Maximum number of rules of a team.
-const MOST: i64 = 500;
+const MAX_RULES: i64 = 500;
 
 /// Channels without a row.
 pub(super) const OWN_CHANNELS: [&str; 2] = ["me", "browser"];
@@ -38,7 +38,7 @@ fn body(rule: &Rule) -> String {
     serde_json::to_string(rule).expect("texts, lists and numbers only")
 }
 
-impl AlertBook {
+impl AlertRegistry {
     /// All evaluated rules of all teams, with the team's id and the creator's account; none for configured and built-in
     /// rules.
     ///
@@ -47,7 +47,7 @@ impl AlertBook {
     pub async fn all_rules(&self) -> Result<Vec<(Option<String>, Option<String>, Rule)>, Denied> {
         let mut all = Vec::new();
         if let Some(records) = self.there().await? {
-            for row in rules::of(&mut *records.read().await?, None).await? {
+            for row in rules::list(&mut *records.read().await?, None).await? {
                 all.extend(rule_of(&row).map(|rule| (Some(row.team), row.owner, rule)));
             }
         }
@@ -71,7 +71,7 @@ impl AlertBook {
             let mut on = records.read().await?;
             let teams = self.teams(&mut on, by, team, Role::Viewer).await?;
             for team in &teams {
-                let rows = rules::of(&mut on, Some(&team.id)).await?;
+                let rows = rules::list(&mut on, Some(&team.id)).await?;
                 shown.extend(rows.iter().filter_map(rule_of));
             }
             let seen = filter_of(scope, team.map(|_| teams.iter().map(|team| team.id.clone()).collect()));
@@ -112,8 +112,8 @@ impl AlertBook {
         let mut change = self.begin().await?;
         let team = self.team(&mut change, by, team, Role::Member).await?;
         self.can_be(&mut change, &team.id, wanted).await?;
-        if rules::count(&mut change, &team.id).await? >= MOST {
-            return Err(Denied::Conflict(format!("a team has at most {MOST} rules; remove one first")));
+        if rules::count(&mut change, &team.id).await? >= MAX_RULES {
+            return Err(Denied::Conflict(format!("a team has at most {MAX_RULES} rules; remove one first")));
         }
         let (id, maker) = (random_id(), maker(by));
         let rule = Rule { id: id.clone(), origin: Origin::Made, by: maker.clone(), version: 1, ..wanted.clone() };
@@ -206,7 +206,7 @@ impl AlertBook {
             )));
         }
         let Some(to) = &wanted.to else { return Ok(()) };
-        let known = channels::of(on, Some(team)).await?;
+        let known = channels::list(on, Some(team)).await?;
         let is_known =
             |name: &String| OWN_CHANNELS.contains(&name.as_str()) || known.iter().any(|channel| channel.name == *name);
         match to.iter().find(|name| !is_known(name)) {

@@ -38,14 +38,14 @@ fn invalid(sentence: &str) -> io::Error {
 }
 
 impl SealingKey {
-    fn of(bytes: &[u8; KEY]) -> Self {
+    fn from_bytes(bytes: &[u8; KEY]) -> Self {
         let key = UnboundKey::new(&CHACHA20_POLY1305, bytes).expect("the key of this cipher has 32 bytes");
         SealingKey(Arc::new(LessSafeKey::new(key)))
     }
 
     /// A key that ends with the program.
     pub fn fleeting() -> Self {
-        SealingKey::of(&random())
+        SealingKey::from_bytes(&random())
     }
 
     /// Reads the key from a file; none without a file.
@@ -68,7 +68,7 @@ impl SealingKey {
         let mut bytes = Vec::with_capacity(KEY + 1);
         Read::by_ref(&mut file).take(KEY as u64 + 1).read_to_end(&mut bytes)?;
         let key = <[u8; KEY]>::try_from(bytes).map_err(|_| invalid("it is not a key of 32 bytes"))?;
-        Ok(Some(SealingKey::of(&key)))
+        Ok(Some(SealingKey::from_bytes(&key)))
     }
 
     /// Copies a key file to a new file that only its owner may read; false: there is none.
@@ -105,7 +105,7 @@ impl SealingKey {
             Ok(mut file) => {
                 file.write_all(&bytes)?;
                 file.sync_all()?;
-                Ok(SealingKey::of(&bytes))
+                Ok(SealingKey::from_bytes(&bytes))
             }
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 SealingKey::read(path)?.ok_or_else(|| invalid("the file has been removed"))

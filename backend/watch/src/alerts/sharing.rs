@@ -8,10 +8,10 @@
 //! The row of an alert has a mark whether that hub has processed it, which is set in the transaction that writes the
 //! notice. So a hub may end at any time: the next one continues, loses nothing, and sends nothing twice.
 
-use super::book::AlertBook;
 use super::found::alert_of;
 use super::kept::Restored;
 use super::lease::{LEASE_MS, TellingLease};
+use super::registry::AlertRegistry;
 use super::team::{CALLS, CODES, ENGINE, Earlier, TeamWatch, shown_rule};
 use records::alerts::AlertRow;
 use records::{alerts, links, outbox, watched};
@@ -29,7 +29,7 @@ const LOOK_MS: i64 = 2_000;
 const TIDY_MS: i64 = 15_000;
 
 /// Maximum number of alerts and deliveries read at one check.
-const MOST: i64 = 5_000;
+const MAX_ROWS: i64 = 5_000;
 
 /// A machine that joined longer ago is not new, milliseconds.
 const NEW_MS: i64 = 300_000;
@@ -103,8 +103,13 @@ impl Shared {
     }
 
     /// Reads the state of this hub. After a failed check, alerts found before it must not be written.
-    pub async fn look(&mut self, book: &AlertBook, sources: &[Arc<Source>], now: i64) -> Result<FoundAlerts, Denied> {
-        let found = self.try_look(book, sources, now).await;
+    pub async fn read_shared(
+        &mut self,
+        registry: &AlertRegistry,
+        sources: &[Arc<Source>],
+        now: i64,
+    ) -> Result<FoundAlerts, Denied> {
+        let found = self.try_look(registry, sources, now).await;
         match found {
             Ok(mut found) => {
                 found.sees_again = std::mem::take(&mut self.blind);
@@ -118,9 +123,14 @@ impl Shared {
         }
     }
 
-    async fn try_look(&mut self, book: &AlertBook, sources: &[Arc<Source>], now: i64) -> Result<FoundAlerts, Denied> {
+    async fn try_look(
+        &mut self,
+        registry: &AlertRegistry,
+        sources: &[Arc<Source>],
+        now: i64,
+    ) -> Result<FoundAlerts, Denied> {
         let mut found = FoundAlerts::default();
-        let Some(records) = book.there().await? else { return Ok(found) };
+        let Some(records) = registry.there().await? else { return Ok(found) };
         let told = self.tells;
         if now.saturating_sub(self.looked) >= LOOK_MS || now < self.looked {
             let mut change = records.note().await?;
@@ -135,14 +145,14 @@ impl Shared {
             change.commit().await?;
             (self.looked, self.begun) = (now, true);
             let mine: BTreeSet<String> =
-                watched::of(&mut *records.read().await?, &self.hub.id).await?.into_iter().collect();
+                watched::list(&mut *records.read().await?, &self.hub.id).await?.into_iter().collect();
             // The rules' state of a machine requires its name.
             let there: BTreeSet<&String> = sources.iter().map(|source| &source.key).collect();
             let gained: BTreeSet<String> =
                 mine.difference(&self.own).filter(|id| there.contains(id)).cloned().collect();
             let lost: BTreeSet<String> = self.own.difference(&mine).cloned().collect();
             let restored = match !gained.is_empty() || (tells && !told) {
-                true => Some(Arc::new(Restored::read(book, now).await?)),
+                true => Some(Arc::new(Restored::read(registry, now).await?)),
                 false => None,
             };
             self.own.retain(|id| !lost.contains(id));
@@ -156,7 +166,7 @@ impl Shared {
         }
         if self.tells {
             let mut on = records.read().await?;
-            for row in alerts::unheard(&mut on, MOST).await? {
+            for row in alerts::unheard(&mut on, MAX_ROWS).await? {
                 let Some(team) = row.team.clone() else { continue };
                 if let Some(alert) = alert_of(row.clone()) {
                     found.unheard.push((team, row, alert));
@@ -164,7 +174,7 @@ impl Shared {
             }
             if self.looked == now {
                 let since = if found.begins.is_some() { 0 } else { self.delivered - 2 * LEASE_MS };
-                let done = outbox::done_since(&mut on, since, MOST).await?;
+                let done = outbox::done_since(&mut on, since, MAX_ROWS).await?;
                 found.delivered = done.into_iter().map(|(id, channel, state)| (id, channel, state == "sent")).collect();
                 self.delivered = now;
             }
@@ -184,8 +194,8 @@ impl Shared {
     }
 
     /// This hub ends: another may make notices at once.
-    pub async fn end(&self, book: &AlertBook) -> Result<(), Denied> {
-        let Some(records) = book.there().await?.filter(|_| self.tells) else { return Ok(()) };
+    pub async fn end(&self, registry: &AlertRegistry) -> Result<(), Denied> {
+        let Some(records) = registry.there().await?.filter(|_| self.tells) else { return Ok(()) };
         let mut change = records.note().await?;
         self.lease.give_back(&mut change).await?;
         Ok(change.commit().await?)
@@ -228,7 +238,7 @@ impl TeamWatch {
     /// Continues with these machines, by name, from the state left by other hubs.
     pub(super) fn gain(&mut self, names: &BTreeMap<String, String>, restored: &Restored, now: i64) {
         let Some(id) = &self.id else { return };
-        let earlier = restored.of(id).with_ids_of(&self.rules);
+        let earlier = restored.earlier_of(id).with_ids_of(&self.rules);
         let called: BTreeSet<String> = names.values().cloned().collect();
         let others = |alert: &&Alert| self.codes.is_none() || shown_rule(&alert.rule) != rules::builtin::FROM_CODE;
         let open: Vec<Alert> = earlier.open.iter().filter(others).cloned().collect();
@@ -246,7 +256,7 @@ impl TeamWatch {
     pub(super) fn begin_telling(&mut self, restored: &Restored, now: i64) {
         self.tells = true;
         let Some(id) = &self.id else { return };
-        let earlier = restored.of(id).with_ids_of(&self.rules);
+        let earlier = restored.earlier_of(id).with_ids_of(&self.rules);
         self.restore_notices(&earlier, now);
     }
 
@@ -266,7 +276,7 @@ impl TeamWatch {
         let is_new = row.heard == 0;
         let over = alert.state == AlertState::Resolved;
         let mut hear = |what, alert: &Alert| {
-            self.notices.hear(&Transition { what, alert: alert.clone(), event, flapping: false }, now);
+            self.notices.apply(&Transition { what, alert: alert.clone(), event, flapping: false }, now);
         };
         if is_new {
             // An alert that fired and ended meanwhile gets notices, too.

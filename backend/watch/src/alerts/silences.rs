@@ -1,16 +1,16 @@
 //! Silences: queries, creation and end.
 
-use super::book::{AlertBook, maker, scoped};
+use super::registry::{AlertRegistry, maker, scoped};
 use records::silences::{self, SilenceRow};
 use shared::alert::{MAX_TEXT_BYTES, Silence, Silences};
 use shared::role::{KeyScope, Role};
 use team::accounts::{Denied, Principal, random_id};
 
 /// Maximum duration of a silence, seconds: 30 days.
-const LONGEST: i64 = 30 * 86_400;
+const MAX_DURATION_S: i64 = 30 * 86_400;
 
 /// Maximum number of silences of a team that have not ended.
-const MOST: i64 = 500;
+const MAX_SILENCES: i64 = 500;
 
 /// Maximum number of silences of one answer.
 const ROWS: i64 = 200;
@@ -45,7 +45,7 @@ fn checked(wanted: &Silence, now: i64) -> Result<(i64, i64), Denied> {
     if wanted.to <= from || wanted.to <= now {
         return invalid("a silence ends after it begins and in the future; give its end in to");
     }
-    if wanted.to.saturating_sub(from.max(now)) > LONGEST || from > now.saturating_add(LONGEST * 12) {
+    if wanted.to.saturating_sub(from.max(now)) > MAX_DURATION_S || from > now.saturating_add(MAX_DURATION_S * 12) {
         return invalid("a silence lasts at most 30 days; create a new one then");
     }
     if wanted.comment.len() > MAX_TEXT_BYTES {
@@ -54,14 +54,14 @@ fn checked(wanted: &Silence, now: i64) -> Result<(i64, i64), Denied> {
     Ok((from, wanted.to))
 }
 
-impl AlertBook {
+impl AlertRegistry {
     /// Present and future silences of all teams, with the team's id.
     ///
     /// # Errors
     /// [`Denied::Unavailable`].
     pub async fn all_silences(&self) -> Result<Vec<(String, Silence)>, Denied> {
         let Some(records) = self.there().await? else { return Ok(Vec::new()) };
-        let rows = silences::of(&mut *records.read().await?, None, self.now(), i64::MAX).await?;
+        let rows = silences::list(&mut *records.read().await?, None, self.now(), i64::MAX).await?;
         Ok(rows.into_iter().filter_map(|row| Some((row.team.clone(), silence_of(row)?))).collect())
     }
 
@@ -74,7 +74,7 @@ impl AlertBook {
         let mut on = records.read().await?;
         let mut rows = Vec::new();
         for team in self.teams(&mut on, by, team, Role::Viewer).await? {
-            rows.extend(silences::of(&mut on, Some(&team.id), 0, ROWS).await?);
+            rows.extend(silences::list(&mut on, Some(&team.id), 0, ROWS).await?);
         }
         rows.sort_by_key(|row| std::cmp::Reverse(row.ends));
         Ok(Silences { silences: rows.into_iter().filter_map(silence_of).collect() })
@@ -89,8 +89,8 @@ impl AlertBook {
         let (from, to) = checked(wanted, self.now() / 1_000)?;
         let mut change = self.begin().await?;
         let team = self.team(&mut change, by, team, Role::Member).await?;
-        if silences::count(&mut change, &team.id, self.now()).await? >= MOST {
-            return Err(Denied::Conflict(format!("a team has at most {MOST} silences at once; end one first")));
+        if silences::count(&mut change, &team.id, self.now()).await? >= MAX_SILENCES {
+            return Err(Denied::Conflict(format!("a team has at most {MAX_SILENCES} silences at once; end one first")));
         }
         let row = SilenceRow {
             id: random_id(),
@@ -147,11 +147,11 @@ mod tests {
         };
         assert_eq!(checked(&silence(0, 1_100), 1_000), Ok((1_000, 1_100)));
         assert_eq!(checked(&silence(1_050, 1_100), 1_000), Ok((1_050, 1_100)));
-        assert_eq!(checked(&silence(1_000, 1_000 + LONGEST), 1_000), Ok((1_000, 1_000 + LONGEST)));
+        assert_eq!(checked(&silence(1_000, 1_000 + MAX_DURATION_S), 1_000), Ok((1_000, 1_000 + MAX_DURATION_S)));
         for (wrong, said) in [
             (silence(0, 1_000), "ends after"),
             (silence(500, 900), "in the future"),
-            (silence(1_000, 1_001 + LONGEST), "30 days"),
+            (silence(1_000, 1_001 + MAX_DURATION_S), "30 days"),
             (silence(0, i64::MAX), "30 days"),
             (Silence { matches: [].into(), ..silence(0, 1_100) }, "needs a matcher"),
             (Silence { matches: [("a".into(), String::new())].into(), ..silence(0, 1_100) }, "1 to 200 bytes"),

@@ -1,7 +1,7 @@
 //! The rules of one team, and their state.
 
-use super::book::PendingAlert;
 use super::deliver::Delivered;
+use super::registry::PendingAlert;
 use super::rules::OWN_CHANNELS;
 use jobs::code_alerts::TakenCall;
 use records::alerts::AlertEvent;
@@ -316,7 +316,7 @@ impl TeamWatch {
     }
 
     /// Processes a call from code on a machine that the team sees.
-    pub fn told(&mut self, call: &AlertCall, tied: &Tied, now: i64) -> Option<TakenCall> {
+    pub fn take_call(&mut self, call: &AlertCall, tied: &Tied, now: i64) -> Option<TakenCall> {
         let (taken, heard) = self.codes.as_mut()?.take(call, tied, now);
         let (id, new) = (self.alert_id(&taken.id), taken.count <= call.count);
         let heard: Vec<Transition> = heard.into_iter().map(|one| self.of_code(one)).collect();
@@ -359,7 +359,7 @@ impl TeamWatch {
         heard.extend(over);
         for transition in heard {
             if self.tells {
-                self.notices.hear(&transition, now);
+                self.notices.apply(&transition, now);
             }
             self.note(transition, now);
         }

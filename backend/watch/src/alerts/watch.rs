@@ -1,14 +1,14 @@
 //! Evaluates the rules of all teams each second, and writes the results.
 
-use super::book::AlertBook;
 use super::deliver::Delivered;
 use super::gather::{Gather, JudgedMachines};
 use super::kept::{Restored, acked, load, write};
+use super::registry::AlertRegistry;
 use super::sharing::{Shared, SharingHub};
 use super::team::{Loaded, TeamWatch, shown_rule};
-use crate::findings::FindingBook;
+use crate::findings::FindingRegistry;
 use jobs::code_alerts::{Calls, TakenCall, ToldCall};
-use jobs::runs::RunBook;
+use jobs::runs::RunRegistry;
 use rules::Setup;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use team::accounts::Denied;
 use tokio::sync::{mpsc, oneshot, watch};
 
 /// Interval of the evaluation.
-const PERIOD: Duration = Duration::from_secs(1);
+const EVALUATION_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Timeout for releasing the lease at the end.
 const LAST_WORD: Duration = Duration::from_secs(1);
@@ -37,13 +37,13 @@ pub struct AlertSources {
     #[allow(missing_docs, reason = "where samples come from")]
     pub live: Arc<Live>,
     /// Source of running and past jobs.
-    pub runs: Arc<RunBook>,
+    pub runs: Arc<RunRegistry>,
     /// Source of findings.
-    pub findings: Arc<FindingBook>,
+    pub findings: Arc<FindingRegistry>,
     /// Source of calls from code.
     pub calls: Arc<Calls>,
     /// Stores the alerts.
-    pub book: AlertBook,
+    pub registry: AlertRegistry,
     /// Whether several teams share the machines, each with those that it may see.
     pub has_teams: bool,
     /// Maximum number of notices of a channel in ten minutes.
@@ -55,16 +55,16 @@ pub struct AlertSources {
 /// Evaluates until `stop` becomes true.
 pub async fn watch(sources: AlertSources, done: mpsc::Receiver<Delivered>, mut stop: watch::Receiver<bool>) {
     let told = sources.calls.listen();
-    let mut changed = sources.book.changed();
+    let mut changed = sources.registry.changed();
     changed.mark_changed();
-    let AlertSources { live, runs, findings, book, has_teams, storm, hub, .. } = sources;
+    let AlertSources { live, runs, findings, registry, has_teams, storm, hub, .. } = sources;
     let gather = Gather::new(live.clone(), runs, findings);
     let shared = hub.map(Shared::new);
     let judged = JudgedMachines::default();
     let all = Vec::new();
     let mut watcher = Watcher {
         live,
-        book,
+        registry,
         has_teams,
         storm,
         gather: Some(gather),
@@ -77,7 +77,7 @@ pub async fn watch(sources: AlertSources, done: mpsc::Receiver<Delivered>, mut s
         judged,
     };
     let (mut answers, mut looks, mut generation) = (Vec::new(), 0_u64, None);
-    let mut due = tokio::time::interval(PERIOD);
+    let mut due = tokio::time::interval(EVALUATION_INTERVAL);
     due.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         let ends = tokio::select! {
@@ -89,7 +89,7 @@ pub async fn watch(sources: AlertSources, done: mpsc::Receiver<Delivered>, mut s
         }
         looks += 1;
         let anew = changed.has_changed().unwrap_or(false) || looks.is_multiple_of(RELOAD_LOOKS);
-        let now_changed = watcher.book.generation().await;
+        let now_changed = watcher.registry.generation().await;
         if anew || watcher.away.is_some() || (watcher.shared.is_some() && generation != now_changed) {
             changed.mark_unchanged();
             generation = now_changed;
@@ -98,28 +98,28 @@ pub async fn watch(sources: AlertSources, done: mpsc::Receiver<Delivered>, mut s
         if watcher.away.is_none() {
             watcher.away = watcher.share().await.err().map(|error| error.to_string());
         }
-        watcher.hear(&mut answers);
-        if !watcher.look().await {
+        watcher.receive_calls(&mut answers);
+        if !watcher.pass_data().await {
             let sentence =
                 "rules are no longer evaluated because the evaluation crashed; restart the server".to_string();
             tracing::error!("{sentence}");
-            watcher.book.set_troubles(BTreeMap::from([(String::new(), vec![sentence])]));
+            watcher.registry.set_troubles(BTreeMap::from([(String::new(), vec![sentence])]));
             return;
         }
         // Alerts found while the assignment of machines is unknown are written once it is known.
         if watcher.shared.is_none() || watcher.away.is_none() {
             watcher.write(&mut answers).await;
         }
-        watcher.say();
+        watcher.update_figures();
     }
 }
 
 /// The caller, and the result of the call once it is stored.
-type Answer = (oneshot::Sender<TakenCall>, TakenCall);
+type CallAnswer = (oneshot::Sender<TakenCall>, TakenCall);
 
 struct Watcher {
     live: Arc<Live>,
-    book: AlertBook,
+    registry: AlertRegistry,
     has_teams: bool,
     storm: usize,
     /// None during a check.
@@ -139,7 +139,7 @@ struct Watcher {
 impl Watcher {
     /// Reads changes by people. A new team starts from the state of an earlier run of the server.
     async fn reload(&mut self) -> Result<(), Denied> {
-        let (loaded, acked) = (load(&self.book, self.has_teams).await?, acked(&self.book).await?);
+        let (loaded, acked) = (load(&self.registry, self.has_teams).await?, acked(&self.registry).await?);
         let now = self.live.clock.wall();
         let known = |all: &[TeamWatch], one: &Loaded| {
             all.iter().position(|team| team.id == one.id || (!self.has_teams && team.id.is_none()))
@@ -148,7 +148,7 @@ impl Watcher {
         let restored = match loaded.iter().any(|one| one.id.is_some() && is_new(one)) {
             // With several hubs, each continues with the machines that it evaluates.
             _ if self.shared.is_some() => None,
-            true => Some(Restored::read(&self.book, now).await?),
+            true => Some(Restored::read(&self.registry, now).await?),
             false => None,
         };
         let mut before = std::mem::take(&mut self.all);
@@ -159,7 +159,7 @@ impl Watcher {
                 None => self.new_team(&one, now),
             };
             let restored = restored.as_ref().filter(|_| team.is_first());
-            let earlier = restored.zip(one.id.as_ref()).map(|(restored, id)| restored.of(id));
+            let earlier = restored.zip(one.id.as_ref()).map(|(restored, id)| restored.earlier_of(id));
             let catalog = Reader::new(self.live.clone(), one.scope.clone()).catalog();
             team.take_in(one, self.has_teams, earlier, &catalog, now);
             team.acked(&acked);
@@ -180,7 +180,7 @@ impl Watcher {
     /// Releases the lease, so that another hub makes notices.
     async fn end(self) {
         if let Some(shared) = &self.shared
-            && tokio::time::timeout(LAST_WORD, shared.end(&self.book)).await.is_err()
+            && tokio::time::timeout(LAST_WORD, shared.end(&self.registry)).await.is_err()
         {
             tracing::warn!("that another hub may tell was not written: the database does not answer");
         }
@@ -190,7 +190,7 @@ impl Watcher {
     async fn share(&mut self) -> Result<(), Denied> {
         let Some(shared) = self.shared.as_mut().filter(|_| !self.all.is_empty()) else { return Ok(()) };
         let (now, sources) = (self.live.clock.wall(), self.live.store().sources());
-        let found = shared.look(&self.book, &sources, now).await?;
+        let found = shared.read_shared(&self.registry, &sources, now).await?;
         if found.sees_again {
             self.all.iter_mut().for_each(|team| team.engine.excuse_silent(now));
         }
@@ -223,7 +223,7 @@ impl Watcher {
     }
 
     fn setup(&self, team: &Loaded) -> Setup {
-        let about = &self.book.0.about;
+        let about = &self.registry.0.about;
         Setup {
             team: team.name.clone(),
             salt: team.id.clone().unwrap_or_default(),
@@ -234,27 +234,27 @@ impl Watcher {
     }
 
     /// Receives results of notices, and calls from code to the hub itself.
-    fn hear(&mut self, answers: &mut Vec<Answer>) {
+    fn receive_calls(&mut self, answers: &mut Vec<CallAnswer>) {
         while let Ok(delivered) = self.done.try_recv() {
             self.all.iter_mut().for_each(|team| team.outcome(&delivered));
         }
         let now = self.live.clock.wall();
         while let Ok(ToldCall { source, call, answer }) = self.told.try_recv() {
             let gather = self.gather.as_ref().expect("no look is under way");
-            if let Some(taken) = gather.told(&mut self.all, source, &call, now) {
+            if let Some(taken) = gather.take_call(&mut self.all, source, &call, now) {
                 answers.push((answer, taken));
             }
         }
     }
 
     /// Passes new data to the rules; false: that failed.
-    async fn look(&mut self) -> bool {
+    async fn pass_data(&mut self) -> bool {
         let Some(mut gather) = self.gather.take() else { return false };
         let (mut all, now) = (std::mem::take(&mut self.all), self.live.clock.wall());
         let failing = self.live.store().figures().is_some_and(|figures| figures.failing > 0);
         let judged = std::mem::take(&mut self.judged);
         let looked = tokio::task::spawn_blocking(move || {
-            gather.look(&mut all, &judged, failing.then_some("history is not being written"));
+            gather.pass_data(&mut all, &judged, failing.then_some("history is not being written"));
             all.iter_mut().for_each(|team| team.collect(now));
             (gather, all, judged)
         });
@@ -266,7 +266,7 @@ impl Watcher {
     }
 
     /// Writes pending data, and answers the callers.
-    async fn write(&mut self, answers: &mut Vec<Answer>) {
+    async fn write(&mut self, answers: &mut Vec<CallAnswer>) {
         let (now, mut mail, mut failed) = (self.live.clock.wall(), false, None);
         let is_there = self.all.iter().any(|team| team.id.is_some());
         for team in &mut self.all {
@@ -274,7 +274,7 @@ impl Watcher {
             if team.batch.is_empty() || (!is_there && team.batch.is_state_alone()) {
                 continue;
             }
-            match write(&self.book, team, self.shared.as_ref().map(|shared| &shared.lease), now).await {
+            match write(&self.registry, team, self.shared.as_ref().map(|shared| &shared.lease), now).await {
                 Ok(more) => {
                     mail |= more;
                     team.batch.clear(false);
@@ -300,7 +300,7 @@ impl Watcher {
             self.all.iter_mut().for_each(TeamWatch::stop_telling);
         }
         if mail {
-            self.book.has_mail();
+            self.registry.has_mail();
         }
         match failed {
             None => {
@@ -321,10 +321,10 @@ impl Watcher {
     }
 
     /// Updates the figures.
-    fn say(&self) {
+    fn update_figures(&self) {
         let left_out = self.all.iter().map(|team| team.batch.left_out).sum();
-        self.book.set_pending(self.all.iter().flat_map(TeamWatch::about_to_fire).take(MOST_PENDING).collect());
-        self.book.count(|figures| {
+        self.registry.set_pending(self.all.iter().flat_map(TeamWatch::about_to_fire).take(MOST_PENDING).collect());
+        self.registry.count(|figures| {
             figures.firing = self.all.iter().map(|team| team.firing.len() as u64).sum();
             figures.pending = self.all.iter().map(|team| team.pending.len() as u64).sum();
             figures.subjects = self.all.iter().map(|team| team.engine.subjects() as u64).sum();
@@ -344,6 +344,6 @@ impl Watcher {
         if left_out > 0 {
             of_all.push(format!("{left_out} alerts and notifications could not be stored and were dropped"));
         }
-        self.book.set_troubles(troubles);
+        self.registry.set_troubles(troubles);
     }
 }

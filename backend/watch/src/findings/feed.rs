@@ -1,8 +1,8 @@
 //! Samples of the history in order of time, as input of the detection.
 
-use super::book::FindingBook;
+use super::registry::FindingRegistry;
 use insight::{Insight, Job, Rank, Settings};
-use jobs::runs::RunBook;
+use jobs::runs::RunRegistry;
 use shared::run::Run;
 use shared::series::SeriesId;
 use shared::wire::{Source, SourceId};
@@ -110,9 +110,9 @@ pub(super) fn running(runs: &[Run], sources: &BTreeMap<&str, SourceId>, t: i64) 
     runs.iter().filter_map(of).collect()
 }
 
-/// Runs the detection over all stored data between two times, milliseconds; the findings are added to the book. It
+/// Runs the detection over all stored data between two times, milliseconds; the findings are added to the registry. It
 /// reads the disk, for as long as that takes.
-pub fn look_through(live: &Live, book: &FindingBook, settings: Settings, span: Option<(i64, i64)>) {
+pub fn look_through(live: &Live, registry: &FindingRegistry, settings: Settings, span: Option<(i64, i64)>) {
     let sources = live.store().sources();
     let spans = sources.iter().filter_map(|source| whole(live, source.id));
     let Some((first, last)) = spans.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))) else { return };
@@ -120,13 +120,13 @@ pub fn look_through(live: &Live, book: &FindingBook, settings: Settings, span: O
     // The usual values are learned before the span begins.
     let (from, to) = ((from.saturating_sub(LEARN_MS)).max(first), to.min(last));
     let jobs: Vec<Run> =
-        RunBook::default().newest_first(live, &sources, (from, to)).map(Arc::unwrap_or_clone).collect();
+        RunRegistry::default().newest_first(live, &sources, (from, to)).map(Arc::unwrap_or_clone).collect();
     let keys: BTreeMap<String, String> = sources.iter().map(|s| (s.name.clone(), s.key.clone())).collect();
     let mut insight = Insight::new(settings);
     feed(&mut insight, live, &sources, (from, to), &jobs, |finding| {
-        book.take_explained(live, finding, |name| keys.get(name).cloned());
+        registry.take_explained(live, finding, |name| keys.get(name).cloned());
     });
-    book.set_rules(insight.rules(), insight.left_out());
+    registry.set_rules(insight.rules(), insight.left_out());
 }
 
 /// Length of the history before a span from which the usual values are learned, milliseconds.

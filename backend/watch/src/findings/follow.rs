@@ -1,10 +1,10 @@
 //! Live detection, each second.
 
-use super::book::{Entry, FindingBook};
 use super::feed::{announce, feed, running};
 use super::kept::KeptFindings;
+use super::registry::{FindingEntry, FindingRegistry};
 use insight::{Insight, Settings};
-use jobs::runs::RunBook;
+use jobs::runs::RunRegistry;
 use parking_lot::Mutex;
 use shared::finding::Finding;
 use shared::run::Run;
@@ -18,7 +18,7 @@ use stream::store::{Cursor, Frame, News};
 use tokio::sync::watch;
 
 /// Interval of the detection.
-const PERIOD: Duration = Duration::from_secs(1);
+const DETECTION_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Maximum delay of a tick, milliseconds: of this machine, and of others.
 const LATENESS_MS: (i64, i64) = (1_500, 5_000);
@@ -31,16 +31,16 @@ const LEARN_MS: (i64, i64) = (60 * 60_000, 15 * 60_000);
 const SETTLED_MS: i64 = 120_000;
 
 /// Interval of reading jobs and dropping old data, in checks.
-const RARELY: u64 = 5;
+const RARE_CHECKS: u64 = 5;
 
 /// Inputs and outputs of the detection.
 pub struct Following {
     #[allow(missing_docs, reason = "what is followed")]
     pub live: Arc<Live>,
     /// Stores the findings.
-    pub book: Arc<FindingBook>,
+    pub registry: Arc<FindingRegistry>,
     /// Jobs.
-    pub runs: Arc<RunBook>,
+    pub runs: Arc<RunRegistry>,
     #[allow(missing_docs, reason = "see insight")]
     pub settings: Settings,
     /// The machines are other ones, which may stop reporting.
@@ -73,7 +73,7 @@ pub async fn follow(following: Following, mut stop: watch::Receiver<bool>) {
     let Ok(follower) = begun else {
         return tracing::error!("nothing is looked for: looking through the history failed");
     };
-    let mut due = tokio::time::interval(PERIOD);
+    let mut due = tokio::time::interval(DETECTION_INTERVAL);
     due.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         tokio::select! {
@@ -81,7 +81,7 @@ pub async fn follow(following: Following, mut stop: watch::Receiver<bool>) {
             _ = stop.wait_for(|stop| *stop) => return,
         }
         let theirs = follower.clone();
-        let look = move || theirs.lock().look();
+        let look = move || theirs.lock().run_detection();
         if tokio::task::spawn_blocking(look).await.is_err() {
             return tracing::error!("nothing is looked for any more: a look failed");
         }
@@ -128,7 +128,7 @@ impl Follower {
     }
 
     /// Runs the detection on the ticks since the last check.
-    fn look(&mut self) {
+    fn run_detection(&mut self) {
         let live = self.following.live.clone();
         let all = live.store().sources();
         // Sources of another hub are evaluated there.
@@ -136,7 +136,7 @@ impl Follower {
         if sources.len() < all.len() {
             let held: HashSet<&str> = sources.iter().map(|source| source.key.as_str()).collect();
             let known: HashSet<&str> = all.iter().map(|source| source.key.as_str()).collect();
-            if self.following.book.release(|key| known.contains(key) && !held.contains(key)) {
+            if self.following.registry.release(|key| known.contains(key) && !held.contains(key)) {
                 self.write(&[], true);
             }
         }
@@ -165,12 +165,12 @@ impl Follower {
             self.sources.remove(&id);
         }
         let now = live.clock.wall();
-        if self.looks % RARELY == 1 {
+        if self.looks % RARE_CHECKS == 1 {
             let by_name: BTreeMap<&str, SourceId> = sources.iter().map(|s| (s.name.as_str(), s.id)).collect();
             let open: Vec<Run> = self.following.runs.open(&live, &sources).map(Arc::unwrap_or_clone).collect();
             self.insight.jobs(&running(&open, &by_name, now));
             let removed = live.store().removed().clone();
-            if self.following.book.forget((now - live.retention) / 1000, |key| removed.contains(key)) {
+            if self.following.registry.forget((now - live.retention) / 1000, |key| removed.contains(key)) {
                 self.write(&[], true);
             }
         }
@@ -178,8 +178,8 @@ impl Follower {
         let mut found = Vec::new();
         self.insight.judge(now - lateness, &mut found);
         self.take(found);
-        self.write(&self.following.book.said(), false);
-        if self.looks % RARELY == 1 {
+        self.write(&self.following.registry.take_dismissals(), false);
+        if self.looks % RARE_CHECKS == 1 {
             self.end_others(now);
         }
     }
@@ -191,7 +191,7 @@ impl Follower {
         let young = |followed: &&Followed| followed.first.is_none_or(|first| now < first + SETTLED_MS + late);
         let young: HashSet<&str> = self.sources.values().filter(young).map(|followed| followed.key.as_str()).collect();
         let open: Vec<String> = self.insight.open().into_iter().map(|finding| finding.id.clone()).collect();
-        let ended = self.following.book.end_others(&open, now / 1000, |key| !young.contains(key));
+        let ended = self.following.registry.end_others(&open, now / 1000, |key| !young.contains(key));
         self.write(&ended, false);
     }
 
@@ -220,37 +220,37 @@ impl Follower {
             followed.processes = table.t;
             self.insight.processes(id.into(), &table);
         }
-        let (standing, since) = state.standing();
-        let stopped = standing.has_signed_off();
+        let (connection_state, since) = state.connection_state();
+        let stopped = connection_state.has_signed_off();
         if stopped && !std::mem::replace(&mut followed.stopped, stopped) {
             self.insight.goodbye(id.into(), since);
         }
         followed.stopped = stopped;
         for check in checks.iter().filter(|check| changed && check.state == CheckState::Failed) {
-            self.insight.said(id.into(), live.clock.wall(), &check.id, &check.reason);
+            self.insight.record_reason(id.into(), live.clock.wall(), &check.id, &check.reason);
         }
     }
 
-    /// Adds findings to the book, and writes the changes.
+    /// Adds findings to the registry, and writes the changes.
     fn take(&mut self, found: Vec<Finding>) {
         let keys: HashMap<&str, &str> =
             self.sources.values().map(|followed| (followed.name.as_str(), followed.key.as_str())).collect();
         let key = |name: &str| keys.get(name).map(|key| (*key).to_string());
-        let changed: Vec<Entry> = found
+        let changed: Vec<FindingEntry> = found
             .into_iter()
-            .filter_map(|finding| self.following.book.take_explained(&self.following.live, finding, key))
+            .filter_map(|finding| self.following.registry.take_explained(&self.following.live, finding, key))
             .collect();
-        self.following.book.set_rules(self.insight.rules(), self.insight.left_out());
-        for Entry { finding, .. } in changed.iter().filter(|entry| entry.finding.until.is_none()) {
-            tracing::info!(id = finding.id, severity = finding.severity.word(), "{}", finding.sentence_utc());
+        self.following.registry.set_rules(self.insight.rules(), self.insight.left_out());
+        for FindingEntry { finding, .. } in changed.iter().filter(|entry| entry.finding.until.is_none()) {
+            tracing::info!(id = finding.id, severity = finding.severity.as_str(), "{}", finding.sentence_utc());
         }
         self.write(&changed, false);
     }
 
-    fn write(&mut self, changed: &[Entry], anew: bool) {
-        let Following { book, kept, .. } = &mut self.following;
+    fn write(&mut self, changed: &[FindingEntry], anew: bool) {
+        let Following { registry, kept, .. } = &mut self.following;
         let Some(kept) = kept.as_mut().filter(|_| anew || !changed.is_empty()) else { return };
-        kept.write(changed, || book.all());
+        kept.write(changed, || registry.all());
     }
 }
 

@@ -1,6 +1,6 @@
 //! Findings as a file in the data folder: one line for each raise, change or end.
 
-use super::book::{Entry, FindingBook};
+use super::registry::{FindingEntry, FindingRegistry};
 use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -22,28 +22,28 @@ pub struct KeptFindings {
 }
 
 impl KeptFindings {
-    /// Reads the file of a data folder into the book, and rewrites it without replaced lines. The last line of each
+    /// Reads the file of a data folder into the registry, and rewrites it without replaced lines. The last line of each
     /// finding counts. Unreadable lines, as the last one after a power cut, are skipped.
-    pub fn open(folder: &Path, book: &FindingBook) -> Self {
+    pub fn open(folder: &Path, registry: &FindingRegistry) -> Self {
         let path = folder.join(FILE);
         let mut by_id = HashMap::new();
         if let Ok(file) = File::open(&path) {
             for line in BufReader::new(file.take(MAX_BYTES)).split(b'\n').map_while(Result::ok) {
-                if let Ok(entry) = serde_json::from_slice::<Entry>(&line) {
+                if let Ok(entry) = serde_json::from_slice::<FindingEntry>(&line) {
                     by_id.insert(entry.finding.id.clone(), entry);
                 }
             }
         }
-        book.restore(by_id.into_values());
+        registry.restore(by_id.into_values());
         // Rewritten now, so that the first finding of this run is appended as a line: it is in the file once it is
         // shown.
         let mut kept = KeptFindings { path, file: None, bytes: MAX_BYTES, failing: false };
-        kept.write(&[], || book.all());
+        kept.write(&[], || registry.all());
         kept
     }
 
     /// Writes the changed entries; `all` returns all entries, for a rewrite of a file that has grown too long.
-    pub fn write(&mut self, changed: &[Entry], all: impl FnOnce() -> Vec<Entry>) {
+    pub fn write(&mut self, changed: &[FindingEntry], all: impl FnOnce() -> Vec<FindingEntry>) {
         let written = match self.bytes > MAX_BYTES / 2 {
             true => self.write_anew(&all()),
             false => self.append(changed),
@@ -60,7 +60,7 @@ impl KeptFindings {
         }
     }
 
-    fn append(&mut self, changed: &[Entry]) -> io::Result<()> {
+    fn append(&mut self, changed: &[FindingEntry]) -> io::Result<()> {
         let text = lines(changed)?;
         let file = match &mut self.file {
             Some(file) => file,
@@ -71,7 +71,7 @@ impl KeptFindings {
         Ok(())
     }
 
-    fn write_anew(&mut self, all: &[Entry]) -> io::Result<()> {
+    fn write_anew(&mut self, all: &[FindingEntry]) -> io::Result<()> {
         let (text, new) = (lines(all)?, self.path.with_extension("new"));
         let mut file = File::create(&new)?;
         file.write_all(&text)?;
@@ -82,7 +82,7 @@ impl KeptFindings {
     }
 }
 
-fn lines(entries: &[Entry]) -> io::Result<Vec<u8>> {
+fn lines(entries: &[FindingEntry]) -> io::Result<Vec<u8>> {
     let mut text = Vec::new();
     for entry in entries {
         serde_json::to_writer(&mut text, entry)?;
@@ -96,15 +96,15 @@ mod tests {
     use super::super::testing::finding;
     use super::*;
 
-    fn entry(kind: &str, until: Option<i64>) -> Entry {
-        Entry { finding: finding(kind, "a", 10, until), machines: [("a".into(), "key".into())].into() }
+    fn entry(kind: &str, until: Option<i64>) -> FindingEntry {
+        FindingEntry { finding: finding(kind, "a", 10, until), machines: [("a".into(), "key".into())].into() }
     }
 
-    /// The file of a folder, and the entries of a book after opening it, by id.
-    fn opened(folder: &Path) -> (KeptFindings, Vec<Entry>) {
-        let book = FindingBook::default();
-        let kept = KeptFindings::open(folder, &book);
-        let mut all = book.all();
+    /// The file of a folder, and the entries of a registry after opening it, by id.
+    fn opened(folder: &Path) -> (KeptFindings, Vec<FindingEntry>) {
+        let registry = FindingRegistry::default();
+        let kept = KeptFindings::open(folder, &registry);
+        let mut all = registry.all();
         all.sort_by(|a, b| a.finding.id.cmp(&b.finding.id));
         (kept, all)
     }

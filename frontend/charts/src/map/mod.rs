@@ -16,7 +16,7 @@ use plotters::style::text_anchor::HPos;
 use plotters_backend::DrawingBackend;
 
 /// Minimum distance of a device from its peers, in points of busy share, for a hue.
-pub const APART: f64 = 6.0;
+pub const MIN_DISTANCE: f64 = 6.0;
 /// Additional points at which the hue is full.
 const APART_FULL: f64 = 14.0;
 
@@ -116,9 +116,12 @@ fn color(map: &Map, cell: Cell) -> Option<RGBAColor> {
     if map.values {
         return Some(Theme::ramp(&theme.heat, cell.busy / 100.0));
     }
-    if cell.apart.abs() > APART && !map.stale {
+    if cell.apart.abs() > MIN_DISTANCE && !map.stale {
         let hue = if cell.apart < 0.0 { theme.diverge[4] } else { theme.diverge[0] };
-        return Some(Theme::ramp(&[theme.cell, hue], 0.35 + ((cell.apart.abs() - APART) / APART_FULL).min(0.65)));
+        return Some(Theme::ramp(
+            &[theme.cell, hue],
+            0.35 + ((cell.apart.abs() - MIN_DISTANCE) / APART_FULL).min(0.65),
+        ));
     }
     Some(Theme::ramp(&[theme.card, theme.cell], 0.16 + 0.84 * cell.busy / 100.0))
 }

@@ -8,8 +8,8 @@ use frontend::state::Hover;
 use frontend::store::Store;
 use shared::catalog::{Catalog, Chart, Metric, MetricDef};
 use shared::column;
+use shared::connection_state::ConnectionState;
 use shared::series::SeriesDef;
-use shared::standing::Standing;
 use shared::tick::TickState;
 use shared::unit::Unit;
 use shared::wire::{ColumnBytes, Columns, Hello, PROTOCOL, ServerMessage, Source};
@@ -93,7 +93,7 @@ impl BenchBoard {
             accounts: false,
         }));
         board.take(ServerMessage::Catalog(catalog));
-        let info = Source::new(0, "bench".into(), 1_000, Vec::new()).entry(Standing::Live, START, Vec::new());
+        let info = Source::new(0, "bench".into(), 1_000, Vec::new()).entry(ConnectionState::Live, START, Vec::new());
         board.take(ServerMessage::Sources(vec![info]));
         board.take(ServerMessage::Series { source: 0, first: 0, defs });
         for _ in 0..seconds {
@@ -132,10 +132,10 @@ impl BenchBoard {
     /// Draws all charts for a span, with the layer over the data, as the page does in one frame. `from`, `to` and `at`
     /// are ms since the epoch; `at` is the instant under the pointer, or NaN for none.
     pub fn draw(&mut self, from: f64, to: f64, at: f64) {
-        let look = self.look(from, to);
+        let look = self.make_look(from, to);
         let source = self.store.source(None);
         for panel in &mut self.panels {
-            panel.say(source, &look, "");
+            panel.describe_data(source, &look, "");
             panel.draw(&Data { store: &self.store, source, beside: None }, &self.view, &look, None);
             panel.draw_over(&look, hover(at).as_ref(), None);
         }
@@ -143,7 +143,7 @@ impl BenchBoard {
 
     /// Draws only the layer over the data, as the page does when the pointer moves.
     pub fn point(&mut self, from: f64, to: f64, at: f64) {
-        let look = self.look(from, to);
+        let look = self.make_look(from, to);
         for panel in &mut self.panels {
             panel.draw_over(&look, hover(at).as_ref(), None);
         }
@@ -157,7 +157,7 @@ fn hover(at: f64) -> Option<Hover> {
 }
 
 impl BenchBoard {
-    fn look(&self, from: f64, to: f64) -> Look {
+    fn make_look(&self, from: f64, to: f64) -> Look {
         let live = to as i64 >= self.server.t();
         let dpr = web_sys::window().map_or(1.0, |w| w.device_pixel_ratio());
         Look {

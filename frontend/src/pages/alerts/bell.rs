@@ -23,7 +23,7 @@ const MAX_LISTED: usize = 8;
 /// Least time between two announcements, ms.
 const ANNOUNCE_MS: i64 = 5_000;
 /// Key in the browser's storage while notifications are off here.
-const QUIET: &str = "watchglass.quiet";
+const QUIET_KEY: &str = "watchglass.quiet";
 
 /// The open findings and alerts, in words: `Open: 1 finding, 2 alerts`.
 fn open_words(findings: usize, alerts: usize) -> String {
@@ -44,7 +44,7 @@ pub fn Bell() -> impl IntoView {
         let about = |one: &Alert| page.findings.with(|findings| findings.is_about_one(one));
         page.alerts.with(|told| {
             let (open, _) = sorted(&told.open, &Filter::default());
-            let shown = open.into_iter().filter(|one| AlertStand::of(one) < AlertStand::Pending && !about(one));
+            let shown = open.into_iter().filter(|one| AlertStand::from_alert(one) < AlertStand::Pending && !about(one));
             shown.take(MAX_LISTED).cloned().collect::<Vec<_>>()
         })
     });
@@ -109,7 +109,7 @@ pub fn Bell() -> impl IntoView {
 
 /// A finding in the list of the bell.
 fn finding(page: Page, one: Finding) -> impl IntoView {
-    let (shape, (head, rest)) = (found_words::shape_of(&one), found_words::told(&one));
+    let (shape, (head, rest)) = (found_words::shape_of(&one), found_words::split_sentence(&one));
     let to = page.address_of_finding(Some(one.id.clone()));
     let id = one.id.clone();
     let below = text(move || {
@@ -138,7 +138,7 @@ fn Line(id: String, listed: Memo<Vec<Alert>>) -> impl IntoView {
     };
     view! {
         <a class="finding" href=to data-alert=id>
-            <span class=of(|one, _| shape(one.severity, AlertStand::of(one)).0.into()) aria-hidden="true">{of(|one, _| shape(one.severity, AlertStand::of(one)).1.into())}</span>
+            <span class=of(|one, _| shape(one.severity, AlertStand::from_alert(one)).0.into()) aria-hidden="true">{of(|one, _| shape(one.severity, AlertStand::from_alert(one)).1.into())}</span>
             <span class="words"><span class="sentence">{of(|one, _| one.sentence.clone())}</span><span class="below">{of(words::below)}</span></span>
         </a>
     }
@@ -159,14 +159,14 @@ pub fn permission() -> String {
 
 /// Whether notifications are off in this browser.
 pub fn is_quiet() -> bool {
-    storage().and_then(|storage| storage.get_item(QUIET).ok().flatten()).is_some()
+    storage().and_then(|storage| storage.get_item(QUIET_KEY).ok().flatten()).is_some()
 }
 
 /// Switches notifications off or on here.
 pub fn set_quiet(quiet: bool) {
     if let Some(storage) = storage() {
         // Without storage they stay as they are.
-        let _ = if quiet { storage.set_item(QUIET, "1") } else { storage.remove_item(QUIET) };
+        let _ = if quiet { storage.set_item(QUIET_KEY, "1") } else { storage.remove_item(QUIET_KEY) };
     }
 }
 
@@ -216,7 +216,7 @@ pub fn Announced() -> impl IntoView {
         let open: Vec<String> = told
             .open
             .iter()
-            .filter(|one| AlertStand::of(one) == AlertStand::Firing)
+            .filter(|one| AlertStand::from_alert(one) == AlertStand::Firing)
             .map(|one| one.id.clone())
             .collect();
         let Some(old) = before.get_value() else { return before.set_value(Some(open)) };

@@ -3,7 +3,7 @@
 use super::{bell, words};
 use crate::access::Access;
 use crate::pages::team::asked::Polled;
-use crate::pages::team::form::{Entry, Field, Form, FormDialog, Typed};
+use crate::pages::team::form::{Field, FieldInput, Form, FormDialog, Typed};
 use crate::state::Page;
 use crate::widgets::clock::ago;
 use crate::widgets::list::List;
@@ -22,8 +22,8 @@ fn may_change(access: Access) -> bool {
 
 /// The field of a kind: its words and how it is filled in. Secrets are never shown again.
 fn field(of: &str, name: &'static str) -> Field {
-    let secret = Entry::Password("off");
-    let text = Entry::Text(String::new());
+    let secret = FieldInput::Password("off");
+    let text = FieldInput::Text(String::new());
     let (label, entry) = match (of, name) {
         ("teams", "address") => ("Address of the workflow (https)", secret),
         ("webhook", "address") => ("Address that receives the message (https)", secret),
@@ -37,7 +37,7 @@ fn field(of: &str, name: &'static str) -> Field {
         ("telegram", "secret") => ("Bot token", secret),
         ("webhook", "secret") => ("Signing secret (optional)", secret),
         (_, "secret") => ("Token (optional)", secret),
-        _ => ("Format", Entry::Choice(vec![("json", "JSON"), ("cloudevents", "CloudEvents")])),
+        _ => ("Format", FieldInput::Choice(vec![("json", "JSON"), ("cloudevents", "CloudEvents")])),
     };
     (name, label, entry)
 }
@@ -52,30 +52,30 @@ fn sent_of(
         let all = text.split([',', ' ']).map(str::trim).filter(|one| !one.is_empty());
         all.map(JsValue::from).collect::<js_sys::Array>().into()
     };
-    if typed.of("name").is_empty() {
+    if typed.value_of("name").is_empty() {
         return Err("Give the channel a name.".into());
     }
-    let mut sent: Vec<(&'static str, JsValue)> = vec![("name", typed.of("name").into()), ("kind", of.into())];
+    let mut sent: Vec<(&'static str, JsValue)> = vec![("name", typed.value_of("name").into()), ("kind", of.into())];
     for name in fields {
-        let value = typed.of(name);
+        let value = typed.value_of(name);
         match (*name, value.is_empty()) {
             (_, true) => {}
             ("to" | "addresses", false) => sent.push((*name, list(&value))),
             _ => sent.push((*name, value.into())),
         }
     }
-    sent.push(("is_default", (typed.of("default") != "no").into()));
-    let (from, to) = (typed.of("quiet_from"), typed.of("quiet_to"));
+    sent.push(("is_default", (typed.value_of("default") != "no").into()));
+    let (from, to) = (typed.value_of("quiet_from"), typed.value_of("quiet_to"));
     match (from.is_empty(), to.is_empty()) {
         (true, true) => {}
         (false, false) => {
-            let hours = [("days", typed.of("days").into()), ("from", from.into()), ("to", to.into())];
+            let hours = [("days", typed.value_of("days").into()), ("from", from.into()), ("to", to.into())];
             sent.push(("quiet", js_sys::Array::of1(&crate::fetch::Json::object(hours)).into()));
         }
         _ => return Err("Enter a start and an end of quiet hours, such as 22:00 and 07:00.".into()),
     }
-    if !typed.of("zone").is_empty() {
-        sent.push(("zone", typed.of("zone").into()));
+    if !typed.value_of("zone").is_empty() {
+        sent.push(("zone", typed.value_of("zone").into()));
     }
     Ok(sent)
 }
@@ -84,13 +84,13 @@ fn sent_of(
 fn form_of(access: Access, of: &str, present: Option<&Channel>) -> Option<Form> {
     let (name, title, _, fields) = *kind(of)?;
     let quiet = present.and_then(|one| one.quiet.first().cloned()).unwrap_or_default();
-    let text = |value: &str| Entry::Text(value.to_string());
+    let text = |value: &str| FieldInput::Text(value.to_string());
     let own = fields.iter().map(|field_name| field(name, field_name));
     let yes = vec![("yes", "rules that name no channel"), ("no", "only rules that name it")];
     let no = yes.iter().rev().copied().collect();
     let defaults = if present.is_none_or(|one| one.is_default) { yes } else { no };
     let rest: [Field; 5] = [
-        ("default", "Rules that use it", Entry::Choice(defaults)),
+        ("default", "Rules that use it", FieldInput::Choice(defaults)),
         ("quiet_from", "Quiet from, such as 22:00; empty for no quiet hours", text(&quiet.from)),
         ("quiet_to", "to, such as 07:00; critical alerts are sent at once", text(&quiet.to)),
         ("days", "on days, such as mon-fri; empty for every day", text(&quiet.days)),

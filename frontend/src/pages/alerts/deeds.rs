@@ -1,7 +1,7 @@
 //! Actions on alerts and rules by keys and buttons, and their requests.
 
 use super::words;
-use crate::fetch::{self, Answer, Json};
+use crate::fetch::{self, FetchAnswer, Json};
 use crate::state::Page;
 use leptos::ev::KeyboardEvent;
 use leptos::prelude::*;
@@ -25,7 +25,7 @@ pub fn new_rule(page: Page) -> String {
             When::Level(Level { tag, rate: None, above: true, limit: 90.0, unit, hold: 300, margin: Some(5.0) })
         }
     };
-    Draft { when, ..Draft::of("") }.write()
+    Draft { when, ..Draft::parse("") }.write()
 }
 
 /// Whether a pressed key is for the page: not typed into a field, and no dialog is open.
@@ -41,7 +41,7 @@ pub fn sent(rule: &Rule) -> Vec<(&'static str, JsValue)> {
     let list = |all: &[String]| -> JsValue { all.iter().map(JsValue::from).collect::<js_sys::Array>().into() };
     let mut fields: Vec<(&'static str, JsValue)> = vec![
         ("name", rule.name.as_str().into()),
-        ("severity", rule.severity.word().into()),
+        ("severity", rule.severity.as_str().into()),
         ("when", rule.when.as_str().into()),
         ("on", Json::object(rule.on.iter().map(|(name, value)| (name.as_str(), value.as_str().into())))),
         ("resolved", rule.resolved.into()),
@@ -59,7 +59,7 @@ pub fn sent(rule: &Rule) -> Vec<(&'static str, JsValue)> {
 
 /// Acknowledges an alert; `wrong` gets the server's error.
 pub fn acknowledge(page: Page, id: &str, wrong: RwSignal<String>) {
-    fetch::ask("POST", &format!("{}/ack", words::of_id("api/v1/alerts", id)), None, move |answer: Answer| {
+    fetch::ask("POST", &format!("{}/ack", words::of_id("api/v1/alerts", id)), None, move |answer: FetchAnswer| {
         // The page may have gone.
         let _ = wrong.try_set(if answer.is_ok() { String::new() } else { answer.problem() });
         page.alert_changes.update(|n| *n += 1);

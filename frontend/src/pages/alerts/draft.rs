@@ -26,13 +26,13 @@ use viewer::draft::{Draft, Level, When, length, plainly, seconds, severity};
 /// Span of the backtest, in seconds.
 const SPAN_SECONDS: i64 = 43_200;
 /// Delay of a backtest after the last change.
-const PAUSE: Duration = Duration::from_millis(300);
+const BACKTEST_DELAY: Duration = Duration::from_millis(300);
 /// Maximum number of cards in the backtest.
 const MAX_CARDS: usize = 6;
 /// Machines in the list to choose from.
 const MAX_MACHINES: usize = 200;
 /// Times for which a condition may have to hold, seconds.
-const HOLDS: [i64; 9] = [0, 30, 60, 120, 300, 600, 900, 1_800, 3_600];
+const HOLD_TIMES_S: [i64; 9] = [0, 30, 60, 120, 300, 600, 900, 1_800, 3_600];
 
 /// Title and unit of the metric that a draft watches; None where the catalog does not have it yet.
 fn measured(page: Page, level: &Level) -> Option<(String, Unit)> {
@@ -177,7 +177,7 @@ fn follow_checks(page: Page, draft: Memo<Draft>) -> (RwSignal<Option<Checked>>, 
                 wrong.set(why);
             });
         };
-        set_timeout(wait, PAUSE);
+        set_timeout(wait, BACKTEST_DELAY);
     };
     // The name, the severity and the channels do not affect the backtest.
     let watched = Memo::new(move |_| draft.with(|draft| (draft.when.write(), draft.on.clone())));
@@ -383,7 +383,7 @@ fn LevelFields(draft: Memo<Draft>) -> impl IntoView {
     });
     let sides =
         Signal::derive(|| vec![("above".to_string(), "above".to_string()), ("below".to_string(), "below".to_string())]);
-    let holds = Signal::derive(move || HOLDS.map(|s| (length(s), rough_duration(s * 1_000))).to_vec());
+    let holds = Signal::derive(move || HOLD_TIMES_S.map(|s| (length(s), rough_duration(s * 1_000))).to_vec());
     let margins = Signal::derive(move || {
         draft.with(|draft| {
             let When::Level(level) = &draft.when else { return Vec::new() };
@@ -466,7 +466,7 @@ fn Audience(draft: Memo<Draft>, channels: Memo<Vec<Channel>>) -> impl IntoView {
     });
     let severities = Signal::derive(|| {
         [AlertSeverity::Info, AlertSeverity::Warning, AlertSeverity::Critical]
-            .map(|one| (one.word().to_string(), one.word().to_string()))
+            .map(|one| (one.as_str().to_string(), one.as_str().to_string()))
             .to_vec()
     });
     let title = move || {
@@ -486,7 +486,7 @@ fn Audience(draft: Memo<Draft>, channels: Memo<Vec<Channel>>) -> impl IntoView {
         ", notify "
         <Pick name="to" label="Channel" value=told options=tell put=put_told/>
         " with severity "
-        <Pick name="severity" label="Severity" value=text(move || draft.with(|draft| draft.severity.word())) options=severities put=Callback::new(move |word: String| change(page, |draft| draft.severity = severity(&word).unwrap_or_default()))/>
+        <Pick name="severity" label="Severity" value=text(move || draft.with(|draft| draft.severity.as_str())) options=severities put=Callback::new(move |word: String| change(page, |draft| draft.severity = severity(&word).unwrap_or_default()))/>
         " "
         <Type name="name" label="Name of the rule" hint="a name" value=text(title) put=Callback::new(move |name: String| change(page, |draft| draft.name = name.trim().to_string()))/>
         "."
@@ -537,7 +537,7 @@ impl LimitLine {
     }
 
     /// The limit in words.
-    fn said(self, base: f64) -> Option<String> {
+    fn in_words(self, base: f64) -> Option<String> {
         let (lo, hi, scale) = self.reach();
         let mut level = self.level.get()?;
         level.put(base, hi - lo, scale);
@@ -687,7 +687,7 @@ fn Handle(line: LimitLine) -> impl IntoView {
     let clear_top = text(move || line.clears().map(|value| px(line.top(value))).unwrap_or_default());
     let left = text(move || px(line.edges.get()[0]));
     let width = text(move || px(line.edges.get()[2] - line.edges.get()[0]));
-    let words = text(move || line.value().and_then(|base| line.said(base)).unwrap_or_default());
+    let words = text(move || line.value().and_then(|base| line.in_words(base)).unwrap_or_default());
     let number_of = move |read: fn(f64, f64, f64) -> f64| {
         text(move || {
             let (lo, hi, scale) = line.reach();

@@ -6,7 +6,7 @@ use crate::access::Access;
 use crate::address::Route;
 use crate::pages::poll::{PollAnswer, poll};
 use crate::range;
-use crate::state::{Page, Told};
+use crate::state::{OpenAlerts, Page};
 use leptos::prelude::*;
 use shared::alert::{Alert, Alerts, Rule, Rules};
 use shared::finding::Severity;
@@ -27,9 +27,9 @@ pub fn follow(page: Page, access: Access) {
     poll(page, access, REFRESH_SECONDS, open, move |polled| match polled {
         PollAnswer::Told(body) => {
             let Ok(Alerts { alerts, firing, trouble, .. }) = body.read() else { return };
-            page.set_alerts(Told { firing, trouble, open: words::in_zone(alerts), known: true, refused: false });
+            page.set_alerts(OpenAlerts { firing, trouble, open: words::in_zone(alerts), known: true, refused: false });
         }
-        PollAnswer::Refused => page.set_alerts(Told { refused: true, ..Told::default() }),
+        PollAnswer::Refused => page.set_alerts(OpenAlerts { refused: true, ..OpenAlerts::default() }),
         PollAnswer::Failed(_) => {}
     });
     let (alerts, rules) = (RwSignal::new(Vec::new()), RwSignal::new(Vec::<Rule>::new()));

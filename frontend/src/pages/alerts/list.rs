@@ -116,12 +116,12 @@ impl AlertList {
 
 /// An alert in the list.
 fn entry(page: Page, one: &Alert, now: i64) -> Pick {
-    let stand = AlertStand::of(one);
+    let stand = AlertStand::from_alert(one);
     let over = (stand == AlertStand::Resolved).to_string();
     Pick {
         id: one.id.clone(),
         to: page.address_of_alerts(Tab::Alerts, &one.id),
-        marks: vec![one.rule.clone(), stand.name().into(), one.severity.word().into(), over],
+        marks: vec![one.rule.clone(), stand.name().into(), one.severity.as_str().into(), over],
         shape: shape(one.severity, stand),
         head: one.sentence.clone(),
         rest: String::new(),

@@ -100,15 +100,15 @@ pub fn One(
             aria-label="The alert"
             data-alert=of(|one, _| one.id.clone())
             data-rule=of(|one, _| one.rule.clone())
-            data-state=of(|one, _| AlertStand::of(one).name().into())
-            data-severity=of(|one, _| one.severity.word().into())
+            data-state=of(|one, _| AlertStand::from_alert(one).name().into())
+            data-severity=of(|one, _| one.severity.as_str().into())
         >
             <a class="back" href=page.address_of_alerts(Tab::Alerts, "") on:click=move |event| {
                 event.prevent_default();
                 page.step(|view| view.alert = String::new());
             }>"‹ Alerts"</a>
             <header>
-                <span class=of(|one, _| shape(one.severity, AlertStand::of(one)).0.into()) aria-hidden="true">{of(|one, _| shape(one.severity, AlertStand::of(one)).1.into())}</span>
+                <span class=of(|one, _| shape(one.severity, AlertStand::from_alert(one)).0.into()) aria-hidden="true">{of(|one, _| shape(one.severity, AlertStand::from_alert(one)).1.into())}</span>
                 <h2>{of(|one, _| one.name.clone())}</h2>
                 <span class="u">{of(words::times)}</span>
                 <span class="end">

@@ -13,7 +13,7 @@ use leptos::prelude::*;
 #[component]
 pub fn Tabs() -> impl IntoView {
     let page = expect_context::<Page>();
-    let here = move || page.view.with(|view| (page.place() == Route::Alerts).then(|| Tab::of(&view.tab)));
+    let here = move || page.view.with(|view| (page.place() == Route::Alerts).then(|| Tab::from_name(&view.tab)));
     let firing = move || match page.alerts.with(|told| told.firing) {
         0 => String::new(),
         n => format!(" {n}"),
@@ -55,9 +55,10 @@ pub fn Tabs() -> impl IntoView {
 #[component]
 pub fn AlertsPage() -> impl IntoView {
     let page = expect_context::<Page>();
-    let tab = Memo::new(move |_| page.view.with(|view| Tab::of(&view.tab)));
-    let chosen =
-        text(move || page.view.with(|view| Tab::of(&view.tab) == Tab::Alerts && !view.alert.is_empty()).to_string());
+    let tab = Memo::new(move |_| page.view.with(|view| Tab::from_name(&view.tab)));
+    let chosen = text(move || {
+        page.view.with(|view| Tab::from_name(&view.tab) == Tab::Alerts && !view.alert.is_empty()).to_string()
+    });
     let part = move || match tab.get() {
         Tab::Alerts => view! { <List/> }.into_any(),
         Tab::Rules => view! { <Rules/> }.into_any(),

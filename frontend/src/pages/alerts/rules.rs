@@ -14,7 +14,7 @@ use viewer::alerts::{AlertStand, shape};
 use viewer::draft::Draft;
 
 /// The label matchers of a rule, in words.
-fn of(rule: &Rule) -> String {
+fn words_of(rule: &Rule) -> String {
     if rule.on.is_empty() {
         return "everything".into();
     }
@@ -143,19 +143,19 @@ fn Row(
         <tr
             data-rule=id
             data-state=of_row(|row| (if !row.rule.enabled { "off" } else if row.firing > 0 { "firing" } else { "quiet" }).into())
-            data-severity=of_row(|row| row.rule.severity.word().into())
+            data-severity=of_row(|row| row.rule.severity.as_str().into())
         >
             <th scope="row">
                 <span class=of_row(|row| sign(row).0.into()) aria-hidden="true">{of_row(|row| sign(row).1.into())}</span>
                 " "<b class="source-name">{of_row(|row| row.rule.name.clone())}</b>" "
-                <span class="u">{of_row(|row| if row.rule.enabled { row.rule.severity.word().into() } else { "off".into() })}</span>
+                <span class="u">{of_row(|row| if row.rule.enabled { row.rule.severity.as_str().into() } else { "off".into() })}</span>
             </th>
             <td><span class="u">{of_row(|row| if row.words.is_empty() { row.rule.when.clone() } else { row.words.clone() })}</span>
                 <If when=flag(move || row.with(|row| row.as_ref().is_some_and(|row| !row.trouble.is_empty())))>
                     <span class="trouble"><span class="shape is-warn" aria-hidden="true">"▲"</span>" "{of_row(|row| row.trouble.clone())}</span>
                 </If>
             </td>
-            <td>{of_row(|row| of(&row.rule))}</td>
+            <td>{of_row(|row| words_of(&row.rule))}</td>
             <td>{of_row(|row| tells(&row.rule))}</td>
             <td class="right">{last}</td>
             <td class="deeds">

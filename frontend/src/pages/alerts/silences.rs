@@ -5,7 +5,7 @@ use crate::access::Access;
 use crate::browser::now;
 use crate::fetch::Json;
 use crate::pages::team::asked::Polled;
-use crate::pages::team::form::{Entry, Form, FormDialog, Typed};
+use crate::pages::team::form::{FieldInput, Form, FormDialog, Typed};
 use crate::pages::team::frame::Card;
 use crate::state::Page;
 use crate::widgets::list::List;
@@ -34,8 +34,8 @@ fn sent(matches: &BTreeMap<String, String>, length: &str, comment: &str, at: i64
     vec![("match", fit), ("from", (at as f64).into()), ("to", (to as f64).into()), ("comment", comment.into())]
 }
 
-fn lengths() -> Entry {
-    Entry::Choice(LENGTHS.to_vec())
+fn lengths() -> FieldInput {
+    FieldInput::Choice(LENGTHS.to_vec())
 }
 
 /// The form that silences an alert: one more key press makes it an hour.
@@ -45,25 +45,28 @@ pub fn of_alert(access: Access, alert: &Alert, at: i64) -> Form {
     let words = "Matching alerts send no notifications; they stay in the list. A silence ends by itself.";
     let path = words::of_team(access, "api/v1/silences");
     Form::ask("silence", format!("Silence {rule} {rest}?").replace(" ?", "?"), words, "POST", path)
-        .with("Silence", vec![("length", "Duration", lengths()), ("comment", "Reason", Entry::Text(String::new()))])
-        .writing(move |typed: &Typed| Ok(sent(&found, &typed.of("length"), &typed.of("comment"), at)))
+        .with(
+            "Silence",
+            vec![("length", "Duration", lengths()), ("comment", "Reason", FieldInput::Text(String::new()))],
+        )
+        .writing(move |typed: &Typed| Ok(sent(&found, &typed.value_of("length"), &typed.value_of("comment"), at)))
 }
 
 /// The form of a new silence; `of` is one that is made again.
 fn new(access: Access, of: &Silence, at: i64) -> Form {
     let present = |name: &str| of.matches.get(name).cloned().unwrap_or_default();
-    let fields = FIELDS.iter().map(|(name, words)| (*name, *words, Entry::Text(present(name))));
-    let rest = [("length", "Duration", lengths()), ("comment", "Reason", Entry::Text(of.comment.clone()))];
+    let fields = FIELDS.iter().map(|(name, words)| (*name, *words, FieldInput::Text(present(name))));
+    let rest = [("length", "Duration", lengths()), ("comment", "Reason", FieldInput::Text(of.comment.clone()))];
     let words = "All filled-in fields must match; * stands for any text. A silence stops notifications, not alerts.";
     Form::ask("silence", "Silence".into(), words, "POST", words::of_team(access, "api/v1/silences"))
         .with("Silence", fields.chain(rest).collect())
         .writing(move |typed: &Typed| {
-            let filled = FIELDS.iter().map(|(name, _)| (name.to_string(), typed.of(name)));
+            let filled = FIELDS.iter().map(|(name, _)| (name.to_string(), typed.value_of(name)));
             let matches: BTreeMap<String, String> = filled.filter(|(_, value)| !value.is_empty()).collect();
             if matches.is_empty() {
                 return Err("Fill in at least one of rule, machine, run and severity.".into());
             }
-            Ok(sent(&matches, &typed.of("length"), &typed.of("comment"), at))
+            Ok(sent(&matches, &typed.value_of("length"), &typed.value_of("comment"), at))
         })
 }
 

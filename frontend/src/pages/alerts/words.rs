@@ -5,7 +5,7 @@ use crate::browser::offset;
 use crate::pages::findings::words::clock as clock_of_seconds;
 use leptos::prelude::*;
 use shared::alert::Alert;
-use viewer::alerts::{AlertStand, lasted, told};
+use viewer::alerts::{AlertStand, alert_sentence, lasted};
 
 /// The clock of an instant in ms since the epoch, with its day where that is not today.
 pub fn clock(t: i64) -> String {
@@ -14,7 +14,7 @@ pub fn clock(t: i64) -> String {
 
 /// The alerts with the times of their sentences in the zone of the reader.
 pub fn in_zone(mut alerts: Vec<Alert>) -> Vec<Alert> {
-    alerts.iter_mut().for_each(|one| one.sentence = told(one, clock));
+    alerts.iter_mut().for_each(|one| one.sentence = alert_sentence(one, clock));
     alerts
 }
 
@@ -29,8 +29,8 @@ pub fn times(alert: &Alert, now: i64) -> String {
 
 /// The line below its sentence: severity, rule, times, and why no notification is sent.
 pub fn below(alert: &Alert, now: i64) -> String {
-    let mut said = format!("{}: {}, {}", alert.severity.word(), alert.name, times(alert, now));
-    if AlertStand::of(alert) == AlertStand::Pending {
+    let mut said = format!("{}: {}, {}", alert.severity.as_str(), alert.name, times(alert, now));
+    if AlertStand::from_alert(alert) == AlertStand::Pending {
         said.push_str("; pending");
     }
     if !alert.held.is_empty() {

@@ -2,7 +2,7 @@
 //! leads a page.
 
 use super::words;
-use crate::fetch::{self, Answer, Json};
+use crate::fetch::{self, FetchAnswer, Json};
 use crate::state::Page;
 use crate::widgets::parts::{If, flag, text};
 use leptos::prelude::*;
@@ -10,7 +10,7 @@ use shared::finding::{Dismissed, DismissedFinding, Finding, MAX_REASON};
 use wasm_bindgen::JsValue;
 
 /// The mark in words: `ada said at 14:03 that this is wrong: it was the evaluation.`
-pub fn said(of: &Dismissed) -> String {
+pub fn describe_mark(of: &Dismissed) -> String {
     format!("{} marked this as wrong at {}: {}", of.by, words::clock(of.at, false), of.why)
 }
 
@@ -18,7 +18,7 @@ pub fn said(of: &Dismissed) -> String {
 fn send(page: Page, id: String, why: Option<String>, problem: RwSignal<String>) {
     let why = why.map_or(JsValue::NULL, |why| why.as_str().into());
     let body = Json::object([("id", id.as_str().into()), ("why", why)]);
-    fetch::ask("POST", "api/v1/findings/wrong", Some(body), move |answer: Answer| {
+    fetch::ask("POST", "api/v1/findings/wrong", Some(body), move |answer: FetchAnswer| {
         let read = answer.read::<DismissedFinding>();
         // The page may have gone.
         let _ = problem.try_set(read.as_ref().err().cloned().unwrap_or_default());
@@ -58,7 +58,7 @@ pub fn Dismissal(
     view! {
         <If when=is_said>
             <p class="below" data-dismissed="true">
-                {text(move || against.with(|one| one.as_ref().map(said).unwrap_or_default()))}" "
+                {text(move || against.with(|one| one.as_ref().map(describe_mark).unwrap_or_default()))}" "
                 <If when=flag(may)><button class="btn" data-do="take-back" on:click=back>"Undo"</button></If>
             </p>
         </If>

@@ -155,7 +155,7 @@ fn piece(
         if values.iter().all(Option::is_none) {
             continue;
         }
-        if Subjects::of(finding, &source).has(&wanted.tag, &instance) {
+        if Subjects::from_finding(finding, &source).has(&wanted.tag, &instance) {
             subjects.push(curves.len());
         }
         let is_one = instance.is_empty();

@@ -26,7 +26,7 @@ pub fn follow(page: Page, access: Access) {
     });
     let subjects = Memo::new(move |_| {
         let machine = page.findings.with(|findings| findings.machine.clone());
-        page.leads().filter(|_| page.place() == Route::Host).map(|(one, _)| Subjects::of(&one, &machine))
+        page.leads().filter(|_| page.place() == Route::Host).map(|(one, _)| Subjects::from_finding(&one, &machine))
     });
     Effect::new(move || page.set_subjects(subjects.get().unwrap_or_default()));
     // The machine of the last request.
@@ -50,7 +50,7 @@ pub fn follow(page: Page, access: Access) {
 fn of_file(page: Page, is_list: bool) {
     page.plan.track();
     // A file may be of another version: entries that cannot be parsed are omitted.
-    let read = |text: &String| Json::of(js_sys::JSON::parse(text).ok()?).read::<Finding>().ok();
+    let read = |text: &String| Json::from_value(js_sys::JSON::parse(text).ok()?).read::<Finding>().ok();
     let mut all: Vec<Finding> = page.file_findings.with(|told| told.iter().filter_map(read).collect());
     order::sort_by(&mut all, |a, b| (b.told, &a.id).cmp(&(a.told, &b.id)));
     let machine = if is_list { String::new() } else { page.machine() };

@@ -13,7 +13,7 @@ fn news(before: &[Finding], now: &[Finding]) -> (String, String) {
     let (mut polite, mut at_once) = (Vec::new(), Vec::new());
     for one in now.iter().filter(counts) {
         let said = |what: &str| {
-            let (head, rest) = words::told(one);
+            let (head, rest) = words::split_sentence(one);
             format!("{what} {head} {rest}")
         };
         match (open(before, &one.id), one.until.is_none()) {
@@ -25,7 +25,7 @@ fn news(before: &[Finding], now: &[Finding]) -> (String, String) {
     }
     // A live page requests open findings, so a finding that is missing from the list has ended.
     let gone = before.iter().filter(counts).filter(|one| one.until.is_none() && !now.iter().any(|n| n.id == one.id));
-    polite.extend(gone.map(|one| format!("Resolved: {}", words::told(one).0)));
+    polite.extend(gone.map(|one| format!("Resolved: {}", words::split_sentence(one).0)));
     (polite.join(" "), at_once.join(" "))
 }
 

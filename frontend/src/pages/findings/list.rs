@@ -14,7 +14,7 @@ use leptos::ev::{self, KeyboardEvent};
 use leptos::prelude::*;
 use shared::finding::Finding;
 use shared::unit::time;
-use viewer::findings::list::{Row, gist, rows};
+use viewer::findings::list::{FindingRow, gist, rows};
 
 /// Rows that have a small line of their evidence.
 const MAX_SKETCHES: usize = 8;
@@ -27,8 +27,8 @@ fn listed_span() -> String {
 /// The findings that are listed, and the one that is shown beside the list or in its place.
 #[derive(Clone, Copy)]
 struct Listed {
-    open: Memo<Vec<Row>>,
-    over: Memo<Vec<Row>>,
+    open: Memo<Vec<FindingRow>>,
+    over: Memo<Vec<FindingRow>>,
     shown: Memo<Option<Finding>>,
 }
 
@@ -50,7 +50,7 @@ impl Listed {
     }
 
     fn picks(self, page: Page) -> Picks {
-        let entries = move |part: Memo<Vec<Row>>| {
+        let entries = move |part: Memo<Vec<FindingRow>>| {
             let entries = Memo::new(move |_| {
                 page.beat.track();
                 let now = page.server_now();
@@ -70,14 +70,14 @@ impl Listed {
 }
 
 /// A finding in the list.
-fn entry(page: Page, row: &Row, now: i64) -> Pick {
-    let Row { finding, follows } = row;
-    let (head, rest) = words::told(finding);
+fn entry(page: Page, row: &FindingRow, now: i64) -> Pick {
+    let FindingRow { finding, follows } = row;
+    let (head, rest) = words::split_sentence(finding);
     let is = [*follows, finding.dismissed.is_some(), finding.until.is_some()].map(|is| is.to_string());
     Pick {
         id: finding.id.clone(),
         to: page.address_of_finding(Some(finding.id.clone())),
-        marks: std::iter::once(finding.severity.word().to_string()).chain(is).collect(),
+        marks: std::iter::once(finding.severity.as_str().to_string()).chain(is).collect(),
         shape: words::shape_of(finding),
         head,
         rest,
@@ -143,7 +143,7 @@ pub fn FindingsPage() -> impl IntoView {
 /// The small line of evidence that the first rows have.
 fn sketch(listed: Listed, id: String) -> AnyView {
     let id = StoredValue::new(id);
-    let is_own = move |row: &&Row| id.with_value(|id| row.finding.id == *id);
+    let is_own = move |row: &&FindingRow| id.with_value(|id| row.finding.id == *id);
     let first = flag(move || listed.open.with(|rows| rows.iter().take(MAX_SKETCHES).any(|row| is_own(&row))));
     let finding =
         Signal::derive(move || listed.open.with(|rows| rows.iter().find(is_own).map(|row| row.finding.clone())));

@@ -76,7 +76,7 @@ pub fn Detail(
     let chart = Callback::new(move |tag: String| view! { <Proof tag pieces finding marks at/> }.into_any());
     let rule = text(move || {
         let kind = finding.with(|one| one.as_ref().map(|one| one.kind.clone()).unwrap_or_default());
-        page.address_of_alerts(Tab::Rules, &Draft::of(&format!("finding {kind} for 2m")).write())
+        page.address_of_alerts(Tab::Rules, &Draft::parse(&format!("finding {kind} for 2m")).write())
     });
     view! {
         <section class="panel finding-one" aria-label="The finding" data-finding=text(move || finding.with(|one| one.as_ref().map(|one| one.id.clone()).unwrap_or_default()))>
@@ -86,7 +86,7 @@ pub fn Detail(
             }>"‹ Findings"</a>
             <header>
                 <span class=text(move || shape().0) aria-hidden="true">{text(move || shape().1)}</span>
-                <h2>{of(|one, _| words::told(one).0.trim_end_matches([';', ':', ',']).to_string())}</h2>
+                <h2>{of(|one, _| words::split_sentence(one).0.trim_end_matches([';', ':', ',']).to_string())}</h2>
                 <span class="u">{of(|one, now| words::times(one, now, true))}</span>
                 <span class="end">
                     <If when=flag(move || !page.over.get() && page.alerts.with(|told| told.known))>
@@ -97,13 +97,13 @@ pub fn Detail(
                     </If>
                 </span>
             </header>
-            <p class="sentence">{of(|one, _| sentence(&words::told(one).1))}</p>
+            <p class="sentence">{of(|one, _| sentence(&words::split_sentence(one).1))}</p>
             <p class="below">{of(|one, _| {
                 let waits = words::waits(one);
                 let who = one.subject.iter().map(words::place).take(4).collect::<Vec<_>>().join(", ");
                 let device = one.device.as_ref().map(|name| format!("{name} of ")).unwrap_or_default();
                 let waits = if waits.is_empty() { String::new() } else { format!("; {waits}") };
-                format!("{} ({}): {device}{who}{waits}.", words::kind(&one.kind), one.severity.word())
+                format!("{} ({}): {device}{who}{waits}.", words::kind(&one.kind), one.severity.as_str())
             })}</p>
             {move || related(page, finding)}
             <div class="proofs"><Each keys=tags row=chart/></div>
@@ -127,7 +127,7 @@ fn related(page: Page, finding: Memo<Option<Finding>>) -> Option<impl IntoView +
             .filter(|other| other.because.as_ref() == Some(&one.id))
             .map(|other| ("Consequences: ", other));
         let line = |(word, other): (&'static str, &Finding)| {
-            let (head, rest) = words::told(other);
+            let (head, rest) = words::split_sentence(other);
             let to = page.address_of_finding(Some(other.id.clone()));
             view! { <p class="below"><b>{word}</b><a href=to>{format!("{head} {rest}")}</a></p> }
         };

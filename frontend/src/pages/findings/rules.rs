@@ -5,7 +5,7 @@ use crate::widgets::icons::Triangle;
 use crate::widgets::parts::{If, flag, text};
 use leptos::prelude::*;
 use shared::finding::{RuleState, Watch};
-use viewer::findings::rules::{gist, said};
+use viewer::findings::rules::{describe_state, gist};
 
 /// The rules in a list that folds.
 #[component]
@@ -18,7 +18,7 @@ pub fn Rules() -> impl IntoView {
             Watch::Weaker => (("shape is-unknown", "◐"), "weaker"),
             Watch::Needs => (("shape is-unknown", "◌"), "needs"),
         };
-        let (words, name) = (said(&rule), rule.rule);
+        let (words, name) = (describe_state(&rule), rule.rule);
         let own = name.clone();
         view! {
             <dt data-rule=own data-state=state><span class=shape.0 aria-hidden="true">{shape.1}</span>" "{name}</dt>

@@ -87,7 +87,7 @@ pub fn FindingSay(
         >
             <span class=text(move || shape().0) aria-hidden="true">{text(move || shape().1)}</span>
             <div>
-                <p><a class="plain" href=to><b>{of(|one, _| words::told(one).0)}</b>" "{of(|one, _| words::told(one).1)}</a></p>
+                <p><a class="plain" href=to><b>{of(|one, _| words::split_sentence(one).0)}</b>" "{of(|one, _| words::split_sentence(one).1)}</a></p>
                 <p class="below">
                     {of(words::below)}
                     <If when=flag(move || !further.get().is_empty())>" "<a href=list data-do="findings">{further}</a></If>

@@ -20,7 +20,7 @@ pub fn clock(t: i64, seconds: bool) -> String {
 }
 
 /// The sentence on the page: its first clause, and the rest.
-pub fn told(finding: &Finding) -> (String, String) {
+pub fn split_sentence(finding: &Finding) -> (String, String) {
     split(&finding.told_at(|since| clock(since, false)))
 }
 
@@ -37,6 +37,6 @@ pub fn times(finding: &Finding, now: i64, seconds: bool) -> String {
 pub fn below(finding: &Finding, now: i64) -> String {
     let waits = waits(finding);
     let waits = if waits.is_empty() { String::new() } else { format!("; {waits}") };
-    let word = if finding.dismissed.is_some() { "marked as wrong" } else { finding.severity.word() };
+    let word = if finding.dismissed.is_some() { "marked as wrong" } else { finding.severity.as_str() };
     format!("{word}: {}, {}{waits}", kind(&finding.kind), times(finding, now, false))
 }

@@ -5,7 +5,7 @@ use crate::address::Route;
 use crate::pages::alerts::bell::Bell;
 use crate::pages::team::views::Views;
 use crate::shortcuts::{self, Action};
-use crate::state::{Dialog, FEW, LinkState, Page};
+use crate::state::{Dialog, FEW_MACHINES, LinkState, Page};
 use crate::store::fleet::hosts::hosts;
 use crate::widgets::icons::{Keyboard, Mark, Theme};
 use crate::widgets::list::filter::Filter;
@@ -52,7 +52,7 @@ pub fn FleetBar() -> impl IntoView {
     // Pages with charts over time have a choice of the window.
     let timed = flag(move || match place.get() {
         Route::Compare => true,
-        Route::Fleet => page.machines.get().is_some_and(|n| (2..=FEW).contains(&n)),
+        Route::Fleet => page.machines.get().is_some_and(|n| (2..=FEW_MACHINES).contains(&n)),
         _ => false,
     });
     view! {

@@ -40,11 +40,11 @@ fn Card(name: String) -> impl IntoView {
     let page = expect_context::<Page>();
     let crowd = expect_context::<Crowd>();
     let own = StoredValue::new(name);
-    let state = crowd.of(own, |host, _| host.entry.state.word().to_string());
-    let words = crowd.of(own, words::explained);
-    let glyph = crowd.of(own, |host, _| shape(&host.entry.state).0.to_string());
-    let class = crowd.of(own, |host, _| shape(&host.entry.state).1.to_string());
-    let what = crowd.of(own, |host, _| match host.values.gpus.len() {
+    let state = crowd.text_of(own, |host, _| host.entry.state.as_str().to_string());
+    let words = crowd.text_of(own, words::explained);
+    let glyph = crowd.text_of(own, |host, _| shape(&host.entry.state).0.to_string());
+    let class = crowd.text_of(own, |host, _| shape(&host.entry.state).1.to_string());
+    let what = crowd.text_of(own, |host, _| match host.values.gpus.len() {
         0 => String::new(),
         n => words::count(n, "GPU", "GPUs"),
     });

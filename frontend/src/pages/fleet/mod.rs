@@ -14,7 +14,7 @@ use crate::pages::runs::fleet::FleetLanes;
 use crate::pages::runs::panel::Jobs;
 use crate::panels::board::Board;
 use crate::panels::fleet::map::{FleetMap, Shown, of_host};
-use crate::state::{FEW, LinkState, Page};
+use crate::state::{FEW_MACHINES, LinkState, Page};
 use crate::store::fleet::hosts::{self, Host, Totals};
 use crate::store::fleet::words::{self, Checked, Sentence};
 use crate::widgets::clock::Zone;
@@ -54,7 +54,7 @@ impl Crowd {
             name_runs(&mut hosts, &open.get());
             Arc::new(hosts)
         });
-        let totals = Memo::new(move |_| Totals::of(&hosts.get()));
+        let totals = Memo::new(move |_| Totals::from_hosts(&hosts.get()));
         Effect::new(move || {
             page.fleet.track();
             let instant = totals.with(|totals| totals.instant(page.store.with_value(|store| store.fleet.t())));
@@ -73,7 +73,7 @@ impl Crowd {
     }
 
     /// A text about the machine of this name, at the server's time in ms since the epoch.
-    pub fn of(self, name: StoredValue<String>, read: fn(&Host, i64) -> String) -> Signal<String> {
+    pub fn text_of(self, name: StoredValue<String>, read: fn(&Host, i64) -> String) -> Signal<String> {
         let page = expect_context::<Page>();
         Signal::derive(move || {
             page.beat.track();
@@ -114,22 +114,22 @@ pub fn FleetPage() -> impl IntoView {
             <If when=flag(move || hosts() == 0)>
                 <Nobody/>
             </If>
-            <If when=flag(move || hosts() > FEW)>
+            <If when=flag(move || hosts() > FEW_MACHINES)>
                 <Tiles/>
             </If>
             <If when=flag(move || hosts() > 0)>
                 <Say/>
             </If>
-            <If when=flag(move || (1..=FEW).contains(&hosts()))>
+            <If when=flag(move || (1..=FEW_MACHINES).contains(&hosts()))>
                 <Few/>
             </If>
-            <If when=flag(move || hosts() > FEW)>
+            <If when=flag(move || hosts() > FEW_MACHINES)>
                 <MapCard/>
             </If>
             <If when=flag(move || hosts() > 0)>
                 <FleetLanes/>
             </If>
-            <If when=flag(move || hosts() > FEW)>
+            <If when=flag(move || hosts() > FEW_MACHINES)>
                 <Table/>
             </If>
             <Foot/>
@@ -340,20 +340,20 @@ fn MapCard() -> impl IntoView {
 fn said_of(host: &Host, wrong: &[Finding]) -> String {
     let mut own = of_host(host, wrong);
     let Some(first) = own.next() else { return String::new() };
-    let (head, rest) = told::told(first);
+    let (head, rest) = told::split_sentence(first);
     let more = match own.count() {
         0 => String::new(),
         n => format!(", and {n} more"),
     };
-    format!("{}: {}{more}", first.severity.word(), format!("{head} {rest}").trim_end_matches([' ', '.']))
+    format!("{}: {}{more}", first.severity.as_str(), format!("{head} {rest}").trim_end_matches([' ', '.']))
 }
 
 /// The tooltip of a machine.
 fn tip(host: &Host, wrong: String, now: i64, place: (f64, f64)) -> Tip {
     let row = |name: &str, value: String| TipRow { hue: Hue::Ink, name: name.into(), value, then: String::new() };
-    let known = hosts::COLUMNS.iter().filter(|(row, _)| host.values.of(row).is_finite());
-    let mut rows: Vec<TipRow> = known.map(|(r, _)| row(r.title, table::number(r, host.values.of(r)))).collect();
-    let odd = (0..).zip(host.cells()).filter(|(_, (_, apart))| apart.abs() > charts::map::APART);
+    let known = hosts::COLUMNS.iter().filter(|(row, _)| host.values.value_of(row).is_finite());
+    let mut rows: Vec<TipRow> = known.map(|(r, _)| row(r.title, table::number(r, host.values.value_of(r)))).collect();
+    let odd = (0..).zip(host.cells()).filter(|(_, (_, apart))| apart.abs() > charts::map::MIN_DISTANCE);
     let odd: Vec<String> = odd
         .map(|(i, (busy, apart)): (usize, _)| {
             let side = if apart < 0.0 { "below" } else { "above" };

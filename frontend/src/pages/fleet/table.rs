@@ -11,7 +11,7 @@ use crate::widgets::list::{List, More, Sort};
 use crate::widgets::parts::{flag, text};
 use leptos::prelude::*;
 use shared::catalog::fleet::FleetRow;
-use shared::standing::Standing;
+use shared::connection_state::ConnectionState;
 use shared::unit::Unit;
 use shared::wire::MAX_OPENED;
 
@@ -32,15 +32,15 @@ pub fn number(row: &FleetRow, value: f64) -> String {
 }
 
 /// Shape and color of a state.
-pub fn shape(state: &Standing) -> (&'static str, &'static str) {
+pub fn shape(state: &ConnectionState) -> (&'static str, &'static str) {
     match state {
-        Standing::Live => ("●", "shape is-ok"),
-        Standing::Filling { .. } => ("◐", "shape is-ok"),
-        Standing::Late => ("◌", "shape is-unknown"),
-        Standing::Unreachable => ("✕", "shape is-unknown"),
-        Standing::Stopped(_) => ("■", "shape is-unknown"),
-        Standing::Refused(_) => ("▲", "shape is-warn"),
-        Standing::Ended => ("○", "shape is-unknown"),
+        ConnectionState::Live => ("●", "shape is-ok"),
+        ConnectionState::Filling { .. } => ("◐", "shape is-ok"),
+        ConnectionState::Late => ("◌", "shape is-unknown"),
+        ConnectionState::Unreachable => ("✕", "shape is-unknown"),
+        ConnectionState::Stopped(_) => ("■", "shape is-unknown"),
+        ConnectionState::Refused(_) => ("▲", "shape is-warn"),
+        ConnectionState::Ended => ("○", "shape is-unknown"),
     }
 }
 
@@ -55,8 +55,9 @@ pub fn Table() -> impl IntoView {
         crowd.hosts.with(|hosts| by.with(|by| hosts::sorted(hosts, &filter, by)))
     });
     // Columns without any value are omitted.
-    let has =
-        move |i: &usize| crowd.hosts.with(|hosts| hosts.iter().any(|host| host.values.of(COLUMNS[*i].0).is_finite()));
+    let has = move |i: &usize| {
+        crowd.hosts.with(|hosts| hosts.iter().any(|host| host.values.value_of(COLUMNS[*i].0).is_finite()))
+    };
     let columns = Memo::new(move |_| (0..COLUMNS.len()).filter(has).collect::<Vec<usize>>());
     let heads = Signal::derive(move || columns.with(|columns| heads(columns)));
     let rows = Memo::new(move |_| {
@@ -112,9 +113,11 @@ fn line(page: Page, host: &Host, columns: &[usize]) -> Line {
     let to = page.address_of(None, std::slice::from_ref(&name));
     let mut cells = vec![
         Cell::Link(to, name.clone(), String::new(), Mark::default()),
-        Cell::Stands(host.entry.state.word().to_string(), shown, String::new()),
+        Cell::Stands(host.entry.state.as_str().to_string(), shown, String::new()),
     ];
-    cells.extend(columns.iter().map(|at| COLUMNS[*at].0).map(|row| Cell::Number(number(row, host.values.of(row)))));
+    cells.extend(
+        columns.iter().map(|at| COLUMNS[*at].0).map(|row| Cell::Number(number(row, host.values.value_of(row)))),
+    );
     Line { id: name.clone(), name, cells, deeds: Vec::new() }
 }
 

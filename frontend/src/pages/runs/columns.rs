@@ -1,6 +1,6 @@
 //! The columns of the list of runs as rows of a list: see [`viewer::runs::columns`].
 
-use super::parts::{percent, shape, word};
+use super::parts::{percent, shape, state_word};
 use crate::state::Page;
 use crate::widgets::list::line::{Cell, Head, Line, Mark};
 use crate::widgets::parts::flag;
@@ -20,12 +20,12 @@ fn name(page: Page, run: &Listed) -> Cell {
     let about = group.into_iter().chain(how).collect::<Vec<_>>().join(", ");
     let to = page.address_of_runs(std::slice::from_ref(&run.id));
     let lasted = rough_duration(run.lasted(page.server_now()));
-    let short = Mark { words: format!("{}, {lasted}", word(run.state)), ..mark(run.state) };
+    let short = Mark { words: format!("{}, {lasted}", state_word(run.state)), ..mark(run.state) };
     Cell::Link(to, run.name.clone(), about, short)
 }
 
 fn mark(state: RunState) -> Mark {
-    Mark { class: shape(state), glyph: state.shape().to_string(), words: word(state) }
+    Mark { class: shape(state), glyph: state.shape().to_string(), words: state_word(state) }
 }
 
 fn cell(page: Page, column: &RunColumn, run: &Listed) -> Cell {

@@ -2,7 +2,7 @@
 //! use of the GPUs over its life.
 
 use super::panel::Jobs;
-use super::parts::{figure, shape, word};
+use super::parts::{figure, shape, state_word};
 use crate::address::Route;
 use crate::browser::offset;
 use crate::state::Page;
@@ -107,7 +107,7 @@ fn job(page: Page, run: Listed, (from, to): (i64, i64), now: i64) -> impl IntoVi
             true => (String::new(), format!("{:.3}%", 100.0 - begin)),
             false => (format!("{end:.3}%"), String::new()),
         };
-        view! { <span class="fell" style:left=left style:right=right><span class="shape is-bad" aria-hidden="true">"■"</span>" "{word(run.state)}</span> }
+        view! { <span class="fell" style:left=left style:right=right><span class="shape is-bad" aria-hidden="true">"■"</span>" "{state_word(run.state)}</span> }
     });
     let to = page.address_of_runs(std::slice::from_ref(&run.id));
     let class = match run.state {

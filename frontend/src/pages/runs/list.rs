@@ -48,7 +48,7 @@ const GROUPS: [(&str, &str); 5] =
 
 /// Content of the list.
 #[derive(Clone, Debug, Default, PartialEq)]
-struct Known {
+struct KnownRuns {
     runs: Vec<Listed>,
     /// Number of runs of each state.
     states: Vec<(String, usize)>,
@@ -83,20 +83,20 @@ fn question(find: &str, state: &str, limit: usize) -> String {
     asked
 }
 
-fn read_known(body: &Json) -> Result<Known, WrongShape> {
+fn read_known(body: &Json) -> Result<KnownRuns, WrongShape> {
     let RunTotals { total, states } = body.read()?;
     let states = RunState::ALL.into_iter().filter_map(|state| {
         let n = states.get(state.name())?;
         Some((state.name().to_string(), *n as usize))
     });
-    Ok(Known { states: states.collect(), total: total as usize, runs: listed(body)? })
+    Ok(KnownRuns { states: states.collect(), total: total as usize, runs: listed(body)? })
 }
 
 /// The page.
 #[component]
 pub fn RunsPage() -> impl IntoView {
     let page = expect_context::<Page>();
-    let known = RwSignal::new(None::<Known>);
+    let known = RwSignal::new(None::<KnownRuns>);
     let wrong = RwSignal::new(String::new());
     let limit = RwSignal::new(PAGE);
     let ticks = Ticks(RwSignal::new(page.view.with_untracked(|view| view.runs.clone())));
@@ -115,7 +115,7 @@ pub fn RunsPage() -> impl IntoView {
         PollAnswer::Refused => wrong.set("This server does not show training jobs here.".into()),
         PollAnswer::Failed(why) => wrong.set(why),
     });
-    let with = move |of: fn(&Known) -> usize| known.with(|known| known.as_ref().map_or(0, of));
+    let with = move |of: fn(&KnownRuns) -> usize| known.with(|known| known.as_ref().map_or(0, of));
     let more = move || with(|known| known.total.saturating_sub(known.runs.len()));
     let is_empty = move || known.with(|known| known.as_ref().is_some_and(|known| known.states.is_empty()));
     let asks = move || page.view.with(|view| !view.find.is_empty() || !view.state.is_empty());
@@ -184,7 +184,7 @@ fn lines(page: Page, runs: &[Listed], columns: &[&'static RunColumn], by: &str, 
 
 /// Chips of states, the filter, and the grouping.
 #[component]
-fn Tools(known: RwSignal<Option<Known>>) -> impl IntoView {
+fn Tools(known: RwSignal<Option<KnownRuns>>) -> impl IntoView {
     let page = expect_context::<Page>();
     let of = move |states: &'static [RunState]| {
         known.with(|known| {
@@ -240,7 +240,7 @@ fn Tools(known: RwSignal<Option<Known>>) -> impl IntoView {
 
 /// The ticked runs, and the link that compares them.
 #[component]
-fn Compare(ticks: Ticks, known: RwSignal<Option<Known>>) -> impl IntoView {
+fn Compare(ticks: Ticks, known: RwSignal<Option<KnownRuns>>) -> impl IntoView {
     let page = expect_context::<Page>();
     let names = text(move || {
         known.with(|known| {

@@ -30,7 +30,7 @@ const OVER_SECONDS: u32 = 60;
 /// Markers that are listed; all are drawn.
 const MAX_LISTED: usize = 100;
 /// Margin of the span on a machine's page: a tenth of the run on either side.
-const MARGIN: i64 = 10;
+const MARGIN_DIVISOR: i64 = 10;
 
 /// The data of a run, and the error of its request.
 #[derive(Clone, Copy)]
@@ -120,7 +120,7 @@ fn Head(whole: RwSignal<Option<Whole>>) -> impl IntoView {
         whole.with(|whole| {
             let Some(run) = whole.as_ref().map(|whole| &whole.run) else { return String::new() };
             let to = run.ended.unwrap_or_else(|| page.server_now());
-            let margin = (to - run.began) / MARGIN;
+            let margin = (to - run.began) / MARGIN_DIVISOR;
             let span = (run.began - margin, to + margin);
             let theme = page.view_now().theme;
             page.query(&View {
@@ -382,7 +382,7 @@ struct Marker {
 const ALERT: &str = "alert";
 
 impl Marker {
-    fn of(marker: markers::Marker) -> Option<Marker> {
+    fn from_answer(marker: markers::Marker) -> Option<Marker> {
         let step = marker.step.map(|step| format!("step {}", number(step as f64)));
         let words: Vec<String> = marker.text.filter(|text| !text.is_empty()).into_iter().chain(step).collect();
         let text = if words.is_empty() { marker.kind.clone() } else { words.join(", ") };
@@ -425,7 +425,7 @@ impl Markers {
                 // Without permission to read markers or alerts, the lists are empty.
                 let read = answer.read::<MarkerList>().unwrap_or_default().markers;
                 let marked: Vec<Marker> =
-                    read.into_iter().filter_map(Marker::of).filter(|one| one.kind != "cell").collect();
+                    read.into_iter().filter_map(Marker::from_answer).filter(|one| one.kind != "cell").collect();
                 let path = format!("api/v1/alerts?run={id}&rule=from-code");
                 fetch::ask("GET", &path, None, move |answer| {
                     let said = answer.read::<Alerts>().unwrap_or_default().alerts;

@@ -1,7 +1,7 @@
 //! The training jobs of the machine that is shown: lanes under its first chart, and a list in a section that folds. A
 //! click on a job leads to its page; a click on its duration shows its span in all charts.
 
-use super::parts::{listed, shape, word};
+use super::parts::{listed, shape, state_word};
 use crate::access::Access;
 use crate::pages::poll::{PollAnswer, poll};
 use crate::state::{LinkState, Page};
@@ -22,12 +22,12 @@ const MAX_LISTED: usize = 50;
 /// Most lanes under the chart: the newest that reach into the span. They take their room from the chart, so that
 /// nothing else moves when a job begins.
 const MAX_LANES: usize = 3;
-/// A bar shorter than `SHORT` has its name after its end, or before its begin where the end is beyond `LATE`. Both are
+/// A bar shorter than `SHORT_BAR` has its name after its end, or before its begin where the end is beyond `LATE_END`. Both are
 /// in thousandths of the span.
-const SHORT: i32 = 120;
-const LATE: i32 = 750;
+const SHORT_BAR: i32 = 120;
+const LATE_END: i32 = 750;
 /// Margin of the span that a click shows: a tenth of the run on either side.
-const MARGIN: i64 = 10;
+const MARGIN_DIVISOR: i64 = 10;
 
 /// Most of all machines.
 const MAX_OF_FLEET: usize = 100;
@@ -112,8 +112,8 @@ pub fn Lanes() -> impl IntoView {
         let percent = |part: i32| format!("{}%", f64::from(part) / 10.0);
         let (left, wide) = (percent(begin), percent((end - begin).max(2)));
         let (from_left, from_right) = match end - begin {
-            ..SHORT if end < LATE => (percent(end), String::new()),
-            ..SHORT => (String::new(), percent(1_000 - begin)),
+            ..SHORT_BAR if end < LATE_END => (percent(end), String::new()),
+            ..SHORT_BAR => (String::new(), percent(1_000 - begin)),
             _ => (percent(begin), String::new()),
         };
         let to = page.address_of_runs(std::slice::from_ref(&run.id));
@@ -122,7 +122,7 @@ pub fn Lanes() -> impl IntoView {
             <a class="lane" href=to title=title data-run=run.id.clone() data-state=run.state.name()>
                 <span class="kind">"run"</span>
                 <span class="track"><i class=shape(run.state) style:left=left style:width=wide></i><span class="who" style:left=from_left style:right=from_right>{run.name.clone()}</span></span>
-                <span class="how"><span class=shape(run.state) aria-hidden="true">{run.state.shape().to_string()}</span>" "{word(run.state)}</span>
+                <span class="how"><span class=shape(run.state) aria-hidden="true">{run.state.shape().to_string()}</span>" "{state_word(run.state)}</span>
             </a>
         }
     };
@@ -190,7 +190,7 @@ fn row(page: Page, run: Listed) -> impl IntoView {
     });
     let show = move |_| {
         let to = ended.unwrap_or_else(|| page.server_now());
-        let margin = (to - began) / MARGIN;
+        let margin = (to - began) / MARGIN_DIVISOR;
         page.begin_step();
         page.show(began - margin, to + margin);
     };

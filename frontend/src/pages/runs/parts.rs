@@ -2,7 +2,7 @@
 
 use crate::fetch::{Json, WrongShape};
 use viewer::runs::Listed;
-pub use viewer::runs::words::{energy, figure, percent, sentence, shape, size, where_it_ran, word};
+pub use viewer::runs::words::{energy, figure, percent, sentence, shape, size, state_word, where_it_ran};
 
 /// The runs of a list of the server.
 ///

@@ -24,7 +24,7 @@ const AT_END: i32 = 24;
 
 /// A line as it is listed.
 #[derive(Clone, Debug, PartialEq)]
-struct Row {
+struct PrintedLine {
     key: String,
     t: i64,
     n: f64,
@@ -35,12 +35,12 @@ struct Row {
     lost: Option<f64>,
 }
 
-impl Row {
-    fn of(line: LogRow) -> Row {
+impl PrintedLine {
+    fn from_row(line: LogRow) -> PrintedLine {
         let stream = line.stream.map(|stream| stream.name().to_string()).unwrap_or_default();
         let cut = if line.cut { " …" } else { "" };
         let label = line.label.filter(|label| !label.is_empty());
-        Row {
+        PrintedLine {
             key: format!("{} {} {} {}", line.source, line.began.ms(), line.pid, line.n),
             t: line.t.ms(),
             n: line.n as f64,
@@ -94,7 +94,7 @@ struct Lines {
     /// The crosshair, ms since the epoch.
     at: RwSignal<Option<i64>>,
     id: Memo<String>,
-    rows: RwSignal<Arc<Vec<Row>>>,
+    rows: RwSignal<Arc<Vec<PrintedLine>>>,
     filter: RwSignal<Filter>,
     /// Machines that did not send their lines, and why.
     missing: RwSignal<String>,
@@ -111,7 +111,7 @@ struct Lines {
 
 impl Lines {
     fn new(page: Page, whole: RwSignal<Option<Whole>>, at: RwSignal<Option<i64>>) -> Lines {
-        let rows = RwSignal::new(Arc::new(Vec::<Row>::new()));
+        let rows = RwSignal::new(Arc::new(Vec::<PrintedLine>::new()));
         let id = move |whole: &Option<Whole>| whole.as_ref().map(|whole| whole.run.id.clone()).unwrap_or_default();
         Lines {
             page,
@@ -164,7 +164,7 @@ impl Lines {
                 missing.set(said);
             }
             let Ok(list) = read else { return };
-            let new: Vec<Row> = list.lines.into_iter().map(Row::of).collect();
+            let new: Vec<PrintedLine> = list.lines.into_iter().map(PrintedLine::from_row).collect();
             if rows.try_with_untracked(|old| **old != new) == Some(true) {
                 rows.set(Arc::new(new));
             }
@@ -221,7 +221,7 @@ impl Lines {
     }
 
     /// Number and kind of the shown lines, in words.
-    fn said(self) -> String {
+    fn in_words(self) -> String {
         let Lines { rows, filter, earlier, .. } = self;
         let count = rows.with(|rows| rows.iter().filter(|row| row.lost.is_none()).count());
         match (count, earlier.with(Option::is_some)) {
@@ -270,8 +270,8 @@ pub fn PrintedLines(
     let is_there = flag(move || {
         rows.with(|rows| !rows.is_empty()) || filter.with(Filter::is_any) || missing.with(|said| !said.is_empty())
     });
-    let said = text(move || lines.said());
-    let row = move |row: Row| {
+    let said = text(move || lines.in_words());
+    let row = move |row: PrintedLine| {
         let (key, t) = (row.key.clone(), row.t);
         let is_near = move || near.with(|near| near.as_ref() == Some(&key)).then_some("");
         let body = match row.lost {

@@ -5,7 +5,7 @@
 
 use super::differs::table;
 use super::one::AskedRun;
-use super::parts::{shape, where_it_ran, word};
+use super::parts::{shape, state_word, where_it_ran};
 use crate::address::{CLOCK, Route};
 use crate::panels::curves::Curves;
 use crate::state::Page;
@@ -112,7 +112,7 @@ fn key(page: Page, names: &[String], all: &[Option<Whole>]) -> impl IntoView + u
     let rows = all.iter().flatten().zip(names).enumerate().map(|(i, (whole, name))| {
         let class = format!("hue-{}{}", i % 8, if i % 8 > 3 { " dashed" } else { "" });
         let run = &whole.run;
-        let said = format!("{}, {}, {}", word(run.state), where_it_ran(run), clock(run.began / 1_000));
+        let said = format!("{}, {}, {}", state_word(run.state), where_it_ran(run), clock(run.began / 1_000));
         let to = page.address_of_runs(std::slice::from_ref(&run.id));
         view! {
             <li data-run=run.id.clone() data-state=run.state.name()>

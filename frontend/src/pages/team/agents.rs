@@ -56,7 +56,7 @@ impl Agents {
                     });
                     let _ = self.known.try_set(true);
                 }
-                Err(_) if answer.status == 401 => self.access.look(),
+                Err(_) if answer.status == 401 => self.access.request_session(),
                 Err(why) if answer.is_ok() => drop(self.wrong.try_set(why)),
                 Err(_) => {}
             }

@@ -1,7 +1,7 @@
 //! Data of a hub, polled while its page is visible.
 
 use crate::access::Access;
-use crate::fetch::{Answer, Json, WrongShape};
+use crate::fetch::{FetchAnswer, Json, WrongShape};
 use leptos::prelude::*;
 use serde::de::DeserializeOwned;
 use std::any::Any;
@@ -15,7 +15,7 @@ use wasm_bindgen::JsValue;
 const ASK_EVERY: Duration = Duration::from_secs(10);
 
 /// A response of any type: the polling code is thus compiled once, not for each type.
-type Kept = Rc<dyn Any>;
+type AnyAnswer = Rc<dyn Any>;
 
 /// A polled response of a hub, as the type that the hub serialized; copies share the same signals.
 pub struct Polled<T> {
@@ -53,7 +53,7 @@ impl<T: DeserializeOwned + 'static> Polled<T> {
 
     /// Reads a value from the newest response; its default before the first.
     pub fn read<R: Default>(self, read: impl FnOnce(&T) -> R) -> R {
-        let of = |(_, kept): &(Json, Kept)| kept.downcast_ref().map(read);
+        let of = |(_, kept): &(Json, AnyAnswer)| kept.downcast_ref().map(read);
         self.asked.newest.with(|newest| newest.as_ref().and_then(of)).unwrap_or_default()
     }
 
@@ -67,9 +67,9 @@ impl<T: DeserializeOwned + 'static> Polled<T> {
 struct Asked {
     access: Access,
     path: StoredValue<Arc<dyn Fn() -> Option<String> + Send + Sync>>,
-    read: fn(&Json) -> Result<Kept, WrongShape>,
+    read: fn(&Json) -> Result<AnyAnswer, WrongShape>,
     /// None before the first.
-    newest: RwSignal<Option<(Json, Kept)>, LocalStorage>,
+    newest: RwSignal<Option<(Json, AnyAnswer)>, LocalStorage>,
     wrong: RwSignal<String>,
 }
 
@@ -77,7 +77,7 @@ impl Asked {
     fn follow(
         access: Access,
         path: Arc<dyn Fn() -> Option<String> + Send + Sync>,
-        read: fn(&Json) -> Result<Kept, WrongShape>,
+        read: fn(&Json) -> Result<AnyAnswer, WrongShape>,
     ) -> Self {
         let path = StoredValue::new(path);
         let asked = Asked { access, path, read, newest: RwSignal::new_local(None), wrong: RwSignal::default() };
@@ -98,7 +98,7 @@ impl Asked {
         self.access.ask("GET", path, Vec::new(), move |answer| self.take(answer));
     }
 
-    fn take(self, answer: Answer) {
+    fn take(self, answer: FetchAnswer) {
         // The component may be gone.
         let Some(before) = self.newest.try_with_untracked(|newest| newest.as_ref().map(|(body, _)| body.clone()))
         else {

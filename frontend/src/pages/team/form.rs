@@ -14,7 +14,7 @@ use wasm_bindgen::JsValue;
 
 /// Input of a field.
 #[derive(Clone, Debug)]
-pub enum Entry {
+pub enum FieldInput {
     /// A text, with its initial value.
     Text(String),
     /// A password, with its value of `autocomplete`.
@@ -28,7 +28,7 @@ pub enum Entry {
 }
 
 /// A field: its name, the words above it, and how it is filled in.
-pub type Field = (&'static str, &'static str, Entry);
+pub type Field = (&'static str, &'static str, FieldInput);
 
 /// The typed values, by the names of the fields.
 #[derive(Clone, Debug, Default)]
@@ -36,7 +36,7 @@ pub struct Typed(Vec<(&'static str, String)>);
 
 impl Typed {
     /// The value of a field, without the blanks around it.
-    pub fn of(&self, name: &str) -> String {
+    pub fn value_of(&self, name: &str) -> String {
         self.raw(name).trim().to_string()
     }
 
@@ -185,11 +185,11 @@ fn Fields(
 ) -> impl IntoView {
     let access = expect_context::<Access>();
     let (wrong, busy) = (RwSignal::new(String::new()), RwSignal::new(false));
-    let first = |entry: &Entry| match entry {
-        Entry::Text(text) => text.clone(),
-        Entry::Choice(all) => all.first().map_or(String::new(), |(value, _)| (*value).to_string()),
-        Entry::Names(all) => all.first().cloned().unwrap_or_default(),
-        Entry::Password(_) | Entry::Ticks(_) => String::new(),
+    let first = |entry: &FieldInput| match entry {
+        FieldInput::Text(text) => text.clone(),
+        FieldInput::Choice(all) => all.first().map_or(String::new(), |(value, _)| (*value).to_string()),
+        FieldInput::Names(all) => all.first().cloned().unwrap_or_default(),
+        FieldInput::Password(_) | FieldInput::Ticks(_) => String::new(),
     };
     let typed = RwSignal::new(Typed(form.fields.iter().map(|(name, _, entry)| (*name, first(entry))).collect()));
     let (fields, name, words, button) = (form.fields.clone(), form.name, form.words.clone(), form.button);
@@ -235,7 +235,13 @@ fn Fields(
 }
 
 #[component]
-fn Entered(at: usize, name: &'static str, label: &'static str, entry: Entry, typed: RwSignal<Typed>) -> impl IntoView {
+fn Entered(
+    at: usize,
+    name: &'static str,
+    label: &'static str,
+    entry: FieldInput,
+    typed: RwSignal<Typed>,
+) -> impl IntoView {
     let put = move |value: String| {
         typed.update(|typed| {
             typed.0.iter_mut().filter(|(known, _)| *known == name).for_each(|(_, present)| present.clone_from(&value));
@@ -274,16 +280,16 @@ fn Entered(at: usize, name: &'static str, label: &'static str, entry: Entry, typ
         }
     };
     match entry {
-        Entry::Text(value) => plain("text", "off", value).into_any(),
-        Entry::Password(fill) => plain("password", fill, String::new()).into_any(),
-        Entry::Choice(all) => {
+        FieldInput::Text(value) => plain("text", "off", value).into_any(),
+        FieldInput::Password(fill) => plain("password", fill, String::new()).into_any(),
+        FieldInput::Choice(all) => {
             choice(all.into_iter().map(|(value, words)| (value.into(), words.into())).collect()).into_any()
         }
-        Entry::Names(all) => choice(all.into_iter().map(|name| (name.clone(), name)).collect()).into_any(),
-        Entry::Ticks(all) => {
+        FieldInput::Names(all) => choice(all.into_iter().map(|name| (name.clone(), name)).collect()).into_any(),
+        FieldInput::Ticks(all) => {
             let tick = move |(value, words): (&'static str, &'static str)| {
                 let toggle = move |on: bool| {
-                    let present = typed.with_untracked(|typed| typed.of(name));
+                    let present = typed.with_untracked(|typed| typed.value_of(name));
                     let mut chosen: Vec<&str> = present.split(',').filter(|v| !v.is_empty() && *v != value).collect();
                     if on {
                         chosen.push(value);

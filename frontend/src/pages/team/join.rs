@@ -322,9 +322,9 @@ fn first_words(host: &Host, at: i64, server_now: i64) -> String {
     let since = rough_duration((now() - at).max(0));
     let gpus = host.values.gpus.len();
     let gpus = if gpus == 0 { None } else { Some(words::count(gpus, "GPU", "GPUs")) };
-    let values = COLUMNS.iter().filter(|(row, _)| host.values.of(row).is_finite()).take(3);
+    let values = COLUMNS.iter().filter(|(row, _)| host.values.value_of(row).is_finite()).take(3);
     let values: Vec<String> =
-        values.map(|(row, name)| format!("{name} {}", number(row, host.values.of(row)))).collect();
+        values.map(|(row, name)| format!("{name} {}", number(row, host.values.value_of(row)))).collect();
     let state = words::explained(host, server_now);
     let known = if values.is_empty() { vec!["waiting for the first samples".to_string()] } else { values };
     let all: Vec<String> = gpus.into_iter().chain(known).chain((state != "live").then_some(state)).collect();

@@ -1,7 +1,7 @@
 //! The keys of a team: API keys, keys of service accounts, and join keys of machines.
 
 use super::asked::Polled;
-use super::form::{Entry, Form, FormDialog, words};
+use super::form::{FieldInput, Form, FormDialog, words};
 use super::frame::Card;
 use crate::access::Access;
 use crate::widgets::list::List;
@@ -37,9 +37,9 @@ pub fn fields(role: Role, hub_admin: bool) -> Vec<super::form::Field> {
     let scopes = KeyScope::ALL.iter().filter(may).map(|scope| (scope.text(), means(*scope))).collect();
     let times = vec![("90d", "90 days"), ("30d", "30 days"), ("400d", "400 days")];
     vec![
-        ("name", "Name", Entry::Text(String::new())),
-        ("scopes", "Scopes", Entry::Ticks(scopes)),
-        ("expires", "Expires after", Entry::Choice(times)),
+        ("name", "Name", FieldInput::Text(String::new())),
+        ("scopes", "Scopes", FieldInput::Ticks(scopes)),
+        ("expires", "Expires after", FieldInput::Choice(times)),
     ]
 }
 
@@ -49,14 +49,14 @@ pub fn new_key(title: String, path: String, role: Role, hub_admin: bool) -> Form
     Form::ask("key", title, said, "POST", path)
         .with("Create key", fields(role, hub_admin))
         .writing(|typed| {
-            let (name, scopes) = (typed.of("name"), typed.of("scopes"));
+            let (name, scopes) = (typed.value_of("name"), typed.value_of("scopes"));
             if name.is_empty() {
                 return Err("Enter a name; the list of keys shows it.".into());
             }
             if scopes.is_empty() {
                 return Err("Select at least one scope.".into());
             }
-            Ok(vec![("name", name.into()), ("scopes", words(&scopes)), ("expires", typed.of("expires").into())])
+            Ok(vec![("name", name.into()), ("scopes", words(&scopes)), ("expires", typed.value_of("expires").into())])
         })
         .showing::<MadeKey>(|made| made.key.reveal().into(), "Copy it to the program that uses it.")
 }
@@ -202,8 +202,8 @@ fn JoinKeys(joins: Polled<Joins>, end: Callback<Done>) -> impl IntoView {
 fn service_form(most: Role, path: String) -> Form {
     let roles = Role::ALL.iter().filter(|role| **role <= most).map(|role| (role.text(), role.text())).collect();
     let fields = vec![
-        ("name", "Name, such as ci or grafana", Entry::Text(String::new())),
-        ("role", "Role", Entry::Choice(roles)),
+        ("name", "Name, such as ci or grafana", FieldInput::Text(String::new())),
+        ("role", "Role", FieldInput::Choice(roles)),
     ];
     let said = "A service account has keys but no password, and stays when people leave.";
     Form::ask("service", "New service account".into(), said, "POST", path).with("Create", fields)

@@ -1,7 +1,7 @@
 //! The share links of a team: view, author, and end of each.
 
 use super::asked::Polled;
-use super::form::{Entry, Form, FormDialog};
+use super::form::{FieldInput, Form, FormDialog};
 use super::frame::Card;
 use crate::access::Access;
 use crate::widgets::clock::{ago, clock};
@@ -15,7 +15,10 @@ use shared::views::{MadeShare, Share, Shares, Span};
 /// A form that makes a link to a view of the page.
 pub fn new_link(path: String, query: String) -> Form {
     let times = vec![("7d", "7 days"), ("24h", "24 h"), ("30d", "30 days"), ("90d", "90 days")];
-    let fields = vec![("note", "Note", Entry::Text(String::new())), ("expires", "Expires after", Entry::Choice(times))];
+    let fields = vec![
+        ("note", "Note", FieldInput::Text(String::new())),
+        ("expires", "Expires after", FieldInput::Choice(times)),
+    ];
     let said = "Anyone with the link sees these machines in this span, without an account and without names of \
         processes and people. If this page is live, the link shows live data.";
     Form::ask("share", "Share this view".into(), said, "POST", path)

@@ -118,12 +118,13 @@ pub fn MachinesPage() -> impl IntoView {
 }
 
 /// Reasons of refused connections: name in the API, and label.
-const AWAY: [(&str, &str); 3] =
+const REFUSED_REASONS: [(&str, &str); 3] =
     [("key", "invalid key"), ("handshake", "over the rate limit"), ("link", "invalid hello")];
 
 /// Text about refused connections, with the number for each cause; empty without any.
 fn turned_away(by_cause: &BTreeMap<String, u64>) -> String {
-    let counted = AWAY.iter().filter_map(|(why, words)| Some((by_cause.get(*why).filter(|n| **n > 0)?, words)));
+    let counted =
+        REFUSED_REASONS.iter().filter_map(|(why, words)| Some((by_cause.get(*why).filter(|n| **n > 0)?, words)));
     let words: Vec<String> = counted.map(|(n, words)| format!("{n} {words}")).collect();
     if words.is_empty() {
         return String::new();

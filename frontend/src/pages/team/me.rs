@@ -1,7 +1,7 @@
 //! The account of the signed-in user: password, sessions, keys, and sign-out.
 
 use super::asked::Polled;
-use super::form::{Entry, Form, FormDialog};
+use super::form::{FieldInput, Form, FormDialog};
 use super::frame::Card;
 use super::keys::{KEY_HEADS, key_row, new_key};
 use crate::access::Access;
@@ -39,7 +39,7 @@ pub fn MePage() -> impl IntoView {
             keys.ask();
             identities.ask();
             // A user who left a team, or removed the account, sees another page.
-            access.look();
+            access.request_session();
         })/>
     }
 }
@@ -224,10 +224,10 @@ fn OwnKeys(keys: Polled<Keys>, form: RwSignal<Option<Form>>) -> impl IntoView {
 
 /// The form of another password, or of the `first` one.
 fn password_form(first: bool) -> Form {
-    let old = (!first).then_some(("old", "Current password", Entry::Password("current-password")));
+    let old = (!first).then_some(("old", "Current password", FieldInput::Password("current-password")));
     let new = [
-        ("new", "New password, at least 12 characters", Entry::Password("new-password")),
-        ("same", "Repeat password", Entry::Password("new-password")),
+        ("new", "New password, at least 12 characters", FieldInput::Password("new-password")),
+        ("same", "Repeat password", FieldInput::Password("new-password")),
     ];
     let said = match first {
         true => "You can then also sign in with it. Your other sessions end.",
@@ -246,8 +246,8 @@ fn password_form(first: bool) -> Form {
 /// The form of the e-mail address, with the one of now.
 fn email_form(present: String) -> Form {
     Form::ask("email", "Your e-mail".into(), "Leave it empty to remove it.", "PATCH", "api/v1/me".into())
-        .with("Save", vec![("email", "E-mail", Entry::Text(present))])
-        .writing(|typed| Ok(vec![("email", typed.of("email").into())]))
+        .with("Save", vec![("email", "E-mail", FieldInput::Text(present))])
+        .writing(|typed| Ok(vec![("email", typed.value_of("email").into())]))
 }
 
 /// The confirmation before a user, by id, leaves a team.
@@ -270,8 +270,8 @@ fn erase_form(name: String) -> Form {
         "DELETE",
         "api/v1/me".into(),
     )
-    .with("Remove account", vec![("name", "Type your name to confirm", Entry::Text(String::new()))])
-    .writing(move |typed| match typed.of("name") == name {
+    .with("Remove account", vec![("name", "Type your name to confirm", FieldInput::Text(String::new()))])
+    .writing(move |typed| match typed.value_of("name") == name {
         true => Ok(Vec::new()),
         false => Err(format!("Type {name} to remove your account.")),
     })

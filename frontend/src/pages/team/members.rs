@@ -2,7 +2,7 @@
 
 use super::accounts::Accounts;
 use super::asked::Polled;
-use super::form::{Entry, Form, FormDialog, words};
+use super::form::{FieldInput, Form, FormDialog, words};
 use super::frame::Card;
 use super::teams::{Teams, new_team};
 use crate::access::Access;
@@ -112,7 +112,7 @@ pub fn MembersPage() -> impl IntoView {
             team.ask();
             invites.ask();
             // A second team may be there now.
-            access.look();
+            access.request_session();
         })/>
     }
 }
@@ -168,8 +168,8 @@ fn reset_form(member: &Line) -> Form {
 fn logins_form(member: &Line, present: String, path: String) -> Form {
     let said = "User names on machines: their runs and processes belong to this person.";
     Form::ask("logins", format!("User names of {}", member.name), said, "PUT", path)
-        .with("Save", vec![("logins", "User names, separated by spaces", Entry::Text(present))])
-        .writing(|typed| Ok(vec![("logins", words(&typed.of("logins")))]))
+        .with("Save", vec![("logins", "User names, separated by spaces", FieldInput::Text(present))])
+        .writing(|typed| Ok(vec![("logins", words(&typed.value_of("logins")))]))
 }
 
 /// The confirmation before a member is removed.
@@ -189,9 +189,9 @@ fn invite_form(most: Role, path: String) -> Form {
     let roles = [Role::Member, Role::Viewer, Role::Admin].into_iter().filter(|role| *role <= most);
     let roles = roles.map(|role| (role.text(), role.text()));
     let fields = vec![
-        ("role", "Role", Entry::Choice(roles.collect())),
-        ("email", "E-mail address, as a note (nothing is sent)", Entry::Text(String::new())),
-        ("expires", "Expires after", Entry::Choice(vec![("7d", "7 days"), ("24h", "24 h"), ("30d", "30 days")])),
+        ("role", "Role", FieldInput::Choice(roles.collect())),
+        ("email", "E-mail address, as a note (nothing is sent)", FieldInput::Text(String::new())),
+        ("expires", "Expires after", FieldInput::Choice(vec![("7d", "7 days"), ("24h", "24 h"), ("30d", "30 days")])),
     ];
     let words = "The link works once: it creates an account or adds an existing one.";
     Form::ask("invite-somebody", "Invite a person".into(), words, "POST", path)

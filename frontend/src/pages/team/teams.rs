@@ -1,7 +1,7 @@
 //! The teams of a hub, and the machines that each sees. With a single team there is only the button for a second one.
 
 use super::asked::Polled;
-use super::form::{Entry, Form, FormDialog, words};
+use super::form::{FieldInput, Form, FormDialog, words};
 use super::frame::Card;
 use crate::access::Access;
 use crate::widgets::list::List;
@@ -16,7 +16,7 @@ use shared::team::{self, Team, TeamSource};
 pub fn new_team() -> Form {
     let said = "A team has its own members, keys and views, and access to the machines that you grant.";
     Form::ask("new-team", "New team".into(), said, "POST", "api/v1/teams".into())
-        .with("Create", vec![("name", "Name", Entry::Text(String::new()))])
+        .with("Create", vec![("name", "Name", FieldInput::Text(String::new()))])
 }
 
 /// The machines that the team of the page sees, and all teams.
@@ -83,7 +83,7 @@ pub fn Teams(
             all.ask();
             machines.ask();
             // The session has the list of teams.
-            access.look();
+            access.request_session();
         })/>
     }
 }
@@ -123,9 +123,9 @@ fn grant_form(title: String, machines: Vec<String>, team: String) -> Form {
     }
     let said = "Its members see the whole machine with its history. Other teams keep their access.";
     Form::ask("grant", title, said, "PUT", String::new())
-        .with("Grant", vec![("source", "Machine", Entry::Names(machines))])
+        .with("Grant", vec![("source", "Machine", FieldInput::Names(machines))])
         .writing(move |_| Ok(vec![("add", words(&team))]))
-        .at(|typed| format!("api/v1/sources/{}/grants", typed.of("source")))
+        .at(|typed| format!("api/v1/sources/{}/grants", typed.value_of("source")))
 }
 
 /// The confirmation before a team loses its access to a machine.
@@ -144,7 +144,7 @@ fn revoke_form(team: String, machine: &Line) -> Form {
 fn rename_form(team: &Line) -> Form {
     let said = "Its members, keys and machines stay.";
     Form::ask("rename-team", format!("Rename {}", team.name), said, "PATCH", format!("api/v1/teams/{}", team.id))
-        .with("Rename", vec![("name", "New name", Entry::Text(team.name.clone()))])
+        .with("Rename", vec![("name", "New name", FieldInput::Text(team.name.clone()))])
 }
 
 /// The form that removes a team.
@@ -156,7 +156,7 @@ fn remove_form(team: &Line) -> Form {
         "DELETE",
         format!("api/v1/teams/{}", team.id),
     )
-    .with("Remove team", vec![("name", "Type its name to confirm", Entry::Text(String::new()))])
+    .with("Remove team", vec![("name", "Type its name to confirm", FieldInput::Text(String::new()))])
 }
 
 fn machine(source: &TeamSource, hub_admin: bool) -> Line {

@@ -34,7 +34,7 @@ const TILES: usize = 6;
 /// Groupings of rows: value in the API, and label.
 const BY: [(&str, &str); 3] = [("day", "day"), ("source", "machine"), ("key", "key")];
 
-fn said(left_out: u64) -> String {
+fn describe_left_out(left_out: u64) -> String {
     let left_out = left_out as f64;
     let count = Unit::Count.scale(left_out).number(left_out);
     format!(
@@ -89,7 +89,7 @@ pub fn UsagePage() -> impl IntoView {
         <section class="tiles" aria-label="Total">{MEASURES[..TILES].iter().map(|known| tile(*known)).collect_view()}</section>
         <Card title="Usage" note=days_of wrong=asked.wrong end=end>
             <If when=flag(move || left_out() > 0)>
-                <p class="say" data-say="left-out">{text(move || said(left_out()))}</p>
+                <p class="say" data-say="left-out">{text(move || describe_left_out(left_out()))}</p>
             </If>
             <List
                 id="usage"

@@ -1,7 +1,7 @@
 //! The menu of saved views: it opens one, saves the shown view, marks a changed one, and creates share links.
 
 use super::asked::Polled;
-use super::form::{Entry, Form, FormDialog};
+use super::form::{FieldInput, Form, FormDialog};
 use super::links::new_link;
 use crate::access::Access;
 use crate::address::{self, View};
@@ -108,12 +108,13 @@ impl Saved {
         self.open.set(false);
         let mine = ("mine", "only me");
         let reach = if self.role() >= Role::Member { vec![mine, ("team", "the whole team")] } else { vec![mine] };
-        let fields = vec![("name", "Name", Entry::Text(String::new())), ("scope", "For", Entry::Choice(reach))];
+        let fields =
+            vec![("name", "Name", FieldInput::Text(String::new())), ("scope", "For", FieldInput::Choice(reach))];
         let (said, path) =
             ("Saves the current state of the page under a name.", format!("api/v1/views?team={}", self.team()));
         let query = self.query();
         let form = Form::ask("view", "Save this view".into(), said, "POST", path).with("Save", fields);
-        self.form.set(Some(form.writing(move |typed| match typed.of("name").is_empty() {
+        self.form.set(Some(form.writing(move |typed| match typed.value_of("name").is_empty() {
             true => Err("Enter a name for the view.".into()),
             false => Ok([typed.sent(), vec![("query", query.as_str().into())]].concat()),
         })));

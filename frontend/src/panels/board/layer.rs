@@ -6,7 +6,7 @@
 use crate::browser;
 use crate::surface::{CanvasSurface, context};
 use charts::canvas::{Canvas, Pen, SUBPIXELS};
-use charts::raster::{Part, Raster};
+use charts::raster::{PixelRect, Raster};
 use charts::svg::Svg;
 use charts::{Theme, into_area};
 use std::cell::RefCell;
@@ -42,7 +42,7 @@ pub struct Layer {
     svg: Option<Svg>,
     size: (u32, u32),
     /// The color of the ground on the canvas, and the parts that show something else.
-    shown: ([u8; 4], Vec<Part>),
+    shown: ([u8; 4], Vec<PixelRect>),
 }
 
 impl Layer {
@@ -159,7 +159,7 @@ impl Layer {
 
 /// Rectangles that cover both lists. A rectangle of the second list is merged into one of the first with which it
 /// shares columns.
-fn join(mut parts: Vec<Part>, more: Vec<Part>) -> Vec<Part> {
+fn join(mut parts: Vec<PixelRect>, more: Vec<PixelRect>) -> Vec<PixelRect> {
     for b in more {
         match parts.iter_mut().find(|a| a.0 < b.2 && b.0 < a.2) {
             Some(a) => *a = (a.0.min(b.0), a.1.min(b.1), a.2.max(b.2), a.3.max(b.3)),

@@ -198,7 +198,7 @@ impl Board {
         let (page, begun) = (self.page, performance());
         let mut drawn = self.drawn.write_value();
         let drawn = &mut *drawn;
-        let look = drawn.look(page);
+        let look = drawn.make_look(page);
         page.hover.update_value(|hover| reading::follow_span(hover, look.span));
         let hover = page.hover.read_value();
         let store = page.store.read_value();
@@ -211,7 +211,7 @@ impl Board {
         let Drawn { panels, tiles, turns, focus, paper, .. } = drawn;
         let pointed = hover.as_ref().map(|hover| hover.panel.as_str());
         if anew {
-            panels.iter_mut().for_each(|panel| panel.say(source, &look, &window));
+            panels.iter_mut().for_each(|panel| panel.describe_data(source, &look, &window));
             tiles.iter_mut().for_each(|tile| tile.draw(&store, source, &look));
             let seen = panels.iter().filter(|panel| panel.in_view || *paper).map(|panel| panel.id.as_str());
             turns.begin(seen, pointed);
@@ -250,7 +250,7 @@ impl Board {
             let mut drawn = self.drawn.write_value();
             let drawn = &mut *drawn;
             drawn.over_scheduled = false;
-            let look = drawn.look(self.page);
+            let look = drawn.make_look(self.page);
             let hover = self.page.hover.read_value();
             let plot = drawn.hovered(hover.as_ref());
             // A panel whose turn comes is drawn with both layers then, so that they never show two spans.
@@ -308,7 +308,7 @@ impl Drawn {
         (m.left, m.right)
     }
 
-    fn look(&mut self, page: Page) -> Look {
+    fn make_look(&mut self, page: Page) -> Look {
         if self.measured.is_none() {
             let (measures, mut family) = measures();
             if self.typed {

@@ -21,7 +21,7 @@ impl Board {
     pub fn poster(self, id: &str, words: &str, svg: bool) -> Option<Layer> {
         let page = self.page;
         let mut drawn = self.drawn.write_value();
-        let look = drawn.look(page);
+        let look = drawn.make_look(page);
         let family = drawn.measured.as_ref()?.1.clone();
         let at = page.hover.with_value(|h| h.as_ref().map(|h| h.t));
         let store = page.store.read_value();

@@ -9,11 +9,11 @@ use crate::store::source::Source;
 use crate::surface::CanvasSurface;
 use charts::Frame;
 use charts::canvas::Canvas;
-use charts::labels::Place;
-use charts::over::Said;
+use charts::labels::LabelPlace;
+use charts::over::EdgeLabels;
 use charts::poster::{Head, TITLE_HEIGHT_PX};
 use shared::unit::rough_duration;
-use viewer::picture::{Look, Picture, RedrawKey, Rows, State};
+use viewer::picture::{Look, PanelState, Picture, RedrawKey, Rows};
 use wasm_bindgen::JsCast;
 use web_sys::{Element, HtmlCanvasElement};
 
@@ -34,7 +34,7 @@ pub struct Under {
 impl Under {
     /// The values at an instant, by position of the panel's own series; NaN where there is none of the same name.
     pub fn values(&self, own: &Picture, at: i64, look: &Look) -> Vec<f64> {
-        let values = self.picture.values(Some(self.picture.snap(at).unwrap_or(at)), self.look(look).span.1);
+        let values = self.picture.values(Some(self.picture.snap(at).unwrap_or(at)), self.shifted_look(look).span.1);
         if !self.recorded {
             return values;
         }
@@ -44,7 +44,7 @@ impl Under {
     }
 
     /// The look for this picture, whose span is earlier by `shift`.
-    pub fn look(&self, look: &Look) -> Look {
+    pub fn shifted_look(&self, look: &Look) -> Look {
         let (from, to) = look.span;
         Look { span: (from - self.shift, to - self.shift), frozen: true, live: false, ..look.clone() }
     }
@@ -74,7 +74,7 @@ pub struct PanelView {
     /// Another chart that is drawn over this one.
     pub other: Option<Under>,
     /// Position of each labeled series, and the middle of its label in CSS pixels from the top of the plot.
-    pub places: Vec<Place>,
+    pub places: Vec<LabelPlace>,
     /// The element of the panel.
     pub article: Element,
     /// True when the panel is on the screen or near it.
@@ -153,7 +153,7 @@ impl PanelView {
     }
 
     /// Updates the attributes and the age that describe the data. This is done for panels out of view too.
-    pub fn say(&mut self, source: Option<&Source>, look: &Look, window: &str) {
+    pub fn describe_data(&mut self, source: Option<&Source>, look: &Look, window: &str) {
         self.picture.measure(source, &self.id, look);
         let (samples, state) = (self.picture.samples, self.picture.state.name());
         let set = |name: &str, value: &str| {
@@ -173,7 +173,7 @@ impl PanelView {
             self.said.2 = state;
         }
         let age = match self.picture.state {
-            State::Stale if !look.frozen => {
+            PanelState::Stale if !look.frozen => {
                 format!("last sample {} ago", rough_duration(look.now - self.picture.newest))
             }
             _ => String::new(),
@@ -210,7 +210,7 @@ impl PanelView {
         let (unit, newest) = (picture.unit, picture.last(look.span.1));
         let words = Head { title: &title, note: &picture.note, source: &poster.words };
         picture.with_frame(look, units, None, |frame| {
-            let said = Said { labels: &labels, unit, joined_as: None, before: &[] };
+            let said = EdgeLabels { labels: &labels, unit, joined_as: None, before: &[] };
             poster.layer.draw(Some(look.theme), |area| {
                 // This backend never returns an error.
                 let Ok(below) = charts::poster::head(area, frame, &words) else { return };
@@ -245,7 +245,7 @@ impl PanelView {
         let mut keys = [Some(self.picture.redraw_key(look, units, focus, epoch)), None, None];
         for (under, key) in [&mut self.past, &mut self.other].into_iter().zip(&mut keys[1..]) {
             let Some(under) = under else { continue };
-            let look = under.look(look);
+            let look = under.shifted_look(look);
             let (store, source) = match beside {
                 Some((store, source, _)) if under.recorded => {
                     under.picture.muted = masks(view, store, source, &under.id).0;
@@ -349,7 +349,7 @@ impl PanelView {
         // The chart under the pointer labels its series one by one.
         let here = focus.is_some() || here;
         let joined_as = picture.peers().filter(|_| !here);
-        let said = Said { labels: &labels, unit, joined_as, before: places };
+        let said = EdgeLabels { labels: &labels, unit, joined_as, before: places };
         let drawn = picture.with_frame(look, units, focus, |frame| {
             over.draw(None, |area| charts::over::draw(area, frame, at, newest, said).unwrap_or_default())
         });
@@ -378,7 +378,7 @@ fn paint(
     drop(charts::marks::draw(area, frame, &look.marks));
     drop(charts::draw(area, frame));
     if let Some(past) = past {
-        past.picture.with_frame(&past.look(look), frame.size, None, |then| {
+        past.picture.with_frame(&past.shifted_look(look), frame.size, None, |then| {
             drop(charts::ghost::draw(area, &Frame { axis: frame.axis, ..then.clone() }, 0.5));
         });
     }

@@ -12,8 +12,8 @@ use charts::map::{self, Cell, Manner, Map, Mark, Plan};
 use leptos::ev::{KeyboardEvent, MouseEvent};
 use leptos::html;
 use leptos::prelude::*;
+use shared::connection_state::ConnectionState;
 use shared::finding::{Finding, Severity};
-use shared::standing::Standing;
 use std::sync::Arc;
 
 /// Below this width in CSS pixels the map is that of a phone.
@@ -212,7 +212,7 @@ fn label(page: Page, shown: &Shown) -> String {
         framed.map(|host| host.entry.name.clone()).collect::<Vec<_>>()
     });
     shown.hosts.with(|hosts| {
-        let said = words::sentence(hosts, &Totals::of(hosts), page.checked(), page.server_now());
+        let said = words::sentence(hosts, &Totals::from_hosts(hosts), page.checked(), page.server_now());
         match framed.is_empty() {
             true => format!("Machines: {} {}", said.head, said.rest),
             false => format!("Machines: {} has a problem.", named(&framed)),
@@ -222,10 +222,10 @@ fn label(page: Page, shown: &Shown) -> String {
 
 /// The first machines by name, and how many more there are.
 fn named(hosts: &[String]) -> String {
-    const MOST: usize = 4;
-    match hosts.len().saturating_sub(MOST) {
+    const MAX_NAMED: usize = 4;
+    match hosts.len().saturating_sub(MAX_NAMED) {
         0 => hosts.join(", "),
-        more => format!("{} and {more} more", hosts[..MOST].join(", ")),
+        more => format!("{} and {more} more", hosts[..MAX_NAMED].join(", ")),
     }
 }
 
@@ -255,16 +255,16 @@ fn faults(host: &Host, wrong: &[Finding]) -> (Grade, Vec<usize>) {
 }
 
 /// The shape of a machine's state. `kept` is the retention of the server, in ms.
-fn mark(state: &Standing, kept: i64) -> Mark {
+fn mark(state: &ConnectionState, kept: i64) -> Mark {
     match state {
-        Standing::Live => Mark::Live,
-        Standing::Filling { missing, .. } => {
+        ConnectionState::Live => Mark::Live,
+        ConnectionState::Filling { missing, .. } => {
             Mark::Filling(1.0 - (*missing as f64 / kept.max(1) as f64).clamp(0.0, 1.0))
         }
-        Standing::Late => Mark::Late,
-        Standing::Unreachable => Mark::Lost,
-        Standing::Stopped(_) | Standing::Ended => Mark::Stopped,
-        Standing::Refused(_) => Mark::Refused,
+        ConnectionState::Late => Mark::Late,
+        ConnectionState::Unreachable => Mark::Lost,
+        ConnectionState::Stopped(_) | ConnectionState::Ended => Mark::Stopped,
+        ConnectionState::Refused(_) => Mark::Refused,
     }
 }
 

@@ -29,7 +29,7 @@ pub struct Brush {
 
 impl Brush {
     /// Reads theme, measures and font from the page.
-    pub fn of(page: Page) -> Self {
+    pub fn new(page: Page) -> Self {
         let (measures, family) = measures();
         let theme = theme(page.tone.get_untracked());
         Brush { theme, measures, dpr: window().device_pixel_ratio(), family }
@@ -62,7 +62,7 @@ pub fn follow(page: Page, canvas: NodeRef<Canvas>, mut draw: impl FnMut(&mut Lay
         }
         layer.try_update_value(|layer| {
             let Some(layer) = layer else { return };
-            let brush = Brush::of(page);
+            let brush = Brush::new(page);
             layer.fit(brush.dpr, &brush.family);
             draw.try_update_value(|draw| draw(layer, &brush));
         });

@@ -45,7 +45,7 @@ pub struct Subjects {
 
 impl Subjects {
     /// The subjects of a finding on the machine with this name.
-    pub fn of(finding: &Finding, source: &str) -> Self {
+    pub fn from_finding(finding: &Finding, source: &str) -> Self {
         let places = finding.subject.iter().filter(|place| place.source == source);
         let proofs = finding.evidence.iter().filter(|one| one.source == source);
         Subjects {

@@ -10,7 +10,7 @@ const MAX_LISTED: usize = 200;
 
 /// A row: the finding, and whether it is listed under its cause.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Row {
+pub struct FindingRow {
     /// The finding.
     pub finding: Finding,
     /// Whether it is listed under its cause.
@@ -18,7 +18,7 @@ pub struct Row {
 }
 
 /// The rows of a part of the list: each cause followed by its consequences.
-pub fn rows(all: &[Finding], open: bool) -> Vec<Row> {
+pub fn rows(all: &[Finding], open: bool) -> Vec<FindingRow> {
     let part: Vec<&Finding> = all.iter().filter(|one| one.until.is_none() == open).collect();
     let cause = |one: &Finding| one.because.as_ref().and_then(|id| part.iter().find(|other| other.id == *id));
     let mut roots: Vec<&Finding> = part.iter().copied().filter(|one| cause(one).is_none()).collect();
@@ -40,18 +40,18 @@ pub fn rows(all: &[Finding], open: bool) -> Vec<Row> {
     };
     let mut found = Vec::new();
     for root in roots {
-        found.push(Row { finding: root.clone(), follows: false });
+        found.push(FindingRow { finding: root.clone(), follows: false });
         let mut own: Vec<&Finding> =
             part.iter().copied().filter(|one| one.id != root.id && root_of(one) == root.id).collect();
         order::sort_by_key(&mut own, |one| one.since);
-        found.extend(own.into_iter().map(|one| Row { finding: one.clone(), follows: true }));
+        found.extend(own.into_iter().map(|one| FindingRow { finding: one.clone(), follows: true }));
     }
     found.truncate(MAX_LISTED);
     found
 }
 
 /// Number of open findings: `2 open, 1 note`. Consequences and dismissed findings do not count.
-pub fn gist(rows: &[Row]) -> String {
+pub fn gist(rows: &[FindingRow]) -> String {
     let own = || rows.iter().filter(|row| !row.follows && row.finding.dismissed.is_none());
     let notes = own().filter(|row| row.finding.severity == Severity::Note).count();
     let open = own().count() - notes;

@@ -16,7 +16,7 @@ use std::cmp::Reverse;
 use std::rc::Rc;
 
 /// An instant later than all drawn ones, ms since the epoch.
-const FAR: i64 = i64::MAX / 4;
+const FAR_FUTURE: i64 = i64::MAX / 4;
 
 /// Present and past findings, as last received.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -78,7 +78,7 @@ pub fn is_end(finding: &Finding) -> bool {
 pub fn mark(finding: &Finding, strong: bool) -> CellMark {
     CellMark {
         from: finding.since * 1_000,
-        to: finding.until.map_or(FAR, |until| until * 1_000),
+        to: finding.until.map_or(FAR_FUTURE, |until| until * 1_000),
         name: finding.kind.replace('_', " "),
         failed: finding.severity == Severity::Critical,
         strong,
@@ -122,7 +122,7 @@ mod tests {
         }
     }
 
-    fn of(all: Vec<Finding>) -> Findings {
+    fn findings(all: Vec<Finding>) -> Findings {
         Findings { all, known: true, ..Findings::default() }
     }
 
@@ -130,7 +130,7 @@ mod tests {
     fn the_most_severe_leads_then_what_follows_from_nothing_then_the_oldest() {
         use Severity::{Critical, Note, Warning};
         let ids = |all: &Findings| all.leading(|_| true).iter().map(|one| one.id.clone()).collect::<Vec<_>>();
-        let all = of(vec![
+        let all = findings(vec![
             finding("late", Warning, 30, None),
             finding("old", Warning, 10, None),
             finding("note", Note, 1, None),
@@ -140,10 +140,10 @@ mod tests {
         assert_eq!(ids(&all), ["worst", "old", "late"], "a consequence is told with its cause, a note nowhere");
         let mut wrong = finding("wrong", Critical, 1, None);
         wrong.dismissed = Some(shared::finding::Dismissed { at: 2, by: "ada".into(), why: "no".into() });
-        assert_eq!(ids(&of(vec![wrong, finding("old", Warning, 10, None)])), ["old"]);
-        let of_other = of(vec![finding("follows", Critical, 5, Some("of another machine"))]);
+        assert_eq!(ids(&findings(vec![wrong, finding("old", Warning, 10, None)])), ["old"]);
+        let of_other = findings(vec![finding("follows", Critical, 5, Some("of another machine"))]);
         assert_eq!(ids(&of_other), ["follows"], "where its cause is not here, it leads itself");
-        assert_eq!(ids(&of(vec![finding("note", Note, 1, None)])), [""; 0]);
+        assert_eq!(ids(&findings(vec![finding("note", Note, 1, None)])), [""; 0]);
     }
 
     #[test]
@@ -167,9 +167,9 @@ mod tests {
     fn charts_draw_each_that_leads_in_order_of_time() {
         let mut over = finding("over", Severity::Warning, 30, None);
         over.until = Some(50);
-        let marks = of(vec![over, finding("open", Severity::Critical, 10, None)]).marks();
+        let marks = findings(vec![over, finding("open", Severity::Critical, 10, None)]).marks();
         let drawn: Vec<(i64, i64, &str)> = marks.iter().map(|m| (m.from, m.to, m.name.as_str())).collect();
-        assert_eq!(drawn, [(10_000, FAR, "lost gpu"), (30_000, 50_000, "lost gpu")]);
+        assert_eq!(drawn, [(10_000, FAR_FUTURE, "lost gpu"), (30_000, 50_000, "lost gpu")]);
         assert!(marks.iter().all(|mark| mark.fault && !mark.strong));
     }
 }

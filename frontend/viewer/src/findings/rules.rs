@@ -3,7 +3,7 @@
 use shared::finding::{RuleState, Watch};
 
 /// The state of a rule, in words.
-pub fn said(rule: &RuleState) -> String {
+pub fn describe_state(rule: &RuleState) -> String {
     match (rule.state, rule.words.is_empty()) {
         (Watch::Watching, true) => "active".into(),
         (Watch::Weaker, true) => "weaker".into(),
@@ -37,6 +37,9 @@ mod tests {
         ];
         assert_eq!(gist(&rules), "2 active, 1 weaker, 1 without data");
         assert_eq!(gist(&rules[..1]), "1 active");
-        assert_eq!((said(&rules[0]), said(&rules[2])), ("active".into(), "weaker without NVLink counters".into()));
+        assert_eq!(
+            (describe_state(&rules[0]), describe_state(&rules[2])),
+            ("active".into(), "weaker without NVLink counters".into())
+        );
     }
 }

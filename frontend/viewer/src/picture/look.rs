@@ -10,7 +10,7 @@ use std::rc::Rc;
 
 /// State of the data of a panel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum State {
+pub enum PanelState {
     /// The newest sample is at most 2.25 intervals old.
     Live,
     /// There is no sample in the window.
@@ -20,13 +20,13 @@ pub enum State {
     Stale,
 }
 
-impl State {
+impl PanelState {
     /// Name of the state in `data-state`.
     pub fn name(self) -> &'static str {
         match self {
-            State::Live => "live",
-            State::Empty => "empty",
-            State::Stale => "stale",
+            PanelState::Live => "live",
+            PanelState::Empty => "empty",
+            PanelState::Stale => "stale",
         }
     }
 }
@@ -95,7 +95,7 @@ pub struct RedrawKey {
     pub(super) ground: RGBAColor,
     pub(super) focus: Option<usize>,
     pub(super) kept: (Vec<bool>, Vec<bool>),
-    pub(super) looks: (State, bool, usize),
+    pub(super) looks: (PanelState, bool, usize),
     pub(super) marks: Rc<[CellMark]>,
     pub(super) alerts: Rc<Alerted>,
     pub(super) rows: (Rows, Vec<usize>, Vec<usize>),

@@ -11,7 +11,7 @@ mod read;
 mod rows;
 pub mod states;
 
-pub use look::{Look, RedrawKey, State};
+pub use look::{Look, PanelState, RedrawKey};
 pub use rows::{CHOICES, Order, Rows};
 
 use crate::names::{Name, names, peers};
@@ -41,7 +41,7 @@ pub struct Picture {
     /// Names and colors of the series.
     pub names: Vec<Name>,
     /// State of the data.
-    pub state: State,
+    pub state: PanelState,
     /// Number of distinct instants with a sample in the window.
     pub samples: usize,
     /// True when the window has no value to draw.
@@ -103,10 +103,10 @@ impl Picture {
         let cadence = lines.iter().map(|i| source.cadence(*i)).max().unwrap_or(source.info.interval);
         self.cadence = cadence;
         self.state = match self.samples {
-            0 => State::Empty,
+            0 => PanelState::Empty,
             // The quarter of an interval is the time that a tick may need to be closed and sent.
-            _ if look.now - self.newest <= cadence * 2 + cadence / 4 => State::Live,
-            _ => State::Stale,
+            _ if look.now - self.newest <= cadence * 2 + cadence / 4 => PanelState::Live,
+            _ => PanelState::Stale,
         };
     }
 
@@ -121,7 +121,7 @@ impl Picture {
         let members = source.and_then(|s| s.charts.get(id)).unwrap_or(&none);
         let metric = members.lines.first().and_then(|i| source?.defs.get(*i as usize)).and_then(|d| catalog.metric(d));
         let states = metric.is_some_and(|m| m.kind == Kind::State);
-        let chart = Chart::of(Shape { series: members.lines.len(), states, map: heat });
+        let chart = Chart::new(Shape { series: members.lines.len(), states, map: heat });
         if self.ids != members.lines {
             self.ids = members.lines.clone();
             self.names = source.map(|s| names(catalog, &s.defs, &self.ids)).unwrap_or_default();
@@ -247,7 +247,7 @@ impl Picture {
         let age = (look.now - self.newest).max(0);
         self.age = match () {
             // For stale data, the title says how old they are.
-            () if !lead || self.state != State::Live || look.frozen => String::new(),
+            () if !lead || self.state != PanelState::Live || look.frozen => String::new(),
             () if age < 9_950 => format!("{} s ago", shared::unit::number((age as f64 / 100.0).round() / 10.0)),
             () => format!("{} ago", rough_duration(age)),
         };

@@ -7,8 +7,8 @@ use charts::reduce::Column;
 use charts::{Band, Gap, Measures, theme};
 use shared::catalog::{Catalog, Chart, Metric, MetricDef};
 use shared::column;
+use shared::connection_state::ConnectionState;
 use shared::series::SeriesDef;
-use shared::standing::Standing;
 use shared::tick::TickState;
 use shared::unit::Unit;
 use shared::wire::{ColumnBytes, Columns, Hello, PROTOCOL, ServerMessage, Source};
@@ -69,7 +69,7 @@ impl Server {
             accounts: false,
         }));
         store.take(ServerMessage::Catalog(catalog));
-        let info = Source::new(0, "here".into(), 1_000, Vec::new()).entry(Standing::Live, START, Vec::new());
+        let info = Source::new(0, "here".into(), 1_000, Vec::new()).entry(ConnectionState::Live, START, Vec::new());
         store.take(ServerMessage::Sources(vec![info]));
         store.take(ServerMessage::Series { source: 0, first: 0, defs: series });
         let mut server = Server { store, state, steps, ticks: Vec::new(), sealed: 0, chance: Chance(seed) };
@@ -135,7 +135,7 @@ impl Server {
 
 /// All visible parts of a picture.
 #[derive(Debug, PartialEq)]
-struct Seen {
+struct VisibleParts {
     axis: Option<Axis>,
     words: (String, [String; 3]),
     gaps: Vec<Gap>,
@@ -160,12 +160,12 @@ fn seen<T: Clone>(
     all[start..end].to_vec()
 }
 
-fn look_at(picture: &Picture, look: &Look) -> Seen {
+fn look_at(picture: &Picture, look: &Look) -> VisibleParts {
     let span = look.span;
     let labels = picture.labels(None, span.1, None);
     let labels = labels.into_iter().map(|l| l.name + " " + &l.text).collect();
     picture
-        .with_frame(look, (1200, 800), None, |frame| Seen {
+        .with_frame(look, (1200, 800), None, |frame| VisibleParts {
             axis: Some(frame.axis.clone()),
             words: (picture.note.clone(), picture.sums.clone()),
             gaps: frame.gaps.to_vec(),

@@ -94,7 +94,7 @@ impl Picture {
     /// Writes a number as this chart does; a state is written as its word.
     pub fn number(&self, v: f64) -> String {
         if self.shows() == Some(Shows::States) {
-            return states::word(self.lane_ids.first().map(|(lane, _)| lane), v);
+            return states::state_word(self.lane_ids.first().map(|(lane, _)| lane), v);
         }
         self.axis.as_ref().map_or_else(String::new, |a| a.number(v))
     }

@@ -128,7 +128,7 @@ pub fn lane_ids(
         let metric = own.first().and_then(|i| catalog.metric(source.defs.get(*i as usize)?));
         let known = lanes.iter().find(|l| metric.is_some_and(|m| m.tag == l.metric));
         let plain = || catalog::Lane {
-            states: vec![catalog::State { value: 0, word: "{n}".into(), alert: false }],
+            states: vec![catalog::LaneState { value: 0, word: "{n}".into(), alert: false }],
             ..catalog::Lane::default()
         };
         return vec![(known.cloned().unwrap_or_else(plain), own.to_vec())];
@@ -148,13 +148,14 @@ pub fn lane_ids(
 /// values.
 fn place(lane: &Lane, value: f64) -> Option<usize> {
     let number = value as u32;
-    let fits =
-        |s: &shared::catalog::State| s.value == 0 || if lane.bits { number & s.value != 0 } else { number == s.value };
+    let fits = |s: &shared::catalog::LaneState| {
+        s.value == 0 || if lane.bits { number & s.value != 0 } else { number == s.value }
+    };
     if number == 0 && value.fract() == 0.0 { None } else { lane.states.iter().position(fits) }
 }
 
 /// A value in words. A number that is no known state is written as it is.
-pub fn word(lane: Option<&Lane>, value: f64) -> String {
+pub fn state_word(lane: Option<&Lane>, value: f64) -> String {
     let known = lane.and_then(|l| Some(l.states[place(l, value)?].word.replace("{n}", &shared::unit::number(value))));
     known.unwrap_or_else(|| if value == 0.0 { "no".into() } else { shared::unit::number(value) })
 }
@@ -191,7 +192,7 @@ pub fn bars(lane: &Lane, series: &[&[Column]], step: i64, interval: i64) -> Vec<
                     () if count == group.len() => ", all".into(),
                     () => format!(", {count} of {}", group.len()),
                 };
-                let word = word(Some(lane), if state.is_some() { value } else { 0.0 }) + &some;
+                let word = state_word(Some(lane), if state.is_some() { value } else { 0.0 }) + &some;
                 let alert = state.is_some_and(|s| lane.states[s].alert);
                 list.push((Bar { from, to, word, strength, alert, ..Bar::default() }, key));
             }
@@ -204,7 +205,7 @@ pub fn bars(lane: &Lane, series: &[&[Column]], step: i64, interval: i64) -> Vec<
 mod tests {
     use super::*;
     use charts::reduce::Reducer;
-    use shared::catalog::State;
+    use shared::catalog::LaneState;
 
     #[test]
     fn alerts_at_one_time_have_lanes_of_their_own_and_the_others_share_one() {
@@ -223,7 +224,7 @@ mod tests {
     }
 
     fn lane() -> Lane {
-        let state = |value, word: &str, alert| State { value, word: word.into(), alert };
+        let state = |value, word: &str, alert| LaneState { value, word: word.into(), alert };
         Lane {
             chart: String::new(),
             title: String::new(),
@@ -282,7 +283,7 @@ mod tests {
     #[test]
     fn an_unknown_number_stands_for_itself() {
         assert_eq!(
-            (word(None, 79.0), word(None, 0.0), word(Some(&lane()), 4.0)),
+            (state_word(None, 79.0), state_word(None, 0.0), state_word(Some(&lane()), 4.0)),
             ("79".into(), "no".into(), "power".into())
         );
     }

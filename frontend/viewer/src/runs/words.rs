@@ -16,7 +16,7 @@ pub fn shape(state: RunState) -> &'static str {
 }
 
 /// The state as a word: `out of memory`.
-pub fn word(state: RunState) -> String {
+pub fn state_word(state: RunState) -> String {
     state.name().replace('_', " ")
 }
 

@@ -206,8 +206,8 @@ mod tests {
     use presence::Presence;
     use shared::catalog::VOCABULARY;
     use shared::column;
+    use shared::connection_state::ConnectionState;
     use shared::series::SeriesDef;
-    use shared::standing::Standing;
     use shared::tick::TickState;
     use shared::wire::{Check, ColumnBytes, Columns};
 
@@ -275,7 +275,8 @@ mod tests {
                 recorded: None,
                 accounts: false,
             };
-            let info = wire::Source::new(0, "here".into(), 1000, Vec::new()).entry(Standing::Live, START, Vec::new());
+            let info =
+                wire::Source::new(0, "here".into(), 1000, Vec::new()).entry(ConnectionState::Live, START, Vec::new());
             store.take(ServerMessage::Hello(hello));
             store.take(ServerMessage::Catalog(self.catalog.clone()));
             store.take(ServerMessage::Sources(vec![info]));

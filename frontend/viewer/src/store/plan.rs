@@ -61,7 +61,7 @@ impl Absent {
     }
 
     /// Identifies the line when a person dismisses it.
-    pub fn said(&self) -> String {
+    pub fn dismissal_key(&self) -> String {
         format!("{} {}", self.id, self.why())
     }
 

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 const MAX_SERIES: usize = 8;
 
 /// The instants with a sample in one stretch.
-struct Seen {
+struct SampleInstants {
     columns: usize,
     here: Vec<bool>,
     total: usize,
@@ -19,7 +19,7 @@ struct Seen {
 #[derive(Default)]
 pub struct Presence {
     members: usize,
-    chunks: BTreeMap<u64, Seen>,
+    chunks: BTreeMap<u64, SampleInstants>,
     /// For spans of days: the epoch of the count, then each minute with its largest number of samples, oldest first.
     minutes: (u32, Vec<(i64, u32)>),
 }
@@ -61,7 +61,7 @@ impl Presence {
                     }
                 }
                 let all = here.iter().filter(|h| **h).count();
-                self.chunks.insert(*first, Seen { columns: chunk.columns.len(), here, total: all });
+                self.chunks.insert(*first, SampleInstants { columns: chunk.columns.len(), here, total: all });
             }
             let seen = &self.chunks[first];
             let whole = start == 0 && end == seen.here.len();

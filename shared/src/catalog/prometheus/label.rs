@@ -38,7 +38,7 @@ fn parts_of(name: &str) -> &'static [(&'static str, &'static str)] {
 }
 
 /// Labels of an instance of a template.
-pub fn of<'a>(template: &'a str, instance: &'a str) -> Vec<Label<'a>> {
+pub fn parse_labels<'a>(template: &'a str, instance: &'a str) -> Vec<Label<'a>> {
     let Some(name) = name(template) else {
         // A rank's series has its number or its label.
         let label = tag::label(template, instance);

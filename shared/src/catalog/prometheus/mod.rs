@@ -62,7 +62,7 @@ pub struct Family {
 
 impl Family {
     /// The family of a row.
-    pub fn of(metric: &Metric) -> Family {
+    pub fn from_metric(metric: &Metric) -> Family {
         if let Some((endpoint, name)) = scraped(metric) {
             let reserved = [TOTAL, "_count", "_sum", "_bucket"].iter().any(|end| name.ends_with(end));
             let kind = match metric.kind {
@@ -132,7 +132,7 @@ fn base(unit: Unit) -> (&'static str, Scale) {
 
 /// Names and values of the labels of a series, without the source's.
 pub fn labels<'a>(metric: &'a Metric, instance: &'a str) -> Vec<(Cow<'a, str>, Cow<'a, str>)> {
-    let Some((endpoint, _)) = scraped(metric) else { return label::of(&metric.tag, instance) };
+    let Some((endpoint, _)) = scraped(metric) else { return label::parse_labels(&metric.tag, instance) };
     let own = super::labels(instance).into_iter().map(|(name, value)| match label::plain(name) {
         SOURCE | ENDPOINT => (Cow::from(format!("{EXPORTED}{name}")), value.into()),
         _ => (name.into(), value.into()),
@@ -142,7 +142,7 @@ pub fn labels<'a>(metric: &'a Metric, instance: &'a str) -> Vec<(Cow<'a, str>, C
 
 /// Name and labels of a row's series as a document shows them, without the source: `watchglass_gpu_power_watts{gpu}`.
 pub fn written(metric: &Metric) -> String {
-    let name = Family::of(metric).name;
+    let name = Family::from_metric(metric).name;
     label::name(&metric.tag).map_or(name.clone(), |label| format!("{name}{{{label}}}"))
 }
 
@@ -156,7 +156,7 @@ pub struct Names {
 impl Names {
     /// The families of all rows.
     pub fn new(catalog: &Catalog) -> Self {
-        let families: Vec<Family> = catalog.metrics.iter().map(Family::of).collect();
+        let families: Vec<Family> = catalog.metrics.iter().map(Family::from_metric).collect();
         let mut by_name: HashMap<String, Vec<u16>> = HashMap::new();
         for (position, family) in families.iter().enumerate() {
             by_name.entry(family.name.clone()).or_default().push(position as u16);

@@ -55,7 +55,7 @@ fn names_are_as_prometheus_wants_them() {
     ] {
         let catalog = catalog();
         let metric = catalog.metrics.iter().find(|m| m.tag == tag).expect(tag);
-        assert_eq!(Family::of(metric).name, name);
+        assert_eq!(Family::from_metric(metric).name, name);
     }
 }
 
@@ -64,7 +64,7 @@ fn every_row_has_a_legal_name_of_its_own() {
     let catalog = catalog();
     let mut seen = HashMap::new();
     for metric in &catalog.metrics {
-        let family = Family::of(metric);
+        let family = Family::from_metric(metric);
         let name = family.name.trim_start_matches("vllm:");
         assert!(name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_'), "{name}");
         assert!(!name.contains("__") && !name.ends_with('_'), "{name}");
@@ -149,7 +149,7 @@ proptest! {
     #[test]
     fn what_lies_between_two_steps_is_not_moved_to_one(value in 0.01f64..1e6) {
         for def in VOCABULARY.iter().copied().flatten() {
-            let family = Family::of(&Metric::from(*def));
+            let family = Family::from_metric(&Metric::from(*def));
             let back = family.stored(family.value(value));
             // Two conversions cost a few units in the last place.
             prop_assert!((back - value).abs() <= 8.0 * f64::EPSILON * value, "{}: {value} became {back}", def.tag);
@@ -159,7 +159,7 @@ proptest! {
     #[test]
     fn values_come_back(steps in 0i64..10_000_000) {
         for def in VOCABULARY.iter().copied().flatten().filter(|def| def.steps > 0.0) {
-            let family = Family::of(&Metric::from(*def));
+            let family = Family::from_metric(&Metric::from(*def));
             let stored = steps as f64 / def.steps;
             prop_assert_eq!(family.stored(family.value(stored)), stored, "{}", def.tag);
         }
@@ -168,6 +168,6 @@ proptest! {
 
 #[test]
 fn shares_are_ratios_without_noise() {
-    let family = Family::of(&Metric::from(&MetricDef::gauge("x.percent", Unit::Percent)));
+    let family = Family::from_metric(&Metric::from(&MetricDef::gauge("x.percent", Unit::Percent)));
     assert_eq!((family.name.as_str(), family.value(12.34)), ("watchglass_x_ratio", 0.1234));
 }

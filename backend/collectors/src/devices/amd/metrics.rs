@@ -89,7 +89,7 @@ pub(crate) struct Metrics<'a> {
 
 impl<'a> Metrics<'a> {
     /// The table, if its header names a known layout and both its length and the header's size match that layout.
-    pub fn of(bytes: &'a [u8]) -> Option<Self> {
+    pub fn from_bytes(bytes: &'a [u8]) -> Option<Self> {
         let &[low, high, format, content, ..] = bytes else { return None };
         let layout = LAYOUTS.iter().find(|layout| layout.version == (format, content))?;
         let size = usize::from(u16::from_le_bytes([low, high]));
@@ -164,26 +164,26 @@ mod tests {
         for version in [(1, 4), (1, 5), (1, 6), (1, 7)] {
             let values = [("curr_socket_power", 131), ("temperature_mem", 34), ("accelerator_energy", 3 << 16)];
             let bytes = table(version, &values);
-            let table = Metrics::of(&bytes).unwrap();
+            let table = Metrics::from_bytes(&bytes).unwrap();
             assert_eq!((table.energy(), table.power(), table.temp()), (Some(3.0), Some(131.0), Some(34.0)));
             assert_eq!(table.utilization(), None, "all bits set are no value");
         }
         let bytes = table((1, 3), &[("temperature_mem", 0), ("temperature_hotspot", 61)]);
-        let card = Metrics::of(&bytes).unwrap();
+        let card = Metrics::from_bytes(&bytes).unwrap();
         assert_eq!((card.energy(), card.temp()), (None, Some(61.0)));
     }
 
     #[test]
     fn a_table_of_another_length_or_layout_is_no_table() {
         let bytes = table((1, 3), &[("average_gfx_activity", 50)]);
-        assert!(Metrics::of(&bytes).is_some());
-        assert!((0..bytes.len()).all(|n| Metrics::of(&bytes[..n]).is_none()), "cut at every byte");
+        assert!(Metrics::from_bytes(&bytes).is_some());
+        assert!((0..bytes.len()).all(|n| Metrics::from_bytes(&bytes[..n]).is_none()), "cut at every byte");
         let longer = [&bytes[..], &[0]].concat();
-        assert!(Metrics::of(&longer).is_none());
+        assert!(Metrics::from_bytes(&longer).is_none());
         for (at, value) in [(0, 121), (2, 9), (3, 99)] {
             let mut other = bytes.clone();
             other[at] = value;
-            assert!(Metrics::of(&other).is_none(), "{at}");
+            assert!(Metrics::from_bytes(&other).is_none(), "{at}");
         }
     }
 
@@ -196,7 +196,7 @@ mod tests {
             let recording: serde_json::Value = serde_json::from_str(&recording).unwrap();
             let hex = recording["hex"].as_object().unwrap().values().next().unwrap().as_str().unwrap();
             let bytes = hex::decode(hex).expect("hexadecimal digits");
-            let table = Metrics::of(&bytes).unwrap_or_else(|| panic!("{card}: unknown layout"));
+            let table = Metrics::from_bytes(&bytes).unwrap_or_else(|| panic!("{card}: unknown layout"));
             let mut compared = 0;
             for (name, ..) in table.layout.fields {
                 let fact = list["gpu_metrics"][name].as_u64().filter(|value| *value != 0xffff);
@@ -215,7 +215,7 @@ mod tests {
             bytes.resize(layout.size, 7);
             bytes[..2].copy_from_slice(&(layout.size as u16).to_le_bytes());
             (bytes[2], bytes[3]) = layout.version;
-            let table = Metrics::of(&bytes).unwrap();
+            let table = Metrics::from_bytes(&bytes).unwrap();
             let _ = (table.utilization(), table.power(), table.temp(), table.energy());
         }
     }

@@ -11,7 +11,7 @@ pub(super) fn part(card: Card, options: &Options, roots: &Roots) -> Part {
     let i = options.gpu_numbers.claim(&card.pci, card.number);
     let tried = vec![card.dir.join("device").display().to_string()];
     let name = format!("card{} {}", card.number, card.pci);
-    let sensors = Sensors::of(&card);
+    let sensors = Sensors::open(&card);
     let collector = Box::new(AmdCard { sys: roots.sys.clone(), i, card, sensors, table_tells: None });
     Part { name, tried, collector }
 }
@@ -48,7 +48,7 @@ impl AmdCard {
         let found = drm::cards(&self.sys, super::DRIVERS).into_iter().find(|card| card.pci == self.card.pci);
         let Some(card) = found else { return false };
         self.card = card;
-        self.sensors = Sensors::of(&self.card);
+        self.sensors = Sensors::open(&self.card);
         true
     }
 
@@ -83,7 +83,7 @@ fn fill(reading: &mut GpuReading, path: &Path, tells: &mut Option<bool>) {
         return;
     }
     let bytes = std::fs::read(path).unwrap_or_default();
-    let table = Metrics::of(&bytes);
+    let table = Metrics::from_bytes(&bytes);
     let table = table.as_ref();
     reading.energy = table.and_then(|table| table.energy());
     reading.utilization = reading.utilization.or_else(|| table?.utilization());
@@ -108,7 +108,7 @@ struct Sensors {
 }
 
 impl Sensors {
-    fn of(card: &Card) -> Option<Self> {
+    fn open(card: &Card) -> Option<Self> {
         let folder = card.sensors()?;
         let input = |name: &str| folder.join(format!("{name}_input"));
         // Old drivers have one temperature without a label: the edge.

@@ -53,7 +53,7 @@ impl Collector for AmdTool {
         let gpus = (form.document)(&output.stdout).map(|document| (self.tool.gpus)(&document)).unwrap_or_default();
         if gpus.iter().all(|gpu| gpu.reading.is_empty()) {
             self.form = (self.form + 1) % self.tool.forms.len();
-            return Err(CollectError::failed(output.said(&self.path)));
+            return Err(CollectError::failed(output.failure_message(&self.path)));
         }
         for gpu in gpus.into_iter().filter(|gpu| self.options.keeps_gpu(gpu.number)) {
             gpu.reading.put(self.options.gpu_numbers.claim(&gpu.identity, gpu.number), out);

@@ -46,7 +46,7 @@ impl Collector for Accelerator {
                 statistics.put(self.gpu, self.memory, out);
                 Ok(())
             }
-            None => Err(CollectError::failed(output.said(&self.path))),
+            None => Err(CollectError::failed(output.failure_message(&self.path))),
         }
     }
 }

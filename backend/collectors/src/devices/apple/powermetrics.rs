@@ -53,7 +53,7 @@ impl Collector for Powermetrics {
             .map_err(|error| CollectError::failed(error.to_string()))?;
         let report = report(&String::from_utf8_lossy(&output.stdout));
         if report == AppleReport::default() {
-            return Err(CollectError::failed(output.said(&self.path)));
+            return Err(CollectError::failed(output.failure_message(&self.path)));
         }
         report.put(self.gpu, out);
         Ok(())

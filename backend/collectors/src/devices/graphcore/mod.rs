@@ -126,7 +126,7 @@ impl Graphcore {
             exec::run(tool, &["-l"], &RunLimits::within(RUN_TIMEOUT / 2)).map_err(|error| error.to_string())?;
         let ids = attributes::listed(&String::from_utf8_lossy(&output.stdout));
         if ids.is_empty() {
-            return Err(output.said(tool));
+            return Err(output.failure_message(tool));
         }
         self.listed = Some((now, ids.clone()));
         Ok(ids)
@@ -155,7 +155,7 @@ impl Graphcore {
 fn devices_of(tool: &Path, args: &[&str], deadline: Duration) -> Result<Vec<Device>, String> {
     let output = exec::run(tool, args, &RunLimits::within(deadline)).map_err(|error| error.to_string())?;
     let devices = attributes::devices(&output.stdout);
-    if devices.is_empty() { Err(output.said(tool)) } else { Ok(devices) }
+    if devices.is_empty() { Err(output.failure_message(tool)) } else { Ok(devices) }
 }
 
 #[cfg(test)]

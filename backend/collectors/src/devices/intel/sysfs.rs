@@ -12,7 +12,7 @@ pub(super) fn part(card: Card, options: &Options, roots: &Roots) -> Part {
     let i = options.gpu_numbers.claim(&card.pci, card.number);
     let tried = vec![card.dir.join("device").display().to_string()];
     let name = format!("card{} {}", card.number, card.pci);
-    let (files, energy) = (Files::of(&card), None);
+    let (files, energy) = (Files::open(&card), None);
     Part { name, tried, collector: Box::new(IntelCard { sys: roots.sys.clone(), i, card, files, energy }) }
 }
 
@@ -60,7 +60,7 @@ impl IntelCard {
     fn found_again(&mut self) -> bool {
         let found = drm::cards(&self.sys, super::DRIVERS).into_iter().find(|card| card.pci == self.card.pci);
         let Some(card) = found else { return false };
-        self.files = Files::of(&card);
+        self.files = Files::open(&card);
         self.card = card;
         self.energy = None;
         true
@@ -87,7 +87,7 @@ struct Files {
 }
 
 impl Files {
-    fn of(card: &Card) -> Self {
+    fn open(card: &Card) -> Self {
         let frequency = ["device/tile0/gt0/freq0/act_freq", "gt/gt0/rps_act_freq_mhz", "gt_act_freq_mhz"]
             .map(|path| card.dir.join(path));
         let frequency = frequency.into_iter().find(|path| path.exists());

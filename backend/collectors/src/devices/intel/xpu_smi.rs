@@ -32,7 +32,7 @@ impl Collector for XpuSmi {
         for line in &lines {
             let Ok(text) = std::str::from_utf8(&line.text) else { continue };
             // A restarted tool names its columns again.
-            if let Some(columns) = Columns::of(text) {
+            if let Some(columns) = Columns::from_header(text) {
                 self.columns = Some(columns);
             } else if let Some((device, reading)) = self.columns.as_ref().and_then(|columns| columns.row(text))
                 && self.options.keeps_gpu(device)
@@ -66,7 +66,7 @@ const MIB: f64 = 1_048_576.0;
 
 impl Columns {
     /// The columns named by a header line; none for other lines.
-    fn of(line: &str) -> Option<Self> {
+    fn from_header(line: &str) -> Option<Self> {
         let names: Vec<&str> = line.split(',').map(str::trim).collect();
         let device = names.iter().position(|name| *name == "DeviceId")?;
         let mut known: Vec<Column> = Vec::new();
@@ -109,7 +109,7 @@ mod tests {
     /// Device and reading of each complete line.
     fn rows(text: &str) -> Vec<(u32, GpuReading)> {
         let mut lines = text.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n'));
-        let Some(columns) = lines.next().and_then(Columns::of) else { return Vec::new() };
+        let Some(columns) = lines.next().and_then(Columns::from_header) else { return Vec::new() };
         lines.filter_map(|line| columns.row(line)).collect()
     }
 
@@ -154,7 +154,7 @@ mod tests {
                 let mut cells: Vec<&str> = line.split(',').collect();
                 cells[at] = cell;
                 let (_, reading) = rows(&format!("{header}\n{}\n", cells.join(","))).remove(0);
-                let columns = Columns::of(header).unwrap();
+                let columns = Columns::from_header(header).unwrap();
                 let (_, field, factor) = columns.known.iter().find(|(column, ..)| *column == at).unwrap();
                 let mut reading = reading;
                 assert_eq!(*field(&mut reading), value.map(|value: f64| value * factor), "column {at}: {cell}");
@@ -181,7 +181,7 @@ mod tests {
                 ("gpu.1.memoryAllocatedBytes", 8.0 * MIB),
             ]
         );
-        assert!(Columns::of("Timestamp, Device, Power").is_none());
+        assert!(Columns::from_header("Timestamp, Device, Power").is_none());
     }
 
     #[cfg(unix)]
@@ -196,10 +196,10 @@ mod tests {
             super::open(path.clone(), &Options::default()).remove(0)
         };
         // Reads until values and result match. A reading may fall between two lines of the tool.
-        type Seen = std::collections::BTreeMap<String, f64>;
-        let until = |part: &mut Part, done: &dyn Fn(&Seen, &Result<(), CollectError>) -> bool| {
+        type SeenValues = std::collections::BTreeMap<String, f64>;
+        let until = |part: &mut Part, done: &dyn Fn(&SeenValues, &Result<(), CollectError>) -> bool| {
             let begin = std::time::Instant::now();
-            let mut seen = Seen::new();
+            let mut seen = SeenValues::new();
             loop {
                 let mut out = Out::default();
                 out.begin(begin.elapsed());

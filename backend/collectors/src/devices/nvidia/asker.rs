@@ -1,6 +1,6 @@
 //! The calls for one GPU in one tick. Each is made when it is due, and none after the GPU is known to be lost.
 
-use super::reading::{NvidiaReading, Place};
+use super::reading::{NvidiaReading, ValueSubject};
 use super::retry::{MUST_BE_RESET, NvmlFailure, Retry, failure};
 use nvml_wrapper::error::NvmlError;
 use shared::catalog::MetricDef;
@@ -124,6 +124,6 @@ impl Asker {
 
     /// Puts a value of the whole GPU, if there is one.
     pub fn put(&mut self, def: &'static MetricDef, value: Option<f64>) {
-        self.reading.put(def, Place::Gpu, value);
+        self.reading.put(def, ValueSubject::Gpu, value);
     }
 }

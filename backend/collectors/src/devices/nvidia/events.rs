@@ -34,7 +34,7 @@ pub(super) enum Teller {
 
 impl Xids {
     /// Adds a report of an error. A report of the same error by the other source, before or after, counts once.
-    pub fn told(&mut self, by: Teller, number: u64) {
+    pub fn add_report(&mut self, by: Teller, number: u64) {
         let told = self.told.entry(number).or_default();
         let (own, other) = (by as usize, 1 - by as usize);
         told[own] += 1;
@@ -46,7 +46,7 @@ impl Xids {
 
 /// Errors by UUID, for the GPUs with a listener. It outlives the listener, so that counts continue when the library is
 /// restarted.
-pub(super) type Seen = Arc<Mutex<HashMap<String, Xids>>>;
+pub(super) type SeenErrors = Arc<Mutex<HashMap<String, Xids>>>;
 
 /// The thread that listens; it ends soon after this is dropped.
 pub(super) struct Listener {
@@ -57,7 +57,7 @@ pub(super) struct Listener {
 
 impl Listener {
     /// Listens to these GPUs. If the driver has no events, the thread ends at once.
-    pub fn start(library: Arc<Library>, gpus: Vec<(u32, String)>, seen: Seen) -> Listener {
+    pub fn start(library: Arc<Library>, gpus: Vec<(u32, String)>, seen: SeenErrors) -> Listener {
         let stop = Arc::new(AtomicBool::new(false));
         let listener = Listener { stop: stop.clone(), gpus: gpus.clone() };
         let thread = std::thread::Builder::new().name("nvidia events".into()).stack_size(256 * 1024);
@@ -80,10 +80,10 @@ impl Drop for Listener {
 
 /// The driver has events only on Linux.
 #[cfg(not(target_os = "linux"))]
-fn listen(_: &Library, _: &[(u32, String)], _: &Seen, _: &AtomicBool) {}
+fn listen(_: &Library, _: &[(u32, String)], _: &SeenErrors, _: &AtomicBool) {}
 
 #[cfg(target_os = "linux")]
-fn listen(library: &Library, gpus: &[(u32, String)], seen: &Seen, stop: &AtomicBool) {
+fn listen(library: &Library, gpus: &[(u32, String)], seen: &SeenErrors, stop: &AtomicBool) {
     let Ok(mut set) = library.nvml().create_event_set() else { return };
     let mut any = false;
     for (index, uuid) in gpus {
@@ -110,7 +110,7 @@ fn listen(library: &Library, gpus: &[(u32, String)], seen: &Seen, stop: &AtomicB
                 };
                 if let Ok(uuid) = event.device.uuid() {
                     let mut seen = seen.lock();
-                    seen.entry(uuid).or_default().told(Teller::Events, number);
+                    seen.entry(uuid).or_default().add_report(Teller::Events, number);
                 }
             }
             Err(NvmlError::Timeout) => {}
@@ -121,7 +121,7 @@ fn listen(library: &Library, gpus: &[(u32, String)], seen: &Seen, stop: &AtomicB
 
 /// Listens to all GPUs except the one whose registration failed.
 #[cfg(target_os = "linux")]
-fn retry(library: &Library, gpus: &[(u32, String)], without: &u32, seen: &Seen, stop: &AtomicBool) {
+fn retry(library: &Library, gpus: &[(u32, String)], without: &u32, seen: &SeenErrors, stop: &AtomicBool) {
     let others: Vec<_> = gpus.iter().filter(|(index, _)| index != without).cloned().collect();
     if !others.is_empty() && !stop.load(Ordering::Relaxed) {
         listen(library, &others, seen, stop);
@@ -137,7 +137,7 @@ mod tests {
         use Teller::{Events, KernelLog};
         let mut xids = Xids::default();
         let mut tell = |by, number| {
-            xids.told(by, number);
+            xids.add_report(by, number);
             (xids.count, xids.last)
         };
         assert_eq!(tell(Events, 63), (1, Some(63)));

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Result of the library for one index.
-pub(super) struct Found {
+pub(super) struct FoundDevice {
     pub index: u32,
     pub gpu: Result<(Handle, String), (NvmlFailure, String)>,
 }
@@ -19,7 +19,7 @@ pub(super) struct Found {
 pub(super) struct Survey {
     pub count: u32,
     /// None if only the count was read, and it is unchanged.
-    pub found: Option<Vec<Found>>,
+    pub found: Option<Vec<FoundDevice>>,
 }
 
 /// Reads the number of GPUs. Reads their identities if that number has changed, or if `full` is set.
@@ -30,14 +30,14 @@ pub(super) fn survey(library: &Library, before: Option<u32>, full: bool) -> Resu
     let count = library.nvml().device_count()?;
     let look = |index| {
         let gpu = library.handle(index).and_then(|handle| Ok((handle, library.device(handle).uuid()?)));
-        Found { index, gpu: gpu.map_err(|error| (failure(&error), error.to_string())) }
+        FoundDevice { index, gpu: gpu.map_err(|error| (failure(&error), error.to_string())) }
     };
     let found = (full || before != Some(count)).then(|| (0..count).map(look).collect());
     Ok(Survey { count, found })
 }
 
 /// Owner of a GPU's state.
-pub(super) enum State {
+pub(super) enum StateOwner {
     /// No thread is reading it.
     Idle(Box<Gpu>),
     /// A thread is reading it, since this tick.
@@ -52,7 +52,7 @@ pub(super) struct Seat {
     pub number: u32,
     /// The library's index of it at present.
     pub index: u32,
-    pub state: State,
+    pub state: StateOwner,
     /// Whether the library lists it.
     pub listed: bool,
     /// Tick from which it is off the bus or missing in the library's list.
@@ -87,7 +87,7 @@ impl Fleet {
         let Some(found) = survey.found else { return };
         self.strangers.clear();
         let mut here = vec![false; self.seats.len()];
-        for Found { index, gpu } in found {
+        for FoundDevice { index, gpu } in found {
             if !self.only.is_empty() && !self.only.contains(&index) {
                 continue;
             }
@@ -99,7 +99,7 @@ impl Fleet {
                     }
                     None => {
                         let number = self.numbers.claim(&uuid, index);
-                        let state = State::Idle(Box::new(Gpu::new(handle)));
+                        let state = StateOwner::Idle(Box::new(Gpu::new(handle)));
                         let (lost, trouble, pids, heard) = (None, None, Vec::new(), None);
                         self.seats.push(Seat { uuid, number, index, state, listed: true, lost, trouble, pids, heard });
                         here.push(true);
@@ -123,8 +123,8 @@ impl Fleet {
             if here {
                 continue;
             }
-            if matches!(seat.state, State::Idle(_)) {
-                seat.state = State::Missing;
+            if matches!(seat.state, StateOwner::Idle(_)) {
+                seat.state = StateOwner::Missing;
             }
             seat.lose(at, "the driver no longer lists it".into());
         }
@@ -133,8 +133,8 @@ impl Fleet {
     /// Invalidates all handles, because the library is restarted.
     pub fn forget_handles(&mut self) {
         self.count = None;
-        for seat in self.seats.iter_mut().filter(|seat| matches!(seat.state, State::Idle(_))) {
-            seat.state = State::Missing;
+        for seat in self.seats.iter_mut().filter(|seat| matches!(seat.state, StateOwner::Idle(_))) {
+            seat.state = StateOwner::Missing;
         }
     }
 }
@@ -153,14 +153,14 @@ impl Seat {
     fn found(&mut self, index: u32, handle: Handle) {
         self.index = index;
         match &mut self.state {
-            State::Idle(gpu) if gpu.handle() == handle => {}
-            State::Idle(gpu) => gpu.reset(handle),
-            State::Missing => {
-                self.state = State::Idle(Box::new(Gpu::new(handle)));
+            StateOwner::Idle(gpu) if gpu.handle() == handle => {}
+            StateOwner::Idle(gpu) => gpu.reset(handle),
+            StateOwner::Missing => {
+                self.state = StateOwner::Idle(Box::new(Gpu::new(handle)));
                 (self.lost, self.trouble) = (None, None);
             }
             // It is read with its old handle; once that fails, the next survey finds the new one.
-            State::Busy(_) => {}
+            StateOwner::Busy(_) => {}
         }
     }
 

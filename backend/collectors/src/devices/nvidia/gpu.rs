@@ -6,7 +6,7 @@ use super::health::Health;
 use super::library::{Fields, Handle, Library};
 use super::mig::Parts;
 use super::rates::Rate;
-use super::reading::{NvidiaReading, Place};
+use super::reading::{NvidiaReading, ValueSubject};
 use super::retry::{NvmlFailure, Retry};
 use super::users::{Process, Who, together};
 use nvml_wrapper::enum_wrappers::device::{
@@ -25,15 +25,15 @@ const SHARED_INTERVAL: Duration = Duration::from_secs(5);
 
 /// A cached value that is read periodically.
 #[derive(Clone, Copy, Debug, Default)]
-struct Kept {
+struct CachedReading {
     value: Option<u32>,
     asked: Option<Duration>,
 }
 
-impl Kept {
+impl CachedReading {
     fn get(&mut self, at: Duration, every: Duration, ask: impl FnOnce() -> Result<u32, NvmlError>) -> Option<u32> {
         if self.asked.is_none_or(|then| at.saturating_sub(then) >= every) {
-            *self = Kept { value: ask().ok(), asked: Some(at) };
+            *self = CachedReading { value: ask().ok(), asked: Some(at) };
         }
         self.value
     }
@@ -45,11 +45,11 @@ pub(super) struct Gpu {
     retries: [Retry; Call::COUNT],
     /// The last failure, and its call. It stays until that call succeeds, also in ticks without the call.
     trouble: Option<(Call, NvmlFailure, String)>,
-    power_limit: Kept,
-    max_temp: Kept,
-    max_memory_temp: Kept,
-    link: [Kept; 4],
-    lane_speed: Kept,
+    power_limit: CachedReading,
+    max_temp: CachedReading,
+    max_memory_temp: CachedReading,
+    link: [CachedReading; 4],
+    lane_speed: CachedReading,
     energy: Rate,
     pcie: [Rate; 2],
     nvlink: [Rate; 2],
@@ -69,11 +69,11 @@ impl Gpu {
             handle,
             retries: Default::default(),
             trouble: None,
-            power_limit: Kept::default(),
-            max_temp: Kept::default(),
-            max_memory_temp: Kept::default(),
+            power_limit: CachedReading::default(),
+            max_temp: CachedReading::default(),
+            max_memory_temp: CachedReading::default(),
             link: Default::default(),
-            lane_speed: Kept::default(),
+            lane_speed: CachedReading::default(),
             energy: Rate::default(),
             pcie: Default::default(),
             nvlink: Default::default(),
@@ -100,7 +100,7 @@ impl Gpu {
     pub fn read(&mut self, library: &Library, at: Duration) -> NvidiaReading {
         let mut asker = Asker::new(self.retries);
         let device = library.device(self.handle);
-        if self.parts.look(library, self.handle, at) {
+        if self.parts.refresh(library, self.handle, at) {
             // Calls that one mode does not support may work in the other.
             asker.retries = Default::default();
             self.profile = Profile::new(None);
@@ -181,7 +181,7 @@ impl Gpu {
         let total = || device.total_energy_consumption().map(|millijoules| millijoules as f64);
         let energy = fields.energy.or_else(|| asker.ask(Call::Energy, total));
         asker.put(&gpu::ENERGY_JOULES, energy.map(|millijoules| millijoules / 1000.0));
-        let mean = self.energy.of(energy, at).map(|milliwatts| milliwatts / 1000.0);
+        let mean = self.energy.per_second(energy, at).map(|milliwatts| milliwatts / 1000.0);
         asker.put_rounded(&gpu::POWER_MEAN_WATTS, mean.filter(|watts| *watts <= 2000.0));
     }
 
@@ -216,10 +216,10 @@ impl Gpu {
     /// Throughput of the links: from the profiling counters if there are any, else from the driver's byte counters.
     fn links(&mut self, asker: &mut Asker, library: &Library, fields: Fields, at: Duration) {
         let counted = [
-            (&gpu_profile::PCIE_TX, self.pcie[0].of(fields.pcie_tx, at)),
-            (&gpu_profile::PCIE_RX, self.pcie[1].of(fields.pcie_rx, at)),
-            (&gpu_profile::NVLINK_TX, self.nvlink[0].of(fields.nvlink_tx, at).map(from_kib)),
-            (&gpu_profile::NVLINK_RX, self.nvlink[1].of(fields.nvlink_rx, at).map(from_kib)),
+            (&gpu_profile::PCIE_TX, self.pcie[0].per_second(fields.pcie_tx, at)),
+            (&gpu_profile::PCIE_RX, self.pcie[1].per_second(fields.pcie_rx, at)),
+            (&gpu_profile::NVLINK_TX, self.nvlink[0].per_second(fields.nvlink_tx, at).map(from_kib)),
+            (&gpu_profile::NVLINK_RX, self.nvlink[1].per_second(fields.nvlink_rx, at).map(from_kib)),
         ];
         let whole = !self.parts.are_on();
         let profiled = if whole { self.profile.read(asker, library, self.handle, at) } else { Default::default() };
@@ -251,7 +251,7 @@ impl Gpu {
         for process in &all {
             asker.reading.put(
                 &gpu_parts::PROCESS_MEMORY,
-                Place::Process(process.pid),
+                ValueSubject::Process(process.pid),
                 bytes(process).map(|b| b as f64),
             );
         }
@@ -267,7 +267,7 @@ impl Gpu {
         shares.dedup_by_key(|(pid, ..)| *pid);
         shares.retain(|(pid, ..)| asker.reading.pids.contains(pid));
         for (pid, share, _) in shares {
-            asker.reading.put(&gpu_parts::PROCESS_SM, Place::Process(pid), percent(share));
+            asker.reading.put(&gpu_parts::PROCESS_SM, ValueSubject::Process(pid), percent(share));
         }
     }
 }

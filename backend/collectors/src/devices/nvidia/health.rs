@@ -82,7 +82,7 @@ impl Health {
         }
         for ((turn, rate), (policy, row)) in self.violations.iter_mut().zip(VIOLATIONS) {
             if let Some(nanoseconds) = turn.ask(at, STATE_INTERVAL, || library.violation(handle, policy)) {
-                let share = rate.of(Some(nanoseconds as f64), at).map(|per_second| per_second / 1e7);
+                let share = rate.per_second(Some(nanoseconds as f64), at).map(|per_second| per_second / 1e7);
                 // The two readings are some microseconds off their nominal times.
                 asker.put_rounded(row, share.filter(|percent| *percent <= 102.0).map(|percent| percent.min(100.0)));
             }

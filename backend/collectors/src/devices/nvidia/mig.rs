@@ -3,7 +3,7 @@
 use super::asker::Asker;
 use super::gpm::Profile;
 use super::library::{Handle, Library};
-use super::reading::Place;
+use super::reading::ValueSubject;
 use super::retry::{NvmlFailure, failure};
 use shared::catalog::gpu;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use std::time::Duration;
 /// Interval of reading the mode and the list of devices.
 const LIST_INTERVAL: Duration = Duration::from_secs(5);
 
-struct Part {
+struct MigPart {
     index: u32,
     instance: u32,
     handle: Handle,
@@ -24,7 +24,7 @@ pub(super) struct Parts {
     /// None if the card does not support MIG, or did not answer.
     on: Option<bool>,
     looked: Option<Duration>,
-    all: Vec<Part>,
+    all: Vec<MigPart>,
 }
 
 impl Parts {
@@ -34,7 +34,7 @@ impl Parts {
     }
 
     /// Reads mode and devices if it is time. Returns whether the mode has changed.
-    pub fn look(&mut self, library: &Library, gpu: Handle, at: Duration) -> bool {
+    pub fn refresh(&mut self, library: &Library, gpu: Handle, at: Duration) -> bool {
         if self.looked.is_some_and(|then| at.saturating_sub(then) < LIST_INTERVAL) {
             return false;
         }
@@ -49,7 +49,7 @@ impl Parts {
                 let same =
                     old.iter().position(|part| (part.index, part.handle, part.instance) == (index, handle, instance));
                 let profile = Profile::new(Some(instance));
-                self.all.push(same.map_or(Part { index, instance, handle, profile }, |i| old.swap_remove(i)));
+                self.all.push(same.map_or(MigPart { index, instance, handle, profile }, |i| old.swap_remove(i)));
             }
         }
         changed && !first
@@ -62,7 +62,7 @@ impl Parts {
         for part in &mut self.all {
             match library.memory(part.handle) {
                 Ok((used, total)) if total > 0 && used <= total => {
-                    let place = Place::Part(part.index);
+                    let place = ValueSubject::Part(part.index);
                     asker.reading.put(&gpu::MEMORY_ALLOCATED_BYTES, place, Some(used as f64));
                     asker.reading.put(
                         &gpu::MEMORY_ALLOCATED,
@@ -87,7 +87,7 @@ impl Parts {
             told.push(part.instance);
             let profiled = part.profile.read(asker, library, gpu, at);
             for (row, value) in profiled.shares {
-                asker.reading.put(row, Place::Part(part.index), value);
+                asker.reading.put(row, ValueSubject::Part(part.index), value);
             }
         }
     }

@@ -28,8 +28,8 @@ mod users;
 
 pub(crate) use self::open::{OPTIONS, open};
 
-use self::events::{Listener, Seen, Teller};
-use self::fleet::{Fleet, State, Survey, survey};
+use self::events::{Listener, SeenErrors, Teller};
+use self::fleet::{Fleet, StateOwner, Survey, survey};
 use self::gpu::Gpu;
 use self::kernel_log::KernelLog;
 use self::library::Library;
@@ -108,7 +108,7 @@ struct Nvidia {
     pool: ThreadPool<Done>,
     watched: Watched,
     listener: Option<Listener>,
-    xids: Seen,
+    xids: SeenErrors,
     kernel_log: KernelLog,
     /// Time since when there is a GPU whose errors cannot be received.
     deaf: Option<Duration>,
@@ -181,8 +181,8 @@ impl Nvidia {
             self.pool.submit(LIBRARY, look);
         }
         for (position, seat) in self.fleet.seats.iter_mut().enumerate() {
-            if let State::Idle(_) = seat.state
-                && let State::Idle(mut gpu) = std::mem::replace(&mut seat.state, State::Busy(at))
+            if let StateOwner::Idle(_) = seat.state
+                && let StateOwner::Idle(mut gpu) = std::mem::replace(&mut seat.state, StateOwner::Busy(at))
             {
                 let (library, submitted) = (library.clone(), Instant::now());
                 self.pool.submit(position, move || {
@@ -208,7 +208,7 @@ impl Nvidia {
             None if finished.key == PROBE => self.probe.answered(None),
             None => {
                 if let Some(seat) = self.fleet.seats.get_mut(finished.key) {
-                    (seat.state, seat.trouble) = (State::Missing, Some("the reader panicked; see the log".into()));
+                    (seat.state, seat.trouble) = (StateOwner::Missing, Some("the reader panicked; see the log".into()));
                 }
             }
             Some(Done::Started(started)) => {
@@ -231,10 +231,10 @@ impl Nvidia {
             Some(Done::Probed(back)) => self.probe.answered(Some(back)),
             Some(Done::Read(gpu, mut reading)) => {
                 let Some(seat) = self.fleet.seats.get_mut(finished.key) else { return false };
-                let asked = if let State::Busy(asked) = seat.state { asked } else { at };
+                let asked = if let StateOwner::Busy(asked) = seat.state { asked } else { at };
                 // If the library was restarted meanwhile, the handle is an old one.
                 let current = self.library.is_some() && self.fleet.count.is_some() && seat.listed;
-                seat.state = if current { State::Idle(gpu) } else { State::Missing };
+                seat.state = if current { StateOwner::Idle(gpu) } else { StateOwner::Missing };
                 if seat.listed {
                     seat.trouble = reading.failure.as_ref().map(|(_, reason)| reason.clone());
                 }
@@ -279,7 +279,7 @@ impl Nvidia {
             return;
         }
         let there = || self.fleet.seats.iter().filter(|seat| seat.lost.is_none());
-        let fails = |seat: &fleet::Seat| !matches!(seat.state, State::Busy(_)) && seat.trouble.is_some();
+        let fails = |seat: &fleet::Seat| !matches!(seat.state, StateOwner::Busy(_)) && seat.trouble.is_some();
         if there().next().is_some() && there().all(fails) {
             let first = there().find_map(|seat| seat.trouble.clone()).unwrap_or_default();
             self.failed = Some(format!(
@@ -306,7 +306,7 @@ impl Nvidia {
         if let Some(question) = self.probe.due(&self.fleet, at) {
             self.pool.submit_behind(PROBE, move || Done::Probed(question()));
         }
-        let is_read = self.fleet.seats.iter().any(|seat| matches!(seat.state, State::Busy(_)));
+        let is_read = self.fleet.seats.iter().any(|seat| matches!(seat.state, StateOwner::Busy(_)));
         if self.probe.back && !self.busy && !is_read && self.library.is_some() {
             self.probe.back = false;
             self.restart(at);
@@ -350,7 +350,7 @@ impl Nvidia {
             {
                 let xids = seen.entry(seat.uuid.clone()).or_default();
                 let own = told.iter().filter(|(at, _)| *at == place);
-                own.for_each(|(_, number)| xids.told(Teller::KernelLog, *number));
+                own.for_each(|(_, number)| xids.add_report(Teller::KernelLog, *number));
             }
             if let Some(xids) = seen.get(&seat.uuid) {
                 out.put(&gpu_parts::XID_ERRORS, seat.number, xids.count as f64);
@@ -369,10 +369,10 @@ impl Nvidia {
         for seat in &self.fleet.seats {
             let (name, since) = seat.called(&self.fleet.numbers);
             match (&seat.state, &seat.trouble) {
-                (State::Busy(asked), _) if at.saturating_sub(*asked) >= HUNG_AFTER => {
+                (StateOwner::Busy(asked), _) if at.saturating_sub(*asked) >= HUNG_AFTER => {
                     reasons.push(format!("{name} hangs: no response{since}; the other GPUs are not affected"));
                 }
-                (State::Busy(_), None) => reasons.push(format!("{name} responds slowly")),
+                (StateOwner::Busy(_), None) => reasons.push(format!("{name} responds slowly")),
                 (_, Some(trouble)) if seat.lost.is_some() => {
                     let blind = if self.probe.is_blind() { BLIND } else { "" };
                     reasons.push(format!("{name} is lost: no response{since}: {trouble}{blind}"));

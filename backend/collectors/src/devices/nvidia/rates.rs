@@ -9,7 +9,7 @@ pub(super) struct Rate(Option<(f64, Duration)>);
 impl Rate {
     /// Adds a reading, and returns the growth per second since the previous one. None for the first one, and if the
     /// counter fell: reset and wraparound cannot be distinguished.
-    pub fn of(&mut self, count: Option<f64>, at: Duration) -> Option<f64> {
+    pub fn per_second(&mut self, count: Option<f64>, at: Duration) -> Option<f64> {
         let before = std::mem::replace(&mut self.0, count.map(|count| (count, at)));
         let (count, (before, then)) = count.zip(before)?;
         let seconds = at.checked_sub(then)?.as_secs_f64();
@@ -35,7 +35,7 @@ mod tests {
             (Some(90), 7, None),
         ];
         for (count, at, per_second) in readings {
-            assert_eq!(rate.of(count.map(f64::from), Duration::from_secs(at)), per_second, "at {at}");
+            assert_eq!(rate.per_second(count.map(f64::from), Duration::from_secs(at)), per_second, "at {at}");
         }
     }
 }

@@ -8,7 +8,7 @@ use std::collections::HashSet;
 
 /// Subject of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum ValueSubject {
     /// The GPU as a whole.
     Gpu,
     /// One of its MIG devices, by index.
@@ -20,7 +20,7 @@ pub(super) enum Place {
 /// The values of a GPU.
 #[derive(Debug, Default)]
 pub(super) struct NvidiaReading {
-    values: Vec<(&'static MetricDef, Place, f64)>,
+    values: Vec<(&'static MetricDef, ValueSubject, f64)>,
     /// PIDs of the processes on it, as the driver reports them. A PID that stands for several processes is repeated.
     pub pids: Vec<u32>,
     /// At least one call worked.
@@ -34,7 +34,7 @@ impl NvidiaReading {
     pub fn used(&self) -> GpuUse {
         let mut used = GpuUse::new();
         for &(def, place, value) in &self.values {
-            let Place::Process(pid) = place else { continue };
+            let ValueSubject::Process(pid) = place else { continue };
             if std::ptr::eq(def, &gpu_parts::PROCESS_MEMORY) {
                 used.entry(pid).or_default().0 = value as u64;
             } else if std::ptr::eq(def, &gpu_parts::PROCESS_SM) {
@@ -46,12 +46,12 @@ impl NvidiaReading {
 
     /// Drops the processes that are not in `own`.
     pub fn keep_processes(&mut self, own: &HashSet<u32>) {
-        self.values.retain(|(_, place, _)| !matches!(place, Place::Process(pid) if !own.contains(pid)));
+        self.values.retain(|(_, place, _)| !matches!(place, ValueSubject::Process(pid) if !own.contains(pid)));
         self.pids.retain(|pid| own.contains(pid));
     }
 
     /// Adds a value if there is one.
-    pub fn put(&mut self, def: &'static MetricDef, place: Place, value: Option<f64>) {
+    pub fn put(&mut self, def: &'static MetricDef, place: ValueSubject, value: Option<f64>) {
         self.values.extend(value.map(|value| (def, place, value)));
     }
 
@@ -72,19 +72,20 @@ impl NvidiaReading {
     pub fn publish(&self, number: u32, watched: bool, known: &mut dyn FnMut(u32, u32) -> bool, out: &mut Out) {
         for &(def, place, value) in &self.values {
             match place {
-                Place::Gpu => out.put(def, number, value),
-                Place::Part(part) => out.put(def, format!("{number}.mig.{part}").as_str(), value),
-                Place::Process(pid) if known(number, pid) => {
+                ValueSubject::Gpu => out.put(def, number, value),
+                ValueSubject::Part(part) => out.put(def, format!("{number}.mig.{part}").as_str(), value),
+                ValueSubject::Process(pid) if known(number, pid) => {
                     out.put(def, format!("{number}.proc.{pid}").as_str(), value);
                 }
-                Place::Process(_) => {}
+                ValueSubject::Process(_) => {}
             }
         }
         if !watched {
             return;
         }
         for (device, copy) in COPIES {
-            let value = self.values.iter().find(|(def, place, _)| std::ptr::eq(*def, *device) && *place == Place::Gpu);
+            let value =
+                self.values.iter().find(|(def, place, _)| std::ptr::eq(*def, *device) && *place == ValueSubject::Gpu);
             out.put_some(copy, number, value.map(|(.., value)| *value));
         }
     }

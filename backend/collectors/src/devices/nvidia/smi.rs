@@ -11,7 +11,7 @@ mod text;
 use super::UNKNOWN_PIDS;
 use super::events::{Teller, Xids};
 use super::kernel_log::{self, KernelLog};
-use super::reading::{NvidiaReading, Place};
+use super::reading::{NvidiaReading, ValueSubject};
 use super::retry::MUST_BE_RESET;
 use super::users::{Process, together};
 use crate::host::process::Watched;
@@ -58,7 +58,7 @@ enum SmiTrouble {
 
 impl SmiTrouble {
     /// The error printed in place of a value. None for a value, and for one that the card lacks.
-    fn of(value: &str) -> Option<SmiTrouble> {
+    fn from_value(value: &str) -> Option<SmiTrouble> {
         let value = value.to_ascii_lowercase();
         let says = |word: &str| value.contains(word);
         match () {
@@ -75,7 +75,7 @@ impl SmiTrouble {
         match () {
             () if value.contains("reset") => Some(SmiTrouble::Reset),
             () if value.contains("reboot") => Some(SmiTrouble::Reboot),
-            () => SmiTrouble::of(&value),
+            () => SmiTrouble::from_value(&value),
         }
     }
 
@@ -149,7 +149,7 @@ impl Smi {
                 None => self.form = (self.form + 1) % FORMS.len(),
             }
             let trouble = gpus.iter().find_map(|gpu| gpu.trouble).map(|trouble| trouble.words().to_string());
-            return Err(CollectError::failed(trouble.unwrap_or_else(|| output.said(&self.path))));
+            return Err(CollectError::failed(trouble.unwrap_or_else(|| output.failure_message(&self.path))));
         }
         let watched = self.watched.pids();
         let lists: Vec<&[u32]> = gpus.iter().map(|gpu| gpu.reading.pids.as_slice()).collect();
@@ -183,7 +183,7 @@ impl Smi {
     fn put_xids(&mut self, out: &mut Out) {
         for (place, number) in self.kernel_log.read() {
             if let Some((_, xids)) = self.xids.get_mut(&place) {
-                xids.told(Teller::KernelLog, number);
+                xids.add_report(Teller::KernelLog, number);
             }
         }
         for (number, xids) in self.xids.values() {
@@ -222,14 +222,14 @@ struct Memory {
 
 impl Memory {
     /// Puts the memory. Returns whether there was a valid value.
-    fn put(self, place: Place, reading: &mut NvidiaReading) -> bool {
+    fn put(self, place: ValueSubject, reading: &mut NvidiaReading) -> bool {
         let Some((used, total)) = self.used.zip(self.total).filter(|(used, total)| *total > 0.0 && used <= total)
         else {
             return false;
         };
         reading.put(&gpu::MEMORY_ALLOCATED_BYTES, place, Some(used));
         reading.put(&gpu::MEMORY_ALLOCATED, place, Some(gpu::MEMORY_ALLOCATED.rounded(100.0 * used / total)));
-        if place == Place::Gpu {
+        if place == ValueSubject::Gpu {
             reading.put(&gpu::MEMORY_TOTAL_BYTES, place, Some(total));
         }
         true
@@ -271,7 +271,7 @@ fn gpus(text: &str) -> Vec<SmiGpu> {
 impl SmiGpu {
     /// Reads a value of the document. `inside` has the enclosing elements.
     fn value(&mut self, inside: &[&str], name: &str, value: &str) {
-        self.hear(name, value);
+        self.record_error(name, value);
         match (inside, name) {
             // It may be an error text, which identifies no GPU.
             ([], "uuid") => self.uuid = Some(value.to_string()).filter(|uuid| uuid.starts_with("GPU-")),
@@ -327,13 +327,13 @@ impl SmiGpu {
     }
 
     /// Records an error that is printed in place of a value.
-    fn hear(&mut self, name: &str, value: &str) {
+    fn record_error(&mut self, name: &str, value: &str) {
         // A name may be any text.
         if ["process_name", "product_name", "Name", "Product Name"].contains(&name) {
             return;
         }
         let action = ["gpu_recovery_action", "GPU Recovery Action"].contains(&name);
-        let trouble = if action { SmiTrouble::of_action(value) } else { SmiTrouble::of(value) };
+        let trouble = if action { SmiTrouble::of_action(value) } else { SmiTrouble::from_value(value) };
         self.trouble = self.trouble.max(trouble);
     }
 
@@ -343,7 +343,7 @@ impl SmiGpu {
             (["mig_devices"], "mig_device") => {
                 let (index, memory) = std::mem::take(&mut self.part);
                 if let Some(index) = index {
-                    memory.put(Place::Part(index), &mut self.reading);
+                    memory.put(ValueSubject::Part(index), &mut self.reading);
                 }
             }
             (["processes"], "process_info") => {
@@ -356,7 +356,7 @@ impl SmiGpu {
 
     fn put(&mut self, row: &'static MetricDef, value: Option<f64>) {
         self.reading.answered |= value.is_some();
-        self.reading.put(row, Place::Gpu, value);
+        self.reading.put(row, ValueSubject::Gpu, value);
     }
 
     /// The library reports the mean as the power, so the instantaneous value is used only without a mean.
@@ -374,10 +374,10 @@ impl SmiGpu {
         self.put(&gpu::POWER_LIMIT_WATTS, limit);
         let share = power.zip(limit).map(|(power, limit)| gpu::POWER_PERCENT.rounded(100.0 * power / limit));
         self.put(&gpu::POWER_PERCENT, share);
-        self.reading.answered |= self.memory.put(Place::Gpu, &mut self.reading);
+        self.reading.answered |= self.memory.put(ValueSubject::Gpu, &mut self.reading);
         self.reading.pids = self.processes.iter().map(|process| process.pid).collect();
         for Process { pid, memory } in together(std::mem::take(&mut self.processes)) {
-            self.reading.put(&gpu_parts::PROCESS_MEMORY, Place::Process(pid), memory.map(|bytes| bytes as f64));
+            self.reading.put(&gpu_parts::PROCESS_MEMORY, ValueSubject::Process(pid), memory.map(|bytes| bytes as f64));
         }
         self
     }
@@ -592,9 +592,9 @@ mod tests {
             let alone = (FORMS[form].gpus)(text).remove(0);
             assert!(alone.reading.answered, "{asked}");
         }
-        assert_eq!(SmiTrouble::of("[Not Supported]"), None);
-        assert_eq!(SmiTrouble::of("[Unknown Error]"), Some(SmiTrouble::Error));
-        assert_eq!(SmiTrouble::of("GPU is lost"), Some(SmiTrouble::Lost));
+        assert_eq!(SmiTrouble::from_value("[Not Supported]"), None);
+        assert_eq!(SmiTrouble::from_value("[Unknown Error]"), Some(SmiTrouble::Error));
+        assert_eq!(SmiTrouble::from_value("GPU is lost"), Some(SmiTrouble::Lost));
         let actions = ["None", "N/A", "Reboot", "Drain and Reset"].map(SmiTrouble::of_action);
         assert_eq!(actions, [None, None, Some(SmiTrouble::Reboot), Some(SmiTrouble::Reset)]);
     }

@@ -163,7 +163,7 @@ impl Endpoint {
         };
         let channel = match channel {
             Ok(channel) => channel,
-            Err(RpcFailure::Refused) => return self.heard(Vec::new(), None),
+            Err(RpcFailure::Refused) => return self.into_heard(Vec::new(), None),
             Err(failure) => return self.failed(Vec::new(), failure),
         };
         if self.known.as_ref().is_none_or(|(then, _)| now.saturating_sub(*then) >= LIST_INTERVAL) {
@@ -201,7 +201,7 @@ impl Endpoint {
         }
         match failures.into_iter().next() {
             Some(failure) => self.failed(answers, failure),
-            None => self.heard(answers, None),
+            None => self.into_heard(answers, None),
         }
     }
 
@@ -212,10 +212,10 @@ impl Endpoint {
 
     fn failed(self, answers: Vec<(usize, TpuMetric)>, failure: RpcFailure) -> Heard {
         let reason = format!("{}: {failure}", self.address);
-        self.heard(answers, Some(reason))
+        self.into_heard(answers, Some(reason))
     }
 
-    fn heard(self, answers: Vec<(usize, TpuMetric)>, trouble: Option<String>) -> Heard {
+    fn into_heard(self, answers: Vec<(usize, TpuMetric)>, trouble: Option<String>) -> Heard {
         Heard { endpoint: self, answers, trouble }
     }
 }

@@ -183,7 +183,7 @@ impl Disks {
         let mounts = mounts::parse(&std::fs::read(&self.mountinfo).unwrap_or_default());
         self.watched.clear();
         for path in &self.paths {
-            let Some(mount) = mounts::of(&mounts, path) else { continue };
+            let Some(mount) = mounts::find_mount(&mounts, path) else { continue };
             // btrfs and similar file systems have a device number of their own; the source names the device.
             let number = if mount.number.0 == 0 { number_of(&mount.source) } else { Some(mount.number) };
             self.watched.extend(number);

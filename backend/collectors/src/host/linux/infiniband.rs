@@ -46,7 +46,7 @@ pub(crate) fn open(_: &Options, roots: &Roots) -> Result<Vec<Part>, OpenError> {
     let class = roots.sys.join("class/infiniband");
     let tried = [class.display().to_string()];
     let mut adapters = Adapters { class, ports: Vec::new(), looked: None };
-    adapters.look();
+    adapters.refresh();
     if adapters.ports.is_empty() {
         let remedy = "load the driver of the adapter, such as mlx5_ib, and map /sys into the container";
         return Err(OpenError::absent(tried, "there is no InfiniBand or RoCE adapter", remedy));
@@ -87,7 +87,7 @@ impl Collector for Adapters {
         let all = self.looked.is_none_or(|then| out.at().saturating_sub(then) >= LOOK_INTERVAL);
         if all {
             self.looked = Some(out.at());
-            self.look();
+            self.refresh();
         }
         for port in self.ports.iter_mut().filter(|port| port.here) {
             for traffic in [&mut port.received, &mut port.sent] {
@@ -103,7 +103,7 @@ impl Collector for Adapters {
 }
 
 impl Adapters {
-    fn look(&mut self) {
+    fn refresh(&mut self) {
         self.ports.iter_mut().for_each(|port| port.here = false);
         for adapter in sysfs::names(&self.class) {
             let ports = self.class.join(&adapter).join("ports");
@@ -118,7 +118,7 @@ impl Adapters {
         }
         for port in &mut self.ports {
             for traffic in [&mut port.received, &mut port.sent] {
-                traffic.look(&port.dir, port.here);
+                traffic.refresh(&port.dir, port.here);
             }
             if !port.here {
                 port.errors.iter_mut().for_each(Total::forget);
@@ -151,7 +151,7 @@ impl Port {
 
 impl Traffic {
     /// Finds the counter file, or closes it if the port has left.
-    fn look(&mut self, dir: &Path, here: bool) {
+    fn refresh(&mut self, dir: &Path, here: bool) {
         if !here {
             self.file = None;
             self.total.forget();

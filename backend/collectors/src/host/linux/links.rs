@@ -209,7 +209,7 @@ mod tests {
     }
 
     /// The links that count, and the other listed ones.
-    fn of(links: &[(&str, &str)]) -> (String, String) {
+    fn split_links(links: &[(&str, &str)]) -> (String, String) {
         let (folder, names) = machine(links);
         let roles = roles(names.iter().map(String::as_str), folder.path());
         let which = |wanted: fn(&Role) -> bool| -> String {
@@ -223,7 +223,7 @@ mod tests {
 
     #[test]
     fn cards_count_and_what_lies_on_them_is_listed() {
-        let (counts, listed) = of(&[
+        let (counts, listed) = split_links(&[
             ("lo", "type=772"),
             ("eth0", "device master>../bond0 upper_bond0"),
             ("eth1", "device master>../bond0 upper_bond0"),
@@ -239,7 +239,7 @@ mod tests {
     #[test]
     fn guests_of_a_host_do_not_count_again() {
         for port in ["master>../br0", "master>../ovs-system", ""] {
-            let (counts, _) = of(&[
+            let (counts, _) = split_links(&[
                 ("eno1", &format!("device {port}")),
                 ("br0", "uevent=DEVTYPE=bridge bridge lower_eno1 lower_veth1a"),
                 ("ovs-system", ""),
@@ -254,19 +254,20 @@ mod tests {
 
     #[test]
     fn a_virtual_card_and_its_function_count_once() {
-        let (azure, _) = of(&[("eth0", "device lower_enP1"), ("enP1", "device master>../eth0")]);
+        let (azure, _) = split_links(&[("eth0", "device lower_enP1"), ("enP1", "device master>../eth0")]);
         assert_eq!(azure, "eth0");
-        let (switch, _) = of(&[("eth0", "device"), ("lan1", "device lower_eth0"), ("lan2", "device lower_eth0")]);
+        let (switch, _) =
+            split_links(&[("eth0", "device"), ("lan1", "device lower_eth0"), ("lan2", "device lower_eth0")]);
         assert_eq!(switch, "eth0");
-        let (lent, _) = of(&[("p0", "device phys_port_name=p0"), ("pf0vf1", "device phys_port_name=pf0vf1")]);
+        let (lent, _) = split_links(&[("p0", "device phys_port_name=p0"), ("pf0vf1", "device phys_port_name=pf0vf1")]);
         assert_eq!(lent, "p0");
     }
 
     #[test]
     fn in_a_container_the_way_out_counts() {
-        let (pod, _) = of(&[("lo", ""), ("eth0", "ifindex=2 iflink=31 type=1")]);
+        let (pod, _) = split_links(&[("lo", ""), ("eth0", "ifindex=2 iflink=31 type=1")]);
         assert_eq!(pod, "eth0");
-        let (docker, _) = of(&[
+        let (docker, _) = split_links(&[
             ("eth0", "ifindex=2 iflink=31 type=1"),
             ("docker0", "ifindex=3 iflink=3 uevent=DEVTYPE=bridge lower_veth7"),
             ("veth7", "ifindex=4 iflink=2 master>../docker0"),
@@ -274,25 +275,25 @@ mod tests {
             ("b", "ifindex=6 iflink=5"),
         ]);
         assert_eq!(docker, "eth0");
-        let (two, _) = of(&[("eth0", "ifindex=2 iflink=31"), ("net1", "device ifindex=3 iflink=3")]);
+        let (two, _) = split_links(&[("eth0", "ifindex=2 iflink=31"), ("net1", "device ifindex=3 iflink=3")]);
         assert_eq!(two, "eth0 net1");
         let (macvlan, _) =
-            of(&[("eth0", "ifindex=2 iflink=7 uevent=DEVTYPE=macvlan"), ("tun0", "type=65534 tun_flags=1")]);
+            split_links(&[("eth0", "ifindex=2 iflink=7 uevent=DEVTYPE=macvlan"), ("tun0", "type=65534 tun_flags=1")]);
         assert_eq!(macvlan, "eth0");
     }
 
     #[test]
     fn where_no_device_is_known_what_lies_lowest_counts() {
-        let (counts, listed) = of(&[
+        let (counts, listed) = split_links(&[
             ("eth0", "master>../bond0 upper_bond0 type=1"),
             ("eth1", "master>../bond0 upper_bond0 type=1"),
             ("bond0", "uevent=DEVTYPE=bond type=1"),
             ("bond0.100", &format!("{VLAN} lower_bond0 type=1")),
         ]);
         assert_eq!((counts.as_str(), listed.as_str()), ("eth0 eth1", "bond0 bond0.100"));
-        let (bridged, _) = of(&[("eth0", "master>../br0"), ("br0", ""), ("veth1", "master>../br0")]);
+        let (bridged, _) = split_links(&[("eth0", "master>../br0"), ("br0", ""), ("veth1", "master>../br0")]);
         assert_eq!(bridged, "eth0");
-        assert_eq!(of(&[("lo", ""), ("bond0", "")]).0, "bond0", "nothing else is known");
-        assert_eq!(of(&[("lo", ""), ("tun0", "type=65534")]).0, "tun0", "nothing else is there");
+        assert_eq!(split_links(&[("lo", ""), ("bond0", "")]).0, "bond0", "nothing else is known");
+        assert_eq!(split_links(&[("lo", ""), ("tun0", "type=65534")]).0, "tun0", "nothing else is there");
     }
 }

@@ -35,7 +35,7 @@ fn parse_line(line: &[u8]) -> Option<Mount> {
 
 /// The mount of a path: the one with the longest mount point above it. Among several at one point it is the last, which
 /// hides the others.
-pub(crate) fn of<'a>(mounts: &'a [Mount], path: &Path) -> Option<&'a Mount> {
+pub(crate) fn find_mount<'a>(mounts: &'a [Mount], path: &Path) -> Option<&'a Mount> {
     let above = mounts.iter().filter(|mount| path.starts_with(&mount.point));
     above.max_by_key(|mount| mount.point.components().count())
 }
@@ -74,7 +74,7 @@ broken
     #[test]
     fn the_longest_and_last_mount_above_a_path_is_its_own() {
         let mounts = parse(TEXT.as_bytes());
-        let number = |path: &str| of(&mounts, Path::new(path)).map(|m| m.number);
+        let number = |path: &str| find_mount(&mounts, Path::new(path)).map(|m| m.number);
         assert_eq!(mounts.len(), 5);
         assert_eq!(number("/"), Some((254, 1)));
         assert_eq!(number("/mnt/data.v2/set"), Some((253, 3)));

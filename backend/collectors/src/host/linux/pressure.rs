@@ -8,8 +8,8 @@ use std::time::Duration;
 
 /// Opens the resources that this kernel reports.
 pub(crate) fn open(_: &Options, roots: &Roots) -> Result<Vec<Part>, OpenError> {
-    type Row = Option<&'static MetricDef>;
-    let resources: [(&str, Row, Row); 3] = [
+    type PressureMetric = Option<&'static MetricDef>;
+    let resources: [(&str, PressureMetric, PressureMetric); 3] = [
         ("cpu", Some(&cpu::PRESSURE_CPU), None),
         ("memory", Some(&cpu::PRESSURE_MEMORY_SOME), Some(&cpu::PRESSURE_MEMORY_FULL)),
         ("io", Some(&cpu::PRESSURE_IO_SOME), Some(&cpu::PRESSURE_IO_FULL)),

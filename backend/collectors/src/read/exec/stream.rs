@@ -39,12 +39,12 @@ struct Shared {
     args: Vec<String>,
     silence: Duration,
     stop: AtomicBool,
-    state: Mutex<State>,
+    state: Mutex<StreamState>,
     stopped: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+struct StreamState {
     /// Stored here from start to wait, so that a drop of the stream can kill it.
     child: Option<Child>,
     lines: VecDeque<StreamLine>,
@@ -96,7 +96,7 @@ impl Drop for Stream {
 }
 
 impl Shared {
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, StreamState> {
         self.state.lock()
     }
 
@@ -111,7 +111,7 @@ impl Shared {
             state.trouble = Some(reason);
             let pause = BACK_OFF[state.failures.min(BACK_OFF.len() - 1)];
             state.failures += 1;
-            let waiting = |_: &mut State| !self.stopping();
+            let waiting = |_: &mut StreamState| !self.stopping();
             let _ = self.stopped.wait_while_for(&mut state, waiting, pause);
         }
     }

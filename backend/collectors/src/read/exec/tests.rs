@@ -6,7 +6,7 @@ use tempfile::TempDir;
 
 const NO_ARGS: [&str; 0] = [];
 /// Longer than any wait of a passing test.
-const LONG: Duration = Duration::from_secs(60);
+const LONG_TIMEOUT: Duration = Duration::from_secs(60);
 
 fn folder() -> TempDir {
     tempfile::tempdir().unwrap()
@@ -20,7 +20,7 @@ fn within(deadline: Duration) -> RunLimits {
 fn wait_for(what: &str, mut holds: impl FnMut() -> bool) {
     let begin = Instant::now();
     while !holds() {
-        assert!(begin.elapsed() < LONG, "{what}: not after {LONG:?}");
+        assert!(begin.elapsed() < LONG_TIMEOUT, "{what}: not after {LONG_TIMEOUT:?}");
         std::thread::sleep(Duration::from_millis(2));
     }
 }
@@ -37,12 +37,12 @@ fn what_a_tool_prints_comes_back_whole_with_its_status() {
     let dir = folder();
     std::fs::write(dir.path().join("text"), "one\ntwo").unwrap();
     let tool = place(dir.path(), "smi", "print text\nsay careful\nexit 3");
-    let output = run(&tool, &["-q", "-x"], &within(LONG)).unwrap();
+    let output = run(&tool, &["-q", "-x"], &within(LONG_TIMEOUT)).unwrap();
     assert_eq!(output.stdout, b"one\ntwo");
     assert_eq!(output.errors, "careful\n");
     assert_eq!(output.status.code(), Some(3));
     assert_eq!(starts(&tool), ["-q -x"]);
-    assert_eq!(output.said(&tool), format!("{} said: careful", tool.display()));
+    assert_eq!(output.failure_message(&tool), format!("{} said: careful", tool.display()));
 }
 
 #[test]
@@ -60,11 +60,11 @@ fn one_that_hangs_is_killed_at_the_deadline_even_when_it_ignores_signals() {
 fn a_flood_ends_at_the_limit() {
     let dir = folder();
     let tool = place(dir.path(), "smi", "flood 100000000");
-    let error = run(&tool, &NO_ARGS, &within(LONG)).unwrap_err();
+    let error = run(&tool, &NO_ARGS, &within(LONG_TIMEOUT)).unwrap_err();
     assert!(matches!(error, ExecError::Flood(_, 4_194_304)), "{error}");
     let errors = place(dir.path(), "loud", "errors big\nline done");
     std::fs::write(dir.path().join("big"), "x".repeat(1 << 20) + "end").unwrap();
-    let output = run(&errors, &NO_ARGS, &within(LONG)).unwrap();
+    let output = run(&errors, &NO_ARGS, &within(LONG_TIMEOUT)).unwrap();
     assert_eq!((output.errors.len(), output.errors.ends_with("xend")), (MAX_ERROR_BYTES, true));
     assert_eq!(output.stdout, b"done\n");
 }
@@ -73,7 +73,7 @@ fn a_flood_ends_at_the_limit() {
 fn a_tool_that_dies_by_a_signal_gives_what_it_printed() {
     let dir = folder();
     let tool = place(dir.path(), "smi", "half some\ndie");
-    let output = run(&tool, &NO_ARGS, &within(LONG)).unwrap();
+    let output = run(&tool, &NO_ARGS, &within(LONG_TIMEOUT)).unwrap();
     assert_eq!(output.stdout, b"some");
     assert!(!output.status.success());
 }
@@ -84,7 +84,7 @@ fn a_grandchild_that_holds_the_pipe_neither_delays_nor_survives() {
     let dir = folder();
     let tool = place(dir.path(), "smi", "grandchild 600000\nline done");
     let begin = Instant::now();
-    let output = run(&tool, &NO_ARGS, &within(LONG)).unwrap();
+    let output = run(&tool, &NO_ARGS, &within(LONG_TIMEOUT)).unwrap();
     assert_eq!(output.stdout, b"done\n");
     assert!(begin.elapsed() < Duration::from_secs(30), "{:?}", begin.elapsed());
     let pid = std::fs::read_to_string(dir.path().join("smi.grandchild")).unwrap();
@@ -105,7 +105,7 @@ fn a_grandchild_outside_the_group_delays_nobody() {
     let dir = folder();
     let tool = place(dir.path(), "smi", "escape 20000\nline done");
     let begin = Instant::now();
-    assert_eq!(run(&tool, &NO_ARGS, &within(LONG)).unwrap().stdout, b"done\n");
+    assert_eq!(run(&tool, &NO_ARGS, &within(LONG_TIMEOUT)).unwrap().stdout, b"done\n");
     assert!(begin.elapsed() < Duration::from_secs(15), "{:?}", begin.elapsed());
     let pid = std::fs::read_to_string(dir.path().join("smi.grandchild")).unwrap();
     // SAFETY: a plain system call on a process that this test started.
@@ -116,21 +116,21 @@ fn a_grandchild_outside_the_group_delays_nobody() {
 fn a_file_that_is_no_program_says_so() {
     let dir = folder();
     let tool = dir.path().join("smi");
-    assert!(matches!(run(&tool, &NO_ARGS, &within(LONG)), Err(ExecError::Start(..))));
+    assert!(matches!(run(&tool, &NO_ARGS, &within(LONG_TIMEOUT)), Err(ExecError::Start(..))));
 }
 
 #[test]
 fn a_stream_gives_each_complete_line_once_with_its_age() {
     let dir = folder();
     let tool = place(dir.path(), "monitor", "line one\nline two\nhalf thr\nwait 600000");
-    let stream = Stream::start(&tool, &["-c", "x"], LONG);
+    let stream = Stream::start(&tool, &["-c", "x"], LONG_TIMEOUT);
     let mut lines = Vec::new();
     wait_for("two lines", || {
         lines.extend(stream.take());
         lines.len() == 2
     });
     assert_eq!(lines.iter().map(|l| l.text.as_slice()).collect::<Vec<_>>(), [b"one", b"two"]);
-    assert!(lines[1].at.elapsed() < LONG);
+    assert!(lines[1].at.elapsed() < LONG_TIMEOUT);
     assert!(stream.take().is_empty());
     assert_eq!(stream.trouble(), None);
     assert_eq!(starts(&tool), ["-c x"]);
@@ -140,7 +140,7 @@ fn a_stream_gives_each_complete_line_once_with_its_age() {
 fn a_stream_that_ends_is_started_again_and_says_why_it_ended() {
     let dir = folder();
     let tool = place(dir.path(), "monitor", "line one\nsay no device\nexit 1");
-    let stream = Stream::start(&tool, &[], LONG);
+    let stream = Stream::start(&tool, &[], LONG_TIMEOUT);
     let reason = format!("{} ended: no device", tool.display());
     wait_for("the reason", || stream.trouble().as_deref() == Some(&reason));
     wait_for("a second start", || starts(&tool).len() >= 2);
@@ -159,7 +159,7 @@ fn a_stream_that_falls_silent_is_started_again() {
 fn a_long_line_comes_whole_and_one_beyond_the_limit_is_left_out() {
     let dir = folder();
     let tool = place(dir.path(), "monitor", "fill 15000000\nline small\nfill 17000000\nline last\nwait 600000");
-    let stream = Stream::start(&tool, &[], LONG);
+    let stream = Stream::start(&tool, &[], LONG_TIMEOUT);
     let mut sizes = Vec::new();
     wait_for("three lines", || {
         sizes.extend(stream.take().iter().map(|line| line.text.len()));
@@ -172,7 +172,7 @@ fn a_long_line_comes_whole_and_one_beyond_the_limit_is_left_out() {
 fn a_stream_that_nobody_reads_keeps_the_newest_lines() {
     let dir = folder();
     let tool = place(dir.path(), "monitor", "flood 2000000\nline last\nwait 600000");
-    let stream = Stream::start(&tool, &[], LONG);
+    let stream = Stream::start(&tool, &[], LONG_TIMEOUT);
     let mut all = Vec::new();
     wait_for("the last line", || {
         let lines = stream.take();
@@ -187,7 +187,7 @@ fn a_stream_that_nobody_reads_keeps_the_newest_lines() {
 fn a_stream_takes_its_tool_and_all_below_it_along() {
     let dir = folder();
     let tool = place(dir.path(), "monitor", "ignore\ngrandchild 600000\nline one\nwait 600000");
-    let stream = Stream::start(&tool, &[], LONG);
+    let stream = Stream::start(&tool, &[], LONG_TIMEOUT);
     wait_for("a line", || !stream.take().is_empty());
     drop(stream);
     let pid = std::fs::read_to_string(dir.path().join("monitor.grandchild")).unwrap();
@@ -222,7 +222,7 @@ fn plays(recording: &str, failures: usize) {
         };
         let tool = place(dir.path(), &name, &format!("print stdout\nerrors stderr\n{end}"));
         let hangs = case["exit"].is_null();
-        let limits = within(if hangs { Duration::from_millis(300) } else { LONG });
+        let limits = within(if hangs { Duration::from_millis(300) } else { LONG_TIMEOUT });
         match run(&tool, &NO_ARGS, &limits) {
             Err(ExecError::Hung(..)) => assert!(hangs, "case {i}: {}", part("case")),
             Err(error) => panic!("case {i}: {error}"),
@@ -231,7 +231,7 @@ fn plays(recording: &str, failures: usize) {
                 assert_eq!(output.stdout, part("stdout").as_bytes(), "case {i}");
                 assert_eq!(output.errors, part("stderr"), "case {i}");
                 assert_eq!(output.status.code().map(i64::from), case["exit"].as_i64(), "case {i}");
-                let said = output.said(&tool);
+                let said = output.failure_message(&tool);
                 assert!(said.contains(" said: ") || said.contains("printed nothing"), "case {i}: {said}");
             }
         }

@@ -79,7 +79,7 @@ impl Intake {
     }
 
     /// Searches for missing ticks.
-    pub(super) fn look(&mut self) {
+    pub(super) fn find_missing(&mut self) {
         let live = self.ingest.live.clone();
         let (mut covered, newest, damages, retention) = {
             let store = live.store();

@@ -81,12 +81,12 @@ impl Agent {
         let _ = self.socket().send(Message::Binary(bytes.into())).await;
     }
 
-    pub async fn say(&mut self, message: &AgentMessage) {
+    pub async fn send_message(&mut self, message: &AgentMessage) {
         self.bytes(encode(message)).await;
     }
 
     pub async fn beat(&mut self) {
-        self.say(&AgentMessage::Heartbeat).await;
+        self.send_message(&AgentMessage::Heartbeat).await;
     }
 
     /// The next message of the hub except heartbeats; None after it has closed the link.
@@ -103,14 +103,14 @@ impl Agent {
         }
     }
 
-    pub async fn heard(&mut self) -> HubMessage {
+    pub async fn receive_message(&mut self) -> HubMessage {
         self.next().await.expect("the hub says something")
     }
 
     /// Waits until this number of messages is acknowledged; returns the last tick up to which everything is in the log.
     pub async fn acknowledged(&mut self, wanted: u32) -> u64 {
         loop {
-            if let HubMessage::Ack { messages, seq, .. } = self.heard().await
+            if let HubMessage::Ack { messages, seq, .. } = self.receive_message().await
                 && messages >= wanted
             {
                 return seq;
@@ -121,7 +121,7 @@ impl Agent {
     /// The hub's reason for the end of the link; checks that it is closed afterwards.
     pub async fn goodbye(&mut self) -> (u16, String, u32) {
         loop {
-            if let HubMessage::Goodbye { code, reason, wait } = self.heard().await {
+            if let HubMessage::Goodbye { code, reason, wait } = self.receive_message().await {
                 assert_eq!(self.next().await, None, "nothing follows a goodbye");
                 return (code, reason, wait);
             }
@@ -148,12 +148,15 @@ impl Agent {
     pub async fn tell(&mut self, row: u16, id: SeriesId, instance: &str) {
         let metric = Metric::from(cpu::ROWS[usize::from(row)]);
         let steps = metric.steps;
-        self.say(&AgentMessage::Rows { rows: vec![(row, metric)], charts: Vec::new() }).await;
+        self.send_message(&AgentMessage::Rows { rows: vec![(row, metric)], charts: Vec::new() }).await;
         self.series(&[(id, SeriesDef { metric: row, instance: instance.into() }, steps)]).await;
     }
 
     pub async fn series(&mut self, series: &[(SeriesId, SeriesDef, Steps)]) {
-        self.say(&AgentMessage::Series { defs: series.iter().map(|(id, def, _)| (*id, def.clone())).collect() }).await;
+        self.send_message(&AgentMessage::Series {
+            defs: series.iter().map(|(id, def, _)| (*id, def.clone())).collect(),
+        })
+        .await;
         for (id, _, steps) in series {
             let gap = (*id as usize + 1).saturating_sub(self.state.steps().len());
             self.state.extend(std::iter::repeat_n(0.0, gap));
@@ -207,7 +210,7 @@ impl Agent {
     /// The next question of a page, and its number.
     pub async fn asked(&mut self) -> (u32, Question) {
         loop {
-            if let HubMessage::Ask { id, what } = self.heard().await {
+            if let HubMessage::Ask { id, what } = self.receive_message().await {
                 return (id, what);
             }
         }
@@ -218,16 +221,16 @@ impl Agent {
         let row = Process { pid: 7, name: name.into(), ..Process::default() };
         let table = ProcessTable { t: NOW + t, total: 1, whole: true, rows: vec![row] };
         let bytes = postcard::to_stdvec(&table).expect("a table is encoded");
-        self.say(&AgentMessage::Answer { id, bytes }).await;
+        self.send_message(&AgentMessage::Answer { id, bytes }).await;
     }
 
     /// Asks this number of clock questions, by a clock that is `ahead` milliseconds ahead.
     pub async fn clock(&mut self, ahead: i64) {
         let mut arrived = None;
         for id in 1..=9 {
-            self.say(&AgentMessage::Clock { id, sent: NOW + ahead, arrived }).await;
+            self.send_message(&AgentMessage::Clock { id, sent: NOW + ahead, arrived }).await;
             loop {
-                if let HubMessage::Clock { id: answered, .. } = self.heard().await {
+                if let HubMessage::Clock { id: answered, .. } = self.receive_message().await {
                     assert_eq!(answered, id);
                     break;
                 }
@@ -256,7 +259,7 @@ impl Agent {
     }
 
     pub async fn fill_end(&mut self, id: u32, state: FillState) {
-        self.say(&AgentMessage::FillEnd { id, state }).await;
+        self.send_message(&AgentMessage::FillEnd { id, state }).await;
     }
 
     /// Ticks up to this number are lost in transit.

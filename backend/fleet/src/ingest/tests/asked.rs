@@ -56,7 +56,7 @@ async fn different_questions_come_one_after_the_other() {
         remedy: String::new(),
     };
     let report = serde_json::json!({ "checks": [check("cpu"), check("g\u{1b}pu")] });
-    agent.say(&AgentMessage::Answer { id, bytes: report.to_string().into_bytes() }).await;
+    agent.send_message(&AgentMessage::Answer { id, bytes: report.to_string().into_bytes() }).await;
     assert_eq!(checks.await.expect("no panic"), Ok(vec![check("cpu")]));
 }
 
@@ -76,7 +76,7 @@ async fn who_does_not_answer_is_not_waited_for_and_ticks_go_on() {
     let ingest = hub.ingest.clone();
     let asked = tokio::spawn(async move { names(ingest.processes(0, None).await) });
     let (id, _) = agent.asked().await;
-    agent.say(&AgentMessage::Answer { id, bytes: Vec::new() }).await;
+    agent.send_message(&AgentMessage::Answer { id, bytes: Vec::new() }).await;
     assert_eq!(asked.await.expect("no panic"), Err(NoAnswer::Nothing));
     agent.cut().await;
     assert_eq!(names(hub.ingest.processes(0, None).await), Err(NoAnswer::Unlinked));

@@ -8,8 +8,8 @@ use shared::wire::ColumnBytes;
 /// `ahead` milliseconds ahead.
 async fn offering(hub: &Hub, offers: Vec<Offer>, ahead: i64) -> Agent {
     let mut agent = hub.connect(KEY);
-    agent.say(&AgentMessage::Hello(Box::new(AgentHello { offers, seq: 1_000, ..hello(1) }))).await;
-    assert!(matches!(agent.heard().await, HubMessage::Welcome(_)));
+    agent.send_message(&AgentMessage::Hello(Box::new(AgentHello { offers, seq: 1_000, ..hello(1) }))).await;
+    assert!(matches!(agent.receive_message().await, HubMessage::Welcome(_)));
     agent.tell(0, 0, "a").await;
     agent.clock(ahead).await;
     agent.tick(1_000, ahead, &[1_000.0]).await;
@@ -36,7 +36,7 @@ async fn what_is_lacking_is_asked_for_and_can_be_read_at_once() {
     let mut agent = offering(&hub, open(900), 0).await;
     let (id, first, last) = agent.wanted().await.expect("ticks are lacking");
     assert_eq!((first, last), (900, 999));
-    assert!(matches!(hub.standing(), Standing::Filling { .. } | Standing::Live));
+    assert!(matches!(hub.connection_state(), ConnectionState::Filling { .. } | ConnectionState::Live));
     let told = |hub: &Hub| {
         let source = hub.live.store().named(KEY).expect("it is known");
         hub.live.source(source).figures().holes
@@ -55,7 +55,7 @@ async fn what_is_lacking_is_asked_for_and_can_be_read_at_once() {
     assert_eq!(told(&hub), []);
     let samples = hub.samples().remove(0).1;
     assert_eq!(samples, (900..=1_001).map(|seq| ((seq - 1_000) * 1_000, seq as f64)).collect::<Vec<_>>());
-    assert_eq!(hub.standing(), Standing::Live);
+    assert_eq!(hub.connection_state(), ConnectionState::Live);
     let counts = hub.ingest.counts();
     assert_eq!((counts.fills, counts.ticks, counts.duplicates), (1, 102, 0));
 }
@@ -90,8 +90,8 @@ async fn after_an_hour_or_nearly_twelve_without_a_link_live_comes_first_and_then
         let (newest, ms) = (1_000 + away, away as i64 * 1_000);
         let mut agent = hub.connect(KEY);
         let said = AgentHello { offers: open(1_000), seq: newest, now: NOW + ms, ..hello(1) };
-        agent.say(&AgentMessage::Hello(Box::new(said))).await;
-        assert!(matches!(agent.heard().await, HubMessage::Welcome(_)));
+        agent.send_message(&AgentMessage::Hello(Box::new(said))).await;
+        assert!(matches!(agent.receive_message().await, HubMessage::Welcome(_)));
         agent.tell(0, 0, "a").await;
         agent.tick(newest, ms, &[newest as f64]).await;
         agent.clock(ms).await;
@@ -175,8 +175,8 @@ async fn nothing_below_the_numbers_of_clocks_is_asked_for_where_the_hub_has_tick
     let mut agent = hub.connect(KEY);
     let offers = vec![Offer { first: 3, last: 9, from: NOW - 9_000, to: NOW - 3_000 }];
     let hello = AgentHello { offers, life: 2_000_000_000, seq: 2_000_000_000, ..hello(1) };
-    agent.say(&AgentMessage::Hello(Box::new(hello))).await;
-    assert!(matches!(agent.heard().await, HubMessage::Welcome(_)));
+    agent.send_message(&AgentMessage::Hello(Box::new(hello))).await;
+    assert!(matches!(agent.receive_message().await, HubMessage::Welcome(_)));
     agent.tell(0, 0, "a").await;
     agent.clock(0).await;
     agent.tick(2_000_000_000, 9_000, &[1.0]).await;
@@ -192,8 +192,8 @@ async fn the_last_tick_of_an_earlier_life_that_comes_without_values_is_fetched()
     // It was killed after the tick 1,002, which has not arrived, and an old agent begins with that one.
     let mut agent = hub.connect(KEY);
     let said = AgentHello { offers: open(1_000), seq: 1_002, ..hello(1) };
-    agent.say(&AgentMessage::Hello(Box::new(said))).await;
-    assert!(matches!(agent.heard().await, HubMessage::Welcome(_)));
+    agent.send_message(&AgentMessage::Hello(Box::new(said))).await;
+    assert!(matches!(agent.receive_message().await, HubMessage::Welcome(_)));
     agent.tell(0, 0, "a").await;
     agent.tick(1_002, 2_000, &[f64::NAN]).await;
     agent.clock(0).await;

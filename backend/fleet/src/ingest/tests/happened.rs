@@ -39,8 +39,8 @@ async fn records_are_kept_once_in_order_and_those_that_cannot_be_are_counted() {
     assert_eq!(hub.refused("record"), 2);
     agent.cut().await;
     let mut agent = hub.connect(KEY);
-    agent.say(&AgentMessage::Hello(Box::new(hello(1)))).await;
-    let HubMessage::Welcome(welcome) = agent.heard().await else { panic!("no welcome") };
+    agent.send_message(&AgentMessage::Hello(Box::new(hello(1)))).await;
+    let HubMessage::Welcome(welcome) = agent.receive_message().await else { panic!("no welcome") };
     assert_eq!(welcome.record, 9, "what happened behind it is sent");
 }
 
@@ -68,7 +68,7 @@ async fn a_clock_that_is_off_is_said_and_is_a_series_of_the_machine() {
     agent.acknowledged(1).await;
     let skew = hub.samples().into_iter().find(|(tag, _)| tag == CLOCK_SKEW.tag).map(|(_, samples)| samples);
     assert_eq!(skew, Some(vec![(0, 3_600.0)]));
-    agent.say(&AgentMessage::Checks(Vec::new())).await;
+    agent.send_message(&AgentMessage::Checks(Vec::new())).await;
     agent.tick(10, HOUR + 1_000, &[1.0]).await;
     agent.acknowledged(2).await;
     assert_eq!(remarks(&hub), ["clock 1 h ahead, corrected"]);
@@ -85,10 +85,10 @@ async fn what_a_machine_no_longer_has_is_said() {
     let mut agent = hub.connect(KEY);
     let offers = vec![Offer { first: 2_000_050_000, last: u64::MAX, from: NOW - 60_000, to: i64::MAX }];
     let hello = shared::agent::AgentHello { offers, started: NOW - 3 * HOUR, ..hello(1) };
-    agent.say(&AgentMessage::Hello(Box::new(hello))).await;
-    assert!(matches!(agent.heard().await, HubMessage::Welcome(_)));
+    agent.send_message(&AgentMessage::Hello(Box::new(hello))).await;
+    assert!(matches!(agent.receive_message().await, HubMessage::Welcome(_)));
     agent.clock(0).await;
-    agent.say(&AgentMessage::Checks(Vec::new())).await;
+    agent.send_message(&AgentMessage::Checks(Vec::new())).await;
     agent.tell(0, 0, "a").await;
     agent.tick(2_000_050_060, 0, &[1.0]).await;
     agent.acknowledged(1).await;
@@ -103,7 +103,7 @@ async fn what_is_left_out_of_a_machine_or_held_back_is_said_and_counted() {
     agent.clock(0).await;
     assert_eq!(remarks(&hub), Vec::<String>::new());
     let labels = vec![("No label".to_owned(), "x".to_owned())];
-    agent.say(&AgentMessage::Facts { host: "host-1".into(), facts: Vec::new(), labels }).await;
+    agent.send_message(&AgentMessage::Facts { host: "host-1".into(), facts: Vec::new(), labels }).await;
     agent.tell(0, 0, "a").await;
     // More than the ticks of a minute: the acknowledgment is delayed, and arrives.
     agent.fast(1, 700).await;

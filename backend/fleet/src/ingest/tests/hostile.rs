@@ -8,8 +8,8 @@ use shared::agent::{
     encode_ticks,
 };
 use shared::catalog::cpu;
+use shared::connection_state::ConnectionState;
 use shared::series::SeriesDef;
-use shared::standing::Standing;
 use std::time::Duration;
 
 #[tokio::test(start_paused = true)]
@@ -25,7 +25,7 @@ async fn bytes_that_are_no_message_end_the_link() {
         assert_eq!(agent.goodbye().await.0, close::FRAME_ERROR, "{bytes:?}");
     }
     let mut agent = hub.connect(KEY);
-    agent.say(&AgentMessage::Heartbeat).await;
+    agent.send_message(&AgentMessage::Heartbeat).await;
     assert_eq!(agent.goodbye().await.0, close::FRAME_ERROR, "a hello comes first");
 }
 
@@ -48,7 +48,7 @@ async fn series_beyond_the_limit_are_left_out_and_the_others_stay() {
     assert_eq!(hub.samples().len(), 3);
     assert_eq!(hub.refused("series"), 2);
     let rows = (1..).zip(["own.a.{x}", "own.b.{x}", "own.c.{x}"].map(row)).collect();
-    agent.say(&AgentMessage::Rows { rows, charts: Vec::new() }).await;
+    agent.send_message(&AgentMessage::Rows { rows, charts: Vec::new() }).await;
     agent.tick(10, 1_000, &[1.0]).await;
     agent.acknowledged(2).await;
     assert_eq!(hub.refused("rows"), 2);
@@ -60,20 +60,20 @@ async fn names_that_would_fill_memory_end_the_link() {
     let mut agent = hub.agent().await;
     agent.tell(0, 0, "a").await;
     let def = SeriesDef { metric: 0, instance: "b".into() };
-    agent.say(&AgentMessage::Series { defs: vec![(MAX_SERIES_IDS, def)] }).await;
+    agent.send_message(&AgentMessage::Series { defs: vec![(MAX_SERIES_IDS, def)] }).await;
     assert_eq!(agent.goodbye().await.0, close::LIMIT);
     let mut agent = hub.agent().await;
     agent.tell(0, 0, "a").await;
     // A slot for each ID up to this one, and then names: together they exceed the limit, each alone does not.
     let def = SeriesDef { metric: 0, instance: "b".into() };
-    agent.say(&AgentMessage::Series { defs: vec![(MAX_SERIES_IDS - 1, def)] }).await;
+    agent.send_message(&AgentMessage::Series { defs: vec![(MAX_SERIES_IDS - 1, def)] }).await;
     agent.tell(0, 1, "c").await;
     for part in 0..10 {
         let def = |id| (id, SeriesDef { metric: 0, instance: "x".repeat(500) });
         agent.bytes(encode(&AgentMessage::Series { defs: (part * 500..(part + 1) * 500).map(def).collect() })).await;
     }
     assert_eq!(agent.goodbye().await.0, close::LIMIT);
-    assert!(matches!(hub.standing(), Standing::Refused(_)));
+    assert!(matches!(hub.connection_state(), ConnectionState::Refused(_)));
 }
 
 #[tokio::test(start_paused = true)]
@@ -85,7 +85,7 @@ async fn texts_that_a_terminal_would_heed_are_left_out() {
     let mut aliases = row("mine.{x}");
     aliases.aliases = vec![cpu::ROWS[1].tag.into()];
     agent
-        .say(&AgentMessage::Rows {
+        .send_message(&AgentMessage::Rows {
             rows: vec![(0, evil), (1, row(cpu::ROWS[0].tag)), (2, aliases)],
             charts: Vec::new(),
         })
@@ -163,7 +163,7 @@ async fn more_than_is_acknowledged_ends_the_link() {
 async fn a_fill_that_was_not_asked_for_ends_the_link() {
     let hub = Hub::new();
     let mut agent = hub.agent().await;
-    agent.say(&AgentMessage::FillEnd { id: 1, state: shared::agent::FillState::Whole }).await;
+    agent.send_message(&AgentMessage::FillEnd { id: 1, state: shared::agent::FillState::Whole }).await;
     assert_eq!(agent.goodbye().await.0, close::FRAME_ERROR);
     assert_eq!(hub.refused("fill"), 1);
 }
@@ -192,7 +192,7 @@ async fn each_link_that_ends_for_what_came_is_counted_on_its_source() {
     let source = hub.live.store().named(KEY).expect("it is known");
     assert_eq!(hub.live.source(source).figures().refused, [("ended".to_owned(), 3)]);
     let mut agent = hub.connect(KEY);
-    agent.say(&AgentMessage::Heartbeat).await;
+    agent.send_message(&AgentMessage::Heartbeat).await;
     assert_eq!(agent.goodbye().await.0, close::FRAME_ERROR);
     assert_eq!((hub.refused("link"), hub.refused("ended")), (1, 3), "one without a hello was never taken in");
 }
@@ -209,7 +209,7 @@ async fn a_hub_that_has_as_many_machines_as_it_can_keep_takes_those_that_it_know
     }
     hub.agent().await;
     let mut new = hub.connect("bbcdefghijklmnopqrstuvwxyz");
-    new.say(&AgentMessage::Hello(Box::new(hello(2)))).await;
+    new.send_message(&AgentMessage::Hello(Box::new(hello(2)))).await;
     let (code, reason, _) = new.goodbye().await;
     assert!(code == close::LIMIT && reason.contains("remove some"), "{code}: {reason}");
     assert_eq!(hub.refused("link"), 1);
@@ -245,7 +245,7 @@ async fn links_that_come_again_and_again_get_no_more_than_one() {
         let mut agent = hub.agent().await;
         let tags = ["own.a.{x}", "own.b.{x}", "own.c.{x}", "own.d.{x}", "own.e.{x}", "own.f.{x}"];
         let rows = (1..).zip(tags[link..link + 2].iter().map(|tag| row(tag))).collect();
-        agent.say(&AgentMessage::Rows { rows, charts: Vec::new() }).await;
+        agent.send_message(&AgentMessage::Rows { rows, charts: Vec::new() }).await;
         agent.tell(0, 0, "a").await;
         // All ticks of a minute at once, each time.
         agent.fast(1 + link as u64 * 600, 600 + link as u64 * 600).await;
@@ -281,8 +281,8 @@ async fn after_five_minutes_500_new_series_a_minute_are_taken() {
     agent.cut().await;
     // A new link does not get another five minutes.
     let mut agent = hub.connect(KEY);
-    agent.say(&AgentMessage::Hello(Box::new(AgentHello { now: NOW + 301_000, ..hello(1) }))).await;
-    assert!(matches!(agent.heard().await, HubMessage::Welcome(_)));
+    agent.send_message(&AgentMessage::Hello(Box::new(AgentHello { now: NOW + 301_000, ..hello(1) }))).await;
+    assert!(matches!(agent.receive_message().await, HubMessage::Welcome(_)));
     agent.tell(0, 0, "a").await;
     for id in 1..=600 {
         agent.tell(0, id, &format!("{id}")).await;
@@ -299,7 +299,7 @@ async fn long_texts_are_left_out_and_those_that_just_fit_are_taken() {
     let (mut long, mut fits) = (row("own.a.{x}"), row("own.b.{x}"));
     long.help = "x".repeat(MAX_TEXT_BYTES + 1);
     fits.help = "x".repeat(MAX_TEXT_BYTES);
-    agent.say(&AgentMessage::Rows { rows: vec![(0, long), (1, fits)], charts: Vec::new() }).await;
+    agent.send_message(&AgentMessage::Rows { rows: vec![(0, long), (1, fits)], charts: Vec::new() }).await;
     let def = |metric, instance: &str| SeriesDef { metric, instance: instance.into() };
     let (whole, more) = ("y".repeat(1 << 10), "y".repeat((1 << 10) + 1));
     agent.series(&[(0, def(0, "k"), 100.0), (1, def(1, &whole), 100.0), (2, def(1, &more), 100.0)]).await;

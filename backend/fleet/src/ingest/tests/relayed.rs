@@ -12,8 +12,8 @@ async fn what_the_holder_lacks_still_is_asked_for_again_until_it_has_it() {
     });
     // It has held the machine for a moment. It has the newest tick and an old one, but none between them.
     let offers = vec![Offer { first: 900, last: u64::MAX, from: NOW - 100_000, to: i64::MAX }];
-    holder.say(&AgentMessage::Hello(Box::new(AgentHello { offers, seq: 1_000, ..hello(1) }))).await;
-    assert!(matches!(holder.heard().await, HubMessage::Welcome(_)));
+    holder.send_message(&AgentMessage::Hello(Box::new(AgentHello { offers, seq: 1_000, ..hello(1) }))).await;
+    assert!(matches!(holder.receive_message().await, HubMessage::Welcome(_)));
     holder.tell(0, 0, "a").await;
     holder.tick(1_000, 0, &[1_000.0]).await;
     for _ in 0..3 {

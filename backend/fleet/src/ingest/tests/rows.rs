@@ -9,15 +9,15 @@ const ROGUE: &str = "roguerogueroguerogueroguero";
 
 async fn linked(hub: &Hub, key: &str) -> Agent {
     let mut agent = hub.connect(key);
-    agent.say(&AgentMessage::Hello(Box::new(hello(1)))).await;
-    assert!(matches!(agent.heard().await, HubMessage::Welcome(_)));
+    agent.send_message(&AgentMessage::Hello(Box::new(hello(1)))).await;
+    assert!(matches!(agent.receive_message().await, HubMessage::Welcome(_)));
     agent
 }
 
 /// Sends a row with its chart, and a sample of it.
 async fn tells(agent: &mut Agent, (id, seq): (u32, u64), row: &Metric, chart: &Chart) {
     let at = u16::try_from(id).expect("a position");
-    agent.say(&AgentMessage::Rows { rows: vec![(at, row.clone())], charts: vec![chart.clone()] }).await;
+    agent.send_message(&AgentMessage::Rows { rows: vec![(at, row.clone())], charts: vec![chart.clone()] }).await;
     agent.series(&[(id, SeriesDef { metric: at, instance: "k".into() }, row.steps)]).await;
     let values: Vec<f64> = (0..=id).map(|one| if one == id { 1.0 } else { f64::NAN }).collect();
     agent.tick(seq, seq as i64 * 1_000, &values).await;
@@ -105,7 +105,7 @@ async fn machines_that_take_all_rows_they_can_leave_some_to_the_next() {
         for part in 0..20 {
             let row = |n: u16| Metric { tag: format!("own.{machine}.{n}.{{x}}"), ..row("own.{x}") };
             let rows = (part * 100..(part + 1) * 100).map(|n| (n, row(n))).collect();
-            rogue.say(&AgentMessage::Rows { rows, charts: vec![chart("Own")] }).await;
+            rogue.send_message(&AgentMessage::Rows { rows, charts: vec![chart("Own")] }).await;
         }
         rogue.clock(0).await;
     }

@@ -16,8 +16,8 @@ async fn linked(hub: &Hub, life: u64) -> Agent {
     let mut agent = hub.connect(KEY);
     let offers = vec![Offer { first: BEFORE, last: u64::MAX, from: NOW + at(BEFORE), to: i64::MAX }];
     let said = AgentHello { offers, life, seq: NEWEST, ..hello(1) };
-    agent.say(&AgentMessage::Hello(Box::new(said))).await;
-    assert!(matches!(agent.heard().await, HubMessage::Welcome(_)));
+    agent.send_message(&AgentMessage::Hello(Box::new(said))).await;
+    assert!(matches!(agent.receive_message().await, HubMessage::Welcome(_)));
     agent.tell(0, 0, "a").await;
     agent.clock(0).await;
     agent

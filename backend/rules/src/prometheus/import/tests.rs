@@ -4,7 +4,7 @@ use super::*;
 use crate::prometheus::catalog;
 
 /// A file with one rule.
-fn of(expr: &str, hold: &str) -> Imported {
+fn import_alert(expr: &str, hold: &str) -> Imported {
     let text = format!(
         "groups:\n- name: a\n  rules:\n  - alert: A\n    expr: '{}'\n    for: {hold}\n",
         expr.replace('\'', "''")
@@ -13,7 +13,7 @@ fn of(expr: &str, hold: &str) -> Imported {
 }
 
 fn when(expr: &str) -> String {
-    let all = of(expr, "5m");
+    let all = import_alert(expr, "5m");
     match all.rules.first() {
         Some((rule, _)) => rule.when.clone(),
         None => format!("REFUSED {}", all.refused[0].why),

@@ -26,8 +26,8 @@ fn blocks(own: &str) -> BTreeMap<String, (String, bool)> {
 }
 
 /// The family that counts the series that this page cannot express.
-pub(super) const LEFT: &str = "watchglass_self_unexposed_series";
-pub(super) const LEFT_HELP: &str = "Series left out because the format cannot express them: an invalid or duplicate name or \
+pub(super) const UNEXPOSED_FAMILY: &str = "watchglass_self_unexposed_series";
+pub(super) const UNEXPOSED_HELP: &str = "Series left out because the format cannot express them: an invalid or duplicate name or \
     label, or, in OpenMetrics, a counter below zero.";
 
 /// The page in progress: family by family, in the order of their names, since a family's samples must stand together.
@@ -52,7 +52,7 @@ impl Exposition {
     /// with them.
     pub(super) fn new(catalog: Arc<Catalog>, current: Vec<Current>, own: &str, open: bool) -> Self {
         let mut blocks = blocks(own);
-        blocks.insert(LEFT.into(), (String::new(), false));
+        blocks.insert(UNEXPOSED_FAMILY.into(), (String::new(), false));
         let mut families = Families::default();
         blocks.iter().for_each(|(name, (_, counts))| families.take(name, *counts));
         let (keys, exposed, family) = (HashSet::new(), VecDeque::new(), String::new());
@@ -68,7 +68,7 @@ impl Exposition {
         self.seen = part.end;
         for at in part {
             let (host, def, v) = &self.current[at];
-            let Some(series) = Exposed::of(&self.catalog, def) else { continue };
+            let Some(series) = Exposed::from_def(&self.catalog, def) else { continue };
             let block = self.blocks.get(&series.family.name);
             let kind = if block.is_some_and(|(_, counts)| *counts) { Type::Counter } else { series.family.kind };
             let (key, value) = (series.key(host), series.family.value(*v));
@@ -95,8 +95,10 @@ impl Exposition {
         let mut text = String::with_capacity(64 * 1024);
         if self.family.is_empty() {
             let left = self.current.len() - self.exposed.len();
-            let block = format!("# HELP {LEFT} {LEFT_HELP}\n# TYPE {LEFT} gauge\n{LEFT} {left}\n");
-            self.blocks.insert(LEFT.into(), (block, false));
+            let block = format!(
+                "# HELP {UNEXPOSED_FAMILY} {UNEXPOSED_HELP}\n# TYPE {UNEXPOSED_FAMILY} gauge\n{UNEXPOSED_FAMILY} {left}\n"
+            );
+            self.blocks.insert(UNEXPOSED_FAMILY.into(), (block, false));
         }
         while text.len() < PIECE_BYTES {
             let Some((family, at, key, value)) = self.exposed.pop_front() else {
@@ -105,7 +107,7 @@ impl Exposition {
                 return (text, false);
             };
             if self.family != family {
-                match (self.blocks.remove(&family), Exposed::of(&self.catalog, &self.current[at].1)) {
+                match (self.blocks.remove(&family), Exposed::from_def(&self.catalog, &self.current[at].1)) {
                     (Some((block, _)), _) => text.push_str(&block),
                     (None, Some(series)) => self.families.head(&mut text, &series, self.open),
                     (None, None) => {}

@@ -5,7 +5,7 @@ use shared::finding::Finding;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use stream::live::Reader;
-use watch::findings::{FindingBook, WantedFindings};
+use watch::findings::{FindingRegistry, WantedFindings};
 
 pub(super) const FINDINGS: &str = "Findings raised since startup.";
 pub(super) const LEFT_OUT: &str = "Findings that were not reported because there were too many.";
@@ -13,16 +13,16 @@ pub(super) const FINDING: &str = "An open finding.";
 
 /// The rows of all findings that a reader may see. In `open` (OpenMetrics) only the samples of a counter end in
 /// `_total`.
-pub(super) fn rows(book: &FindingBook, reader: &Reader, text: &mut String, open: bool) {
+pub(super) fn rows(registry: &FindingRegistry, reader: &Reader, text: &mut String, open: bool) {
     let found =
-        book.seen(&WantedFindings { active: true, ..WantedFindings::default() }, |key| reader.scope().sees(key));
+        registry.seen(&WantedFindings { active: true, ..WantedFindings::default() }, |key| reader.scope().sees(key));
     write_open(&found, text);
-    let (totals, left_out) = book.totals();
+    let (totals, left_out) = registry.totals();
     if !totals.is_empty() {
         head(text, open, "watchglass_findings", FINDINGS);
     }
     for ((kind, severity), count) in totals {
-        let (kind, severity) = (escape(&kind, true), severity.word());
+        let (kind, severity) = (escape(&kind, true), severity.as_str());
         let _ = writeln!(text, "watchglass_findings_total{{kind=\"{kind}\",severity=\"{severity}\"}} {count}");
     }
     head(text, open, "watchglass_self_findings_left_out", LEFT_OUT);
@@ -45,7 +45,7 @@ fn write_open(open: &[Finding], text: &mut String) {
                 escape(&place.source, true),
                 escape(&finding.kind, true),
                 escape(&finding.rule, true),
-                finding.severity.word()
+                finding.severity.as_str()
             );
             match place.gpus.is_empty() {
                 true => _ = rows.insert(labels, ()),

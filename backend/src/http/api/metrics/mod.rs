@@ -31,7 +31,7 @@ pub(in crate::http) async fn get(
 }
 
 /// Time after which the work on a page yields its permit; it also ends there after a disconnect.
-const TURN: Duration = Duration::from_millis(50);
+const YIELD_INTERVAL: Duration = Duration::from_millis(50);
 /// Series between two reads of the clock.
 const SERIES_AT_ONCE: usize = 1_000;
 
@@ -43,7 +43,7 @@ fn page(app: Arc<App>, asker: Asker, open: bool) -> impl FnMut() -> (String, boo
     move || {
         let begun = Instant::now();
         while let Some(values) = &mut gathering {
-            if begun.elapsed() >= TURN {
+            if begun.elapsed() >= YIELD_INTERVAL {
                 return (String::new(), true);
             }
             if !values.gather(&app.live) {
@@ -58,7 +58,7 @@ fn page(app: Arc<App>, asker: Asker, open: bool) -> impl FnMut() -> (String, boo
         }
         let Some(page) = &mut writing else { return (String::new(), false) };
         while page.expose() {
-            if begun.elapsed() >= TURN {
+            if begun.elapsed() >= YIELD_INTERVAL {
                 return (String::new(), true);
             }
         }
@@ -77,7 +77,7 @@ pub fn reference() -> String {
         ("watchglass_finding", "gauge", findings::FINDING),
         ("watchglass_findings_total", "counter", findings::FINDINGS),
         ("watchglass_self_findings_left_out_total", "counter", findings::LEFT_OUT),
-        (exposition::LEFT, "gauge", exposition::LEFT_HELP),
+        (exposition::UNEXPOSED_FAMILY, "gauge", exposition::UNEXPOSED_HELP),
     ];
     families.extend(information.map(|(name, kind, help)| (name.into(), kind, help)));
     families.sort();

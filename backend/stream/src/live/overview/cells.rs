@@ -29,7 +29,7 @@ impl Cells {
     }
 
     /// The number of a cell, assigned at the first request; none if the maximum is reached.
-    pub fn of(&mut self, source: SourceId, instance: &str) -> Option<usize> {
+    pub fn cell_of(&mut self, source: SourceId, instance: &str) -> Option<usize> {
         let cell = Cell { source: Some(source), instance: instance.to_string() };
         if let Some(at) = self.known.get(&cell) {
             return Some(*at);
@@ -97,14 +97,14 @@ mod tests {
     #[test]
     fn a_cell_is_taken_by_another_only_at_the_beat_after_it_was_let_go() {
         let mut cells = Cells::default();
-        assert_eq!((cells.of(1, "0"), cells.of(1, "1"), cells.of(1, "0")), (Some(0), Some(1), Some(0)));
+        assert_eq!((cells.cell_of(1, "0"), cells.cell_of(1, "1"), cells.cell_of(1, "0")), (Some(0), Some(1), Some(0)));
         cells.begin();
         cells.let_go(0);
         cells.let_go(0);
-        assert_eq!(cells.of(2, "0"), Some(2));
+        assert_eq!(cells.cell_of(2, "0"), Some(2));
         assert_eq!(cells.renamed().collect::<Vec<_>>(), [2]);
         cells.begin();
-        assert_eq!(cells.of(3, "0"), Some(0));
+        assert_eq!(cells.cell_of(3, "0"), Some(0));
         assert_eq!(cells.renamed().collect::<Vec<_>>(), [0]);
         assert_eq!(cells.len(), 3);
     }
@@ -112,12 +112,12 @@ mod tests {
     #[test]
     fn gpus_beyond_the_most_are_counted_and_sources_have_no_bound_of_their_own() {
         let mut cells = Cells::default();
-        (0..MAX_GPU_CELLS).for_each(|n| assert!(cells.of(0, &n.to_string()).is_some()));
-        assert_eq!((cells.of(1, "0"), cells.of(1, "0"), cells.of(1, "1")), (None, None, None));
+        (0..MAX_GPU_CELLS).for_each(|n| assert!(cells.cell_of(0, &n.to_string()).is_some()));
+        assert_eq!((cells.cell_of(1, "0"), cells.cell_of(1, "0"), cells.cell_of(1, "1")), (None, None, None));
         assert_eq!(cells.left_out(), 2);
-        assert!(cells.of(1, "").is_some());
+        assert!(cells.cell_of(1, "").is_some());
         cells.let_go(5);
         cells.begin();
-        assert_eq!((cells.of(1, "0"), cells.left_out()), (Some(5), 1));
+        assert_eq!((cells.cell_of(1, "0"), cells.left_out()), (Some(5), 1));
     }
 }

@@ -3,7 +3,7 @@
 use super::values::CellValues;
 use crate::live::Live;
 use shared::catalog::fleet::{Aggregate, Grain, rows};
-use shared::standing::Standing;
+use shared::connection_state::ConnectionState;
 use shared::wire::Source;
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ pub struct CellsElsewhere {
 
 impl CellsElsewhere {
     /// Its cells of a grain.
-    fn of(&self, grain: Grain) -> Vec<(&str, &[f64])> {
+    fn series_of(&self, grain: Grain) -> Vec<(&str, &[f64])> {
         match grain {
             Grain::Sources => vec![("", &self.whole)],
             Grain::Gpus => self.gpus.iter().map(|(name, values)| (name.as_str(), &values[..])).collect(),
@@ -36,10 +36,10 @@ impl CellValues {
         cells: &mut super::cells::Cells,
     ) {
         let theirs = live.cells_elsewhere(source.id).unwrap_or_default();
-        let (standing, _) = live.source(source.id).standing();
-        let ticks = matches!(standing, Standing::Live | Standing::Filling { .. });
+        let (connection_state, _) = live.source(source.id).connection_state();
+        let ticks = matches!(connection_state, ConnectionState::Live | ConnectionState::Filling { .. });
         let rows = rows(grain);
-        let parts = theirs.of(grain);
+        let parts = theirs.series_of(grain);
         let known = self.elsewhere.entry(source.id).or_default();
         known.retain(|name, cell| {
             let stays = parts.iter().any(|(part, _)| part == name);
@@ -49,13 +49,13 @@ impl CellValues {
             stays
         });
         for (name, values) in parts {
-            let Some(cell) = cells.of(source.id, name) else { continue };
+            let Some(cell) = cells.cell_of(source.id, name) else { continue };
             known.insert(name.to_string(), cell);
             let first = cell * rows.len();
             self.all.resize(self.all.len().max(first + rows.len()), f64::NAN);
             for (at, row) in rows.iter().enumerate() {
                 self.all[first + at] = match row.aggregate {
-                    Aggregate::Standing => f64::from(standing.code()),
+                    Aggregate::ConnectionState => f64::from(connection_state.code()),
                     _ if !ticks => f64::NAN,
                     _ => values.get(at).copied().unwrap_or(f64::NAN),
                 };

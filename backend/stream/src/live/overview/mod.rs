@@ -136,7 +136,7 @@ impl Overview {
         let rows = rows(self.grain);
         values.resize(state.steps().len());
         for source in &sources {
-            values.look(live, source, self.grain, cells);
+            values.read_source(live, source, self.grain, cells);
         }
         let hides = |row: &FleetRow| row.of.iter().any(|metric| self.scope.hides(metric.chart));
         rows.iter().enumerate().filter(|(_, row)| hides(row)).for_each(|(at, _)| values.hide(at, rows.len()));
@@ -217,7 +217,7 @@ impl Overviews {
     }
 
     /// The overview of this grain and scope, and whether it is new. The caller updates a new one at each beat.
-    pub fn of(&self, grain: Grain, scope: &Scope) -> (Arc<Overview>, bool) {
+    pub fn overview(&self, grain: Grain, scope: &Scope) -> (Arc<Overview>, bool) {
         let mut known = self.0.lock();
         known.retain(|one| one.strong_count() > 0);
         let alike = known.iter().filter_map(Weak::upgrade).filter(|one| one.grain == grain);

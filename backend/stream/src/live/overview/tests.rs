@@ -5,8 +5,8 @@ use crate::clock::{Clock, Manual};
 use crate::store::{Limits, Store};
 use shared::catalog::fleet::{CPU, EACH_BUSY, GPU_BUSY, GPU_BUSY_MIN, NETWORK_IN, STATE, place};
 use shared::catalog::{Catalog, MetricDef, cpu, gpu, network, tpu};
+use shared::connection_state::ConnectionState;
 use shared::series::SeriesDef;
-use shared::standing::Standing;
 use shared::tick::Applied;
 use shared::wire::{Received, SourceId, decode_server};
 
@@ -164,7 +164,7 @@ fn what_a_machine_had_before_it_fell_silent_is_not_shown_as_of_now() {
     bench.tick(&[0, 1].map(|source| (source, vec![(&cpu::CPU_PERCENT, "", 50.0)])));
     overview.beat(&bench.live);
     assert_eq!(reader.take().shows(1, "", &CPU), Some(50.0));
-    bench.live.set_standing(1, Standing::Unreachable);
+    bench.live.set_connection_state(1, ConnectionState::Unreachable);
     for _ in 0..5 {
         bench.tick(&[]);
     }

@@ -5,8 +5,8 @@ use crate::live::Live;
 use crate::store::{Cursor, Store};
 use shared::catalog::Catalog;
 use shared::catalog::fleet::{Aggregate, FleetRow, Grain, rows};
+use shared::connection_state::ConnectionState;
 use shared::series::{SeriesDef, SeriesId};
-use shared::standing::Standing;
 use shared::wire::{Source, SourceId};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -67,7 +67,7 @@ impl CellValues {
     }
 
     /// Reads the newest values of a source.
-    pub fn look(&mut self, live: &Live, source: &Source, grain: Grain, cells: &mut Cells) {
+    pub fn read_source(&mut self, live: &Live, source: &Source, grain: Grain, cells: &mut Cells) {
         // A source that moves to another hub or from there starts afresh.
         if !live.holds(source.id) {
             let own = self.members.remove(&source.id).into_iter().flat_map(|member| member.shown);
@@ -76,8 +76,8 @@ impl CellValues {
         }
         let theirs = self.elsewhere.remove(&source.id).into_iter().flatten();
         theirs.filter(|_| grain == Grain::Gpus).for_each(|(_, cell)| cells.let_go(cell));
-        let (standing, _) = live.source(source.id).standing();
-        let ticks = matches!(standing, Standing::Live | Standing::Filling { .. });
+        let (connection_state, _) = live.source(source.id).connection_state();
+        let ticks = matches!(connection_state, ConnectionState::Live | ConnectionState::Filling { .. });
         let rows = rows(grain);
         let store = live.store();
         self.table.follow(store.catalog(), rows);
@@ -90,7 +90,7 @@ impl CellValues {
             self.all.resize(self.all.len().max(first + rows.len()), f64::NAN);
             for (at, row) in rows.iter().enumerate() {
                 self.all[first + at] = match row.aggregate {
-                    Aggregate::Standing => f64::from(standing.code()),
+                    Aggregate::ConnectionState => f64::from(connection_state.code()),
                     // Values from before the connection was lost are not current.
                     _ if !ticks => f64::NAN,
                     _ => newest(row, &store, source.id, &series[at], totals),
@@ -163,7 +163,7 @@ impl Member {
         let at = match self.shown.iter().position(|(_, known, _)| *known == name) {
             Some(at) => at,
             None => {
-                let cell = cells.of(self.cursor.source(), &name)?;
+                let cell = cells.cell_of(self.cursor.source(), &name)?;
                 self.shown.push((cell, name, vec![Vec::new(); rows(grain).len()]));
                 self.shown.len() - 1
             }

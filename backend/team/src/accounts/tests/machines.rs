@@ -100,8 +100,8 @@ async fn a_key_of_the_configuration_holds_for_as_long_as_it_is_written_there() {
     let labels = |tier: &str| [("tier".to_string(), tier.to_string())].into();
     let have = async |key: &Secret, name: &str, team: Option<&str>, tier: &str| {
         let labels = labels(tier);
-        let standing = crate::accounts::StandingKey { name, team, labels: &labels, key: Secret::new(key.reveal()) };
-        hub.accounts.have_standing_joins(&admin, &[standing]).await.map_err(|why| why.to_string())
+        let configured = crate::accounts::ConfiguredKey { name, team, labels: &labels, key: Secret::new(key.reveal()) };
+        hub.accounts.register_configured_joins(&admin, &[configured]).await.map_err(|why| why.to_string())
     };
     have(&key, "slurm", None, "gpu").await.expect("it holds");
     let made = NewKey { id: String::new(), key: Secret::new(key.reveal()), ends: None };
@@ -117,7 +117,7 @@ async fn a_key_of_the_configuration_holds_for_as_long_as_it_is_written_there() {
     assert!(have(&key, "slurm", Some("vision"), "gpu").await.expect_err("no team").contains("no team \"vision\""));
     assert!(have(&key, "slurm", None, "a\nb").await.is_err(), "labels are looked at");
     // A key removed from the configuration ends, permanently.
-    hub.accounts.have_standing_joins(&admin, &[]).await.expect("none holds");
+    hub.accounts.register_configured_joins(&admin, &[]).await.expect("none holds");
     assert_eq!(hub.enrol(&made, &machine('c', "node-3")).await.expect_err("it has ended").status(), 403);
     have(&key, "slurm", None, "gpu").await.expect("a start is not refused");
     assert_eq!(hub.enrol(&made, &machine('c', "node-3")).await.expect_err("it has ended").status(), 403);
@@ -358,7 +358,7 @@ async fn a_team_sees_its_machines_and_the_hubs_own_once_they_are_confirmed() {
     }
     assert_eq!(hub.accounts.eras(&id).await, Ok(vec![era(7, 3), era(u64::MAX, 1)]));
     let heard = Heard { version: Some("0.2.0".into()), facts: Some(digits('f', 70_000)), ..Heard::default() };
-    hub.accounts.heard(&id, &heard).await.expect("what is too long is left out");
+    hub.accounts.store_report(&id, &heard).await.expect("what is too long is left out");
     let agent = hub.accounts.agents(&by, "main").await.unwrap().remove(0);
     assert_eq!((agent.version.as_deref(), agent.seen), (Some("0.2.0"), Some(hub.clock.wall() / 1_000)));
 }
@@ -389,6 +389,6 @@ async fn a_machine_that_joined_for_a_while_has_ended_when_it_was_away_for_an_hou
     assert_eq!(hub.accounts.ended().await, Ok(Vec::new()));
     hub.pass(minutes(2));
     assert_eq!(hub.accounts.ended().await, Ok(vec![passing.source.clone()]));
-    hub.accounts.heard(&passing.source, &Heard::default()).await.expect("it is back");
+    hub.accounts.store_report(&passing.source, &Heard::default()).await.expect("it is back");
     assert_eq!(hub.accounts.ended().await, Ok(Vec::new()));
 }

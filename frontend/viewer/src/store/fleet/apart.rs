@@ -3,7 +3,7 @@
 //! normal.
 
 use super::Values;
-use charts::map::APART;
+use charts::map::MIN_DISTANCE;
 use shared::wire::SourceId;
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ impl Apart {
         let mut next = BTreeMap::new();
         for (source, values) in (0..).zip(all) {
             for (number, (_, apart)) in
-                values.numbers.iter().zip(values.spread()).filter(|(_, (_, by))| by.abs() > APART)
+                values.numbers.iter().zip(values.spread()).filter(|(_, (_, by))| by.abs() > MIN_DISTANCE)
             {
                 let (key, above) = ((source, *number), apart > 0.0);
                 let since = match self.since.get(&key) {
@@ -78,9 +78,9 @@ mod tests {
 
     #[test]
     fn a_device_that_pauses_for_some_seconds_is_not_odd() {
-        assert_eq!(shown(seconds(98.0, 5).chain(seconds(2.0, 4))), -APART, "it stands with the others");
+        assert_eq!(shown(seconds(98.0, 5).chain(seconds(2.0, 4))), -MIN_DISTANCE, "it stands with the others");
         assert_eq!(shown(seconds(98.0, 5).chain(seconds(2.0, 9))), -96.0, "then it is odd");
-        assert_eq!(shown(seconds(98.0, 5).chain(seconds(2.0, 7)).chain([98.0]).chain(seconds(2.0, 4))), -APART);
+        assert_eq!(shown(seconds(98.0, 5).chain(seconds(2.0, 7)).chain([98.0]).chain(seconds(2.0, 4))), -MIN_DISTANCE);
     }
 
     #[test]
@@ -96,6 +96,6 @@ mod tests {
         apart.note(2_000, &values(10.0));
         last = values(10.0);
         apart.mark(2_000, &mut last);
-        assert_eq!(last[0].cells()[0].1, -APART);
+        assert_eq!(last[0].cells()[0].1, -MIN_DISTANCE);
     }
 }

@@ -3,7 +3,7 @@
 use super::{Instant, Values};
 use charts::order;
 use shared::catalog::fleet::{self, FleetRow};
-use shared::standing::Standing;
+use shared::connection_state::ConnectionState;
 use shared::wire::IndexEntry;
 
 /// Use from which a GPU counts as busy, percent.
@@ -23,8 +23,8 @@ pub struct Host {
 impl Host {
     /// Its use, 0 to 100: of its GPUs, or of its processor if it has none; NaN if unknown.
     pub fn busy(&self) -> f64 {
-        let gpus = self.values.of(&fleet::GPU_BUSY);
-        if gpus.is_nan() { self.values.of(&fleet::CPU) } else { gpus }
+        let gpus = self.values.value_of(&fleet::GPU_BUSY);
+        if gpus.is_nan() { self.values.value_of(&fleet::CPU) } else { gpus }
     }
 
     /// For each of its GPUs, the use and the distance from the median of all of them (NaN below three). A machine
@@ -32,7 +32,7 @@ impl Host {
     pub fn cells(&self) -> Vec<(f64, f64)> {
         let gpus = &self.values.gpus;
         if gpus.is_empty() {
-            return vec![(self.values.of(&fleet::CPU), f64::NAN)];
+            return vec![(self.values.value_of(&fleet::CPU), f64::NAN)];
         }
         self.values.cells()
     }
@@ -44,8 +44,8 @@ impl Host {
 
     /// Text that a filter searches: name, state and labels.
     fn text(&self) -> String {
-        let lost = if self.entry.state == Standing::Unreachable { " state:lost" } else { "" };
-        let mut text = format!("{} state:{}{lost}", self.entry.name, self.entry.state.word());
+        let lost = if self.entry.state == ConnectionState::Unreachable { " state:lost" } else { "" };
+        let mut text = format!("{} state:{}{lost}", self.entry.name, self.entry.state.as_str());
         for (key, value) in &self.entry.labels {
             text += &format!(" {key}:{value} {key}={value}");
         }
@@ -174,7 +174,7 @@ pub fn sorted(hosts: &[Host], filter: &str, by: &str) -> Vec<usize> {
     let column = by.parse::<usize>().ok().and_then(|at| COLUMNS.get(at));
     let key = |host: &Host| {
         let key = match column {
-            Some((row, _)) => match host.values.of(row) {
+            Some((row, _)) => match host.values.value_of(row) {
                 value if value.is_finite() => -order::key(value),
                 _ => return i64::MAX,
             },
@@ -187,15 +187,15 @@ pub fn sorted(hosts: &[Host], filter: &str, by: &str) -> Vec<usize> {
 }
 
 /// Sort position of a state: states that need attention come first.
-fn urgency(state: &Standing) -> u8 {
+fn urgency(state: &ConnectionState) -> u8 {
     match state {
-        Standing::Refused(_) => 0,
-        Standing::Unreachable => 1,
-        Standing::Late => 2,
-        Standing::Filling { .. } => 3,
-        Standing::Stopped(_) => 4,
-        Standing::Live => 5,
-        Standing::Ended => 6,
+        ConnectionState::Refused(_) => 0,
+        ConnectionState::Unreachable => 1,
+        ConnectionState::Late => 2,
+        ConnectionState::Filling { .. } => 3,
+        ConnectionState::Stopped(_) => 4,
+        ConnectionState::Live => 5,
+        ConnectionState::Ended => 6,
     }
 }
 
@@ -206,7 +206,7 @@ pub struct Totals {
     pub hosts: usize,
     /// Number of machines that send values.
     pub answer: usize,
-    /// Machines by [`Standing::code`].
+    /// Machines by [`ConnectionState::code`].
     pub states: [usize; 7],
     /// GPUs of all machines.
     pub gpus: usize,
@@ -235,29 +235,30 @@ fn mean(values: impl Iterator<Item = f64>) -> f64 {
 }
 
 fn sum(hosts: &[Host], row: &FleetRow) -> f64 {
-    let values = hosts.iter().map(|host| host.values.of(row)).filter(|v| v.is_finite());
+    let values = hosts.iter().map(|host| host.values.value_of(row)).filter(|v| v.is_finite());
     values.reduce(|a, b| a + b).unwrap_or(f64::NAN)
 }
 
 fn largest(hosts: &[Host], row: &FleetRow) -> Option<(f64, String)> {
-    let known = hosts.iter().map(|host| (host.values.of(row), host)).filter(|(v, _)| v.is_finite());
+    let known = hosts.iter().map(|host| (host.values.value_of(row), host)).filter(|(v, _)| v.is_finite());
     known.reduce(|a, b| if b.0 > a.0 { b } else { a }).map(|(v, host)| (v, host.entry.name.clone()))
 }
 
 impl Totals {
     /// Counts machines.
-    pub fn of(hosts: &[Host]) -> Self {
+    pub fn from_hosts(hosts: &[Host]) -> Self {
         let mut totals = Totals::default();
         for host in hosts {
             totals.states[usize::from(host.entry.state.code())] += 1;
-            totals.answer += usize::from(matches!(host.entry.state, Standing::Live | Standing::Filling { .. }));
+            totals.answer +=
+                usize::from(matches!(host.entry.state, ConnectionState::Live | ConnectionState::Filling { .. }));
             totals.gpus += host.values.gpus.len();
         }
-        totals.hosts = hosts.len() - totals.states[usize::from(Standing::Ended.code())];
+        totals.hosts = hosts.len() - totals.states[usize::from(ConnectionState::Ended.code())];
         let gpus = || hosts.iter().flat_map(|host| host.values.gpus.iter().copied()).filter(|v| v.is_finite());
         totals.busy = (gpus().count(), gpus().filter(|v| *v >= BUSY).count());
         totals.busy_mean = mean(gpus().filter(|v| *v >= BUSY));
-        totals.cpu = mean(hosts.iter().map(|host| host.values.of(&fleet::CPU)));
+        totals.cpu = mean(hosts.iter().map(|host| host.values.value_of(&fleet::CPU)));
         (totals.power, totals.network_in, totals.network_out) =
             (sum(hosts, &fleet::GPU_POWER), sum(hosts, &fleet::NETWORK_IN), sum(hosts, &fleet::NETWORK_OUT));
         totals.hottest = largest(hosts, &fleet::GPU_TEMP);
@@ -282,7 +283,7 @@ pub(super) mod tests {
     use super::*;
 
     /// A machine with this name, state and labels, and this use of its GPUs.
-    pub fn host(id: u16, name: &str, state: Standing, labels: &[(&str, &str)], gpus: &[f64]) -> Host {
+    pub fn host(id: u16, name: &str, state: ConnectionState, labels: &[(&str, &str)], gpus: &[f64]) -> Host {
         let labels = labels.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
         let entry = IndexEntry {
             id,
@@ -301,7 +302,7 @@ pub(super) mod tests {
     fn machines_stand_in_the_order_of_their_numbers() {
         let names = ["node-10", "node-9", "a1", "node-1", "Node-2"];
         let index: Vec<IndexEntry> =
-            (0..).zip(names).map(|(id, name)| host(id, name, Standing::Live, &[], &[]).entry).collect();
+            (0..).zip(names).map(|(id, name)| host(id, name, ConnectionState::Live, &[], &[]).entry).collect();
         let hosts = hosts(&index, &[]);
         let names: Vec<&str> = hosts.iter().map(|host| host.entry.name.as_str()).collect();
         assert_eq!(names, ["a1", "node-1", "Node-2", "node-9", "node-10"]);
@@ -309,7 +310,7 @@ pub(super) mod tests {
 
     #[test]
     fn groups_are_racks_and_else_the_begin_of_names() {
-        let live = Standing::Live;
+        let live = ConnectionState::Live;
         let hosts = [
             host(0, "node-1", live.clone(), &[("rack", "r10"), ("pod", "B")], &[]),
             host(1, "node-2", live.clone(), &[("rack", "r9"), ("pod", "B")], &[]),
@@ -326,9 +327,9 @@ pub(super) mod tests {
     #[test]
     fn a_filter_finds_names_states_and_labels_and_all_of_its_words() {
         let hosts = [
-            host(0, "node-1", Standing::Live, &[("rack", "r1")], &[]),
-            host(1, "node-12", Standing::Unreachable, &[("rack", "r2")], &[]),
-            host(2, "node-3", Standing::Late, &[("rack", "r2")], &[]),
+            host(0, "node-1", ConnectionState::Live, &[("rack", "r1")], &[]),
+            host(1, "node-12", ConnectionState::Unreachable, &[("rack", "r2")], &[]),
+            host(2, "node-3", ConnectionState::Late, &[("rack", "r2")], &[]),
         ];
         let found = |filter: &str| sorted(&hosts, filter, BY_NAME);
         assert_eq!(found(""), [0, 1, 2]);
@@ -341,7 +342,7 @@ pub(super) mod tests {
 
     #[test]
     fn the_largest_is_first_and_what_is_not_known_last() {
-        let live = || Standing::Live;
+        let live = || ConnectionState::Live;
         let hosts =
             [host(0, "a", live(), &[], &[10.0]), host(1, "b", live(), &[], &[]), host(2, "c", live(), &[], &[90.0])];
         assert_eq!(sorted(&hosts, "", "0"), [2, 0, 1]);
@@ -352,7 +353,7 @@ pub(super) mod tests {
     #[test]
     fn a_device_is_compared_with_those_of_its_machine() {
         let apart = |gpus: &[f64]| {
-            let cells = host(0, "a", Standing::Live, &[], gpus).cells();
+            let cells = host(0, "a", ConnectionState::Live, &[], gpus).cells();
             cells.iter().map(|(_, apart)| *apart).collect::<Vec<_>>()
         };
         assert_eq!(apart(&[98.0, 99.0, 60.0, 99.0]), [-1.0, 0.0, -39.0, 0.0]);
@@ -362,11 +363,11 @@ pub(super) mod tests {
     #[test]
     fn totals_count_what_is_known_alone() {
         let hosts = [
-            host(0, "a", Standing::Live, &[], &[100.0, 0.0, f64::NAN]),
-            host(1, "b", Standing::Late, &[], &[50.0]),
-            host(2, "c", Standing::Ended, &[], &[]),
+            host(0, "a", ConnectionState::Live, &[], &[100.0, 0.0, f64::NAN]),
+            host(1, "b", ConnectionState::Late, &[], &[50.0]),
+            host(2, "c", ConnectionState::Ended, &[], &[]),
         ];
-        let totals = Totals::of(&hosts);
+        let totals = Totals::from_hosts(&hosts);
         assert_eq!((totals.hosts, totals.answer, totals.gpus, totals.busy), (2, 1, 4, (3, 2)));
         assert_eq!(totals.busy_mean, 75.0);
         assert!(totals.power.is_nan());

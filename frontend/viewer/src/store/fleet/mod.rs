@@ -8,7 +8,7 @@ pub mod hosts;
 pub mod words;
 
 use apart::Apart;
-use charts::map::APART;
+use charts::map::MIN_DISTANCE;
 use charts::order;
 use shared::catalog::fleet::{self, FleetRow, Grain};
 use shared::series::SeriesId;
@@ -79,7 +79,7 @@ pub struct Values {
 
 impl Values {
     /// The value of a row; NaN if there is none.
-    pub fn of(&self, row: &FleetRow) -> f64 {
+    pub fn value_of(&self, row: &FleetRow) -> f64 {
         let at = fleet::place(Grain::Sources, row);
         at.and_then(|at| self.rows.get(at).copied()).unwrap_or(f64::NAN)
     }
@@ -105,7 +105,7 @@ impl Values {
     /// second.
     pub fn cells(&self) -> Vec<(f64, f64)> {
         let shown = |((busy, apart), lasts): ((f64, f64), &bool)| {
-            (busy, if *lasts { apart } else { apart.clamp(-APART, APART) })
+            (busy, if *lasts { apart } else { apart.clamp(-MIN_DISTANCE, MIN_DISTANCE) })
         };
         self.spread().zip(&self.apart).map(shown).collect()
     }
@@ -272,9 +272,9 @@ mod tests {
         assert_eq!(fleet.apply(Grain::Gpus, &[&frame]), Ok(true));
 
         let all = fleet.values();
-        assert_eq!(all[3].of(&fleet::GPU_POWER), 1_230.0);
-        assert_eq!(all[7].of(&fleet::GPU_BUSY), 12.0);
-        assert!(all[7].of(&fleet::GPU_POWER).is_nan(), "what was not sent is absent");
+        assert_eq!(all[3].value_of(&fleet::GPU_POWER), 1_230.0);
+        assert_eq!(all[7].value_of(&fleet::GPU_BUSY), 12.0);
+        assert!(all[7].value_of(&fleet::GPU_POWER).is_nan(), "what was not sent is absent");
         assert_eq!(all[3].gpus, [90.0, 40.0], "in the order of the GPUs' numbers");
         assert_eq!((fleet.t(), fleet.left_out()), (5_000, 5));
     }
@@ -287,8 +287,8 @@ mod tests {
         let frame = sender.encode(5_000, false, &[50.0]);
         assert_eq!(fleet.apply(Grain::Sources, &[&frame]), Ok(true));
         fleet.announce(Grain::Sources, 0, vec![cell(4, "")], 0, 1_000);
-        assert!(fleet.values()[4].of(&fleet::GPU_BUSY).is_nan());
-        assert!(fleet.values()[3].of(&fleet::GPU_BUSY).is_nan());
+        assert!(fleet.values()[4].value_of(&fleet::GPU_BUSY).is_nan());
+        assert!(fleet.values()[3].value_of(&fleet::GPU_BUSY).is_nan());
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Texts of the fleet, in one sentence, and of each machine, in a few words.
 
 use super::hosts::{Host, Totals};
-use shared::standing::Standing;
+use shared::connection_state::ConnectionState;
 use shared::unit::rough_duration;
 
 /// The leading sentence of the page.
@@ -37,13 +37,13 @@ pub enum Checked {
 pub fn state(host: &Host, now: i64) -> String {
     let ago = rough_duration(now - host.entry.since);
     match &host.entry.state {
-        Standing::Live => String::new(),
-        Standing::Late => format!("{ago} late"),
-        Standing::Filling { missing, .. } => format!("filling, {} missing", rough_duration(*missing)),
-        Standing::Unreachable => format!("lost {ago}"),
-        Standing::Stopped(_) => format!("stopped {ago}"),
-        Standing::Refused(_) => "refused".into(),
-        Standing::Ended => "ended".into(),
+        ConnectionState::Live => String::new(),
+        ConnectionState::Late => format!("{ago} late"),
+        ConnectionState::Filling { missing, .. } => format!("filling, {} missing", rough_duration(*missing)),
+        ConnectionState::Unreachable => format!("lost {ago}"),
+        ConnectionState::Stopped(_) => format!("stopped {ago}"),
+        ConnectionState::Refused(_) => "refused".into(),
+        ConnectionState::Ended => "ended".into(),
     }
 }
 
@@ -51,16 +51,16 @@ pub fn state(host: &Host, now: i64) -> String {
 pub fn explained(host: &Host, now: i64) -> String {
     let ago = rough_duration(now - host.entry.since);
     match &host.entry.state {
-        Standing::Live => "live".into(),
-        Standing::Late => format!("connected, but no sample for {ago}"),
-        Standing::Filling { missing, rate } if *rate > 0.0 => {
+        ConnectionState::Live => "live".into(),
+        ConnectionState::Late => format!("connected, but no sample for {ago}"),
+        ConnectionState::Filling { missing, rate } if *rate > 0.0 => {
             format!("live; {} of history missing, receiving {rate:.0} s per second", rough_duration(*missing))
         }
-        Standing::Filling { missing, .. } => format!("live; {} of history missing", rough_duration(*missing)),
-        Standing::Unreachable => format!("disconnected {ago} ago"),
-        Standing::Stopped(why) => format!("stopped {ago} ago: {why}"),
-        Standing::Refused(why) => format!("rejected: {why}"),
-        Standing::Ended => "ended; it will not return".into(),
+        ConnectionState::Filling { missing, .. } => format!("live; {} of history missing", rough_duration(*missing)),
+        ConnectionState::Unreachable => format!("disconnected {ago} ago"),
+        ConnectionState::Stopped(why) => format!("stopped {ago} ago: {why}"),
+        ConnectionState::Refused(why) => format!("rejected: {why}"),
+        ConnectionState::Ended => "ended; it will not return".into(),
     }
 }
 
@@ -97,18 +97,19 @@ fn listed(number: impl Fn(usize) -> usize) -> String {
 
 /// The sentence about a fleet without a leading finding. `now` is ms since the epoch.
 pub fn sentence(hosts: &[Host], totals: &Totals, checked: Checked, now: i64) -> Sentence {
-    let needs =
-        |host: &&Host| matches!(host.entry.state, Standing::Late | Standing::Unreachable | Standing::Refused(_));
+    let needs = |host: &&Host| {
+        matches!(host.entry.state, ConnectionState::Late | ConnectionState::Unreachable | ConnectionState::Refused(_))
+    };
     let troubled: Vec<&Host> = hosts.iter().filter(needs).collect();
-    let first = troubled.iter().min_by_key(|host| (host.entry.state == Standing::Late, host.entry.since));
+    let first = troubled.iter().min_by_key(|host| (host.entry.state == ConnectionState::Late, host.entry.since));
     let others = thousands(totals.answer);
     match (first, troubled.len()) {
         (None, _) => calm(totals, checked),
         (Some(host), 1) => {
             let ago = rough_duration(now - host.entry.since);
             let (head, rest) = match &host.entry.state {
-                Standing::Refused(why) => (format!("{} was rejected:", host.entry.name), format!("{why}.")),
-                Standing::Late => (
+                ConnectionState::Refused(why) => (format!("{} was rejected:", host.entry.name), format!("{why}.")),
+                ConnectionState::Late => (
                     format!("{} has sent no samples for {ago};", host.entry.name),
                     "it is connected, but its sampler hangs.".to_string(),
                 ),
@@ -118,7 +119,7 @@ pub fn sentence(hosts: &[Host], totals: &Totals, checked: Checked, now: i64) -> 
                 ),
             };
             let below = match host.entry.state {
-                Standing::Refused(_) => String::new(),
+                ConnectionState::Refused(_) => String::new(),
                 _ => format!("It stores its samples and sends them after it reconnects. {others} others are online."),
             };
             Sentence { calm: false, head, rest, below, about: Some(host.entry.name.clone()), fires: false }
@@ -144,14 +145,14 @@ pub fn sentence(hosts: &[Host], totals: &Totals, checked: Checked, now: i64) -> 
 
 fn explained_short(host: &Host) -> String {
     match host.entry.state {
-        Standing::Late => format!("{} stopped sending", host.entry.name),
-        Standing::Refused(_) => format!("{} was rejected", host.entry.name),
+        ConnectionState::Late => format!("{} stopped sending", host.entry.name),
+        ConnectionState::Refused(_) => format!("{} was rejected", host.entry.name),
         _ => format!("{} was lost", host.entry.name),
     }
 }
 
 fn calm(totals: &Totals, checked: Checked) -> Sentence {
-    let stopped = totals.states[usize::from(Standing::Stopped(String::new()).code())];
+    let stopped = totals.states[usize::from(ConnectionState::Stopped(String::new()).code())];
     let answer = match (stopped, totals.answer) {
         (0, 1) => "the machine is online".into(),
         (0, 2) => "both machines are online".into(),
@@ -208,36 +209,36 @@ mod tests {
     use super::super::hosts::tests::host;
     use super::*;
 
-    fn said(hosts: &[Host]) -> Sentence {
-        sentence(hosts, &Totals::of(hosts), Checked::Told(0), 1_044_000)
+    fn sentence_of(hosts: &[Host]) -> Sentence {
+        sentence(hosts, &Totals::from_hosts(hosts), Checked::Told(0), 1_044_000)
     }
 
     #[test]
     fn one_sentence_leads_and_a_lost_machine_is_never_called_crashed() {
-        let live = || host(0, "a", Standing::Live, &[], &[90.0]);
-        let calm = said(&[live()]);
+        let live = || host(0, "a", ConnectionState::Live, &[], &[90.0]);
+        let calm = sentence_of(&[live()]);
         assert!(calm.calm && calm.rest == "the machine is online, and its GPU is busy.", "{calm:?}");
-        let lost = said(&[live(), host(1, "b", Standing::Unreachable, &[], &[])]);
+        let lost = sentence_of(&[live(), host(1, "b", ConnectionState::Unreachable, &[], &[])]);
         assert_eq!((lost.calm, lost.head.as_str()), (false, "b has been lost for 44 s;"));
         assert!(!format!("{lost:?}").contains("crash"));
-        let lost_one = || host(1, "b", Standing::Unreachable, &[], &[]);
-        let two = said(&[host(2, "c", Standing::Late, &[], &[]), lost_one()]);
+        let lost_one = || host(1, "b", ConnectionState::Unreachable, &[], &[]);
+        let two = sentence_of(&[host(2, "c", ConnectionState::Late, &[], &[]), lost_one()]);
         assert_eq!(two.head, "2 machines do not respond:");
         assert_eq!(two.rest, "1 late, 1 lost, first b.");
-        let stopped = || host(3, "d", Standing::Stopped("it was told to".into()), &[], &[]);
-        let three = said(&[host(2, "c", Standing::Late, &[], &[]), lost_one(), stopped()]);
+        let stopped = || host(3, "d", ConnectionState::Stopped("it was told to".into()), &[], &[]);
+        let three = sentence_of(&[host(2, "c", ConnectionState::Late, &[], &[]), lost_one(), stopped()]);
         assert_eq!(three.rest, "1 late, 1 lost, first b.", "who was stopped by somebody needs nobody");
-        let stopped = said(&[live(), host(1, "b", Standing::Stopped("it was told to".into()), &[], &[])]);
+        let stopped = sentence_of(&[live(), host(1, "b", ConnectionState::Stopped("it was told to".into()), &[], &[])]);
         assert!(stopped.calm && stopped.below.contains("stopped by a user"), "{stopped:?}");
         assert_eq!(stopped.rest, "the other machine is online, and its GPU is busy.");
-        let idle = host(1, "b", Standing::Live, &[], &[0.0, 0.0]);
-        assert_eq!(said(&[live(), idle]).rest, "both machines are online, and 1 of 3 GPUs is busy.");
+        let idle = host(1, "b", ConnectionState::Live, &[], &[0.0, 0.0]);
+        assert_eq!(sentence_of(&[live(), idle]).rest, "both machines are online, and 1 of 3 GPUs is busy.");
     }
 
     #[test]
     fn all_is_well_only_where_findings_and_alerts_are_known_and_nothing_fires() {
-        let hosts = [host(0, "a", Standing::Live, &[], &[90.0])];
-        let said = |checked| sentence(&hosts, &Totals::of(&hosts), checked, 1_044_000);
+        let hosts = [host(0, "a", ConnectionState::Live, &[], &[90.0])];
+        let said = |checked| sentence(&hosts, &Totals::from_hosts(&hosts), checked, 1_044_000);
         assert_eq!(said(Checked::Told(0)).head, "All is well:");
         let asked = said(Checked::Asked);
         assert_eq!((asked.calm, asked.head.as_str()), (true, ""));
@@ -248,19 +249,22 @@ mod tests {
         let fires = said(Checked::Told(2));
         assert_eq!((fires.calm, fires.head.as_str()), (false, "2 alerts fire:"));
         // A lost machine is reported independently of everything else.
-        let lost = [host(1, "b", Standing::Unreachable, &[], &[])];
-        assert_eq!(sentence(&lost, &Totals::of(&lost), Checked::Asked, 1_044_000).head, "b has been lost for 44 s;");
+        let lost = [host(1, "b", ConnectionState::Unreachable, &[], &[])];
+        assert_eq!(
+            sentence(&lost, &Totals::from_hosts(&lost), Checked::Asked, 1_044_000).head,
+            "b has been lost for 44 s;"
+        );
     }
 
     #[test]
     fn each_state_has_its_words() {
-        let words = |standing: Standing| state(&host(0, "a", standing, &[], &[]), 1_044_000);
-        assert_eq!(words(Standing::Live), "");
-        assert_eq!(words(Standing::Late), "44 s late");
-        assert_eq!(words(Standing::Unreachable), "lost 44 s");
-        assert_eq!(words(Standing::Stopped("x".into())), "stopped 44 s");
-        assert_eq!(words(Standing::Filling { missing: 600_000, rate: 0.0 }), "filling, 10 min missing");
-        assert_eq!(words(Standing::Refused("x".into())), "refused");
+        let words = |connection_state: ConnectionState| state(&host(0, "a", connection_state, &[], &[]), 1_044_000);
+        assert_eq!(words(ConnectionState::Live), "");
+        assert_eq!(words(ConnectionState::Late), "44 s late");
+        assert_eq!(words(ConnectionState::Unreachable), "lost 44 s");
+        assert_eq!(words(ConnectionState::Stopped("x".into())), "stopped 44 s");
+        assert_eq!(words(ConnectionState::Filling { missing: 600_000, rate: 0.0 }), "filling, 10 min missing");
+        assert_eq!(words(ConnectionState::Refused("x".into())), "refused");
     }
 
     #[test]

@@ -99,7 +99,7 @@ fn take(gpu: &mut SmiGpu, path: &[(usize, &str)], value: &str) {
         keys.len() == path.len() && keys.iter().zip(path).all(|(key, (_, own))| key.eq_ignore_ascii_case(own))
     };
     let ([(_, first), ..], [.., (_, last)]) = (path, path) else { return };
-    gpu.hear(last, value);
+    gpu.record_error(last, value);
     let named = |names: &[&str], key: &str| names.iter().any(|name| name.eq_ignore_ascii_case(key));
     if path.len() > 1 && named(&POWER, first) {
         if named(&["Average Power Draw", "Power Draw"], last) {

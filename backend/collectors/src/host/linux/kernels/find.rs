@@ -10,7 +10,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// Number of times that a process is checked. Between fork and exec it still has the arguments of its parent.
-const LOOKS: u8 = 2;
+const MAX_CHECKS: u8 = 2;
 /// Number of searches of new processes after which all are checked, because PIDs are reused.
 const FULL_LOOK_PERIOD: u32 = 24;
 /// Maximum number of ancestors checked for a process.
@@ -53,7 +53,7 @@ impl Finder {
     ///
     /// # Errors
     /// The processes cannot be listed.
-    pub fn look(&mut self) -> io::Result<Vec<FoundKernel>> {
+    pub fn find_kernels(&mut self) -> io::Result<Vec<FoundKernel>> {
         if self.looks.is_multiple_of(FULL_LOOK_PERIOD) {
             self.others.clear();
         }
@@ -62,12 +62,12 @@ impl Finder {
         let (mut found, mut others) = (Vec::new(), HashMap::new());
         for pid in listed.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok()) {
             let seen = self.others.get(&pid).copied().unwrap_or_default();
-            if seen < LOOKS
+            if seen < MAX_CHECKS
                 && let Some(kernel) = kernel(&self.proc, pid, self.uid, &mut self.buffer)
             {
                 found.push(kernel);
             } else {
-                others.insert(pid, LOOKS.min(seen + 1));
+                others.insert(pid, MAX_CHECKS.min(seen + 1));
             }
         }
         self.others = others;

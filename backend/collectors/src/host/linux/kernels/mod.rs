@@ -123,7 +123,7 @@ impl Collector for Collect {
         let mut looked = Ok(());
         if self.looked.is_none_or(|then| out.at().saturating_sub(then) >= LOOK_INTERVAL) {
             self.looked = Some(out.at());
-            match self.finder.look() {
+            match self.finder.find_kernels() {
                 Ok(found) => {
                     let mut inner = self.shared.lock();
                     inner.left_out.retain(|id| self.finder.knows(id));

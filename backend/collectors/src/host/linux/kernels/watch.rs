@@ -27,7 +27,7 @@ const WARN_SHARE: f64 = 0.9;
 const NOISE_SHARE: f64 = 0.02;
 
 /// Memory readings of one process.
-struct Known {
+struct ProcessMemory {
     start: u64,
     /// Proportional set size with swap minus the resident set, at the same time, bytes.
     beside_resident: Option<i64>,
@@ -39,7 +39,7 @@ pub(super) struct Watch {
     tree: Tree,
     limits: TreeLimits,
     looked: Option<Duration>,
-    known: HashMap<u32, Known>,
+    known: HashMap<u32, ProcessMemory>,
     proportional_at: Option<Duration>,
     /// CPU time, seconds: the sum over the processes at the last reading, and the monotonic total.
     said: f64,
@@ -169,12 +169,12 @@ impl Watch {
 
     /// Stores the readings of proportional set sizes.
     pub fn take_proportional(&mut self, read: &HashMap<u32, (u64, Option<u64>)>) {
-        let own: Vec<(u32, Known)> = self
+        let own: Vec<(u32, ProcessMemory)> = self
             .alive()
             .filter_map(|(pid, start, resident, _)| {
                 let (of, bytes) = read.get(&pid)?;
                 let beside_resident = bytes.map(|bytes| bytes as i64 - resident as i64);
-                (*of == start).then_some((pid, Known { start, beside_resident }))
+                (*of == start).then_some((pid, ProcessMemory { start, beside_resident }))
             })
             .collect();
         self.known.extend(own);

@@ -39,16 +39,16 @@ impl Room {
         self.0.load(Ordering::Relaxed)
     }
 
-    fn take(&self) -> Option<Place> {
+    fn take(&self) -> Option<OpenFileSlot> {
         let less = |left: usize| left.checked_sub(1);
-        self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).ok().map(|_| Place(self.0.clone()))
+        self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).ok().map(|_| OpenFileSlot(self.0.clone()))
     }
 }
 
 /// The slot of one open file; returned on drop.
-struct Place(Arc<AtomicUsize>);
+struct OpenFileSlot(Arc<AtomicUsize>);
 
-impl Drop for Place {
+impl Drop for OpenFileSlot {
     fn drop(&mut self) {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
@@ -57,7 +57,7 @@ impl Drop for Place {
 /// A file of one process. After a reuse of the PID, reading the old file fails, and the file at the path is opened
 /// again.
 #[derive(Default)]
-pub(super) struct Held(Option<(File, Place)>);
+pub(super) struct Held(Option<(File, OpenFileSlot)>);
 
 impl Held {
     /// Reads it into the buffer. Returns the number of bytes read; none if it cannot be read.

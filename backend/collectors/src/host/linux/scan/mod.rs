@@ -92,7 +92,7 @@ impl Collector for Tables {
 
 /// State of a process between two tables.
 #[derive(Default)]
-struct Known {
+struct ScannedProcess {
     stat: Held,
     statm: Held,
     io: Held,
@@ -117,7 +117,7 @@ struct Scan {
     /// Start by PID.
     watched: HashMap<u32, u64>,
     users: HashMap<u32, String>,
-    known: HashMap<u32, Known>,
+    known: HashMap<u32, ScannedProcess>,
     at: Option<Duration>,
     buffer: Vec<u8>,
     ticks: f64,
@@ -181,7 +181,13 @@ impl Scan {
             let uid = std::fs::metadata(path()).ok()?.uid();
             let user = self.users.get(&uid).cloned().unwrap_or_else(|| uid.to_string());
             let stat_file = std::mem::take(&mut known.stat);
-            *known = Known { stat: stat_file, start: Some(stat.start), user, cpu_ticks: stat.own, ..Known::default() };
+            *known = ScannedProcess {
+                stat: stat_file,
+                start: Some(stat.start),
+                user,
+                cpu_ticks: stat.own,
+                ..ScannedProcess::default()
+            };
         }
         known.seen = true;
         self.uninterruptible += u32::from(stat.uninterruptible);
@@ -214,7 +220,8 @@ impl Scan {
         for (i, row) in rows.iter().enumerate() {
             children.entry(row.parent).or_default().push(i);
         }
-        let is_root = |pid: &u32, known: &Known| self.watched.get(pid).copied() == known.start && known.start.is_some();
+        let is_root =
+            |pid: &u32, known: &ScannedProcess| self.watched.get(pid).copied() == known.start && known.start.is_some();
         let begins = |row: &Process| self.known.get(&row.pid).is_some_and(|k| k.watched || is_root(&row.pid, k));
         let mut next: Vec<usize> = (0..rows.len()).filter(|&i| begins(&rows[i])).collect();
         while let Some(i) = next.pop() {

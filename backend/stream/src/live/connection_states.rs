@@ -2,8 +2,8 @@
 
 use super::source::About;
 use super::{LinkFigures, Live};
+use shared::connection_state::ConnectionState;
 use shared::scope::Scope;
-use shared::standing::Standing;
 use shared::wire::{IndexEntry, Source, SourceId};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -26,14 +26,14 @@ pub struct KnownIndex {
 
 impl Live {
     /// Sets the connection state of a source.
-    pub fn set_standing(&self, source: SourceId, standing: Standing) {
+    pub fn set_connection_state(&self, source: SourceId, connection_state: ConnectionState) {
         let now = self.clock.wall();
         self.change(source, |about| {
-            if about.standing.code() != standing.code() {
+            if about.connection_state.code() != connection_state.code() {
                 about.since = now;
             }
-            let changed = about.standing != standing;
-            about.standing = standing;
+            let changed = about.connection_state != connection_state;
+            about.connection_state = connection_state;
             changed
         });
         // A source that has just connected has one interval for its first tick.
@@ -42,10 +42,10 @@ impl Live {
 
     /// Sets the state of a source that another hub holds, as that hub reports it: its time of change, labels and
     /// connection figures. Absent labels and figures stay. The gaps are those of this hub.
-    pub fn tell_standing(
+    pub fn set_reported_connection_state(
         &self,
         source: SourceId,
-        (standing, since): (Standing, i64),
+        (connection_state, since): (ConnectionState, i64),
         labels: Option<Vec<(String, String)>>,
         figures: Option<LinkFigures>,
     ) {
@@ -54,8 +54,8 @@ impl Live {
                 about.figures = LinkFigures { holes: std::mem::take(&mut about.figures.holes), ..figures };
             }
             let labels = labels.unwrap_or_else(|| about.labels.clone());
-            let changed = about.standing != standing || about.since != since || about.labels != labels;
-            (about.standing, about.since, about.labels, about.told) = (standing, since, labels, true);
+            let changed = about.connection_state != connection_state || about.since != since || about.labels != labels;
+            (about.connection_state, about.since, about.labels, about.told) = (connection_state, since, labels, true);
             changed
         });
     }
@@ -131,9 +131,13 @@ impl Live {
             let silent = steady.saturating_sub(self.source(source.id).heard.load(Ordering::Relaxed)) as i64;
             let late = silent > (source.interval * LATE_AFTER).max(MIN_LATE_MS);
             self.change(source.id, |about| {
-                match about.standing {
-                    Standing::Live if late => (about.standing, about.since) = (Standing::Late, wall - silent),
-                    Standing::Late if !late => (about.standing, about.since) = (Standing::Live, wall),
+                match about.connection_state {
+                    ConnectionState::Live if late => {
+                        (about.connection_state, about.since) = (ConnectionState::Late, wall - silent)
+                    }
+                    ConnectionState::Late if !late => {
+                        (about.connection_state, about.since) = (ConnectionState::Live, wall)
+                    }
                     _ => return false,
                 }
                 true
@@ -166,8 +170,8 @@ impl Live {
                 facts > before.facts || about.version > before.changes
             };
             let entry = || match &self.provenance.recorded {
-                Some(recorded) => source.entry(Standing::Ended, recorded.to, about.labels.clone()),
-                None => source.entry(about.standing.clone(), about.since, about.labels.clone()),
+                Some(recorded) => source.entry(ConnectionState::Ended, recorded.to, about.labels.clone()),
+                None => source.entry(about.connection_state.clone(), about.since, about.labels.clone()),
             };
             is_new.then(entry)
         };
@@ -192,7 +196,7 @@ mod tests {
     }
 
     fn stands(entries: &[IndexEntry]) -> Vec<(u16, &str, i64)> {
-        entries.iter().map(|entry| (entry.id, entry.state.word(), entry.since)).collect()
+        entries.iter().map(|entry| (entry.id, entry.state.as_str(), entry.since)).collect()
     }
 
     #[test]
@@ -202,16 +206,16 @@ mod tests {
         assert_eq!(stands(&live.index(&Scope::All, &mut known)), [(0, "live", 1_000_000), (1, "live", 1_000_000)]);
         assert_eq!(live.index(&Scope::All, &mut known), []);
         clock.pass(Duration::from_secs(1));
-        live.set_standing(1, Standing::Filling { missing: 60_000, rate: 0.0 });
+        live.set_connection_state(1, ConnectionState::Filling { missing: 60_000, rate: 0.0 });
         assert_eq!(stands(&live.index(&Scope::All, &mut known)), [(1, "filling", 1_001_000)]);
         clock.pass(Duration::from_secs(1));
-        live.set_standing(1, Standing::Filling { missing: 30_000, rate: 30.0 });
+        live.set_connection_state(1, ConnectionState::Filling { missing: 30_000, rate: 30.0 });
         assert_eq!(
             stands(&live.index(&Scope::All, &mut known)),
             [(1, "filling", 1_001_000)],
             "since the same time, less is missing"
         );
-        live.set_standing(1, Standing::Filling { missing: 30_000, rate: 30.0 });
+        live.set_connection_state(1, ConnectionState::Filling { missing: 30_000, rate: 30.0 });
         assert_eq!(live.index(&Scope::All, &mut known), []);
         let label = |word: &str| (word.to_string(), "x".to_string());
         live.set_labels(0, vec![label("rack"), label("pod")]);
@@ -229,13 +233,17 @@ mod tests {
         live.append(1, 1_000_000, false, &[]).expect("it is not closed");
         let mut known = KnownIndex::default();
         live.index(&Scope::All, &mut known);
-        for standing in [Standing::Unreachable, Standing::Stopped("the machine goes down".into()), Standing::Ended] {
-            live.set_standing(0, standing.clone());
-            live.set_standing(1, standing);
+        for connection_state in [
+            ConnectionState::Unreachable,
+            ConnectionState::Stopped("the machine goes down".into()),
+            ConnectionState::Ended,
+        ] {
+            live.set_connection_state(0, connection_state.clone());
+            live.set_connection_state(1, connection_state);
             assert_eq!(all(), 1, "of the other something is left");
             assert_eq!(live.index(&Scope::All, &mut known).len(), 2, "who knows it is told how it stands");
         }
-        live.set_standing(0, Standing::Refused("its clone has a link".into()));
+        live.set_connection_state(0, ConnectionState::Refused("its clone has a link".into()));
         assert_eq!(all(), 2, "what somebody has to do something about stays");
     }
 
@@ -253,7 +261,7 @@ mod tests {
         assert_eq!(stands(&after(1)), [(0, "late", 1_000_000)], "the other has a longer interval");
         live.announce(&[0]);
         assert_eq!(stands(&after(1)), [(0, "live", 1_005_000)]);
-        live.set_standing(0, Standing::Unreachable);
+        live.set_connection_state(0, ConnectionState::Unreachable);
         assert_eq!(
             stands(&after(60)),
             [(0, "unreachable", 1_005_000), (1, "late", 1_000_000)],
@@ -266,7 +274,7 @@ mod tests {
         let (live, _) = two();
         let scope = Scope::only([], ["b".to_string()]);
         assert_eq!(stands(&live.index(&scope, &mut KnownIndex::default())), [(1, "live", 1_000_000)]);
-        live.set_standing(0, Standing::Unreachable);
+        live.set_connection_state(0, ConnectionState::Unreachable);
         assert_eq!(live.index(&Scope::nothing(), &mut KnownIndex::default()), []);
     }
 

@@ -3,7 +3,7 @@
 use charts::axis::{self, Axis};
 use charts::canvas::{Canvas, Pen, SUBPIXELS, Surface};
 use charts::labels::Label;
-use charts::over::Said;
+use charts::over::EdgeLabels;
 use charts::poster::{Head, TITLE_HEIGHT_PX};
 use charts::reduce::{Column, Reducer};
 use charts::svg::Svg;
@@ -20,7 +20,7 @@ const FAMILY: &str = "Inter, system-ui, sans-serif";
 const MEASURES: Measures = Measures { text: 12.0, left: 48.0, right: 140.0, line: 1.5 };
 
 /// Contents of a picture.
-pub struct Figure {
+pub struct SvgChart {
     /// Title above it.
     pub title: String,
     /// The machine and the span, in words.
@@ -56,7 +56,7 @@ impl Paper {
 }
 
 /// Draws it. Its title, for screen readers, lists mean, minimum and maximum of each series.
-pub fn draw(figure: &Figure, paper: Paper) -> String {
+pub fn draw(figure: &SvgChart, paper: Paper) -> String {
     let factor = figure.unit.to_base();
     let reduced: Vec<Reducer> = figure.series.iter().map(|(_, _, buckets)| reduce(figure, buckets, factor)).collect();
     let columns: Vec<&[Column]> = reduced.iter().map(Reducer::columns).collect();
@@ -102,7 +102,7 @@ pub fn draw(figure: &Figure, paper: Paper) -> String {
     let of = (chart.traits().note)(columns.len());
     let note = [unit, &of].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ");
     let head = Head { title: &figure.title, note: &note, source: &figure.words };
-    let said = Said { labels: &labels, unit, joined_as: None, before: &[] };
+    let said = EdgeLabels { labels: &labels, unit, joined_as: None, before: &[] };
     let mut sheet = Sheet { svg: Svg::new(paper.size, FAMILY), size: 12.0 };
     let mut pen = Pen::default();
     {
@@ -118,7 +118,7 @@ pub fn draw(figure: &Figure, paper: Paper) -> String {
 
 /// The frame of the drawing, without the parts for a live page.
 fn frame<'a>(
-    figure: &Figure,
+    figure: &SvgChart,
     paper: Paper,
     chart: Chart,
     axis: &'a Axis,
@@ -150,7 +150,7 @@ fn frame<'a>(
     }
 }
 
-fn reduce(figure: &Figure, buckets: &[Bucket], factor: f64) -> Reducer {
+fn reduce(figure: &SvgChart, buckets: &[Bucket], factor: f64) -> Reducer {
     let mut reducer = Reducer::new(figure.step, (figure.interval * 3).max(figure.step * 3 / 2));
     for bucket in buckets {
         let last = bucket.t + figure.step - 1;
@@ -160,7 +160,7 @@ fn reduce(figure: &Figure, buckets: &[Bucket], factor: f64) -> Reducer {
 }
 
 /// The numbers of each series in words.
-fn summary(figure: &Figure, factor: f64) -> String {
+fn summary(figure: &SvgChart, factor: f64) -> String {
     let mut text = format!("{}, {}", figure.title, figure.words);
     for (name, _, buckets) in &figure.series {
         let samples: u32 = buckets.iter().map(|bucket| bucket.count).sum();
@@ -246,12 +246,12 @@ impl Surface for Sheet {
 mod tests {
     use super::*;
 
-    fn figure(series: usize) -> Figure {
+    fn figure(series: usize) -> SvgChart {
         let bucket =
             |at: i64, t: i64| Bucket { t: t * 1_000, min: 1.0, max: 90.0, mean: at as f64, last: 1.0, count: 1 };
         let one =
             |at: i64| (format!("GPU {at} <b>"), Hue::Of((at % 8) as u8), (0..60).map(|t| bucket(at, t)).collect());
-        Figure {
+        SvgChart {
             title: "GPU utilization".into(),
             words: "node-7".into(),
             unit: Unit::Percent,

@@ -4,12 +4,12 @@ use super::CostSettings;
 use super::kept::KeptRuns;
 use super::other_id;
 use super::output::RunLogs;
-use super::reduce::{Part, Runs, Silence, apart, clipped, judged, merged};
+use super::reduce::{RunPart, Runs, Silence, apart, clipped, judged, merged};
 use super::reported::Reports;
 use super::summary::{FindingsOf, RunSummary};
 use parking_lot::{Mutex, MutexGuard};
+use shared::connection_state::ConnectionState;
 use shared::run::{Run, RunProcess};
-use shared::standing::Standing;
 use shared::wire::{Source, SourceId};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -33,7 +33,7 @@ struct OfMachine {
 
 /// The runs of all machines.
 #[derive(Default)]
-pub struct RunBook {
+pub struct RunRegistry {
     parts: Mutex<HashMap<SourceId, OfMachine>>,
     /// Teams of machines, by machine key; None if there are no teams.
     teams: Mutex<Option<HashMap<String, Arc<str>>>>,
@@ -49,9 +49,9 @@ pub struct RunBook {
     pub prices: Option<CostSettings>,
 }
 
-/// The parts of a run book.
+/// The parts of a run registry.
 #[derive(Default)]
-pub struct RunBookParts {
+pub struct RunRegistryParts {
     /// Output of the runs of this machine.
     pub logs: RunLogs,
     /// Returns the findings of a span.
@@ -63,18 +63,18 @@ pub struct RunBookParts {
 }
 
 /// Source of a run in a list.
-enum Entry {
+enum RunSource {
     /// Records of machines, and the ID under which the run is listed.
-    Parts(String, Vec<Part>),
+    Parts(String, Vec<RunPart>),
     /// A stored summary.
     Kept(Arc<Run>),
 }
 
-impl Entry {
+impl RunSource {
     fn id(&self) -> &str {
         match self {
-            Entry::Parts(id, _) => id,
-            Entry::Kept(run) => &run.id,
+            RunSource::Parts(id, _) => id,
+            RunSource::Kept(run) => &run.id,
         }
     }
 }
@@ -84,7 +84,7 @@ impl Entry {
 struct Made(Mutex<MadeRuns>);
 
 /// By listed ID: the parts, and the run that was made of them.
-type MadeRuns = HashMap<String, (Vec<Part>, Arc<Run>)>;
+type MadeRuns = HashMap<String, (Vec<RunPart>, Arc<Run>)>;
 
 /// Maximum size of the cache; above it all entries are dropped.
 const MAX_MADE: usize = 100_000;
@@ -101,7 +101,7 @@ impl Made {
     /// silence of a machine.
     fn run(
         &self,
-        (id, parts): (String, Vec<Part>),
+        (id, parts): (String, Vec<RunPart>),
         span: (i64, i64),
         silent: impl Fn(&str) -> Option<Silence>,
     ) -> Option<Arc<Run>> {
@@ -110,7 +110,7 @@ impl Made {
             return None;
         }
         let is_over = all().all(|one| one.began >= span.0 && one.ended.is_some_and(|ended| ended <= span.1));
-        let same = |known: &Vec<Part>| {
+        let same = |known: &Vec<RunPart>| {
             let pairs = known.iter().zip(&parts);
             known.len() == parts.len()
                 && pairs.into_iter().all(|(a, b)| a.name == b.name && Arc::ptr_eq(&a.run, &b.run))
@@ -134,7 +134,7 @@ impl Made {
 }
 
 /// The run of these parts under an ID.
-fn listed(id: &str, parts: &[Part]) -> Option<Run> {
+fn listed(id: &str, parts: &[RunPart]) -> Option<Run> {
     let mut run = merged(parts)?;
     if run.id != id {
         run.known_as = Some(std::mem::replace(&mut run.id, id.into()));
@@ -143,12 +143,12 @@ fn listed(id: &str, parts: &[Part]) -> Option<Run> {
 }
 
 /// The runs of one ID, each with its listed ID: the first keeps the ID, and the others get one of their own.
-fn with_ids(parts: Vec<Part>) -> impl Iterator<Item = (String, Vec<Part>)> {
+fn with_ids(parts: Vec<RunPart>) -> impl Iterator<Item = (String, Vec<RunPart>)> {
     apart(parts).into_iter().enumerate().filter_map(|(at, parts)| Some((own_id(parts.first()?, at == 0), parts)))
 }
 
 /// The ID of a run with this first part.
-fn own_id(Part { key, run, generation, .. }: &Part, is_first: bool) -> String {
+fn own_id(RunPart { key, run, generation, .. }: &RunPart, is_first: bool) -> String {
     match generation {
         // No job of an address has the plain ID.
         Some(generation) => other_id(&run.id, &format!("{key} {generation}")),
@@ -159,19 +159,19 @@ fn own_id(Part { key, run, generation, .. }: &Part, is_first: bool) -> String {
 
 /// Whether an ID means a run that is listed under another one. It may be the ID on one of its machines alone, or the
 /// address of its job.
-fn is_called(parts: &[Part], id: &str) -> bool {
+fn is_called(parts: &[RunPart], id: &str) -> bool {
     let jobs = parts.iter().filter(|part| part.generation.is_some());
     jobs.into_iter().any(|part| part.run.id == id || own_id(part, false) == id)
 }
 
-impl RunBook {
-    /// A book that has read nothing yet.
-    pub fn new(RunBookParts { logs, findings, reports, prices }: RunBookParts) -> Self {
-        RunBook { logs, findings, reports, prices, ..RunBook::default() }
+impl RunRegistry {
+    /// A registry that has read nothing yet.
+    pub fn new(RunRegistryParts { logs, findings, reports, prices }: RunRegistryParts) -> Self {
+        RunRegistry { logs, findings, reports, prices, ..RunRegistry::default() }
     }
 
     /// Findings and prices: a summary uses them besides records and samples.
-    pub(super) fn told(&self) -> (Option<&FindingsOf>, Option<&CostSettings>) {
+    pub(super) fn summary_inputs(&self) -> (Option<&FindingsOf>, Option<&CostSettings>) {
         (self.findings.as_ref(), self.prices.as_ref())
     }
 
@@ -236,7 +236,7 @@ impl RunBook {
         kept: Vec<Arc<Run>>,
     ) -> impl Iterator<Item = Arc<Run>> + use<> {
         let all = self.refresh(live, sources);
-        let mut by_id: HashMap<&str, Vec<Part>> = HashMap::with_capacity(all.iter().map(Vec::len).sum());
+        let mut by_id: HashMap<&str, Vec<RunPart>> = HashMap::with_capacity(all.iter().map(Vec::len).sum());
         for (source, runs) in sources.iter().zip(&all) {
             let part = self.part_of(source);
             for (generation, run) in runs {
@@ -251,22 +251,22 @@ impl RunBook {
             let same = |one: &RunProcess| {
                 first.is_some_and(|kept| (kept.pid, kept.began, &kept.source) == (one.pid, one.began, &one.source))
             };
-            let has = |parts: &Vec<Part>| parts.iter().any(|part| part.run.processes.iter().any(same));
+            let has = |parts: &Vec<RunPart>| parts.iter().any(|part| part.run.processes.iter().any(same));
             by_id.contains_key(kept.id.as_str())
                 || kept.known_as.as_deref().and_then(|id| by_id.get(id)).is_some_and(has)
         };
         let kept = kept.into_iter().filter(|run| !is_there(run));
-        let kept: Vec<(i64, Entry)> = kept.map(|run| (run.began, Entry::Kept(run))).collect();
+        let kept: Vec<(i64, RunSource)> = kept.map(|run| (run.began, RunSource::Kept(run))).collect();
         let parts = by_id.into_values().flat_map(with_ids).map(|(id, parts)| {
             let began = parts.iter().map(|part| part.run.began).min().unwrap_or_default();
-            (began, Entry::Parts(id, parts))
+            (began, RunSource::Parts(id, parts))
         });
-        let mut sorted: Vec<(i64, Entry)> = parts.chain(kept).collect();
+        let mut sorted: Vec<(i64, RunSource)> = parts.chain(kept).collect();
         sorted.sort_unstable_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.id().cmp(b.1.id())));
         let (silent, made) = (silent(live, sources), self.made.clone());
         let one = move |(_, entry)| match entry {
-            Entry::Parts(id, parts) => made.run((id, parts), span, |source: &str| silent.get(source).copied()),
-            Entry::Kept(run) => {
+            RunSource::Parts(id, parts) => made.run((id, parts), span, |source: &str| silent.get(source).copied()),
+            RunSource::Kept(run) => {
                 let is_whole = run
                     .processes
                     .iter()
@@ -286,7 +286,7 @@ impl RunBook {
             self.kept.summary(id, |key| reader.scope().sees(key)).filter(|one| clipped(one.run.clone(), span).is_some())
         };
         let Some(run) = of_records else { return kept() };
-        let made = RunSummary::of(reader.live(), &sources, run, self.told());
+        let made = RunSummary::build(reader.live(), &sources, run, self.summary_inputs());
         // Records may outlive the samples.
         match made.curves.is_empty() {
             true => Some(kept().filter(|kept| kept.run.id == made.run.id && !kept.curves.is_empty()).unwrap_or(made)),
@@ -300,14 +300,14 @@ impl RunBook {
         // A run that is not the first of its ID has its own ID, which does not identify the first one.
         let begin = id.rsplit_once('-').map(|(begin, _)| begin).filter(|begin| begin.len() + 9 == id.len());
         let may_be = |run: &Run| run.id == id || begin.is_some_and(|begin| run.id.starts_with(begin));
-        let mut by_id: BTreeMap<&str, Vec<Part>> = BTreeMap::new();
+        let mut by_id: BTreeMap<&str, Vec<RunPart>> = BTreeMap::new();
         for (source, runs) in sources.iter().zip(&all) {
             let part = self.part_of(source);
             for (generation, run) in runs.iter().filter(|(_, run)| may_be(run)) {
                 by_id.entry(&run.id).or_default().push(part(*generation, run));
             }
         }
-        let mut all: Vec<(String, Vec<Part>)> = by_id.into_values().flat_map(with_ids).collect();
+        let mut all: Vec<(String, Vec<RunPart>)> = by_id.into_values().flat_map(with_ids).collect();
         let at = all.iter().position(|(own, _)| own == id).or_else(|| {
             // An address means its newest job.
             let called = (0..all.len()).filter(|at| is_called(&all[*at].1, id));
@@ -319,14 +319,14 @@ impl RunBook {
     }
 
     /// Makes the part of a run that one machine knows.
-    fn part_of(&self, source: &Source) -> impl Fn(Option<i64>, &Arc<Run>) -> Part + use<> {
+    fn part_of(&self, source: &Source) -> impl Fn(Option<i64>, &Arc<Run>) -> RunPart + use<> {
         let [key, name]: [Arc<str>; 2] = [&source.key, &source.name].map(|text| text.as_str().into());
         // A machine whose team is unknown shares a team with no other.
         let teams = self.teams.lock();
         let team = teams.as_ref().map(|teams| teams.get(&source.key).unwrap_or(&key).clone());
         move |generation, run| {
             let (key, name, team, run) = (key.clone(), name.clone(), team.clone(), run.clone());
-            Part { key, name, team, generation, run }
+            RunPart { key, name, team, generation, run }
         }
     }
 
@@ -345,8 +345,11 @@ impl RunBook {
 /// The last contact of silent machines, by name.
 fn silent(live: &Live, sources: &[Arc<Source>]) -> BTreeMap<String, Silence> {
     let unheard = |source: &Arc<Source>| {
-        let (standing, since) = live.source(source.id).standing();
-        let silent = !matches!(standing, Standing::Live | Standing::Late | Standing::Filling { .. });
+        let (connection_state, since) = live.source(source.id).connection_state();
+        let silent = !matches!(
+            connection_state,
+            ConnectionState::Live | ConnectionState::Late | ConnectionState::Filling { .. }
+        );
         let age = live.clock.wall() - since;
         (silent && age >= SILENCE_MS).then(|| (source.name.clone(), Silence { since, for_good: age >= LOST_MS }))
     };
@@ -370,7 +373,7 @@ mod tests {
         let mut store = Store::new(catalog, Limits { retention: 3_600_000, bytes: usize::MAX });
         let nodes = [1, 2].map(|n| store.add_source(format!("node-{n}"), 1_000, Vec::new()));
         let live = Live::new(store, Arc::new(Manual::at(1_000_000, Duration::ZERO)), 1, 3_600_000);
-        let book = RunBook::default();
+        let registry = RunRegistry::default();
         let sources = || live.store().sources();
         let rank = |node: usize, t: i64| Begun {
             run: "ddp-n1-29500-00000000".into(),
@@ -390,7 +393,7 @@ mod tests {
             tell(node, t, END_KIND, serde_json::to_vec(&over).expect("JSON"));
         };
         let listed = || -> Vec<(String, usize, RunState)> {
-            let all = book.newest_first(&live, &sources(), ALWAYS);
+            let all = registry.newest_first(&live, &sources(), ALWAYS);
             all.map(|run| (run.id.clone(), run.processes.len(), run.state)).collect()
         };
         begin(0, 100_000);
@@ -405,12 +408,12 @@ mod tests {
         let all = listed();
         let second = all[0].0.clone();
         assert_eq!(all, [(second.clone(), 2, RunState::Running), (first.clone(), 2, RunState::Finished)]);
-        let found = |id: &str| book.find(&live, &sources(), id, ALWAYS).map(|run| run.id);
+        let found = |id: &str| registry.find(&live, &sources(), id, ALWAYS).map(|run| run.id);
         assert_eq!((found(&first), found(&second)), (Some(first.clone()), Some(second.clone())));
         // The address means the newest job; and a single machine uses another ID for it.
         assert_eq!(found("ddp-n1-29500-00000000"), Some(second.clone()));
         let alone: Vec<Arc<Source>> = sources().into_iter().skip(1).collect();
-        let of_one = book.newest_first(&live, &alone, ALWAYS).next().expect("it is there").id.clone();
+        let of_one = registry.newest_first(&live, &alone, ALWAYS).next().expect("it is there").id.clone();
         assert_ne!(of_one, second);
         assert_eq!(found(&of_one), Some(second));
     }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// Connection state of a source. The end of its link does not mean that the machine crashed, so no state claims that.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub enum Standing {
+pub enum ConnectionState {
     /// Its ticks arrive.
     #[default]
     Live,
@@ -27,44 +27,44 @@ pub enum Standing {
     Ended,
 }
 
-impl Standing {
+impl ConnectionState {
     /// The words of all states; the position of each is its [code](Self::code).
     pub const WORDS: [&'static str; 7] = ["live", "late", "filling", "unreachable", "stopped", "refused", "ended"];
 
     /// Its number, which the overview shows.
     pub fn code(&self) -> u8 {
         match self {
-            Standing::Live => 0,
-            Standing::Late => 1,
-            Standing::Filling { .. } => 2,
-            Standing::Unreachable => 3,
-            Standing::Stopped(_) => 4,
-            Standing::Refused(_) => 5,
-            Standing::Ended => 6,
+            ConnectionState::Live => 0,
+            ConnectionState::Late => 1,
+            ConnectionState::Filling { .. } => 2,
+            ConnectionState::Unreachable => 3,
+            ConnectionState::Stopped(_) => 4,
+            ConnectionState::Refused(_) => 5,
+            ConnectionState::Ended => 6,
         }
     }
 
     /// Its word.
-    pub fn word(&self) -> &'static str {
+    pub fn as_str(&self) -> &'static str {
         Self::WORDS[usize::from(self.code())]
     }
 
     /// The reason in words, if one was given.
     pub fn why(&self) -> Option<&str> {
         match self {
-            Standing::Stopped(why) | Standing::Refused(why) => Some(why),
+            ConnectionState::Stopped(why) | ConnectionState::Refused(why) => Some(why),
             _ => None,
         }
     }
 
     /// Whether its stop was announced, so that its silence is no loss.
     pub fn has_signed_off(&self) -> bool {
-        matches!(self, Standing::Stopped(_) | Standing::Ended)
+        matches!(self, ConnectionState::Stopped(_) | ConnectionState::Ended)
     }
 
     /// Whether its ticks are expected; in all other states none arrives.
     pub fn is_linked(&self) -> bool {
-        matches!(self, Standing::Live | Standing::Late | Standing::Filling { .. })
+        matches!(self, ConnectionState::Live | ConnectionState::Late | ConnectionState::Filling { .. })
     }
 }
 
@@ -75,19 +75,19 @@ mod tests {
     #[test]
     fn each_has_a_word_of_its_own() {
         let all = [
-            (Standing::Live, "live"),
-            (Standing::Late, "late"),
-            (Standing::Filling { missing: 60_000, rate: 0.0 }, "filling"),
-            (Standing::Unreachable, "unreachable"),
-            (Standing::Stopped("it was told to".into()), "stopped"),
-            (Standing::Refused("its key was ended".into()), "refused"),
-            (Standing::Ended, "ended"),
+            (ConnectionState::Live, "live"),
+            (ConnectionState::Late, "late"),
+            (ConnectionState::Filling { missing: 60_000, rate: 0.0 }, "filling"),
+            (ConnectionState::Unreachable, "unreachable"),
+            (ConnectionState::Stopped("it was told to".into()), "stopped"),
+            (ConnectionState::Refused("its key was ended".into()), "refused"),
+            (ConnectionState::Ended, "ended"),
         ];
-        for (at, (standing, word)) in all.iter().enumerate() {
-            assert_eq!((usize::from(standing.code()), standing.word()), (at, *word));
-            assert_eq!(standing.is_linked(), at < 3);
-            assert_eq!(standing.has_signed_off(), ["stopped", "ended"].contains(word));
-            assert_eq!(standing.why().is_some(), ["stopped", "refused"].contains(word));
+        for (at, (connection_state, word)) in all.iter().enumerate() {
+            assert_eq!((usize::from(connection_state.code()), connection_state.as_str()), (at, *word));
+            assert_eq!(connection_state.is_linked(), at < 3);
+            assert_eq!(connection_state.has_signed_off(), ["stopped", "ended"].contains(word));
+            assert_eq!(connection_state.why().is_some(), ["stopped", "refused"].contains(word));
         }
     }
 }

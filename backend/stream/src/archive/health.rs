@@ -35,14 +35,14 @@ impl Trouble {
 }
 
 /// State of the history on disk.
-pub struct Standing {
+pub struct HistoryHealth {
     path: PathBuf,
     calls: Arc<Calls>,
-    seen: Mutex<Seen>,
+    seen: Mutex<LastState>,
 }
 
 /// The state seen last, and the report of the start.
-struct Seen {
+struct LastState {
     figures: Figures,
     /// Reason why segments are not written, merged or removed.
     trouble: Option<Trouble>,
@@ -58,7 +58,7 @@ struct Seen {
     open: bool,
 }
 
-impl Standing {
+impl HistoryHealth {
     /// State at the start; `calls` are those of the folder at this path.
     pub fn new(path: PathBuf, calls: Arc<Calls>, report: &Report) -> Self {
         let figures = Figures {
@@ -69,7 +69,7 @@ impl Standing {
             damaged: report.damages.len() as u64,
             ..Figures::default()
         };
-        let seen = Seen {
+        let seen = LastState {
             figures,
             trouble: None,
             call: None,
@@ -78,10 +78,10 @@ impl Standing {
             warned: Throttle::new(),
             open: false,
         };
-        Standing { path, calls, seen: Mutex::new(seen) }
+        HistoryHealth { path, calls, seen: Mutex::new(seen) }
     }
 
-    fn seen(&self) -> MutexGuard<'_, Seen> {
+    fn seen(&self) -> MutexGuard<'_, LastState> {
         self.seen.lock()
     }
 
@@ -116,7 +116,7 @@ impl Standing {
     }
 
     /// Checks the log and the disk, and updates the store. Waits for neither.
-    pub(super) fn look(&self, live: &Live) {
+    pub(super) fn check_disk(&self, live: &Live) {
         let Some(health) = live.writing().log.as_ref().map(|log| log.health()) else { return };
         let mut seen = self.seen();
         let check = seen.check(&self.path, &health, self.calls.oldest(), live.clock.steady());
@@ -126,7 +126,7 @@ impl Standing {
     }
 }
 
-impl Seen {
+impl LastState {
     /// Whether the same call has been running for too long.
     fn hangs(&mut self, oldest: Option<u64>, now: Duration) -> bool {
         let since = match (oldest, self.call) {

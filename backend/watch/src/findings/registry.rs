@@ -14,7 +14,7 @@ const MAX_CHANGES: usize = 10_000;
 
 /// A finding, with the keys of its machines, by their names.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
-pub struct Entry {
+pub struct FindingEntry {
     /// In the form for display.
     #[serde(flatten)]
     pub finding: Finding,
@@ -24,7 +24,7 @@ pub struct Entry {
 
 /// Findings of other hubs, by hub and id, each with the number of its hub's lists in which it was missing without an
 /// end.
-type Theirs = HashMap<String, HashMap<String, (Entry, u8)>>;
+type Theirs = HashMap<String, HashMap<String, (FindingEntry, u8)>>;
 
 /// A finding missing in this number of its hub's lists is dropped.
 const LACKING: u8 = 3;
@@ -32,7 +32,7 @@ const LACKING: u8 = 3;
 /// Maximum number of dismissals for other hubs that they have not received yet.
 const MAX_TO_OTHERS: usize = 200;
 
-impl Entry {
+impl FindingEntry {
     /// Whether all of its machines are visible.
     fn is_seen(&self, sees: impl Fn(&str) -> bool) -> bool {
         machines(&self.finding).all(|name| self.machines.get(name).is_some_and(|key| sees(key)))
@@ -41,7 +41,7 @@ impl Entry {
 
 #[derive(Debug, Default)]
 struct Inner {
-    by_id: HashMap<String, Entry>,
+    by_id: HashMap<String, FindingEntry>,
     theirs: Theirs,
     /// A finding that was open when this program started continues under its old id.
     renamed: HashMap<String, String>,
@@ -60,7 +60,7 @@ struct Inner {
 
 /// The findings of all machines.
 #[derive(Debug, Default)]
-pub struct FindingBook {
+pub struct FindingRegistry {
     inner: Mutex<Inner>,
 }
 
@@ -97,14 +97,14 @@ pub(crate) fn machines(finding: &Finding) -> impl Iterator<Item = &str> {
     places.chain(evidence).chain(finding.changed.iter().map(|change| change.source.as_str()))
 }
 
-impl FindingBook {
+impl FindingRegistry {
     fn inner(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock()
     }
 
     /// Adds or updates a finding; `key` returns the key of a machine by its name. Returns the entry to be written; None
     /// without a change.
-    pub fn take(&self, mut finding: Finding, key: impl Fn(&str) -> Option<String>) -> Option<Entry> {
+    pub fn take(&self, mut finding: Finding, key: impl Fn(&str) -> Option<String>) -> Option<FindingEntry> {
         let mut inner = self.inner();
         if let Some(old) = inner.renamed.get(&finding.id).and_then(|id| inner.by_id.get(id)) {
             (finding.id, finding.since, finding.told) = (old.finding.id.clone(), old.finding.since, old.finding.told);
@@ -118,7 +118,7 @@ impl FindingBook {
         let machines = machines(&finding).filter_map(|name| Some((name.to_string(), key(name)?))).collect();
         // A dismissal stays.
         finding.dismissed = inner.known(&finding.id).and_then(|old| old.finding.dismissed.clone());
-        let entry = Entry { finding, machines };
+        let entry = FindingEntry { finding, machines };
         let old = inner.by_id.insert(entry.finding.id.clone(), entry.clone());
         if old.as_ref() == Some(&entry) {
             return None;
@@ -137,7 +137,7 @@ impl FindingBook {
         live: &Live,
         mut finding: Finding,
         key: impl Fn(&str) -> Option<String>,
-    ) -> Option<Entry> {
+    ) -> Option<FindingEntry> {
         let known = {
             let inner = self.inner();
             let id = inner.renamed.get(&finding.id).unwrap_or(&finding.id);
@@ -151,12 +151,12 @@ impl FindingBook {
     }
 
     /// The open findings of this hub.
-    pub fn open(&self) -> Vec<Entry> {
+    pub fn open(&self) -> Vec<FindingEntry> {
         self.inner().by_id.values().filter(|entry| entry.finding.until.is_none()).cloned().collect()
     }
 
     /// Adds changed findings of another hub; `open` are the ids of all open ones there, if it lists them.
-    pub fn lay(&self, hub: &str, changed: Vec<Entry>, open: Option<&HashSet<String>>) {
+    pub fn lay(&self, hub: &str, changed: Vec<FindingEntry>, open: Option<&HashSet<String>>) {
         let mut inner = self.inner();
         let Inner { theirs, said_of_theirs, .. } = &mut *inner;
         let own = theirs.entry(hub.to_string()).or_default();
@@ -239,14 +239,14 @@ impl FindingBook {
     }
 
     /// Dismissals since the last call, to be written.
-    pub(super) fn said(&self) -> Vec<Entry> {
+    pub(super) fn take_dismissals(&self) -> Vec<FindingEntry> {
         let mut inner = self.inner();
         let said = std::mem::take(&mut inner.said);
         said.iter().filter_map(|id| inner.by_id.get(id).cloned()).collect()
     }
 
     /// Restores findings stored by an earlier run of the program.
-    pub(super) fn restore(&self, entries: impl IntoIterator<Item = Entry>) {
+    pub(super) fn restore(&self, entries: impl IntoIterator<Item = FindingEntry>) {
         let mut inner = self.inner();
         for entry in entries {
             inner.change(entry.finding.id.clone());
@@ -258,14 +258,14 @@ impl FindingBook {
     /// Ends findings that an earlier run left open and that are not among `open`, at `now`, seconds. `lives` returns
     /// whether a machine, by its key, was checked for long enough, which must hold for all machines of a finding.
     /// Returns the ended ones.
-    pub(super) fn end_others(&self, open: &[String], now: i64, lives: impl Fn(&str) -> bool) -> Vec<Entry> {
+    pub(super) fn end_others(&self, open: &[String], now: i64, lives: impl Fn(&str) -> bool) -> Vec<FindingEntry> {
         let mut inner = self.inner();
         let open: Vec<String> = open.iter().map(|id| inner.renamed.get(id).unwrap_or(id).clone()).collect();
         let left = inner.by_id.values_mut().filter(|entry| {
             let mut subject = entry.finding.subject.iter().filter_map(|place| entry.machines.get(&place.source));
             entry.finding.until.is_none() && !open.contains(&entry.finding.id) && subject.all(|key| lives(key))
         });
-        let ended: Vec<Entry> = left
+        let ended: Vec<FindingEntry> = left
             .map(|entry| {
                 entry.finding.until = Some(now);
                 entry.clone()
@@ -277,7 +277,7 @@ impl FindingBook {
 
     /// All entries changed after the change of this number, in their present state, and the number of the newest
     /// change. A follower too far behind gets all entries.
-    pub fn changed_since(&self, number: u64) -> (Vec<Entry>, u64) {
+    pub fn changed_since(&self, number: u64) -> (Vec<FindingEntry>, u64) {
         let inner = self.inner();
         let newest = inner.before + inner.changes.len() as u64;
         let changed = match number.checked_sub(inner.before) {
@@ -309,8 +309,8 @@ impl FindingBook {
     }
 
     /// All findings, oldest first.
-    pub(super) fn all(&self) -> Vec<Entry> {
-        let mut all: Vec<Entry> = self.inner().by_id.values().cloned().collect();
+    pub(super) fn all(&self) -> Vec<FindingEntry> {
+        let mut all: Vec<FindingEntry> = self.inner().by_id.values().cloned().collect();
         all.sort_unstable_by(|a, b| (a.finding.told, &a.finding.id).cmp(&(b.finding.told, &b.finding.id)));
         all
     }
@@ -337,7 +337,7 @@ impl FindingBook {
     pub fn seen(&self, wanted: &WantedFindings, sees: impl Fn(&str) -> bool) -> Vec<Finding> {
         let inner = self.inner();
         // The previous hub of a moved finding may list it, too.
-        let theirs: HashMap<&String, &Entry> = inner
+        let theirs: HashMap<&String, &FindingEntry> = inner
             .theirs
             .values()
             .flatten()
@@ -354,7 +354,7 @@ impl FindingBook {
 
 impl Inner {
     /// A finding of this hub, or of another one.
-    fn known(&self, id: &str) -> Option<&Entry> {
+    fn known(&self, id: &str) -> Option<&FindingEntry> {
         let theirs = || self.theirs.values().find_map(|own| own.get(id)).map(|(entry, _)| entry);
         self.by_id.get(id).or_else(theirs)
     }
@@ -383,7 +383,7 @@ impl Inner {
         if self.by_id.contains_key(&finding.id) {
             return None;
         }
-        let same = |entry: &&Entry| {
+        let same = |entry: &&FindingEntry| {
             let old = &entry.finding;
             old.until.is_none()
                 && (&old.rule, &old.subject, &old.device) == (&finding.rule, &finding.subject, &finding.device)
@@ -393,7 +393,7 @@ impl Inner {
 
     /// Likewise for a finding of another hub from before the machine moved here.
     fn moved(&self, finding: &Finding) -> Option<(String, i64, i64)> {
-        let same = |entry: &&Entry| {
+        let same = |entry: &&FindingEntry| {
             let old = &entry.finding;
             old.until.is_none()
                 && (&old.rule, &old.subject, &old.device) == (&finding.rule, &finding.subject, &finding.device)
@@ -430,75 +430,79 @@ mod tests {
         Some(format!("key of {name}"))
     }
 
-    fn ids(book: &FindingBook, wanted: &WantedFindings) -> Vec<String> {
-        book.seen(wanted, |_| true).into_iter().map(|finding| finding.id).collect()
+    fn ids(registry: &FindingRegistry, wanted: &WantedFindings) -> Vec<String> {
+        registry.seen(wanted, |_| true).into_iter().map(|finding| finding.id).collect()
     }
 
     #[test]
     fn who_follows_the_book_gets_what_was_changed_and_the_rest_only_where_that_is_not_known() {
-        let book = FindingBook::default();
+        let registry = FindingRegistry::default();
         let ids = |number| {
-            let (changed, newest) = book.changed_since(number);
+            let (changed, newest) = registry.changed_since(number);
             let mut ids: Vec<String> = changed.into_iter().map(|entry| entry.finding.kind).collect();
             ids.sort();
             (ids.join(" "), newest)
         };
         assert_eq!(ids(0), (String::new(), 0));
-        book.take(finding("hang", "a", 10, None), key);
-        book.take(finding("lost", "a", 20, None), key);
+        registry.take(finding("hang", "a", 10, None), key);
+        registry.take(finding("lost", "a", 20, None), key);
         assert_eq!(ids(0), ("hang lost".into(), 2));
-        book.take(finding("lost", "a", 20, None), key);
+        registry.take(finding("lost", "a", 20, None), key);
         assert_eq!(ids(2), (String::new(), 2), "nothing of it has changed");
-        book.take(finding("hang", "a", 10, Some(90)), key);
+        registry.take(finding("hang", "a", 10, Some(90)), key);
         assert_eq!(ids(2), ("hang".into(), 3));
         for until in 0..MAX_CHANGES as i64 {
-            book.take(finding("hang", "a", 10, Some(100 + until)), key);
+            registry.take(finding("hang", "a", 10, Some(100 + until)), key);
         }
         assert_eq!(ids(2).0, "hang lost", "too far behind");
     }
 
     #[test]
     fn what_names_a_machine_that_may_not_be_seen_is_not_there() {
-        let book = FindingBook::default();
-        book.take(finding("hang", "a", 10, None), key);
+        let registry = FindingRegistry::default();
+        registry.take(finding("hang", "a", 10, None), key);
         let mut both = finding("lost", "a", 20, None);
         both.affects = vec![Place { source: "b".into(), gpus: vec![1] }];
-        book.take(both, key);
-        assert_eq!(ids(&book, &WantedFindings::default()), ["lost:a:0:20", "hang:a:0:10"], "the newest first");
-        let seen = book.seen(&WantedFindings::default(), |key| key == "key of a");
+        registry.take(both, key);
+        assert_eq!(ids(&registry, &WantedFindings::default()), ["lost:a:0:20", "hang:a:0:10"], "the newest first");
+        let seen = registry.seen(&WantedFindings::default(), |key| key == "key of a");
         assert_eq!(seen.iter().map(|one| one.id.as_str()).collect::<Vec<_>>(), ["hang:a:0:10"]);
-        book.take(finding("idle", "gone", 30, None), |_| None);
-        assert_eq!(ids(&book, &WantedFindings::default()).len(), 2, "a machine that nobody knows is nobody's to see");
+        registry.take(finding("idle", "gone", 30, None), |_| None);
+        assert_eq!(
+            ids(&registry, &WantedFindings::default()).len(),
+            2,
+            "a machine that nobody knows is nobody's to see"
+        );
     }
 
     #[test]
     fn what_a_person_says_of_one_stays_until_it_is_taken_back() {
-        let book = FindingBook::default();
-        book.take(finding("hang", "a", 10, None), key);
+        let registry = FindingRegistry::default();
+        registry.take(finding("hang", "a", 10, None), key);
         let (id, said) = ("hang:a:0:10", Dismissed { at: 50, by: "ada".into(), why: "it is the evaluation".into() });
-        let of = |book: &FindingBook| book.seen(&WantedFindings::default(), |_| true)[0].dismissed.clone();
-        assert_eq!(book.dismiss(id, Some(said.clone()), |_| false), None, "who does not see it");
-        assert_eq!(book.dismiss("hang:a:0:11", Some(said.clone()), |_| true), None, "there is none");
-        assert!(book.said().is_empty());
-        let (_, before) = book.changed_since(0);
-        assert!(book.dismiss(id, Some(said.clone()), |_| true).is_some_and(|one| !one.is_on_top()));
-        assert_eq!(book.changed_since(before).0.len(), 1, "who follows the book is told");
-        book.take(finding("hang", "a", 10, Some(90)), key);
-        assert_eq!(of(&book), Some(said), "its end changes nothing of it");
-        let again = FindingBook::default();
-        again.restore(book.said());
-        assert!(of(&again).is_some() && book.said().is_empty(), "it is written down once");
-        book.dismiss(id, None, |_| true);
-        assert_eq!(of(&book), None);
+        let of = |registry: &FindingRegistry| registry.seen(&WantedFindings::default(), |_| true)[0].dismissed.clone();
+        assert_eq!(registry.dismiss(id, Some(said.clone()), |_| false), None, "who does not see it");
+        assert_eq!(registry.dismiss("hang:a:0:11", Some(said.clone()), |_| true), None, "there is none");
+        assert!(registry.take_dismissals().is_empty());
+        let (_, before) = registry.changed_since(0);
+        assert!(registry.dismiss(id, Some(said.clone()), |_| true).is_some_and(|one| !one.is_on_top()));
+        assert_eq!(registry.changed_since(before).0.len(), 1, "who follows the registry is told");
+        registry.take(finding("hang", "a", 10, Some(90)), key);
+        assert_eq!(of(&registry), Some(said), "its end changes nothing of it");
+        let again = FindingRegistry::default();
+        again.restore(registry.take_dismissals());
+        assert!(of(&again).is_some() && registry.take_dismissals().is_empty(), "it is written down once");
+        registry.dismiss(id, None, |_| true);
+        assert_eq!(of(&registry), None);
     }
 
     #[test]
     fn what_a_person_says_of_a_finding_of_another_hub_reaches_that_hub_and_holds_here_meanwhile() {
-        let (here, there) = (FindingBook::default(), FindingBook::default());
+        let (here, there) = (FindingRegistry::default(), FindingRegistry::default());
         there.take(finding("hang", "a", 10, None), key);
         let (id, said) = ("hang:a:0:10", Dismissed { at: 50, by: "ada".into(), why: "it is the evaluation".into() });
-        let told = |here: &FindingBook| here.lay("there", there.open(), None);
-        let of = |book: &FindingBook| book.seen(&WantedFindings::default(), |_| true)[0].dismissed.clone();
+        let told = |here: &FindingRegistry| here.lay("there", there.open(), None);
+        let of = |registry: &FindingRegistry| registry.seen(&WantedFindings::default(), |_| true)[0].dismissed.clone();
         told(&here);
         assert_eq!(here.machines_of(id, |_| true), Some(vec!["key of a".to_string()]));
         assert_eq!(here.dismiss(id, Some(said.clone()), |_| false), None, "who does not see it");
@@ -507,20 +511,20 @@ mod tests {
         told(&here);
         assert_eq!((of(&here), of(&there)), (Some(said.clone()), None));
         there.heed_others(&here.to_others());
-        assert_eq!((of(&there), there.said().len()), (Some(said.clone()), 1));
+        assert_eq!((of(&there), there.take_dismissals().len()), (Some(said.clone()), 1));
         told(&here);
         assert_eq!((of(&here), here.to_others()), (Some(said), Vec::new()), "it is said until it is heard");
     }
 
     #[test]
     fn they_are_chosen_by_time_machine_kind_and_whether_they_last() {
-        let book = FindingBook::default();
-        book.take(finding("hang", "a", 10, Some(100)), key);
-        book.take(finding("idle", "b", 50, None), key);
+        let registry = FindingRegistry::default();
+        registry.take(finding("hang", "a", 10, Some(100)), key);
+        registry.take(finding("idle", "b", 50, None), key);
         let wanted = |change: fn(&mut WantedFindings)| {
             let mut wanted = WantedFindings::default();
             change(&mut wanted);
-            ids(&book, &wanted)
+            ids(&registry, &wanted)
         };
         assert_eq!(wanted(|w| w.active = true), ["idle:b:0:50"]);
         assert_eq!(wanted(|w| w.span = Some((0, 20_000))), ["hang:a:0:10"]);
@@ -532,10 +536,10 @@ mod tests {
 
     #[test]
     fn one_that_was_open_at_a_restart_goes_on_or_ends() {
-        let first = FindingBook::default();
+        let first = FindingRegistry::default();
         first.take(finding("hang", "a", 10, None), key);
         first.take(finding("idle", "b", 20, None), key);
-        let second = FindingBook::default();
+        let second = FindingRegistry::default();
         second.restore(first.all());
         // The replayed history begins after the onset.
         assert_eq!(second.take(finding("hang", "a", 700, None), key), None, "it is the one that is known");

@@ -22,17 +22,17 @@ pub(super) struct SourceNow {
 }
 
 /// Key of a row: day, team, kind, subject, measure.
-type Row = (i64, String, &'static str, String, &'static str);
+type UsageKey = (i64, String, &'static str, String, &'static str);
 
 /// Noted usage, and the part of it that is not written yet.
 #[derive(Default)]
-pub(super) struct Book {
+pub(super) struct UsageRegistry {
     /// By source: the counts noted so far.
     seen: HashMap<String, [u64; ADDED.len()]>,
     /// The largest values written of a day.
-    tops: HashMap<Row, f64>,
+    tops: HashMap<UsageKey, f64>,
     day: i64,
-    waiting: BTreeMap<Row, f64>,
+    waiting: BTreeMap<UsageKey, f64>,
     /// Rows left out because the queue was full.
     pub left_out: u64,
 }
@@ -41,7 +41,7 @@ fn is_largest(measure: &str) -> bool {
     LARGEST.contains(&measure) || measure == "viewers_peak"
 }
 
-impl Book {
+impl UsageRegistry {
     /// Notes the usage until now, on a day since the Unix epoch. Usage without a team is ignored.
     pub fn note(&mut self, day: i64, homes: &UsageHomes, sources: &[SourceNow], asked: &[(Payer, Consumed)]) {
         if day != self.day {
@@ -81,7 +81,7 @@ impl Book {
         }
     }
 
-    fn put(&mut self, row: Row, value: f64) {
+    fn put(&mut self, row: UsageKey, value: f64) {
         let largest = is_largest(row.4);
         // Usually unchanged, and written before.
         if value == 0.0 || (largest && self.tops.get(&row).is_some_and(|top| *top >= value)) {
@@ -139,25 +139,25 @@ mod tests {
     }
 
     /// The rows to be written: `team kind subject measure value`.
-    fn rows(book: &mut Book) -> Vec<String> {
-        let some = book.next().unwrap_or_default();
-        book.written(&some);
+    fn rows(registry: &mut UsageRegistry) -> Vec<String> {
+        let some = registry.next().unwrap_or_default();
+        registry.written(&some);
         some.iter().map(|c| format!("{} {} {} {} {}", c.team, c.kind, c.subject, c.measure, c.value)).collect()
     }
 
     #[test]
     fn what_machines_send_is_added_and_what_they_have_is_the_most_of_the_day() {
-        let mut book = Book::default();
-        book.note(7, &homes(), &[now("s1", 10, 5), now("s2", 1, 4), now("s3", 3, 1), now("gone", 9, 9)], &[]);
-        let first = rows(&mut book);
+        let mut registry = UsageRegistry::default();
+        registry.note(7, &homes(), &[now("s1", 10, 5), now("s2", 1, 4), now("s3", 3, 1), now("gone", 9, 9)], &[]);
+        let first = rows(&mut registry);
         for row in ["t1 day  samples 11", "t1 day  series 9", "t1 source s1 samples 10", "t2 day  bytes_in 6"] {
             assert!(first.contains(&row.to_string()), "{row}: {first:?}");
         }
         assert!(!first.iter().any(|row| row.contains("gone") || row.contains("late")), "{first:?}");
         // The same number of series as before: nothing to write. More: the new number.
-        book.note(7, &homes(), &[now("s1", 15, 5), now("s2", 1, 5)], &[]);
+        registry.note(7, &homes(), &[now("s1", 15, 5), now("s2", 1, 5)], &[]);
         assert_eq!(
-            rows(&mut book),
+            rows(&mut registry),
             [
                 "t1 day  bytes_in 10",
                 "t1 day  samples 5",
@@ -167,17 +167,17 @@ mod tests {
                 "t1 source s2 series 5"
             ]
         );
-        book.note(8, &homes(), &[now("s1", 15, 5)], &[]);
-        assert_eq!(rows(&mut book), ["t1 day  series 5", "t1 source s1 series 5"], "another day");
+        registry.note(8, &homes(), &[now("s1", 15, 5)], &[]);
+        assert_eq!(rows(&mut registry), ["t1 day  series 5", "t1 source s1 series 5"], "another day");
     }
 
     #[test]
     fn what_is_asked_for_counts_for_team_and_key() {
         let asked = Consumed { queries: 3, bytes_out: 0, watched: Duration::from_secs(1_800), peak: 2 };
         let of = |team: Option<&str>, key: Option<&str>| Payer { team: team.map(Into::into), key: key.map(Into::into) };
-        let mut book = Book::default();
+        let mut registry = UsageRegistry::default();
         let unknown = (of(Some("removed"), None), asked);
-        book.note(7, &homes(), &[], &[(of(None, None), asked), (of(Some("t2"), Some("k")), asked), unknown]);
+        registry.note(7, &homes(), &[], &[(of(None, None), asked), (of(Some("t2"), Some("k")), asked), unknown]);
         let expected = [
             "t1 day  queries 3",
             "t1 day  viewer_hours 0.5",
@@ -186,19 +186,19 @@ mod tests {
             "t2 key k viewer_hours 0.5",
             "t2 key k viewers_peak 2",
         ];
-        assert_eq!(rows(&mut book), expected, "who is in no team counts for the first");
+        assert_eq!(rows(&mut registry), expected, "who is in no team counts for the first");
     }
 
     #[test]
     fn what_cannot_be_written_waits_and_is_bounded() {
-        let mut book = Book::default();
-        book.note(7, &homes(), &[now("s1", 10, 0)], &[]);
-        book.note(7, &homes(), &[now("s1", 15, 0)], &[]);
-        assert!(rows(&mut book).contains(&"t1 source s1 samples 15".to_string()));
+        let mut registry = UsageRegistry::default();
+        registry.note(7, &homes(), &[now("s1", 10, 0)], &[]);
+        registry.note(7, &homes(), &[now("s1", 15, 0)], &[]);
+        assert!(rows(&mut registry).contains(&"t1 source s1 samples 15".to_string()));
         let key = |n: u32| Payer { team: None, key: Some(n.to_string()) };
         let many: Vec<_> =
             (0..MAX_WAITING as u32 + 5).map(|n| (key(n), Consumed { queries: 1, ..Consumed::default() })).collect();
-        book.note(7, &homes(), &[], &many);
-        assert_eq!((book.waiting.len(), book.left_out), (MAX_WAITING, 5));
+        registry.note(7, &homes(), &[], &many);
+        assert_eq!((registry.waiting.len(), registry.left_out), (MAX_WAITING, 5));
     }
 }

@@ -17,7 +17,7 @@ use team::accounts::{Denied, Principal, Who, random_id};
 use tokio::sync::{Mutex, watch};
 
 /// Retention of ended alerts, milliseconds: 400 days.
-const KEPT: i64 = 400 * 86_400_000;
+const RETENTION_MS: i64 = 400 * 86_400_000;
 
 /// Retention of finished notices, milliseconds: 30 days.
 const SENT_KEPT: i64 = 30 * 86_400_000;
@@ -33,7 +33,7 @@ const OWN_TEAM: &str = "main";
 
 /// Texts about the sending server in notices, and the rules without a row.
 #[derive(Clone, Debug, Default)]
-pub struct AlertBookAbout {
+pub struct AlertRegistryParts {
     /// The public address of the page; none: notices contain the host's name instead.
     pub public_url: Option<String>,
     /// The host's name.
@@ -50,15 +50,15 @@ pub struct AlertBookAbout {
 
 /// Rules, silences, channels and alerts. Cheap to clone.
 #[derive(Clone)]
-pub struct AlertBook(pub(super) Arc<Inner>);
+pub struct AlertRegistry(pub(super) Arc<Inner>);
 
 pub(super) struct Inner {
-    place: Place,
+    place: RowStorage,
     opened: Mutex<Option<Records>>,
     key_file: Option<PathBuf>,
     key: Mutex<Option<SealingKey>>,
     clock: Arc<dyn Clock>,
-    pub about: AlertBookAbout,
+    pub about: AlertRegistryParts,
     changed: watch::Sender<u64>,
     mail: watch::Sender<u64>,
     tidy_at: AtomicI64,
@@ -102,7 +102,7 @@ pub struct PendingAlert {
 }
 
 /// Place of the rows.
-enum Place {
+enum RowStorage {
     /// In the database of a hub.
     Hub(Records),
     /// In a file of this machine alone, which is created with the first row.
@@ -111,13 +111,13 @@ enum Place {
     Memory,
 }
 
-impl AlertBook {
-    fn new(place: Place, key_file: Option<PathBuf>, clock: Arc<dyn Clock>, about: AlertBookAbout) -> Self {
+impl AlertRegistry {
+    fn new(place: RowStorage, key_file: Option<PathBuf>, clock: Arc<dyn Clock>, about: AlertRegistryParts) -> Self {
         let opened = match &place {
-            Place::Hub(records) => Some(records.clone()),
-            Place::Own(_) | Place::Memory => None,
+            RowStorage::Hub(records) => Some(records.clone()),
+            RowStorage::Own(_) | RowStorage::Memory => None,
         };
-        AlertBook(Arc::new(Inner {
+        AlertRegistry(Arc::new(Inner {
             place,
             opened: Mutex::new(opened),
             key_file,
@@ -135,18 +135,18 @@ impl AlertBook {
 
     /// An instance in the database of a hub. Secrets are sealed under the key in a file, which all hubs of the database
     /// share.
-    pub fn of_hub(records: Records, key_file: PathBuf, clock: Arc<dyn Clock>, about: AlertBookAbout) -> Self {
-        Self::new(Place::Hub(records), Some(key_file), clock, about)
+    pub fn of_hub(records: Records, key_file: PathBuf, clock: Arc<dyn Clock>, about: AlertRegistryParts) -> Self {
+        Self::new(RowStorage::Hub(records), Some(key_file), clock, about)
     }
 
     /// An instance of a server without accounts, in a file that is created when the first row is written.
-    pub fn of_own(file: PathBuf, key_file: PathBuf, clock: Arc<dyn Clock>, about: AlertBookAbout) -> Self {
-        Self::new(Place::Own(file), Some(key_file), clock, about)
+    pub fn of_own(file: PathBuf, key_file: PathBuf, clock: Arc<dyn Clock>, about: AlertRegistryParts) -> Self {
+        Self::new(RowStorage::Own(file), Some(key_file), clock, about)
     }
 
     /// An instance that ends with the program.
-    pub fn in_memory(clock: Arc<dyn Clock>, about: AlertBookAbout) -> Self {
-        Self::new(Place::Memory, None, clock, about)
+    pub fn in_memory(clock: Arc<dyn Clock>, about: AlertRegistryParts) -> Self {
+        Self::new(RowStorage::Memory, None, clock, about)
     }
 
     /// A number that grows when a rule, silence or channel is changed, or an alert is acknowledged.
@@ -213,7 +213,7 @@ impl AlertBook {
     pub async fn there(&self) -> Result<Option<Records>, Denied> {
         let mut opened = self.0.opened.lock().await;
         if opened.is_none()
-            && let Place::Own(file) = &self.0.place
+            && let RowStorage::Own(file) = &self.0.place
             && file.exists()
         {
             *opened = Some(self.open().await?);
@@ -224,7 +224,7 @@ impl AlertBook {
     /// The database, which is created if missing.
     ///
     /// # Errors
-    /// As [`AlertBook::there`].
+    /// As [`AlertRegistry::there`].
     pub async fn made(&self) -> Result<Records, Denied> {
         let mut opened = self.0.opened.lock().await;
         if let Some(records) = &*opened {
@@ -235,9 +235,9 @@ impl AlertBook {
 
     async fn open(&self) -> Result<Records, Denied> {
         let opened = match &self.0.place {
-            Place::Hub(records) => return Ok(records.clone()),
-            Place::Own(file) => Records::open_file(file).await,
-            Place::Memory => Records::in_memory().await,
+            RowStorage::Hub(records) => return Ok(records.clone()),
+            RowStorage::Own(file) => Records::open_file(file).await,
+            RowStorage::Memory => Records::in_memory().await,
         };
         let records = opened.map_err(|error| {
             tracing::error!(%error, "the database of rules and alerts cannot be opened");
@@ -273,11 +273,11 @@ impl AlertBook {
         if now < self.0.tidy_at.load(Ordering::Relaxed) {
             return Ok(());
         }
-        alerts::forget(change, now - KEPT).await?;
-        silences::forget(change, now - KEPT).await?;
+        alerts::forget(change, now - RETENTION_MS).await?;
+        silences::forget(change, now - RETENTION_MS).await?;
         outbox::forget(change, now - SENT_KEPT).await?;
         channels::forget_own(change).await?;
-        alerts::forget_states(change, now - KEPT).await?;
+        alerts::forget_states(change, now - RETENTION_MS).await?;
         self.0.tidy_at.store(now + TIDY_EVERY, Ordering::Relaxed);
         Ok(())
     }
@@ -359,7 +359,7 @@ impl AlertBook {
         object: &str,
         (before, after): (Option<String>, Option<String>),
     ) -> Result<(), Denied> {
-        let entry = audit::Entry {
+        let entry = audit::AuditRow {
             id: 0,
             t: self.now(),
             who: by.name(),

@@ -13,7 +13,7 @@ use shared::secret::Secret;
 use std::collections::BTreeMap;
 
 /// A configured join key.
-pub struct StandingKey<'a> {
+pub struct ConfiguredKey<'a> {
     /// Its configured name.
     pub name: &'a str,
     /// The team of its machines, by name; none: the first one.
@@ -34,27 +34,27 @@ impl Accounts {
     ///
     /// # Errors
     /// A sentence: a file without a join key, a key of another team, a team that does not exist, invalid labels.
-    pub async fn have_standing_joins(&self, by: &Principal, all: &[StandingKey<'_>]) -> Result<(), Denied> {
+    pub async fn register_configured_joins(&self, by: &Principal, all: &[ConfiguredKey<'_>]) -> Result<(), Denied> {
         let now = self.now();
-        let configured = |key: &Key| key.name.starts_with(CONFIGURED);
-        let known = keys::of(&mut *self.read().await?, None, KeyKind::Join.letter(), now).await?;
-        if all.is_empty() && !known.iter().any(configured) {
+        let is_configured = |key: &Key| key.name.starts_with(CONFIGURED);
+        let known = keys::list(&mut *self.read().await?, None, KeyKind::Join.letter(), now).await?;
+        if all.is_empty() && !known.iter().any(is_configured) {
             return Ok(());
         }
         let mut change = self.begin_change().await?;
         let mut wanted = Vec::new();
-        for standing in all {
-            let denied = |why: String| Denied::invalid(format!("agents.join {:?}: {why}", standing.name));
-            check_labels(standing.labels).map_err(|why| denied(why.to_string()))?;
-            let team = standing.team.unwrap_or(MAIN_TEAM);
+        for configured in all {
+            let denied = |why: String| Denied::invalid(format!("agents.join {:?}: {why}", configured.name));
+            check_labels(configured.labels).map_err(|why| denied(why.to_string()))?;
+            let team = configured.team.unwrap_or(MAIN_TEAM);
             let team = teams::find(&mut change, team).await?;
             let team =
-                team.ok_or_else(|| denied(format!("there is no team {:?}", standing.team.unwrap_or(MAIN_TEAM))))?;
-            let claimed = key::read(standing.key.reveal()).filter(|claimed| claimed.kind == KeyKind::Join);
+                team.ok_or_else(|| denied(format!("there is no team {:?}", configured.team.unwrap_or(MAIN_TEAM))))?;
+            let claimed = key::read(configured.key.reveal()).filter(|claimed| claimed.kind == KeyKind::Join);
             let other = || denied("its file has no join key of this hub; remove it, and the hub creates one".into());
             let claimed = claimed.ok_or_else(other)?;
             wanted.push(claimed.id.to_string());
-            let settings = JoinSettings { labels: standing.labels.clone(), ..JoinSettings::default() };
+            let settings = JoinSettings { labels: configured.labels.clone(), ..JoinSettings::default() };
             match keys::get(&mut change, claimed.id).await? {
                 Some(known) if known.hash != claimed.hash || known.kind != KeyKind::Join.letter() => {
                     return Err(other());
@@ -66,9 +66,9 @@ impl Accounts {
                 }
                 Some(known) if known.ended.is_some() => tracing::warn!(
                     "agents.join {:?}: its key was ended, and nobody joins by it; remove its file, and the hub makes one",
-                    standing.name
+                    configured.name
                 ),
-                Some(known) if configured(&known) => {
+                Some(known) if is_configured(&known) => {
                     keys::set_settings(&mut change, &known.id, &json(&settings)).await?;
                 }
                 // A key created by an admin has its own settings.
@@ -76,7 +76,7 @@ impl Accounts {
                 None => {
                     let minted = key::Minted { id: claimed.id.into(), text: Secret::new(""), hash: claimed.hash };
                     let row = Key {
-                        name: format!("{CONFIGURED}{}", standing.name),
+                        name: format!("{CONFIGURED}{}", configured.name),
                         scopes: KeyScope::AgentJoin.text().into(),
                         settings: json(&settings),
                         ..row(&minted, KeyKind::Join, &team.id, now)
@@ -93,8 +93,8 @@ impl Accounts {
                 }
             }
         }
-        for old in keys::of(&mut change, None, KeyKind::Join.letter(), now).await? {
-            if configured(&old) && !wanted.contains(&old.id) {
+        for old in keys::list(&mut change, None, KeyKind::Join.letter(), now).await? {
+            if is_configured(&old) && !wanted.contains(&old.id) {
                 keys::end(&mut change, &old.id, now, "ended").await?;
                 let done = Done { action: "key.end", team: Some(&old.team), object: &old.id, ..Done::default() };
                 self.audit(&mut change, by, done).await?;

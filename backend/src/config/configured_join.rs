@@ -6,12 +6,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 /// Maximum number of keys.
-const MOST: usize = 50;
+const MAX_KEYS: usize = 50;
 
 table! {
     /// A join key that holds for as long as it is written in the configuration.
     #[derive(Clone, Debug, PartialEq, Eq)]
-    pub struct StandingJoin {
+    pub struct ConfiguredJoin {
         /// Name of the key
         name: String = String::new(), text(name), required like "\"slurm\"";
         /// File with the key, for the agents' `--key-file`; the hub creates it if it is missing
@@ -31,14 +31,14 @@ fn name(text: &str) -> Result<String, String> {
 }
 
 /// Refuses keys with equal names.
-pub(super) fn check(all: &[StandingJoin]) -> Result<(), Fault> {
-    if all.len() > MOST {
-        return Err(Fault::of("join", format!("at most {MOST} keys")));
+pub(super) fn check(all: &[ConfiguredJoin]) -> Result<(), Fault> {
+    if all.len() > MAX_KEYS {
+        return Err(Fault::new("join", format!("at most {MAX_KEYS} keys")));
     }
     let (mut names, mut files) = (BTreeSet::new(), BTreeSet::new());
     match all.iter().find(|join| !names.insert(&join.name) || !files.insert(&join.token_file)) {
         Some(join) => {
-            Err(Fault::of("join", format!("{:?}: another key has this name or file; give each its own", join.name)))
+            Err(Fault::new("join", format!("{:?}: another key has this name or file; give each its own", join.name)))
         }
         None => Ok(()),
     }

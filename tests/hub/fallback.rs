@@ -6,7 +6,7 @@ use shared::wire::{self, PROTOCOL, PageMessage};
 use std::cell::Cell;
 use std::thread;
 use watchglass_tests::hub::Hub;
-use watchglass_tests::server::Answer;
+use watchglass_tests::server::ServerAnswer;
 use watchglass_tests::waiting::until;
 
 const LIVE: &str = "/api/v1/live";
@@ -19,7 +19,7 @@ struct Polled {
 }
 
 /// Bytes of a body, which need not be text.
-fn length(answer: &Answer) -> u64 {
+fn length(answer: &ServerAnswer) -> u64 {
     answer.header("content-length").parse().expect("a whole answer")
 }
 
@@ -30,16 +30,16 @@ fn begin(hub: &Hub, who: &str) -> Polled {
     Polled { id: answer.body[4..].to_string(), place: Cell::new(30) }
 }
 
-fn poll(hub: &Hub, who: &str, viewer: &Polled) -> Answer {
+fn poll(hub: &Hub, who: &str, viewer: &Polled) -> ServerAnswer {
     hub.send("GET", &format!("{LIVE}?cursor={}.{}", viewer.id, viewer.place.get()), &[who], "")
 }
 
-fn said(message: &PageMessage) -> String {
+fn body_of(message: &PageMessage) -> String {
     serde_json::json!({ "messages": [wire::encode(message)] }).to_string()
 }
 
-fn say(hub: &Hub, headers: &[&str], viewer: &str, message: &PageMessage) -> u16 {
-    hub.send("POST", &format!("{LIVE}/{viewer}"), headers, &said(message)).status
+fn post_message(hub: &Hub, headers: &[&str], viewer: &str, message: &PageMessage) -> u16 {
+    hub.send("POST", &format!("{LIVE}/{viewer}"), headers, &body_of(message)).status
 }
 
 fn opening() -> PageMessage {
@@ -62,7 +62,7 @@ fn a_viewer_that_polls_counts_for_who_opened_it_alone() {
     let hub = Hub::start(["--no-local"]);
     let (vera, mike, own) = (hub.cookie("vera"), hub.cookie("mike"), hub.origin());
     let viewer = begin(&hub, &vera);
-    assert_eq!(say(&hub, &[&vera, &own, JSON], &viewer.id, &opening()), 200);
+    assert_eq!(post_message(&hub, &[&vera, &own, JSON], &viewer.id, &opening()), 200);
     comes(&hub, &vera, &viewer, "GPU utilization");
     // Another user's viewer gets the answer of an unknown one.
     let (others, nobodys) =
@@ -77,7 +77,7 @@ fn a_viewer_that_polls_counts_for_who_opened_it_alone() {
         ("Accept: */*".to_string(), 401),
     ] {
         assert_eq!(poll(&hub, &who, &viewer).status, status, "{who}");
-        let told = say(&hub, &[&who, &own, JSON], &viewer.id, &opening());
+        let told = post_message(&hub, &[&who, &own, JSON], &viewer.id, &opening());
         assert_eq!(told, status, "{who}");
     }
     // A foreign page can neither send for her nor begin a stream.
@@ -90,7 +90,7 @@ fn a_viewer_that_polls_counts_for_who_opened_it_alone() {
         (vec![&vera, &own, "Content-Type: text/plain"], 415),
         (vec![&vera, &own, JSON], 200),
     ] {
-        assert_eq!(say(&hub, &headers, &viewer.id, &ack), status, "{headers:?}");
+        assert_eq!(post_message(&hub, &headers, &viewer.id, &ack), status, "{headers:?}");
     }
     for headers in [[vera.as_str(), "Origin: http://evil.example"], [&vera, "Sec-Fetch-Site: cross-site"]] {
         for (path, accept) in [("?cursor=", "Accept: */*"), ("", EVENTS)] {
@@ -110,9 +110,9 @@ fn a_share_link_polls_what_it_shows_and_asks_for_nothing_else() {
     let hub = Hub::start(["--no-local"]);
     let (link, own) = (hub.link.clone(), hub.origin());
     let viewer = begin(&hub, &link);
-    assert_eq!(say(&hub, &[&link, &own, JSON], &viewer.id, &opening()), 200);
+    assert_eq!(post_message(&hub, &[&link, &own, JSON], &viewer.id, &opening()), 200);
     comes(&hub, &link, &viewer, "GPU utilization");
-    assert_eq!(say(&hub, &[&link, &own, JSON], &viewer.id, &PageMessage::Processes { at: None }), 200);
+    assert_eq!(post_message(&hub, &[&link, &own, JSON], &viewer.id, &PageMessage::Processes { at: None }), 200);
     until("its end", || {
         let answer = poll(&hub, &link, &viewer);
         if answer.status == 200 {
@@ -127,7 +127,7 @@ fn what_has_no_socket_ends_with_the_session_at_once() {
     let hub = Hub::start(["--no-local"]);
     let (vera, own) = (hub.cookie("vera"), hub.origin());
     let viewer = begin(&hub, &vera);
-    assert_eq!(say(&hub, &[&vera, &own, JSON], &viewer.id, &opening()), 200);
+    assert_eq!(post_message(&hub, &[&vera, &own, JSON], &viewer.id, &opening()), 200);
     comes(&hub, &vera, &viewer, "GPU utilization");
     thread::scope(|scope| {
         // Both streams end because their session ends. Nothing else would end the event stream.
