@@ -122,6 +122,7 @@ fn a_run_is_listed_with_its_names_and_how_it_ended() {
     assert!(listed(&[]).contains("■ failed (exit 3)"), "{}", listed(&[]));
     assert!(listed(&["--state", "finished"]).lines().count() == 1 && listed(&["nothing"]).lines().count() == 1);
     assert!(listed(&["LR", "--project", "llm"]).contains("one"));
+    assert!(listed(&["--group", "none"]).lines().count() == 1 && listed(&["--job-type", "none"]).lines().count() == 1);
     let wrong = server.get("/api/v1/runs?state=over", &[]);
     assert!(wrong.status == 400 && wrong.error().contains("states are running"), "{}", wrong.error());
     // A job that is ended by a signal from a user is canceled.
@@ -953,6 +954,35 @@ fn lines_outlive_the_server_and_without_one_the_job_runs_and_one_line_says_so() 
     assert_eq!((full.status.code(), full.stdout.as_slice()), (Some(5), &b"out\n"[..]));
     let said = String::from_utf8_lossy(&full.stderr).into_owned();
     assert!(said.lines().count() == 1 && said.contains("the output is not recorded"), "{said}");
+}
+
+#[test]
+fn lines_are_chosen_by_the_label_of_their_process() {
+    let bench = Bench::new();
+    let server = bench.server();
+    let inner = |label: &str| {
+        let inner = bench.job(&["--logs", "--label", label, "--", "echo", &format!("of {label}")]);
+        let words = std::iter::once(inner.get_program()).chain(inner.get_args());
+        words.map(|word| format!("'{}'", word.to_string_lossy())).collect::<Vec<_>>().join(" ")
+    };
+    let script = format!("{}; {}", inner("rank0"), inner("loader"));
+    assert!(bench.job(&["--id", "both", "--", "sh", "-c", &script]).status().expect("it ran").success());
+    bench.prints(&server, "both", "of rank0");
+    bench.prints(&server, "both", "of loader");
+    let one = server.get("/api/v1/runs/both/logs?label=loader&format=text", &[]);
+    assert_eq!((one.status, one.body.as_str()), (200, "of loader\n"));
+    let last = server.get("/api/v1/runs/both/logs?label=rank0&format=text&limit=5", &[]);
+    assert_eq!((last.status, last.body.as_str()), (200, "of rank0\n"));
+    let none = server.get("/api/v1/runs/both/logs?label=rank1", &[]);
+    assert!(none.status == 404 && none.error().contains("labels are loader, rank0"), "{}", none.error());
+    assert_eq!(server.get("/api/v1/runs/both/logs?label=rank0&rank=0", &[]).status, 400);
+    let logs = |words: &[&str]| {
+        let mut command = watchglass(["logs", "--data-dir", bench.data(), "both"]);
+        let output = command.args(words).output().expect("it ran");
+        (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    assert_eq!(logs(&["--label", "loader"]), (Some(0), "of loader\n".into()));
+    assert_eq!(logs(&["--label", "loader", "--rank", "0"]).0, Some(2));
 }
 
 #[test]

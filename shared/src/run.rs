@@ -29,7 +29,7 @@ pub const MARKS: [&str; 6] = ["note", "epoch", "step", "checkpoint", "eval", "pr
 pub const MAX_TEXT_BYTES: usize = 1 << 10;
 
 /// Maximum length of the label in the tag of a series, bytes.
-const MAX_LABEL_BYTES: usize = 64;
+pub const MAX_LABEL_BYTES: usize = 64;
 
 /// Maximum number of tags of a run.
 pub const MAX_TAGS: usize = 32;

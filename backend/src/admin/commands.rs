@@ -195,6 +195,8 @@ fn runs_order(task: &RunsTask, as_json: bool) -> HubOrder {
     HubOrder::Runs(RunFilter {
         states: task.state.clone(),
         project: task.project.clone(),
+        group: task.group.clone(),
+        job_type: task.job_type.clone(),
         part: task.part.clone(),
         from: task.from.map(|from| from.begin(clock::System.wall())),
         limit: task.limit,

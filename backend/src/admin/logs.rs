@@ -5,7 +5,7 @@ use super::AdminFailed;
 use crate::config::{Config, LogsTask};
 use crate::control;
 use ::api::Operation;
-use ::api::parameter::{FROM, LIMIT, LINE_TEXT, OUTPUT_STREAM, RANK};
+use ::api::parameter::{FROM, LIMIT, LINE_TEXT, OUTPUT_STREAM, PROCESS_LABEL, RANK};
 use shared::answer::logs::{LogGap, LogRow};
 use shared::answer::runs::RunRow;
 use shared::controls::escaped_json;
@@ -117,6 +117,7 @@ fn question(task: &LogsTask, from: Option<i64>, limit: Option<u32>) -> String {
     let parameters = [
         (FROM, from.map(seconds)),
         (RANK, task.rank.map(|rank| rank.to_string())),
+        (PROCESS_LABEL, task.label.clone()),
         (OUTPUT_STREAM, task.stream.map(|stream| stream.name().to_string())),
         (LINE_TEXT, task.grep.clone()),
         (LIMIT, limit.map(|limit| limit.to_string())),

@@ -71,6 +71,8 @@ pub(super) enum HubOrder {
 pub(super) struct RunFilter {
     pub states: Vec<RunState>,
     pub project: Option<String>,
+    pub group: Option<String>,
+    pub job_type: Option<String>,
     pub part: Option<String>,
     /// Minimum of their start, milliseconds since the Unix epoch.
     pub from: Option<i64>,
@@ -264,6 +266,8 @@ impl RunFilter {
         let parameters = [
             (parameter::STATES, (!states.is_empty()).then_some(states)),
             (parameter::PROJECT, self.project.clone()),
+            (parameter::GROUP, self.group.clone()),
+            (parameter::JOB_TYPE, self.job_type.clone()),
             (parameter::SEARCH, self.part.clone()),
             (parameter::FROM, self.from.map(seconds)),
             (parameter::LIMIT, Some(self.limit.to_string())),

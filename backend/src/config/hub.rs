@@ -62,8 +62,9 @@ pub struct HubFlags {
     #[arg(long, value_name = "NAME", global = true, hide = true, value_parser = machine_name)]
     name: Option<String>,
     /// Label of this machine, such as rack=r12; may be repeated
-    #[arg(long, value_name = "K=V", global = true, hide = true, value_parser = label)]
-    label: Vec<(String, String)>,
+    // A text as it is: `watchglass run` has a flag of the same name, and clap keeps one type for both.
+    #[arg(long, value_name = "K=V", global = true, hide = true, value_parser = label_text)]
+    label: Vec<String>,
     /// PEM file of CA certificates to trust instead of the system's
     #[arg(long, value_name = "FILE", global = true, hide = true)]
     ca: Option<PathBuf>,
@@ -84,14 +85,19 @@ pub const HUB: &str = "Hub";
 /// The ids of these flags.
 pub const HUB_FLAGS: &[&str] = &["key", "key_file", "name", "label", "ca", "pin", "proxy", "new_identity"];
 
+/// A label of a machine, checked.
+fn label_text(text: &str) -> Result<String, String> {
+    label(text).map(|_| text.to_owned())
+}
+
 impl HubFlags {
     /// Takes the labels out; they then no longer belong to this machine.
     pub fn take_labels(&mut self) -> Vec<(String, String)> {
-        std::mem::take(&mut self.label)
+        std::mem::take(&mut self.label).iter().filter_map(|text| label(text).ok()).collect()
     }
 
     /// Applies them over the hub that the configuration names.
-    pub fn apply(self, config: &mut Config, env: &dyn Fn(&str) -> Option<String>) -> Result<(), ConfigError> {
+    pub fn apply(mut self, config: &mut Config, env: &dyn Fn(&str) -> Option<String>) -> Result<(), ConfigError> {
         let given = self != HubFlags::default();
         config.new_identity = self.new_identity;
         let plain = config.plain_http;
@@ -118,7 +124,7 @@ impl HubFlags {
         }
         let named = || ["WATCHGLASS_NAME", "NODE_NAME"].into_iter().find_map(|v| machine_name(&env(v)?).ok());
         hub.name = self.name.or(hub.name.take()).or_else(named);
-        for (key, value) in self.label {
+        for (key, value) in self.take_labels() {
             hub.labels.retain(|(known, _)| *known != key);
             hub.labels.push((key, value));
         }

@@ -6,7 +6,7 @@ use clap::Args;
 use shared::alert::{AlertSeverity, MAX_TEXT_BYTES as MAX_ALERT_TEXT, MAX_TITLE_BYTES};
 use shared::output::OutputStream;
 use shared::rule::{clean, duration};
-use shared::run::{About, MARKS, MAX_MARK_BYTES, MAX_TAGS, MAX_TEXT_BYTES, Mark, RunState, check_id};
+use shared::run::{About, MARKS, MAX_LABEL_BYTES, MAX_MARK_BYTES, MAX_TAGS, MAX_TEXT_BYTES, Mark, RunState, check_id};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 
@@ -39,6 +39,9 @@ pub struct RunTask {
     /// Notes
     #[arg(long, value_name = "TEXT", value_parser = text)]
     notes: Option<String>,
+    /// Label of this process, such as its rank [default: WATCHGLASS_LABEL]
+    #[arg(id = "label", long = "label", value_name = "LABEL", value_parser = process_label)]
+    label: Option<String>,
     /// Run ID [default: that of the enclosing run, else a new one]
     #[arg(long, value_name = "ID", value_parser = id)]
     pub id: Option<String>,
@@ -55,7 +58,7 @@ impl RunTask {
     ///
     /// # Errors
     /// It has too many tags.
-    pub fn about(&self, label: Option<String>) -> Result<About, ConfigError> {
+    pub fn about(&self, environment_label: Option<String>) -> Result<About, ConfigError> {
         let tags: BTreeMap<String, String> = self.tags.iter().cloned().collect();
         if tags.len() > MAX_TAGS {
             return Err(ConfigError::new(format!("--tag: a run has at most {MAX_TAGS} tags")));
@@ -67,7 +70,7 @@ impl RunTask {
             job_type: self.job_type.clone(),
             tags,
             notes: self.notes.clone(),
-            label: label.filter(|label| text(label).is_ok()),
+            label: self.label.clone().or(environment_label.filter(|label| process_label(label).is_ok())),
             user: None,
             program: String::new(),
         })
@@ -148,6 +151,12 @@ pub struct RunsTask {
     /// Only runs of this project
     #[arg(long, value_name = "NAME")]
     pub project: Option<String>,
+    /// Only runs of this group
+    #[arg(long, value_name = "NAME")]
+    pub group: Option<String>,
+    /// Only runs of this job type
+    #[arg(long = "job-type", value_name = "TYPE")]
+    pub job_type: Option<String>,
     /// Text in ID, name or program; or report, to print the report of a run
     #[arg(value_name = "TEXT")]
     pub part: Option<String>,
@@ -179,6 +188,9 @@ pub struct LogsTask {
     /// Only lines of this rank
     #[arg(long, value_name = "N")]
     pub rank: Option<u32>,
+    /// Only lines of the processes with this label
+    #[arg(id = "label", long = "label", value_name = "LABEL", conflicts_with = "rank", value_parser = process_label)]
+    pub label: Option<String>,
     /// Only lines of this stream: out, err, or tty for a terminal
     #[arg(long, value_name = "STREAM", value_parser = stream)]
     pub stream: Option<OutputStream>,
@@ -205,6 +217,13 @@ fn text(text: &str) -> Result<String, String> {
     match text.len() <= MAX_TEXT_BYTES && !text.chars().any(char::is_control) {
         true => Ok(text.into()),
         false => Err(format!("write at most {MAX_TEXT_BYTES} bytes on one line")),
+    }
+}
+
+fn process_label(text: &str) -> Result<String, String> {
+    match (1..=MAX_LABEL_BYTES).contains(&text.len()) && !text.chars().any(char::is_control) {
+        true => Ok(text.into()),
+        false => Err(format!("write 1 to {MAX_LABEL_BYTES} bytes on one line")),
     }
 }
 

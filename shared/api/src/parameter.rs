@@ -79,6 +79,7 @@ parameters! {
     SUMS = Parameter::new("sums", Choice(&["true", "false"]), "Resources that each job used, in place of its processes");
     REPORT_FORMAT = Parameter::new("format", Choice(&["html", "json"]), "Format of the report; html if absent");
     RANK = Parameter::new("rank", Number(0), "Rank of the process");
+    PROCESS_LABEL = Parameter::new("label", Text, "Label of the process");
     OUTPUT_STREAM = Parameter::new("stream", Choice(&["out", "err", "tty"]), "Where the line was written: standard output, standard error or a terminal");
     LINE_TEXT = Parameter::new("text", Text, "Text in the line, in any case");
     LOG_FORMAT = Parameter::new("format", Choice(&["jsonl", "text", "json"]), "Format of the lines; jsonl if absent");

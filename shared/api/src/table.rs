@@ -158,7 +158,7 @@ operations! {
         /// Returns the report of a job, also when its samples have gone
         GetRunReport = Get "/api/v1/runs/{id}/report", READ, NOTHING, [REPORT_FORMAT], text_or::<RunReport>(&[HTML]);
         /// Returns the output of a job
-        ListRunLogs = Get "/api/v1/runs/{id}/logs", PRINTED, NOTHING, [FROM, TO, RANK, OUTPUT_STREAM, LINE_TEXT, LIMIT, LOG_FORMAT], text_or::<LogList>(&[LINES, PLAIN]);
+        ListRunLogs = Get "/api/v1/runs/{id}/logs", PRINTED, NOTHING, [FROM, TO, RANK, PROCESS_LABEL, OUTPUT_STREAM, LINE_TEXT, LIMIT, LOG_FORMAT], text_or::<LogList>(&[LINES, PLAIN]);
     }
     "Notebooks" {
         /// Lists the Jupyter kernels of the user who runs the server

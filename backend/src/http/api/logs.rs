@@ -21,7 +21,7 @@ use shared::json::Seconds;
 use shared::output::{LAST_LINES, LinesAsked, LinesPart, OutputStream, plain};
 use shared::run::Run;
 use shared::wire::Source;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt::Write;
 use std::sync::Arc;
 use std::time::Duration;
@@ -49,6 +49,8 @@ struct Machine {
     ranks: Ranks,
     /// Whether its lines are on this machine; otherwise its agent is requested.
     is_here: bool,
+    /// The only process whose lines are wanted, by its start and PID; `None`: all.
+    process: Option<(i64, u32)>,
 }
 
 /// A line, with the index of its machine.
@@ -69,6 +71,7 @@ pub(super) struct LoggedLines {
 struct LogWish {
     span: (i64, i64),
     rank: Option<u32>,
+    label: Option<String>,
     stream: Option<OutputStream>,
     text: Option<String>,
     limit: Option<usize>,
@@ -86,6 +89,10 @@ impl LogWish {
     fn from_params(params: &Params, now: i64) -> Result<LogWish, Refusal> {
         let rank = params.last("rank").map(str::parse).transpose();
         let rank = rank.map_err(|_| Refusal::bad("rank is the number of a rank"))?;
+        let label = params.last("label").filter(|label| !label.is_empty()).map(String::from);
+        if rank.is_some() && label.is_some() {
+            return Err(Refusal::bad("choose by rank or by label, not by both"));
+        }
         let named = |name: &str| {
             let known = OutputStream::ALL.map(OutputStream::name).join(", ");
             OutputStream::named(name).ok_or_else(|| Refusal::bad(format!("stream is one of {known}, not {name:?}")))
@@ -106,6 +113,7 @@ impl LogWish {
         Ok(LogWish {
             span: (params.instant("from", now)?.unwrap_or(i64::MIN), params.instant("to", now)?.unwrap_or(i64::MAX)),
             rank,
+            label,
             stream: params.last("stream").map(named).transpose()?,
             text: params.last("text").map(str::to_lowercase).filter(|text| !text.is_empty()),
             limit,
@@ -131,7 +139,8 @@ impl LogWish {
 
 impl Machine {
     /// A part of its lines, or the reason why there is none, as a sentence.
-    async fn part(&self, app: &Arc<App>, slot: &AnswerSlot, asked: LinesAsked) -> Result<LinesPart, String> {
+    async fn part(&self, app: &Arc<App>, slot: &AnswerSlot, mut asked: LinesAsked) -> Result<LinesPart, String> {
+        asked.process = self.process.or(asked.process);
         match (&app.hub, self.is_here) {
             (_, true) => {
                 let theirs = app.clone();
@@ -169,6 +178,34 @@ fn printed((began, pid, line): (i64, u32, shared::output::OutputLine)) -> Printe
 }
 
 impl Readable {
+    /// The processes with this label alone.
+    ///
+    /// # Errors
+    /// 404 without such a process, with the labels that there are.
+    fn labeled(self, run: &Run, label: &str) -> Result<Readable, Refusal> {
+        let mut all = Vec::new();
+        for process in run.processes.iter().filter(|process| process.label.as_deref() == Some(label)) {
+            let machine = self.0.iter().find(|machine| machine.source.name == process.source);
+            all.extend(machine.map(|machine| Machine {
+                source: machine.source.clone(),
+                ranks: Ranks::from_run(run, &process.source),
+                is_here: machine.is_here,
+                process: Some((process.began, process.pid)),
+            }));
+        }
+        all.truncate(MAX_MACHINES);
+        if all.is_empty() {
+            let labels: BTreeSet<&str> = run.processes.iter().filter_map(|process| process.label.as_deref()).collect();
+            let labels = labels.into_iter().take(20).collect::<Vec<_>>().join(", ");
+            let known = if labels.is_empty() { "it has no labels".into() } else { format!("labels are {labels}") };
+            return Err(Refusal::new(
+                StatusCode::NOT_FOUND,
+                format!("no process of this run with readable output has the label {label:?}; {known}"),
+            ));
+        }
+        Ok(Readable(all))
+    }
+
     /// The newest lines of all machines together, up to the requested number.
     async fn newest(&self, app: &Arc<App>, slot: &AnswerSlot, asked: &LinesAsked) -> LoggedLines {
         let answers = join_all(self.0.iter().map(|machine| machine.newest(app, slot, asked.clone()))).await;
@@ -249,7 +286,7 @@ pub(super) async fn readable(app: &App, asker: &Asker, run: &Run) -> Option<Read
     let mut all = Vec::new();
     for (source, is_here) in kept_on(app, asker, run) {
         if all.len() < MAX_MACHINES && asker.sees_arguments(app, &source.key).await {
-            all.push(Machine { ranks: Ranks::from_run(run, &source.name), source, is_here });
+            all.push(Machine { ranks: Ranks::from_run(run, &source.name), source, is_here, process: None });
         }
     }
     (!all.is_empty()).then_some(Readable(all))
@@ -326,7 +363,7 @@ impl LoggedLines {
     }
 }
 
-/// `?from=`, `to=`, `rank=`, `stream=out|err|tty` and `text=` (case ignored) choose; with `limit=N` the newest N of
+/// `?from=`, `to=`, `rank=` or `label=`, `stream=out|err|tty` and `text=` (case ignored) choose; with `limit=N` the newest N of
 /// those lines, else all of them. `?format=jsonl` is a row of JSON a line, `text` the bare lines, `json` one list.
 pub(in crate::http) async fn get(
     State(app): State<Arc<App>>,
@@ -358,6 +395,10 @@ pub(in crate::http) async fn get(
                 format!("the output of {id:?} is on its machine; run watchglass logs {id} there"),
             ),
         });
+    };
+    let readable = match &wish.label {
+        Some(label) => readable.labeled(&run, label)?,
+        None => readable,
     };
     let (asked, form) = (wish.asked(run.machine_id()), wish.form);
     if wish.limit.is_none() {

@@ -61,6 +61,7 @@ impl PrintedLine {
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Filter {
     rank: String,
+    label: String,
     stream: String,
     text: String,
 }
@@ -74,7 +75,8 @@ impl Filter {
     fn path(&self, id: &str, to: Option<i64>) -> String {
         let coded = |text: &str| String::from(js_sys::encode_uri_component(text));
         let mut path = format!("api/v1/runs/{}/logs?format=json&limit={LINES}", coded(id));
-        for (name, value) in [("rank", &self.rank), ("stream", &self.stream), ("text", &self.text)] {
+        let all = [("rank", &self.rank), ("label", &self.label), ("stream", &self.stream), ("text", &self.text)];
+        for (name, value) in all {
             if !value.is_empty() {
                 path += &format!("&{name}={}", coded(value));
             }
@@ -301,24 +303,32 @@ pub fn PrintedLines(
     }
 }
 
-/// The filter of lines: by rank, by stream, by text.
+/// Prefix of the values of the choice that are labels of processes; the others are ranks.
+const LABEL_PREFIX: &str = "label:";
+
+/// The filter of lines: by rank or label, by stream, by text.
 #[component]
 fn Search(whole: RwSignal<Option<Whole>>, filter: RwSignal<Filter>) -> impl IntoView {
     let ranks = move || {
-        let all = whole.with(|whole| {
-            let ranks = whole.iter().flat_map(|whole| &whole.processes).filter_map(|one| one.rank);
-            ranks.collect::<BTreeSet<u32>>()
+        let (ranks, labels) = whole.with(|whole| {
+            let processes = || whole.iter().flat_map(|whole| &whole.processes);
+            let ranks: BTreeSet<u32> = processes().filter_map(|one| one.rank).collect();
+            let labels: BTreeSet<String> = processes().filter_map(|one| one.label.clone()).collect();
+            (ranks, labels)
         });
-        all.into_iter()
-            .map(|rank| view! { <option value=rank.to_string()>{format!("rank {rank}")}</option> })
-            .collect_view()
+        let ranks = ranks.into_iter().map(|rank| (rank.to_string(), format!("rank {rank}")));
+        let labels = labels.into_iter().map(|label| (format!("{LABEL_PREFIX}{label}"), label));
+        ranks.chain(labels).map(|(value, name)| view! { <option value=value>{name}</option> }).collect_view()
     };
     let set = move |change: fn(&mut Filter, String)| {
         move |event| filter.update(|filter| change(filter, event_target_value(&event)))
     };
     view! {
-        <select aria-label="Rank" on:change=set(|filter, rank| filter.rank = rank)>
-            <option value="">"all ranks"</option>{ranks}
+        <select aria-label="Process" on:change=set(|filter, chosen| match chosen.strip_prefix(LABEL_PREFIX) {
+            Some(label) => (filter.rank, filter.label) = (String::new(), label.into()),
+            None => (filter.rank, filter.label) = (chosen, String::new()),
+        })>
+            <option value="">"all processes"</option>{ranks}
         </select>
         <select aria-label="Stream" on:change=set(|filter, stream| filter.stream = stream)>
             <option value="">"all streams"</option>
