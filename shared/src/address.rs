@@ -3,12 +3,19 @@
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
-/// Names of the parameters that make up a view; each may be repeated. Parameters about the reader are not among them:
-/// `team`, `view`, `share`.
-pub const NAMES: &[&str] = &[
+/// Names of the parameters that make up a view; each may be repeated.
+pub const VIEW_NAMES: [&str; 29] = [
     "w", "from", "to", "theme", "source", "hide", "open", "shut", "front", "layout", "only", "off", "pin", "over",
-    "vs", "heat", "page", "with", "find", "by", "run", "state", "sort",
+    "vs", "heat", "page", "with", "find", "by", "run", "align", "state", "sort", "columns", "finding", "kernel", "tab",
+    "alert",
 ];
+/// Names of the parameters about the reader: no view and no link keeps them.
+const READER_NAMES: [&str; 3] = ["team", "view", "share"];
+
+/// Names of all parameters in the address of a page.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    VIEW_NAMES.into_iter().chain(READER_NAMES)
+}
 
 /// Characters that are encoded in a value.
 const VALUE: &AsciiSet =
@@ -22,7 +29,7 @@ pub fn pairs(query: &str) -> Vec<(&'static str, String)> {
     let query = query.trim().trim_start_matches('?');
     let all = query.split('&').filter_map(|pair| pair.split_once('=')).filter_map(|(name, value)| {
         let name = decoded(name);
-        let known = NAMES.iter().find(|known| **known == name)?;
+        let known = VIEW_NAMES.iter().find(|known| **known == name)?;
         let value = decoded(value);
         (!value.is_empty()).then_some((*known, value))
     });
@@ -71,6 +78,10 @@ mod tests {
             ("w=%3Cscript%3E\u{0}", "w=%3Cscript%3E"),
             ("source=%ff%zz%", "source=%EF%BF%BD%25zz%25"),
             ("no pairs at all", ""),
+            (
+                "page=runs&run=a&run=b&align=clock&columns=user&finding=f&kernel=k&tab=rules&alert=x",
+                "page=runs&run=a&run=b&align=clock&columns=user&finding=f&kernel=k&tab=rules&alert=x",
+            ),
         ] {
             assert_eq!(rewritten(query), kept, "{query}");
             assert_eq!(rewritten(kept), kept, "written once, it stays");

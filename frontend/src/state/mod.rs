@@ -239,7 +239,7 @@ impl Page {
     fn read_query(query: &str) -> (address::View, Vec<String>) {
         let mut pairs = Vec::new();
         if let Ok(params) = web_sys::UrlSearchParams::new_with_str(query) {
-            for name in address::NAMES {
+            for name in shared::address::names() {
                 pairs.extend(params.get_all(name).iter().filter_map(|v| Some((name.to_string(), v.as_string()?))));
             }
         }

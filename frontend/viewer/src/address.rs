@@ -225,12 +225,6 @@ impl Tone {
     }
 }
 
-/// Names of the parameters that a view uses; each may stand in an address more than once.
-pub const NAMES: [&str; 32] = [
-    "w", "from", "to", "theme", "source", "hide", "open", "shut", "front", "layout", "only", "off", "pin", "over",
-    "vs", "heat", "page", "with", "find", "by", "run", "state", "sort", "columns", "finding", "team", "view", "share",
-    "kernel", "tab", "alert", "align",
-];
 /// Runs that are compared by the clock.
 pub const CLOCK: &str = "clock";
 /// The view with little room; any other value is a saved view.

@@ -16,11 +16,12 @@ const QUERY: usize = 8 << 10;
 /// Maximum letters of a name.
 const NAME: usize = 64;
 
-/// Built-in views: id, name, query.
+/// Built-in views of runs: id, name, query. They are those of W&B's guide to multi-node training: without workers,
+/// workers that failed, and all.
 const BUILT_IN: [(&str, &str, &str); 3] = [
-    ("default", "Default", ""),
-    ("debug", "Debug", "page=fleet&find=state:late"),
-    ("all-nodes", "All nodes", "page=fleet"),
+    ("default", "Default", "page=runs&find=type:!worker"),
+    ("debug", "Debug", "page=runs&find=type:worker&state=crashed,failed"),
+    ("all-nodes", "All nodes", "page=runs"),
 ];
 
 /// Reason why a view was not changed.
@@ -313,4 +314,21 @@ impl Accounts {
 
 fn scope_word(scope: Reach) -> &'static str {
     if scope == Reach::Team { "team" } else { "mine" }
+}
+
+#[cfg(test)]
+mod built_in_tests {
+    use super::*;
+    use shared::run::RunState;
+
+    #[test]
+    fn a_page_understands_built_in_views_whole() {
+        for (id, _, query) in BUILT_IN {
+            assert_eq!(address::rewritten(query).replace("%21", "!"), query, "{id}");
+            let states = address::pairs(query).into_iter().filter(|(name, _)| *name == "state");
+            for state in states.flat_map(|(_, list)| list.split(',').map(String::from).collect::<Vec<_>>()) {
+                assert!(RunState::named(&state).is_some(), "{id}: {state}");
+            }
+        }
+    }
 }

@@ -22,7 +22,7 @@ fn kept(view: &View) -> View {
 fn of_query(query: &str) -> View {
     let mut pairs = Vec::new();
     if let Ok(params) = web_sys::UrlSearchParams::new_with_str(query) {
-        for name in address::NAMES {
+        for name in shared::address::names() {
             pairs.extend(params.get_all(name).iter().filter_map(|v| Some((name.to_string(), v.as_string()?))));
         }
     }
