@@ -313,7 +313,8 @@ fn Search(whole: RwSignal<Option<Whole>>, filter: RwSignal<Filter>) -> impl Into
         let (ranks, labels) = whole.with(|whole| {
             let processes = || whole.iter().flat_map(|whole| &whole.processes);
             let ranks: BTreeSet<u32> = processes().filter_map(|one| one.rank).collect();
-            let labels: BTreeSet<String> = processes().filter_map(|one| one.label.clone()).collect();
+            let labels: BTreeSet<String> =
+                processes().map(|one| one.label.clone()).filter(|label| !label.is_empty()).collect();
             (ranks, labels)
         });
         let ranks = ranks.into_iter().map(|rank| (rank.to_string(), format!("rank {rank}")));
