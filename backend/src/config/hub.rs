@@ -99,6 +99,7 @@ impl HubFlags {
     /// Applies them over the hub that the configuration names.
     pub fn apply(mut self, config: &mut Config, env: &dyn Fn(&str) -> Option<String>) -> Result<(), ConfigError> {
         let given = self != HubFlags::default();
+        let labels = self.take_labels();
         config.new_identity = self.new_identity;
         let plain = config.plain_http;
         let hub = match &mut config.hubs[..] {
@@ -124,7 +125,7 @@ impl HubFlags {
         }
         let named = || ["WATCHGLASS_NAME", "NODE_NAME"].into_iter().find_map(|v| machine_name(&env(v)?).ok());
         hub.name = self.name.or(hub.name.take()).or_else(named);
-        for (key, value) in self.take_labels() {
+        for (key, value) in labels {
             hub.labels.retain(|(known, _)| *known != key);
             hub.labels.push((key, value));
         }
