@@ -295,7 +295,7 @@ impl Drop for Standings<'_> {
     fn drop(&mut self) {
         let standing = match &self.end {
             _ if self.place.is_taken() => return,
-            LinkEnd::Bye(ByeReason::Stopping) => Standing::Stopped("it was stopped".into()),
+            LinkEnd::Bye(ByeReason::Stopping) => Standing::Stopped("the agent was shut down".into()),
             LinkEnd::Bye(ByeReason::Restarting) => Standing::Stopped("it is restarting".into()),
             LinkEnd::Bye(ByeReason::Upgrading) => Standing::Stopped("it is restarting with another version".into()),
             LinkEnd::Told { code: close::LIMIT | close::REVOKED | close::IN_USE, reason, .. } => {

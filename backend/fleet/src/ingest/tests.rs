@@ -210,7 +210,7 @@ async fn one_that_says_so_is_stopped_and_one_that_is_silent_unreachable() {
     let mut agent = hub.agent().await;
     agent.say(&AgentMessage::Bye(ByeReason::Stopping)).await;
     agent.ended().await;
-    assert!(matches!(hub.standing(), Standing::Stopped(_)));
+    assert_eq!(hub.standing(), Standing::Stopped("the agent was shut down".into()));
     // The socket stays open without messages: only heartbeats of the hub, until it gives up.
     let mut agent = hub.agent().await;
     assert_eq!(hub.standing(), Standing::Live);

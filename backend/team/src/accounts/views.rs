@@ -17,9 +17,10 @@ const QUERY: usize = 8 << 10;
 const NAME: usize = 64;
 
 /// Built-in views: id, name, query.
-const BUILT_IN: [(&str, &str, &str); 3] = [
+const BUILT_IN: [(&str, &str, &str); 4] = [
     ("default", "Default", ""),
-    ("debug", "Debug", "page=fleet&find=state:late"),
+    ("main-runs", "Runs without workers", "page=runs&find=type:!worker"),
+    ("debug", "Debug: workers that failed", "page=runs&find=type:worker&state=crashed,failed,out_of_memory"),
     ("all-nodes", "All nodes", "page=fleet"),
 ];
 
