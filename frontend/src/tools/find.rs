@@ -128,7 +128,7 @@ fn findings(page: Page, typed: &str, found: &mut Vec<(usize, Hit)>) {
     });
 }
 
-/// What other parts of the page offer, by name or by further words.
+/// Results that other parts of the page offer, by name or by further words.
 fn offers(offered: &[Offer], typed: &str, found: &mut Vec<(usize, Hit)>) {
     for offer in offered {
         if let Some(rank) = rank(&offer.title, typed).or_else(|| rank(&offer.others, typed).map(|rank| rank + 1)) {

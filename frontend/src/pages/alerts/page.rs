@@ -72,7 +72,7 @@ pub fn AlertsPage() -> impl IntoView {
     };
     view! {
         <main id="page" class="fleet findings-page alerts-page" data-chosen=chosen>
-            <header class="findings-head"><h2>"Findings"</h2><Tabs/></header>
+            <header class="findings-head"><h2>"Alerts"</h2><Tabs/></header>
             {part}
         </main>
     }
