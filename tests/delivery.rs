@@ -54,6 +54,7 @@ fn notice(kind: NoticeKind, id: &str) -> Notice {
         more: 0,
         counts: Vec::new(),
         link: None,
+        charts: None,
         help: None,
         team: "lab".into(),
         host: "hub-1".into(),

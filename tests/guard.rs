@@ -38,6 +38,22 @@ fn foreign_names_read_nothing() {
 }
 
 #[test]
+fn a_browser_that_opens_a_foreign_name_gets_a_page_that_says_what_to_do() {
+    let server = Server::start([]);
+    let html = "Accept: text/html,application/xhtml+xml;q=0.9,*/*;q=0.8";
+    let answer = server.get("/", &["Host: gpu7.example", html]);
+    assert_eq!(answer.status, 421, "{answer:?}");
+    assert_eq!(answer.header("content-type"), "text/html; charset=utf-8", "{answer:?}");
+    assert!(answer.body.contains("<p>This server rejects that host name; allow it with --host gpu7.example.</p>"));
+    assert_eq!(answer.header("cache-control"), "no-store", "{answer:?}");
+    let foreign = server.get("/", &["Origin: http://evil.test", html]);
+    assert!(foreign.status == 403 && foreign.body.contains("start the server with --origin URL"), "{foreign:?}");
+    // Programs read JSON, and data are never a page.
+    assert!(server.get("/", &["Host: gpu7.example", "Accept: */*"]).error().contains("--host"));
+    assert!(server.get("/api/v1/catalog", &["Host: gpu7.example", html]).error().contains("--host"));
+}
+
+#[test]
 fn our_own_names_are_served_on_both_addresses() {
     let server = Server::start(["--host", "gpu7.example"]);
     let port = server.addr().port();

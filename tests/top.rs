@@ -32,6 +32,12 @@ fn one_picture_of_a_server_is_lines_or_an_object() {
     // Standard output is not a terminal: it prints one picture and ends.
     let (status, lines, error) = output(&["--url", &server.url]);
     assert!(status == Some(0) && lines.contains("GPU utilization"), "{lines}{error}");
+    // An address of this machine may lack its scheme.
+    let bare = format!("localhost:{}", server.addr().port());
+    let (status, lines, error) = output(&["--url", &bare, "--once"]);
+    assert!(status == Some(0) && lines.contains("GPU utilization"), "{lines}{error}");
+    let (status, _, error) = output(&["--url", "watch.example.org", "--once"]);
+    assert!(status == Some(2) && error.contains("write it like http://localhost:7171"), "{error}");
     let (status, _, error) = output(&["--url", &server.url, "--source", "nobody", "--once"]);
     assert!(status == Some(1) && error.contains("there is no machine \"nobody\""), "{error}");
 }
@@ -244,7 +250,7 @@ mod pty {
         terminal.shows("▸ ");
         terminal.press(&format!("{RIGHT}{DOWN}{LEFT_KEY}"));
         terminal.shows("▸ torchrun (");
-        terminal.press("f");
+        terminal.press("F");
         terminal.shows("▾ torchrun");
         terminal.press("u");
         terminal.shows(", of ");

@@ -19,6 +19,7 @@ use crate::pages::findings::list::FindingsPage;
 use crate::pages::fleet::FleetPage;
 use crate::pages::fleet::bar::{FleetBar, title};
 use crate::pages::fleet::compare::ComparePage;
+use crate::pages::offers::offers;
 use crate::pages::overview::Overview;
 use crate::pages::player::PlayerBar;
 use crate::pages::runs::list::RunsPage;
@@ -54,6 +55,7 @@ use wasm_bindgen::prelude::*;
 /// The whole page.
 #[component]
 pub fn App() -> impl IntoView {
+    charts::axis::use_twelve_hours(crate::browser::has_twelve_hours());
     let page = Page::from_address();
     let access = Access::start(page);
     let board = Board::start(page);
@@ -137,10 +139,11 @@ fn page_of(place: Option<Route>) -> AnyView {
 #[component]
 fn Dialogs() -> impl IntoView {
     let board = expect_context::<Board>();
+    let access = expect_context::<Access>();
     let page = board.page;
     let dialog = move || {
         page.dialog.get().map(|dialog| match dialog {
-            Dialog::Find => view! { <Find act=Callback::new(move |action| {
+            Dialog::Find => view! { <Find offered=offers(page, access) act=Callback::new(move |action| {
                 let _ = keys::act(board, action, false);
             })/> }
             .into_any(),

@@ -79,6 +79,15 @@ pub fn show_utc(utc: bool) {
     }
 }
 
+/// Whether the browser's locale writes times with twelve hours.
+pub fn has_twelve_hours() -> bool {
+    let hours = js_sys::Object::new();
+    let _ = js_sys::Reflect::set(&hours, &"hour".into(), &"numeric".into());
+    let known = js_sys::Intl::DateTimeFormat::new(&js_sys::Array::new(), &hours).resolved_options();
+    let cycle = js_sys::Reflect::get(&known, &"hourCycle".into()).ok().and_then(|cycle| cycle.as_string());
+    cycle.is_some_and(|cycle| cycle == "h11" || cycle == "h12")
+}
+
 /// The reader's own zone at an instant (ms since the epoch): local time minus UTC, in ms.
 pub fn own_offset(t: i64) -> i64 {
     let date = js_sys::Date::new(&JsValue::from_f64(t as f64));

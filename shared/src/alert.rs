@@ -535,6 +535,9 @@ pub struct Notice {
     pub counts: Vec<(String, u64)>,
     /// Address of the page that shows it; None without `public_url`.
     pub link: Option<String>,
+    /// Address of the run or the charts that its only alert is about; None without `public_url` and for several alerts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub charts: Option<String>,
     /// The rule's own address with help.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub help: Option<String>,

@@ -33,6 +33,13 @@ pub struct Process {
     pub gpu_memory: Option<u64>,
     /// Share of a GPU's multiprocessors that it used, percent.
     pub gpu_share: Option<f32>,
+    /// Numbers of the GPUs that it uses, ascending.
+    pub gpus: Vec<u32>,
+    /// When it started, milliseconds since the Unix epoch; None if unknown.
+    pub started: Option<i64>,
+    /// State letter of the kernel, as in proc(5): R runs, S sleeps, D waits for a disk or a driver, T is stopped, Z has
+    /// ended; None if unknown.
+    pub state: Option<char>,
 }
 
 /// The processes at one instant.

@@ -22,7 +22,7 @@ use crate::varint::{put, take, take_array, take_slice};
 use serde::{Deserialize, Serialize};
 
 /// Increased with every change that an older page could not read; the page then shows a request to reload.
-pub const PROTOCOL: u16 = 6;
+pub const PROTOCOL: u16 = 7;
 
 /// First byte of a control message.
 pub const CONTROL: u8 = 0;

@@ -313,4 +313,11 @@ fn from_a_machine_the_bar_leads_to_another_one_and_says_how_each_stands() {
     browser.until(&format!("{lines}.length === 1"));
     browser.press("Enter");
     browser.until("document.querySelector('[data-do=machines]')?.innerText.trim() === 'demo-03'");
+    // Training jobs are found from any page.
+    browser.press("/");
+    browser.until("document.activeElement.id === 'find'");
+    browser.insert("pretrain");
+    browser.until(&format!("/^pretrain .* run$/.test({lines}[0])"));
+    browser.press("Enter");
+    browser.until("new URLSearchParams(location.search).get('page') === 'run' && document.querySelector('.run-head')");
 }

@@ -92,7 +92,7 @@ fn a_chart_leaves_as_a_picture_with_its_words() {
     browser.save_to(folder.path());
     open_menu(&browser, "gpu");
     browser.click("#menu [data-do=svg]");
-    browser.until(&format!("/^Saved .+gpu-\\d+\\.svg$/.test({DID})"));
+    browser.until(&format!("/^Saved .+gpu(-[0-9]{{2,4}}){{6}}\\.svg$/.test({DID})"));
     let svg = String::from_utf8(saved(folder.path(), "svg")).expect("text");
     let source = browser.eval(r#"document.title.split(" – ")[0]"#);
     for word in ["GPU utilization", "GPU 0", "GPU 7", source.as_str().expect("a name"), "–"] {

@@ -135,6 +135,20 @@ fn the_page_fits_a_phone_and_a_wall() {
 }
 
 #[test]
+fn clocks_have_the_form_of_the_browsers_locale() {
+    let server = super::demo("2");
+    let browser = Browser::start();
+    for (locale, form) in [("en-US", "[1-9][0-2]?:[0-9]{2}:[0-9]{2} [AP]M"), ("de-DE", "[0-9]{2}:[0-9]{2}:[0-9]{2}")] {
+        browser.cdp("Emulation.setLocaleOverride", serde_json::json!({ "locale": locale }));
+        browser.open(&server.url);
+        super::live(&browser);
+        browser.press(" ");
+        browser.until(&format!("/^{form}–{form}/.test(document.querySelector('.link small')?.innerText.trim())"));
+    }
+    no_faults(&browser);
+}
+
+#[test]
 fn all_times_are_in_one_zone_that_is_said_once_and_can_be_utc() {
     let server = super::demo("8");
     let browser = Browser::start();
@@ -145,7 +159,8 @@ fn all_times_are_in_one_zone_that_is_said_once_and_can_be_utc() {
         window.fetch = async (path, init) => new URL(String(path), location.href).pathname.includes("/api/v1/alerts")
           ? new Response(JSON.stringify({{ at: 1, events: [], trouble: [], firing: 1, more: false, alerts: [{{ id: "A", rule: "r", name: "gone", subject: "demo-01",
               severity: "warning", state: "firing", began: {now}, fired: {now}, ended: null, value: null, worst: null,
-              sentence: "no data since " + new Date({now}).toISOString().slice(11, 16) + " UTC", labels: {{}}, count: 1, held: "" }}] }}), {{ status: 200 }})
+              sentence: "no data since " + new Date({now}).toISOString().slice(11, 16) + " UTC", labels: {{}}, count: 1,
+              held: "silenced by sofia until " + new Date({now}).toISOString().slice(11, 16) + " UTC" }}] }}), {{ status: 200 }})
           : before(path, init);"#
     );
     browser.before_each_page(&told);
@@ -163,10 +178,12 @@ fn all_times_are_in_one_zone_that_is_said_once_and_can_be_utc() {
             "document.querySelector('.findings-list [data-alert] .sentence')?.innerText.startsWith('no data since ' + {})",
             clock(zone)
         ));
-        browser.until(&format!(
-            "document.querySelector('.findings-list [data-alert] .below')?.innerText.includes('since ' + {})",
-            clock(zone)
-        ));
+        for word in ["since", "until"] {
+            browser.until(&format!(
+                "document.querySelector('.findings-list [data-alert] .below')?.innerText.includes('{word} ' + {})",
+                clock(zone)
+            ));
+        }
         assert_eq!(browser.eval("/[0-9] UTC/.test(document.querySelector('main').innerText)"), false);
         browser.until(&format!("document.querySelectorAll('[data-zone]').length === 1 && document.querySelector('[data-zone]').dataset.zone === '{name}'"));
         if zone != "UTC" {

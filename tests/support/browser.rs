@@ -160,6 +160,8 @@ impl Browser {
         }
         // Each page has the focus, regardless of how many there are.
         browser.cdp("Emulation.setFocusEmulationEnabled", json!({ "enabled": true }));
+        // The locale decides between clocks of 12 and of 24 hours.
+        browser.cdp("Emulation.setLocaleOverride", json!({ "locale": "en-GB" }));
         browser.before_each_page(WITNESS);
         browser.size(1440, 900);
         browser

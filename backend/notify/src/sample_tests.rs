@@ -51,6 +51,7 @@ pub fn notice(kind: NoticeKind) -> Notice {
         more: 54,
         counts: Vec::new(),
         link: Some("https://watchglass.example.org/?page=alerts&alert=A1&w=1h".into()),
+        charts: None,
         help: Some("https://wiki.example.org/hot_(gpu)".into()),
         team: "lab".into(),
         host: "hub-1".into(),
@@ -68,6 +69,7 @@ pub fn hostile() -> Notice {
     notice.alerts[0].labels.insert("user".into(), HOSTILE.into());
     notice.more = 0;
     notice.team = "<lab> & *co*".into();
+    notice.charts = Some("https://watchglass.example.org/?page=run&run=r1".into());
     notice
 }
 

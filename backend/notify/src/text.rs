@@ -98,6 +98,8 @@ pub struct Plain {
     pub note: String,
     /// The page that shows the alert.
     pub link: Option<String>,
+    /// The run or the charts that the only alert is about.
+    pub charts: Option<String>,
     /// The help address of the rule.
     pub help: Option<String>,
     /// The sender: the team, and the host if there is no link.
@@ -158,6 +160,7 @@ pub fn plain(notice: &Notice) -> Plain {
         unnamed,
         note: cut(&lines(&notice.note), MAX_TEXT_BYTES),
         link: notice.link.as_deref().and_then(web),
+        charts: notice.charts.as_deref().and_then(web),
         help: notice.help.as_deref().and_then(web),
         from,
     }
@@ -189,11 +192,23 @@ fn line(alert: &Alert, now: i64) -> String {
 }
 
 impl Plain {
+    /// The addresses with their names.
+    pub fn links(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let links = [("Open", &self.link), ("Charts", &self.charts), ("Help", &self.help)];
+        links.into_iter().filter_map(|(name, address)| Some((name, address.as_deref()?)))
+    }
+
+    /// The same text without addresses.
+    pub fn without_links(&self) -> Plain {
+        Plain { link: None, charts: None, help: None, ..self.clone() }
+    }
+
     /// Everything below the title, as blocks of plain text without marks: the alerts, the note, the help address, the
-    /// link, the sender. None is empty.
+    /// charts, the link, the sender. None is empty.
     pub fn blocks(&self) -> Vec<String> {
         let mut blocks = vec![self.counts.join("\n"), self.name_subjects(), self.note.clone()];
         blocks.extend(self.help.as_ref().map(|help| format!("Help: {help}")));
+        blocks.extend(self.charts.as_ref().map(|charts| format!("Charts: {charts}")));
         blocks.extend(self.link.clone());
         blocks.push(self.from.clone());
         blocks.retain(|block| !block.is_empty());
@@ -235,6 +250,8 @@ impl Plain {
                 self.counts.pop();
             } else if self.help.is_some() || !self.note.is_empty() {
                 (self.help, self.note) = (None, String::new());
+            } else if self.charts.is_some() {
+                self.charts = None;
             } else if self.link.is_some() {
                 self.link = None;
             } else if self.title.len() > 20 {

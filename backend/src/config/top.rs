@@ -23,7 +23,7 @@ pub struct TopFlags {
     #[arg(long = "source", value_name = "NAME")]
     pub source: Option<String>,
     /// Server address such as http://localhost:7171; for a hub use --hub
-    #[arg(long, value_name = "URL", value_parser = HubUrl::parse, conflicts_with = "gpus")]
+    #[arg(long, value_name = "URL", value_parser = server_url, conflicts_with = "gpus")]
     url: Option<HubUrl>,
     /// Show a simulated machine with this number of GPUs [default: 8]
     #[arg(long = "demo", id = "gpus", value_name = "GPUS", value_parser = fleet::gpus, num_args = 0..=1, default_missing_value = "8")]
@@ -106,6 +106,15 @@ impl TopFlags {
             _ => Origin::Here,
         };
         Ok(Top { origin, flags: self })
+    }
+}
+
+/// The address of a server. An address of this machine may lack its scheme, as `localhost:7171`.
+fn server_url(text: &str) -> Result<HubUrl, String> {
+    let wrong = || format!("\"{text}\" is not the address of a server; write it like http://localhost:7171");
+    match text.contains("://") {
+        true => HubUrl::parse(text),
+        false => HubUrl::parse(&format!("http://{text}")).ok().filter(HubUrl::is_local).ok_or_else(wrong),
     }
 }
 

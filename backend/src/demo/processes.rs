@@ -32,6 +32,10 @@ const OTHERS: &[(&str, &str, u32, u32, f64, f64, u32)] = &[
     ("bash", "mara", 3_511, 3_510, 0.0, 6.0, 1),
     ("htop", "mara", 3_544, 3_511, 2.2, 9.0, 1),
 ];
+/// Interval between two starts of the machine, milliseconds.
+const BOOT_EVERY_MS: i64 = 14 * 86_400_000;
+/// CPU from which a process of the job counts as running, percent of one core.
+const RUNS_FROM_PERCENT: f64 = 50.0;
 /// Owner of the job, and the PID of its starter.
 pub(super) const USER: &str = "mara";
 const STEP: u32 = 3_902;
@@ -62,6 +66,8 @@ fn other(key: Key, at: &Drive, row: (&str, &str, u32, u32, f64, f64, u32)) -> Pr
         threads,
         read: Some(0.0),
         written: Some(0.0),
+        started: Some(at.t.div_euclid(BOOT_EVERY_MS) * BOOT_EVERY_MS + i64::from(pid) * 10),
+        state: Some('S'),
         ..Process::default()
     }
 }
@@ -94,6 +100,8 @@ fn job(key: Key, at: &Drive, host: &Host, held: &[Option<Held>], rows: &mut Vec<
         read: Some(0.0),
         written: Some(0.0),
         container: container.clone(),
+        started: Some((at.t - at.age).div_euclid(1_000) * 1_000),
+        state: Some(if cpu >= RUNS_FROM_PERCENT { 'R' } else { 'S' }),
         ..Process::default()
     };
     rows.push(process(first, STEP, "torchrun", 1, 0.2, 210.0 * MIB));
@@ -117,6 +125,7 @@ fn job(key: Key, at: &Drive, host: &Host, held: &[Option<Held>], rows: &mut Vec<
             written: rate(saved),
             gpu_memory: held.map(|(bytes, _)| bytes),
             gpu_share: held.map(|(_, share)| share),
+            gpus: held.map(|_| i).into_iter().collect(),
             ..process(pid, first, "python3", 41 - LOADERS, cpu, TRAINER_SHARE * resident)
         });
         for j in 0..LOADERS {

@@ -291,18 +291,21 @@ async fn guard(State(app): State<Arc<App>>, mut request: Request, next: Next) ->
         kind => kind,
     };
     let is_page = kind == Resource::Page;
-    let mut response = match caller {
-        None => error(StatusCode::FORBIDDEN, "the connection was not authenticated"),
-        Some(Caller { admitted: false, .. }) => error(
-            StatusCode::FORBIDDEN,
+    let forbidden = |sentence: &str| Err(Refusal::new(StatusCode::FORBIDDEN, sentence));
+    let checked = match caller {
+        None => forbidden("the connection was not authenticated"),
+        Some(Caller { admitted: false, .. }) => forbidden(
             "this Watchglass belongs to another user of this machine; its owner can allow you with --allow-user NAME",
         ),
-        Some(caller) => match at_door(&app, caller, request.uri(), request.headers(), kind).await {
-            Ok(()) => next.run(request).await,
-            Err(refusal) => refusal.into(),
-        },
+        Some(caller) => at_door(&app, caller, request.uri(), request.headers(), kind).await,
     };
-    if !is_page {
+    let is_refused = checked.is_err();
+    let mut response = match checked {
+        Ok(()) => next.run(request).await,
+        Err(refusal) if is_page && refusal::wants_page(request.headers()) => refusal.page(),
+        Err(refusal) => refusal.into(),
+    };
+    if !is_page || is_refused {
         response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     }
     app.guard.headers(response.headers_mut(), app.site.page.inline_scripts);

@@ -2,7 +2,7 @@
 
 use super::json;
 use axum::body::Body;
-use axum::http::{HeaderValue, Response, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 use axum::response::IntoResponse;
 use fleet::ingest::NoAnswer;
 use shared::session::Problem;
@@ -50,10 +50,36 @@ impl Refusal {
         }
     }
 
+    /// The same as a page, for a person at a browser. It has no style and no script, because nothing else of this server
+    /// is open to that person.
+    pub fn page(&self) -> Response<Body> {
+        let mut sentence = self.message.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+        if let Some(first) = sentence.get(..1) {
+            sentence.replace_range(..1, &first.to_ascii_uppercase());
+        }
+        let status = self.status.as_u16();
+        let text = format!(
+            "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>Watchglass: access refused</title>\
+             <meta name=\"viewport\" content=\"width=device-width\"><meta name=\"color-scheme\" content=\"light dark\">\
+             </head><body><h1>Watchglass refused this request</h1><p>{sentence}.</p><p>Status {status}.</p></body></html>\n"
+        );
+        Response::builder()
+            .status(self.status)
+            .header(header::CONTENT_TYPE, "text/html; charset=utf-8")
+            .body(Body::from(text))
+            .expect("these headers are valid")
+    }
+
     /// Sets the time to wait before a retry.
     pub fn again_in(self, wait: Duration) -> Self {
         Refusal { again_in: Some(wait), ..self }
     }
+}
+
+/// Whether a request asks for a page, as a browser does when a person opens an address.
+pub fn wants_page(headers: &HeaderMap) -> bool {
+    let names_html = |value: &HeaderValue| value.to_str().is_ok_and(|text| text.contains("text/html"));
+    headers.get_all(header::ACCEPT).iter().any(names_html)
 }
 
 impl From<Denied> for Refusal {

@@ -3,7 +3,7 @@
 use crate::chart::Frame;
 use crate::model::{Delivery, Model, Over, Places};
 use crate::palette::{Ink, Palette};
-use crate::{over, runs, table};
+use crate::{cores, over, runs, table};
 use charts::axis;
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
@@ -44,6 +44,7 @@ pub fn draw(model: &mut Model, palette: Palette, offset: i64, area: Rect, buffer
     let foot = Rect { y: area.bottom() - 1, height: 1, ..area };
     let body = Rect { y, height: foot.y.saturating_sub(y), ..area };
     let body = runs::draw(model, palette, body, buffer);
+    let body = cores::draw(model, palette, body, buffer);
     let panels = model.panels();
     model.view.focus = model.view.focus.min(panels.len().saturating_sub(1));
     // The rows of devices are known only once the lead chart's series are.
@@ -265,6 +266,18 @@ pub fn shortened(text: &str, room: usize) -> String {
     format!("{}…", words.trim_end_matches([',', ':']))
 }
 
+/// The number and the unit of a tile in at most `room` letters: `5.27 of 5.6 kW`, else `5.27 kW`, else the number alone,
+/// else a sign that there is no room. A figure is never cut, because part of it is another figure.
+pub fn figure([number, unit]: &[String; 2], room: usize) -> [String; 2] {
+    let short = unit.rsplit(' ').next().unwrap_or_default();
+    let fits = |unit: &&str| number.chars().count() + unit.chars().count() + 1 <= room;
+    match [unit.as_str(), short].into_iter().find(fits) {
+        Some(unit) => [number.clone(), format!(" {unit}")],
+        None if number.chars().count() <= room => [number.clone(), String::new()],
+        None => ["…".into(), String::new()],
+    }
+}
+
 fn tiles(model: &mut Model, palette: Palette, area: Rect, buffer: &mut Buffer) {
     let all = words(model);
     let n = all.len().max(1) as u16;
@@ -277,13 +290,14 @@ fn tiles(model: &mut Model, palette: Palette, area: Rect, buffer: &mut Buffer) {
         };
         let [title, corner] = &tile.title;
         let (faint, bold) = (palette.style(Ink::Faint), palette.style(Ink::Text).add_modifier(Modifier::BOLD));
-        let end = put(buffer, 0, title, x, palette.style(Ink::Text));
+        let end = put(buffer, 0, &shortened(title, room), x, palette.style(Ink::Text));
         // The text is left out if it does not fit as a whole.
         if usize::from(end - x) + corner.chars().count() < room {
             put(buffer, 0, &format!(" {corner}"), end, faint);
         }
-        let end = put(buffer, 1, &tile.number[0], x, bold);
-        put(buffer, 1, &format!(" {}", tile.number[1]), end, palette.style(Ink::Text));
+        let [number, unit] = figure(&tile.number, room);
+        let end = put(buffer, 1, &number, x, bold);
+        put(buffer, 1, &unit, end, palette.style(Ink::Text));
         if area.height > 2 {
             let style = if tile.note.starts_with(MISSING_PREFIX) { palette.style(Ink::Warn) } else { faint };
             put(buffer, 2, &shortened(&tile.note, room), x, style);
@@ -297,7 +311,7 @@ fn bottom(frame: &Frame, (shown, all): (&[usize], usize), area: Rect, buffer: &m
     let words = match () {
         () if !view.note.is_empty() => view.note.clone(),
         () if view.chosen.is_some() && view.listing.tree.is_some() => {
-            "↑↓ processes  ←→ fold  F fold all  Esc deselect  ? keys  q quit".into()
+            "↑↓ processes  ←→ fold  Shift-F all  Esc deselect  ? keys  q quit".into()
         }
         () if view.chosen.is_some() => "↑↓ processes  E tree  Esc deselect  ? keys  q quit".into(),
         () if let Some(at) = view.crosshair => {

@@ -37,15 +37,25 @@ pub const OWN: &[(&str, &str)] = &[
     ("J K", "next, previous process; then also ↓ ↑, Esc deselects"),
     ("E", "process tree"),
     ("← → Enter", "fold or unfold the selected process"),
-    ("F", "fold or unfold all processes"),
+    ("Shift-F", "fold or unfold all processes"),
     ("U", "processes of one user, then of all"),
     ("M", "enable or disable the mouse"),
     ("PgUp PgDn", "scroll the processes"),
 ];
 
 /// Sort columns of the processes, in the order in which the key changes them.
-const COLUMNS: [Column; 7] =
-    [Column::Cpu, Column::Memory, Column::Gpu, Column::Disk, Column::Threads, Column::Pid, Column::Name];
+const COLUMNS: [Column; 10] = [
+    Column::Cpu,
+    Column::Memory,
+    Column::Gpu,
+    Column::GpuIndex,
+    Column::Disk,
+    Column::Threads,
+    Column::Age,
+    Column::State,
+    Column::Pid,
+    Column::Name,
+];
 
 /// Handles a key.
 pub fn press(model: &mut Model, key: KeyEvent) -> Effect {
@@ -159,7 +169,7 @@ fn own(model: &mut Model, code: KeyCode) -> Option<Effect> {
                 (false, _) => model.view.chosen = None,
             }
         }
-        KeyCode::Char('f') => listing::fold_all(model),
+        KeyCode::Char('F') => listing::fold_all(model),
         KeyCode::Char('j' | 'k') => listing::step(model, 0),
         KeyCode::Char('u') => {
             let mut users: Vec<&str> = model.processes.rows.iter().map(|row| row.user.as_str()).collect();
@@ -216,6 +226,7 @@ fn act(model: &mut Model, action: Action, times: i64) -> Effect {
         Action::Leave if recording => model.choose_end(),
         Action::Leave => (view.frozen, view.crosshair) = (None, None),
         Action::Theme => return Effect::Theme,
+        Action::Findings => view.note = "findings are in the page, and in watchglass findings".into(),
         Action::About => {
             let panel = model.panels().get(model.view.focus).map(|panel| panel.id.clone()).unwrap_or_default();
             let metric =

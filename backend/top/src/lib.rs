@@ -2,8 +2,8 @@
 //!
 //! Reading order:
 //! - [`model`] (data and view), [`keys`] (actions of keys);
-//! - [`canvas`] (dots in cells), [`palette`] (colors of this terminal), [`chart`], [`rows`], [`runs`] and [`table`]
-//!   (parts of the picture), [`board`] (their layout), [`over`] (overlays);
+//! - [`canvas`] (dots in cells), [`palette`] (colors of this terminal), [`chart`], [`rows`], [`cores`], [`runs`] and
+//!   [`table`] (parts of the picture), [`board`] (their layout), [`over`] (overlays);
 //! - [`listing`] and [`pointer`] (processes and mouse), [`text`] (plain lines and JSON);
 //! - [`screen`] (the terminal and its restoration), [`ground`] (its background color) and [`follow`] (the event loop).
 //!
@@ -12,6 +12,7 @@
 pub mod board;
 pub mod canvas;
 pub mod chart;
+pub mod cores;
 pub mod follow;
 pub mod ground;
 pub mod keys;

@@ -50,4 +50,10 @@ pub fn fold_all(model: &mut Model) {
         false => view.folded.clear(),
     }
     view.listing.tree.get_or_insert_default();
+    let words = match (parents.is_empty(), view.folded.is_empty()) {
+        (true, _) => "there are no processes to fold",
+        (false, true) => "all processes are unfolded",
+        (false, false) => "all processes are folded",
+    };
+    view.note = words.into();
 }

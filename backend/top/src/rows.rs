@@ -1,7 +1,7 @@
 //! Devices, one row each: their history as cells, and the newest values of the top charts in columns.
 
 use crate::chart::{Frame, Reading};
-use crate::palette::{Depth, Ink, Signs};
+use crate::palette::{Depth, Ink, Palette, Signs};
 use charts::reduce::Column;
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
@@ -16,6 +16,14 @@ const VALUE: u16 = 9;
 const MAX_VALUES: usize = 6;
 /// Minimum width of the history, cells.
 const PAST: u16 = 16;
+
+/// A cell that is filled from below by a share, 0 to 1.
+pub fn bar(palette: Palette, share: f64) -> &'static str {
+    const BARS: [&str; 8] = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
+    const LETTERS: [&str; 8] = [".", ":", "-", "=", "+", "*", "%", "#"];
+    let level = (share.clamp(0.0, 1.0) * 7.0).round() as usize;
+    if palette.signs == Signs::Ascii { LETTERS[level] } else { BARS[level] }
+}
 
 impl Frame<'_> {
     /// Name and number of the devices of a chart, if they are of one kind and differ only by number.
@@ -128,8 +136,6 @@ impl Frame<'_> {
 
     /// The history of one series as a row of cells.
     fn past(&self, reading: &Reading, i: usize, area: Rect, buffer: &mut Buffer) {
-        const BARS: [&str; 8] = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
-        const LETTERS: [&str; 8] = [".", ":", "-", "=", "+", "*", "%", "#"];
         let (from, to) = self.model.span();
         let Some(trace) = reading.reduced.traces.get(&reading.reduced.ids[i]) else { return };
         let wide = usize::from(area.width);
@@ -147,12 +153,9 @@ impl Frame<'_> {
         for (x, (sum, n)) in cells.into_iter().enumerate().filter(|(_, (_, n))| *n > 0.0) {
             let axis = &reading.axis;
             let share = ((sum / n - axis.lo) / (axis.hi - axis.lo).max(f64::MIN_POSITIVE)).clamp(0.0, 1.0);
-            let level = (share * 7.0).round() as usize;
-            let sign = match self.palette.signs {
-                Signs::Ascii => LETTERS[level],
-                _ if self.palette.depth > Depth::Sixteen => "█",
-                _ => BARS[level],
-            };
+            // With many colors the color shows the value, else the height of the bar.
+            let is_colored = self.palette.signs != Signs::Ascii && self.palette.depth > Depth::Sixteen;
+            let sign = if is_colored { "█" } else { bar(self.palette, share) };
             let style = self.palette.style(Ink::Heat(share));
             buffer.set_string(area.x + x as u16, area.y, sign, style);
         }

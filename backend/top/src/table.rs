@@ -6,32 +6,60 @@ use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
 use ratatui_core::style::Modifier;
 use shared::processes::Process;
-use shared::unit::Unit;
+use shared::unit::{Unit, rough_duration};
+use viewer::findings::words::ranges;
 use viewer::store::processes::{self, Column, Line};
 
 /// A column: its header, its width and its sort key.
 type Head = (&'static str, usize, Column);
 
 /// All columns except the name, in order.
-const HEADS: [Head; 7] = [
+const HEADS: [Head; 10] = [
     ("PID", 8, Column::Pid),
     ("USER", 9, Column::User),
+    ("GPU", 8, Column::GpuIndex),
+    ("S", 3, Column::State),
     ("CPU %", 8, Column::Cpu),
     ("MEM", 10, Column::Memory),
     ("GPU MEM", 10, Column::Gpu),
     ("DISK", 10, Column::Disk),
     ("THR", 6, Column::Threads),
+    ("TIME", 12, Column::Age),
 ];
+/// Columns that a narrow terminal leaves out, the least needed first.
+const DROPPED: [Column; 8] = [
+    Column::Threads,
+    Column::Disk,
+    Column::Age,
+    Column::State,
+    Column::User,
+    Column::GpuIndex,
+    Column::Gpu,
+    Column::Pid,
+];
+/// Cells that the name has before a column is left out.
+const NAME: usize = 14;
 
-/// The columns that have values here.
-fn heads(model: &Model) -> Vec<Head> {
+/// The columns that have values here and leave room for the name in a table of `width` cells. A column is shown whole or
+/// not at all, because part of a figure is another figure.
+fn heads(model: &Model, width: usize) -> Vec<Head> {
     let any = |fits: &dyn Fn(&Process) -> bool| model.processes.rows.iter().any(fits);
     let wanted = |column: Column| match column {
         Column::Gpu => any(&|p| p.gpu_memory.is_some()),
         Column::Disk => any(&|p| processes::disk(p).is_some()),
+        Column::GpuIndex => any(&|p| !p.gpus.is_empty()),
+        Column::State => any(&|p| p.state.is_some()),
+        Column::Age => any(&|p| p.started.is_some()),
         _ => true,
     };
-    HEADS.into_iter().filter(|(.., column)| wanted(*column)).collect()
+    let mut heads: Vec<Head> = HEADS.into_iter().filter(|(.., column)| wanted(*column)).collect();
+    for least in DROPPED {
+        if heads.iter().map(|(_, wide, _)| wide).sum::<usize>() + NAME <= width {
+            break;
+        }
+        heads.retain(|(.., column)| *column != least);
+    }
+    heads
 }
 
 /// An amount in its own unit, in at most nine letters.
@@ -40,7 +68,18 @@ pub fn amount(unit: Unit, value: f64) -> String {
     format!("{} {}", scale.number(value), scale.symbol)
 }
 
-fn cell(column: Column, p: &Process) -> String {
+/// Indexes of the GPUs of a process: `0–3, 6`, or their number where that is too long.
+fn gpus(p: &Process) -> String {
+    let said = ranges(&p.gpus);
+    match (p.gpus.len(), said.chars().count() < HEADS[2].1) {
+        (0, _) => "–".into(),
+        (_, true) => said,
+        (n, false) => format!("{n}×"),
+    }
+}
+
+/// The text of a cell; `now` is the time of the table, ms since the epoch.
+fn cell(column: Column, p: &Process, now: i64) -> String {
     let none = || "–".to_string();
     match column {
         Column::Pid => p.pid.to_string(),
@@ -49,15 +88,24 @@ fn cell(column: Column, p: &Process) -> String {
         Column::Memory => amount(Unit::Bytes, p.rss as f64),
         Column::Gpu => p.gpu_memory.map_or_else(none, |bytes| amount(Unit::Bytes, bytes as f64)),
         Column::Disk => processes::disk(p).map_or_else(none, |rate| amount(Unit::BytesPerSecond, f64::from(rate))),
+        Column::GpuIndex => gpus(p),
+        Column::State => p.state.map_or_else(none, String::from),
+        Column::Age => p.started.map_or_else(none, |t| rough_duration(now.saturating_sub(t))),
         _ => p.threads.to_string(),
     }
 }
 
-/// Name of a process: in a tree, the fold marker; its name, the script of an interpreter, and the number of processes
-/// in the line.
+/// Name of a process: in a tree, the fold marker; its command line if arguments are shown, else its name; and the
+/// number of processes in the line.
 fn name(line: &Line, is_tree: bool) -> String {
     let p = &line.process;
-    let run = p.script().map_or(String::new(), |script| format!(" {script}"));
+    let program = p.args.split(' ').next().and_then(|word| word.rsplit('/').next()).unwrap_or_default();
+    let command = match () {
+        () if p.args.is_empty() => p.name.clone(),
+        // The kernel keeps 15 bytes of a name.
+        () if program.starts_with(&p.name) => p.args.clone(),
+        () => format!("{}: {}", p.name, p.args),
+    };
     let more = if line.processes > 1 { format!(" ({})", line.processes) } else { String::new() };
     let mark = match line.open {
         Some(true) => "▾ ",
@@ -65,19 +113,20 @@ fn name(line: &Line, is_tree: bool) -> String {
         None if is_tree => "  ",
         None => "",
     };
-    format!("{}{mark}{}{run}{more}", "  ".repeat(line.depth), p.name)
+    format!("{}{mark}{command}{more}", "  ".repeat(line.depth))
 }
 
 /// The table's header and one row of text for each line; `width` cells wide.
 pub fn texts(model: &Model, lines: &[Line], width: usize) -> Vec<String> {
-    let heads = heads(model);
-    let by = &model.view.listing;
+    let heads = heads(model, width);
+    let (by, now) = (&model.view.listing, model.processes.t);
+    let title = if lines.iter().any(|line| !line.process.args.is_empty()) { "COMMAND" } else { "NAME" };
     let row = |each: &dyn Fn(&Head) -> String, name: &str| {
         let mut text = String::new();
         for head in &heads {
             let (cell, room) = (each(head), head.1 - 1);
             match head.2 {
-                Column::User => text += &format!("{cell:<room$} "),
+                Column::User | Column::State => text += &format!("{cell:<room$} "),
                 _ => text += &format!("{cell:>room$} "),
             }
         }
@@ -88,9 +137,9 @@ pub fn texts(model: &Model, lines: &[Line], width: usize) -> Vec<String> {
         (true, false) => "↓",
         _ => "",
     };
-    let head = row(&|(word, _, column)| format!("{word}{}", mark(*column)), &format!("NAME{}", mark(Column::Name)));
+    let head = row(&|(word, _, column)| format!("{word}{}", mark(*column)), &format!("{title}{}", mark(Column::Name)));
     let is_tree = by.tree.is_some();
-    let body = lines.iter().map(|line| row(&|(.., column)| cell(*column, &line.process), &name(line, is_tree)));
+    let body = lines.iter().map(|line| row(&|(.., column)| cell(*column, &line.process, now), &name(line, is_tree)));
     std::iter::once(head).chain(body).collect()
 }
 

@@ -278,7 +278,8 @@ fn a_tree_is_folded_by_keys_and_says_what_is_in_a_fold() {
     assert_eq!(model.view.chosen.map(|(pid, _)| pid), Some(4_101));
     press(&mut model, "←");
     assert_eq!(model.view.chosen.map(|(pid, _)| pid), Some(4_000), "what cannot be folded leads to its parent");
-    press(&mut model, "f");
+    press(&mut model, "F");
+    assert_eq!(model.view.note, "all processes are folded");
     assert_eq!(model.listed.len(), 1);
     press(&mut model, "\n");
     assert_eq!(model.listed.len(), 9);
@@ -483,6 +484,74 @@ fn the_list_of_keys_is_read_to_its_end_on_a_small_screen() {
     assert!(!text.contains("PgUp PgDn"), "one line back is one line back: {text}");
     press(&mut model, "\u{1b}");
     assert_eq!(model.view.over, Over::Nothing);
+}
+
+#[test]
+fn a_narrow_table_leaves_out_whole_columns_the_least_needed_first() {
+    let mut model = machine(8, 30);
+    for (i, row) in model.processes.rows.iter_mut().enumerate() {
+        (row.gpus, row.state, row.read) = (vec![i as u32], Some('R'), Some(1_048_576.0));
+        row.started = Some(model.processes.t - 3_720_000);
+    }
+    press(&mut model, "p");
+    let head = |model: &mut Model, width: u16| {
+        let lines = picture(model, UTF, width, 24);
+        let at = lines.iter().position(|line| line.contains("CPU %")).expect("a head");
+        (lines[at].clone(), lines[at + 1].clone())
+    };
+    let (titles, row) = head(&mut model, 120);
+    let all = ["PID", "USER", "GPU", "S", "CPU %↓", "MEM", "GPU MEM", "DISK", "THR", "TIME", "NAME"];
+    let mut rest = titles.as_str();
+    for title in all {
+        let (_, after) = rest.split_once(title).unwrap_or_else(|| panic!("{title}: {titles}"));
+        rest = after;
+    }
+    assert!(row.contains("1 h 2 min") && row.contains(" R ") && row.contains("1.05 MB/s"), "{row}");
+    for (width, there, gone) in
+        [(80, &["GPU MEM", "USER", " S "][..], &["THR", "DISK"][..]), (40, &["PID", "CPU %", "MEM"], &["USER", "GPU"])]
+    {
+        let (titles, row) = head(&mut model, width);
+        assert!(there.iter().all(|word| titles.contains(word)), "{titles}");
+        assert!(!gone.iter().any(|word| titles.contains(word)), "{titles}");
+        assert!(row.contains("python3"), "the name has room: {row}");
+    }
+}
+
+#[test]
+fn a_process_has_its_command_line_where_arguments_are_shown() {
+    let mut model = machine(8, 30);
+    model.processes.rows[1].args = "/usr/bin/python3.11 -u train.py --lr 1e-4".into();
+    model.processes.rows[2].args = "python3 loader.py".into();
+    model.processes.rows[2].name = "pt_data_worker".into();
+    press(&mut model, "p");
+    let text = picture(&mut model, UTF, 120, 24).join("\n");
+    assert!(text.contains("COMMAND") && text.contains(" /usr/bin/python3.11 -u train.py --lr 1e-4"), "{text}");
+    assert!(text.contains("pt_data_worker: python3 loader.py"), "{text}");
+}
+
+#[test]
+fn all_cores_stand_in_one_line_of_a_small_screen() {
+    let mut model = machine(8, 30);
+    let lines = picture(&mut model, UTF, 80, 24);
+    // Core 0 is at 24 %, core 1 at 25 %.
+    assert!(lines.iter().any(|line| line.trim_end() == "cores ▃▃"), "{lines:#?}");
+    let lines = picture(&mut model, ASCII, 80, 24);
+    assert!(lines.iter().any(|line| line.trim_end() == "cores --"), "{lines:#?}");
+    assert!(!picture(&mut machine(0, 30), UTF, 80, 24).iter().any(|line| line.starts_with("cores ")), "they have rows");
+}
+
+#[test]
+fn the_key_of_findings_answers() {
+    let mut model = machine(8, 30);
+    press(&mut model, "f");
+    assert!(model.view.note.contains("watchglass findings"), "{}", model.view.note);
+    assert!(model.view.listing.tree.is_none());
+}
+
+#[test]
+fn a_figure_is_never_cut() {
+    let of = |room: usize| board::figure(&["5.27".into(), "of 5.6 kW".into()], room).concat();
+    assert_eq!([of(14), of(13), of(7), of(6), of(3)], ["5.27 of 5.6 kW", "5.27 kW", "5.27 kW", "5.27", "…"]);
 }
 
 #[test]

@@ -112,7 +112,8 @@ pub fn json(model: &mut Model) -> Value {
             let p = &line.process;
             json!({
                 "pid": p.pid, "user": p.user, "name": p.name, "cpu_percent": p.cpu, "rss_bytes": p.rss,
-                "gpu_memory_bytes": p.gpu_memory, "threads": p.threads,
+                "gpu_memory_bytes": p.gpu_memory, "gpus": p.gpus, "threads": p.threads, "args": p.args,
+                "started": p.started.map(|t| t as f64 / 1000.0), "state": p.state,
                 "read_bytes_per_second": p.read, "written_bytes_per_second": p.written,
             })
         })

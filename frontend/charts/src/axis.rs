@@ -3,6 +3,7 @@
 
 use shared::catalog::Range;
 use shared::unit::{Scale, Unit, fixed, rough_duration};
+use std::cell::Cell;
 
 /// A vertical axis; values are in the base unit.
 #[derive(Clone, Debug, PartialEq)]
@@ -176,11 +177,31 @@ pub fn times(from: i64, to: i64, room: f64, offset: i64) -> Vec<(i64, String)> {
         .collect()
 }
 
-/// Writes local time as `14:02` or `14:02:10`; `local` is ms since the epoch plus the offset of local time.
+thread_local! {
+    /// Whether clocks have twelve hours.
+    static TWELVE_HOURS: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Writes all clocks with twelve hours, as `2:02 PM`, or with 24. A page sets it once, by the locale of its browser.
+pub fn use_twelve_hours(twelve: bool) {
+    TWELVE_HOURS.set(twelve);
+}
+
+/// Room of a time at the axis, in letters: the longest clock and the distance to the next one.
+pub fn clock_room() -> f64 {
+    if TWELVE_HOURS.get() { 11.5 } else { 8.5 }
+}
+
+/// Writes local time as `14:02` or `14:02:10`, or with twelve hours as `2:02 PM` or `2:02:10 PM`; `local` is ms since
+/// the epoch plus the offset of local time.
 pub fn clock(local: i64, seconds: bool) -> String {
     let s = local.rem_euclid(DAY) / SECOND;
     let (h, m, s) = (s / 3600, s / 60 % 60, s % 60);
-    if seconds { format!("{h:02}:{m:02}:{s:02}") } else { format!("{h:02}:{m:02}") }
+    let rest = if seconds { format!(":{m:02}:{s:02}") } else { format!(":{m:02}") };
+    match TWELVE_HOURS.get() {
+        true => format!("{}{rest} {}", (h + 11) % 12 + 1, if h < 12 { "AM" } else { "PM" }),
+        false => format!("{h:02}{rest}"),
+    }
 }
 
 /// Writes a zone by its local time minus UTC in ms, as `UTC+1` or `UTC+5:30`.
@@ -209,6 +230,18 @@ pub fn date(day: i64) -> String {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn a_clock_of_twelve_hours_says_which_half_of_the_day() {
+        let minute = 60_000;
+        use_twelve_hours(true);
+        let said = [0, 61 * minute, 720 * minute, 845 * minute, 1_439 * minute].map(|local| clock(local, false));
+        let (long, room) = (clock(845 * minute + 7_000, true), clock_room());
+        use_twelve_hours(false);
+        assert_eq!(said, ["12:00 AM", "1:01 AM", "12:00 PM", "2:05 PM", "11:59 PM"]);
+        assert_eq!((long.as_str(), room > clock_room()), ("2:05:07 PM", true));
+        assert_eq!(clock(845 * minute, false), "14:05");
+    }
 
     #[test]
     fn a_zone_is_named_by_its_distance_from_utc() {

@@ -167,7 +167,7 @@ pub(crate) fn axes<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, plot: &Pl
         area.draw_text(text, &number, (plot.left - frame.px(8.0), y))?;
     }
     let time = words(frame, theme.text_3, false, HPos::Center);
-    let room = f64::from(plot.right - plot.left) / frame.css / (frame.measures.text * 8.5);
+    let room = f64::from(plot.right - plot.left) / frame.css / (frame.measures.text * axis::clock_room());
     let y = frame.foot();
     let under = plot.bottom + frame.px(frame.lanes_height());
     for (t, text) in axis::times(plot.from, plot.to, room, frame.offset) {
@@ -183,7 +183,13 @@ pub(crate) fn axes<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, plot: &Pl
     Ok(())
 }
 
-/// Draws limits as dashed lines, each with its text above the left end.
+/// Middle of a text with half the height `high` that is `off` above a line; below it where the upper edge of the chart
+/// would cut it.
+fn beside_line(line: i32, off: i32, high: i32) -> i32 {
+    if line - off - high < 0 { line + off } else { line - off }
+}
+
+/// Draws limits as dashed lines, each with its text above the left end, or below in a low chart.
 pub(crate) fn limits<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, plot: &Plot) -> Drawn<DB> {
     let style = words(frame, frame.theme.text_3, false, HPos::Left);
     // Middle and right end of the previous text; an overlapping text is placed beside it.
@@ -194,7 +200,8 @@ pub(crate) fn limits<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, plot: &
         let color = faint(frame.theme.text_3, 0.8);
         dashed(area, &[(plot.left, y), (plot.right, y)], color, f64::from(frame.hair()), (dash, dash))?;
         // The text has a background, so that no grid line crosses it.
-        let (middle, high) = (y - frame.px(9.0), frame.px(frame.measures.text / 2.0));
+        let high = frame.px(frame.measures.text / 2.0);
+        let middle = beside_line(y, frame.px(9.0), high);
         let beside = (middle - before.0).abs() < 2 * high;
         let x = if beside { before.1 + frame.px(8.0) } else { plot.left + frame.px(4.0) };
         let right = x + width(area, &limit.text, &style) + frame.px(2.0);
@@ -213,6 +220,12 @@ mod tests {
     fn dashes_run_on_around_corners() {
         let list = dashes(&[(0, 0), (10, 0), (10, 10)], 6.0, 3.0);
         assert_eq!(list, [vec![(0, 0), (6, 0)], vec![(9, 0), (10, 0), (10, 5)], vec![(10, 8), (10, 10)]]);
+    }
+
+    #[test]
+    fn the_text_of_a_limit_at_the_upper_edge_is_below_its_line() {
+        assert_eq!([beside_line(40, 9, 6), beside_line(15, 9, 6)], [31, 6]);
+        assert_eq!([beside_line(14, 9, 6), beside_line(3, 9, 6)], [23, 12]);
     }
 
     #[test]

@@ -4,13 +4,11 @@ use crate::state::Page;
 use crate::store::reading;
 use leptos::prelude::*;
 use shared::catalog::Kind;
-use viewer::draft::{Draft, Level, When};
+use viewer::draft::{Draft, Level, When, first_limit};
 
 /// Initial hold time of a rule over a chart, and the span of a counter's rate, in seconds.
 const DEFAULT_HOLD_S: i64 = 120;
 const RATE: i64 = 60;
-/// Initial limit, as a multiple of the newest values.
-const DEFAULT_LIMIT: f64 = 1.1;
 
 /// The address of the draft; None where the chart has no line that can be watched, or no server could.
 pub fn address(page: Page, chart: &str) -> Option<String> {
@@ -41,7 +39,7 @@ pub fn address(page: Page, chart: &str) -> Option<String> {
     let newest = source.last_t()?;
     let highest = same.filter_map(|id| reading::at(source, &store.catalog, *id, newest)).fold(0.0, f64::max);
     let unit = if rate.is_some() { metric.unit.per_second() } else { metric.unit.base() };
-    let wanted = if highest > 0.0 { highest * DEFAULT_LIMIT } else { 1.0 };
+    let wanted = first_limit(highest, metric.range);
     let mut level =
         Level { tag: pattern, rate, above: true, limit: 0.0, unit: String::new(), hold: DEFAULT_HOLD_S, margin: None };
     level.put(wanted, wanted, unit.scale(wanted));

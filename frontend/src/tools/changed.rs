@@ -96,7 +96,7 @@ fn line(row: ChangedChart) -> impl IntoView {
                     {(!row.name.is_empty()).then(|| view! { <small>{row.name}</small> })}
                 </span>
                 <span class="values">{row.values}</span>
-                <span class="score">{row.score}"×"</span>
+                <span class="score" title="Change as a multiple of the usual one">{row.score}"×"</span>
             </button>
         </li>
     }

@@ -1,8 +1,8 @@
 //! The search of the page: charts, also folded ones, by title and by the names of their metrics in other programs;
-//! machines, processes, spans of time, and actions.
+//! machines, processes, training jobs, spans of time, settings, and actions.
 
 use super::menu;
-use crate::browser::{self, now, offset};
+use crate::browser::{self, is_utc, now, offset, own_offset, show_utc};
 use crate::range::{self, Asked};
 use crate::shortcuts::{self, Action};
 use crate::state::Page;
@@ -20,6 +20,21 @@ use wasm_bindgen::JsCast;
 const MAX_HITS: usize = 12;
 /// A rank behind those of everything that is called as was typed.
 const AFTER_NAMES: usize = 10;
+
+/// A result that another part of the page offers: a training job, a page of settings.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Offer {
+    /// Its kind in one word.
+    pub kind: &'static str,
+    /// Its name.
+    pub title: String,
+    /// Text beside the name.
+    pub detail: String,
+    /// Further search words.
+    pub others: String,
+    /// The address of its page.
+    pub address: String,
+}
 
 /// Target of a result.
 #[derive(Clone, Debug, PartialEq)]
@@ -40,6 +55,10 @@ enum Goal {
     Missing,
     /// The menu of the chart under the pointer, or of the first one.
     Menu,
+    /// Another page, by its address.
+    Address(String),
+    /// Times in UTC, or in the reader's own zone.
+    Zone,
     /// The action of a key.
     Act(Action),
 }
@@ -48,7 +67,7 @@ enum Goal {
 #[derive(Clone, Debug, PartialEq)]
 struct Hit {
     goal: Goal,
-    /// Its kind: chart, section, machine, process, finding, mark, time, action, not here.
+    /// Its kind: chart, section, machine, process, finding, run, mark, time, settings, action, not here.
     kind: &'static str,
     title: String,
     /// Further text of the hit: the metric's name, the key.
@@ -56,7 +75,7 @@ struct Hit {
 }
 
 /// The results for the typed text, the best first.
-fn hits(page: Page, typed: &str) -> Vec<Hit> {
+fn hits(page: Page, offered: &[Offer], typed: &str) -> Vec<Hit> {
     let typed = typed.trim().to_ascii_lowercase();
     let mut found: Vec<(usize, Hit)> = Vec::new();
     if typed.is_empty() {
@@ -71,6 +90,8 @@ fn hits(page: Page, typed: &str) -> Vec<Hit> {
     charts(page, &typed, &mut found);
     machines(page, &typed, &mut found);
     processes(page, &typed, &mut found);
+    offers(offered, &typed, &mut found);
+    zone(&typed, &mut found);
     marks(page, &typed, &mut found);
     actions(page, &typed, &mut found);
     // Hits by a symptom rank below hits by name.
@@ -105,6 +126,27 @@ fn findings(page: Page, typed: &str, found: &mut Vec<(usize, Hit)>) {
             }
         }
     });
+}
+
+/// Results that other parts of the page offer, by name or by further words.
+fn offers(offered: &[Offer], typed: &str, found: &mut Vec<(usize, Hit)>) {
+    for offer in offered {
+        if let Some(rank) = rank(&offer.title, typed).or_else(|| rank(&offer.others, typed).map(|rank| rank + 1)) {
+            let (title, detail) = (offer.title.clone(), offer.detail.clone());
+            found.push((rank + 1, Hit { goal: Goal::Address(offer.address.clone()), kind: offer.kind, title, detail }));
+        }
+    }
+}
+
+/// The zone of all times, where there is a choice.
+fn zone(typed: &str, found: &mut Vec<(usize, Hit)>) {
+    let title = "Time zone: UTC or your own";
+    if own_offset(now()) != 0
+        && let Some(rank) = rank(&format!("{title}, settings, clock, local time"), typed)
+    {
+        let detail = if is_utc() { "now UTC" } else { "now your own" };
+        found.push((rank + 1, Hit { goal: Goal::Zone, kind: "settings", title: title.into(), detail: detail.into() }));
+    }
 }
 
 /// Marks of users and programs, and cells of notebooks, with links to their time.
@@ -225,6 +267,8 @@ fn go_to(page: Page, goal: Goal, act: Callback<Action>) {
         }
         Goal::Span(asked) => page.go(asked),
         Goal::Finding(id) => page.open(&page.address_of_finding(Some(id))),
+        Goal::Address(to) => page.open(&to),
+        Goal::Zone => show_utc(!is_utc()),
         Goal::Section(id) => {
             for fold in browser::all("details[data-section]") {
                 if fold.get_attribute("data-section").as_ref() == Some(&id) {
@@ -251,12 +295,14 @@ fn go_to(page: Page, goal: Goal, act: Callback<Action>) {
 pub fn Find(
     /// Carries out an action of the table of keys.
     act: Callback<Action>,
+    /// Results that other parts of the page offer.
+    offered: RwSignal<Vec<Offer>>,
 ) -> impl IntoView {
     let page = expect_context::<Page>();
     let (typed, chosen) = (RwSignal::new(String::new()), RwSignal::new(0usize));
     // The process table is requested only where it is visible, and here.
     page.ask(PageMessage::Processes { at: None });
-    let found = Memo::new(move |_| hits(page, &typed.get()));
+    let found = Memo::new(move |_| offered.with(|offered| hits(page, offered, &typed.get())));
     let field = NodeRef::<html::Input>::new();
     field.on_load(|field| browser::focus(&field));
     let go = move |hit: Hit| go_to(page, hit.goal, act);
@@ -298,7 +344,7 @@ pub fn Find(
                 aria-expanded="true"
                 aria-controls="hits"
                 aria-activedescendant=move || format!("hit-{}", chosen.get())
-                placeholder="a chart, metric, machine, finding, time (14:05, yesterday) or action"
+                placeholder="a chart, metric, machine, run, finding, time (14:05, yesterday), setting or action"
                 autocomplete="off"
                 spellcheck="false"
                 on:input=move |event| {

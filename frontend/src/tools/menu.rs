@@ -164,7 +164,7 @@ fn Offers(chart: String) -> impl IntoView {
             <button data-do="about" title=shortcuts::title("Meaning, unit, source and names", &[Action::About]) on:click=about>"About this chart"</button>
             <button data-do="png" title="PNG picture with title, source and span" on:click=move |_| picture(false)>"PNG"</button>
             <button data-do="svg" title="SVG picture with title, source and span" on:click=move |_| picture(true)>"SVG"</button>
-            <CsvOffer chart=chart.clone()/>
+            <CsvOffer chart=chart.clone() did/>
             <button data-do="link" title="Copy a link to this moment" on:click=move |_| link(false)>"Copy link"</button>
             <button data-do="live-link" title="Copy a link that stays live" on:click=move |_| link(true)>"Live link"</button>
             {alert_on.map(|to| view! { <a data-do="alert" href=to title="Create a rule with a threshold for this chart">"Alert on this"</a> })}

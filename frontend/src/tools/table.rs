@@ -34,11 +34,11 @@ pub fn ChartTable(
     let panel = drawn.panels.iter().find(|p| p.id == chart)?;
     let sheet = sheet(&panel.picture, span);
     let caption = format!("{}; {}{}", take::words(board.page), panel.picture.note, sheet.rest);
-    let (text, did) = (sheet.text(), RwSignal::new(""));
+    let (text, did) = (sheet.text(), RwSignal::new(String::new()));
     let body = NodeRef::<html::Div>::new();
     let copy = move |_| {
         let done = body.get_untracked().is_some_and(|body| browser::copy(&text, &body));
-        did.set(if done { "Table copied" } else { "Copying was blocked by the browser." });
+        did.set(if done { "Table copied" } else { "Copying was blocked by the browser." }.into());
     };
     let column = |name: String| view! { <th scope="col">{name}</th> };
     let row = |row: Vec<String>| {
@@ -50,7 +50,7 @@ pub fn ChartTable(
         <div node_ref=body class="body">
             <div class="take">
                 <button data-do="copy-table" on:click=copy>"Copy table"</button>
-                <CsvOffer chart/>
+                <CsvOffer chart did/>
                 <span class="did" role="status">{did}</span>
             </div>
             <div class="scroll" tabindex="0" role="region" aria-label="Values">

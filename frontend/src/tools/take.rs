@@ -42,9 +42,10 @@ pub fn title(page: Page) -> String {
     }
 }
 
-/// The name of a file for a chart; `kind` is its extension.
+/// The name of a file for a chart, with the end of the span in the reader's zone; `kind` is its extension.
 fn file(page: Page, chart: &str, kind: &str) -> String {
-    file_name(&[&page.machine(), chart, &(page.span().1 / 1000).to_string()], kind)
+    let end = page.span().1;
+    file_name(&[&page.machine(), chart, &shared::date::text(end + offset(end))], kind)
 }
 
 /// Saves a picture of a chart. Returns the result in words.
@@ -89,17 +90,22 @@ fn save(blob: &Blob, name: &str) {
 pub fn CsvOffer(
     /// Id of the chart.
     chart: String,
+    /// The result of the last action, in words.
+    did: RwSignal<String>,
 ) -> impl IntoView {
     let page = expect_context::<Page>();
     match (!page.is_recorded()).then(|| address(page, &chart)).flatten() {
         Some(address) => {
             let name = file(page, &chart, "csv");
-            Either::Left(view! { <a href=address download=name title="All samples of the span">"CSV"</a> })
+            let said = format!("Saving {name}");
+            Either::Left(
+                view! { <a href=address download=name title="All samples of the span" on:click=move |_| did.set(said.clone())>"CSV"</a> },
+            )
         }
         None => {
             let save = {
                 let chart = chart.clone();
-                move |_| save_csv(page, &chart)
+                move |_| did.set(save_csv(page, &chart))
             };
             Either::Right(view! {
                 <button title="All samples of the span" data-do="csv" data-chart=chart on:click=save>"CSV"</button>
@@ -108,17 +114,20 @@ pub fn CsvOffer(
     }
 }
 
-/// Saves the samples of a recorded chart, in the format of the server's export.
-fn save_csv(page: Page, chart: &str) {
+/// Saves the samples of a recorded chart, in the format of the server's export. Returns the result in words.
+fn save_csv(page: Page, chart: &str) -> String {
     let view = page.view_now();
     let store = page.store.read_value();
-    let Some(source) = store.source(view.source.as_deref()) else { return };
-    let Some(members) = source.charts.get(chart.trim_end_matches(HEAT_SUFFIX)) else { return };
+    let members = store.source(view.source.as_deref());
+    let members = members.and_then(|source| Some((source, source.charts.get(chart.trim_end_matches(HEAT_SUFFIX))?)));
+    let Some((source, members)) = members else { return "There are no samples yet.".into() };
     let parts = js_sys::Array::of1(&"time,source,tag,value\n".into());
     for id in &members.lines {
         parts.push(&csv::lines(source, &store.catalog, *id, page.span()).into());
     }
-    save_text(&parts, "text/csv", &file(page, chart, "csv"));
+    let name = file(page, chart, "csv");
+    save_text(&parts, "text/csv", &name);
+    format!("Saved {name}")
 }
 
 /// The address of the server's export with all samples of a chart in the span; None while there is no source.

@@ -123,10 +123,30 @@ pub fn place(alert: &Alert) -> String {
     said.collect::<Vec<_>>().join(", ")
 }
 
-/// Labels of a silence for this alert: its rule, and where it fires.
+/// The page that an alert is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AlertSubject {
+    /// A training job.
+    Run(String),
+    /// A machine; the charts show the alert's series.
+    Machine(String),
+}
+
+/// The subject of an alert. An alert about a series is about its machine, any other one about its run if it has one.
+pub fn subject(alert: &Alert) -> Option<AlertSubject> {
+    let of = |name: &str| alert.labels.get(name).filter(|value| !value.is_empty()).cloned();
+    let (machine, run) = (of("source").map(AlertSubject::Machine), of("run").map(AlertSubject::Run));
+    match of("tag") {
+        Some(_) => machine.or(run),
+        None => run.or(machine),
+    }
+}
+
+/// Labels of a silence for this alert: its rule, and where it fires. All alerts from code have the same rule, so theirs
+/// has the title, too.
 pub fn matches(alert: &Alert) -> BTreeMap<String, String> {
     let mut found = BTreeMap::from([("rule".to_string(), alert.name.clone())]);
-    for name in ["source", "gpu", "run"] {
+    for name in ["source", "gpu", "run", "title"] {
         if let Some(value) = alert.labels.get(name).filter(|value| !value.is_empty()) {
             found.insert(name.to_string(), value.clone());
         }
@@ -140,6 +160,7 @@ pub fn of_silence(silence: &Silence) -> (String, String) {
     let rest = silence.matches.iter().filter(|(name, _)| *name != "rule").map(|(name, value)| match name.as_str() {
         "source" => value.clone(),
         "gpu" => format!("GPU {value}"),
+        "title" => format!("\"{value}\""),
         name => format!("{name} {value}"),
     });
     let rest = rest.collect::<Vec<_>>().join(", ");
@@ -250,12 +271,17 @@ pub fn kind(name: &str) -> Option<&'static Kind> {
 /// The sentence of an alert with its times as `clock` writes them (ms since the epoch). The server writes them in UTC:
 /// `14:03 UTC` within half a day, else with the date. Text of an alert from code is unchanged.
 pub fn alert_sentence(alert: &Alert, clock: impl Fn(i64) -> String) -> String {
-    const ZONE: &str = " UTC";
-    let sentence = &alert.sentence;
-    if alert.labels.contains_key("title") {
-        return sentence.clone();
+    match alert.labels.contains_key("title") {
+        true => alert.sentence.clone(),
+        false => zoned(&alert.sentence, alert.began, clock),
     }
-    let (mut said, mut rest) = (String::new(), sentence.as_str());
+}
+
+/// A sentence of the server with its times as `clock` writes them. A time without a date is the one nearest to `near`;
+/// both are in ms since the epoch.
+pub fn zoned(sentence: &str, near: i64, clock: impl Fn(i64) -> String) -> String {
+    const ZONE: &str = " UTC";
+    let (mut said, mut rest) = (String::new(), sentence);
     while let Some(at) = rest.find(ZONE) {
         let (before, after) = (&rest[..at], &rest[at + ZONE.len()..]);
         let read = |length: usize| {
@@ -266,7 +292,7 @@ pub fn alert_sentence(alert: &Alert, clock: impl Fn(i64) -> String) -> String {
         match read(DATED).or_else(|| read(TIMED)) {
             Some((length, t)) => {
                 // Without a date it is the nearest one.
-                let days = if length == TIMED { (alert.began - t + DAY_MS / 2).div_euclid(DAY_MS) } else { 0 };
+                let days = if length == TIMED { (near - t + DAY_MS / 2).div_euclid(DAY_MS) } else { 0 };
                 said += &before[..before.len() - length];
                 said += &clock(t + days * DAY_MS);
             }
@@ -389,6 +415,29 @@ mod tests {
         assert_eq!(of_silence(&silence), ("Hot".into(), "of GPU 3, node-1".into()));
         assert_eq!(of_silence(&Silence::default()), ("everything".into(), String::new()));
         assert_eq!(place(&one), "node-1, GPU 3");
+    }
+
+    #[test]
+    fn a_silence_of_an_alert_from_code_is_of_its_title_alone() {
+        let mut one = alert("a", AlertSeverity::Info, AlertState::Firing, 1, "");
+        one.labels = [("source", "node-1"), ("title", "loss is NaN")].map(|(a, b)| (a.into(), b.into())).into();
+        let silence = Silence { matches: matches(&one), ..Silence::default() };
+        assert_eq!(silence.matches.get("title").map(String::as_str), Some("loss is NaN"));
+        assert_eq!(of_silence(&silence), ("Hot".into(), "of node-1, \"loss is NaN\"".into()));
+    }
+
+    #[test]
+    fn an_alert_leads_to_its_run_and_one_about_a_series_to_its_machine() {
+        let of = |labels: &[(&str, &str)]| {
+            let mut one = alert("a", AlertSeverity::Info, AlertState::Firing, 1, "");
+            one.labels = labels.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
+            subject(&one)
+        };
+        let (run, machine) = (AlertSubject::Run("r1".into()), AlertSubject::Machine("node-1".into()));
+        assert_eq!(of(&[("source", "node-1"), ("run", "r1")]), Some(run.clone()));
+        assert_eq!(of(&[("source", "node-1"), ("run", "r1"), ("tag", "gpu.0.temp")]), Some(machine.clone()));
+        assert_eq!((of(&[("source", "node-1"), ("run", "")]), of(&[("run", "r1")])), (Some(machine), Some(run)));
+        assert_eq!(of(&[("title", "x")]), None);
     }
 
     #[test]

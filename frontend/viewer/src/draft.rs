@@ -1,6 +1,7 @@
 //! A rule in the editor: the fields of its sentence, its text for the server, and its text in the address of the page.
 
 use shared::alert::{AlertSeverity, Rule};
+use shared::catalog::Range;
 use shared::unit::{Scale, Unit, fixed, number, time};
 
 /// Minimum clear time in seconds of a rule that sets none.
@@ -359,6 +360,20 @@ pub fn severity(word: &str) -> Option<AlertSeverity> {
     [AlertSeverity::Info, AlertSeverity::Warning, AlertSeverity::Critical].into_iter().find(|one| one.as_str() == word)
 }
 
+/// Initial limit of a rule over a chart, in the metric's unit: somewhat above the highest of the newest values, and
+/// within the metric's range, because a limit at its end is never exceeded.
+pub fn first_limit(highest: f64, range: Range) -> f64 {
+    /// As a multiple of the highest value.
+    const ABOVE: f64 = 1.1;
+    /// As a share of the end of the range.
+    const WITHIN: f64 = 0.9;
+    match (highest > 0.0, range) {
+        (true, Range::Fixed(_, end)) => (highest * ABOVE).min(end * WITHIN),
+        (true, _) => highest * ABOVE,
+        (false, _) => 1.0,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -465,5 +480,13 @@ mod tests {
             (seconds("2"), seconds("x"), seconds("-1s"), seconds("9999999999999999d")),
             (None, None, None, None)
         );
+    }
+
+    #[test]
+    fn the_first_limit_of_a_rule_can_be_exceeded() {
+        let percent = |highest: f64| first_limit(highest, Range::PERCENT);
+        assert!((percent(40.0) - 44.0).abs() < 1e-9);
+        assert_eq!((percent(100.0), percent(99.0), percent(0.0)), (90.0, 90.0, 1.0));
+        assert!((first_limit(1_000.0, Range::FromZero) - 1_100.0).abs() < 1e-9);
     }
 }

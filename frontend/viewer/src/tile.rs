@@ -215,7 +215,9 @@ impl Say<'_> {
                     let values: Vec<f64> = self.series(tag).into_iter().filter_map(|id| self.at(id)).collect();
                     Some(format!("{word} {}", scale.number(fold(Fold::Sum, values)?)))
                 });
-                parts.collect::<Vec<_>>().join(", ")
+                let parts = parts.collect::<Vec<_>>().join(", ");
+                // The unit stands once, after the last part.
+                if parts.is_empty() || scale.symbol.is_empty() { parts } else { format!("{parts} {}", scale.symbol) }
             }
             Note::Share(word, part, whole) => {
                 let sum =

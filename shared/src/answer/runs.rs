@@ -209,8 +209,8 @@ pub struct RunCurves {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunMeasure {
-    /// Its id: `gpu`, `gpu_memory`, `gpu_memory_share`, `gpu_power`, `gpu_clock`, `gpu_temp`, `cpu`, `memory` or
-    /// `steps`.
+    /// Its id: `gpu`, `gpu_memory`, `gpu_memory_share`, `gpu_power`, `gpu_clock`, `gpu_temp`, `rank_cpu`, `rank_memory`,
+    /// `cpu`, `memory` or `steps`.
     pub id: String,
     /// Its title.
     pub title: String,

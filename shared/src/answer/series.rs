@@ -190,6 +190,15 @@ pub struct ProcessRow {
     /// Share of a GPU's multiprocessors that it used, percent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gpu_share: Option<f64>,
+    /// Numbers of the GPUs that it uses, ascending.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gpus: Vec<u32>,
+    /// When it started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started: Option<Seconds>,
+    /// State letter of the kernel: R runs, S sleeps, D waits for a disk or a driver, T is stopped, Z has ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<String>,
 }
 
 /// `GET /api/v1/sources`.

@@ -598,7 +598,7 @@ fn resolve(catalog: &Catalog, text: &str) -> Result<Tag, String> {
                 None => series,
             };
             Err(format!(
-                "no metric has the tag {text:?}; the nearest is {nearest:?}; `watchglass metrics` and the metrics page list all"
+                "no metric has the tag {text:?}; the nearest is {nearest:?}; all are in the docs: /docs/reference/metrics.html"
             ))
         }
     }

@@ -26,6 +26,8 @@ const ANSWER_CACHE_TIME: Duration = Duration::from_secs(1);
 /// Maximum queued questions to one agent, and different ones that wait for their turn.
 const MAX_CAME: usize = 64;
 const MAX_WAITING: usize = 8;
+/// Maximum number of GPUs of a process.
+const MAX_GPUS: usize = 512;
 
 /// Reason why a machine gave no answer. Its text is one sentence for the user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -276,13 +278,17 @@ fn table(bytes: &[u8], refusals: &Refusals) -> Option<ProcessTable> {
     let all = table.rows.len();
     table.rows.retain(is_shown);
     refusals.add(Cause::Text, (all - table.rows.len()) as u64);
+    for row in &mut table.rows {
+        row.started = row.started.filter(|t| limits::is_year(*t));
+    }
     Some(table)
 }
 
 fn is_shown(row: &Process) -> bool {
     let short = [&row.user, &row.name, &row.container].iter().all(|text| text.len() <= MAX_FACT_BYTES && is_text(text));
     let numbers = [row.cpu, row.read, row.written, row.gpu_share].into_iter().flatten().all(f32::is_finite);
-    short && numbers && row.args.len() <= MAX_TEXT_BYTES && is_text(&row.args)
+    let known = row.gpus.len() <= MAX_GPUS && row.state.is_none_or(|letter| letter.is_ascii_alphabetic());
+    short && numbers && known && row.args.len() <= MAX_TEXT_BYTES && is_text(&row.args)
 }
 
 #[cfg(test)]
@@ -317,17 +323,30 @@ mod tests {
     fn a_table_has_no_row_that_a_terminal_would_heed() {
         let row = |name: &str| Process { name: name.into(), ..Process::default() };
         let endless = Process { cpu: Some(f32::INFINITY), ..row("c") };
+        let odd = Process { state: Some('\u{1b}'), ..row("e") };
+        let many = Process { gpus: vec![0; MAX_GPUS + 1], ..row("f") };
         let long = Process { args: "x".repeat(MAX_TEXT_BYTES + 1), ..row("d") };
         let sent = |t| ProcessTable {
             t,
             total: 9,
             whole: true,
-            rows: vec![row("a"), row("b\u{1b}[2J"), endless.clone(), long.clone()],
+            rows: vec![
+                Process { started: Some(i64::MIN), ..row("a") },
+                row("b\u{1b}[2J"),
+                endless.clone(),
+                long.clone(),
+                odd.clone(),
+                many.clone(),
+            ],
         };
         let bytes = |t| postcard::to_stdvec(&sent(t)).expect("encoded");
         let refusals = Refusals::default();
         let kept = table(&bytes(1_800_000_000_000), &refusals).expect("a table");
-        assert_eq!((kept.rows, kept.total, refusals.count_of(Cause::Text)), (vec![row("a")], 9, 3));
+        assert_eq!(
+            (kept.rows, kept.total, refusals.count_of(Cause::Text)),
+            (vec![row("a")], 9, 5),
+            "no start is before its year"
+        );
         assert_eq!(table(&bytes(0), &refusals), None, "no table was read there");
         assert_eq!(table(&[bytes(1_800_000_000_000), vec![0]].concat(), &refusals), None);
         assert_eq!(table(&[0xff; 40], &refusals), None);

@@ -297,7 +297,7 @@ impl Drop for ConnectionStateGuard<'_> {
     fn drop(&mut self) {
         let connection_state = match &self.end {
             _ if self.place.is_taken() => return,
-            LinkEnd::Bye(ByeReason::Stopping) => ConnectionState::Stopped("it was stopped".into()),
+            LinkEnd::Bye(ByeReason::Stopping) => ConnectionState::Stopped("the agent was shut down".into()),
             LinkEnd::Bye(ByeReason::Restarting) => ConnectionState::Stopped("it is restarting".into()),
             LinkEnd::Bye(ByeReason::Upgrading) => {
                 ConnectionState::Stopped("it is restarting with another version".into())

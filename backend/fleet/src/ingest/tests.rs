@@ -212,7 +212,7 @@ async fn one_that_says_so_is_stopped_and_one_that_is_silent_unreachable() {
     let mut agent = hub.agent().await;
     agent.send_message(&AgentMessage::Bye(ByeReason::Stopping)).await;
     agent.ended().await;
-    assert!(matches!(hub.connection_state(), ConnectionState::Stopped(_)));
+    assert_eq!(hub.connection_state(), ConnectionState::Stopped("the agent was shut down".into()));
     // The socket stays open without messages: only heartbeats of the hub, until it gives up.
     let mut agent = hub.agent().await;
     assert_eq!(hub.connection_state(), ConnectionState::Live);

@@ -1,13 +1,14 @@
 //! Resources of a run, read from the history of its machines.
 
+use super::series::names_of;
 use super::sums::{HeldGpu, HeldSpan, Sums, Together, line, merged, within};
-use shared::catalog::{MetricDef, cpu, gpu, memory};
+use shared::catalog::{LABEL, MetricDef, cpu, gpu, memory, process};
 use shared::rollup::Bucket;
 use shared::run::{Run, RunProcess};
 use shared::series::SeriesId;
 use shared::unit::Unit;
 use shared::wire::Source;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use stream::live::Live;
 
@@ -42,6 +43,9 @@ static GPU_ROWS: [ChartSource; 5] = [
     row("gpu_clock", &gpu::SM_CLOCK, Together::Mean),
     row("gpu_temp", &gpu::TEMP, Together::Max),
 ];
+/// Charts per rank of a run without GPUs, from the series of its processes.
+static RANK_ROWS: [Row; 2] =
+    [row("rank_cpu", &process::CPU, Together::Max), row("rank_memory", &process::RSS, Together::Max)];
 /// Charts per machine.
 static HOST_ROWS: [ChartSource; 2] =
     [row("cpu", &cpu::CPU_PERCENT, Together::Mean), row("memory", &memory::PERCENT, Together::Mean)];
@@ -95,6 +99,8 @@ struct Ranked {
     label: Option<String>,
     spans: Vec<HeldSpan>,
     gpus: Vec<u32>,
+    /// Possible names of the series of each life, the most specific last, with its span.
+    lives: Vec<(HeldSpan, Vec<String>)>,
 }
 
 /// The series read of one machine.
@@ -102,6 +108,56 @@ struct Read {
     step: i64,
     gpus: BTreeMap<u32, (HeldGpu, Vec<Vec<Bucket>>)>,
     host: Vec<Vec<Bucket>>,
+    /// Rows of the ranks' processes by the name of their series.
+    processes: BTreeMap<String, Vec<Vec<Bucket>>>,
+}
+
+impl Read {
+    /// The line of a rank's processes for one row, in the base unit; `columns` are start, width and number.
+    fn of_process(&self, ranked: &Ranked, row: &Row, at: usize, columns: (i64, i64, usize)) -> Vec<Option<f64>> {
+        let lives = ranked.lives.iter().filter_map(|(span, names)| {
+            let rows = names.iter().rev().find_map(|name| self.processes.get(name))?;
+            Some(within(rows.get(at)?, self.step, std::slice::from_ref(span)).collect::<Vec<&Bucket>>())
+        });
+        let series: Vec<Vec<&Bucket>> = lives.collect();
+        let mut values = line(&series, row.together, columns.0, columns.1, columns.2);
+        values.iter_mut().flatten().for_each(|value| *value *= row.of.unit.to_base());
+        values
+    }
+}
+
+/// The names of series of a process, the most specific last: another job may have the first one.
+fn series_of(process: &RunProcess, run: &str) -> Vec<String> {
+    let rank = process.rank.as_ref().map(|rank| rank.rank);
+    names_of(process.label.as_deref(), rank, process.pid, run).map(|name| format!("{LABEL}{name}")).collect()
+}
+
+/// Ranks by machine and number.
+type Ranks<'a> = BTreeMap<(&'a str, u32), Ranked>;
+/// GPUs by machine and number, each with the spans in which it was held, and whether that is only assumed.
+type HeldGpus<'a> = BTreeMap<&'a str, BTreeMap<u32, (Vec<HeldSpan>, bool)>>;
+
+/// The ranks of a run, and the GPUs that they held.
+fn ranks_of(run: &Run, span: HeldSpan) -> (Ranks<'_>, HeldGpus<'_>) {
+    let (mut ranks, mut held) = (Ranks::new(), HeldGpus::new());
+    for process in &run.processes {
+        held.entry(&process.source).or_default();
+        let Some(rank) = &process.rank else { continue };
+        let own = life(process, span);
+        let ranked = ranks.entry((&process.source, rank.rank)).or_default();
+        ranked.spans.push(own);
+        ranked.label = process.label.clone().or(ranked.label.take());
+        ranked.lives.push((own, series_of(process, &run.id)));
+        for gpu in &rank.gpus {
+            let (spans, assumed) = held.entry(&process.source).or_default().entry(*gpu).or_default();
+            spans.push(own);
+            *assumed |= rank.assumed;
+            if !ranked.gpus.contains(gpu) {
+                ranked.gpus.push(*gpu);
+            }
+        }
+    }
+    (ranks, held)
 }
 
 /// Reads a run on these machines up to `now`, milliseconds since the Unix epoch. `points` is the number of columns of a
@@ -114,24 +170,7 @@ pub fn measure(
     (points, wholly): (usize, bool),
 ) -> RunMeasures {
     let span = (run.began, run.ended.unwrap_or(now).max(run.began + 1));
-    let mut ranks: BTreeMap<(&str, u32), Ranked> = BTreeMap::new();
-    let mut held: BTreeMap<&str, BTreeMap<u32, (Vec<HeldSpan>, bool)>> = BTreeMap::new();
-    for process in &run.processes {
-        held.entry(&process.source).or_default();
-        let Some(rank) = &process.rank else { continue };
-        let own = life(process, span);
-        let ranked = ranks.entry((&process.source, rank.rank)).or_default();
-        ranked.spans.push(own);
-        ranked.label = process.label.clone().or(ranked.label.take());
-        for gpu in &rank.gpus {
-            let (spans, assumed) = held.entry(&process.source).or_default().entry(*gpu).or_default();
-            spans.push(own);
-            *assumed |= rank.assumed;
-            if !ranked.gpus.contains(gpu) {
-                ranked.gpus.push(*gpu);
-            }
-        }
-    }
+    let (ranks, held) = ranks_of(run, span);
     let left_out = ranks.len().saturating_sub(MAX_LINES);
     let lines = ranks.len().clamp(1, MAX_LINES) * GPU_ROWS.len();
     let points = points.min((MAX_VALUES / lines).max(MIN_POINTS));
@@ -140,7 +179,9 @@ pub fn measure(
     let mut read: BTreeMap<&str, Read> = BTreeMap::new();
     for (name, gpus) in held {
         let Some(source) = sources.iter().find(|source| source.name == name) else { continue };
-        let one = read_source(live, source, span, gpus, wholly);
+        let lives = ranks.range((name, 0)..=(name, u32::MAX)).take(MAX_LINES).flat_map(|(_, ranked)| &ranked.lives);
+        let names = lives.filter(|_| wholly).flat_map(|(_, names)| names.iter().cloned()).collect();
+        let one = read_source(live, source, span, (gpus, names), wholly);
         one.gpus.values().for_each(|(held, _)| sums.add(held));
         read.insert(name, one);
     }
@@ -160,6 +201,10 @@ pub fn measure(
         let values = line(&series, GPU_ROWS[at].together, span.0, step, points);
         Some(Line { source: source.to_string(), rank: Some(*rank), label: ranked.label.clone(), values })
     };
+    let of_process = |at: usize, ((source, rank), ranked): (&(&str, u32), &Ranked)| {
+        let values = read.get(source)?.of_process(ranked, &RANK_ROWS[at], at, (span.0, step, points));
+        Some(Line { source: source.to_string(), rank: Some(*rank), label: ranked.label.clone(), values })
+    };
     let of_host = |at: usize, (source, one): (&&str, &Read)| {
         let series = [one.host.get(at)?.iter().collect()];
         let values = line(&series, HOST_ROWS[at].together, span.0, step, points);
@@ -173,8 +218,18 @@ pub fn measure(
         HOST_ROWS.iter().enumerate().filter(|_| wholly).map(|(at, row)| {
             measure_of(row, read.iter().take(MAX_LINES).filter_map(|host| of_host(at, host)).collect())
         });
+    let processes = RANK_ROWS.iter().enumerate().filter(|_| wholly).map(|(at, row)| {
+        let lines = ranks.iter().take(MAX_LINES).filter_map(|ranked| of_process(at, ranked)).collect();
+        Measure { unit: row.of.unit.base(), ..measure_of(row, lines) }
+    });
     let known = |measure: &Measure| measure.lines.iter().any(|line| line.values.iter().any(Option::is_some));
-    RunMeasures { sums, from: span.0, step, measures: gpus.chain(hosts).filter(known).collect(), left_out }
+    RunMeasures {
+        sums,
+        from: span.0,
+        step,
+        measures: gpus.chain(processes).chain(hosts).filter(known).collect(),
+        left_out,
+    }
 }
 
 /// Model names of a machine's GPUs.
@@ -212,12 +267,13 @@ fn life(process: &RunProcess, (from, to): HeldSpan) -> HeldSpan {
     (process.began.clamp(from, to), process.ended.unwrap_or(to).clamp(from, to))
 }
 
-/// Reads the machine's own rows and those of GPUs, each with the spans in which it was held.
+/// Reads the machine's own rows, those of GPUs, each with the spans in which it was held, and those of processes by the
+/// names of their series.
 fn read_source(
     live: &Live,
     source: &Source,
     span: HeldSpan,
-    gpus: BTreeMap<u32, (Vec<HeldSpan>, bool)>,
+    (gpus, names): (BTreeMap<u32, (Vec<HeldSpan>, bool)>, BTreeSet<String>),
     wholly: bool,
 ) -> Read {
     let interval = source.interval.max(1);
@@ -231,7 +287,8 @@ fn read_source(
     let snapshot = {
         let store = live.store();
         let catalog = store.catalog().clone();
-        let rows = GPU_ROWS.iter().chain(&HOST_ROWS).map(|row| row.of.tag).chain([gpu::ENERGY_JOULES.tag]);
+        let rows =
+            GPU_ROWS.iter().chain(&HOST_ROWS).chain(&RANK_ROWS).map(|row| row.of.tag).chain([gpu::ENERGY_JOULES.tag]);
         let rows: Vec<&'static str> = rows.collect();
         for (id, def) in (0..).zip(store.series(source.id, 0)) {
             let tag = catalog.metric(def).and_then(|metric| rows.iter().copied().find(|tag| *tag == metric.tag));
@@ -249,6 +306,8 @@ fn read_source(
         let mut all = all.into_iter();
         wanted.iter().map(|id| id.and_then(|_| all.next()).unwrap_or_default()).collect::<Vec<Vec<Bucket>>>()
     };
+    // The lines read GPUs say more, so processes are read only where the run has none that is measured.
+    let has_gpus = gpus.keys().any(|number| id(&gpu::UTILIZATION, &number.to_string()).is_some());
     let models = Models::read(live, source);
     let gpus = gpus.into_iter().map(|(number, (spans, assumed))| {
         let model = models.of_gpu(number);
@@ -261,5 +320,11 @@ fn read_source(
     });
     let gpus = gpus.collect();
     let host = if wholly { read(HOST_ROWS.iter().map(|row| id(row.of, "")).collect(), false) } else { Vec::new() };
-    Read { step, gpus, host }
+    let known_names = names.into_iter().filter(|name| !has_gpus && id(&process::CPU, name).is_some());
+    let processes = known_names.map(|name| {
+        let rows = read(RANK_ROWS.iter().map(|row| id(row.of, &name)).collect(), false);
+        (name, rows)
+    });
+    let processes = processes.collect();
+    Read { step, gpus, host, processes }
 }

@@ -26,9 +26,8 @@ const SUPPRESS_EMBEDS: u32 = 1 << 2;
 
 fn written(plain: &Plain) -> String {
     let mut text = vec![format!("**{}**", markdown(&plain.title))];
-    let words = Plain { link: None, help: None, ..plain.clone() };
-    text.extend(words.blocks().iter().map(|block| markdown(block)));
-    let links: Vec<String> = [&plain.link, &plain.help].into_iter().flatten().map(|link| format!("<{link}>")).collect();
+    text.extend(plain.without_links().blocks().iter().map(|block| markdown(block)));
+    let links: Vec<String> = plain.links().map(|(_, link)| format!("<{link}>")).collect();
     if !links.is_empty() {
         text.insert(text.len() - 1, links.join("\n"));
     }

@@ -29,16 +29,12 @@ fn shown(text: &str) -> String {
 }
 
 fn written(plain: &Plain) -> String {
-    let blocks = Plain { link: None, help: None, ..plain.clone() }.blocks();
+    let blocks = plain.without_links().blocks();
     let mut text = vec![format!("**{}**", shown(&plain.title))];
     text.extend(blocks.iter().map(|block| shown(block)));
-    let links = [("Open", &plain.link), ("Help", &plain.help)];
-    let links = links.into_iter().filter_map(|(name, link)| {
-        // Letters that would end the link are percent-encoded.
-        let link = link.as_ref()?.replace('(', "%28").replace(')', "%29");
-        Some(format!("[{name}]({link})"))
-    });
-    let links: Vec<String> = links.collect();
+    // Letters that would end a link are percent-encoded.
+    let coded = |link: &str| link.replace('(', "%28").replace(')', "%29");
+    let links: Vec<String> = plain.links().map(|(name, link)| format!("[{name}]({})", coded(link))).collect();
     if !links.is_empty() {
         text.insert(text.len() - 1, links.join(" · "));
     }

@@ -61,7 +61,7 @@ fn event(notice: &Notice, settings: &Settings, action: &str, key: &str, said: Op
         });
         event["client"] = "Watchglass".into();
         let plain = plain(notice);
-        let links = [("Help", &plain.help), ("Watchglass", &plain.link)];
+        let links = [("Help", &plain.help), ("Watchglass", &plain.link), ("Charts", &plain.charts)];
         let links = links.into_iter().filter_map(|(text, href)| Some(json!({"href": href.as_ref()?, "text": text})));
         event["links"] = links.collect();
         if let Some(link) = plain.link {

@@ -34,11 +34,9 @@ fn body(notice: &Notice, settings: &Settings, _: i64) -> Vec<Request> {
     let mut plain = plain(notice);
     let mut blocks = vec![json!({"type": "header", "text": text(&cut(&plain.title, 150))})];
     // Links are buttons: plain text cannot contain links.
-    let links = [("Open", plain.link.take()), ("Help", plain.help.take())];
-    let buttons: Vec<Value> = links
-        .into_iter()
-        .filter_map(|(name, url)| Some(json!({"type": "button", "text": text(name), "url": url?})))
-        .collect();
+    let buttons: Vec<Value> =
+        plain.links().map(|(name, url)| json!({"type": "button", "text": text(name), "url": url})).collect();
+    plain = plain.without_links();
     let from = std::mem::take(&mut plain.from);
     let fallback = escaped(&plain.title);
     let said = plain.fitted(MAX_BLOCK, units, |plain| plain.blocks().join("\n\n"));

@@ -43,11 +43,8 @@ fn body(notice: &Notice, settings: &Settings, _: i64) -> Vec<Request> {
         }
     }
     card.push(line(json!({"type": "TextRun", "text": plain.from, "size": "Small", "isSubtle": true}), "Medium"));
-    let links = [("Open", plain.link), ("Help", plain.help)];
-    let actions: Vec<Value> = links
-        .into_iter()
-        .filter_map(|(title, url)| Some(json!({"type": "Action.OpenUrl", "title": title, "url": url?})))
-        .collect();
+    let actions: Vec<Value> =
+        plain.links().map(|(title, url)| json!({"type": "Action.OpenUrl", "title": title, "url": url})).collect();
     let mut content = json!({
         "$schema": "http://adaptivecards.io/schemas/adaptive-card.json",
         "type": "AdaptiveCard",

@@ -47,8 +47,10 @@ fn body(notice: &Notice, settings: &Settings, _: i64) -> Vec<Request> {
     let text = plain(notice).fitted(MAX_TEXT, units, |plain| {
         let blocks: Vec<String> = plain.blocks();
         // The links are ours; `@` in all other text is made harmless.
-        let links = [plain.link.clone(), plain.help.as_ref().map(|help| format!("Help: {help}"))];
-        let shown = blocks.iter().map(|block| match links.iter().flatten().any(|link| link == block) {
+        let is_link = |block: &str| {
+            plain.links().any(|(name, link)| block.strip_prefix(&format!("{name}: ")).unwrap_or(block) == link)
+        };
+        let shown = blocks.iter().map(|block| match is_link(block) {
             true => block.clone(),
             false => uncalled(block),
         });

@@ -15,6 +15,7 @@ use crate::{Transition, What, id};
 use channel::Channels;
 use inhibit::Holds;
 use serde::{Deserialize, Serialize};
+use shared::address::written;
 use shared::alert::{
     Acked, Alert, AlertSeverity, AlertState, Channel, MAX_NAMED, Notice, NoticeKind, Origin, Rule, Silence,
 };
@@ -55,6 +56,12 @@ const DEFAULT_LEAST: AlertSeverity = AlertSeverity::Warning;
 
 /// Kind of the channels where each alert is an incident of its own.
 const PAGER: &str = "pagerduty";
+
+/// Seconds of charts before the start of an alert.
+const LEAD_SECONDS: i64 = 60;
+
+/// Longest span of charts in a page's address, in seconds.
+const MAX_SPAN_SECONDS: i64 = 12 * 3_600;
 
 /// Configuration, independent of alerts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -531,6 +538,20 @@ impl Notices {
         self.setup.public_url.as_ref().map(|url| format!("{}/?page=alerts{page}", url.trim_end_matches('/')))
     }
 
+    /// Address of the run of an alert, or of the charts of its machine from a minute before it on. An alert about a
+    /// series is about its machine.
+    fn charts(&self, alert: &Alert, now: i64) -> Option<String> {
+        let of = |name: &str| alert.labels.get(name).filter(|value| !value.is_empty()).map(String::as_str);
+        let run = of("run").map(|id| written([("page", "run"), ("run", id)]));
+        let machine = of("source").map(|name| {
+            let to = alert.ended.unwrap_or(now).max(alert.began) / 1000;
+            let from = (alert.began / 1000 - LEAD_SECONDS).max(to - MAX_SPAN_SECONDS);
+            written([("source", name), ("from", &from.to_string()), ("to", &to.to_string())])
+        });
+        let query = if of("tag").is_some() { machine.or(run) } else { run.or(machine) }?;
+        Some(format!("{}/?{query}", self.setup.public_url.as_ref()?.trim_end_matches('/')))
+    }
+
     /// The notice about these alerts of a group.
     fn notice(&mut self, key: &GroupKey, ids: &[String], stands: bool, now: i64) -> Option<Notice> {
         let mut alerts: Vec<&Alert> = ids.iter().filter_map(|id| self.alerts.get(id)).map(|l| &l.alert).collect();
@@ -543,6 +564,7 @@ impl Notices {
             [one] => self.link(&format!("&alert={}", one.id)),
             _ => self.link(""),
         };
+        let charts = Some(&alerts[..]).filter(|all| all.len() == 1).and_then(|all| self.charts(all[0], now));
         let plain = Rule { name: first.name.clone(), ..Rule::default() };
         let rule = known.map_or(&plain, |k| &k.rule);
         let limit = known.map_or(("", Unit::Count), |k| (k.limit.as_str(), k.unit));
@@ -565,6 +587,7 @@ impl Notices {
             alerts: alerts.into_iter().take(MAX_NAMED).cloned().collect(),
             counts: Vec::new(),
             link,
+            charts,
             help: rule.link.clone(),
             team: self.setup.team.clone(),
             host: self.setup.host.clone(),

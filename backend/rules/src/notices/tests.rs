@@ -280,6 +280,28 @@ fn waiting_notices_of_a_group_fold_into_one() {
     assert!(two.title.ends_with(" (was firing 14:13–14:33 UTC)"), "{}", two.title);
 }
 
+#[test]
+fn a_notice_of_one_alert_leads_to_its_run_or_its_machine() {
+    let of = |labels: &[(&str, &str)], url: &str| {
+        let setup = Setup { public_url: Some(url.into()).filter(|url: &String| !url.is_empty()), ..Setup::default() };
+        Notices::new(setup).charts(&alert("hot", "a", T, labels).alert, T + MINUTE)
+    };
+    let began = alert("hot", "a", T, &[]).alert.began;
+    let (from, to) = (began.div_euclid(1000) - 60, T / 1000 + 60);
+    let machine = format!("https://hub/?source=node%201&from={from}&to={to}");
+    assert_eq!(
+        of(&[("source", "node 1"), ("run", "r&1")], "https://hub/"),
+        Some("https://hub/?page=run&run=r%261".into())
+    );
+    assert_eq!(of(&[("source", "node 1")], "https://hub"), Some(machine.clone()));
+    assert_eq!(of(&[("source", "node 1"), ("run", "r"), ("tag", "gpu.0.temp")], "https://hub"), Some(machine));
+    assert_eq!((of(&[("source", "n")], ""), of(&[], "https://hub")), (None, None));
+    let mut all = notices(&rules(), &[channel("lab", "slack")]);
+    all.hear(&alert("crash", "a", T, &[("source", "n"), ("run", "r")]), T);
+    let due = all.poll(T + MINUTE);
+    assert_eq!(due[0].notice.charts.as_deref(), Some("https://hub/?page=run&run=r"));
+}
+
 fn make_notice(kind: NoticeKind, group: &str, at: i64, alerts: &[Alert]) -> Notice {
     Notice {
         id: at.to_string(),
@@ -294,6 +316,7 @@ fn make_notice(kind: NoticeKind, group: &str, at: i64, alerts: &[Alert]) -> Noti
         more: 0,
         counts: Vec::new(),
         link: None,
+        charts: None,
         help: None,
         team: String::new(),
         host: String::new(),

@@ -162,6 +162,9 @@ fn process(p: &Process, with_arguments: bool) -> ProcessRow {
         container: text(&p.container),
         gpu_memory: p.gpu_memory,
         gpu_share: p.gpu_share.map(f64::from),
+        gpus: p.gpus.clone(),
+        started: p.started.map(Seconds),
+        state: p.state.map(String::from),
     }
 }
 

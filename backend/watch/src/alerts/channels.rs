@@ -311,6 +311,7 @@ impl AlertRegistry {
             more: 0,
             counts: Vec::new(),
             link: about.public_url.as_ref().map(|url| format!("{url}?page=alerts")),
+            charts: None,
             help: None,
             team,
             host: about.host.clone(),

@@ -35,7 +35,7 @@ fn field(of: &str, name: &'static str) -> Field {
         (_, "topic") => ("Topic", text),
         ("pagerduty", "secret") => ("Routing key", secret),
         ("telegram", "secret") => ("Bot token", secret),
-        ("webhook", "secret") => ("Signing secret (optional)", secret),
+        ("webhook", "secret") => ("Signing secret: whsec_ and 24 to 64 bytes in base64", secret),
         (_, "secret") => ("Token (optional)", secret),
         _ => ("Format", FieldInput::Choice(vec![("json", "JSON"), ("cloudevents", "CloudEvents")])),
     };

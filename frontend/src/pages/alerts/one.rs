@@ -16,15 +16,14 @@ use charts::marks::CellMark;
 use leptos::prelude::*;
 use shared::alert::{Alert, AlertEvents, AlertHappened};
 use std::sync::Arc;
-use viewer::alerts::{AlertStand, place, shape, span};
+use viewer::alerts::{AlertStand, AlertSubject, place, shape, span, subject};
 use viewer::curves::CurveChart;
 
 /// The address of its subject: the page of its machine at its span with its series highlighted, or its run.
 fn address(page: Page, alert: &Alert) -> Option<String> {
-    let of = |name: &str| alert.labels.get(name).filter(|value| !value.is_empty());
-    match (of("source"), of("run")) {
-        (Some(source), _) => {
-            let tag = of("tag").cloned().unwrap_or_default();
+    match subject(alert)? {
+        AlertSubject::Machine(source) => {
+            let tag = alert.labels.get("tag").cloned().unwrap_or_default();
             let found = page.store.with_value(|store| {
                 store
                     .catalog
@@ -32,10 +31,17 @@ fn address(page: Page, alert: &Alert) -> Option<String> {
                     .map(|found| (store.catalog.metrics[usize::from(found.metric)].tag.clone(), found.instance))
             });
             let (chart, label, _) = found.map(|(tag, instance)| line(page, &tag, &instance)).unwrap_or_default();
-            Some(shown(page, source, span(alert, page.newest()), (chart, label)))
+            Some(shown(page, &source, span(alert, page.newest()), (chart, label)))
         }
-        (None, Some(run)) => Some(page.address_of_runs(std::slice::from_ref(run))),
-        (None, None) => None,
+        AlertSubject::Run(run) => Some(page.address_of_runs(&[run])),
+    }
+}
+
+/// The words of the button that leads there.
+fn opens(alert: &Alert) -> String {
+    match subject(alert) {
+        Some(AlertSubject::Run(_)) => "Open run".into(),
+        _ => format!("Open at {}", words::clock(alert.began)),
     }
 }
 
@@ -119,7 +125,7 @@ pub fn One(
                         </If>
                     </If>
                     <If when=flag(move || there.with(|to| !to.is_empty()))>
-                        <a class="btn primary" data-do="open-alert" href=there>{of(|one, _| format!("Open at {}", words::clock(one.began)))}</a>
+                        <a class="btn primary" data-do="open-alert" href=there>{of(|one, _| opens(one))}</a>
                     </If>
                 </span>
             </header>

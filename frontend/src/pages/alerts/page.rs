@@ -4,15 +4,18 @@ use super::channels::Channels;
 use super::list::List;
 use super::rules::Rules;
 use super::silences::Silences;
+use super::words;
+use crate::access::Access;
 use crate::address::{Route, Tab};
 use crate::state::Page;
-use crate::widgets::parts::text;
+use crate::widgets::parts::{If, flag, text};
 use leptos::prelude::*;
 
 /// The links between findings, alerts, rules, deliveries and silences.
 #[component]
 pub fn Tabs() -> impl IntoView {
     let page = expect_context::<Page>();
+    let access = expect_context::<Access>();
     let here = move || page.view.with(|view| (page.place() == Route::Alerts).then(|| Tab::from_name(&view.tab)));
     let firing = move || match page.alerts.with(|told| told.firing) {
         0 => String::new(),
@@ -24,7 +27,7 @@ pub fn Tabs() -> impl IntoView {
     };
     let mark = move |tab: Option<Tab>| text(move || if here() == tab { "page" } else { "false" });
     let tab = move |tab: Tab| {
-        let words = move || match tab {
+        let label = move || match tab {
             Tab::Alerts => format!("Alerts{}", firing()),
             Tab::Rules => "Rules".into(),
             Tab::Deliveries => "Notifications".into(),
@@ -41,7 +44,10 @@ pub fn Tabs() -> impl IntoView {
                 });
             }
         };
-        view! { <a href=to data-tab=if tab == Tab::Alerts { "alerts" } else { tab.name() } aria-current=mark(Some(tab)) on:click=press>{text(words)}</a> }
+        let name = if tab == Tab::Alerts { "alerts" } else { tab.name() };
+        // A viewer may not read the channels of a team.
+        let may = flag(move || tab != Tab::Deliveries || words::may_write(access));
+        view! { <If when=may><a href=to data-tab=name aria-current=mark(Some(tab)) on:click=press>{text(label)}</a></If> }
     };
     view! {
         <nav class="tabs" aria-label="Sections">
@@ -67,7 +73,7 @@ pub fn AlertsPage() -> impl IntoView {
     };
     view! {
         <main id="page" class="fleet findings-page alerts-page" data-chosen=chosen>
-            <header class="findings-head"><h2>"Findings"</h2><Tabs/></header>
+            <header class="findings-head"><h2>"Alerts"</h2><Tabs/></header>
             {part}
         </main>
     }

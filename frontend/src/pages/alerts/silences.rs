@@ -19,12 +19,13 @@ use viewer::alerts::{LENGTHS, ends, matches, of_silence};
 use wasm_bindgen::JsValue;
 
 /// The names of labels in a form, with their words.
-const FIELDS: [(&str, &str); 5] = [
+const FIELDS: [(&str, &str); 6] = [
     ("rule", "Rule; empty for all"),
     ("source", "Machine: a name, or a pattern such as node-*"),
     ("run", "Run"),
     ("severity", "Severity: info, warning or critical"),
     ("gpu", "GPU"),
+    ("title", "Title of alerts from code"),
 ];
 
 /// The request body for a silence.
@@ -64,7 +65,7 @@ fn new(access: Access, of: &Silence, at: i64) -> Form {
             let filled = FIELDS.iter().map(|(name, _)| (name.to_string(), typed.value_of(name)));
             let matches: BTreeMap<String, String> = filled.filter(|(_, value)| !value.is_empty()).collect();
             if matches.is_empty() {
-                return Err("Fill in at least one of rule, machine, run and severity.".into());
+                return Err("Fill in at least one field.".into());
             }
             Ok(sent(&matches, &typed.value_of("length"), &typed.value_of("comment"), at))
         })

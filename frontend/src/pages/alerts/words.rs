@@ -1,20 +1,24 @@
 //! Alerts in words, in the zone of the reader; and the paths of the server.
 
 use crate::access::Access;
-use crate::browser::offset;
+use crate::browser::{now, offset};
 use crate::pages::findings::words::clock as clock_of_seconds;
 use leptos::prelude::*;
 use shared::alert::Alert;
-use viewer::alerts::{AlertStand, alert_sentence, lasted};
+use viewer::alerts::{AlertStand, alert_sentence, lasted, zoned};
 
 /// The clock of an instant in ms since the epoch, with its day where that is not today.
 pub fn clock(t: i64) -> String {
     clock_of_seconds(t.div_euclid(1_000), false)
 }
 
-/// The alerts with the times of their sentences in the zone of the reader.
+/// The alerts with the times of their sentences, and of the reasons of a silence, in the zone of the reader.
 pub fn in_zone(mut alerts: Vec<Alert>) -> Vec<Alert> {
-    alerts.iter_mut().for_each(|one| one.sentence = alert_sentence(one, clock));
+    let near = now();
+    for one in &mut alerts {
+        one.sentence = alert_sentence(one, clock);
+        one.held = zoned(&one.held, near, clock);
+    }
     alerts
 }
 

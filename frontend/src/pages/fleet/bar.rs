@@ -203,13 +203,8 @@ pub fn Nav() -> impl IntoView {
     let access = expect_context::<Access>();
     let several = flag(move || is_several(page));
     let signed_in = flag(move || access.is_in() && access.team_here().is_some());
-    // With a single team, the link leads an admin to the machines, and others to the people.
+    // The link leads an admin of a single team to the machines, and others to the members.
     let people = move || if access.team().is_some() && !access.has_teams() { Route::Machines } else { Route::Team };
-    let word = move || match (access.has_teams(), access.team().is_some()) {
-        (true, _) => "Team",
-        (false, true) => "Machines",
-        (false, false) => "People",
-    };
     // A single machine has a link to its runs once there is one, and back.
     let is_of_runs = move || matches!(page.place(), Route::Runs | Route::Run);
     let runs = flag(move || !page.player.with(Option::is_some) && (page.has_runs.get() || is_of_runs()));
@@ -236,7 +231,7 @@ pub fn Nav() -> impl IntoView {
                 </If>
                 <a href=wrong aria-current=text(move || mark(is_of_findings()))>"Findings"</a>
                 <If when=signed_in>
-                    <a href=to aria-current=text(move || mark(!page.place().draws()))>{text(word)}</a>
+                    <a href=to aria-current=text(move || mark(!page.place().draws()))>"Team"</a>
                 </If>
             </nav>
         </If>

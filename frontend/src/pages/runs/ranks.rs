@@ -62,16 +62,17 @@ fn lane(page: Page, one: Ranked, first: bool, (from, to): (i64, i64), now: i64) 
     let (left, wide) = (format!("{begin:.2}%"), format!("{:.2}%", (end - begin).max(0.4)));
     let machine = page.address_of(None, std::slice::from_ref(&one.source));
     let lasted = rough_duration((one.ended.unwrap_or(now) - one.began).max(0));
-    let words = if one.sentence.is_empty() { one.state.name().to_string() } else { one.sentence.clone() };
+    let (words, glyph) = one.said();
+    let state = one.shown_state();
     let name = one.name();
     view! {
         {first.then(|| view! { <li class="host"><a class="source-name" href=machine>{one.source.clone()}</a></li> })}
         <li data-rank=one.rank data-source=one.source.clone() data-cause=one.is_cause.then_some("")>
             <span class="who">{name}" "<span class="u">{one.gpus}</span></span>
-            <span class="track"><i class=shape(one.state) style:left=left style:width=wide></i></span>
+            <span class="track"><i class=shape(state) style:left=left style:width=wide></i></span>
             <span class="how">
                 {one.is_cause.then(|| view! { <b>"▼ first to stop "</b> })}
-                <span class=shape(one.state) aria-hidden="true">{one.state.shape().to_string()}</span>" "{words}
+                <span class=shape(state) aria-hidden="true">{glyph.to_string()}</span>" "{words}
                 <span class="u">" "{lasted}</span>
             </span>
         </li>

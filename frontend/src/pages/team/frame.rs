@@ -13,7 +13,7 @@ type Way = (Route, &'static str, Role);
 /// The pages in their groups.
 const WAYS: [(&str, &[Way]); 4] = [
     (
-        "People",
+        "Team",
         &[
             (Route::Team, "Members", Role::Viewer),
             (Route::Usage, "Usage", Role::Member),
@@ -24,6 +24,13 @@ const WAYS: [(&str, &[Way]); 4] = [
     ("Outside", &[(Route::Links, "Share links", Role::Member)]),
     ("You", &[(Route::Me, "Your account", Role::Viewer)]),
 ];
+
+/// The pages that this reader may view.
+pub fn ways(access: Access) -> Vec<(Route, &'static str)> {
+    let role = access.team_here().map(|team| team.role);
+    let may = |(route, _, least): &&Way| access.is_in() && (*route == Route::Me || role >= Some(*least));
+    WAYS.iter().flat_map(|(_, ways)| ways.iter().filter(may)).map(|(route, words, _)| (*route, *words)).collect()
+}
 
 /// The navigation at the side, and the page beside it.
 #[component]
@@ -65,7 +72,7 @@ pub fn Frame(
     let choose = move |event| page.step(|v| v.team = Some(event_target_value(&event)));
     view! {
         <main id="page" class="people">
-            <nav class="ways" aria-label="Pages of people">
+            <nav class="ways" aria-label="Pages of the team">
                 <If when=flag(move || access.has_teams())>
                     <label class="team">
                         <span>"Team"</span>

@@ -104,7 +104,11 @@ pub fn KeysPage() -> impl IntoView {
     let of_service = move |(line, deed, _): Done| match deed {
         "new-key" => {
             let to = path(format!("/services/{}/keys", line.id));
-            form.set(Some(new_key(format!("A key of {}", line.name), to, untrack(role), access.is_hub_admin())));
+            // A key of a service has at most the role of the service, and never the rights of the hub.
+            let own = untrack(|| {
+                services.read(|told| told.services.iter().find(|one| one.id == line.id).map(|one| one.role))
+            });
+            form.set(Some(new_key(format!("A key of {}", line.name), to, own.unwrap_or(Role::Viewer), false)));
         }
         "disable" | "enable" => {
             let off = deed == "disable";

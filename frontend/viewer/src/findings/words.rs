@@ -59,7 +59,7 @@ pub fn span(finding: &Finding, now: i64) -> (i64, i64) {
 }
 
 /// Numbers as ranges: `0–2, 5`.
-fn ranges(numbers: &[u32]) -> String {
+pub fn ranges(numbers: &[u32]) -> String {
     let mut parts: Vec<(u32, u32)> = Vec::new();
     for n in numbers {
         match parts.last_mut() {

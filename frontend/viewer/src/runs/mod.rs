@@ -101,6 +101,37 @@ pub struct Ranked {
     pub ended: Option<i64>,
     /// Whether it is the first one that failed.
     pub is_cause: bool,
+    /// Whether its launcher ended it after the first failure: a consequence, no crash of its own.
+    pub is_ended_after: bool,
+}
+
+/// Time after the first failure within which a launcher kills processes that do not end on SIGTERM, ms. torchrun and
+/// Slurm wait 30 s by default.
+const LAUNCHER_KILLS_WITHIN_MS: i64 = 90_000;
+
+impl Ranked {
+    /// Whether its launcher ended it after a failure at `failed`, ms since the epoch: by SIGTERM, or soon after by
+    /// SIGKILL.
+    fn was_ended_after(&self, failed: i64) -> bool {
+        let Some(late) = self.ended.map(|ended| ended - failed).filter(|late| *late >= 0) else { return false };
+        let has = |signal: &str| self.sentence.contains(signal);
+        self.state == RunState::Crashed && (has("SIGTERM") || has("SIGKILL") && late <= LAUNCHER_KILLS_WITHIN_MS)
+    }
+
+    /// Its state in words, and the glyph of its shape: an end by the launcher is no failure of the rank.
+    pub fn said(&self) -> (String, char) {
+        let signal = self.sentence.find('(').map(|at| format!(" {}", &self.sentence[at..])).unwrap_or_default();
+        match self.is_ended_after {
+            true => (format!("ended after the failure{signal}"), RunState::Ended.shape()),
+            false if self.sentence.is_empty() => (self.state.name().to_string(), self.state.shape()),
+            false => (self.sentence.clone(), self.state.shape()),
+        }
+    }
+
+    /// The state by which it is colored.
+    pub fn shown_state(&self) -> RunState {
+        if self.is_ended_after { RunState::Ended } else { self.state }
+    }
 }
 
 /// One chart of a run.
@@ -157,5 +188,38 @@ impl Ranked {
             (Some(rank), true) => format!("rank {rank}"),
             (None, true) => format!("process {}", self.pid),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rank_that_its_launcher_ended_after_the_failure_has_not_crashed() {
+        let rank = |state: RunState, sentence: &str, ended: Option<i64>| Ranked {
+            source: "node-1".into(),
+            pid: 1,
+            rank: Some(0),
+            label: String::new(),
+            gpus: String::new(),
+            state,
+            sentence: sentence.into(),
+            began: 0,
+            ended,
+            is_cause: false,
+            is_ended_after: false,
+        };
+        let crashed = |sentence: &str, ended| rank(RunState::Crashed, sentence, Some(ended)).was_ended_after(10_000);
+        assert!(crashed("crashed (SIGTERM)", 10_000) && crashed("crashed (SIGKILL)", 41_000));
+        assert!(!crashed("crashed (SIGTERM)", 9_999), "it fell before");
+        assert!(!crashed("crashed (SIGSEGV)", 11_000) && !crashed("crashed (SIGKILL)", 200_000));
+        assert!(!rank(RunState::OutOfMemory, "out of memory (SIGKILL)", Some(11_000)).was_ended_after(10_000));
+        assert!(!rank(RunState::Running, "", None).was_ended_after(10_000));
+        let mut one = rank(RunState::Crashed, "crashed (SIGTERM)", Some(11_000));
+        assert_eq!((one.said().0.as_str(), one.shown_state()), ("crashed (SIGTERM)", RunState::Crashed));
+        one.is_ended_after = true;
+        assert_eq!(one.said(), ("ended after the failure (SIGTERM)".into(), '◌'));
+        assert_eq!(one.shown_state(), RunState::Ended);
     }
 }

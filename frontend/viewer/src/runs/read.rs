@@ -72,6 +72,7 @@ fn ranked(process: ListedProcess) -> Ranked {
         began: process.began.ms(),
         ended: process.ended.map(|ended| ended.ms()),
         is_cause: false,
+        is_ended_after: false,
     }
 }
 
@@ -86,6 +87,10 @@ impl Whole {
         };
         let mut processes: Vec<Ranked> = run.processes.take().into_iter().flatten().map(ranked).collect();
         processes.iter_mut().for_each(|one| one.is_cause = is_cause(one));
+        if let Some(failed) = processes.iter().find(|one| one.is_cause).and_then(|one| one.ended) {
+            let others = processes.iter_mut().filter(|one| !one.is_cause);
+            others.for_each(|one| one.is_ended_after = one.was_ended_after(failed));
+        }
         processes.sort_by(|a, b| (&a.source, a.rank, a.began).cmp(&(&b.source, b.rank, b.began)));
         let (curves, steps, drivers) = (run.curves.take().unwrap_or_default(), run.steps, run.drivers.take());
         let further = run.further as usize;
@@ -112,11 +117,12 @@ impl Whole {
 fn measured(measure: RunMeasure, (from, to, step): (i64, i64, i64), several: bool) -> Option<Measured> {
     let (unit, range) = (measure.unit, range(&measure.id)?);
     let curves: Vec<Curve> = measure.lines.into_iter().map(|line| curve(line, several)).collect();
-    let of_gpus = if curves.is_empty() || matches!(measure.id.as_str(), "cpu" | "memory" | STEPS) {
-        String::new()
-    } else {
-        measure.of_gpus
-    };
+    let of_gpus =
+        if curves.is_empty() || matches!(measure.id.as_str(), "cpu" | "memory" | "rank_cpu" | "rank_memory" | STEPS) {
+            String::new()
+        } else {
+            measure.of_gpus
+        };
     let chart =
         CurveChart { unit, range, from, to, step, curves, subjects: Vec::new(), limits: Vec::new(), reach: Vec::new() };
     Some(Measured { id: measure.id, title: measure.title, of_gpus, chart })
@@ -135,8 +141,8 @@ fn curve(line: MeasureLine, several: bool) -> Curve {
 /// The range of a chart; None for an unknown one.
 fn range(id: &str) -> Option<Range> {
     Some(match id {
-        "gpu" | "gpu_memory_share" | "cpu" | "memory" => Range::PERCENT,
-        STEPS | "gpu_memory" | "gpu_power" => Range::FromZero,
+        "gpu" | "gpu_memory_share" | "cpu" | "memory" | "rank_cpu" => Range::PERCENT,
+        STEPS | "gpu_memory" | "gpu_power" | "rank_memory" => Range::FromZero,
         "gpu_clock" | "gpu_temp" => Range::Fit,
         _ => return None,
     })

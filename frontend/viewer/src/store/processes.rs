@@ -22,6 +22,12 @@ pub enum Column {
     Disk,
     /// Number of threads.
     Threads,
+    /// Indexes of the GPUs that it uses.
+    GpuIndex,
+    /// Time since its start.
+    Age,
+    /// State letter of the kernel.
+    State,
     /// Process id.
     Pid,
     /// Name of the process.
@@ -85,6 +91,9 @@ fn add(all: &mut Process, process: &Process) {
         (a, b) => a.or(b),
     };
     all.gpu_share = sum(all.gpu_share, process.gpu_share);
+    let new = process.gpus.iter().filter(|gpu| !all.gpus.contains(gpu)).copied().collect::<Vec<_>>();
+    all.gpus.extend(new);
+    all.gpus.sort_unstable();
 }
 
 /// The lines of a table: processes whose name, PID, user or arguments contain all `words`.
@@ -164,6 +173,10 @@ fn order(choice: &Listing, a: &Process, b: &Process) -> Ordering {
         Column::GpuShare => float(p.gpu_share),
         Column::Disk => float(disk(p)),
         Column::Threads => f64::from(p.threads),
+        Column::GpuIndex => p.gpus.first().map_or(-1.0, |gpu| f64::from(*gpu)),
+        // The longest time is the earliest start.
+        Column::Age => p.started.map_or(f64::NEG_INFINITY, |t| -t as f64),
+        Column::State => p.state.map_or(-1.0, |letter| f64::from(u32::from(letter))),
         _ => f64::from(p.pid),
     };
     let order = match choice.by {
@@ -211,6 +224,15 @@ mod tests {
         assert_eq!(pids(&lines), [(10, 0), (11, 1), (1, 0)]);
         assert_eq!((lines[0].process.rss, lines[0].processes, lines[0].open), (10, 1, Some(true)));
         assert_eq!((lines[1].process.rss, lines[1].processes, lines[1].open), (50, 2, Some(false)));
+    }
+
+    #[test]
+    fn a_folded_tree_has_the_gpus_of_all_and_the_oldest_is_the_longest_running() {
+        let mut rows = ROWS();
+        (rows[2].gpus, rows[3].gpus) = (vec![3], vec![0, 3]);
+        (rows[1].started, rows[2].started) = (Some(2_000), Some(1_000));
+        assert_eq!(lines(&rows, &by(Column::GpuIndex, Some(Vec::new())), "")[0].process.gpus, [0, 3]);
+        assert_eq!(pids(&lines(&rows, &by(Column::Age, None), ""))[..2], [(11, 0), (10, 0)]);
     }
 
     #[test]

@@ -12,7 +12,7 @@ mod rocm_text;
 mod sysfs;
 mod tool;
 
-use crate::read::{drm, exec};
+use crate::read::{drm, exec, pci};
 use crate::{OpenError, OpenErrorKind, OptionRow, Options, Part, Roots};
 
 /// Driver names of AMD's cards; `radeon` is the one for old cards.
@@ -23,6 +23,11 @@ const DIRS: &[&str] = &["/opt/rocm/bin", "/usr/bin"];
 
 const REMEDY: &str = "load the driver: sudo modprobe amdgpu; in a container pass /sys/class/drm, or set rocm_smi or \
                       amd_smi under [collectors.amd]";
+
+/// Vendor of AMD's GPUs on the PCI bus.
+const PCI_VENDOR: &str = "0x1002";
+
+const WITHOUT_PCI: &str = "if there is one anyway, set rocm_smi or amd_smi under [collectors.amd]";
 
 static ROCM_SMI: OptionRow = OptionRow::path("rocm_smi", "rocm-smi executable to use instead of the kernel's files");
 
@@ -51,6 +56,9 @@ pub(crate) fn open(options: &Options, roots: &Roots) -> Result<Vec<Part>, OpenEr
             Err(error) => return Err(error),
         }
     }
+    if pci::has_gpu(&roots.sys, PCI_VENDOR) == Some(false) {
+        return Err(OpenError::absent(tried, "there is no AMD GPU among the PCI devices", WITHOUT_PCI));
+    }
     Err(OpenError::absent(
         tried,
         "the driver amdgpu has no card here, and neither rocm-smi nor amd-smi is installed",
@@ -74,6 +82,16 @@ mod tests {
         assert_eq!(error.kind, OpenErrorKind::Absent);
         assert!(error.tried[0].ends_with("class/drm") && error.tried.contains(&"rocm-smi".to_string()));
         assert!(error.remedy.contains("modprobe amdgpu"), "{}", error.remedy);
+    }
+
+    #[test]
+    fn a_machine_without_such_a_card_is_not_told_to_load_a_driver() {
+        let dir = tempfile::tempdir().unwrap();
+        let roots = Roots::below(dir.path());
+        std::fs::create_dir_all(roots.sys.join("bus/pci/devices")).unwrap();
+        let error = open(&Options::default(), &roots).err().expect("nothing opens");
+        assert_eq!(error.reason, "there is no AMD GPU among the PCI devices");
+        assert!(!error.remedy.contains("modprobe"), "{}", error.remedy);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use super::{Nvidia, RESTART_INTERVAL};
 use crate::host::process::Watched;
 use crate::read::pids::Pids;
 use crate::read::pool::ThreadPool;
-use crate::read::{dylib, exec};
+use crate::read::{dylib, exec, pci};
 use crate::{OpenError, OpenErrorKind, OptionRow, Options, Part, Roots};
 use inventory::GpuNumbers;
 use nvml_wrapper::error::NvmlError;
@@ -21,6 +21,11 @@ use std::time::{Duration, Instant};
 
 /// The library's name where the driver installs it.
 const LIBRARY: &str = if cfg!(windows) { "nvml.dll" } else { "libnvidia-ml.so.1" };
+
+/// Vendor of NVIDIA's GPUs on the PCI bus.
+const PCI_VENDOR: &str = "0x10de";
+
+const WITHOUT_PCI: &str = "if there is one anyway, install NVIDIA's driver, or set library under [collectors.nvidia]";
 
 /// Time to wait before closing a library, because other threads may still be in it.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
@@ -127,7 +132,16 @@ fn tool(options: &Options, roots: &Roots, kernel_log: KernelLog, library: OpenEr
             ))
         }
         Err(tool) if options.own.path(&COMMAND).is_some() || tool.kind == OpenErrorKind::Denied => Err(tool),
-        Err(_) => Err(OpenError { tried: library.tried.into_iter().chain(["nvidia-smi".into()]).collect(), ..library }),
+        Err(_) => Err(neither(options, roots, library)),
+    }
+}
+
+/// Why neither the library nor the tool is here: on a machine without such a card no driver is missing.
+fn neither(options: &Options, roots: &Roots, library: OpenError) -> OpenError {
+    let tried: Vec<String> = library.tried.into_iter().chain(["nvidia-smi".into()]).collect();
+    match options.own.path(&LIBRARY_PATH).is_none() && pci::has_gpu(&roots.sys, PCI_VENDOR) == Some(false) {
+        true => OpenError::absent(tried, "there is no NVIDIA GPU among the PCI devices", WITHOUT_PCI),
+        false => OpenError { tried, ..library },
     }
 }
 
@@ -201,6 +215,25 @@ mod tests {
         assert_eq!(error.tried, ["/nowhere/libnvidia-ml.so.1", "nvidia-smi"]);
         assert_eq!(error.reason, "/nowhere/libnvidia-ml.so.1 was not found");
         assert!(error.remedy.contains("library under [collectors.nvidia]"));
+    }
+
+    #[test]
+    fn a_machine_without_such_a_card_is_not_told_that_a_driver_lacks() {
+        let dir = tempfile::tempdir().unwrap();
+        let roots = Roots::below(dir.path());
+        let card = roots.sys.join("bus/pci/devices/0000:01:00.0");
+        std::fs::create_dir_all(card.parent().unwrap()).unwrap();
+        let missing = || {
+            let error = OpenError::absent(["x".to_string()], "x was not found", "install NVIDIA's driver");
+            neither(&Options::default(), &roots, error)
+        };
+        let error = missing();
+        assert_eq!(error.reason, "there is no NVIDIA GPU among the PCI devices");
+        assert!(error.remedy.starts_with("if there is one anyway"), "{}", error.remedy);
+        std::fs::create_dir_all(&card).unwrap();
+        std::fs::write(card.join("vendor"), "0x10de\n").unwrap();
+        std::fs::write(card.join("class"), "0x030200\n").unwrap();
+        assert_eq!(missing().reason, "x was not found");
     }
 
     #[test]

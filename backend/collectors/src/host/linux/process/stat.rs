@@ -13,6 +13,8 @@ pub(crate) struct Stat {
     pub uninterruptible: bool,
     /// Whether a signal has stopped it (state T); a stop by a debugger does not count.
     pub stopped: bool,
+    /// The kernel's letter of its state, such as R or S.
+    pub state: char,
     pub parent: u32,
     /// CPU time of its own, user and system, ticks.
     pub own: u64,
@@ -54,7 +56,8 @@ impl Stat {
         let ended = matches!(state, b"Z" | b"X" | b"x") && threads <= 1;
         let uninterruptible = state == b"D";
         let stopped = state == b"T";
-        Some(Stat { ended, uninterruptible, stopped, parent, own, reaped, threads, start, pages })
+        let state = char::from(*state.first()?);
+        Some(Stat { ended, uninterruptible, stopped, state, parent, own, reaped, threads, start, pages })
     }
 }
 
@@ -82,6 +85,7 @@ mod tests {
             ended: false,
             uninterruptible: false,
             stopped: false,
+            state: 'S',
             parent: 4,
             own: 120,
             reaped: 7,

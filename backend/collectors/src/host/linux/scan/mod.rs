@@ -51,6 +51,7 @@ pub(crate) fn open(options: &Options, roots: &Roots) -> Result<Vec<Part>, OpenEr
         users,
         known: HashMap::new(),
         at: None,
+        boot: None,
         buffer: Vec::new(),
         ticks: facts::ticks_per_second(),
         page: facts::page_size(),
@@ -79,8 +80,13 @@ impl Collector for Tables {
             return Ok(());
         }
         let gpus = self.to.gpus();
+        self.scan.boot = boot(&self.roots.proc, out.wall());
         let mut table = self.scan.table(out.at(), &gpus)?;
         table.t = out.wall();
+        let mut holders = self.to.gpu_holders();
+        for row in &mut table.rows {
+            row.gpus = holders.remove(&row.pid).unwrap_or_default();
+        }
         out.put(&cpu::PROCESSES_UNINTERRUPTIBLE, (), f64::from(self.scan.uninterruptible));
         self.ranks.take(&ranks, &self.scan, &table.rows, &self.roots);
         self.ranks.put(&ranks, out);
@@ -119,6 +125,8 @@ struct Scan {
     users: HashMap<u32, String>,
     known: HashMap<u32, ScannedProcess>,
     at: Option<Duration>,
+    /// When the machine started, milliseconds since the Unix epoch.
+    boot: Option<i64>,
     buffer: Vec<u8>,
     ticks: f64,
     page: u64,
@@ -205,6 +213,8 @@ impl Scan {
             cpu,
             rss: stat.pages * self.page,
             threads: stat.threads as u32,
+            started: self.boot.map(|boot| boot + (stat.start as f64 / self.ticks * 1_000.0) as i64),
+            state: Some(stat.state).filter(char::is_ascii_alphabetic),
             ..Process::default()
         };
         Some((row, used == 0))
@@ -278,6 +288,14 @@ impl Scan {
 fn read<'a>(path: &Path, buffer: &'a mut Vec<u8>) -> Option<&'a [u8]> {
     let n = fill(&File::open(path).ok()?, buffer).ok()?;
     Some(&buffer[..n])
+}
+
+/// When the machine started, by its uptime at `wall`, both in milliseconds since the Unix epoch. Whole seconds, so that
+/// the starts of processes do not differ from table to table.
+fn boot(proc: &Path, wall: i64) -> Option<i64> {
+    let text = std::fs::read_to_string(proc.join("uptime")).ok()?;
+    let uptime: f64 = text.split_ascii_whitespace().next()?.parse().ok()?;
+    Some((wall - (uptime * 1_000.0) as i64 + 500).div_euclid(1_000) * 1_000)
 }
 
 /// `read_bytes` and `write_bytes` of an `io` file: traffic of disks.

@@ -29,6 +29,7 @@ impl Machine {
             users: HashMap::new(),
             known: HashMap::new(),
             at: None,
+            boot: None,
             buffer: Vec::new(),
             ticks: 100.0,
             page: 4096,
@@ -116,6 +117,21 @@ fn a_number_used_again_is_another_process() {
     machine.process(10, "new", 1, 3, 1);
     let table = scan.table(at(5), &GpuUse::new()).unwrap();
     assert_eq!((row(&table, 10).name.as_str(), row(&table, 10).cpu), ("new", None));
+}
+
+#[test]
+fn a_process_has_its_start_and_its_state() {
+    let machine = Machine::new();
+    machine.process(10, "train", 1, 0, 1);
+    let mut scan = machine.scan(&[]);
+    let table = scan.table(at(0), &GpuUse::new()).unwrap();
+    assert_eq!((row(&table, 10).state, row(&table, 10).started), (Some('S'), None), "the uptime is not known");
+    assert_eq!(boot(machine.0.path(), 1_000_000), None);
+    std::fs::write(machine.0.path().join("uptime"), "600.37 1000.00\n").unwrap();
+    scan.boot = boot(machine.0.path(), 1_000_000);
+    assert_eq!(scan.boot, Some(400_000), "in whole seconds");
+    // It started 1,010 ticks of 10 ms after that.
+    assert_eq!(row(&scan.table(at(5), &GpuUse::new()).unwrap(), 10).started, Some(410_100));
 }
 
 #[test]
