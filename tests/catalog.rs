@@ -119,6 +119,17 @@ fn the_document_is_fresh() {
     );
 }
 
+#[test]
+fn the_page_of_xids_is_fresh() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/reference/xids.md");
+    let text = shared::xid::markdown();
+    if std::env::var_os("UPDATE").is_some_and(|v| v == "1") {
+        std::fs::write(path, &text).expect("the page can be written");
+    }
+    let stored = std::fs::read_to_string(path).unwrap_or_default();
+    assert!(stored == text, "docs/reference/xids.md is stale: UPDATE=1 cargo test -p watchglass-tests catalog");
+}
+
 /// Tags as the pages and versions of W&B wrote them, and their canonical form.
 const SPELLINGS: &[(&str, &str)] = &[
     ("gpu.0.memoryTotal", "gpu.0.memoryTotalBytes"),

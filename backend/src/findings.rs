@@ -4,7 +4,7 @@ use crate::config::{CheckFrom, Config, FindingsTask};
 use crate::terminal;
 use history::Folder;
 use shared::controls::escaped_json;
-use shared::finding::{Finding, Severity};
+use shared::finding::{Finding, Severity, next_line};
 use shared::unit::rough_duration;
 use shared::wire::Recorded;
 use std::fmt::Write;
@@ -82,7 +82,7 @@ pub fn run(config: &Config, task: &FindingsTask) -> Result<Listed, FindingsFaile
     Ok(Listed { text, notes, found })
 }
 
-/// A line each, the oldest first; `at` is the last instant that was read, seconds.
+/// A line each with its next step below it, the oldest first; `at` is the last instant that was read, seconds.
 fn lines(findings: &[Finding], at: i64) -> String {
     let mut text = String::new();
     for finding in findings.iter().rev() {
@@ -96,6 +96,9 @@ fn lines(findings: &[Finding], at: i64) -> String {
         let sentence = terminal::visible(&sentence);
         let since = shared::date::text(finding.since * 1000);
         let _ = writeln!(text, "{since}  {lasted:>14}  {:<8}  {indent}{sentence}", finding.severity.as_str());
+        if let Some(next) = next_line(&finding.next) {
+            let _ = writeln!(text, "{:width$}{indent}{}", "", terminal::visible(&next), width = since.len() + 28);
+        }
     }
     if text.is_empty() {
         text.push_str("There are no findings.\n");

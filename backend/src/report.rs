@@ -122,7 +122,8 @@ fn wrong(summary: &RunSummary, html: &mut String) {
         let until = finding.until.map_or_else(|| "open".into(), time);
         let sentence = plain(&finding.told_at(time));
         let (since, severity) = (instant(finding.since * 1_000), finding.severity.as_str());
-        let _ = writeln!(html, "<tr><td>{since}</td><td>{until}</td><td>{severity}: {sentence}</td></tr>");
+        let next = next_line(&finding.next).map(|next| format!("<br>{}", plain(&next))).unwrap_or_default();
+        let _ = writeln!(html, "<tr><td>{since}</td><td>{until}</td><td>{severity}: {sentence}{next}</td></tr>");
     }
     *html += "</table>\n";
 }

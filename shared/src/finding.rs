@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub const FINDING_KIND: &str = "finding";
 
 /// Maximum size of one finding as JSON, bytes.
-pub const MAX_FINDING_BYTES: usize = 2 << 10;
+pub const MAX_FINDING_BYTES: usize = (2 << 10) + 160;
 
 /// Severity of a finding.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -122,6 +122,10 @@ pub struct Finding {
     /// itself is `since`; no program needs to parse a sentence. None in a record. See [`Finding::told_at`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sentence_template: Option<String>,
+    /// The next step for a person: one line without a full stop, by rule and cause, such as `Check fans and airflow of the
+    /// machine`. Empty in a record from before there were steps.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub next: String,
     /// Every condition of the rule.
     pub evidence: Vec<Evidence>,
     /// Other series that moved, at most five.
@@ -137,6 +141,11 @@ pub struct Finding {
     /// Set if a person marked it as wrong.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dismissed: Option<Dismissed>,
+}
+
+/// A next step as a line of its own, such as `Next: Restart the machine.`; None for an empty one.
+pub fn next_line(step: &str) -> Option<String> {
+    (!step.is_empty()).then(|| format!("Next: {step}."))
 }
 
 /// The place of the onset in the sentence of a record, and in the template of an answer.
@@ -243,6 +252,12 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_next_step_is_a_line() {
+        assert_eq!(next_line("Restart the machine").as_deref(), Some("Next: Restart the machine."));
+        assert_eq!(next_line(""), None);
+    }
+
+    #[test]
     fn an_answer_has_its_onset_in_utc_and_a_template_for_other_zones() {
         let text = |sentence: &str| Finding {
             id: "hang:node-7:3:1714566840".into(),
@@ -257,6 +272,7 @@ mod tests {
             until: None,
             sentence: sentence.into(),
             sentence_template: None,
+            next: String::new(),
             evidence: Vec::new(),
             changed: Vec::new(),
             because: None,

@@ -28,6 +28,7 @@
 //! - [`address`]: the query of a page as it is stored.
 //! - [`connection_state`]: connection state of a source.
 //! - [`wire`]: the messages between server and page; [`agent`]: those between an agent and its hub.
+//! - [`xid`]: NVIDIA's critical errors, and the action that its catalog gives for each.
 //!
 //! Words: a *tag* is the identifier of a metric on an instance (`gpu.0.temp`); a *source* is a machine that reports; a
 //! *sample* is (series, time, value), and a value that could not be read is no sample, never zero; a *tick* is all
@@ -83,3 +84,4 @@ mod varint;
 pub mod views;
 pub mod window;
 pub mod wire;
+pub mod xid;

@@ -48,6 +48,7 @@ fn judge(scene: &mut Scene) {
             evidence: facts,
             group: group.map(|g| g.id),
             also: Vec::new(),
+            next: None,
         };
         scene.raise(key, draft);
     }

@@ -6,6 +6,7 @@ use crate::filling::Filling;
 use crate::hold::{Hold, Share};
 use crate::levels::{NEVER, Ring, Slot};
 use crate::signal::{Family, SIGNALS, Sig, slots};
+use shared::xid::Action;
 use std::collections::VecDeque;
 
 /// A device works above this share of its power range from idle to level.
@@ -175,6 +176,27 @@ impl Lately {
     }
 }
 
+/// Errors of a device.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Errors {
+    /// Second of an XID 79.
+    pub off_bus: Option<i64>,
+    pub xid: Option<Reported>,
+    /// Second of the newest loss of data, the gravest XID and the count of the open finding about it.
+    pub ecc: Option<i64>,
+    pub ecc_xid: Option<u32>,
+    pub ecc_total: f64,
+}
+
+/// The XID of the open finding of the rule `xid`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reported {
+    /// Second of the newest XID.
+    pub last: i64,
+    pub code: u32,
+    pub action: Action,
+}
+
 /// Progress of each rule with a device.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Marks {
@@ -194,9 +216,8 @@ pub(crate) struct Marks {
     pub link_errors_last: i64,
     pub nvlink_back: Hold,
     pub back: Hold,
-    pub xid: Option<(i64, u32)>,
-    pub ecc: Option<i64>,
-    pub ecc_total: f64,
+    /// Errors; few devices have any.
+    pub errors: Box<Errors>,
     pub corrected_last: i64,
     pub corrected: Option<Box<[f32; 60]>>,
     pub corrected_at: i64,
@@ -335,14 +356,14 @@ impl Device {
         &self.slots[sig as usize]
     }
 
-    /// Checks whether it answers at `t`. It does when at least two of the values that a driver always reads are there,
-    /// if it reads three.
+    /// Checks whether it answers at `t`. It does when two of the values that a driver always reads are there, or one
+    /// where it has at most two. Counts that the collector itself goes on with, as of XIDs, are no answer.
     pub fn answer(&mut self, t: i64) {
         const ALWAYS: [Sig; 7] =
             [Sig::Use, Sig::Power, Sig::PowerShare, Sig::Temp, Sig::Clock, Sig::MemBytes, Sig::MemShare];
         let known = ALWAYS.iter().filter(|sig| self.has(**sig)).count();
         let here = ALWAYS.iter().filter(|sig| self.slot(**sig).at == t).count();
-        if known < 3 || here >= 2 {
+        if here >= known.div_ceil(2).min(2) {
             self.answered = t;
         }
     }
@@ -575,8 +596,8 @@ impl Device {
 mod tests {
     use super::*;
 
-    /// The size excludes heap data: the course of its memory, half a KiB of recent buckets, processes, and ten minutes
-    /// of corrected errors.
+    /// The size excludes heap data: the course of its memory, half a KiB of recent buckets, processes, errors, and ten
+    /// minutes of corrected ones.
     #[test]
     fn a_device_takes_four_kibibytes_at_most() {
         let bytes = size_of::<Device>();

@@ -104,6 +104,7 @@ fn volume(scene: &mut Scene, source: Source, at: usize) {
         evidence: facts,
         group: None,
         also: Vec::new(),
+        next: None,
     };
     scene.raise(key.clone(), draft);
     past.into_iter().for_each(|(due, past)| scene.ledger.foretell(&key, due, past));

@@ -1,13 +1,15 @@
-//! Memory errors, and critical errors (XIDs) that programs usually cause.
+//! Memory errors, and other critical errors (XIDs). The table of XIDs gives severity and next step.
 
 use crate::DetectorEntry;
 use crate::Source;
-use crate::device::Device;
+use crate::device::{Device, Reported};
 use crate::finding::Draft;
+use crate::next;
 use crate::scene::{Scene, sight};
 use crate::signal::{Sig, row_of};
 use crate::words::{begin, devices, evidence, number_of, whole};
 use shared::finding::{Evidence, Severity};
+use shared::xid::{self, Action, OFF_THE_BUS, RECOVERY_ACTION, Xid};
 
 pub(crate) static DETECTOR: DetectorEntry = DetectorEntry {
     rules: &[
@@ -18,9 +20,6 @@ pub(crate) static DETECTOR: DetectorEntry = DetectorEntry {
     judge,
 };
 
-/// XIDs of broken memory: a double-bit error, rows remapped or not, contained and uncontained errors, too many
-/// single-bit errors, an unrecoverable one.
-const MEMORY: &[u32] = &[48, 63, 64, 92, 94, 95, 140];
 /// Seconds without a new error until the finding ends.
 const END_AFTER_S: i64 = 600;
 /// Corrected errors that raise a finding: within one minute, and within ten.
@@ -39,37 +38,53 @@ pub(crate) fn critical_error(device: &Device, now: i64) -> Option<u32> {
     changed.then_some(number)
 }
 
+/// The last error again, where its action is known better now: the kernel's log may follow the driver's event.
+fn known_better(device: &Device, now: i64) -> Option<u32> {
+    let slot = device.slot(Sig::XidAction);
+    let changed = slot.at == now && slot.before.is_finite() && slot.before != slot.raw;
+    let code = device.slot(Sig::LastXid).raw;
+    device.marks.errors.xid.map(|xid| xid.code).filter(|own| changed && f64::from(*own) == code)
+}
+
+/// The action for an error: that which its collector read from the message, else that of the table.
+fn action_of(device: &Device, code: u32) -> Option<Action> {
+    let (action, last) = (device.slot(Sig::XidAction), device.slot(Sig::LastXid));
+    let read = action.at == last.at && action.raw.is_finite() && last.raw == f64::from(code);
+    let read = read.then(|| Action::of_number(action.raw as u8)).flatten();
+    read.or_else(|| xid::by_code(code).map(Xid::action))
+}
+
 fn judge(scene: &mut Scene) {
     let now = scene.now;
     for source in scene.ticked() {
         for at in 0..scene.hosts[&source].devices.len() {
             let Some(host) = scene.hosts.get_mut(&source) else { continue };
             let device = &mut host.devices[at];
-            let xid = critical_error(device, now);
+            let error = critical_error(device, now).or_else(|| known_better(device, now));
             let uncorrected = device.slot(Sig::Uncorrected);
             let grew = if uncorrected.at == now { uncorrected.grew() } else { 0.0 };
-            let memory = xid.filter(|xid| MEMORY.contains(xid));
+            let is_of_memory = |code: &u32| xid::by_code(*code).is_some_and(Xid::is_of_memory);
+            let memory = error.filter(is_of_memory);
             if grew > 0.0 || memory.is_some() {
-                device.marks.ecc_total += grew;
-                device.marks.ecc = Some(now);
+                device.marks.errors.ecc_total += grew;
+                device.marks.errors.ecc = Some(now);
                 device.work.frozen = now + 30;
                 uncorrectable(scene, source, at, memory);
             }
-            if let Some(xid) = xid.filter(|xid| !MEMORY.contains(xid) && *xid != 79) {
-                scene.hosts.get_mut(&source).expect("it is there").devices[at].marks.xid = Some((now, xid));
-                program(scene, source, at, xid);
+            if let Some(code) = error.filter(|code| !is_of_memory(code) && *code != OFF_THE_BUS) {
+                report(scene, source, at, code);
             }
             corrected(scene, source, at);
             let marks = &scene.hosts[&source].devices[at].marks;
-            let (ecc, xid) = (marks.ecc, marks.xid);
+            let (ecc, xid) = (marks.errors.ecc, marks.errors.xid);
             if ecc.is_some_and(|last| now - last >= END_AFTER_S) {
                 scene.end(&scene.key("ecc", source, at));
                 let marks = &mut scene.hosts.get_mut(&source).expect("it is there").devices[at].marks;
-                (marks.ecc, marks.ecc_total) = (None, 0.0);
+                (marks.errors.ecc, marks.errors.ecc_total, marks.errors.ecc_xid) = (None, 0.0, None);
             }
-            if xid.is_some_and(|(last, _)| now - last >= END_AFTER_S) {
+            if xid.is_some_and(|xid| now - xid.last >= END_AFTER_S) {
                 scene.end(&scene.key("xid", source, at));
-                scene.hosts.get_mut(&source).expect("it is there").devices[at].marks.xid = None;
+                scene.hosts.get_mut(&source).expect("it is there").devices[at].marks.errors.xid = None;
             }
         }
     }
@@ -88,19 +103,28 @@ fn draft(scene: &Scene, (source, at): (Source, usize), rule: &'static str, sever
         evidence: Vec::new(),
         group: scene.group_of(source, at).map(|group| group.id),
         also: Vec::new(),
+        next: None,
     })
 }
 
+/// Raises the finding about lost data. Its gravest XID decides how severe it is; without one it is critical.
 fn uncorrectable(scene: &mut Scene, source: Source, at: usize, xid: Option<u32>) {
     let key = scene.key("ecc", source, at);
-    if scene.ledger.get(&key).is_some_and(|open| open.severity < Severity::Critical) {
+    let marks = &mut scene.hosts.get_mut(&source).expect("it is there").devices[at].marks;
+    let action = |code: u32| xid::by_code(code).map(Xid::action);
+    marks.errors.ecc_xid = [marks.errors.ecc_xid, xid].into_iter().flatten().max_by_key(|code| action(*code));
+    let xid = marks.errors.ecc_xid;
+    let action = xid.and_then(action);
+    let severity = action.map_or(Severity::Critical, Action::severity);
+    if scene.ledger.get(&key).is_some_and(|open| open.rule == "ecc.corrected") {
         scene.end(&key);
     }
-    let Some(mut draft) = draft(scene, (source, at), "ecc.uncorrected", Severity::Critical) else { return };
+    let Some(mut draft) = draft(scene, (source, at), "ecc.uncorrected", severity) else { return };
+    draft.next = action.map(Action::next);
     let name = begin(&devices(scene.hosts, &draft.subject));
     let host = &scene.hosts[&source];
     let device = &host.devices[at];
-    let (errors, index) = (device.marks.ecc_total, device.index);
+    let (errors, index) = (device.marks.errors.ecc_total, device.index);
     let by = xid.map(|xid| format!(" (XID {xid})")).unwrap_or_default();
     draft.sentence = match errors {
         n if n > 0.0 => {
@@ -117,6 +141,11 @@ fn uncorrectable(scene: &mut Scene, source: Source, at: usize, xid: Option<u32>)
     };
     draft.evidence.extend(row.map(|row| evidence(host, row, index, words, (count.raw, None))));
     draft.evidence.extend(xid_fact(scene, source, at, xid));
+    if scene.ledger.is_open(&key) {
+        scene.ledger.revise(&key, severity, Some(draft.sentence));
+        draft.next.into_iter().for_each(|next| scene.ledger.advise(&key, next));
+        return;
+    }
     scene.raise(key, draft);
 }
 
@@ -125,28 +154,63 @@ fn xid_fact(scene: &Scene, source: Source, at: usize, xid: Option<u32>) -> Optio
     let device = &host.devices[at];
     let row = row_of(device.family, Sig::LastXid)?;
     Some(match xid {
-        Some(xid) => evidence(host, row, device.index, format!("XID {xid}"), (f64::from(xid), None)),
+        Some(code) => {
+            let name = xid::by_code(code).map_or(String::new(), |xid| format!(" ({})", xid.mnemonic));
+            evidence(host, row, device.index, format!("XID {code}{name}"), (f64::from(code), None))
+        }
         None if device.has(Sig::Xids) => evidence(host, row, device.index, "no XID".into(), (f64::NAN, None)),
         None => crate::words::absent(host, row, device.index, "XID"),
     })
 }
 
-fn program(scene: &mut Scene, source: Source, at: usize, xid: u32) {
-    let Some(mut draft) = draft(scene, (source, at), "xid", Severity::Note) else { return };
-    let name = begin(&devices(scene.hosts, &draft.subject));
-    let what = match xid {
-        13 | 31 | 43 | 45 | 68 => ": caused by a program, not by the board",
-        74 => ": an NVLink error",
-        119 | 120 => ": the GPU's system processor did not respond",
-        _ => "",
-    };
-    draft.sentence = match xid {
-        0 => format!("{name} reported a critical error at {{since}}"),
-        _ => format!("{name} reported XID {xid} at {{since}}{what}"),
-    };
-    draft.evidence.extend(xid_fact(scene, source, at, Some(xid)));
+/// Raises the finding about an error that is none of memory, or adds what it says to an open one of the device.
+fn report(scene: &mut Scene, source: Source, at: usize, code: u32) {
+    let now = scene.now;
+    let known = action_of(&scene.hosts[&source].devices[at], code);
+    let (action, next) = (known.unwrap_or(Action::Ignore), known.map_or(next::UNKNOWN_XID, Action::next));
+    // Most restarts of programs are errors of the programs, whose ends are reported elsewhere.
+    let severity = if action == Action::RestartApp { Severity::Note } else { action.severity() };
+    // XID 154 sums up another error, and XID 45 follows one.
+    if code == RECOVERY_ACTION || action == Action::FollowOther {
+        let keys = ["lost_gpu", "ecc"].map(|kind| scene.key(kind, source, at));
+        if let Some(key) = keys.iter().find(|key| scene.ledger.is_open(key)) {
+            if action > Action::FollowOther {
+                scene.ledger.advise(key, next);
+            }
+            return;
+        }
+    }
     let key = scene.key("xid", source, at);
-    scene.raise(key, draft);
+    let Some(mut draft) = draft(scene, (source, at), "xid", severity) else { return };
+    let name = begin(&devices(scene.hosts, &draft.subject));
+    let what = xid::by_code(code).map_or(String::new(), |xid| format!(": {}", xid.words()));
+    draft.sentence = match code {
+        0 => format!("{name} reported a critical error at {{since}}"),
+        _ => format!("{name} reported XID {code} at {{since}}{what}"),
+    };
+    draft.next = Some(next);
+    draft.evidence.extend(xid_fact(scene, source, at, Some(code)));
+    let open = scene.ledger.get(&key).map(|open| open.severity);
+    let device = &mut scene.hosts.get_mut(&source).expect("it is there").devices[at];
+    let before = device.marks.errors.xid.filter(|_| open.is_some());
+    let is_same = before.is_some_and(|before| before.code == code);
+    // A graver error replaces the one that is open; another one only prolongs it.
+    let is_graver = before.is_none_or(|before| action > before.action);
+    let kept = before.filter(|_| !is_same && !is_graver).map_or((code, action), |before| (before.code, before.action));
+    device.marks.errors.xid = Some(Reported { last: now, code: kept.0, action: kept.1 });
+    match open {
+        Some(_) if is_same => {
+            scene.ledger.revise(&key, severity, None);
+            scene.ledger.advise(&key, next);
+        }
+        Some(open) if is_graver && severity > open => {
+            scene.ledger.supersede(now, &key);
+            scene.raise(key, draft);
+        }
+        Some(_) if is_graver => scene.ledger.advise(&key, next),
+        Some(_) => {}
+        None => scene.raise(key, draft),
+    }
 }
 
 /// Judges corrected errors, in 60 buckets of ten seconds.

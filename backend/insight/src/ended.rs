@@ -255,6 +255,7 @@ fn tell(scene: &mut Scene, ended: &Ended, idles: bool) -> (Key, String) {
         evidence: facts,
         group: None,
         also: Vec::new(),
+        next: None,
     };
     // This event ends the previous one on the same GPU.
     scene.ledger.supersede(scene.now, &key);

@@ -1,6 +1,7 @@
 //! Ledger of findings: open ones, recently ended ones, cause and consequence, and omitted ones.
 
 use crate::key::{Key, What};
+use crate::next;
 use crate::words::{At, have_waited};
 use crate::{Hosts, Settings, Source};
 use shared::finding::{Evidence, Finding, MAX_FINDING_BYTES, Place, Severity};
@@ -34,6 +35,8 @@ pub(crate) struct Draft {
     pub group: Option<u64>,
     /// Further keys of the finding: it ends when all of them have ended.
     pub also: Vec<Key>,
+    /// The next step for its cause; None: that of its rule.
+    pub next: Option<&'static str>,
 }
 
 #[derive(Clone, Debug)]
@@ -113,6 +116,7 @@ impl Ledger {
             if matches!(key.kind, "gpu_memory" | "host_memory" | "disk_full") {
                 open.set_sentence(draft.sentence);
             }
+            open.finding.next = draft.next.or_else(|| next::of_rule(draft.rule)).unwrap_or_default().into();
             open.keys = vec![key];
             open.keys.extend(draft.also);
             self.out.push(open.finding.clone());
@@ -244,6 +248,16 @@ impl Ledger {
         self.out.push(open.finding.clone());
     }
 
+    /// Replaces the next step of an open finding, once more is known about its cause.
+    pub fn advise(&mut self, key: &Key, next: &str) {
+        let Some(open) = self.open.iter_mut().find(|open| open.keys.contains(key)) else { return };
+        if open.finding.next != next {
+            open.finding.next = next.into();
+            fit(&mut open.finding);
+            self.out.push(open.finding.clone());
+        }
+    }
+
     /// Sets the sentence of an open finding for the time after the predicted second `due`, or after its end.
     pub fn foretell(&mut self, key: &Key, due: i64, past: String) {
         if let Some(open) = self.open.iter_mut().find(|open| open.keys.first() == Some(key)) {
@@ -335,6 +349,7 @@ impl Open {
             until: None,
             sentence: draft.sentence.clone(),
             sentence_template: None,
+            next: draft.next.or_else(|| next::of_rule(draft.rule)).unwrap_or_default().into(),
             evidence: draft.evidence,
             changed: Vec::new(),
             because: None,
@@ -461,7 +476,8 @@ fn fit(finding: &mut Finding) {
     let place = |p: &Place| 32 + 2 * p.source.len() + 4 * p.gpus.len();
     let fact = |e: &Evidence| 130 + e.tag.len() + e.source.len() + e.instance.len() + 2 * e.words.len();
     let size = |f: &Finding| {
-        420 + 2 * f.sentence.len()
+        430 + 2 * f.sentence.len()
+            + f.next.len()
             + f.subject.iter().chain(&f.affects).map(place).sum::<usize>()
             + f.evidence.iter().map(fact).sum::<usize>()
     };

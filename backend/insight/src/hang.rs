@@ -410,6 +410,7 @@ fn draft(scene: &Scene, places: &[usize], rule: &'static str, severity: Severity
         evidence: Vec::new(),
         group: Some(scene.groups[places[0]].id),
         also: keys,
+        next: None,
     };
     (key, draft)
 }

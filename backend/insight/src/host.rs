@@ -21,6 +21,8 @@ const KIND: u32 = 3 << 30;
 const MOST_DEVICES: usize = 1024;
 const MOST_NAMED: usize = 512;
 const MOST_PROCESSES: usize = 2048;
+/// Maximum number of reports about lost devices.
+const MOST_SAID: usize = 16;
 /// Maximum number of queued samples.
 const MOST_WAITING: usize = 1 << 20;
 
@@ -68,6 +70,27 @@ pub(crate) struct HostMarks {
     pub received_most: f64,
 }
 
+/// A collector's report that a device is lost.
+#[derive(Debug)]
+pub(crate) struct LossReport {
+    collector: String,
+    /// Second of the report.
+    pub at: i64,
+    /// The GPU that it names.
+    pub gpu: Option<u32>,
+    /// The clause of the reason.
+    pub words: String,
+}
+
+impl LossReport {
+    fn new(at: i64, collector: &str, words: &str) -> LossReport {
+        let number = words.to_ascii_lowercase();
+        let number = number.split("gpu ").nth(1).and_then(|rest| rest.split(|c: char| !c.is_ascii_digit()).next());
+        let gpu = number.and_then(|number| number.parse().ok());
+        LossReport { collector: collector.into(), at, gpu, words: words.into() }
+    }
+}
+
 /// One machine.
 #[derive(Debug)]
 pub(crate) struct Host {
@@ -97,8 +120,8 @@ pub(crate) struct Host {
     own_cpu: BTreeMap<u32, f64>,
     pub table_at: i64,
     pub goodbye: Option<i64>,
-    /// Reasons that a collector reported for a lost device, with the time.
-    pub said: Vec<(i64, String)>,
+    /// Present reports of collectors about lost devices.
+    pub said: Vec<LossReport>,
     pub marks: HostMarks,
     /// Groups must be rebuilt.
     pub changed: bool,
@@ -502,16 +525,22 @@ impl Host {
         known.then(|| self.own_cpu.get(&pid).copied()).flatten()
     }
 
-    /// Records a reason that a collector reported for a device; the last few are kept.
-    pub fn record_reason(&mut self, t: i64, reason: &str) {
-        let words = reason.to_ascii_lowercase();
-        if words.contains("lost") || words.contains("fallen off") || words.contains("fell off") {
-            self.said.retain(|(_, known)| *known != words);
-            self.said.push((t, words));
-            if self.said.len() > 8 {
-                self.said.remove(0);
-            }
-        }
+    /// Replaces what a collector reports about lost devices by those clauses of its reason that tell of one.
+    pub fn record_reason(&mut self, t: i64, collector: &str, reason: &str) {
+        self.said.retain(|known| known.collector != collector);
+        let is_loss = |words: &&str| {
+            let words = words.to_ascii_lowercase();
+            words.contains("gpu")
+                && [" is lost", " as lost", "fallen off", "fell off"].iter().any(|loss| words.contains(loss))
+        };
+        let more = reason.split("; ").filter(is_loss).map(|words| LossReport::new(t, collector, words));
+        self.said.extend(more.take(MOST_SAID.saturating_sub(self.said.len())));
+    }
+
+    /// The report that a device is lost: one that names it, or one without a name if it is `alone`.
+    pub fn loss_of(&self, index: u32, alone: bool) -> Option<&LossReport> {
+        let named = self.said.iter().find(|report| report.gpu == Some(index));
+        named.or_else(|| self.said.iter().find(|report| alone && report.gpu.is_none()))
     }
 
     /// Clears all state except the list of series.

@@ -124,6 +124,7 @@ fn tell(scene: &mut Scene, source: Source, together: &[usize], since: i64) {
         evidence: facts,
         group: scene.group_of(source, together[0]).map(|group| group.id),
         also: keys,
+        next: None,
     };
     scene.raise(key, draft);
 }

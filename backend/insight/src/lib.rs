@@ -24,6 +24,7 @@ mod levels;
 mod link;
 mod lost;
 mod memory;
+mod next;
 mod pace;
 mod phase;
 mod port;
@@ -228,11 +229,11 @@ impl Insight {
         self.follow = on;
     }
 
-    /// Records the reason that a collector reported for a device that it can no longer read, as `GPU is lost`, at `t`
-    /// (milliseconds).
-    pub fn record_reason(&mut self, source: Source, t: i64, _collector: &str, reason: &str) {
+    /// Replaces the reason of a collector for what it cannot read, as `GPU 2 is lost: no response`, at `t`
+    /// (milliseconds). An empty reason: it reads everything.
+    pub fn record_reason(&mut self, source: Source, t: i64, collector: &str, reason: &str) {
         if let Some(host) = self.hosts.get_mut(&source) {
-            host.record_reason(t.div_euclid(1000), reason);
+            host.record_reason(t.div_euclid(1000), collector, reason);
         }
     }
 

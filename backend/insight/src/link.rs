@@ -7,6 +7,7 @@ use crate::hang::counter;
 use crate::host::Host;
 use crate::key::{Key, What};
 use crate::levels::{Ordered, median};
+use crate::next;
 use crate::scene::{Scene, host_sight, peers, sight};
 use crate::signal::{HostSig, NamedSig, Sig, host_row_of, named_row_of};
 use crate::words::{begin, devices, evidence, host as machine, number_of, rate, whole};
@@ -160,6 +161,7 @@ fn raise_pcie(
         evidence: facts,
         group: scene.group_of(source, at).map(|group| group.id),
         also: Vec::new(),
+        next: lanes.is_none().then_some(next::PCIE_GENERATION),
     };
     scene.raise(key, draft);
 }
@@ -231,6 +233,7 @@ fn bridges(scene: &mut Scene, source: Source, at: usize) {
         evidence: facts,
         group: scene.group_of(source, at).map(|group| group.id),
         also: Vec::new(),
+        next: few.map(|_| next::NVLINK_DOWN),
     };
     scene.raise(key, draft);
 }
@@ -343,6 +346,7 @@ fn raise_nvlink(
         evidence: facts,
         group: Some(group),
         also: Vec::new(),
+        next: Some(next::NVLINK_TRAFFIC),
     };
     scene.raise(key, draft);
 }
@@ -415,6 +419,7 @@ fn resends(scene: &mut Scene, source: Source) {
         evidence: facts,
         group: Some(group),
         also: Vec::new(),
+        next: None,
     };
     scene.raise(key, draft);
 }
@@ -485,6 +490,7 @@ fn siblings(scene: &mut Scene, source: Source) {
             evidence: facts,
             group,
             also: Vec::new(),
+            next: None,
         };
         scene.raise(key, draft);
     }

@@ -4,6 +4,7 @@ use crate::ended;
 use crate::filling::Rise;
 use crate::finding::Draft;
 use crate::key::{Key, What};
+use crate::next;
 use crate::scene::{Scene, host_sight, sight};
 use crate::signal::{HostSig, Sig, host_row_of};
 use crate::words::{begin, devices, evidence, host as machine, lasting, size, size_of, whole};
@@ -159,6 +160,7 @@ fn raise_gpu(
         evidence: facts,
         group: scene.group_of(source, at).map(|group| group.id),
         also: Vec::new(),
+        next: None,
     };
     scene.raise(key.clone(), draft);
     scene.ledger.foretell(&key, scene.now + left as i64, past);
@@ -272,6 +274,7 @@ fn raise_host(
         evidence: facts,
         group: scene.group_on(source).map(|group| group.id),
         also: Vec::new(),
+        next: rise.is_none().then_some(next::MEMORY_FULL),
     };
     scene.raise(key.clone(), draft);
     past.into_iter().for_each(|past| scene.ledger.foretell(&key, scene.now + left as i64, past));
@@ -322,6 +325,7 @@ fn kills(scene: &mut Scene, source: Source) {
         evidence: facts,
         group: scene.group_on(source).map(|group| group.id),
         also: Vec::new(),
+        next: Some(next::KILLED),
     };
     let sentence = draft.sentence.clone();
     scene.raise(key.clone(), draft);

@@ -81,6 +81,7 @@ fn ports(scene: &mut Scene, source: Source) {
             evidence: facts,
             group: group.map(|group| group.id),
             also: Vec::new(),
+            next: None,
         };
         scene.raise(key, draft);
     }

@@ -45,6 +45,8 @@ pub(crate) enum Sig {
     /// Critical errors.
     Xids,
     LastXid,
+    /// The action for the last one, by its number in the table of XIDs.
+    XidAction,
     /// Percent.
     Tensor,
     Sm,
@@ -158,6 +160,7 @@ static DEVICE_ROWS: &[(&MetricDef, Family, Sig, u8)] = &[
     (&gpu::UNCORRECTED_ERRORS, Family::Gpu, Sig::Uncorrected, 0),
     (&gpu_parts::XID_ERRORS, Family::Gpu, Sig::Xids, 0),
     (&gpu_parts::LAST_XID, Family::Gpu, Sig::LastXid, 0),
+    (&gpu_parts::LAST_XID_ACTION, Family::Gpu, Sig::XidAction, 0),
     (&gpu_profile::TENSOR_ACTIVE, Family::Gpu, Sig::Tensor, 0),
     (&gpu_profile::SM_ACTIVE, Family::Gpu, Sig::Sm, 0),
     (&gpu_profile::DRAM_ACTIVE, Family::Gpu, Sig::Dram, 0),

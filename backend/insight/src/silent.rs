@@ -81,6 +81,7 @@ fn collector(scene: &mut Scene, source: Source, at: usize) {
         )],
         group: None,
         also: Vec::new(),
+        next: None,
     };
     scene.raise(key, draft);
 }

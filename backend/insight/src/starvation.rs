@@ -4,6 +4,7 @@ use crate::finding::Draft;
 use crate::group::Group;
 use crate::host::Host;
 use crate::key::{Key, What};
+use crate::next;
 use crate::phase::Phase;
 use crate::scene::{Scene, sight};
 use crate::signal::{HostSig, NamedSig, Sig, host_row_of, named_row_of};
@@ -40,6 +41,7 @@ struct Cause {
     words: String,
     device: Option<String>,
     fact: Evidence,
+    next: &'static str,
 }
 
 fn judge(scene: &mut Scene) {
@@ -193,6 +195,7 @@ fn tell(
     let verb = if members.len() == 1 { "has waited" } else { "have waited" };
     let sentence = format!("{name} {verb} {waits} % of the time since {{since}} for {why}");
     let device_name = found.as_ref().and_then(|cause| cause.device.clone());
+    let next = found.as_ref().map(|cause| cause.next);
     let Some(facts) = proof(scene, group, one, worst, found) else { return };
     let draft = Draft {
         rule: "starvation",
@@ -206,6 +209,7 @@ fn tell(
         evidence: facts,
         group: Some(group.id),
         also: Vec::new(),
+        next,
     };
     scene.raise(key, draft);
 }
@@ -253,7 +257,7 @@ fn cause(hosts: &Hosts, source: Source) -> Option<Cause> {
         _ => true,
     };
     let risen = |level: Option<f64>, value: f64, by: f64| level.is_none_or(|level| value >= level + by);
-    let made = |words: String, device: Option<String>, fact: Evidence| Cause { words, device, fact };
+    let made = |words: String, device: Option<String>, fact: Evidence, next| Cause { words, device, fact, next };
     if reads {
         let busiest = host
             .named(NamedSig::Busy, host.patience())
@@ -263,18 +267,18 @@ fn cause(hosts: &Hosts, source: Source) -> Option<Cause> {
             let words = format!("disk {} {} % busy", disk.name, whole(disk.slot.short));
             let row = named_row_of(NamedSig::Busy);
             let fact = evidence(host, row, &disk.name, words.clone(), (disk.slot.short, disk.slot.level()));
-            return Some(made(words, Some(disk.name.clone()), fact));
+            return Some(made(words, Some(disk.name.clone()), fact, next::DISK_BUSY));
         }
         if let Some(slot) = over(host, HostSig::PressureIo, 20.0, 10.0) {
             let words = format!("tasks wait for disks {} % of the time", whole(slot.0));
             let fact = evidence(host, host_row_of(HostSig::PressureIo), "", words.clone(), slot);
-            return Some(made(words, None, fact));
+            return Some(made(words, None, fact, next::DISK_WAITS));
         }
     }
-    for (sig, least, by, what) in [
-        (HostSig::Cpu, 92.0, 5.0, "processors"),
-        (HostSig::PressureCpu, 25.0, 10.0, "tasks wait for CPUs"),
-        (HostSig::Throttled, 20.0, 10.0, "CPU throttling"),
+    for (sig, least, by, what, next) in [
+        (HostSig::Cpu, 92.0, 5.0, "processors", next::CORES_FULL),
+        (HostSig::PressureCpu, 25.0, 10.0, "tasks wait for CPUs", next::CORES_AWAITED),
+        (HostSig::Throttled, 20.0, 10.0, "CPU throttling", next::QUOTA),
     ] {
         if let Some(slot) = over(host, sig, least, by) {
             let words = match sig {
@@ -283,7 +287,7 @@ fn cause(hosts: &Hosts, source: Source) -> Option<Cause> {
                 _ => format!("its processes are throttled in {} % of periods", whole(slot.0)),
             };
             let fact = evidence(host, host_row_of(sig), "", words.clone(), slot);
-            return Some(made(words, None, fact));
+            return Some(made(words, None, fact, next));
         }
     }
     let received = host.recent(HostSig::NetIn)?;
@@ -293,7 +297,7 @@ fn cause(hosts: &Hosts, source: Source) -> Option<Cause> {
     if received.minute >= LOADED && flat && more && received.minute >= 0.95 * most {
         let words = format!("the network receives {}, its maximum so far", rate(received.minute));
         let fact = evidence(host, host_row_of(HostSig::NetIn), "", words.clone(), (received.minute, received.level()));
-        return Some(made(words, None, fact));
+        return Some(made(words, None, fact, next::NETWORK_FULL));
     }
     None
 }

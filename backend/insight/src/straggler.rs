@@ -10,6 +10,7 @@ use crate::hang::counter;
 use crate::host::Host;
 use crate::key::{Key, What};
 use crate::levels::{Ordered, median};
+use crate::next;
 use crate::scene::{Scene, sight};
 use crate::signal::{HostSig, Sig};
 use crate::starvation::may_wait_for_network;
@@ -580,7 +581,8 @@ fn tell(scene: &mut Scene, at: usize, key: Key, slow: &[(f64, usize, Slow)], sta
             whole(peers)
         ),
     };
-    let sentence = format!("{}; {}", does, reason(device, host));
+    let (why, next) = reason(device, host);
+    let sentence = format!("{does}; {why}");
     let mut facts = member_evidence(host, device, stand, how, told);
     facts.extend(pace_of_others(scene, group, member, pace));
     let draft = Draft {
@@ -595,6 +597,7 @@ fn tell(scene: &mut Scene, at: usize, key: Key, slow: &[(f64, usize, Slow)], sta
         evidence: facts,
         group: Some(group.id),
         also: Vec::new(),
+        next,
     };
     let members: Vec<(Source, usize)> = slow.iter().map(|(_, member, _)| group.members[*member]).collect();
     scene.groups[at].marks.slow = members;
@@ -627,21 +630,23 @@ fn channel_name(of: usize) -> &'static str {
 }
 
 /// Reasons that the device itself shows for its slowness.
-fn reason(device: &Device, host: &crate::host::Host) -> String {
+fn reason(device: &Device, host: &crate::host::Host) -> (String, Option<&'static str>) {
     let bits = device.recent(Sig::Throttle).map_or(0, |slot| slot.raw as u32);
     let lanes = device.recent(Sig::Width).map(|s| s.now).zip(device.recent(Sig::MaxWidth).map(|s| s.now));
     let throttled = host.recent(HostSig::Throttled).map(|slot| slot.minute);
     match () {
-        () if bits & (32 | 64) != 0 => "thermal throttling".into(),
-        () if bits & (8 | 128) != 0 => "the power brake throttles it".into(),
+        () if bits & (32 | 64) != 0 => ("thermal throttling".into(), next::of_rule("throttle.heat")),
+        () if bits & (8 | 128) != 0 => ("the power brake throttles it".into(), Some(next::POWER_BRAKE)),
         () if lanes.is_some_and(|(now, most)| now < most) => {
             let (now, most) = lanes.unwrap_or_default();
-            format!("it has {} of {} PCIe lanes", whole(now), whole(most))
+            let words = format!("it has {} of {} PCIe lanes", whole(now), whole(most));
+            (words, next::of_rule("slow_link.pcie"))
         }
-        () if device.pids.len() > 1 => format!("process {} uses it too", device.pids[1]),
+        () if device.pids.len() > 1 => (format!("process {} uses it too", device.pids[1]), Some(next::GUEST)),
         () if throttled.is_some_and(|share| share >= 20.0) => {
-            format!("its process was throttled in {} % of periods", whole(throttled.unwrap_or(0.0)))
+            let words = format!("its process was throttled in {} % of periods", whole(throttled.unwrap_or(0.0)));
+            (words, Some(next::QUOTA))
         }
-        () => "no cause visible in the metrics".into(),
+        () => ("no cause visible in the metrics".into(), None),
     }
 }

@@ -139,6 +139,7 @@ fn tell(scene: &mut Scene, group: &Group, (member, came, pid): (usize, i64, u32)
         evidence: facts,
         group: Some(group.id),
         also: Vec::new(),
+        next: None,
     };
     scene.raise(Key::new("straggler", group.first(), What::Group(group.id)), draft);
 }

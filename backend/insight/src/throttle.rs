@@ -6,6 +6,7 @@ use crate::device::Device;
 use crate::finding::Draft;
 use crate::host::Host;
 use crate::key::Key;
+use crate::next;
 use crate::scene::{Scene, peers, sight};
 use crate::signal::Sig;
 use crate::words::{At, begin, devices, differs, evidence, whole};
@@ -176,6 +177,7 @@ fn raise_heat(
         evidence: facts,
         group: scene.group_of(source, at).map(|group| group.id),
         also: Vec::new(),
+        next: None,
     };
     scene.raise(key, draft);
 }
@@ -309,6 +311,7 @@ fn raise_power(scene: &mut Scene, key: Key, (source, at): (Source, usize), (cut,
         evidence: power_evidence(host, own, device, (cut, by_brake), watts, clock),
         group: scene.group_of(source, at).map(|group| group.id),
         also: Vec::new(),
+        next: by_brake.then_some(next::POWER_BRAKE),
     };
     scene.raise(key, draft);
 }

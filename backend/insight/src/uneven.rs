@@ -115,6 +115,7 @@ fn tell(scene: &mut Scene, (source, at): (Source, usize), group: &Group, (own, p
         evidence: facts,
         group: Some(group.id),
         also: Vec::new(),
+        next: None,
     };
     let key = scene.key("uneven", source, at);
     scene.raise(key, draft);

@@ -30,7 +30,13 @@ pub static XID_ERRORS: MetricDef = MetricDef::counter("gpu.{i}.xidErrors", Unit:
 pub static LAST_XID: MetricDef = MetricDef::state("gpu.{i}.lastXid")
     .title("GPU last critical error")
     .on("gpu.xid", "GPU {i}")
-    .help("Number of the last critical error (XID) since Watchglass listens, as in NVIDIA's list of XID errors: 48 double-bit ECC error, 63 and 64 row remapping, 74 NVLink, 79 fallen off the bus. NVML events, XID critical error; where no event comes, the kernel's log (/dev/kmsg), if it may be read.");
+    .help("Number of the last critical error (XID) since Watchglass listens, as in NVIDIA's XID catalog: 48 double-bit ECC error, 63 and 64 row remapping, 74 NVLink, 79 fallen off the bus. NVML events, XID critical error; where no event comes, the kernel's log (/dev/kmsg), if it may be read.");
+
+/// The action for it.
+pub static LAST_XID_ACTION: MetricDef = MetricDef::state("gpu.{i}.lastXidAction")
+    .title("GPU action for the last critical error")
+    .on("gpu.xid.action", "GPU {i}")
+    .help("Action that NVIDIA's XID catalog gives for the last critical error (XID), by its cost: 0 none, 1 that of the XID before it, 2 restart the program, 3 update the software, 4 check the NVLinks, 5 check seat and connectors, 6 check unified memory, 7 restart the virtual machine, 8 ask the vendor, 9 read the recovery action, 10 stop peers, 11 reset the GPU, 12 drain and reset, 13 restart the machine. Read from the message in the kernel's log (/dev/kmsg) for XIDs 74, 144 to 150 and 154, else from the number.");
 
 /// In order on screen.
-pub static ROWS: &[&MetricDef] = &[&XID_ERRORS, &LAST_XID, &PROCESS_MEMORY, &PROCESS_SM];
+pub static ROWS: &[&MetricDef] = &[&XID_ERRORS, &LAST_XID, &LAST_XID_ACTION, &PROCESS_MEMORY, &PROCESS_SM];

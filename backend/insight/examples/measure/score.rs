@@ -247,6 +247,7 @@ mod tests {
             until: None,
             sentence: String::new(),
             sentence_template: None,
+            next: String::new(),
             evidence: Vec::new(),
             changed: Vec::new(),
             because: None,

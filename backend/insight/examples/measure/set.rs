@@ -759,7 +759,7 @@ impl Maker {
         if model.ecc {
             self.at(t, Act::Uncorrected(h, g, count));
         }
-        let xid = self.random.pick(&[48.0, 63.0, 64.0, 94.0, 95.0]);
+        let xid = self.random.pick(&[48.0, 64.0, 94.0, 95.0, 140.0]);
         let later = self.random.between(0.0, 2.0);
         self.at(t + later, Act::Xid(h, g, xid));
         if self.random.chance(0.8) {
@@ -862,6 +862,10 @@ impl Maker {
         let t = self.moment();
         let start = self.world.jobs[job].recipe.start;
         self.at(t, Act::Xid(h, g, 74.0));
+        let mut error = self.label("xid", "nvlink", Some(job), t, t + 600.0);
+        error.places = vec![(h, vec![g as u32])];
+        (error.device, error.optional) = (true, true);
+        self.add(error);
         self.at(t + 1.0, Act::End(job));
         // Its links are down, or the program cannot use them.
         let up = if self.random.chance(0.7) { 0.0 } else { self.world.hosts[h].cards[g].model.links() };

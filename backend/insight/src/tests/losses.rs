@@ -3,6 +3,7 @@
 use super::trace::{Does, OFF, SPINS, START, Sheet, Trace, WORKS, check, findings_of, last, one, rules};
 use shared::catalog::{gpu, gpu_parts, gpu_profile, monitor};
 use shared::finding::{Finding, Severity};
+use shared::xid::{self, Action};
 
 fn works(t: i64) -> Sheet {
     one(8, t, |_, t| if t < 60 { OFF } else { WORKS })
@@ -110,6 +111,148 @@ fn xid_79_is_a_loss_at_once_and_programs_errors_are_notes() {
     assert_eq!(program[0].until.map(|until| until - START), Some(900));
     check(&program[0]);
     assert_eq!(rules(&of(48.0)), ["ecc.uncorrected"]);
+}
+
+/// Findings about GPU 2, whose errors come at these seconds, with the action that was read from the message.
+fn errors(all: &'static [(i64, u32, Option<u8>)]) -> Vec<Finding> {
+    told(1100, 1000, move |t| {
+        let mut sheet = works(t);
+        let past: Vec<_> = all.iter().filter(|(at, ..)| *at <= t).collect();
+        sheet.set(&gpu_parts::XID_ERRORS, 2, past.iter().filter(|(_, code, _)| *code != 0).count() as f64);
+        if let Some((_, code, _)) = past.iter().rev().find(|(_, code, _)| *code != 0) {
+            sheet.set(&gpu_parts::LAST_XID, 2, f64::from(*code));
+        }
+        if let Some((_, _, Some(action))) = past.last() {
+            sheet.set(&gpu_parts::LAST_XID_ACTION, 2, f64::from(*action));
+        }
+        Some(sheet)
+    })
+}
+
+#[test]
+fn no_error_is_graver_than_its_class_in_the_catalog() {
+    let of = |code: u32| {
+        let all = told(500, 1000, move |t| {
+            let mut sheet = works(t);
+            if t >= 300 {
+                sheet.set(&gpu_parts::XID_ERRORS, 2, 1.0).set(&gpu_parts::LAST_XID, 2, f64::from(code));
+            }
+            Some(sheet)
+        });
+        assert_eq!(all.len(), 1, "{code}: {all:?}");
+        check(&all[0]);
+        (all[0].rule.clone(), all[0].severity, all[0].next.clone())
+    };
+    for code in [8, 13, 14, 45, 46, 48, 54, 62, 63, 64, 74, 78, 79, 92, 94, 95, 109, 110, 119, 120, 136, 140, 142, 143]
+        .into_iter()
+        .chain(144..=172)
+    {
+        let (rule, severity, next) = of(code);
+        let action = xid::by_code(code).expect("a code of the catalog").action();
+        assert!(severity <= action.severity(), "{code}: {severity:?}");
+        assert_eq!(next, action.next(), "{code}");
+        let expected = match code {
+            79 => "lost_gpu",
+            48 | 64 | 94 | 95 | 140 | 171 | 172 => "ecc.uncorrected",
+            _ => "xid",
+        };
+        assert_eq!(rule, expected, "{code}");
+    }
+    assert_eq!((of(63).1, of(92).1, of(94).1), (Severity::Note, Severity::Note, Severity::Warning));
+    assert_eq!((of(119).1, of(149).1, of(171).1), (Severity::Critical, Severity::Warning, Severity::Critical));
+    let (rule, severity, next) = of(999);
+    assert_eq!((rule.as_str(), severity, next.as_str()), ("xid", Severity::Note, crate::next::UNKNOWN_XID));
+}
+
+#[test]
+fn a_graver_error_replaces_the_open_one_and_a_lesser_one_changes_nothing() {
+    let all = errors(&[(300, 13, None), (310, 119, None), (320, 31, None)]);
+    let of = |code: &str| all.iter().find(|f| f.sentence.contains(code)).unwrap_or_else(|| panic!("{code}: {all:?}"));
+    assert_eq!((all.len(), of("XID 13").severity, of("XID 119").severity), (2, Severity::Note, Severity::Critical));
+    assert_eq!(of("XID 13").until.map(|until| until - START), Some(310));
+    assert_eq!(of("XID 119").until.map(|until| until - START), Some(920), "the last error prolongs it");
+}
+
+#[test]
+fn the_action_of_a_message_counts_also_when_it_comes_later() {
+    // The event has the number alone; two seconds later the kernel's log tells a reset.
+    let all = errors(&[(300, 149, Some(4)), (302, 0, Some(11))]);
+    assert_eq!((all.len(), all[0].severity), (1, Severity::Critical));
+    assert_eq!(all[0].next, Action::ResetGpu.next());
+    let harmless = errors(&[(300, 149, Some(4)), (302, 0, Some(0))]);
+    assert_eq!((harmless.len(), harmless[0].severity), (1, Severity::Note));
+}
+
+#[test]
+fn a_recovery_action_tells_what_to_do_about_the_error_before_it() {
+    let all = errors(&[(300, 48, Some(11)), (301, 45, Some(1)), (302, 154, Some(13))]);
+    assert_eq!(rules(&all), ["ecc.uncorrected"]);
+    assert_eq!(all[0].next, Action::RestartMachine.next());
+    let alone = errors(&[(300, 154, Some(12))]);
+    assert_eq!((rules(&alone), alone[0].severity), (vec!["xid"], Severity::Critical));
+    assert_eq!(alone[0].next, Action::DrainAndReset.next());
+}
+
+#[test]
+fn lost_data_is_as_grave_as_its_xid() {
+    let of = |code: f64, later: i64| {
+        told(900, 1000, move |t| {
+            let mut sheet = works(t);
+            sheet.set(&gpu::UNCORRECTED_ERRORS, 2, if t < 300 { 0.0 } else { 1.0 });
+            if t >= 300 + later {
+                sheet.set(&gpu_parts::XID_ERRORS, 2, 1.0).set(&gpu_parts::LAST_XID, 2, code);
+            }
+            Some(sheet)
+        })
+    };
+    for (code, later, severity) in
+        [(94.0, 0, Severity::Warning), (94.0, 2, Severity::Warning), (95.0, 2, Severity::Critical)]
+    {
+        let all = of(code, later);
+        assert_eq!((rules(&all), all[0].severity), (vec!["ecc.uncorrected"], severity), "{code} after {later} s");
+        assert!(all[0].sentence.contains("found 1 uncorrectable memory error"), "{}", all[0].sentence);
+    }
+}
+
+#[test]
+fn a_gpu_with_few_values_is_lost_although_its_errors_are_still_counted() {
+    let all = told(500, 1000, |t| {
+        let mut sheet = works(t);
+        sheet.0.retain(|(tag, _), _| !tag.starts_with("gpu.{i}"));
+        for gpu in 0..2 {
+            sheet.set(&gpu_parts::XID_ERRORS, gpu, 0.0);
+            if gpu == 0 || t < 300 {
+                sheet.set(&gpu::UTILIZATION, gpu, 90.0).set(&gpu::TEMP, gpu, 60.0);
+            }
+        }
+        Some(sheet)
+    });
+    assert_eq!(rules(&all), ["lost_gpu"]);
+    assert_eq!(all[0].subject[0].gpus, [1]);
+    assert!(all[0].told - START - 300 <= 10, "{:?}", all[0]);
+}
+
+#[test]
+fn a_collectors_report_of_a_lost_gpu_counts_although_some_of_its_values_come() {
+    let mut trace = Trace::new(1, 1000);
+    let lost = "GPU 0: no fan speed; GPU 2 (PCI 0000:65:00.0) is lost: no response since 14:02 UTC: GPU is lost";
+    let mut from = 0;
+    for (until, collector, reason) in [
+        (300, "nvidia", lost),
+        (400, "other", "GPU 7 is fine, a packet was lost elsewhere"),
+        (500, "nvidia", ""),
+        (700, "other", ""),
+    ] {
+        trace.run(from..until, 1, |_, t| Some(works(t)));
+        trace.insight.said(0, (START + until) * 1000, collector, reason);
+        from = until;
+    }
+    let all = last(&trace.told);
+    assert_eq!(rules(&all), ["lost_gpu"], "{all:#?}");
+    check(&all[0]);
+    assert_eq!(all[0].subject[0].gpus, [2]);
+    assert!(all[0].told - START - 300 <= 10, "{:?}", all[0]);
+    assert!(all[0].until.is_some_and(|until| (500..=520).contains(&(until - START))), "{:?}", all[0].until);
 }
 
 #[test]

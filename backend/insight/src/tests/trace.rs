@@ -205,6 +205,7 @@ pub fn check(finding: &Finding) {
         assert!(!finding.sentence.contains(word), "{}", finding.sentence);
     }
     assert!(!finding.evidence.is_empty(), "{}", finding.rule);
+    assert!(!finding.next.is_empty(), "{}", finding.rule);
     assert!(finding.since <= finding.told, "{finding:?}");
     let size = serde_json::to_string(finding).expect("it is JSON").len();
     assert!(size <= shared::finding::MAX_FINDING_BYTES, "{size} bytes: {finding:?}");

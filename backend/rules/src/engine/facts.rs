@@ -6,10 +6,11 @@ use super::{EVENT_MS, Engine, LOST_AFTER_START_MS, ORPHAN_MS, SWEEP_MS, WINDOW_S
 use crate::{Transition, What};
 use serde::{Deserialize, Serialize};
 use shared::alert::{Alert, AlertSeverity, AlertState, Rule};
-use shared::finding::Finding;
+use shared::finding::{Finding, next_line};
 use shared::rule::Condition;
 use shared::run::{Run, RunState};
 use shared::unit::rough_duration;
+use shared::xid;
 use std::collections::BTreeMap;
 
 /// An alert without samples that fires or fired recently.
@@ -18,6 +19,9 @@ pub struct Fact {
     pub state: SubjectState,
     pub labels: BTreeMap<String, String>,
     pub sentence: String,
+    /// Further text of its notices; may be empty.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub text: String,
 }
 
 /// State of a run.
@@ -89,7 +93,7 @@ impl Engine {
             }
             what
         };
-        (own.sentence, own.labels) = (fact.sentence, fact.labels);
+        (own.sentence, own.labels, own.text) = (fact.sentence, fact.labels, fact.text);
         if own.state.value.abs() < fact.state.value.abs() || own.state.phase == Phase::Firing {
             (own.state.value, own.state.worst) = (fact.state.value, fact.state.worst);
         }
@@ -110,6 +114,10 @@ impl Engine {
             sentence += &format!("; flapping: {} times", flaps.count);
         }
         let mut alert = super::say::alert(rule, what, &fact.state, key.1.clone(), fact.labels.clone(), sentence);
+        // After the end there is nothing to do.
+        if what != What::Ended {
+            alert.text.clone_from(&fact.text);
+        }
         if alert.value.is_some_and(|v| v == 0.0) {
             (alert.value, alert.worst) = (None, None);
         }
@@ -232,7 +240,9 @@ impl Engine {
             labels.insert("gpu".into(), gpu.to_string());
         }
         for rule in self.with(|c| matches!(c, Condition::Xid(list) if list.is_empty() || list.contains(&number))) {
-            let fact = Self::fact(labels.clone(), format!("{place}: XID error {number} at {}", hour(t, t)));
+            let step = xid::by_code(number).map_or("", |xid| xid.action().next());
+            let sentence = format!("{place}: XID error {number} at {}", hour(t, t));
+            let fact = Fact { text: next_line(step).unwrap_or_default(), ..Self::fact(labels.clone(), sentence) };
             let key = key(&self.rules[rule].rule.id, &format!("{place} xid {number}"));
             // A repeated error within the quiet hour causes no new alert.
             if let Some(known) = self.facts.get_mut(&key).filter(|f| f.state.phase == Phase::Firing) {
@@ -453,7 +463,10 @@ impl Engine {
                     labels.insert("gpu".into(), gpu.to_string());
                 }
             }
-            let fact = Self::fact(labels, finding.sentence_utc());
+            let fact = Fact {
+                text: next_line(&finding.next).unwrap_or_default(),
+                ..Self::fact(labels, finding.sentence_utc())
+            };
             self.hold_fact(rule, &finding.id, (finding.since * 1000, now), fact);
         }
     }

@@ -530,6 +530,7 @@ fn finding(id: &str, severity: Severity, since: i64) -> Finding {
         until: None,
         sentence: "a GPU 2 hangs since {since}".into(),
         sentence_template: None,
+        next: String::new(),
         evidence: Vec::new(),
         changed: Vec::new(),
         because: None,

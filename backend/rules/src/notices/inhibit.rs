@@ -4,9 +4,7 @@ use super::Notices;
 use shared::alert::{Alert, AlertState, Silence};
 use shared::catalog::glob;
 use shared::rule::Nature;
-
-/// The driver's number for a lost GPU.
-const GPU_GONE: &str = "79";
+use shared::xid::OFF_THE_BUS;
 
 /// Scope of an inhibition.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -29,7 +27,7 @@ impl Notices {
         match self.nature(alert) {
             Nature::SourceLost => label("source").map(Holds::Source),
             Nature::Run if self.rules.get(&alert.rule).is_some_and(|k| k.crash) => label("run").map(Holds::Run),
-            Nature::Xid if alert.labels.get("xid").is_some_and(|x| x == GPU_GONE) => {
+            Nature::Xid if alert.labels.get("xid").is_some_and(|xid| *xid == OFF_THE_BUS.to_string()) => {
                 Some(Holds::Gpu(label("source")?, label("gpu")?))
             }
             _ => None,

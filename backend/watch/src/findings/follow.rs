@@ -226,8 +226,11 @@ impl Follower {
             self.insight.goodbye(id.into(), since);
         }
         followed.stopped = stopped;
-        for check in checks.iter().filter(|check| changed && check.state == CheckState::Failed) {
-            self.insight.record_reason(id.into(), live.clock.wall(), &check.id, &check.reason);
+        for check in checks.iter().filter(|_| changed) {
+            // A collector that reads its other devices still tells of a lost one.
+            let fails = matches!(check.state, CheckState::Failed | CheckState::Partial);
+            let reason = if fails { check.reason.as_str() } else { "" };
+            self.insight.record_reason(id.into(), live.clock.wall(), &check.id, reason);
         }
     }
 

@@ -64,6 +64,7 @@ pub fn Detail(
         })
     });
     let has_machine = flag(move || finding.with(|one| one.as_ref().is_some_and(|one| !source(one).is_empty())));
+    let has_next = flag(move || finding.with(|one| one.as_ref().is_some_and(|one| !one.next.is_empty())));
     let pieces = follow(page, finding.into(), false);
     let tags =
         Signal::derive(move || pieces.with(|pieces| pieces.iter().map(|piece| piece.tag.clone()).collect::<Vec<_>>()));
@@ -98,6 +99,7 @@ pub fn Detail(
                 </span>
             </header>
             <p class="sentence">{of(|one, _| sentence(&words::split_sentence(one).1))}</p>
+            <If when=has_next><p class="sentence" data-next="">{of(|one, _| words::next(one))}</p></If>
             <p class="below">{of(|one, _| {
                 let waits = words::waits(one);
                 let who = one.subject.iter().map(words::place).take(4).collect::<Vec<_>>().join(", ");

@@ -58,6 +58,7 @@ pub fn FindingSay(
         lead.with(|lead| lead.as_ref().map_or("say", |(one, _)| of(one)))
     });
     let further = text(move || lead.with(|lead| lead.as_ref().map(|(_, n)| more(*n)).unwrap_or_default()));
+    let has_next = flag(move || lead.with(|lead| lead.as_ref().is_some_and(|(one, _)| !one.next.is_empty())));
     let to = text(move || page.address_of_finding(lead.with(|lead| lead.as_ref().map(|(one, _)| one.id.clone()))));
     let list = text(move || page.address_of_finding(None));
     let show = move |_| {
@@ -88,6 +89,7 @@ pub fn FindingSay(
             <span class=text(move || shape().0) aria-hidden="true">{text(move || shape().1)}</span>
             <div>
                 <p><a class="plain" href=to><b>{of(|one, _| words::split_sentence(one).0)}</b>" "{of(|one, _| words::split_sentence(one).1)}</a></p>
+                <If when=has_next><p class="below" data-next="">{of(|one, _| words::next(one))}</p></If>
                 <p class="below">
                     {of(words::below)}
                     <If when=flag(move || !further.get().is_empty())>" "<a href=list data-do="findings">{further}</a></If>

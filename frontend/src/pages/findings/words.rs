@@ -2,7 +2,7 @@
 
 use crate::browser::{now, offset};
 use charts::axis;
-use shared::finding::Finding;
+use shared::finding::{Finding, next_line};
 use viewer::findings::words::split;
 pub use viewer::findings::words::{kind, lasted, place, shape, shape_of, span, waits};
 
@@ -31,6 +31,11 @@ pub fn times(finding: &Finding, now: i64, seconds: bool) -> String {
         None => format!("since {began}, {lasted}"),
         Some(until) => format!("{began} to {}, {lasted}", clock(until, seconds)),
     }
+}
+
+/// The next step as a line; empty if there is none.
+pub fn next(finding: &Finding) -> String {
+    next_line(&finding.next).unwrap_or_default()
 }
 
 /// The second line: severity, kind, begin, duration, and the waiting machines.

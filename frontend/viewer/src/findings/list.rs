@@ -78,6 +78,7 @@ mod tests {
             until,
             sentence: String::new(),
             sentence_template: None,
+            next: String::new(),
             evidence: Vec::new(),
             changed: Vec::new(),
             because: because.map(String::from),

@@ -2,10 +2,13 @@
 //! driver.
 
 use super::library::Library;
+use crate::Out;
 #[cfg(target_os = "linux")]
 use nvml_wrapper::{bitmasks::event::EventTypes, enums::event::XidError, error::NvmlError};
 use parking_lot::Mutex;
-use std::collections::{BTreeMap, HashMap};
+use shared::catalog::gpu_parts;
+use shared::xid::{self, Action};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 #[cfg(target_os = "linux")]
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,13 +17,29 @@ use std::sync::atomic::{AtomicBool, Ordering};
 #[cfg(target_os = "linux")]
 const WAIT_MS: u32 = 500;
 
-/// Number of a GPU's errors since the listener started, and the number of the last one.
+/// Maximum number of different errors that wait for their tick.
+const MAX_WAITING: usize = 32;
+
+/// A GPU's errors: as of the current tick, and those that wait for theirs. Each tick has one number as its last error, so
+/// each of several that come together gets a tick of its own.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Xids {
+    /// Number of errors since the listener started.
     pub count: u64,
+    /// Number of the last one, and the action for it.
     pub last: Option<u64>,
+    pub action: Option<Action>,
+    waiting: VecDeque<Waiting>,
     /// Count of reports for each XID, by source.
     told: BTreeMap<u64, [u64; 2]>,
+}
+
+/// Equal errors in a row.
+#[derive(Clone, Debug)]
+struct Waiting {
+    number: u64,
+    count: u64,
+    action: Option<Action>,
 }
 
 /// Source of error reports.
@@ -33,14 +52,46 @@ pub(super) enum Teller {
 }
 
 impl Xids {
-    /// Adds a report of an error. A report of the same error by the other source, before or after, counts once.
-    pub fn add_report(&mut self, by: Teller, number: u64) {
+    /// Adds a report of an error, with the message of the kernel's log. A report of the same error by the other source,
+    /// before or after, counts once; its message tells the action.
+    pub fn add_report(&mut self, by: Teller, number: u64, message: &str) {
         let told = self.told.entry(number).or_default();
         let (own, other) = (by as usize, 1 - by as usize);
         told[own] += 1;
-        if told[own] > told[other] {
-            (self.count, self.last) = (self.count + 1, Some(number));
+        let is_new = told[own] > told[other];
+        let code = u32::try_from(number).unwrap_or_default();
+        let row = self.waiting.iter_mut().rev().find(|row| row.number == number);
+        if !is_new {
+            let Some(action) = xid::decode(code, message) else { return };
+            match row {
+                Some(row) => row.action = Some(action),
+                None if self.last == Some(number) => self.action = Some(action),
+                None => {}
+            }
+            return;
         }
+        let action = xid::action(code, message);
+        match self.waiting.back_mut().filter(|row| row.number == number) {
+            Some(row) => (row.count, row.action) = (row.count + 1, row.action.max(action)),
+            None => self.waiting.push_back(Waiting { number, count: 1, action }),
+        }
+        if self.waiting.len() > MAX_WAITING {
+            self.advance();
+        }
+    }
+
+    /// Begins a tick: the next error that waits is its last one.
+    pub fn advance(&mut self) {
+        if let Some(next) = self.waiting.pop_front() {
+            (self.count, self.last, self.action) = (self.count + next.count, Some(next.number), next.action);
+        }
+    }
+
+    /// Puts the errors of a GPU into a tick.
+    pub fn put(&self, gpu: u32, out: &mut Out) {
+        out.put(&gpu_parts::XID_ERRORS, gpu, self.count as f64);
+        out.put_some(&gpu_parts::LAST_XID, gpu, self.last.map(|number| number as f64));
+        out.put_some(&gpu_parts::LAST_XID_ACTION, gpu, self.action.map(|action| f64::from(action as u8)));
     }
 }
 
@@ -110,7 +161,7 @@ fn listen(library: &Library, gpus: &[(u32, String)], seen: &SeenErrors, stop: &A
                 };
                 if let Ok(uuid) = event.device.uuid() {
                     let mut seen = seen.lock();
-                    seen.entry(uuid).or_default().add_report(Teller::Events, number);
+                    seen.entry(uuid).or_default().add_report(Teller::Events, number, "");
                 }
             }
             Err(NvmlError::Timeout) => {}
@@ -137,7 +188,8 @@ mod tests {
         use Teller::{Events, KernelLog};
         let mut xids = Xids::default();
         let mut tell = |by, number| {
-            xids.add_report(by, number);
+            xids.add_report(by, number, "");
+            xids.advance();
             (xids.count, xids.last)
         };
         assert_eq!(tell(Events, 63), (1, Some(63)));
@@ -147,5 +199,45 @@ mod tests {
         assert_eq!(tell(KernelLog, 79), (3, Some(79)));
         assert_eq!(tell(Events, 31), (3, Some(79)));
         assert_eq!(tell(Events, 63), (4, Some(63)));
+    }
+
+    #[test]
+    fn errors_that_come_together_get_a_tick_each_and_equal_ones_share_one() {
+        let mut xids = Xids::default();
+        for number in [48, 63, 45, 45, 45, 154] {
+            xids.told(Teller::Events, number, "");
+        }
+        let mut ticks = Vec::new();
+        for _ in 0..5 {
+            xids.advance();
+            ticks.push((xids.count, xids.last));
+        }
+        assert_eq!(ticks, [(1, Some(48)), (2, Some(63)), (5, Some(45)), (6, Some(154)), (6, Some(154))]);
+        // More than wait are counted at once.
+        for number in 0..100 {
+            xids.told(Teller::Events, 1000 + number, "");
+        }
+        assert_eq!((xids.waiting.len(), xids.count), (MAX_WAITING, 6 + 100 - MAX_WAITING as u64));
+    }
+
+    #[test]
+    fn a_message_tells_the_action_before_and_after_its_event() {
+        use Teller::{Events, KernelLog};
+        let reboot = "GPU recovery action changed from 0x0 (None) to 0x2 (Node Reboot Required)";
+        let mut xids = Xids::default();
+        xids.told(Events, 154, "");
+        xids.told(KernelLog, 154, reboot);
+        xids.advance();
+        assert_eq!((xids.count, xids.action), (1, Some(Action::RestartMachine)), "in one tick");
+        xids.told(Events, 154, "");
+        xids.advance();
+        assert_eq!((xids.count, xids.action), (2, Some(Action::Recover)), "no message yet");
+        xids.told(KernelLog, 154, reboot);
+        xids.advance();
+        assert_eq!((xids.count, xids.action), (2, Some(Action::RestartMachine)), "a tick later");
+        xids.told(KernelLog, 119, "pid=1, name=x, Timeout after 6s of waiting for RPC response");
+        xids.told(Events, 119, "");
+        xids.advance();
+        assert_eq!((xids.count, xids.last, xids.action), (3, Some(119), Some(Action::ResetGpu)));
     }
 }

@@ -32,6 +32,17 @@ pub(super) struct KernelLog {
     told: HashMap<(PciPlace, u64), u64>,
 }
 
+/// An error of the log.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct LoggedError {
+    /// The GPU.
+    pub place: PciPlace,
+    /// The XID.
+    pub number: u64,
+    /// The text behind the number; the log limits its size.
+    pub message: String,
+}
+
 impl KernelLog {
     /// Opens `kmsg` in this folder.
     pub fn open(dev: &Path) -> KernelLog {
@@ -58,8 +69,8 @@ impl KernelLog {
         self.denied.take()
     }
 
-    /// Errors since the last reading: GPU and XID number.
-    pub fn read(&mut self) -> Vec<(PciPlace, u64)> {
+    /// Errors since the last reading.
+    pub fn read(&mut self) -> Vec<LoggedError> {
         let mut errors = Vec::new();
         let Some(file) = &mut self.file else { return errors };
         let mut buffer = [0; RECORD_BYTES];
@@ -68,10 +79,10 @@ impl KernelLog {
                 Ok(0) => break,
                 Ok(n) => {
                     let text = String::from_utf8_lossy(&buffer[..n]);
-                    for (micros, place, number) in text.lines().filter_map(error_in) {
-                        let before = self.told.insert((place, number), micros);
+                    for (micros, error) in text.lines().filter_map(error_in) {
+                        let before = self.told.insert((error.place, error.number), micros);
                         if before.is_none_or(|before| micros.saturating_sub(before) >= ONE_ERROR_MICROS) {
-                            errors.push((place, number));
+                            errors.push(error);
                         }
                     }
                 }
@@ -121,9 +132,9 @@ fn denied(path: &Path, error: &io::Error) -> Option<String> {
     })
 }
 
-/// Microseconds since boot, GPU and XID of a record that reports an error:
+/// Microseconds since boot, and the error of a record that reports one:
 /// `3,1234,5678901,-;NVRM: Xid (PCI:0000:65:00 GPU-I:05): 94, pid=7194, Contained: SM (0x1).`
-fn error_in(record: &str) -> Option<(u64, PciPlace, u64)> {
+fn error_in(record: &str) -> Option<(u64, LoggedError)> {
     let (head, message) = record.split_once(';')?;
     let mut head = head.split(',');
     let (priority, _, micros) = (head.next()?, head.next()?, head.next()?);
@@ -134,7 +145,9 @@ fn error_in(record: &str) -> Option<(u64, PciPlace, u64)> {
     let (place, rest) = message.strip_prefix("NVRM: Xid (")?.split_once("): ")?;
     let digits = rest.split(|c: char| !c.is_ascii_digit()).next()?;
     let number = digits.parse().ok().filter(|number| *number < MAX_XID)?;
-    Some((micros.parse().ok()?, self::place(place.strip_prefix("PCI:").unwrap_or(place))?, number))
+    let message = rest.trim_start_matches(|c: char| c.is_ascii_digit()).trim_start_matches([',', ' ']).into();
+    let place = self::place(place.strip_prefix("PCI:").unwrap_or(place))?;
+    Some((micros.parse().ok()?, LoggedError { place, number, message }))
 }
 
 /// Parses `0000:65:00`, `00000000:65:00.0` and `0000:65:00 GPU-I:05`.
@@ -168,9 +181,14 @@ mod tests {
             ("", None),
         ] {
             let expected = expected.map(|(bus, number)| (77, [0, bus, 0], number));
-            assert_eq!(error_in(record), expected, "{record}");
+            let read = error_in(record).map(|(micros, error)| (micros, error.place, error.number));
+            assert_eq!(read, expected, "{record}");
         }
         assert_eq!(place("00000009:C1:00.0"), Some([9, 0xc1, 0]));
+        let message = |record: &str| error_in(record).map(|(_, error)| error.message);
+        let record = "3,1,77,-;NVRM: Xid (PCI:0000:65:00): 154, GPU recovery action changed from 0x0 (None) to 0x1 (x)";
+        assert_eq!(message(record).as_deref(), Some("GPU recovery action changed from 0x0 (None) to 0x1 (x)"));
+        assert_eq!(message("3,1,77,-;NVRM: Xid (PCI:0000:01:00.0): 62").as_deref(), Some(""));
     }
 
     /// A log written by tests.
@@ -187,6 +205,11 @@ mod tests {
             Log { log: KernelLog::open(dir.path()), dir }
         }
 
+        /// GPUs and numbers of the errors since the last reading.
+        fn read(&mut self) -> Vec<(PciPlace, u64)> {
+            self.log.read().into_iter().map(|error| (error.place, error.number)).collect()
+        }
+
         fn write(&self, text: &str) {
             let path = self.dir.path().join("kmsg");
             let mut file = std::fs::OpenOptions::new().append(true).open(path).expect("a file");
@@ -198,15 +221,15 @@ mod tests {
     fn what_stood_there_before_is_not_read_and_lines_of_one_error_count_once() {
         let mut log = Log::new();
         assert!(log.log.is_open());
-        assert_eq!(log.log.read(), []);
+        assert_eq!(log.read(), []);
         let xid = |second: u64, bus: &str, number: u32| {
             format!("3,9,{}000000,-;NVRM: Xid (PCI:0000:{bus}:00): {number}, pid=1, text\n SUBSYSTEM=pci\n", second)
         };
         log.write(&(xid(20, "65", 13) + &xid(20, "65", 13) + &xid(20, "66", 13) + &xid(20, "65", 43)));
-        assert_eq!(log.log.read(), [([0, 0x65, 0], 13), ([0, 0x66, 0], 13), ([0, 0x65, 0], 43)]);
-        assert_eq!(log.log.read(), []);
+        assert_eq!(log.read(), [([0, 0x65, 0], 13), ([0, 0x66, 0], 13), ([0, 0x65, 0], 43)]);
+        assert_eq!(log.read(), []);
         log.write(&xid(21, "65", 13));
-        assert_eq!(log.log.read(), [([0, 0x65, 0], 13)]);
+        assert_eq!(log.read(), [([0, 0x65, 0], 13)]);
     }
 
     #[test]

@@ -41,7 +41,6 @@ use crate::read::pids::Pids;
 use crate::read::pool::{Finished, ThreadPool};
 use crate::{CollectError, Collector, Out};
 use inventory::Processes;
-use shared::catalog::gpu_parts;
 use std::collections::HashSet;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -349,12 +348,12 @@ impl Nvidia {
                 && let Some(place) = self.fleet.numbers.pci(&seat.uuid).and_then(|pci| kernel_log::place(&pci))
             {
                 let xids = seen.entry(seat.uuid.clone()).or_default();
-                let own = told.iter().filter(|(at, _)| *at == place);
-                own.for_each(|(_, number)| xids.add_report(Teller::KernelLog, *number));
+                let own = add_report.iter().filter(|error| error.place == place);
+                own.for_each(|error| xids.add_report(Teller::KernelLog, error.number, &error.message));
             }
-            if let Some(xids) = seen.get(&seat.uuid) {
-                out.put(&gpu_parts::XID_ERRORS, seat.number, xids.count as f64);
-                out.put_some(&gpu_parts::LAST_XID, seat.number, xids.last.map(|number| number as f64));
+            if let Some(xids) = seen.get_mut(&seat.uuid) {
+                xids.advance();
+                xids.put(seat.number, out);
             }
             deaf |= seat.listed && !seen.contains_key(&seat.uuid);
         }
@@ -366,7 +365,10 @@ impl Nvidia {
         if self.library.is_none() {
             reasons.push("NVIDIA's library is being reloaded; Watchglass tries this every minute".into());
         }
-        for seat in &self.fleet.seats {
+        // Only a few reasons are reported: lost GPUs come first.
+        let mut seats: Vec<_> = self.fleet.seats.iter().collect();
+        seats.sort_by_key(|seat| seat.lost.is_none());
+        for seat in seats {
             let (name, since) = seat.called(&self.fleet.numbers);
             match (&seat.state, &seat.trouble) {
                 (StateOwner::Busy(asked), _) if at.saturating_sub(*asked) >= HUNG_AFTER => {

@@ -181,14 +181,14 @@ impl Smi {
     }
 
     fn put_xids(&mut self, out: &mut Out) {
-        for (place, number) in self.kernel_log.read() {
-            if let Some((_, xids)) = self.xids.get_mut(&place) {
-                xids.add_report(Teller::KernelLog, number);
+        for error in self.kernel_log.read() {
+            if let Some((_, xids)) = self.xids.get_mut(&error.place) {
+                xids.add_report(Teller::KernelLog, error.number, &error.message);
             }
         }
-        for (number, xids) in self.xids.values() {
-            out.put(&gpu_parts::XID_ERRORS, *number, xids.count as f64);
-            out.put_some(&gpu_parts::LAST_XID, *number, xids.last.map(|last| last as f64));
+        for (number, xids) in self.xids.values_mut() {
+            xids.advance();
+            xids.put(*number, out);
         }
     }
 }
@@ -768,7 +768,12 @@ mod tests {
         log.write_all(b"3,7,99,-;NVRM: Xid (PCI:0000:c1:00): 79, GPU has fallen off the bus.\n").unwrap();
         // The tool may fail together with the GPU.
         std::fs::write(&path, "#!/bin/sh\necho 'Unable to determine the device handle'\n").unwrap();
-        let one = tags(&[("gpu.0.xidErrors", 0.0), ("gpu.1.lastXid", 79.0), ("gpu.1.xidErrors", 1.0)]);
+        let one = tags(&[
+            ("gpu.0.xidErrors", 0.0),
+            ("gpu.1.lastXid", 79.0),
+            ("gpu.1.lastXidAction", 13.0),
+            ("gpu.1.xidErrors", 1.0),
+        ]);
         assert_eq!(read(6), (false, one));
     }
 
