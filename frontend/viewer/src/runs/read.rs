@@ -3,7 +3,7 @@
 use super::{Figures, Listed, Measured, Ranked, STEPS, Whole};
 use crate::curves::{Curve, CurveChart};
 use shared::answer::runs::{ListedProcess, MeasureLine, RunFigures, RunMeasure, RunRow};
-use shared::catalog::Range;
+use shared::catalog::{Range, job};
 use shared::json::Number;
 use shared::run::{About, RunState};
 
@@ -124,7 +124,8 @@ fn measured(measure: RunMeasure, (from, to, step): (i64, i64, i64), several: boo
 
 fn curve(line: MeasureLine, several: bool) -> Curve {
     let name = match (line.rank, line.label.filter(|label| !label.is_empty())) {
-        (None, _) => line.source,
+        (None, Some(label)) => label,
+        (None, None) => line.source,
         (Some(_), Some(label)) => label,
         (Some(rank), None) if several => format!("rank {rank} · {}", line.source),
         (Some(rank), None) => format!("rank {rank}"),
@@ -138,6 +139,7 @@ fn range(id: &str) -> Option<Range> {
         "gpu" | "gpu_memory_share" | "cpu" | "memory" => Range::PERCENT,
         STEPS | "gpu_memory" | "gpu_power" => Range::FromZero,
         "gpu_clock" | "gpu_temp" => Range::Fit,
+        id if id.starts_with(job::PREFIX) => Range::Fit,
         _ => return None,
     })
 }
