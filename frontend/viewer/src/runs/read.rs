@@ -143,3 +143,30 @@ fn range(id: &str) -> Option<Range> {
         _ => return None,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use shared::unit::Unit;
+
+    #[test]
+    fn values_that_a_job_logs_have_a_chart_with_a_line_for_each_process() {
+        let line = |rank, label: Option<&str>| MeasureLine {
+            source: "node-1".into(),
+            rank,
+            label: label.map(String::from),
+            values: vec![Some(Number(0.5)), None],
+        };
+        let measure = |id: &str| RunMeasure {
+            id: id.into(),
+            title: "loss".into(),
+            unit: Unit::Count,
+            of_gpus: "mean".into(),
+            lines: vec![line(Some(3), None), line(None, Some("loader")), line(None, None)],
+        };
+        let read = measured(measure("job.train/loss"), (0, 2_000, 1_000), false).expect("a chart");
+        let names: Vec<&str> = read.chart.curves.iter().map(|curve| curve.name.as_str()).collect();
+        assert_eq!((names, read.chart.range), (vec!["rank 3", "loader", "node-1"], Range::Fit));
+        assert_eq!(measured(measure("of a later version"), (0, 2_000, 1_000), false), None);
+    }
+}
