@@ -11,7 +11,7 @@ from . import client
 from .values import values as _values
 
 __version__ = "0.1.0"
-__all__ = ["Figure", "alert", "figure", "log", "mark", "query", "span", "status"]
+__all__ = ["Figure", "alert", "figure", "log", "mark", "query", "span", "status", "steps"]
 
 
 def mark(text, kind="note", step=None):
@@ -67,6 +67,21 @@ def log(values, step=None):
         _values().put(kept, step)
     except Exception:  # No dict: the training goes on.
         pass
+
+
+def steps(batches, first=0):
+    """Yields each of ``batches`` and logs the duration of its step: ``for batch in watchglass.steps(loader):``.
+
+    The values are ``step_time_s`` and ``data_time_s``, the part of it that waited for the batch, both in seconds.
+    ``first`` is the number of the first step. Work that a GPU still does after a step belongs to the next one.
+    """
+    begin = time.perf_counter()
+    for step, batch in enumerate(batches, first):
+        loaded = time.perf_counter()
+        yield batch
+        end = time.perf_counter()
+        log({"step_time_s": end - begin, "data_time_s": loaded - begin}, step=step)
+        begin = end
 
 
 def _float(value):
