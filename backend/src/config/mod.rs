@@ -368,14 +368,11 @@ fn parse_with(
         let about = task.about(env("WATCHGLASS_LABEL"))?;
         return Ok(Command::Run { config, task: Box::new(task), about: Box::new(about) });
     }
-    if let Some(Word::Mark(task)) = flags.command {
-        return Ok(Command::Mark { config, task });
-    }
-    if let Some(Word::Log(task)) = flags.command {
-        return Ok(Command::Log { config, task });
-    }
-    if let Some(Word::Alert(task)) = flags.command {
-        return Ok(Command::Alert { config, task });
+    match flags.command {
+        Some(Word::Mark(task)) => return Ok(Command::Mark { config, task }),
+        Some(Word::Log(task)) => return Ok(Command::Log { config, task }),
+        Some(Word::Alert(task)) => return Ok(Command::Alert { config, task }),
+        _ => {}
     }
     let named = ["hub", "port", "unix"].map(|flag| flags.gives(flag));
     // A socket without a port or address means that no port is opened.

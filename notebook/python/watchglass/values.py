@@ -112,7 +112,7 @@ class Values:
             pass
 
     def send(self, wait=None):
-        """Sends the calls that wait as one message, or two if a value was not finite in between. Returns the pause until
+        """Sends the calls that wait as one message, or two if a value was not finite between. Returns the pause until
         the next one in seconds."""
         pause = self._interval
         with self._sending:
@@ -132,7 +132,7 @@ class Values:
         self.error = error
 
     def _messages(self):
-        """The values to send. The last of a name counts, but one that is not finite is never replaced by one that is."""
+        """The values to send. The last of a name counts, but one that is not finite is never replaced by a finite one."""
         messages, values, last = [], {}, None
         while self._calls:
             given, step = self._calls.popleft()
