@@ -64,12 +64,14 @@ pub(super) fn read(
                     found.push((series, tag.to_string(), sender, of));
                 }
             }
-            store.snapshot(source.id, from, to)
+            // What a process logs last is in the tick after its end.
+            store.snapshot(source.id, from, to.saturating_add(2 * source.interval))
         };
         let Some(snapshot) = snapshot.filter(|_| !found.is_empty()) else { continue };
         found.sort_by_key(|(_, _, sender, _)| sender.rank);
         let ids: Vec<SeriesId> = found.iter().map(|(series, ..)| *series).collect();
-        for ((_, tag, sender, of), buckets) in found.into_iter().zip(snapshot.buckets(&ids, step, last)) {
+        for ((_, tag, sender, of), mut buckets) in found.into_iter().zip(snapshot.buckets(&ids, step, last)) {
+            buckets.iter_mut().for_each(|bucket| bucket.t = bucket.t.min(to));
             if !buckets.is_empty() {
                 all.entry(tag).or_default().push(Logged { source: source.name.clone(), sender, of, buckets });
             }
