@@ -48,3 +48,4 @@ mod stream;
 mod surface;
 mod top;
 mod unix;
+mod values;

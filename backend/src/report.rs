@@ -3,7 +3,7 @@
 use crate::svg_chart::{Paper, SvgChart, draw};
 use charts::{Hue, axis};
 use jobs::runs::{MEASURES, RunCurve, RunSummary};
-use shared::catalog::{Kind, MetricDef};
+use shared::catalog::{Kind, MetricDef, job};
 use shared::rollup::Bucket;
 use shared::run::{Run, RunProcess};
 use shared::unit::time::duration;
@@ -52,9 +52,14 @@ pub fn html(summary: &RunSummary, words: Option<&str>, printed: &[(i64, String, 
     if summary.curves.is_empty() {
         html += "<p>There is no sample of its machines in this time.</p>\n";
     }
-    for curve in &summary.curves {
-        if let Some(measure) = MEASURES.iter().find(|measure| measure.tag == curve.tag) {
-            let _ = writeln!(html, "<figure>{}</figure>", chart(summary, measure, curve));
+    // The job's own values stand above what its machines did.
+    let (own, rest): (Vec<_>, Vec<_>) = summary.curves.iter().partition(|curve| curve.tag.starts_with(job::PREFIX));
+    for curve in own.into_iter().chain(rest) {
+        let known = MEASURES.iter().copied().find(|measure| measure.tag == curve.tag);
+        let name = curve.tag.strip_prefix(job::PREFIX);
+        if let Some(measure) = known.or(name.map(|_| &job::VALUE)) {
+            let chart = chart(summary, (measure, name.unwrap_or(measure.title)), curve);
+            let _ = writeln!(html, "<figure>{chart}</figure>");
         }
     }
     marks(summary, &mut html);
@@ -144,7 +149,7 @@ fn marks(summary: &RunSummary, html: &mut String) {
     *html += "</table>\n";
 }
 
-fn chart(summary: &RunSummary, measure: &MetricDef, curve: &RunCurve) -> String {
+fn chart(summary: &RunSummary, (measure, title): (&MetricDef, &str), curve: &RunCurve) -> String {
     let bucket = |(t, min, max, mean): &(i64, f64, f64, f64)| Bucket {
         t: *t,
         min: *min,
@@ -156,7 +161,7 @@ fn chart(summary: &RunSummary, measure: &MetricDef, curve: &RunCurve) -> String 
     let of = if curve.series > 1 { format!("mean of {}", curve.series) } else { String::new() };
     let to = summary.run.ended.unwrap_or(summary.made).max(summary.run.began + 1);
     let figure = SvgChart {
-        title: measure.title.into(),
+        title: title.into(),
         words: of.clone(),
         unit: if measure.kind == Kind::Counter { measure.unit.per_second() } else { measure.unit },
         range: measure.range,
@@ -239,8 +244,9 @@ mod tests {
             processes: vec![process(2, 0), process(3, 9)],
             ..Run::default()
         };
-        let points = (0..60).map(|t| (t * 1_000, 10.0, 90.0, 50.0)).collect();
-        let curves = vec![RunCurve { tag: MEASURES[0].tag.into(), series: 2, points }];
+        let points: Vec<_> = (0..60).map(|t| (t * 1_000, 10.0, 90.0, 50.0)).collect();
+        let curve = |tag: &str, series| RunCurve { tag: tag.into(), series, points: points.clone() };
+        let curves = vec![curve(MEASURES[0].tag, 2), curve("job.train/loss", 8)];
         let numbers = RunNumbers { seconds: 60.0, gpu_hours: Some(0.5), coverage: 0.98, ..RunNumbers::default() };
         let text = Some("<b>epoch</b> 3".into());
         let markers = vec![RunMark { t: 5_000, text, step: Some(1_200), rank: Some(3), ..RunMark::default() }];
@@ -255,6 +261,8 @@ mod tests {
             html.contains("<td>00:00:05</td><td>3</td><td class=\"n\">1200</td><td>&lt;b&gt;epoch&lt;/b&gt; 3</td>")
         );
         assert!(html.find("failed (exit 9)</td>") < html.find("finished</td>"), "who fell stands on top");
+        let of_job = html.find("mean of 8");
+        assert!(of_job.is_some() && of_job < html.find("mean of 2") && html.contains("train/loss"));
         assert!(html.contains("<svg ") && html.contains("mean of 2") && html.contains("GPU-hours"));
         for never in ["<script", "javascript:", "http://", "https://", "<img", "url("] {
             let found = html.replace("http://www.w3.org/2000/svg", "").contains(never);

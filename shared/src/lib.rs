@@ -57,6 +57,7 @@ pub mod hub;
 pub mod json;
 pub mod me;
 pub mod new_marker;
+pub mod new_values;
 pub mod output;
 pub mod people;
 pub mod processes;

@@ -187,6 +187,10 @@ impl By {
     }
 }
 
+/// Templates of rows that are created at run time. A rule names a series of one by its whole tag, whether or not its
+/// row exists now.
+pub(crate) static OPEN: [&catalog::MetricDef; 2] = [&catalog::openmetrics::SAMPLE, &catalog::job::VALUE];
+
 /// Series of one row of the catalog.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tag {
@@ -210,7 +214,7 @@ impl Tag {
 
     /// Whether it matches that series, given by the row's tag with its placeholder, and the instance.
     pub fn fits(&self, template: &str, instance: &str) -> bool {
-        if self.is_scraped() {
+        if self.is_open() {
             let (tag, pattern) = (catalog::fill(template, instance), self.text());
             return catalog::glob(&pattern, &tag)
                 || tag.strip_prefix(pattern.as_str()).is_some_and(|rest| rest.starts_with('{'));
@@ -218,14 +222,14 @@ impl Tag {
         self.template == template && catalog::glob(&self.instance, instance)
     }
 
-    /// Whether its rows are created at run time, from the samples of endpoints.
-    pub(crate) fn is_scraped(&self) -> bool {
-        self.template == catalog::openmetrics::SAMPLE.tag
+    /// Whether its rows are created at run time, from the samples of endpoints and the values of jobs.
+    pub(crate) fn is_open(&self) -> bool {
+        OPEN.iter().any(|row| row.tag == self.template)
     }
 
     /// Whether it matches more than one series of a machine.
     pub fn is_pattern(&self) -> bool {
-        self.instance.contains('*') || self.is_scraped()
+        self.instance.contains('*') || self.is_open()
     }
 }
 
@@ -236,6 +240,8 @@ pub enum Value {
     Of(Tag),
     /// A function of the samples of this many seconds.
     In(Function, Tag, u32),
+    /// The newest sample, divided by the mean of the samples of this many seconds.
+    OfMean(Tag, u32),
     /// A function of a group.
     Over(Across, By, Tag),
 }
@@ -244,7 +250,7 @@ impl Value {
     /// Its series.
     pub fn tag(&self) -> &Tag {
         match self {
-            Value::Of(tag) | Value::In(_, tag, _) | Value::Over(_, _, tag) => tag,
+            Value::Of(tag) | Value::In(_, tag, _) | Value::OfMean(tag, _) | Value::Over(_, _, tag) => tag,
         }
     }
 
@@ -263,6 +269,9 @@ impl Value {
                     Function::Increase => format!("increase of {tag} in {over}"),
                     Function::Change => format!("change of {tag} in {over}"),
                 }
+            }
+            Value::OfMean(tag, over) => {
+                format!("{} relative to its mean over {}", said_tag(tag), duration_words(*over))
             }
             Value::Over(over, by, tag) => {
                 let by = match by {
@@ -289,6 +298,7 @@ impl Value {
         match self {
             Value::In(Function::Rate, tag, _) => tag.unit.per_second(),
             Value::Over(Across::Share(..), ..) => Unit::Percent,
+            Value::OfMean(..) => Unit::Count,
             value => value.tag().unit,
         }
     }
@@ -370,6 +380,13 @@ pub enum Condition {
         #[allow(missing_docs, reason = "see Tag")]
         tag: Tag,
         /// Seconds.
+        hold: u32,
+    },
+    /// `TAG is not a number for DUR`: a job logs NaN or an infinity as that value.
+    NotANumber {
+        #[allow(missing_docs, reason = "see Tag")]
+        tag: Tag,
+        /// Seconds; 0: at once.
         hold: u32,
     },
     /// `TAG reaches NUMBER within DUR`.
@@ -475,7 +492,10 @@ impl Condition {
             Condition::Threshold(t) => {
                 std::iter::once(t.first.value.tag()).chain(t.and.as_ref().map(|c| c.value.tag())).collect()
             }
-            Condition::Missing { tag, .. } | Condition::Reaches { tag, .. } | Condition::Increases { tag } => vec![tag],
+            Condition::Missing { tag, .. }
+            | Condition::NotANumber { tag, .. }
+            | Condition::Reaches { tag, .. }
+            | Condition::Increases { tag } => vec![tag],
             _ => Vec::new(),
         }
     }
@@ -501,6 +521,7 @@ impl Condition {
                 text
             }
             Condition::Missing { tag, hold } => held(&format!("{} missing", said_tag(tag)), *hold),
+            Condition::NotANumber { tag, hold } => held(&format!("{} not a number", said_tag(tag)), *hold),
             Condition::Reaches { tag, limit, within } => {
                 format!(
                     "{} reaches {} within {}",
@@ -540,8 +561,8 @@ impl Condition {
 
 fn said_tag(tag: &Tag) -> String {
     match tag.instance.as_str() {
-        "" | "*" if !tag.is_scraped() && !tag.title.is_empty() => tag.title.clone(),
-        _ if tag.is_scraped() || tag.title.is_empty() => tag.text(),
+        "" | "*" if !tag.is_open() && !tag.title.is_empty() => tag.title.clone(),
+        _ if tag.is_open() || tag.title.is_empty() => tag.text(),
         _ => format!("{} ({})", tag.title, tag.text()),
     }
 }
@@ -629,6 +650,10 @@ impl fmt::Display for Comparison {
         match &self.value {
             Value::Of(tag) => write!(f, "{tag}")?,
             Value::In(function, tag, over) => write!(f, "{}({tag}, {})", function.name(), duration_text(*over))?,
+            Value::OfMean(tag, over) => {
+                let (limit, over) = (number_text(self.limit), duration_text(*over));
+                return write!(f, "{tag} {} {limit} x its mean over {over}", self.op.sign());
+            }
             Value::Over(over, by, tag) => {
                 match over {
                     Across::Mean => f.write_str("mean")?,
@@ -660,6 +685,7 @@ impl fmt::Display for Condition {
                 Ok(())
             }
             Condition::Missing { tag, hold } => write!(f, "{tag} missing for {}", duration_text(*hold)),
+            Condition::NotANumber { tag, hold } => write!(f, "{tag} is not a number{}", For(*hold)),
             Condition::Reaches { tag, limit, within } => {
                 write!(f, "{tag} reaches {} within {}", Written(*limit, tag.unit), duration_text(*within))
             }

@@ -2,6 +2,7 @@
 
 use crate::json::{Number, Seconds};
 use crate::new_marker::{MAX_NEW_MARKERS, NewMarker, NewMarkers};
+use crate::new_values::{JobNumber, TEXTS};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use std::borrow::Cow;
 
@@ -30,6 +31,20 @@ impl JsonSchema for Number {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({ "type": ["number", "null"] })
+    }
+}
+
+impl JsonSchema for JobNumber {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "JobNumber".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "anyOf": [{ "type": "number" }, { "enum": TEXTS.map(|(text, _)| text) }] })
     }
 }
 

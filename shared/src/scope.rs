@@ -2,7 +2,7 @@
 //!
 //! Objects outside a scope do not exist for its holder: the answer is the same as for an unknown id.
 
-use crate::catalog::base_chart;
+use crate::catalog::{base_chart, job};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -40,11 +40,15 @@ impl Scope {
         }
     }
 
-    /// Whether a chart, by its id, and all series of it are left out.
+    /// Whether a chart, by its id, and all series of it are left out. The chart of any value of a job stands for those
+    /// of all values, which come and go.
     pub fn hides(&self, chart: &str) -> bool {
         match self {
             Scope::All => false,
-            Scope::Only { hidden, .. } => hidden.contains(chart) || hidden.contains(base_chart(chart)),
+            Scope::Only { hidden, .. } => {
+                let of_job = || chart.starts_with(job::PREFIX) && hidden.contains(job::VALUE.chart);
+                hidden.contains(chart) || hidden.contains(base_chart(chart)) || of_job()
+            }
         }
     }
 
@@ -159,6 +163,10 @@ mod tests {
     fn a_chart_that_is_left_out_is_less() {
         let (whole, less) = (bounds_of(&["a"]), bounds_of(&["a"]).without_charts(["cpu".to_string()]));
         assert!(less.hides("cpu") && less.hides_any() && !less.hides("cpu.cores") && less.sees("a"));
+        let jobless = of(&["a"]).without_charts(["job".to_string()]);
+        assert!(
+            jobless.hides("job") && jobless.hides("job.loss") && jobless.hides("job.step") && !jobless.hides("jobs")
+        );
         assert!(!whole.hides("cpu") && !whole.hides_any() && !Scope::All.hides("cpu"));
         assert!(whole.includes(&less) && !less.includes(&whole) && Scope::All.includes(&less));
     }

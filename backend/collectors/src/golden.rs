@@ -28,6 +28,7 @@ const TESTS: &[&str] = &[
     "devices::tpu::",
     "devices::trainium::tests::recordings",
     "host::monitor::",
+    "job::",
     "openmetrics::page::tests::a_page_of_gpus",
     "openmetrics::page::tests::every_kind_of_sample",
     "openmetrics::page::tests::recordings_of_dcgm",

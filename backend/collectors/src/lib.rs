@@ -11,6 +11,7 @@ mod error;
 #[cfg(test)]
 mod golden;
 mod host;
+mod job;
 pub mod openmetrics;
 pub mod options;
 mod out;
@@ -25,7 +26,7 @@ pub use options::{OptionRow, OwnOptions};
 pub use out::{Instance, Out};
 pub use read::exec::printed;
 
-use inventory::{GpuNumbers, KernelEndListener, Kernels, Processes};
+use inventory::{GpuNumbers, JobValues, KernelEndListener, Kernels, Processes};
 use shared::catalog::{self as rows, Catalog, MetricDef};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -155,6 +156,8 @@ pub struct Options {
     pub kernels: Arc<Kernels>,
     /// Is called with each of them that ends.
     pub kernel_ended: KernelEndListener,
+    /// Values that jobs log.
+    pub job_values: Arc<JobValues>,
     /// Whether arguments of processes are read.
     pub show_args: bool,
 }
@@ -178,6 +181,7 @@ impl Default for Options {
             processes: Arc::default(),
             kernels: Arc::default(),
             kernel_ended: KernelEndListener::default(),
+            job_values: Arc::default(),
             show_args: false,
         }
     }
@@ -304,6 +308,14 @@ pub static COLLECTORS: &[Entry] = &[
         metrics: &[rows::kernel::ROWS],
         options: &[],
         open: host::kernels::open,
+    },
+    Entry {
+        name: rows::job::SECTION,
+        about: "Values that training jobs log, such as their loss, with the step.",
+        systems: ALL,
+        metrics: &[rows::job::ROWS, job::ROWS],
+        options: &[],
+        open: job::open,
     },
     Entry {
         name: "monitor",

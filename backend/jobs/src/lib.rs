@@ -1,5 +1,6 @@
 //! Training jobs: [`runs`] detects them and records how each ended, [`markers`] stores the markers of notebooks and
-//! jobs, [`calls`] the alerts that code sends. All of them become records of the [`stream`].
+//! jobs, [`code_alerts`] the alerts that code sends. All of them become records of the [`stream`]. [`values`] takes the
+//! numbers that jobs log, which become samples.
 //!
 //! This crate depends on the stream, on [`launch`], which starts jobs, and on its own settings. It has no collector,
 //! page, account or alert; other crates read its results.
@@ -10,3 +11,4 @@
 pub mod code_alerts;
 pub mod markers;
 pub mod runs;
+pub mod values;

@@ -1,9 +1,10 @@
-//! `watchglass mark` and `watchglass alert`: one datagram to the server of this machine, which answers whether it was
+//! `watchglass mark`, `watchglass log` and `watchglass alert`: one datagram to the server of this machine, which answers whether it was
 //! accepted.
 
 use super::peer::Server;
 use serde::Serialize;
 use shared::alert::AlertSeverity;
+use shared::new_values::{MAX_VALUES_BYTES, NewValues};
 use shared::run::{MAX_MARKER_BYTES, Mark, TAKEN};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -45,7 +46,12 @@ pub enum Marked {
 
 /// Sends a marker to the first of these sockets that has a listener.
 pub fn send(sockets: &[PathBuf], mark: &Mark) -> Marked {
-    ask(sockets, mark, TIMEOUT, ("marker", "the marker is lost"))
+    ask(sockets, (mark, MAX_MARKER_BYTES), TIMEOUT, ("marker", "the marker is lost"))
+}
+
+/// Sends values of a job in the same way.
+pub fn send_values(sockets: &[PathBuf], values: &NewValues) -> Marked {
+    ask(sockets, (values, MAX_VALUES_BYTES), TIMEOUT, ("message", "the values are lost"))
 }
 
 /// Sends an alert in the same way. A text that is too long for a datagram is cut.
@@ -56,16 +62,21 @@ pub fn send_alert(sockets: &[PathBuf], alert: &ToldAlert) -> Marked {
         let Some(text) = alert.text.as_mut().filter(|text| !text.is_empty()) else { break };
         text.truncate(text.floor_char_boundary(text.len() * 9 / 10));
     }
-    ask(sockets, &alert, ALERT_TIMEOUT, ("alert", "the alert is lost"))
+    ask(sockets, (&alert, MAX_MARKER_BYTES), ALERT_TIMEOUT, ("alert", "the alert is lost"))
 }
 
-/// Sends a message and waits for its answer, at most `timeout` in all. `what` names the message, and `nothing` is the
-/// consequence if no server listens; both are texts for people.
-fn ask(sockets: &[PathBuf], message: &impl Serialize, timeout: Duration, (what, nothing): (&str, &str)) -> Marked {
+/// Sends a message of at most `most` bytes and waits for its answer, at most `timeout` in all. `what` names the message,
+/// and `nothing` is the consequence if no server listens; both are texts for people.
+fn ask(
+    sockets: &[PathBuf],
+    (message, most): (&impl Serialize, usize),
+    timeout: Duration,
+    (what, nothing): (&str, &str),
+) -> Marked {
     let until = Instant::now() + timeout;
     let message = serde_json::to_vec(message).unwrap_or_default();
-    if message.len() > MAX_MARKER_BYTES {
-        return Marked::Refused(format!("the text of this {what} is too long"));
+    if message.len() > most {
+        return Marked::Refused(format!("this {what} is too long"));
     }
     let sent = |path: &PathBuf| Server::at(path).and_then(|server| server.send(&message).map(|()| server)).ok();
     let Some(server) = sockets.iter().find_map(sent) else {
@@ -81,6 +92,7 @@ fn ask(sockets: &[PathBuf], message: &impl Serialize, timeout: Duration, (what, 
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::*;
+    use shared::new_values::JobNumber;
     use std::os::unix::net::UnixDatagram;
 
     #[test]
@@ -111,6 +123,28 @@ mod tests {
         let served = serve("too many");
         assert_eq!(send(&[path], &mark), Marked::Refused("too many".into()));
         served.join().expect("no panic");
+    }
+
+    #[test]
+    fn values_are_one_message_with_what_json_has_not_as_text() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("run.sock");
+        let values = [("loss".to_string(), JobNumber(f64::NAN)), ("lr".to_string(), JobNumber(1e-4))].into();
+        let new = NewValues { values, step: Some(1_200), ..NewValues::default() };
+        let Marked::Nobody(sentence) = send_values(std::slice::from_ref(&path), &new) else { panic!("it listens") };
+        assert_eq!(sentence, "no watchglass listens on this machine; the values are lost");
+        let server = UnixDatagram::bind(&path).expect("a socket");
+        let served = std::thread::spawn(move || {
+            let mut bytes = [0; 4096];
+            let (read, from) = server.recv_from(&mut bytes).expect("values");
+            server.send_to_addr(TAKEN.as_bytes(), &from).expect("it waits");
+            String::from_utf8_lossy(&bytes[..read]).into_owned()
+        });
+        assert_eq!(send_values(std::slice::from_ref(&path), &new), Marked::Taken);
+        assert_eq!(served.join().expect("no panic"), r#"{"values":{"loss":"NaN","lr":0.0001},"step":1200}"#);
+        let many = (0..200).map(|n| (format!("{n:0>60}"), JobNumber(0.1))).collect();
+        let long = NewValues { values: many, ..NewValues::default() };
+        assert_eq!(send_values(&[path], &long), Marked::Refused("this message is too long".into()));
     }
 
     #[test]

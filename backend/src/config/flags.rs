@@ -7,7 +7,7 @@ use super::administer::{
 };
 use super::hub::{HUB_FLAGS, HubFlags};
 use super::option::{ConfigOption, default_text};
-use super::run::{self, AlertTask, LogsTask, MarkTask, RunTask, RunsTask};
+use super::run::{self, AlertTask, LogTask, LogsTask, MarkTask, RunTask, RunsTask};
 use super::table::{Config, GENERAL, MEASURED, OPTIONS};
 use super::top::{self, TopFlags};
 use super::watching::AlertsTask;
@@ -130,6 +130,9 @@ pub enum Word {
     /// Add a marker to the charts of this machine and of the current job
     #[command(after_help = run::AFTER_MARK)]
     Mark(MarkTask),
+    /// Log numbers of the current job, such as its loss
+    #[command(after_help = run::AFTER_LOG)]
+    Log(LogTask),
     /// Send an alert from a script about this job or machine
     #[command(after_help = run::AFTER_ALERT)]
     Alert(AlertTask),

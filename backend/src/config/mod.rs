@@ -58,7 +58,7 @@ pub use keep::KeepRules;
 pub use record::RecordingTask;
 pub use reference::reference;
 pub use remote_write::RemoteWrite;
-pub use run::{AlertTask, LogsTask, MarkTask, RunTask, RunsTask};
+pub use run::{AlertTask, LogTask, LogsTask, MarkTask, RunTask, RunsTask};
 pub use settings::nearest;
 pub use sign_in::{NewAccounts, ProxySignIn};
 pub use table::Config;
@@ -135,6 +135,13 @@ pub enum Command {
         config: Config,
         /// The marker.
         task: MarkTask,
+    },
+    /// Log values of a job.
+    Log {
+        /// The configuration with the data folder.
+        config: Config,
+        /// The values.
+        task: LogTask,
     },
     /// Send an alert.
     Alert {
@@ -361,11 +368,11 @@ fn parse_with(
         let about = task.about(env("WATCHGLASS_LABEL"))?;
         return Ok(Command::Run { config, task: Box::new(task), about: Box::new(about) });
     }
-    if let Some(Word::Mark(task)) = flags.command {
-        return Ok(Command::Mark { config, task });
-    }
-    if let Some(Word::Alert(task)) = flags.command {
-        return Ok(Command::Alert { config, task });
+    match flags.command {
+        Some(Word::Mark(task)) => return Ok(Command::Mark { config, task }),
+        Some(Word::Log(task)) => return Ok(Command::Log { config, task }),
+        Some(Word::Alert(task)) => return Ok(Command::Alert { config, task }),
+        _ => {}
     }
     let named = ["hub", "port", "unix"].map(|flag| flags.gives(flag));
     // A socket without a port or address means that no port is opened.

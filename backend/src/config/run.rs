@@ -4,6 +4,7 @@ use super::ConfigError;
 use super::when::{When, when};
 use clap::Args;
 use shared::alert::{AlertSeverity, MAX_TEXT_BYTES as MAX_ALERT_TEXT, MAX_TITLE_BYTES};
+use shared::new_values::{JobNumber, MAX_NAMES, NewValues, check_name};
 use shared::output::OutputStream;
 use shared::rule::{clean, duration};
 use shared::run::{About, MARKS, MAX_LABEL_BYTES, MAX_MARK_BYTES, MAX_TAGS, MAX_TEXT_BYTES, Mark, RunState, check_id};
@@ -105,6 +106,34 @@ impl MarkTask {
     /// The marker to send.
     pub fn mark(self) -> Mark {
         Mark { text: self.text, step: self.step, run: self.run, kind: self.kind }
+    }
+}
+
+/// Below the flags in `--help`.
+pub const AFTER_LOG: &str = "\
+In a job that `watchglass run` started, or whose ranks were detected, the values belong to that run and rank. A value may be nan
+or inf. Without a server on this machine the command prints a note and exits with 0, so that scripts continue.
+
+  watchglass log loss=0.41 tokens_per_s=12400 --step 1200";
+
+/// Values of a job.
+#[derive(Args, Clone, Debug, PartialEq, Eq)]
+pub struct LogTask {
+    /// Value with its name; may be repeated
+    #[arg(value_name = "NAME=NUMBER", value_parser = value, required = true, num_args = 1..=MAX_NAMES)]
+    values: Vec<(String, JobNumber)>,
+    /// Training step
+    #[arg(long, value_name = "N")]
+    step: Option<u64>,
+    /// Run that the values belong to [default: the current run]
+    #[arg(long = "run", value_name = "ID", value_parser = id)]
+    run: Option<String>,
+}
+
+impl LogTask {
+    /// The values to send; of a repeated name the last one.
+    pub fn values(self) -> NewValues {
+        NewValues { values: self.values.into_iter().collect(), step: self.step, run: self.run, pid: None }
     }
 }
 
@@ -262,6 +291,13 @@ fn tag(pair: &str) -> Result<(String, String), String> {
         Some((name, value)) if !name.is_empty() => Ok((text(name)?, text(value)?)),
         _ => Err("write it as NAME=VALUE".into()),
     }
+}
+
+fn value(pair: &str) -> Result<(String, JobNumber), String> {
+    let (name, number) = pair.split_once('=').ok_or("write it as NAME=NUMBER")?;
+    check_name(name).map_err(|bad| bad.to_string())?;
+    let number = number.parse().map_err(|_| format!("{number:?} is not a number; write {name}=0.41"))?;
+    Ok((name.into(), JobNumber(number)))
 }
 
 fn id(text: &str) -> Result<String, String> {

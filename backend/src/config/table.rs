@@ -284,7 +284,7 @@ options! {
     /// Folder of the history; none where the environment names no place for it.
     data_dir: Option<PathBuf> = None, text(value::data_dir) {
         flag: "data-dir", key: "data_dir", value: "DIR", section: STORAGE,
-        commands: &["serve", "agent", "hub", "doctor", "export", "findings", "record", "user", "key", "service", "agents", "team", "view", "share", "erase", "audit", "usage", "backup", "restore", "run", "mark", "alert", "runs", "logs", "alerts", "top"],
+        commands: &["serve", "agent", "hub", "doctor", "export", "findings", "record", "user", "key", "service", "agents", "team", "view", "share", "erase", "audit", "usage", "backup", "restore", "run", "mark", "log", "alert", "runs", "logs", "alerts", "top"],
         help: "Folder of the history [default: watchglass in ~/.local/state]",
     }, like "\"/var/lib/watchglass\""
     /// Sync the log every second, not every five.

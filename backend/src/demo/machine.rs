@@ -74,6 +74,11 @@ impl Machine {
         self.key.derive(6)
     }
 
+    /// Key of the values that its job logs.
+    pub fn values_key(&self) -> Key {
+        self.key.of(8)
+    }
+
     pub fn fault(&self) -> Option<&Fault> {
         self.fault.as_ref()
     }
@@ -89,6 +94,7 @@ impl Machine {
             gpu.read(&drive, self.touch(t, i), out);
         }
         self.host.read(&drive, out);
+        self.log(&drive, out);
     }
 
     /// The process table at an instant.

@@ -4,8 +4,8 @@
 //! Each machine is a source of the store. Its readings are a function of the seed, the machine, the device and the
 //! time alone. So their past is simulated too, and two runs agree at the same instants. Read `job.rs` (the job of a
 //! rack), then `drive.rs` and `machine.rs` (its state on one machine), `gpu.rs`, `host.rs` and `processes.rs` (the
-//! readings), then `fault.rs` (faults), `runs.rs` (records of launchers), `past.rs` (the history) and `pace.rs`
-//! (warnings when this machine is too slow).
+//! readings), then `fault.rs` (faults), `runs.rs` (records of launchers), `values.rs` (values of the job), `past.rs`
+//! (the history) and `pace.rs` (warnings when this machine is too slow).
 //!
 //! It adds no metric of its own, and reads nothing of the machine that it runs on.
 
@@ -21,12 +21,14 @@ mod past;
 mod processes;
 mod runs;
 mod slots;
+mod values;
 
 use crate::config::{Fail, Fleet};
 use collectors::COLLECTORS;
 use machine::Machine;
 use pace::Pace;
 use past::{FINE_MS, Filler, MachinePast};
+use shared::catalog::job::SECTION as JOB_VALUES;
 use shared::connection_state::ConnectionState;
 use shared::unit::{Unit, quantity};
 use shared::wire::{Check, CheckState, SourceId};
@@ -59,7 +61,7 @@ const MAX_TABLES_BEFORE: i64 = 720;
 
 /// Collectors whose families the demo simulates.
 const SIMULATED_COLLECTORS: &[&str] =
-    &["cpu", "memory", "pressure", "disk", "disk_usage", "network", "process", "nvidia"];
+    &["cpu", "memory", "pressure", "disk", "disk_usage", "network", "process", JOB_VALUES, "nvidia"];
 
 /// A machine and its source.
 struct Feed {

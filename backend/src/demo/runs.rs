@@ -38,6 +38,11 @@ impl Machine {
         self.job().begin(self.job().number(t))
     }
 
+    /// ID of the run of a number.
+    pub fn run_id(&self, run: i64) -> String {
+        format!("demo-r{:02}-{run}", self.place().0 + 1)
+    }
+
     fn run(&self, run: i64, from: i64, to: i64) -> Vec<RunRecord> {
         let (begin, next) = (self.job().begin(run), self.job().begin(run + 1));
         let fatal = self.fault().and_then(|fault| Some((fault.end()?, *fault)));
@@ -72,7 +77,7 @@ impl Machine {
             ..Rank::default()
         });
         let begun = Begun {
-            run: format!("demo-r{:02}-{run}", rack + 1),
+            run: self.run_id(run),
             t: begin,
             pid: gpu.map_or(launcher, |gpu| trainer_pid(launcher, gpu)),
             joined: node > 0 || gpu.is_some(),

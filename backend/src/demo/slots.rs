@@ -2,7 +2,7 @@
 
 use super::machine::Machine;
 use collectors::Out;
-use shared::catalog::MetricDef;
+use shared::catalog::{Chart, Metric, MetricDef, job};
 use shared::series::{SeriesDef, SeriesId};
 use shared::wire::SourceId;
 use std::time::Duration;
@@ -36,7 +36,11 @@ impl MachineSlots {
     pub fn number(&mut self, store: &mut Store, source: SourceId) {
         for (slot, row, instance) in self.out.news() {
             self.series.resize(self.series.len().max(slot + 1), None);
-            let metric = store.catalog().position(row.tag);
+            let metric = store.catalog().position(row.tag).or_else(|| {
+                // Values of jobs bring their rows along.
+                let chart = Chart { id: row.chart.into(), title: row.title.into(), section: job::SECTION.into() };
+                store.add_row_of(Some(source), Metric::from(row), chart)
+            });
             let id = metric.and_then(|metric| store.intern(source, SeriesDef { metric, instance }));
             self.series[slot] = id.map(|id| (id, row));
         }

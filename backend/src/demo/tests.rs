@@ -11,7 +11,7 @@ use stream::clock::Manual;
 
 const T0: i64 = 1_790_000_000_000;
 
-fn fleet(gpus: u32, hosts: u32, fail: Option<Fail>, seed: u64) -> Fleet {
+pub(super) fn fleet(gpus: u32, hosts: u32, fail: Option<Fail>, seed: u64) -> Fleet {
     Fleet { gpus, hosts, fail, seed }
 }
 
@@ -30,7 +30,7 @@ fn mean(machine: &Machine, t: i64, tag: &str) -> Option<f64> {
 }
 
 /// A begin of at least `long` milliseconds of undisturbed training, with 200 s of training and checkpoint before it.
-fn training(machine: &Machine, long: i64) -> i64 {
+pub(super) fn training(machine: &Machine, long: i64) -> i64 {
     let quiet = |t: i64| (t..t + long).step_by(1_000).all(|t| at(machine, t)["gpu.0.gpu"] > 90.0);
     (T0..).step_by(5_000).find(|t| quiet(*t)).expect("it trains most of the time")
 }

@@ -3,7 +3,7 @@
 //! All patterns are matched in one pass, a few series at a time, so that a shared store is locked only briefly. Each
 //! series is returned once, however many patterns it matches.
 
-use shared::catalog::{Catalog, Metric, ResolvedTag, TagError, glob};
+use shared::catalog::{Catalog, Metric, ResolvedTag, TagError, glob, job};
 use shared::series::{SeriesDef, SeriesId};
 use shared::wire::{Source, SourceId};
 use std::sync::Arc;
@@ -78,8 +78,13 @@ impl Pattern {
             Pattern::One(found) => {
                 let of_source =
                     || found.instance == def.instance && found.label.as_ref().is_none_or(|label| label == host);
+                // The name of a job's value means those of all ranks and runs.
+                let of_any = || {
+                    let row = catalog.metrics.get(usize::from(found.metric));
+                    found.instance.is_empty() && row.is_some_and(|row| job::is_labeled(&row.tag))
+                };
                 same_tag(catalog, found.metric, def.metric)
-                    && (of_source() || found.of_rank().is_some_and(|instance| instance == def.instance))
+                    && (of_source() || of_any() || found.of_rank().is_some_and(|instance| instance == def.instance))
             }
             Pattern::Any(whole, labeled) => {
                 let with_label = || labeled.as_ref().is_some_and(|(t, label)| glob(t, tag) && glob(label, host));

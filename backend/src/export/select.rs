@@ -2,6 +2,7 @@
 
 use super::fit::{Look, Patterns, Search, Wanted, same_tag};
 use parking_lot::Mutex;
+use shared::catalog::job::{self, ValueSender};
 use shared::catalog::{Catalog, Kind, LABEL, Metric, ResolvedTag, TagError, glob, process};
 use shared::series::SeriesDef;
 use shared::unit::Unit;
@@ -30,15 +31,22 @@ pub struct Ask {
     pub gpus: BTreeMap<String, BTreeSet<u32>>,
     /// The rank labels of a machine, by its name, if not all are requested: those of a run.
     pub ranks: BTreeMap<String, BTreeSet<String>>,
+    /// The run whose logged values are requested, by its ID on its machines; none: those of all.
+    pub run: Option<String>,
 }
 
 impl Ask {
-    /// Whether a series is left out because it belongs to another GPU or rank.
+    /// Whether a series is left out because it belongs to another GPU, rank or run.
     fn leaves_out(&self, catalog: &Catalog, wanted: &Wanted) -> bool {
         if let Some(label) = wanted.def.instance.strip_prefix(LABEL)
             && let Some(own) = self.ranks.get(&*wanted.host)
         {
             return !own.contains(label);
+        }
+        if let Some(run) = &self.run
+            && catalog.metric(&wanted.def).is_some_and(|metric| job::is_labeled(&metric.tag))
+        {
+            return ValueSender::of(&wanted.def.instance).0.run.as_ref() != Some(run);
         }
         let Some(own) = self.gpus.get(&*wanted.host) else { return false };
         let is_gpus = catalog.metric(&wanted.def).is_some_and(|metric| metric.tag.starts_with(GPU));

@@ -6,7 +6,7 @@ use super::admin;
 use super::admit::admit;
 use super::api::{
     self, calls, changed, figure, findings, logs, markers, metrics, parameters, query, record, report, reports, runs,
-    series, uplink,
+    series, uplink, values,
 };
 use super::{App, about, agents, alerts, dismiss, error, log, me, page, provider, session, stream, usage, views};
 use ::api::{Method, Operation};
@@ -59,6 +59,7 @@ handlers! {
     ListCells => markers::cells;
     ListMarkers => markers::get;
     AddMarkers => markers::post;
+    LogValues => values::post;
     ListFindings => findings::get;
     DismissFinding => dismiss::post;
     ListAlerts => alerts::alerts;

@@ -151,6 +151,7 @@ pub(super) fn sampling(
     let state = live.source(source);
     (plan.options.processes, plan.options.gpu_numbers) = (state.processes.clone(), state.gpus.clone());
     (plan.options.kernels, plan.options.kernel_ended) = (state.kernels.clone(), markers::ended::keeper(live, source));
+    plan.options.job_values = state.job_values.clone();
     let kernels = plan.chosen.iter().any(|chosen| chosen.entry.name == "kernels");
     #[cfg(target_os = "linux")]
     if kernels {

@@ -72,6 +72,7 @@ pub fn main(page: EmbeddedPage) -> ExitCode {
         Ok(Command::Demo { config, fleet }) => serve(config, Shown::Fleet(fleet), page),
         Ok(Command::Run { config, task, about }) => launch(&config, *task, *about),
         Ok(Command::Mark { config, task }) => mark(&config, task),
+        Ok(Command::Log { config, task }) => log_values(&config, task),
         Ok(Command::Alert { config, task }) => alert(&config, task),
         Ok(Command::Top { config, top }) => top::run(config, &top),
         Ok(Command::Recording { config, task }) => record::run(config, task, page),
@@ -110,11 +111,23 @@ fn run_sockets(config: &Config) -> Vec<PathBuf> {
     named.into_iter().chain(config.runs.socket.clone()).chain(own).chain(SERVICES.map(PathBuf::from)).collect()
 }
 
-/// `watchglass mark`. Without a server it succeeds, so that scripts go on.
+/// `watchglass mark`.
 #[cfg(unix)]
 fn mark(config: &Config, task: config::MarkTask) -> ExitCode {
+    sent(launch::mark::send(&run_sockets(config), &task.mark()))
+}
+
+/// `watchglass log`.
+#[cfg(unix)]
+fn log_values(config: &Config, task: config::LogTask) -> ExitCode {
+    sent(launch::mark::send_values(&run_sockets(config), &task.values()))
+}
+
+/// Result of a marker or of values. Without a server it is a success, so that scripts go on.
+#[cfg(unix)]
+fn sent(marked: launch::mark::Marked) -> ExitCode {
     use launch::mark::Marked;
-    match launch::mark::send(&run_sockets(config), &task.mark()) {
+    match marked {
         Marked::Taken => ExitCode::SUCCESS,
         Marked::Nobody(sentence) => {
             complain(&format!("watchglass: {sentence}"));
@@ -131,6 +144,13 @@ fn mark(config: &Config, task: config::MarkTask) -> ExitCode {
 #[cfg(not(unix))]
 fn mark(_: &Config, _: config::MarkTask) -> ExitCode {
     complain("watchglass: mark is not supported on this system; nothing was marked");
+    ExitCode::SUCCESS
+}
+
+/// `watchglass log`.
+#[cfg(not(unix))]
+fn log_values(_: &Config, _: config::LogTask) -> ExitCode {
+    complain("watchglass: log is not supported on this system; POST to api/v1/values");
     ExitCode::SUCCESS
 }
 

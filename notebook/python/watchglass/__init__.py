@@ -1,6 +1,6 @@
 """Watchglass in your code: marks on its charts, alerts, and stored samples.
 
-``mark``, ``span`` and ``alert`` work in notebooks and scripts. Without a server they queue and count what they could not
+``mark``, ``span``, ``log`` and ``alert`` work in notebooks and scripts. Without a server they queue and count what they could not
 send; ``status`` shows the counts. ``%load_ext watchglass`` records the cells of a notebook, and adds ``%watchglass`` and ``%%watch``.
 """
 
@@ -8,9 +8,10 @@ import contextlib
 import time
 
 from . import client
+from .values import values as _values
 
 __version__ = "0.1.0"
-__all__ = ["Figure", "alert", "figure", "mark", "query", "span", "status"]
+__all__ = ["Figure", "alert", "figure", "log", "mark", "query", "span", "status", "steps"]
 
 
 def mark(text, kind="note", step=None):
@@ -48,6 +49,48 @@ def _put(text, kind, step, begin, end):
         pass
 
 
+def log(values, step=None):
+    """Logs numbers of the job, such as ``watchglass.log({"loss": 0.41, "tokens_per_s": 12_400}, step=1200)``.
+
+    They become the series ``job.loss`` and ``job.tokens_per_s`` of this process, its rank and its run, one sample in
+    each interval of the server: the last value counts. A name is a letter or ``_``, then letters, digits and
+    ``_ . / -``, at most 64 bytes. A process may have 64 names. ``step`` is the number of the training step; a value of
+    that name means the same. Returns at once and never raises. A tensor is read with ``float``, which waits for its
+    device.
+    """
+    try:
+        if client.is_off():
+            return
+        kept = {}
+        for name, value in values.items():
+            kept[name] = value if type(value) is float or type(value) is int else _float(value)
+        _values().put(kept, step)
+    except Exception:  # No dict: the training goes on.
+        pass
+
+
+def steps(batches, first=0):
+    """Yields each of ``batches`` and logs the duration of its step: ``for batch in watchglass.steps(loader):``.
+
+    The values are ``step_time_s`` and ``data_time_s``, the part of it that waited for the batch, both in seconds.
+    ``first`` is the number of the first step. Work that a GPU still does after a step belongs to the next one.
+    """
+    begin = time.perf_counter()
+    for step, batch in enumerate(batches, first):
+        loaded = time.perf_counter()
+        yield batch
+        end = time.perf_counter()
+        log({"step_time_s": end - begin, "data_time_s": loaded - begin}, step=step)
+        begin = end
+
+
+def _float(value):
+    try:
+        return float(value)
+    except Exception:  # It is counted when it is sent.
+        return None
+
+
 def alert(title, text=None, severity="warning", wait=None):
     """Raises an alert, for which the server sends notices: ``watchglass.alert("loss is NaN", text="step 1200")``.
 
@@ -71,10 +114,11 @@ def alert(title, text=None, severity="warning", wait=None):
 
 
 def status():
-    """What became of the marks and alerts of this process, as a dict: ``sent`` (the server has taken them), ``queued``,
+    """What became of the marks, alerts and values of this process, as a dict: ``sent`` (the server has taken them), ``queued``,
     ``dropped`` (the queue was full, or the server rejected them), ``failed`` (attempts without an answer), and
-    ``error`` (the error of the last attempt that failed, or None). Never waits for a server."""
-    return client.sender().status()
+    ``error`` (the error of the last attempt that failed, or None). ``values`` has ``sent``, ``dropped`` and ``error`` of
+    the numbers that ``log`` was given. Never waits for a server."""
+    return dict(client.sender().status(), values=_values().status())
 
 
 def query(tag, last="5m", step=None):

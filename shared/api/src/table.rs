@@ -9,7 +9,7 @@ use shared::alert::{
 };
 use shared::answer::fleet::{FleetColumns, UplinkList};
 use shared::answer::logs::LogList;
-use shared::answer::markers::{CellList, KernelList, MarkerList, MarkersTaken};
+use shared::answer::markers::{CellList, KernelList, MarkerList, MarkersTaken, ValuesTaken};
 use shared::answer::runs::{ListedRun, RunList, RunReport};
 use shared::answer::series::{ChangedList, CheckList, MetricList, ProcessList, QueryAnswer, SeriesList, SourceList};
 use shared::answer::{ById, Nothing};
@@ -19,6 +19,7 @@ use shared::finding::{Dismissal, DismissedFinding, Findings};
 use shared::hub::AboutHub;
 use shared::me::{Me, MeChange, NewPassword, OwnIdentities, OwnSessions};
 use shared::new_marker::NewMarkers;
+use shared::new_values::NewValues;
 use shared::people::{Erased, Keys, Made, MadeKey, NewPerson, NewServiceKey, People, Person, PersonChange, Reset};
 use shared::provider::{Away, ByProvider};
 use shared::reported::{NewRun, ReportedEvent};
@@ -151,6 +152,8 @@ operations! {
         ListRuns = Get "/api/v1/runs", READ, NOTHING, [STATES, PROJECT, GROUP, JOB_TYPE, USER, RUN_TAG, SOURCE, SEARCH, FROM, TO, BEFORE_RUN, LIMIT, SUMS], json::<RunList>();
         /// Reports the start of a job; on the machine itself, by the owner of the server
         AddRun = Post "/api/v1/runs", MARK, takes::<NewRun>(), [], taken::<ById>();
+        /// Logs values of a job, such as its loss, for the next tick
+        LogValues = Post "/api/v1/values", MARK, takes::<NewValues>(), [], json::<ValuesTaken>();
         /// Returns one job
         GetRun = Get "/api/v1/runs/{id}", READ, NOTHING, [], json::<ListedRun>();
         /// Reports that a job is alive or has ended; without a report for a minute it is *unreachable*

@@ -14,6 +14,16 @@ pub struct MarkersTaken {
     pub dropped: u64,
 }
 
+/// `POST /api/v1/values`.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ValuesTaken {
+    /// Values that are in the next tick.
+    pub taken: u64,
+    /// Values that were dropped: there were too many.
+    pub dropped: u64,
+}
+
 /// `GET /api/v1/markers`.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

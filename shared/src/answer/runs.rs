@@ -210,7 +210,7 @@ pub struct RunCurves {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunMeasure {
     /// Its id: `gpu`, `gpu_memory`, `gpu_memory_share`, `gpu_power`, `gpu_clock`, `gpu_temp`, `rank_cpu`, `rank_memory`,
-    /// `cpu`, `memory` or `steps`.
+    /// `cpu`, `memory` or `steps`; for a value that the job logs, its tag without labels, as `job.loss`.
     pub id: String,
     /// Its title.
     pub title: String,

@@ -131,6 +131,9 @@ pub(super) const CHARTS: &[(&str, &str, &str)] = &[
     ("kernel.gpu.memory", "Kernel GPU memory", "kernel"),
     ("kernel.gpu.share", "Kernel GPU share", "kernel"),
     ("kernel.threads", "Kernel threads", "kernel"),
+    ("job", "Values of the job", "job"),
+    ("job.step", "Training step", "job"),
+    ("job.not_a_number", "Values that are not a number", "job"),
     ("process.cpu", "Process CPU", "process"),
     ("process.memory", "Process memory", "process"),
     ("process.memory.percent", "Process memory, share", "process"),
@@ -163,6 +166,7 @@ pub(super) const CHARTS: &[(&str, &str, &str)] = &[
     ("monitor.scrape", "Samples on scraped pages", "monitor"),
     ("monitor.scrape.dropped", "Scraped samples dropped", "monitor"),
     ("monitor.scrape.failed", "Failed scrapes", "monitor"),
+    ("monitor.job.dropped", "Job values dropped", "monitor"),
 ];
 
 /// Collectors whose checks explain missing GPU data.
@@ -180,6 +184,7 @@ pub(super) const SECTIONS: &[(&str, &str, &[&str])] = &[
     ("ipu", "IPU", &["graphcore"]),
     ("tpu", "TPU", &["tpu"]),
     ("trainium", "Trainium", &["trainium"]),
+    ("job", "Job", &["job"]),
     ("cpu", "CPU", &["cpu"]),
     ("memory", "Memory", &["memory"]),
     ("disk", "Disk", &["disk", "disk_usage"]),

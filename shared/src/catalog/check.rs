@@ -145,6 +145,10 @@ pub(super) fn instances(template: &str) -> &'static [&'static str] {
     match tag::split(template) {
         None => &[""],
         Some((.., true)) => numbers(template),
+        // A labeled sample may have no label.
+        Some((.., false)) if placeholder(template) == Some("{labels}") => {
+            &["", "{run=\"a\"}", "{name=\"n.m/k\",rank=\"0\",run=\"/l:}\"}"]
+        }
         Some((.., false)) if placeholder(template) == Some("{kernel}") => &["0a1b2c3d", "12345678"],
         Some((.., false)) if placeholder(template) == Some("{kernel.gpu.i}") => &["0a1b2c3d.gpu.0", "12345678.gpu.17"],
         Some((.., false)) => {

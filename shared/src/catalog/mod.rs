@@ -23,6 +23,7 @@ pub mod gpu_process;
 pub mod gpu_profile;
 pub mod infiniband;
 pub mod ipu;
+pub mod job;
 pub mod kernel;
 pub mod link;
 pub mod memory;
@@ -39,7 +40,7 @@ pub use check::faults;
 pub use layout::{Chart, Fold, Lane, LaneState, Layout, Note, Section, Tile, base_chart};
 pub use markdown::metrics_markdown;
 pub(crate) use tag::split;
-pub use tag::{LABEL, ResolvedTag, TagError, fill, glob, labels, rank};
+pub use tag::{LABEL, ResolvedTag, TagError, fill, glob, label_text, labels, rank};
 
 use crate::series::{SeriesDef, Steps};
 use crate::unit::Unit;
@@ -375,6 +376,9 @@ impl Catalog {
         if let Some(label) = tag::label(&metric.tag, &series.instance) {
             return tag::rank(label).map_or_else(|| label.to_string(), |rank| format!("rank {rank}"));
         }
+        if metric.label == job::LABELS && metric.tag.starts_with(job::PREFIX) {
+            return job::line(&metric.title, &series.instance);
+        }
         let label = tag::fill(&metric.label, &series.instance);
         if label.is_empty() { metric.title.clone() } else { label }
     }
@@ -423,6 +427,7 @@ pub const VOCABULARY: &[&[&MetricDef]] = &[
     infiniband::ROWS,
     apple::ROWS,
     kernel::ROWS,
+    job::ROWS,
     process::ROWS,
     process::KERNEL_ROWS,
     openmetrics::ROWS,

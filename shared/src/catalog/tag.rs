@@ -119,6 +119,17 @@ pub fn labels(instance: &str) -> Vec<(&str, String)> {
     all
 }
 
+/// The text of labels in the tag of a sample, `{a="1",b="2"}`, in the given order; empty if there are none. The inverse
+/// of [`labels`].
+pub fn label_text(labels: &[(&str, &str)]) -> String {
+    if labels.is_empty() {
+        return String::new();
+    }
+    let escaped = |value: &str| value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+    let all: Vec<String> = labels.iter().map(|(name, value)| format!("{name}=\"{}\"", escaped(value))).collect();
+    format!("{{{}}}", all.join(","))
+}
+
 #[cfg(test)]
 thread_local! {
     /// Templates that texts were compared with.
@@ -276,7 +287,9 @@ mod tests {
             let instances: &[&str] = match split(&metric.tag) {
                 None => &[""],
                 Some((.., true)) => crate::catalog::check::numbers(&metric.tag),
-                Some((.., false)) if metric.tag.starts_with("kernel.") => crate::catalog::check::instances(&metric.tag),
+                Some((.., false)) if metric.tag.starts_with("kernel.") || metric.tag.ends_with("{labels}") => {
+                    crate::catalog::check::instances(&metric.tag)
+                }
                 Some((.., false)) => &[
                     "/",
                     "/mnt/data.v2",

@@ -1,14 +1,17 @@
 //! Reads conditions.
 
 use super::{
-    Across, By, CRASHED, Comparison, Condition, Fault, Function, MAX_WHEN_BYTES, Op, Tag, Threshold, Until, Value,
-    duration, number_text,
+    Across, By, CRASHED, Comparison, Condition, Fault, Function, MAX_WHEN_BYTES, OPEN, Op, Tag, Threshold, Until,
+    Value, duration, number_text,
 };
 use crate::catalog::{self, Catalog, Kind};
 use crate::run::RunState;
 use crate::unit::{Dimension, Unit};
 
 type Read<T> = Result<T, Fault>;
+
+/// Time of `its mean` without `over`, seconds.
+const DEFAULT_MEAN_SECONDS: u32 = 600;
 
 /// Replacement of `*` while a tag is resolved: it matches where numbers must be and where text may be.
 const PROBE: &str = "9081726354";
@@ -199,7 +202,7 @@ impl<'a> Reader<'a> {
         let unit = tail.find(|c: char| !(c.is_ascii_alphabetic() || "°µ%/".contains(c))).unwrap_or(tail.len());
         let symbol = &tail[..unit];
         // Words of the grammar follow a number without a unit.
-        let is_word = ["for", "until", "and", "over", "within", "of"].contains(&symbol);
+        let is_word = ["for", "until", "and", "over", "within", "of", "x"].contains(&symbol);
         let symbol = if is_word { "" } else { symbol };
         if !symbol.is_empty() {
             self.at = self.text.len() - tail.len() + unit;
@@ -335,7 +338,7 @@ impl<'a> Reader<'a> {
                     return Err(self.fault("expected )"));
                 }
                 let counts = matches!(function, Function::Rate | Function::Increase);
-                if counts && tag.kind != Kind::Counter && !tag.is_scraped() {
+                if counts && tag.kind != Kind::Counter && !tag.is_open() {
                     let sentence = format!(
                         "{tag} is not a counter, so it has no {name}: use change({tag}, 5m) or mean({tag}, 5m)"
                     );
@@ -367,8 +370,19 @@ impl<'a> Reader<'a> {
     fn comparison(&mut self, value: Value) -> Read<Comparison> {
         let op = self.op()?;
         let number = self.number()?;
+        if self.words("x its mean") {
+            let Value::Of(tag) = value else {
+                return Err(self.fault("`x its mean` compares the samples of a tag, as in `job.loss > 3 x its mean`"));
+            };
+            let over = if self.word("over") { self.duration()? } else { DEFAULT_MEAN_SECONDS };
+            if over == 0 {
+                return Err(self.fault("a mean needs a duration above 0"));
+            }
+            let limit = self.in_unit(&number, Unit::Count, "a part of the mean")?;
+            return Ok(Comparison { value: Value::OfMean(tag, over), op, limit });
+        }
         let of = match &value {
-            Value::Of(tag) => tag.text(),
+            Value::Of(tag) | Value::OfMean(tag, _) => tag.text(),
             Value::In(function, tag, _) => format!("{} of {}", function.name(), tag.text()),
             Value::Over(Across::Share(..), ..) => "a share".into(),
             Value::Over(_, _, tag) => tag.text(),
@@ -523,6 +537,16 @@ impl<'a> Reader<'a> {
                 let hold = self.needed("for")?;
                 return Ok(Condition::Missing { tag: tag.clone(), hold });
             }
+            let at = self.at;
+            if self.words("is not a number") {
+                // Only values of jobs have the series in which NaN and infinities are recorded.
+                if tag.template != catalog::job::VALUE.tag || tag.instance.contains('{') {
+                    let sentence =
+                        "`is not a number` needs the name of a job's value, as in `job.loss is not a number`";
+                    return Err(self.fault_at(at, sentence));
+                }
+                return Ok(Condition::NotANumber { tag: tag.clone(), hold: self.hold()?.unwrap_or(0) });
+            }
             if self.skip_word("increases") {
                 return Ok(Condition::Increases { tag: tag.clone() });
             }
@@ -563,14 +587,13 @@ impl<'a> Reader<'a> {
 fn resolve(catalog: &Catalog, text: &str) -> Result<Tag, String> {
     let made = |metric: u16, instance: String| {
         let row = &catalog.metrics[usize::from(metric)];
-        let sample = &catalog::openmetrics::SAMPLE;
-        // Rows of scraped pages come and go: a rule names a printed sample, whether or not its row exists now.
-        let prefix = sample.tag.split('{').next().unwrap_or("");
-        let scraped = catalog::fill(&row.tag, &instance).strip_prefix(prefix).map(str::to_string);
-        let (template, instance) = match scraped {
-            Some(rest) => (sample.tag.to_string(), rest),
-            None => (row.tag.clone(), instance),
+        let text = catalog::fill(&row.tag, &instance);
+        let rest = |open: &catalog::MetricDef| {
+            let prefix = open.tag.split('{').next().unwrap_or("");
+            text.strip_prefix(prefix).map(|rest| (open.tag.to_string(), rest.to_string()))
         };
+        let (template, instance) =
+            OPEN.iter().find_map(|open| rest(open)).unwrap_or_else(|| (row.tag.clone(), instance));
         Tag { template, instance, unit: row.unit, kind: row.kind, title: row.title.clone() }
     };
     if let Some(found) = catalog.known(&text.replace('*', PROBE)) {

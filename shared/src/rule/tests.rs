@@ -77,12 +77,43 @@ fn each_form_is_read_written_again_and_said() {
         (r#""openmetrics.n.load{a=\"x, y\"}" > 3"#, r#""openmetrics.n.load{a=\"x, y\"}" > 3"#, ""),
         ("openmetrics.l.flap > 0.5", "openmetrics.l.flap > 0.5", ""),
     ] {
-        let condition = parse(when, &catalog).unwrap_or_else(|e| panic!("{when}: {e}"));
-        assert_eq!(condition.to_string(), again, "{when}");
-        assert_eq!(parse(again, &catalog).as_ref(), Ok(&condition), "{again}");
-        if !words.is_empty() {
-            assert_eq!(condition.words(), words);
-        }
+        is_read(&catalog, when, again, words);
+    }
+}
+
+/// Reads a condition, writes it again and describes it; without words only the first two.
+fn is_read(catalog: &Catalog, when: &str, again: &str, words: &str) {
+    let condition = parse(when, catalog).unwrap_or_else(|e| panic!("{when}: {e}"));
+    assert_eq!(condition.to_string(), again, "{when}");
+    assert_eq!(parse(again, catalog).as_ref(), Ok(&condition), "{again}");
+    if !words.is_empty() {
+        assert_eq!(condition.words(), words);
+    }
+}
+
+#[test]
+fn forms_for_values_of_jobs_are_read_written_again_and_said() {
+    let catalog = catalog();
+    for (when, again, words) in [
+        ("job.loss is not a number", "job.loss is not a number", "job.loss not a number"),
+        (
+            "job.train/loss is not a number for 1m",
+            "job.train/loss is not a number for 1m",
+            "job.train/loss not a number for 1 min",
+        ),
+        (
+            "job.tokens_per_s < 0.8 x its mean for 2m",
+            "job.tokens_per_s < 0.8 x its mean over 10m for 2m",
+            "job.tokens_per_s relative to its mean over 10 min below 0.8 for 2 min",
+        ),
+        (
+            "gpu.*.powerWatts > 1.5 x its mean over 1h, until < 1.2",
+            "gpu.*.powerWatts > 1.5 x its mean over 1h, until < 1.2",
+            "GPU power relative to its mean over 1 h above 1.5, until below 1.2",
+        ),
+        ("job.step > 1000", "job.step > 1000", ""),
+    ] {
+        is_read(&catalog, when, again, words);
     }
 }
 
@@ -103,6 +134,8 @@ fn a_fault_says_where_it_is_and_what_to_write() {
         ("cpu > 1 and cpu > 2 and cpu > 3", 23, "at most two"),
         ("rate(cpu, 5m) > 1", 0, "is not a counter"),
         ("mean(cpu) > 1", 8, "a comma and a duration"),
+        ("gpu.*.temp is not a number", 11, "needs the name of a job's value"),
+        ("mean(cpu, 5m) > 2 x its mean", 28, "compares the samples of a tag"),
         ("mean over rack of cpu > 1", 10, "source, run, gpu"),
         ("run exploded", 4, "not a state of a run"),
         ("finding", 7, "such as hang"),
@@ -203,16 +236,17 @@ fn op() -> impl Strategy<Value = Op> {
 
 fn comparison(groups: bool) -> impl Strategy<Value = Comparison> {
     let by = || proptest::sample::select(By::ALL.to_vec());
-    let value = (tag(), 0..if groups { 8 } else { 3 }, by(), op(), limit(), 1..MAX_DURATION).prop_map(
+    let value = (tag(), 0..if groups { 9 } else { 4 }, by(), op(), limit(), 1..MAX_DURATION).prop_map(
         |(tag, which, by, op, limit, over)| match which {
             0 => Value::Of(tag),
             1 if tag.kind == Kind::Counter => Value::In(Function::Rate, tag, over),
             1 => Value::In(Function::Max, tag, over),
             2 => Value::In(Function::Change, tag, over),
-            3 => Value::Over(Across::Mean, by, tag),
-            4 => Value::Over(Across::Min, by, tag),
-            5 => Value::Over(Across::Max, by, tag),
-            6 => Value::Over(Across::Spread, by, tag),
+            3 => Value::OfMean(tag, over),
+            4 => Value::Over(Across::Mean, by, tag),
+            5 => Value::Over(Across::Min, by, tag),
+            6 => Value::Over(Across::Max, by, tag),
+            7 => Value::Over(Across::Spread, by, tag),
             _ => Value::Over(Across::Share(op, limit), by, tag),
         },
     );

@@ -88,6 +88,7 @@ pub const ROWS: &[MatrixRow] = &[
     row("GET /api/v1/cells", "/api/v1/cells?source={machine}", "", Team, OK),
     row("GET /api/v1/markers", "/api/v1/markers?source={machine}", "", Team, OK),
     row("POST /api/v1/markers", "", EMPTY, Nothing, CONFLICT),
+    row("POST /api/v1/values", "", "{\"values\": {\"loss\": 0.41}}", Nothing, CONFLICT),
     row("GET /api/v1/doctor", "/api/v1/doctor?source={machine}", "", Team, OK),
     row("GET /api/v1/uplink", "", "", Nothing, OK),
     row("GET /api/v1/live", "", "", Nothing, BAD),

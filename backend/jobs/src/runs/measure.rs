@@ -1,5 +1,6 @@
 //! Resources of a run, read from the history of its machines.
 
+use super::logged;
 use super::series::names_of;
 use super::sums::{HeldGpu, HeldSpan, Sums, Together, line, merged, within};
 use shared::catalog::{LABEL, MetricDef, cpu, gpu, memory, process};
@@ -69,9 +70,9 @@ pub struct RunMeasures {
 #[derive(Clone, Debug)]
 pub struct Measure {
     /// Its ID in the API.
-    pub id: &'static str,
+    pub id: String,
     /// Its title.
-    pub title: &'static str,
+    pub title: String,
     /// Unit of the values.
     pub unit: Unit,
     /// Aggregation of a rank's GPUs into one line.
@@ -223,13 +224,10 @@ pub fn measure(
         Measure { unit: row.of.unit.base(), ..measure_of(row, lines) }
     });
     let known = |measure: &Measure| measure.lines.iter().any(|line| line.values.iter().any(Option::is_some));
-    RunMeasures {
-        sums,
-        from: span.0,
-        step,
-        measures: gpus.chain(processes).chain(hosts).filter(known).collect(),
-        left_out,
-    }
+    // The job's own values stand above what its machines do.
+    let own = if wholly { logged::measures(live, sources, run, span, (span.0, step, points)) } else { Vec::new() };
+    let measures = own.into_iter().chain(gpus).chain(processes).chain(hosts).filter(known).collect();
+    RunMeasures { sums, from: span.0, step, measures, left_out }
 }
 
 /// Model names of a machine's GPUs.
@@ -259,12 +257,21 @@ impl Models {
 }
 
 fn measure_of(row: &ChartSource, lines: Vec<Line>) -> Measure {
-    Measure { id: row.id, title: row.of.title, unit: row.of.unit, together: row.together, lines }
+    Measure { id: row.id.into(), title: row.of.title.into(), unit: row.of.unit, together: row.together, lines }
 }
 
 /// Span in which a process ran, within the span of its run.
 fn life(process: &RunProcess, (from, to): HeldSpan) -> HeldSpan {
     (process.began.clamp(from, to), process.ended.unwrap_or(to).clamp(from, to))
+}
+
+/// Width of the roll-ups that are read of a span, milliseconds.
+pub(super) fn read_step((from, to): HeldSpan, interval: i64) -> i64 {
+    let length = to - from;
+    match length <= SAMPLES_MS {
+        true => (length / MAX_BUCKETS).max(interval),
+        false => (length / MAX_BUCKETS / MINUTE + 1) * MINUTE,
+    }
 }
 
 /// Reads the machine's own rows, those of GPUs, each with the spans in which it was held, and those of processes by the
@@ -277,11 +284,7 @@ fn read_source(
     wholly: bool,
 ) -> Read {
     let interval = source.interval.max(1);
-    let length = span.1 - span.0;
-    let step = match length <= SAMPLES_MS {
-        true => (length / MAX_BUCKETS).max(interval),
-        false => (length / MAX_BUCKETS / MINUTE + 1) * MINUTE,
-    };
+    let step = read_step(span, interval);
     // The store is locked once; everything else is read outside of the lock.
     let mut known: BTreeMap<(&str, String), SeriesId> = BTreeMap::new();
     let snapshot = {

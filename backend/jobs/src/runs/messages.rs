@@ -6,8 +6,10 @@ use super::spool::Spool;
 use super::track::{TOO_MANY_MARKERS, Tracker};
 use crate::code_alerts::{Calls, TOO_MANY_CALLS};
 use crate::markers::Markers;
+use crate::values;
 use shared::alert::CodeAlert;
 use shared::new_marker::NewMarker;
+use shared::new_values::NewValues;
 use shared::run::{TAKEN, TellAnswer, Told};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -23,6 +25,12 @@ const MARKED_BY_OTHERS: governor::Quota =
 
 /// Maximum rate of markers over all runs, and of alerts: each run has a lower limit.
 const MAX_MARKERS: governor::Quota = governor::Quota::per_second(std::num::NonZeroU32::new(500).expect("not zero"));
+
+/// Maximum rate of messages with values: of all processes, and of another user's. Each process has a lower limit, and no
+/// message writes a record.
+const MAX_VALUES: governor::Quota = governor::Quota::per_second(std::num::NonZeroU32::new(5_000).expect("not zero"));
+const VALUES_BY_OTHERS: governor::Quota =
+    governor::Quota::per_second(std::num::NonZeroU32::new(1_000).expect("not zero"));
 
 /// Kind of a received message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,15 +52,20 @@ pub(super) struct Messages {
     pub limit: governor::DefaultDirectRateLimiter,
     markers_limit: governor::DefaultDirectRateLimiter,
     calls_limit: governor::DefaultDirectRateLimiter,
+    values_limit: governor::DefaultDirectRateLimiter,
     others: Limits,
 }
 
-/// Rate limits of each user: of reports, and of markers and alerts.
-type Limits = [governor::DefaultKeyedRateLimiter<Option<u32>>; 2];
+/// Rate limits of each user: of reports, of markers and alerts, and of values.
+type Limits = [governor::DefaultKeyedRateLimiter<Option<u32>>; 3];
 
 fn is_too_much(limits: &Limits, sender: &SentBy, message: &Message) -> bool {
-    let [told, rest] = limits;
-    let limit = if matches!(message, Message::Told(_)) { told } else { rest };
+    let [told, rest, values] = limits;
+    let limit = match message {
+        Message::Told(_) => told,
+        Message::Values(_) => values,
+        _ => rest,
+    };
     limit.check_key(&sender.from.uid).is_err()
 }
 
@@ -72,7 +85,8 @@ impl Messages {
             limit: governor::RateLimiter::direct(MAX_MESSAGES),
             markers_limit: governor::RateLimiter::direct(MAX_MARKERS),
             calls_limit: governor::RateLimiter::direct(MAX_MARKERS),
-            others: [TOLD_BY_OTHERS, MARKED_BY_OTHERS].map(governor::RateLimiter::keyed),
+            values_limit: governor::RateLimiter::direct(MAX_VALUES),
+            others: [TOLD_BY_OTHERS, MARKED_BY_OTHERS, VALUES_BY_OTHERS].map(governor::RateLimiter::keyed),
         }
     }
 
@@ -103,6 +117,7 @@ impl Messages {
             }
             Message::Marker(new) => self.marker(tracker, *new, sender),
             Message::Alert(said) => self.alert(tracker, *said, sender),
+            Message::Values(new) => self.values(tracker, *new, sender),
         }
         Received::Other
     }
@@ -128,6 +143,21 @@ impl Messages {
             Err(_) => {
                 self.markers.drop_one();
                 Err(TOO_MANY_MARKERS.into())
+            }
+        };
+        self.socket.answer(&sender.from, answer.as_ref().map_or_else(String::as_str, |()| TAKEN));
+    }
+
+    fn values(&self, tracker: &Tracker, mut new: NewValues, sender: &SentBy) {
+        if sender.is_other {
+            new.run = new.run.map(|run| tracker.owners.id(&run, Some(&sender.user)));
+        }
+        let count = new.values.len() as u64;
+        let answer = match self.values_limit.check() {
+            Ok(()) => tracker.values(new, sender.from.pid),
+            Err(_) => {
+                tracker.drop_values(count);
+                Err(values::too_many(count))
             }
         };
         self.socket.answer(&sender.from, answer.as_ref().map_or_else(String::as_str, |()| TAKEN));

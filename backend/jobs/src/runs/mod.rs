@@ -26,6 +26,7 @@ mod kept;
 #[cfg(unix)]
 mod kubernetes;
 mod lines;
+mod logged;
 mod measure;
 #[cfg(unix)]
 mod messages;
@@ -62,6 +63,7 @@ pub use follow::follow;
 pub use keeping::{expire_logs, keep};
 #[cfg(unix)]
 pub use kubernetes::examine_kubernetes;
+pub use logged::steps;
 pub use measure::{Line, RunMeasures, measure};
 pub use output::{PrintedRow, Ranks, RunLogs, last_words};
 pub use registry::{RunRegistry, RunRegistryParts};

@@ -5,7 +5,7 @@
 //! |---|---|---|
 //! | a process begins | yes | one of theirs; 256 at once |
 //! | a process ended | yes | yes |
-//! | a marker, an alert | yes | of the machine, or of a run that is theirs |
+//! | a marker, an alert, values | yes | of the machine, or of a run that is theirs |
 //! | location of the output | yes | no: the folder is this program's alone |
 //!
 //! A run belongs to the user who began it. Another user who reports the same ID has a run of their own, under another
@@ -135,6 +135,7 @@ impl Owners {
             },
             Message::Marker(marker) => own(&marker.run),
             Message::Alert(alert) => own(&alert.run),
+            Message::Values(values) => own(&values.run),
             Message::Logs(_) => Err("this server does not record the output of other users' jobs".into()),
         }
     }

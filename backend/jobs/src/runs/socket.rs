@@ -6,6 +6,7 @@ use launch::peer::{Sender, ask_for_senders, receive};
 use parking_lot::Mutex;
 use shared::alert::{AlertSeverity, CodeAlert};
 use shared::new_marker::NewMarker;
+use shared::new_values::{MAX_VALUES_BYTES, NewValues};
 use shared::run::{
     About, Begun, LogsOf, MAX_ID_BYTES, MAX_MARKER_BYTES, MAX_MESSAGE_BYTES, MAX_TAGS, MAX_TEXT_BYTES, Over, Told,
     check_id,
@@ -48,6 +49,8 @@ pub(super) enum Message {
     Marker(Box<NewMarker>),
     /// An alert of a script.
     Alert(Box<CodeAlert>),
+    /// Values that a script logs.
+    Values(Box<NewValues>),
     /// Request of a launcher for the location of the output of a run, by its ID.
     Logs(String),
 }
@@ -173,7 +176,7 @@ impl RunSocket {
                         return (message, SentBy { from, user, is_other });
                     }
                     None => {
-                        self.answer(&from, "this is no marker; a text, or JSON with text, step and kind, or with alert, text, severity and wait");
+                        self.answer(&from, "this is no marker; a text, or JSON with text, step and kind, with alert, text, severity and wait, or with values and step");
                         let unread = self.unread.fetch_add(1, Ordering::Relaxed) + 1;
                         if unread.is_power_of_two() {
                             tracing::warn!(unread, "messages on the socket of runs cannot be read");
@@ -269,7 +272,7 @@ fn alert(text: &str) -> Option<CodeAlert> {
     Some(CodeAlert { title, text: text.unwrap_or_default(), severity, wait, run, id, source: None, t: None })
 }
 
-/// Parses a message and checks its limits: JSON of a launcher, JSON of an alert, JSON of a marker, or the text of a
+/// Parses a message and checks its limits: JSON of a launcher, of values, of an alert or of a marker, or the text of a
 /// marker.
 fn message(bytes: &[u8]) -> Option<Message> {
     if let Some(told) = parse(bytes) {
@@ -280,6 +283,11 @@ fn message(bytes: &[u8]) -> Option<Message> {
         && check_id(&logs).is_ok()
     {
         return Some(Message::Logs(logs));
+    }
+    if bytes.len() <= MAX_VALUES_BYTES
+        && let Ok(values) = serde_json::from_slice(bytes)
+    {
+        return Some(Message::Values(Box::new(values)));
     }
     let text = str::from_utf8(bytes).ok().filter(|text| (1..=MAX_MARKER_BYTES).contains(&text.len()))?;
     let is_id = |run: &Option<String>| run.as_ref().is_none_or(|id| check_id(id).is_ok());

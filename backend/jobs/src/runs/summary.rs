@@ -1,9 +1,10 @@
 //! The stored part of a run after its samples have gone: its row, five curves, and its numbers.
 
 use super::CostSettings;
+use super::logged;
 use super::measure::measure;
 use super::sums::Sums;
-use crate::markers::{between, steps};
+use crate::markers::{between, steps as speed};
 use serde::{Deserialize, Serialize};
 use shared::answer::markers::Marker;
 use shared::catalog::{Kind, MetricDef, cpu, gpu, network};
@@ -205,7 +206,7 @@ impl RunSummary {
         for measure in MEASURES {
             let series = series(live, &sources, &run, measure, (from, to), step);
             covered.extend(series.iter().flatten().map(|bucket| bucket.t));
-            curves.extend(curve(measure, &series));
+            curves.extend(band(measure.tag, &series));
         }
         let steps_of_time = (to.div_euclid(step) - from.div_euclid(step) + 1) as f64;
         numbers.coverage = (covered.len() as f64 / steps_of_time).min(1.0);
@@ -215,7 +216,8 @@ impl RunSummary {
         let sums = measure(live, &owned, &run, now, (1, false)).sums;
         numbers.hold(&sums, prices);
         numbers.drivers = drivers(&owned);
-        if let Some(steps) = steps::steps(&steps::read_steps(live, &owned, run.machine_id(), (from, to))) {
+        curves.extend(logged::curves(live, &owned, &run, (from, to), step));
+        if let Some(steps) = speed::steps(&logged::steps(live, &owned, &run, (from, to))) {
             (numbers.step, numbers.steps_per_second) = (Some(steps.step), steps.per_second);
         }
         let mut findings = findings.map(|of| of((from, to))).unwrap_or_default();
@@ -271,7 +273,8 @@ fn rates(buckets: &[Bucket]) -> Vec<Bucket> {
     buckets.windows(2).filter_map(rate).collect()
 }
 
-fn curve(measure: &MetricDef, series: &[Vec<Bucket>]) -> Option<RunCurve> {
+/// The band of the averages of series; None if they have no sample.
+pub(super) fn band(tag: &str, series: &[Vec<Bucket>]) -> Option<RunCurve> {
     let mut at: BTreeMap<i64, Vec<f64>> = BTreeMap::new();
     series.iter().flatten().for_each(|bucket| at.entry(bucket.t).or_default().push(bucket.mean));
     let point = |(t, means): (i64, Vec<f64>)| {
@@ -281,7 +284,7 @@ fn curve(measure: &MetricDef, series: &[Vec<Bucket>]) -> Option<RunCurve> {
     };
     let points: Vec<_> = at.into_iter().map(point).collect();
     let series = series.iter().filter(|buckets| !buckets.is_empty()).count() as u32;
-    (!points.is_empty()).then(|| RunCurve { tag: measure.tag.into(), series, points })
+    (!points.is_empty()).then(|| RunCurve { tag: tag.into(), series, points })
 }
 
 #[cfg(test)]
@@ -292,8 +295,8 @@ mod tests {
     fn a_curve_is_the_band_of_its_series() {
         let bucket = |t: i64, mean: f64| Bucket { t, min: 0.0, max: 100.0, mean, last: mean, count: 9 };
         let series = [vec![bucket(0, 10.0), bucket(5, 30.0)], vec![bucket(0, 20.0)], Vec::new()];
-        let curve = curve(&gpu::UTILIZATION, &series).expect("a curve");
+        let curve = band(gpu::UTILIZATION.tag, &series).expect("a curve");
         assert_eq!((curve.series, curve.points), (2, vec![(0, 10.0, 20.0, 15.0), (5, 30.0, 30.0, 30.0)]));
-        assert_eq!(super::curve(&gpu::UTILIZATION, &[Vec::new()]), None);
+        assert_eq!(band(gpu::UTILIZATION.tag, &[Vec::new()]), None);
     }
 }

@@ -12,11 +12,14 @@ use super::socket::{Message, SentBy};
 use super::spool::Spool;
 use crate::code_alerts::Calls;
 use crate::markers::{Markers, TakenMarkers};
+use crate::values;
 #[cfg(target_os = "linux")]
 use launch::memory::{LOOK_INTERVAL, Watched};
 use shared::alert::CodeAlert;
 use shared::alert_call::AlertCall;
+use shared::catalog::job::ValueSender;
 use shared::new_marker::NewMarker;
+use shared::new_values::NewValues;
 use shared::run::{BEGIN_KIND, Begun, Claim, END_KIND, How, Over, Paused, Rank, RunState, STATE_KIND, Told};
 use shared::wire::SourceId;
 use std::collections::{HashMap, HashSet};
@@ -116,6 +119,13 @@ fn is_alive(begun: &Begun) -> bool {
 /// Whether the process of this PID and start is alive.
 fn is_process(pid: u32, start: Option<u64>) -> bool {
     launch::process::Stat::read(pid).is_some_and(|stat| Some(stat.start) == start && !stat.has_ended)
+}
+
+/// The place of a process in its run, for the labels of its values.
+fn place_of(begun: &Begun) -> ValueSender {
+    let rank = begun.rank.as_ref().map(|rank| rank.rank);
+    let label = begun.about.label.clone().filter(|_| rank.is_none());
+    ValueSender { run: Some(begun.run.clone()), rank, label, ..ValueSender::default() }
 }
 
 /// Appends a record; true if it was stored.
@@ -249,6 +259,20 @@ impl Tracker {
         }
     }
 
+    /// Takes values of a script, for the run in which its process runs according to the kernel.
+    pub fn values(&self, new: NewValues, pid: Option<u32>) -> Result<(), String> {
+        match values::take(&self.live, self.source, new, pid) {
+            Ok(taken) if taken.dropped == 0 => Ok(()),
+            Ok(taken) => Err(values::too_many(taken.dropped)),
+            Err(why) => Err(why.to_string()),
+        }
+    }
+
+    /// Counts values that were dropped before they came here.
+    pub fn drop_values(&self, count: u64) {
+        self.live.source(self.source).job_values.drop_some(count);
+    }
+
     /// Takes an alert of a script. The run according to the kernel takes precedence over the named one.
     pub fn alert(&self, calls: &Calls, said: CodeAlert, pid: Option<u32>) -> Result<(), String> {
         let own = pid.and_then(|pid| self.above(pid));
@@ -342,7 +366,11 @@ impl Tracker {
         if std::mem::take(&mut self.changed) {
             let own = launch::process::namespace();
             let ranks = series::list_ranks(self.running.values(), |begun| begun.namespace == own);
-            self.live.source(self.source).processes.set_ranks(ranks);
+            let here = self.running.values().filter(|begun| begun.namespace == own);
+            let places = here.filter_map(|begun| Some((begun.pid, begun.start?, place_of(begun)))).collect();
+            let source = self.live.source(self.source);
+            source.processes.set_ranks(ranks);
+            source.job_values.set_processes(places);
         }
     }
 

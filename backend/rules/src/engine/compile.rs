@@ -2,7 +2,7 @@
 
 use super::{Machine, Series};
 use shared::alert::Rule;
-use shared::catalog::{Catalog, Metric, MetricDef, glob, gpu};
+use shared::catalog::{Catalog, Metric, MetricDef, glob, gpu, job};
 use shared::rule::{Across, By, Comparison, Condition, Op, Tag, Threshold, Value};
 use std::collections::BTreeMap;
 
@@ -38,6 +38,13 @@ fn tag_of(row: &MetricDef, instance: &str) -> Tag {
     Tag { template: row.tag, instance: instance.into(), unit: row.unit, kind: row.kind, title: row.title }
 }
 
+/// The series of a job's value that tell whether it is a number.
+fn odd(value: &Tag) -> Tag {
+    let prefix = job::NOT_A_NUMBER.tag.trim_start_matches(job::PREFIX).trim_end_matches(job::LABELS);
+    let instance = format!("{prefix}{{*{}=\"{}\"*", job::NAME, value.instance);
+    Tag { instance, ..value.clone() }
+}
+
 /// Whether a value matches no negated pattern, and any of the others if there are some.
 pub fn fits(patterns: &[Pattern], value: Option<&str>) -> bool {
     let value = value.unwrap_or("");
@@ -53,6 +60,12 @@ impl Compiled {
         let below = |value, limit, op| Comparison { value, op, limit };
         let threshold = match &condition {
             Condition::Threshold(threshold) => Some(threshold.clone()),
+            Condition::NotANumber { tag, hold } => Some(Threshold {
+                first: below(Value::Of(odd(tag)), 0.0, Op::Above),
+                and: None,
+                hold: *hold,
+                until: None,
+            }),
             Condition::HeldIdle(hold) => Some(Threshold {
                 first: below(Value::Of(tag_of(&gpu::UTILIZATION, "*")), IDLE, Op::Below),
                 and: Some(below(Value::Of(tag_of(&gpu::MEMORY_ALLOCATED_BYTES, "*")), HELD_BYTES, Op::Above)),

@@ -6,6 +6,7 @@ use super::state::SubjectState;
 use super::{Engine, Host, Series, Subject};
 use crate::{Transition, What, id};
 use shared::alert::{Alert, AlertState};
+use shared::catalog::job::{self, ValueSender};
 use shared::rule::{Comparison, Condition, Threshold, Value, duration_words, limit_words, value_words};
 use shared::unit::{Unit, rough_duration};
 use std::collections::BTreeMap;
@@ -30,7 +31,10 @@ pub fn place(host: &Host, series: &Series) -> String {
     match (series.gpu(), &*series.instance) {
         (Some(_), gpu) => format!("{name} GPU {gpu}"),
         (None, "") => name.clone(),
-        (None, instance) => format!("{name} {instance}"),
+        (None, instance) => match job::process(&series.row.template, instance) {
+            Some(process) => format!("{name} {process}"),
+            None => format!("{name} {instance}"),
+        },
     }
 }
 
@@ -122,6 +126,17 @@ impl Engine {
         let row = &series.row.title;
         let mut value = true;
         let mut sentence = match (&rule.threshold, &rule.condition) {
+            (_, Condition::NotANumber { .. }) => {
+                value = false;
+                let name = ValueSender::of(&series.instance).1.unwrap_or_default();
+                match what {
+                    What::Ended => format!(
+                        "{place}: {name} is a number again, was not for {}",
+                        rough_duration(state.seen - state.times().0)
+                    ),
+                    _ => format!("{place}: {name} is not a number since {}", hour(state.began, state.began)),
+                }
+            }
             (Some(of), _) => threshold(of, what, state, &place, row),
             (None, Condition::Missing { .. }) => {
                 value = false;

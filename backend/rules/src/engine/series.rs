@@ -4,11 +4,12 @@ use super::compile::Compiled;
 use super::state::{Phase, Step, SubjectState};
 use super::window::Window;
 use super::{
-    Engine, Host, KeptSubject, MAX_OF_RULE, MAX_SUBJECTS, NONE, PREDICT_CLEAR_MS, PREDICT_MS, STALE_INTERVALS, Series,
-    Subject, Tick,
+    Engine, Host, KeptSubject, MAX_OF_RULE, MAX_SUBJECTS, More, NONE, PREDICT_CLEAR_MS, PREDICT_MS, STALE_INTERVALS,
+    Series, Subject, Tick,
 };
 use crate::What;
 use shared::alert::Alert;
+use shared::catalog::job::{self, ValueSender};
 use shared::rule::{By, Condition, Function, Threshold, Value};
 use std::collections::BTreeMap;
 
@@ -47,24 +48,12 @@ pub fn unknown(state: &mut SubjectState, t: i64, interval: i64) -> Option<What> 
 pub fn sampled(subject: &mut Subject, rule: &Compiled, raw: f64, tick: &Tick, dt: u32, settled: bool) -> Option<What> {
     match (&rule.threshold, &rule.condition) {
         (Some(threshold), _) => {
-            let first = match &threshold.first.value {
-                Value::In(function, _, seconds) => {
-                    let window = &mut subject.more.get_or_insert_default().first;
-                    pushed(window, *function, *seconds, tick.t, raw)? * threshold.first.value.factor()
-                }
-                _ => raw,
-            };
+            let first = measured(&threshold.first.value, subject, |more| &mut more.first, tick.t, raw)?;
             let second = match &threshold.and {
                 None => None,
                 Some(and) => {
                     let raw = tick.values.get(subject.second as usize).copied().filter(|v| v.is_finite())?;
-                    Some(match &and.value {
-                        Value::In(function, _, seconds) => {
-                            let window = &mut subject.more.get_or_insert_default().second;
-                            pushed(window, *function, *seconds, tick.t, raw)? * and.value.factor()
-                        }
-                        _ => raw,
-                    })
+                    Some(measured(&and.value, subject, |more| &mut more.second, tick.t, raw)?)
                 }
             };
             if settled { weigh(&mut subject.state, threshold, first, second, tick.t, dt) } else { None }
@@ -72,6 +61,27 @@ pub fn sampled(subject: &mut Subject, rule: &Compiled, raw: f64, tick: &Tick, dt
         (None, Condition::Reaches { limit, within, .. }) => reaches(subject, raw, (*limit, *within), tick, settled),
         (None, Condition::Increases { .. }) => increases(&mut subject.state, raw, tick.t, dt, settled),
         _ => None,
+    }
+}
+
+/// The value of a sample; None until its window is full, or if its mean is 0.
+fn measured(
+    value: &Value,
+    subject: &mut Subject,
+    window: impl FnOnce(&mut More) -> &mut Option<Window>,
+    t: i64,
+    raw: f64,
+) -> Option<f64> {
+    let of = |subject: &mut Subject, function, seconds| {
+        pushed(window(subject.more.get_or_insert_default()), function, seconds, t, raw)
+    };
+    match value {
+        Value::In(function, _, seconds) => Some(of(subject, *function, *seconds)? * value.factor()),
+        Value::OfMean(_, seconds) => {
+            let mean = of(subject, Function::Mean, *seconds)?;
+            (mean != 0.0).then(|| raw / mean)
+        }
+        _ => Some(raw),
     }
 }
 
@@ -171,6 +181,14 @@ impl Engine {
             host.runs.iter().filter(|(_, gpus)| gpu.is_none_or(|gpu| gpus.is_empty() || gpus.contains(&gpu)));
         if let (Some((run, _)), None) = (runs.next(), runs.next()) {
             labels.extend(self.runs.get(run).map(|r| r.labels.clone()).unwrap_or_default());
+        }
+        if job::is_labeled(&series.row.template) {
+            let (sender, _) = ValueSender::of(&series.instance);
+            if let Some(run) = sender.run {
+                labels.extend(self.runs.get(&run).map(|run| run.labels.clone()).unwrap_or_default());
+                labels.insert("run".into(), run);
+            }
+            labels.extend(sender.rank.map(|rank| ("rank".into(), rank.to_string())));
         }
         labels.insert("source".into(), host.machine.name.clone());
         labels.insert("tag".into(), series.tag());

@@ -122,6 +122,42 @@ fn an_alert_says_what_where_and_how_much() {
 }
 
 #[test]
+fn a_value_of_a_job_that_is_no_number_is_told_with_its_rank_and_run() {
+    let odd = |name: &str| format!("job.not_a_number{{name=\"{name}\",rank=\"3\",run=\"abc\"}}");
+    let (loss, accuracy) = (odd("loss"), odd("accuracy"));
+    let tags = ["job.loss{rank=\"3\",run=\"abc\"}", loss.as_str(), accuracy.as_str()];
+    let mut world = World::new(&[rule("nan", "job.loss is not a number")], &["a"], &tags);
+    assert_eq!(world.ticks(5, &[0.5, f64::NAN, 1.0]), [], "another value");
+    world.tick("a", &[f64::NAN, 1.0, f64::NAN]);
+    let fired = world.engine.take().pop().expect("fired");
+    assert_eq!(fired.what, Fired);
+    let alert = fired.alert;
+    assert!(alert.sentence.starts_with("a rank 3 · abc: loss is not a number since "), "{}", alert.sentence);
+    assert_eq!((alert.labels["run"].as_str(), alert.labels["rank"].as_str(), alert.value), ("abc", "3", None));
+    // A step takes five seconds, and a value is a sample once.
+    for _ in 0..20 {
+        world.tick("a", &[0.5, 0.0, f64::NAN]);
+        (0..4).for_each(|_| world.tick("a", &[f64::NAN; 3]));
+    }
+    let ended = world.engine.take().into_iter().find(|change| change.what == Ended).expect("it is a number again");
+    assert!(ended.alert.sentence.contains("loss is a number again"), "{}", ended.alert.sentence);
+}
+
+#[test]
+fn a_value_is_compared_with_its_own_mean() {
+    let slow = rule("slow", "job.tokens_per_s < 0.8 x its mean over 60s for 5s");
+    let mut world = World::new(&[slow], &["a"], &["job.tokens_per_s{rank=\"0\",run=\"abc\"}"]);
+    assert_eq!(world.ticks(30, &[1_000.0]), []);
+    assert_eq!(world.ticks(5, &[100.0]), [], "no mean is known yet");
+    assert_eq!(world.ticks(100, &[1_000.0]), []);
+    assert_eq!(world.ticks(30, &[850.0]), []);
+    let told = world.ticks(20, &[500.0]);
+    assert_eq!(told.last().map(|(_, what)| *what), Some(Fired), "{told:?}");
+    let mut zero = World::new(&[rule("r", "cpu > 2 x its mean over 10s")], &["a"], &["cpu"]);
+    assert_eq!(zero.ticks(100, &[0.0]), [], "nothing is a part of zero");
+}
+
+#[test]
 fn without_until_the_opposite_clears_after_a_fifth_of_the_time() {
     for (hold, clear) in [("0s", 30), ("60s", 30), ("10m", 120)] {
         let mut world = World::new(&[rule("r", &format!("cpu > 50 for {hold}"))], &["a"], &["cpu"]);

@@ -4,8 +4,8 @@
 
 use crate::builtin::rules;
 use shared::alert::Rule;
-use shared::catalog::Catalog;
 use shared::catalog::prometheus::{Family, labels};
+use shared::catalog::{Catalog, Metric, job};
 use shared::rule::{Across, By, Comparison, Condition, Function, Tag, Threshold, Value, check, duration_text};
 use shared::run::RunState;
 use std::collections::BTreeMap;
@@ -87,6 +87,10 @@ fn expression(condition: &Condition, catalog: &Catalog) -> Result<ExportedCondit
                 *hold,
             )
         }
+        Condition::NotANumber { tag, hold } => {
+            let family = Family::of(&Metric::from(&job::NOT_A_NUMBER)).name;
+            held(format!("{family}{{{}=\"{}\"}} > 0", job::NAME, tag.instance), *hold)
+        }
         Condition::Reaches { tag, limit, within } => {
             let (name, family) = series(tag, catalog)?;
             let limit = number(family.value(*limit));
@@ -164,10 +168,12 @@ fn comparison(one: &Comparison, catalog: &Catalog) -> Result<String, String> {
         // A rate is in the base unit already.
         Value::In(Function::Rate, ..) => one.limit,
         Value::Over(Across::Share(..), ..) => one.limit / 100.0,
+        Value::OfMean(..) => one.limit,
         _ => family.value(one.limit),
     };
     let value = match &one.value {
         Value::Of(_) => name,
+        Value::OfMean(_, seconds) => format!("{name} / avg_over_time({name}[{}])", duration_text(*seconds)),
         Value::In(function, _, seconds) => {
             let function = match function {
                 Function::Rate => "rate",
@@ -202,6 +208,14 @@ fn comparison(one: &Comparison, catalog: &Catalog) -> Result<String, String> {
 
 /// The metric name of a tag with the labels that it fixes, and its family.
 fn series(tag: &Tag, catalog: &Catalog) -> Result<(String, Family), String> {
+    if tag.template == job::VALUE.tag && !tag.instance.contains('*') {
+        // The row may not exist now.
+        let (name, instance) = tag.instance.split_at(tag.instance.find('{').unwrap_or(tag.instance.len()));
+        let row = Metric { tag: format!("{}{name}{}", job::PREFIX, job::LABELS), ..Metric::from(&job::VALUE) };
+        let pairs = labels(&row, instance).into_iter().map(|(name, value)| format!("{name}=\"{value}\""));
+        let family = Family::of(&row);
+        return Ok((format!("{}{{{}}}", family.name, pairs.collect::<Vec<_>>().join(",")), family));
+    }
     let metric = catalog.metrics.iter().find(|metric| metric.tag == tag.template);
     let metric = metric.ok_or_else(|| format!("there is no metric {}", tag.template))?;
     let family = Family::from_metric(metric);
@@ -236,6 +250,12 @@ mod tests {
         for (when, expr) in [
             ("gpu.3.temp > 85 C for 2m", "watchglass_gpu_temperature_celsius{gpu=\"3\"} > 85"),
             ("gpu.*.gpu < 5 % for 1m", "watchglass_gpu_utilization_ratio < 0.05"),
+            ("job.loss > 3", "watchglass_job_value{name=\"loss\"} > 3"),
+            ("job.train/loss is not a number", "watchglass_job_not_a_number{name=\"train/loss\"} > 0"),
+            (
+                "job.tokens_per_s < 0.8 x its mean over 1h",
+                "watchglass_job_value{name=\"tokens_per_s\"} / avg_over_time(watchglass_job_value{name=\"tokens_per_s\"}[1h]) < 0.8",
+            ),
             ("rate(network.sent, 1m) > 1.5 GB/s", "rate(watchglass_network_transmit_bytes_total[1m]) > 1500000000"),
             ("mean over source of gpu.*.gpu < 50 for 10m", "avg by (source) (watchglass_gpu_utilization_ratio) < 0.5"),
             (

@@ -21,6 +21,7 @@ pub(in crate::http) mod reports;
 pub(in crate::http) mod runs;
 pub(in crate::http) mod series;
 pub(in crate::http) mod uplink;
+pub(in crate::http) mod values;
 
 pub(in crate::http) use answer::AnswerLimits;
 pub use metrics::reference as counters;
@@ -50,7 +51,7 @@ use stream::live::Live;
 
 pub(in crate::http) async fn unknown(uri: Uri) -> Refusal {
     let known = "routes are api/v1/catalog, sources, fleet, series, query, figure, export, record, runs, findings, \
-        changed, processes, kernels, markers, cells, doctor, uplink and live";
+        changed, processes, kernels, markers, values, cells, doctor, uplink and live";
     Refusal::new(StatusCode::NOT_FOUND, format!("there is no {}; {known}", uri.path()))
 }
 

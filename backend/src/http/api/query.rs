@@ -26,6 +26,8 @@ use stream::store::Store;
 
 /// Default tags of a query for a run: its GPUs,
 const ALL_OF_GPUS: &str = "gpu.*";
+/// the values that it logs,
+const ALL_OF_JOB: &str = "job.*";
 /// and the resources of its ranks.
 static OF_RANKS: [&MetricDef; 3] = [&process::CPU, &process::RSS, &process::THREADS];
 /// Maximum number of values in one response of `query`.
@@ -193,8 +195,10 @@ fn ask(params: &Params, now: i64, run: Option<&Run>) -> Result<Ask, Refusal> {
         }
         if ask.tags.is_empty() {
             ask.tags.push(ALL_OF_GPUS.into());
+            ask.tags.push(ALL_OF_JOB.into());
             ask.tags.extend(OF_RANKS.iter().map(|row| format!("{}{LABEL}*", row.tag)));
         }
+        ask.run = Some(run.machine_id().to_string());
         for process in &run.processes {
             let held = process.rank.iter().flat_map(|rank| rank.gpus.iter().copied());
             held.for_each(|gpu| _ = ask.gpus.entry(process.source.clone()).or_default().insert(gpu));

@@ -13,7 +13,7 @@ use shared::answer::runs::{
     ListedCause, ListedProcess, ListedRun, MeasureLine, RunCurves, RunFigures, RunList, RunMeasure, RunRow, RunSteps,
     RunTotals,
 };
-use shared::catalog::{Kind, MetricDef, cpu, gpu};
+use shared::catalog::{Kind, MetricDef, cpu, gpu, job};
 use shared::json::{Number, Seconds};
 use shared::run::{Cause, How, Run, RunProcess, RunState};
 use shared::unit::Unit;
@@ -99,7 +99,7 @@ pub(in crate::http) async fn one(
         let mut row = run(&found);
         row.figures = figures(&theirs, &measured.sums);
         let span = (found.began, found.ended.unwrap_or(now));
-        let told = markers::steps::read_steps(&live, &sources, found.machine_id(), span);
+        let read_steps = runs::steps(&live, &sources, &found, span);
         row.row.curves = Some(curves(&measured, span, &told));
         let steps = markers::steps::steps(&told);
         row.row.steps = steps.map(|of| RunSteps { step: of.step, per_second: of.per_second.and_then(rounded) });
@@ -338,8 +338,15 @@ fn kept_curves(kept: &RunSummary) -> RunCurves {
     let (from, step) = (kept.run.began, kept.step.max(1));
     let to = kept.run.ended.unwrap_or(kept.made);
     let points = ((to - from) / step + 1).clamp(1, MAX_KEPT_POINTS) as usize;
-    let measures = kept.curves.iter().filter_map(|curve| {
-        let (id, of, together) = STORED_CURVES.iter().find(|(_, of, _)| of.tag == curve.tag)?;
+    // The job's own values stand above what its machines did.
+    let (own, rest): (Vec<_>, Vec<_>) = kept.curves.iter().partition(|curve| curve.tag.starts_with(job::PREFIX));
+    let measures = own.into_iter().chain(rest).filter_map(|curve| {
+        let (id, of, together) = match STORED_CURVES.iter().find(|(_, of, _)| of.tag == curve.tag) {
+            Some((id, of, together)) => ((*id).to_string(), *of, *together),
+            None if curve.tag.starts_with(job::PREFIX) => (curve.tag.clone(), &job::VALUE, "mean"),
+            None => return None,
+        };
+        let title = curve.tag.strip_prefix(job::PREFIX).unwrap_or(of.title).to_string();
         let mut values = vec![None; points];
         for (t, _, _, mean) in &curve.points {
             // A column begins at a multiple of its width, which may be before the run.
@@ -347,10 +354,11 @@ fn kept_curves(kept: &RunSummary) -> RunCurves {
                 *place = Some(*mean);
             }
         }
-        let name = if curve.series > 1 { format!("mean of {}", curve.series) } else { of.label.to_string() };
+        let name =
+            if curve.series > 1 { format!("mean of {}", curve.series) } else { of.label.replace("{value}", &title) };
         let unit = if of.kind == Kind::Counter { of.unit.per_second() } else { of.unit };
         let lines = vec![MeasureLine { source: name, rank: None, label: None, values: short(&values) }];
-        Some(RunMeasure { id: (*id).into(), title: of.title.into(), unit, of_gpus: (*together).into(), lines })
+        Some(RunMeasure { id, title, unit, of_gpus: together.into(), lines })
     });
     RunCurves { from: Seconds(from), step: Seconds(step), measures: measures.collect(), left_out: 0, kept: true }
 }
@@ -375,8 +383,8 @@ fn curves(measured: &RunMeasures, span: (i64, i64), told: &[(i64, u64)]) -> RunC
         values: short(&line.values),
     };
     let measures = measured.measures.iter().map(|measure| RunMeasure {
-        id: measure.id.into(),
-        title: measure.title.into(),
+        id: measure.id.clone(),
+        title: measure.title.clone(),
         unit: measure.unit,
         of_gpus: measure.together.name().into(),
         lines: measure.lines.iter().map(line).collect(),

@@ -1,6 +1,6 @@
 //! State of a source beside its samples.
 
-use inventory::{GpuNumbers, Kernels, Processes};
+use inventory::{GpuNumbers, JobValues, Kernels, Processes};
 use parking_lot::{Mutex, MutexGuard};
 use serde::{Deserialize, Serialize};
 use shared::connection_state::ConnectionState;
@@ -19,6 +19,8 @@ pub struct SourceState {
     pub kernels: Arc<Kernels>,
     /// GPU of each of its numbers.
     pub gpus: Arc<GpuNumbers>,
+    /// Values of the machine's jobs that are in no tick yet.
+    pub job_values: Arc<JobValues>,
     /// Counts of received data since the start.
     pub taken: TakenCounts,
     /// Incremented when readers are to check for new ticks.

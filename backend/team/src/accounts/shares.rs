@@ -9,6 +9,7 @@ use super::{Accounts, DAY, Denied, Done, Network, Principal, Who, key, labels, p
 use records::teams::Team;
 use records::{Connection, accounts, grants, shares, sources};
 use shared::address;
+use shared::catalog::job;
 use shared::role::Role;
 use shared::scope::{Bounds, Scope};
 use shared::secret::Secret;
@@ -296,7 +297,8 @@ fn hidden(query: &str) -> Vec<String> {
     let of = |name| pairs.iter().filter(move |(known, _)| *known == name).map(|(_, value)| value.as_str());
     let drawn: Vec<&str> = of("over").filter_map(|pair| Some(pair.split_once('~')?.1)).collect();
     let hidden = of("hide").flat_map(|list| list.split(',')).filter(|id| !id.is_empty() && !drawn.contains(id));
-    hidden.map(String::from).collect()
+    // The series of a job name its run, and a share link shows no runs.
+    hidden.map(String::from).chain([job::VALUE.chart.to_string()]).collect()
 }
 
 /// The holder that sockets of a link watch.

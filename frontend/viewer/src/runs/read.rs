@@ -3,7 +3,7 @@
 use super::{Figures, Listed, Measured, Ranked, STEPS, Whole};
 use crate::curves::{Curve, CurveChart};
 use shared::answer::runs::{ListedProcess, MeasureLine, RunFigures, RunMeasure, RunRow};
-use shared::catalog::Range;
+use shared::catalog::{Range, job};
 use shared::json::Number;
 use shared::run::{About, RunState};
 
@@ -130,7 +130,8 @@ fn measured(measure: RunMeasure, (from, to, step): (i64, i64, i64), several: boo
 
 fn curve(line: MeasureLine, several: bool) -> Curve {
     let name = match (line.rank, line.label.filter(|label| !label.is_empty())) {
-        (None, _) => line.source,
+        (None, Some(label)) => label,
+        (None, None) => line.source,
         (Some(_), Some(label)) => label,
         (Some(rank), None) if several => format!("rank {rank} · {}", line.source),
         (Some(rank), None) => format!("rank {rank}"),
@@ -144,6 +145,34 @@ fn range(id: &str) -> Option<Range> {
         "gpu" | "gpu_memory_share" | "cpu" | "memory" | "rank_cpu" => Range::PERCENT,
         STEPS | "gpu_memory" | "gpu_power" | "rank_memory" => Range::FromZero,
         "gpu_clock" | "gpu_temp" => Range::Fit,
+        id if id.starts_with(job::PREFIX) => Range::Fit,
         _ => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use shared::unit::Unit;
+
+    #[test]
+    fn values_that_a_job_logs_have_a_chart_with_a_line_for_each_process() {
+        let line = |rank, label: Option<&str>| MeasureLine {
+            source: "node-1".into(),
+            rank,
+            label: label.map(String::from),
+            values: vec![Some(Number(0.5)), None],
+        };
+        let measure = |id: &str| RunMeasure {
+            id: id.into(),
+            title: "loss".into(),
+            unit: Unit::Count,
+            of_gpus: "mean".into(),
+            lines: vec![line(Some(3), None), line(None, Some("loader")), line(None, None)],
+        };
+        let read = measured(measure("job.train/loss"), (0, 2_000, 1_000), false).expect("a chart");
+        let names: Vec<&str> = read.chart.curves.iter().map(|curve| curve.name.as_str()).collect();
+        assert_eq!((names, read.chart.range), (vec!["rank 3", "loader", "node-1"], Range::Fit));
+        assert_eq!(measured(measure("of a later version"), (0, 2_000, 1_000), false), None);
+    }
 }

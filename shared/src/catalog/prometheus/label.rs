@@ -87,20 +87,16 @@ pub fn plain(mut name: &str) -> &str {
     name
 }
 
-/// Labels of a scraped series as its tag has them: sorted, escaped, in braces; empty if there are none.
-pub fn written(labels: &[(&str, &str)]) -> String {
-    let own = labels.iter().filter(|(name, _)| *name != SOURCE && *name != ENDPOINT);
+/// Labels of a scraped series as its tag has them: sorted, escaped, in braces; empty if there are none. `row` is the
+/// label that its row has already.
+pub fn written(labels: &[(&str, &str)], row: Option<&str>) -> String {
+    let own = labels.iter().filter(|(name, _)| *name != SOURCE && *name != ENDPOINT && Some(*name) != row);
     let mut own: Vec<(&str, &str)> = own
         .map(|&(name, value)| match plain(name) {
             SOURCE | ENDPOINT => (name.strip_prefix(EXPORTED).unwrap_or(name), value),
             _ => (name, value),
         })
         .collect();
-    if own.is_empty() {
-        return String::new();
-    }
     own.sort_unstable();
-    let escaped = |value: &str| value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
-    let own: Vec<String> = own.iter().map(|(name, value)| format!("{name}=\"{}\"", escaped(value))).collect();
-    format!("{{{}}}", own.join(","))
+    tag::label_text(&own)
 }

@@ -13,7 +13,7 @@
 mod label;
 mod stem;
 
-use super::{Catalog, Kind, Metric};
+use super::{Catalog, Kind, Metric, job};
 use crate::series::{SeriesDef, quantize};
 use crate::unit::Unit;
 use std::borrow::Cow;
@@ -26,6 +26,8 @@ pub const ENDPOINT: &str = "endpoint";
 /// Prefix of a scraped label whose name is one of these two.
 const EXPORTED: &str = "exported_";
 const TOTAL: &str = "_total";
+/// The family of the values of jobs.
+const JOB_VALUE: &str = "watchglass_job_value";
 
 /// Type of a family in Prometheus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,8 +58,9 @@ pub struct Family {
     pub unit: &'static str,
     scale: Scale,
     steps: f64,
-    /// Name of the endpoint, of a scraped row.
-    endpoint: Option<String>,
+    /// The label that distinguishes a row from others of the same name: the endpoint of a scraped row, the name of a
+    /// job's value.
+    own: Option<(&'static str, String)>,
 }
 
 impl Family {
@@ -70,8 +73,12 @@ impl Family {
                 Kind::Gauge | Kind::State if !reserved => Type::Gauge,
                 _ => Type::Unknown,
             };
-            let (name, endpoint) = (name.to_string(), Some(endpoint.to_string()));
-            return Family { name, kind, unit: "", scale: Scale::Times(1.0), steps: 0.0, endpoint };
+            let (name, own) = (name.to_string(), Some((ENDPOINT, endpoint.to_string())));
+            return Family { name, kind, unit: "", scale: Scale::Times(1.0), steps: 0.0, own };
+        }
+        if let Some(value) = job::name(&metric.tag) {
+            let (name, own) = (JOB_VALUE.to_string(), Some((job::NAME, value.to_string())));
+            return Family { name, kind: Type::Gauge, unit: "", scale: Scale::Times(1.0), steps: 0.0, own };
         }
         let (unit, scale) = base(metric.unit);
         let mut name = format!("watchglass_{}", stem::stem(metric));
@@ -82,7 +89,7 @@ impl Family {
         if kind == Type::Counter {
             name += TOTAL;
         }
-        Family { name, kind, unit, scale, steps: metric.steps, endpoint: None }
+        Family { name, kind, unit, scale, steps: metric.steps, own: None }
     }
 
     /// The name of the family in OpenMetrics, where only a counter's samples end in `_total`.
@@ -132,18 +139,28 @@ fn base(unit: Unit) -> (&'static str, Scale) {
 
 /// Names and values of the labels of a series, without the source's.
 pub fn labels<'a>(metric: &'a Metric, instance: &'a str) -> Vec<(Cow<'a, str>, Cow<'a, str>)> {
-    let Some((endpoint, _)) = scraped(metric) else { return label::parse_labels(&metric.tag, instance) };
+    if !metric.tag.ends_with(job::LABELS) {
+        return label::parse_labels(&metric.tag, instance);
+    }
+    let row = scraped(metric).map(|(endpoint, _)| (ENDPOINT, endpoint));
+    let row = row.or(job::name(&metric.tag).map(|name| (job::NAME, name)));
     let own = super::labels(instance).into_iter().map(|(name, value)| match label::plain(name) {
         SOURCE | ENDPOINT => (Cow::from(format!("{EXPORTED}{name}")), value.into()),
         _ => (name.into(), value.into()),
     });
-    std::iter::once((ENDPOINT.into(), endpoint.into())).chain(own).collect()
+    row.into_iter().map(|(label, value)| (label.into(), value.into())).chain(own).collect()
 }
 
 /// Name and labels of a row's series as a document shows them, without the source: `watchglass_gpu_power_watts{gpu}`.
 pub fn written(metric: &Metric) -> String {
     let name = Family::from_metric(metric).name;
-    label::name(&metric.tag).map_or(name.clone(), |label| format!("{name}{{{label}}}"))
+    match metric.tag.as_str() {
+        // It stands for the rows that are created at run time.
+        tag if tag == job::VALUE.tag => format!("{JOB_VALUE}{{name,rank,run}}"),
+        tag if tag == job::NOT_A_NUMBER.tag => format!("{name}{{name,rank,run}}"),
+        tag if tag == job::STEP.tag => format!("{name}{{rank,run}}"),
+        tag => label::name(tag).map_or(name.clone(), |label| format!("{name}{{{label}}}")),
+    }
 }
 
 /// The families of a catalog, for the way from names and labels back to series.
@@ -170,15 +187,18 @@ impl Names {
     }
 
     /// The series of a name and its labels; None if no row has them. For our own rows, unknown labels are ignored,
-    /// because Prometheus adds its own. For scraped rows, only [`SOURCE`] is ignored.
+    /// because Prometheus adds its own. For scraped rows and values of jobs, only [`SOURCE`] is ignored.
     pub fn find(&self, name: &str, labels: &[(&str, &str)]) -> Option<SeriesDef> {
-        let endpoint = labels.iter().find(|(name, _)| *name == ENDPOINT).map(|(_, endpoint)| *endpoint);
-        let rows = self.by_name.get(name)?;
-        let fits = |metric: &&u16| self.families[usize::from(**metric)].endpoint.as_deref() == endpoint;
-        let metric = *rows.iter().find(fits)?;
-        let instance = match endpoint {
-            Some(_) => label::written(labels),
-            None => label::instance(&self.tags[usize::from(metric)], labels)?,
+        let has = |label: &str, value: &str| labels.contains(&(label, value));
+        let fits = |metric: &&u16| match &self.families[usize::from(**metric)].own {
+            Some((label, value)) => has(label, value),
+            None => labels.iter().all(|(name, _)| *name != ENDPOINT),
+        };
+        let metric = *self.by_name.get(name)?.iter().find(fits)?;
+        let (own, tag) = (&self.families[usize::from(metric)].own, &self.tags[usize::from(metric)]);
+        let instance = match tag.ends_with(job::LABELS) {
+            true => label::written(labels, own.as_ref().map(|(label, _)| *label)),
+            false => label::instance(tag, labels)?,
         };
         Some(SeriesDef { metric, instance })
     }

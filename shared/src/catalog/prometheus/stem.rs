@@ -95,6 +95,7 @@ const NAMED: &[(&str, &str)] = &[
     ("proc.memory.oomKills", "process_oom_kills"),
     ("proc.", "process"),
     ("openmetrics.{sample}", "scraped_sample"),
+    ("job.{value}", "job_other_value"),
     ("monitor.rssMB", "self_resident_memory"),
     ("monitor.late", "self_late_ticks"),
     ("monitor.{collector}.micros", "self_collector_duration"),

@@ -18,6 +18,11 @@ fn catalog() -> Catalog {
         (row.tag, row.kind) = (tag.into(), kind);
         catalog.metrics.push(row);
     }
+    for name in ["loss", "train.loss", "train/loss"] {
+        let mut row = Metric::from(&job::VALUE);
+        row.tag = format!("job.{name}{{labels}}");
+        catalog.metrics.push(row);
+    }
     catalog
 }
 
@@ -52,6 +57,9 @@ fn names_are_as_prometheus_wants_them() {
         ("pressure.cpu.some_percent", "watchglass_pressure_cpu_some_ratio"),
         ("proc.cpu.throttledPercent", "watchglass_process_cpu_throttled_ratio"),
         ("openmetrics.a-b.reads_total{labels}", "reads_total"),
+        ("job.train/loss{labels}", "watchglass_job_value"),
+        ("job.step{labels}", "watchglass_job_step"),
+        ("job.not_a_number{labels}", "watchglass_job_not_a_number"),
     ] {
         let catalog = catalog();
         let metric = catalog.metrics.iter().find(|m| m.tag == tag).expect(tag);
@@ -68,14 +76,14 @@ fn every_row_has_a_legal_name_of_its_own() {
         let name = family.name.trim_start_matches("vllm:");
         assert!(name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_'), "{name}");
         assert!(!name.contains("__") && !name.ends_with('_'), "{name}");
-        let names = [family.name.clone(), family.open_name().to_string()].map(|name| (name, family.endpoint.clone()));
+        let names = [family.name.clone(), family.open_name().to_string()].map(|name| (name, family.own.clone()));
         let own = names.iter().collect::<std::collections::HashSet<_>>();
         for name in own {
             if let Some(other) = seen.insert(name.clone(), metric.tag.clone()) {
                 panic!("{} and {other} are both {name:?}", metric.tag);
             }
         }
-        let ours = family.endpoint.is_none();
+        let ours = family.own.is_none();
         assert_eq!(ours && family.kind == Type::Counter, ours && family.name.ends_with("_total"));
         assert!(!ours || !["_count", "_sum", "_bucket", "_info"].iter().any(|end| family.name.ends_with(end)));
         assert!(family.open_name().ends_with(family.unit));
@@ -118,6 +126,9 @@ fn parts_of_a_gpu_are_labels_of_their_own() {
     assert_eq!(text("network.{dev}.recv", "eth0"), "device=eth0");
     let theirs = r#"{cpu="0",source="x"}"#;
     assert_eq!(text("openmetrics.a-b.node_load1{labels}", theirs), "endpoint=a-b cpu=0 exported_source=x");
+    let rank = r#"{rank="3",run="abc"}"#;
+    assert_eq!(text("job.train/loss{labels}", rank), "name=train/loss rank=3 run=abc");
+    assert_eq!(text("job.step{labels}", rank), "rank=3 run=abc");
 }
 
 #[test]
