@@ -14,6 +14,7 @@
 //! - [`date`]: times as people and files write them.
 //! - [`rollup`]: buckets of min, max, mean, last and count; rates of counters.
 //! - [`run`]: training jobs and their end states; [`output`]: their output; [`redact`]: redaction of secrets in it.
+//! - [`run_change`]: changes of a run by people.
 //! - [`reported`]: reports of launchers on training jobs; [`new_marker`]: markers as programs send them.
 //! - [`window`]: the spans that a page shows.
 //! - [`role`]: rights of people and keys on a hub.
@@ -67,6 +68,7 @@ pub mod role;
 pub mod rollup;
 pub mod rule;
 pub mod run;
+pub mod run_change;
 pub mod said;
 #[cfg(feature = "schema")]
 mod schema;

@@ -1,5 +1,6 @@
 //! Runs: training jobs, each begun by `watchglass run`; the reports about them, and their end states.
 
+use crate::run_change::RunEdited;
 use crate::unit::{self, Unit};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -638,6 +639,9 @@ pub struct Run {
     /// Processes that are not in the list.
     #[serde(default)]
     pub further: u64,
+    /// The last change of its names by a person; None in stored summaries, which keep the names that the job had.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub edited: Option<RunEdited>,
 }
 
 impl Run {

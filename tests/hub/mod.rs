@@ -32,6 +32,8 @@ mod proxies;
 mod readme;
 mod revoked;
 mod roads;
+#[cfg(target_os = "linux")]
+mod run_edits;
 mod rungs;
 mod sessions;
 mod shares;

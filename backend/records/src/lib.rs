@@ -29,6 +29,7 @@ mod migrate_server;
 pub mod outbox;
 mod row;
 pub mod rules;
+pub mod run_edits;
 mod server;
 pub mod services;
 pub mod sessions;

@@ -134,6 +134,7 @@ pub enum Word {
     #[command(after_help = run::AFTER_ALERT)]
     Alert(AlertTask),
     /// List training jobs of this machine or of a hub, and how they ended
+    #[command(after_help = run::AFTER_RUNS)]
     Runs {
         #[command(flatten)]
         task: RunsTask,
@@ -212,7 +213,7 @@ pub enum Word {
         #[command(flatten)]
         flags: AdminFlags,
     },
-    /// Erase a person, or a machine with its samples, for good
+    /// Erase a person, a run, or a machine with its samples, for good
     Erase {
         #[command(flatten)]
         task: EraseTask,

@@ -28,6 +28,7 @@ mod proxy_identity;
 mod refusal;
 mod rights;
 mod routes;
+mod run_edits;
 mod services;
 mod session;
 mod strangers;

@@ -8,7 +8,7 @@ use super::api::{
     self, calls, changed, figure, findings, logs, markers, metrics, parameters, query, record, report, reports, runs,
     series, uplink,
 };
-use super::{App, about, agents, alerts, dismiss, log, me, page, provider, session, stream, usage, views};
+use super::{App, about, agents, alerts, dismiss, log, me, page, provider, run_edits, session, stream, usage, views};
 use ::api::{Method, Operation};
 use axum::Router;
 use axum::middleware::from_fn_with_state;
@@ -49,6 +49,8 @@ handlers! {
     ListRuns => runs::get;
     AddRun => reports::begin;
     GetRun => runs::one;
+    ChangeRun => run_edits::change;
+    RemoveRun => run_edits::remove;
     AddRunEvent => reports::event;
     GetRunReport => report::get;
     ListRunLogs => logs::get;

@@ -23,6 +23,7 @@ use shared::people::{Erased, Keys, Made, MadeKey, NewPerson, NewServiceKey, Peop
 use shared::provider::{Away, ByProvider};
 use shared::reported::{NewRun, ReportedEvent};
 use shared::role::{KeyScope, Role};
+use shared::run_change::RunChange;
 use shared::said::Said;
 use shared::session::{Again, Agent, AgentChange, Agents, Joined, Joins, NewJoin, Session, Setup, SignIn};
 use shared::team::{
@@ -153,6 +154,10 @@ operations! {
         AddRun = Post "/api/v1/runs", MARK, takes::<NewRun>(), [], taken::<ById>();
         /// Returns one job
         GetRun = Get "/api/v1/runs/{id}", READ, NOTHING, [], json::<ListedRun>();
+        /// Changes the name, group, type, notes or tags of a job; 409 if somebody else was faster
+        ChangeRun = Patch "/api/v1/runs/{id}", MARK, takes::<RunChange>(), [], json::<ListedRun>();
+        /// Deletes a job that has ended, by its maker or an admin of its team
+        RemoveRun = Delete "/api/v1/runs/{id}", MARK, NOTHING, [], json::<ById>();
         /// Reports that a job is alive or has ended; without a report for a minute it is *unreachable*
         AddRunEvent = Post "/api/v1/runs/{id}/events", MARK, takes::<ReportedEvent>(), [], json::<ById>();
         /// Returns the report of a job, also when its samples have gone

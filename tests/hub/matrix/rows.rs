@@ -72,6 +72,8 @@ pub const ROWS: &[Row] = &[
     row("POST /api/v1/runs", "", EMPTY, Nothing, STALE),
     row("POST /api/v1/runs/{id}/events", "/api/v1/runs/none/events", r#"{"event":"heartbeat"}"#, Nothing, STALE),
     row("GET /api/v1/runs/{id}", "/api/v1/runs/none", "", Nothing, NONE),
+    row("PATCH /api/v1/runs/{id}", "/api/v1/runs/none", r#"{"name":"x"}"#, Nothing, NONE),
+    row("DELETE /api/v1/runs/{id}", "/api/v1/runs/none", EMPTY, Nothing, NONE),
     row("GET /api/v1/runs/{id}/report", "/api/v1/runs/none/report", "", Nothing, NONE),
     row("GET /api/v1/runs/{id}/logs", "/api/v1/runs/none/logs", "", Nothing, NONE),
     row("GET /api/v1/findings", "", "", Nothing, OK),

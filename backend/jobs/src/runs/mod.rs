@@ -14,6 +14,7 @@ mod by_request;
 mod cost;
 #[cfg(unix)]
 mod detection;
+mod edits;
 #[cfg(target_os = "linux")]
 mod environ;
 #[cfg(unix)]
@@ -56,8 +57,9 @@ mod track;
 mod wandb;
 
 pub use self::settings::{Detect, RunsSettings, SocketMode};
-pub use book::{RunBook, RunBookParts};
+pub use book::{PlacedRun, RunBook, RunBookParts};
 pub use cost::CostSettings;
+pub use edits::{RunEdit, RunEdits};
 #[cfg(unix)]
 pub use follow::follow;
 pub use keeping::{expire_logs, keep};

@@ -25,6 +25,7 @@ pub(in crate::http) mod uplink;
 pub(in crate::http) use answer::AnswerLimits;
 pub use metrics::reference as counters;
 pub(in crate::http) use params::{Params, parameters};
+pub(in crate::http) use runs::run as listed_run;
 
 use crate::export::fitting;
 use crate::http::admit::Asker;
@@ -55,7 +56,7 @@ pub(in crate::http) async fn unknown(uri: Uri) -> Refusal {
 }
 
 /// 404: the caller sees no such run.
-fn unknown_run(id: &str) -> Refusal {
+pub(in crate::http) fn unknown_run(id: &str) -> Refusal {
     Refusal::new(StatusCode::NOT_FOUND, format!("there is no run {id:?}; api/v1/runs lists them"))
 }
 

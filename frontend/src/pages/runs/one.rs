@@ -1,6 +1,7 @@
 //! The page of one training job: its state or end, its resources and their use, its charts over its own time, and its
 //! ranks.
 
+use super::edit::EditRun;
 use super::parts::{energy, figure, percent, sentence, shape, size, where_it_ran};
 use super::printed::PrintedLines;
 use super::ranks::{Multiples, RankLanes};
@@ -39,6 +40,8 @@ pub struct AskedRun {
     pub whole: RwSignal<Option<Whole>>,
     /// Why there is none; empty while it is requested.
     pub wrong: RwSignal<String>,
+    /// Requests it again at the next beat.
+    pub again: Callback<()>,
 }
 
 impl AskedRun {
@@ -70,7 +73,7 @@ impl AskedRun {
                 }
             });
         });
-        AskedRun { whole, wrong }
+        AskedRun { whole, wrong, again: Callback::new(move |()| since.set_value(None)) }
     }
 }
 
@@ -111,7 +114,7 @@ pub fn Crumbs(
 
 /// The name of the run, its state, and the links to its machine, to other runs and to its report.
 #[component]
-fn Head(whole: RwSignal<Option<Whole>>) -> impl IntoView {
+fn Head(whole: RwSignal<Option<Whole>>, again: Callback<()>) -> impl IntoView {
     let page = expect_context::<Page>();
     let of = move |read: fn(&Whole) -> String| {
         text(move || whole.with(|whole| whole.as_ref().map(read).unwrap_or_default()))
@@ -162,12 +165,16 @@ fn Head(whole: RwSignal<Option<Whole>>) -> impl IntoView {
                 <If when=flag(move || whole.with(|w| w.as_ref().is_some_and(|w| w.words.is_some())))>
                     <p class="words"><q data-words>{of(|w| w.words.clone().unwrap_or_default())}</q></p>
                 </If>
+                <If when=flag(move || whole.with(|w| w.as_ref().is_some_and(|w| !w.notes.is_empty())))>
+                    <p class="notes" data-notes="true">{of(|w| w.notes.clone())}</p>
+                </If>
             </div>
             <div class="acts">
                 <span class="u">{of(|w| where_it_ran(&w.run))}</span>
                 <a class="btn" data-do="machine" href=machine>"On its machine"</a>
                 <a class="btn" data-do="compare" href=compare>"Compare…"</a>
                 <a class="btn" data-do="report" href=report target="_blank" rel="noopener">"Report"</a>
+                <EditRun whole again/>
             </div>
         </header>
     }
@@ -180,7 +187,7 @@ pub fn OnePage(
     id: String,
 ) -> impl IntoView {
     let page = expect_context::<Page>();
-    let AskedRun { whole, wrong } = AskedRun::follow(page, id.clone());
+    let AskedRun { whole, wrong, again } = AskedRun::follow(page, id.clone());
     let marks = Markers::follow(page, id, whole);
     let at = RwSignal::new(None::<i64>);
     let board = expect_context::<Board>();
@@ -224,7 +231,7 @@ pub fn OnePage(
         <main id="page" class="fleet run-page" data-state=of(|w| w.run.state.name().to_string())>
             <p class="wrong" role="status">{text(move || wrong.get())}</p>
             <If when=is_known>
-                <Head whole/>
+                <Head whole again/>
                 <Strip whole/>
                 <If when=flag(move || whole.with(|w| w.as_ref().is_some_and(|w| w.left_out > 0)))>
                     <p class="below">{of(|w| format!("{} of its processes are not shown (over the limit).", w.left_out))}</p>

@@ -17,6 +17,8 @@ use wasm_bindgen::JsValue;
 pub enum Entry {
     /// A text, with its initial value.
     Text(String),
+    /// A text of several lines, with its initial value.
+    Lines(String),
     /// A password, with its value of `autocomplete`.
     Password(&'static str),
     /// One of several values with their words; the first is chosen.
@@ -186,7 +188,7 @@ fn Fields(
     let access = expect_context::<Access>();
     let (wrong, busy) = (RwSignal::new(String::new()), RwSignal::new(false));
     let first = |entry: &Entry| match entry {
-        Entry::Text(text) => text.clone(),
+        Entry::Text(text) | Entry::Lines(text) => text.clone(),
         Entry::Choice(all) => all.first().map_or(String::new(), |(value, _)| (*value).to_string()),
         Entry::Names(all) => all.first().cloned().unwrap_or_default(),
         Entry::Password(_) | Entry::Ticks(_) => String::new(),
@@ -275,6 +277,14 @@ fn Entered(at: usize, name: &'static str, label: &'static str, entry: Entry, typ
     };
     match entry {
         Entry::Text(value) => plain("text", "off", value).into_any(),
+        Entry::Lines(value) => view! {
+            <label>
+                <span>{label}</span>
+                <textarea name=name rows="3" spellcheck="false" prop:value=value
+                    on:input=move |event| put(event_target_value(&event))></textarea>
+            </label>
+        }
+        .into_any(),
         Entry::Password(fill) => plain("password", fill, String::new()).into_any(),
         Entry::Choice(all) => {
             choice(all.into_iter().map(|(value, words)| (value.into(), words.into())).collect()).into_any()

@@ -1,0 +1,24 @@
+//! What people write: changes of runs. Rows are where those of alerts are: in the database of a hub, in a file of a
+//! server alone, or in memory.
+
+mod runs;
+
+pub use runs::follow_run_edits;
+
+use crate::alerts::AlertBook;
+
+/// What people write about runs. Cheap to clone.
+#[derive(Clone)]
+pub struct WrittenBook(AlertBook);
+
+impl WrittenBook {
+    /// That beside the alerts of a server.
+    pub fn beside(alerts: &AlertBook) -> Self {
+        WrittenBook(alerts.clone())
+    }
+
+    /// Whether machines belong to teams.
+    fn has_teams(&self) -> bool {
+        self.0.0.about.names_teams
+    }
+}
