@@ -14,7 +14,7 @@
 //! - [`date`]: times as people and files write them.
 //! - [`rollup`]: buckets of min, max, mean, last and count; rates of counters.
 //! - [`run`]: training jobs and their end states; [`output`]: their output; [`redact`]: redaction of secrets in it.
-//! - [`run_change`]: changes of a run by people.
+//! - [`run_change`]: changes of a run by people; [`note`]: their notes.
 //! - [`reported`]: reports of launchers on training jobs; [`new_marker`]: markers as programs send them.
 //! - [`window`]: the spans that a page shows.
 //! - [`role`]: rights of people and keys on a hub.
@@ -56,6 +56,7 @@ pub mod hub;
 pub mod json;
 pub mod me;
 pub mod new_marker;
+pub mod note;
 pub mod output;
 pub mod people;
 pub mod processes;

@@ -1,6 +1,6 @@
 //! Runs: training jobs, each begun by `watchglass run`; the reports about them, and their end states.
 
-use crate::run_change::RunEdited;
+use crate::json::Seconds;
 use crate::unit::{self, Unit};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -642,6 +642,18 @@ pub struct Run {
     /// The last change of its names by a person; None in stored summaries, which keep the names that the job had.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edited: Option<RunEdited>,
+}
+
+/// The last change of a run by a person.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunEdited {
+    /// Rises with each change.
+    pub version: u64,
+    /// Name of the account or key that made it.
+    pub by: String,
+    /// When it was made.
+    pub at: Seconds,
 }
 
 impl Run {

@@ -1,6 +1,5 @@
-//! Changes of a run by people: the body of `PATCH /api/v1/runs/{id}`, and who made the last change.
+//! Changes of a run by people: the body of `PATCH /api/v1/runs/{id}`.
 
-use crate::json::Seconds;
 use crate::run::{About, MAX_TAGS, MAX_TEXT_BYTES};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -29,18 +28,6 @@ pub struct RunChange {
     /// applies to any version.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<u64>,
-}
-
-/// The last change of a run by a person.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RunEdited {
-    /// Rises with each change.
-    pub version: u64,
-    /// Name of the account or key that made it.
-    pub by: String,
-    /// When it was made.
-    pub at: Seconds,
 }
 
 /// Checks a text of a run that a person or a program writes; only `lines` may have line breaks and tabs.

@@ -22,6 +22,8 @@ mod lives;
 mod machine;
 mod matrix;
 mod messages;
+#[cfg(target_os = "linux")]
+mod notes;
 mod own;
 #[cfg(unix)]
 mod postgresql;

@@ -26,6 +26,7 @@ pub mod links;
 pub mod meta;
 mod migrate;
 mod migrate_server;
+pub mod notes;
 pub mod outbox;
 mod row;
 pub mod rules;

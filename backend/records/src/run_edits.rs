@@ -20,7 +20,7 @@ row! {
         pub ended: Option<i64>,
         /// Its new names; JSON.
         pub names: String,
-        /// Who changed it last.
+        /// Name of the author of the last change.
         pub maker: String,
         /// Rises with each change.
         pub version: i64,

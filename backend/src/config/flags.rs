@@ -506,8 +506,12 @@ fn taken(matches: &ArgMatches) -> Result<Flags, clap::Error> {
 }
 
 impl Flags {
-    /// The labels, if they belong to the machines that join instead of this one.
+    /// The labels, if they belong to the machines that join instead of this one. A name of a run is no longer one of
+    /// this machine.
     pub fn labels_of_others(&mut self) -> Vec<(String, String)> {
+        if matches!(self.command, Some(Word::Runs { .. })) {
+            self.hub.forget_name();
+        }
         let administers = self.command.as_ref().is_some_and(|word| word.administration().is_some());
         if administers { self.hub.take_labels() } else { Vec::new() }
     }

@@ -21,6 +21,7 @@ pub mod listen;
 mod log;
 mod me;
 mod need;
+mod notes;
 mod pace;
 pub mod page;
 mod provider;

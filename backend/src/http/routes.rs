@@ -8,7 +8,9 @@ use super::api::{
     self, calls, changed, figure, findings, logs, markers, metrics, parameters, query, record, report, reports, runs,
     series, uplink,
 };
-use super::{App, about, agents, alerts, dismiss, log, me, page, provider, run_edits, session, stream, usage, views};
+use super::{
+    App, about, agents, alerts, dismiss, log, me, notes, page, provider, run_edits, session, stream, usage, views,
+};
 use ::api::{Method, Operation};
 use axum::Router;
 use axum::middleware::from_fn_with_state;
@@ -58,6 +60,10 @@ handlers! {
     ListCells => markers::cells;
     ListMarkers => markers::get;
     AddMarkers => markers::post;
+    ListNotes => notes::list;
+    AddNote => notes::add;
+    ChangeNote => notes::change;
+    RemoveNote => notes::remove;
     ListFindings => findings::get;
     DismissFinding => dismiss::post;
     ListAlerts => alerts::alerts;

@@ -22,14 +22,14 @@ use watch::written::WrittenBook;
 type Answer = Result<Response<Body>, Refusal>;
 
 /// The run of an ID that the caller sees, with all its machines.
-async fn placed(app: &Arc<App>, asker: &Asker, id: &str) -> Result<PlacedRun, Refusal> {
+pub(super) async fn placed(app: &Arc<App>, asker: &Asker, id: &str) -> Result<PlacedRun, Refusal> {
     check_id(id).map_err(|_| unknown_run(id))?;
     let (slot, reader, theirs, wanted) = (history_slot(app, asker)?, asker.reader(app), app.clone(), id.to_string());
     let found = slot.blocking(move || theirs.runs.placed(&reader, &wanted)).await?;
     found.ok_or_else(|| unknown_run(id))
 }
 
-/// What the caller may do with a run; nothing if that cannot be checked now.
+/// The caller's rights to a run; none if they cannot be checked now.
 pub(super) async fn rights(app: &App, asker: &Asker, placed: &PlacedRun) -> RunRights {
     let by = match (&app.hub, &asker.who) {
         (Some(_), Some(who)) => who.clone(),

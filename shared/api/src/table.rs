@@ -19,6 +19,7 @@ use shared::finding::{Dismissal, DismissedFinding, Findings};
 use shared::hub::AboutHub;
 use shared::me::{Me, MeChange, NewPassword, OwnIdentities, OwnSessions};
 use shared::new_marker::NewMarkers;
+use shared::note::{NewNote, NoteChange, Notes, SavedNote};
 use shared::people::{Erased, Keys, Made, MadeKey, NewPerson, NewServiceKey, People, Person, PersonChange, Reset};
 use shared::provider::{Away, ByProvider};
 use shared::reported::{NewRun, ReportedEvent};
@@ -174,6 +175,16 @@ operations! {
         ListMarkers = Get "/api/v1/markers", READ, NOTHING, [KERNEL, MARKER_KIND, RUN, SOURCE, FROM, TO], json::<MarkerList>();
         /// Adds a marker, or up to 256 as `{"markers": [...]}`
         AddMarkers = Post "/api/v1/markers", MARK, takes::<NewMarkers>(), [], json::<MarkersTaken>();
+    }
+    "Notes" {
+        /// Lists the notes of people about machines and runs, in order of time
+        ListNotes = Get "/api/v1/notes", READ, NOTHING, [SOURCE, RUN, NOTE_TEXT, FROM, TO], json::<Notes>();
+        /// Adds a note about a machine or a run, by a member of the team of the machine
+        AddNote = Post "/api/v1/notes", MARK, takes::<NewNote>(), [], made::<SavedNote>();
+        /// Changes the text of a note, by its writer or an admin; 409 if somebody else was faster
+        ChangeNote = Put "/api/v1/notes/{id}", MARK, takes::<NoteChange>(), [], json::<SavedNote>();
+        /// Removes a note
+        RemoveNote = Delete "/api/v1/notes/{id}", MARK, NOTHING, [], json::<ById>();
     }
     "Findings and alerts" {
         /// Lists what is wrong with the machines, and what was

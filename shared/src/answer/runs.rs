@@ -3,8 +3,8 @@
 use super::logs::LogRow;
 use crate::finding::Finding;
 use crate::json::{Number, Seconds};
-use crate::run::{About, Rank, RunState};
-use crate::run_change::RunEdited;
+use crate::note::SavedNote;
+use crate::run::{About, Rank, RunEdited, RunState};
 use crate::unit::Unit;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -91,12 +91,12 @@ pub struct RunRow {
     /// The last change of its names by a person; left out if there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edited: Option<RunEdited>,
-    /// What the caller may do with it; only if one run is requested.
+    /// The caller's rights to it; only if one run is requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub may: Option<RunRights>,
 }
 
-/// What the caller may do with a run.
+/// The caller's rights to a run.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunRights {
@@ -277,6 +277,9 @@ pub struct RunReport {
     pub findings: Vec<Finding>,
     /// Markers of the job; the newest.
     pub markers: Vec<ReportMark>,
+    /// Notes of people about it; left out if there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<SavedNote>,
     /// A curve for each measure with samples.
     pub curves: Vec<ReportCurve>,
 }

@@ -1,7 +1,7 @@
 //! The runs of all machines. They are updated as records arrive, so that a list reads only new records from the disk.
 
 use super::CostSettings;
-use super::edits::{KnownEdits, RunEdits, renamed};
+use super::edits::{KnownEdits, PlacedRun, RunEdits, renamed};
 use super::kept::KeptRuns;
 use super::other_id;
 use super::output::RunLogs;
@@ -67,15 +67,6 @@ pub struct RunBookParts {
 
 /// The runs of a machine, each with the number of the job among those of its address.
 type OfSource = Vec<(Option<i64>, Arc<Run>)>;
-
-/// A run, and the machines that have a part of it.
-#[derive(Clone, Debug)]
-pub struct PlacedRun {
-    /// The run, as it is listed.
-    pub run: Run,
-    /// Its machines by their keys, each with the number of the job among those of its address.
-    pub machines: BTreeMap<String, Option<i64>>,
-}
 
 /// Source of a run in a list.
 enum Entry {
@@ -216,7 +207,7 @@ impl RunBook {
         self.undeleted(sources, all)
     }
 
-    /// What is left of these runs of machines: those that nobody deleted.
+    /// Drops the runs of machines that people deleted.
     fn undeleted(&self, sources: &[Arc<Source>], all: Vec<OfSource>) -> Vec<OfSource> {
         let edits = self.edits.now();
         if edits.is_empty() {
@@ -354,7 +345,9 @@ impl RunBook {
         let run = self.find(live, &sources, id, (i64::MIN, i64::MAX))?;
         let first = seen.first()?;
         let is_first = |part: &Part| part.key == first.key && part.generation == first.generation;
-        let whole = self.parts_of(live, &live.store().sources(), &first.run.id);
+        // The lock of the store ends before the records are read.
+        let everywhere = live.store().sources();
+        let whole = self.parts_of(live, &everywhere, &first.run.id);
         let whole =
             whole.into_iter().find(|(_, parts)| parts.iter().any(is_first)).map_or(seen.clone(), |(_, all)| all);
         let machines = whole.iter().map(|part| (part.key.to_string(), part.generation)).collect();

@@ -3,13 +3,22 @@
 
 use super::reduce::Part;
 use parking_lot::RwLock;
-use shared::run::Run;
-use shared::run_change::{RunChange, RunEdited};
+use shared::run::{Run, RunEdited};
+use shared::run_change::RunChange;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 /// Tolerance of clocks of machines where a part of a deleted run arrives late, milliseconds.
 const CLOCKS_MS: i64 = 60_000;
+
+/// A run, and the machines that have a part of it.
+#[derive(Clone, Debug)]
+pub struct PlacedRun {
+    /// The run, as it is listed.
+    pub run: Run,
+    /// Its machines by their keys, each with the number of the job among those of its address.
+    pub machines: BTreeMap<String, Option<i64>>,
+}
 
 /// The changes of one run.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -24,7 +33,7 @@ pub struct RunEdit {
     pub span: (i64, Option<i64>),
     /// Its new names.
     pub names: RunChange,
-    /// Who changed it last.
+    /// The last change, and its author.
     pub edited: RunEdited,
     /// When it was deleted, milliseconds since the Unix epoch.
     pub deleted: Option<i64>,

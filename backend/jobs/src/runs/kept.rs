@@ -1,7 +1,6 @@
 //! Summaries of ended runs, one file each in the data folder: they outlive the samples.
 
-use super::book::PlacedRun;
-use super::edits::{KnownEdits, RunEdits, renamed};
+use super::edits::{KnownEdits, PlacedRun, RunEdits, renamed};
 use super::other_id;
 use super::output::last_file;
 use super::summary::{RunNumbers, RunSummary};

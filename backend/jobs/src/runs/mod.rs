@@ -57,9 +57,9 @@ mod track;
 mod wandb;
 
 pub use self::settings::{Detect, RunsSettings, SocketMode};
-pub use book::{PlacedRun, RunBook, RunBookParts};
+pub use book::{RunBook, RunBookParts};
 pub use cost::CostSettings;
-pub use edits::{RunEdit, RunEdits};
+pub use edits::{PlacedRun, RunEdit, RunEdits};
 #[cfg(unix)]
 pub use follow::follow;
 pub use keeping::{expire_logs, keep};

@@ -22,6 +22,7 @@ pub(in crate::http) mod runs;
 pub(in crate::http) mod series;
 pub(in crate::http) mod uplink;
 
+pub(in crate::http) use self::named as named_sources;
 pub(in crate::http) use answer::AnswerLimits;
 pub use metrics::reference as counters;
 pub(in crate::http) use params::{Params, parameters};
@@ -51,7 +52,7 @@ use stream::live::Live;
 
 pub(in crate::http) async fn unknown(uri: Uri) -> Refusal {
     let known = "routes are api/v1/catalog, sources, fleet, series, query, figure, export, record, runs, findings, \
-        changed, processes, kernels, markers, cells, doctor, uplink and live";
+        changed, processes, kernels, markers, cells, notes, doctor, uplink and live";
     Refusal::new(StatusCode::NOT_FOUND, format!("there is no {}; {known}", uri.path()))
 }
 
@@ -135,7 +136,7 @@ pub(in crate::http) async fn processes(
 }
 
 /// The sources that a request names by `source=`; all without it.
-async fn named(app: &App, asker: &Asker, params: &Params) -> Result<Vec<Arc<Source>>, Refusal> {
+pub(in crate::http) async fn named(app: &App, asker: &Asker, params: &Params) -> Result<Vec<Arc<Source>>, Refusal> {
     let names: Vec<String> = params.last("source").into_iter().map(str::to_string).collect();
     let names = asker.sources(app, names).await;
     fitting(&asker.reader(app).sources(), &names).map_err(no_source)

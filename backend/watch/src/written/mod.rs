@@ -1,13 +1,15 @@
-//! What people write: changes of runs. Rows are where those of alerts are: in the database of a hub, in a file of a
+//! Texts of people: changes of runs, and notes. Rows are where those of alerts are: in the database of a hub, in a file of a
 //! server alone, or in memory.
 
+mod notes;
 mod runs;
 
+pub use notes::{NoteSubject, WantedNotes};
 pub use runs::follow_run_edits;
 
 use crate::alerts::AlertBook;
 
-/// What people write about runs. Cheap to clone.
+/// Changes of runs, and notes about runs and machines. Cheap to clone.
 #[derive(Clone)]
 pub struct WrittenBook(AlertBook);
 
@@ -22,3 +24,6 @@ impl WrittenBook {
         self.0.0.about.names_teams
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -7,12 +7,12 @@ use super::WrittenBook;
 use crate::alerts::{AlertBook, maker};
 use jobs::runs::{PlacedRun, RunEdit, RunEdits};
 use records::run_edits::{self, RunEditRow};
-use records::{Connection, sources, teams};
+use records::{Connection, notes, sources, teams};
 use shared::answer::runs::RunRights;
 use shared::json::Seconds;
 use shared::role::{KeyScope, Role};
-use shared::run::About;
-use shared::run_change::{RunChange, RunEdited};
+use shared::run::{About, RunEdited};
+use shared::run_change::RunChange;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
@@ -106,7 +106,7 @@ impl WrittenBook {
         Ok(found.into_iter().collect())
     }
 
-    /// What the principal may do with a run.
+    /// The principal's rights to a run.
     ///
     /// # Errors
     /// [`Denied`]: its machines are unknown.
@@ -165,6 +165,9 @@ impl WrittenBook {
         };
         let Rows { old, mut new } = self.rows(&mut change, by, placed, &teams).await?;
         new.deleted = Some(self.0.now());
+        for machine in placed.machines.keys() {
+            notes::remove_of(&mut change, machine, Some(&placed.run.id)).await?;
+        }
         self.put(&mut change, old.is_some(), &new).await?;
         let was = RunChange { name: Some(placed.run.about.name.clone().unwrap_or_default()), ..RunChange::default() };
         self.0.audit(&mut change, by, ("run.delete", &new.team), &placed.run.id, (Some(audited(&was)), None)).await?;
@@ -227,14 +230,15 @@ fn missing(by: &Principal, what: &str) -> Denied {
     Denied::Forbidden(format!("you cannot {what} this run; its maker and admins of its team can"))
 }
 
-/// What the principal may do with a run of a user on machines of these teams.
+/// The principal's rights to a run of a user on machines of these teams.
 async fn rights_in(
     on: &mut Connection,
     by: &Principal,
     teams: &[String],
     user: Option<&str>,
 ) -> Result<RunRights, Denied> {
-    if !by.allows(KeyScope::RunsWrite) || !teams.iter().all(|team| by.may(team, Role::Member)) {
+    let is_member = !teams.is_empty() && teams.iter().all(|team| by.may(team, Role::Member));
+    if !is_member || !by.allows(KeyScope::RunsWrite) {
         return Ok(RunRights::default());
     }
     if teams.iter().all(|team| by.may(team, Role::Admin)) {

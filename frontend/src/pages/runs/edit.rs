@@ -76,6 +76,6 @@ pub fn EditRun(
         <If when=may(|whole| whole.may.delete && whole.run.ended.is_some())>
             <button class="btn" data-do="delete-run" on:click=move |_| open(delete)>"Delete…"</button>
         </If>
-        <FormDialog form done=Callback::new(done)/>
+        <FormDialog id="run-dialog" form done=Callback::new(done)/>
     }
 }

@@ -5,12 +5,14 @@ use super::edit::EditRun;
 use super::parts::{energy, figure, percent, sentence, shape, size, where_it_ran};
 use super::printed::PrintedLines;
 use super::ranks::{Multiples, RankLanes};
+use crate::access::Access;
 use crate::address::{Route, View};
 use crate::browser::{self, document};
 use crate::fetch;
+use crate::pages::notes::{self, RunNotes};
 use crate::panels::board::Board;
 use crate::panels::curves::Curves;
-use crate::state::{LinkState, Page};
+use crate::state::{LinkState, NoteDraft, Page};
 use crate::store::fleet::words::count;
 use crate::widgets::clock::clock;
 use crate::widgets::parts::{Each, If, flag, text};
@@ -20,6 +22,7 @@ use leptos::ev;
 use leptos::prelude::*;
 use shared::alert::{Alert, Alerts};
 use shared::answer::markers::{self, MarkerList};
+use shared::note::SavedNote;
 use shared::unit::{duration, number, rough_duration};
 use std::sync::Arc;
 use viewer::curves::CurveChart;
@@ -188,18 +191,10 @@ pub fn OnePage(
 ) -> impl IntoView {
     let page = expect_context::<Page>();
     let AskedRun { whole, wrong, again } = AskedRun::follow(page, id.clone());
-    let marks = Markers::follow(page, id, whole);
+    let notes = notes::of_run(page, expect_context::<Access>(), &id);
     let at = RwSignal::new(None::<i64>);
-    let board = expect_context::<Board>();
-    let keys = window_event_listener(ev::keydown, move |event| {
-        let found = marks.beside(&event, at.get_untracked());
-        if let Some(mark) = found {
-            event.prevent_default();
-            board.said.set(format!("{}, {}", mark.text, clock(mark.t / 1_000)));
-            at.set(Some(mark.t));
-        }
-    });
-    on_cleanup(move || keys.remove());
+    let marks = Markers::follow(page, id.clone(), whole, notes);
+    listen(page, marks, (whole, at), id);
     let of = move |read: fn(&Whole) -> String| {
         text(move || whole.with(|whole| whole.as_ref().map(read).unwrap_or_default()))
     };
@@ -251,10 +246,49 @@ pub fn OnePage(
                 <If when=flag(move || marks.listed.with(|listed| !listed.is_empty()))>
                     <MarkerList marks at/>
                 </If>
+                <If when=flag(move || notes.with(|notes| !notes.is_empty()))>
+                    <RunNotes notes at/>
+                </If>
                 <RankLanes whole/>
             </If>
         </main>
     }
+}
+
+/// Listens for the keys of the page: to the marker beside an instant, and for a note about the run of this ID.
+fn listen(page: Page, marks: Markers, (whole, at): (RwSignal<Option<Whole>>, RwSignal<Option<i64>>), id: String) {
+    let (board, id) = (expect_context::<Board>(), StoredValue::new(id));
+    let keys = window_event_listener(ev::keydown, move |event| {
+        if is_note_key(page, &event) {
+            event.prevent_default();
+            return write_note(page, whole, at, id.get_value());
+        }
+        let found = marks.beside(&event, at.get_untracked());
+        if let Some(mark) = found {
+            event.prevent_default();
+            board.said.set(format!("{}, {}", mark.text, clock(mark.t / 1_000)));
+            at.set(Some(mark.t));
+        }
+    });
+    on_cleanup(move || keys.remove());
+}
+
+/// Whether a key writes a note: nobody types, and no dialog is open.
+fn is_note_key(page: Page, event: &ev::KeyboardEvent) -> bool {
+    let focused = browser::focused().map(|element| element.tag_name());
+    let types = focused.is_some_and(|tag| matches!(tag.as_str(), "INPUT" | "SELECT" | "TEXTAREA"));
+    let held = event.ctrl_key() || event.meta_key() || event.alt_key();
+    let open = page.dialog.with_untracked(Option::is_some) || page.note.with_untracked(Option::is_some);
+    event.key().eq_ignore_ascii_case("n") && !types && !held && !open
+}
+
+/// Begins a note about a run, at the instant of its charts, else about the whole run.
+fn write_note(page: Page, whole: RwSignal<Option<Whole>>, at: RwSignal<Option<i64>>, run: String) {
+    let Some((began, ended)) = whole.with_untracked(|whole| whole.as_ref().map(|w| (w.run.began, w.run.ended))) else {
+        return;
+    };
+    let (t, end) = at.get_untracked().map_or((began, ended), |at| (at, None));
+    page.note.set(Some(NoteDraft { t, end, run: Some(run), ..NoteDraft::default() }));
 }
 
 /// Progress by its markers: ` 1,240 steps, 4.1 a second`.
@@ -401,6 +435,10 @@ impl Marker {
         Marker { id: alert.id, t: alert.began, kind: ALERT.into(), text: format!("alert: {}", alert.sentence) }
     }
 
+    fn of_note(note: &SavedNote) -> Marker {
+        Marker { id: note.id.clone(), t: note.t.ms(), kind: "note".into(), text: note.title().into() }
+    }
+
     fn drawn(&self) -> CellMark {
         let failed = self.kind == ALERT;
         CellMark { from: self.t, to: self.t, name: self.text.clone(), failed, strong: false, fault: false }
@@ -418,10 +456,11 @@ struct Markers {
 
 impl Markers {
     /// Requests them after each poll of the run.
-    fn follow(page: Page, id: String, whole: RwSignal<Option<Whole>>) -> Markers {
+    fn follow(page: Page, id: String, whole: RwSignal<Option<Whole>>, notes: RwSignal<Vec<SavedNote>>) -> Markers {
         let (listed, drawn) = (RwSignal::new(Vec::new()), RwSignal::new(Arc::new(Vec::new())));
         let lines = RwSignal::new(Arc::new(Vec::new()));
         Effect::new(move || {
+            notes.track();
             let Some((from, to)) = whole.with(|whole| whole.as_ref().map(|w| (w.run.began, w.run.ended))) else {
                 return;
             };
@@ -437,6 +476,7 @@ impl Markers {
                 fetch::ask("GET", &path, None, move |answer| {
                     let said = answer.read::<Alerts>().unwrap_or_default().alerts;
                     let mut new: Vec<Marker> = said.into_iter().map(Marker::of_code).chain(marked).collect();
+                    new.extend(notes.with_untracked(|notes| notes.iter().map(Marker::of_note).collect::<Vec<_>>()));
                     order::sort_by_key(&mut new, |one| one.t);
                     if listed.try_with_untracked(|old| *old != new) == Some(true) {
                         let marks: Vec<CellMark> = new.iter().map(Marker::drawn).collect();

@@ -156,6 +156,9 @@ pub fn whole(link: &str) -> String {
 /// The dialog: it is open while there is a form. `done` is called with the response to an accepted one.
 #[component]
 pub fn FormDialog(
+    /// Id of the element; a page has several dialogs.
+    #[prop(default = "deed")]
+    id: &'static str,
     /// The open form.
     form: RwSignal<Option<Form>>,
     /// Called with each answer.
@@ -175,7 +178,7 @@ pub fn FormDialog(
             None => view! { <Fields form=form_now shown close=Callback::new(move |()| close()) done/> }.into_any(),
         })
     };
-    view! { <Modal id="deed" title closed=Callback::new(move |()| close())>{body}</Modal> }
+    view! { <Modal id title closed=Callback::new(move |()| close())>{body}</Modal> }
 }
 
 #[component]

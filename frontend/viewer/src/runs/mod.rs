@@ -144,7 +144,7 @@ pub struct Whole {
     pub notes: String,
     /// Version of its names, which rises with each change; 0 if nobody has changed them.
     pub version: u64,
-    /// What the viewer may do with it.
+    /// The viewer's rights to it.
     pub may: RunRights,
 }
 
