@@ -336,6 +336,48 @@ fn with_root_jobs_of_other_users_are_told_of_and_nobody_speaks_for_another() {
     job.wait().expect("it ended");
 }
 
+#[test]
+fn a_run_is_renamed_and_deleted_by_the_owner_and_its_late_report_changes_nothing() {
+    let bench = Bench::new();
+    let server = bench.server();
+    let command = |words: &[&str]| {
+        let output = watchglass([words, &["--data-dir", bench.data()]].concat()).output().expect("it ran");
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let mut job = started(bench.job(&["--id", "one", "--name", "first", "--", "sleep", "1000"]));
+    bench.sentence(&server, "one", "running");
+    let (status, said) = command(&["runs", "edit", "one", "--name", "lr 3e-4", "--tag", "lr=3e-4", "--group", "sweep"]);
+    assert_eq!((status, said.trim()), (Some(0), "one has been changed."), "{said}");
+    let (status, said) = command(&["runs", "edit", "one", "--notes", "a\u{7}b"]);
+    assert!(status == Some(2) && said.contains("--notes"), "{said}");
+    let (status, said) = command(&["runs", "edit", "one"]);
+    assert!(status == Some(2) && said.contains("the change is empty"), "{said}");
+    let (status, said) = command(&["runs", "edit", "none", "--name", "x"]);
+    assert!(status != Some(0) && said.contains("none"), "{said}");
+    let named = |run: &Value| (&run["name"] == "lr 3e-4") && run["tags"]["lr"] == "3e-4" && run["group"] == "sweep";
+    bench.run(&server, "one", "its new names", named);
+    let (status, said) = command(&["erase", "--run", "one"]);
+    assert!(status != Some(0) && said.contains("has not ended"), "{said}");
+    // Its end is reported only after the next start.
+    server.end_by("KILL");
+    kill(job.id(), libc::SIGTERM);
+    job.wait().expect("it ended");
+    let server = bench.server();
+    let run = bench.sentence(&server, "one", "cancelled (SIGTERM)");
+    assert!(named(&run), "the names outlive the server: {run}");
+    assert_eq!(command(&["erase", "--run", "one"]).0, Some(0));
+    let listed = |server: &Server| server.get("/api/v1/runs", &[]).body;
+    assert!(!listed(&server).contains("\"one\""), "{}", listed(&server));
+    server.end_by("KILL");
+    let server = bench.server();
+    bench.job(&["--id", "two", "--", "true"]).output().expect("it ran");
+    bench.sentence(&server, "two", "finished");
+    assert!(!listed(&server).contains("\"one\""), "{}", listed(&server));
+    bench.job(&["--id", "one", "--", "true"]).output().expect("it ran");
+    let again = bench.sentence(&server, "one", "finished");
+    assert_eq!((&again["processes"].as_array().map(Vec::len), &again["name"]), (&Some(1), &Value::Null), "{again}");
+}
+
 /// Reports by a request.
 fn post_report(server: &Server, path: &str, body: &Value) -> ServerAnswer {
     let (host, body) = (server.addr(), body.to_string());
@@ -730,6 +772,16 @@ fn a_hub_lists_the_runs_of_its_agents_also_those_of_while_it_was_away() {
     fleet.start_hub();
     listed(&fleet, "away");
     listed(&fleet, "linked");
+    // A deleted run does not come back with the next start, nor with later records of its agent.
+    fleet.administer(&["erase", "--run", "linked"]);
+    let is_there = |fleet: &Fleet| fleet.administer(&["runs"]).lines().any(|line| line.starts_with("linked"));
+    assert!(!is_there(&fleet));
+    fleet.kill_hub();
+    job("third");
+    fleet.start_hub();
+    listed(&fleet, "third");
+    listed(&fleet, "away");
+    assert!(!is_there(&fleet));
 }
 
 #[test]

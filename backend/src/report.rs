@@ -4,6 +4,7 @@ use crate::svg_chart::{Paper, SvgChart, draw};
 use charts::{Hue, axis};
 use jobs::runs::{MEASURES, RunCurve, RunSummary};
 use shared::catalog::{Kind, MetricDef, job};
+use shared::note::SavedNote;
 use shared::rollup::Bucket;
 use shared::run::{Run, RunProcess};
 use shared::unit::time::duration;
@@ -31,7 +32,12 @@ fn instant(t: i64) -> String {
 
 /// The report as HTML, with the line that explains best why the run ended, and its last lines of output: time, origin
 /// and text. All texts of a job are escaped.
-pub fn html(summary: &RunSummary, words: Option<&str>, printed: &[(i64, String, String)]) -> String {
+pub fn html(
+    summary: &RunSummary,
+    words: Option<&str>,
+    printed: &[(i64, String, String)],
+    notes: &[SavedNote],
+) -> String {
     let run = &summary.run;
     let title = plain(run.about.name.as_deref().unwrap_or(&run.id));
     let mut html = format!(
@@ -63,6 +69,7 @@ pub fn html(summary: &RunSummary, words: Option<&str>, printed: &[(i64, String, 
         }
     }
     marks(summary, &mut html);
+    written(notes, &mut html);
     output(printed, &mut html);
     let _ = write!(
         html,
@@ -112,6 +119,19 @@ fn facts(summary: &RunSummary, html: &mut String) {
     *html += "<table>\n";
     for (name, value) in facts.into_iter().filter_map(|(name, value)| Some((name, value?))) {
         let _ = writeln!(html, "<tr><th>{name}</th><td>{}</td></tr>", plain(&value));
+    }
+    *html += "</table>\n";
+}
+
+/// Notes of people about the run.
+fn written(notes: &[SavedNote], html: &mut String) {
+    if notes.is_empty() {
+        return;
+    }
+    *html += "<h2>Notes</h2>\n<table>\n<tr><th>Time</th><th>Note</th><th>By</th></tr>\n";
+    for note in notes {
+        let (text, by) = (plain(&note.text).replace('\n', "<br>"), plain(&note.by));
+        let _ = writeln!(html, "<tr><td>{}</td><td>{text}</td><td>{by}</td></tr>", instant(note.t.ms()));
     }
     *html += "</table>\n";
 }
@@ -251,8 +271,10 @@ mod tests {
         let text = Some("<b>epoch</b> 3".into());
         let markers = vec![RunMark { t: 5_000, text, step: Some(1_200), rank: Some(3), ..RunMark::default() }];
         let summary = RunSummary { run, step: 1_000, numbers, curves, markers, ..RunSummary::default() };
-        let html = html(&summary, Some("a<b"), &[(1_000, "rank 3".into(), "<script>x</script>".into())]);
+        let note = SavedNote { text: "it <i>failed</i>\nagain".into(), by: "m&k".into(), ..SavedNote::default() };
+        let html = html(&summary, Some("a<b"), &[(1_000, "rank 3".into(), "<script>x</script>".into())], &[note]);
         assert!(html.contains("“a&lt;b”") && html.contains("00:00:01 rank 3 &lt;script&gt;x"), "{html}");
+        assert!(html.contains("<td>it &lt;i&gt;failed&lt;/i&gt;<br>again</td><td>m&amp;k</td>"), "{html}");
         assert!(
             html.contains("■ failed (exit 1); first rank 3 on node-1") && html.contains("98 % of its time"),
             "{html}"

@@ -19,6 +19,7 @@ use crate::pages::findings::list::FindingsPage;
 use crate::pages::fleet::FleetPage;
 use crate::pages::fleet::bar::{FleetBar, title};
 use crate::pages::fleet::compare::ComparePage;
+use crate::pages::notes::{self, NoteDialog};
 use crate::pages::offers::offers;
 use crate::pages::overview::Overview;
 use crate::pages::player::PlayerBar;
@@ -72,6 +73,7 @@ pub fn App() -> impl IntoView {
     cells::follow(page);
     findings::follow(page, access);
     alerts::follow(page, access);
+    notes::follow(page, access);
     follow_window(board);
     let arrived = window_event_listener(ev::popstate, move |_| page.arrive());
     on_cleanup(move || arrived.remove());
@@ -101,6 +103,7 @@ pub fn App() -> impl IntoView {
         <Heard/>
         <Announced/>
         <Dialogs/>
+        <NoteDialog/>
         <AgainDialog/>
         <aside class="away" aria-label="How to read charts by keys">
             <p id="how">"Left and right move between values, up and down between charts, M opens the menu, question mark lists all keys."</p>

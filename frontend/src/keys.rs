@@ -55,7 +55,7 @@ fn pressed(board: Board, event: &KeyboardEvent, going: StoredValue<bool>) {
     let focused = event.target().and_then(|t| t.dyn_into::<Element>().ok());
     let tag = focused.as_ref().map(|e| e.tag_name()).unwrap_or_default();
     let plot = focused.as_ref().is_some_and(|e| e.class_list().contains("plot"));
-    if matches!(tag.as_str(), "INPUT" | "SELECT") && key == "Escape" {
+    if matches!(tag.as_str(), "INPUT" | "SELECT" | "TEXTAREA") && key == "Escape" {
         if !tools::close_all(page) {
             // Without the focus in a field, keys mean the page again.
             let _ = focused.map(|e| e.unchecked_into::<web_sys::HtmlElement>().blur());
@@ -64,7 +64,7 @@ fn pressed(board: Board, event: &KeyboardEvent, going: StoredValue<bool>) {
     }
     // The focused element handles these keys itself.
     let theirs = match tag.as_str() {
-        "INPUT" | "SELECT" => true,
+        "INPUT" | "SELECT" | "TEXTAREA" => true,
         "BUTTON" | "SUMMARY" | "A" => matches!(key.as_str(), " " | "Enter"),
         _ => false,
     };
@@ -139,6 +139,7 @@ pub fn act(board: Board, action: Action, far: bool) -> bool {
         Action::Differs => page.toggle_sheet(Sheet::Differs),
         Action::Findings => page.go_to_findings(),
         Action::Alerts => return page.go_to_alerts(),
+        Action::Note => return page.write_note(crosshair::instant(board)),
         Action::Record => recording::save(page),
         Action::Open => recording::choose(page),
         Action::Theme => page.toggle_theme(),

@@ -14,6 +14,7 @@
 //! - [`date`]: times as people and files write them.
 //! - [`rollup`]: buckets of min, max, mean, last and count; rates of counters.
 //! - [`run`]: training jobs and their end states; [`output`]: their output; [`redact`]: redaction of secrets in it.
+//! - [`run_change`]: changes of a run by people; [`note`]: their notes.
 //! - [`reported`]: reports of launchers on training jobs; [`new_marker`]: markers as programs send them.
 //! - [`window`]: the spans that a page shows.
 //! - [`role`]: rights of people and keys on a hub.
@@ -58,6 +59,7 @@ pub mod json;
 pub mod me;
 pub mod new_marker;
 pub mod new_values;
+pub mod note;
 pub mod output;
 pub mod people;
 pub mod processes;
@@ -70,6 +72,7 @@ pub mod role;
 pub mod rollup;
 pub mod rule;
 pub mod run;
+pub mod run_change;
 pub mod said;
 #[cfg(feature = "schema")]
 mod schema;

@@ -1,14 +1,15 @@
 //! Reports about a training job from a launcher without our binary: the bodies of `POST /api/v1/runs` and `POST
 //! /api/v1/runs/{id}/events`.
 
-use crate::run::{About, Claim, How, MAX_TAGS, MAX_TEXT_BYTES, REPORT, RunState};
+use crate::run::{About, Claim, How, REPORT, RunState};
+use crate::run_change::{check_tags, check_text};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
 /// Maximum length of a signal name, bytes.
 const MAX_SIGNAL_BYTES: usize = 16;
 
-/// `POST /api/v1/runs`: a run begins. Each text has at most [`MAX_TEXT_BYTES`] bytes.
+/// `POST /api/v1/runs`: a run begins. Each text has at most [`MAX_TEXT_BYTES`](crate::run::MAX_TEXT_BYTES) bytes.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -23,7 +24,7 @@ pub struct NewRun {
     pub group: Option<String>,
     /// Type of the job in that group, as `train` or `eval`.
     pub job_type: Option<String>,
-    /// Tags, each with its value; at most [`MAX_TAGS`].
+    /// Tags, each with its value; at most [`MAX_TAGS`](crate::run::MAX_TAGS).
     pub tags: BTreeMap<String, String>,
     /// Notes for people.
     pub notes: Option<String>,
@@ -64,17 +65,14 @@ impl NewRun {
     /// The names of the run; `user` is the user whose launcher reports it.
     ///
     /// # Errors
-    /// A text is too long, or there are too many tags: a sentence.
+    /// A text is too long or has control characters, or there are too many tags: a sentence.
     pub fn about(self, user: Option<String>) -> Result<About, String> {
         let NewRun { id: _, name, project, group, job_type, tags, notes, program } = self;
-        let texts = [&name, &project, &group, &job_type, &notes].into_iter().flatten();
-        let long = |text: &String| text.len() > MAX_TEXT_BYTES;
-        if texts.chain([&program]).chain(tags.iter().flat_map(|(name, value)| [name, value])).any(long) {
-            return Err(format!("a name, tag or note of a run has at most {MAX_TEXT_BYTES} bytes"));
+        for text in [&name, &project, &group, &job_type].into_iter().flatten().chain([&program]) {
+            check_text(text, false)?;
         }
-        if tags.len() > MAX_TAGS {
-            return Err(format!("a run has at most {MAX_TAGS} tags"));
-        }
+        notes.iter().try_for_each(|text| check_text(text, true))?;
+        check_tags(&tags)?;
         Ok(About { name, project, group, job_type, tags, notes, label: None, user, program })
     }
 }

@@ -1,5 +1,6 @@
 //! Runs: training jobs, each begun by `watchglass run`; the reports about them, and their end states.
 
+use crate::json::Seconds;
 use crate::unit::{self, Unit};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -638,6 +639,21 @@ pub struct Run {
     /// Processes that are not in the list.
     #[serde(default)]
     pub further: u64,
+    /// The last change of its names by a person; None in stored summaries, which keep the names that the job had.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub edited: Option<RunEdited>,
+}
+
+/// The last change of a run by a person.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunEdited {
+    /// Rises with each change.
+    pub version: u64,
+    /// Name of the account or key that made it.
+    pub by: String,
+    /// When it was made.
+    pub at: Seconds,
 }
 
 impl Run {

@@ -23,6 +23,8 @@ mod lives;
 mod machine;
 mod matrix;
 mod messages;
+#[cfg(target_os = "linux")]
+mod notes;
 mod own;
 #[cfg(unix)]
 mod postgresql;
@@ -33,6 +35,8 @@ mod proxies;
 mod readme;
 mod revoked;
 mod roads;
+#[cfg(target_os = "linux")]
+mod run_edits;
 mod sessions;
 mod shares;
 pub mod sockets;

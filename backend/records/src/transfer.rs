@@ -8,7 +8,7 @@ use sqlx::{Arguments, AssertSqlSafe, PgConnection, Row, SqliteConnection};
 use std::path::Path;
 
 /// All tables, each after those that it refers to.
-const TABLES: [&str; 30] = [
+const TABLES: [&str; 32] = [
     "meta",
     "teams",
     "accounts",
@@ -39,6 +39,8 @@ const TABLES: [&str; 30] = [
     "links",
     "coverage",
     "watched",
+    "run_edits",
+    "notes",
 ];
 
 /// Tables whose rows get their number from the server.

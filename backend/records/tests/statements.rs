@@ -17,8 +17,10 @@ use records::enrolments::Enrolment;
 use records::eras::Era;
 use records::keys::Key;
 use records::links::LinkRow;
+use records::notes::NoteRow;
 use records::outbox::{ChannelFigures, OutboxRow};
 use records::rules::RuleRow;
+use records::run_edits::RunEditRow;
 use records::services::Service;
 use records::sessions::Session;
 use records::shares::Share;
@@ -29,7 +31,7 @@ use records::usage::Used;
 use records::views::View;
 use records::{
     Records, accounts, alerts, audit, channels, codes, coverage, enrolments, eras, grants, keys, leases, links, meta,
-    outbox, rules, services, sessions, shares, silences, sources, teams, usage, views, watched,
+    notes, outbox, rules, run_edits, services, sessions, shares, silences, sources, teams, usage, views, watched,
 };
 
 /// A test of each on SQLite, and one of all on PostgreSQL, which starts once for them.
@@ -70,6 +72,8 @@ on_both! {
     machines,
     the_audit_log_and_what_the_database_knows_of_itself,
     views_and_links,
+    changes_of_runs_are_counted_by_their_versions,
+    notes_are_found_by_their_time_and_their_run,
     a_change_is_whole_or_not_at_all_and_a_reader_changes_nothing,
     what_was_used_adds_up_or_is_the_largest_of_its_day,
     rows_are_followed_and_what_an_account_has_is_found,
@@ -521,6 +525,80 @@ async fn views_and_links(records: &Records) {
     shares::add(&mut on, &share('r', 20)).await.unwrap();
     shares::forget(&mut on, 20).await.unwrap();
     assert_eq!(shares::get(&mut on, &id('r')).await.unwrap(), None);
+}
+
+async fn changes_of_runs_are_counted_by_their_versions(records: &Records) {
+    let mut on = change(records).await;
+    let edit = |letter: char, run: &str, updated, deleted| RunEditRow {
+        id: id(letter),
+        run: run.into(),
+        team: id('t'),
+        machines: r#"{"node":null}"#.into(),
+        began: 5,
+        ended: Some(9),
+        names: r#"{"name":"x"}"#.into(),
+        maker: "mara".into(),
+        version: 1,
+        updated,
+        deleted,
+    };
+    assert_eq!(run_edits::state(&mut on).await.unwrap(), (0, 0));
+    for row in [edit('e', "one", 10, None), edit('f', "one", 20, Some(20)), edit('g', "two", 30, None)] {
+        run_edits::add(&mut on, &row).await.unwrap();
+    }
+    assert_eq!(run_edits::state(&mut on).await.unwrap(), (3, 3));
+    let ids = |rows: Vec<RunEditRow>| rows.into_iter().map(|row| row.id[..1].to_string()).collect::<String>();
+    assert_eq!(ids(run_edits::all(&mut on, 2).await.unwrap()), "gf");
+    assert_eq!(ids(run_edits::of(&mut on, "one").await.unwrap()), "fe");
+    assert_eq!(run_edits::count(&mut on, &id('t')).await.unwrap(), 3);
+    let newer = RunEditRow { version: 2, ended: None, deleted: Some(40), ..edit('e', "one", 40, None) };
+    assert!(run_edits::set(&mut on, &newer).await.unwrap() && !run_edits::set(&mut on, &newer).await.unwrap(), "once");
+    assert_eq!(run_edits::of(&mut on, "one").await.unwrap(), [newer, edit('f', "one", 20, Some(20))]);
+    run_edits::rename(&mut on, "mara", "erased-1").await.unwrap();
+    assert_eq!(run_edits::state(&mut on).await.unwrap(), (3, 7), "others read them again");
+    run_edits::forget(&mut on, 30).await.unwrap();
+    assert_eq!(ids(run_edits::all(&mut on, 9).await.unwrap()), "eg");
+}
+
+async fn notes_are_found_by_their_time_and_their_run(records: &Records) {
+    let mut on = change(records).await;
+    accounts::add(&mut on, &account('a', false)).await.unwrap();
+    let note = |letter: char, run: Option<&str>, begins, ends| NoteRow {
+        id: id(letter),
+        team: id('t'),
+        owner: Some(id('a')),
+        maker: "mara".into(),
+        source: "node".into(),
+        run: run.map(Into::into),
+        begins,
+        ends,
+        text: "new PSU".into(),
+        version: 1,
+        updated: 5,
+    };
+    for row in [note('e', None, 10, None), note('f', Some("one"), 20, Some(30)), note('g', None, 40, None)] {
+        notes::add(&mut on, &row).await.unwrap();
+    }
+    let ids = |rows: Vec<NoteRow>| rows.into_iter().map(|row| row.id[..1].to_string()).collect::<String>();
+    assert_eq!(ids(notes::between(&mut on, (None, None), (0, 99), 9).await.unwrap()), "gfe");
+    assert_eq!(ids(notes::between(&mut on, (None, None), (25, 28), 9).await.unwrap()), "f", "it goes on then");
+    assert_eq!(ids(notes::between(&mut on, (Some("node"), Some("one")), (0, 99), 9).await.unwrap()), "f");
+    assert_eq!(ids(notes::between(&mut on, (None, None), (0, 99), 2).await.unwrap()), "gf");
+    assert_eq!(ids(notes::between(&mut on, (Some("other"), None), (0, 99), 9).await.unwrap()), "");
+    assert_eq!(notes::of_owner(&mut on, &id('a')).await.unwrap().len(), 3);
+    assert_eq!(notes::count(&mut on, &id('t')).await.unwrap(), 3);
+    let newer = NoteRow { text: "old PSU".into(), version: 2, ..note('e', None, 10, None) };
+    assert!(notes::set(&mut on, &newer).await.unwrap() && !notes::set(&mut on, &newer).await.unwrap(), "once");
+    assert_eq!(notes::get(&mut on, &id('e')).await.unwrap(), Some(newer));
+    notes::rename(&mut on, "mara", "erased-1").await.unwrap();
+    assert_eq!(notes::get(&mut on, &id('e')).await.unwrap().expect("there").maker, "erased-1");
+    accounts::remove(&mut on, &id('a')).await.unwrap();
+    assert_eq!(notes::get(&mut on, &id('e')).await.unwrap().expect("there").owner, None);
+    notes::remove_of(&mut on, "node", Some("one")).await.unwrap();
+    assert_eq!(ids(notes::between(&mut on, (None, None), (0, 99), 9).await.unwrap()), "ge");
+    notes::remove(&mut on, &id('g')).await.unwrap();
+    notes::remove_of(&mut on, "node", None).await.unwrap();
+    assert_eq!(notes::count(&mut on, &id('t')).await.unwrap(), 0);
 }
 
 async fn a_change_is_whole_or_not_at_all_and_a_reader_changes_nothing(records: &Records) {

@@ -116,7 +116,7 @@ pub(super) fn carry(config: &Config, hub: Option<&HubEntry>, order: &HubOrder) -
     let failed = |error: io::Error| AdminFailed::new(format!("the hub's control socket does not respond: {error}"));
     match control::ask(folder, request.operation.method().text(), &request.path, body.as_deref()).map_err(failed)? {
         Some((status, body)) => judged(status, &body),
-        None if matches!(order, HubOrder::Runs(_) | HubOrder::Alerts(..)) => Err(AdminFailed::folder(format!(
+        None if order.needs_server() => Err(AdminFailed::folder(format!(
             "no watchglass runs with {}; start it, name another folder with --data-dir, or a hub with --hub URL",
             folder.display()
         ))),

@@ -3,8 +3,8 @@
 use super::order::{HubOrder, RunFilter};
 use super::{AdminFailed, password};
 use crate::config::{
-    AdminTask, Administration, AgentsTask, AuditTask, EraseTask, Granted, KeyTask, RunsTask, ServiceTask, ShareTask,
-    TeamTask, UsageTask, UserTask, ViewTask,
+    AdminTask, Administration, AgentsTask, AuditTask, EraseTask, Granted, KeyTask, RunsTask, RunsWord, ServiceTask,
+    ShareTask, TeamTask, UsageTask, UserTask, ViewTask,
 };
 use shared::people::{NewPerson, NewServiceKey, PersonChange};
 use shared::session::{AgentChange, NewJoin};
@@ -36,7 +36,7 @@ pub(super) fn order(wanted: &Administration) -> Result<Noted, AdminFailed> {
         AdminTask::Erase(task) => erase_order(task),
         AdminTask::Audit(task) => (HubOrder::Audit(audit_filter(task, named)), String::new()),
         AdminTask::Usage(task) => (HubOrder::Usage(usage_filter(task, named)?), String::new()),
-        AdminTask::Runs(task) => (runs_order(task, wanted.json), String::new()),
+        AdminTask::Runs(task) => runs_order(task, wanted.json),
         AdminTask::Key(task) => key_order(task, team),
         AdminTask::Service(task) => service_order(task, team),
         AdminTask::Agents(task) => agents_order(task, team, &wanted.labels),
@@ -140,7 +140,7 @@ fn share_order(task: &ShareTask, team: Option<String>) -> Noted {
     }
 }
 
-/// The order that erases a person or a machine.
+/// The order that erases a person, a run or a machine.
 fn erase_order(task: &EraseTask) -> Noted {
     match task {
         EraseTask { user: Some(person), .. } => {
@@ -149,6 +149,10 @@ fn erase_order(task: &EraseTask) -> Noted {
                 the old name."
             );
             (HubOrder::ErasePerson(person.clone()), note)
+        }
+        EraseTask { run: Some(run), .. } => {
+            let note = format!("{run} has been deleted. Samples of its machines stay for their retention.");
+            (HubOrder::RemoveRun(run.clone()), note)
         }
         EraseTask { source, .. } => {
             let machine = source.clone().unwrap_or_default();
@@ -185,14 +189,17 @@ fn usage_filter(task: &UsageTask, team: Option<String>) -> Result<UsageFilter, A
     })
 }
 
-/// The order that lists runs, or fetches the report of one.
-fn runs_order(task: &RunsTask, as_json: bool) -> HubOrder {
+/// The order that lists runs, fetches the report of one, or changes one.
+fn runs_order(task: &RunsTask, as_json: bool) -> Noted {
+    if let Some(RunsWord::Edit(edit)) = &task.word {
+        return (HubOrder::ChangeRun(edit.run.clone(), edit.change()), format!("{} has been changed.", edit.run));
+    }
     if let RunsTask { part: Some(word), run: Some(id), .. } = task
         && word == "report"
     {
-        return HubOrder::Report(id.clone(), as_json);
+        return (HubOrder::Report(id.clone(), as_json), String::new());
     }
-    HubOrder::Runs(RunFilter {
+    let filter = RunFilter {
         states: task.state.clone(),
         project: task.project.clone(),
         group: task.group.clone(),
@@ -200,7 +207,8 @@ fn runs_order(task: &RunsTask, as_json: bool) -> HubOrder {
         part: task.part.clone(),
         from: task.from.map(|from| from.begin(clock::System.wall())),
         limit: task.limit,
-    })
+    };
+    (HubOrder::Runs(filter), String::new())
 }
 
 /// The order about a key.

@@ -7,6 +7,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use shared::people::{Keys, NewPerson, NewServiceKey, People, PersonChange};
 use shared::run::RunState;
+use shared::run_change::RunChange;
 use shared::session::{AgentChange, Agents, NewJoin};
 use shared::team::{
     GrantChange, MemberChange, NewInvite, NewService, NewTeam, ServiceChange, Services, TeamChange, TeamEnd, Teams,
@@ -64,6 +65,10 @@ pub(super) enum HubOrder {
     Alerts(HubRequest),
     /// The report of a run, by its id; the bool: as JSON.
     Report(String, bool),
+    /// New names of a run, by its id.
+    ChangeRun(String, RunChange),
+    /// Deletes a run, by its id.
+    RemoveRun(String),
 }
 
 /// Filter of listed runs.
@@ -133,8 +138,14 @@ impl HubOrder {
             HubOrder::Team(name) | HubOrder::ChangeTeam(name, _) | HubOrder::RemoveTeam(name, _) => {
                 Some(("team", name, "team list"))
             }
+            HubOrder::ChangeRun(id, _) | HubOrder::RemoveRun(id) => Some(("run", id, "runs")),
             _ => None,
         }
+    }
+
+    /// Whether only a running server can carry it out, as it needs the samples.
+    pub(super) fn needs_server(&self) -> bool {
+        matches!(self, HubOrder::Runs(_) | HubOrder::Alerts(..) | HubOrder::ChangeRun(..) | HubOrder::RemoveRun(_))
     }
 
     /// As a request over HTTP.
@@ -190,6 +201,8 @@ impl HubOrder {
                 let format = if *as_json { "json" } else { "html" };
                 HubRequest::asking(Operation::GetRunReport, &[id], &[(parameter::REPORT_FORMAT, Some(format.into()))])
             }
+            HubOrder::ChangeRun(id, wanted) => new(Operation::ChangeRun, &[id]).with(wanted),
+            HubOrder::RemoveRun(id) => new(Operation::RemoveRun, &[id]),
             HubOrder::Audit(log) => log_request(log),
         }
     }
@@ -254,7 +267,11 @@ impl HubOrder {
             HubOrder::Audit(asked) => body(&accounts.audit_log(by, asked).await?),
             HubOrder::Usage(asked) => body(&accounts.usage(by, asked).await?),
             // These need the samples, which only a server reads.
-            HubOrder::Runs(_) | HubOrder::Report(..) | HubOrder::Alerts(..) => return Err(Denied::Unavailable),
+            HubOrder::Runs(_)
+            | HubOrder::Report(..)
+            | HubOrder::Alerts(..)
+            | HubOrder::ChangeRun(..)
+            | HubOrder::RemoveRun(_) => return Err(Denied::Unavailable),
         };
         Ok(answer.unwrap_or_else(|| json!({})))
     }

@@ -414,6 +414,9 @@ pub struct EraseTask {
     /// Machine: removes it with all its samples
     #[arg(long, value_name = "MACHINE")]
     pub source: Option<String>,
+    /// Run: removes it from all lists; its samples stay for their retention
+    #[arg(long, value_name = "RUN")]
+    pub run: Option<String>,
 }
 
 /// Filters of the audit log.

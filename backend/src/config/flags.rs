@@ -137,6 +137,7 @@ pub enum Word {
     #[command(after_help = run::AFTER_ALERT)]
     Alert(AlertTask),
     /// List training jobs of this machine or of a hub, and how they ended
+    #[command(after_help = run::AFTER_RUNS)]
     Runs {
         #[command(flatten)]
         task: RunsTask,
@@ -215,7 +216,7 @@ pub enum Word {
         #[command(flatten)]
         flags: AdminFlags,
     },
-    /// Erase a person, or a machine with its samples, for good
+    /// Erase a person, a run, or a machine with its samples, for good
     Erase {
         #[command(flatten)]
         task: EraseTask,
@@ -509,8 +510,12 @@ fn taken(matches: &ArgMatches) -> Result<Flags, clap::Error> {
 }
 
 impl Flags {
-    /// The labels, if they belong to the machines that join instead of this one.
+    /// The labels, if they belong to the machines that join instead of this one. A name of a run is no longer one of
+    /// this machine.
     pub fn labels_of_others(&mut self) -> Vec<(String, String)> {
+        if matches!(self.command, Some(Word::Runs { .. })) {
+            self.hub.forget_name();
+        }
         let administers = self.command.as_ref().is_some_and(|word| word.administration().is_some());
         if administers { self.hub.take_labels() } else { Vec::new() }
     }

@@ -96,6 +96,11 @@ impl HubFlags {
         std::mem::take(&mut self.label).iter().filter_map(|text| label(text).ok()).collect()
     }
 
+    /// Drops the name, for a command whose `--name` is that of a run.
+    pub fn forget_name(&mut self) {
+        self.name = None;
+    }
+
     /// Applies them over the hub that the configuration names.
     pub fn apply(mut self, config: &mut Config, env: &dyn Fn(&str) -> Option<String>) -> Result<(), ConfigError> {
         let given = self != HubFlags::default();

@@ -2,12 +2,13 @@
 
 use super::ConfigError;
 use super::when::{When, when};
-use clap::Args;
+use clap::{Args, Subcommand};
 use shared::alert::{AlertSeverity, MAX_TEXT_BYTES as MAX_ALERT_TEXT, MAX_TITLE_BYTES};
 use shared::new_values::{JobNumber, MAX_NAMES, NewValues, check_name};
 use shared::output::OutputStream;
 use shared::rule::{clean, duration};
 use shared::run::{About, MARKS, MAX_LABEL_BYTES, MAX_MARK_BYTES, MAX_TAGS, MAX_TEXT_BYTES, Mark, RunState, check_id};
+use shared::run_change::RunChange;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 
@@ -171,9 +172,61 @@ impl AlertTask {
     }
 }
 
+/// Below the flags in `--help`.
+pub const AFTER_RUNS: &str = "\
+  watchglass runs --state running --project llm
+  watchglass runs report a1b2c3d4 > report.html
+  watchglass runs edit a1b2c3d4 --name lr-3e-4 --tag lr=3e-4 --notes \"the best so far\"";
+
+/// New names of a run.
+#[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
+pub struct RunEditTask {
+    /// Run ID
+    #[arg(value_name = "ID", value_parser = id)]
+    pub run: String,
+    /// Display name; an empty text removes it, as for the following flags
+    #[arg(id = "name", long = "name", value_name = "NAME", value_parser = text)]
+    name: Option<String>,
+    /// Group of the run
+    #[arg(long, value_name = "NAME", value_parser = text)]
+    group: Option<String>,
+    /// Task in the group, such as train or eval
+    #[arg(long = "job-type", value_name = "TYPE", value_parser = text)]
+    job_type: Option<String>,
+    /// Notes
+    #[arg(long, value_name = "TEXT", value_parser = text)]
+    notes: Option<String>,
+    /// Tag with a value; may be repeated; replaces all tags
+    #[arg(long = "tag", value_name = "K=V", value_parser = tag)]
+    tags: Vec<(String, String)>,
+    /// Remove all tags
+    #[arg(long, conflicts_with = "tags")]
+    no_tags: bool,
+}
+
+impl RunEditTask {
+    /// The change of the run.
+    pub fn change(&self) -> RunChange {
+        let tags = (self.no_tags || !self.tags.is_empty()).then(|| self.tags.iter().cloned().collect());
+        let Self { name, group, job_type, notes, .. } = self.clone();
+        RunChange { name, group, job_type, notes, tags, version: None }
+    }
+}
+
+/// Changes of runs.
+#[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
+pub enum RunsWord {
+    /// Change the name, group, type, notes or tags of a run
+    Edit(RunEditTask),
+}
+
 /// Filters of the list of runs.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
+#[command(args_conflicts_with_subcommands = true)]
 pub struct RunsTask {
+    #[allow(missing_docs, reason = "see RunsWord; clap would print it as the help of the command")]
+    #[command(subcommand)]
+    pub word: Option<RunsWord>,
     /// Only runs in this state: running, finished, failed, crashed, out_of_memory, cancelled, lost, and others
     #[arg(long, value_name = "STATE", value_parser = state, value_delimiter = ',')]
     pub state: Vec<RunState>,

@@ -6,6 +6,7 @@ use super::text::{number, quoted, record_body, seconds};
 use shared::catalog::Kind;
 use shared::catalog::prometheus::Family;
 use shared::csv::cell;
+use shared::note::SavedNote;
 use shared::record::Record;
 use shared::rollup::Bucket;
 use std::collections::HashSet;
@@ -31,6 +32,9 @@ pub trait Form {
     }
     /// A record of the machine of this name.
     fn record(&mut self, _: &mut String, _host: &str, _: &Record) {}
+
+    /// A note of a person.
+    fn note(&mut self, _: &mut String, _: &SavedNote) {}
     /// Whether a line has all series at an instant: then no other method here is called.
     fn by_time(&self) -> bool {
         false
@@ -119,6 +123,13 @@ impl Form for JsonLines {
         seconds(text, record.t);
         let (host, kind, body) = (quoted(host), quoted(&record.kind), record_body(&record.body));
         let _ = writeln!(text, ",\"source\":{host},\"record\":{kind},\"n\":{},\"body\":{body}}}", record.n);
+    }
+
+    fn note(&mut self, text: &mut String, note: &SavedNote) {
+        text.push_str("{\"t\":");
+        seconds(text, note.t.ms());
+        let body = serde_json::to_vec(note).map_or_else(|_| "null".into(), |body| record_body(&body));
+        let _ = writeln!(text, ",\"source\":{},\"record\":\"note\",\"body\":{body}}}", quoted(&note.source));
     }
 
     fn series(&mut self, _: &mut String, selection: &Selection, wanted: usize) {

@@ -22,6 +22,7 @@ pub use select::{Ask, Refused, Selection, chosen, fitting, select};
 
 use events::Events;
 use read::{Reading, Values};
+use shared::note::SavedNote;
 use std::sync::Arc;
 
 /// An export format.
@@ -99,6 +100,8 @@ pub struct Pieces {
     events: Option<Events>,
     /// The series that is being written.
     values: Option<Values>,
+    /// Notes of people, until they are written.
+    notes: Vec<SavedNote>,
     begun: bool,
     ended: bool,
 }
@@ -109,7 +112,12 @@ impl Pieces {
         let selection: Arc<Selection> = selection.into();
         let reading = Reading::new(selection.clone());
         let events = form.by_time().then(|| Events::new(selection.clone()));
-        Pieces { selection, form, reading, events, values: None, begun: false, ended: false }
+        Pieces { selection, form, reading, events, values: None, notes: Vec::new(), begun: false, ended: false }
+    }
+
+    /// With these notes behind the records.
+    pub fn with_notes(self, notes: Vec<SavedNote>) -> Self {
+        Pieces { notes, ..self }
     }
 
     /// Whether everything was returned.
@@ -129,7 +137,10 @@ impl Pieces {
                 None => drop(left.remove(0)),
             }
         }
-        false
+        drop(left);
+        let notes = std::mem::take(&mut self.notes);
+        notes.iter().for_each(|note| self.form.note(text, note));
+        !notes.is_empty()
     }
 
     /// Writes values of the current series until the chunk is full; false at the end of the series.

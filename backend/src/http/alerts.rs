@@ -41,7 +41,7 @@ impl FromRequestParts<Arc<App>> for Writer {
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Refusal> {
         let asker = Asker::from_request_parts(parts, app).await?;
         if app.live.provenance.recorded.is_some() {
-            return Err(Refusal::new(StatusCode::CONFLICT, "this is a recording; it sends no notifications"));
+            return Err(Refusal::new(StatusCode::CONFLICT, "this is a recording; nothing in it can be changed"));
         }
         if app.hub.is_some() {
             return asker.principal().cloned().map(Writer);

@@ -8,7 +8,10 @@ use super::api::{
     self, calls, changed, figure, findings, logs, markers, metrics, parameters, query, record, report, reports, runs,
     series, uplink, values,
 };
-use super::{App, about, agents, alerts, dismiss, error, log, me, page, provider, session, stream, usage, views};
+use super::{
+    App, about, agents, alerts, dismiss, error, log, me, notes, page, provider, run_edits, session, stream, usage,
+    views,
+};
 use ::api::{Method, Operation};
 use axum::Router;
 use axum::body::Body;
@@ -52,6 +55,8 @@ handlers! {
     ListRuns => runs::get;
     AddRun => reports::begin;
     GetRun => runs::one;
+    ChangeRun => run_edits::change;
+    RemoveRun => run_edits::remove;
     AddRunEvent => reports::event;
     GetRunReport => report::get;
     ListRunLogs => logs::get;
@@ -60,6 +65,10 @@ handlers! {
     ListMarkers => markers::get;
     AddMarkers => markers::post;
     LogValues => values::post;
+    ListNotes => notes::list;
+    AddNote => notes::add;
+    ChangeNote => notes::change;
+    RemoveNote => notes::remove;
     ListFindings => findings::get;
     DismissFinding => dismiss::post;
     ListAlerts => alerts::alerts;

@@ -29,6 +29,7 @@ use crate::stderr;
 use ::jobs::runs::{self, RunRegistry};
 use ::watch::alerts::{self, AlertRegistry, AlertRegistryParts, AlertSources, KEY_FILE, OWN_FILE, SharingHub};
 use ::watch::findings::{self, Following, KeptFindings};
+use ::watch::written::{WrittenBook, follow_run_edits};
 use cluster::gossip::Gossip;
 use notify::Road;
 use shared::embedded::EmbeddedPage;
@@ -142,6 +143,11 @@ async fn serve(
     let of_others = hub.is_some();
     let cluster = hub.as_ref().and_then(|hub| hub.cluster.clone());
     let alerts = alert_registry(config, &live, hub.as_ref(), kept_in.as_deref());
+    // Before the first request: a deleted run is in no answer.
+    if let Err(error) = WrittenBook::beside(&alerts).refresh(&jobs.runs.edits).await {
+        tracing::warn!(%error, "it cannot be read which runs people changed or deleted; the server tries again");
+    }
+    tokio::spawn(follow_run_edits(alerts.clone(), jobs.runs.edits.clone(), stop.clone()));
     let accounts = hub.as_ref().map(|hub| hub.accounts.clone());
     look_for_findings(config, &live, &jobs, of_others, (kept_in.clone(), history), &stop);
     let sharing = cluster.as_ref().map(|cluster| SharingHub {

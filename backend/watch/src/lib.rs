@@ -1,5 +1,6 @@
 //! Problems and notices: [`findings`] stores the problems that [`insight`] detects in the samples. [`alerts`] evaluates
-//! the rules of each team on samples, runs and findings, and sends their notices.
+//! the rules of each team on samples, runs and findings, and sends their notices. [`written`] stores what people write
+//! about runs and machines.
 //!
 //! This crate knows the stream, the jobs, and the team. It has no listening socket, page or settings.
 
@@ -8,3 +9,4 @@
 
 pub mod alerts;
 pub mod findings;
+pub mod written;

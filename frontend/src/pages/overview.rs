@@ -2,6 +2,7 @@
 
 use super::cells::{Cells, KernelLine};
 use super::findings::say::FindingLine;
+use super::notes::MachineNotes;
 use super::processes::Processes;
 use super::runs::panel::{Jobs, Runs};
 use super::sections::{AbsentLine, ChartCard, Compared, Family, Hidden, Missing, ReadOnce};
@@ -62,6 +63,7 @@ pub fn Overview() -> impl IntoView {
             <section class="sections" aria-label="More">
                 <Cells/>
                 <Runs/>
+                <MachineNotes/>
                 <For
                     each=move || page.plan.with(|p| p.sections.clone())
                     key=|section| section.id.clone()

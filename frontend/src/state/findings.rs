@@ -1,6 +1,7 @@
 //! Findings of the machines on the page: the one that leads it, and the marks in its charts.
 
 use super::Page;
+use super::notes::mark as note_mark;
 use crate::store::Changed;
 use crate::store::fleet::words::Checked;
 use charts::marks::CellMark;
@@ -121,13 +122,15 @@ impl Page {
     /// The marks under the lines of all charts.
     pub fn drawn_marks(self) -> Rc<[CellMark]> {
         let faults = self.faults.get_value();
-        if faults.is_empty() {
+        let notes = self.notes.with_untracked(|notes| notes.iter().map(note_mark).collect::<Vec<_>>());
+        if faults.is_empty() && notes.is_empty() {
             return self.marks.get_value();
         }
         // The clock of a recording has not reached all of them.
         let told = self.player.with_untracked(|player| player.as_ref().map(|p| p.t)).unwrap_or(i64::MAX);
         let mut all: Vec<CellMark> = faults.iter().filter(|mark| mark.from <= told).cloned().collect();
         all.extend(self.marks.get_value().iter().cloned());
+        all.extend(notes);
         all.into()
     }
 }

@@ -10,6 +10,7 @@ mod alerts;
 mod findings;
 mod folds;
 mod notebook;
+mod notes;
 mod notices;
 mod place;
 mod received;
@@ -21,6 +22,7 @@ mod wanted;
 pub use alerts::OpenAlerts;
 pub use findings::{Findings, mark as finding_mark};
 pub use notebook::{CellRun, KernelState, Notebook, file_name};
+pub use notes::{NoteDraft, mark as note_mark};
 pub use place::FEW_MACHINES;
 pub use received::Received;
 pub use recorded::Beside;
@@ -32,6 +34,7 @@ use crate::store::plan::{self, Plan};
 use crate::store::{Changed, Store};
 use charts::marks::CellMark;
 use leptos::prelude::*;
+use shared::note::SavedNote;
 use shared::processes::{ProcessPast, ProcessTable};
 use shared::window;
 use shared::wire::PageMessage;
@@ -152,6 +155,10 @@ pub struct Page {
     pub notebook: RwSignal<Notebook>,
     /// Runs of its cells as charts draw them, in order of time.
     pub marks: StoredValue<Rc<[CellMark]>, LocalStorage>,
+    /// Notes about the shown machine, in order of time.
+    pub notes: RwSignal<Vec<SavedNote>>,
+    /// The note that is being written; None closes its dialog.
+    pub note: RwSignal<Option<NoteDraft>>,
     /// The findings of the last response.
     pub findings: RwSignal<Findings>,
     /// The findings in a file, each as JSON.
@@ -268,6 +275,8 @@ impl Page {
             has_runs: RwSignal::new(false),
             notebook: RwSignal::default(),
             marks: StoredValue::new_local(Rc::default()),
+            notes: RwSignal::new(Vec::new()),
+            note: RwSignal::new(None),
             findings: RwSignal::default(),
             file_findings: RwSignal::default(),
             faults: StoredValue::new_local(Rc::default()),

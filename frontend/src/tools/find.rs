@@ -67,7 +67,7 @@ enum Goal {
 #[derive(Clone, Debug, PartialEq)]
 struct Hit {
     goal: Goal,
-    /// Its kind: chart, section, machine, process, finding, run, mark, time, settings, action, not here.
+    /// Its kind: chart, section, machine, process, finding, run, mark, note, time, settings, action, not here.
     kind: &'static str,
     title: String,
     /// Further text of the hit: the metric's name, the key.
@@ -93,6 +93,7 @@ fn hits(page: Page, offered: &[Offer], typed: &str) -> Vec<Hit> {
     offers(offered, &typed, &mut found);
     zone(&typed, &mut found);
     marks(page, &typed, &mut found);
+    notes(page, &typed, &mut found);
     actions(page, &typed, &mut found);
     // Hits by a symptom rank below hits by name.
     let named = found.len();
@@ -157,6 +158,19 @@ fn marks(page: Page, typed: &str, found: &mut Vec<(usize, Hit)>) {
         let goal = Goal::Span(Asked::At(mark.from));
         found.push((rank, Hit { goal, kind: "mark", title: mark.name.clone(), detail }));
     }
+}
+
+/// Notes of people about the shown machine, with links to their time.
+fn notes(page: Page, typed: &str, found: &mut Vec<(usize, Hit)>) {
+    page.notes.with(|notes| {
+        for note in notes.iter() {
+            let Some(rank) = rank(&format!("{} {}", note.text, note.by), typed) else { continue };
+            let at = charts::axis::moment(note.t.ms() + offset(note.t.ms()));
+            let goal = Goal::Span(note.end.map_or(Asked::At(note.t.ms()), |end| Asked::Span(note.t.ms(), end.ms())));
+            let detail = format!("{at}, {}", note.by);
+            found.push((rank, Hit { goal, kind: "note", title: note.title().into(), detail }));
+        }
+    });
 }
 
 fn processes(page: Page, typed: &str, found: &mut Vec<(usize, Hit)>) {

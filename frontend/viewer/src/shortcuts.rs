@@ -45,6 +45,8 @@ pub enum Action {
     Findings,
     /// Goes to the page of alerts.
     Alerts,
+    /// Writes a note at the crosshair, or about the span.
+    Note,
     /// Saves the span as a recording.
     Record,
     /// Opens a recording.
@@ -140,6 +142,7 @@ pub static KEYS: [Group; 4] = [
             row("( )", "previous, next mark", &[("(", Action::Mark(-1)), (")", Action::Mark(1))]),
             row("Backspace", "one step back", &[("Backspace", Action::Back)]),
             row("L Space", "pause or resume", &[(" ", Action::Freeze), ("l", Action::Freeze)]),
+            row("N", "write a note at the values, or about this span", &[("n", Action::Note)]),
             row("Esc", "close the dialog, else go live", &[("Escape", Action::Leave)]),
         ],
     },
@@ -215,6 +218,7 @@ impl Action {
             Action::Differs => ("Outliers in this span", "who differs, straggler, unlike its peers"),
             Action::Alerts => ("Alerts, rules and notifications", "bell, notices, silences, channels, threshold"),
             Action::Findings => ("Findings, active and resolved", "what is wrong, problems, faults, diagnosis"),
+            Action::Note => ("Write a note at the values, or about this span", "comment, annotate, mark, flag"),
             Action::Record => ("Record this span to a file", "save, download, export"),
             Action::Open => ("Open a recording", "load a file, import, W&B, CSV"),
             Action::Theme => ("Dark or light", "theme, colors, mode"),

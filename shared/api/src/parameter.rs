@@ -81,6 +81,7 @@ parameters! {
     RANK = Parameter::new("rank", Number(0), "Rank of the process");
     PROCESS_LABEL = Parameter::new("label", Text, "Label of the process");
     OUTPUT_STREAM = Parameter::new("stream", Choice(&["out", "err", "tty"]), "Where the line was written: standard output, standard error or a terminal");
+    NOTE_TEXT = Parameter::new("q", Text, "Part of the text, in any case");
     LINE_TEXT = Parameter::new("text", Text, "Text in the line, in any case");
     LOG_FORMAT = Parameter::new("format", Choice(&["jsonl", "text", "json"]), "Format of the lines; jsonl if absent");
     FINDING_KIND = Parameter::new("kind", Text, "Kind of finding").repeated();

@@ -20,10 +20,12 @@ use shared::hub::AboutHub;
 use shared::me::{Me, MeChange, NewPassword, OwnIdentities, OwnSessions};
 use shared::new_marker::NewMarkers;
 use shared::new_values::NewValues;
+use shared::note::{NewNote, NoteChange, Notes, SavedNote};
 use shared::people::{Erased, Keys, Made, MadeKey, NewPerson, NewServiceKey, People, Person, PersonChange, Reset};
 use shared::provider::{Away, ByProvider};
 use shared::reported::{NewRun, ReportedEvent};
 use shared::role::{KeyScope, Role};
+use shared::run_change::RunChange;
 use shared::said::Said;
 use shared::session::{Again, Agent, AgentChange, Agents, Joined, Joins, NewJoin, Session, Setup, SignIn};
 use shared::team::{
@@ -156,6 +158,10 @@ operations! {
         LogValues = Post "/api/v1/values", MARK, takes::<NewValues>(), [], json::<ValuesTaken>();
         /// Returns one job
         GetRun = Get "/api/v1/runs/{id}", READ, NOTHING, [], json::<ListedRun>();
+        /// Changes the name, group, type, notes or tags of a job; 409 if somebody else was faster
+        ChangeRun = Patch "/api/v1/runs/{id}", MARK, takes::<RunChange>(), [], json::<ListedRun>();
+        /// Deletes a job that has ended, by its maker or an admin of its team
+        RemoveRun = Delete "/api/v1/runs/{id}", MARK, NOTHING, [], json::<ById>();
         /// Reports that a job is alive or has ended; without a report for a minute it is *unreachable*
         AddRunEvent = Post "/api/v1/runs/{id}/events", MARK, takes::<ReportedEvent>(), [], json::<ById>();
         /// Returns the report of a job, also when its samples have gone
@@ -172,6 +178,16 @@ operations! {
         ListMarkers = Get "/api/v1/markers", READ, NOTHING, [KERNEL, MARKER_KIND, RUN, SOURCE, FROM, TO], json::<MarkerList>();
         /// Adds a marker, or up to 256 as `{"markers": [...]}`
         AddMarkers = Post "/api/v1/markers", MARK, takes::<NewMarkers>(), [], json::<MarkersTaken>();
+    }
+    "Notes" {
+        /// Lists the notes of people about machines and runs, in order of time
+        ListNotes = Get "/api/v1/notes", READ, NOTHING, [SOURCE, RUN, NOTE_TEXT, FROM, TO], json::<Notes>();
+        /// Adds a note about a machine or a run, by a member of the team of the machine
+        AddNote = Post "/api/v1/notes", MARK, takes::<NewNote>(), [], made::<SavedNote>();
+        /// Changes the text of a note, by its writer or an admin; 409 if somebody else was faster
+        ChangeNote = Put "/api/v1/notes/{id}", MARK, takes::<NoteChange>(), [], json::<SavedNote>();
+        /// Removes a note
+        RemoveNote = Delete "/api/v1/notes/{id}", MARK, NOTHING, [], json::<ById>();
     }
     "Findings and alerts" {
         /// Lists what is wrong with the machines, and what was

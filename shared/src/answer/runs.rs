@@ -3,7 +3,8 @@
 use super::logs::LogRow;
 use crate::finding::Finding;
 use crate::json::{Number, Seconds};
-use crate::run::{About, Rank, RunState};
+use crate::note::SavedNote;
+use crate::run::{About, Rank, RunEdited, RunState};
 use crate::unit::Unit;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -87,6 +88,22 @@ pub struct RunRow {
     /// Versions of the drivers of its machines, each once; only if one run is requested, or its samples are gone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drivers: Option<Vec<String>>,
+    /// The last change of its names by a person; left out if there was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub edited: Option<RunEdited>,
+    /// The caller's rights to it; only if one run is requested.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub may: Option<RunRights>,
+}
+
+/// The caller's rights to a run.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunRights {
+    /// Change its names.
+    pub change: bool,
+    /// Delete it.
+    pub delete: bool,
 }
 
 /// The process of a run that failed before all others.
@@ -260,6 +277,9 @@ pub struct RunReport {
     pub findings: Vec<Finding>,
     /// Markers of the job; the newest.
     pub markers: Vec<ReportMark>,
+    /// Notes of people about it; left out if there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<SavedNote>,
     /// A curve for each measure with samples.
     pub curves: Vec<ReportCurve>,
 }

@@ -303,6 +303,10 @@ impl Cast {
                 let body = json!({ "name": named, "when": "cpu > 90 % for 5m" });
                 id(self.create(&member, "POST", &of_team("rules"), body))
             }
+            "note" => {
+                let body = json!({ "text": named, "source": format!("node-{team}") });
+                id(self.said(&member, "POST", "/api/v1/notes", body))
+            }
             "silence" => {
                 let body = json!({ "match": { "rule": named }, "from": now(), "to": now() + 3_600 });
                 id(self.create(&member, "POST", &of_team("silences"), body))
@@ -365,8 +369,8 @@ fn now() -> u64 {
 }
 
 /// Objects that are created once the hub runs, and again after a request has removed them.
-const MADE: [&str; 11] =
-    ["view", "share", "rule", "silence", "channel", "alert", "service", "key", "join", "invite", "spare"];
+const MADE: [&str; 12] =
+    ["view", "share", "rule", "silence", "channel", "alert", "note", "service", "key", "join", "invite", "spare"];
 
 /// Target of a team's notices; nothing is sent there.
 fn channel(name: &str) -> Value {

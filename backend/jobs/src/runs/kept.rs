@@ -1,5 +1,7 @@
 //! Summaries of ended runs, one file each in the data folder: they outlive the samples.
 
+use super::edits::{KnownEdits, PlacedRun, RunEdits, renamed};
+use super::other_id;
 use super::output::last_file;
 use super::summary::{RunNumbers, RunSummary};
 use parking_lot::Mutex;
@@ -21,6 +23,7 @@ const MAX_BYTES: u64 = 4 << 20;
 pub struct KeptRuns {
     folder: Mutex<Option<PathBuf>>,
     rows: Mutex<BTreeMap<String, Arc<SummaryRow>>>,
+    edits: Arc<RunEdits>,
 }
 
 #[derive(Debug)]
@@ -31,28 +34,57 @@ struct SummaryRow {
     path: PathBuf,
 }
 
+impl Row {
+    /// Whether a reader of these machines sees it: all of its machines, unless it was deleted.
+    fn is_seen(&self, edits: &KnownEdits, sees: &impl Fn(&str) -> bool) -> bool {
+        self.machines.values().all(|key| sees(key)) && !edits.has_deleted(&self.run, self.machines.values())
+    }
+
+    /// The run with the names that people gave it.
+    fn renamed(&self, edits: &KnownEdits) -> Arc<Run> {
+        renamed(self.run.clone(), edits.of_kept(&self.run, self.machines.values()))
+    }
+}
+
 impl KeptRuns {
+    pub(super) fn new(edits: Arc<RunEdits>) -> Self {
+        KeptRuns { edits, ..KeptRuns::default() }
+    }
+
     /// The stored runs on machines for which `sees` returns true, by machine key.
     pub(super) fn seen(&self, sees: impl Fn(&str) -> bool) -> Vec<Arc<Run>> {
         let rows: Vec<Arc<SummaryRow>> = self.rows().values().cloned().collect();
-        let whole = |row: &Arc<SummaryRow>| row.machines.values().all(|key| sees(key));
-        rows.iter().filter(|row| whole(row)).map(|row| row.run.clone()).collect()
+        let edits = self.edits.now();
+        rows.iter().filter(|row| row.is_seen(&edits, &sees)).map(|row| row.renamed(&edits)).collect()
     }
 
     /// The summary of a run. It reads the disk.
     pub fn summary(&self, id: &str, sees: impl Fn(&str) -> bool) -> Option<RunSummary> {
-        let row = self.rows().get(id)?.clone();
-        if !row.machines.values().all(|key| sees(key)) {
+        let (row, edits) = (self.rows().get(id)?.clone(), self.edits.now());
+        if !row.is_seen(&edits, &sees) {
             return None;
         }
-        read(&row.path)
+        let summary = read(&row.path)?;
+        let edit = edits.of_kept(&summary.run, summary.machines.values());
+        Some(RunSummary { run: Arc::unwrap_or_clone(renamed(Arc::new(summary.run), edit)), ..summary })
+    }
+
+    /// A stored run by its ID, with its machines.
+    pub(super) fn placed(&self, id: &str, sees: impl Fn(&str) -> bool) -> Option<PlacedRun> {
+        let (row, edits) = (self.rows().get(id)?.clone(), self.edits.now());
+        // The number of a job is the begin of its first part, of which its listed ID is made.
+        let began = row.run.began;
+        let is_job = |key: &String| row.run.id == other_id(row.run.machine_id(), &format!("{key} {began}"));
+        let generation = row.machines.values().any(is_job).then_some(began);
+        let machines = row.machines.values().map(|key| (key.clone(), generation)).collect();
+        let run = Arc::unwrap_or_clone(row.renamed(&edits));
+        row.is_seen(&edits, &sees).then_some(PlacedRun { run, machines })
     }
 
     /// The numbers of a run, for a reader of all its machines, by machine key.
     pub fn numbers(&self, id: &str, sees: impl Fn(&str) -> bool) -> Option<RunNumbers> {
-        let rows = self.rows();
-        let row = rows.get(id).filter(|row| row.machines.values().all(|key| sees(key)))?;
-        Some(row.numbers.clone())
+        let row = self.rows().get(id)?.clone();
+        row.is_seen(&self.edits.now(), &sees).then(|| row.numbers.clone())
     }
 
     /// Whether a run is stored in this version.
@@ -101,15 +133,17 @@ impl KeptRuns {
     }
 
     /// Deletes summaries that are older than `oldest`, milliseconds since the Unix epoch, that exceed the maximum, or
-    /// whose machines were removed.
+    /// whose machines were removed; and those of runs that people deleted.
     pub(super) fn forget(&self, oldest: i64, removed: impl Fn(&str) -> bool) {
+        let edits = self.edits.now();
         let mut rows = self.rows();
         let mut ends: Vec<i64> = rows.values().map(|row| row.run.ended.unwrap_or(row.run.began)).collect();
         ends.sort_unstable_by_key(|end| std::cmp::Reverse(*end));
         let oldest = ends.get(MAX_KEPT).copied().unwrap_or(i64::MIN).max(oldest);
         rows.retain(|_, row| {
-            let keeps =
-                row.run.ended.unwrap_or(row.run.began) > oldest && !row.machines.values().any(|key| removed(key));
+            let keeps = row.run.ended.unwrap_or(row.run.began) > oldest
+                && !row.machines.values().any(|key| removed(key))
+                && !edits.has_deleted(&row.run, row.machines.values());
             if !keeps {
                 // Its stored output is deleted with it.
                 let lines = row

@@ -13,6 +13,7 @@ mod by_request;
 mod cost;
 #[cfg(unix)]
 mod detection;
+mod edits;
 #[cfg(target_os = "linux")]
 mod environ;
 #[cfg(unix)]
@@ -58,6 +59,7 @@ mod wandb;
 
 pub use self::settings::{Detect, RunsSettings, SocketMode};
 pub use cost::CostSettings;
+pub use edits::{PlacedRun, RunEdit, RunEdits};
 #[cfg(unix)]
 pub use follow::follow;
 pub use keeping::{expire_logs, keep};

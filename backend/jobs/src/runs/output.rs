@@ -131,6 +131,19 @@ impl RunLogs {
         fs::rename(new, path)
     }
 
+    /// Removes the lines of processes of a run, by the ID that machines use, that began until `last`, milliseconds since
+    /// the Unix epoch.
+    pub fn remove(&self, run: &str, last: i64) {
+        let Some(place) = &self.0 else { return };
+        let old = processes(&place.folder, run).into_iter().filter(|((began, _), _)| *began <= last);
+        for path in old.flat_map(|(_, files)| files).chain([last_file(&place.ended, run)]).filter(|path| path.exists())
+        {
+            if let Err(error) = fs::remove_file(&path) {
+                tracing::warn!(%error, "{} cannot be removed", path.display());
+            }
+        }
+    }
+
     /// Removes lines that are older than the retention of samples at `now`, both in milliseconds; and the oldest if
     /// there are more than `most` bytes.
     pub(super) fn expire(&self, (now, retention): (i64, i64), most: u64) {

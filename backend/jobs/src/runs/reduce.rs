@@ -94,6 +94,7 @@ impl Runs {
                 about: about.clone(),
                 processes: Vec::new(),
                 further: 0,
+                edited: None,
             })
         });
         let run = Arc::make_mut(run);

@@ -1,6 +1,7 @@
 //! The runs of all machines. They are updated as records arrive, so that a list reads only new records from the disk.
 
 use super::CostSettings;
+use super::edits::{KnownEdits, PlacedRun, RunEdits, renamed};
 use super::kept::KeptRuns;
 use super::other_id;
 use super::output::RunLogs;
@@ -40,6 +41,8 @@ pub struct RunRegistry {
     made: Arc<Made>,
     /// Summaries of runs, which outlive their samples.
     pub kept: KeptRuns,
+    /// Changes of runs by people.
+    pub edits: Arc<RunEdits>,
     /// Output of the runs of this machine.
     pub logs: RunLogs,
     findings: Option<FindingsOf>,
@@ -61,6 +64,9 @@ pub struct RunRegistryParts {
     /// Prices of GPU time and energy.
     pub prices: Option<CostSettings>,
 }
+
+/// The runs of a machine, each with the number of the job among those of its address.
+type OfSource = Vec<(Option<i64>, Arc<Run>)>;
 
 /// Source of a run in a list.
 enum RunSource {
@@ -167,7 +173,9 @@ fn is_called(parts: &[RunPart], id: &str) -> bool {
 impl RunRegistry {
     /// A registry that has read nothing yet.
     pub fn new(RunRegistryParts { logs, findings, reports, prices }: RunRegistryParts) -> Self {
-        RunRegistry { logs, findings, reports, prices, ..RunRegistry::default() }
+        let edits = Arc::<RunEdits>::default();
+        let kept = KeptRuns::new(edits.clone());
+        RunRegistry { kept, edits, logs, findings, reports, prices, ..RunRegistry::default() }
     }
 
     /// Findings and prices: a summary uses them besides records and samples.
@@ -176,7 +184,7 @@ impl RunRegistry {
     }
 
     /// Reads new records. It may read the disk.
-    fn refresh(&self, live: &Live, sources: &[Arc<Source>]) -> Vec<Vec<(Option<i64>, Arc<Run>)>> {
+    fn refresh(&self, live: &Live, sources: &[Arc<Source>]) -> Vec<OfSource> {
         let mut parts = self.parts.lock();
         let mut all = Vec::with_capacity(sources.len());
         for source in sources {
@@ -195,19 +203,37 @@ impl RunRegistry {
             }
             all.push(part.runs.all().map(|(generation, run)| (generation, run.clone())).collect());
         }
-        all
+        drop(parts);
+        self.undeleted(sources, all)
+    }
+
+    /// Drops the runs of machines that people deleted.
+    fn undeleted(&self, sources: &[Arc<Source>], all: Vec<OfSource>) -> Vec<OfSource> {
+        let edits = self.edits.now();
+        if edits.is_empty() {
+            return all;
+        }
+        let teams = self.teams.lock();
+        let left = |(source, runs): (&Arc<Source>, OfSource)| {
+            let team = teams.as_ref().and_then(|teams| teams.get(&source.key)).map(|team| &**team);
+            let own = |(generation, run): (Option<i64>, Arc<Run>)| {
+                Some((generation, edits.left((&source.key, team), generation, &run)?))
+            };
+            runs.into_iter().filter_map(own).collect()
+        };
+        sources.iter().zip(all).map(left).collect()
     }
 
     /// All runs that a reader may see and that were there between two times, newest first. Runs whose samples have gone
     /// are included. It may read the disk.
     pub fn seen(&self, reader: &Reader, span: (i64, i64)) -> impl Iterator<Item = Arc<Run>> + use<> {
         let kept = self.kept.seen(|key| reader.scope().sees(key));
-        self.some(reader.live(), &reader.sources(), span, |_| true, kept)
+        self.some(reader.live(), &reader.sources(), span, |_| true, (kept, Some(self.edits.now())))
     }
 
-    /// The runs in the records of these machines. It may read the disk.
+    /// The runs in the records of these machines, with the names that the jobs had. It may read the disk.
     pub(super) fn of_records(&self, live: &Live, sources: &[Arc<Source>]) -> impl Iterator<Item = Arc<Run>> + use<> {
-        self.newest_first(live, sources, (i64::MIN, i64::MAX))
+        self.some(live, sources, (i64::MIN, i64::MAX), |_| true, (Vec::new(), None))
     }
 
     /// The runs of machines between two times, milliseconds since the Unix epoch, newest first; each is made when the
@@ -218,22 +244,24 @@ impl RunRegistry {
         sources: &[Arc<Source>],
         span: (i64, i64),
     ) -> impl Iterator<Item = Arc<Run>> + use<> {
-        self.some(live, sources, span, |_| true, Vec::new())
+        self.some(live, sources, span, |_| true, (Vec::new(), Some(self.edits.now())))
     }
 
     /// As above, the runs that have not ended on each of their machines.
     pub fn open(&self, live: &Live, sources: &[Arc<Source>]) -> impl Iterator<Item = Arc<Run>> + use<> {
         let runs: fn(&Run) -> bool = |run| run.processes.iter().any(|process| process.ended.is_none());
-        self.some(live, sources, (i64::MIN, i64::MAX), runs, Vec::new()).filter(|run| run.ended.is_none())
+        let names = (Vec::new(), Some(self.edits.now()));
+        self.some(live, sources, (i64::MIN, i64::MAX), runs, names).filter(|run| run.ended.is_none())
     }
 
+    /// The runs of machines and the stored ones, with the names of these changes.
     fn some(
         &self,
         live: &Live,
         sources: &[Arc<Source>],
         span: (i64, i64),
         fits: fn(&Run) -> bool,
-        kept: Vec<Arc<Run>>,
+        (kept, edits): (Vec<Arc<Run>>, Option<KnownEdits>),
     ) -> impl Iterator<Item = Arc<Run>> + use<> {
         let all = self.refresh(live, sources);
         let mut by_id: HashMap<&str, Vec<RunPart>> = HashMap::with_capacity(all.iter().map(Vec::len).sum());
@@ -265,7 +293,11 @@ impl RunRegistry {
         sorted.sort_unstable_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.id().cmp(b.1.id())));
         let (silent, made) = (silent(live, sources), self.made.clone());
         let one = move |(_, entry)| match entry {
-            RunSource::Parts(id, parts) => made.run((id, parts), span, |source: &str| silent.get(source).copied()),
+            RunSource::Parts(id, parts) => {
+                let edit = edits.as_ref().and_then(|edits| edits.of_parts(&parts));
+                let run = made.run((id, parts), span, |source: &str| silent.get(source).copied())?;
+                Some(renamed(run, edit))
+            }
             RunSource::Kept(run) => {
                 let is_whole = run
                     .processes
@@ -296,6 +328,45 @@ impl RunRegistry {
 
     /// One run by its ID. It may read the disk.
     pub fn find(&self, live: &Live, sources: &[Arc<Source>], id: &str, span: (i64, i64)) -> Option<Run> {
+        let (id, parts) = self.find_parts(live, sources, id)?;
+        let silent = silent(live, sources);
+        let run =
+            clipped(listed(&id, &parts)?, span).map(|run| judged(run, &|source: &str| silent.get(source).copied()));
+        Some(Arc::unwrap_or_clone(renamed(Arc::new(run?), self.edits.now().of_parts(&parts))))
+    }
+
+    /// One run that a reader sees, by its ID, with all machines that have a part of it, also those that the reader does
+    /// not see. It may read the disk.
+    pub fn placed(&self, reader: &Reader, id: &str) -> Option<PlacedRun> {
+        let (live, sources) = (reader.live(), reader.sources());
+        let Some((_, seen)) = self.find_parts(live, &sources, id) else {
+            return self.kept.placed(id, |key| reader.scope().sees(key));
+        };
+        let run = self.find(live, &sources, id, (i64::MIN, i64::MAX))?;
+        let first = seen.first()?;
+        let is_first = |part: &Part| part.key == first.key && part.generation == first.generation;
+        // The lock of the store ends before the records are read.
+        let everywhere = live.store().sources();
+        let whole = self.parts_of(live, &everywhere, &first.run.id);
+        let whole =
+            whole.into_iter().find(|(_, parts)| parts.iter().any(is_first)).map_or(seen.clone(), |(_, all)| all);
+        let machines = whole.iter().map(|part| (part.key.to_string(), part.generation)).collect();
+        Some(PlacedRun { run, machines })
+    }
+
+    /// The parts of a run by its listed ID, and the ID under which it is listed.
+    fn find_parts(&self, live: &Live, sources: &[Arc<Source>], id: &str) -> Option<(String, Vec<Part>)> {
+        let mut all = self.parts_of(live, sources, id);
+        let at = all.iter().position(|(own, _)| own == id).or_else(|| {
+            // An address means its newest job.
+            let called = (0..all.len()).filter(|at| is_called(&all[*at].1, id));
+            called.max_by_key(|at| all[*at].1.iter().map(|part| part.run.began).min())
+        });
+        Some(all.swap_remove(at?))
+    }
+
+    /// The parts of all runs that an ID may mean, by their listed IDs.
+    fn parts_of(&self, live: &Live, sources: &[Arc<Source>], id: &str) -> Vec<(String, Vec<Part>)> {
         let all = self.refresh(live, sources);
         // A run that is not the first of its ID has its own ID, which does not identify the first one.
         let begin = id.rsplit_once('-').map(|(begin, _)| begin).filter(|begin| begin.len() + 9 == id.len());
@@ -307,15 +378,7 @@ impl RunRegistry {
                 by_id.entry(&run.id).or_default().push(part(*generation, run));
             }
         }
-        let mut all: Vec<(String, Vec<RunPart>)> = by_id.into_values().flat_map(with_ids).collect();
-        let at = all.iter().position(|(own, _)| own == id).or_else(|| {
-            // An address means its newest job.
-            let called = (0..all.len()).filter(|at| is_called(&all[*at].1, id));
-            called.max_by_key(|at| all[*at].1.iter().map(|part| part.run.began).min())
-        });
-        let (id, parts) = all.swap_remove(at?);
-        let silent = silent(live, sources);
-        clipped(listed(&id, &parts)?, span).map(|run| judged(run, &|source: &str| silent.get(source).copied()))
+        by_id.into_values().flat_map(with_ids).collect()
     }
 
     /// Makes the part of a run that one machine knows.

@@ -23,9 +23,11 @@ pub(in crate::http) mod series;
 pub(in crate::http) mod uplink;
 pub(in crate::http) mod values;
 
+pub(in crate::http) use self::named as named_sources;
 pub(in crate::http) use answer::AnswerLimits;
 pub use metrics::reference as counters;
 pub(in crate::http) use params::{Params, parameters};
+pub(in crate::http) use runs::run as listed_run;
 
 use crate::export::fitting;
 use crate::http::admit::Asker;
@@ -51,12 +53,12 @@ use stream::live::Live;
 
 pub(in crate::http) async fn unknown(uri: Uri) -> Refusal {
     let known = "routes are api/v1/catalog, sources, fleet, series, query, figure, export, record, runs, findings, \
-        changed, processes, kernels, markers, values, cells, doctor, uplink and live";
+        changed, processes, kernels, markers, values, cells, notes, doctor, uplink and live";
     Refusal::new(StatusCode::NOT_FOUND, format!("there is no {}; {known}", uri.path()))
 }
 
 /// 404: the caller sees no such run.
-fn unknown_run(id: &str) -> Refusal {
+pub(in crate::http) fn unknown_run(id: &str) -> Refusal {
     Refusal::new(StatusCode::NOT_FOUND, format!("there is no run {id:?}; api/v1/runs lists them"))
 }
 
@@ -135,7 +137,7 @@ pub(in crate::http) async fn processes(
 }
 
 /// The sources that a request names by `source=`; all without it.
-async fn named(app: &App, asker: &Asker, params: &Params) -> Result<Vec<Arc<Source>>, Refusal> {
+pub(in crate::http) async fn named(app: &App, asker: &Asker, params: &Params) -> Result<Vec<Arc<Source>>, Refusal> {
     let names: Vec<String> = params.last("source").into_iter().map(str::to_string).collect();
     let names = asker.sources(app, names).await;
     fitting(&asker.reader(app).sources(), &names).map_err(no_source)

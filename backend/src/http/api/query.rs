@@ -8,6 +8,7 @@ use crate::config::step;
 use crate::export::openmetrics::OPENMETRICS;
 use crate::export::{Ask, Count, Format, Look, Pieces, Refused, Selection, fitting, query as form, select};
 use crate::http::admit::Asker;
+use crate::http::notes;
 use crate::http::{App, Refusal, error, json};
 use axum::body::Body;
 use axum::extract::State;
@@ -115,10 +116,14 @@ pub(in crate::http) async fn export(
     let slot = history_slot(&app, &asker)?;
     let reader = asker.reader(&app);
     let holes = holes(&reader, &ask);
+    let notes = match format {
+        Format::Json => notes::exported(&app, &asker, &ask).await,
+        _ => Vec::new(),
+    };
     let chosen = move || {
         let mut selection: Selection = select(&reader, ask)?;
         let form = format.form(&mut selection)?;
-        Ok(Pieces::new(selection, form))
+        Ok(Pieces::new(selection, form).with_notes(notes))
     };
     let pieces = slot.blocking(chosen).await?.map_err(refusal)?;
     let (mime, name) = match format {

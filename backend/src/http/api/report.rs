@@ -4,6 +4,7 @@ use super::answer::AnswerSlot;
 use super::params::Params;
 use super::{logs, unknown_run};
 use crate::http::admit::Asker;
+use crate::http::notes;
 use crate::http::{App, Refusal, json};
 use crate::report;
 use axum::body::Body;
@@ -38,9 +39,10 @@ pub(in crate::http) async fn get(
         Some(readable) => Printed::collect(&app, &slot, &summary, &readable).await,
         None => Printed::default(),
     };
+    let notes = notes::of_run(&app, &asker, &summary.run.id).await;
     let made = move || match as_html {
-        true => Ok(report::html(&summary, printed.words.as_deref(), &printed.lines)),
-        false => Err(Box::new(document(&summary, printed))),
+        true => Ok(report::html(&summary, printed.words.as_deref(), &printed.lines, &notes)),
+        false => Err(Box::new(RunReport { notes, ..document(&summary, printed) })),
     };
     match slot.blocking(made).await? {
         Err(document) => Ok(json(StatusCode::OK, &document)),
@@ -98,6 +100,7 @@ fn document(summary: &RunSummary, printed: Printed) -> RunReport {
         logs: printed.rows,
         findings: summary.findings.iter().cloned().map(Finding::into_answer).collect(),
         markers: summary.markers.iter().map(mark).collect(),
+        notes: Vec::new(),
         curves: summary.curves.iter().map(curve).collect(),
     }
 }

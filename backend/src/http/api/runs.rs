@@ -4,6 +4,7 @@
 use super::params::Params;
 use super::{logs, named, unknown_run};
 use crate::http::admit::Asker;
+use crate::http::run_edits::rights;
 use crate::http::{App, Refusal};
 use axum::Json;
 use axum::extract::{Path, State};
@@ -88,8 +89,15 @@ pub(in crate::http) async fn one(
     let (slot, reader, reader_again) = (app.answers.history.take()?, asker.reader(&app), asker.reader(&app));
     let (theirs, live) = (app.clone(), app.live.clone());
     let (sought, seeing) = (id.clone(), app.clone());
-    let found = slot.blocking(move || seeing.runs.seen(&reader, (from, to)).find(|run| run.id == sought)).await?;
-    let Some(found) = found else { return Err(unknown_run(&id)) };
+    let found = slot.blocking(move || {
+        let found = seeing.runs.seen(&reader, (from, to)).find(|run| run.id == sought)?;
+        Some((found, seeing.runs.placed(&reader, &sought)))
+    });
+    let Some((found, placed)) = found.await? else { return Err(unknown_run(&id)) };
+    let may = match placed {
+        Some(placed) => Some(rights(&app, &asker, &placed).await),
+        None => None,
+    };
     let words = match logs::readable(&app, &asker, &found).await {
         Some(readable) => logs::words_of(&app, &slot, &found, &readable).await,
         None => None,
@@ -97,6 +105,7 @@ pub(in crate::http) async fn one(
     let made = move || {
         let measured = runs::measure(&live, &sources, &found, now, (POINTS, true));
         let mut row = run(&found);
+        row.row.may = may;
         row.figures = figures(&theirs, &measured.sums);
         let span = (found.began, found.ended.unwrap_or(now));
         let read_steps = runs::steps(&live, &sources, &found, span);
@@ -244,7 +253,7 @@ impl Wish {
 }
 
 /// A run without its resources and usage.
-pub(super) fn run(one: &Run) -> ListedRun {
+pub(in crate::http) fn run(one: &Run) -> ListedRun {
     let hosts: BTreeSet<&str> = one.processes.iter().map(|process| process.source.as_str()).collect();
     let cause = |cause: &Cause| ListedCause {
         source: cause.source.clone(),
@@ -266,6 +275,7 @@ pub(super) fn run(one: &Run) -> ListedRun {
         ranks: one.processes.iter().filter(|process| process.rank.is_some()).count() as u64,
         processes: Some(one.processes.iter().map(process).collect()),
         further: one.further,
+        edited: one.edited.clone(),
         ..RunRow::default()
     };
     ListedRun { row, about: one.about.clone(), figures: RunFigures::default() }
@@ -434,6 +444,7 @@ mod tests {
                 },
                 processes: Vec::new(),
                 further: 0,
+                edited: None,
             })
         };
         vec![

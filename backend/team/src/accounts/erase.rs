@@ -5,7 +5,7 @@ use super::teams::left;
 use super::watchers::{Ended, Ends};
 use super::{Accounts, Denied, Done, Principal, random};
 use records::accounts::Account;
-use records::{Change, accounts, alerts, audit, channels, keys, rules, silences, views};
+use records::{Change, accounts, alerts, audit, channels, keys, notes, rules, run_edits, silences, views};
 use shared::people::Erased;
 
 impl Accounts {
@@ -63,6 +63,8 @@ impl Accounts {
         rules::rename(&mut change, &left(&name), &instead).await?;
         channels::rename(&mut change, &name, &instead).await?;
         silences::rename(&mut change, &name, &instead).await?;
+        run_edits::rename(&mut change, &name, &instead).await?;
+        notes::rename(&mut change, &name, &instead).await?;
         alerts::rename(&mut change, &name, &instead).await?;
         alerts::rename_in_events(&mut change, &name, &instead).await?;
         self.audit(&mut change, by, Done { action: "account.erase", object: &name, ..Done::default() }).await?;

@@ -4,7 +4,7 @@ use super::invites::email_of;
 use super::watchers::{Ended, Ends};
 use super::{Accounts, Denied, Done, Principal, Who};
 use records::accounts::Account;
-use records::{Connection, accounts, audit, sessions, shares, views};
+use records::{Connection, accounts, audit, notes, sessions, shares, views};
 use serde_json::{Value, json};
 use shared::me::{Me, MeChange, OwnIdentity, OwnSession};
 
@@ -147,6 +147,14 @@ impl Accounts {
                     "version": view.version, "updated": view.updated / 1_000 })
             })
             .collect();
+        let notes = notes::of_owner(&mut on, id).await?;
+        let notes: Vec<Value> = notes
+            .iter()
+            .map(|note| {
+                json!({ "id": note.id, "team": note.team, "source": note.source, "run": note.run, "text": note.text,
+                    "t": note.begins / 1_000, "updated": note.updated / 1_000 })
+            })
+            .collect();
         let links = shares::of_owner(&mut on, id).await?;
         let links: Vec<Value> = links
             .iter()
@@ -156,7 +164,7 @@ impl Accounts {
             })
             .collect();
         Ok(json!({ "account": me, "identities": identities, "sessions": signed_in, "keys": own_keys, "views": views,
-                   "links": links, "audit": log }))
+                   "links": links, "notes": notes, "audit": log }))
     }
 
     /// The row of the principal's own account.

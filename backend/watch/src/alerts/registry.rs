@@ -4,7 +4,7 @@ use super::sealing::SealingKey;
 use notify::address::Allowed;
 use parking_lot::RwLock;
 use records::teams::{self, Team};
-use records::{Change, Connection, OpenError, Records, alerts, audit, channels, outbox, silences};
+use records::{Change, Connection, OpenError, Records, alerts, audit, channels, outbox, run_edits, silences};
 use shared::alert::{Alert, Rule};
 use shared::role::{KeyScope, Role};
 use std::collections::BTreeMap;
@@ -18,6 +18,9 @@ use tokio::sync::{Mutex, watch};
 
 /// Retention of ended alerts, milliseconds: 400 days.
 const RETENTION_MS: i64 = 400 * 86_400_000;
+
+/// Time for which a deleted run is remembered, milliseconds: ten years, longer than machines keep its samples.
+const DELETED_KEPT: i64 = 3_650 * 86_400_000;
 
 /// Retention of finished notices, milliseconds: 30 days.
 const SENT_KEPT: i64 = 30 * 86_400_000;
@@ -50,9 +53,9 @@ pub struct AlertRegistryParts {
 
 /// Rules, silences, channels and alerts. Cheap to clone.
 #[derive(Clone)]
-pub struct AlertRegistry(pub(super) Arc<Inner>);
+pub struct AlertRegistry(pub(crate) Arc<Inner>);
 
-pub(super) struct Inner {
+pub(crate) struct Inner {
     place: RowStorage,
     opened: Mutex<Option<Records>>,
     key_file: Option<PathBuf>,
@@ -169,7 +172,7 @@ impl AlertRegistry {
         Some(self.there().await.ok()??.generation())
     }
 
-    pub(super) fn has_changed(&self) {
+    pub(crate) fn has_changed(&self) {
         self.0.changed.send_modify(|count| *count += 1);
     }
 
@@ -202,7 +205,7 @@ impl AlertRegistry {
     }
 
     /// Wall time, milliseconds since the Unix epoch.
-    pub(super) fn now(&self) -> i64 {
+    pub(crate) fn now(&self) -> i64 {
         self.0.clock.wall()
     }
 
@@ -258,7 +261,7 @@ impl AlertRegistry {
     }
 
     /// Begins a change; once an hour it also removes expired rows.
-    pub(super) async fn begin(&self) -> Result<Change, Denied> {
+    pub(crate) async fn begin(&self) -> Result<Change, Denied> {
         let mut change = self.made().await?.change().await?;
         self.tidy(&mut change).await?;
         Ok(change)
@@ -275,6 +278,7 @@ impl AlertRegistry {
         }
         alerts::forget(change, now - RETENTION_MS).await?;
         silences::forget(change, now - RETENTION_MS).await?;
+        run_edits::forget(change, now - DELETED_KEPT).await?;
         outbox::forget(change, now - SENT_KEPT).await?;
         channels::forget_own(change).await?;
         alerts::forget_states(change, now - RETENTION_MS).await?;
@@ -351,7 +355,7 @@ impl AlertRegistry {
     }
 
     /// Writes an audit row in the transaction of the change.
-    pub(super) async fn audit(
+    pub(crate) async fn audit(
         &self,
         on: &mut Connection,
         by: &Principal,

@@ -1,15 +1,18 @@
 //! The page of one training job: its state or end, its resources and their use, its charts over its own time, and its
 //! ranks.
 
+use super::edit::EditRun;
 use super::parts::{energy, figure, percent, sentence, shape, size, where_it_ran};
 use super::printed::PrintedLines;
 use super::ranks::{Multiples, RankLanes};
+use crate::access::Access;
 use crate::address::{Route, View};
 use crate::browser::{self, document};
 use crate::fetch;
+use crate::pages::notes::{self, RunNotes};
 use crate::panels::board::Board;
 use crate::panels::curves::Curves;
-use crate::state::{LinkState, Page};
+use crate::state::{LinkState, NoteDraft, Page};
 use crate::store::fleet::words::count;
 use crate::widgets::clock::clock;
 use crate::widgets::parts::{Each, If, flag, text};
@@ -19,6 +22,7 @@ use leptos::ev;
 use leptos::prelude::*;
 use shared::alert::{Alert, Alerts};
 use shared::answer::markers::{self, MarkerList};
+use shared::note::SavedNote;
 use shared::unit::{duration, number, rough_duration};
 use std::sync::Arc;
 use viewer::curves::CurveChart;
@@ -39,6 +43,8 @@ pub struct AskedRun {
     pub whole: RwSignal<Option<Whole>>,
     /// Why there is none; empty while it is requested.
     pub wrong: RwSignal<String>,
+    /// Requests it again at the next beat.
+    pub again: Callback<()>,
 }
 
 impl AskedRun {
@@ -70,7 +76,7 @@ impl AskedRun {
                 }
             });
         });
-        AskedRun { whole, wrong }
+        AskedRun { whole, wrong, again: Callback::new(move |()| since.set_value(None)) }
     }
 }
 
@@ -111,7 +117,7 @@ pub fn Crumbs(
 
 /// The name of the run, its state, and the links to its machine, to other runs and to its report.
 #[component]
-fn Head(whole: RwSignal<Option<Whole>>) -> impl IntoView {
+fn Head(whole: RwSignal<Option<Whole>>, again: Callback<()>) -> impl IntoView {
     let page = expect_context::<Page>();
     let of = move |read: fn(&Whole) -> String| {
         text(move || whole.with(|whole| whole.as_ref().map(read).unwrap_or_default()))
@@ -162,12 +168,16 @@ fn Head(whole: RwSignal<Option<Whole>>) -> impl IntoView {
                 <If when=flag(move || whole.with(|w| w.as_ref().is_some_and(|w| w.words.is_some())))>
                     <p class="words"><q data-words>{of(|w| w.words.clone().unwrap_or_default())}</q></p>
                 </If>
+                <If when=flag(move || whole.with(|w| w.as_ref().is_some_and(|w| !w.notes.is_empty())))>
+                    <p class="notes" data-notes="true">{of(|w| w.notes.clone())}</p>
+                </If>
             </div>
             <div class="acts">
                 <span class="u">{of(|w| where_it_ran(&w.run))}</span>
                 <a class="btn" data-do="machine" href=machine>"On its machine"</a>
                 <a class="btn" data-do="compare" href=compare>"Compare…"</a>
                 <a class="btn" data-do="report" href=report target="_blank" rel="noopener">"Report"</a>
+                <EditRun whole again/>
             </div>
         </header>
     }
@@ -180,19 +190,11 @@ pub fn OnePage(
     id: String,
 ) -> impl IntoView {
     let page = expect_context::<Page>();
-    let AskedRun { whole, wrong } = AskedRun::follow(page, id.clone());
-    let marks = Markers::follow(page, id, whole);
+    let AskedRun { whole, wrong, again } = AskedRun::follow(page, id.clone());
+    let notes = notes::of_run(page, expect_context::<Access>(), &id);
     let at = RwSignal::new(None::<i64>);
-    let board = expect_context::<Board>();
-    let keys = window_event_listener(ev::keydown, move |event| {
-        let found = marks.beside(&event, at.get_untracked());
-        if let Some(mark) = found {
-            event.prevent_default();
-            board.said.set(format!("{}, {}", mark.text, clock(mark.t / 1_000)));
-            at.set(Some(mark.t));
-        }
-    });
-    on_cleanup(move || keys.remove());
+    let marks = Markers::follow(page, id.clone(), whole, notes);
+    listen(page, marks, (whole, at), id);
     let of = move |read: fn(&Whole) -> String| {
         text(move || whole.with(|whole| whole.as_ref().map(read).unwrap_or_default()))
     };
@@ -224,7 +226,7 @@ pub fn OnePage(
         <main id="page" class="fleet run-page" data-state=of(|w| w.run.state.name().to_string())>
             <p class="wrong" role="status">{text(move || wrong.get())}</p>
             <If when=is_known>
-                <Head whole/>
+                <Head whole again/>
                 <Strip whole/>
                 <If when=flag(move || whole.with(|w| w.as_ref().is_some_and(|w| w.left_out > 0)))>
                     <p class="below">{of(|w| format!("{} of its processes are not shown (over the limit).", w.left_out))}</p>
@@ -244,10 +246,49 @@ pub fn OnePage(
                 <If when=flag(move || marks.listed.with(|listed| !listed.is_empty()))>
                     <MarkerList marks at/>
                 </If>
+                <If when=flag(move || notes.with(|notes| !notes.is_empty()))>
+                    <RunNotes notes at/>
+                </If>
                 <RankLanes whole/>
             </If>
         </main>
     }
+}
+
+/// Listens for the keys of the page: to the marker beside an instant, and for a note about the run of this ID.
+fn listen(page: Page, marks: Markers, (whole, at): (RwSignal<Option<Whole>>, RwSignal<Option<i64>>), id: String) {
+    let (board, id) = (expect_context::<Board>(), StoredValue::new(id));
+    let keys = window_event_listener(ev::keydown, move |event| {
+        if is_note_key(page, &event) {
+            event.prevent_default();
+            return write_note(page, whole, at, id.get_value());
+        }
+        let found = marks.beside(&event, at.get_untracked());
+        if let Some(mark) = found {
+            event.prevent_default();
+            board.said.set(format!("{}, {}", mark.text, clock(mark.t / 1_000)));
+            at.set(Some(mark.t));
+        }
+    });
+    on_cleanup(move || keys.remove());
+}
+
+/// Whether a key writes a note: nobody types, and no dialog is open.
+fn is_note_key(page: Page, event: &ev::KeyboardEvent) -> bool {
+    let focused = browser::focused().map(|element| element.tag_name());
+    let types = focused.is_some_and(|tag| matches!(tag.as_str(), "INPUT" | "SELECT" | "TEXTAREA"));
+    let held = event.ctrl_key() || event.meta_key() || event.alt_key();
+    let open = page.dialog.with_untracked(Option::is_some) || page.note.with_untracked(Option::is_some);
+    event.key().eq_ignore_ascii_case("n") && !types && !held && !open
+}
+
+/// Begins a note about a run, at the instant of its charts, else about the whole run.
+fn write_note(page: Page, whole: RwSignal<Option<Whole>>, at: RwSignal<Option<i64>>, run: String) {
+    let Some((began, ended)) = whole.with_untracked(|whole| whole.as_ref().map(|w| (w.run.began, w.run.ended))) else {
+        return;
+    };
+    let (t, end) = at.get_untracked().map_or((began, ended), |at| (at, None));
+    page.note.set(Some(NoteDraft { t, end, run: Some(run), ..NoteDraft::default() }));
 }
 
 /// Progress by its markers: ` 1,240 steps, 4.1 a second`.
@@ -394,6 +435,10 @@ impl Marker {
         Marker { id: alert.id, t: alert.began, kind: ALERT.into(), text: format!("alert: {}", alert.sentence) }
     }
 
+    fn of_note(note: &SavedNote) -> Marker {
+        Marker { id: note.id.clone(), t: note.t.ms(), kind: "note".into(), text: note.title().into() }
+    }
+
     fn drawn(&self) -> CellMark {
         let failed = self.kind == ALERT;
         CellMark { from: self.t, to: self.t, name: self.text.clone(), failed, strong: false, fault: false }
@@ -411,10 +456,11 @@ struct Markers {
 
 impl Markers {
     /// Requests them after each poll of the run.
-    fn follow(page: Page, id: String, whole: RwSignal<Option<Whole>>) -> Markers {
+    fn follow(page: Page, id: String, whole: RwSignal<Option<Whole>>, notes: RwSignal<Vec<SavedNote>>) -> Markers {
         let (listed, drawn) = (RwSignal::new(Vec::new()), RwSignal::new(Arc::new(Vec::new())));
         let lines = RwSignal::new(Arc::new(Vec::new()));
         Effect::new(move || {
+            notes.track();
             let Some((from, to)) = whole.with(|whole| whole.as_ref().map(|w| (w.run.began, w.run.ended))) else {
                 return;
             };
@@ -430,6 +476,7 @@ impl Markers {
                 fetch::ask("GET", &path, None, move |answer| {
                     let said = answer.read::<Alerts>().unwrap_or_default().alerts;
                     let mut new: Vec<Marker> = said.into_iter().map(Marker::of_code).chain(marked).collect();
+                    new.extend(notes.with_untracked(|notes| notes.iter().map(Marker::of_note).collect::<Vec<_>>()));
                     order::sort_by_key(&mut new, |one| one.t);
                     if listed.try_with_untracked(|old| *old != new) == Some(true) {
                         let marks: Vec<CellMark> = new.iter().map(Marker::drawn).collect();

@@ -17,6 +17,8 @@ use wasm_bindgen::JsValue;
 pub enum FieldInput {
     /// A text, with its initial value.
     Text(String),
+    /// A text of several lines, with its initial value.
+    Lines(String),
     /// A password, with its value of `autocomplete`.
     Password(&'static str),
     /// One of several values with their words; the first is chosen.
@@ -154,6 +156,9 @@ pub fn whole(link: &str) -> String {
 /// The dialog: it is open while there is a form. `done` is called with the response to an accepted one.
 #[component]
 pub fn FormDialog(
+    /// Id of the element; a page has several dialogs.
+    #[prop(default = "deed")]
+    id: &'static str,
     /// The open form.
     form: RwSignal<Option<Form>>,
     /// Called with each answer.
@@ -173,7 +178,7 @@ pub fn FormDialog(
             None => view! { <Fields form=form_now shown close=Callback::new(move |()| close()) done/> }.into_any(),
         })
     };
-    view! { <Modal id="deed" title closed=Callback::new(move |()| close())>{body}</Modal> }
+    view! { <Modal id title closed=Callback::new(move |()| close())>{body}</Modal> }
 }
 
 #[component]
@@ -186,7 +191,7 @@ fn Fields(
     let access = expect_context::<Access>();
     let (wrong, busy) = (RwSignal::new(String::new()), RwSignal::new(false));
     let first = |entry: &FieldInput| match entry {
-        FieldInput::Text(text) => text.clone(),
+        FieldInput::Text(text) | FieldInput::Lines(text) => text.clone(),
         FieldInput::Choice(all) => all.first().map_or(String::new(), |(value, _)| (*value).to_string()),
         FieldInput::Names(all) => all.first().cloned().unwrap_or_default(),
         FieldInput::Password(_) | FieldInput::Ticks(_) => String::new(),
@@ -281,6 +286,14 @@ fn Entered(
     };
     match entry {
         FieldInput::Text(value) => plain("text", "off", value).into_any(),
+        FieldInput::Lines(value) => view! {
+            <label>
+                <span>{label}</span>
+                <textarea name=name rows="3" spellcheck="false" prop:value=value
+                    on:input=move |event| put(event_target_value(&event))></textarea>
+            </label>
+        }
+        .into_any(),
         FieldInput::Password(fill) => plain("password", fill, String::new()).into_any(),
         FieldInput::Choice(all) => {
             choice(all.into_iter().map(|(value, words)| (value.into(), words.into())).collect()).into_any()

@@ -181,6 +181,10 @@ mod tests {
             per_second,
             left_out: 0,
             measures: Vec::new(),
+            given_name: String::new(),
+            notes: String::new(),
+            version: 0,
+            may: shared::answer::runs::RunRights::default(),
         }
     }
 

@@ -10,6 +10,7 @@ pub mod side;
 pub mod words;
 
 use crate::curves::CurveChart;
+use shared::answer::runs::RunRights;
 use shared::run::RunState;
 
 /// Resources that a run held and used; None if unknown.
@@ -168,6 +169,14 @@ pub struct Whole {
     pub left_out: usize,
     /// Its charts.
     pub measures: Vec<Measured>,
+    /// Its own name; empty for none.
+    pub given_name: String,
+    /// Notes of people; empty for none.
+    pub notes: String,
+    /// Version of its names, which rises with each change; 0 if nobody has changed them.
+    pub version: u64,
+    /// The viewer's rights to it.
+    pub may: RunRights,
 }
 
 /// Id of the chart of steps, which belong to a job and not to a rank.

@@ -94,6 +94,8 @@ impl Whole {
         processes.sort_by(|a, b| (&a.source, a.rank, a.began).cmp(&(&b.source, b.rank, b.began)));
         let (curves, steps, drivers) = (run.curves.take().unwrap_or_default(), run.steps, run.drivers.take());
         let further = run.further as usize;
+        let (may, version) = (run.may.unwrap_or_default(), run.edited.as_ref().map_or(0, |edited| edited.version));
+        let (given_name, notes) = (about.name.clone().unwrap_or_default(), about.notes.clone().unwrap_or_default());
         let run = Listed::new(run, about, figures);
         // An answer without charts has no span for them.
         let (from, step) = if curves.step.ms() > 0 { (curves.from.ms(), curves.step.ms()) } else { (run.began, 1_000) };
@@ -110,6 +112,10 @@ impl Whole {
             measures: curves.measures.into_iter().filter_map(measure).collect(),
             processes,
             run,
+            given_name,
+            notes,
+            version,
+            may,
         }
     }
 }

@@ -26,6 +26,27 @@ pub fn sentence(text: &str) -> String {
     letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }
 
+/// Tags as a person edits them: one `name=value` a line.
+pub fn written_tags(tags: &[(String, String)]) -> String {
+    tags.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join("\n")
+}
+
+/// The tags of such lines.
+///
+/// # Errors
+/// A sentence with the line that has no name.
+pub fn read_tags(text: &str) -> Result<Vec<(String, String)>, String> {
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let tag = |line: &str| {
+        let (name, value) = line.split_once('=').unwrap_or((line, ""));
+        match name.trim() {
+            "" => Err(format!("The tag {line:?} has no name; write name=value.")),
+            name => Ok((name.to_string(), value.trim().to_string())),
+        }
+    };
+    lines.map(tag).collect()
+}
+
 /// A number with its unit; a dash for None.
 pub fn figure(value: Option<f64>, unit: &str) -> String {
     match value {
@@ -68,5 +89,19 @@ pub fn where_it_ran(run: &Listed) -> String {
         0 => hosts.trim_start().to_string(),
         1 => format!("1 rank{hosts}"),
         n => format!("{n} ranks{hosts}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tags_are_lines_of_a_name_and_a_value() {
+        let tags = [("lr", "3e-4"), ("note", "a=b"), ("bare", "")].map(|(name, value)| (name.into(), value.into()));
+        assert_eq!(written_tags(&tags), "lr=3e-4\nnote=a=b\nbare=");
+        assert_eq!(read_tags(" lr = 3e-4\n\nnote=a=b\nbare\n"), Ok(tags.to_vec()));
+        let wrong = read_tags("=x").expect_err("it has no name");
+        assert!(wrong.contains("has no name"), "{wrong}");
     }
 }

@@ -1,0 +1,70 @@
+//! `PATCH` and `DELETE /api/v1/runs/{id}`: changes of runs by people.
+
+use super::admit::Asker;
+use super::alerts::Writer;
+use super::api::answer::history_slot;
+use super::api::{listed_run, unknown_run};
+use super::body::Json;
+use super::{App, Refusal, json};
+use axum::body::Body;
+use axum::extract::{Path, State};
+use axum::http::{Response, StatusCode};
+use jobs::runs::PlacedRun;
+use shared::answer::ById;
+use shared::answer::runs::RunRights;
+use shared::run::check_id;
+use shared::run_change::RunChange;
+use std::sync::Arc;
+use system::user::own_uid;
+use team::accounts::Principal;
+use watch::written::WrittenBook;
+
+type Answer = Result<Response<Body>, Refusal>;
+
+/// The run of an ID that the caller sees, with all its machines.
+pub(super) async fn placed(app: &Arc<App>, asker: &Asker, id: &str) -> Result<PlacedRun, Refusal> {
+    check_id(id).map_err(|_| unknown_run(id))?;
+    let (slot, reader, theirs, wanted) = (history_slot(app, asker)?, asker.reader(app), app.clone(), id.to_string());
+    let found = slot.blocking(move || theirs.runs.placed(&reader, &wanted)).await?;
+    found.ok_or_else(|| unknown_run(id))
+}
+
+/// The caller's rights to a run; none if they cannot be checked now.
+pub(super) async fn rights(app: &App, asker: &Asker, placed: &PlacedRun) -> RunRights {
+    let by = match (&app.hub, &asker.who) {
+        (Some(_), Some(who)) => who.clone(),
+        (None, _) if asker.is_owner && app.live.provenance.recorded.is_none() => Principal::local(own_uid()),
+        _ => return RunRights::default(),
+    };
+    let Some(alerts) = &app.alerts else { return RunRights::default() };
+    WrittenBook::beside(alerts).run_rights(&by, placed).await.unwrap_or_default()
+}
+
+/// Returns the run with its new names.
+pub(super) async fn change(
+    State(app): State<Arc<App>>,
+    Writer(by): Writer,
+    asker: Asker,
+    Path(id): Path<String>,
+    Json(wanted): Json<RunChange>,
+) -> Answer {
+    let (written, run) = (WrittenBook::beside(app.alerts()?), placed(&app, &asker, &id).await?);
+    written.change_run(&by, &run, wanted).await?;
+    written.refresh(&app.runs.edits).await?;
+    Ok(json(StatusCode::OK, &listed_run(&placed(&app, &asker, &id).await?.run)))
+}
+
+/// Deletes a run that has ended, with its stored summary and its output on this machine.
+pub(super) async fn remove(
+    State(app): State<Arc<App>>,
+    Writer(by): Writer,
+    asker: Asker,
+    Path(id): Path<String>,
+) -> Answer {
+    let (written, run) = (WrittenBook::beside(app.alerts()?), placed(&app, &asker, &id).await?);
+    let last = written.delete_run(&by, &run).await?;
+    written.refresh(&app.runs.edits).await?;
+    let (slot, theirs) = (history_slot(&app, &asker)?, app.clone());
+    slot.blocking(move || theirs.runs.logs.remove(run.run.machine_id(), last)).await?;
+    Ok(json(StatusCode::OK, &ById { id }))
+}

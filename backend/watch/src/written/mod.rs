@@ -1,0 +1,29 @@
+//! Texts of people: changes of runs, and notes. Rows are where those of alerts are: in the database of a hub, in a file of a
+//! server alone, or in memory.
+
+mod notes;
+mod runs;
+
+pub use notes::{NoteSubject, WantedNotes};
+pub use runs::follow_run_edits;
+
+use crate::alerts::AlertBook;
+
+/// Changes of runs, and notes about runs and machines. Cheap to clone.
+#[derive(Clone)]
+pub struct WrittenBook(AlertBook);
+
+impl WrittenBook {
+    /// That beside the alerts of a server.
+    pub fn beside(alerts: &AlertBook) -> Self {
+        WrittenBook(alerts.clone())
+    }
+
+    /// Whether machines belong to teams.
+    fn has_teams(&self) -> bool {
+        self.0.0.about.names_teams
+    }
+}
+
+#[cfg(test)]
+mod tests;
