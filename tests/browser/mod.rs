@@ -15,6 +15,7 @@ mod forgery;
 mod keys;
 mod layout;
 mod link;
+mod parts;
 mod people;
 mod processes;
 mod providers;

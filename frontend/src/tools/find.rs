@@ -246,9 +246,14 @@ fn go_to(page: Page, goal: Goal, act: Callback<Action>) {
     }
 }
 
+/// The content of the dialog; see [`Find`].
+pub fn part(act: Callback<Action>) -> AnyView {
+    view! { <Find act/> }.into_any()
+}
+
 /// The content of the dialog: a field, and the results below it. `act` carries out the action of a key.
 #[component]
-pub fn Find(
+fn Find(
     /// Carries out an action of the table of keys.
     act: Callback<Action>,
 ) -> impl IntoView {
