@@ -18,11 +18,11 @@ pub struct Module {
     pub parts: Vec<(String, Vec<u8>)>,
 }
 
-/// Names of the page's files in the scripts of `xtask/bindgen`: the module, the script of wasm-bindgen, the script that
-/// loads the parts.
+/// Places in the scripts of `xtask/bindgen` that name the module, the script of wasm-bindgen, and the script that loads the
+/// parts. The object with the imports of the module has the last name, too, and keeps it: the module calls it so.
 const WASM_IN_SCRIPT: &str = "page_bg.wasm";
-const SCRIPT_IN_LOADER: &str = "./page.js";
-const LOADER_IN_SCRIPT: &str = "./page_parts.js";
+const SCRIPT_IN_LOADER: &str = "from \"./page.js\"";
+const LOADER_IN_SCRIPT: &str = "from \"./page_parts.js\"";
 /// The script that loads the file of the small modules, and the text in it that the name of this file replaces.
 const SHARED_SCRIPT: &str = "shared-parts.js";
 const SHARED_PLACE: &str = "shared.bin";
@@ -79,8 +79,8 @@ fn scripts(module: &Module, dist: &Path) -> Result<Scripts, String> {
     let named =
         Scripts { script: format!("{name}.js"), parts: format!("{name}_parts.js"), wasm: format!("{name}_bg.wasm") };
     let script = module.script.replace(WASM_IN_SCRIPT, &named.wasm);
-    let script = replaced(&script, LOADER_IN_SCRIPT, &format!("./{}", named.parts))?;
-    let loader = replaced(&loader, SCRIPT_IN_LOADER, &format!("./{}", named.script))?;
+    let script = replaced(&script, LOADER_IN_SCRIPT, &format!("from \"./{}\"", named.parts))?;
+    let loader = replaced(&loader, SCRIPT_IN_LOADER, &format!("from \"./{}\"", named.script))?;
     put(&named.script, script.as_bytes())?;
     put(&named.parts, loader.as_bytes())?;
     put(&named.wasm, &module.wasm)?;

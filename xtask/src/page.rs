@@ -36,8 +36,8 @@ const FEATURES: [&str; 6] = [
     "--enable-sign-ext",
 ];
 
-/// The passes that wasm-opt runs on the page.
-const PASSES: [&str; 4] = ["-Oz", "--strip-debug", "--strip-producers", "--strip-target-features"];
+/// The passes that wasm-opt runs on the page. It is quiet, because it does not know all kinds of names that it removes.
+const PASSES: [&str; 5] = ["--quiet", "-Oz", "--strip-debug", "--strip-producers", "--strip-target-features"];
 
 /// Runs `cargo check` on the page for wasm32.
 pub fn check(args: &[String]) -> Result<(), Failure> {
