@@ -5,45 +5,27 @@ use crate::access::{Access, Gate};
 use crate::address::{Route, Tone};
 use crate::browser::{self, document, preferred, window};
 use crate::gestures::roving;
-use crate::keys::{self, KeyList};
+use crate::keys;
 use crate::link::Link;
+use crate::pages;
 use crate::pages::alerts::bell::Announced;
 use crate::pages::alerts::follow as alerts;
-use crate::pages::alerts::page::AlertsPage;
 use crate::pages::banner::{Banner, OpeningBar};
 use crate::pages::bar::Bar;
 use crate::pages::cells;
 use crate::pages::findings::follow as findings;
 use crate::pages::findings::heard::Heard;
-use crate::pages::findings::list::FindingsPage;
-use crate::pages::fleet::FleetPage;
-use crate::pages::fleet::bar::{FleetBar, title};
-use crate::pages::fleet::compare::ComparePage;
-use crate::pages::notes::{self, NoteDialog};
-use crate::pages::offers::offers;
+use crate::pages::fleet::bar::title;
+use crate::pages::notes;
 use crate::pages::overview::Overview;
 use crate::pages::player::PlayerBar;
-use crate::pages::runs::list::RunsPage;
-use crate::pages::runs::page::RunPage;
-use crate::pages::team::audit::AuditPage;
-use crate::pages::team::frame::Frame;
-use crate::pages::team::gate::{AgainDialog, GatePage, Stripes};
-use crate::pages::team::keys::KeysPage;
-use crate::pages::team::links::LinksPage;
-use crate::pages::team::machines::MachinesPage;
-use crate::pages::team::me::MePage;
-use crate::pages::team::members::MembersPage;
-use crate::pages::team::usage::UsagePage;
+use crate::pages::team::gate::{AgainDialog, Ask, Stripes};
 use crate::panels::board::Board;
 use crate::panels::theme::FORCED_COLORS;
 use crate::recording;
 use crate::state::{Dialog, LinkState, Page};
-use crate::tools::about::About;
 use crate::tools::changed::Changed;
-use crate::tools::find::Find;
-use crate::tools::layouts::Layouts;
-use crate::tools::table::ChartTable;
-use crate::tools::{menu, take};
+use crate::tools::{self, Tool, menu, take};
 use crate::widgets::clock::{Clock, Zone};
 use crate::widgets::modal::Modal;
 use crate::widgets::tooltip::{Said, Tooltip};
@@ -90,6 +72,9 @@ pub fn App() -> impl IntoView {
         }
         now
     });
+    // The dialog stays once it has been opened.
+    let writes =
+        Memo::new(move |before: Option<&bool>| before.is_some_and(|before| *before) || page.note.with(Option::is_some));
     view! {
         {move || page_of(place.get())}
         <Show when=move || !matches!(place.get(), None | Some(Route::Host | Route::Fleet))>
@@ -103,7 +88,7 @@ pub fn App() -> impl IntoView {
         <Heard/>
         <Announced/>
         <Dialogs/>
-        <NoteDialog/>
+        {move || writes.get().then(|| pages::note_dialog(()))}
         <AgainDialog/>
         <aside class="away" aria-label="How to read charts by keys">
             <p id="how">"Left and right move between values, up and down between charts, M opens the menu, question mark lists all keys."</p>
@@ -115,26 +100,13 @@ pub fn App() -> impl IntoView {
 /// The view between the bar and the bottom of the window: the page of an address, or the gate while it is shut.
 fn page_of(place: Option<Route>) -> AnyView {
     match place {
-        None => view! { <GatePage/> }.into_any(),
+        None => pages::gate(Ask::Page),
         Some(Route::Host) => view! { <Bar/> <Stripes/> <Overview/> }.into_any(),
-        Some(Route::Fleet) => view! { <FleetBar/> <Stripes/> <FleetPage/> }.into_any(),
-        Some(Route::Compare) => view! { <FleetBar/> <Stripes/> <ComparePage/> }.into_any(),
-        Some(Route::Runs) => view! { <FleetBar/> <Stripes/> <RunsPage/> }.into_any(),
-        Some(Route::Run) => view! { <FleetBar/> <Stripes/> <RunPage/> }.into_any(),
-        Some(Route::Alerts) => view! { <FleetBar/> <Stripes/> <AlertsPage/> }.into_any(),
-        Some(Route::Findings) => view! { <FleetBar/> <Stripes/> <FindingsPage/> }.into_any(),
-        Some(route) => {
-            let page = move || match route {
-                Route::Team => view! { <MembersPage/> }.into_any(),
-                Route::Keys => view! { <KeysPage/> }.into_any(),
-                Route::Links => view! { <LinksPage/> }.into_any(),
-                Route::Audit => view! { <AuditPage/> }.into_any(),
-                Route::Usage => view! { <UsagePage/> }.into_any(),
-                Route::Me => view! { <MePage/> }.into_any(),
-                _ => view! { <MachinesPage/> }.into_any(),
-            };
-            view! { <FleetBar/> <Stripes/> <Frame>{page}</Frame> }.into_any()
-        }
+        Some(route @ (Route::Fleet | Route::Compare)) => pages::fleet(route),
+        Some(route @ (Route::Runs | Route::Run)) => pages::runs(route),
+        Some(Route::Alerts) => pages::alerts(()),
+        Some(Route::Findings) => pages::findings(()),
+        Some(route) => pages::team(route),
     }
 }
 
@@ -144,17 +116,13 @@ fn Dialogs() -> impl IntoView {
     let board = expect_context::<Board>();
     let access = expect_context::<Access>();
     let page = board.page;
+    let act = Callback::new(move |action| {
+        let _ = keys::act(board, action, false);
+    });
     let dialog = move || {
         page.dialog.get().map(|dialog| match dialog {
-            Dialog::Find => view! { <Find offered=offers(page, access) act=Callback::new(move |action| {
-                let _ = keys::act(board, action, false);
-            })/> }
-            .into_any(),
-            Dialog::Layouts => view! { <Layouts/> }.into_any(),
-            Dialog::Keys => view! { <KeyList recorded=page.is_recorded()/> }.into_any(),
-            Dialog::Table(chart) => view! { <ChartTable chart/> }.into_any(),
-            Dialog::About(id) => view! { <About id section=false/> }.into_any(),
-            Dialog::AboutSection(id) => view! { <About id section=true/> }.into_any(),
+            Dialog::Find => pages::finder(act),
+            other => tools::menus(Tool::Dialog(other)),
         })
     };
     let title = Signal::derive(move || {

@@ -148,6 +148,21 @@ pub fn ask(method: &str, path: &str, body: Option<JsValue>, done: impl FnOnce(Fe
 }
 
 fn asked(method: &str, path: &str, body: Option<JsValue>, done: Box<dyn FnOnce(FetchAnswer)>) {
+    let read = move |status: u16, text: Option<String>| {
+        let body = text.and_then(|text| js_sys::JSON::parse(&text).ok()).unwrap_or(JsValue::NULL);
+        done(FetchAnswer { status, body: Json(body) });
+    };
+    sent(method, path, body, Box::new(read));
+}
+
+/// Requests a text; None where the server does not respond, or refuses. `done` is called once.
+pub fn text(path: &str, done: impl FnOnce(Option<String>) + 'static) {
+    let read = |status: u16, text: Option<String>| done(text.filter(|_| (200..300).contains(&status)));
+    sent("GET", path, None, Box::new(read));
+}
+
+/// Sends a request. `done` gets the status of the response, 0 without one, and its text.
+fn sent(method: &str, path: &str, body: Option<JsValue>, done: Box<dyn FnOnce(u16, Option<String>)>) {
     let init = RequestInit::new();
     init.set_method(method);
     if method != "GET" {
@@ -164,9 +179,8 @@ fn asked(method: &str, path: &str, body: Option<JsValue>, done: Box<dyn FnOnce(F
     // Exactly one of the three callbacks ends the request, so they share `done`.
     let done = Rc::new(Cell::new(Some(done)));
     let end = move |status: u16, text: Option<String>| {
-        let body = text.and_then(|text| js_sys::JSON::parse(&text).ok()).unwrap_or(JsValue::NULL);
         if let Some(done) = done.take() {
-            done(FetchAnswer { status, body: Json(body) });
+            done(status, text);
         }
     };
     let (lost, read) = (end.clone(), end);

@@ -17,6 +17,7 @@ pub mod keys;
 pub mod link;
 pub mod pages;
 pub mod panels;
+pub mod parts;
 pub use viewer::player;
 pub use viewer::range;
 pub mod recording;

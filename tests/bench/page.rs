@@ -41,8 +41,15 @@ pub fn measure(table: &mut Table, redraw: Option<&Path>) {
     let mut weigh = |what, bytes: usize, most: f64, goal, note| {
         table.at_most(what, bytes as f64 / 1000.0, "kB", most, goal, "", note);
     };
-    weigh("page, brotli", weight.page, 400.0, "400 KB", "all files but the two below");
-    weigh("its wasm, brotli", weight.wasm, 300.0, "300 KB", "of the page itself");
+    weigh("page, brotli", weight.page, 400.0, "400 KB", "all files but those below");
+    weigh("its wasm, brotli", weight.wasm, 300.0, "300 KB", "of the page of one machine");
+    weigh(
+        "... of all that is opened later",
+        weight.parts,
+        500.0,
+        "500 KB",
+        "other pages and tools, each loaded when it is opened",
+    );
     weigh("its font", weight.font, 60.0, "60 KB", "the page does not wait for it");
     weigh("what opens files", weight.reader, 250.0, "250 KB", "loaded when a recording is opened");
     let browser = Browser::alone();
@@ -65,6 +72,8 @@ struct Weight {
     page: usize,
     /// The wasm among them.
     wasm: usize,
+    /// The parts, which are loaded when they are opened.
+    parts: usize,
     /// The font and its license, which are loaded later.
     font: usize,
     /// The module that opens files, which is loaded with the first file.
@@ -81,6 +90,7 @@ fn weight(server: &Server) -> Weight {
         let part = match name.as_str() {
             name if name.starts_with("fonts/") => &mut weight.font,
             name if name.starts_with("reader-") => &mut weight.reader,
+            name if name.starts_with("part-") => &mut weight.parts,
             _ => &mut weight.page,
         };
         let bytes: usize = answer.header("content-length").parse().expect("a length");

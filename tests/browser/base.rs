@@ -13,6 +13,9 @@ fn the_page_works_below_a_path_that_a_proxy_strips() {
     browser.open(&format!("http://{}/a/b/?w=1h", proxy.addr));
     live(&browser);
     assert_eq!(browser.eval("location.pathname"), "/a/b/");
+    // A part that is loaded later is found below the path, too.
+    browser.press("/");
+    browser.until("document.querySelector('#find')");
     assert_eq!(proxy.strays(), [""; 0], "addresses are relative");
     no_faults(&browser);
 }
@@ -34,6 +37,8 @@ fn the_page_works_below_a_base_path_that_is_not_stripped() {
     let browser = Browser::start();
     browser.open(&format!("http://{}/a/b/", server.addr()));
     live(&browser);
+    browser.press("/");
+    browser.until("document.querySelector('#find')");
     no_faults(&browser);
 }
 

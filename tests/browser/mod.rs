@@ -16,6 +16,7 @@ mod keys;
 mod layout;
 mod link;
 mod notes;
+mod parts;
 mod people;
 mod processes;
 mod providers;

@@ -1,7 +1,7 @@
 //! Tests the files of the page as they are served: compressed, with a strict policy, and cached forever where the name
 //! has a hash.
 
-use watchglass_tests::server::ServerAnswer;
+use watchglass_tests::server::{Server, ServerAnswer};
 
 /// Maximum compressed size of the page in bytes, as users build it.
 const MAX_PAGE_BYTES: usize = 1_950_000;
@@ -66,7 +66,24 @@ fn every_file_of_the_page_is_packed_and_kept_for_ever() {
     let most = std::env::var("WATCHGLASS_PAGE_BYTES").ok().and_then(|bytes| bytes.parse().ok());
     let most: usize = most.unwrap_or(MAX_PAGE_BYTES);
     assert!(weight < most, "the page weighs {weight} bytes, and may weigh {most}");
+    parts(server, &page.body);
     assert_eq!(server.get("/page-0000000000000000.js", &[]).status, 404);
+}
+
+/// Asserts that each part is packed and kept for ever, too, and that the page names none: it is loaded without them.
+fn parts(server: &Server, html: &str) {
+    assert!(!html.contains("part-"), "a part would be loaded at once");
+    let loader = addresses(html).into_iter().find(|address| address.ends_with("_parts.js")).expect("a loader");
+    let loader = server.get(loader.strip_prefix('.').expect("addresses are relative"), &[]).body;
+    let parts = [quoted(&loader, "new URL(\"", '"'), quoted(&loader, "new URL('", '\'')].concat();
+    assert!(parts.len() >= 9, "a part for each of the pages and tools, and what they share: {parts:?}");
+    for part in parts {
+        let packed = server.get(part.strip_prefix('.').expect("addresses are relative"), &["Accept-Encoding: br"]);
+        let kind = if part.ends_with(".wasm") { "application/wasm" } else { "application/octet-stream" };
+        assert_eq!((packed.status, packed.header("content-type")), (200, kind), "{part}");
+        assert_eq!(packed.header("content-encoding"), "br", "{part}");
+        assert_eq!(packed.header("cache-control"), "public, max-age=31536000, immutable", "{part}");
+    }
 }
 
 #[test]

@@ -187,6 +187,7 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
     ("frontend/src", "store", &[]),
     ("frontend/src", "surface", &[]),
     // A widget gets its values as props.
+    ("frontend/src", "parts", &["browser", "fetch"]),
     ("frontend/src", "widgets", &["browser"]),
     ("frontend/src", "state", &["address", "browser", "player", "range", "store"]),
     ("frontend/src", "link", &["browser", "carrier", "state", "store"]),
@@ -194,7 +195,7 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
     ("frontend/src", "recording", &["browser", "range", "state"]),
     ("frontend/src", "panels", &["address", "browser", "range", "shortcuts", "state", "store", "surface", "widgets"]),
     ("frontend/src", "gestures", &["browser", "panels", "state"]),
-    ("frontend/src", "tools", &["browser", "gestures", "panels", "range", "shortcuts", "state", "store"]),
+    ("frontend/src", "tools", &["browser", "gestures", "panels", "parts", "range", "shortcuts", "state", "store"]),
     (
         "frontend/src",
         "pages",
@@ -205,6 +206,7 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
             "fetch",
             "gestures",
             "panels",
+            "parts",
             "player",
             "range",
             "recording",

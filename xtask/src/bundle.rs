@@ -12,10 +12,22 @@ pub struct Module {
     /// The script that wasm-bindgen wrote, and the wasm file that it names.
     pub script: String,
     pub wasm: Vec<u8>,
+    /// The script that loads the parts.
+    pub loader: String,
+    /// The parts: their names in that script, and their content.
+    pub parts: Vec<(String, Vec<u8>)>,
 }
 
-/// Name of the wasm file in the script of wasm-bindgen.
+/// Places in the scripts of `xtask/bindgen` that name the module, the script of wasm-bindgen, and the script that loads the
+/// parts. The object with the imports of the module has the last name, too, and keeps it: the module calls it so.
 const WASM_IN_SCRIPT: &str = "page_bg.wasm";
+const SCRIPT_IN_LOADER: &str = "from \"./page.js\"";
+const LOADER_IN_SCRIPT: &str = "from \"./page_parts.js\"";
+/// The script that loads the file of the small modules, and the text in it that the name of this file replaces.
+const SHARED_SCRIPT: &str = "shared-parts.js";
+const SHARED_PLACE: &str = "shared.bin";
+/// A module that parts share and that has fewer bytes is small.
+const SMALL_BYTES: usize = 48 * 1024;
 
 /// Writes the page into the folder `dist`, and returns the text of its index.html.
 pub fn bundle(module: &Module, dist: &Path) -> Result<String, String> {
@@ -23,13 +35,8 @@ pub fn bundle(module: &Module, dist: &Path) -> Result<String, String> {
     let html = paths::read(&frontend.join("index.html"))?;
     let trunk = paths::read(&frontend.join("Trunk.toml"))?;
     let loader = loader(&trunk)?;
-    let mut hasher = DefaultHasher::new();
-    hasher.write(module.script.as_bytes());
-    hasher.write(&module.wasm);
-    let name = format!("page-{:016x}", hasher.finish());
-    let (script, wasm) = (format!("{name}.js"), format!("{name}_bg.wasm"));
-    paths::write(&dist.join(&script), &module.script.replace(WASM_IN_SCRIPT, &wasm))?;
-    std::fs::write(dist.join(&wasm), &module.wasm).map_err(|e| format!("{wasm}: {e}"))?;
+    let scripts = scripts(module, dist)?;
+    let Scripts { script, parts, wasm } = &scripts;
 
     let html = linked(&html, |tag| {
         let href = || attribute(tag, "href").map(|href| frontend.join(href)).ok_or(format!("{tag} names no file"));
@@ -41,16 +48,67 @@ pub fn bundle(module: &Module, dist: &Path) -> Result<String, String> {
                 paths::copy(&folder, &dist.join(folder.file_name().unwrap_or_default()))?;
                 Ok(String::new())
             }
-            Some("rust") => Ok(loader.replace("{base}", "./").replace("{js}", &script).replace("{wasm}", &wasm)),
+            Some("rust") => Ok(loader.replace("{base}", "./").replace("{js}", script).replace("{wasm}", wasm)),
             _ => Err(format!("xtask/src/bundle.rs does not know {tag}")),
         }
     })?;
-    // The browser fetches both while it reads the rest.
+    // The browser fetches all three while it reads the rest, but no part.
     let early = format!(
         "<link rel=\"modulepreload\" href=\"./{script}\" crossorigin=\"anonymous\">\
+         <link rel=\"modulepreload\" href=\"./{parts}\" crossorigin=\"anonymous\">\
          <link rel=\"preload\" href=\"./{wasm}\" crossorigin=\"anonymous\" as=\"fetch\" type=\"application/wasm\"></head>"
     );
     replaced(&html, "</head>", &early)
+}
+
+/// Names of the page's scripts and of its module in `dist`.
+struct Scripts {
+    script: String,
+    parts: String,
+    wasm: String,
+}
+
+/// Writes the scripts, the module and its parts. The two scripts name each other, so both are named by all of the
+/// content.
+fn scripts(module: &Module, dist: &Path) -> Result<Scripts, String> {
+    let put = |name: &str, content: &[u8]| std::fs::write(dist.join(name), content).map_err(|e| format!("{name}: {e}"));
+    let loader = parts(module, &put)?;
+    let mut hasher = DefaultHasher::new();
+    [module.script.as_bytes(), loader.as_bytes(), &module.wasm].iter().for_each(|content| hasher.write(content));
+    let name = format!("page-{:016x}", hasher.finish());
+    let named =
+        Scripts { script: format!("{name}.js"), parts: format!("{name}_parts.js"), wasm: format!("{name}_bg.wasm") };
+    let script = module.script.replace(WASM_IN_SCRIPT, &named.wasm);
+    let script = replaced(&script, LOADER_IN_SCRIPT, &format!("from \"./{}\"", named.parts))?;
+    let loader = replaced(&loader, SCRIPT_IN_LOADER, &format!("from \"./{}\"", named.script))?;
+    put(&named.script, script.as_bytes())?;
+    put(&named.parts, loader.as_bytes())?;
+    put(&named.wasm, &module.wasm)?;
+    Ok(named)
+}
+
+/// Writes the parts, and returns the script that loads them. They are named by their content: a part that has not
+/// changed stays in the caches of browsers. What parts share in small modules is one file, because some parts need forty
+/// of these modules.
+fn parts(module: &Module, put: &dyn Fn(&str, &[u8]) -> Result<(), String>) -> Result<String, String> {
+    let mut loader = module.loader.clone();
+    let mut shared = Vec::new();
+    for (part, content) in &module.parts {
+        if part.starts_with("chunk_") && content.len() < SMALL_BYTES {
+            let (from, to) = (shared.len(), shared.len() + content.len());
+            let fetched = format!("fetch(new URL(\"./{part}.wasm\", import.meta.url))");
+            loader = replaced(&loader, &fetched, &format!("shared({from}, {to})"))?;
+            shared.extend_from_slice(content);
+            continue;
+        }
+        let name = name_of(&part.replace("split_", "part-").replace("chunk_", "part-shared-"), "wasm", content);
+        loader = replaced(&loader, &format!("./{part}.wasm"), &format!("./{name}"))?;
+        put(&name, content)?;
+    }
+    let name = name_of("part-shared", "bin", &shared);
+    put(&name, &shared)?;
+    let script = paths::read(&paths::root().join("frontend").join(SHARED_SCRIPT))?;
+    Ok(loader + &replaced(&script, SHARED_PLACE, &name)?)
 }
 
 /// Replaces a placeholder in a text; an error when it is missing.
@@ -100,7 +158,9 @@ fn loader(trunk: &str) -> Result<&str, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{attribute, linked, loader, name_of};
+    use super::{Module, SMALL_BYTES, attribute, linked, loader, name_of, parts};
+    use std::cell::RefCell;
+    use std::collections::BTreeMap;
 
     #[test]
     fn marked_links_are_replaced_and_others_stay() {
@@ -123,5 +183,38 @@ mod tests {
     fn a_name_changes_with_the_content() {
         assert_ne!(name_of("a", "js", b"1"), name_of("a", "js", b"2"));
         assert_eq!(name_of("a", "js", b"1").len(), "a-0123456789abcdef.js".len());
+    }
+
+    #[test]
+    fn small_shared_modules_are_one_file_and_each_other_part_has_its_own() {
+        let fetched = |name: &str| format!("fetch(new URL(\"./{name}.wasm\", import.meta.url))\n");
+        let names = ["chunk_1", "chunk_2", "chunk_3", "split_team"];
+        let contents = [vec![1; 10], vec![2; SMALL_BYTES], vec![3; 20], vec![4; 30]];
+        let module = Module {
+            script: String::new(),
+            wasm: Vec::new(),
+            loader: names.iter().map(|name| fetched(name)).collect(),
+            parts: names.iter().map(|name| (*name).to_owned()).zip(contents.clone()).collect(),
+        };
+        let files = RefCell::new(BTreeMap::new());
+        let put = |name: &str, content: &[u8]| {
+            files.borrow_mut().insert(name.to_owned(), content.to_vec());
+            Ok(())
+        };
+        let script = parts(&module, &put).expect("it is put together");
+        let of = |stem: &str, kind: &str, content: &[u8]| name_of(stem, kind, content);
+        let expected = [
+            (of("part-shared-2", "wasm", &contents[1]), contents[1].clone()),
+            (of("part-team", "wasm", &contents[3]), contents[3].clone()),
+            (
+                of("part-shared", "bin", &[&contents[0][..], &contents[2]].concat()),
+                [&contents[0][..], &contents[2]].concat(),
+            ),
+        ];
+        assert_eq!(files.into_inner(), BTreeMap::from(expected.clone()));
+        assert!(script.contains("shared(0, 10)\n") && script.contains("shared(10, 30)\n"), "{script}");
+        assert!(expected.iter().all(|(name, _)| script.contains(name.as_str())), "{script}");
+        let other = Module { loader: String::new(), ..module };
+        assert!(parts(&other, &put).is_err(), "a part that the script does not load");
     }
 }

@@ -16,6 +16,8 @@ pub const PACKAGE: &str = "watchglass-frontend";
 pub const PACK: &str = "WATCHGLASS_PACK";
 /// See [`PACK`].
 pub const BEST: &str = "best";
+/// The feature of the page by which code that is needed later is loaded later.
+const PARTS: [&str; 2] = ["--features", "watchglass-frontend/parts"];
 /// Name of the page's program.
 const PROGRAM: &str = "page";
 /// Name of the package of the module that opens files. The page loads this module when it is first needed.
@@ -34,8 +36,8 @@ const FEATURES: [&str; 6] = [
     "--enable-sign-ext",
 ];
 
-/// The passes that wasm-opt runs on the page.
-const PASSES: [&str; 4] = ["-Oz", "--strip-debug", "--strip-producers", "--strip-target-features"];
+/// The passes that wasm-opt runs on the page. It is quiet, because it does not know all kinds of names that it removes.
+const PASSES: [&str; 5] = ["--quiet", "-Oz", "--strip-debug", "--strip-producers", "--strip-target-features"];
 
 /// Runs `cargo check` on the page for wasm32.
 pub fn check(args: &[String]) -> Result<(), Failure> {
@@ -43,33 +45,23 @@ pub fn check(args: &[String]) -> Result<(), Failure> {
     forget_other_compilers(&tools)?;
     let check =
         cargo().args(["check", "--package", PACKAGE, "--target", TARGET, "--profile", PageFor::Builders.profile()]);
-    Ok(check.args(args).envs(&tools.compiler.env()).run_shown()?)
+    Ok(check.args(PARTS).args(args).envs(&tools.compiler.env()).run_shown()?)
 }
 
 /// Runs clippy on the page for wasm32; a warning is an error.
 pub fn clippy(tools: &PageTools) -> Result<Done, String> {
     forget_other_compilers(tools)?;
     cmd(tools.compiler.clippy())
-        .args([
-            "clippy",
-            "--quiet",
-            "--package",
-            PACKAGE,
-            "--target",
-            TARGET,
-            "--profile",
-            PageFor::Builders.profile(),
-            "--",
-            "-D",
-            "warnings",
-        ])
+        .args(["clippy", "--quiet", "--package", PACKAGE, "--target", TARGET, "--profile", PageFor::Builders.profile()])
+        .args(PARTS)
+        .args(["--", "-D", "warnings"])
         .dir(&paths::root())
         .envs(&tools.compiler.env())
         .run()?;
     Ok(Done::Now("no warnings".to_owned()))
 }
 
-/// Builds another binary of the page's package for wasm32, in the release form.
+/// Builds another binary of the page's package for wasm32, in the release form, as one module.
 pub fn binary(tools: &PageTools, name: &str) -> Result<PathBuf, String> {
     wasm(tools, PageFor::Release, &["--package", PACKAGE, "--bin", name])?;
     Ok(compiled(PageFor::Release, name))
@@ -110,7 +102,8 @@ pub fn build(tools: &PageTools, whom: PageFor) -> Result<Done, String> {
     // An interrupted build must not count as the old one. A missing stamp is not an error.
     let _ = std::fs::remove_file(&stamp);
     // Both at once, so that cargo unites their features and compiles shared crates once.
-    wasm(tools, whom, &["--package", PACKAGE, "--package", READER, "--bin", PROGRAM, "--lib"])?;
+    let what = [&["--package", PACKAGE, "--package", READER, "--bin", PROGRAM, "--lib"], &PARTS[..]].concat();
+    wasm(tools, whom, &what)?;
     let (module, page) = module(tools, whom)?;
     let html = bundle(&module, &dist)?;
     let (html, reader) = reader(tools, whom, &dist, &html)?;
@@ -122,16 +115,27 @@ pub fn build(tools: &PageTools, whom: PageFor) -> Result<Done, String> {
     Ok(Done::Now(format!("{page}; of its reader {reader}")))
 }
 
-/// Runs wasm-bindgen, which writes the page's script. Returns the module, and its size in words.
+/// Takes the page apart and runs wasm-bindgen, which writes the page's script. Returns the module, and its size in words.
 fn module(tools: &PageTools, whom: PageFor) -> Result<(Module, String), String> {
     let folder = paths::page_target().join("bindgen");
     paths::remove(&folder)?;
-    cmd(&tools.wasm_bindgen).arg(compiled(whom, PROGRAM)).arg(&folder).arg(PROGRAM).run()?;
+    cmd(&tools.wasm_bindgen).arg("--parts").arg(compiled(whom, PROGRAM)).arg(&folder).arg(PROGRAM).run()?;
+    let read = |path: &Path| std::fs::read(path).map_err(|e| format!("{}: {e}", path.display()));
     let wasm = folder.join(format!("{PROGRAM}_bg.wasm"));
     let size = smaller(tools, whom, &wasm)?;
+    let mut files = Vec::new();
+    paths::list(&folder, &|path| path.extension().is_none_or(|e| e == "wasm") && path != wasm, &mut files)?;
+    let mut parts = Vec::new();
+    for file in files {
+        smaller(tools, whom, &file)?;
+        let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        parts.push((name, read(&file)?));
+    }
+    let bytes: usize = parts.iter().map(|(_, part)| part.len()).sum();
+    let words = format!("{size}; {bytes} bytes in {} files that are loaded later", parts.len());
     let script = paths::read(&folder.join(format!("{PROGRAM}.js")))?;
-    let wasm = std::fs::read(&wasm).map_err(|e| format!("{}: {e}", wasm.display()))?;
-    Ok((Module { script, wasm }, size))
+    let loader = paths::read(&folder.join(format!("{PROGRAM}_parts.js")))?;
+    Ok((Module { script, wasm: read(&wasm)?, loader, parts }, words))
 }
 
 /// Runs wasm-opt on a release file if it is installed, and returns the result in words.
@@ -200,7 +204,9 @@ fn forget_other_compilers(tools: &PageTools) -> Result<(), String> {
 fn fingerprint(tools: &PageTools, whom: PageFor) -> Result<String, String> {
     let root = paths::root();
     let mut files =
-        ["Cargo.toml", "Cargo.lock", "xtask/src/bundle.rs", "xtask/src/page.rs"].map(|file| root.join(file)).to_vec();
+        ["Cargo.toml", "Cargo.lock", "xtask/bindgen/src/main.rs", "xtask/src/bundle.rs", "xtask/src/page.rs"]
+            .map(|file| root.join(file))
+            .to_vec();
     for folder in ["frontend", "shared", "static", "backend/insight/src"] {
         paths::list(&root.join(folder), &can_change_the_page, &mut files)?;
     }

@@ -70,8 +70,7 @@ fn written(typed: &Typed, draft: &NoteDraft) -> Vec<(&'static str, JsValue)> {
 }
 
 /// The dialog: it is open while there is a draft.
-#[component]
-pub fn NoteDialog() -> impl IntoView {
+pub fn dialog((): ()) -> AnyView {
     let page = expect_context::<Page>();
     let form = RwSignal::new(None::<Form>);
     Effect::new(move || {
@@ -86,7 +85,7 @@ pub fn NoteDialog() -> impl IntoView {
     });
     // The lists are read again at once.
     let done = Callback::new(move |_: String| page.alert_changes.update(|count| *count += 1));
-    view! { <FormDialog id="note-dialog" form done/> }
+    view! { <FormDialog id="note-dialog" form done/> }.into_any()
 }
 
 /// The question before a note is removed.

@@ -5,17 +5,24 @@ use super::team::frame::ways;
 use crate::access::Access;
 use crate::address::Route;
 use crate::fetch;
+use crate::shortcuts::Action;
 use crate::state::Page;
-use crate::tools::find::Offer;
+use crate::tools::find::{Find, Offer};
 use leptos::prelude::*;
 use viewer::runs::Listed;
 
 /// Most training jobs that are searched, the newest.
 const MAX_RUNS: usize = 200;
 
+/// The content of the dialog of the search. `act` carries out the action of a key.
+pub fn finder(act: Callback<Action>) -> AnyView {
+    let (page, access) = (expect_context::<Page>(), expect_context::<Access>());
+    view! { <Find act offered=offers(page, access)/> }.into_any()
+}
+
 /// All offers: the settings at once, the training jobs when the server has sent them. Without a server, and for readers
 /// of a share link, there are none.
-pub fn offers(page: Page, access: Access) -> RwSignal<Vec<Offer>> {
+fn offers(page: Page, access: Access) -> RwSignal<Vec<Offer>> {
     let is_shared = page.view.with_untracked(|view| view.share.is_some());
     if page.is_recorded() || page.over.get_untracked() || is_shared {
         return RwSignal::new(Vec::new());

@@ -1,5 +1,6 @@
 //! The list of changes in the shown span against the previous span of the same length. A row opens its chart.
 
+use super::Tool;
 use super::differs::Differs;
 use crate::browser::offset;
 use crate::shortcuts::{self, Action};
@@ -50,10 +51,7 @@ pub fn Changed() -> impl IntoView {
     let list = move || {
         page.sheet.get().map(|sheet| {
             page.history.track();
-            match sheet {
-                Sheet::Changed => view! { <Ranked/> }.into_any(),
-                Sheet::Differs => view! { <Differs/> }.into_any(),
-            }
+            super::menus(Tool::Sheet(sheet))
         })
     };
     let tab = move |sheet: Sheet, words: &'static str, key: Action| {
@@ -72,6 +70,14 @@ pub fn Changed() -> impl IntoView {
             </header>
             {list}
         </aside>
+    }
+}
+
+/// The list of the sheet at this moment.
+pub fn list(sheet: Sheet) -> AnyView {
+    match sheet {
+        Sheet::Changed => view! { <Ranked/> }.into_any(),
+        Sheet::Differs => view! { <Differs/> }.into_any(),
     }
 }
 

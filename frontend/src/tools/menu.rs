@@ -2,8 +2,8 @@
 //! series. There is one menu for all charts. It is inside the chart that opened it, so that Tab moves from the title
 //! into the menu and on.
 
-use super::alert;
 use super::take::{self, CsvOffer};
+use super::{Tool, alert};
 use crate::browser;
 use crate::gestures::series::{self, Choice};
 use crate::panels::board::Board;
@@ -96,7 +96,7 @@ pub fn Menu(
             let (chart, label) = (chart.clone(), format!("{title}: more"));
             let offers = {
                 let chart = chart.clone();
-                move || (is_open.get() == Some(true)).then(|| view! { <Offers chart=chart.clone()/> })
+                move || (is_open.get() == Some(true)).then(|| super::menus(Tool::Menu(chart.clone())))
             };
             view! {
                 <div id="menu" class="menu" role="dialog" aria-label=label data-chart=chart hidden=move || is_open.get() != Some(true)>
@@ -109,7 +109,10 @@ pub fn Menu(
 
 /// The content of the menu, made when it is opened.
 #[component]
-fn Offers(chart: String) -> impl IntoView {
+pub fn Offers(
+    /// Id of the chart.
+    chart: String,
+) -> impl IntoView {
     let board = expect_context::<Board>();
     let page = board.page;
     let did = RwSignal::new(String::new());

@@ -1,5 +1,5 @@
 //! The tools of the bar and of a chart's title: [`span`] typed spans and the comparison, [`changed`] the changes,
-//! [`differs`] the outliers, [`find`] the search, [`menu`] the menu of a chart, [`about`] its description, [`layouts`]
+//! [`differs`] the outliers, [`find`] the search, [`keys`] the list of keys, [`menu`] the menu of a chart, [`about`] its description, [`layouts`]
 //! stored layouts, [`alert`] the draft of a rule over a chart, [`table`] a chart as a table, [`take`] pictures and data
 //! to save.
 
@@ -9,6 +9,7 @@ pub mod changed;
 pub mod csv;
 pub mod differs;
 pub mod find;
+mod keys;
 pub mod layouts;
 pub mod menu;
 pub mod span;
@@ -18,11 +19,46 @@ pub mod take;
 use crate::browser;
 use crate::gestures::{pointer, roving};
 use crate::panels::board::Board;
-use crate::state::Page;
+use crate::parts::parts;
+use crate::shortcuts::Action;
+use crate::state::{Dialog, Page, Sheet};
 use leptos::prelude::*;
 use std::time::Duration;
 use wasm_bindgen::JsCast;
 use web_sys::HtmlDetailsElement;
+
+/// A tool that is loaded when it is first opened.
+#[derive(Clone, Debug)]
+pub enum Tool {
+    /// The content of a dialog; the search is a part of the pages.
+    Dialog(Dialog),
+    /// The content of the menu of the chart with this id.
+    Menu(String),
+    /// The content of the sheet.
+    Sheet(Sheet),
+}
+
+parts! {
+    /// The menu of a chart, the other dialogs, and the sheet of changes and outliers.
+    menus(Tool) = part;
+}
+
+/// The view of a tool.
+fn part(tool: Tool) -> AnyView {
+    match tool {
+        Tool::Dialog(Dialog::Layouts) => view! { <layouts::Layouts/> }.into_any(),
+        Tool::Dialog(Dialog::Keys) => {
+            let page = expect_context::<Page>();
+            view! { <keys::KeyList recorded=page.is_recorded()/> }.into_any()
+        }
+        Tool::Dialog(Dialog::Table(chart)) => view! { <table::ChartTable chart/> }.into_any(),
+        Tool::Dialog(Dialog::About(id)) => view! { <about::About id section=false/> }.into_any(),
+        Tool::Dialog(Dialog::AboutSection(id)) => view! { <about::About id section=true/> }.into_any(),
+        Tool::Dialog(Dialog::Find) => ().into_any(),
+        Tool::Menu(chart) => view! { <menu::Offers chart/> }.into_any(),
+        Tool::Sheet(sheet) => changed::list(sheet),
+    }
+}
 
 /// Closes all dialogs and menus over the page; true when one was open.
 pub fn close_all(page: Page) -> bool {

@@ -6,7 +6,7 @@ use super::one::Detail;
 use super::rules::Rules;
 use super::words;
 use crate::pages::alerts::deeds::is_free;
-use crate::pages::alerts::page::Tabs;
+use crate::pages::alerts::whole::Tabs;
 use crate::state::Page;
 use crate::widgets::list::picks::{Pick, PickList, Picks, is_wide};
 use crate::widgets::parts::{If, flag, text};

@@ -11,3 +11,12 @@ pub mod one;
 mod rules;
 pub mod say;
 pub mod words;
+
+use super::fleet::bar::FleetBar;
+use super::team::gate::Stripes;
+use leptos::prelude::*;
+
+/// The page of all findings, with its bar.
+pub fn page((): ()) -> AnyView {
+    view! { <FleetBar/> <Stripes/> <list::FindingsPage/> }.into_any()
+}

@@ -7,11 +7,12 @@ pub mod few;
 pub mod table;
 mod tiles;
 
-use crate::address::Tab;
+use crate::address::{Route, Tab};
 use crate::pages::findings::say::FindingSay;
 use crate::pages::findings::words as told;
 use crate::pages::runs::fleet::FleetLanes;
 use crate::pages::runs::panel::Jobs;
+use crate::pages::team::gate::Stripes;
 use crate::panels::board::Board;
 use crate::panels::fleet::map::{FleetMap, Shown, of_host};
 use crate::state::{FEW_MACHINES, LinkState, Page};
@@ -22,7 +23,9 @@ use crate::widgets::list::filter::{Choice, options};
 use crate::widgets::list::ticks::Ticks;
 use crate::widgets::parts::{Each, If, flag, text};
 use crate::widgets::tooltip::{Tip, TipRow};
+use bar::FleetBar;
 use charts::{Hue, axis};
+use compare::ComparePage;
 use few::Few;
 use leptos::prelude::*;
 use shared::finding::Finding;
@@ -97,6 +100,14 @@ fn name_runs(hosts: &mut [Host], open: &[(String, Vec<String>)]) {
     for host in hosts.iter_mut().filter(|host| !named.is_empty() && host.label(RUN).is_none()) {
         let name = named.get(host.entry.name.as_str()).copied().unwrap_or(NO_RUN);
         host.entry.labels.push((RUN.into(), name.into()));
+    }
+}
+
+/// The page of all machines, or of some beside each other, with its bar.
+pub fn page(route: Route) -> AnyView {
+    match route {
+        Route::Compare => view! { <FleetBar/> <Stripes/> <ComparePage/> }.into_any(),
+        _ => view! { <FleetBar/> <Stripes/> <FleetPage/> }.into_any(),
     }
 }
 

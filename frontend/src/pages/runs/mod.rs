@@ -7,9 +7,22 @@ mod edit;
 pub mod fleet;
 pub mod list;
 mod one;
-pub mod page;
+mod page;
 pub mod panel;
 pub mod parts;
 mod printed;
 mod ranks;
 mod side;
+
+use crate::address::Route;
+use crate::pages::fleet::bar::FleetBar;
+use crate::pages::team::gate::Stripes;
+use leptos::prelude::*;
+
+/// The page of all training jobs, or of those that the address names, with its bar.
+pub fn page(route: Route) -> AnyView {
+    match route {
+        Route::Run => view! { <FleetBar/> <Stripes/> <page::RunPage/> }.into_any(),
+        _ => view! { <FleetBar/> <Stripes/> <list::RunsPage/> }.into_any(),
+    }
+}

@@ -3,6 +3,7 @@
 
 use crate::access::{Access, Gate};
 use crate::browser::{self, window};
+use crate::pages;
 use crate::widgets::icons::Mark;
 use crate::widgets::modal::Modal;
 use crate::widgets::parts::{If, flag, text as text_of};
@@ -12,9 +13,26 @@ use leptos::prelude::*;
 /// The fewest bytes of a password.
 const MIN_PASSWORD: usize = 12;
 
+/// What the gate shows.
+#[derive(Clone, Copy, Debug)]
+pub enum Ask {
+    /// The view in place of the page.
+    Page,
+    /// The content of the dialog that requests the password again.
+    Again,
+}
+
+/// The view in place of the page, or the content of the dialog.
+pub fn page(ask: Ask) -> AnyView {
+    match ask {
+        Ask::Page => view! { <GatePage/> }.into_any(),
+        Ask::Again => view! { <AgainForm/> }.into_any(),
+    }
+}
+
 /// The view in place of the page.
 #[component]
-pub fn GatePage() -> impl IntoView {
+fn GatePage() -> impl IntoView {
     let access = expect_context::<Access>();
     let host = window().location().host().unwrap_or_default();
     let body = move || {
@@ -315,7 +333,7 @@ fn Redeem() -> impl IntoView {
 pub fn AgainDialog() -> impl IntoView {
     let access = expect_context::<Access>();
     let title = Signal::derive(move || access.again.with(Option::is_some).then(|| "Your password".to_string()));
-    let body = move || access.again.with(Option::is_some).then(|| view! { <AgainForm/> });
+    let body = move || access.again.with(Option::is_some).then(|| pages::gate(Ask::Again));
     view! {
         <Modal id="again" title closed=Callback::new(move |()| access.again.set(None))>{body}</Modal>
     }

@@ -6,6 +6,7 @@ use super::links::new_link;
 use crate::access::Access;
 use crate::address::{self, View};
 use crate::browser::window;
+use crate::pages;
 use crate::state::Page;
 use crate::widgets::parts::{Each, If, flag, text};
 use leptos::prelude::*;
@@ -35,9 +36,14 @@ pub fn Views() -> impl IntoView {
     let access = expect_context::<Access>();
     view! {
         <If when=flag(move || access.is_in() && access.team_here().is_some())>
-            <Menu/>
+            {pages::views(())}
         </If>
     }
+}
+
+/// The menu of a signed-in user.
+pub fn part((): ()) -> AnyView {
+    view! { <Menu/> }.into_any()
 }
 
 /// The saved views of a team, the open one, and the menu's actions; copies share the same signals.
