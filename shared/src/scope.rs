@@ -163,7 +163,7 @@ mod tests {
     fn a_chart_that_is_left_out_is_less() {
         let (whole, less) = (bounds_of(&["a"]), bounds_of(&["a"]).without_charts(["cpu".to_string()]));
         assert!(less.hides("cpu") && less.hides_any() && !less.hides("cpu.cores") && less.sees("a"));
-        let jobless = of(&["a"]).without_charts(["job".to_string()]);
+        let jobless = bounds_of(&["a"]).without_charts(["job".to_string()]);
         assert!(
             jobless.hides("job") && jobless.hides("job.loss") && jobless.hides("job.step") && !jobless.hides("jobs")
         );

@@ -351,7 +351,7 @@ pub fn markdown() -> String {
         let action = xid.action();
         text += &format!(
             "| {code} | `{mnemonic}` | {immediate} | {investigatory} | {followed_by_154} | {} | {} |\n",
-            action.severity().word(),
+            action.severity().as_str(),
             action.next()
         );
     }

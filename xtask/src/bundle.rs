@@ -211,7 +211,7 @@ mod tests {
                 [&contents[0][..], &contents[2]].concat(),
             ),
         ];
-        assert_eq!(files.into_inner(), BTreeMap::from(expected.clone()));
+        assert_eq!(*files.borrow(), BTreeMap::from(expected.clone()));
         assert!(script.contains("shared(0, 10)\n") && script.contains("shared(10, 30)\n"), "{script}");
         assert!(expected.iter().all(|(name, _)| script.contains(name.as_str())), "{script}");
         let other = Module { loader: String::new(), ..module };

@@ -52,7 +52,7 @@ pub async fn all(on: &mut Connection, limit: i64) -> Result<Vec<RunEditRow>, Err
 ///
 /// # Errors
 /// The statement failed.
-pub async fn of(on: &mut Connection, run: &str) -> Result<Vec<RunEditRow>, Error> {
+pub async fn list(on: &mut Connection, run: &str) -> Result<Vec<RunEditRow>, Error> {
     sql::query_as("SELECT * FROM run_edits WHERE run = $1 ORDER BY updated DESC, id").bind(run).fetch_all(on).await
 }
 

@@ -549,11 +549,11 @@ async fn changes_of_runs_are_counted_by_their_versions(records: &Records) {
     assert_eq!(run_edits::state(&mut on).await.unwrap(), (3, 3));
     let ids = |rows: Vec<RunEditRow>| rows.into_iter().map(|row| row.id[..1].to_string()).collect::<String>();
     assert_eq!(ids(run_edits::all(&mut on, 2).await.unwrap()), "gf");
-    assert_eq!(ids(run_edits::of(&mut on, "one").await.unwrap()), "fe");
+    assert_eq!(ids(run_edits::list(&mut on, "one").await.unwrap()), "fe");
     assert_eq!(run_edits::count(&mut on, &id('t')).await.unwrap(), 3);
     let newer = RunEditRow { version: 2, ended: None, deleted: Some(40), ..edit('e', "one", 40, None) };
     assert!(run_edits::set(&mut on, &newer).await.unwrap() && !run_edits::set(&mut on, &newer).await.unwrap(), "once");
-    assert_eq!(run_edits::of(&mut on, "one").await.unwrap(), [newer, edit('f', "one", 20, Some(20))]);
+    assert_eq!(run_edits::list(&mut on, "one").await.unwrap(), [newer, edit('f', "one", 20, Some(20))]);
     run_edits::rename(&mut on, "mara", "erased-1").await.unwrap();
     assert_eq!(run_edits::state(&mut on).await.unwrap(), (3, 7), "others read them again");
     run_edits::forget(&mut on, 30).await.unwrap();

@@ -46,7 +46,7 @@ impl Ask {
         if let Some(run) = &self.run
             && catalog.metric(&wanted.def).is_some_and(|metric| job::is_labeled(&metric.tag))
         {
-            return ValueSender::of(&wanted.def.instance).0.run.as_ref() != Some(run);
+            return ValueSender::from_instance(&wanted.def.instance).0.run.as_ref() != Some(run);
         }
         let Some(own) = self.gpus.get(&*wanted.host) else { return false };
         let is_gpus = catalog.metric(&wanted.def).is_some_and(|metric| metric.tag.starts_with(GPU));

@@ -114,7 +114,7 @@ pub fn NoteList(
             return ().into_any();
         };
         let (t, own) = (note.t.ms(), StoredValue::new(note.clone()));
-        let edit = move |_| own.with_value(|note| page.note.set(Some(NoteDraft::of(note))));
+        let edit = move |_| own.with_value(|note| page.note.set(Some(NoteDraft::from_note(note))));
         let remove = move |_| own.with_value(|note| form.set(Some(removal(note))));
         view! {
             <li data-note=note.id.clone()>

@@ -25,7 +25,7 @@ pub struct NoteDraft {
 
 impl NoteDraft {
     /// A new text of a note.
-    pub fn of(note: &SavedNote) -> NoteDraft {
+    pub fn from_note(note: &SavedNote) -> NoteDraft {
         NoteDraft { t: note.t.ms(), known: Some(note.clone()), ..NoteDraft::default() }
     }
 }

@@ -88,7 +88,7 @@ impl ValueSender {
     }
 
     /// The process of a series, and the label `name`.
-    pub fn of(instance: &str) -> (ValueSender, Option<String>) {
+    pub fn from_instance(instance: &str) -> (ValueSender, Option<String>) {
         let (mut sender, mut name) = (ValueSender::default(), None);
         for (label, value) in labels(instance) {
             match label {
@@ -107,7 +107,7 @@ impl ValueSender {
 
 /// The name of a series' line on its chart: `rank 3 · a1b2c3d4`.
 pub(super) fn line(title: &str, instance: &str) -> String {
-    let (sender, name) = ValueSender::of(instance);
+    let (sender, name) = ValueSender::from_instance(instance);
     let parts: Vec<String> = [name, words(&sender)].into_iter().flatten().collect();
     if parts.is_empty() { title.to_string() } else { parts.join(" · ") }
 }
@@ -127,7 +127,7 @@ fn words(sender: &ValueSender) -> Option<String> {
 
 /// The process of a series in words, if its row is one of jobs.
 pub fn process(tag: &str, instance: &str) -> Option<String> {
-    if is_labeled(tag) { words(&ValueSender::of(instance).0) } else { None }
+    if is_labeled(tag) { words(&ValueSender::from_instance(instance).0) } else { None }
 }
 
 #[cfg(test)]
@@ -145,10 +145,10 @@ mod tests {
             ..ValueSender::default()
         };
         assert_eq!(ranked.instance(None), r#"{label="b\\",rank="3",run="a\"1"}"#);
-        assert_eq!(ValueSender::of(&ranked.instance(Some("loss"))), (ranked, Some("loss".into())));
+        assert_eq!(ValueSender::from_instance(&ranked.instance(Some("loss"))), (ranked, Some("loss".into())));
         assert_eq!(ValueSender::default().instance(None), "");
         let kernel = ValueSender { kernel: Some("0a1b2c3d".into()), pid: Some(7), ..ValueSender::default() };
-        assert_eq!(ValueSender::of(&kernel.instance(None)), (kernel, None));
+        assert_eq!(ValueSender::from_instance(&kernel.instance(None)), (kernel, None));
     }
 
     #[test]

@@ -374,7 +374,7 @@ impl<'a> Reader<'a> {
             let Value::Of(tag) = value else {
                 return Err(self.fault("`x its mean` compares the samples of a tag, as in `job.loss > 3 x its mean`"));
             };
-            let over = if self.word("over") { self.duration()? } else { DEFAULT_MEAN_SECONDS };
+            let over = if self.skip_word("over") { self.duration()? } else { DEFAULT_MEAN_SECONDS };
             if over == 0 {
                 return Err(self.fault("a mean needs a duration above 0"));
             }

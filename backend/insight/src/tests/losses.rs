@@ -115,7 +115,7 @@ fn xid_79_is_a_loss_at_once_and_programs_errors_are_notes() {
 
 /// Findings about GPU 2, whose errors come at these seconds, with the action that was read from the message.
 fn errors(all: &'static [(i64, u32, Option<u8>)]) -> Vec<Finding> {
-    told(1100, 1000, move |t| {
+    findings_of(1100, 1000, move |t| {
         let mut sheet = works(t);
         let past: Vec<_> = all.iter().filter(|(at, ..)| *at <= t).collect();
         sheet.set(&gpu_parts::XID_ERRORS, 2, past.iter().filter(|(_, code, _)| *code != 0).count() as f64);
@@ -132,7 +132,7 @@ fn errors(all: &'static [(i64, u32, Option<u8>)]) -> Vec<Finding> {
 #[test]
 fn no_error_is_graver_than_its_class_in_the_catalog() {
     let of = |code: u32| {
-        let all = told(500, 1000, move |t| {
+        let all = findings_of(500, 1000, move |t| {
             let mut sheet = works(t);
             if t >= 300 {
                 sheet.set(&gpu_parts::XID_ERRORS, 2, 1.0).set(&gpu_parts::LAST_XID, 2, f64::from(code));
@@ -196,7 +196,7 @@ fn a_recovery_action_tells_what_to_do_about_the_error_before_it() {
 #[test]
 fn lost_data_is_as_grave_as_its_xid() {
     let of = |code: f64, later: i64| {
-        told(900, 1000, move |t| {
+        findings_of(900, 1000, move |t| {
             let mut sheet = works(t);
             sheet.set(&gpu::UNCORRECTED_ERRORS, 2, if t < 300 { 0.0 } else { 1.0 });
             if t >= 300 + later {
@@ -216,7 +216,7 @@ fn lost_data_is_as_grave_as_its_xid() {
 
 #[test]
 fn a_gpu_with_few_values_is_lost_although_its_errors_are_still_counted() {
-    let all = told(500, 1000, |t| {
+    let all = findings_of(500, 1000, |t| {
         let mut sheet = works(t);
         sheet.0.retain(|(tag, _), _| !tag.starts_with("gpu.{i}"));
         for gpu in 0..2 {
@@ -244,7 +244,7 @@ fn a_collectors_report_of_a_lost_gpu_counts_although_some_of_its_values_come() {
         (700, "other", ""),
     ] {
         trace.run(from..until, 1, |_, t| Some(works(t)));
-        trace.insight.said(0, (START + until) * 1000, collector, reason);
+        trace.insight.record_reason(0, (START + until) * 1000, collector, reason);
         from = until;
     }
     let all = last(&trace.told);

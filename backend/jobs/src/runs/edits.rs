@@ -1,7 +1,7 @@
 //! Changes of runs by people. They lie over the records of machines, which stay as they came: so a report that arrives
 //! late, a restart, or another hub changes nothing of them.
 
-use super::reduce::Part;
+use super::reduce::RunPart;
 use parking_lot::RwLock;
 use shared::run::{Run, RunEdited};
 use shared::run_change::RunChange;
@@ -94,14 +94,14 @@ impl KnownEdits {
         self.0.is_empty()
     }
 
-    fn of(&self, run: &str) -> impl Iterator<Item = &Arc<RunEdit>> {
+    fn edits_of(&self, run: &str) -> impl Iterator<Item = &Arc<RunEdit>> {
         self.0.get(run).into_iter().flatten()
     }
 
     /// The part of a run that is left of what a machine knows; None if it was deleted.
     pub fn left(&self, (key, team): (&str, Option<&str>), generation: Option<i64>, run: &Arc<Run>) -> Option<Arc<Run>> {
         let covers = |edit: &&Arc<RunEdit>| edit.has(key, generation) || edit.is_late(key, team, run);
-        let deleted = self.of(&run.id).filter(|edit| edit.deleted.is_some()).filter(covers);
+        let deleted = self.edits_of(&run.id).filter(|edit| edit.deleted.is_some()).filter(covers);
         let Some(cut) = deleted.map(|edit| edit.cut()).max() else { return Some(run.clone()) };
         let mut run = Run::clone(run);
         run.processes.retain(|process| process.began > cut);
@@ -110,7 +110,7 @@ impl KnownEdits {
     }
 
     /// The change of the names of the run with these parts.
-    pub fn of_parts(&self, parts: &[Part]) -> Option<Arc<RunEdit>> {
+    pub fn of_parts(&self, parts: &[RunPart]) -> Option<Arc<RunEdit>> {
         let first = parts.first()?;
         let own = |edit: &&Arc<RunEdit>| parts.iter().any(|part| edit.has(&part.key, part.generation));
         self.newest(&first.run.id, own)
@@ -126,11 +126,11 @@ impl KnownEdits {
         let of_run = |edit: &Arc<RunEdit>| {
             edit.deleted.is_some() && run.began <= edit.cut() && is_of_kept(edit, run, machines.clone())
         };
-        self.of(run.machine_id()).any(of_run)
+        self.edits_of(run.machine_id()).any(of_run)
     }
 
     fn newest(&self, run: &str, own: impl Fn(&&Arc<RunEdit>) -> bool) -> Option<Arc<RunEdit>> {
-        self.of(run).filter(|edit| edit.deleted.is_none()).filter(own).max_by_key(|edit| edit.edited.at).cloned()
+        self.edits_of(run).filter(|edit| edit.deleted.is_none()).filter(own).max_by_key(|edit| edit.edited.at).cloned()
     }
 }
 

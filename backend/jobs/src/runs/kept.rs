@@ -34,7 +34,7 @@ struct SummaryRow {
     path: PathBuf,
 }
 
-impl Row {
+impl SummaryRow {
     /// Whether a reader of these machines sees it: all of its machines, unless it was deleted.
     fn is_seen(&self, edits: &KnownEdits, sees: &impl Fn(&str) -> bool) -> bool {
         self.machines.values().all(|key| sees(key)) && !edits.has_deleted(&self.run, self.machines.values())

@@ -59,7 +59,7 @@ pub(super) fn read(
             for (series, def) in (0..).zip(store.series(source.id, 0)) {
                 let tag = catalog.metric(def).and_then(|metric| metric.tag.strip_suffix(job::LABELS));
                 let Some(tag) = tag.filter(|tag| tag.starts_with(job::PREFIX) && wanted(tag)) else { continue };
-                let (sender, of) = ValueSender::of(&def.instance);
+                let (sender, of) = ValueSender::from_instance(&def.instance);
                 if sender.run.as_deref() == Some(id) {
                     found.push((series, tag.to_string(), sender, of));
                 }
@@ -129,7 +129,7 @@ fn interval(sources: &[Arc<Source>], run: &Run) -> i64 {
 /// Time and step of a run between two times, milliseconds since the Unix epoch, sorted by time: of its markers, else of
 /// the values that its lowest rank logs. It may read the disk.
 pub fn steps(live: &Live, sources: &[Arc<Source>], run: &Run, span: (i64, i64)) -> Vec<(i64, u64)> {
-    let told = steps::told(live, sources, run.machine_id(), span);
+    let told = steps::read_steps(live, sources, run.machine_id(), span);
     if !told.is_empty() {
         return told;
     }

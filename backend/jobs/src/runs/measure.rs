@@ -45,7 +45,7 @@ static GPU_ROWS: [ChartSource; 5] = [
     row("gpu_temp", &gpu::TEMP, Together::Max),
 ];
 /// Charts per rank of a run without GPUs, from the series of its processes.
-static RANK_ROWS: [Row; 2] =
+static RANK_ROWS: [ChartSource; 2] =
     [row("rank_cpu", &process::CPU, Together::Max), row("rank_memory", &process::RSS, Together::Max)];
 /// Charts per machine.
 static HOST_ROWS: [ChartSource; 2] =
@@ -115,7 +115,7 @@ struct Read {
 
 impl Read {
     /// The line of a rank's processes for one row, in the base unit; `columns` are start, width and number.
-    fn of_process(&self, ranked: &Ranked, row: &Row, at: usize, columns: (i64, i64, usize)) -> Vec<Option<f64>> {
+    fn of_process(&self, ranked: &Ranked, row: &ChartSource, at: usize, columns: (i64, i64, usize)) -> Vec<Option<f64>> {
         let lives = ranked.lives.iter().filter_map(|(span, names)| {
             let rows = names.iter().rev().find_map(|name| self.processes.get(name))?;
             Some(within(rows.get(at)?, self.step, std::slice::from_ref(span)).collect::<Vec<&Bucket>>())

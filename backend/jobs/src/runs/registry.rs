@@ -344,7 +344,7 @@ impl RunRegistry {
         };
         let run = self.find(live, &sources, id, (i64::MIN, i64::MAX))?;
         let first = seen.first()?;
-        let is_first = |part: &Part| part.key == first.key && part.generation == first.generation;
+        let is_first = |part: &RunPart| part.key == first.key && part.generation == first.generation;
         // The lock of the store ends before the records are read.
         let everywhere = live.store().sources();
         let whole = self.parts_of(live, &everywhere, &first.run.id);
@@ -355,7 +355,7 @@ impl RunRegistry {
     }
 
     /// The parts of a run by its listed ID, and the ID under which it is listed.
-    fn find_parts(&self, live: &Live, sources: &[Arc<Source>], id: &str) -> Option<(String, Vec<Part>)> {
+    fn find_parts(&self, live: &Live, sources: &[Arc<Source>], id: &str) -> Option<(String, Vec<RunPart>)> {
         let mut all = self.parts_of(live, sources, id);
         let at = all.iter().position(|(own, _)| own == id).or_else(|| {
             // An address means its newest job.
@@ -366,7 +366,7 @@ impl RunRegistry {
     }
 
     /// The parts of all runs that an ID may mean, by their listed IDs.
-    fn parts_of(&self, live: &Live, sources: &[Arc<Source>], id: &str) -> Vec<(String, Vec<Part>)> {
+    fn parts_of(&self, live: &Live, sources: &[Arc<Source>], id: &str) -> Vec<(String, Vec<RunPart>)> {
         let all = self.refresh(live, sources);
         // A run that is not the first of its ID has its own ID, which does not identify the first one.
         let begin = id.rsplit_once('-').map(|(begin, _)| begin).filter(|begin| begin.len() + 9 == id.len());

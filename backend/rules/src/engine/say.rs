@@ -128,7 +128,7 @@ impl Engine {
         let mut sentence = match (&rule.threshold, &rule.condition) {
             (_, Condition::NotANumber { .. }) => {
                 value = false;
-                let name = ValueSender::of(&series.instance).1.unwrap_or_default();
+                let name = ValueSender::from_instance(&series.instance).1.unwrap_or_default();
                 match what {
                     What::Ended => format!(
                         "{place}: {name} is a number again, was not for {}",

@@ -183,7 +183,7 @@ impl Engine {
             labels.extend(self.runs.get(run).map(|r| r.labels.clone()).unwrap_or_default());
         }
         if job::is_labeled(&series.row.template) {
-            let (sender, _) = ValueSender::of(&series.instance);
+            let (sender, _) = ValueSender::from_instance(&series.instance);
             if let Some(run) = sender.run {
                 labels.extend(self.runs.get(&run).map(|run| run.labels.clone()).unwrap_or_default());
                 labels.insert("run".into(), run);

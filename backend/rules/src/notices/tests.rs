@@ -297,7 +297,7 @@ fn a_notice_of_one_alert_leads_to_its_run_or_its_machine() {
     assert_eq!(of(&[("source", "node 1"), ("run", "r"), ("tag", "gpu.0.temp")], "https://hub"), Some(machine));
     assert_eq!((of(&[("source", "n")], ""), of(&[], "https://hub")), (None, None));
     let mut all = notices(&rules(), &[channel("lab", "slack")]);
-    all.hear(&alert("crash", "a", T, &[("source", "n"), ("run", "r")]), T);
+    all.apply(&alert("crash", "a", T, &[("source", "n"), ("run", "r")]), T);
     let due = all.poll(T + MINUTE);
     assert_eq!(due[0].notice.charts.as_deref(), Some("https://hub/?page=run&run=r"));
 }

@@ -88,7 +88,7 @@ fn expression(condition: &Condition, catalog: &Catalog) -> Result<ExportedCondit
             )
         }
         Condition::NotANumber { tag, hold } => {
-            let family = Family::of(&Metric::from(&job::NOT_A_NUMBER)).name;
+            let family = Family::from_metric(&Metric::from(&job::NOT_A_NUMBER)).name;
             held(format!("{family}{{{}=\"{}\"}} > 0", job::NAME, tag.instance), *hold)
         }
         Condition::Reaches { tag, limit, within } => {
@@ -213,7 +213,7 @@ fn series(tag: &Tag, catalog: &Catalog) -> Result<(String, Family), String> {
         let (name, instance) = tag.instance.split_at(tag.instance.find('{').unwrap_or(tag.instance.len()));
         let row = Metric { tag: format!("{}{name}{}", job::PREFIX, job::LABELS), ..Metric::from(&job::VALUE) };
         let pairs = labels(&row, instance).into_iter().map(|(name, value)| format!("{name}=\"{value}\""));
-        let family = Family::of(&row);
+        let family = Family::from_metric(&row);
         return Ok((format!("{}{{{}}}", family.name, pairs.collect::<Vec<_>>().join(",")), family));
     }
     let metric = catalog.metrics.iter().find(|metric| metric.tag == tag.template);

@@ -191,7 +191,7 @@ impl WrittenBook {
             let known: BTreeMap<String, Option<i64>> = serde_json::from_str(&row.machines).unwrap_or_default();
             row.deleted.is_none() && known.iter().any(|(key, job)| placed.machines.get(key) == Some(job))
         };
-        let old = run_edits::of(on, run).await?.into_iter().find(own);
+        let old = run_edits::list(on, run).await?.into_iter().find(own);
         if let Some(old) = &old {
             machines.extend(serde_json::from_str::<BTreeMap<_, _>>(&old.machines).unwrap_or_default());
         } else if run_edits::count(on, team).await? >= MAX_OF_TEAM {
@@ -246,7 +246,7 @@ async fn rights_in(
     }
     let (mut is_own, mut has_maker) = (false, false);
     if let Some(user) = user {
-        let said = logins::said(on, None).await?;
+        let said = logins::list_logins(on, None).await?;
         for team in teams {
             for member in teams::members(on, team).await? {
                 let given: BTreeSet<String> = serde_json::from_str(&member.logins).unwrap_or_default();

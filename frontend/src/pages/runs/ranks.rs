@@ -62,7 +62,7 @@ fn lane(page: Page, one: Ranked, first: bool, (from, to): (i64, i64), now: i64) 
     let (left, wide) = (format!("{begin:.2}%"), format!("{:.2}%", (end - begin).max(0.4)));
     let machine = page.address_of(None, std::slice::from_ref(&one.source));
     let lasted = rough_duration((one.ended.unwrap_or(now) - one.began).max(0));
-    let (words, glyph) = one.said();
+    let (words, glyph) = one.describe();
     let state = one.shown_state();
     let name = one.name();
     view! {

@@ -120,7 +120,7 @@ impl Ranked {
     }
 
     /// Its state in words, and the glyph of its shape: an end by the launcher is no failure of the rank.
-    pub fn said(&self) -> (String, char) {
+    pub fn describe(&self) -> (String, char) {
         let signal = self.sentence.find('(').map(|at| format!(" {}", &self.sentence[at..])).unwrap_or_default();
         match self.is_ended_after {
             true => (format!("ended after the failure{signal}"), RunState::Ended.shape()),
@@ -226,9 +226,9 @@ mod tests {
         assert!(!rank(RunState::OutOfMemory, "out of memory (SIGKILL)", Some(11_000)).was_ended_after(10_000));
         assert!(!rank(RunState::Running, "", None).was_ended_after(10_000));
         let mut one = rank(RunState::Crashed, "crashed (SIGTERM)", Some(11_000));
-        assert_eq!((one.said().0.as_str(), one.shown_state()), ("crashed (SIGTERM)", RunState::Crashed));
+        assert_eq!((one.describe().0.as_str(), one.shown_state()), ("crashed (SIGTERM)", RunState::Crashed));
         one.is_ended_after = true;
-        assert_eq!(one.said(), ("ended after the failure (SIGTERM)".into(), '◌'));
+        assert_eq!(one.describe(), ("ended after the failure (SIGTERM)".into(), '◌'));
         assert_eq!(one.shown_state(), RunState::Ended);
     }
 }

@@ -205,7 +205,7 @@ mod tests {
     fn errors_that_come_together_get_a_tick_each_and_equal_ones_share_one() {
         let mut xids = Xids::default();
         for number in [48, 63, 45, 45, 45, 154] {
-            xids.told(Teller::Events, number, "");
+            xids.add_report(Teller::Events, number, "");
         }
         let mut ticks = Vec::new();
         for _ in 0..5 {
@@ -215,7 +215,7 @@ mod tests {
         assert_eq!(ticks, [(1, Some(48)), (2, Some(63)), (5, Some(45)), (6, Some(154)), (6, Some(154))]);
         // More than wait are counted at once.
         for number in 0..100 {
-            xids.told(Teller::Events, 1000 + number, "");
+            xids.add_report(Teller::Events, 1000 + number, "");
         }
         assert_eq!((xids.waiting.len(), xids.count), (MAX_WAITING, 6 + 100 - MAX_WAITING as u64));
     }
@@ -225,18 +225,18 @@ mod tests {
         use Teller::{Events, KernelLog};
         let reboot = "GPU recovery action changed from 0x0 (None) to 0x2 (Node Reboot Required)";
         let mut xids = Xids::default();
-        xids.told(Events, 154, "");
-        xids.told(KernelLog, 154, reboot);
+        xids.add_report(Events, 154, "");
+        xids.add_report(KernelLog, 154, reboot);
         xids.advance();
         assert_eq!((xids.count, xids.action), (1, Some(Action::RestartMachine)), "in one tick");
-        xids.told(Events, 154, "");
+        xids.add_report(Events, 154, "");
         xids.advance();
         assert_eq!((xids.count, xids.action), (2, Some(Action::Recover)), "no message yet");
-        xids.told(KernelLog, 154, reboot);
+        xids.add_report(KernelLog, 154, reboot);
         xids.advance();
         assert_eq!((xids.count, xids.action), (2, Some(Action::RestartMachine)), "a tick later");
-        xids.told(KernelLog, 119, "pid=1, name=x, Timeout after 6s of waiting for RPC response");
-        xids.told(Events, 119, "");
+        xids.add_report(KernelLog, 119, "pid=1, name=x, Timeout after 6s of waiting for RPC response");
+        xids.add_report(Events, 119, "");
         xids.advance();
         assert_eq!((xids.count, xids.last, xids.action), (3, Some(119), Some(Action::ResetGpu)));
     }

@@ -348,7 +348,7 @@ impl Nvidia {
                 && let Some(place) = self.fleet.numbers.pci(&seat.uuid).and_then(|pci| kernel_log::place(&pci))
             {
                 let xids = seen.entry(seat.uuid.clone()).or_default();
-                let own = add_report.iter().filter(|error| error.place == place);
+                let own = told.iter().filter(|error| error.place == place);
                 own.for_each(|error| xids.add_report(Teller::KernelLog, error.number, &error.message));
             }
             if let Some(xids) = seen.get_mut(&seat.uuid) {
