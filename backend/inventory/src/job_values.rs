@@ -212,7 +212,7 @@ mod tests {
         ValueSender { run: Some("a".into()), rank: Some(rank), ..ValueSender::default() }
     }
 
-    fn values(name: &str, value: f64) -> Vec<(String, f64)> {
+    fn one_value(name: &str, value: f64) -> Vec<(String, f64)> {
         vec![(name.into(), value)]
     }
 
@@ -226,8 +226,8 @@ mod tests {
         assert_eq!(values.dropped(), None, "a machine without a job pays nothing");
         let both = vec![("loss".to_string(), 0.5), ("lr".to_string(), 1e-4)];
         assert_eq!(values.put(rank(3), both, Some(7), at(0)), TakenValues { taken: 2, dropped: 0 });
-        values.put(rank(3), values("loss", 0.1 + 0.2), Some(8), at(100));
-        values.put(rank(4), values("loss", 2.0), None, at(100));
+        values.put(rank(3), one_value("loss", 0.1 + 0.2), Some(8), at(100));
+        values.put(rank(4), one_value("loss", 2.0), None, at(100));
         let mut taken = values.take();
         taken.sort_by_key(|(sender, _)| sender.rank);
         let third = vec![JobValue::Step(8.0), JobValue::Of("loss".into(), 0.1 + 0.2), JobValue::Of("lr".into(), 1e-4)];
@@ -241,7 +241,7 @@ mod tests {
         let values = JobValues::default();
         let next = |all: &[f64]| {
             for value in all {
-                values.put(rank(0), values("loss", *value), None, at(0));
+                values.put(rank(0), one_value("loss", *value), None, at(0));
             }
             values.take().pop().map(|(_, values)| values).unwrap_or_default()
         };
@@ -268,11 +268,11 @@ mod tests {
         let many = |count: usize| (0..count).map(|n| (format!("v{n:03}"), 1.0));
         let taken = values.put(rank(0), many(MAX_NAMES + 6), None, at(0));
         assert_eq!(taken, TakenValues { taken: MAX_NAMES as u64, dropped: 6 });
-        assert_eq!(values.put(rank(0), values("v001", 2.0), None, at(0)).taken, 1, "a known name is taken");
-        let sent = (0..100).map(|_| values.put(rank(1), values("loss", 1.0), None, at(0)).taken).sum::<u64>();
+        assert_eq!(values.put(rank(0), one_value("v001", 2.0), None, at(0)).taken, 1, "a known name is taken");
+        let sent = (0..100).map(|_| values.put(rank(1), one_value("loss", 1.0), None, at(0)).taken).sum::<u64>();
         assert_eq!(sent, BURST as u64);
-        assert_eq!(values.put(rank(1), values("loss", 1.0), None, at(100)).taken, 1, "a tenth of a second later");
-        assert_eq!(values.put(rank(1), values("loss", 1.0), None, at(100)).taken, 0);
+        assert_eq!(values.put(rank(1), one_value("loss", 1.0), None, at(100)).taken, 1, "a tenth of a second later");
+        assert_eq!(values.put(rank(1), one_value("loss", 1.0), None, at(100)).taken, 0);
         assert_eq!(values.dropped(), Some(6 + 80 + 1));
         values.drop_some(3);
         assert_eq!(values.dropped(), Some(90));
@@ -281,7 +281,7 @@ mod tests {
         }
         let all: usize = values.take().iter().map(|(_, values)| values.len()).sum();
         assert_eq!(all, MAX_SERIES);
-        let later = values.put(rank(5_000), values("loss", 1.0), None, FORGET_AFTER + at(200));
+        let later = values.put(rank(5_000), one_value("loss", 1.0), None, FORGET_AFTER + at(200));
         assert_eq!(later.taken, 1, "processes that have gone make room");
     }
 }

@@ -7,15 +7,15 @@ mod runs;
 pub use notes::{NoteSubject, WantedNotes};
 pub use runs::follow_run_edits;
 
-use crate::alerts::AlertBook;
+use crate::alerts::AlertRegistry;
 
 /// Changes of runs, and notes about runs and machines. Cheap to clone.
 #[derive(Clone)]
-pub struct WrittenBook(AlertBook);
+pub struct WrittenBook(AlertRegistry);
 
 impl WrittenBook {
     /// That beside the alerts of a server.
-    pub fn beside(alerts: &AlertBook) -> Self {
+    pub fn beside(alerts: &AlertRegistry) -> Self {
         WrittenBook(alerts.clone())
     }
 

@@ -4,7 +4,7 @@
 //! processes. Makers and admins change and delete it; a run without a known maker is changed by any member.
 
 use super::WrittenBook;
-use crate::alerts::{AlertBook, maker};
+use crate::alerts::{AlertRegistry, maker};
 use jobs::runs::{PlacedRun, RunEdit, RunEdits};
 use records::run_edits::{self, RunEditRow};
 use records::{Connection, notes, sources, teams};
@@ -261,7 +261,7 @@ async fn rights_in(
 }
 
 /// Keeps the changes of runs current, also those of other hubs, until `stop` becomes true.
-pub async fn follow_run_edits(alerts: AlertBook, edits: Arc<RunEdits>, mut stop: watch::Receiver<bool>) {
+pub async fn follow_run_edits(alerts: AlertRegistry, edits: Arc<RunEdits>, mut stop: watch::Receiver<bool>) {
     let (book, mut changed, mut known) = (WrittenBook::beside(&alerts), alerts.changed(), None);
     let mut due = tokio::time::interval(LOOK_INTERVAL);
     due.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);

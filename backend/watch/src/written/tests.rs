@@ -1,7 +1,7 @@
 //! Two hubs of one database: a change at one is known at the other.
 
 use super::*;
-use crate::alerts::{AlertBook, AlertBookAbout};
+use crate::alerts::{AlertRegistry, AlertRegistryParts};
 use jobs::runs::{PlacedRun, RunEdits};
 use records::Records;
 use records::sources::{self, Source};
@@ -21,9 +21,9 @@ const NOW: i64 = 1_700_000_000_000;
 /// A hub of the database in a folder.
 async fn hub(folder: &Path) -> WrittenBook {
     let records = Records::open(folder).await.expect("a database");
-    let about = AlertBookAbout { names_teams: true, ..AlertBookAbout::default() };
+    let about = AlertRegistryParts { names_teams: true, ..AlertRegistryParts::default() };
     let clock = Arc::new(Manual::at(NOW, Duration::ZERO));
-    WrittenBook::beside(&AlertBook::of_hub(records, folder.join("key"), clock, about))
+    WrittenBook::beside(&AlertRegistry::of_hub(records, folder.join("key"), clock, about))
 }
 
 /// Adds a team with a machine.
