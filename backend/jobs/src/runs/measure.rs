@@ -134,8 +134,10 @@ fn series_of(process: &RunProcess, run: &str) -> Vec<String> {
 
 /// Ranks by machine and number.
 type Ranks<'a> = BTreeMap<(&'a str, u32), Ranked>;
-/// GPUs by machine and number, each with the spans in which it was held, and whether that is only assumed.
-type HeldGpus<'a> = BTreeMap<&'a str, BTreeMap<u32, (Vec<HeldSpan>, bool)>>;
+/// GPUs of a machine by number, each with the spans in which it was held, and whether that is only assumed.
+type GpuSpans = BTreeMap<u32, (Vec<HeldSpan>, bool)>;
+/// The same by machine.
+type HeldGpus<'a> = BTreeMap<&'a str, GpuSpans>;
 
 /// The ranks of a run, and the GPUs that they held.
 fn ranks_of(run: &Run, span: HeldSpan) -> (Ranks<'_>, HeldGpus<'_>) {
@@ -273,7 +275,7 @@ fn read_source(
     live: &Live,
     source: &Source,
     span: HeldSpan,
-    (gpus, names): (BTreeMap<u32, (Vec<HeldSpan>, bool)>, BTreeSet<String>),
+    (gpus, names): (GpuSpans, BTreeSet<String>),
     wholly: bool,
 ) -> Read {
     let interval = source.interval.max(1);
