@@ -644,13 +644,14 @@ fn ranks_are_found_by_themselves_and_which_fell_first_is_said() {
         (has("cpu") && has("proc.memory.rssMB") && has("proc.cpu.threads")).then_some(())
     });
     // The page of the run draws them, because no GPU of the ranks is measured.
-    bench.run(&server, "ranks", "lines of its ranks", |run| {
+    until("lines of its ranks", || {
+        let run: Value = serde_json::from_str(&server.get("/api/v1/runs/ranks", &[]).body).expect("JSON");
         let all = run["curves"]["measures"].as_array().cloned().unwrap_or_default();
         let lines = |id: &str| {
             let of = all.iter().find(|one| one["id"] == id).and_then(|one| one["lines"].as_array());
             of.map_or(0, Vec::len)
         };
-        lines("rank_cpu") == 2 && lines("rank_memory") == 2
+        (lines("rank_cpu") == 2 && lines("rank_memory") == 2).then_some(())
     });
     let metrics = server.get("/metrics", &[]).body;
     assert!(metrics.contains("watchglass_run_info{run=\"ranks\",state=\"running\""), "{metrics}");

@@ -426,7 +426,7 @@ fn a_silence_is_made_ended_and_made_again() {
     browser.press("s");
     browser.until("document.querySelector('dialog[open] [data-form=silence]')");
     browser.click("dialog[open] .btn.primary");
-    browser.until("document.querySelector('dialog[open] .wrong').innerText.startsWith('Fill in at least one of')");
+    browser.until("document.querySelector('dialog[open] .wrong').innerText.startsWith('Fill in at least one field')");
     browser.eval("(i => { i.value = 'node-*'; i.dispatchEvent(new Event('input', { bubbles: true })); return 0; })(document.querySelector('dialog[open] [name=source]'))");
     browser.eval("(i => { i.value = 'tomorrow'; i.dispatchEvent(new Event('change', { bubbles: true })); return 0; })(document.querySelector('dialog[open] [name=length]'))");
     browser.click("dialog[open] .btn.primary");

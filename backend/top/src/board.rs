@@ -270,7 +270,7 @@ pub fn shortened(text: &str, room: usize) -> String {
 /// else a sign that there is no room. A figure is never cut, because part of it is another figure.
 pub fn figure([number, unit]: &[String; 2], room: usize) -> [String; 2] {
     let short = unit.rsplit(' ').next().unwrap_or_default();
-    let fits = |unit: &&str| number.chars().count() + unit.chars().count() + 1 <= room;
+    let fits = |unit: &&str| number.chars().count() + unit.chars().count() < room;
     match [unit.as_str(), short].into_iter().find(fits) {
         Some(unit) => [number.clone(), format!(" {unit}")],
         None if number.chars().count() <= room => [number.clone(), String::new()],

@@ -115,7 +115,13 @@ struct Read {
 
 impl Read {
     /// The line of a rank's processes for one row, in the base unit; `columns` are start, width and number.
-    fn of_process(&self, ranked: &Ranked, row: &ChartSource, at: usize, columns: (i64, i64, usize)) -> Vec<Option<f64>> {
+    fn of_process(
+        &self,
+        ranked: &Ranked,
+        row: &ChartSource,
+        at: usize,
+        columns: (i64, i64, usize),
+    ) -> Vec<Option<f64>> {
         let lives = ranked.lives.iter().filter_map(|(span, names)| {
             let rows = names.iter().rev().find_map(|name| self.processes.get(name))?;
             Some(within(rows.get(at)?, self.step, std::slice::from_ref(span)).collect::<Vec<&Bucket>>())
@@ -135,8 +141,10 @@ fn series_of(process: &RunProcess, run: &str) -> Vec<String> {
 
 /// Ranks by machine and number.
 type Ranks<'a> = BTreeMap<(&'a str, u32), Ranked>;
-/// GPUs by machine and number, each with the spans in which it was held, and whether that is only assumed.
-type HeldGpus<'a> = BTreeMap<&'a str, BTreeMap<u32, (Vec<HeldSpan>, bool)>>;
+/// GPUs of a machine by number, each with the spans in which it was held, and whether that is only assumed.
+type GpuSpans = BTreeMap<u32, (Vec<HeldSpan>, bool)>;
+/// The same by machine.
+type HeldGpus<'a> = BTreeMap<&'a str, GpuSpans>;
 
 /// The ranks of a run, and the GPUs that they held.
 fn ranks_of(run: &Run, span: HeldSpan) -> (Ranks<'_>, HeldGpus<'_>) {
@@ -280,7 +288,7 @@ fn read_source(
     live: &Live,
     source: &Source,
     span: HeldSpan,
-    (gpus, names): (BTreeMap<u32, (Vec<HeldSpan>, bool)>, BTreeSet<String>),
+    (gpus, names): (GpuSpans, BTreeSet<String>),
     wholly: bool,
 ) -> Read {
     let interval = source.interval.max(1);
