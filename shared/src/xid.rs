@@ -342,8 +342,8 @@ pub fn markdown() -> String {
         Catalog](https://docs.nvidia.com/deploy/xid-errors/analyzing-xid-catalog.html) lists them: read in November \
         2026, with\ndrivers up to R575. *Immediate* and *investigatory* are the catalog's buckets. *Highest* is the \
         highest severity of a finding about the\nerror. *154* is the driver from which an XID 154 with a recovery \
-        action follows.\n\nThe messages of XIDs 74, 144 to 150 and 154 tell more. Where the kernel's log can be read, \
-        their action is that of the message.\n\n| XID | name | immediate | investigatory | 154 | highest | next \
+        action follows.\n\nThe messages of XIDs 74, 144 to 150 and 154 tell more. Their action is that \
+        of the message if the kernel's log can be read.\n\n| XID | name | immediate | investigatory | 154 | highest | next \
         step |\n| --- | --- | --- | --- | --- | --- | --- |\n",
     );
     for xid in catalog() {

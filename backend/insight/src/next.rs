@@ -1,6 +1,6 @@
 //! The next step of a finding for its reader: by rule, and by cause where the evidence tells one.
 //!
-//! Where the evidence leaves more than one cause open, a step only checks. Steps of XIDs are in `shared::xid`.
+//! A step only checks where the evidence leaves more than one cause open. Steps of XIDs are in `shared::xid`.
 
 /// The step of a rule for any cause; None for an unknown rule.
 pub(crate) fn of_rule(rule: &str) -> Option<&'static str> {

@@ -19,8 +19,8 @@ pub struct Fact {
     pub state: SubjectState,
     pub labels: BTreeMap<String, String>,
     pub sentence: String,
-    /// Further text of its notices; may be empty.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
+    /// Further text of its notices; may be empty. It is not stored: whoever holds the fact sets it again.
+    #[serde(skip)]
     pub text: String,
 }
 

@@ -654,6 +654,20 @@ fn events_stand_for_an_hour_after_the_last() {
 }
 
 #[test]
+fn a_notice_has_the_next_step_until_the_end() {
+    let mut world = World::new(&[rule("xid", "xid *"), rule("hang", "finding hang")], &["a"], &["cpu"]);
+    world.engine.xid("a", Some(1), 79, T);
+    let steps = Finding { next: "Look at rank 3".into(), ..finding("1", Severity::Critical, T / 1000) };
+    world.engine.finding(&steps, T);
+    let texts: Vec<String> = world.engine.take().into_iter().map(|change| change.alert.text).collect();
+    assert_eq!(texts, ["Next: Restart the machine; ask the vendor if it comes again.", "Next: Look at rank 3."]);
+    world.engine.finding(&Finding { until: Some(T / 1000 + 9), ..steps }, T + 9_000);
+    assert_eq!(world.engine.take().pop().map(|change| change.alert.text), Some(String::new()));
+    world.engine.xid("a", Some(1), 999, T);
+    assert_eq!(world.engine.take().pop().map(|change| change.alert.text), Some(String::new()), "an unknown number");
+}
+
+#[test]
 fn a_rule_watches_what_it_is_on() {
     let on =
         |key: &str, text: &str| Rule { on: BTreeMap::from([(key.into(), text.into())]), ..rule("r", "gpu.*.gpu > 1") };
