@@ -1,6 +1,5 @@
 //! Resources of a run, read from the history of its machines.
 
-use super::logged;
 use super::sums::{HeldGpu, HeldSpan, Sums, Together, line, merged, within};
 use shared::catalog::{MetricDef, cpu, gpu, memory};
 use shared::rollup::Bucket;
@@ -175,9 +174,7 @@ pub fn measure(
             measure_of(row, read.iter().take(MAX_LINES).filter_map(|host| of_host(at, host)).collect())
         });
     let known = |measure: &Measure| measure.lines.iter().any(|line| line.values.iter().any(Option::is_some));
-    // The job's own values stand above what its machines do.
-    let own = if wholly { logged::measures(live, sources, run, span, (span.0, step, points)) } else { Vec::new() };
-    let measures = own.into_iter().chain(gpus).chain(hosts).filter(known).collect();
+    let measures = gpus.chain(hosts).filter(known).collect();
     RunMeasures { sums, from: span.0, step, measures, left_out }
 }
 
