@@ -147,12 +147,15 @@ pub fn check_name(name: &str) -> Result<(), BadValues> {
     }
 }
 
+/// Values by name, and the step.
+pub type CheckedValues = (Vec<(String, f64)>, Option<u64>);
+
 impl NewValues {
     /// The values with valid names and the step.
     ///
     /// # Errors
     /// [`BadValues`]: then none is stored.
-    pub fn checked(mut self) -> Result<(Vec<(String, f64)>, Option<u64>), BadValues> {
+    pub fn checked(mut self) -> Result<CheckedValues, BadValues> {
         if self.run.as_ref().is_some_and(|run| check_id(run).is_err()) {
             return Err(BadValues::Run);
         }
@@ -177,7 +180,7 @@ mod tests {
         serde_json::from_str(text).map_err(|error| error.to_string())
     }
 
-    fn checked(text: &str) -> Result<(Vec<(String, f64)>, Option<u64>), String> {
+    fn checked(text: &str) -> Result<CheckedValues, String> {
         read(text)?.checked().map_err(|bad| bad.to_string())
     }
 

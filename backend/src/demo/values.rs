@@ -4,21 +4,16 @@ use super::drive::Drive;
 use super::job::Phase;
 use super::machine::Machine;
 use collectors::Out;
-use shared::catalog::MetricDef;
-use shared::catalog::job::{LABELS, STEP, VALUE, ValueSender};
+use shared::catalog::job::{LOSS, STEP, TOKENS_PER_SECOND, ValueSender};
 
 /// Loss at the start of a run, the loss that it approaches, and the time constant of its fall in milliseconds.
 const FIRST_LOSS: f64 = 9.2;
 const LAST_LOSS: f64 = 1.9;
 const LOSS_FALL_MS: f64 = 2_400_000.0;
 /// Tokens per second of a rank.
-const TOKENS_PER_SECOND: f64 = 12_400.0;
+const SPEED: f64 = 12_400.0;
 /// Duration of a training step, milliseconds.
 const STEP_MS: i64 = 500;
-
-static LOSS: MetricDef = MetricDef { tag: "job.loss{labels}", ..VALUE }.title("loss").on("job.loss", LABELS);
-static SPEED: MetricDef =
-    MetricDef { tag: "job.tokens_per_s{labels}", ..VALUE }.title("tokens_per_s").on("job.tokens_per_s", LABELS);
 
 impl Machine {
     /// Writes the values that the ranks of this machine log at an instant. Only the first rack logs: its machines are
@@ -39,8 +34,8 @@ impl Machine {
             let instance = rank.instance(None);
             let rounded = |value: f64, digits: f64| (value * digits).round() / digits;
             out.put(&LOSS, instance.as_str(), rounded((FIRST_LOSS + fallen) * (1.0 + 0.02 * noise), 1e4));
-            let speed = TOKENS_PER_SECOND * drive.share * (1.0 - drive.dip) * (1.0 + 0.01 * noise);
-            out.put(&SPEED, instance.as_str(), rounded(speed, 1.0));
+            let speed = SPEED * drive.share * (1.0 - drive.dip) * (1.0 + 0.01 * noise);
+            out.put(&TOKENS_PER_SECOND, instance.as_str(), rounded(speed, 1.0));
             out.put(&STEP, instance.as_str(), (drive.age / STEP_MS) as f64);
         }
     }
@@ -56,7 +51,7 @@ mod tests {
         let mut out = Out::default();
         out.begin(Duration::ZERO);
         machine.read(t, &mut out);
-        out.present().into_iter().filter(|(tag, _)| tag.starts_with("job.")).collect()
+        out.present().into_iter().filter(|(tag, _)| tag.starts_with(shared::catalog::job::PREFIX)).collect()
     }
 
     #[test]
@@ -67,7 +62,8 @@ mod tests {
         assert_eq!(now.len(), 6, "loss, speed and step of two ranks: {now:?}");
         let run = machine.run_id(machine.job().number(t));
         let loss = |all: &[(String, f64)]| {
-            let tag = format!("job.loss{{rank=\"2\",run=\"{run}\"}}");
+            let sender = ValueSender { run: Some(run.clone()), rank: Some(2), ..ValueSender::default() };
+            let tag = LOSS.tag_of(&sender.instance(None));
             all.iter().find(|(known, _)| *known == tag).map(|(_, value)| *value).expect("a loss")
         };
         let begin = machine.run_begin(t);

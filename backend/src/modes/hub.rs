@@ -1,7 +1,7 @@
 //! Serves a team: receives samples of agents, measures its own machine by default, and has accounts.
 
 use super::jobs::Jobs;
-use super::machine::KnownSources;
+use super::machine::{KnownSources, OF_JOBS};
 use super::{MAX_HUB_MEMORY_BYTES, Served, Serving, idle, machine, sent, serve, socket_of};
 use crate::config::{Config, KeepRules, PublicUrl, Rejoin};
 use crate::control::FolderSocket;
@@ -243,15 +243,7 @@ pub async fn run(config: Config, opened: Opened, mut serving: Serving) {
     let ending = tokio::spawn(end(ingest.clone(), accounts.clone()));
     let mut farewell = tokio::spawn(let_go(asked, ingest, live.clone(), over));
     match source {
-        Some(source) => {
-            serve(
-                &config,
-                served,
-                serving,
-                machine::sampling(&config, &live, source, &["kernels", shared::catalog::job::SECTION]),
-            )
-            .await
-        }
+        Some(source) => serve(&config, served, serving, machine::sampling(&config, &live, source, &OF_JOBS)).await,
         None => serve(&config, served, serving, idle).await,
     }
     let last = [Some(usage), audit, sent].into_iter().flatten();

@@ -7,6 +7,7 @@ use crate::config::Config;
 use crate::data::Data;
 use crate::sampler::{self, Chosen, Plan};
 use jobs::markers;
+use shared::catalog::job;
 use shared::wire::SourceId;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -35,6 +36,9 @@ pub(super) struct OwnMachine {
     pub archive: Archive,
     pub source: SourceId,
 }
+
+/// Collectors of notebooks and jobs, which do not run on a hub.
+pub(super) const OF_JOBS: [&str; 2] = ["kernels", job::SECTION];
 
 /// The name of this machine in its history.
 pub(super) fn name() -> String {
@@ -138,8 +142,7 @@ pub async fn sample(config: &Config, live: Arc<Live>, archive: Archive, source: 
     serve(config, Served::alone(live, Some(archive), Jobs::new(config, None)), serving, work).await;
 }
 
-/// The work of sampling this machine into a source until it is stopped, without the collectors in `left_out`:
-/// notebooks do not run on a hub.
+/// The work of sampling this machine into a source until it is stopped, without the collectors in `left_out`.
 pub(super) fn sampling(
     config: &Config,
     live: &Arc<Live>,

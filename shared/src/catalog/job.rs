@@ -45,6 +45,12 @@ pub static NOT_A_NUMBER: MetricDef = MetricDef::gauge("job.not_a_number{labels}"
 /// In order on screen.
 pub static ROWS: &[&MetricDef] = &[&VALUE, &STEP, &NOT_A_NUMBER];
 
+/// A loss and a speed, as the simulated job of `watchglass demo` logs them.
+pub static LOSS: MetricDef = MetricDef { tag: "job.loss{labels}", ..VALUE }.title("loss").on("job.loss", LABELS);
+#[allow(missing_docs, reason = "see LOSS")]
+pub static TOKENS_PER_SECOND: MetricDef =
+    MetricDef { tag: "job.tokens_per_s{labels}", ..VALUE }.title("tokens_per_s").on("job.tokens_per_s", LABELS);
+
 /// The name of the value in the tag of a row that was created at run time.
 pub fn name(tag: &str) -> Option<&str> {
     let name = tag.strip_prefix(PREFIX)?.strip_suffix(LABELS)?;

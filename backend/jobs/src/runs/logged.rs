@@ -1,7 +1,6 @@
 //! Values that a run logged, read from the history of its machines.
 
-use super::measure::{Line, Measure, read_step};
-use super::summary::{RunCurve, band};
+use super::measure::{Line, Measure, RunMeasures, read_step};
 use super::sums::{Together, line};
 use crate::markers::steps;
 use shared::catalog::MetricDef;
@@ -32,6 +31,9 @@ pub(super) struct Logged {
     /// Roll-ups, oldest first.
     pub buckets: Vec<Bucket>,
 }
+
+/// The roll-ups of each process by tag.
+type OfTags = Vec<(String, Vec<Vec<Bucket>>)>;
 
 /// Whether the tag without its placeholder is that of a row.
 fn is(row: &MetricDef, tag: &str) -> bool {
@@ -64,7 +66,7 @@ pub(super) fn read(
                     found.push((series, tag.to_string(), sender, of));
                 }
             }
-            // What a process logs last is in the tick after its end.
+            // The last values of a process are in the tick after its end.
             store.snapshot(source.id, from, to.saturating_add(2 * source.interval))
         };
         let Some(snapshot) = snapshot.filter(|_| !found.is_empty()) else { continue };
@@ -80,9 +82,16 @@ pub(super) fn read(
     all
 }
 
-/// Charts of the values of a run: one of each name, a line of each process. `columns` are the begin of the lines
-/// (milliseconds since the Unix epoch), the width of a column in milliseconds, and their number.
-pub(super) fn measures(
+/// Adds charts of the values of a run before the others: one of each name, with a line of each process. `now` is in
+/// milliseconds since the Unix epoch. It may read the disk.
+pub fn add_logged(live: &Live, sources: &[Arc<Source>], run: &Run, now: i64, to: &mut RunMeasures) {
+    let span = (run.began, run.ended.unwrap_or(now).max(run.began + 1));
+    let points = ((span.1 - to.from) / to.step.max(1) + 1).max(1) as usize;
+    let own = measures(live, sources, run, span, (to.from, to.step, points));
+    to.measures.splice(..0, own);
+}
+
+fn measures(
     live: &Live,
     sources: &[Arc<Source>],
     run: &Run,
@@ -143,15 +152,12 @@ pub fn steps(live: &Live, sources: &[Arc<Source>], run: &Run, span: (i64, i64)) 
     lowest.map(told).unwrap_or_default()
 }
 
-/// Curves of the values of a run, for its summary: the band of its processes. At most [`MAX_CURVES`] names.
-pub(super) fn curves(live: &Live, sources: &[Arc<Source>], run: &Run, span: (i64, i64), step: i64) -> Vec<RunCurve> {
+/// The values of a run for its summary, by tag: the roll-ups of each process. At most [`MAX_CURVES`] names.
+pub(super) fn curves(live: &Live, sources: &[Arc<Source>], run: &Run, span: (i64, i64), step: i64) -> OfTags {
     let wanted = |tag: &str| !is(&job::STEP, tag) && !is(&job::NOT_A_NUMBER, tag);
     let read = read(live, sources, run, span, (step, false), wanted);
-    let of = |(tag, series): (String, Vec<Logged>)| {
-        let series: Vec<Vec<Bucket>> = series.into_iter().map(|one| one.buckets).collect();
-        band(&tag, &series)
-    };
-    read.into_iter().filter_map(of).take(MAX_CURVES).collect()
+    let of = |(tag, series): (String, Vec<Logged>)| (tag, series.into_iter().map(|one| one.buckets).collect());
+    read.into_iter().take(MAX_CURVES).map(of).collect()
 }
 
 #[cfg(test)]
@@ -234,13 +240,12 @@ mod tests {
     }
 
     #[test]
-    fn a_summary_keeps_the_band_of_the_ranks() {
+    fn a_summary_has_the_values_of_each_rank() {
         let (live, sources, run) = trained();
         let kept = curves(&live, &sources, &run, (0, 60_000), 30_000);
-        assert_eq!((kept.len(), kept[0].tag.as_str(), kept[0].series), (1, "job.loss", 2));
-        let [(0, least, most, _), (30_000, alone, same, _)] = kept[0].points[..] else {
-            panic!("{:?}", kept[0].points)
-        };
-        assert!((most - least - 1.0).abs() < 0.02 && alone == same, "{:?}", kept[0].points);
+        let [(tag, series)] = &kept[..] else { panic!("one name: {kept:?}") };
+        let counts: Vec<Vec<u32>> =
+            series.iter().map(|buckets| buckets.iter().map(|bucket| bucket.count).collect()).collect();
+        assert_eq!((tag.as_str(), counts), ("job.loss", vec![vec![15, 15], vec![30]]));
     }
 }

@@ -1,6 +1,5 @@
 //! Resources of a run, read from the history of its machines.
 
-use super::logged;
 use super::series::names_of;
 use super::sums::{HeldGpu, HeldSpan, Sums, Together, line, merged, within};
 use shared::catalog::{LABEL, MetricDef, cpu, gpu, memory, process};
@@ -232,9 +231,7 @@ pub fn measure(
         Measure { unit: row.of.unit.base(), ..measure_of(row, lines) }
     });
     let known = |measure: &Measure| measure.lines.iter().any(|line| line.values.iter().any(Option::is_some));
-    // The job's own values stand above what its machines do.
-    let own = if wholly { logged::measures(live, sources, run, span, (span.0, step, points)) } else { Vec::new() };
-    let measures = own.into_iter().chain(gpus).chain(processes).chain(hosts).filter(known).collect();
+    let measures = gpus.chain(processes).chain(hosts).filter(known).collect();
     RunMeasures { sums, from: span.0, step, measures, left_out }
 }
 

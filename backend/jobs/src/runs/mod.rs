@@ -65,7 +65,7 @@ pub use follow::follow;
 pub use keeping::{expire_logs, keep};
 #[cfg(unix)]
 pub use kubernetes::examine_kubernetes;
-pub use logged::steps;
+pub use logged::{add_logged, steps};
 pub use measure::{Line, RunMeasures, measure};
 pub use output::{PrintedRow, Ranks, RunLogs, last_words};
 pub use registry::{RunRegistry, RunRegistryParts};

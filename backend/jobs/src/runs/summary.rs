@@ -216,7 +216,8 @@ impl RunSummary {
         let sums = measure(live, &owned, &run, now, (1, false)).sums;
         numbers.hold(&sums, prices);
         numbers.drivers = drivers(&owned);
-        curves.extend(logged::curves(live, &owned, &run, (from, to), step));
+        let own = logged::curves(live, &owned, &run, (from, to), step);
+        curves.extend(own.iter().filter_map(|(tag, series)| band(tag, series)));
         if let Some(steps) = speed::steps(&logged::steps(live, &owned, &run, (from, to))) {
             (numbers.step, numbers.steps_per_second) = (Some(steps.step), steps.per_second);
         }
@@ -274,7 +275,7 @@ fn rates(buckets: &[Bucket]) -> Vec<Bucket> {
 }
 
 /// The band of the averages of series; None if they have no sample.
-pub(super) fn band(tag: &str, series: &[Vec<Bucket>]) -> Option<RunCurve> {
+fn band(tag: &str, series: &[Vec<Bucket>]) -> Option<RunCurve> {
     let mut at: BTreeMap<i64, Vec<f64>> = BTreeMap::new();
     series.iter().flatten().for_each(|bucket| at.entry(bucket.t).or_default().push(bucket.mean));
     let point = |(t, means): (i64, Vec<f64>)| {

@@ -15,7 +15,7 @@ use axum::extract::State;
 use axum::http::{HeaderName, HeaderValue, Response, StatusCode, header};
 use jobs::runs::names_of;
 use shared::answer::series::TooLarge;
-use shared::catalog::{Catalog, LABEL, MetricDef, process};
+use shared::catalog::{Catalog, LABEL, MetricDef, job, process};
 use shared::run::Run;
 use shared::scope::Bounds;
 use shared::wire::Source;
@@ -27,9 +27,7 @@ use stream::store::Store;
 
 /// Default tags of a query for a run: its GPUs,
 const ALL_OF_GPUS: &str = "gpu.*";
-/// the values that it logs,
-const ALL_OF_JOB: &str = "job.*";
-/// and the resources of its ranks.
+/// the values that it logs, and the resources of its ranks.
 static OF_RANKS: [&MetricDef; 3] = [&process::CPU, &process::RSS, &process::THREADS];
 /// Maximum number of values in one response of `query`.
 const MAX_VALUES: i64 = 5_000_000;
@@ -200,7 +198,7 @@ fn ask(params: &Params, now: i64, run: Option<&Run>) -> Result<Ask, Refusal> {
         }
         if ask.tags.is_empty() {
             ask.tags.push(ALL_OF_GPUS.into());
-            ask.tags.push(ALL_OF_JOB.into());
+            ask.tags.push(format!("{}*", job::PREFIX));
             ask.tags.extend(OF_RANKS.iter().map(|row| format!("{}{LABEL}*", row.tag)));
         }
         ask.run = Some(run.machine_id().to_string());

@@ -103,7 +103,8 @@ pub(in crate::http) async fn one(
         None => None,
     };
     let made = move || {
-        let measured = runs::measure(&live, &sources, &found, now, (POINTS, true));
+        let mut measured = runs::measure(&live, &sources, &found, now, (POINTS, true));
+        runs::add_logged(&live, &sources, &found, now, &mut measured);
         let mut row = run(&found);
         row.row.may = may;
         row.figures = figures(&theirs, &measured.sums);
