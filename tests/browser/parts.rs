@@ -31,7 +31,7 @@ fn the_page_of_one_machine_starts_without_any_part_and_each_tool_loads_its_own()
     opens(&browser, "menus", || browser.click("article.hero h3 button"), "#menu button[data-do=table]:focus");
     browser.press("Escape");
     // The other tools are in the same file.
-    browser.press("c");
+    browser.press("d");
     browser.until("document.querySelector('#sheet:not([hidden]) p')");
     browser.press("Escape");
     browser.press("?");

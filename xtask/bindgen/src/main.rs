@@ -35,6 +35,8 @@ fn made(wasm: &Path, folder: &Path, name: &str, has_parts: bool) -> Result<(), B
     let whole = if has_parts { taken_apart(wasm, folder, name)? } else { wasm.to_path_buf() };
     let mut bindgen = Bindgen::new();
     bindgen.input_path(&whole).out_name(name).typescript(false).omit_default_module_path(false);
+    // The parts import the table of functions from the rest. Without this, wasm-bindgen drops its name.
+    bindgen.keep_lld_exports(has_parts);
     bindgen.web(true)?.generate(folder)?;
     if has_parts {
         std::fs::remove_file(whole)?;
