@@ -423,7 +423,8 @@ fn with_those_told(word: Command, name: Option<&str>) -> Command {
         let is_own = known.iter().any(|known| known == id);
         ((told || excluded) && !is_own).then(|| arg.global(false).hide(!told))
     });
-    let word = if below.is_empty() || name.is_none() { word.args(flags) } else { word };
+    let does_something = below.is_empty() || name.is_none() || !word.is_subcommand_required_set();
+    let word = if does_something { word.args(flags) } else { word };
     below
         .iter()
         .fold(word, |word, task| word.mut_subcommand(task, |below| with_those_told(below, Some(name.unwrap_or(task)))))

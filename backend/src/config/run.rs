@@ -174,6 +174,8 @@ impl AlertTask {
 
 /// Below the flags in `--help`.
 pub const AFTER_RUNS: &str = "\
+A run is edited by its maker and by admins of its team. `watchglass erase --run ID` deletes it.
+
   watchglass runs --state running --project llm
   watchglass runs report a1b2c3d4 > report.html
   watchglass runs edit a1b2c3d4 --name lr-3e-4 --tag lr=3e-4 --notes \"the best so far\"";

@@ -33,6 +33,8 @@ const REFRESH_SECONDS: u32 = 5;
 const OVER_SECONDS: u32 = 60;
 /// Markers that are listed; all are drawn.
 const MAX_LISTED: usize = 100;
+/// Kind of a person's note among the markers.
+const NOTE: &str = "written note";
 /// Margin of the span on a machine's page: a tenth of the run on either side.
 const MARGIN_DIVISOR: i64 = 10;
 
@@ -243,7 +245,7 @@ pub fn OnePage(
                     </If>
                 </div>
                 <PrintedLines whole at/>
-                <If when=flag(move || marks.listed.with(|listed| !listed.is_empty()))>
+                <If when=flag(move || marks.told() > 0)>
                     <MarkerList marks at/>
                 </If>
                 <If when=flag(move || notes.with(|notes| !notes.is_empty()))>
@@ -436,7 +438,12 @@ impl Marker {
     }
 
     fn of_note(note: &SavedNote) -> Marker {
-        Marker { id: note.id.clone(), t: note.t.ms(), kind: "note".into(), text: note.title().into() }
+        Marker { id: note.id.clone(), t: note.t.ms(), kind: NOTE.into(), text: note.title().into() }
+    }
+
+    /// Whether a program sent it.
+    fn is_told(&self) -> bool {
+        self.kind != NOTE
     }
 
     fn drawn(&self) -> CellMark {
@@ -492,6 +499,11 @@ impl Markers {
         Markers { listed, drawn, lines }
     }
 
+    /// Number of markers without the notes of people, which have a list of their own.
+    fn told(self) -> usize {
+        self.listed.with(|listed| listed.iter().filter(|one| one.is_told()).count())
+    }
+
     /// The marker to which a key leads from an instant, ms since the epoch: `(` to the one before, `)` to the next.
     /// Nobody types at the time.
     fn beside(self, event: &ev::KeyboardEvent, at: Option<i64>) -> Option<Marker> {
@@ -518,11 +530,11 @@ fn MarkerList(marks: Markers, at: RwSignal<Option<i64>>) -> impl IntoView {
             </li>
         }
     };
-    let heading = text(move || count(marks.listed.with(Vec::len), "marker", "markers"));
+    let heading = text(move || count(marks.told(), "marker", "markers"));
     view! {
         <section class="panel markers" aria-label="Markers">
             <header><h2>"Markers"</h2><span class="u">{heading}</span></header>
-            <ol>{move || marks.listed.get().into_iter().rev().take(MAX_LISTED).map(row).collect_view()}</ol>
+            <ol>{move || marks.listed.get().into_iter().rev().filter(Marker::is_told).take(MAX_LISTED).map(row).collect_view()}</ol>
         </section>
     }
 }
