@@ -4,6 +4,7 @@ use crate::svg_chart::{Paper, SvgChart, draw};
 use charts::{Hue, axis};
 use jobs::runs::{MEASURES, RunCurve, RunSummary};
 use shared::catalog::{Kind, MetricDef, job};
+use shared::finding::next_line;
 use shared::note::SavedNote;
 use shared::rollup::Bucket;
 use shared::run::{Run, RunProcess};

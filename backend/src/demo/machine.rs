@@ -76,7 +76,7 @@ impl Machine {
 
     /// Key of the values that its job logs.
     pub fn values_key(&self) -> Key {
-        self.key.of(8)
+        self.key.derive(8)
     }
 
     pub fn fault(&self) -> Option<&Fault> {

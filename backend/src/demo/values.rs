@@ -25,7 +25,7 @@ impl Machine {
         }
         let fallen = (LAST_LOSS - FIRST_LOSS) * (1.0 - (-(drive.age as f64) / LOSS_FALL_MS).exp());
         for gpu in 0..self.gpus() {
-            let noise = self.values_key().of(u64::from(gpu)).jitter(drive.t, 1_000);
+            let noise = self.values_key().derive(u64::from(gpu)).jitter(drive.t, 1_000);
             let rank = ValueSender {
                 run: Some(self.run_id(drive.run)),
                 rank: Some(node * self.gpus() + gpu),

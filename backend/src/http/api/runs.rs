@@ -110,8 +110,8 @@ pub(in crate::http) async fn one(
         row.figures = figures(&theirs, &measured.sums);
         let span = (found.began, found.ended.unwrap_or(now));
         let read_steps = runs::steps(&live, &sources, &found, span);
-        row.row.curves = Some(curves(&measured, span, &told));
-        let steps = markers::steps::steps(&told);
+        row.row.curves = Some(curves(&measured, span, &read_steps));
+        let steps = markers::steps::steps(&read_steps);
         row.row.steps = steps.map(|of| RunSteps { step: of.step, per_second: of.per_second.and_then(rounded) });
         let own = |source: &&Arc<Source>| found.processes.iter().any(|process| process.source == source.name);
         let machines: Vec<Arc<Source>> = sources.iter().filter(own).cloned().collect();
