@@ -88,8 +88,8 @@ fn scripts(module: &Module, dist: &Path) -> Result<Scripts, String> {
 }
 
 /// Writes the parts, and returns the script that loads them. They are named by their content: a part that has not
-/// changed stays in the caches of browsers. What parts share in small modules is one file, because some parts need forty
-/// of these modules.
+/// changed stays in the caches of browsers. The small modules that parts share are one file, because some parts need forty
+/// of them.
 fn parts(module: &Module, put: &dyn Fn(&str, &[u8]) -> Result<(), String>) -> Result<String, String> {
     let mut loader = module.loader.clone();
     let mut shared = Vec::new();
@@ -211,7 +211,7 @@ mod tests {
                 [&contents[0][..], &contents[2]].concat(),
             ),
         ];
-        assert_eq!(files.into_inner(), BTreeMap::from(expected.clone()));
+        assert_eq!(*files.borrow(), BTreeMap::from(expected.clone()));
         assert!(script.contains("shared(0, 10)\n") && script.contains("shared(10, 30)\n"), "{script}");
         assert!(expected.iter().all(|(name, _)| script.contains(name.as_str())), "{script}");
         let other = Module { loader: String::new(), ..module };
