@@ -88,8 +88,8 @@ fn scripts(module: &Module, dist: &Path) -> Result<Scripts, String> {
 }
 
 /// Writes the parts, and returns the script that loads them. They are named by their content: a part that has not
-/// changed stays in the caches of browsers. What parts share in small modules is one file, because some parts need forty
-/// of these modules.
+/// changed stays in the caches of browsers. The small modules that parts share are one file, because some parts need forty
+/// of them.
 fn parts(module: &Module, put: &dyn Fn(&str, &[u8]) -> Result<(), String>) -> Result<String, String> {
     let mut loader = module.loader.clone();
     let mut shared = Vec::new();

@@ -13,7 +13,7 @@ use leptos::prelude::*;
 /// The fewest bytes of a password.
 const MIN_PASSWORD: usize = 12;
 
-/// What the gate shows.
+/// Content of the gate.
 #[derive(Clone, Copy, Debug)]
 pub enum Ask {
     /// The view in place of the page.
