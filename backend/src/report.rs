@@ -4,6 +4,7 @@ use crate::figure::{Figure, Paper, draw};
 use charts::{Hue, axis};
 use jobs::runs::{MEASURES, RunCurve, RunSummary};
 use shared::catalog::{Kind, MetricDef};
+use shared::finding::next_line;
 use shared::rollup::Bucket;
 use shared::run::{Run, RunProcess};
 use shared::unit::time::duration;
