@@ -3,16 +3,9 @@
 use crate::svg_chart::{Paper, SvgChart, draw};
 use charts::{Hue, axis};
 use jobs::runs::{MEASURES, RunCurve, RunSummary};
-<<<<<<< HEAD
 use shared::catalog::{Kind, MetricDef, job};
 use shared::finding::next_line;
 use shared::note::SavedNote;
-||||||| d56495c7
-use shared::catalog::{Kind, MetricDef};
-=======
-use shared::catalog::{Kind, MetricDef};
-use shared::finding::next_line;
->>>>>>> a6
 use shared::rollup::Bucket;
 use shared::run::{Run, RunProcess};
 use shared::unit::time::duration;
