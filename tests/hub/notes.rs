@@ -4,13 +4,13 @@
 use super::JSON;
 use serde_json::{Value, json};
 use watchglass_tests::hub::Hub;
-use watchglass_tests::server::{Answer, Server, ask_with, watchglass};
+use watchglass_tests::server::{Server, ServerAnswer, ask_with, watchglass};
 use watchglass_tests::waiting::until;
 
 const PATH: &str = "/api/v1/notes";
 
 /// Sends a request as somebody, from our own page.
-fn ask(hub: &Hub, by: &str, method: &str, path: &str, body: &Value) -> Answer {
+fn ask(hub: &Hub, by: &str, method: &str, path: &str, body: &Value) -> ServerAnswer {
     hub.send(method, path, &[&hub.cookie(by), &hub.origin(), JSON], &body.to_string())
 }
 
@@ -136,7 +136,7 @@ fn notes_about_a_run_stand_in_its_report_and_go_with_it_and_outlive_a_restart() 
 }
 
 /// Sends a request to a server without accounts, as a program of its owner.
-fn send(server: &Server, method: &str, path: &str, body: &Value) -> Answer {
+fn send(server: &Server, method: &str, path: &str, body: &Value) -> ServerAnswer {
     let (addr, body) = (server.addr(), body.to_string());
     let head = format!("{method} {path} HTTP/1.1\r\nHost: {addr}\r\n{JSON}\r\nContent-Length: {}\r\n", body.len());
     ask_with(addr, &head, &body)

@@ -3,7 +3,7 @@
 use super::JSON;
 use serde_json::{Value, json};
 use watchglass_tests::hub::Hub;
-use watchglass_tests::server::{Answer, watchglass};
+use watchglass_tests::server::{ServerAnswer, watchglass};
 use watchglass_tests::waiting::until;
 
 /// Runs a job to its end on the hub's own machine, and waits until the hub lists it.
@@ -19,12 +19,12 @@ fn ended(hub: &Hub, id: &str) -> Value {
     })
 }
 
-fn get(hub: &Hub, by: &str, id: &str) -> Answer {
+fn get(hub: &Hub, by: &str, id: &str) -> ServerAnswer {
     hub.send("GET", &format!("/api/v1/runs/{id}"), &[&hub.cookie(by)], "")
 }
 
 /// Sends a request about a run as somebody, from our own page.
-fn ask(hub: &Hub, by: &str, method: &str, id: &str, body: &Value) -> Answer {
+fn ask(hub: &Hub, by: &str, method: &str, id: &str, body: &Value) -> ServerAnswer {
     hub.send(method, &format!("/api/v1/runs/{id}"), &[&hub.cookie(by), &hub.origin(), JSON], &body.to_string())
 }
 

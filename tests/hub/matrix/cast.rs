@@ -305,7 +305,7 @@ impl Cast {
             }
             "note" => {
                 let body = json!({ "text": named, "source": format!("node-{team}") });
-                id(self.said(&member, "POST", "/api/v1/notes", body))
+                id(self.create(&member, "POST", "/api/v1/notes", body))
             }
             "silence" => {
                 let body = json!({ "match": { "rule": named }, "from": now(), "to": now() + 3_600 });

@@ -85,7 +85,7 @@ pub const ROWS: &[MatrixRow] = &[
     row("GET /api/v1/notes", "/api/v1/notes?source={machine}", "", Team, OK),
     row("GET /api/v1/notes", "", "", Nothing, OK),
     row("POST /api/v1/notes", "", r#"{"text":"one {n}","source":"{machine}"}"#, Team, MADE),
-    row("PUT /api/v1/notes/{id}", "/api/v1/notes/{note}", r#"{"text":"x","version":99}"#, Made(403), STALE),
+    row("PUT /api/v1/notes/{id}", "/api/v1/notes/{note}", r#"{"text":"x","version":99}"#, Made(403), CONFLICT),
     removing("note", row("DELETE /api/v1/notes/{id}", "/api/v1/notes/{note}", EMPTY, Made(403), OK)),
     row("GET /api/v1/findings", "", "", Nothing, OK),
     row("POST /api/v1/findings/wrong", "", "{\"id\": \"none\"}", Nothing, NONE),
