@@ -114,7 +114,6 @@ fn page_of(place: Option<Route>) -> AnyView {
 #[component]
 fn Dialogs() -> impl IntoView {
     let board = expect_context::<Board>();
-    let access = expect_context::<Access>();
     let page = board.page;
     let act = Callback::new(move |action| {
         let _ = keys::act(board, action, false);

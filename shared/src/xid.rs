@@ -169,7 +169,7 @@ impl Xid {
         Action::of_bucket(self.immediate).unwrap_or(Action::ContactSupport)
     }
 
-    /// What it is in a few plain words; NVIDIA's name for it where there are none.
+    /// Its meaning in a few plain words, or else its mnemonic.
     pub fn words(&self) -> &'static str {
         match self.code {
             _ if self.is_of_programs() => "usually caused by a program, not by the board",

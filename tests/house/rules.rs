@@ -579,7 +579,9 @@ const STATICS: &[(&str, &str)] = &[
     // Process-wide: the tools that it started, and those of them that do not end.
     ("backend/collectors/src/read/exec.rs", "STUCK"),
     ("backend/collectors/src/read/exec/guard.rs", "GUARD"),
-    ("shared/src/crc32c.rs", "TABLES"), // computed once and never changed
+    ("shared/src/crc32c.rs", "TABLES"),   // computed once and never changed
+    ("shared/src/xid.rs", "CATALOG"),     // parsed once and never changed
+    ("shared/src/xid.rs", "LINK_ERRORS"), // likewise
 ];
 
 /// No static of native code is mutable, except in programs, examples and tests.

@@ -3,7 +3,7 @@
 use crate::access::Access;
 use crate::fetch::Json;
 use crate::pages::poll::{PollAnswer, poll};
-use crate::pages::team::form::{Entry, Form, FormDialog, Typed};
+use crate::pages::team::form::{FieldInput, Form, FormDialog, Typed};
 use crate::state::{NoteDraft, Page};
 use crate::store::fleet::words::count;
 use crate::widgets::clock::clock;
@@ -39,11 +39,13 @@ pub fn follow(page: Page, access: Access) {
 fn form_of(draft: &NoteDraft) -> Form {
     let moment = |t: i64| axis::moment(t + crate::browser::offset(t));
     if let Some(note) = &draft.known {
-        let fields = vec![("text", "Note", Entry::Lines(note.text.clone()))];
+        let fields = vec![("text", "Note", FieldInput::Lines(note.text.clone()))];
         let version = note.version;
         return Form::ask("note", "Edit the note".into(), "", "PUT", format!("api/v1/notes/{}", note.id))
             .with("Save note", fields)
-            .writing(move |typed| Ok(vec![("text", typed.of("text").into()), ("version", (version as f64).into())]));
+            .writing(move |typed| {
+                Ok(vec![("text", typed.value_of("text").into()), ("version", (version as f64).into())])
+            });
     }
     let when = match draft.end {
         Some(end) => format!("{} to {}", moment(draft.t), moment(end)),
@@ -53,14 +55,14 @@ fn form_of(draft: &NoteDraft) -> Form {
     let words = format!("{when}, about {about}. Everybody who sees it reads the note, with your name.");
     let draft = draft.clone();
     Form::ask("note", "Write a note".into(), &words, "POST", "api/v1/notes".into())
-        .with("Save note", vec![("text", "Note", Entry::Lines(String::new()))])
+        .with("Save note", vec![("text", "Note", FieldInput::Lines(String::new()))])
         .writing(move |typed| Ok(written(typed, &draft)))
 }
 
 /// The body of a new note.
 fn written(typed: &Typed, draft: &NoteDraft) -> Vec<(&'static str, JsValue)> {
     let seconds = |t: i64| JsValue::from(t as f64 / 1_000.0);
-    let mut body = vec![("text", typed.of("text").into()), ("t", seconds(draft.t))];
+    let mut body = vec![("text", typed.value_of("text").into()), ("t", seconds(draft.t))];
     body.extend(draft.end.map(|end| ("end", seconds(end))));
     match &draft.run {
         Some(run) => body.push(("run", run.as_str().into())),

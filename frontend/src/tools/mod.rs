@@ -20,7 +20,6 @@ use crate::browser;
 use crate::gestures::{pointer, roving};
 use crate::panels::board::Board;
 use crate::parts::parts;
-use crate::shortcuts::Action;
 use crate::state::{Dialog, Page, Sheet};
 use leptos::prelude::*;
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! Changes the names of a run and deletes it, as far as its viewer may.
 
 use crate::address::Route;
-use crate::pages::team::form::{Entry, Form, FormDialog, Typed};
+use crate::pages::team::form::{FieldInput, Form, FormDialog, Typed};
 use crate::state::Page;
 use crate::widgets::parts::{If, flag};
 use leptos::prelude::*;
@@ -14,14 +14,14 @@ const DELETE: &str = "delete-run";
 
 /// The form with the names of a run.
 fn edit(path: String, whole: &Whole) -> Form {
-    let text = |value: &str| Entry::Text(value.into());
+    let text = |value: &str| FieldInput::Text(value.into());
     let run = &whole.run;
     let fields = vec![
         ("name", "Name", text(&whole.given_name)),
         ("group", "Group", text(&run.group)),
         ("job_type", "Type, such as train or eval", text(&run.job_type)),
-        ("tags", "Tags, one name=value a line", Entry::Lines(written_tags(&run.tags))),
-        ("notes", "Notes", Entry::Lines(whole.notes.clone())),
+        ("tags", "Tags, one name=value a line", FieldInput::Lines(written_tags(&run.tags))),
+        ("notes", "Notes", FieldInput::Lines(whole.notes.clone())),
     ];
     let version = whole.version;
     let words = "The job itself keeps its own names. The audit log of a hub records the change.";
@@ -34,7 +34,7 @@ fn edit(path: String, whole: &Whole) -> Form {
 fn changed(typed: &Typed, version: u64) -> Result<Vec<(&'static str, JsValue)>, String> {
     let tags = read_tags(typed.raw("tags"))?;
     let tags = crate::fetch::Json::object(tags.iter().map(|(name, value)| (name.as_str(), value.as_str().into())));
-    let texts = ["name", "group", "job_type", "notes"].map(|name| (name, JsValue::from(typed.of(name))));
+    let texts = ["name", "group", "job_type", "notes"].map(|name| (name, JsValue::from(typed.value_of(name))));
     Ok(texts.into_iter().chain([("tags", tags), ("version", (version as f64).into())]).collect())
 }
 
