@@ -42,9 +42,9 @@ macro_rules! parts {
 }
 pub(crate) use parts;
 
-/// State of a part that is not loaded yet.
+/// PartState of a part that is not loaded yet.
 #[derive(Clone)]
-enum State<A: 'static> {
+enum PartState<A: 'static> {
     Loading,
     Failed,
     There(Make<A>),
@@ -54,20 +54,20 @@ enum State<A: 'static> {
 /// or that this failed.
 pub fn show<A: Clone + Send + Sync + 'static>(given: A, load: fn() -> Load<A>) -> AnyView {
     let mut first = load();
-    let state = RwSignal::new(State::Loading);
+    let state = RwSignal::new(PartState::Loading);
     match first.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(Ok(make)) => return make(given),
-        Poll::Ready(Err(_)) => state.set(State::Failed),
+        Poll::Ready(Err(_)) => state.set(PartState::Failed),
         Poll::Pending => follow(state, first),
     }
     let again = move |_| {
-        state.set(State::Loading);
+        state.set(PartState::Loading);
         follow(state, load());
     };
     (move || match state.get() {
-        State::There(make) => make(given.clone()),
-        State::Loading => view! { <p class="part" role="status">"Loading …"</p> }.into_any(),
-        State::Failed => view! {
+        PartState::There(make) => make(given.clone()),
+        PartState::Loading => view! { <p class="part" role="status">"Loading …"</p> }.into_any(),
+        PartState::Failed => view! {
             <p class="part failed" role="alert">
                 "This part of the page did not load. Check that the server runs, and try again. "
                 <button class="btn" data-do="load-part" on:click=again>"Try again"</button>
@@ -79,13 +79,13 @@ pub fn show<A: Clone + Send + Sync + 'static>(given: A, load: fn() -> Load<A>) -
 }
 
 /// Sets the state when the load ends.
-fn follow<A: 'static>(state: RwSignal<State<A>>, load: Load<A>) {
+fn follow<A: 'static>(state: RwSignal<PartState<A>>, load: Load<A>) {
     spawn_local(async move {
         let new = match load.await {
-            Ok(make) => State::There(make),
+            Ok(make) => PartState::There(make),
             Err(_) => {
                 reload_if_newer();
-                State::Failed
+                PartState::Failed
             }
         };
         // The part may have been closed meanwhile.

@@ -155,8 +155,8 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
     ("backend/src", "stderr", &["terminal"]),
     ("backend/src", "export", &["config"]),
     // A chart as SVG by the page's own drawing code. It reads nothing.
-    ("backend/src", "figure", &[]),
-    ("backend/src", "report", &["figure"]),
+    ("backend/src", "svg_chart", &[]),
+    ("backend/src", "report", &["svg_chart"]),
     ("backend/src", "data", &["config"]),
     ("backend/src", "sampler", &[]),
     ("backend/src", "demo", &["config"]),
@@ -172,7 +172,7 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
     (
         "backend/src",
         "http",
-        &["build_info", "config", "control", "doctor", "export", "figure", "remote_write", "report", "stderr"],
+        &["build_info", "config", "control", "doctor", "export", "svg_chart", "remote_write", "report", "stderr"],
     ),
     // Nobody but the program imports a mode.
     ("backend/src", "modes", &["config", "control", "data", "demo", "http", "remote_write", "sampler", "stderr"]),

@@ -87,10 +87,13 @@ fn scripts(module: &Module, dist: &Path) -> Result<Scripts, String> {
     Ok(named)
 }
 
+/// Writes a file of the page: its name, and its content.
+type Put<'a> = dyn Fn(&str, &[u8]) -> Result<(), String> + 'a;
+
 /// Writes the parts, and returns the script that loads them. They are named by their content: a part that has not
 /// changed stays in the caches of browsers. The small modules that parts share are one file, because some parts need forty
 /// of them.
-fn parts(module: &Module, put: &dyn Fn(&str, &[u8]) -> Result<(), String>) -> Result<String, String> {
+fn parts(module: &Module, put: &Put) -> Result<String, String> {
     let mut loader = module.loader.clone();
     let mut shared = Vec::new();
     for (part, content) in &module.parts {

@@ -69,7 +69,7 @@ struct Sender {
 pub type JobProcess = (u32, u64, ValueSender);
 
 #[derive(Debug, Default)]
-struct State {
+struct JobValuesState {
     /// Running processes of runs.
     processes: HashMap<(u32, u64), ValueSender>,
     senders: HashMap<ValueSender, Sender>,
@@ -80,7 +80,7 @@ struct State {
 
 /// The values of a machine's jobs since the last tick.
 #[derive(Debug, Default)]
-pub struct JobValues(Mutex<State>);
+pub struct JobValues(Mutex<JobValuesState>);
 
 impl JobValues {
     /// Replaces the running processes of runs.

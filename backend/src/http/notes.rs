@@ -18,7 +18,7 @@ use system::user::own_uid;
 use team::accounts::Principal;
 use watch::written::{NoteSubject, WantedNotes, WrittenBook};
 
-type Answer = Result<Response<Body>, Refusal>;
+type ApiResult = Result<Response<Body>, Refusal>;
 
 /// Default span of a response without `from`, milliseconds: notes are few.
 const DEFAULT_SPAN_MS: i64 = 400 * 86_400_000;
@@ -57,7 +57,7 @@ pub(super) async fn exported(app: &App, asker: &Asker, ask: &Ask) -> Vec<SavedNo
 }
 
 /// `?source=` and `run=` choose, `q=` is a part of the text, `from=` and `to=` the time.
-pub(super) async fn list(State(app): State<Arc<App>>, asker: Asker, params: Params) -> Answer {
+pub(super) async fn list(State(app): State<Arc<App>>, asker: Asker, params: Params) -> ApiResult {
     let now = app.live.clock.wall();
     let to = params.instant("to", now)?.unwrap_or(now);
     let from = params.instant("from", now)?.unwrap_or(to.saturating_sub(DEFAULT_SPAN_MS));
@@ -104,7 +104,7 @@ pub(super) async fn add(
     Writer(by): Writer,
     asker: Asker,
     Json(new): Json<NewNote>,
-) -> Answer {
+) -> ApiResult {
     let written = WrittenBook::beside(app.alerts()?);
     let subject = subject(&app, &asker, &new).await?;
     let name = names(&app, &asker).remove(&subject.source).unwrap_or_default();
@@ -118,7 +118,7 @@ pub(super) async fn change(
     asker: Asker,
     Path(id): Path<String>,
     Json(wanted): Json<NoteChange>,
-) -> Answer {
+) -> ApiResult {
     let (written, names) = (WrittenBook::beside(app.alerts()?), names(&app, &asker));
     Ok(json(StatusCode::OK, &written.change_note(&by, &id, &wanted, |key| names.get(key).cloned()).await?))
 }
@@ -129,7 +129,7 @@ pub(super) async fn remove(
     Writer(by): Writer,
     asker: Asker,
     Path(id): Path<String>,
-) -> Answer {
+) -> ApiResult {
     let (written, names) = (WrittenBook::beside(app.alerts()?), names(&app, &asker));
     written.remove_note(&by, &id, |key| names.get(key).cloned()).await?;
     Ok(json(StatusCode::OK, &ById { id }))

@@ -195,7 +195,7 @@ pub(super) fn router(app: &Arc<App>) -> Router<Arc<App>> {
 /// 405 of a path with these methods. HEAD is answered where GET is.
 fn not_allowed(methods: &[Method]) -> Response<Body> {
     let names: Vec<&str> = methods.iter().map(|method| method.text()).collect();
-    let mut response = error(StatusCode::METHOD_NOT_ALLOWED, &format!("use {} here", names.join(" or ")));
+    let mut response = error(StatusCode::METHOD_NOT_ALLOWED, format!("use {} here", names.join(" or ")));
     let head = methods.contains(&Method::Get).then_some("HEAD");
     let allow: Vec<&str> = names.into_iter().chain(head).collect();
     if let Ok(allow) = HeaderValue::from_str(&allow.join(", ")) {

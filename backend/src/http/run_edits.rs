@@ -19,7 +19,7 @@ use system::user::own_uid;
 use team::accounts::Principal;
 use watch::written::WrittenBook;
 
-type Answer = Result<Response<Body>, Refusal>;
+type ApiResult = Result<Response<Body>, Refusal>;
 
 /// The run of an ID that the caller sees, with all its machines.
 pub(super) async fn placed(app: &Arc<App>, asker: &Asker, id: &str) -> Result<PlacedRun, Refusal> {
@@ -47,7 +47,7 @@ pub(super) async fn change(
     asker: Asker,
     Path(id): Path<String>,
     Json(wanted): Json<RunChange>,
-) -> Answer {
+) -> ApiResult {
     let (written, run) = (WrittenBook::beside(app.alerts()?), placed(&app, &asker, &id).await?);
     written.change_run(&by, &run, wanted).await?;
     written.refresh(&app.runs.edits).await?;
@@ -60,7 +60,7 @@ pub(super) async fn remove(
     Writer(by): Writer,
     asker: Asker,
     Path(id): Path<String>,
-) -> Answer {
+) -> ApiResult {
     let (written, run) = (WrittenBook::beside(app.alerts()?), placed(&app, &asker, &id).await?);
     let last = written.delete_run(&by, &run).await?;
     written.refresh(&app.runs.edits).await?;

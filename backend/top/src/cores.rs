@@ -9,7 +9,7 @@ use shared::catalog::cpu;
 use viewer::store::reading;
 
 /// Minimum rows of the area that gives one to the cores.
-const REST: u16 = 14;
+const MIN_AREA_ROWS: u16 = 14;
 /// Width of the title and a space.
 const TITLE: usize = 6;
 
@@ -33,7 +33,7 @@ fn used(model: &Model) -> Vec<f64> {
 /// the cores have rows of their own.
 pub fn draw(model: &Model, palette: Palette, area: Rect, buffer: &mut Buffer) -> Rect {
     let is_lead = model.plan.top.first().is_some_and(|lead| lead.id.starts_with(cpu::CORE_PERCENT.chart));
-    if area.height < REST || is_lead || model.view.zoomed || model.view.table {
+    if area.height < MIN_AREA_ROWS || is_lead || model.view.zoomed || model.view.table {
         return area;
     }
     let cores = used(model);

@@ -366,9 +366,9 @@ pub fn first_limit(highest: f64, range: Range) -> f64 {
     /// As a multiple of the highest value.
     const ABOVE: f64 = 1.1;
     /// As a share of the end of the range.
-    const WITHIN: f64 = 0.9;
+    const SHARE_OF_END: f64 = 0.9;
     match (highest > 0.0, range) {
-        (true, Range::Fixed(_, end)) => (highest * ABOVE).min(end * WITHIN),
+        (true, Range::Fixed(_, end)) => (highest * ABOVE).min(end * SHARE_OF_END),
         (true, _) => highest * ABOVE,
         (false, _) => 1.0,
     }

@@ -132,9 +132,7 @@ pub fn records(mut file: impl Read, mut each: impl FnMut(&[u8]) -> bool) -> io::
             break;
         }
     }
-    if let Some((at, record)) = open {
-        damages.push(Damage { at, bytes: record.len() as u64 });
-    }
+    damages.extend(open.map(|(at, record)| Damage { at, bytes: record.len() as u64 }));
     Ok(damages)
 }
 

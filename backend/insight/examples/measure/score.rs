@@ -120,20 +120,14 @@ pub fn told_at(found: &JudgedFinding) -> f64 {
     seconds(found.above.unwrap_or(found.first))
 }
 
+/// A label that nothing has claimed yet.
+fn unscored(label: &Label) -> ScoredLabel {
+    ScoredLabel { label: label.clone(), after: None, left: None, cleared: None, device: None, claims: 0 }
+}
+
 pub fn outcome(seed: u64, world: &World, found: &[JudgedFinding]) -> Outcome {
     let mut claims = Vec::new();
-    let mut told: Vec<ScoredLabel> = world
-        .labels
-        .iter()
-        .map(|label| ScoredLabel {
-            label: label.clone(),
-            after: None,
-            left: None,
-            cleared: None,
-            device: None,
-            claims: 0,
-        })
-        .collect();
+    let mut told: Vec<ScoredLabel> = world.labels.iter().map(unscored).collect();
     for found in found {
         let finding = &found.finding;
         // A label that requires a note is reported by one.

@@ -19,6 +19,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use stream::live::Live;
 use tokio::sync::{mpsc, watch};
+use tokio::time::MissedTickBehavior;
 
 /// How often is looked at what launchers wrote, and who of those that tell by requests is not heard any more.
 const CHECK_INTERVAL: Duration = Duration::from_secs(5);
@@ -51,12 +52,11 @@ pub async fn follow(
         Some((spool, read))
     });
     let mut is_read = false;
-    let mut again = tokio::time::interval(
-        REPEAT_INTERVAL.min(Duration::from_millis(tracker.live.retention.unsigned_abs() / 2 + 1)),
-    );
+    let half = Duration::from_millis(tracker.live.retention.unsigned_abs() / 2 + 1);
+    let mut again = tokio::time::interval(REPEAT_INTERVAL.min(half));
     again.tick().await;
     let mut look = tokio::time::interval(CHECK_INTERVAL);
-    look.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    look.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut detection = Detection::new(detect);
     loop {
         tracker.tell_collectors();

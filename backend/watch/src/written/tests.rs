@@ -111,7 +111,7 @@ async fn a_note_of_one_hub_is_read_and_changed_at_the_other() {
     let new = NewNote { text: "new PSU".into(), t: Some(Seconds(NOW - 5_000)), ..NewNote::default() };
     let note = here.add_note(&by, subject, &new, "node-1".into()).await.expect("written");
     let wanted = WantedNotes { span: (0, NOW), ..WantedNotes::default() };
-    assert_eq!(there.notes(Some(&by), &wanted, name).await.expect("read").notes, [note.clone()]);
+    assert_eq!(there.notes(Some(&by), &wanted, name).await.expect("read").notes, std::slice::from_ref(&note));
     assert_eq!(
         there.notes(Some(&by), &wanted, |_| None).await.expect("read").notes,
         [],

@@ -245,7 +245,7 @@ pub fn OnePage(
                     </If>
                 </div>
                 <PrintedLines whole at/>
-                <If when=flag(move || marks.told() > 0)>
+                <If when=flag(move || marks.count_told() > 0)>
                     <MarkerList marks at/>
                 </If>
                 <If when=flag(move || notes.with(|notes| !notes.is_empty()))>
@@ -500,7 +500,7 @@ impl Markers {
     }
 
     /// Number of markers without the notes of people, which have a list of their own.
-    fn told(self) -> usize {
+    fn count_told(self) -> usize {
         self.listed.with(|listed| listed.iter().filter(|one| one.is_told()).count())
     }
 
@@ -530,7 +530,7 @@ fn MarkerList(marks: Markers, at: RwSignal<Option<i64>>) -> impl IntoView {
             </li>
         }
     };
-    let heading = text(move || count(marks.told(), "marker", "markers"));
+    let heading = text(move || count(marks.count_told(), "marker", "markers"));
     view! {
         <section class="panel markers" aria-label="Markers">
             <header><h2>"Markers"</h2><span class="u">{heading}</span></header>

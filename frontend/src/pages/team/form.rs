@@ -299,32 +299,38 @@ fn Entered(
             choice(all.into_iter().map(|(value, words)| (value.into(), words.into())).collect()).into_any()
         }
         FieldInput::Names(all) => choice(all.into_iter().map(|name| (name.clone(), name)).collect()).into_any(),
-        FieldInput::Ticks(all) => {
-            let tick = move |(value, words): (&'static str, &'static str)| {
-                let toggle = move |on: bool| {
-                    let present = typed.with_untracked(|typed| typed.value_of(name));
-                    let mut chosen: Vec<&str> = present.split(',').filter(|v| !v.is_empty() && *v != value).collect();
-                    if on {
-                        chosen.push(value);
-                    }
-                    put(chosen.join(","));
-                };
-                view! {
-                    <label class="tick">
-                        <input type="checkbox" name=value on:change=move |event| toggle(event_target_checked(&event))/>
-                        <span>{words}</span>
-                    </label>
-                }
-            };
-            view! {
-                <fieldset>
-                    <legend>{label}</legend>
-                    {all.into_iter().map(tick).collect_view()}
-                </fieldset>
+        FieldInput::Ticks(all) => ticks(label, all, move |value, on| {
+            let present = typed.with_untracked(|typed| typed.value_of(name));
+            let mut chosen: Vec<&str> = present.split(',').filter(|v| !v.is_empty() && *v != value).collect();
+            if on {
+                chosen.push(value);
             }
-            .into_any()
-        }
+            put(chosen.join(","));
+        }),
     }
+}
+
+/// Boxes to tick: values, each with its words. `toggle` is given a value, and whether it is ticked now.
+fn ticks(
+    label: &'static str,
+    all: Vec<(&'static str, &'static str)>,
+    toggle: impl Fn(&'static str, bool) + Copy + 'static,
+) -> AnyView {
+    let tick = move |(value, words)| {
+        view! {
+            <label class="tick">
+                <input type="checkbox" name=value on:change=move |event| toggle(value, event_target_checked(&event))/>
+                <span>{words}</span>
+            </label>
+        }
+    };
+    view! {
+        <fieldset>
+            <legend>{label}</legend>
+            {all.into_iter().map(tick).collect_view()}
+        </fieldset>
+    }
+    .into_any()
 }
 
 /// A secret with a button that copies it.
