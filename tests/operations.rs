@@ -364,6 +364,7 @@ fn tried_by_schemathesis(server: &Server, reader: &str, caller: &str) {
     let folder = tempfile::tempdir().expect("a folder");
     let document = send(server, "GET", "/api/v1/openapi.json", &[reader], "").body;
     std::fs::write(folder.path().join("openapi.json"), document).expect("a file");
+    #[allow(clippy::disallowed_methods, reason = "it is another program")]
     let mut command = Command::new(program);
     command.current_dir(folder.path()).args(["run", "openapi.json", "--url", &format!("http://{}", server.addr())]);
     command.args(["--phases", "coverage,fuzzing", "--max-examples", "3", "--generation-deterministic"]);
