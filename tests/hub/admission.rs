@@ -66,6 +66,7 @@ const EXPECTED: &[(&str, &str, &str, &str, u16)] = &[
     ("GET", "/api/v1/cells", "/api/v1/cells", "VMAOHpd", 200),
     ("GET", "/api/v1/markers", "/api/v1/markers", "VMAOHpd", 200),
     ("POST", "/api/v1/markers", "/api/v1/markers", "MAOHr", 400),
+    ("POST", "/api/v1/values", "/api/v1/values", "MAOHr", 400),
     ("GET", "/api/v1/notes", "/api/v1/notes", "VMAOHpd", 200),
     ("POST", "/api/v1/notes", "/api/v1/notes", "MAOHr", 400),
     ("PUT", "/api/v1/notes/{id}", "/api/v1/notes/none", "MAOHr", 400),

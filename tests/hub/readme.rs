@@ -93,6 +93,12 @@ const OF_NOTHING: &[(&str, &str)] = &[
     ("runs report ID > run.html", "runs report none"),
     ("logs ID --rank 3 --last 50", "logs none --rank 3 --last 50"),
     ("agents approve", "agents approve node-1"),
+    (
+        "runs edit a1b2c3d4 --name lr-3e-4 --group sweep --tag lr=3e-4 --notes \"the best so far\"",
+        "runs edit none --name lr-3e-4 --group sweep --tag lr=3e-4 --notes best",
+    ),
+    ("erase --run a1b2c3d4", "erase --run none"),
+    ("erase --run ID", "erase --run none"),
 ];
 
 /// Commands that also work remotely with a key.
@@ -135,6 +141,7 @@ const OF_NO_HUB: &[&str] = &[
     "run --name \"$SLURM_JOB_NAME\" -- srun watchglass run -- python train.py",
     "mark \"epoch 3\" --step 1200",
     "mark --kind preempting",
+    "log loss=0.41 tokens_per_s=12400 --step 1200",
     "alert \"loss is NaN\" --severity critical --wait 30m",
     "logs",
     "findings",

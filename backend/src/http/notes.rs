@@ -16,7 +16,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use system::user::own_uid;
 use team::accounts::Principal;
-use watch::written::{NoteSubject, WantedNotes, WrittenBook};
+use watch::written::{NoteSubject, WantedNotes, WrittenRegistry};
 
 type ApiResult = Result<Response<Body>, Refusal>;
 
@@ -41,7 +41,7 @@ pub(super) async fn of_run(app: &App, asker: &Asker, run: &str) -> Vec<SavedNote
     let Some(alerts) = &app.alerts else { return Vec::new() };
     let wanted = WantedNotes { run: Some(run.into()), span: (0, i64::MAX), ..WantedNotes::default() };
     let names = names(app, asker);
-    let found = WrittenBook::beside(alerts).notes(None, &wanted, |key| names.get(key).cloned()).await;
+    let found = WrittenRegistry::beside(alerts).notes(None, &wanted, |key| names.get(key).cloned()).await;
     // A report without notes is better than none.
     found.map(|found| found.notes).unwrap_or_default()
 }
@@ -53,7 +53,7 @@ pub(super) async fn exported(app: &App, asker: &Asker, ask: &Ask) -> Vec<SavedNo
     let sources = fitting(&asker.reader(app).sources(), &ask.sources).unwrap_or_default();
     let named = |key: &str| sources.iter().find(|source| source.key == key).map(|source| source.name.clone());
     // An export without notes is better than none.
-    WrittenBook::beside(alerts).notes(None, &wanted, named).await.map(|found| found.notes).unwrap_or_default()
+    WrittenRegistry::beside(alerts).notes(None, &wanted, named).await.map(|found| found.notes).unwrap_or_default()
 }
 
 /// `?source=` and `run=` choose, `q=` is a part of the text, `from=` and `to=` the time.
@@ -72,7 +72,7 @@ pub(super) async fn list(State(app): State<Arc<App>>, asker: Asker, params: Para
     let names: HashMap<String, String> =
         sources.iter().map(|source| (source.key.clone(), source.name.clone())).collect();
     let by = reader(&app, &asker);
-    let written = WrittenBook::beside(app.alerts()?);
+    let written = WrittenRegistry::beside(app.alerts()?);
     Ok(json(StatusCode::OK, &written.notes(by.as_ref(), &wanted, |key| names.get(key).cloned()).await?))
 }
 
@@ -105,7 +105,7 @@ pub(super) async fn add(
     asker: Asker,
     Json(new): Json<NewNote>,
 ) -> ApiResult {
-    let written = WrittenBook::beside(app.alerts()?);
+    let written = WrittenRegistry::beside(app.alerts()?);
     let subject = subject(&app, &asker, &new).await?;
     let name = names(&app, &asker).remove(&subject.source).unwrap_or_default();
     Ok(json(StatusCode::CREATED, &written.add_note(&by, subject, &new, name).await?))
@@ -119,7 +119,7 @@ pub(super) async fn change(
     Path(id): Path<String>,
     Json(wanted): Json<NoteChange>,
 ) -> ApiResult {
-    let (written, names) = (WrittenBook::beside(app.alerts()?), names(&app, &asker));
+    let (written, names) = (WrittenRegistry::beside(app.alerts()?), names(&app, &asker));
     Ok(json(StatusCode::OK, &written.change_note(&by, &id, &wanted, |key| names.get(key).cloned()).await?))
 }
 
@@ -130,7 +130,7 @@ pub(super) async fn remove(
     asker: Asker,
     Path(id): Path<String>,
 ) -> ApiResult {
-    let (written, names) = (WrittenBook::beside(app.alerts()?), names(&app, &asker));
+    let (written, names) = (WrittenRegistry::beside(app.alerts()?), names(&app, &asker));
     written.remove_note(&by, &id, |key| names.get(key).cloned()).await?;
     Ok(json(StatusCode::OK, &ById { id }))
 }

@@ -17,7 +17,7 @@ use shared::run_change::RunChange;
 use std::sync::Arc;
 use system::user::own_uid;
 use team::accounts::Principal;
-use watch::written::WrittenBook;
+use watch::written::WrittenRegistry;
 
 type ApiResult = Result<Response<Body>, Refusal>;
 
@@ -37,7 +37,7 @@ pub(super) async fn rights(app: &App, asker: &Asker, placed: &PlacedRun) -> RunR
         _ => return RunRights::default(),
     };
     let Some(alerts) = &app.alerts else { return RunRights::default() };
-    WrittenBook::beside(alerts).run_rights(&by, placed).await.unwrap_or_default()
+    WrittenRegistry::beside(alerts).run_rights(&by, placed).await.unwrap_or_default()
 }
 
 /// Returns the run with its new names.
@@ -48,7 +48,7 @@ pub(super) async fn change(
     Path(id): Path<String>,
     Json(wanted): Json<RunChange>,
 ) -> ApiResult {
-    let (written, run) = (WrittenBook::beside(app.alerts()?), placed(&app, &asker, &id).await?);
+    let (written, run) = (WrittenRegistry::beside(app.alerts()?), placed(&app, &asker, &id).await?);
     written.change_run(&by, &run, wanted).await?;
     written.refresh(&app.runs.edits).await?;
     Ok(json(StatusCode::OK, &listed_run(&placed(&app, &asker, &id).await?.run)))
@@ -61,7 +61,7 @@ pub(super) async fn remove(
     asker: Asker,
     Path(id): Path<String>,
 ) -> ApiResult {
-    let (written, run) = (WrittenBook::beside(app.alerts()?), placed(&app, &asker, &id).await?);
+    let (written, run) = (WrittenRegistry::beside(app.alerts()?), placed(&app, &asker, &id).await?);
     let last = written.delete_run(&by, &run).await?;
     written.refresh(&app.runs.edits).await?;
     let (slot, theirs) = (history_slot(&app, &asker)?, app.clone());

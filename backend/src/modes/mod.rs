@@ -29,7 +29,7 @@ use crate::stderr;
 use ::jobs::runs::{self, RunRegistry};
 use ::watch::alerts::{self, AlertRegistry, AlertRegistryParts, AlertSources, KEY_FILE, OWN_FILE, SharingHub};
 use ::watch::findings::{self, Following, KeptFindings};
-use ::watch::written::{WrittenBook, follow_run_edits};
+use ::watch::written::{WrittenRegistry, follow_run_edits};
 use cluster::gossip::Gossip;
 use notify::Road;
 use shared::embedded::EmbeddedPage;
@@ -144,7 +144,7 @@ async fn serve(
     let cluster = hub.as_ref().and_then(|hub| hub.cluster.clone());
     let alerts = alert_registry(config, &live, hub.as_ref(), kept_in.as_deref());
     // Before the first request: a deleted run is in no answer.
-    if let Err(error) = WrittenBook::beside(&alerts).refresh(&jobs.runs.edits).await {
+    if let Err(error) = WrittenRegistry::beside(&alerts).refresh(&jobs.runs.edits).await {
         tracing::warn!(%error, "it cannot be read which runs people changed or deleted; the server tries again");
     }
     tokio::spawn(follow_run_edits(alerts.clone(), jobs.runs.edits.clone(), stop.clone()));

@@ -12,6 +12,7 @@ use ::stream::live::Live;
 use ::stream::store::{Limits, Store};
 use ::watch::alerts::{AlertRegistry, AlertRegistryParts, row_of};
 use ::watch::findings::testing::finding;
+use ::watch::written::{NoteSubject, WrittenRegistry};
 use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
 use axum::http::Response;
@@ -20,13 +21,14 @@ use jobs::runs::{RunLogs, RunRegistry, RunRegistryParts};
 use shared::alert::{Alert, AlertSeverity, AlertState};
 use shared::catalog::{Catalog, cpu};
 use shared::embedded::EmbeddedPage;
+use shared::note::NewNote;
 use shared::processes::{Process, ProcessTable};
 use shared::run::{About, BEGIN_KIND, Begun};
 use shared::scope::Scope;
 use shared::series::SeriesDef;
 use shared::wire::{Check, CheckState};
 use std::time::Duration;
-use team::accounts::Network;
+use team::accounts::{Network, Principal};
 use tokio::sync::watch;
 use tower::ServiceExt;
 
@@ -171,6 +173,12 @@ async fn served(scope: Scope, is_owner: bool, folder: &tempfile::TempDir) -> (Ar
     let app = App::new(services, guard, Site::new("/".into(), EmbeddedPage::NONE), stop);
     alerts_of_both(&alerts).await;
     for (key, name) in [GRANTED, HIDDEN] {
+        let subject = NoteSubject { source: key.into(), run: None };
+        let note = NewNote { text: format!("a note about {name}"), ..NewNote::default() };
+        let written = WrittenRegistry::beside(&alerts);
+        written.add_note(&Principal::local(0), subject, &note, name.into()).await.expect("written");
+    }
+    for (key, name) in [GRANTED, HIDDEN] {
         app.findings.take(finding("idle", name, NOW / 1000 - 5, None), |_| Some(key.into()));
     }
     let bounds = shared::scope::Bounds::All;
@@ -211,6 +219,7 @@ const ALL: &[(&str, &str)] = &[
     ("/api/v1/kernels", ""),
     ("/api/v1/markers", ""),
     ("/api/v1/cells", ""),
+    ("/api/v1/notes", ""),
     ("/api/v1/doctor", ""),
     ("/api/v1/findings", ""),
     ("/api/v1/changed", "?from=1699999990&to=1700000000"),

@@ -11,12 +11,12 @@ use crate::alerts::AlertRegistry;
 
 /// Changes of runs, and notes about runs and machines. Cheap to clone.
 #[derive(Clone)]
-pub struct WrittenBook(AlertRegistry);
+pub struct WrittenRegistry(AlertRegistry);
 
-impl WrittenBook {
+impl WrittenRegistry {
     /// That beside the alerts of a server.
     pub fn beside(alerts: &AlertRegistry) -> Self {
-        WrittenBook(alerts.clone())
+        WrittenRegistry(alerts.clone())
     }
 
     /// Whether machines belong to teams.

@@ -1,7 +1,7 @@
 //! Notes about machines and runs, with the rights to them: those in the team of the machine. Everybody who sees the
 //! machine reads them. Their writer and admins change and remove them.
 
-use super::WrittenBook;
+use super::WrittenRegistry;
 use crate::alerts::maker;
 use records::notes::{self, NoteRow};
 use records::{Connection, sources, teams};
@@ -40,7 +40,7 @@ pub struct NoteSubject {
     pub run: Option<String>,
 }
 
-impl WrittenBook {
+impl WrittenRegistry {
     /// Notes on machines that `named` gives a name, by key; in order of time.
     ///
     /// # Errors

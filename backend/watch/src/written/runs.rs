@@ -3,7 +3,7 @@
 //! The rights are those in the team of the run's machines. Its maker is the member whose logins have the user of its
 //! processes. Makers and admins change and delete it; a run without a known maker is changed by any member.
 
-use super::WrittenBook;
+use super::WrittenRegistry;
 use crate::alerts::{AlertRegistry, maker};
 use jobs::runs::{PlacedRun, RunEdit, RunEdits};
 use records::run_edits::{self, RunEditRow};
@@ -70,7 +70,7 @@ struct Rows {
     new: RunEditRow,
 }
 
-impl WrittenBook {
+impl WrittenRegistry {
     /// The changes of all runs; None without a database.
     async fn run_edits(&self) -> Result<Option<((i64, i64), Vec<RunEditRow>)>, Denied> {
         let Some(records) = self.0.there().await? else { return Ok(None) };
@@ -262,7 +262,7 @@ async fn rights_in(
 
 /// Keeps the changes of runs current, also those of other hubs, until `stop` becomes true.
 pub async fn follow_run_edits(alerts: AlertRegistry, edits: Arc<RunEdits>, mut stop: watch::Receiver<bool>) {
-    let (book, mut changed, mut known) = (WrittenBook::beside(&alerts), alerts.changed(), None);
+    let (book, mut changed, mut known) = (WrittenRegistry::beside(&alerts), alerts.changed(), None);
     let mut due = tokio::time::interval(LOOK_INTERVAL);
     due.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {

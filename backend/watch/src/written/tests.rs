@@ -19,15 +19,15 @@ use team::accounts::{Denied, Principal};
 const NOW: i64 = 1_700_000_000_000;
 
 /// A hub of the database in a folder.
-async fn hub(folder: &Path) -> WrittenBook {
+async fn hub(folder: &Path) -> WrittenRegistry {
     let records = Records::open(folder).await.expect("a database");
     let about = AlertRegistryParts { names_teams: true, ..AlertRegistryParts::default() };
     let clock = Arc::new(Manual::at(NOW, Duration::ZERO));
-    WrittenBook::beside(&AlertRegistry::of_hub(records, folder.join("key"), clock, about))
+    WrittenRegistry::beside(&AlertRegistry::of_hub(records, folder.join("key"), clock, about))
 }
 
 /// Adds a team with a machine.
-async fn machine(book: &WrittenBook) {
+async fn machine(book: &WrittenRegistry) {
     let mut change = book.0.begin().await.expect("a change");
     let team = "t".repeat(26);
     teams::add(&mut change, &Team { id: team.clone(), name: "main".into(), settings: "{}".into() })
