@@ -141,6 +141,7 @@ const OF_NO_HUB: &[&str] = &[
     "run --name \"$SLURM_JOB_NAME\" -- srun watchglass run -- python train.py",
     "mark \"epoch 3\" --step 1200",
     "mark --kind preempting",
+    "log",
     "log loss=0.41 tokens_per_s=12400 --step 1200",
     "alert \"loss is NaN\" --severity critical --wait 30m",
     "logs",

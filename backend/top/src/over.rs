@@ -75,8 +75,8 @@ fn frame(title: &str, palette: Palette, rect: Rect, buffer: &mut Buffer) {
 
 /// Whether the terminal supports this shortcut of the page.
 fn is_here(row: &Shortcut) -> bool {
-    use Action::{Changed, Compare, Layouts, Menu, Open, Record};
-    let elsewhere = |action: &Action| matches!(action, Compare | Changed | Layouts | Menu | Open | Record);
+    use Action::{Changed, Compare, Layouts, Menu, Note, Open, Record};
+    let elsewhere = |action: &Action| matches!(action, Compare | Changed | Layouts | Menu | Note | Open | Record);
     !row.keys.iter().any(|(_, action)| elsewhere(action))
 }
 
