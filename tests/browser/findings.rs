@@ -390,7 +390,9 @@ fn what_a_server_finds_leads_its_page_with_the_evidence_drawn() {
     let told = |of: &str| read_text(&browser, &format!("{LINE}.querySelector('{of}').innerText"));
     let sentence = told("p");
     assert!(sentence.starts_with("GPU ") && !sentence.contains("{since}") && !sentence.contains("UTC"), "{sentence}");
-    assert!(told(".below").contains("since "), "{}", told(".below"));
+    let below =
+        read_text(&browser, &format!("[...{LINE}.querySelectorAll('.below')].map(one => one.innerText).join()"));
+    assert!(below.starts_with("Next: ") && below.contains("since "), "{below}");
     browser.press("f");
     browser.until(&format!("{ROWS}.length > 0"));
     browser.until("document.querySelector('.proofs figure')?.dataset.lines === '8'");

@@ -41,7 +41,9 @@ fn until(crowd: &Crowd, browser: &Browser, expression: &str) {
     until_or(
         2 * MAX_WAIT,
         || {
-            let is_so = browser.eval(&format!("!!({expression})")) == true;
+            // An element is missing while its part of the page is loaded.
+            let so = format!("(() => {{ try {{ return !!({expression}) }} catch {{ return false }} }})()");
+            let is_so = browser.eval(&so) == true;
             // A page of a thousand machines needs some time for a second of them.
             if !is_so && asked % ASKED_A_SECOND == 0 {
                 crowd.pass(1);
