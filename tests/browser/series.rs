@@ -150,7 +150,6 @@ fn series_are_isolated_hidden_and_followed_and_a_second_tab_shows_the_same() {
 
     // The tools for single series restore all of them.
     browser.click("article.hero h3 button");
-    browser.until("document.querySelector('#menu button[data-do=series]')");
     browser.click("#menu button[data-do=series]");
     browser.until(&format!("!{NOTE}.includes('hidden') && !{QUERY}.has('only') && !{QUERY}.has('pin')"));
     for hidden in [1, 2] {

@@ -203,7 +203,6 @@ fn a_recording_gives_its_samples_without_a_server() {
     browser.press("End");
     browser.until(r#"+document.querySelector("article[data-panel='gpu.power']").dataset.samples > 0"#);
     open_menu(&browser, "gpu.power");
-    browser.until("document.querySelector('#menu button[data-do=csv]')");
     browser.click("#menu button[data-do=csv]");
     let csv = String::from_utf8(saved(folder.path(), "csv")).expect("text");
     let mut lines = csv.lines();

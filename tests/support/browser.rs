@@ -265,17 +265,20 @@ impl Browser {
     /// Clicks in the middle of the first element that a CSS selector finds, and scrolls there first.
     ///
     /// # Panics
-    /// Panics when a mouse could not hit it: it has no size, or another element covers it.
+    /// Panics when a mouse cannot hit it in time: it is missing, it has no size, or another element covers it.
     #[track_caller]
     pub fn click(&self, selector: &str) {
+        let last = std::cell::RefCell::new(String::new());
         let hits = || {
-            let place = self.try_eval(&format!("{AIM}({})", json!(selector))).expect(selector);
+            // An element is missing while its part of the page is loaded.
+            let place = self.try_eval(&format!("{AIM}({})", json!(selector)));
+            let place = place.map_err(|error| last.replace(error)).ok()?;
             let side = |at: usize| place[at].as_f64().expect("a length");
             self.click_at((side(0), side(1)), 0);
             // A page that the click led to does not have this variable.
             self.try_eval("!window.__missed").map_or(Some(()), |hit| (hit == true).then_some(()))
         };
-        until_or(MAX_WAIT, hits, || format!("{selector} never stands still"));
+        until_or(MAX_WAIT, hits, || format!("{selector} never stands still: {}", last.borrow()));
     }
 
     /// Presses and releases a key, given by its JavaScript name.
