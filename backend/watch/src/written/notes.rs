@@ -18,7 +18,7 @@ const MAX_OF_TEAM: i64 = 10_000;
 const MAX_LISTED: usize = 1_000;
 const MAX_READ: i64 = 20_000;
 
-/// Which notes are asked for.
+/// Filter of notes.
 #[derive(Clone, Debug, Default)]
 pub struct WantedNotes {
     /// Only those about this machine, by its key.

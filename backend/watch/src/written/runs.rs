@@ -134,11 +134,7 @@ impl WrittenRegistry {
         let Rows { old, mut new } = self.rows(&mut change, by, placed, &teams).await?;
         let version = old.as_ref().map_or(0, |old| old.version);
         if wanted.version.is_some_and(|wanted| i64::try_from(wanted).ok() != Some(version)) {
-            return Err(Denied::Conflict(
-                "somebody else has changed this run meanwhile; load it again and repeat the \
-                change"
-                    .into(),
-            ));
+            return Err(changed_meanwhile());
         }
         let before: RunChange = serde_json::from_str(&new.names).unwrap_or_default();
         let (was, is) = (audited(&replaced(&placed.run.about, &wanted)), audited(&wanted));
@@ -214,12 +210,17 @@ impl WrittenRegistry {
     }
 
     async fn put(&self, on: &mut Connection, is_known: bool, row: &RunEditRow) -> Result<(), Denied> {
-        match is_known {
-            true => drop(run_edits::set(on, row).await?),
-            false => run_edits::add(on, row).await?,
+        if !is_known {
+            return Ok(run_edits::add(on, row).await?);
         }
-        Ok(())
+        // Two hubs on one PostgreSQL may have read the same version.
+        if run_edits::set(on, row).await? { Ok(()) } else { Err(changed_meanwhile()) }
     }
+}
+
+/// Error: the run has a newer version than the one that the change is about.
+fn changed_meanwhile() -> Denied {
+    Denied::Conflict("somebody else has changed this run meanwhile; load it again and repeat the change".into())
 }
 
 /// Error: the principal may not do this with a run.
@@ -262,7 +263,7 @@ async fn rights_in(
 
 /// Keeps the changes of runs current, also those of other hubs, until `stop` becomes true.
 pub async fn follow_run_edits(alerts: AlertRegistry, edits: Arc<RunEdits>, mut stop: watch::Receiver<bool>) {
-    let (book, mut changed, mut known) = (WrittenRegistry::beside(&alerts), alerts.changed(), None);
+    let (written, mut changed, mut known) = (WrittenRegistry::beside(&alerts), alerts.changed(), None);
     let mut due = tokio::time::interval(LOOK_INTERVAL);
     due.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
@@ -281,7 +282,7 @@ pub async fn follow_run_edits(alerts: AlertRegistry, edits: Arc<RunEdits>, mut s
         // While the database is unreachable, the known changes apply.
         if state.is_some()
             && state != known
-            && let Ok(read) = book.refresh(&edits).await
+            && let Ok(read) = written.refresh(&edits).await
         {
             known = Some(read);
         }
