@@ -11,6 +11,8 @@ use std::time::Duration;
 const BURST: f64 = 2.0 * PER_SECOND;
 /// Maximum number of series of a machine.
 const MAX_SERIES: usize = 8_192;
+/// Maximum number of processes that are known at once.
+const MAX_SENDERS: usize = 1_024;
 /// Time after which a process without values is forgotten: its names count no longer.
 const FORGET_AFTER: Duration = Duration::from_secs(600);
 
@@ -109,6 +111,11 @@ impl JobValues {
         state.is_used = true;
         if !state.senders.contains_key(&sender) {
             state.senders.retain(|_, known| now.saturating_sub(known.at) < FORGET_AFTER);
+            if state.senders.len() >= MAX_SENDERS {
+                taken.dropped = values.len() as u64;
+                state.dropped += taken.dropped;
+                return taken;
+            }
         }
         let mut room = MAX_SERIES.saturating_sub(state.senders.values().map(Sender::series).sum());
         let of = Sender { names: BTreeMap::new(), step: None, left: BURST, at: now };
@@ -218,6 +225,18 @@ mod tests {
 
     const fn at(ms: u64) -> Duration {
         Duration::from_millis(ms)
+    }
+
+    #[test]
+    fn processes_over_the_maximum_are_counted_and_have_room_when_others_are_forgotten() {
+        let values = JobValues::default();
+        for n in 0..MAX_SENDERS as u32 {
+            assert_eq!(values.put(rank(n), one_value("loss", 1.0), None, at(0)).taken, 1);
+        }
+        let over = values.put(rank(9_999), one_value("loss", 1.0), None, at(0));
+        assert_eq!((over.taken, over.dropped, values.dropped()), (0, 1, Some(1)));
+        assert_eq!(values.take().len(), MAX_SENDERS);
+        assert_eq!(values.put(rank(9_999), one_value("loss", 1.0), None, FORGET_AFTER).taken, 1);
     }
 
     #[test]
