@@ -461,7 +461,7 @@ impl Link {
         let (now, idle, span) = (page.server_now(), page.idle.get_value(), page.span());
         let live = page.state.get_untracked() == LinkState::Live && !page.is_recorded() && page.is_of_one_machine();
         let seen = of_source(page, |source| {
-            let (last, interval, opened) = (source.last_t(), source.info.interval, !source.loaded.is_empty());
+            let (last, interval, opened) = (source.last_t(), source.info.interval, source.opened);
             let whole = source.has_all(span.0, span.1, span);
             (flow(Arrived { now, last, interval, opened, asks, idle }), !opened || (asks && !whole))
         });

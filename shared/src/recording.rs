@@ -216,7 +216,7 @@ impl Recording {
             messages.push(ServerMessage::Facts { source: info.id, facts: info.facts });
             messages.push(ServerMessage::Series { source: info.id, first: 0, defs: series });
             messages.extend(blocks.into_iter().map(ServerMessage::Columns));
-            messages.push(ServerMessage::HistoryEnd { source: info.id, from, to: i64::MAX });
+            messages.push(ServerMessage::HistoryEnd { source: info.id, from, to: i64::MAX, more: false });
             messages.extend(wire::record_messages(info.id, records));
         }
         messages

@@ -22,7 +22,7 @@ use crate::varint::{put, take, take_array, take_slice};
 use serde::{Deserialize, Serialize};
 
 /// Increased with every change that an older page could not read; the page then shows a request to reload.
-pub const PROTOCOL: u16 = 7;
+pub const PROTOCOL: u16 = 8;
 
 /// First byte of a control message.
 pub const CONTROL: u8 = 0;
@@ -271,15 +271,18 @@ pub enum ServerMessage {
     },
     /// A stretch of history.
     Columns(Columns),
-    /// Everything requested by a [`PageMessage::History`], or by the opening, has been sent: sealed history of this
-    /// span is complete.
+    /// Sealed history of this span is complete. History is sent newest first, so that a page can draw each stretch as
+    /// soon as it is there.
     HistoryEnd {
         /// Number of the source.
         source: SourceId,
-        /// Start of the requested span, ms.
+        /// Start of the span, ms.
         from: i64,
         /// Its end, ms; [`i64::MAX`] if everything that follows has been or will be sent.
         to: i64,
+        /// Whether earlier history follows. If not, everything requested by a [`PageMessage::History`], or by the
+        /// opening, has been sent.
+        more: bool,
     },
     /// The page's position is not in memory any more: it drops its series and frames, and everything is sent again.
     Resync,

@@ -262,7 +262,7 @@ impl Model {
             Received::Control(ServerMessage::Goodbye { reason }) => return Err(reason),
             Received::Control(message) => {
                 let sources = matches!(message, ServerMessage::Sources(_));
-                let ended = matches!(message, ServerMessage::HistoryEnd { .. });
+                let ended = matches!(message, ServerMessage::HistoryEnd { more: false, .. });
                 self.awaited &= !ended;
                 let changed = self.store.take(message);
                 if sources && self.source.is_some() && self.store.index.iter().all(|entry| !self.is_asked(entry)) {

@@ -77,14 +77,14 @@ fn machine(gpus: u32, seconds: i64) -> Model {
     let facts = facts.map(|(key, value)| (key.to_string(), value.to_string())).to_vec();
     take(say(ServerMessage::Series { source: 0, first: 0, defs }));
     take(say(ServerMessage::Facts { source: 0, facts }));
-    take(say(ServerMessage::HistoryEnd { source: 0, from: START, to: i64::MAX }));
+    take(say(ServerMessage::HistoryEnd { source: 0, from: START, to: i64::MAX, more: false }));
     take(wire::encode_ticks(0, [&state.keyframe()[..]]));
     for s in 0..seconds {
         let now: Vec<f64> = values.iter().map(|value| value(s)).collect();
         let frame = state.encode(START + s * 1_000, false, &now);
         take(wire::encode_ticks(0, [&frame[..]]));
     }
-    take(say(ServerMessage::HistoryEnd { source: 0, from: START - 300_000, to: i64::MAX }));
+    take(say(ServerMessage::HistoryEnd { source: 0, from: START - 300_000, to: i64::MAX, more: false }));
     let process = |pid: u32, name: &str, cpu: f32, gpu: Option<u64>| Process {
         pid,
         parent: if pid > 4_000 { 4_000 } else { 1 },

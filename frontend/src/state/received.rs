@@ -139,7 +139,8 @@ impl Page {
             }
             _ => {}
         }
-        let answered = matches!(message, ServerMessage::HistoryEnd { .. } | ServerMessage::MinutesEnd { .. });
+        let answered =
+            matches!(message, ServerMessage::HistoryEnd { more: false, .. } | ServerMessage::MinutesEnd { .. });
         let hello = matches!(message, ServerMessage::Hello(_));
         let changed = self.store.write_value().take(message);
         self.changed(changed);

@@ -118,7 +118,7 @@ fn ranking(page: Page) -> Ranking {
     let Some(source) = store.source(view.source.as_deref()) else {
         return Ranking { words, rows: Vec::new(), rest: String::new() };
     };
-    if source.loaded.is_empty() {
+    if !source.opened {
         // The newest ticks arrive first. The list is rebuilt when the history has arrived.
         return Ranking { words, rows: Vec::new(), rest: "Loading history.".into() };
     }

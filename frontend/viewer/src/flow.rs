@@ -7,7 +7,7 @@ const QUIET_AFTER_MS: i64 = 6_000;
 /// State of the samples of the shown machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Flow {
-    /// Its history is still arriving.
+    /// It has no current sample yet, and its history is still arriving.
     #[default]
     Loading,
     /// Samples arrive as they are measured.
@@ -39,10 +39,9 @@ pub struct Arrived {
 pub fn flow(arrived: Arrived) -> Flow {
     let quiet = (arrived.interval * 3).max(QUIET_AFTER_MS);
     match arrived.last {
-        _ if !arrived.opened => Flow::Loading,
-        None => Flow::Live,
         Some(last) if arrived.now - last <= quiet => Flow::Live,
-        Some(_) if arrived.asks => Flow::Loading,
+        _ if !arrived.opened || arrived.asks && arrived.last.is_some() => Flow::Loading,
+        None => Flow::Live,
         Some(last) if arrived.idle - last > quiet => Flow::Silent,
         Some(_) => Flow::Behind,
     }
@@ -58,8 +57,10 @@ mod tests {
     #[test]
     fn each_state_is_told_by_what_arrives() {
         assert_eq!(flow(SEEN), Flow::Live);
-        assert_eq!(flow(Arrived { opened: false, ..SEEN }), Flow::Loading);
+        assert_eq!(flow(Arrived { opened: false, ..SEEN }), Flow::Live, "live samples do not wait for history");
+        assert_eq!(flow(Arrived { opened: false, last: None, ..SEEN }), Flow::Loading);
         let old = Arrived { last: Some(40_000), ..SEEN };
+        assert_eq!(flow(Arrived { opened: false, ..old }), Flow::Loading);
         assert_eq!(flow(Arrived { asks: true, ..old }), Flow::Loading, "live samples wait behind history");
         assert_eq!(flow(old), Flow::Behind, "the server has not said that there is nothing newer");
         assert_eq!(flow(Arrived { idle: 45_000, ..old }), Flow::Behind, "it said so of another time");

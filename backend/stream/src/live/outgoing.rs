@@ -6,10 +6,14 @@ use crate::store::{Block, Damages};
 use bytes::Bytes;
 use shared::column;
 use shared::segment::Part;
-use shared::wire::{self, ColumnBytes, Columns, MAX_MESSAGE, ServerMessage, SourceId};
+use shared::wire::{self, ColumnBytes, Columns, ServerMessage, SourceId};
 use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
+
+/// Maximum size of a message of history in bytes, unless one column is longer. A new tick waits for one such message:
+/// less than a second at 1.6 Mbit/s.
+const MAX_HISTORY_MESSAGE: usize = 128 << 10;
 
 /// The next data for a page; [read](Outgoing::read) it.
 pub enum Outgoing {
@@ -101,8 +105,8 @@ impl BlockPart {
         !self.block.at_hand()
     }
 
-    /// Its next message, at most [`MAX_MESSAGE`] bytes or one column, and the rest. Damaged data is left out: a gap on
-    /// the page.
+    /// Its next message, at most [`MAX_HISTORY_MESSAGE`] bytes or one column, and the rest. Damaged data is left out: a
+    /// gap on the page.
     fn read(mut self) -> (Option<Bytes>, Option<BlockPart>) {
         let (block, damages) = (&self.block, &self.damages);
         let Some(times) = damages.checked(block, None, block.times()) else { return (None, None) };
@@ -119,7 +123,7 @@ impl BlockPart {
                         Some(cut) => Cow::Owned(cut.column(&bytes, block.ticks())),
                         None => bytes,
                     };
-                    whole = columns.is_empty() || size + bytes.len() + 16 <= MAX_MESSAGE;
+                    whole = columns.is_empty() || size + bytes.len() + 16 <= MAX_HISTORY_MESSAGE;
                     if !whole {
                         return false;
                     }

@@ -57,10 +57,10 @@ pub struct Viewer {
     begun: Option<Arc<Overview>>,
     /// Next position in turn among sources and overviews.
     turn: usize,
-    /// Messages to send: one window of history, whose blocks are read in turn, or one message of ticks.
+    /// Messages to send: those of the opening, or one message of ticks.
     waiting: VecDeque<Outgoing>,
-    /// Messages to send after those: the history of the opening. It is slow over a slow connection, and the newest
-    /// ticks do not wait for it.
+    /// History to send: its blocks are read in turn, the newest first. It takes long over a slow connection, so new
+    /// ticks go before the next message of it.
     behind: VecDeque<Outgoing>,
     sent: u32,
     acknowledged: u32,
@@ -168,8 +168,9 @@ impl Viewer {
                 self.window = window.clamp(0, self.live.retention.min(most));
                 // The series hidden before the reconnect are not known any more.
                 let resume = resume.filter(|resume| resume.boot == self.live.boot && !self.scope.hides_any());
-                self.greet(&sources, resume.as_ref().map(|resume| resume.rows));
+                let help = self.greet(&sources, resume.as_ref().map(|resume| resume.rows));
                 self.follow(&sources, resume);
+                self.waiting.extend(help);
                 Ok(())
             }
             PageMessage::Overview { .. } if !self.opened => Err("a page must open the stream first".into()),
@@ -189,7 +190,6 @@ impl Viewer {
                     return Ok(());
                 }
                 self.send_span(source, from, to);
-                self.queue_message(&ServerMessage::HistoryEnd { source, from, to });
                 Ok(())
             }
             PageMessage::Minutes { source, from, to } => {
@@ -202,8 +202,9 @@ impl Viewer {
                 let within = self.shown(from, to);
                 let stretches = seen.then(|| Stretches::new(&self.live.store(), source, within.0, within.1)).flatten();
                 let hidden = self.hidden(source);
-                self.waiting.extend(stretches.map(|all| Outgoing::Minutes(Box::new(all.without(hidden)))));
-                self.queue_message(&ServerMessage::MinutesEnd { source, from, to });
+                self.behind.extend(stretches.map(|all| Outgoing::Minutes(Box::new(all.without(hidden)))));
+                let end = wire::encode(&ServerMessage::MinutesEnd { source, from, to });
+                self.behind.push_back(Outgoing::Message(end.into()));
                 Ok(())
             }
             PageMessage::Ack { messages } => {
@@ -233,8 +234,8 @@ impl Viewer {
             if self.followed.iter().any(|followed| followed.cursor.source() == shown) {
                 continue;
             }
-            if let Bounds::Span(from, to) = self.bounds {
-                self.show_span(shown, from, to);
+            if let Bounds::Span(from, _) = self.bounds {
+                self.show_span(shown, from);
                 continue;
             }
             let place = resume.as_ref().and_then(|resume| resume.places.iter().find(|(id, ..)| *id == shown));
@@ -261,9 +262,9 @@ impl Viewer {
         longest.unwrap_or(self.live.retention).min(self.live.retention)
     }
 
-    /// The first messages to a page, and the table and the index of sources, unless the page resumes and knows this
-    /// number of `rows`.
-    fn greet(&mut self, shown: &[String], rows: Option<u32>) {
+    /// Queues the first messages to a page, with the table and the index of sources, unless the page resumes and knows
+    /// this number of `rows`. Returns the message to send after the newest ticks.
+    fn greet(&mut self, shown: &[String], rows: Option<u32>) -> Option<Outgoing> {
         let retention = self.retention(shown);
         self.queue_message(&ServerMessage::Hello(Hello {
             protocol: PROTOCOL,
@@ -279,6 +280,7 @@ impl Viewer {
             let store = self.live.store();
             (store.catalog().clone(), store.fixed_rows(), store.replaced_rows(0).1)
         };
+        let mut help = None;
         if let Some(rows) = rows {
             self.table.rows = rows as usize;
         } else {
@@ -286,7 +288,7 @@ impl Viewer {
             // Two thirds of it are help texts, which nobody reads in the first second, so it is sent after the newest
             // ticks. It is sent before the history ends, so a page that resumes has it already.
             let whole = ServerMessage::Rows { first: 0, metrics: metrics.clone(), charts: Vec::new() };
-            self.behind.push_back(Outgoing::Message(wire::encode(&whole).into()));
+            help = Some(Outgoing::Message(wire::encode(&whole).into()));
             metrics.iter_mut().for_each(|metric| metric.help.clear());
             self.table = KnownTable { rows: metrics.len(), version, ..KnownTable::default() };
             let layout = Layout { charts, ..catalog.layout.clone() };
@@ -297,6 +299,7 @@ impl Viewer {
         let rest = all.split_off(all.len().min(MAX_LINES));
         self.queue_message(&ServerMessage::Sources(all));
         self.say_changed(&rest);
+        help
     }
 
     /// Whether a source exists for the page.
@@ -317,37 +320,46 @@ impl Viewer {
         self.waiting.push_back(Outgoing::Message(wire::encode(message).into()));
     }
 
-    /// Blocks as messages. Late samples reach the page when their hour is merged.
-    fn parts(&self, source: SourceId, blocks: Vec<Block>) -> impl Iterator<Item = Outgoing> + use<> {
+    /// Queues these blocks of a span, the newest first. The span that is complete by then is sent after the first block,
+    /// the second, the fourth and so on: the page begins its lines again at each. Late samples reach the page when their
+    /// hour is merged.
+    fn queue_history(&mut self, source: SourceId, mut blocks: Vec<Block>, (from, to): (i64, i64)) {
         let damages = self.live.store().damages().clone();
         let hidden = self.hidden(source);
         let within = match self.bounds {
             Bounds::All => None,
             _ => Some(self.shown(i64::MIN, i64::MAX)),
         };
-        let whole = move |block| {
-            Outgoing::Block(BlockPart::new(source, block, damages.clone()).within(within).without(hidden.clone()))
-        };
-        blocks.into_iter().filter(|block| !block.late()).map(whole)
+        let end =
+            |from, more| Outgoing::Message(wire::encode(&ServerMessage::HistoryEnd { source, from, to, more }).into());
+        blocks.retain(|block| !block.late());
+        let all = blocks.len();
+        for (left, block) in blocks.into_iter().enumerate().rev() {
+            let begins = block.from().max(from);
+            let part = BlockPart::new(source, block, damages.clone()).within(within).without(hidden.clone());
+            self.behind.push_back(Outgoing::Block(part));
+            self.behind.extend((left > 0 && (all - left).is_power_of_two()).then(|| end(begins, true)));
+        }
+        self.behind.push_back(end(from, false));
     }
 
-    /// Sends the visible samples of a span. Unsealed ticks follow one by one, except for a fixed span.
+    /// Queues the visible samples of a span. Unsealed ticks follow one by one, except for a fixed span, which has no
+    /// later ticks.
     fn send_span(&mut self, source: SourceId, from: i64, to: i64) {
-        let (from, to) = self.shown(from, to);
-        if from > to || !self.sees(source) {
-            return;
-        }
-        let Some(snapshot) = self.live.store().snapshot(source, from, to) else { return };
-        let blocks = match self.bounds {
-            Bounds::Span(..) => snapshot.blocks_of(&(0..=u64::MAX)),
-            _ => snapshot.blocks().to_vec(),
+        let shown = self.shown(from, to);
+        let seen = shown.0 <= shown.1 && self.sees(source);
+        let snapshot = if seen { self.live.store().snapshot(source, shown.0, shown.1) } else { None };
+        let fixed = matches!(self.bounds, Bounds::Span(..));
+        let blocks = match snapshot {
+            Some(snapshot) if fixed => snapshot.blocks_of(&(0..=u64::MAX)),
+            Some(snapshot) => snapshot.blocks().to_vec(),
+            None => Vec::new(),
         };
-        let parts = self.parts(source, blocks);
-        self.waiting.extend(parts);
+        self.queue_history(source, blocks, (from, to));
     }
 
     /// Sends a fixed span of a source, and no ticks after it.
-    fn show_span(&mut self, source: SourceId, from: i64, to: i64) {
+    fn show_span(&mut self, source: SourceId, from: i64) {
         let (named, facts) = {
             let store = self.live.store();
             let ids: Vec<SeriesId> = (0..).take(store.series(source, 0).len()).collect();
@@ -356,8 +368,7 @@ impl Viewer {
         };
         self.announce_series(source, named);
         self.queue_message(&ServerMessage::Facts { source, facts: facts.unwrap_or_default() });
-        self.send_span(source, from, to);
-        self.queue_message(&ServerMessage::HistoryEnd { source, from, to: i64::MAX });
+        self.send_span(source, from, i64::MAX);
     }
 
     /// Sends the series, a keyframe followed by the newest ticks, then the sealed blocks of the window and all unsealed
@@ -384,10 +395,7 @@ impl Viewer {
         self.waiting.push_back(Outgoing::Message(keyframe.into()));
         self.sent += 1;
         self.send_ticks(at, frames, &records);
-        let parts = self.parts(source, blocks);
-        self.behind.extend(parts);
-        let end = wire::encode(&ServerMessage::HistoryEnd { source, from, to: i64::MAX });
-        self.behind.push_back(Outgoing::Message(end.into()));
+        self.queue_history(source, blocks, (from, i64::MAX));
     }
 
     /// Sends rows that the page does not know, then the series that use them.
@@ -440,23 +448,27 @@ impl Viewer {
 
     /// The next message to send; none until the next notification or acknowledgment.
     pub fn next_message(&mut self) -> Option<Outgoing> {
-        if let Some(next) = self.waiting.pop_front().or_else(|| self.behind.pop_front()) {
-            return Some(next);
+        if self.waiting.is_empty() {
+            match self.held() {
+                true if self.behind.is_empty() => {
+                    self.live.counts.held_back.fetch_add(1, Ordering::Relaxed);
+                }
+                true => {}
+                false => self.advance(),
+            }
         }
-        if self.held() {
-            self.live.counts.held_back.fetch_add(1, Ordering::Relaxed);
-            return None;
+        let next = self.waiting.pop_front().or_else(|| self.behind.pop_front());
+        if next.is_none() {
+            // Thousands of pages follow, and most have nothing waiting: the memory of a long history is released.
+            self.waiting.shrink_to(1);
+            self.behind.shrink_to_fit();
         }
-        // Thousands of pages follow, and most have nothing waiting: the memory of a long history is released.
-        self.waiting.shrink_to(1);
-        self.behind.shrink_to_fit();
-        self.advance();
-        self.waiting.pop_front().or_else(|| self.behind.pop_front())
+        next
     }
 
-    /// Puts back the rest of a message of history, to be sent next.
+    /// Puts back the rest of a message of history, to be sent before the rest of it.
     pub fn put_back(&mut self, rest: Outgoing) {
-        self.waiting.push_front(rest);
+        self.behind.push_front(rest);
     }
 
     /// Queues news of one source or overview at a time, in turn.
@@ -506,7 +518,8 @@ impl Viewer {
                 self.live.counts.resyncs.fetch_add(1, Ordering::Relaxed);
                 self.announce_about(at);
                 self.queue_message(&ServerMessage::Resync);
-                // The page drops everything that it follows.
+                // The page drops everything that it follows, and the history that it waits for.
+                self.behind.clear();
                 return (0..self.followed.len()).for_each(|at| self.begin(at));
             }
         };

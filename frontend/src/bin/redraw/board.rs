@@ -214,6 +214,6 @@ impl BenchBoard {
             times,
             columns,
         }));
-        self.take(ServerMessage::HistoryEnd { source: 0, from, to: i64::MAX });
+        self.take(ServerMessage::HistoryEnd { source: 0, from, to: i64::MAX, more: false });
     }
 }

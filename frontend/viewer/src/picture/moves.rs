@@ -111,7 +111,7 @@ impl Server {
             columns: (0..self.steps.len()).map(column).collect(),
         };
         self.store.take(ServerMessage::Columns(columns));
-        self.store.take(ServerMessage::HistoryEnd { source: 0, from: times[0], to: i64::MAX });
+        self.store.take(ServerMessage::HistoryEnd { source: 0, from: times[0], to: i64::MAX, more: false });
         self.sealed = to;
     }
 

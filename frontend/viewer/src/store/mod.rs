@@ -115,9 +115,10 @@ impl Store {
                     s.keep(columns);
                 }
             }
-            ServerMessage::HistoryEnd { source, from, to } => {
+            ServerMessage::HistoryEnd { source, from, to, more } => {
                 if let Some(s) = self.sources.get_mut(&source) {
                     changed.history = s.history_end(from, to);
+                    s.opened |= !more;
                 }
             }
             ServerMessage::Minutes(minutes) => {
@@ -174,7 +175,7 @@ impl Store {
     /// The position in each stream from which the server can resume. None while no tick is stored, or while history of
     /// a source is still arriving: then everything must be sent again.
     pub fn places(&self) -> Option<Resume> {
-        if self.sources.values().any(|s| s.last_seq().is_some() && s.loaded.is_empty()) {
+        if self.sources.values().any(|s| s.last_seq().is_some() && !s.opened) {
             return None;
         }
         let places: Vec<_> =
@@ -296,7 +297,7 @@ mod tests {
         server.greet(&mut store, 1);
         (0..900).for_each(|_| drop(server.tick()));
         store.take(ServerMessage::Columns(server.sealed(0, 900)));
-        store.take(ServerMessage::HistoryEnd { source: 0, from: START, to: i64::MAX });
+        store.take(ServerMessage::HistoryEnd { source: 0, from: START, to: i64::MAX, more: false });
         let key = server.state.keyframe();
         assert_eq!(store.ticks(0, &[&key]), Ok(false), "a keyframe is no tick");
         let frames: Vec<Vec<u8>> = (0..2000).map(|_| server.tick()).collect();
@@ -315,7 +316,7 @@ mod tests {
         assert_eq!(read(&store, 1).len(), 2900);
         assert_eq!(read(&store, 1)[1000].1, 1_000_000.0);
         store.take(ServerMessage::Columns(rest));
-        let changed = store.take(ServerMessage::HistoryEnd { source: 0, from, to: i64::MAX });
+        let changed = store.take(ServerMessage::HistoryEnd { source: 0, from, to: i64::MAX, more: false });
         assert!(!changed.history, "what was known already needs no new reduction");
         assert_eq!(store.sources[&0].head.len(), 1100);
         assert_eq!(read(&store, 0), expected);
@@ -327,7 +328,7 @@ mod tests {
         server.greet(&mut store, 1);
         (0..900).for_each(|_| drop(server.tick()));
         store.take(ServerMessage::Columns(server.sealed(0, 900)));
-        store.take(ServerMessage::HistoryEnd { source: 0, from: START, to: i64::MAX });
+        store.take(ServerMessage::HistoryEnd { source: 0, from: START, to: i64::MAX, more: false });
         let key = server.state.keyframe();
         store.ticks(0, &[&key]).unwrap();
         let frame = server.tick();
@@ -375,7 +376,7 @@ mod tests {
             for &(from, to) in stretches {
                 store.take(ServerMessage::Columns(server.sealed(from, to)));
             }
-            store.take(ServerMessage::HistoryEnd { source: 0, from: START, to: i64::MAX }).history
+            store.take(ServerMessage::HistoryEnd { source: 0, from: START, to: i64::MAX, more: false }).history
         };
         let expected = |from: i64| (from..3_600).map(|s| (s, Server::values(s)[0])).collect::<Vec<_>>();
         assert!(bring(&mut store, &[(1_800, 2_700), (2_700, 3_600)]));
@@ -396,7 +397,7 @@ mod tests {
             for &(from, to) in stretches {
                 store.take(ServerMessage::Columns(server.sealed(from, to)));
             }
-            store.take(ServerMessage::HistoryEnd { source: 0, from: START, to: i64::MAX });
+            store.take(ServerMessage::HistoryEnd { source: 0, from: START, to: i64::MAX, more: false });
         };
         bring(&[(0, 2_000)]);
         bring(&[(1_000, 3_600)]);
@@ -429,7 +430,7 @@ mod tests {
         for h in 0..12 {
             store.take(ServerMessage::Columns(server.sealed(h * 3_600, (h + 1) * 3_600)));
         }
-        store.take(ServerMessage::HistoryEnd { source: 0, from: START, to: i64::MAX });
+        store.take(ServerMessage::HistoryEnd { source: 0, from: START, to: i64::MAX, more: false });
         let source = &store.sources[&0];
         let make = |from: i64| Trace::new(1, 1, from, source, &store.catalog);
         let mut trace = make(START);
@@ -453,7 +454,7 @@ mod tests {
         let mut back = server.sealed(0, 900);
         (back.first_seq, back.last_seq) = (43_201, 44_100);
         store.take(ServerMessage::Columns(back));
-        store.take(ServerMessage::HistoryEnd { source: 0, from: START, to: i64::MAX });
+        store.take(ServerMessage::HistoryEnd { source: 0, from: START, to: i64::MAX, more: false });
         let mut seen = 0;
         store.sources[&0].samples(0, 0, (START + 100_000, START + 109_000), |t, _| {
             seen += usize::from((100_000..=109_000).contains(&(t - START)));
@@ -472,7 +473,12 @@ mod tests {
         let at = |s: i64| if s == 12_345 { 5_000.0 } else { Server::values(s)[0] + more(s) };
         server.second = hours * 3_600;
         store.take(ServerMessage::Columns(server.sealed((hours - 2) * 3_600, hours * 3_600)));
-        store.take(ServerMessage::HistoryEnd { source: 0, from: START + (hours - 2) * 3_600_000, to: i64::MAX });
+        store.take(ServerMessage::HistoryEnd {
+            source: 0,
+            from: START + (hours - 2) * 3_600_000,
+            to: i64::MAX,
+            more: false,
+        });
         let source = store.sources.get_mut(&0).unwrap();
         let (day, newest) = ((START, START + hours * 3_600_000 - 1_000), source.last_t().unwrap());
         assert!(!source.in_days(day), "before they are there");
@@ -521,7 +527,7 @@ mod tests {
         server.greet(&mut store, 1);
         store.take(ServerMessage::Columns(server.sealed(0, 900)));
         store.take(ServerMessage::Columns(server.sealed(900, 1800)));
-        store.take(ServerMessage::HistoryEnd { source: 0, from: START, to: i64::MAX });
+        store.take(ServerMessage::HistoryEnd { source: 0, from: START, to: i64::MAX, more: false });
         let (mut after, mut all) = (0, Vec::new());
         for second in [10, 10, 899, 900, 1500, 9000] {
             let source = store.sources.get_mut(&0).unwrap();
@@ -536,7 +542,7 @@ mod tests {
     fn ticks_behind_a_gap_in_the_sequences_are_read() {
         let (mut server, mut store) = (Server::new(), Store::default());
         server.greet(&mut store, 1);
-        store.take(ServerMessage::HistoryEnd { source: 0, from: START, to: i64::MAX });
+        store.take(ServerMessage::HistoryEnd { source: 0, from: START, to: i64::MAX, more: false });
         let key = server.state.keyframe();
         store.ticks(0, &[&key]).unwrap();
         for _ in 0..5 {
@@ -563,7 +569,7 @@ mod tests {
         server.greet(&mut store, 1);
         (0..900).for_each(|_| drop(server.tick()));
         store.take(ServerMessage::Columns(server.sealed(0, 900)));
-        store.take(ServerMessage::HistoryEnd { source: 0, from: START, to: i64::MAX });
+        store.take(ServerMessage::HistoryEnd { source: 0, from: START, to: i64::MAX, more: false });
         let key = server.state.keyframe();
         store.ticks(0, &[&key]).unwrap();
         for _ in 0..100 {
@@ -584,7 +590,7 @@ mod tests {
         let frame = server.tick();
         store.ticks(0, &[&frame]).unwrap();
         assert_eq!(store.places(), None, "its history is on its way");
-        store.take(ServerMessage::HistoryEnd { source: 0, from: 0, to: i64::MAX });
+        store.take(ServerMessage::HistoryEnd { source: 0, from: 0, to: i64::MAX, more: false });
         assert_eq!(
             store.resume(),
             Some(Resume { boot: 1, rows: server.catalog.metrics.len() as u32, places: vec![(0, 1, 2)] })
@@ -595,6 +601,30 @@ mod tests {
         server.greet(&mut store, 2);
         assert_eq!(store.places(), None);
         assert!(store.sources[&0].head.is_empty());
+    }
+
+    #[test]
+    fn history_is_read_as_it_arrives_and_a_break_meanwhile_has_all_sent_anew() {
+        let (mut server, mut store) = (Server::new(), Store::default());
+        server.greet(&mut store, 1);
+        (0..1800).for_each(|_| drop(server.tick()));
+        let key = server.state.keyframe();
+        assert_eq!(store.ticks(0, &[&key]), Ok(false));
+        let tick = server.tick();
+        assert_eq!(store.ticks(0, &[&tick]), Ok(true));
+        let half = START + 900_000;
+        store.take(ServerMessage::Columns(server.sealed(900, 1800)));
+        let changed = store.take(ServerMessage::HistoryEnd { source: 0, from: half, to: i64::MAX, more: true });
+        assert!(changed.history);
+        assert_eq!(read(&store, 0).len(), 901, "the newest quarter is drawn before the rest is there");
+        let source = store.sources.get_mut(&0).expect("the machine");
+        assert!(source.has_all(half, i64::MAX, (half, half)) && !source.has_all(START, half, (START, half)));
+        assert_eq!(source.ask(&[(START, half)]), None, "it is on its way");
+        assert_eq!(store.places(), None);
+        store.take(ServerMessage::Columns(server.sealed(0, 900)));
+        store.take(ServerMessage::HistoryEnd { source: 0, from: START, to: i64::MAX, more: false });
+        assert_eq!(read(&store, 0).len(), 1801);
+        assert!(store.places().is_some());
     }
 
     #[test]

@@ -110,6 +110,8 @@ pub struct Source {
     pub epoch: u32,
     /// Spans for which the samples are complete.
     pub loaded: Spans,
+    /// Whether the answer to the opening is complete.
+    pub opened: bool,
     /// Days as minutes; empty until a window needs them.
     pub days: Days,
     /// Ticks after this time are not read, ms since the epoch. A recording sets it to its clock.
@@ -137,6 +139,7 @@ impl Source {
             spacing: Vec::new(),
             epoch: 0,
             loaded: Spans::default(),
+            opened: false,
             days: Days::default(),
             until: i64::MAX,
             state: TickState::default(),
@@ -268,7 +271,8 @@ impl Source {
         chunk.columns.extend(message.columns.into_iter().map(|(id, bytes)| (id, bytes.0)));
     }
 
-    /// Ends the answer for the span from `from` to `to` (ms since the epoch). Returns true when it contained new ticks.
+    /// Marks the span from `from` to `to` (ms since the epoch) as complete. Returns true when its stretches contained new
+    /// ticks.
     pub fn history_end(&mut self, from: i64, to: i64) -> bool {
         self.loaded.add((from, to));
         let mut older = false;
@@ -337,7 +341,7 @@ impl Source {
         let from = spans.iter().map(|s| s.0).min()?;
         let to = spans.iter().map(|s| s.1).max()?;
         self.looked = (from, to);
-        if self.loaded.is_empty() {
+        if !self.opened {
             return None; // The first answer is still on its way.
         }
         spans.iter().find_map(|span| self.loaded.missing(*span))
@@ -346,7 +350,7 @@ impl Source {
     /// The span of minutes to request, so that all from `from` on are available; None if they are. `newest` is the time
     /// of the newest tick.
     pub fn ask_days(&mut self, from: i64, newest: i64) -> Option<(i64, i64)> {
-        if self.loaded.is_empty() { None } else { self.days.ask(from, newest) }
+        if self.opened { self.days.ask(from, newest) } else { None }
     }
 
     /// True when a span is so long that it is drawn from minutes, and there are minutes.
@@ -504,6 +508,7 @@ mod tests {
             });
         }
         source.history_end(0, i64::MAX);
+        source.opened = true;
         source
     }
 

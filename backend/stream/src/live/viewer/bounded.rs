@@ -5,7 +5,7 @@ use super::*;
 use shared::column::{decode, decode_times};
 use shared::wire::{Received, decode_server};
 
-/// Times and values of all columns sent to a page, and the number of messages of ticks.
+/// Times, ascending, and values of all columns sent to a page, and the number of messages of ticks.
 fn shown(viewer: &mut Viewer) -> (Vec<i64>, Vec<f64>, u32) {
     let (mut times, mut values, mut ticks) = (Vec::new(), Vec::new(), 0);
     while let Some(next) = viewer.next_message() {
@@ -27,6 +27,7 @@ fn shown(viewer: &mut Viewer) -> (Vec<i64>, Vec<f64>, u32) {
             _ => {}
         }
     }
+    times.sort_unstable();
     (times, values, ticks)
 }
 

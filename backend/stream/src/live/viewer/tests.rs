@@ -170,6 +170,57 @@ fn the_newest_ticks_come_before_history_and_that_is_the_window_and_what_is_not_s
 }
 
 #[test]
+fn history_comes_newest_first_and_new_ticks_do_not_wait_for_it() {
+    let mut bench = Bench::new();
+    bench.tick(5 * SEAL + 20);
+    let mut viewer = Viewer::new(bench.live.clone(), Scope::All);
+    viewer.receive(open(43_200_000, None)).expect("it opens");
+    let (mut heard, mut ticks) = (Vec::new(), 0);
+    while let Some(bytes) = next(&mut viewer) {
+        match decode_server(&bytes).expect("a message") {
+            Received::Ticks(_, frames) => {
+                (heard.push(format!("{} ticks", frames.len())), ticks += 1);
+                viewer.receive(PageMessage::Ack { messages: ticks }).expect("they were sent");
+            }
+            Received::Control(ServerMessage::Columns(c)) => {
+                heard.push(format!("{} to {}", c.first_seq, c.last_seq));
+                // A slow page: a tick is measured while it receives a block.
+                if c.last_seq < SEAL as u64 * 5 {
+                    bench.tick(1);
+                }
+            }
+            Received::Control(ServerMessage::HistoryEnd { from, to: i64::MAX, more, .. }) => {
+                heard.push(format!("whole from {} s, more: {more}", (from - T0) / 1_000));
+            }
+            _ => {}
+        }
+    }
+    let opening = ["1 ticks", "10 ticks", "4501 to 4510", "whole from 4501 s, more: true", "3601 to 4500"];
+    let more = ["whole from 3601 s, more: true", "2701 to 3600", "1 ticks", "1801 to 2700", "1 ticks"];
+    let rest = ["whole from 1801 s, more: true", "901 to 1800", "1 ticks", "1 to 900", "1 ticks"];
+    let end = format!("whole from {} s, more: false", 5 * SEAL as i64 + 20 - 43_200);
+    assert_eq!(heard, [&opening[..], &more, &rest, &[&end]].concat());
+}
+
+#[test]
+fn a_page_that_lost_its_place_while_history_came_gets_all_of_it_once() {
+    let mut bench = Bench::new();
+    bench.tick(3 * SEAL + 20);
+    let (mut viewer, mut page) = (Viewer::new(bench.live.clone(), Scope::All), Page::default());
+    viewer.receive(open(43_200_000, None)).expect("it opens");
+    while viewer.behind.is_empty() || !viewer.waiting.is_empty() {
+        next(&mut viewer);
+    }
+    // It reads nothing for so long that its next tick is not in memory any more.
+    bench.tick(2 * SEAL);
+    page.state = TickState::default();
+    page.messages = 2;
+    page.take(&mut viewer);
+    assert_eq!((page.resyncs, page.held()), (1, whole(bench.n)));
+    assert!(viewer.behind.is_empty());
+}
+
+#[test]
 fn a_page_of_a_short_window_that_asks_for_more_has_all_of_it() {
     let mut bench = Bench::new();
     bench.tick(SEAL + 600);
