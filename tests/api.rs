@@ -45,6 +45,24 @@ fn the_table_the_machine_and_its_series_are_listed() {
 }
 
 #[test]
+fn the_figures_on_top_of_a_page_are_texts_of_one_machine() {
+    let server = Server::start(["demo", "--gpus", "2", "--hosts", "2", "--interval", "100ms"]);
+    let of = |query: &str| server.get(&format!("/api/v1/now{query}"), &[]);
+    until_so("figures", || json(&of("?source=demo-02"))["tiles"].as_array().is_some_and(|tiles| tiles.len() == 4));
+    let told = json(&of("?source=demo-02"));
+    assert_eq!(told["source"], "demo-02");
+    let newest = json(&server.get("/api/v1/sources", &[]))["sources"][1]["last"].as_f64().expect("a time");
+    assert!(told["t"].as_f64().is_some_and(|t| (newest - 5.0..=newest).contains(&t)), "{told} at {newest}");
+    for tile in told["tiles"].as_array().expect("a list") {
+        assert!(tile["number"].as_str().is_some_and(|n| n.starts_with(|c: char| c.is_ascii_digit())), "{tile}");
+        assert!(["title", "symbol"].iter().all(|text| tile[*text].as_str().is_some_and(|s| !s.is_empty())), "{tile}");
+    }
+    let several = json(&of(""));
+    assert_eq!((&several["source"], several["tiles"].as_array().map(Vec::len)), (&Value::from(""), Some(0)));
+    assert_eq!(of("?source=other").status, 404);
+}
+
+#[test]
 fn samples_come_raw_rolled_up_and_by_any_spelling() {
     let server = server(12);
     let now = json(&server.get("/api/v1/sources", &[]))["sources"][0]["last"].as_f64().expect("a time");

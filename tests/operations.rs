@@ -184,6 +184,7 @@ fn a_server_answers_what_the_document_says() {
         "GetFleet",
         "ListSeries",
         "QuerySamples",
+        "GetNow",
         "ListChanges",
         "ListProcesses",
         "ListChecks",

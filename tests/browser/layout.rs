@@ -1,6 +1,7 @@
 //! Tests the layout: every width, no layout shifts, and the summary of a collapsed family.
 
 use super::{demo, live, no_faults, nothing_moved, start};
+use serde_json::json;
 use watchglass_tests::browser::Browser;
 use watchglass_tests::server::Server;
 
@@ -319,4 +320,35 @@ fn the_figures_of_a_chart_have_one_space_between_them() {
     );
     browser.until(&format!("{uneven} === 0"));
     no_faults(&browser);
+}
+
+#[test]
+fn the_figures_of_the_machine_are_there_before_the_code_of_the_page_and_go_when_it_is_live() {
+    let server = demo("8");
+    let browser = Browser::start();
+    browser.cdp("Network.enable", json!({}));
+    let block = |urls: &[&str]| browser.cdp("Network.setBlockedURLs", json!({ "urls": urls }));
+    block(&["*.wasm"]);
+    browser.before_each_page("window.__seen = new Set();");
+    browser.open(&server.url);
+    let figures =
+        "[...document.querySelectorAll('#now .tile .number')].filter(n => /[0-9]/.test(n.textContent)).length";
+    browser.until(&format!("{figures} === 4"));
+    // They are read again, as long as the page is not there.
+    browser.until("__seen.add(document.getElementById('now').innerText).size > 1");
+    let place = |of: &str| browser.rect(of);
+    let first = place("#now .tile");
+    block(&[]);
+    browser.open(&server.url);
+    live(&browser);
+    assert_eq!(browser.eval("document.getElementById('now')"), serde_json::Value::Null);
+    let tile = place(".tile");
+    assert_eq!((first[0], first[1], first[2]), (tile[0], tile[1], tile[2]), "nothing moves when the page takes over");
+    // An address that shows something else has no figures of now.
+    block(&["*.wasm"]);
+    for query in ["page=runs", "from=1700000000&to=1700000300", "view=compact"] {
+        browser.open(&format!("{}?{query}", server.url));
+        browser.until("document.readyState === 'complete'");
+        assert_eq!(browser.eval("performance.getEntriesByName(new URL('api/v1/now?', location.href).href).length"), 0);
+    }
 }

@@ -74,6 +74,7 @@ const EXPECTED: &[(&str, &str, &str, &str, u16)] = &[
     ("GET", "/api/v1/doctor", "/api/v1/doctor", "VMAOHpd", 200),
     ("GET", "/api/v1/findings", "/api/v1/findings", "VMAOHpd", 200),
     ("POST", "/api/v1/findings/wrong", "/api/v1/findings/wrong", "MAOHl", 400),
+    ("GET", "/api/v1/now", "/api/v1/now", "SVMAOHpd", 200),
     ("GET", "/api/v1/changed", "/api/v1/changed", "VMAOHpd", 200),
     ("GET", "/api/v1/runs", "/api/v1/runs", "VMAOHpd", 200),
     ("POST", "/api/v1/runs", "/api/v1/runs", "MAOHr", 400),

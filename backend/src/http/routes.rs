@@ -5,8 +5,8 @@
 use super::admin;
 use super::admit::admit;
 use super::api::{
-    self, calls, changed, figure, findings, logs, markers, metrics, parameters, query, record, report, reports, runs,
-    series, uplink, values,
+    self, calls, changed, figure, findings, logs, markers, metrics, now, parameters, query, record, report, reports,
+    runs, series, uplink, values,
 };
 use super::{
     App, about, agents, alerts, dismiss, error, log, me, notes, page, provider, run_edits, session, stream, usage,
@@ -46,6 +46,7 @@ handlers! {
     DrawFigure => figure::get;
     ExportSamples => query::export;
     RecordSamples => record::get;
+    GetNow => now::get;
     ListChanges => changed::get;
     ListProcesses => api::processes;
     ListChecks => api::doctor;

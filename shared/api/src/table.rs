@@ -11,7 +11,9 @@ use shared::answer::fleet::{FleetColumns, UplinkList};
 use shared::answer::logs::LogList;
 use shared::answer::markers::{CellList, KernelList, MarkerList, MarkersTaken, ValuesTaken};
 use shared::answer::runs::{ListedRun, RunList, RunReport};
-use shared::answer::series::{ChangedList, CheckList, MetricList, ProcessList, QueryAnswer, SeriesList, SourceList};
+use shared::answer::series::{
+    ChangedList, CheckList, MetricList, NowFigures, ProcessList, QueryAnswer, SeriesList, SourceList,
+};
 use shared::answer::{ById, Nothing};
 use shared::audit::{AuditLog, Usage};
 use shared::enrol::{EnrolAnswer, EnrolRequest};
@@ -136,6 +138,8 @@ operations! {
         ExportSamples = Get "/api/v1/export", READ, NOTHING, [TAG, SOURCES, RUN, FROM, TO, STEP, FUNCTION, EXPORT_FORMAT], text(&[CSV, LINES, OPENMETRICS]);
         /// Downloads a recording of all machines, for `watchglass replay`
         RecordSamples = Get "/api/v1/record", READ, NOTHING, [FROM, TO], text(&[BYTES]);
+        /// Returns the figures on top of a machine's page, as texts
+        GetNow = Get "/api/v1/now", SHARED, NOTHING, [SOURCE], json::<NowFigures>();
         /// Lists the series that differ between a time span and the one before
         ListChanges = Get "/api/v1/changed", READ, NOTHING, [SOURCE, FROM, TO], json::<ChangedList>();
         /// Lists the processes, or the largest users of CPU and memory at an instant

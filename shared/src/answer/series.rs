@@ -24,6 +24,36 @@ pub struct ChangedList {
     pub changed: Vec<Change>,
 }
 
+/// `GET /api/v1/now`: the figures on top of the page of a machine, as texts.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct NowFigures {
+    /// Name of the machine.
+    pub source: String,
+    /// Time of its newest sample; none before the first.
+    pub t: Option<Seconds>,
+    /// At most four, in the order of the page; none while the machine has no samples.
+    pub tiles: Vec<NowTile>,
+}
+
+/// One figure of [`NowFigures`].
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NowTile {
+    /// Id of the tile.
+    pub id: String,
+    /// Its title, as `GPU utilization`.
+    pub title: String,
+    /// Text beside the title, as `8 GPUs`; empty without one.
+    pub corner: String,
+    /// The number, in the unit of `symbol`; a dash if there is no value.
+    pub number: String,
+    /// Its unit, or its total, as `of 640 GiB`.
+    pub symbol: String,
+    /// The line below the number.
+    pub note: String,
+}
+
 /// `GET /api/v1/catalog`.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

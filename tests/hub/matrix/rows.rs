@@ -89,6 +89,7 @@ pub const ROWS: &[MatrixRow] = &[
     removing("note", row("DELETE /api/v1/notes/{id}", "/api/v1/notes/{note}", EMPTY, Made(403), OK)),
     row("GET /api/v1/findings", "", "", Nothing, OK),
     row("POST /api/v1/findings/wrong", "", "{\"id\": \"none\"}", Nothing, NONE),
+    row("GET /api/v1/now", "/api/v1/now?source={machine}", "", Team, OK),
     row("GET /api/v1/changed", "", "", Nothing, OK),
     row("GET /api/v1/processes", "/api/v1/processes?source={machine}", "", Team, &[200, 503]),
     row("GET /api/v1/kernels", "/api/v1/kernels?source={machine}", "", Team, OK),

@@ -12,6 +12,7 @@ mod holes;
 pub(in crate::http) mod logs;
 pub(in crate::http) mod markers;
 pub(in crate::http) mod metrics;
+pub(in crate::http) mod now;
 mod older;
 mod params;
 pub(in crate::http) mod query;

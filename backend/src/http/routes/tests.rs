@@ -222,6 +222,7 @@ const ALL: &[(&str, &str)] = &[
     ("/api/v1/notes", ""),
     ("/api/v1/doctor", ""),
     ("/api/v1/findings", ""),
+    ("/api/v1/now", ""),
     ("/api/v1/changed", "?from=1699999990&to=1700000000"),
     ("/api/v1/runs", ""),
     ("/api/v1/runs/{id}", ""),
