@@ -8,6 +8,7 @@
 
 pub mod access;
 pub use viewer::address;
+pub use viewer::card;
 pub mod app;
 pub mod browser;
 pub mod carrier;

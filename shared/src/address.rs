@@ -4,10 +4,10 @@
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
 /// Names of the parameters that make up a view; each may be repeated.
-pub const VIEW_NAMES: [&str; 29] = [
-    "w", "from", "to", "theme", "source", "hide", "open", "shut", "front", "layout", "only", "off", "pin", "over",
-    "vs", "heat", "page", "with", "find", "by", "run", "align", "state", "sort", "columns", "finding", "kernel", "tab",
-    "alert",
+pub const VIEW_NAMES: [&str; 30] = [
+    "w", "from", "to", "theme", "source", "hide", "open", "shut", "front", "card", "layout", "only", "off", "pin",
+    "over", "vs", "heat", "page", "with", "find", "by", "run", "align", "state", "sort", "columns", "finding",
+    "kernel", "tab", "alert",
 ];
 /// Names of the parameters about the reader: no view and no link keeps them.
 const READER_NAMES: [&str; 3] = ["team", "view", "share"];

@@ -4,8 +4,10 @@
 use super::Page;
 use crate::address::{self, View};
 use crate::browser;
+use crate::card::{self, Card};
 use crate::store::Changed;
 use leptos::prelude::*;
+use shared::series::SeriesId;
 
 /// Key in the browser's storage, before the name of the machine.
 const KEY: &str = "watchglass-folds-";
@@ -16,8 +18,8 @@ const LAYOUTS_KEY: &str = "watchglass-layouts";
 const MAX_LAYOUTS: usize = 24;
 
 /// The stored lists.
-fn lists(view: &mut View) -> [&mut Vec<String>; 4] {
-    [&mut view.hide, &mut view.open, &mut view.shut, &mut view.front]
+fn lists(view: &mut View) -> [&mut Vec<String>; 5] {
+    [&mut view.hide, &mut view.open, &mut view.shut, &mut view.front, &mut view.cards]
 }
 
 impl Page {
@@ -98,6 +100,62 @@ impl Page {
                 let kept = v.front.iter().filter_map(|id| order.iter().position(|other| other == id)).max();
                 order.truncate(kept.unwrap_or(0).max(to).max(if by > 0 { at } else { 0 }) + 1);
                 v.front = order;
+            }
+        });
+        self.replace_plan();
+    }
+
+    /// Adds series of the shown machine to the card of this name; None makes a new card, which is named `title`. Returns
+    /// the name of the card.
+    ///
+    /// # Errors
+    /// A sentence: the series do not fit the card.
+    pub fn add_to_card(self, card: Option<&str>, title: &str, series: &[SeriesId]) -> Result<String, String> {
+        let view = self.view_now();
+        let mut cards = card::cards(&view.cards);
+        let mut own = match card {
+            Some(name) => cards.iter().find(|known| known.name == name).cloned().unwrap_or_default(),
+            None => Card { name: card::free_name(&cards, title), tags: Vec::new() },
+        };
+        let has_two_units = {
+            let store = self.store.read_value();
+            let source = store.source(view.source.as_deref()).ok_or("There is no machine.")?;
+            own.add(&store, source, series)?
+        };
+        let name = own.name.clone();
+        match cards.iter_mut().find(|known| known.name == name) {
+            Some(known) => *known = own,
+            None => cards.push(own),
+        }
+        self.step(|v| {
+            v.cards = cards.iter().map(Card::text).collect();
+            let own = cards.iter().find(|card| card.name == name).map(|card| (card.id(), card.over()));
+            v.over.retain(|pair| own.as_ref() != Some(pair));
+            v.over.extend(own.filter(|_| has_two_units));
+        });
+        self.replace_plan();
+        Ok(name)
+    }
+
+    /// Renames the card with this chart, or removes it for None. A name that another card has gets a number.
+    pub fn change_card(self, chart: &str, name: Option<&str>) {
+        let mut cards = card::cards(&self.view_now().cards);
+        let Some(at) = cards.iter().position(|card| card.id() == chart) else { return };
+        let old = cards.remove(at);
+        let new = name.filter(|name| !name.trim().is_empty());
+        let new = new.map(|name| Card { name: card::free_name(&cards, name), tags: old.tags.clone() });
+        cards.extend(new.clone());
+        self.step(|v| {
+            v.cards = cards.iter().map(Card::text).collect();
+            let (id, over) = (old.id(), old.over());
+            let has_over = v.over.contains(&(id.clone(), over));
+            v.over.retain(|(on, _)| *on != id);
+            match new {
+                Some(new) => {
+                    v.over.extend(has_over.then(|| (new.id(), new.over())));
+                    v.front.iter_mut().filter(|front| **front == id).for_each(|front| *front = new.id());
+                }
+                None => v.front.retain(|front| *front != id),
             }
         });
         self.replace_plan();

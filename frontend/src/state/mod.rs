@@ -29,6 +29,7 @@ pub use recorded::Beside;
 
 use crate::address::{self, Tone, View};
 use crate::browser::{self, now, preferred};
+use crate::card;
 use crate::player::Player;
 use crate::store::plan::{self, Plan};
 use crate::store::{Changed, Store};
@@ -215,6 +216,8 @@ pub struct Page {
     pub ahead: StoredValue<i64>,
     /// The instant that all charts show; None for none.
     pub hover: StoredValue<Option<Hover>>,
+    /// Whether the store has charts of cards.
+    has_cards: StoredValue<bool>,
     /// Fires when the next frame has something to draw; the board follows it.
     pub frame: Trigger,
     /// Fires when older history arrived, so that rankings and counts over a span may change.
@@ -304,6 +307,7 @@ impl Page {
             tools: RwSignal::new(false),
             ahead: StoredValue::new(0),
             hover: StoredValue::new(None),
+            has_cards: StoredValue::new(false),
             frame: Trigger::new(),
             history: Trigger::new(),
             outbox: RwSignal::default(),
@@ -393,6 +397,11 @@ impl Page {
     /// then the old plan stays.
     fn replan(self) {
         self.recall_folds();
+        let cards = self.view.with_untracked(|v| card::cards(&v.cards));
+        if !cards.is_empty() || self.has_cards.get_value() {
+            card::put(&mut self.store.write_value(), &cards);
+            self.has_cards.set_value(!cards.is_empty());
+        }
         let plan = {
             let store = self.store.read_value();
             let source = self.view.with_untracked(|v| store.source(v.source.as_deref()));

@@ -1,6 +1,7 @@
 //! State of the notebook beside the page: its kernel, and the runs of its cells.
 
 use super::Page;
+use crate::card;
 use charts::marks::CellMark;
 use leptos::prelude::*;
 use shared::catalog::kernel;
@@ -150,7 +151,9 @@ impl Page {
         self.view.with_untracked(|view| {
             let own = charts_of_kernels().into_iter().filter(|_| view.kernel.is_some());
             let own = own.map(str::to_string).filter(|id| !view.front.contains(id));
-            own.chain(view.front.iter().cloned()).collect()
+            let cards = card::cards(&view.cards).into_iter().map(|card| card.id());
+            let cards = cards.filter(|id| !view.front.contains(id));
+            own.chain(view.front.iter().cloned()).chain(cards).collect()
         })
     }
 

@@ -5,6 +5,7 @@
 use super::take::{self, CsvOffer};
 use super::{Tool, alert};
 use crate::browser;
+use crate::card;
 use crate::gestures::series::{self, Choice};
 use crate::panels::board::Board;
 use crate::shortcuts::{self, Action};
@@ -16,7 +17,7 @@ use wasm_bindgen::JsCast;
 use web_sys::Element;
 
 /// Entries of each chart's menu, in words that the search finds.
-pub const OFFERS: [&str; 11] = [
+pub const OFFERS: [&str; 12] = [
     "Alert on this: a rule with a threshold for a chart",
     "Table of a chart",
     "About a chart: meaning, unit, source and names",
@@ -27,6 +28,7 @@ pub const OFFERS: [&str; 11] = [
     "Hide this chart",
     "Move a chart: to the top, up or down",
     "Draw another chart over this one",
+    "Card of your own: series of several charts in one",
     "One series only, hidden or highlighted",
 ];
 
@@ -176,6 +178,7 @@ pub fn Offers(
         </div>
         <p class="did" role="status">{did}</p>
         <Over chart=chart.clone()/>
+        <OwnCard chart=chart.clone() did/>
         <OneSeries chart did/>
     }
 }
@@ -210,6 +213,54 @@ fn Over(chart: String) -> impl IntoView {
             <select id="over" on:change=chosen><option value="">"none"</option>{options}</select>
         </label>
     }
+}
+
+/// The name of a card and its removal. For another chart, the choice of a card to which its series are added.
+#[component]
+fn OwnCard(chart: String, did: RwSignal<String>) -> impl IntoView {
+    let board = expect_context::<Board>();
+    let page = board.page;
+    let all = page.view.with_untracked(|v| card::cards(&v.cards));
+    if let Some(own) = all.iter().find(|card| card.id() == chart) {
+        let (name, here) = (own.name.clone(), StoredValue::new(chart));
+        let rename = move |event| {
+            close(page);
+            here.with_value(|chart| page.change_card(chart, Some(&event_target_value(&event))));
+        };
+        let remove = move |_| {
+            close(page);
+            here.with_value(|chart| page.change_card(chart, None));
+        };
+        return view! {
+            <label>
+                "Name of this card"
+                <input id="card-name" value=name maxlength=card::MAX_NAME_CHARS.to_string() autocomplete="off" on:change=rename/>
+            </label>
+            <div class="take"><button data-do="remove-card" title="Its series stay in their own charts" on:click=remove>"Remove this card"</button></div>
+        }
+        .into_any();
+    }
+    let options = all.iter().map(|card| view! { <option value=card.id()>{card.name.clone()}</option> }).collect_view();
+    let chosen = move |event| {
+        let (to, title) = (event_target_value(&event), page.title_of(&chart).unwrap_or_default());
+        let shown = board.drawn().panels.iter().find(|p| p.id == chart).map(|p| p.picture.shown()).unwrap_or_default();
+        let known = all.iter().find(|card| card.id() == to).map(|card| card.name.as_str());
+        did.set(match page.add_to_card(known, &title, &shown) {
+            Ok(name) => format!("Added to the card {name}, among the first charts"),
+            Err(sentence) => sentence,
+        });
+    };
+    view! {
+        <label title="A card is a chart of your own, with series of several charts">
+            "Add the shown series to a card"
+            <select id="card" on:change=chosen>
+                <option value="">"choose"</option>
+                <option value="new">"a new card"</option>
+                {options}
+            </select>
+        </label>
+    }
+    .into_any()
 }
 
 /// The choices for a single series, which are also on its label. Nothing is shown for a chart with one series.

@@ -5,6 +5,7 @@
 //! - `theme` and `source` are names; `theme=lab` follows the surrounding page.
 //! - `hide=a,b` are hidden charts; `open=a,b` and `shut=a,b` are sections that a person unfolded and folded.
 //! - `front=a,b` are the first charts, in this order; `layout` is the name of the layout that these four came from.
+//! - `card=NAME~TAG~TAG` is a chart of one's own: see [`card`](crate::card).
 //! - `only=CHART~SERIES`, `off=CHART~SERIES` and `pin=SERIES` are series that are isolated, hidden and highlighted in
 //!   all charts.
 //! - `over=CHART~CHART` is one chart drawn over another.
@@ -42,6 +43,8 @@ pub struct View {
     pub shut: Vec<String>,
     /// Ids of the first charts, in this order.
     pub front: Vec<String>,
+    /// The cards, as text that [`Card`](crate::card::Card) writes and reads.
+    pub cards: Vec<String>,
     /// Name of the layout that folds, hidden charts and their order came from; None if there is none.
     pub layout: Option<String>,
     /// Isolated series as id of the chart and name: the chart shows these alone.
@@ -252,6 +255,7 @@ pub fn read(pairs: impl IntoIterator<Item = (String, String)>) -> (View, Vec<Str
             "off" => both(|v| &mut v.off),
             "over" => both(|v| &mut v.over),
             "pin" => view.pin.push(value),
+            "card" => view.cards.push(value),
             "w" => match range::length(&value).filter(fits) {
                 Some(window) => view.window = window,
                 None => wrong.push(format!("w={} is not a window: write 5s to 31d", short(&value))),
@@ -350,6 +354,7 @@ pub fn write(view: &View) -> Vec<(&'static str, String)> {
             pairs.push((name, list.join(",")));
         }
     }
+    pairs.extend(view.cards.iter().map(|card| ("card", card.clone())));
     pairs.extend(view.layout.iter().map(|name| ("layout", name.clone())));
     for (name, list) in [("only", &view.only), ("off", &view.off), ("over", &view.over)] {
         pairs.extend(list.iter().map(|(a, b)| (name, format!("{a}~{b}"))));
@@ -406,6 +411,7 @@ mod tests {
             open: vec!["gpu".into(), "processes".into()],
             shut: vec!["disk".into()],
             front: vec!["gpu.temp".into(), "disk".into()],
+            cards: vec!["GPU 3~gpu.3.temp~gpu.3.powerWatts".into(), "50 %25~cpu".into()],
             layout: Some("heat & air".into()),
             only: vec![two("temp", "GPU 3"), two("disk", "/mnt/a, b~c")],
             off: vec![two("power", "GPU 1")],

@@ -13,6 +13,7 @@
 
 pub mod address;
 pub mod alerts;
+pub mod card;
 pub mod curves;
 pub mod draft;
 pub mod find;

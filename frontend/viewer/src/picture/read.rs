@@ -76,6 +76,11 @@ impl Picture {
         labels
     }
 
+    /// The series that are not hidden.
+    pub fn shown(&self) -> Vec<SeriesId> {
+        self.ids.iter().enumerate().filter(|(i, _)| !is(&self.muted, *i)).map(|(_, id)| *id).collect()
+    }
+
     /// Time from one column to the next in ms.
     pub fn width(&self) -> i64 {
         self.step.max(self.interval)
