@@ -352,3 +352,55 @@ fn the_figures_of_the_machine_are_there_before_the_code_of_the_page_and_go_when_
         assert_eq!(browser.eval("performance.getEntriesByName(new URL('api/v1/now?', location.href).href).length"), 0);
     }
 }
+
+#[test]
+fn a_card_of_ones_own_has_series_of_several_charts_in_the_address_and_in_a_layout() {
+    let server = demo("8");
+    let browser = Browser::start();
+    browser.open(&format!("{}?only=gpu.temp~GPU+3&only=gpu.power~GPU+3&only=gpu.memory~GPU+3", server.url));
+    live(&browser);
+    // By a script, because charts may still be moving, and a pointer would then miss.
+    let menu = |chart: &str| {
+        let title = format!("article[data-panel='{chart}'] h3 button");
+        browser.eval(&format!(
+            "(title => {{ title.focus(); title.click(); return 0; }})(document.querySelector(\"{title}\"))"
+        ));
+    };
+    let add = |chart: &str, to: &str, said: &str| {
+        menu(chart);
+        browser.until("document.getElementById('card')");
+        browser.eval(&format!(
+            "(s => {{ s.value = [...s.options].find(o => o.textContent === {to:?}).value; s.dispatchEvent(new Event('change')); return 0; }})(document.getElementById('card'))"
+        ));
+        browser.until(&format!("document.querySelector('#menu .did').innerText.startsWith({said:?})"));
+        browser.press("Escape");
+    };
+    add("gpu.temp", "a new card", "Added to the card Card");
+    let card = "article.chart[data-panel='own.Card']";
+    browser.until(&format!("document.querySelector(\"{card}\")?.dataset.state === 'live'"));
+    add("gpu.power", "Card", "Added to the card Card");
+    browser
+        .until(&format!("document.querySelector(\"{card} header\").innerText.includes('dashed: Card, second unit')"));
+    add("gpu.memory", "Card", "A card has at most two units.");
+    // Another name keeps its series; the link has all of it.
+    menu("own.Card");
+    browser.until("document.getElementById('card-name')");
+    browser.eval("(i => { i.value = 'Hot GPU'; i.dispatchEvent(new Event('change')); return 0; })(document.getElementById('card-name'))");
+    let card = "article.chart[data-panel='own.Hot GPU']";
+    browser.until(&format!(
+        "document.querySelector(\"{card} header\")?.innerText.includes('dashed: Hot GPU, second unit')"
+    ));
+    let address = browser.eval("location.href");
+    browser.open("about:blank");
+    browser.open(address.as_str().expect("an address"));
+    browser.until(&format!("document.querySelector(\"{card}\")?.dataset.state === 'live'"));
+    browser.until(&format!(
+        "document.querySelector(\"{card} header\").innerText.includes('dashed: Hot GPU, second unit')"
+    ));
+    menu("own.Hot GPU");
+    browser.until("document.querySelector('[data-do=remove-card]')");
+    browser.eval("(document.querySelector('[data-do=remove-card]').click(), 0)");
+    browser.until(&format!("!document.querySelector(\"{card}\")"));
+    assert_eq!(browser.eval("new URLSearchParams(location.search).has('card')"), false);
+    no_faults(&browser);
+}

@@ -105,17 +105,16 @@ impl Page {
         self.replace_plan();
     }
 
-    /// Adds series of the shown machine to the card of this name; None makes a new card, which is named `title`. Returns
-    /// the name of the card.
+    /// Adds series of the shown machine to the card of this name; None makes a new card. Returns the name of the card.
     ///
     /// # Errors
     /// A sentence: the series do not fit the card.
-    pub fn add_to_card(self, card: Option<&str>, title: &str, series: &[SeriesId]) -> Result<String, String> {
+    pub fn add_to_card(self, card: Option<&str>, series: &[SeriesId]) -> Result<String, String> {
         let view = self.view_now();
         let mut cards = card::cards(&view.cards);
         let mut own = match card {
             Some(name) => cards.iter().find(|known| known.name == name).cloned().unwrap_or_default(),
-            None => Card { name: card::free_name(&cards, title), tags: Vec::new() },
+            None => Card { name: card::free_name(&cards, card::NEW_NAME), tags: Vec::new() },
         };
         let has_two_units = {
             let store = self.store.read_value();

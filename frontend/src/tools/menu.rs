@@ -242,10 +242,10 @@ fn OwnCard(chart: String, did: RwSignal<String>) -> impl IntoView {
     }
     let options = all.iter().map(|card| view! { <option value=card.id()>{card.name.clone()}</option> }).collect_view();
     let chosen = move |event| {
-        let (to, title) = (event_target_value(&event), page.title_of(&chart).unwrap_or_default());
+        let to = event_target_value(&event);
         let shown = board.drawn().panels.iter().find(|p| p.id == chart).map(|p| p.picture.shown()).unwrap_or_default();
         let known = all.iter().find(|card| card.id() == to).map(|card| card.name.as_str());
-        did.set(match page.add_to_card(known, &title, &shown) {
+        did.set(match page.add_to_card(known, &shown) {
             Ok(name) => format!("Added to the card {name}, among the first charts"),
             Err(sentence) => sentence,
         });

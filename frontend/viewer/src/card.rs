@@ -96,6 +96,9 @@ pub fn cards(texts: &[String]) -> Vec<Card> {
     all
 }
 
+/// The name of a new card.
+pub const NEW_NAME: &str = "Card";
+
 /// A name that no card has yet: this one, or this one and a number.
 pub fn free_name(cards: &[Card], name: &str) -> String {
     let plain = name.replace(|c: char| c.is_control(), " ");
@@ -174,8 +177,12 @@ mod tests {
             metric: catalog.position(tag).expect("a row"),
             instance: instance.into(),
         };
-        let defs =
-            vec![def("gpu.{i}.temp", "0"), def("gpu.{i}.temp", "1"), def("gpu.{i}.powerWatts", "1"), def("cpu", "")];
+        let defs = vec![
+            def("gpu.{i}.temp", "0"),
+            def("gpu.{i}.temp", "1"),
+            def("gpu.{i}.powerWatts", "1"),
+            def("system.cpu_percent", ""),
+        ];
         store.take(ServerMessage::Catalog(catalog));
         let mut source = Source::new(wire::Source::new(0, "a".into(), 1_000, Vec::new()));
         source.announce(0, defs, &store.catalog);
