@@ -41,6 +41,9 @@ pub(crate) const POWER_BRAKE: &str = "Check the power supplies of the machine an
 pub(crate) const POWER_LIMIT: &str =
     "Compare the limits with nvidia-smi -q -d POWER, and ask whether somebody lowered this one on purpose";
 
+pub(crate) const CLOCKS_SET: &str =
+    "Compare the clocks with nvidia-smi -q -d CLOCK, and reset those of this GPU with nvidia-smi -rac and -rgc";
+
 pub(crate) const PCIE_GENERATION: &str =
     "Restart the machine to train the link anew; if it stays slow, check its BIOS settings and the riser";
 pub(crate) const NVLINK_DOWN: &str =
@@ -65,10 +68,11 @@ pub(crate) const GUEST: &str = "End the other process on the GPU or move it, if 
 mod tests {
     use super::*;
 
-    const BY_CAUSE: [&str; 15] = [
+    const BY_CAUSE: [&str; 16] = [
         UNKNOWN_XID,
         POWER_BRAKE,
         POWER_LIMIT,
+        CLOCKS_SET,
         PCIE_GENERATION,
         NVLINK_DOWN,
         NVLINK_TRAFFIC,

@@ -581,7 +581,7 @@ fn tell(scene: &mut Scene, at: usize, key: Key, slow: &[(f64, usize, Slow)], sta
             whole(peers)
         ),
     };
-    let (why, next) = reason(device, host);
+    let (why, next) = reason(device, host, how.of);
     let sentence = format!("{does}; {why}");
     let mut facts = member_evidence(host, device, stand, how, told);
     facts.extend(pace_of_others(scene, group, member, pace));
@@ -629,14 +629,16 @@ fn channel_name(of: usize) -> &'static str {
     }
 }
 
-/// Reasons that the device itself shows for its slowness.
-fn reason(device: &Device, host: &crate::host::Host) -> (String, Option<&'static str>) {
+/// Reasons that the device itself shows for its slowness in a channel.
+fn reason(device: &Device, host: &crate::host::Host, of: usize) -> (String, Option<&'static str>) {
     let bits = device.recent(Sig::Throttle).map_or(0, |slot| slot.raw as u32);
     let lanes = device.recent(Sig::Width).map(|s| s.now).zip(device.recent(Sig::MaxWidth).map(|s| s.now));
     let throttled = host.recent(HostSig::Throttled).map(|slot| slot.minute);
     match () {
         () if bits & (32 | 64) != 0 => ("thermal throttling".into(), next::of_rule("throttle.heat")),
         () if bits & (8 | 128) != 0 => ("the power brake throttles it".into(), Some(next::POWER_BRAKE)),
+        // Set clocks limit all GPUs of some sites, so they are a reason only where the clock itself is below the peers'.
+        () if of == CLOCK && bits & 2 != 0 => ("its clocks are set to a lower limit".into(), Some(next::CLOCKS_SET)),
         () if lanes.is_some_and(|(now, most)| now < most) => {
             let (now, most) = lanes.unwrap_or_default();
             let words = format!("it has {} of {} PCIe lanes", whole(now), whole(most));

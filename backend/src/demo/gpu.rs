@@ -30,6 +30,7 @@ const MEMORY_CLOCK_MHZ: f64 = 2_619.0;
 const LAST_WORD_MS: f64 = 1_000.0;
 /// Bits of the throttle reasons.
 const NOTHING_TO_DO: f64 = 1.0;
+const CLOCKS_SET: f64 = 2.0;
 const POWER_CAP: f64 = 4.0;
 const TOO_HOT: f64 = 96.0;
 
@@ -194,7 +195,7 @@ impl Gpu {
         let (clock, reasons) = match (touch, at.phase) {
             (_, Phase::Idle | Phase::Dead) => (IDLE_CLOCK_MHZ, NOTHING_TO_DO),
             (Touch::Hot(_), _) => (1_110.0 + 60.0 * wander, TOO_HOT),
-            (Touch::Slow(_), _) if felt => (1_395.0 + 30.0 * wander, 0.0),
+            (Touch::Slow(_), _) if felt => (1_395.0 + 30.0 * wander, CLOCKS_SET),
             (Touch::Waits(_), _) => (MAX_CLOCK_MHZ, 0.0),
             (_, Phase::Train) if !at.hung => (1_770.0 + 45.0 * wander / self.appetite, POWER_CAP),
             _ => (MAX_CLOCK_MHZ, 0.0),

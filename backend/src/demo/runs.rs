@@ -13,6 +13,9 @@ const BETWEEN_RUNS_MS: i64 = 1_000;
 const RANKS_END_MS: i64 = 1_500;
 const LAUNCHERS_END_MS: i64 = 2_000;
 
+/// Of this many runs, one falls.
+const FALLS_EVERY: i64 = 3;
+
 /// A record of a machine.
 pub(super) struct RunRecord {
     /// Time of the event, milliseconds since the Unix epoch.
@@ -21,8 +24,10 @@ pub(super) struct RunRecord {
     pub body: Vec<u8>,
 }
 
-/// Begin and end of a run, and its fault, if any.
-type Life = (i64, i64, Option<Fault>);
+/// How a rank of the first machine ended before the others, and its GPU.
+type Fall = (u32, How);
+/// Begin and end of a run, and its fall, if any.
+type Life = (i64, i64, Option<Fall>);
 
 impl Machine {
     /// Records of its launchers after `from` and up to `to`, milliseconds since the Unix epoch, in order of time.
@@ -48,8 +53,11 @@ impl Machine {
         let fatal = self.fault().and_then(|fault| Some((fault.end()?, *fault)));
         let life = match fatal {
             Some((end, _)) if end <= begin => return Vec::new(),
-            Some((end, fault)) if end < next => (begin, end, Some(fault)),
-            _ => (begin, next - BETWEEN_RUNS_MS, None),
+            Some((end, fault)) if end < next => (begin, end, Some(fall(&fault))),
+            _ => match self.falls(run) {
+                None => (begin, next - BETWEEN_RUNS_MS, None),
+                fall => (begin, next - BETWEEN_RUNS_MS - LAUNCHERS_END_MS, fall),
+            },
         };
         let within = |t: i64| t > from && t <= to;
         // The usual case, checked at each tick.
@@ -57,13 +65,21 @@ impl Machine {
             return Vec::new();
         }
         let ranks = (0..self.gpus()).map(Some);
-        let of = |gpu| self.process(run, life, gpu);
+        let of = |gpu| self.process(run, &life, gpu);
         let all = std::iter::once(None).chain(ranks).flat_map(of);
         all.filter(|record| within(record.t)).collect()
     }
 
+    /// The fall of a run that ends without a fault of its machines: every third one ends by an error of its own code, in
+    /// one rank.
+    fn falls(&self, run: i64) -> Option<Fall> {
+        let gpu = run.rem_euclid(i64::from(self.gpus().max(1))) as u32;
+        (run.rem_euclid(FALLS_EVERY) == 0).then(|| (gpu, How { exit: Some(1), ..How::default() }))
+    }
+
     /// Begin and end of the launcher, or of the rank of a GPU.
-    fn process(&self, run: i64, (begin, end, fault): Life, gpu: Option<u32>) -> [RunRecord; 2] {
+    fn process(&self, run: i64, (begin, end, fallen): &Life, gpu: Option<u32>) -> [RunRecord; 2] {
+        let (begin, end) = (*begin, *end);
         let (rack, node, nodes) = self.place();
         let launcher = launcher_pid(self.processes_key(), run);
         let local = self.gpus();
@@ -93,9 +109,9 @@ impl Machine {
             ..Begun::default()
         };
         let exit = |status| How { exit: Some(status), ..How::default() };
-        let (t, how) = match (fault, gpu) {
+        let (t, how) = match (fallen, gpu) {
             (None, _) => (end, exit(0)),
-            (Some(fault), Some(gpu)) if node == 0 && gpu == fault.gpu() => (end, fall(&fault)),
+            (Some((first, how)), Some(gpu)) if node == 0 && gpu == *first => (end, how.clone()),
             (Some(_), Some(_)) => (end + RANKS_END_MS, How { signal: Some("SIGTERM".into()), ..How::default() }),
             (Some(_), None) => (end + LAUNCHERS_END_MS, exit(1)),
         };
@@ -108,9 +124,9 @@ impl Machine {
     }
 }
 
-/// Exit status of the rank with the fault.
-fn fall(fault: &Fault) -> How {
-    match fault.fail() {
+/// The rank with the fault, and its end.
+fn fall(fault: &Fault) -> Fall {
+    let how = match fault.fail() {
         Fail::Memory => {
             let memory = Some(MemoryKill { kills: 1, limit: None, peak: None });
             How { signal: Some("SIGKILL".into()), memory, ..How::default() }
@@ -118,5 +134,6 @@ fn fall(fault: &Fault) -> How {
         // The watchdog of the collective library gives up.
         Fail::Lost => How { signal: Some("SIGABRT".into()), ..How::default() },
         _ => How { exit: Some(1), ..How::default() },
-    }
+    };
+    (fault.gpu(), how)
 }
