@@ -20,13 +20,14 @@ a time of day (yesterday, 2:15pm, friday 9:00), or relative (-1h, -2d, now). A t
 Examples:
   watchglass export --tag 'gpu.*' --from -1h --format csv --output gpu.csv
   watchglass export --tag network.recv --rate --step 1m --format json
-  watchglass export --tag '*' --source 'node-*' --format openmetrics --output all.txt";
+  watchglass export --tag '*' --source 'node-*' --format openmetrics --output all.txt
+  watchglass export --dashboards grafana/";
 
 /// Content and path of an export.
 #[derive(Clone, Debug, PartialEq, Eq, Args)]
 pub struct Export {
     /// Tag of the series, or * for any text in it; may be repeated
-    #[arg(long = "tag", value_name = "PATTERN", required = true)]
+    #[arg(long = "tag", value_name = "PATTERN", required_unless_present = "dashboards")]
     pub tags: Vec<String>,
     /// Machine name, or * for any text; may be repeated [default: all]
     #[arg(long = "source", value_name = "NAME")]
@@ -44,10 +45,13 @@ pub struct Export {
     #[arg(long)]
     pub rate: bool,
     /// Format: csv, json, openmetrics or wandb-jsonl
-    #[arg(long, value_name = "FORMAT", hide_possible_values = true,
+    #[arg(long, value_name = "FORMAT", hide_possible_values = true, required_unless_present = "dashboards",
         value_parser = PossibleValuesParser::new(["csv", "json", "openmetrics", "wandb-jsonl"]))]
-    pub format: String,
+    pub format: Option<String>,
     /// File to write, complete when it appears, or - [default: standard output]
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// Folder for three Grafana dashboards, of a machine, all machines and runs; no samples are written
+    #[arg(long, value_name = "DIR", exclusive = true)]
+    pub dashboards: Option<PathBuf>,
 }

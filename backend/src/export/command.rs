@@ -39,13 +39,27 @@ impl fmt::Display for Failed {
     }
 }
 
+/// Writes the dashboards for Grafana into a folder, which is made if it does not exist.
+///
+/// # Errors
+/// [`Failed`]: a file cannot be written.
+pub fn write_dashboards(folder: &Path) -> Result<(), Failed> {
+    let failed = |error: io::Error| Failed::Output(format!("cannot write into {}: {error}", folder.display()));
+    std::fs::create_dir_all(folder).map_err(failed)?;
+    for (name, text) in rules::prometheus::dashboards(&collectors::catalog()) {
+        std::fs::write(folder.join(name), text).map_err(failed)?;
+    }
+    Ok(())
+}
+
 /// Writes the export; `now` is in milliseconds since the Unix epoch. The notes list unreadable parts of the folder,
 /// which are left out.
 ///
 /// # Errors
 /// [`Failed`]; the output file is then not created.
 pub fn run(folder: &Path, wanted: &Export, now: i64) -> Result<Vec<String>, Failed> {
-    let format = Format::from_name(&wanted.format).map_err(|why| Failed::Wrong(format!("--format {why}")))?;
+    let format = Format::from_name(wanted.format.as_deref().unwrap_or_default())
+        .map_err(|why| Failed::Wrong(format!("--format {why}")))?;
     let shown = folder.display();
     if !folder.is_dir() {
         return Err(Failed::Folder(format!(

@@ -249,6 +249,15 @@ fn administer(config: &Config, wanted: &config::Administration) -> ExitCode {
 
 /// `watchglass export`.
 fn write_stored(config: &Config, wanted: &config::Export) -> ExitCode {
+    if let Some(folder) = &wanted.dashboards {
+        return match crate::export::command::write_dashboards(folder) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(failed) => {
+                complain(&format!("watchglass: {failed}"));
+                ExitCode::from(failed.status())
+            }
+        };
+    }
     let Some(folder) = config.data_dir.as_deref().filter(|_| !config.memory) else {
         complain("watchglass: there is no data folder; name that of the server with --data-dir");
         return ExitCode::from(4);

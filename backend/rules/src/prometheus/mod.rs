@@ -1,6 +1,7 @@
 //! Prometheus: import of rule files where an exact equivalent exists ([`import`]), and export of the built-in rules
-//! ([`export`]).
+//! ([`export`]). Dashboards for Grafana, which read the same names ([`dashboards`]).
 
+mod dashboards;
 mod export;
 mod import;
 mod names;
@@ -8,6 +9,7 @@ mod promql;
 mod translate;
 mod yaml;
 
+pub use dashboards::dashboards;
 pub use export::export;
 pub use import::{Imported, NotImported, import};
 
