@@ -136,6 +136,7 @@ fn frame<'a>(
         from: figure.span.0,
         to: figure.span.1,
         offset: 0,
+        along: charts::axis::Along::Time,
         axis,
         step: figure.step,
         interval: figure.interval,

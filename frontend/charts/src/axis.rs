@@ -129,6 +129,49 @@ fn step(unit: Unit, wish: f64) -> f64 {
     [1.0, 2.0, quarter, 5.0].into_iter().map(|m| m * power).find(|s| *s >= wish * 0.999).unwrap_or(10.0 * power)
 }
 
+/// The meaning of a horizontal axis.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Along {
+    /// Instants in ms since the epoch, or since a start.
+    #[default]
+    Time,
+    /// Steps of a training job, in place of ms.
+    Steps,
+}
+
+impl Along {
+    /// Ticks along the bottom: see [`times`].
+    pub fn ticks(self, from: i64, to: i64, room: f64, offset: i64) -> Vec<(i64, String)> {
+        match self {
+            Along::Time => times(from, to, room, offset),
+            Along::Steps => steps(from, to, room),
+        }
+    }
+
+    /// The position of the crosshair in words.
+    pub fn at(self, t: i64, offset: i64) -> String {
+        match self {
+            Along::Time => format!("at {}", clock(t + offset, true)),
+            Along::Steps => format!("at step {}", whole(t)),
+        }
+    }
+}
+
+/// Ticks at whole round steps.
+fn steps(from: i64, to: i64, room: f64) -> Vec<(i64, String)> {
+    let wish = ((to - from) as f64 / room.max(2.0)).max(1.0);
+    let width = step(Unit::Count, wish).ceil().max(1.0) as i64;
+    let first = from.div_euclid(width) + i64::from(from.rem_euclid(width) != 0);
+    (first..).map(|k| k * width).take_while(|at| *at <= to).map(|at| (at, whole(at))).collect()
+}
+
+/// A whole number with commas between thousands, as `12,400`.
+fn whole(n: i64) -> String {
+    let digits = n.unsigned_abs().to_string();
+    let groups: Vec<&str> = digits.as_bytes().rchunks(3).rev().filter_map(|g| std::str::from_utf8(g).ok()).collect();
+    format!("{}{}", if n < 0 { "-" } else { "" }, groups.join(","))
+}
+
 const SECOND: i64 = 1000;
 const MINUTE: i64 = 60 * SECOND;
 const HOUR: i64 = 60 * MINUTE;
@@ -241,6 +284,16 @@ mod tests {
         assert_eq!(said, ["12:00 AM", "1:01 AM", "12:00 PM", "2:05 PM", "11:59 PM"]);
         assert_eq!((long.as_str(), room > clock_room()), ("2:05:07 PM", true));
         assert_eq!(clock(845 * minute, false), "14:05");
+    }
+
+    #[test]
+    fn steps_are_whole_round_numbers() {
+        let told = |from, to, room| Along::Steps.ticks(from, to, room, 3_600_000);
+        let texts = |ticks: Vec<(i64, String)>| ticks.into_iter().map(|(_, text)| text).collect::<Vec<_>>();
+        assert_eq!(texts(told(0, 12_400, 4.0)), ["0", "5,000", "10,000"]);
+        assert_eq!(texts(told(81_200, 81_260, 3.0)), ["81,200", "81,220", "81,240", "81,260"]);
+        assert_eq!(told(3, 4, 8.0), [(3, "3".to_string()), (4, "4".to_string())], "no half steps");
+        assert_eq!(Along::Steps.at(1_234_567, 0), "at step 1,234,567");
     }
 
     #[test]

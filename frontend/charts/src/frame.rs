@@ -5,7 +5,7 @@
 //! in a CSS pixel and a device pixel. Drawing code writes CSS pixels and multiplies.
 
 use crate::Chart;
-use crate::axis::Axis;
+use crate::axis::{Along, Axis};
 use crate::kind::Shows;
 use crate::reduce::Column;
 use crate::theme::Theme;
@@ -192,6 +192,8 @@ pub struct Frame<'a> {
     pub to: i64,
     /// Local time minus UTC in ms.
     pub offset: i64,
+    /// The meaning of the horizontal axis.
+    pub along: Along,
     /// The vertical axis.
     pub axis: &'a Axis,
     /// Width of a column in ms.

@@ -164,6 +164,7 @@ mod tests {
                 from: 0,
                 to: 1_000,
                 offset: 0,
+                along: crate::axis::Along::Time,
                 axis: &axis,
                 step: 1,
                 interval: 1_000,

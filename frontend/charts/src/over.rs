@@ -1,7 +1,6 @@
 //! Draws the layer over the data that changes with the pointer: the crosshair's line, dots, and the names and values at
 //! the right edge. It is a layer of its own, so that a moving pointer never redraws the data.
 
-use crate::axis;
 use crate::frame::{Frame, Hue, Plot};
 use crate::heat::{ROWS_PER_GROUP, Rows};
 use crate::kind::Shows;
@@ -57,7 +56,7 @@ pub fn draw<DB: DrawingBackend>(
         lanes::draw_states(area, frame, &plot, t)?;
         let age = words(frame, theme.text_3, false, HPos::Right);
         // At the crosshair the text is the time of the values, else the age of the newest one.
-        let when = at.map(|t| format!("at {}", axis::clock(t + frame.offset, true)));
+        let when = at.map(|t| frame.along.at(t, frame.offset));
         area.draw_text(when.as_deref().unwrap_or(frame.age), &age, (frame.size.0 - frame.px(12.0), frame.foot()))?;
     }
     if labels.iter().all(|l| !l.value.is_finite()) {

@@ -142,6 +142,7 @@ fn picture(scene: &Scene, theme: &Theme) -> String {
         from: FROM,
         to: TO,
         offset: 0,
+        along: charts::axis::Along::Time,
         axis: &axis,
         step,
         interval: 1000,

@@ -88,6 +88,7 @@ fn drawn(samples: &[(i64, f64)], width: i64, step: i64) -> BTreeSet<(i32, i32)> 
         from: 0,
         to: pixels() * step,
         offset: 0,
+        along: charts::axis::Along::Time,
         axis: &axis,
         step: width,
         // Samples are as far apart as columns are wide, so that no column is drawn as its mean.

@@ -107,6 +107,7 @@ fn paint(
         from: chart.from,
         to: chart.to,
         offset: if chart.from == 0 { 0 } else { offset(chart.to) },
+        along: chart.along,
         axis: &axis,
         step: chart.step,
         interval: chart.step,

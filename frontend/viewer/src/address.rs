@@ -13,8 +13,8 @@
 //! - `kernel=ID` shows the charts of a Jupyter kernel first; `view=compact` is for the side of a notebook.
 //! - `heat=mean.values` is the order of the rows of heat maps, and the content of their cells.
 //! - `page=` names a page other than that of one machine.
-//! - `run=` is a run that is shown; several are compared. `align=clock` aligns several runs by the clock, not by their
-//!   starts.
+//! - `run=` is a run that is shown; several are compared. `align=clock` aligns several runs by the clock, `align=step` by
+//!   training step, not by their starts.
 //! - `state=`, `sort=` and `columns=` are the states, the order and the columns of the list of runs.
 //! - `tab=` is a part of the page of alerts; `alert=` the alert that is shown there, or the rule that is being edited.
 //! - `with=` is a further machine to compare with, `find=` filters the fleet, `by=` groups it.
@@ -67,7 +67,7 @@ pub struct View {
     pub by: String,
     /// Ids of the runs that are shown.
     pub runs: Vec<String>,
-    /// Alignment of several runs: `clock`, or empty for their starts.
+    /// Alignment of several runs: `clock`, `step`, or empty for their starts.
     pub align: String,
     /// States of the listed runs, separated by commas; empty for all.
     pub state: String,
@@ -230,6 +230,8 @@ impl Tone {
 
 /// Runs that are compared by the clock.
 pub const CLOCK: &str = "clock";
+/// Runs that are compared by training step.
+pub const STEP: &str = "step";
 /// The view with little room; any other value is a saved view.
 const COMPACT: &str = "compact";
 /// Names of the parameters that make a layout.
@@ -279,7 +281,7 @@ pub fn read(pairs: impl IntoIterator<Item = (String, String)>) -> (View, Vec<Str
             "find" => view.find = value,
             "by" => view.by = value,
             "run" => view.runs.push(value),
-            "align" if value == CLOCK => view.align = value,
+            "align" if [CLOCK, STEP].contains(&value.as_str()) => view.align = value,
             "state" => view.state = value,
             "sort" => view.sort = value,
             "columns" => view.columns = value,

@@ -1,7 +1,7 @@
 //! A chart of lines that the server computed: one per rank, or one per run. Too many for lines are drawn as a band,
 //! with the lines that differ most by name.
 
-use charts::axis::Axis;
+use charts::axis::{Along, Axis};
 use charts::band::quantile;
 use charts::order;
 use charts::reduce::{Column, Reducer};
@@ -35,7 +35,9 @@ pub struct CurveChart {
     pub unit: Unit,
     /// Range of the axis.
     pub range: Range,
-    /// Start of the lines, ms since the epoch; 0 if they show the time since a start.
+    /// The meaning of `from`, `to` and `step`.
+    pub along: Along,
+    /// Start of the lines, ms since the epoch; 0 if they show the time since a start, or steps.
     pub from: i64,
     /// End of the span.
     pub to: i64,
@@ -68,6 +70,7 @@ impl CurveChart {
         Arc::new(CurveChart {
             unit: Unit::Percent,
             range: Range::PERCENT,
+            along: Along::Time,
             from: 0,
             to: 1,
             step: 1,
@@ -178,6 +181,7 @@ mod tests {
         CurveChart {
             unit: Unit::Percent,
             range: Range::PERCENT,
+            along: Along::Time,
             from: 500,
             to: 3_500,
             step: 1_000,

@@ -167,6 +167,7 @@ fn frame<'a>(map: &Map<'a>) -> Frame<'a> {
         from: 0,
         to: 1,
         offset: 0,
+        along: crate::axis::Along::Time,
         axis: NO_AXIS,
         step: 1,
         interval: 1,

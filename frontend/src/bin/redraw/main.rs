@@ -59,6 +59,7 @@ impl Redraw {
             from,
             to,
             offset: 0,
+            along: axis::Along::Time,
             axis: &axis,
             step,
             interval: 1_000,

@@ -5,6 +5,7 @@ use crate::fetch;
 use crate::state::{LinkState, Page};
 use crate::store::Store;
 use charts::Limit;
+use charts::axis::Along;
 use leptos::prelude::*;
 use shared::answer::series::{QueriedBucket, QueryAnswer};
 use shared::catalog::{Kind, glob};
@@ -114,7 +115,18 @@ fn chart(
     }
     let limits = wanted.limits.iter().map(|(value, text)| Limit { value: *value, text: text.clone() }).collect();
     let range = metric.range;
-    let chart = CurveChart { unit, range, from, to, step, curves, subjects: Vec::new(), limits, reach: Vec::new() };
+    let chart = CurveChart {
+        unit,
+        range,
+        along: Along::Time,
+        from,
+        to,
+        step,
+        curves,
+        subjects: Vec::new(),
+        limits,
+        reach: Vec::new(),
+    };
     Some(DrawnSeries { title: metric.title.clone(), chart: Arc::new(chart), series, machines: None })
 }
 

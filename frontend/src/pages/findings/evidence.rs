@@ -9,6 +9,7 @@ use crate::store::{Store, difference};
 use crate::widgets::parts::{If, flag, text};
 use crate::widgets::spark::paths;
 use charts::Limit;
+use charts::axis::Along;
 use charts::order;
 use leptos::prelude::*;
 use shared::answer::series::{QueriedSeries, QueryAnswer};
@@ -178,7 +179,18 @@ fn piece(
     let level = levels.next().filter(|_| levels.next().is_none()).map(|level| level * wanted.factor);
     let limits = level.map(|value| Limit { value, text: String::new() }).into_iter().collect();
     let (unit, range) = (wanted.unit, wanted.range);
-    let chart = Arc::new(CurveChart { unit, range, from, to, step, curves, subjects, limits, reach: Vec::new() });
+    let chart = Arc::new(CurveChart {
+        unit,
+        range,
+        along: Along::Time,
+        from,
+        to,
+        step,
+        curves,
+        subjects,
+        limits,
+        reach: Vec::new(),
+    });
     Some(Piece { tag: wanted.tag.clone(), title: wanted.title.clone(), chart })
 }
 

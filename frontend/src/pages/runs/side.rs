@@ -1,4 +1,4 @@
-//! Several training jobs beside each other: a line each over the time since its start or by the clock, and what
+//! Several training jobs beside each other: a line each over the time since its start, by the clock or by step, and what
 //! [`differs`].
 //!
 //! [`differs`]: super::differs
@@ -6,7 +6,7 @@
 use super::differs::table;
 use super::one::AskedRun;
 use super::parts::{shape, state_word, where_it_ran};
-use crate::address::{CLOCK, Route};
+use crate::address::{CLOCK, Route, STEP};
 use crate::panels::curves::Curves;
 use crate::state::Page;
 use crate::widgets::clock::clock;
@@ -17,7 +17,7 @@ use shared::wire::MAX_OPENED;
 use std::sync::Arc;
 use viewer::curves::CurveChart;
 use viewer::runs::differs::headline;
-use viewer::runs::side::aligned;
+use viewer::runs::side::{aligned, by_step, steps_of};
 use viewer::runs::{Measured, STEPS, Whole};
 
 /// The names of runs; equal names are distinguished by the ends of their ids.
@@ -91,6 +91,7 @@ pub fn SidePage(
                 <span class="choice" role="group" aria-label="Align">
                     {align("from start", "")}
                     {align("by time", CLOCK)}
+                    <If when=flag(move || wholes.with(|all| all.iter().flatten().filter_map(steps_of).count() > 1))>{align("by step", STEP)}</If>
                 </span>
             </header>
             {move || wholes.with(|all| key(page, &names.get(), all))}
@@ -135,15 +136,17 @@ fn SideChart(
 ) -> impl IntoView {
     let page = expect_context::<Page>();
     let own = id.clone();
-    let by_clock = flag(move || page.view.with(|view| view.align == CLOCK));
+    let by = Memo::new(move |_| page.view.with(|view| view.align.clone()));
     let made = Memo::new(move |_| {
         wholes.with(|all| {
             let names = names.get();
-            let of = |(whole, name): (&Whole, String)| {
-                Some((name, whole.measures.iter().find(|measured| measured.id == own)?.clone()))
-            };
-            let found: Vec<(String, Measured)> = all.iter().flatten().zip(names).filter_map(of).collect();
-            let borrowed: Vec<(String, &Measured)> = found.iter().map(|(name, m)| (name.clone(), m)).collect();
+            let named = all.iter().flatten().zip(names);
+            let found: Vec<(String, &Measured, Option<&Measured>)> = named
+                .filter_map(|(whole, name)| {
+                    let measured = whole.measures.iter().find(|measured| measured.id == own)?;
+                    Some((name, measured, steps_of(whole)))
+                })
+                .collect();
             let first = &found.first()?.1;
             let how = match first.of_gpus.as_str() {
                 _ if first.id == STEPS => "by the newest marker",
@@ -152,7 +155,13 @@ fn SideChart(
                 "" => "mean of its machines",
                 _ => "mean of all ranks",
             };
-            let chart = aligned(&borrowed, by_clock.get())?;
+            let chart = by.with(|by| match by.as_str() {
+                STEP => by_step(&found),
+                by => {
+                    let runs: Vec<(String, &Measured)> = found.iter().map(|(name, m, _)| (name.clone(), *m)).collect();
+                    aligned(&runs, by == CLOCK)
+                }
+            })?;
             let symbol = chart.symbol();
             let said = if symbol.is_empty() { how.to_string() } else { format!("{symbol}; {how}") };
             Some((first.title.clone(), said, Arc::new(chart)))

@@ -149,6 +149,7 @@ fn paint(
         from,
         to,
         offset: offset(to),
+        along: axis::Along::Time,
         axis: &axis,
         step,
         interval,

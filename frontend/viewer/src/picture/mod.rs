@@ -21,7 +21,7 @@ use crate::store::plan::HEAT_SUFFIX;
 use crate::store::presence::Presence;
 use crate::store::source::{Members, Source};
 use crate::store::trace::{self, Trace};
-use charts::axis::{self, Axis};
+use charts::axis::{self, Along, Axis};
 use charts::reduce::Column;
 use charts::{Chart, Frame, Gap, Heat, Hue, Lane, Limit, Line, Shape, Shows, order};
 use shared::catalog::{self, Kind, Range};
@@ -416,6 +416,7 @@ impl Picture {
             from,
             to,
             offset: look.offset,
+            along: Along::Time,
             axis,
             step: self.step,
             interval: self.interval,

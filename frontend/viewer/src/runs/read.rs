@@ -2,6 +2,7 @@
 
 use super::{Figures, Listed, Measured, Ranked, STEPS, Whole};
 use crate::curves::{Curve, CurveChart};
+use charts::axis::Along;
 use shared::answer::runs::{ListedProcess, MeasureLine, RunFigures, RunMeasure, RunRow};
 use shared::catalog::{Range, job};
 use shared::json::Number;
@@ -129,8 +130,18 @@ fn measured(measure: RunMeasure, (from, to, step): (i64, i64, i64), several: boo
         } else {
             measure.of_gpus
         };
-    let chart =
-        CurveChart { unit, range, from, to, step, curves, subjects: Vec::new(), limits: Vec::new(), reach: Vec::new() };
+    let chart = CurveChart {
+        unit,
+        range,
+        along: Along::Time,
+        from,
+        to,
+        step,
+        curves,
+        subjects: Vec::new(),
+        limits: Vec::new(),
+        reach: Vec::new(),
+    };
     Some(Measured { id: measure.id, title: measure.title, of_gpus, chart })
 }
 

@@ -1,10 +1,14 @@
-//! Comparison of several training jobs: one line each, aligned by start or by the clock.
+//! Comparison of several training jobs: one line each, aligned by start, by the clock or by training step.
 
-use super::Measured;
+use super::{Measured, STEPS, Whole};
 use crate::curves::{Curve, CurveChart};
+use charts::axis::Along;
+use shared::catalog::job;
 
 /// Columns of a line.
 const POINTS: i64 = 480;
+/// Minimum number of columns of a line by step, however unevenly the job told its steps.
+const MIN_POINTS: i64 = 24;
 
 /// The line of a run: the lines of its ranks, merged per column. It begins `later` ms after the first column.
 fn line(measured: &Measured, later: i64, step: i64, points: usize) -> Vec<Option<f64>> {
@@ -48,6 +52,7 @@ pub fn aligned(runs: &[(String, &Measured)], by_clock: bool) -> Option<CurveChar
     Some(CurveChart {
         unit: chart.unit,
         range: chart.range,
+        along: Along::Time,
         from: if by_clock { first } else { 0 },
         to: if by_clock { first + length } else { length },
         step,
@@ -56,6 +61,66 @@ pub fn aligned(runs: &[(String, &Measured)], by_clock: bool) -> Option<CurveChar
         limits: Vec::new(),
         reach: Vec::new(),
     })
+}
+
+/// The steps of a run over its time: those that the job logged, else those of its markers. None without any.
+pub fn steps_of(whole: &Whole) -> Option<&Measured> {
+    let of = |id: &str| whole.measures.iter().find(|measured| measured.id == id);
+    of(job::STEP.chart).or_else(|| of(STEPS))
+}
+
+/// One measure of several runs by training step, each with the steps of its run; None if fewer than two of them have
+/// both.
+pub fn by_step(runs: &[(String, &Measured, Option<&Measured>)]) -> Option<CurveChart> {
+    let pairs: Vec<Vec<(f64, f64)>> = runs.iter().map(|(_, own, steps)| pairs(own, *steps)).collect();
+    if pairs.iter().filter(|pairs| !pairs.is_empty()).count() < 2 {
+        return None;
+    }
+    let all = || pairs.iter().flatten().map(|(step, _)| *step);
+    let (first, last) = all().fold((f64::INFINITY, f64::NEG_INFINITY), |(lo, hi), s| (lo.min(s), hi.max(s)));
+    // A column of the widest distance between two told steps leaves no holes in a line.
+    let widest = pairs.iter().flat_map(|pairs| pairs.windows(2)).map(|w| w[1].0 - w[0].0).fold(1.0, f64::max);
+    let range = (last - first).max(1.0);
+    let step = widest.min(range / MIN_POINTS as f64).max(range / POINTS as f64).ceil().max(1.0) as i64;
+    let from = (first as i64).div_euclid(step) * step;
+    let points = ((last as i64 - from) / step + 1) as usize;
+    let curve = |((name, ..), pairs): (&(String, &Measured, Option<&Measured>), &Vec<(f64, f64)>)| {
+        let mut sums = vec![(0.0, 0u32); points];
+        for (at, value) in pairs {
+            if let Some((sum, count)) = sums.get_mut(((*at as i64 - from) / step) as usize) {
+                (*sum, *count) = (*sum + value, *count + 1);
+            }
+        }
+        let mean = |(sum, count): (f64, u32)| (count > 0).then(|| sum / f64::from(count));
+        Curve { name: name.clone(), values: sums.into_iter().map(mean).collect() }
+    };
+    let chart = &runs.first()?.1.chart;
+    Some(CurveChart {
+        unit: chart.unit,
+        range: chart.range,
+        along: Along::Steps,
+        from,
+        to: from + step * points as i64,
+        step,
+        curves: runs.iter().zip(&pairs).map(curve).collect(),
+        subjects: Vec::new(),
+        limits: Vec::new(),
+        reach: Vec::new(),
+    })
+}
+
+/// Steps and values of a run at the same times, ascending by step. A job that was resumed repeats steps: the later
+/// value counts, too.
+fn pairs(own: &Measured, steps: Option<&Measured>) -> Vec<(f64, f64)> {
+    let Some(steps) = steps else { return Vec::new() };
+    let (step, length) = (own.chart.step.max(1), own.chart.to - own.chart.from);
+    let points = (length / step + 1).clamp(1, 100_000) as usize;
+    let later = steps.chart.from - own.chart.from;
+    let both = line(own, 0, step, points).into_iter().zip(line(steps, later, step, points));
+    let mut all: Vec<(f64, f64)> =
+        both.filter_map(|(value, at)| Some((at.filter(|at| at.is_finite())?.round(), value?))).collect();
+    charts::order::sort_by(&mut all, |a, b| a.0.total_cmp(&b.0));
+    all
 }
 
 #[cfg(test)]
@@ -85,6 +150,27 @@ mod tests {
         let mean = measured("mean", 0, 1_000, &[&[1.0], &[3.0]]);
         assert_eq!(line(&mean, 0, 1_000, 1), [Some(2.0)]);
         assert_eq!(aligned(&both[..1], false), None);
+    }
+
+    #[test]
+    fn by_step_runs_of_another_pace_stand_above_each_other() {
+        let loss = measured("mean", 5_000, 1_000, &[&[4.0, 3.0, 2.0, 1.0]]);
+        let slow = measured("max", 5_000, 1_000, &[&[0.0, 100.0, 200.0, 300.0]]);
+        let other = measured("mean", 90_000, 2_000, &[&[5.0, 1.0]]);
+        let quick = measured("max", 90_000, 2_000, &[&[100.0, 300.0]]);
+        let runs = [("a".into(), &loss, Some(&slow)), ("b".into(), &other, Some(&quick))];
+        let chart = by_step(&runs).expect("a chart");
+        assert_eq!((chart.along, chart.from, chart.step), (Along::Steps, 0, 13), "at least 24 columns");
+        let at = |run: usize, step: i64| chart.curves[run].values[(step / chart.step) as usize];
+        assert_eq!([0, 100, 200, 300].map(|step| at(0, step)), [Some(4.0), Some(3.0), Some(2.0), Some(1.0)]);
+        assert_eq!([0, 100, 200, 300].map(|step| at(1, step)), [None, Some(5.0), None, Some(1.0)]);
+        assert_eq!(by_step(&[runs[0].clone(), ("b".into(), &other, None)]), None, "one has told no step");
+        // A job that tells a step each second has no holes.
+        let even: Vec<f64> = (0..400).map(|n| f64::from(n) * 7.0).collect();
+        let own = measured("mean", 0, 1_000, &[&even]);
+        let runs = [("a".into(), &own, Some(&own)), ("b".into(), &own, Some(&own))];
+        let chart = by_step(&runs).expect("a chart");
+        assert!(chart.step == 7 && chart.curves[0].values.iter().all(Option::is_some));
     }
 
     #[test]
