@@ -369,7 +369,7 @@ pub static COLLECTORS: &[Entry] = &[
         name: "amd",
         about: "AMD GPUs by the files of their driver, else by rocm-smi or amd-smi.",
         systems: ALL,
-        metrics: &[rows::gpu::ROWS, rows::gpu::AMD],
+        metrics: &[rows::gpu::ROWS, rows::gpu::AMD, rows::gpu_amd::ROWS, rows::gpu_amd::COMMON],
         options: devices::amd::OPTIONS,
         open: devices::amd::open,
     },

@@ -7,7 +7,7 @@
 
 use crate::Out;
 use serde_json::Value;
-use shared::catalog::{MetricDef, gpu, gpu_health, gpu_parts};
+use shared::catalog::{MetricDef, gpu, gpu_amd, gpu_health, gpu_parts, gpu_profile};
 use shared::series::quantize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -30,6 +30,12 @@ const BEYOND: &[&MetricDef] = &[
     &gpu_health::REMAPPED_UNCORRECTED,
     &gpu_health::REMAP_PENDING,
     &gpu_health::REMAP_FAILED,
+    &gpu_profile::PCIE_GEN,
+    &gpu_profile::PCIE_WIDTH,
+    &gpu_profile::PCIE_SPEED,
+    &gpu_amd::BLOCK_CORRECTED,
+    &gpu_amd::BLOCK_UNCORRECTED,
+    &gpu_amd::BLOCK_DEFERRED,
 ];
 
 /// The folder of the recordings that may be published.

@@ -636,7 +636,9 @@ fn reason(device: &Device, host: &crate::host::Host) -> (String, Option<&'static
     let throttled = host.recent(HostSig::Throttled).map(|slot| slot.minute);
     match () {
         () if bits & (32 | 64) != 0 => ("thermal throttling".into(), next::of_rule("throttle.heat")),
-        () if bits & (8 | 128) != 0 => ("the power brake throttles it".into(), Some(next::POWER_BRAKE)),
+        () if bits & (8 | 128) != 0 => {
+            (format!("the {} throttles it", crate::throttle::brake_name(device)), Some(next::POWER_BRAKE))
+        }
         () if lanes.is_some_and(|(now, most)| now < most) => {
             let (now, most) = lanes.unwrap_or_default();
             let words = format!("it has {} of {} PCIe lanes", whole(now), whole(most));

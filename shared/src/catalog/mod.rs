@@ -17,6 +17,7 @@ pub mod cpu;
 pub mod disk;
 pub mod fleet;
 pub mod gpu;
+pub mod gpu_amd;
 pub mod gpu_health;
 pub mod gpu_parts;
 pub mod gpu_process;
@@ -406,6 +407,7 @@ pub const VOCABULARY: &[&[&MetricDef]] = &[
     gpu_profile::PCIE,
     gpu_process::ROWS,
     gpu_parts::ROWS,
+    gpu_amd::ROWS,
     gpu::AMD,
     gpu::INTEL,
     gpu::APPLE,
