@@ -18,7 +18,7 @@ const LINE: &str = "GPU {i}";
 pub static UTILIZATION: MetricDef = MetricDef::gauge("gpu.{i}.gpu", Unit::Percent)
     .title("GPU utilization")
     .on("gpu", LINE)
-    .help("Share of the driver's last measuring period (1 s or less) in which at least one kernel ran; it does not say how much of the GPU the kernel used. NVML utilization rates, gpu; AMD rsmi_dev_busy_percent_get; on Apple silicon active residency x mean active frequency / maximum.");
+    .help("Share of the driver's last measuring period (1 s or less) in which at least one kernel ran; it does not say how much of the GPU the kernel used. NVML utilization rates, gpu; AMD rsmi_dev_busy_percent_get; on Apple silicon active residency x mean active frequency / maximum. Intel: share of the time since the previous sample in which the busiest unit (GT) was not in its idle state, 100 x (1 - growth of gtidle/idle_residency_ms of xe or rc6_residency_ms of i915 / time); a unit that is kept awake counts as busy. Or xpu-smi.");
 
 /// Used, bytes.
 pub static MEMORY_ALLOCATED_BYTES: MetricDef = MetricDef::gauge("gpu.{i}.memoryAllocatedBytes", Unit::Bytes)
