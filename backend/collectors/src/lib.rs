@@ -327,7 +327,7 @@ pub static COLLECTORS: &[Entry] = &[
     },
     Entry {
         name: "nvidia",
-        about: "NVIDIA GPUs by the driver's library NVML, else by nvidia-smi.",
+        about: "NVIDIA GPUs by the driver's library NVML, else by nvidia-smi; of Jetson also the kernel's files.",
         systems: ALL,
         metrics: &[
             rows::gpu::ROWS,
@@ -337,6 +337,7 @@ pub static COLLECTORS: &[Entry] = &[
             rows::gpu_profile::PCIE,
             rows::gpu_process::ROWS,
             rows::gpu_parts::ROWS,
+            rows::jetson::ROWS,
         ],
         options: devices::nvidia::OPTIONS,
         open: devices::nvidia::open,

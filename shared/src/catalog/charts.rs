@@ -103,6 +103,8 @@ pub(super) const CHARTS: &[(&str, &str, &str)] = &[
     ("cpu.clusters", "CPU utilization by kind of core", "cpu"),
     ("cpu.clock", "CPU frequency", "cpu"),
     ("power", "Power", "cpu"),
+    ("jetson.power", "Jetson power by rail", "cpu"),
+    ("jetson.temp", "Jetson temperature by zone", "cpu"),
     ("pressure.cpu", "CPU pressure", "pressure"),
     ("pressure.memory", "Memory pressure", "pressure"),
     ("pressure.io", "I/O pressure", "pressure"),

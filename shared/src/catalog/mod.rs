@@ -24,6 +24,7 @@ pub mod gpu_process;
 pub mod gpu_profile;
 pub mod infiniband;
 pub mod ipu;
+pub mod jetson;
 pub mod job;
 pub mod kernel;
 pub mod link;
@@ -428,6 +429,7 @@ pub const VOCABULARY: &[&[&MetricDef]] = &[
     network::ROWS,
     infiniband::ROWS,
     apple::ROWS,
+    jetson::ROWS,
     kernel::ROWS,
     job::ROWS,
     process::ROWS,
