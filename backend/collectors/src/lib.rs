@@ -383,6 +383,14 @@ pub static COLLECTORS: &[Entry] = &[
         open: devices::intel::open,
     },
     Entry {
+        name: "ascend",
+        about: "Huawei Ascend NPUs by npu-smi.",
+        systems: LINUX,
+        metrics: &[rows::gpu::ROWS],
+        options: devices::ascend::OPTIONS,
+        open: devices::ascend::open,
+    },
+    Entry {
         name: "apple",
         about: "Apple silicon: its kinds of cores, its GPU, power and temperatures.",
         systems: MACOS,
