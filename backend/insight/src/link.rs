@@ -194,7 +194,8 @@ fn bridges(scene: &mut Scene, source: Source, at: usize) {
     } else if counted {
         marks.link_errors = 0;
     }
-    let few = marks.links_few.held(1).then(|| marks.links_few.since()).flatten();
+    // At least two readings.
+    let few = marks.links_few.held(10).then(|| marks.links_few.since()).flatten();
     let many = (marks.link_errors >= 2).then_some(marks.link_errors_since);
     let calm = marks.links_few.since().is_none() && now - marks.link_errors_last >= 120;
     let (most, active) = (marks.links_most, device.slot(Sig::LinksUp).now);

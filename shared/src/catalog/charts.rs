@@ -181,7 +181,7 @@ pub(super) const CHARTS: &[(&str, &str, &str)] = &[
 ];
 
 /// Collectors whose checks explain missing GPU data.
-const GPU_COLLECTORS: &[&str] = &["nvidia", "amd", "intel", "apple"];
+const GPU_COLLECTORS: &[&str] = &["nvidia", "amd", "intel", "ascend", "apple"];
 
 /// id, title, collectors that explain its absence. A section without any is collapsed at first: its charts repeat
 /// others, or show values that read better as numbers.
