@@ -15,7 +15,7 @@ pub static ZONE_TEMP: MetricDef = MetricDef::gauge("jetson.{zone}.temp", Unit::C
     .title("Jetson temperature by zone")
     .on("jetson.temp", "{zone}")
     .steps(10.0)
-    .help("Temperature of one zone of the chip, as in jetson.gpu-thermal.temp; tj-thermal is the highest of all. A zone that is powered down has none. /sys/class/thermal, temp / 1000.");
+    .help("Temperature of one zone of the chip, as in jetson.gpu-thermal.temp; tj-thermal is the highest of all. A zone that is powered down has none. The kernel's thermal zones, temp / 1000.");
 
 /// In order on screen.
 pub static ROWS: &[&MetricDef] = &[&RAIL_WATTS, &ZONE_TEMP];

@@ -62,7 +62,7 @@ fn reading(gpu: &Value) -> GpuReading {
 }
 
 /// Causes in the order of the shares, under the names of ROCm 6.4 and later, and of 6.3.
-const HELD: [[&str; 2]; 5] = [
+const VIOLATION_PLACES: [[&str; 2]; 5] = [
     ["/throttle/ppt_violation_activity", "/throttle/ppt_violation_percent"],
     ["/throttle/socket_thermal_violation_activity", "/throttle/socket_thermal_violation_percent"],
     ["/throttle/hbm_thermal_violation_activity", "/throttle/hbm_thermal_violation_percent"],
@@ -76,7 +76,7 @@ fn more(gpu: &Value) -> AcceleratorReading {
     let value = |place: &str, units: &[(&str, f64)]| gpu.pointer(place).and_then(|value| with_unit(value, units));
     let count = |place: &str| gpu.pointer(place).and_then(number);
     AcceleratorReading {
-        held: HELD.map(|places| places.iter().find_map(|place| value(place, PERCENT))),
+        held: VIOLATION_PLACES.map(|places| places.iter().find_map(|place| value(place, PERCENT))),
         pcie_width: count("/pcie/width").filter(|lanes| *lanes > 0.0),
         pcie_speed: value("/pcie/speed", GIGATRANSFERS).filter(|speed| *speed > 0.0),
         pcie_replays: count("/pcie/replay_count"),

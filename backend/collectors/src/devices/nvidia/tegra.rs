@@ -218,7 +218,7 @@ mod tests {
         }
     }
 
-    /// What a library puts, and its result.
+    /// Values of a library, and its result.
     struct Library(Vec<(&'static MetricDef, f64)>, Result<(), CollectError>);
 
     impl Collector for Library {
