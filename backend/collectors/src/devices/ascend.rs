@@ -185,7 +185,7 @@ mod tests {
         let path = dir.path().join(TOOL);
         std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
-        let own = OwnOptions::default().with(&COMMAND, &path.display().to_string());
+        let own = OwnOptions::default().with(&COMMAND, path.display().to_string());
         (dir, Options { own, ..Options::default() })
     }
 

@@ -213,8 +213,10 @@ mod tests {
         }
     }
 
-    /// Values of a recorded accelerator two seconds after its first table.
-    fn two_seconds_later(name: &str) -> (Vec<(String, f64)>, Vec<(String, f64)>) {
+    type Present = Vec<(String, f64)>;
+
+    /// Values of a recorded accelerator at its first table, and two seconds later.
+    fn two_seconds_later(name: &str) -> (Present, Present) {
         let sys = recordings::sys(&format!("amd/sysfs_{name}.json"));
         let roots = Roots { sys: sys.path().into(), ..Roots::default() };
         let mut part = super::super::open(&Options::default(), &roots).expect("a card").remove(0);
