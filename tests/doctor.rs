@@ -17,6 +17,7 @@ const FAMILIES: &[&str] = &[
     "nvidia",
     "amd",
     "intel",
+    "ascend",
     "apple",
     "graphcore",
     "tpu",

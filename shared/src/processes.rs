@@ -31,7 +31,7 @@ pub struct Process {
     pub container: String,
     /// Memory that it holds on GPUs, bytes.
     pub gpu_memory: Option<u64>,
-    /// Share of a GPU's multiprocessors that it used, percent.
+    /// Share of a GPU's multiprocessors that it used, percent; on AMD and Intel that of its busiest kind of engine.
     pub gpu_share: Option<f32>,
     /// Numbers of the GPUs that it uses, ascending.
     pub gpus: Vec<u32>,

@@ -107,7 +107,7 @@ fn host_sample() -> f64 {
 /// CPU of a tick at 1 Hz, in microseconds, for the device collectors on a machine without devices. An open collector is
 /// read at each tick. A collector that did not open is retried every five minutes.
 fn no_devices() -> f64 {
-    const DEVICES: &[&str] = &["nvidia", "amd", "intel", "graphcore", "tpu", "trainium"];
+    const DEVICES: &[&str] = &["nvidia", "amd", "intel", "ascend", "graphcore", "tpu", "trainium"];
     const MAX_ATTEMPTS: u32 = 50;
     let empty = Roots::below(Path::new("/nonexistent"));
     let mut tick = Duration::ZERO;

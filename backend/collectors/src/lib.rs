@@ -327,7 +327,7 @@ pub static COLLECTORS: &[Entry] = &[
     },
     Entry {
         name: "nvidia",
-        about: "NVIDIA GPUs by the driver's library NVML, else by nvidia-smi.",
+        about: "NVIDIA GPUs by the driver's library NVML, else by nvidia-smi; of Jetson also the kernel's files.",
         systems: ALL,
         metrics: &[
             rows::gpu::ROWS,
@@ -337,6 +337,7 @@ pub static COLLECTORS: &[Entry] = &[
             rows::gpu_profile::PCIE,
             rows::gpu_process::ROWS,
             rows::gpu_parts::ROWS,
+            rows::jetson::ROWS,
         ],
         options: devices::nvidia::OPTIONS,
         open: devices::nvidia::open,
@@ -369,7 +370,7 @@ pub static COLLECTORS: &[Entry] = &[
         name: "amd",
         about: "AMD GPUs by the files of their driver, else by rocm-smi or amd-smi.",
         systems: ALL,
-        metrics: &[rows::gpu::ROWS, rows::gpu::AMD],
+        metrics: &[rows::gpu::ROWS, rows::gpu::AMD, rows::gpu_amd::ROWS, rows::gpu_amd::COMMON],
         options: devices::amd::OPTIONS,
         open: devices::amd::open,
     },
@@ -380,6 +381,14 @@ pub static COLLECTORS: &[Entry] = &[
         metrics: &[rows::gpu::ROWS, rows::gpu::INTEL],
         options: devices::intel::OPTIONS,
         open: devices::intel::open,
+    },
+    Entry {
+        name: "ascend",
+        about: "Huawei Ascend NPUs by npu-smi.",
+        systems: LINUX,
+        metrics: &[rows::gpu::ROWS],
+        options: devices::ascend::OPTIONS,
+        open: devices::ascend::open,
     },
     Entry {
         name: "apple",

@@ -198,6 +198,15 @@ impl Out {
         }
     }
 
+    /// The value of this tick, if one was put.
+    pub fn value<'a>(&self, def: &'static MetricDef, instance: impl Into<Instance<'a>>) -> Option<f64> {
+        let instance = instance.into();
+        let hash = self.hasher.hash_one((std::ptr::from_ref(def).addr(), instance));
+        let at = *self.by_hash.get(&hash)?;
+        let slot = self.slots.get(at)?.as_ref().filter(|slot| slot.is(def, instance));
+        slot.and(self.values.get(at).copied()).filter(|value| value.is_finite())
+    }
+
     /// Values by slot; NaN is absent.
     pub fn values(&self) -> &[f64] {
         &self.values
@@ -256,6 +265,8 @@ mod tests {
         out.put_rounded(&cpu::CORE_PERCENT, 3u32, 30.004);
         out.put(&cpu::CPU_PERCENT, (), f64::NAN);
         assert_eq!(out.present(), [("cpu.3.cpu_percent".to_string(), 30.0)]);
+        assert_eq!((out.value(&cpu::CORE_PERCENT, 3u32), out.value(&cpu::CORE_PERCENT, 2u32)), (Some(30.0), None));
+        assert_eq!((out.value(&cpu::CPU_PERCENT, ()), out.value(&gpu::TEMP, 0u32)), (None, None));
         assert_eq!(out.slots().count(), 5);
         assert_eq!(out.values().len(), 5);
     }

@@ -7,7 +7,7 @@
 
 use crate::Out;
 use serde_json::Value;
-use shared::catalog::{MetricDef, gpu, gpu_health, gpu_parts};
+use shared::catalog::{MetricDef, gpu, gpu_amd, gpu_health, gpu_parts, gpu_profile};
 use shared::series::quantize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -30,6 +30,12 @@ const BEYOND: &[&MetricDef] = &[
     &gpu_health::REMAPPED_UNCORRECTED,
     &gpu_health::REMAP_PENDING,
     &gpu_health::REMAP_FAILED,
+    &gpu_profile::PCIE_GEN,
+    &gpu_profile::PCIE_WIDTH,
+    &gpu_profile::PCIE_SPEED,
+    &gpu_amd::BLOCK_CORRECTED,
+    &gpu_amd::BLOCK_UNCORRECTED,
+    &gpu_amd::BLOCK_DEFERRED,
 ];
 
 /// The folder of the recordings that may be published.
@@ -76,7 +82,7 @@ pub fn expected(name: &str) -> BTreeMap<String, f64> {
     numbers.filter_map(|(key, value)| Some((key, value.as_f64()?))).collect()
 }
 
-/// A recording of /sys, restored as a folder: the files of `{vendor}/sysfs_{name}.json` below `class/drm`.
+/// A recording of /sys, restored as a folder: the files of `{vendor}/sysfs_{name}.json` below its `root`.
 ///
 /// # Panics
 /// The recording is not one of /sys.
@@ -84,8 +90,9 @@ pub fn sys(path: &str) -> tempfile::TempDir {
     let recording: Value = serde_json::from_str(&text(path)).expect("a recording of /sys is JSON");
     let dir = tempfile::tempdir().expect("a temporary folder");
     let entries = |key: &str| recording[key].as_object().into_iter().flatten().collect::<Vec<_>>();
+    let root = recording["root"].as_str().and_then(|root| root.strip_prefix("/sys/")).unwrap_or("class/drm");
     let put = |path: &str, bytes: &[u8]| {
-        let path = dir.path().join("class/drm").join(path);
+        let path = dir.path().join(root).join(path);
         std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
         std::fs::write(path, bytes).expect("a file");
     };

@@ -5,7 +5,7 @@ use crate::ending::Brim;
 use crate::filling::Filling;
 use crate::hold::{Hold, Share};
 use crate::levels::{NEVER, Ring, Slot};
-use crate::signal::{Family, SIGNALS, Sig, slots};
+use crate::signal::{Family, SIGNALS, Sig, bridge_name, slots};
 use shared::xid::Action;
 use std::collections::VecDeque;
 
@@ -208,7 +208,7 @@ pub(crate) struct Marks {
     pub gen_low: Hold,
     pub gen_high: Hold,
     pub nvlink: Hold,
-    /// Maximum number of NVLinks that were up; fewer seen twice; start and repetitions of fast growth of errors.
+    /// Maximum number of NVLinks or XGMI links that were up; fewer seen twice; start and repetitions of fast growth of errors.
     pub links_most: f64,
     pub links_few: Hold,
     pub link_errors: u32,
@@ -256,8 +256,8 @@ const PCIE_SIGS: [Sig; 2] = [Sig::PcieTx, Sig::PcieRx];
 /// Traffic over the links of a device, both directions together. It is no series and is not shown as one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Traffic {
-    /// NVLink; otherwise PCIe.
-    pub nvlink: bool,
+    /// NVLink or XGMI; otherwise PCIe.
+    pub bridge: Option<&'static str>,
     /// Bytes per second over the last seconds, and the level in work.
     pub short: f64,
     pub level: Option<f64>,
@@ -265,12 +265,12 @@ pub(crate) struct Traffic {
 
 impl Traffic {
     pub fn name(&self) -> &'static str {
-        if self.nvlink { "NVLink" } else { "PCIe" }
+        self.bridge.unwrap_or("PCIe")
     }
 
     /// The series in the sum, each with the name of its counter.
     pub fn series<'a>(&self, device: &'a Device) -> impl Iterator<Item = (Sig, &'a Slot, &'static str)> {
-        let [sent, received] = if self.nvlink { NVLINK_SIGS } else { PCIE_SIGS };
+        let [sent, received] = if self.bridge.is_some() { NVLINK_SIGS } else { PCIE_SIGS };
         let of = |(sig, does): (Sig, &'static str)| Some((sig, device.recent(sig)?, does));
         [(sent, "sends"), (received, "receives")].into_iter().filter_map(of)
     }
@@ -290,7 +290,7 @@ pub(crate) struct Device {
     pub answered: i64,
     /// Ticks of its machine since then in which another device of the family answered.
     pub missed: u32,
-    /// The device is split into MIG instances.
+    /// The device is split into MIG instances or partitions.
     pub parted: bool,
     /// Id of its group.
     pub group: Option<u64>,
@@ -438,13 +438,14 @@ impl Device {
         if total.is_finite() { (total / f64::from(1 << 20)) as u64 } else { 0 }
     }
 
-    /// Traffic over its links, sent and received together: NVLink, else PCIe; none where neither is measured.
+    /// Traffic over its links, sent and received together: NVLink or XGMI, else PCIe; none where neither is measured.
     pub fn traffic(&self) -> Option<Traffic> {
-        let of = |sigs: [Sig; 2], nvlink: bool| {
+        let of = |sigs: [Sig; 2], is_bridge: bool| {
             let known: Vec<&Slot> = sigs.into_iter().filter_map(|sig| self.recent(sig)).collect();
             let levels: Option<f64> = known.iter().map(|slot| slot.level()).sum();
             let short = known.iter().map(|slot| slot.short).sum();
-            (!known.is_empty()).then_some(Traffic { nvlink, short, level: levels })
+            let bridge = is_bridge.then(|| bridge_name(known.first().and_then(|slot| slot.row)));
+            (!known.is_empty()).then_some(Traffic { bridge, short, level: levels })
         };
         of(NVLINK_SIGS, true).or_else(|| of(PCIE_SIGS, false))
     }

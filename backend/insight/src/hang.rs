@@ -79,7 +79,7 @@ fn spins(device: &Device, host: &Host) -> Option<Spin> {
     if let Some(traffic) = device.traffic()
         && let Some(level) = traffic.level
     {
-        let floor = if traffic.nvlink { STILL_NVLINK } else { STILL_PCIE };
+        let floor = if traffic.bridge.is_some() { STILL_NVLINK } else { STILL_PCIE };
         if traffic.short > floor.max(0.03 * level) {
             return None;
         }

@@ -1,4 +1,4 @@
-//! Links below their capacity: PCIe with fewer lanes, unused NVLink, networks with retransmissions.
+//! Links below their capacity: PCIe with fewer lanes, unused NVLink or XGMI, networks with retransmissions.
 
 use crate::device::Device;
 use crate::device::NVLINK;
@@ -9,7 +9,7 @@ use crate::key::{Key, What};
 use crate::levels::{Ordered, median};
 use crate::next;
 use crate::scene::{Scene, host_sight, peers, sight};
-use crate::signal::{HostSig, NamedSig, Sig, host_row_of, named_row_of};
+use crate::signal::{HostSig, NamedSig, Sig, bridge_name, host_row_of, named_row_of};
 use crate::words::{begin, devices, evidence, host as machine, number_of, rate, whole};
 use crate::{DetectorEntry, Source};
 use shared::finding::Severity;
@@ -166,7 +166,7 @@ fn raise_pcie(
     scene.raise(key, draft);
 }
 
-/// NVLinks that went down, and growing NVLink errors: both are read about every half minute.
+/// Links that went down, and growing errors on them. NVLinks are read about every half minute, XGMI links at each tick.
 fn bridges(scene: &mut Scene, source: Source, at: usize) {
     let now = scene.now;
     let Some(host) = scene.hosts.get_mut(&source) else { return };
@@ -194,7 +194,8 @@ fn bridges(scene: &mut Scene, source: Source, at: usize) {
     } else if counted {
         marks.link_errors = 0;
     }
-    let few = marks.links_few.held(1).then(|| marks.links_few.since()).flatten();
+    // At least two readings.
+    let few = marks.links_few.held(10).then(|| marks.links_few.since()).flatten();
     let many = (marks.link_errors >= 2).then_some(marks.link_errors_since);
     let calm = marks.links_few.since().is_none() && now - marks.link_errors_last >= 120;
     let (most, active) = (marks.links_most, device.slot(Sig::LinksUp).now);
@@ -211,15 +212,19 @@ fn bridges(scene: &mut Scene, source: Source, at: usize) {
     let Some(own) = scene.at(source, at) else { return };
     let host = &scene.hosts[&source];
     let name = begin(&devices(scene.hosts, &[own]));
+    let links = match bridge_name(host.devices[at].slot(Sig::LinksUp).row) {
+        "XGMI" => "XGMI links",
+        _ => "NVLinks",
+    };
     let (sig, words, value) = match few {
-        Some(_) => (Sig::LinksUp, format!("{} of {} NVLinks are up", whole(active), whole(most)), active),
+        Some(_) => (Sig::LinksUp, format!("{} of {} {links} are up", whole(active), whole(most)), active),
         None => (Sig::LinkCrc, format!("{} per minute on its NVLinks", number_of(errors, "error")), errors),
     };
     let sentence = match few {
-        Some(_) => format!("{name} has {} of {} NVLinks since {{since}}", whole(active), whole(most)),
+        Some(_) => format!("{name} has {} of {} {links} since {{since}}", whole(active), whole(most)),
         None => format!("{name} has had {} per minute on its NVLinks since {{since}}", number_of(errors, "error")),
     };
-    let row = crate::signal::row_of(own.1, sig);
+    let row = host.devices[at].slot(sig).row.or_else(|| crate::signal::row_of(own.1, sig));
     let facts = row.map(|row| evidence(host, row, own.2, words, (value, None))).into_iter().collect();
     let draft = Draft {
         rule: "slow_link.nvlink",
@@ -238,7 +243,7 @@ fn bridges(scene: &mut Scene, source: Source, at: usize) {
     scene.raise(key, draft);
 }
 
-/// Judges whether members of a group use their NVLinks less than the others do.
+/// Judges whether members of a group use their NVLinks or XGMI links less than the others do.
 fn nvlink(scene: &mut Scene, at: usize) {
     let now = scene.now;
     let group = &scene.groups[at];
@@ -295,12 +300,12 @@ fn nvlink(scene: &mut Scene, at: usize) {
     }
 }
 
-/// Its counter of NVLink bytes.
+/// Its counter of bytes over NVLink or XGMI.
 fn nvlink_sig(device: &Device) -> Option<Sig> {
     [Sig::NvTx, Sig::NvRx].into_iter().find(|sig| device.recent(*sig).is_some())
 }
 
-/// Raises the finding about a GPU that sends less over NVLink than its peers, both in bytes per second.
+/// Raises the finding about a GPU that sends less over NVLink or XGMI than its peers, both in bytes per second.
 fn raise_nvlink(
     scene: &mut Scene,
     key: Key,
@@ -314,8 +319,9 @@ fn raise_nvlink(
     let device = &host.devices[position];
     let Some(sig) = nvlink_sig(device) else { return };
     let own = device.lately.mean(NVLINK, from).unwrap_or(own);
+    let bridge = bridge_name(device.slot(sig).row);
     let sentence = format!(
-        "{} sends {} over NVLink since {{since}}, its peers {}",
+        "{} sends {} over {bridge} since {{since}}, its peers {}",
         begin(&devices(scene.hosts, &[subject])),
         rate(own),
         rate(peers)
@@ -327,7 +333,7 @@ fn raise_nvlink(
             host,
             row,
             subject.2,
-            format!("NVLink {}, its peers {}", rate(own), rate(peers)),
+            format!("{bridge} {}, its peers {}", rate(own), rate(peers)),
             (own, level),
         ));
     }

@@ -17,7 +17,7 @@ pub(crate) fn of_rule(rule: &str) -> Option<&'static str> {
         "throttle.heat" => "Check fans, airflow and inlet temperature of the machine; a lower power limit helps",
         "throttle.power" => POWER_LIMIT,
         "slow_link.pcie" => "Restart the machine to train the link anew; if it stays slow, reseat the GPU or its riser",
-        "slow_link.nvlink" => "Compare its links with those of its peers: nvidia-smi nvlink -s, nvidia-smi nvlink -e",
+        "slow_link.nvlink" => "Compare its links with those of its peers: nvidia-smi nvlink -s and -e, or amd-smi xgmi",
         "slow_link.net" => "Compare the error counters of the interface (ethtool -S) and of its switch port",
         "slow_link.port" => "Check cable and switch port of the link, for example with ibstat and ibdiagnet",
         "gpu_memory" => "Save a checkpoint; if memory grows with every step, look for tensors that are kept",
@@ -39,7 +39,7 @@ pub(crate) const UNKNOWN_XID: &str = "Look at the driver's message about it with
 
 pub(crate) const POWER_BRAKE: &str = "Check the power supplies of the machine and the power of its rack";
 pub(crate) const POWER_LIMIT: &str =
-    "Compare the limits with nvidia-smi -q -d POWER, and ask whether somebody lowered this one on purpose";
+    "Compare the limits (nvidia-smi -q -d POWER, amd-smi static -l), and ask whether this one is on purpose";
 
 pub(crate) const CLOCKS_SET: &str =
     "Compare the clocks with nvidia-smi -q -d CLOCK, and reset those of this GPU with nvidia-smi -rac and -rgc";

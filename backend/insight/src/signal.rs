@@ -2,8 +2,8 @@
 
 use crate::levels::Slot;
 use shared::catalog::{
-    Metric, MetricDef, cpu, disk, gpu, gpu_health, gpu_parts, gpu_profile, infiniband, memory, monitor, network,
-    process, tpu, trainium,
+    Metric, MetricDef, cpu, disk, gpu, gpu_amd, gpu_health, gpu_parts, gpu_profile, infiniband, memory, monitor,
+    network, process, tpu, trainium,
 };
 
 /// Families of accelerators; each counts from 0.
@@ -60,7 +60,7 @@ pub(crate) enum Sig {
     MaxGen,
     Width,
     MaxWidth,
-    /// Active NVLinks, and errors per second on them.
+    /// Active NVLinks or XGMI links, and errors per second on them.
     LinksUp,
     LinkCrc,
     LinkReplays,
@@ -133,7 +133,7 @@ pub(crate) enum SignalTarget {
     Named(NamedSig),
     /// Memory of a process on a GPU: the GPU and the process.
     Process(u32, u32),
-    /// A MIG instance of a device: the device.
+    /// A MIG instance or a partition of a device: the device.
     Part(u32),
 }
 
@@ -168,11 +168,14 @@ static DEVICE_ROWS: &[(&MetricDef, Family, Sig, u8)] = &[
     (&gpu_profile::PCIE_RX, Family::Gpu, Sig::PcieRx, 0),
     (&gpu_profile::NVLINK_TX, Family::Gpu, Sig::NvTx, 0),
     (&gpu_profile::NVLINK_RX, Family::Gpu, Sig::NvRx, 0),
+    (&gpu_amd::XGMI_TX, Family::Gpu, Sig::NvTx, 1),
+    (&gpu_amd::XGMI_RX, Family::Gpu, Sig::NvRx, 1),
     (&gpu_profile::PCIE_GEN, Family::Gpu, Sig::Gen, 0),
     (&gpu_profile::MAX_PCIE_GEN, Family::Gpu, Sig::MaxGen, 0),
     (&gpu_profile::PCIE_WIDTH, Family::Gpu, Sig::Width, 0),
     (&gpu_profile::MAX_PCIE_WIDTH, Family::Gpu, Sig::MaxWidth, 0),
     (&gpu_health::NVLINKS_ACTIVE, Family::Gpu, Sig::LinksUp, 0),
+    (&gpu_amd::XGMI_ACTIVE, Family::Gpu, Sig::LinksUp, 1),
     (&gpu_health::NVLINK_CRC_ERRORS, Family::Gpu, Sig::LinkCrc, 0),
     (&gpu_health::NVLINK_REPLAYS, Family::Gpu, Sig::LinkReplays, 0),
     (&tpu::DUTY_CYCLE, Family::Tpu, Sig::Use, 0),
@@ -222,7 +225,10 @@ pub(crate) fn place_of(metric: &Metric, instance: &str) -> Option<(&'static Metr
     if let Some(&(row, family, sig, rank)) = DEVICE_ROWS.iter().find(|(def, ..)| is(def)) {
         return match instance.parse() {
             Ok(index) => Some((row, SignalTarget::Device(family, index, sig, rank))),
-            Err(_) => Some((row, SignalTarget::Part(instance.split_once(".mig.")?.0.parse().ok()?))),
+            Err(_) => {
+                let (device, _) = instance.split_once(".mig.").or_else(|| instance.split_once(".xcp."))?;
+                Some((row, SignalTarget::Part(device.parse().ok()?)))
+            }
         };
     }
     if let Some(&(row, sig)) = HOST_ROWS.iter().find(|(def, _)| is(def)) {
@@ -242,6 +248,12 @@ pub(crate) fn place_of(metric: &Metric, instance: &str) -> Option<(&'static Metr
 /// The first-choice row of a signal of a family, named where the signal is absent.
 pub(crate) fn row_of(family: Family, sig: Sig) -> Option<&'static MetricDef> {
     DEVICE_ROWS.iter().find(|(_, f, s, rank)| (*f, *s, *rank) == (family, sig, 0)).map(|(row, ..)| *row)
+}
+
+/// Links between the GPUs of a machine, as their vendor calls them: `row` is that of any of their signals.
+pub(crate) fn bridge_name(row: Option<&MetricDef>) -> &'static str {
+    const XGMI: [&MetricDef; 3] = [&gpu_amd::XGMI_TX, &gpu_amd::XGMI_RX, &gpu_amd::XGMI_ACTIVE];
+    if row.is_some_and(|row| XGMI.iter().any(|xgmi| xgmi.tag == row.tag)) { "XGMI" } else { "NVLink" }
 }
 
 /// The row of a signal of a machine.
@@ -297,6 +309,7 @@ mod tests {
         assert!(place_of(&row, "0").is_none());
         let row = Metric::from(&gpu::MEMORY_ALLOCATED_BYTES);
         assert_eq!(place_of(&row, "2.mig.1").map(|(_, place)| place), Some(SignalTarget::Part(2)));
+        assert_eq!(place_of(&row, "2.xcp.7").map(|(_, place)| place), Some(SignalTarget::Part(2)));
         assert_eq!(place_of(&Metric::from(&cpu::LOAD1), "").map(|(_, place)| place), None);
     }
 }

@@ -636,7 +636,9 @@ fn reason(device: &Device, host: &crate::host::Host, of: usize) -> (String, Opti
     let throttled = host.recent(HostSig::Throttled).map(|slot| slot.minute);
     match () {
         () if bits & (32 | 64) != 0 => ("thermal throttling".into(), next::of_rule("throttle.heat")),
-        () if bits & (8 | 128) != 0 => ("the power brake throttles it".into(), Some(next::POWER_BRAKE)),
+        () if bits & (8 | 128) != 0 => {
+            (format!("the {} throttles it", crate::throttle::brake_name(device)), Some(next::POWER_BRAKE))
+        }
         // Set clocks limit all GPUs of some sites, so they are a reason only where the clock itself is below the peers'.
         () if of == CLOCK && bits & 2 != 0 => ("its clocks are set to a lower limit".into(), Some(next::CLOCKS_SET)),
         () if lanes.is_some_and(|(now, most)| now < most) => {

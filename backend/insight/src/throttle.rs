@@ -287,7 +287,10 @@ fn raise_power(scene: &mut Scene, key: Key, (source, at): (Source, usize), (cut,
     };
     let limit = whole(cut.limit);
     let sentence = match (by_brake, &cut.low) {
-        (true, _) => format!("{name}'s power brake has been active since {{since}}: {} W{at_clock}", whole(watts)),
+        (true, _) => {
+            let cause = brake_name(device);
+            format!("{name}'s {cause} has been active since {{since}}: {} W{at_clock}", whole(watts))
+        }
         (false, Some(Low::Fell(before))) => {
             format!("{name} has a power limit of {limit} W since {{since}}, {} W before{at_clock}", whole(*before))
         }
@@ -316,6 +319,11 @@ fn raise_power(scene: &mut Scene, key: Key, (source, at): (Source, usize), (cut,
     scene.raise(key, draft);
 }
 
+/// The slowdown by the hardware that no heat explains: the power brake where the driver names it.
+pub(crate) fn brake_name(device: &Device) -> &'static str {
+    if device.slot(Sig::Throttle).raw as u32 & BRAKE != 0 { "power brake" } else { "hardware slowdown" }
+}
+
 /// Evidence: the driver's reason, the limit, watts, and the clock, MHz, with its level.
 fn power_evidence(
     host: &Host,
@@ -330,8 +338,8 @@ fn power_evidence(
         facts.extend(device.slot(sig).row.map(|row| evidence(host, row, own.2, words, (value, level))));
     };
     if device.has(Sig::Throttle) {
-        let what = if by_brake { "brake" } else { "cap" };
-        let words = format!("the power {what} was active for half of 30 s");
+        let what = if by_brake { brake_name(device) } else { "power cap" };
+        let words = format!("the {what} was active for half of 30 s");
         fact(Sig::Throttle, words, device.slot(Sig::Throttle).raw, None);
     }
     if cut.limit.is_finite() {

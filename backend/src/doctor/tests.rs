@@ -25,6 +25,7 @@ const FAMILIES: &[&str] = &[
     "nvidia",
     "amd",
     "intel",
+    "ascend",
     "apple",
     "graphcore",
     "tpu",

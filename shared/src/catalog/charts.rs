@@ -25,6 +25,9 @@ pub(super) const CHARTS: &[(&str, &str, &str)] = &[
     ("gpu.fp16", "GPU FP16 pipe active", "gpu.sm"),
     ("gpu.nvlink.tx", "GPU NVLink sent", "gpu.link"),
     ("gpu.nvlink.rx", "GPU NVLink received", "gpu.link"),
+    ("gpu.xgmi.tx", "GPU XGMI sent", "gpu.link"),
+    ("gpu.xgmi.rx", "GPU XGMI received", "gpu.link"),
+    ("gpu.pcie", "GPU PCIe traffic", "gpu.link"),
     ("gpu.pcie.tx", "GPU PCIe sent", "gpu.link"),
     ("gpu.pcie.rx", "GPU PCIe received", "gpu.link"),
     ("gpu.errors.corrected", "GPU corrected memory errors", "gpu.errors"),
@@ -41,10 +44,16 @@ pub(super) const CHARTS: &[(&str, &str, &str)] = &[
     ("gpu.pcie.speed", "GPU PCIe lane speed", "gpu.more"),
     ("gpu.errors.pcie", "GPU PCIe replays", "gpu.more"),
     ("gpu.nvlink.links", "GPU NVLinks active", "gpu.more"),
+    ("gpu.xgmi.links", "GPU XGMI links active", "gpu.more"),
+    ("gpu.xgmi.link.tx", "GPU XGMI sent by link", "gpu.more"),
+    ("gpu.xgmi.link.rx", "GPU XGMI received by link", "gpu.more"),
     ("gpu.errors.nvlink", "GPU NVLink errors", "gpu.more"),
     ("gpu.remap", "GPU rows remapped", "gpu.more"),
     ("gpu.remap.state", "GPU row remap pending or failed", "gpu.more"),
     ("gpu.pstate", "GPU performance state", "gpu.more"),
+    ("gpu.xcc", "GPU utilization by compute die", "gpu.more"),
+    ("gpu.ecc.corrected", "GPU corrected errors by block", "gpu.more"),
+    ("gpu.ecc.uncorrected", "GPU uncorrected errors by block", "gpu.more"),
     ("gpu.violation.power", "GPU held back by power", "gpu.more"),
     ("gpu.violation.thermal", "GPU held back by heat", "gpu.more"),
     ("gpu.encoder", "GPU encoder utilization", "gpu.more"),
@@ -94,6 +103,8 @@ pub(super) const CHARTS: &[(&str, &str, &str)] = &[
     ("cpu.clusters", "CPU utilization by kind of core", "cpu"),
     ("cpu.clock", "CPU frequency", "cpu"),
     ("power", "Power", "cpu"),
+    ("jetson.power", "Jetson power by rail", "cpu"),
+    ("jetson.temp", "Jetson temperature by zone", "cpu"),
     ("pressure.cpu", "CPU pressure", "pressure"),
     ("pressure.memory", "Memory pressure", "pressure"),
     ("pressure.io", "I/O pressure", "pressure"),
@@ -170,7 +181,7 @@ pub(super) const CHARTS: &[(&str, &str, &str)] = &[
 ];
 
 /// Collectors whose checks explain missing GPU data.
-const GPU_COLLECTORS: &[&str] = &["nvidia", "amd", "intel", "apple"];
+const GPU_COLLECTORS: &[&str] = &["nvidia", "amd", "intel", "ascend", "apple"];
 
 /// id, title, collectors that explain its absence. A section without any is collapsed at first: its charts repeat
 /// others, or show values that read better as numbers.

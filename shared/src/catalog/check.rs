@@ -161,6 +161,8 @@ pub(super) fn instances(template: &str) -> &'static [&'static str] {
 pub(super) fn numbers(template: &str) -> &'static [&'static str] {
     match placeholder(template) {
         Some("{i.mig.j}") => &["0.mig.0", "17.mig.13"],
+        Some("{i.xgmi.j}") => &["0.xgmi.0", "17.xgmi.7"],
+        Some("{i.xcc.j}") => &["0.xcc.0", "17.xcc.7"],
         Some("{i.proc.j}") => &["0.proc.1", "17.proc.4194304"],
         _ => &["0", "17", "4294967295"],
     }

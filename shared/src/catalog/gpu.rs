@@ -18,7 +18,7 @@ const LINE: &str = "GPU {i}";
 pub static UTILIZATION: MetricDef = MetricDef::gauge("gpu.{i}.gpu", Unit::Percent)
     .title("GPU utilization")
     .on("gpu", LINE)
-    .help("Share of the driver's last measuring period (1 s or less) in which at least one kernel ran; it does not say how much of the GPU the kernel used. NVML utilization rates, gpu; AMD rsmi_dev_busy_percent_get; on Apple silicon active residency x mean active frequency / maximum.");
+    .help("Share of the driver's last measuring period (1 s or less) in which at least one kernel ran; it does not say how much of the GPU the kernel used. NVML utilization rates, gpu; AMD rsmi_dev_busy_percent_get; on Apple silicon active residency x mean active frequency / maximum. Intel: share of the time since the previous sample in which the busiest unit (GT) was not in its idle state, 100 x (1 - growth of gtidle/idle_residency_ms of xe or rc6_residency_ms of i915 / time); a unit that is kept awake counts as busy. Or xpu-smi.");
 
 /// Used, bytes.
 pub static MEMORY_ALLOCATED_BYTES: MetricDef = MetricDef::gauge("gpu.{i}.memoryAllocatedBytes", Unit::Bytes)
@@ -141,7 +141,7 @@ pub static FREQUENCY: MetricDef = MetricDef::gauge("gpu.{i}.freq", Unit::Megaher
 pub static THROTTLE_REASONS: MetricDef = MetricDef::state("gpu.{i}.throttleReasons")
     .title("GPU throttle reasons")
     .on("gpu.throttle", LINE)
-    .help("Set of bits that say what holds the clocks down: 1 idle, 2 application clocks, 4 software power cap, 8 hardware slowdown, 16 synchronized boost, 32 software thermal slowdown, 64 hardware thermal slowdown, 128 hardware power brake, 256 display clocks. NVML current clocks throttle reasons.");
+    .help("Set of bits that say what holds the clocks down: 1 idle, 2 application clocks, 4 software power cap, 8 hardware slowdown, 16 synchronized boost, 32 software thermal slowdown, 64 hardware thermal slowdown, 128 hardware power brake, 256 display clocks. NVML current clocks throttle reasons. AMD gpu_metrics 1.6 to 1.8: 4, 8 and 64 where power, PROCHOT or heat held the clocks back for a tenth of the time since the previous sample.");
 
 /// Fan.
 pub static FAN_SPEED: MetricDef = MetricDef::gauge("gpu.{i}.fanSpeed", Unit::Percent)

@@ -90,7 +90,7 @@ pub static NVLINK_RX: MetricDef = MetricDef::gauge("gpu.{i}.nvlinkRxBytes", Unit
 /// Link generation.
 pub static PCIE_GEN: MetricDef =
     MetricDef::gauge("gpu.{i}.pcieLinkGen", Unit::Count).title("GPU PCIe generation").on("gpu.pcie.gen", LINE).help(
-        "Generation at which the PCIe link runs now; it falls when the GPU is idle. NVML current PCIe link generation.",
+        "Generation at which the PCIe link runs now; it falls when the GPU is idle. NVML current PCIe link generation; AMD gpu_metrics 1.4 to 1.8, from pcie_link_speed.",
     );
 
 /// Highest link generation.
@@ -98,27 +98,27 @@ pub static MAX_PCIE_GEN: MetricDef = MetricDef::gauge("gpu.{i}.maxPcieLinkGen", 
     .title("GPU PCIe generation, highest")
     .on("gpu.pcie.gen", "GPU {i} highest")
     .draw(Draw::Limit)
-    .help("Highest PCIe generation that the GPU and its slot can do together. NVML maximum PCIe link generation.");
+    .help("Highest PCIe generation that the GPU and its slot can do together. NVML maximum PCIe link generation; AMD from max_link_speed of the PCI device.");
 
 /// Link width.
 pub static PCIE_WIDTH: MetricDef = MetricDef::gauge("gpu.{i}.pcieLinkWidth", Unit::Count)
     .title("GPU PCIe lanes")
     .on("gpu.pcie.width", LINE)
-    .help("Lanes of the PCIe link that are in use now. NVML current PCIe link width.");
+    .help("Lanes of the PCIe link that are in use now. NVML current PCIe link width; AMD gpu_metrics 1.4 to 1.8, pcie_link_width.");
 
 /// Widest link.
 pub static MAX_PCIE_WIDTH: MetricDef = MetricDef::gauge("gpu.{i}.maxPcieLinkWidth", Unit::Count)
     .title("GPU PCIe lanes, most")
     .on("gpu.pcie.width", "GPU {i} most")
     .draw(Draw::Limit)
-    .help("Most PCIe lanes that the GPU and its slot can use together. NVML maximum PCIe link width.");
+    .help("Most PCIe lanes that the GPU and its slot can use together. NVML maximum PCIe link width; AMD max_link_width of the PCI device.");
 
 /// Speed of a lane.
 pub static PCIE_SPEED: MetricDef = MetricDef::gauge("gpu.{i}.pcieLinkSpeed", Unit::GigatransfersPerSecond)
     .title("GPU PCIe lane speed")
     .on("gpu.pcie.speed", LINE)
     .steps(1000.0)
-    .help("Speed of one lane of the PCIe link. NVML PCIe speed / 1000; W&B 0.18.4 to 0.19.1 sent it in bit/s, 10^9 of which are 1 GT/s.");
+    .help("Speed of one lane of the PCIe link. NVML PCIe speed / 1000; AMD gpu_metrics 1.4 to 1.8, pcie_link_speed / 10; W&B 0.18.4 to 0.19.1 sent it in bit/s, 10^9 of which are 1 GT/s.");
 
 /// Counters that NVML's GPM or DCGM profiles.
 pub static ROWS: &[&MetricDef] = &[

@@ -12,7 +12,7 @@ pub fn metrics_markdown(catalog: &Catalog) -> String {
          label. MB and GB in a tag mean 2^20 and 2^30 bytes. A counter holds the total and is drawn as a rate; a limit \
          is drawn dashed; hidden metrics are in the API and the exports only.\n\n\
          Prometheus gets base units (shares are ratios, 0 to 1; sizes are bytes) under the name in the last column, with \
-         the labels in its braces and `source`, the machine. A part of a GPU has `mig` or `pid` too. What was scraped keeps \
+         the labels in its braces and `source`, the machine. A part of a GPU has `mig`, `partition`, `link`, `xcc`, `block` or `pid` too. What was scraped keeps \
          its own name and labels, with `endpoint`.\n\n\
          Of `cpu`, `proc.cpu.threads` and `proc.memory.rssMB` there is a series for each rank of a training job too, read anew every 5 s: \
          `cpu/l:rank_3`, with the label that the rank has instead of its number, where it has one. In Prometheus these have \

@@ -17,12 +17,14 @@ pub mod cpu;
 pub mod disk;
 pub mod fleet;
 pub mod gpu;
+pub mod gpu_amd;
 pub mod gpu_health;
 pub mod gpu_parts;
 pub mod gpu_process;
 pub mod gpu_profile;
 pub mod infiniband;
 pub mod ipu;
+pub mod jetson;
 pub mod job;
 pub mod kernel;
 pub mod link;
@@ -406,6 +408,7 @@ pub const VOCABULARY: &[&[&MetricDef]] = &[
     gpu_profile::PCIE,
     gpu_process::ROWS,
     gpu_parts::ROWS,
+    gpu_amd::ROWS,
     gpu::AMD,
     gpu::INTEL,
     gpu::APPLE,
@@ -426,6 +429,7 @@ pub const VOCABULARY: &[&[&MetricDef]] = &[
     network::ROWS,
     infiniband::ROWS,
     apple::ROWS,
+    jetson::ROWS,
     kernel::ROWS,
     job::ROWS,
     process::ROWS,

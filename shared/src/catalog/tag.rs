@@ -96,8 +96,9 @@ fn are_numbers(pattern: &str, text: &str) -> bool {
     pattern.split('.').count() == text.split('.').count() && pattern.split('.').zip(text.split('.')).all(fits)
 }
 
-/// Template of a device that MIG cuts from a GPU. It is an instance of the GPU's rows if it has no row of its own.
-const MIG: &str = "i.mig.j";
+/// Templates of the devices that MIG cuts from a GPU, and of the partitions of an AMD GPU. They are instances of the
+/// GPU's rows if they have no row of their own.
+const GPU_PARTS: [&str; 2] = ["i.mig.j", "i.xcp.j"];
 
 /// Names and values of labels in the tag of a scraped sample, `{a="1",b="2"}`; empty for anything else.
 pub fn labels(instance: &str) -> Vec<(&str, String)> {
@@ -150,7 +151,8 @@ fn read<'a>(template: &str, text: &'a str) -> Option<&'a str> {
         "kernel" => is_kernel(instance),
         "kernel.gpu.i" => instance.split_once(".gpu.").is_some_and(|(id, gpu)| is_kernel(id) && is_number(gpu)),
         name if numbers => {
-            are_numbers(name, instance) || (before == "gpu." && name == "i" && are_numbers(MIG, instance))
+            let is_part = || GPU_PARTS.iter().any(|part| are_numbers(part, instance));
+            are_numbers(name, instance) || (before == "gpu." && name == "i" && is_part())
         }
         _ => !instance.is_empty(),
     };
@@ -430,6 +432,9 @@ mod tests {
         }
         for (text, tag, instance) in [
             ("gpu.2.mig.13.memoryFree", Some("gpu.{i}.memoryFree"), "2.mig.13"),
+            ("gpu.2.xcp.7.gpu", Some("gpu.{i}.gpu"), "2.xcp.7"),
+            ("gpu.2.xgmi.7.linkReadBytes", Some("gpu.{i.xgmi.j}.linkReadBytes"), "2.xgmi.7"),
+            ("gpu.2.ecc.pcie_bif.eccCorrected", Some("gpu.{block}.eccCorrected"), "2.ecc.pcie_bif"),
             ("gpu.process.0.temp", Some("gpu.process.{i}.temp"), "0"),
             ("gpu.2.mig.13.mine", Some("gpu.{i.mig.j}.mine"), "2.mig.13"),
             ("gpu.2.mine", Some("gpu.{i}.mine"), "2"),

@@ -2,6 +2,7 @@
 
 pub(crate) mod amd;
 pub(crate) mod apple;
+pub(crate) mod ascend;
 mod gpu_reading;
 pub(crate) mod graphcore;
 pub(crate) mod intel;

@@ -3,7 +3,6 @@
 use std::path::Path;
 
 /// The content of a small file without surrounding blanks; none if it cannot be read.
-#[cfg(target_os = "linux")]
 pub(crate) fn text(path: &Path) -> Option<String> {
     let bytes = std::fs::read(path).ok()?;
     Some(String::from_utf8_lossy(&bytes).trim().to_string())

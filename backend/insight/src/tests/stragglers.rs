@@ -1,7 +1,7 @@
 //! Members slower than the others, links below their capacity, and traces that only look like it.
 
 use super::trace::{Does, GIB, OFF, SPINS, START, Sheet, WORKS, check, findings_of, one, put, put_host, rules};
-use shared::catalog::{gpu, gpu_health, gpu_parts, gpu_profile, infiniband, network};
+use shared::catalog::{gpu, gpu_amd, gpu_health, gpu_parts, gpu_profile, infiniband, network};
 use shared::finding::Severity;
 
 /// Activity of all others while one of them takes `slower` times as long: they wait for it in a kernel.
@@ -326,6 +326,32 @@ fn nvlinks_that_go_down_and_errors_on_them_are_told() {
     assert_eq!(rules(&all), ["slow_link.nvlink"]);
     check(&all[0]);
     assert_eq!(rules(&findings_of(900, 1000, |t| sheet(t, 12.0, 5.0))), [""; 0], "a few errors");
+}
+
+/// A machine with AMD's accelerators: their links have rows of their own.
+fn accelerators(t: i64, active: f64, share: f64) -> Sheet {
+    let mut sheet = one(8, t, |_, t| if t < 60 { OFF } else { WORKS });
+    sheet.drop(&gpu_profile::NVLINK_TX).drop(&gpu_profile::NVLINK_RX);
+    for gpu in 0..8 {
+        let it = gpu == 4 && t >= 600;
+        let sent = if t < 60 { 0.0 } else { 90e9 * if it { share } else { 1.0 } };
+        sheet.set(&gpu_amd::XGMI_TX, gpu, sent).set(&gpu_amd::XGMI_RX, gpu, sent);
+        sheet.set(&gpu_amd::XGMI_ACTIVE, gpu, if it { active } else { 7.0 });
+    }
+    sheet
+}
+
+#[test]
+fn xgmi_links_that_go_down_and_carry_less_are_told() {
+    let all = findings_of(900, 1000, |t| Some(accelerators(t, 6.0, 1.0)));
+    assert_eq!(rules(&all), ["slow_link.nvlink"]);
+    check(&all[0]);
+    assert_eq!(all[0].sentence, "GPU 4 has 6 of 7 XGMI links since {since}");
+    assert_eq!(all[0].evidence[0].tag, gpu_amd::XGMI_ACTIVE.tag);
+    let all = findings_of(900, 1000, |t| Some(accelerators(t, 7.0, 0.3)));
+    assert_eq!(rules(&all), ["slow_link.nvlink"]);
+    assert!(all[0].sentence.starts_with("GPU 4 sends 27"), "{}", all[0].sentence);
+    assert!(all[0].sentence.contains(" over XGMI since "), "{}", all[0].sentence);
 }
 
 #[test]

@@ -48,6 +48,12 @@ fn the_brake_and_a_limit_that_fell_are_told() {
     assert_eq!(rules(&all), ["throttle.power"]);
     check(&all[0]);
     assert!(all[0].until.is_some());
+    // AMD's PROCHOT is the slowdown alone.
+    let prochot = Does { bits: 8.0, ..brake };
+    let all = findings_of(1200, 1000, |t| Some(one(8, t, with(&[2], 600..900, prochot))));
+    assert_eq!(rules(&all), ["throttle.power"]);
+    assert!(all[0].sentence.starts_with("GPU 2's hardware slowdown has been active"), "{}", all[0].sentence);
+    assert_eq!(all[0].evidence[0].words, "the hardware slowdown was active for half of 30 s");
     let cut = Does { limit: 450.0, bits: 4.0, clock: 1300.0, ..WORKS };
     let all = findings_of(1200, 1000, |t| Some(one(8, t, with(&[2], 600..900, cut))));
     assert_eq!(rules(&all), ["throttle.power"]);

@@ -9,6 +9,9 @@ const RANK: &str = "rank";
 
 type Label<'a> = (Cow<'a, str>, Cow<'a, str>);
 
+/// The label of a part that has a name; the others have numbers.
+const BLOCK: &str = "block";
+
 /// Name of the label for the placeholder of a template.
 pub fn name(template: &str) -> Option<&str> {
     let (before, after, _) = tag::split(template)?;
@@ -16,7 +19,7 @@ pub fn name(template: &str) -> Option<&str> {
     let family = template.split('.').next().unwrap_or(template);
     Some(match (family, placeholder) {
         ("cpu" | "trn", "i") => "core",
-        ("gpu", "process") => "gpu",
+        ("gpu", "process" | "block" | "i.xgmi.j" | "i.xcc.j") => "gpu",
         ("kernel", _) => "kernel",
         (family, "i") => family,
         (_, "dev") => "device",
@@ -27,11 +30,19 @@ pub fn name(template: &str) -> Option<&str> {
     })
 }
 
-/// An instance may name a part: `0.mig.3` is a device that MIG cut from a GPU, `0.proc.4711` a process on it, and
+/// An instance may name a part: `0.mig.3` is a device that MIG cut from a GPU, `0.proc.4711` a process on it, `0.xcp.1`
+/// a partition of an AMD GPU, `0.xgmi.3` one of its links, `0.xcc.5` one of its dies, `0.ecc.gfx` one of its blocks, and
 /// `0a1b2c3d.gpu.0` a GPU of a kernel.
 fn parts_of(name: &str) -> &'static [(&'static str, &'static str)] {
     match name {
-        "gpu" => &[("pid", ".proc."), ("mig", ".mig.")],
+        "gpu" => &[
+            ("pid", ".proc."),
+            ("mig", ".mig."),
+            ("partition", ".xcp."),
+            ("link", ".xgmi."),
+            ("xcc", ".xcc."),
+            (BLOCK, ".ecc."),
+        ],
         "kernel" => &[("gpu", ".gpu.")],
         _ => &[],
     }
@@ -47,9 +58,10 @@ pub fn parse_labels<'a>(template: &'a str, instance: &'a str) -> Vec<Label<'a>> 
     };
     let (mut whole, mut parts) = (instance, Vec::new());
     for (part, word) in parts_of(name) {
-        let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+        let is_of_name = |b: u8| *part == BLOCK && (b.is_ascii_lowercase() || b == b'_');
+        let is_part = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit() || is_of_name(b));
         if let Some((before, number)) = whole.rsplit_once(word)
-            && is_number(number)
+            && is_part(number)
             && before.starts_with(|c: char| c.is_ascii_hexdigit())
         {
             parts.push(((*part).into(), number.into()));

@@ -101,7 +101,16 @@ fn instances_are_labels_and_come_back() {
             Some(_) if row.tag.ends_with("{labels}") => {
                 &["", r#"{a="1",endpoint="x",exported_source="\\ \" \n",source="y"}"#, r#"{job="a",le="0.1"}"#]
             }
-            Some(_) => &["/mnt/data.v2", "0.proc.4711", "0.mig.3.proc.4711", "0.proc.x", ".mig.1", "a b\"\\"],
+            Some(_) => &[
+                "/mnt/data.v2",
+                "0.proc.4711",
+                "0.mig.3.proc.4711",
+                "0.proc.x",
+                "0.ecc.gfx",
+                "0.ecc.x y",
+                ".mig.1",
+                "a b\"\\",
+            ],
         };
         for instance in instances {
             let def = SeriesDef { metric: metric as u16, instance: (*instance).into() };
@@ -120,6 +129,10 @@ fn parts_of_a_gpu_are_labels_of_their_own() {
     };
     assert_eq!(text("gpu.{i}.temp", "3"), "gpu=3");
     assert_eq!(text("gpu.{i}.temp", "3.mig.1"), "gpu=3 mig=1");
+    assert_eq!(text("gpu.{i}.gpu", "3.xcp.1"), "gpu=3 partition=1");
+    assert_eq!(text("gpu.{i.xgmi.j}.linkReadBytes", "3.xgmi.7"), "gpu=3 link=7");
+    assert_eq!(text("gpu.{i.xcc.j}.xccBusy", "3.xcc.5"), "gpu=3 xcc=5");
+    assert_eq!(text("gpu.{block}.eccCorrected", "3.ecc.pcie_bif"), "gpu=3 block=pcie_bif");
     assert_eq!(text("gpu.{process}.smUtilization", "0.proc.4711"), "gpu=0 pid=4711");
     assert_eq!(text("cpu.{i}.cpu_percent", "63"), "core=63");
     assert_eq!(text("disk.{path}.usageGB", "/mnt/a"), "mountpoint=/mnt/a");

@@ -1,5 +1,7 @@
 //! Requests to AMD's command line tools, and their values of one GPU.
 
+use super::accelerator::AcceleratorReading;
+use crate::Out;
 use crate::devices::gpu_reading::GpuReading;
 use serde_json::Value;
 
@@ -16,4 +18,13 @@ pub(super) struct AmdGpu {
     /// PCI address if the tool prints it, else the tool's own number.
     pub identity: String,
     pub reading: GpuReading,
+    pub more: AcceleratorReading,
+}
+
+impl AmdGpu {
+    /// Puts its values under a number.
+    pub fn put(&self, i: u32, out: &mut Out) {
+        self.reading.put(i, out);
+        self.more.put(i, out);
+    }
 }

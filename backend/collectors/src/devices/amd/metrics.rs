@@ -1,5 +1,7 @@
 //! `gpu_metrics`: the binary table of the card's controller, as the driver exposes it, in the known layouts.
 
+use super::accelerator::{AcceleratorReading, Counters};
+
 /// The width of a field in bytes, or a list of such fields at consecutive places.
 #[derive(Clone, Copy)]
 enum Width {
@@ -9,6 +11,16 @@ enum Width {
 }
 use Width::{Eight, Four, Two};
 
+impl Width {
+    const fn bytes(self) -> usize {
+        match self {
+            Two => 2,
+            Four => 4,
+            Eight => 8,
+        }
+    }
+}
+
 type Field = (&'static str, usize, Width);
 
 struct Layout {
@@ -16,9 +28,16 @@ struct Layout {
     version: (u8, u8),
     size: usize,
     fields: &'static [Field],
+    /// Offset of the first partition's values, and the distance to the next one's.
+    partitions: Option<(usize, usize)>,
 }
 
-/// Layouts of the kernel's `kgd_pp_interface.h`. Graphics cards have 1.3, accelerators 1.4 to 1.7, processors with
+/// Links of an accelerator, partitions, and compute dies of a partition for which the tables have room.
+const XGMI_LINKS: usize = 8;
+const PARTITIONS: usize = 8;
+const DIES: usize = 8;
+
+/// Layouts of the kernel's `kgd_pp_interface.h`. Graphics cards have 1.3, accelerators 1.4 to 1.8, processors with
 /// graphics 2.x and 3.0.
 /// Each lists only the fields that are read, and those that verify the layout.
 const LAYOUTS: &[Layout] = &[
@@ -39,11 +58,13 @@ const LAYOUTS: &[Layout] = &[
             ("current_fan_speed", 72, Two),
             ("pcie_link_width", 74, Two),
         ],
+        partitions: None,
     },
-    Layout { version: (1, 4), size: 288, fields: &accelerator(24) },
-    Layout { version: (1, 5), size: 328, fields: &accelerator(56) },
-    Layout { version: (1, 6), size: 1664, fields: &accelerator(16) },
-    Layout { version: (1, 7), size: 2208, fields: &accelerator(24) },
+    Layout { version: (1, 4), size: 288, fields: &accelerator(24, 48, 64, 104), partitions: None },
+    Layout { version: (1, 5), size: 360, fields: &accelerator(88, 112, 128, 176), partitions: None },
+    Layout { version: (1, 6), size: 1664, fields: V1_6, partitions: Some((312, 168)) },
+    Layout { version: (1, 7), size: 2208, fields: V1_7, partitions: Some((344, 232)) },
+    Layout { version: (1, 8), size: 3872, fields: V1_7, partitions: Some((344, 440)) },
     Layout {
         version: (2, 1),
         size: 120,
@@ -55,6 +76,7 @@ const LAYOUTS: &[Layout] = &[
             ("average_socket_power", 40, Two),
             ("average_gfx_power", 46, Two),
         ],
+        partitions: None,
     },
     Layout {
         version: (3, 0),
@@ -66,11 +88,16 @@ const LAYOUTS: &[Layout] = &[
             ("average_gfx_activity", 42, Two),
             ("average_vcn_activity", 44, Two),
         ],
+        partitions: None,
     },
 ];
 
-/// Layouts of accelerators differ in the offset of the energy counter.
-const fn accelerator(energy: usize) -> [Field; 6] {
+const V1_6: &[Field] = &residencies(accelerator(16, 60, 80, 128), 32, None, 306);
+const V1_7: &[Field] = &residencies(accelerator(24, 68, 88, 136), 40, Some(264), 338);
+
+/// Fields of all accelerators. Their layouts differ in the offsets of the energy counter, the PCIe link, its counters
+/// and the XGMI counters.
+const fn accelerator(energy: usize, link: usize, pcie: usize, xgmi: usize) -> [Field; 13] {
     [
         ("temperature_hotspot", 4, Two),
         ("temperature_mem", 6, Two),
@@ -78,7 +105,35 @@ const fn accelerator(energy: usize) -> [Field; 6] {
         ("average_gfx_activity", 12, Two),
         ("average_umc_activity", 14, Two),
         ("accelerator_energy", energy, Eight),
+        ("pcie_link_width", link, Two),
+        ("pcie_link_speed", link + 2, Two),
+        ("pcie_bandwidth_inst", pcie + 8, Eight),
+        ("pcie_l0_to_recov_count_acc", pcie + 16, Eight),
+        ("pcie_replay_count_acc", pcie + 24, Eight),
+        ("xgmi_read_data_acc", xgmi, Eight),
+        ("xgmi_write_data_acc", xgmi + 8 * XGMI_LINKS, Eight),
     ]
+}
+
+/// The same with the residencies that begin at an offset, the states of the links, and the number of partitions.
+const fn residencies(of: [Field; 13], at: usize, states: Option<usize>, partitions: usize) -> [Field; 21] {
+    let mut fields = [("", 0, Two); 21];
+    let mut n = 0;
+    while n < of.len() {
+        fields[n] = of[n];
+        n += 1;
+    }
+    fields[13] = ("accumulation_counter", at, Four);
+    fields[14] = ("prochot_residency_acc", at + 4, Four);
+    fields[15] = ("ppt_residency_acc", at + 8, Four);
+    fields[16] = ("socket_thm_residency_acc", at + 12, Four);
+    fields[17] = ("vr_thm_residency_acc", at + 16, Four);
+    fields[18] = ("hbm_thm_residency_acc", at + 20, Four);
+    fields[19] = ("num_partition", partitions, Two);
+    if let Some(states) = states {
+        fields[20] = ("xgmi_link_status", states, Two);
+    }
+    fields
 }
 
 /// A table of a known layout.
@@ -98,7 +153,16 @@ impl<'a> Metrics<'a> {
 
     /// A raw field; none if all bits are set, which marks an absent field.
     fn raw(&self, name: &str) -> Option<u64> {
+        self.item(name, 0)
+    }
+
+    /// An item of a list, like [`Self::raw`].
+    fn item(&self, name: &str, n: usize) -> Option<u64> {
         let &(_, at, width) = self.layout.fields.iter().find(|(field, ..)| *field == name)?;
+        self.at(at + n * width.bytes(), width)
+    }
+
+    fn at(&self, at: usize, width: Width) -> Option<u64> {
         let take = |n: usize| self.bytes.get(at..at + n);
         match width {
             Two => Some(u16::from_le_bytes(take(2)?.try_into().ok()?)).filter(|v| *v != u16::MAX).map(u64::from),
@@ -133,6 +197,63 @@ impl<'a> Metrics<'a> {
     pub fn energy(&self) -> Option<f64> {
         self.first(&["accelerator_energy"]).map(|units| units / f64::from(1 << 16))
     }
+
+    /// Whether the table is that of an accelerator.
+    pub fn is_of_accelerator(&self) -> bool {
+        matches!(self.layout.version, (1, 4..=8))
+    }
+
+    /// Counters whose growth is a value. The residencies are counted in the same steps as `cycles`.
+    pub fn counters(&self) -> Counters {
+        let list = |name: &str| std::array::from_fn(|n| self.item(name, n));
+        Counters {
+            cycles: self.raw("accumulation_counter"),
+            held: [
+                self.raw("ppt_residency_acc"),
+                self.raw("socket_thm_residency_acc"),
+                self.raw("hbm_thm_residency_acc"),
+                self.raw("vr_thm_residency_acc"),
+                self.raw("prochot_residency_acc"),
+            ],
+            read: list("xgmi_read_data_acc"),
+            written: list("xgmi_write_data_acc"),
+        }
+    }
+
+    /// Values of an accelerator's table beside its counters.
+    pub fn accelerator(&self) -> AcceleratorReading {
+        let states = || (0..XGMI_LINKS).filter_map(|n| self.item("xgmi_link_status", n));
+        let is = |wanted: &[u64]| {
+            let known = states().filter(|state| *state <= 1).count();
+            (known > 0).then(|| states().filter(|state| wanted.contains(state)).count() as f64)
+        };
+        AcceleratorReading {
+            // Tables that report no link have zeros here.
+            pcie_width: self.first(&["pcie_link_width"]).filter(|lanes| *lanes > 0.0),
+            pcie_speed: self.first(&["pcie_link_speed"]).filter(|tenths| *tenths > 0.0).map(|tenths| tenths / 10.0),
+            pcie_bytes: self.first(&["pcie_bandwidth_inst"]).map(|gigabytes| gigabytes * 1e9),
+            pcie_replays: self.first(&["pcie_replay_count_acc"]),
+            pcie_recoveries: self.first(&["pcie_l0_to_recov_count_acc"]),
+            links_active: is(&[1]),
+            links: is(&[0, 1]),
+            partitions: self.partitions(),
+            ..AcceleratorReading::default()
+        }
+    }
+
+    /// Utilization of each compute die, percent, by partition.
+    fn partitions(&self) -> Vec<Vec<f64>> {
+        let Some((first, size)) = self.layout.partitions else { return Vec::new() };
+        // An unknown number of partitions is no reason to take zeros behind them for dies at rest.
+        let Some(count) = self.raw("num_partition") else { return Vec::new() };
+        let count = PARTITIONS.min(count.max(1) as usize);
+        let die = |partition: usize, n: usize| self.at(first + partition * size + n * Four.bytes(), Four);
+        (0..count)
+            // Some drivers mark an absent die with the narrow pattern.
+            .map(|partition| (0..DIES).filter_map(move |n| die(partition, n)).filter(|busy| *busy <= 100))
+            .map(|dies| dies.map(|busy| busy as f64).collect())
+            .collect()
+    }
 }
 
 #[cfg(test)]
@@ -149,19 +270,14 @@ mod tests {
         (bytes[2], bytes[3]) = version;
         for (name, value) in values {
             let &(_, at, width) = layout.fields.iter().find(|(field, ..)| field == name).unwrap();
-            let n = match width {
-                Two => 2,
-                Four => 4,
-                Eight => 8,
-            };
-            bytes[at..at + n].copy_from_slice(&value.to_le_bytes()[..n]);
+            bytes[at..at + width.bytes()].copy_from_slice(&value.to_le_bytes()[..width.bytes()]);
         }
         bytes
     }
 
     #[test]
     fn an_accelerators_table_has_energy_in_joules() {
-        for version in [(1, 4), (1, 5), (1, 6), (1, 7)] {
+        for version in [(1, 4), (1, 5), (1, 6), (1, 7), (1, 8)] {
             let values = [("curr_socket_power", 131), ("temperature_mem", 34), ("accelerator_energy", 3 << 16)];
             let bytes = table(version, &values);
             let table = Metrics::from_bytes(&bytes).unwrap();
@@ -217,6 +333,7 @@ mod tests {
             (bytes[2], bytes[3]) = layout.version;
             let table = Metrics::from_bytes(&bytes).unwrap();
             let _ = (table.utilization(), table.power(), table.temp(), table.energy());
+            let _ = (table.accelerator(), table.counters());
         }
     }
 }

@@ -3,10 +3,12 @@
 //! The files need no library, process or permission, so they come first. Each card is a part of its own: a card that
 //! hangs during a reset costs only its own series. A tool in the configuration takes their place.
 
+mod accelerator;
 mod amd_smi;
 mod answer;
 mod json;
 mod metrics;
+mod ras;
 mod rocm_smi;
 mod rocm_text;
 mod sysfs;

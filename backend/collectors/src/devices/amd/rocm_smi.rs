@@ -1,5 +1,6 @@
 //! `rocm-smi --json` of ROCm 3 to 7: one object per card, all values as text. The names changed between releases.
 
+use super::accelerator::AcceleratorReading;
 use super::answer::{AmdForm, AmdGpu};
 use super::json::{self, number};
 use super::rocm_text;
@@ -44,7 +45,7 @@ pub(super) fn gpus(document: &Value) -> Vec<AmdGpu> {
             let card = card.as_object()?;
             let address = card.get("PCI Bus").and_then(Value::as_str).filter(|text| text.contains(':'));
             let identity = address.map_or_else(|| format!("rocm-smi {name}"), str::to_lowercase);
-            Some(AmdGpu { number, identity, reading: reading(card) })
+            Some(AmdGpu { number, identity, reading: reading(card), more: AcceleratorReading::default() })
         })
         .collect()
 }

@@ -1,10 +1,13 @@
 //! One AMD card, read from the files of its driver.
 
+use super::accelerator::{AcceleratorReading, Counters};
 use super::metrics::Metrics;
+use super::ras;
 use crate::devices::gpu_reading::GpuReading;
 use crate::read::drm::{self, Card, number};
 use crate::{CollectError, Collector, Options, Out, Part, Roots};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// The part of a card.
 pub(super) fn part(card: Card, options: &Options, roots: &Roots) -> Part {
@@ -12,8 +15,9 @@ pub(super) fn part(card: Card, options: &Options, roots: &Roots) -> Part {
     let tried = vec![card.dir.join("device").display().to_string()];
     let name = format!("card{} {}", card.number, card.pci);
     let sensors = Sensors::open(&card);
-    let collector = Box::new(AmdCard { sys: roots.sys.clone(), i, card, sensors, table_tells: None });
-    Part { name, tried, collector }
+    let (sys, next_blocks) = (roots.sys.clone(), Duration::ZERO);
+    let collector = AmdCard { sys, i, card, sensors, table_tells: None, before: None, next_blocks };
+    Part { name, tried, collector: Box::new(collector) }
 }
 
 struct AmdCard {
@@ -23,21 +27,30 @@ struct AmdCard {
     sensors: Option<Sensors>,
     /// Whether the controller's table has values that no plain file has. None before the first reading.
     table_tells: Option<bool>,
+    /// Counters of the controller's table at the previous tick, and its time.
+    before: Option<(Duration, Counters)>,
+    /// Earliest time of the next reading of the errors by block.
+    next_blocks: Duration,
 }
+
+/// Interval between two readings of the errors by block: the driver asks the hardware for each of them.
+const BLOCKS_INTERVAL: Duration = Duration::from_secs(10);
 
 impl Collector for AmdCard {
     fn collect(&mut self, out: &mut Out) -> Result<(), CollectError> {
         if self.card.sleeps() {
+            self.before = None;
             return Ok(()); // any other reading would wake it
         }
-        let mut reading = self.read();
+        let (mut reading, mut more) = self.read(out.at());
         if reading.is_empty() && self.found_again() {
-            reading = self.read();
+            (reading, more) = self.read(out.at());
         }
         if reading.is_empty() {
             return Err(CollectError::failed(format!("the files of the card at {} cannot be read", self.card.pci)));
         }
         reading.put(self.i, out);
+        more.put(self.i, out);
         Ok(())
     }
 }
@@ -49,10 +62,11 @@ impl AmdCard {
         let Some(card) = found else { return false };
         self.card = card;
         self.sensors = Sensors::open(&self.card);
+        self.before = None;
         true
     }
 
-    fn read(&mut self) -> GpuReading {
+    fn read(&mut self, at: Duration) -> (GpuReading, AcceleratorReading) {
         let device = self.card.dir.join("device");
         let mut reading = GpuReading {
             utilization: number(&device.join("gpu_busy_percent")),
@@ -61,26 +75,44 @@ impl AmdCard {
             memory_total: number(&device.join("mem_info_vram_total")),
             ..GpuReading::default()
         };
-        if let Ok(text) = std::fs::read_to_string(device.join("ras/umc_err_count")) {
-            reading.corrected = errors(&text, "ce:");
-            reading.uncorrected = errors(&text, "ue:");
+        if let Some(errors) = ras::memory(&device) {
+            (reading.corrected, reading.uncorrected) = (errors.corrected, errors.uncorrected);
         }
         if let Some(sensors) = &self.sensors {
             sensors.read(&mut reading);
         }
-        fill(&mut reading, &device.join("gpu_metrics"), &mut self.table_tells);
-        reading
+        let table = fill(&mut reading, &device.join("gpu_metrics"), &mut self.table_tells);
+        let mut more = AcceleratorReading::default();
+        if let Some((values, counters)) = table {
+            more = values;
+            if let Some((before_at, before)) = &self.before {
+                more.add_growth(before, &counters, at.saturating_sub(*before_at));
+            }
+            self.before = Some((at, counters));
+            more.max_pcie_width = number(&device.join("max_link_width"));
+            more.max_pcie_speed = speed(&device.join("max_link_speed"));
+        }
+        if at >= self.next_blocks {
+            self.next_blocks = at + BLOCKS_INTERVAL;
+            more.blocks = ras::blocks(&device);
+        }
+        (reading, more)
     }
+}
+
+/// GT/s in a file of the PCI device, such as `32.0 GT/s PCIe`.
+fn speed(path: &Path) -> Option<f64> {
+    std::fs::read_to_string(path).ok()?.split_once(" GT/s")?.0.trim().parse().ok()
 }
 
 /// Adds values that only the controller's table has or that the plain files lack. Its memory activity is not used:
 /// cards without `mem_busy_percent` report zero there.
 /// The controller takes far longer to answer than a plain file, so the table is read again only if it adds values;
-/// `tells` stores that.
-fn fill(reading: &mut GpuReading, path: &Path, tells: &mut Option<bool>) {
+/// `tells` stores that. Returns what an accelerator's table has beside that, and its counters.
+fn fill(reading: &mut GpuReading, path: &Path, tells: &mut Option<bool>) -> Option<(AcceleratorReading, Counters)> {
     let missing = reading.utilization.is_none() || reading.power.is_none() || reading.temp.is_none();
     if !missing && *tells == Some(false) {
-        return;
+        return None;
     }
     let bytes = std::fs::read(path).unwrap_or_default();
     let table = Metrics::from_bytes(&bytes);
@@ -89,13 +121,9 @@ fn fill(reading: &mut GpuReading, path: &Path, tells: &mut Option<bool>) {
     reading.utilization = reading.utilization.or_else(|| table?.utilization());
     reading.power = reading.power.or_else(|| table?.power());
     reading.temp = reading.temp.or_else(|| table?.temp());
-    *tells = Some(reading.energy.is_some());
-}
-
-/// The number after a word in lines like `ce: 3`.
-fn errors(text: &str, word: &str) -> Option<f64> {
-    let line = text.split_inclusive('\n').find_map(|line| line.strip_prefix(word)?.strip_suffix('\n'))?;
-    line.trim().parse::<u64>().ok().map(|count| count as f64)
+    let more = table.filter(|table| table.is_of_accelerator());
+    *tells = Some(reading.energy.is_some() || more.is_some());
+    more.map(|table| (table.accelerator(), table.counters()))
 }
 
 /// Paths of a card's sensors, determined once.
@@ -185,6 +213,82 @@ mod tests {
         }
     }
 
+    type Present = Vec<(String, f64)>;
+
+    /// Values of a recorded accelerator at its first table, and two seconds later.
+    fn two_seconds_later(name: &str) -> (Present, Present) {
+        let sys = recordings::sys(&format!("amd/sysfs_{name}.json"));
+        let roots = Roots { sys: sys.path().into(), ..Roots::default() };
+        let mut part = super::super::open(&Options::default(), &roots).expect("a card").remove(0);
+        let mut out = Out::default();
+        out.begin(Duration::ZERO);
+        part.collector.collect(&mut out).expect("values");
+        let first = out.present();
+        let device = sys.path().join("class/drm/card1/device");
+        std::fs::rename(device.join("gpu_metrics.later"), device.join("gpu_metrics")).expect("a later table");
+        out.begin(Duration::from_secs(2));
+        part.collector.collect(&mut out).expect("values");
+        (first, out.present())
+    }
+
+    const ACCELERATORS: [&str; 5] = [
+        "mi300x-spx_gpu-metrics-1.4_CONSTRUCTED",
+        "mi300x-spx_gpu-metrics-1.5_CONSTRUCTED",
+        "mi300x-spx_gpu-metrics-1.6_CONSTRUCTED",
+        "mi300x-dpx_gpu-metrics-1.7_CONSTRUCTED",
+        "mi350x-cpx_gpu-metrics-1.8_CONSTRUCTED",
+    ];
+
+    #[test]
+    fn accelerators_with_throttling_links_and_partitions_are_read() {
+        for name in ACCELERATORS {
+            let (first, later) = two_seconds_later(name);
+            recordings::check(&format!("amd_sysfs_{name}"), &later);
+            let grows =
+                |tag: &str| ["Violation", "xgmi.", "xgmiRead", "throttle"].iter().any(|word| tag.contains(word));
+            assert!(!first.iter().any(|(tag, _)| grows(tag)), "{name}: nothing has grown yet");
+        }
+    }
+
+    #[test]
+    fn errors_by_block_are_read_every_ten_seconds() {
+        let (first, later) = two_seconds_later("mi300x-spx_gpu-metrics-1.6_CONSTRUCTED");
+        let blocks: Vec<_> = first.iter().filter(|(tag, _)| tag.contains(".ecc.")).collect();
+        let read: Vec<(&str, f64)> = blocks.iter().map(|(tag, value)| (tag.as_str(), *value)).collect();
+        assert_eq!(
+            read,
+            [
+                ("gpu.1.ecc.gfx.eccCorrected", 3.0),
+                ("gpu.1.ecc.gfx.eccDeferred", 0.0),
+                ("gpu.1.ecc.gfx.eccUncorrected", 0.0),
+                ("gpu.1.ecc.umc.eccCorrected", 20.0),
+                ("gpu.1.ecc.umc.eccDeferred", 2.0),
+                ("gpu.1.ecc.umc.eccUncorrected", 1.0),
+                ("gpu.1.ecc.xgmi_wafl.eccCorrected", 0.0),
+                ("gpu.1.ecc.xgmi_wafl.eccUncorrected", 0.0),
+            ]
+        );
+        assert!(!later.iter().any(|(tag, _)| tag.contains(".ecc.")));
+        let (first, _) = two_seconds_later("mi350x-cpx_gpu-metrics-1.8_CONSTRUCTED");
+        let aca = first.iter().find(|(tag, _)| tag == "gpu.1.ecc.umc.eccCorrected");
+        assert_eq!(aca.map(|(_, value)| *value), Some(7.0), "newer accelerators have other files");
+    }
+
+    #[test]
+    fn counters_that_were_reset_give_no_share_and_no_rate() {
+        let before = Counters { cycles: Some(100), held: [Some(50); 5], read: [Some(9); 8], written: [Some(9); 8] };
+        let now = Counters { cycles: Some(200), held: [Some(0); 5], read: [Some(1); 8], written: [Some(8); 8] };
+        let second = Duration::from_secs(1);
+        let mut reading = AcceleratorReading::default();
+        reading.add_growth(&before, &now, second);
+        assert_eq!(reading, AcceleratorReading::default());
+        let stands = Counters { cycles: before.cycles, ..before.clone() };
+        reading.add_growth(&before, &stands, Duration::ZERO);
+        assert_eq!(reading, AcceleratorReading::default(), "no time has passed");
+        reading.add_growth(&now, &before, second);
+        assert_eq!(reading.held, [None; 5], "the steps were counted anew");
+    }
+
     /// A constructed card with every file that is read.
     fn machine() -> tempfile::TempDir {
         let dir = tempfile::tempdir().unwrap();
@@ -247,7 +351,7 @@ mod tests {
         ] {
             assert_eq!(value(&present, tag), Some(wanted), "{tag}");
         }
-        assert_eq!(present.len(), 14);
+        assert_eq!(present.iter().filter(|(tag, _)| !tag.contains(".ecc.")).count(), 14);
     }
 
     #[test]
@@ -295,8 +399,10 @@ mod tests {
         let drm = dir.path().join("class/drm");
         let mut out = Out::default();
         let mut tick = |second| {
+            // The errors by block are read at some ticks only.
             out.begin(Duration::from_secs(second));
-            part.collector.collect(&mut out).map(|()| out.present())
+            let present = part.collector.collect(&mut out).map(|()| out.present());
+            present.map(|all| all.into_iter().filter(|(tag, _)| !tag.contains(".ecc.")).collect::<Vec<_>>())
         };
         let before = tick(0).unwrap();
         std::fs::rename(drm.join("card3"), dir.path().join("gone")).unwrap();

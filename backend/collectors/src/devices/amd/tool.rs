@@ -56,7 +56,7 @@ impl Collector for AmdTool {
             return Err(CollectError::failed(output.failure_message(&self.path)));
         }
         for gpu in gpus.into_iter().filter(|gpu| self.options.keeps_gpu(gpu.number)) {
-            gpu.reading.put(self.options.gpu_numbers.claim(&gpu.identity, gpu.number), out);
+            gpu.put(self.options.gpu_numbers.claim(&gpu.identity, gpu.number), out);
         }
         Ok(())
     }
@@ -73,7 +73,7 @@ pub(super) mod tests {
     }
 
     pub fn present_in(gpus: fn(&Value) -> Vec<AmdGpu>, document: &Value) -> Vec<(String, f64)> {
-        crate::recordings::present(|out| gpus(document).into_iter().for_each(|gpu| gpu.reading.put(gpu.number, out)))
+        crate::recordings::present(|out| gpus(document).into_iter().for_each(|gpu| gpu.put(gpu.number, out)))
     }
 
     /// Checks that a document truncated at any byte gives nothing. With a number changed no other tag may appear, and

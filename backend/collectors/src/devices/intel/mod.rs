@@ -1,7 +1,7 @@
 //! Intel GPUs: read from the kernel's own files, else from the stream of xpu-smi.
 //!
-//! The files have neither memory in use nor utilization. xpu-smi has both on data center cards, and replaces the files
-//! if the configuration names it.
+//! The files have no memory in use, and of utilization only the time outside of the idle state. xpu-smi has both on data
+//! center cards, and replaces the files if the configuration names it.
 
 mod sysfs;
 mod xpu_smi;

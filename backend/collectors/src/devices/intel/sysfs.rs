@@ -2,6 +2,7 @@
 
 use crate::devices::gpu_reading::GpuReading;
 use crate::read::drm::{self, Card, number};
+use crate::read::sysfs::names;
 use crate::{CollectError, Collector, Options, Out, Part, Roots};
 use shared::catalog::gpu;
 use std::path::{Path, PathBuf};
@@ -12,8 +13,8 @@ pub(super) fn part(card: Card, options: &Options, roots: &Roots) -> Part {
     let i = options.gpu_numbers.claim(&card.pci, card.number);
     let tried = vec![card.dir.join("device").display().to_string()];
     let name = format!("card{} {}", card.number, card.pci);
-    let (files, energy) = (Files::open(&card), None);
-    Part { name, tried, collector: Box::new(IntelCard { sys: roots.sys.clone(), i, card, files, energy }) }
+    let (files, energy, idle) = (Files::open(&card), None, None);
+    Part { name, tried, collector: Box::new(IntelCard { sys: roots.sys.clone(), i, card, files, energy, idle }) }
 }
 
 struct IntelCard {
@@ -23,6 +24,8 @@ struct IntelCard {
     files: Files,
     /// The energy at the previous tick.
     energy: Option<Energy>,
+    /// The time of the previous tick, and the residencies in the idle state then.
+    idle: Option<(Duration, Vec<Option<f64>>)>,
 }
 
 #[derive(Clone, Copy)]
@@ -36,7 +39,7 @@ struct Energy {
 impl Collector for IntelCard {
     fn collect(&mut self, out: &mut Out) -> Result<(), CollectError> {
         if self.card.sleeps() {
-            self.energy = None;
+            (self.energy, self.idle) = (None, None);
             return Ok(()); // any other reading would wake it
         }
         let mut reading = self.files.read();
@@ -45,11 +48,14 @@ impl Collector for IntelCard {
         }
         let energy = self.files.energy(out.at());
         if reading.is_empty() && energy.is_none() {
-            self.energy = None;
+            (self.energy, self.idle) = (None, None);
             return Err(CollectError::failed(format!("the files of the card at {} cannot be read", self.card.pci)));
         }
         reading.power = self.energy.zip(energy).and_then(|(before, now)| watts(before, now));
         self.energy = energy;
+        let idle = (out.at(), self.files.residencies());
+        reading.utilization = self.idle.as_ref().and_then(|before| utilization(before, &idle));
+        self.idle = Some(idle);
         reading.put(self.i, out);
         Ok(())
     }
@@ -62,9 +68,22 @@ impl IntelCard {
         let Some(card) = found else { return false };
         self.files = Files::open(&card);
         self.card = card;
-        self.energy = None;
+        (self.energy, self.idle) = (None, None);
         true
     }
+}
+
+/// Share of the time in which the busiest unit was not in its idle state, percent. A counter that fell was reset, and
+/// says nothing.
+fn utilization(before: &(Duration, Vec<Option<f64>>), now: &(Duration, Vec<Option<f64>>)) -> Option<f64> {
+    let passed = now.0.checked_sub(before.0)?.as_secs_f64() * 1000.0;
+    let busy = |(before, now): (&Option<f64>, &Option<f64>)| {
+        let idle = (*now)? - (*before)?;
+        // The tick begins some time before the counter is read, so the idle time may exceed the interval by a little.
+        (passed > 0.0 && idle >= 0.0).then(|| 100.0 * (1.0 - idle / passed).max(0.0))
+    };
+    let most = before.1.iter().zip(&now.1).filter_map(busy).max_by(f64::total_cmp)?;
+    Some(gpu::UTILIZATION.rounded(most))
 }
 
 /// Mean power between two readings of one counter; none if the counter was reset.
@@ -84,6 +103,22 @@ struct Files {
     power_limit: Option<PathBuf>,
     /// The counter of the whole card precedes that of its package.
     energy: Vec<PathBuf>,
+    /// Time in the idle state of each unit, milliseconds.
+    idle: Vec<PathBuf>,
+}
+
+/// Files of the time in the idle state: of each unit of xe and of i915, and of older i915. A unit (GT) computes and
+/// renders, another one has the video engines.
+fn idle_files(card: &Card) -> Vec<PathBuf> {
+    let below = |folder: PathBuf, prefix: &str| -> Vec<PathBuf> {
+        names(&folder).iter().filter(|name| name.starts_with(prefix)).map(|name| folder.join(name)).collect()
+    };
+    let units = below(card.dir.join("device"), "tile").into_iter().flat_map(|tile| below(tile, "gt"));
+    let xe = units.map(|unit| unit.join("gtidle/idle_residency_ms"));
+    let i915 = below(card.dir.join("gt"), "gt").into_iter().map(|unit| unit.join("rc6_residency_ms"));
+    let files: Vec<PathBuf> = xe.chain(i915).filter(|path| path.exists()).collect();
+    let older = card.dir.join("power/rc6_residency_ms");
+    if files.is_empty() && older.exists() { vec![older] } else { files }
 }
 
 impl Files {
@@ -107,6 +142,7 @@ impl Files {
             memory_temp: one("temp", "_input", &["vram"]),
             power_limit: one("power", "_max", &["card", "pkg", ""]),
             energy: by_label("energy", "_input", &["card", "pkg", ""]),
+            idle: idle_files(card),
         }
     }
 
@@ -121,6 +157,11 @@ impl Files {
             power_limit: read(&self.power_limit).map(|microwatts| microwatts / 1e6),
             ..GpuReading::default()
         }
+    }
+
+    /// Milliseconds in the idle state, by unit.
+    fn residencies(&self) -> Vec<Option<f64>> {
+        self.idle.iter().map(|path| number(path)).collect()
     }
 
     /// The first counter above zero: cards that cannot measure the whole board leave its counter at zero.
@@ -212,6 +253,34 @@ mod tests {
         assert_eq!(power(13, "4000000\n"), none, "the counter began anew");
         assert_eq!(power(14, "N/A\n"), none);
         assert_eq!(power(15, "5000000\n"), none, "nothing to compare with");
+    }
+
+    #[test]
+    fn utilization_from_the_idle_time_of_the_busiest_unit_is_read() {
+        let xe = ["device/tile0/gt0/gtidle/idle_residency_ms", "device/tile0/gt1/gtidle/idle_residency_ms"];
+        let i915 = ["gt/gt0/rc6_residency_ms", "gt/gt1/rc6_residency_ms"];
+        for (driver, files) in [("xe", xe), ("i915", i915), ("i915", ["power/rc6_residency_ms", "power/none"])] {
+            let dir = tempfile::tempdir().unwrap();
+            let put = |path: &str, text: &str| put(dir.path(), path, text);
+            put("device/uevent", &format!("DRIVER={driver}\nPCI_SLOT_NAME=0000:03:00.0\n"));
+            put("device/hwmon/hwmon3/fan1_input", "900\n");
+            put(files[0], "1000\n");
+            put(files[1], "1000\n");
+            let (mut part, mut out) = (parts(dir.path()).remove(0), Out::default());
+            let mut busy = |second, idle: [&str; 2]| {
+                put(files[0], idle[0]);
+                put(files[1], idle[1]);
+                let read = tick(&mut part, &mut out, second);
+                read.iter().find(|(tag, _)| tag == "gpu.0.gpu").map(|(_, value)| *value)
+            };
+            assert_eq!(busy(10, ["1000\n", "1000\n"]), None, "nothing to compare with");
+            assert_eq!(busy(12, ["1500\n", "3000\n"]), Some(75.0), "{driver}");
+            assert_eq!(busy(13, ["2510\n", "4000\n"]), Some(0.0), "idle for longer than the tick");
+            assert_eq!(busy(14, ["5\n", "N/A\n"]), None, "the counters began anew");
+            assert_eq!(busy(15, ["N/A\n", "N/A\n"]), None);
+            assert_eq!(busy(16, ["400\n", "400\n"]), None);
+            assert_eq!(busy(17, ["400\n", "1400\n"]), Some(100.0), "never idle");
+        }
     }
 
     #[test]

@@ -24,6 +24,7 @@ mod rates;
 mod reading;
 mod retry;
 mod smi;
+mod tegra;
 mod users;
 
 pub(crate) use self::open::{OPTIONS, open};

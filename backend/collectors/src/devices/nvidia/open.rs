@@ -5,6 +5,7 @@ use super::kernel_log::KernelLog;
 use super::library::Library;
 use super::probe::Probe;
 use super::smi::{self, Smi};
+use super::tegra;
 use super::{Nvidia, RESTART_INTERVAL};
 use crate::host::process::Watched;
 use crate::read::pids::Pids;
@@ -41,9 +42,9 @@ static GPUS: OptionRow = OptionRow::moved_gpus("gpus", "gpu");
 /// Keys below `[collectors.nvidia]`.
 pub(crate) static OPTIONS: &[&OptionRow] = &[&LIBRARY_PATH, &COMMAND, &GPUS];
 
-/// Opens the library and lists GPUs; if it cannot be loaded, opens NVIDIA's tool.
+/// Opens the library and lists GPUs; if it cannot be loaded, opens NVIDIA's tool. On a Jetson the kernel's files join.
 pub(crate) fn open(options: &Options, roots: &Roots) -> Result<Vec<Part>, OpenError> {
-    open_with(options, roots, KernelLog::open(&roots.dev))
+    tegra::add(open_with(options, roots, KernelLog::open(&roots.dev)), options, roots)
 }
 
 /// Same with a given kernel log.

@@ -108,6 +108,8 @@ struct ScannedProcess {
     cpu_ticks: u64,
     /// Bytes read and written, at the last reading.
     disk: Option<(u64, u64)>,
+    /// Use of the engines of cards, at the last reading.
+    engines: fdinfo::Engines,
     container: Option<String>,
     /// Its arguments, and its name when they were read: an exec changes both.
     args: Option<(String, String)>,
@@ -131,7 +133,7 @@ struct Scan {
     ticks: f64,
     page: u64,
     room: Room,
-    /// Whether there are GPUs whose drivers report memory by process.
+    /// Whether there are GPUs whose drivers report memory and engines by process.
     graphics: bool,
     /// Whether arguments are read.
     show_args: bool,
@@ -169,7 +171,7 @@ impl Scan {
             busiest += usize::from(!row.watched);
             self.details(row, row.watched || busiest <= MAX_BUSIEST, seconds);
             if let Some((memory, share)) = gpus.get(&row.pid) {
-                (row.gpu_memory, row.gpu_share) = (Some(row.gpu_memory.unwrap_or(0) + memory), *share);
+                (row.gpu_memory, row.gpu_share) = (Some(row.gpu_memory.unwrap_or(0) + memory), share.or(row.gpu_share));
             }
         }
         Ok(ProcessTable { t: 0, total, whole: true, rows })
@@ -280,7 +282,10 @@ impl Scan {
             row.args = known.args.as_ref().map(|(_, args)| args.clone()).unwrap_or_default();
         }
         if self.graphics && row.watched {
-            row.gpu_memory = fdinfo::gpu_memory(&dir(), buffer);
+            let now = fdinfo::read(&dir(), buffer);
+            row.gpu_memory = now.memory;
+            row.gpu_share = seconds.and_then(|seconds| fdinfo::share(&known.engines, &now.engines, seconds));
+            known.engines = now.engines;
         }
     }
 }
