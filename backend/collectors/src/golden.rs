@@ -39,8 +39,19 @@ const TESTS: &[&str] = &[
 const SLOW_TESTS: &[&str] = &["cut_and_altered"];
 
 /// Collectors of the host; `tests/linux` has their golden tests, with the same rule.
-const HOST: &[&str] =
-    &["cpu", "memory", "pressure", "disk", "disk_usage", "network", "infiniband", "process", "processes"];
+const HOST: &[&str] = &[
+    "cpu",
+    "rapl",
+    "power_meter",
+    "memory",
+    "pressure",
+    "disk",
+    "disk_usage",
+    "network",
+    "infiniband",
+    "process",
+    "processes",
+];
 
 /// Metrics that no golden test can put, with the reason.
 const EXEMPT: &[(&MetricDef, &str)] = &[

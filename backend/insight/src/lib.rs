@@ -29,6 +29,7 @@ mod pace;
 mod phase;
 mod port;
 pub mod recording;
+mod recovery;
 mod scene;
 mod signal;
 mod silent;
@@ -117,6 +118,7 @@ static DETECTORS: &[&DetectorEntry] = &[
     &lost::DETECTOR,
     &silent::DETECTOR,
     &ecc::DETECTOR,
+    &recovery::DETECTOR,
     &away::DETECTOR,
     &hang::DETECTOR,
     &throttle::DETECTOR,

@@ -10,6 +10,7 @@ pub(crate) fn of_rule(rule: &str) -> Option<&'static str> {
         "ecc.uncorrected" => "Stop the jobs on the GPU and reset it; ask the vendor if errors come again",
         "ecc.corrected" => "Let the job run, since these errors were corrected; ask the vendor if the rate stays high",
         "xid" => UNKNOWN_XID,
+        "recovery" => "Run nvidia-smi -q, and follow its GPU recovery action",
         "host_lost" => "Check power and network of the machine, and that its agent runs",
         "hang.spin" => "Look for the rank that waits elsewhere, for example with py-spy dump",
         "hang.odd" => "Look at the process of this GPU first, for example with py-spy dump",

@@ -64,10 +64,12 @@ pub(crate) enum Sig {
     LinksUp,
     LinkCrc,
     LinkReplays,
+    /// The action that the driver requires, by NVML's number.
+    Recovery,
 }
 
 /// Number of signals.
-pub(crate) const SIGNALS: usize = Sig::LinkReplays as usize + 1;
+pub(crate) const SIGNALS: usize = Sig::Recovery as usize + 1;
 
 /// A signal of a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -175,6 +177,7 @@ static DEVICE_ROWS: &[(&MetricDef, Family, Sig, u8)] = &[
     (&gpu_health::NVLINKS_ACTIVE, Family::Gpu, Sig::LinksUp, 0),
     (&gpu_health::NVLINK_CRC_ERRORS, Family::Gpu, Sig::LinkCrc, 0),
     (&gpu_health::NVLINK_REPLAYS, Family::Gpu, Sig::LinkReplays, 0),
+    (&gpu_health::RECOVERY_ACTION, Family::Gpu, Sig::Recovery, 0),
     (&tpu::DUTY_CYCLE, Family::Tpu, Sig::Use, 0),
     (&tpu::TENSORCORE, Family::Tpu, Sig::Tensor, 0),
     (&tpu::HBM_USAGE, Family::Tpu, Sig::MemBytes, 0),

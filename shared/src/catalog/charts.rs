@@ -32,6 +32,7 @@ pub(super) const CHARTS: &[(&str, &str, &str)] = &[
     ("gpu.errors.xid", "GPU critical errors", "gpu.errors"),
     ("gpu.xid", "GPU last critical error", "gpu.errors"),
     ("gpu.xid.action", "GPU action for the last critical error", "gpu.errors"),
+    ("gpu.recovery", "GPU recovery action", "gpu.errors"),
     ("gpu.errors.recoveries", "GPU recoveries", "gpu.errors"),
     ("gpu.memory.percent", "GPU memory used, share", "gpu.more"),
     ("gpu.power.percent", "GPU power, share of the limit", "gpu.more"),

@@ -93,6 +93,12 @@ pub static REMAP_FAILED: MetricDef = MetricDef::state("gpu.{i}.rowRemapFailed")
     .on("gpu.remap.state", "GPU {i} failed")
     .help("A row of device memory that failed could not be replaced in the past: 1 it could not, and the board is for exchange; 0 that never happened. NVML remapped rows, failure occurred, asked for every 10 s.");
 
+/// Action that the driver asks for.
+pub static RECOVERY_ACTION: MetricDef = MetricDef::state("gpu.{i}.recoveryAction")
+    .title("GPU recovery action")
+    .on("gpu.recovery", LINE)
+    .help("Action that the driver requires to clear a fault of the GPU: 0 none, 1 reset the GPU, 2 restart the machine, 3 stop peer-to-peer work, then reset, 4 let its jobs end, then reset. NVML field GET_GPU_RECOVERY_ACTION, asked for every 10 s; nvidia-smi's gpu_recovery_action. Drivers from 570 on.");
+
 /// In order on screen.
 pub static ROWS: &[&MetricDef] = &[
     &PERFORMANCE_STATE,
@@ -109,4 +115,5 @@ pub static ROWS: &[&MetricDef] = &[
     &REMAPPED_UNCORRECTED,
     &REMAP_PENDING,
     &REMAP_FAILED,
+    &RECOVERY_ACTION,
 ];

@@ -30,6 +30,7 @@ pub mod memory;
 pub mod monitor;
 pub mod network;
 pub mod openmetrics;
+pub mod power;
 pub mod process;
 pub mod prometheus;
 pub mod tpu;
@@ -426,10 +427,12 @@ pub const VOCABULARY: &[&[&MetricDef]] = &[
     network::ROWS,
     infiniband::ROWS,
     apple::ROWS,
+    power::RAPL,
     kernel::ROWS,
     job::ROWS,
     process::ROWS,
     process::KERNEL_ROWS,
+    process::WANDB_ROWS,
     openmetrics::ROWS,
     wandb::ROWS,
 ];

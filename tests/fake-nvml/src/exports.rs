@@ -442,6 +442,7 @@ extern "C" fn nvmlDeviceGetFieldValues(device: nvmlDevice_t, count: i32, values:
             NVML_FI_DEV_PCIE_COUNT_RX_BYTES => (link.and_then(|link| link.rx_bytes), true),
             NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_TX => (gpu.nvlink_tx_kib.filter(|_| all_links), true),
             NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_RX => (gpu.nvlink_rx_kib.filter(|_| all_links), true),
+            NVML_FI_DEV_GET_GPU_RECOVERY_ACTION => (gpu.recovery_action.map(u64::from), false),
             NVML_FI_DEV_NVLINK_COUNT_LINK_RECOVERY_EVENTS => {
                 (gpu.nvlinks.get(value.scopeId as usize).and_then(|link| link.recovery_events), true)
             }

@@ -87,6 +87,8 @@ pub struct Gpu {
     pub nvlinks: Vec<NvLink>,
     /// Remapped rows of memory.
     pub remapped_rows: Option<Remapped>,
+    /// Number of the action that the driver requires to clear a fault.
+    pub recovery_action: Option<u32>,
     /// Times during which limits reduced the clocks.
     pub violations: Option<Violations>,
     /// Processes that use the GPU.

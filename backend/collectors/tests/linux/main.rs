@@ -8,6 +8,7 @@ mod infiniband;
 mod machine;
 mod memory;
 mod network;
+mod power;
 mod pressure;
 mod process;
 mod real;

@@ -555,6 +555,7 @@ fn how_a_gpu_is_is_read_every_ten_seconds() {
     healthy(&mut ill);
     (ill["performance_state"], ill["persistence_mode"]) = (json!(8), json!(false));
     ill["remapped_rows"] = json!({"corrected": 2, "uncorrected": 3, "pending": true, "failed": true});
+    ill["recovery_action"] = json!(4);
     let mut bench = Bench::new(&machine(&[ill.clone()]));
     let names =
         ["performanceState", "persistenceMode", "pcieReplays", "correctedRemappedRows", "uncorrectedRemappedRows"];
@@ -562,11 +563,15 @@ fn how_a_gpu_is_is_read_every_ten_seconds() {
     let first = bench.tick();
     assert_eq!(of_gpu(&first, names), [8.0, 0.0, 9.0, 2.0, 3.0].map(Some));
     assert_eq!(of_gpu(&first, states), [Some(1.0), Some(1.0), None, None], "a share needs two readings");
+    let action = |present: &BTreeMap<String, f64>| present.get("gpu.0.recoveryAction").copied();
+    assert_eq!(action(&first), Some(4.0));
     assert_eq!(of_gpu(&bench.tick(), names), [None; 5], "it is not time yet");
     ill["violations"] = json!({"power_ns": 7_500_000_000u64, "thermal_ns": 10_000_000_000u64});
     ill["performance_state"] = json!(0);
+    ill["recovery_action"] = json!(5);
     bench.change(&machine(&[ill.clone()]));
     let later = bench.tick_after(9);
+    assert_eq!(action(&later), None, "NVML does not define this number");
     assert_eq!(
         of_gpu(&later, names),
         [Some(0.0), None, Some(9.0), Some(2.0), Some(3.0)],
