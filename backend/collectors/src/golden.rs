@@ -32,6 +32,7 @@ const TESTS: &[&str] = &[
     "openmetrics::page::tests::a_page_of_gpus",
     "openmetrics::page::tests::every_kind_of_sample",
     "openmetrics::page::tests::recordings_of_dcgm",
+    "openmetrics::page::tests::the_default_counters",
     "openmetrics::tests::",
 ];
 

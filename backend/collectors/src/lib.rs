@@ -26,7 +26,7 @@ pub use options::{OptionRow, OwnOptions};
 pub use out::{Instance, Out};
 pub use read::exec::printed;
 
-use inventory::{GpuNumbers, JobValues, KernelEndListener, Kernels, Processes};
+use inventory::{GpuNumbers, JobValues, KernelEndListener, Kernels, OtherMachines, Processes};
 use shared::catalog::{self as rows, Catalog, MetricDef};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -160,6 +160,8 @@ pub struct Options {
     pub job_values: Arc<JobValues>,
     /// Whether arguments of processes are read.
     pub show_args: bool,
+    /// Values of other machines that an endpoint tells of; None to put all of them under this machine.
+    pub others: Option<Arc<OtherMachines>>,
 }
 
 impl Options {
@@ -183,6 +185,7 @@ impl Default for Options {
             kernel_ended: KernelEndListener::default(),
             job_values: Arc::default(),
             show_args: false,
+            others: None,
         }
     }
 }
@@ -284,6 +287,14 @@ pub static COLLECTORS: &[Entry] = &[
         metrics: &[rows::disk::USAGE_ROWS],
         options: &[],
         open: host::disk_usage::open,
+    },
+    Entry {
+        name: "mount",
+        about: "Requests, times and slots of NFS and Lustre mounts.",
+        systems: LINUX,
+        metrics: &[rows::mount::ROWS],
+        options: &[],
+        open: host::mount::open,
     },
     Entry {
         name: "network",

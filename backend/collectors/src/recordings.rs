@@ -7,7 +7,7 @@
 
 use crate::Out;
 use serde_json::Value;
-use shared::catalog::{MetricDef, gpu, gpu_health, gpu_parts};
+use shared::catalog::{MetricDef, gpu, gpu_health, gpu_parts, gpu_profile};
 use shared::series::quantize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -30,6 +30,11 @@ const BEYOND: &[&MetricDef] = &[
     &gpu_health::REMAPPED_UNCORRECTED,
     &gpu_health::REMAP_PENDING,
     &gpu_health::REMAP_FAILED,
+    &gpu_health::RECOVERY_ACTION,
+    &gpu_parts::LAST_XID,
+    &gpu::MEMORY_RESERVED,
+    &gpu::VGPU_LICENSE,
+    &gpu_profile::NVLINK_TOTAL,
 ];
 
 /// The folder of the recordings that may be published.

@@ -200,6 +200,8 @@ pub(crate) struct Reported {
 /// Progress of each rule with a device.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Marks {
+    /// First second of the present fault of its fabric.
+    pub fabric: Option<i64>,
     pub heat: Share,
     pub brake: Share,
     pub cap: Share,

@@ -11,6 +11,7 @@ mod disk;
 mod ecc;
 mod ended;
 mod ending;
+mod fabric;
 mod filling;
 mod finding;
 mod group;
@@ -124,6 +125,7 @@ static DETECTORS: &[&DetectorEntry] = &[
     &throttle::DETECTOR,
     &link::DETECTOR,
     &port::DETECTOR,
+    &fabric::DETECTOR,
     // Runs before detectors that would clear the state it reads.
     &ended::DETECTOR,
     &memory::DETECTOR,

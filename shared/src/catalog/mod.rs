@@ -28,6 +28,7 @@ pub mod kernel;
 pub mod link;
 pub mod memory;
 pub mod monitor;
+pub mod mount;
 pub mod network;
 pub mod openmetrics;
 pub mod power;
@@ -424,6 +425,7 @@ pub const VOCABULARY: &[&[&MetricDef]] = &[
     memory::KERNEL_ROWS,
     disk::ROWS,
     disk::USAGE_ROWS,
+    mount::ROWS,
     network::ROWS,
     infiniband::ROWS,
     apple::ROWS,

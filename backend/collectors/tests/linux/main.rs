@@ -7,6 +7,7 @@ mod disk;
 mod infiniband;
 mod machine;
 mod memory;
+mod mount;
 mod network;
 mod power;
 mod pressure;

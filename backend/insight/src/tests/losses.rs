@@ -205,6 +205,59 @@ fn the_fault_behind_a_required_action_gets_its_next_step() {
 }
 
 #[test]
+fn a_gpu_outside_its_fabric_is_told_until_it_has_joined() {
+    let of = |state: fn(i64) -> (f64, f64)| {
+        findings_of(900, 1000, move |t| {
+            let mut sheet = works(t);
+            if t % 10 == 0 {
+                let (state, health) = state(t);
+                sheet.set(&gpu_health::FABRIC_STATE, 2, state).set(&gpu_health::FABRIC_HEALTH, 2, health);
+            }
+            Some(sheet)
+        })
+    };
+    let all = of(|t| if (300..600).contains(&t) { (4.0, 1.0) } else { (3.0, 1.0) });
+    assert_eq!(rules(&all), ["fabric"]);
+    check(&all[0]);
+    assert_eq!((all[0].told - START, all[0].until.map(|until| until - START)), (300, Some(600)));
+    assert_eq!(all[0].severity, Severity::Critical);
+    assert_eq!(rules(&of(|t| if t < 100 { (2.0, 1.0) } else { (3.0, 1.0) })), [""; 0], "it registers");
+    let limited = of(|t| (3.0, if t >= 300 { 3.0 } else { 1.0 }));
+    assert_eq!((rules(&limited), limited[0].severity), (vec!["fabric"], Severity::Warning));
+}
+
+/// A machine of which only DCGM's exporter tells: its last XID is a state without a count.
+#[test]
+fn faults_are_found_where_dcgm_alone_tells_of_them() {
+    let of = |change: fn(i64, &mut Sheet)| {
+        findings_of(700, 1000, move |t| {
+            let mut sheet = works(t);
+            sheet.drop(&gpu::MEMORY_ALLOCATED_BYTES).drop(&gpu_parts::XID_ERRORS).drop(&gpu::POWER_LIMIT_WATTS);
+            (0..8).for_each(|gpu| {
+                sheet.set(&gpu_parts::LAST_XID, gpu, 0.0).set(&gpu::UNCORRECTED_ERRORS, gpu, 0.0);
+            });
+            if t >= 300 {
+                change(t, &mut sheet);
+            }
+            Some(sheet)
+        })
+    };
+    let xid = of(|_, sheet| {
+        sheet.set(&gpu_parts::LAST_XID, 2, 119.0);
+    });
+    assert_eq!((rules(&xid), xid[0].told - START), (vec!["xid"], 300));
+    check(&xid[0]);
+    let lost = of(|_, sheet| {
+        sheet.drop_gpu(2);
+    });
+    assert_eq!(rules(&lost), ["lost_gpu"]);
+    let ecc = of(|_, sheet| {
+        sheet.set(&gpu::UNCORRECTED_ERRORS, 2, 1.0);
+    });
+    assert_eq!(rules(&ecc), ["ecc.uncorrected"]);
+}
+
+#[test]
 fn a_graver_error_replaces_the_open_one_and_a_lesser_one_changes_nothing() {
     let all = errors(&[(300, 13, None), (310, 119, None), (320, 31, None)]);
     let of = |code: &str| all.iter().find(|f| f.sentence.contains(code)).unwrap_or_else(|| panic!("{code}: {all:?}"));

@@ -62,6 +62,7 @@ pub(super) struct Health {
     replays: Turn,
     remapped: Turn,
     recovery: Turn,
+    fabric: Turn,
     violations: [(Turn, Rate); VIOLATIONS.len()],
     links: Turn,
     errors: Turn,
@@ -86,6 +87,13 @@ impl Health {
         }
         let recovery = self.recovery.ask(at, STATE_INTERVAL, || library.recovery_action(handle));
         asker.put(&gpu_health::RECOVERY_ACTION, recovery.map(f64::from));
+        if let Some(fabric) = self.fabric.ask(at, STATE_INTERVAL, || library.fabric(handle)) {
+            asker.put(&gpu_health::FABRIC_STATE, Some(fabric.state.into()));
+            asker.put(&gpu_health::FABRIC_STATUS, fabric.status.map(f64::from));
+            asker.put(&gpu_health::FABRIC_HEALTH, fabric.health.map(f64::from));
+            asker.put(&gpu_health::FABRIC_FAULTS, fabric.faults.map(f64::from));
+            asker.put(&gpu_health::FABRIC_CLIQUE, fabric.clique.map(f64::from));
+        }
         for ((turn, rate), (policy, row)) in self.violations.iter_mut().zip(VIOLATIONS) {
             if let Some(nanoseconds) = turn.ask(at, STATE_INTERVAL, || library.violation(handle, policy)) {
                 let share = rate.per_second(Some(nanoseconds as f64), at).map(|per_second| per_second / 1e7);

@@ -6,6 +6,7 @@ pub(crate) mod infiniband;
 pub(crate) mod kernels;
 mod links;
 pub(crate) mod memory;
+pub(crate) mod mount;
 mod mounts;
 pub(crate) mod network;
 pub(crate) mod own;
