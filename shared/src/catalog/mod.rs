@@ -429,7 +429,7 @@ pub const VOCABULARY: &[&[&MetricDef]] = &[
     network::ROWS,
     infiniband::ROWS,
     apple::ROWS,
-    power::RAPL,
+    power::ROWS,
     kernel::ROWS,
     job::ROWS,
     process::ROWS,

@@ -33,6 +33,9 @@ pub static SYSTEM: MetricDef = MetricDef::gauge("system.powerWatts", Unit::Watts
     .steps(MILLIWATTS)
     .help("Power of the whole machine, GPUs included; absent when it cannot be read. On Linux the machine's ACPI power meter (/sys/class/hwmon, power_meter), on NVIDIA Grace the sum of its modules, and without a meter RAPL's domain psys. On Apple silicon key PSTR of its SMC, at least the sum of CPU, GPU and neural engine.");
 
+/// Rows that Apple's collector does not fill.
+pub static ROWS: &[&MetricDef] = &[&PACKAGE, &MEMORY];
+
 /// Rows of RAPL.
 pub static RAPL: &[&MetricDef] = &[&CPU, &PACKAGE, &MEMORY, &SYSTEM];
 

@@ -712,10 +712,10 @@ mod tests {
         }
         for (name, expected) in [
             ("a40-x10_node", "8 1 0 2 0 0 0 -"),
-            ("h100-sxm-x8_node", "0 1 7 0 0 0 0 -"),
+            ("h100-sxm-x8_node", "0 1 7 0 0 0 0 0"),
             ("h100-sxm_590.48.01_load", "0 1 9 0 0 0 0 0"),
             ("l40s_595.80_idle", "0 0 0 0 0 0 0 0"),
-            ("rtx2080super-wddm_591.86_load", "2 - 0 - - - - -"),
+            ("rtx2080super-wddm_591.86_load", "2 - 0 - - - - 0"),
         ] {
             let text = recordings::text(&format!("nvidia/nvidia-smi-q_{name}.txt"));
             assert_eq!(how_it_is(text::gpus(&text)), expected, "{name}");
