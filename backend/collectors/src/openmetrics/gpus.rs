@@ -20,7 +20,7 @@ pub(super) struct Machines {
 }
 
 /// Host, number and MIG device of a GPU, and the metric's tag. No host: this machine.
-type Place<'a> = (Option<&'a str>, u32, Option<u32>, &'static str);
+type MetricPlace<'a> = (Option<&'a str>, u32, Option<u32>, &'static str);
 
 /// A sample under the name and labels that the page prints.
 type Printed<'a> = (&'static MetricDef, &'a str, f64);
@@ -30,7 +30,7 @@ pub(super) struct GpuReadings<'a> {
     machines: &'a Machines,
     /// Whether the page tells of one machine only, and is on this one: an exporter in a container has its own name.
     is_alone: bool,
-    all: BTreeMap<Place<'a>, (&'a DcgmReading, OneReading, Vec<Printed<'a>>)>,
+    all: BTreeMap<MetricPlace<'a>, (&'a DcgmReading, OneReading, Vec<Printed<'a>>)>,
 }
 
 impl<'a> GpuReadings<'a> {

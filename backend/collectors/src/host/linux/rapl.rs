@@ -20,7 +20,7 @@ const REMEDY: &str = "sudo chmod a+r /sys/class/powercap/intel-rapl:*/energy_uj 
 
 /// Part of the machine that a domain counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Place {
+enum CountedPart {
     /// A package, by its name without prefix: `0`, or `0-die-1`.
     Package(String),
     Memory,
@@ -29,7 +29,7 @@ enum Place {
 }
 
 struct Domain {
-    place: Place,
+    place: CountedPart,
     counter: HotFile,
     /// Value after which the counter starts at zero again, µJ.
     range: u64,
@@ -52,7 +52,7 @@ pub(crate) fn open(_: &Options, roots: &Roots) -> Result<Vec<Part>, OpenError> {
     }
     // A meter measures the whole machine, psys only what the board's maker connected.
     if power_meter::measures_machine(roots) {
-        found.retain(|domain| domain.place != Place::Platform);
+        found.retain(|domain| domain.place != CountedPart::Platform);
     }
     Ok(Part::only(tried, Rapl(found)))
 }
@@ -64,9 +64,9 @@ fn domains(class: &Path) -> Vec<Domain> {
         let dir = class.join(name);
         let kind = sysfs::text(&dir.join("name"))?;
         let place = match kind.strip_prefix("package-") {
-            Some(package) => Place::Package(package.to_string()),
-            None if kind == "dram" => Place::Memory,
-            None if kind == "psys" => Place::Platform,
+            Some(package) => CountedPart::Package(package.to_string()),
+            None if kind == "dram" => CountedPart::Memory,
+            None if kind == "psys" => CountedPart::Platform,
             None => return None,
         };
         let range = sysfs::text(&dir.join("max_energy_range_uj"))?.parse().ok()?;
@@ -88,18 +88,18 @@ impl Collector for Rapl {
                 None
             });
             match &domain.place {
-                Place::Package(package) => {
+                CountedPart::Package(package) => {
                     add(&mut packages, watts);
                     out.put_rounded(&power::PACKAGE, package.as_str(), watts);
                 }
-                Place::Memory => add(&mut memory, watts),
-                Place::Platform => out.put_rounded(&power::SYSTEM, (), watts),
+                CountedPart::Memory => add(&mut memory, watts),
+                CountedPart::Platform => out.put_rounded(&power::SYSTEM, (), watts),
             }
         }
-        let has = |place: fn(&Place) -> bool| self.0.iter().any(|domain| place(&domain.place));
+        let has = |place: fn(&CountedPart) -> bool| self.0.iter().any(|domain| place(&domain.place));
         // The sum is that of all packages or none.
-        out.put_rounded(&power::CPU, (), packages.filter(|_| has(|place| matches!(place, Place::Package(_)))));
-        out.put_rounded(&power::MEMORY, (), memory.filter(|_| has(|place| *place == Place::Memory)));
+        out.put_rounded(&power::CPU, (), packages.filter(|_| has(|place| matches!(place, CountedPart::Package(_)))));
+        out.put_rounded(&power::MEMORY, (), memory.filter(|_| has(|place| *place == CountedPart::Memory)));
         match failed {
             Some(reason) => Err(CollectError::partial(reason)),
             None => Ok(()),
