@@ -52,6 +52,32 @@ fn what_an_endpoint_prints_later_reaches_a_page_that_was_there_before() {
 }
 
 #[test]
+fn each_host_of_a_page_is_a_machine_of_its_own() {
+    let url = exporter::serve(|n| {
+        let line = |host: &str, gpu: u32, temp: u64| {
+            format!("DCGM_FI_DEV_GPU_TEMP{{gpu=\"{gpu}\",UUID=\"GPU-{host}-{gpu}\",hostname=\"{host}\"}} {temp}\n")
+        };
+        line("node-a", 0, 40) + &line("node-b", 0, 50 + n % 2) + &line("node-b", 1, 60)
+    });
+    let server = Server::start(["--interval", "100ms", "--openmetrics", &format!("cluster={url}")]);
+    let temps = |source: &str| {
+        let answer = json(&server, &format!("/api/v1/query?tag=gpu.*.temp&source={source}"));
+        let series = answer["series"].as_array().cloned().unwrap_or_default();
+        let with_points = series.iter().filter(|one| one["points"].as_array().is_some_and(|all| all.len() > 2));
+        with_points.filter_map(|one| one["tag"].as_str().map(str::to_string)).collect::<Vec<_>>()
+    };
+    until("both machines have ticks", || {
+        let sources = json(&server, "/api/v1/sources")["sources"].as_array().cloned().unwrap_or_default();
+        let named = |name: &str| sources.iter().any(|source| source["name"] == name);
+        (named("node-a") && named("node-b") && temps("node-b").len() == 2).then_some(())
+    });
+    assert_eq!(temps("node-a"), ["gpu.0.temp"]);
+    assert_eq!(temps("node-b"), ["gpu.0.temp", "gpu.1.temp"]);
+    let all = json(&server, "/api/v1/query?tag=gpu.*.temp");
+    assert_eq!(all["series"].as_array().map(Vec::len), Some(3), "none stands under this machine: {all}");
+}
+
+#[test]
 fn an_endpoint_that_is_not_there_is_named_with_its_reason() {
     let url = exporter::serve(|_| "up 1\n".into());
     let server =

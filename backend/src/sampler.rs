@@ -7,6 +7,7 @@
 //! Exit never joins them.
 
 mod checks;
+mod others;
 mod uplinks;
 mod worker;
 
@@ -312,6 +313,17 @@ impl Sampler {
 
     /// The series of a row, which is added to the catalog in `section` if it is missing.
     fn intern(&mut self, def: &'static MetricDef, instance: String, section: &str) -> Option<SeriesId> {
+        self.intern_on(self.source, def, instance, section)
+    }
+
+    /// As [`Self::intern`], on the source of another machine.
+    fn intern_on(
+        &mut self,
+        source: SourceId,
+        def: &'static MetricDef,
+        instance: String,
+        section: &str,
+    ) -> Option<SeriesId> {
         let mut store = self.live.store();
         let row = std::ptr::from_ref(def).addr();
         // A row that was absent for long may have lost its number to another.
@@ -320,12 +332,12 @@ impl Sampler {
             Some((metric, _)) => *metric,
             None => {
                 let chart = Chart { id: def.chart.into(), title: def.title.into(), section: section.into() };
-                let metric = store.add_row_of(Some(self.source), Metric::from(def), chart)?;
+                let metric = store.add_row_of(Some(source), Metric::from(def), chart)?;
                 self.rows.insert(row, (metric, store.row_version(metric)));
                 metric
             }
         };
-        store.intern(self.source, SeriesDef { metric, instance })
+        store.intern(source, SeriesDef { metric, instance })
     }
 
     fn slot(&mut self, def: &'static MetricDef, instance: String, section: &str) -> Slot {
@@ -507,6 +519,7 @@ impl Sampler {
         drop(store);
         self.live.append(self.source, t, clock_step, &self.values);
         self.live.announce(&[self.source]);
+        self.append_others(t, clock_step);
     }
 
     fn retry(&mut self, now: Duration) {

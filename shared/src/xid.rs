@@ -99,6 +99,24 @@ impl Action {
         Action::ALL.get(usize::from(number)).copied()
     }
 
+    /// The recovery action of this number in NVML; None for one that NVML lacks.
+    pub fn of_recovery(number: u8) -> Option<Action> {
+        const IN_NVML: [Action; 5] =
+            [Action::Ignore, Action::ResetGpu, Action::RestartMachine, Action::DrainPeers, Action::DrainAndReset];
+        IN_NVML.get(usize::from(number)).copied()
+    }
+
+    /// The need of a GPU whose driver requires this recovery action, as `a reset`; None for other actions.
+    pub fn need(self) -> Option<&'static str> {
+        Some(match self {
+            Action::ResetGpu => "a reset",
+            Action::RestartMachine => "a restart of the machine",
+            Action::DrainPeers => "a reset without work that it shares with other GPUs",
+            Action::DrainAndReset => "a reset once its jobs have ended",
+            _ => return None,
+        })
+    }
+
     /// The highest severity of a finding about an error with this action.
     pub fn severity(self) -> Severity {
         match self {

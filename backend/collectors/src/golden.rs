@@ -32,6 +32,7 @@ const TESTS: &[&str] = &[
     "openmetrics::page::tests::a_page_of_gpus",
     "openmetrics::page::tests::every_kind_of_sample",
     "openmetrics::page::tests::recordings_of_dcgm",
+    "openmetrics::page::tests::the_default_counters",
     "openmetrics::tests::",
 ];
 
@@ -39,8 +40,19 @@ const TESTS: &[&str] = &[
 const SLOW_TESTS: &[&str] = &["cut_and_altered"];
 
 /// Collectors of the host; `tests/linux` has their golden tests, with the same rule.
-const HOST: &[&str] =
-    &["cpu", "memory", "pressure", "disk", "disk_usage", "network", "infiniband", "process", "processes"];
+const HOST: &[&str] = &[
+    "cpu",
+    "rapl",
+    "power_meter",
+    "memory",
+    "pressure",
+    "disk",
+    "disk_usage",
+    "network",
+    "infiniband",
+    "process",
+    "processes",
+];
 
 /// Metrics that no golden test can put, with the reason.
 const EXEMPT: &[(&MetricDef, &str)] = &[

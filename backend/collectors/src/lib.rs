@@ -26,7 +26,7 @@ pub use options::{OptionRow, OwnOptions};
 pub use out::{Instance, Out};
 pub use read::exec::printed;
 
-use inventory::{GpuNumbers, JobValues, KernelEndListener, Kernels, Processes};
+use inventory::{GpuNumbers, JobValues, KernelEndListener, Kernels, OtherMachines, Processes};
 use shared::catalog::{self as rows, Catalog, MetricDef};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -160,6 +160,8 @@ pub struct Options {
     pub job_values: Arc<JobValues>,
     /// Whether arguments of processes are read.
     pub show_args: bool,
+    /// Values of other machines that an endpoint tells of; None to put all of them under this machine.
+    pub others: Option<Arc<OtherMachines>>,
 }
 
 impl Options {
@@ -183,6 +185,7 @@ impl Default for Options {
             kernel_ended: KernelEndListener::default(),
             job_values: Arc::default(),
             show_args: false,
+            others: None,
         }
     }
 }
@@ -238,6 +241,22 @@ pub static COLLECTORS: &[Entry] = &[
         open: host::cpu::open,
     },
     Entry {
+        name: "rapl",
+        about: "Power of processors and memory by the processor's own counters (RAPL).",
+        systems: LINUX,
+        metrics: &[rows::power::RAPL],
+        options: &[],
+        open: host::rapl::open,
+    },
+    Entry {
+        name: "power_meter",
+        about: "Power of the whole machine by its ACPI power meter.",
+        systems: LINUX,
+        metrics: &[rows::power::METER],
+        options: &[],
+        open: host::power_meter::open,
+    },
+    Entry {
         name: "memory",
         about: "Memory, page cache, paging and swap of the host or of the container's limit.",
         systems: ALL,
@@ -270,6 +289,14 @@ pub static COLLECTORS: &[Entry] = &[
         open: host::disk_usage::open,
     },
     Entry {
+        name: "mount",
+        about: "Requests, times and slots of NFS and Lustre mounts.",
+        systems: LINUX,
+        metrics: &[rows::mount::ROWS],
+        options: &[],
+        open: host::mount::open,
+    },
+    Entry {
         name: "network",
         about: "Traffic of all links and of each, and TCP segments that were sent again.",
         systems: ALL,
@@ -297,7 +324,7 @@ pub static COLLECTORS: &[Entry] = &[
         name: "processes",
         about: "Processes of this machine: user, CPU, memory, threads, disks and container of every process, every 5 s.",
         systems: LINUX,
-        metrics: &[rows::cpu::TABLE_ROWS],
+        metrics: &[rows::cpu::TABLE_ROWS, rows::process::WANDB_ROWS],
         options: &[],
         open: host::scan::open,
     },

@@ -36,6 +36,11 @@ const BEYOND: &[&MetricDef] = &[
     &gpu_amd::BLOCK_CORRECTED,
     &gpu_amd::BLOCK_UNCORRECTED,
     &gpu_amd::BLOCK_DEFERRED,
+    &gpu_health::RECOVERY_ACTION,
+    &gpu_parts::LAST_XID,
+    &gpu::MEMORY_RESERVED,
+    &gpu::VGPU_LICENSE,
+    &gpu_profile::NVLINK_TOTAL,
 ];
 
 /// The folder of the recordings that may be published.

@@ -11,6 +11,7 @@ mod disk;
 mod ecc;
 mod ended;
 mod ending;
+mod fabric;
 mod filling;
 mod finding;
 mod group;
@@ -29,6 +30,7 @@ mod pace;
 mod phase;
 mod port;
 pub mod recording;
+mod recovery;
 mod scene;
 mod signal;
 mod silent;
@@ -117,11 +119,13 @@ static DETECTORS: &[&DetectorEntry] = &[
     &lost::DETECTOR,
     &silent::DETECTOR,
     &ecc::DETECTOR,
+    &recovery::DETECTOR,
     &away::DETECTOR,
     &hang::DETECTOR,
     &throttle::DETECTOR,
     &link::DETECTOR,
     &port::DETECTOR,
+    &fabric::DETECTOR,
     // Runs before detectors that would clear the state it reads.
     &ended::DETECTOR,
     &memory::DETECTOR,

@@ -68,7 +68,8 @@ fn gpu(scene: &mut Scene, source: Source, at: usize) {
     let Some(host) = scene.hosts.get_mut(&source) else { return };
     let ((length, n), step, patience) = (buckets(host.step), host.step, host.patience());
     let device = &mut host.devices[at];
-    if device.seen != now {
+    // The machine's own memory is judged with the machine.
+    if device.seen != now || device.has(Sig::Shared) {
         return;
     }
     let Some(share) = device.memory_share() else { return };

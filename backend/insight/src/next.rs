@@ -10,6 +10,10 @@ pub(crate) fn of_rule(rule: &str) -> Option<&'static str> {
         "ecc.uncorrected" => "Stop the jobs on the GPU and reset it; ask the vendor if errors come again",
         "ecc.corrected" => "Let the job run, since these errors were corrected; ask the vendor if the rate stays high",
         "xid" => UNKNOWN_XID,
+        "fabric" => {
+            "Check nvidia-smi -q and the log of the fabric manager; restart it, then the GPU, if the state stays"
+        }
+        "recovery" => "Run nvidia-smi -q, and follow its GPU recovery action",
         "host_lost" => "Check power and network of the machine, and that its agent runs",
         "hang.spin" => "Look for the rank that waits elsewhere, for example with py-spy dump",
         "hang.odd" => "Look at the process of this GPU first, for example with py-spy dump",
@@ -57,6 +61,8 @@ pub(crate) const KILLED: &str =
 
 pub(crate) const DISK_BUSY: &str = "Read from a faster or a local disk, or in larger pieces: this one is at its limit";
 pub(crate) const DISK_WAITS: &str = "Prefetch more, or read from a faster or a local disk: tasks wait for disks";
+pub(crate) const MOUNT_WAITS: &str =
+    "Look at the file server of this mount and its other users, or read the data from local disks";
 pub(crate) const CORES_FULL: &str = "Move decoding to the GPU, or give the job more cores: the cores are full";
 pub(crate) const CORES_AWAITED: &str = "Give the job more cores, or run fewer threads: tasks wait for CPUs";
 pub(crate) const QUOTA: &str = "Raise the CPU limit of the container or cgroup: its processes are throttled";
@@ -80,6 +86,7 @@ mod tests {
         KILLED,
         DISK_BUSY,
         DISK_WAITS,
+        MOUNT_WAITS,
         CORES_FULL,
         CORES_AWAITED,
         QUOTA,

@@ -2,7 +2,7 @@
 
 use crate::levels::Slot;
 use shared::catalog::{
-    Metric, MetricDef, cpu, disk, gpu, gpu_amd, gpu_health, gpu_parts, gpu_profile, infiniband, memory, monitor,
+    Metric, MetricDef, cpu, disk, gpu, gpu_amd, gpu_health, gpu_parts, gpu_profile, infiniband, memory, monitor, mount,
     network, process, tpu, trainium,
 };
 
@@ -64,10 +64,17 @@ pub(crate) enum Sig {
     LinksUp,
     LinkCrc,
     LinkReplays,
+    /// The action that the driver requires, by NVML's number.
+    Recovery,
+    /// It has no memory of its own.
+    Shared,
+    /// Registration at the NVLink fabric, and the fabric's health.
+    FabricState,
+    FabricHealth,
 }
 
 /// Number of signals.
-pub(crate) const SIGNALS: usize = Sig::LinkReplays as usize + 1;
+pub(crate) const SIGNALS: usize = Sig::FabricHealth as usize + 1;
 
 /// A signal of a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,6 +128,8 @@ pub(crate) enum NamedSig {
     LinkOut,
     /// Capacity of an InfiniBand port, bytes a second.
     Rate,
+    /// Requests under way to the file server of a mount.
+    Waiting,
     /// Whether a collector read everything it should: 1, else 0.
     Answers,
 }
@@ -167,6 +176,7 @@ static DEVICE_ROWS: &[(&MetricDef, Family, Sig, u8)] = &[
     (&gpu_profile::PCIE_TX, Family::Gpu, Sig::PcieTx, 0),
     (&gpu_profile::PCIE_RX, Family::Gpu, Sig::PcieRx, 0),
     (&gpu_profile::NVLINK_TX, Family::Gpu, Sig::NvTx, 0),
+    (&gpu_profile::NVLINK_TOTAL, Family::Gpu, Sig::NvTx, 1),
     (&gpu_profile::NVLINK_RX, Family::Gpu, Sig::NvRx, 0),
     (&gpu_amd::XGMI_TX, Family::Gpu, Sig::NvTx, 1),
     (&gpu_amd::XGMI_RX, Family::Gpu, Sig::NvRx, 1),
@@ -178,6 +188,10 @@ static DEVICE_ROWS: &[(&MetricDef, Family, Sig, u8)] = &[
     (&gpu_amd::XGMI_ACTIVE, Family::Gpu, Sig::LinksUp, 1),
     (&gpu_health::NVLINK_CRC_ERRORS, Family::Gpu, Sig::LinkCrc, 0),
     (&gpu_health::NVLINK_REPLAYS, Family::Gpu, Sig::LinkReplays, 0),
+    (&gpu_health::RECOVERY_ACTION, Family::Gpu, Sig::Recovery, 0),
+    (&gpu::MEMORY_SHARED, Family::Gpu, Sig::Shared, 0),
+    (&gpu_health::FABRIC_STATE, Family::Gpu, Sig::FabricState, 0),
+    (&gpu_health::FABRIC_HEALTH, Family::Gpu, Sig::FabricHealth, 0),
     (&tpu::DUTY_CYCLE, Family::Tpu, Sig::Use, 0),
     (&tpu::TENSORCORE, Family::Tpu, Sig::Tensor, 0),
     (&tpu::HBM_USAGE, Family::Tpu, Sig::MemBytes, 0),
@@ -216,6 +230,7 @@ static NAMED_ROWS: &[(&MetricDef, NamedSig)] = &[
     (&network::DEVICE_RECEIVED, NamedSig::LinkIn),
     (&network::DEVICE_SENT, NamedSig::LinkOut),
     (&infiniband::RATE, NamedSig::Rate),
+    (&mount::WAITING, NamedSig::Waiting),
     (&monitor::OK, NamedSig::Answers),
 ];
 

@@ -8,7 +8,7 @@ use crate::next;
 use crate::phase::Phase;
 use crate::scene::{Scene, sight};
 use crate::signal::{HostSig, NamedSig, Sig, host_row_of, named_row_of};
-use crate::words::{At, all as whole_group, begin, devices, evidence, rate, whole};
+use crate::words::{At, all as whole_group, begin, devices, evidence, number_of, rate, whole};
 use crate::{DetectorEntry, Hosts, Source};
 use shared::finding::{Evidence, Severity};
 
@@ -33,6 +33,8 @@ const WINDOW: i64 = 120;
 const UNKNOWN: i64 = 300;
 /// Minimum bytes per second of a loaded network.
 const LOADED: f64 = 20e6;
+/// Minimum number of requests under way to a mount, as a multiple of its level.
+const MIN_WAITS: f64 = 1.5;
 /// Minimum traffic of a network, as a multiple of its level.
 const MIN_TRAFFIC: f64 = 1.2;
 
@@ -269,6 +271,9 @@ fn cause(hosts: &Hosts, source: Source) -> Option<Cause> {
             let fact = evidence(host, row, &disk.name, words.clone(), (disk.slot.short, disk.slot.level()));
             return Some(made(words, Some(disk.name.clone()), fact, next::DISK_BUSY));
         }
+        if let Some(cause) = mount(host) {
+            return Some(cause);
+        }
         if let Some(slot) = over(host, HostSig::PressureIo, 20.0, 10.0) {
             let words = format!("tasks wait for disks {} % of the time", whole(slot.0));
             let fact = evidence(host, host_row_of(HostSig::PressureIo), "", words.clone(), slot);
@@ -300,6 +305,25 @@ fn cause(hosts: &Hosts, source: Source) -> Option<Cause> {
         return Some(made(words, None, fact, next::NETWORK_FULL));
     }
     None
+}
+
+/// The network file system that a machine waits for all the time and did not wait for in work: the one with the most
+/// requests under way. Waits for it are no use of a disk.
+fn mount(host: &Host) -> Option<Cause> {
+    let waits = host
+        .named(NamedSig::Waiting, host.patience())
+        .filter(|n| n.slot.short >= 1.0 && n.slot.level().is_none_or(|level| n.slot.short >= MIN_WAITS * level))
+        .max_by(|a, b| a.slot.short.total_cmp(&b.slot.short))?;
+    let requests = number_of(waits.slot.short.round(), "request");
+    let words = format!("{requests} to {} always under way", waits.name);
+    let fact = evidence(
+        host,
+        named_row_of(NamedSig::Waiting),
+        &waits.name,
+        words.clone(),
+        (waits.slot.short, waits.slot.level()),
+    );
+    Some(Cause { words, device: Some(waits.name.clone()), fact, next: next::MOUNT_WAITS })
 }
 
 /// Whether a machine receives far more than in work. Only steady means of a minute show whether that is the capacity of

@@ -16,9 +16,11 @@ pub use scrub::Scrub;
 use crate::config::Config;
 use crate::sampler::{self, Plan};
 use collectors::{COLLECTORS, monitor};
-use shared::catalog::{MetricDef, gpu};
+use shared::catalog::{MetricDef, gpu, gpu_health};
+use shared::series::{SeriesDef, SeriesId};
 use shared::unit::Unit;
 use shared::wire::{Check, CheckState, SourceId};
+use shared::xid::Action;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -66,7 +68,8 @@ pub fn examine(config: &Config, plan: Plan) -> Examination {
     stop.store(true, Ordering::Relaxed);
     let store = live.store();
     let checks = counted(&store, source, complete(checks));
-    let faults = faults(&checks, config, &gpus(&store, source));
+    let mut faults = faults(&checks, config, &gpus(&store, source));
+    faults.extend(needs(&store, source).into_iter().map(|need| ("nvidia".to_string(), need)));
     Examination { checks, faults, health: health(&store, source) }
 }
 
@@ -103,6 +106,18 @@ fn instances<'a>(store: &'a Store, source: SourceId, rows: &'a [&MetricDef]) -> 
     let of_rows = |metric: &str| rows.iter().any(|row| row.tag == metric);
     let series = store.series(source, 0).iter();
     series.filter(move |def| store.catalog().metric(def).is_some_and(|m| of_rows(&m.tag))).map(|d| d.instance.as_str())
+}
+
+/// GPUs whose driver requires an action, each with its need and the next step.
+fn needs(store: &Store, source: SourceId) -> Vec<String> {
+    let catalog = store.catalog();
+    let need = |(id, def): (SeriesId, &SeriesDef)| {
+        catalog.metric(def).filter(|metric| metric.tag == gpu_health::RECOVERY_ACTION.tag)?;
+        // It is read rarely, so the newest tick may be without it.
+        let action = Action::of_recovery(store.current(source, id)? as u8)?;
+        Some(format!("GPU {} needs {}, as its driver reports: {}", def.instance, action.need()?, action.next()))
+    };
+    (0..).zip(store.series(source, 0)).filter_map(need).collect()
 }
 
 /// Numbers of the GPUs with values.

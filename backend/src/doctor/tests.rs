@@ -80,6 +80,21 @@ fn absent_is_a_fault_only_when_it_was_asked_for() {
 }
 
 #[test]
+fn a_gpu_whose_driver_requires_an_action_is_told_with_the_next_step() {
+    let mut store = Store::new(Arc::new(collectors::catalog()), Limits { retention: 60_000, bytes: 1 << 20 });
+    let source = store.add_source(String::new(), 1_000, Vec::new());
+    let metric = store.catalog().metrics.iter().position(|m| m.tag == gpu_health::RECOVERY_ACTION.tag).expect("a row");
+    for gpu in 0..3 {
+        store.intern(source, SeriesDef { metric: metric as u16, instance: gpu.to_string() }).expect("room");
+    }
+    store.append(source, 1_000, false, &[0.0, 4.0, f64::NAN]).expect("a tick");
+    store.append(source, 2_000, false, &[f64::NAN; 3]).expect("a tick");
+    let words = "GPU 1 needs a reset once its jobs have ended, as its driver reports: Start no further jobs on the GPU, \
+                 let the running ones end, then reset it";
+    assert_eq!(super::needs(&store, source), [words]);
+}
+
+#[test]
 fn the_report_names_reason_remedy_and_what_was_tried() {
     let mut broken = check("nvidia", CheckState::Failed, "the library is of another version than the driver");
     broken.remedy = "sudo reboot".into();

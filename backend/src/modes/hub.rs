@@ -243,7 +243,9 @@ pub async fn run(config: Config, opened: Opened, mut serving: Serving) {
     let ending = tokio::spawn(end(ingest.clone(), accounts.clone()));
     let mut farewell = tokio::spawn(let_go(asked, ingest, live.clone(), over));
     match source {
-        Some(source) => serve(&config, served, serving, machine::sampling(&config, &live, source, &OF_JOBS)).await,
+        Some(source) => {
+            serve(&config, served, serving, machine::sampling(&config, &live, source, &OF_JOBS, None)).await
+        }
         None => serve(&config, served, serving, idle).await,
     }
     let last = [Some(usage), audit, sent].into_iter().flatten();

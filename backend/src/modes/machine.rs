@@ -6,6 +6,7 @@ use super::{MAX_MEMORY_BYTES, Served, Serving, random, serve};
 use crate::config::Config;
 use crate::data::Data;
 use crate::sampler::{self, Chosen, Plan};
+use inventory::OtherMachines;
 use jobs::markers;
 use shared::catalog::job;
 use shared::wire::SourceId;
@@ -117,7 +118,8 @@ pub async fn run(config: Config, data: Option<Data>, serving: Serving) {
     let Some(OwnMachine { live, archive, source }) = open(&config, data) else { return };
     let jobs = Jobs::new(&config, folder.as_deref().map(|folder| (source, folder)));
     let links = Links::new(&config, &live, source, &jobs.runs).serve(None, serving.stop.clone());
-    let work = sampling(&config, &live, source, &[]);
+    let others = config.hubs.is_empty().then(others);
+    let work = sampling(&config, &live, source, &[], others);
     let served = Served::alone(live, Some(archive), jobs);
     let served = match folder {
         Some(folder) => served.with_sockets_of(&folder),
@@ -138,16 +140,24 @@ pub async fn run(config: Config, data: Option<Data>, serving: Serving) {
 
 /// Samples this machine into a source, keeps its history, and serves it until `stop` becomes true or the sampler ends.
 pub async fn sample(config: &Config, live: Arc<Live>, archive: Archive, source: SourceId, serving: Serving) {
-    let work = sampling(config, &live, source, &[]);
+    let work = sampling(config, &live, source, &[], Some(others()));
     serve(config, Served::alone(live, Some(archive), Jobs::new(config, None)), serving, work).await;
 }
 
-/// The work of sampling this machine into a source until it is stopped, without the collectors in `left_out`.
+/// Other machines that an endpoint tells of. Each gets a source on a server that has no hub; agents and hubs have one of
+/// this machine only, because a source belongs to a team.
+fn others() -> Arc<OtherMachines> {
+    Arc::new(OtherMachines::new(collectors::host_name()))
+}
+
+/// The work of sampling this machine into a source until it is stopped, without the collectors in `left_out`. Without
+/// `others`, GPUs of other machines stand under this one.
 pub(super) fn sampling(
     config: &Config,
     live: &Arc<Live>,
     source: SourceId,
     left_out: &[&str],
+    others: Option<Arc<OtherMachines>>,
 ) -> impl FnOnce(Arc<AtomicBool>) + Send + use<> {
     let (theirs, mut plan) = (live.clone(), plan(config));
     plan.chosen.retain(|chosen| !left_out.contains(&chosen.entry.name));
@@ -155,6 +165,7 @@ pub(super) fn sampling(
     (plan.options.processes, plan.options.gpu_numbers) = (state.processes.clone(), state.gpus.clone());
     (plan.options.kernels, plan.options.kernel_ended) = (state.kernels.clone(), markers::ended::keeper(live, source));
     plan.options.job_values = state.job_values.clone();
+    plan.options.others = others;
     let kernels = plan.chosen.iter().any(|chosen| chosen.entry.name == "kernels");
     #[cfg(target_os = "linux")]
     if kernels {

@@ -1,6 +1,6 @@
 //! Metrics that only Apple silicon has. Its GPU, memory in use and swap use the common rows.
 
-use super::MetricDef;
+use super::{MetricDef, power};
 use crate::unit::Unit;
 
 const MILLIWATTS: f64 = 1000.0;
@@ -38,13 +38,6 @@ pub static PCPU_FREQUENCY: MetricDef = MetricDef::gauge("cpu.pcpu_freq", Unit::M
     .steps(TENTHS)
     .help("Mean frequency of the performance cores since the previous sample, weighted by residency; absent while they sleep. Apple's IOReport.");
 
-/// CPU's power.
-pub static CPU_POWER: MetricDef = MetricDef::gauge("cpu.powerWatts", Unit::Watts)
-    .title("CPU power")
-    .on("power", "CPU")
-    .steps(MILLIWATTS)
-    .help("Energy of the processor cores / time since the previous sample. Apple's IOReport.");
-
 /// Neural engine's power.
 pub static ANE_POWER: MetricDef = MetricDef::gauge("ane.power", Unit::Watts)
     .title("Neural engine power")
@@ -52,21 +45,14 @@ pub static ANE_POWER: MetricDef = MetricDef::gauge("ane.power", Unit::Watts)
     .steps(MILLIWATTS)
     .help("Energy of the neural engine / time since the previous sample. Apple's IOReport.");
 
-/// Whole machine's power.
-pub static SYSTEM_POWER: MetricDef = MetricDef::gauge("system.powerWatts", Unit::Watts)
-    .title("Machine power")
-    .on("power", "machine")
-    .steps(MILLIWATTS)
-    .help("Power of the whole machine, at least the sum of CPU, GPU and neural engine; absent when it cannot be read. Key PSTR of Apple's SMC.");
-
 /// In order on screen.
 pub static ROWS: &[&MetricDef] = &[
     &ECPU_PERCENT,
     &PCPU_PERCENT,
     &ECPU_FREQUENCY,
     &PCPU_FREQUENCY,
-    &CPU_POWER,
+    &power::CPU,
     &ANE_POWER,
-    &SYSTEM_POWER,
+    &power::SYSTEM,
     &MEMORY_PERCENT,
 ];

@@ -210,6 +210,12 @@ pub static MEMORY_OVERDRIVE: MetricDef = MetricDef::gauge("gpu.{i}.memoryOverDri
     .range(Range::FromZero)
     .help("How far the memory clock is set above its default, in percent. AMD rsmi_dev_mem_overdrive_level_get.");
 
+/// Memory that is the machine's.
+pub static MEMORY_SHARED: MetricDef = MetricDef::state("gpu.{i}.memoryShared")
+    .title("GPU memory shared with the machine")
+    .on("gpu.memory.shared", LINE)
+    .help("1 where the GPU has no memory of its own and uses the machine's, as on DGX Spark (GB10). There its memory in use is the sum of its processes, and its total is the machine's, which counts once where several GPUs share it. NVML answers not supported for the memory of such a GPU. Absent for GPUs with memory of their own.");
+
 /// DCGM's spelling of memory in use.
 pub static MEMORY_USED: MetricDef = MetricDef::gauge("gpu.{i}.memoryUsed", Unit::Bytes)
     .title("GPU memory used, DCGM")
@@ -224,6 +230,20 @@ pub static MEMORY_FREE: MetricDef = MetricDef::gauge("gpu.{i}.memoryFree", Unit:
     .draw(Draw::Hidden)
     .steps(KIB)
     .help("Device memory that is not in use, under the name that W&B gives DCGM's field DEV_FB_FREE. W&B passes on MiB, here it is bytes.");
+
+/// DCGM's memory of the driver.
+pub static MEMORY_RESERVED: MetricDef = MetricDef::gauge("gpu.{i}.memoryReserved", Unit::Bytes)
+    .title("GPU memory reserved, DCGM")
+    .on("gpu.memory", "GPU {i} reserved")
+    .draw(Draw::Hidden)
+    .steps(KIB)
+    .help("Device memory that the driver keeps for itself, beside what is used and free. DCGM field 253, FB_RESERVED (MiB), or 1628, FB_RESERVED_BYTES.");
+
+/// DCGM's state of a license.
+pub static VGPU_LICENSE: MetricDef = MetricDef::state("gpu.{i}.vgpuLicense")
+    .title("GPU license of the virtual GPU, DCGM")
+    .on("gpu.vgpu", LINE)
+    .help("License of a virtual GPU in its virtual machine: 1 licensed, 0 not, or no virtual GPU. DCGM field VGPU_LICENSE_STATUS.");
 
 /// Rows that every NVIDIA driver reports, in order on screen.
 pub static ROWS: &[&MetricDef] = &[
@@ -254,6 +274,7 @@ pub static MORE: &[&MetricDef] = &[
     &MEMORY_MAX_OP_TEMP,
     &ENCODER,
     &DECODER,
+    &MEMORY_SHARED,
 ];
 
 /// Rows of AMD only.
@@ -266,4 +287,5 @@ pub static INTEL: &[&MetricDef] = &[&FREQUENCY];
 pub static APPLE: &[&MetricDef] = &[&RECOVERIES];
 
 /// Names that W&B has only with DCGM's exporter.
-pub static DCGM: &[&MetricDef] = &[&MEMORY_USED, &MEMORY_FREE];
+pub static DCGM: &[&MetricDef] =
+    &[&MEMORY_USED, &MEMORY_FREE, &MEMORY_RESERVED, &VGPU_LICENSE, &super::gpu_profile::NVLINK_TOTAL];

@@ -93,6 +93,45 @@ pub static REMAP_FAILED: MetricDef = MetricDef::state("gpu.{i}.rowRemapFailed")
     .on("gpu.remap.state", "GPU {i} failed")
     .help("A row of device memory that failed could not be replaced in the past: 1 it could not, and the board is for exchange; 0 that never happened. NVML remapped rows, failure occurred, asked for every 10 s.");
 
+/// Action that the driver asks for.
+pub static RECOVERY_ACTION: MetricDef = MetricDef::state("gpu.{i}.recoveryAction")
+    .title("GPU recovery action")
+    .on("gpu.recovery", LINE)
+    .help("Action that the driver requires to clear a fault of the GPU: 0 none, 1 reset the GPU, 2 restart the machine, 3 stop peer-to-peer work, then reset, 4 let its jobs end, then reset. NVML field GET_GPU_RECOVERY_ACTION, asked for every 10 s; nvidia-smi's gpu_recovery_action. Drivers from 570 on.");
+
+/// State of the NVLink fabric.
+pub static FABRIC_STATE: MetricDef = MetricDef::state("gpu.{i}.fabricState")
+    .title("GPU NVLink fabric")
+    .on("gpu.fabric", LINE)
+    .help("Registration of the GPU at the fabric manager of its NVLink switches: 1 not started, 2 in progress, 3 complete, 4 failed. Programs cannot use the GPU before it is complete. NVML GPU fabric info, state and status, asked for every 10 s; absent without such a fabric.");
+
+/// Error of the registration.
+pub static FABRIC_STATUS: MetricDef = MetricDef::state("gpu.{i}.fabricStatus")
+    .title("GPU NVLink fabric status")
+    .on("gpu.fabric", "GPU {i} status")
+    .draw(Draw::Hidden)
+    .help("NVML's error number of the registration at the fabric manager, 0 for none. It tells why the state of the fabric is 4. NVML GPU fabric info, status, asked for every 10 s.");
+
+/// Health of the fabric.
+pub static FABRIC_HEALTH: MetricDef = MetricDef::state("gpu.{i}.fabricHealth")
+    .title("GPU NVLink fabric health")
+    .on("gpu.fabric.health", LINE)
+    .help("Health of the NVLink fabric at this GPU: 1 healthy, 2 unhealthy, 3 limited capacity. NVML GPU fabric info, health summary, asked for every 10 s; drivers from 570 on, and older ones by the mask.");
+
+/// Faults of the fabric.
+pub static FABRIC_FAULTS: MetricDef = MetricDef::state("gpu.{i}.fabricFaults")
+    .title("GPU NVLink fabric faults")
+    .on("gpu.fabric.health", "GPU {i} faults")
+    .draw(Draw::Hidden)
+    .help("Set of bits that say what is wrong with the NVLink fabric at this GPU: 1 degraded bandwidth, 2 a route recovers, 4 an unhealthy route, 8 recovery after an access timeout, 16 incorrect configuration. NVML GPU fabric info, health mask, asked for every 10 s.");
+
+/// Clique of the fabric.
+pub static FABRIC_CLIQUE: MetricDef = MetricDef::state("gpu.{i}.fabricClique")
+    .title("GPU NVLink clique")
+    .on("gpu.fabric", "GPU {i} clique")
+    .draw(Draw::Hidden)
+    .help("Number of the clique within the fabric's cluster: GPUs of one clique reach each other over NVLink. NVML GPU fabric info, clique, asked for every 10 s.");
+
 /// In order on screen.
 pub static ROWS: &[&MetricDef] = &[
     &PERFORMANCE_STATE,
@@ -109,4 +148,10 @@ pub static ROWS: &[&MetricDef] = &[
     &REMAPPED_UNCORRECTED,
     &REMAP_PENDING,
     &REMAP_FAILED,
+    &RECOVERY_ACTION,
+    &FABRIC_STATE,
+    &FABRIC_STATUS,
+    &FABRIC_HEALTH,
+    &FABRIC_FAULTS,
+    &FABRIC_CLIQUE,
 ];

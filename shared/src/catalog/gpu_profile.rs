@@ -87,6 +87,13 @@ pub static NVLINK_RX: MetricDef = MetricDef::gauge("gpu.{i}.nvlinkRxBytes", Unit
     .steps(1.0)
     .help("Bytes per second that the GPU receives over all its NVLinks, the mean since the previous sample. NVML GPM NVLink total RX (MiB/s) x 2^20; without GPM growth of NVML's field value NVLINK_THROUGHPUT_DATA_RX (KiB) x 2^10 per second; DCGM field 1012. W&B 0.26 to 0.30 sent MiB/s under this name.");
 
+/// Sent and received over NVLink together.
+pub static NVLINK_TOTAL: MetricDef = MetricDef::gauge("gpu.{i}.nvlinkBytes", Unit::BytesPerSecond)
+    .title("GPU NVLink traffic")
+    .on("gpu.nvlink.total", LINE)
+    .steps(1.0)
+    .help("Bytes per second that the GPU sends and receives over all its NVLinks together, as DCGM's exporter tells them: DCGM field 449, NVLINK_BANDWIDTH_TOTAL (MB/s, KiB/s / 1000) x 1024000, or 1648, NVLINK_THROUGHPUT_BYTES_PER_SECOND.");
+
 /// Link generation.
 pub static PCIE_GEN: MetricDef =
     MetricDef::gauge("gpu.{i}.pcieLinkGen", Unit::Count).title("GPU PCIe generation").on("gpu.pcie.gen", LINE).help(

@@ -30,8 +30,10 @@ pub mod kernel;
 pub mod link;
 pub mod memory;
 pub mod monitor;
+pub mod mount;
 pub mod network;
 pub mod openmetrics;
+pub mod power;
 pub mod process;
 pub mod prometheus;
 pub mod tpu;
@@ -426,14 +428,17 @@ pub const VOCABULARY: &[&[&MetricDef]] = &[
     memory::KERNEL_ROWS,
     disk::ROWS,
     disk::USAGE_ROWS,
+    mount::ROWS,
     network::ROWS,
     infiniband::ROWS,
     apple::ROWS,
     jetson::ROWS,
+    power::ROWS,
     kernel::ROWS,
     job::ROWS,
     process::ROWS,
     process::KERNEL_ROWS,
+    process::WANDB_ROWS,
     openmetrics::ROWS,
     wandb::ROWS,
 ];

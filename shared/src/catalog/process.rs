@@ -54,6 +54,22 @@ pub static OOM_KILLS: MetricDef = MetricDef::counter("proc.memory.oomKills", Uni
     .on("process.oom", "kills")
     .help("Processes killed for want of memory in the watched process's cgroup since the start. oom_kill of memory.events; only where the cgroup has a limit.");
 
+/// CPU of W&B's own processes.
+pub static WANDB_CPU: MetricDef = MetricDef::gauge("wandb.cpu", Unit::Percent)
+    .title("W&B CPU")
+    .on("process.cpu", "W&B")
+    .help("CPU time of all processes wandb-core and their direct children, divided by the cores that they may use: what W&B itself costs the machine. Summed from the process table, every 5 s. W&B 0.31 tells it of its own process where x_stats_self_usage is set.");
+
+/// Memory of W&B's own processes.
+pub static WANDB_RSS: MetricDef = MetricDef::gauge("wandb.memory.rssMB", Unit::Mebibytes)
+    .title("W&B memory")
+    .on("process.memory", "W&B")
+    .steps(256.0)
+    .help("Resident set of all processes wandb-core and their direct children; a page shared by several counts once for each. Summed from the process table, every 5 s. W&B 0.31 tells it of its own process where x_stats_self_usage is set.");
+
+/// Values of W&B's own processes, summed from the process table.
+pub static WANDB_ROWS: &[&MetricDef] = &[&WANDB_CPU, &WANDB_RSS];
+
 /// Rows of Linux only.
 pub static KERNEL_ROWS: &[&MetricDef] = &[&UNINTERRUPTIBLE];
 

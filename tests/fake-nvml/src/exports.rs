@@ -273,6 +273,32 @@ extern "C" fn nvmlDeviceGetFanSpeed_v2(device: nvmlDevice_t, fan: c_uint, out: *
     on("nvmlDeviceGetFanSpeed_v2", device, out, |gpu| gpu.fan.filter(|_| fan == 0).ok_or(INVALID_ARGUMENT))
 }
 
+#[unsafe(no_mangle)]
+extern "C" fn nvmlDeviceGetGpuFabricInfoV(device: nvmlDevice_t, out: *mut nvmlGpuFabricInfo_v3_t) -> Code {
+    // SAFETY: by NVML's contract the caller has set the version, and has memory for its form.
+    let asked = unsafe { (*out).version };
+    let version = |size: usize, number: u32| size as c_uint | number << 24;
+    let (second, third) =
+        (version(size_of::<nvmlGpuFabricInfo_v2_t>(), 2), version(size_of::<nvmlGpuFabricInfo_v3_t>(), 3));
+    let info = match gpu("nvmlDeviceGetGpuFabricInfoV", device) {
+        Ok(gpu) => gpu.fabric.clone(),
+        Err(code) => return code,
+    };
+    let Some(fabric) = info else { return NOT_SUPPORTED };
+    if asked != second && (asked != third || !fabric.v3) {
+        return VERSION_MISMATCH;
+    }
+    // SAFETY: both forms begin with these fields; the last one belongs to the third.
+    unsafe {
+        ((*out).state, (*out).status, (*out).cliqueId) = (fabric.state, fabric.status, fabric.clique);
+        ((*out).healthMask, (*out).clusterUuid) = (fabric.mask, [0xab; 16]);
+        if asked == third {
+            (*out).healthSummary = fabric.summary;
+        }
+    }
+    SUCCESS
+}
+
 /// Writes a utilization, and the period in µs over which it was measured.
 fn codec(
     call: &'static str,
@@ -442,6 +468,7 @@ extern "C" fn nvmlDeviceGetFieldValues(device: nvmlDevice_t, count: i32, values:
             NVML_FI_DEV_PCIE_COUNT_RX_BYTES => (link.and_then(|link| link.rx_bytes), true),
             NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_TX => (gpu.nvlink_tx_kib.filter(|_| all_links), true),
             NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_RX => (gpu.nvlink_rx_kib.filter(|_| all_links), true),
+            NVML_FI_DEV_GET_GPU_RECOVERY_ACTION => (gpu.recovery_action.map(u64::from), false),
             NVML_FI_DEV_NVLINK_COUNT_LINK_RECOVERY_EVENTS => {
                 (gpu.nvlinks.get(value.scopeId as usize).and_then(|link| link.recovery_events), true)
             }

@@ -87,6 +87,10 @@ pub struct Gpu {
     pub nvlinks: Vec<NvLink>,
     /// Remapped rows of memory.
     pub remapped_rows: Option<Remapped>,
+    /// The NVLink fabric; None for a GPU without one.
+    pub fabric: Option<Fabric>,
+    /// Number of the action that the driver requires to clear a fault.
+    pub recovery_action: Option<u32>,
     /// Times during which limits reduced the clocks.
     pub violations: Option<Violations>,
     /// Processes that use the GPU.
@@ -205,6 +209,28 @@ pub struct Remapped {
     /// True when remapping of a row failed.
     #[serde(default)]
     pub failed: bool,
+}
+
+/// State of the NVLink fabric at a GPU, in NVML's numbers.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Fabric {
+    /// 1 not started, 2 in progress, 3 complete.
+    pub state: u8,
+    /// Error of the registration.
+    #[serde(default)]
+    pub status: u32,
+    /// Clique within the cluster.
+    #[serde(default)]
+    pub clique: u32,
+    /// Health mask.
+    #[serde(default)]
+    pub mask: u32,
+    /// Health summary, which only version 3 of the call has.
+    #[serde(default)]
+    pub summary: u8,
+    /// True when version 3 of the call exists.
+    #[serde(default = "yes")]
+    pub v3: bool,
 }
 
 /// Times during which limits kept the clocks below the application clocks, in nanoseconds since the driver was loaded.

@@ -13,7 +13,9 @@ mod linux;
 #[cfg(target_os = "linux")]
 use linux::own::LinuxOwn as Own;
 #[cfg(target_os = "linux")]
-pub(crate) use linux::{cpu, disk, infiniband, kernels, memory, network, pressure, process, scan};
+pub(crate) use linux::{
+    cpu, disk, infiniband, kernels, memory, mount, network, power_meter, pressure, process, rapl, scan,
+};
 
 #[cfg(any(test, not(target_os = "linux")))]
 pub(crate) mod portable;
@@ -23,6 +25,6 @@ pub(crate) use portable::disk_usage;
 use portable::own::PortableOwn as Own;
 #[cfg(not(target_os = "linux"))]
 pub(crate) use portable::{
-    cpu, disk, linux_only as infiniband, linux_only as kernels, linux_only as pressure, linux_only as scan, memory,
-    network, process,
+    cpu, disk, linux_only as infiniband, linux_only as kernels, linux_only as mount, linux_only as power_meter,
+    linux_only as pressure, linux_only as rapl, linux_only as scan, memory, network, process,
 };

@@ -1,42 +1,97 @@
 //! Pages of DCGM's exporter: mapping of its fields to GPU metrics and units, and its sentinel values.
 
 use super::key::Labels;
-use shared::catalog::{MetricDef, gpu, gpu_profile as profile};
+use shared::catalog::{MetricDef, gpu, gpu_health as health, gpu_parts as parts, gpu_profile as profile};
 use shared::unit::Unit;
+use shared::xid::Action;
 
 const MIB: f64 = (1u64 << 20) as f64;
+const KIB: f64 = (1u64 << 10) as f64;
+/// DCGM divides KiB by 1000 where it prints MB of NVLinks.
+const THOUSAND_KIB: f64 = 1000.0 * KIB;
 const PERCENT: f64 = 100.0;
 
-/// Field after `DCGM_FI_`, its metric, and the factor to the metric's unit.
+/// Field after `DCGM_FI_`, its metric, and the factor to the metric's unit. The first field of a metric that a page
+/// has counts. DCGM 4.6 renamed most fields and keeps the old names; 4.7 has fields in base units beside them.
 const FIELDS: &[(&str, &MetricDef, f64)] = &[
+    ("DEV_GPU_UTIL_RATIO", &gpu::UTILIZATION, PERCENT),
     ("DEV_GPU_UTIL", &gpu::UTILIZATION, 1.0),
+    ("DEV_MEMORY_UTIL_RATIO", &gpu::MEMORY_ACTIVITY, PERCENT),
     ("DEV_MEM_COPY_UTIL", &gpu::MEMORY_ACTIVITY, 1.0),
+    ("DEV_ENC_UTIL_RATIO", &gpu::ENCODER, PERCENT),
     ("DEV_ENC_UTIL", &gpu::ENCODER, 1.0),
+    ("DEV_DEC_UTIL_RATIO", &gpu::DECODER, PERCENT),
     ("DEV_DEC_UTIL", &gpu::DECODER, 1.0),
+    ("DEV_GPU_TEMP_CELSIUS", &gpu::TEMP, 1.0),
     ("DEV_GPU_TEMP", &gpu::TEMP, 1.0),
+    ("DEV_GPU_MAX_OP_TEMP_CELSIUS", &gpu::MAX_OP_TEMP, 1.0),
     ("DEV_GPU_MAX_OP_TEMP", &gpu::MAX_OP_TEMP, 1.0),
+    ("DEV_MEMORY_TEMP_CELSIUS", &gpu::MEMORY_TEMP, 1.0),
     ("DEV_MEMORY_TEMP", &gpu::MEMORY_TEMP, 1.0),
+    ("DEV_MEMORY_MAX_OP_TEMP_CELSIUS", &gpu::MEMORY_MAX_OP_TEMP, 1.0),
     ("DEV_MEM_MAX_OP_TEMP", &gpu::MEMORY_MAX_OP_TEMP, 1.0),
+    ("DEV_BOARD_POWER_WATTS", &gpu::POWER_WATTS, 1.0),
     ("DEV_POWER_USAGE", &gpu::POWER_WATTS, 1.0),
+    ("DEV_ENFORCED_POWER_LIMIT", &gpu::POWER_LIMIT_WATTS, 1.0),
+    ("DEV_POWER_MGMT_LIMIT", &gpu::POWER_LIMIT_WATTS, 1.0),
+    ("DEV_GPU_ENERGY_JOULES_TOTAL", &gpu::ENERGY_JOULES, 1.0),
     ("DEV_TOTAL_ENERGY_CONSUMPTION", &gpu::ENERGY_JOULES, 0.001),
+    ("DEV_SM_CLOCK_HERTZ", &gpu::SM_CLOCK, 1e-6),
     ("DEV_SM_CLOCK", &gpu::SM_CLOCK, 1.0),
+    ("DEV_MEMORY_CLOCK_HERTZ", &gpu::MEMORY_CLOCK, 1e-6),
     ("DEV_MEM_CLOCK", &gpu::MEMORY_CLOCK, 1.0),
+    ("DEV_FB_USED_BYTES", &gpu::MEMORY_USED, 1.0),
     ("DEV_FB_USED", &gpu::MEMORY_USED, MIB),
+    ("DEV_FB_CAPACITY_BYTES", &gpu::MEMORY_TOTAL_BYTES, 1.0),
     ("DEV_FB_TOTAL", &gpu::MEMORY_TOTAL_BYTES, MIB),
+    ("DEV_FB_FREE_BYTES", &gpu::MEMORY_FREE, 1.0),
     ("DEV_FB_FREE", &gpu::MEMORY_FREE, MIB),
+    ("DEV_FB_RESERVED_BYTES", &gpu::MEMORY_RESERVED, 1.0),
+    ("DEV_FB_RESERVED", &gpu::MEMORY_RESERVED, MIB),
+    ("DEV_CLOCKS_EVENT_REASONS", &gpu::THROTTLE_REASONS, 1.0),
+    ("DEV_CLOCK_THROTTLE_REASONS", &gpu::THROTTLE_REASONS, 1.0),
+    ("DEV_ECC_SBE_VOL_DEV", &gpu::CORRECTED_ERRORS, 1.0),
+    ("DEV_ECC_SBE_VOL_TOTAL", &gpu::CORRECTED_ERRORS, 1.0),
+    ("DEV_ECC_DBE_VOL_DEV", &gpu::UNCORRECTED_ERRORS, 1.0),
+    ("DEV_ECC_DBE_VOL_TOTAL", &gpu::UNCORRECTED_ERRORS, 1.0),
+    ("DEV_XID_ERROR", &parts::LAST_XID, 1.0),
+    ("DEV_XID_ERRORS", &parts::LAST_XID, 1.0),
+    ("DEV_VGPU_LICENSE_STATUS", &gpu::VGPU_LICENSE, 1.0),
+    ("DEV_GPU_RECOVERY_ACTION", &health::RECOVERY_ACTION, 1.0),
+    ("DEV_PCIE_REPLAY_TOTAL", &health::PCIE_REPLAYS, 1.0),
+    ("DEV_PCIE_REPLAY_COUNTER", &health::PCIE_REPLAYS, 1.0),
+    ("DEV_ROW_REMAP_CORRECTABLE_TOTAL", &health::REMAPPED_CORRECTED, 1.0),
+    ("DEV_CORRECTABLE_REMAPPED_ROWS", &health::REMAPPED_CORRECTED, 1.0),
+    ("DEV_ROW_REMAP_UNCORRECTABLE_TOTAL", &health::REMAPPED_UNCORRECTED, 1.0),
+    ("DEV_UNCORRECTABLE_REMAPPED_ROWS", &health::REMAPPED_UNCORRECTED, 1.0),
+    ("DEV_ROW_REMAP_PENDING", &health::REMAP_PENDING, 1.0),
+    ("DEV_ROW_REMAP_FAILED", &health::REMAP_FAILED, 1.0),
+    ("DEV_ROW_REMAP_FAILURE", &health::REMAP_FAILED, 1.0),
+    ("PROF_GR_ENGINE_UTIL_RATIO", &profile::ENGINE_ACTIVE, PERCENT),
     ("PROF_GR_ENGINE_ACTIVE", &profile::ENGINE_ACTIVE, PERCENT),
+    ("PROF_SM_UTIL_RATIO", &profile::SM_ACTIVE, PERCENT),
     ("PROF_SM_ACTIVE", &profile::SM_ACTIVE, PERCENT),
+    ("PROF_SM_OCCUPANCY_RATIO", &profile::SM_OCCUPANCY, PERCENT),
     ("PROF_SM_OCCUPANCY", &profile::SM_OCCUPANCY, PERCENT),
+    ("PROF_DRAM_UTIL_RATIO", &profile::DRAM_ACTIVE, PERCENT),
     ("PROF_DRAM_ACTIVE", &profile::DRAM_ACTIVE, PERCENT),
+    ("PROF_TENSOR_UTIL_RATIO", &profile::TENSOR_ACTIVE, PERCENT),
     ("PROF_PIPE_TENSOR_ACTIVE", &profile::TENSOR_ACTIVE, PERCENT),
     ("PROF_PIPE_TENSOR_HMMA_ACTIVE", &profile::HMMA_ACTIVE, PERCENT),
+    ("PROF_FP64_UTIL_RATIO", &profile::FP64_ACTIVE, PERCENT),
     ("PROF_PIPE_FP64_ACTIVE", &profile::FP64_ACTIVE, PERCENT),
+    ("PROF_FP32_UTIL_RATIO", &profile::FP32_ACTIVE, PERCENT),
     ("PROF_PIPE_FP32_ACTIVE", &profile::FP32_ACTIVE, PERCENT),
     ("PROF_PIPE_FP16_ACTIVE", &profile::FP16_ACTIVE, PERCENT),
     ("PROF_PCIE_TX_BYTES", &profile::PCIE_TX, 1.0),
+    ("DEV_PCIE_TX_THROUGHPUT", &profile::PCIE_TX, KIB),
     ("PROF_PCIE_RX_BYTES", &profile::PCIE_RX, 1.0),
+    ("DEV_PCIE_RX_THROUGHPUT", &profile::PCIE_RX, KIB),
     ("PROF_NVLINK_TX_BYTES", &profile::NVLINK_TX, 1.0),
     ("PROF_NVLINK_RX_BYTES", &profile::NVLINK_RX, 1.0),
+    ("DEV_NVLINK_THROUGHPUT_BYTES_PER_SECOND", &profile::NVLINK_TOTAL, 1.0),
+    ("DEV_NVLINK_THROUGHPUT_TOTAL", &profile::NVLINK_TOTAL, THOUSAND_KIB),
+    ("DEV_NVLINK_BANDWIDTH_TOTAL", &profile::NVLINK_TOTAL, THOUSAND_KIB),
 ];
 
 /// The metrics that a page of GPUs can fill.
@@ -67,6 +122,8 @@ pub(super) fn is_sentinel(value: f64) -> bool {
 #[derive(Clone, Debug)]
 pub(super) struct DcgmReading {
     pub def: &'static MetricDef,
+    /// Position of its field among those of the metric: the lowest one on a page counts.
+    rank: usize,
     /// Factor for the printed value.
     pub factor: f64,
     /// Permanent identity of the GPU.
@@ -81,12 +138,14 @@ pub(super) struct DcgmReading {
     pub is_of_pod: bool,
 }
 
-/// Labels of an exporter for the pod that uses a GPU, original and as renamed by Prometheus.
-const POD_LABELS: [&str; 5] = ["pod", "exported_pod", "pod_name", "container", "exported_container"];
+/// Labels of an exporter for the pod that uses a GPU, original and as renamed by Prometheus, and for a share of a GPU that
+/// several pods use in turn.
+const POD_LABELS: [&str; 6] = ["pod", "exported_pod", "pod_name", "container", "exported_container", "vgpu"];
 
 /// The values of one metric of one GPU in a page.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OneReading {
+    rank: usize,
     value: f64,
     is_of_pod: bool,
     /// Whether pods have different values; then none is the device's.
@@ -94,14 +153,16 @@ pub(super) struct OneReading {
 }
 
 impl OneReading {
-    pub(super) fn new(value: f64, is_of_pod: bool) -> Self {
-        OneReading { value, is_of_pod, differs: false }
+    pub(super) fn new(reading: &DcgmReading, value: f64) -> Self {
+        OneReading { rank: reading.rank, value, is_of_pod: reading.is_of_pod, differs: false }
     }
 
     /// Adds another sample of the same metric. A sample without a pod is the device's own.
-    pub(super) fn add(&mut self, value: f64, is_of_pod: bool) {
-        match (self.is_of_pod, is_of_pod) {
-            (true, false) => *self = OneReading::new(value, false),
+    pub(super) fn add(&mut self, reading: &DcgmReading, value: f64) {
+        match (self.is_of_pod, reading.is_of_pod) {
+            _ if reading.rank < self.rank => *self = OneReading::new(reading, value),
+            _ if reading.rank > self.rank => {}
+            (true, false) => *self = OneReading::new(reading, value),
             (false, true) => {}
             _ => self.differs |= self.value != value,
         }
@@ -117,7 +178,8 @@ impl DcgmReading {
     /// Parses a sample; none for other samples.
     pub(super) fn from_sample(endpoint: &str, name: &str, labels: &Labels<'_>) -> Option<DcgmReading> {
         let field = name.strip_prefix(PREFIX)?;
-        let (_, def, factor) = *FIELDS.iter().find(|(known, ..)| *known == field)?;
+        let rank = FIELDS.iter().position(|(known, ..)| *known == field)?;
+        let (_, def, factor) = FIELDS[rank];
         let label = |name: &str| labels.iter().find(|(l, v)| *l == name && !v.is_empty()).map(|(_, v)| v.as_str());
         let mig = match label("GPU_I_ID") {
             Some(id) => Some(id.parse().ok()?),
@@ -125,11 +187,11 @@ impl DcgmReading {
         };
         let index = label("gpu").or_else(|| label("device")?.strip_prefix("nvidia"))?.parse().ok()?;
         // One page may cover several nodes, each of which numbers its GPUs from 0.
-        let host = label("Hostname").or_else(|| label("instance")).map(str::to_string);
+        let host = label("hostname").or_else(|| label("Hostname")).or_else(|| label("instance")).map(str::to_string);
         let node = host.as_ref().map_or(String::new(), |host| format!(", {host}"));
         let identity = label("UUID").map_or_else(|| format!("{endpoint}{node}, GPU {index}"), str::to_string);
         let is_of_pod = POD_LABELS.iter().any(|name| label(name).is_some());
-        Some(DcgmReading { def, factor, identity, index, host, mig, is_of_pod })
+        Some(DcgmReading { def, rank, factor, identity, index, host, mig, is_of_pod })
     }
 
     /// The instance in the tag, for a GPU with this number.
@@ -139,7 +201,11 @@ impl DcgmReading {
 
     /// The value in the metric's unit; none if it is impossible.
     pub(super) fn value(&self, printed: f64) -> Option<f64> {
-        let value = printed * self.factor;
+        if std::ptr::eq(self.def, &health::RECOVERY_ACTION) {
+            return Some(printed).filter(|number| *number >= 0.0 && Action::of_recovery(*number as u8).is_some());
+        }
+        // A factor below 1 is not a number of the computer's, but its inverse is.
+        let value = if self.factor < 1.0 { printed / (1.0 / self.factor).round() } else { printed * self.factor };
         let possible = match self.def.unit {
             Unit::Percent => 0.0..=100.0,
             Unit::Celsius => -40.0..=150.0,

@@ -7,6 +7,7 @@
 pub(crate) mod dcgm;
 mod fetch;
 mod filter;
+mod gpus;
 mod histogram;
 mod key;
 mod known;
@@ -139,8 +140,12 @@ fn part(endpoint: &Endpoint, options: &Options) -> Result<Part, OpenError> {
     let limits = FetchLimits::for_endpoint(client::is_local(&uri));
     let filters = Filters::new(&endpoint.filters).map_err(failed)?;
     let scraper = Scraper {
+        page: Page::new(&endpoint.name, filters, options.gpu_numbers.clone(), MAX_SERIES).telling(
+            options.others.clone(),
+            client::is_local(&uri),
+            endpoint.every.unwrap_or_default(),
+        ),
         fetcher: Fetcher::new(uri, endpoint.headers.clone(), limits),
-        page: Page::new(&endpoint.name, filters, options.gpu_numbers.clone(), MAX_SERIES),
         name: endpoint.name.clone(),
         every: endpoint.every.unwrap_or_default(),
         last: None,

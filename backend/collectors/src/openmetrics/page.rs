@@ -4,20 +4,22 @@
 //! bytes. Labels are parsed, sorted and matched against filters only for a new line. `known.rs` stores the lines, and
 //! evicts those that were not seen for a while.
 
-use super::dcgm::{self, DcgmReading, OneReading};
+use super::dcgm::{self, DcgmReading};
 use super::filter::Filters;
+use super::gpus::{GpuReadings, Machines};
 use super::histogram::{Histogram, QUANTILES};
 use super::key;
-use super::known::{KnownPages, Quantiles, Target};
+use super::known::{KnownLine, KnownPages, Quantiles, Target};
 use super::left::{Left, Why};
 use super::row::{self, FamilyAbout, Rows, SamplePart};
 use super::strict;
 use super::text::{self, About, Bad};
 use crate::Out;
-use inventory::GpuNumbers;
+use inventory::{GpuNumbers, OtherMachines};
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Counts of a page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,13 +38,21 @@ pub(super) struct Page {
     endpoint: String,
     filters: Filters,
     numbers: Arc<GpuNumbers>,
+    machines: Machines,
     known: KnownPages,
     rows: Rows,
 }
 
 impl Page {
     pub(super) fn new(endpoint: &str, filters: Filters, numbers: Arc<GpuNumbers>, limit: usize) -> Self {
-        Page { endpoint: endpoint.into(), filters, numbers, known: KnownPages::new(limit), rows: Rows::new(endpoint) }
+        let (known, rows) = (KnownPages::new(limit), Rows::new(endpoint));
+        Page { endpoint: endpoint.into(), filters, numbers, machines: Machines::default(), known, rows }
+    }
+
+    /// Tells of other machines there. `is_local`: the endpoint is on this machine. `every`: time between two pages.
+    pub(super) fn telling(mut self, others: Option<Arc<OtherMachines>>, is_local: bool, every: Duration) -> Self {
+        self.machines = Machines { others, is_local, every };
+        self
     }
 
     /// Parses a page and puts its values. A page that is incomplete or malformed puts nothing.
@@ -183,36 +193,23 @@ impl Page {
 
     fn put(&mut self, out: &mut Out) {
         let now = out.at();
-        // By tag, GPU and MIG device: pods that share one have a sample each.
-        let mut readings: BTreeMap<(&str, u32, Option<u32>), (&DcgmReading, OneReading)> = BTreeMap::new();
-        for (line, &value) in self.known.lines.iter().zip(&self.known.values) {
+        let here = || self.known.lines.iter().zip(&self.known.values).filter(|(_, value)| !value.is_nan());
+        let hosts: BTreeSet<&str> = here().filter_map(|(line, _)| host_of(line)).collect();
+        let mut gpus = GpuReadings::new(&self.machines, &hosts);
+        for (line, &value) in here() {
             match &line.target {
-                _ if value.is_nan() => {}
                 Target::Series(def, instance) => out.put(def, &**instance, value),
                 Target::Dcgm(..) | Target::Gpu(..) if dcgm::is_sentinel(value) => {}
                 Target::Dcgm(def, instance) => out.put(def, &**instance, value),
                 Target::Gpu(reading, def, instance) => {
-                    match self.numbers.claim_scraped(&reading.identity, reading.index, reading.host.as_deref(), now) {
-                        Some(number) => {
-                            let Some(value) = reading.value(value) else { continue };
-                            let of_pod = reading.is_of_pod;
-                            readings
-                                .entry((reading.def.tag, number, reading.mig))
-                                .and_modify(|(_, one)| one.add(value, of_pod))
-                                .or_insert((reading, OneReading::new(value, of_pod)));
-                        }
-                        None => out.put(def, &**instance, value),
+                    if !gpus.add(&self.numbers, now, reading, (def, instance, value)) {
+                        out.put(def, &**instance, value);
                     }
                 }
                 Target::Bucket | Target::Left => {}
             }
         }
-        for ((_, number, mig), (reading, one)) in readings {
-            match mig {
-                None => out.put_some(reading.def, number, one.value()),
-                Some(_) => out.put_some(reading.def, &*reading.instance(number), one.value()),
-            }
-        }
+        gpus.put(out);
         for quantiles in self.known.histograms.values_mut() {
             if let Some(values) = quantiles.histogram.quantiles(&self.known.values) {
                 for (instance, value) in quantiles.instances.iter().zip(values) {
@@ -220,6 +217,14 @@ impl Page {
                 }
             }
         }
+    }
+}
+
+/// The machine that a line's GPU sits in, if the page names it.
+fn host_of(line: &KnownLine) -> Option<&str> {
+    match &line.target {
+        Target::Gpu(reading, ..) => reading.host.as_deref(),
+        _ => None,
     }
 }
 

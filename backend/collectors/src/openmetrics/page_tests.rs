@@ -319,11 +319,125 @@ fn a_page_of_gpus_speaks_the_rows_of_gpus() {
         &[
             ("gpu.0.temp", 41.0),
             ("gpu.1.grEngineActive", 50.0),
+            ("gpu.1.lastXid", 79.0),
             ("gpu.1.smActive", 25.0),
             ("gpu.1.temp", 42.0),
-            ("openmetrics.e.DCGM_FI_DEV_XID_ERRORS{UUID=\"GPU-2\",gpu=\"1\"}", 79.0),
         ],
     );
+}
+
+/// The 25 counters that the exporter has on by default, with names and units of DCGM 4.6, and those of 4.7 with the same
+/// values.
+const DEFAULTS: [(&str, &str, &str, f64); 25] = [
+    ("DEV_SM_CLOCK 1980", "DEV_SM_CLOCK_HERTZ 1980000000", "smClock", 1980.0),
+    ("DEV_MEM_CLOCK 2619", "DEV_MEMORY_CLOCK_HERTZ 2619000000", "memoryClock", 2619.0),
+    ("DEV_MEMORY_TEMP 60", "DEV_MEMORY_TEMP_CELSIUS 60", "memoryTemp", 60.0),
+    ("DEV_GPU_TEMP 50", "DEV_GPU_TEMP_CELSIUS 50", "temp", 50.0),
+    ("DEV_POWER_USAGE 612.5", "DEV_BOARD_POWER_WATTS 612.5", "powerWatts", 612.5),
+    ("DEV_TOTAL_ENERGY_CONSUMPTION 128996000", "DEV_GPU_ENERGY_JOULES_TOTAL 128996", "energyJoules", 128_996.0),
+    ("DEV_PCIE_REPLAY_COUNTER 3", "DEV_PCIE_REPLAY_TOTAL 3", "pcieReplays", 3.0),
+    ("DEV_GPU_UTIL 97", "DEV_GPU_UTIL_RATIO 0.97", "gpu", 97.0),
+    ("DEV_MEM_COPY_UTIL 40", "DEV_MEMORY_UTIL_RATIO 0.4", "memory", 40.0),
+    ("DEV_ENC_UTIL 1", "DEV_ENC_UTIL_RATIO 0.01", "encoderUtilization", 1.0),
+    ("DEV_DEC_UTIL 2", "DEV_DEC_UTIL_RATIO 0.02", "decoderUtilization", 2.0),
+    ("DEV_XID_ERRORS 0", "DEV_XID_ERROR 0", "lastXid", 0.0),
+    ("DEV_FB_FREE 1024", "DEV_FB_FREE_BYTES 1073741824", "memoryFree", 1_073_741_824.0),
+    ("DEV_FB_USED 80000", "DEV_FB_USED_BYTES 83886080000", "memoryUsed", 83_886_080_000.0),
+    ("DEV_FB_RESERVED 512", "DEV_FB_RESERVED_BYTES 536870912", "memoryReserved", 536_870_912.0),
+    ("DEV_NVLINK_BANDWIDTH_TOTAL 1000", "DEV_NVLINK_THROUGHPUT_BYTES_PER_SECOND 1024000000", "nvlinkBytes", 1.024e9),
+    ("DEV_VGPU_LICENSE_STATUS 0", "DEV_VGPU_LICENSE_STATUS 0", "vgpuLicense", 0.0),
+    ("DEV_UNCORRECTABLE_REMAPPED_ROWS 1", "DEV_ROW_REMAP_UNCORRECTABLE_TOTAL 1", "uncorrectedRemappedRows", 1.0),
+    ("DEV_CORRECTABLE_REMAPPED_ROWS 2", "DEV_ROW_REMAP_CORRECTABLE_TOTAL 2", "correctedRemappedRows", 2.0),
+    ("DEV_ROW_REMAP_FAILURE 0", "DEV_ROW_REMAP_FAILED 0", "rowRemapFailed", 0.0),
+    ("PROF_GR_ENGINE_ACTIVE 0.5", "PROF_GR_ENGINE_UTIL_RATIO 0.5", "grEngineActive", 50.0),
+    ("PROF_PIPE_TENSOR_ACTIVE 0.25", "PROF_TENSOR_UTIL_RATIO 0.25", "pipeTensorActive", 25.0),
+    ("PROF_DRAM_ACTIVE 0.75", "PROF_DRAM_UTIL_RATIO 0.75", "dramActive", 75.0),
+    ("PROF_PCIE_TX_BYTES 5e9", "PROF_PCIE_TX_BYTES 5e9", "pcieTxBytes", 5e9),
+    ("PROF_PCIE_RX_BYTES 6e9", "PROF_PCIE_RX_BYTES 6e9", "pcieRxBytes", 6e9),
+];
+
+/// More counters that an operator may turn on.
+const MORE: [(&str, &str, f64); 10] = [
+    ("DEV_GPU_MAX_OP_TEMP 87", "maxOpTemp", 87.0),
+    ("DEV_MEM_MAX_OP_TEMP 95", "memoryMaxOpTemp", 95.0),
+    ("DEV_POWER_MGMT_LIMIT 700", "enforcedPowerLimitWatts", 700.0),
+    ("DEV_FB_TOTAL 81559", "memoryTotalBytes", 85_520_809_984.0),
+    ("DEV_CLOCK_THROTTLE_REASONS 4", "throttleReasons", 4.0),
+    ("DEV_ECC_SBE_VOL_TOTAL 5", "correctedMemoryErrors", 5.0),
+    ("DEV_ECC_DBE_VOL_TOTAL 1", "uncorrectedMemoryErrors", 1.0),
+    ("DEV_GPU_RECOVERY_ACTION 1", "recoveryAction", 1.0),
+    ("DEV_ROW_REMAP_PENDING 1", "rowRemapPending", 1.0),
+    ("PROF_PIPE_FP16_ACTIVE 0.125", "pipeFp16Active", 12.5),
+];
+
+/// A line of DCGM's exporter, with these labels.
+fn dcgm_line(sample: &str, labels: &str) -> String {
+    let (name, value) = sample.split_once(' ').expect("a value");
+    format!("DCGM_FI_{name}{{gpu=\"0\",UUID=\"GPU-1\"{labels}}} {value}\n")
+}
+
+#[test]
+fn the_default_counters_are_read_under_their_old_and_their_new_names() {
+    let lists: [Vec<&str>; 3] = [
+        DEFAULTS.iter().map(|(old, ..)| *old).collect(),
+        DEFAULTS.iter().map(|(_, new, ..)| *new).collect(),
+        // An exporter that prints both counts no value twice.
+        DEFAULTS.iter().flat_map(|(old, new, ..)| if old == new { vec![*old] } else { vec![*old, *new] }).collect(),
+    ];
+    let mut expected: Vec<_> = DEFAULTS.iter().map(|(_, _, tag, value)| (format!("gpu.0.{tag}"), *value)).collect();
+    expected.sort_by(|a, b| a.0.cmp(&b.0));
+    for list in lists {
+        let page: String = list.iter().map(|sample| dcgm_line(sample, "")).collect();
+        assert_eq!(tags(&page), expected, "{page}");
+    }
+    let page: String = MORE.iter().map(|(sample, ..)| dcgm_line(sample, "")).collect();
+    let mut expected: Vec<_> = MORE.iter().map(|(_, tag, value)| (format!("gpu.0.{tag}"), *value)).collect();
+    expected.sort_by(|a, b| a.0.cmp(&b.0));
+    assert_eq!(tags(&page), expected);
+}
+
+#[test]
+fn the_first_field_of_a_metric_counts_in_any_order() {
+    let (slow, quick) = (dcgm_line("DEV_PCIE_TX_THROUGHPUT 7", ""), dcgm_line("PROF_PCIE_TX_BYTES 9000", ""));
+    for page in [format!("{slow}{quick}"), format!("{quick}{slow}")] {
+        is(&tags(&page), &[("gpu.0.pcieTxBytes", 9000.0)]);
+    }
+    is(&tags(&slow), &[("gpu.0.pcieTxBytes", 7168.0)]);
+}
+
+#[test]
+fn gpus_of_each_host_belong_to_that_machine_under_their_own_numbers() {
+    let others = Arc::new(OtherMachines::new(Some("node-a".into())));
+    let line = |label: &str, host: &str, gpu: u32, temp: u32| {
+        let id = format!("{host}{gpu}");
+        format!("DCGM_FI_DEV_GPU_TEMP{{gpu=\"{gpu}\",UUID=\"GPU-{id}\",{label}=\"{host}\"}} {temp}\n")
+    };
+    let nodes = |label: &str| {
+        let rows = [("node-a.lab", 0, 40), ("node-b", 0, 50), ("node-b", 1, 51), ("node-c", 0, 60)];
+        rows.map(|(host, gpu, temp)| line(label, host, gpu, temp)).concat()
+    };
+    let read = |page: &mut Page, text: &str| {
+        let (result, present) = read(page, text, false);
+        result.expect("a page");
+        let of = |(host, machine): (String, inventory::OtherMachine)| {
+            let values = machine.values.into_iter().map(|(def, instance, value)| (def.tag_of(&instance), value));
+            (host, values.collect::<Vec<_>>())
+        };
+        (present, others.take().into_iter().map(of).collect::<Vec<_>>())
+    };
+    for label in ["Hostname", "hostname"] {
+        let mut own = page("e").telling(Some(others.clone()), false, Duration::from_secs(30));
+        let (here, there) = read(&mut own, &nodes(label));
+        is(&here, &[("gpu.0.temp", 40.0)]);
+        let temp = |gpu: u32, value: f64| (format!("gpu.{gpu}.temp"), value);
+        let b = ("node-b".to_string(), vec![temp(0, 50.0), temp(1, 51.0)]);
+        assert_eq!(there, [b, ("node-c".into(), vec![temp(0, 60.0)])], "{label}");
+    }
+    // An exporter on this machine that runs in a container has the container's name.
+    let mut local = page("e").telling(Some(others.clone()), true, Duration::ZERO);
+    let (here, there) = read(&mut local, &line("Hostname", "0a1b2c3d", 0, 45));
+    is(&here, &[("gpu.0.temp", 45.0)]);
+    assert!(there.is_empty());
 }
 
 #[test]
@@ -353,10 +467,14 @@ fn of_a_gpu_that_pods_share_the_devices_own_value_counts_or_none() {
         (row(a, "30") + &row("", "80") + &row(b, "50"), Some(80.0)),
         (row(none, "80") + &row(a, "30") + &row(b, "50"), Some(80.0)),
         (row(&a.replace("pod", "exported_pod"), "30") + &row(b, "50"), None),
+        (row(",vgpu=\"0\"", "30") + &row(",vgpu=\"1\"", "50"), None),
     ] {
         let found = tags(&page).into_iter().find(|(tag, _)| tag == "gpu.0.gpu").map(|(_, value)| value);
         assert_eq!(found, value, "{page}");
     }
+    // Different values of pods stand under their labels.
+    let of_pod = |pod: &str| format!("openmetrics.e.DCGM_FI_DEV_GPU_UTIL{{UUID=\"GPU-1\",gpu=\"0\",pod=\"{pod}\"}}");
+    is(&tags(&(row(",pod=\"a\"", "30") + &row(b, "50"))), &[(&of_pod("a"), 30.0), (&of_pod("b"), 50.0)]);
     // Its MIG devices have values of their own.
     let mig = |id: u32, value: u32| row(&format!(",GPU_I_ID=\"{id}\",pod=\"p{id}\""), &value.to_string());
     is(&tags(&(mig(1, 10) + &mig(2, 20))), &[("gpu.0.mig.1.gpu", 10.0), ("gpu.0.mig.2.gpu", 20.0)]);
@@ -561,7 +679,9 @@ fn recordings_with_other_numbers_never_give_a_value_that_was_not_printed() {
             for (tag, v) in present {
                 let printed = junk.parse::<f64>().ok().filter(|v| v.is_finite());
                 assert!(
-                    printed.is_some_and(|p| [p, p * 0.001, p * 1048576.0, p * 100.0].contains(&v)),
+                    printed.is_some_and(
+                        |p| [p, p / 1000.0, p * 1024.0, p * 1_024_000.0, p * 1048576.0, p * 100.0].contains(&v)
+                    ),
                     "{junk}: {tag} = {v}"
                 );
                 assert!(!tag.starts_with("gpu.") || v >= 0.0 || tag.ends_with("temp"), "{junk}: {tag} = {v}");

@@ -15,6 +15,7 @@ struct Proc {
 struct Process {
     pid: u32,
     parent: u32,
+    name: &'static str,
     start: u64,
     own: u64,
     reaped: u64,
@@ -25,7 +26,17 @@ struct Process {
 }
 
 fn process(pid: u32, parent: u32, start: u64) -> Process {
-    Process { pid, parent, start, own: 0, reaped: 0, state: 'S', pages: 256, threads: vec![(pid, vec![])] }
+    Process {
+        pid,
+        parent,
+        name: "a ) b",
+        start,
+        own: 0,
+        reaped: 0,
+        state: 'S',
+        pages: 256,
+        threads: vec![(pid, vec![])],
+    }
 }
 
 impl Proc {
@@ -47,11 +58,11 @@ impl Proc {
     }
 
     fn put(&self, process: &Process) {
-        let Process { pid, parent, start, own, reaped, state, pages, threads } = process;
+        let Process { pid, parent, name, start, own, reaped, state, pages, threads } = process;
         self.machine.write(
             &format!("proc/{pid}/stat"),
             format!(
-                "{pid} (a ) b) {state} {parent} 1 1 0 -1 4194304 0 0 0 0 {own} 0 {reaped} 0 20 0 {} 0 {start} 1 {} 1\n",
+                "{pid} ({name}) {state} {parent} 1 1 0 -1 4194304 0 0 0 0 {own} 0 {reaped} 0 20 0 {} 0 {start} 1 {} 1\n",
                 threads.len(),
                 pages - 1
             ),
@@ -106,6 +117,26 @@ pub fn processes_in_uninterruptible_sleep_are_counted() {
     proc.end(99);
     assert_eq!(value(&watched.next(), "proc.processes_uninterruptible"), Some(0.0));
     assert_eq!(all.after(5.0), readings([("system.processes_uninterruptible", 1.0)]));
+}
+
+#[test]
+pub fn the_service_of_wandb_is_counted_with_its_direct_children() {
+    let proc = Proc::new(&[]);
+    let mut collector = proc.machine.open("processes");
+    let service = Process { pages: 512, name: "wandb-core", ..process(30, 1, 500) };
+    let sidecar = Process { name: "wandb-symon", ..process(31, 30, 600) };
+    let others = [process(32, 31, 600), process(33, 1, 600)];
+    others.iter().chain([&service, &sidecar]).for_each(|process| proc.put(process));
+    let asleep = ("system.processes_uninterruptible", 0.0);
+    assert_eq!(collector.next(), readings([asleep, ("wandb.memory.rssMB", 3.0)]), "use needs two tables");
+    proc.put(&using(service, 300, 0));
+    proc.put(&using(sidecar, 100, 0));
+    others.iter().for_each(|other| proc.put(&using(other.clone(), 400, 0)));
+    let expected = [asleep, ("wandb.memory.rssMB", 3.0), ("wandb.cpu", 10.0)];
+    assert_eq!(collector.after(5.0), readings(expected), "400 of 4000 ticks");
+    proc.end(30);
+    proc.end(31);
+    assert_eq!(collector.after(5.0), readings([asleep]), "none runs");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Tests of the table of collectors.
 
 use crate::machine::{Machine, TESTED_TAGS};
-use crate::{cpu, disk, infiniband, memory, network, pressure, process};
+use crate::{cpu, disk, infiniband, memory, mount, network, power, pressure, process};
 use collectors::{COLLECTORS, Options, Out, Roots};
 use std::collections::HashSet;
 use std::time::Duration;
@@ -34,8 +34,24 @@ fn every_row_of_the_host_is_put_by_a_golden_test() {
     infiniband::traffic_is_read_at_every_tick_and_errors_every_ten_seconds();
     process::a_groups_limits_are_the_capacity();
     process::processes_in_uninterruptible_sleep_are_counted();
+    mount::nfs_mounts_are_read_by_the_kernels_counts();
+    power::packages_and_memory_are_counted_apart_and_through_a_wrap();
+    power::the_meters_of_a_grace_module_are_told_apart();
+    process::the_service_of_wandb_is_counted_with_its_direct_children();
     Machine::new().open("disk_usage").next();
-    let names = ["cpu", "memory", "pressure", "disk", "disk_usage", "network", "infiniband", "process", "processes"];
+    let names = [
+        "cpu",
+        "rapl",
+        "power_meter",
+        "memory",
+        "pressure",
+        "disk",
+        "disk_usage",
+        "network",
+        "infiniband",
+        "process",
+        "processes",
+    ];
     let rows = COLLECTORS.iter().filter(|entry| names.contains(&entry.name)).flat_map(|entry| entry.metrics);
     let shown = TESTED_TAGS.take();
     let missing: Vec<&str> = rows.copied().flatten().map(|row| row.tag).filter(|tag| !shown.contains(tag)).collect();

@@ -1,7 +1,7 @@
 //! Lost GPUs, and broken memory.
 
 use super::trace::{Does, OFF, SPINS, START, Sheet, Trace, WORKS, check, findings_of, last, one, rules};
-use shared::catalog::{gpu, gpu_parts, gpu_profile, monitor};
+use shared::catalog::{gpu, gpu_health, gpu_parts, gpu_profile, monitor};
 use shared::finding::{Finding, Severity};
 use shared::xid::{self, Action};
 
@@ -162,6 +162,99 @@ fn no_error_is_graver_than_its_class_in_the_catalog() {
     assert_eq!((of(119).1, of(149).1, of(171).1), (Severity::Critical, Severity::Warning, Severity::Critical));
     let (rule, severity, next) = of(999);
     assert_eq!((rule.as_str(), severity, next.as_str()), ("xid", Severity::Note, crate::next::UNKNOWN_XID));
+}
+
+/// Findings where the driver requires these actions of GPU 2 from these seconds on, and it reports an XID at one.
+fn required(actions: &'static [(i64, f64)], xid: Option<(i64, f64)>) -> Vec<Finding> {
+    findings_of(1500, 1000, move |t| {
+        let mut sheet = works(t);
+        // It is read every 10 s.
+        if let Some((_, action)) = actions.iter().rev().find(|(from, _)| t % 10 == 0 && *from <= t) {
+            sheet.set(&gpu_health::RECOVERY_ACTION, 2, *action);
+        }
+        if let Some((_, code)) = xid.filter(|(from, _)| *from <= t) {
+            sheet.set(&gpu_parts::XID_ERRORS, 2, 1.0).set(&gpu_parts::LAST_XID, 2, code);
+        }
+        Some(sheet)
+    })
+}
+
+#[test]
+fn a_gpu_whose_driver_requires_a_reset_is_told_until_it_no_longer_does() {
+    let all = required(&[(0, 0.0), (305, 4.0), (400, 2.0), (500, 0.0)], None);
+    assert_eq!(rules(&all), ["recovery"]);
+    check(&all[0]);
+    assert_eq!((all[0].told - START, all[0].since - START), (310, 310));
+    assert_eq!(all[0].until.map(|until| until - START), Some(500));
+    assert_eq!((all[0].severity, all[0].subject[0].gpus.as_slice()), (Severity::Critical, &[2][..]));
+    let words = "GPU 2 has needed a restart of the machine since {since}: its driver requires it";
+    assert_eq!((all[0].sentence.as_str(), all[0].next.as_str()), (words, Action::RestartMachine.next()));
+    assert_eq!(rules(&required(&[(0, 0.0), (300, 9.0)], None)), [""; 0], "no action has this number");
+}
+
+#[test]
+fn the_fault_behind_a_required_action_gets_its_next_step() {
+    let all = required(&[(0, 0.0), (310, 2.0), (700, 0.0)], Some((305, 31.0)));
+    assert_eq!(rules(&all), ["xid"]);
+    assert_eq!(all[0].next, Action::RestartMachine.next());
+    // The fault is no longer new, and the action is still required.
+    let all = required(&[(0, 0.0), (310, 1.0), (1200, 0.0)], Some((305, 31.0)));
+    let last = all.iter().find(|f| f.rule == "recovery").expect("a finding of its own");
+    assert_eq!(rules(&all), ["xid", "recovery"]);
+    assert_eq!((last.since - START, last.next.as_str()), (910, Action::ResetGpu.next()));
+}
+
+#[test]
+fn a_gpu_outside_its_fabric_is_told_until_it_has_joined() {
+    let of = |state: fn(i64) -> (f64, f64)| {
+        findings_of(900, 1000, move |t| {
+            let mut sheet = works(t);
+            if t % 10 == 0 {
+                let (state, health) = state(t);
+                sheet.set(&gpu_health::FABRIC_STATE, 2, state).set(&gpu_health::FABRIC_HEALTH, 2, health);
+            }
+            Some(sheet)
+        })
+    };
+    let all = of(|t| if (300..600).contains(&t) { (4.0, 1.0) } else { (3.0, 1.0) });
+    assert_eq!(rules(&all), ["fabric"]);
+    check(&all[0]);
+    assert_eq!((all[0].told - START, all[0].until.map(|until| until - START)), (300, Some(600)));
+    assert_eq!(all[0].severity, Severity::Critical);
+    assert_eq!(rules(&of(|t| if t < 100 { (2.0, 1.0) } else { (3.0, 1.0) })), [""; 0], "it registers");
+    let limited = of(|t| (3.0, if t >= 300 { 3.0 } else { 1.0 }));
+    assert_eq!((rules(&limited), limited[0].severity), (vec!["fabric"], Severity::Warning));
+}
+
+/// A machine of which only DCGM's exporter tells: its last XID is a state without a count.
+#[test]
+fn faults_are_found_where_dcgm_alone_tells_of_them() {
+    let of = |change: fn(i64, &mut Sheet)| {
+        findings_of(700, 1000, move |t| {
+            let mut sheet = works(t);
+            sheet.drop(&gpu::MEMORY_ALLOCATED_BYTES).drop(&gpu_parts::XID_ERRORS).drop(&gpu::POWER_LIMIT_WATTS);
+            (0..8).for_each(|gpu| {
+                sheet.set(&gpu_parts::LAST_XID, gpu, 0.0).set(&gpu::UNCORRECTED_ERRORS, gpu, 0.0);
+            });
+            if t >= 300 {
+                change(t, &mut sheet);
+            }
+            Some(sheet)
+        })
+    };
+    let xid = of(|_, sheet| {
+        sheet.set(&gpu_parts::LAST_XID, 2, 119.0);
+    });
+    assert_eq!((rules(&xid), xid[0].told - START), (vec!["xid"], 300));
+    check(&xid[0]);
+    let lost = of(|_, sheet| {
+        sheet.drop_gpu(2);
+    });
+    assert_eq!(rules(&lost), ["lost_gpu"]);
+    let ecc = of(|_, sheet| {
+        sheet.set(&gpu::UNCORRECTED_ERRORS, 2, 1.0);
+    });
+    assert_eq!(rules(&ecc), ["ecc.uncorrected"]);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use super::trace::{Does, OFF, START, Sheet, Trace, WORKS, check, findings_of, last, one, put_host, rules};
 use crate::{Job, Rank};
-use shared::catalog::{cpu, disk, gpu, memory, process};
+use shared::catalog::{cpu, disk, gpu, memory, mount, process};
 use shared::finding::Severity;
 
 fn works(t: i64) -> Sheet {
@@ -150,6 +150,24 @@ fn gpus_that_wait_for_a_disk_are_told_and_which() {
         assert!((all[0].since - START - 900).abs() < 45, "{}", all[0].since - START);
         assert!(all[0].told - START < 1150 && all[0].until.is_some(), "{:?}", all[0]);
     }
+}
+
+#[test]
+fn gpus_that_wait_for_a_file_server_are_told_and_its_mount() {
+    let all = findings_of(1900, 1000, |t| {
+        let mut sheet = starves(t);
+        let slow = (900..1500).contains(&t);
+        sheet.set(&mount::WAITING, "/data", if slow { 14.0 } else { 2.0 });
+        sheet.set(&mount::WAITING, "/home", 0.1);
+        // Tasks that wait for it wait for I/O, too.
+        sheet.set(&cpu::PRESSURE_IO_SOME, "", if slow { 60.0 } else { 1.0 });
+        Some(sheet)
+    });
+    assert_eq!(rules(&all), ["starvation"]);
+    check(&all[0]);
+    assert_eq!((all[0].severity, all[0].device.as_deref()), (Severity::Warning, Some("/data")));
+    assert_eq!(all[0].next, crate::next::MOUNT_WAITS);
+    assert!(all[0].sentence.ends_with("for data: 14 requests to /data always under way"), "{}", all[0].sentence);
 }
 
 #[test]

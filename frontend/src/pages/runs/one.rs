@@ -342,7 +342,7 @@ fn Strip(#[prop(into)] whole: Signal<Option<Whole>>) -> impl IntoView {
                 let (number, unit) = energy(&w.run.figures);
                 let note = match (w.run.figures.energy_kwh, w.run.figures.estimated) {
                     (None, _) => "not counted",
-                    (_, true) => "power × time",
+                    (_, true) => "of its GPUs, power × time",
                     (_, false) => "of its GPUs",
                 };
                 (number, unit.into(), note.into())

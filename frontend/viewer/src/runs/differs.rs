@@ -39,15 +39,15 @@ pub static ROWS: [Compared; 12] = [
     ),
     share("Idle share", |run, _| percent(run.run.figures.idle), |run, _| run.run.figures.idle.map(|v| v * 100.0)),
     part(
-        "Energy",
+        "Energy of GPUs",
         |run, _| {
             let (number, unit) = energy(&run.run.figures);
             format!("{number} {unit}")
         },
         |run, _| run.run.figures.energy_kwh,
     ),
-    part("Energy per 1,000 steps", |run, _| figure(a_thousand(run), "kWh"), |run, _| a_thousand(run)),
-    part("Mean power", |run, now| figure(mean_power(run, now), "kW"), mean_power),
+    part("Energy of GPUs per 1,000 steps", |run, _| figure(a_thousand(run), "kWh"), |run, _| a_thousand(run)),
+    part("Mean power of GPUs", |run, now| figure(mean_power(run, now), "kW"), mean_power),
     part(
         "Cost",
         |run, _| figure(run.run.figures.cost.map(|cost| (cost * 100.0).round() / 100.0), &run.run.figures.currency),

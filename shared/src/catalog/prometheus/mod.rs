@@ -40,11 +40,13 @@ pub enum Type {
     Unknown,
 }
 
-/// Conversion of a value to the base unit. There are two ways, because 12.34 / 100 is 0.1234 and 12.34 x 0.01 is not.
+/// Conversion of a value to the base unit. Powers of ten are a way of their own, because neither 13.57 / 100 nor 13.57 x
+/// 0.01 is the number 0.1357.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Scale {
     Times(f64),
-    Over(f64),
+    /// Moves the decimal point by so many places to the right.
+    Decimal(i32),
 }
 
 /// One row of the table as Prometheus has it.
@@ -104,7 +106,7 @@ impl Family {
     pub fn value(&self, stored: f64) -> f64 {
         match self.scale {
             Scale::Times(factor) => stored * factor,
-            Scale::Over(divisor) => stored / divisor,
+            Scale::Decimal(places) => shifted(stored, places),
         }
     }
 
@@ -112,7 +114,7 @@ impl Family {
     pub fn stored(&self, value: f64) -> f64 {
         let stored = match self.scale {
             Scale::Times(factor) => value / factor,
-            Scale::Over(divisor) => value * divisor,
+            Scale::Decimal(places) => shifted(value, -places),
         };
         // Undoes only the rounding of the two conversions: a value reported between two steps stays there.
         let near = quantize(stored, self.steps);
@@ -125,13 +127,22 @@ fn scraped(metric: &Metric) -> Option<(&str, &str)> {
     metric.tag.strip_suffix("{labels}")?.strip_prefix("openmetrics.")?.split_once('.')
 }
 
+/// The value whose shortest decimal is that of `value` with its point moved by so many places to the right.
+fn shifted(value: f64, places: i32) -> f64 {
+    let text = format!("{value:e}");
+    let parts = text.split_once('e').and_then(|(digits, exponent)| Some((digits, exponent.parse::<i32>().ok()?)));
+    let moved = parts.and_then(|(digits, exponent)| format!("{digits}e{}", exponent + places).parse().ok());
+    // Neither NaN nor infinity has a decimal point.
+    moved.unwrap_or(value)
+}
+
 /// Name of the base unit, and the conversion to it.
 fn base(unit: Unit) -> (&'static str, Scale) {
     match unit {
-        Unit::Percent => ("ratio", Scale::Over(100.0)),
-        Unit::Microseconds => ("seconds", Scale::Over(1e6)),
-        Unit::Megahertz => ("hertz", Scale::Times(1e6)),
-        Unit::GigatransfersPerSecond => ("transfers_per_second", Scale::Times(1e9)),
+        Unit::Percent => ("ratio", Scale::Decimal(-2)),
+        Unit::Microseconds => ("seconds", Scale::Decimal(-6)),
+        Unit::Megahertz => ("hertz", Scale::Decimal(6)),
+        Unit::GigatransfersPerSecond => ("transfers_per_second", Scale::Decimal(9)),
         Unit::Count | Unit::State => ("", Scale::Times(1.0)),
         unit => (unit.base().name(), Scale::Times(unit.to_base())),
     }

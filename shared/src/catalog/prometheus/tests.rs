@@ -194,4 +194,11 @@ proptest! {
 fn shares_are_ratios_without_noise() {
     let family = Family::from_metric(&Metric::from(&MetricDef::gauge("x.percent", Unit::Percent)));
     assert_eq!((family.name.as_str(), family.value(12.34)), ("watchglass_x_ratio", 0.1234));
+    for steps in 0..=10_000 {
+        let decimal: f64 = format!("{steps}e-4").parse().expect("a number");
+        assert_eq!(family.value(f64::from(steps) / 100.0), decimal);
+    }
+    let clock = Family::from_metric(&Metric::from(&MetricDef::gauge("x", Unit::Megahertz)));
+    assert_eq!((clock.value(1.1), clock.value(-0.07), clock.value(0.0)), (1_100_000.0, -70_000.0, 0.0));
+    assert!(clock.value(f64::NAN).is_nan() && clock.value(f64::INFINITY).is_infinite());
 }

@@ -98,7 +98,7 @@ fn milliwatts(text: &str) -> Option<f64> {
 mod tests {
     use super::*;
     use crate::recordings;
-    use shared::catalog::{MetricDef, apple, gpu};
+    use shared::catalog::{MetricDef, apple, gpu, power};
 
     fn present(text: &str) -> Vec<(String, f64)> {
         recordings::present(|out| report(text).put(Some(0), out))
@@ -127,7 +127,7 @@ GPU Power: 30 mW
     fn a_text_of_ours_is_read() {
         let wanted: [(&MetricDef, f64); 5] = [
             (&apple::ANE_POWER, 0.0),
-            (&apple::CPU_POWER, 1.25),
+            (&power::CPU, 1.25),
             (&gpu::FREQUENCY, 600.0),
             (&gpu::UTILIZATION, 12.5),
             (&gpu::POWER_WATTS, 0.03),

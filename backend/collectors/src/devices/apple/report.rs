@@ -1,7 +1,7 @@
 //! Converts one sample of Apple silicon to metrics. It is independent of macOS.
 
 use crate::Out;
-use shared::catalog::{MetricDef, apple, cpu, gpu};
+use shared::catalog::{MetricDef, apple, cpu, gpu, power};
 
 /// A kind of core, or the GPU, over the sampling interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -44,9 +44,9 @@ impl AppleReport {
             out.put_some(&gpu::POWER_WATTS, i, watts(self.gpu_power));
             out.put_some(&gpu::TEMP, i, degrees(self.gpu_temp));
         }
-        out.put_some(&apple::CPU_POWER, (), watts(self.cpu_power));
+        out.put_some(&power::CPU, (), watts(self.cpu_power));
         out.put_some(&apple::ANE_POWER, (), watts(self.ane_power));
-        out.put_some(&apple::SYSTEM_POWER, (), watts(self.system_power).filter(|watts| *watts > 0.0));
+        out.put_some(&power::SYSTEM, (), watts(self.system_power).filter(|watts| *watts > 0.0));
         out.put_some(&cpu::TEMPERATURE, (), degrees(self.cpu_temp));
         let used = self.memory_used.zip(self.memory_total).filter(|(_, total)| *total > 0.0);
         let share = used.and_then(|(used, total)| percent(used / total));
@@ -153,7 +153,7 @@ mod tests {
             (&apple::ECPU_PERCENT, 25.0),
             (&apple::PCPU_FREQUENCY, 3200.0),
             (&apple::PCPU_PERCENT, 50.0),
-            (&apple::CPU_POWER, 3.5),
+            (&power::CPU, 3.5),
             (&gpu::UTILIZATION, 0.0),
             (&gpu::POWER_WATTS, 0.0),
             (&gpu::TEMP, 41.5),

@@ -56,6 +56,8 @@ pub(super) struct Gpu {
     health: Health,
     profile: Profile,
     parts: Parts,
+    /// Whether it has no memory of its own, by the last answer about it.
+    shares_memory: bool,
     /// Time of the last list without processes of the multi-process service.
     unshared: Option<Duration>,
     /// The driver's clock at the newest share of a process, microseconds.
@@ -80,6 +82,7 @@ impl Gpu {
             health: Health::default(),
             profile: Profile::new(None),
             parts: Parts::default(),
+            shares_memory: false,
             unshared: None,
             shares_since: 0,
         }
@@ -110,7 +113,11 @@ impl Gpu {
             asker.put(&gpu::UTILIZATION, percent(rates.gpu));
             asker.put(&gpu::MEMORY_ACTIVITY, percent(rates.memory));
         }
-        let memory = asker.ask(Call::Memory, || library.memory(self.handle));
+        let memory = asker.ask(Call::Memory, || {
+            let memory = library.memory(self.handle);
+            self.shares_memory = matches!(memory, Err(NvmlError::NotSupported));
+            memory
+        });
         let memory = memory.filter(|(used, total)| *total > 0 && used <= total);
         if let Some((used, total)) = memory {
             asker.put(&gpu::MEMORY_ALLOCATED_BYTES, Some(used as f64));
@@ -256,6 +263,10 @@ impl Gpu {
             );
         }
         asker.reading.pids = pids;
+        if self.shares_memory && !self.parts.are_on() {
+            // The sum of only some is too low.
+            asker.reading.shared_memory = all.iter().map(|process| process.memory).sum();
+        }
         if all.is_empty() || self.parts.are_on() {
             return;
         }

@@ -8,9 +8,12 @@ use super::library::{Handle, Library};
 use super::rates::Rate;
 use crate::host::total::Total;
 use nvml_wrapper::error::{NvmlError, nvml_sym, nvml_try};
-use nvml_wrapper_sys::bindings::field_id::NVML_FI_DEV_NVLINK_COUNT_LINK_RECOVERY_EVENTS;
+use nvml_wrapper_sys::bindings::field_id::{
+    NVML_FI_DEV_GET_GPU_RECOVERY_ACTION, NVML_FI_DEV_NVLINK_COUNT_LINK_RECOVERY_EVENTS,
+};
 use nvml_wrapper_sys::bindings::*;
 use shared::catalog::{MetricDef, gpu_health};
+use shared::xid::Action;
 use std::ffi::c_uint;
 use std::time::Duration;
 
@@ -58,6 +61,8 @@ pub(super) struct Health {
     persistence: Turn,
     replays: Turn,
     remapped: Turn,
+    recovery: Turn,
+    fabric: Turn,
     violations: [(Turn, Rate); VIOLATIONS.len()],
     links: Turn,
     errors: Turn,
@@ -79,6 +84,15 @@ impl Health {
             asker.put(&gpu_health::REMAPPED_UNCORRECTED, Some(rows.uncorrected.into()));
             asker.put(&gpu_health::REMAP_PENDING, Some(u8::from(rows.pending).into()));
             asker.put(&gpu_health::REMAP_FAILED, Some(u8::from(rows.failed).into()));
+        }
+        let recovery = self.recovery.ask(at, STATE_INTERVAL, || library.recovery_action(handle));
+        asker.put(&gpu_health::RECOVERY_ACTION, recovery.map(f64::from));
+        if let Some(fabric) = self.fabric.ask(at, STATE_INTERVAL, || library.fabric(handle)) {
+            asker.put(&gpu_health::FABRIC_STATE, Some(fabric.state.into()));
+            asker.put(&gpu_health::FABRIC_STATUS, fabric.status.map(f64::from));
+            asker.put(&gpu_health::FABRIC_HEALTH, fabric.health.map(f64::from));
+            asker.put(&gpu_health::FABRIC_FAULTS, fabric.faults.map(f64::from));
+            asker.put(&gpu_health::FABRIC_CLIQUE, fabric.clique.map(f64::from));
         }
         for ((turn, rate), (policy, row)) in self.violations.iter_mut().zip(VIOLATIONS) {
             if let Some(nanoseconds) = turn.ask(at, STATE_INTERVAL, || library.violation(handle, policy)) {
@@ -178,6 +192,16 @@ impl Library {
         // SAFETY: the library writes four numbers.
         nvml_try(unsafe { call(self.raw(handle), &mut corrected, &mut uncorrected, &mut pending, &mut failed) })?;
         Ok(Remapped { corrected, uncorrected, pending: pending != 0, failed: failed != 0 })
+    }
+
+    /// Number of the action that the driver requires to clear a fault; 0 for none.
+    ///
+    /// # Errors
+    /// As the library's; not supported by drivers before 570, and for a number that NVML does not define.
+    pub fn recovery_action(&self, handle: Handle) -> Result<u8, NvmlError> {
+        let found = self.values(handle, &[(NVML_FI_DEV_GET_GPU_RECOVERY_ACTION, 0)])?;
+        let number = found.first().copied().flatten().map(|number| number as u8);
+        number.filter(|number| Action::of_recovery(*number).is_some()).ok_or(NvmlError::NotSupported)
     }
 
     /// Nanoseconds in which a policy kept the clocks below the application clocks, since the driver was loaded.

@@ -11,6 +11,7 @@
 
 mod asker;
 mod events;
+mod fabric;
 mod fleet;
 mod gpm;
 mod gpu;
@@ -122,6 +123,10 @@ struct Nvidia {
     are_unknown: bool,
     /// Time since when no process on the GPUs was found here.
     foreign: Option<Duration>,
+    /// Memory of the machine, bytes.
+    machine_memory: Option<u64>,
+    /// The lowest number of a GPU that shares it.
+    sharer: Option<u32>,
     /// Process table, which gets the GPU use of processes.
     tables: Arc<Processes>,
     /// Whether a job for the library is running.
@@ -260,6 +265,10 @@ impl Nvidia {
                 let own = self.pids.own(&lists, at);
                 self.are_unknown = lists.concat().iter().any(|pid| !own.contains(pid));
                 reading.keep_processes(&own);
+                if reading.shared_memory.is_some() {
+                    self.sharer = Some(self.sharer.map_or(number, |lowest| lowest.min(number)));
+                    reading.put_shared(self.machine_memory, self.sharer == Some(number));
+                }
                 let is_watched = reading.pids.iter().any(|pid| watched.contains(pid));
                 self.tables.set_gpu(number, reading.used());
                 reading.publish(number, is_watched, &mut known, out);

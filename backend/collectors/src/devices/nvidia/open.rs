@@ -7,6 +7,7 @@ use super::probe::Probe;
 use super::smi::{self, Smi};
 use super::tegra;
 use super::{Nvidia, RESTART_INTERVAL};
+use crate::host::facts;
 use crate::host::process::Watched;
 use crate::read::pids::Pids;
 use crate::read::pool::ThreadPool;
@@ -78,6 +79,8 @@ pub(super) fn open_with(options: &Options, roots: &Roots, kernel_log: KernelLog)
         pids: Pids::new(&roots.proc, super::DEVICE_FILE),
         are_unknown: false,
         foreign: None,
+        machine_memory: facts::memory_bytes(roots),
+        sharer: None,
         tables: options.processes.clone(),
         busy: false,
         probe: Probe::new(exec::find(&["nvidia-smi"], smi::DIRS, options.own.path(&COMMAND)).ok()),
@@ -104,7 +107,14 @@ fn names(library: &Library, survey: &Survey, numbers: &GpuNumbers) -> Vec<String
         numbers.describe(uuid, name.clone(), pci.clone());
         let name = name.unwrap_or_else(|| "a GPU without a name".into());
         let place = pci.map(|pci| format!(" at {pci}")).unwrap_or_default();
-        names.push(format!("index {}: {name}{place}", found.index));
+        let is_shared = matches!(library.memory(*handle), Err(NvmlError::NotSupported));
+        let memory = if is_shared { ", memory shared with the machine" } else { "" };
+        let fabric = library.fabric(*handle).ok().and_then(|fabric| Some((fabric.cluster?, fabric.clique?)));
+        let fabric = fabric.map_or(String::new(), |(cluster, clique)| {
+            let cluster: String = cluster.iter().map(|byte| format!("{byte:02x}")).collect();
+            format!(", NVLink cluster {cluster}, clique {clique}")
+        });
+        names.push(format!("index {}: {name}{place}{memory}{fabric}", found.index));
     }
     names
 }

@@ -23,6 +23,8 @@ pub(super) struct NvidiaReading {
     values: Vec<(&'static MetricDef, ValueSubject, f64)>,
     /// PIDs of the processes on it, as the driver reports them. A PID that stands for several processes is repeated.
     pub pids: Vec<u32>,
+    /// Bytes of the machine's memory that its processes use; None for a GPU with memory of its own.
+    pub shared_memory: Option<u64>,
     /// At least one call worked.
     pub answered: bool,
     /// The first failure, except that a card does not support a value.
@@ -53,6 +55,19 @@ impl NvidiaReading {
     /// Adds a value if there is one.
     pub fn put(&mut self, def: &'static MetricDef, place: ValueSubject, value: Option<f64>) {
         self.values.extend(value.map(|value| (def, place, value)));
+    }
+
+    /// Adds the memory that the GPU shares with the machine, which has `total` bytes. `counts`: the machine's memory
+    /// counts for this GPU, and for no other.
+    pub fn put_shared(&mut self, total: Option<u64>, counts: bool) {
+        let Some((used, total)) = self.shared_memory.zip(total).map(|(used, total)| (used as f64, total as f64)) else {
+            return;
+        };
+        self.put(&gpu::MEMORY_SHARED, ValueSubject::Gpu, Some(1.0));
+        self.put(&gpu::MEMORY_ALLOCATED_BYTES, ValueSubject::Gpu, Some(used));
+        self.put(&gpu::MEMORY_TOTAL_BYTES, ValueSubject::Gpu, Some(total).filter(|_| counts));
+        let share = gpu::MEMORY_ALLOCATED.rounded(100.0 * used / total);
+        self.put(&gpu::MEMORY_ALLOCATED, ValueSubject::Gpu, Some(share).filter(|share| *share <= 100.0));
     }
 
     /// Stores a failure; a loss replaces an earlier failure.

@@ -292,6 +292,7 @@ impl SmiGpu {
             ([], "persistence_mode") => {
                 self.put(&gpu_health::PERSISTENCE_MODE, either(value, "Enabled", "Disabled"));
             }
+            ([], "gpu_recovery_action") => self.put(&gpu_health::RECOVERY_ACTION, recovery(value)),
             (["pci"], "replay_counter") => self.put(&gpu_health::PCIE_REPLAYS, count(value)),
             (["remapped_rows"], "remapped_row_corr") => self.put(&gpu_health::REMAPPED_CORRECTED, count(value)),
             (["remapped_rows"], "remapped_row_unc") => self.put(&gpu_health::REMAPPED_UNCORRECTED, count(value)),
@@ -411,6 +412,12 @@ fn state(text: &str) -> Option<f64> {
 }
 
 /// 1 for the first word, 0 for the second.
+/// NVML's number of a recovery action, by the tool's word for it.
+fn recovery(text: &str) -> Option<f64> {
+    let words = ["None", "Reset", "Reboot", "Drain P2P", "Drain and Reset"];
+    words.iter().position(|word| *word == text).map(|number| number as f64)
+}
+
 fn either(text: &str, one: &str, zero: &str) -> Option<f64> {
     match text {
         text if text == one => Some(1.0),
@@ -677,11 +684,11 @@ mod tests {
     }
 
     /// Performance state and persistence mode, replays, rows remapped after corrected and uncorrected errors, pending
-    /// and failed. `-` is absent.
+    /// and failed, and recovery action. `-` is absent.
     fn how_it_is(gpus: Vec<SmiGpu>) -> String {
         let present = present_in(gpus);
         let names = ["performanceState", "persistenceMode", "pcieReplays", "correctedRemappedRows"];
-        let rows = ["uncorrectedRemappedRows", "rowRemapPending", "rowRemapFailed"];
+        let rows = ["uncorrectedRemappedRows", "rowRemapPending", "rowRemapFailed", "recoveryAction"];
         let value = |name: &str| present.iter().find(|(tag, _)| *tag == format!("gpu.0.{name}")).map(|(_, v)| *v);
         let written = names.iter().chain(&rows).map(|name| value(name).map_or("-".into(), |value| value.to_string()));
         written.collect::<Vec<_>>().join(" ")
@@ -690,12 +697,12 @@ mod tests {
     #[test]
     fn how_a_gpu_is_is_read_of_every_form() {
         for (name, expected) in [
-            ("a100-sxm4_v12", "0 0 0 - - - -"),
-            ("a10g_v11", "8 0 0 0 0 0 0"),
-            ("gtx1070ti_old", "8 - - - - - -"),
-            ("rtx3080_v13", "2 0 0 - - - -"),
-            ("rtx4000-sff-ada_v13", "8 1 0 0 0 0 0"),
-            ("tesla-t4_v11", "0 0 0 - - - -"),
+            ("a100-sxm4_v12", "0 0 0 - - - - -"),
+            ("a10g_v11", "8 0 0 0 0 0 0 -"),
+            ("gtx1070ti_old", "8 - - - - - - -"),
+            ("rtx3080_v13", "2 0 0 - - - - 0"),
+            ("rtx4000-sff-ada_v13", "8 1 0 0 0 0 0 0"),
+            ("tesla-t4_v11", "0 0 0 - - - - -"),
         ] {
             assert_eq!(
                 how_it_is(gpus(&recordings::text(&format!("nvidia/nvidia-smi-x_{name}.xml")))),
@@ -704,18 +711,18 @@ mod tests {
             );
         }
         for (name, expected) in [
-            ("a40-x10_node", "8 1 0 2 0 0 0"),
-            ("h100-sxm-x8_node", "0 1 7 0 0 0 0"),
-            ("h100-sxm_590.48.01_load", "0 1 9 0 0 0 0"),
-            ("l40s_595.80_idle", "0 0 0 0 0 0 0"),
-            ("rtx2080super-wddm_591.86_load", "2 - 0 - - - -"),
+            ("a40-x10_node", "8 1 0 2 0 0 0 -"),
+            ("h100-sxm-x8_node", "0 1 7 0 0 0 0 0"),
+            ("h100-sxm_590.48.01_load", "0 1 9 0 0 0 0 0"),
+            ("l40s_595.80_idle", "0 0 0 0 0 0 0 0"),
+            ("rtx2080super-wddm_591.86_load", "2 - 0 - - - - 0"),
         ] {
             let text = recordings::text(&format!("nvidia/nvidia-smi-q_{name}.txt"));
             assert_eq!(how_it_is(text::gpus(&text)), expected, "{name}");
         }
         let table = recordings::text("nvidia/nvidia-smi-csv_h100-sxm_590.48.01.txt");
         let (_, table) = table.split_once(" :: query-gpu").expect("a section");
-        assert_eq!(how_it_is(csv::gpus(table)), "0 1 - - - - -");
+        assert_eq!(how_it_is(csv::gpus(table)), "0 1 - - - - - 0");
     }
 
     #[cfg(unix)]

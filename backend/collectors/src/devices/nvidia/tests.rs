@@ -21,6 +21,36 @@ fn gpu(number: u32) -> Value {
     })
 }
 
+/// GPUs without memory of their own, as a GB10: NVML answers "not supported".
+#[test]
+fn all_of_a_gpu_that_shares_the_machines_memory_is_its_processes() {
+    let unified = |number: u32, used: Option<u64>| {
+        let mut gpu = gpu(number);
+        gpu["memory"] = Value::Null;
+        gpu["processes"] = json!([
+            {"pid": 1, "type": "C", "used_gpu_memory": 1 << 30}, {"pid": 1, "type": "G", "used_gpu_memory": 1 << 30},
+            {"pid": std::process::id(), "type": "C", "used_gpu_memory": used},
+        ]);
+        gpu
+    };
+    let mut bench = Bench::new(&machine(&[unified(0, Some(3 << 30)), unified(1, Some(0)), gpu(2)]));
+    let first = bench.tick();
+    let total = (120u64 << 30) as f64;
+    let of = |gpu: u32| {
+        let names = ["memoryShared", "memoryAllocatedBytes", "memoryTotalBytes", "memoryAllocated"];
+        names.map(|name| first.get(&format!("gpu.{gpu}.{name}")).copied())
+    };
+    let share = |used: f64| Some((10_000.0 * used / total).round() / 100.0).filter(|share| *share <= 100.0);
+    let used = (4u64 << 30) as f64;
+    assert_eq!(of(0), [Some(1.0), Some(used), Some(total), share(used)]);
+    let used = (1u64 << 30) as f64;
+    assert_eq!(of(1), [Some(1.0), Some(used), None, share(used)], "the machine's memory counts once");
+    assert_eq!(of(2), [None, Some(2e10), Some(8e10), Some(25.0)]);
+    // The driver does not tell the memory of one of them.
+    bench.change(&machine(&[unified(0, None)]));
+    assert_eq!(of_gpu(&bench.tick(), ["memoryShared", "memoryAllocatedBytes"]), [None; 2]);
+}
+
 /// Adds the health values and links of a Hopper board.
 fn healthy(gpu: &mut Value) {
     let link = json!({"active": true, "replays": 0, "recoveries": 0, "crc": 0});
@@ -47,6 +77,7 @@ fn with(mut scenario: Value, key: &str, value: Value) -> Value {
 /// This machine as its first PID namespace sees it, with our own process.
 fn first_namespace() -> Roots {
     let proc = tempfile::tempdir().expect("a folder").keep();
+    std::fs::write(proc.join("meminfo"), "MemTotal:  125829120 kB\n").expect("a file");
     let namespace = proc.join("1/ns");
     std::fs::create_dir_all(&namespace).expect("a folder");
     let own = std::process::id().to_string();
@@ -224,7 +255,9 @@ fn what_a_card_does_not_have_is_absent_and_asked_for_less_and_less_often() {
         // The listener for errors may not have started yet.
         let tags: Vec<&str> = present.keys().map(String::as_str).filter(|tag| !tag.ends_with("xidErrors")).collect();
         // Power comes from the older call; without a limit there is no share.
+        let tags: Vec<&str> = tags.into_iter().filter(|tag| !tag.contains(".memory")).collect();
         assert_eq!(tags, ["gpu.0.powerWatts", "gpu.0.temp"].as_slice(), "{present:?}");
+        assert_eq!(present.get("gpu.0.memoryShared"), Some(&1.0), "without memory of its own it uses the machine's");
     }
     assert!(bench.fake.calls(c"nvmlDeviceGetFanSpeed_v2") < 6);
     // The GPU gains a fan later.
@@ -555,6 +588,7 @@ fn how_a_gpu_is_is_read_every_ten_seconds() {
     healthy(&mut ill);
     (ill["performance_state"], ill["persistence_mode"]) = (json!(8), json!(false));
     ill["remapped_rows"] = json!({"corrected": 2, "uncorrected": 3, "pending": true, "failed": true});
+    ill["recovery_action"] = json!(4);
     let mut bench = Bench::new(&machine(&[ill.clone()]));
     let names =
         ["performanceState", "persistenceMode", "pcieReplays", "correctedRemappedRows", "uncorrectedRemappedRows"];
@@ -562,11 +596,15 @@ fn how_a_gpu_is_is_read_every_ten_seconds() {
     let first = bench.tick();
     assert_eq!(of_gpu(&first, names), [8.0, 0.0, 9.0, 2.0, 3.0].map(Some));
     assert_eq!(of_gpu(&first, states), [Some(1.0), Some(1.0), None, None], "a share needs two readings");
+    let action = |present: &BTreeMap<String, f64>| present.get("gpu.0.recoveryAction").copied();
+    assert_eq!(action(&first), Some(4.0));
     assert_eq!(of_gpu(&bench.tick(), names), [None; 5], "it is not time yet");
     ill["violations"] = json!({"power_ns": 7_500_000_000u64, "thermal_ns": 10_000_000_000u64});
     ill["performance_state"] = json!(0);
+    ill["recovery_action"] = json!(5);
     bench.change(&machine(&[ill.clone()]));
     let later = bench.tick_after(9);
+    assert_eq!(action(&later), None, "NVML does not define this number");
     assert_eq!(
         of_gpu(&later, names),
         [Some(0.0), None, Some(9.0), Some(2.0), Some(3.0)],
@@ -583,6 +621,30 @@ fn how_a_gpu_is_is_read_every_ten_seconds() {
     assert_eq!(of_gpu(&later, states), [Some(1.0), Some(1.0), None, None]);
     assert_eq!(of_gpu(&later, names)[0], None);
     assert_eq!(bench.result, Ok(()));
+}
+
+#[test]
+fn how_a_gpu_is_in_its_fabric_is_read_every_ten_seconds() {
+    let with_fabric = |fabric: Value| {
+        let mut gpu = gpu(0);
+        gpu["fabric"] = fabric;
+        machine(&[gpu])
+    };
+    let names = ["fabricState", "fabricStatus", "fabricHealth", "fabricFaults", "fabricClique"];
+    let mut bench = Bench::new(&with_fabric(json!({"state": 3, "clique": 7, "mask": 0b0001_1010_1010, "summary": 1})));
+    assert_eq!(of_gpu(&bench.tick(), names), [3.0, 0.0, 1.0, 0.0, 7.0].map(Some));
+    assert_eq!(of_gpu(&bench.tick(), names), [None; 5], "it is not time yet");
+    for (fabric, expected) in [
+        (json!({"state": 2}), [Some(2.0), None, None, None, None]),
+        (json!({"state": 3, "status": 999, "clique": 1}), [Some(4.0), Some(999.0), None, None, Some(1.0)]),
+        (json!({"state": 3, "mask": 0b0001_1010_1001, "summary": 3}), [3.0, 0.0, 3.0, 1.0, 0.0].map(Some)),
+        // A driver without the summary.
+        (json!({"state": 3, "mask": 0b0001_1010_1001, "v3": false}), [3.0, 0.0, 2.0, 1.0, 0.0].map(Some)),
+        (json!({"state": 0}), [None; 5]),
+    ] {
+        bench.change(&with_fabric(fabric.clone()));
+        assert_eq!(of_gpu(&bench.tick_after(10), names), expected, "{fabric}");
+    }
 }
 
 #[test]

@@ -41,7 +41,7 @@ pub(crate) fn find_mount<'a>(mounts: &'a [Mount], path: &Path) -> Option<&'a Mou
 }
 
 /// Blanks and backslashes are escaped as three octal digits.
-fn unescape(word: &[u8]) -> String {
+pub(crate) fn unescape(word: &[u8]) -> String {
     let mut bytes = Vec::with_capacity(word.len());
     let mut rest = word;
     while let Some((&first, after)) = rest.split_first() {

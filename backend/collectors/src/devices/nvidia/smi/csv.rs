@@ -182,7 +182,7 @@ GPU-b, 16, 33 %, 1000 MiB, 0 MiB, [N/A], [N/A], 200.00 W, 7 %
                 }
                 // The text of this driver lacks the limit; the table has it.
                 let told = ["memoryTotalBytes", "enforcedPowerLimitWatts", "powerPercent"];
-                let ours = ["performanceState", "persistenceMode"];
+                let ours = ["performanceState", "persistenceMode", "recoveryAction"];
                 let beyond: Vec<&str> = told.into_iter().chain(ours).collect();
                 for (tag, value) in &read {
                     let known = list.contains_key(tag) || beyond.iter().any(|end| tag.ends_with(end));

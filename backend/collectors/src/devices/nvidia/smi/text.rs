@@ -22,6 +22,7 @@ const NAMES: &[(&[&str], &[&str], &str)] = &[
     (&["ECC Errors", "Volatile", "DRAM Uncorrectable"], &["ecc_errors", "volatile"], "dram_uncorrectable"),
     (&["Performance State"], &[], "performance_state"),
     (&["Persistence Mode"], &[], "persistence_mode"),
+    (&["GPU Recovery Action"], &[], "gpu_recovery_action"),
     (&["PCI", "Bus Id"], &["pci"], "pci_bus_id"),
     (&["PCI", "Replays Since Reset"], &["pci"], "replay_counter"),
     (&["Remapped Rows", "Correctable Error"], &["remapped_rows"], "remapped_row_corr"),

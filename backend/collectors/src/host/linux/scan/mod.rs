@@ -8,6 +8,7 @@
 mod fdinfo;
 mod held;
 mod ranks;
+mod wandb;
 
 use self::held::{Held, Room};
 use self::ranks::Ranks;
@@ -90,6 +91,7 @@ impl Collector for Tables {
         out.put(&cpu::PROCESSES_UNINTERRUPTIBLE, (), f64::from(self.scan.uninterruptible));
         self.ranks.take(&ranks, &self.scan, &table.rows, &self.roots);
         self.ranks.put(&ranks, out);
+        wandb::put(&table.rows, &self.roots, out);
         self.to.set_stopped(self.scan.stopped.clone());
         self.to.put(table);
         Ok(())

@@ -1,0 +1,90 @@
+//! The GPUs of a page: which machine each belongs to, and the one value of a metric where a page has several.
+
+use super::dcgm::{DcgmReading, OneReading};
+use crate::Out;
+use inventory::{GpuNumbers, OtherMachines};
+use shared::catalog::MetricDef;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Machines that GPUs of an endpoint may belong to.
+#[derive(Default)]
+pub(super) struct Machines {
+    /// Other machines are told here; None puts all GPUs under this one.
+    pub others: Option<Arc<OtherMachines>>,
+    /// Whether the endpoint is on this machine.
+    pub is_local: bool,
+    /// Time between two pages.
+    pub every: Duration,
+}
+
+/// Host, number and MIG device of a GPU, and the metric's tag. No host: this machine.
+type MetricPlace<'a> = (Option<&'a str>, u32, Option<u32>, &'static str);
+
+/// A sample under the name and labels that the page prints.
+type Printed<'a> = (&'static MetricDef, &'a str, f64);
+
+/// The readings of one page.
+pub(super) struct GpuReadings<'a> {
+    machines: &'a Machines,
+    /// Whether the page tells of one machine only, and is on this one: an exporter in a container has its own name.
+    is_alone: bool,
+    all: BTreeMap<MetricPlace<'a>, (&'a DcgmReading, OneReading, Vec<Printed<'a>>)>,
+}
+
+impl<'a> GpuReadings<'a> {
+    /// No reading yet. `hosts`: the names of the machines on the page.
+    pub(super) fn new(machines: &'a Machines, hosts: &BTreeSet<&str>) -> Self {
+        let is_alone = machines.is_local && hosts.len() <= 1;
+        GpuReadings { machines, is_alone, all: BTreeMap::new() }
+    }
+
+    /// The other machine that a GPU belongs to; None for this one.
+    fn elsewhere(&self, reading: &'a DcgmReading) -> Option<&'a str> {
+        let others = self.machines.others.as_ref().filter(|_| !self.is_alone)?;
+        reading.host.as_deref().filter(|host| !others.is_own(host))
+    }
+
+    /// Adds a sample of a GPU. Returns false for a GPU that a driver here reports already.
+    pub(super) fn add(
+        &mut self,
+        numbers: &GpuNumbers,
+        now: Duration,
+        reading: &'a DcgmReading,
+        printed: Printed<'a>,
+    ) -> bool {
+        let host = self.elsewhere(reading);
+        let number = match host {
+            Some(_) => Some(reading.index),
+            None => numbers.claim_scraped(&reading.identity, reading.index, reading.host.as_deref(), now),
+        };
+        let Some(number) = number else { return false };
+        let Some(value) = reading.value(printed.2) else { return true };
+        let place = (host, number, reading.mig, reading.def.tag);
+        let (_, one, pods) =
+            self.all.entry(place).or_insert_with(|| (reading, OneReading::new(reading, value), Vec::new()));
+        if !pods.is_empty() {
+            one.add(reading, value);
+        }
+        pods.push(printed);
+        true
+    }
+
+    /// Puts the value of each metric. Different values of pods are none of the device's; each stands under the labels
+    /// that the page prints.
+    pub(super) fn put(self, out: &mut Out) {
+        for ((host, number, _, _), (reading, one, printed)) in self.all {
+            let Some(value) = one.value() else {
+                printed.into_iter().for_each(|(def, instance, value)| out.put(def, instance, value));
+                continue;
+            };
+            let instance = reading.instance(number);
+            match (host, &self.machines.others) {
+                (Some(host), Some(others)) => others.tell(host, self.machines.every, (reading.def, instance, value)),
+                _ if reading.mig.is_none() => out.put(reading.def, number, value),
+                _ => out.put(reading.def, instance.as_str(), value),
+            }
+        }
+    }
+}
