@@ -432,6 +432,8 @@ pub enum Condition {
     HubBehind,
     /// `history failed`: history cannot be written.
     HistoryFailed,
+    /// `gpu hours above 85 %`: percent of the team's limit for a month.
+    GpuHours(u32),
     /// `alert from code`: a program sends it.
     FromCode,
 }
@@ -554,6 +556,7 @@ impl Condition {
             Condition::CollectorFailed(hold) => held("collector failed", *hold),
             Condition::HubBehind => "hub behind".into(),
             Condition::HistoryFailed => "history cannot be written".into(),
+            Condition::GpuHours(percent) => format!("GPU-hours of the month at {percent} % of the limit"),
             Condition::FromCode => "alert from code".into(),
         }
     }
@@ -703,6 +706,7 @@ impl fmt::Display for Condition {
             Condition::CollectorFailed(hold) => write!(f, "collector failed for {}", duration_text(*hold)),
             Condition::HubBehind => f.write_str("hub behind"),
             Condition::HistoryFailed => f.write_str("history failed"),
+            Condition::GpuHours(percent) => write!(f, "gpu hours above {percent} %"),
             Condition::FromCode => f.write_str("alert from code"),
         }
     }

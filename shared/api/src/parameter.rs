@@ -94,6 +94,7 @@ parameters! {
     ALERT_STATE = Parameter::new("state", Choice(&["pending", "firing", "resolved"]), "State of the alert");
     RULE = Parameter::new("rule", Text, "ID of an alert rule");
     USAGE_BY = Parameter::new("by", Choice(&["day", "source", "key"]), "Division of the usage; day if absent");
+    GPU_TIME_BY = Parameter::new("by", Choice(&["day", "month", "project", "user", "run"]), "Division of the GPU time; day if absent");
     USAGE_FORMAT = Parameter::new("format", Choice(&["json", "csv"]), "Format of the table; json if absent");
     WHO = Parameter::new("who", Text, "Name of the account or key that acted");
     ACTION = Parameter::new("action", Text, "Action, or its first part followed by a full stop");

@@ -491,6 +491,20 @@ impl<'a> Reader<'a> {
         Ok(Condition::Xid(numbers))
     }
 
+    /// `85 %`, a whole number from 1 to 1,000.
+    fn gpu_hours(&mut self) -> Read<Condition> {
+        self.blank();
+        let at = self.at;
+        let number = self.rest();
+        let digits = number.len() - number.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+        let percent = number[..digits].parse().ok().filter(|percent| (1..=1_000).contains(percent));
+        self.at += digits;
+        match (percent, self.sign("%")) {
+            (Some(percent), true) => Ok(Condition::GpuHours(percent)),
+            _ => Err(self.fault_at(at, "expected percent of the limit, such as `gpu hours above 85 %`")),
+        }
+    }
+
     fn condition(&mut self) -> Read<Condition> {
         if self.words("source lost") {
             return Ok(Condition::SourceLost(self.hold()?.unwrap_or(60)));
@@ -521,6 +535,9 @@ impl<'a> Reader<'a> {
         }
         if self.words("history failed") {
             return Ok(Condition::HistoryFailed);
+        }
+        if self.words("gpu hours above") {
+            return self.gpu_hours();
         }
         if self.skip_word("run") {
             return self.run();

@@ -168,6 +168,16 @@ fn ranks_of(run: &Run, span: HeldSpan) -> (Ranks<'_>, HeldGpus<'_>) {
     (ranks, held)
 }
 
+/// The GPU time of a run from its records alone, without samples.
+pub(super) fn held_sums(run: &Run, now: i64) -> Sums {
+    let span = (run.began, run.ended.unwrap_or(now).max(run.began + 1));
+    let mut sums = Sums::default();
+    for (spans, assumed) in ranks_of(run, span).1.into_values().flat_map(BTreeMap::into_values) {
+        sums.add(&HeldGpu { spans: merged(spans), assumed, ..HeldGpu::default() });
+    }
+    sums
+}
+
 /// Reads a run on these machines up to `now`, milliseconds since the Unix epoch. `points` is the number of columns of a
 /// line. Unless `wholly` is set, only the first chart is made. It may read the disk.
 pub fn measure(

@@ -3,6 +3,7 @@
 use super::columns::{ColumnChoice, head, line};
 use super::parts::{listed, shape};
 use crate::access::Access;
+use crate::address::Route;
 use crate::fetch::{Json, WrongShape};
 use crate::pages::poll::{PollAnswer, poll};
 use crate::state::Page;
@@ -14,6 +15,7 @@ use crate::widgets::list::{List, More, Sort};
 use crate::widgets::parts::{If, flag, text};
 use leptos::prelude::*;
 use shared::answer::runs::RunTotals;
+use shared::role::Role;
 use shared::run::RunState;
 use shared::wire::MAX_OPENED;
 use viewer::runs::Listed;
@@ -205,6 +207,11 @@ fn Tools(known: RwSignal<Option<KnownRuns>>) -> impl IntoView {
             </button>
         }
     };
+    // A server without accounts shows all its reader may see.
+    let access = expect_context::<Access>();
+    let is_member = move || access.team_here().is_some_and(|team| team.role >= Role::Member);
+    let sees_usage = flag(move || !page.accounts.get() || is_member());
+    let usage = text(move || page.address_of(Some(Route::Usage), &[]));
     view! {
         <div class="run-tools">
             <div class="chips" role="group" aria-label="State">
@@ -234,6 +241,9 @@ fn Tools(known: RwSignal<Option<KnownRuns>>) -> impl IntoView {
                 choose=Callback::new(move |by| page.step(|view| view.by = by))
             />
             <ColumnChoice/>
+            <If when=sees_usage>
+                <a class="btn" data-do="usage" href=usage>"Usage"</a>
+            </If>
         </div>
     }
 }
