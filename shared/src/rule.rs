@@ -438,10 +438,6 @@ pub enum Condition {
     FromCode,
 }
 
-/// The states that `run crashed` includes.
-pub const CRASHED: [RunState; 5] =
-    [RunState::Failed, RunState::Crashed, RunState::OutOfMemory, RunState::TimedOut, RunState::NodeFailed];
-
 /// The class of a rule, by which one alert can inhibit another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Nature {
@@ -608,9 +604,9 @@ fn listed<T: fmt::Display>(items: &[T]) -> String {
 }
 
 fn states_text(states: &[RunState]) -> String {
-    let all = CRASHED.iter().all(|state| states.contains(state));
+    let all = RunState::CRASHED.iter().all(|state| states.contains(state));
     let mut names: Vec<&str> = if all { vec!["crashed"] } else { Vec::new() };
-    names.extend(states.iter().filter(|s| !(all && CRASHED.contains(s))).map(|s| s.name()));
+    names.extend(states.iter().filter(|s| !(all && RunState::CRASHED.contains(s))).map(|s| s.name()));
     names.join(", ")
 }
 

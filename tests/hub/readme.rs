@@ -79,7 +79,7 @@ const OF_A_HUB: &[(&str, &[&str])] = &[
     ("agents revoke", &["agents revoke node-7"]),
     ("agents remove", &["agents remove node-7"]),
     ("runs", &["runs"]),
-    ("runs --state failed,out_of_memory --json", &["runs --state failed,out_of_memory --json"]),
+    ("runs --state crashed --json", &["runs --state crashed --json"]),
     ("alerts check rules.toml --from -12h", &["alerts check {rules} --from -12h"]),
     ("alerts apply rules.toml", &["alerts apply {rules} --team main"]),
     (

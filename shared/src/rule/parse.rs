@@ -1,8 +1,8 @@
 //! Reads conditions.
 
 use super::{
-    Across, By, CRASHED, Comparison, Condition, Fault, Function, MAX_WHEN_BYTES, OPEN, Op, Tag, Threshold, Until,
-    Value, duration, number_text,
+    Across, By, Comparison, Condition, Fault, Function, MAX_WHEN_BYTES, OPEN, Op, Tag, Threshold, Until, Value,
+    duration, number_text,
 };
 use crate::catalog::{self, Catalog, Kind};
 use crate::run::RunState;
@@ -585,9 +585,8 @@ impl<'a> Reader<'a> {
         let what = "expected states of a run, as in `run crashed, unreachable`, or longer than, without marker, idle";
         let mut states = Vec::new();
         for (at, word) in self.list(|c| c.is_ascii_alphabetic() || c == '_', what)? {
-            match RunState::named(word) {
-                Some(RunState::Crashed) => states.extend(CRASHED),
-                Some(state) => states.push(state),
+            match RunState::of_word(word) {
+                Some(own) => states.extend(own),
                 None => {
                     let names = RunState::ALL.map(RunState::name).join(", ");
                     return Err(self.fault_at(at, format!("{word:?} is not a state of a run: states are {names}")));

@@ -283,7 +283,7 @@ fn condition() -> impl Strategy<Value = Condition> {
         1 => proptest::sample::subsequence(RunState::ALL.to_vec(), 1..13).prop_map(|mut states| {
             // One word means all five.
             if states.contains(&RunState::Crashed) {
-                states.extend(CRASHED);
+                states.extend(RunState::CRASHED);
             }
             states.sort_unstable();
             states.dedup();

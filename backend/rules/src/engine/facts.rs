@@ -9,7 +9,7 @@ use shared::alert::{Alert, AlertSeverity, AlertState, Rule};
 use shared::finding::{Finding, next_line};
 use shared::rule::Condition;
 use shared::run::{Run, RunState};
-use shared::unit::{Unit, rough_duration};
+use shared::unit::{grouped, rough_duration};
 use shared::xid;
 use std::collections::BTreeMap;
 
@@ -296,7 +296,7 @@ impl Engine {
                 self.end_fact(&key, now, if Some(key.1.as_str()) == month { "the limit is higher" } else { "over" });
             }
             if let Some(used) = used.filter(|_| percent >= f64::from(least)) {
-                let hours = Unit::Count.scale(used.limit as f64).number(used.limit as f64);
+                let hours = grouped(used.limit as f64, 0);
                 let sentence = format!("{least} % of the {hours} GPU-hours of {} are used", used.month);
                 // Several hubs find the same alert, because it begins with the month for each of them.
                 let began = if self.hub.is_some() { used.month_began } else { now };

@@ -827,9 +827,10 @@ fn each_threshold_of_gpu_hours_is_told_once_a_month_and_after_a_restart_not_agai
     assert_eq!(again.set_rules(&rules, &world.catalog, T + 60 * SECOND), []);
     again.gpu_hours(Some(&used(1_300.0, 1_000, "2026-11")), T + 61 * SECOND);
     assert_eq!(told(&mut again), []);
-    // A higher limit ends both, and the next month begins anew.
+    // A higher limit ends what is below it, and the next month begins anew.
     again.gpu_hours(Some(&used(1_300.0, 1_500, "2026-11")), T + 62 * SECOND);
-    assert_eq!(told(&mut again), [row("all", Ended)]);
+    // The sentence of the other one has the new limit.
+    assert_eq!(told(&mut again), [row("nearly", Changed), row("all", Ended)]);
     again.gpu_hours(Some(&used(1.0, 1_500, "2026-12")), T + 63 * SECOND);
     assert_eq!(told(&mut again), [row("nearly", Ended)]);
     again.gpu_hours(Some(&used(1_290.0, 1_500, "2026-12")), T + 64 * SECOND);

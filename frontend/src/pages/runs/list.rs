@@ -32,11 +32,7 @@ const MAX_LISTED: usize = 1_000;
 const CHIPS: [(&str, char, &[RunState]); 4] = [
     ("Running", '●', &[RunState::Running, RunState::Suspended]),
     ("Finished", '✓', &[RunState::Finished]),
-    (
-        "Failed, crashed",
-        '■',
-        &[RunState::Failed, RunState::Crashed, RunState::OutOfMemory, RunState::TimedOut, RunState::NodeFailed],
-    ),
+    ("Failed, crashed", '■', &RunState::CRASHED),
     (
         "Lost, cancelled",
         '◌',
@@ -195,7 +191,11 @@ fn Tools(known: RwSignal<Option<KnownRuns>>) -> impl IntoView {
         })
     };
     let chip = move |(words, glyph, states): (&'static str, char, &'static [RunState])| {
-        let names = states.iter().map(|state| state.name()).collect::<Vec<_>>().join(",");
+        // One word means all ends by a fault.
+        let names = match states == RunState::CRASHED {
+            true => RunState::Crashed.name().to_string(),
+            false => states.iter().map(|state| state.name()).collect::<Vec<_>>().join(","),
+        };
         let (own, wanted) = (names.clone(), names.clone());
         let pressed = text(move || page.view.with(|view| view.state == own).to_string());
         let press =
