@@ -81,19 +81,7 @@ pub fn run(
 ) -> Ended {
     let inherited = inherited.filter(|id| check_id(id).is_ok());
     let mut teller = Teller::new(job.sockets, job.spool);
-    let (id, joined) = match (job.id, inherited, job.step) {
-        (None, Some(outer), _) => (outer, true),
-        // All tasks of a step have the same arguments, so an ID means the run of all.
-        (given, _, Some(step)) => (given.unwrap_or(step.run), !step.is_first),
-        (Some(given), _, None) => {
-            let id = teller.new_id(&given);
-            if id != given {
-                complain(&format!("a run has the ID {given} already; this one is {id}"));
-            }
-            (id, false)
-        }
-        (None, None, None) => (random_id(now()), false),
-    };
+    let (id, joined) = run_of((job.id, inherited, job.step), &teller, now(), &complain);
     let mut environment = vec![(RUN_ID, OsString::from(&id))];
     if let Some(socket) = teller.socket() {
         environment.push((SOCKET, socket.as_os_str().to_owned()));
@@ -157,6 +145,29 @@ pub fn run(
     match end {
         End::Status(status) => Ended::Status(status),
         End::Signal(signal) => Ended::Signal(signal),
+    }
+}
+
+/// The ID of the run, and whether it joins one that another process begins: from the given ID, the run ID of the
+/// environment, and the step of Slurm.
+fn run_of(
+    known: (Option<String>, Option<String>, Option<Step>),
+    teller: &Teller,
+    now: i64,
+    complain: impl Fn(&str),
+) -> (String, bool) {
+    match known {
+        (None, Some(outer), _) => (outer, true),
+        // All tasks of a step have the same arguments, so an ID means the run of all.
+        (given, _, Some(step)) => (given.unwrap_or(step.run), !step.is_first),
+        (Some(given), _, None) => {
+            let id = teller.new_id(&given);
+            if id != given {
+                complain(&format!("a run has the ID {given} already; this one is {id}"));
+            }
+            (id, false)
+        }
+        (None, None, None) => (random_id(now), false),
     }
 }
 

@@ -5,7 +5,7 @@ use crate::palette::{Ink, Palette};
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
 use ratatui_core::style::Modifier;
-use shared::run::{RunLine, RunState};
+use shared::run::RunLine;
 use shared::unit::rough_duration;
 
 /// Maximum lines of runs in the picture; the number of further ones is shown.
