@@ -88,7 +88,7 @@ fn gpu_time_is_for_members_and_a_limit_is_set_by_the_admins_of_the_team() {
     output_of(folder, &["team", "set", "gpu_hours=0", "--team", "main"]);
     assert_eq!(limit(), None);
     let patch = |who: &str, hours: &str| {
-        let headers = [hub.cookie(who), hub.origin()];
+        let headers = [hub.cookie(who), hub.origin(), "Content-Type: application/json".to_string()];
         let headers: Vec<&str> = headers.iter().map(String::as_str).collect();
         hub.send("PATCH", "/api/v1/teams/main", &headers, &format!("{{\"gpu_hours\": {hours}}}")).status
     };

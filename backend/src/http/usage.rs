@@ -70,7 +70,7 @@ pub(super) async fn gpu_time(
     let asked = GpuTimeSpan { by, from, to };
     let made = move || {
         let limit = limit.map(|limit| {
-            let Month { name, began } = Month::of(now);
+            let Month { name, began } = Month::from_time(now);
             let used = Number(theirs.runs.gpu_hours(&reader, (began, now)));
             GpuHoursLimit { month: name, used, limit }
         });

@@ -389,7 +389,7 @@ operations! {
         ListAudit = Get "/api/v1/audit", AUDIT, NOTHING, [TEAM, WHO, ACTION, OBJECT, FROM, TO, BEFORE_ENTRY, LIMIT], json::<AuditLog>();
         /// Returns what was used, by day, machine or key
         GetUsage = Get "/api/v1/usage", MEMBERS, NOTHING, [TEAM, USAGE_BY, FROM, TO, USAGE_FORMAT], text_or::<Usage>(&[CSV]);
-        /// Returns the GPU time of training jobs, by day, month, project, user or run; on a hub, to members of the team
-        GetGpuTime = Get "/api/v1/usage/runs", READ, NOTHING, [TEAM, GPU_TIME_BY, FROM, TO, USAGE_FORMAT], text_or::<GpuTime>(&[CSV]);
+        /// Returns the GPU time of training jobs, by day, month, project, user or run
+        GetGpuTime = Get "/api/v1/usage/runs", MEMBERS, NOTHING, [TEAM, GPU_TIME_BY, FROM, TO, USAGE_FORMAT], text_or::<GpuTime>(&[CSV]);
     }
 }

@@ -67,7 +67,7 @@ pub struct Month {
 
 impl Month {
     /// The month of a time, milliseconds since the Unix epoch.
-    pub fn of(now: i64) -> Month {
+    pub fn from_time(now: i64) -> Month {
         let day = now.div_euclid(DAY_MS);
         let (_, _, of_month) = date::civil(day);
         Month { name: written(day, GpuTimeBy::Month), began: (day - of_month + 1) * DAY_MS }
@@ -133,6 +133,8 @@ pub fn gpu_time(
     asked: GpuTimeSpan,
     prices: Option<&CostSettings>,
 ) -> GpuTime {
+    // Without any price no cost is missing.
+    let prices = prices.filter(|prices| !prices.is_empty());
     let (mut rows, mut total) = (BTreeMap::<String, GpuTimeSums>::new(), GpuTimeSums::default());
     for (run, days) in runs {
         let (run, about) = (run.as_ref(), &run.as_ref().about);
@@ -230,7 +232,7 @@ mod tests {
 
     #[test]
     fn a_month_begins_on_its_first_day() {
-        let month = |text: &str| Month::of(date::from_text(text).expect("a time"));
+        let month = |text: &str| Month::from_time(date::from_text(text).expect("a time"));
         let began = |text: &str| date::from_text(text).expect("a time");
         let november = Month { name: "2026-11".into(), began: began("2026-11-01 00:00:00") };
         assert_eq!(month("2026-11-30 23:59:59"), november);
@@ -243,7 +245,8 @@ mod tests {
         let all = || [(run("a", None, "ada"), vec![day(1, 2.0, Some(1.0))])].into_iter();
         let asked = GpuTimeSpan { by: GpuTimeBy::Day, from: 0, to: 9 };
         let free = gpu_time(all(), asked, None);
-        assert_eq!((free.total.cost, free.total.partial, free.currency), (None, false, None));
+        assert_eq!((free.total.cost, free.total.partial, &free.currency), (None, false, &None));
+        assert_eq!(gpu_time(all(), asked, Some(&CostSettings::default())), free);
         let other = CostSettings { gpu_hour: [("L4".to_string(), 2.0)].into(), kwh: None, currency: "EUR".into() };
         let unknown = gpu_time(all(), asked, Some(&other)).total;
         assert_eq!((unknown.cost, unknown.partial), (None, true));

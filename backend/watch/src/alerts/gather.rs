@@ -262,7 +262,7 @@ impl Gather {
                 continue;
             };
             let reader = Reader::new(self.live.clone(), Scope::only([], team.home.machines.iter().cloned()));
-            let Month { name, began } = Month::of(now);
+            let Month { name, began } = Month::from_time(now);
             let hours = self.runs.gpu_hours(&reader, (began, now));
             let used = GpuHoursUsed { hours, limit, month: name, month_began: began };
             team.engine.gpu_hours(Some(&used), now);

@@ -2,7 +2,6 @@
 
 use super::asked::Polled;
 use super::frame::Card;
-use super::usage::written;
 use crate::access::Access;
 use crate::state::Page;
 use crate::widgets::list::List;
@@ -21,6 +20,13 @@ const BY: [(&str, &str); 5] =
 const SPANS: [(&str, &str); 4] = [("-6d", "7 days"), ("-29d", "30 days"), ("-89d", "90 days"), ("-364d", "1 year")];
 /// Share of idle GPU-hours from which a row is marked.
 const MUCH_IDLE: f64 = 0.3;
+
+/// A value in its unit; a dash for an unknown one.
+pub(super) fn written(unit: Unit, value: Option<f64>) -> String {
+    let Some(value) = value.filter(|value| value.is_finite()) else { return "–".into() };
+    let scale = unit.scale(value);
+    format!("{} {}", scale.number(value), scale.symbol).trim().to_string()
+}
 
 fn number(value: Number) -> String {
     written(Unit::Count, Some(value.0))

@@ -1,8 +1,8 @@
-//! Usage of a team: GPU time, and what the hub receives, stores and sends for it, by day, by machine and by key.
+//! Usage of a team: GPU time, and the data of the hub by day, by machine and by key.
 
 use super::asked::Polled;
 use super::frame::Card;
-use super::gpu_time::GpuTimeCard;
+use super::gpu_time::{GpuTimeCard, written};
 use crate::access::Access;
 use crate::widgets::list::List;
 use crate::widgets::list::filter::{Choice, options};
@@ -44,12 +44,6 @@ fn describe_left_out(left_out: u64) -> String {
     )
 }
 
-pub(super) fn written(unit: Unit, value: Option<f64>) -> String {
-    let Some(value) = value.filter(|value| value.is_finite()) else { return "–".into() };
-    let scale = unit.scale(value);
-    format!("{} {}", scale.number(value), scale.symbol).trim().to_string()
-}
-
 /// A value of several rows together.
 fn together<'a>(rows: impl IntoIterator<Item = &'a UsageRow>, (name, _, _, adds): Measure) -> Option<f64> {
     let values = rows.into_iter().filter_map(|row| row.values.get(name).copied());
@@ -68,7 +62,7 @@ pub fn UsagePage() -> impl IntoView {
     }
 }
 
-/// What the hub receives, stores and sends.
+/// Data that the hub receives, stores and sends.
 #[component]
 fn DataUsage() -> impl IntoView {
     let access = expect_context::<Access>();
