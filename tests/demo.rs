@@ -280,3 +280,27 @@ fn a_demo_keeps_nothing_on_disk_and_starts_again_as_it_was() {
         }
     }
 }
+
+#[test]
+fn gpu_time_has_the_hours_of_the_runs_by_project_and_day_and_as_csv() {
+    let server = Server::start(TWO_RACKS);
+    whole(&server);
+    let time = |by: &str| json(&server, &format!("/api/v1/usage/runs?by={by}&from=-1d"));
+    until_so("a run held GPUs", || time("run")["total"]["gpu_hours"].as_f64().is_some_and(|hours| hours > 0.0));
+    let (by_run, by_project) = (time("run"), time("project"));
+    let first = &list(&by_run, "rows")[0];
+    let id = first["of"].as_str().expect("an ID");
+    let run = json(&server, &format!("/api/v1/runs/{id}"));
+    let hours = |value: &Value| value["gpu_hours"].as_f64().expect("a number");
+    // The run may go on between the two requests.
+    let apart = (hours(&run) - hours(first)).abs();
+    assert!(apart <= 8.0 * 60.0 / 3_600.0, "{first} {run}");
+    assert!(first["energy_kwh"].as_f64().is_some_and(|kwh| kwh > 0.0), "{first}");
+    assert!(hours(first) >= first["idle_gpu_hours"].as_f64().expect("a number"), "{first}");
+    assert!(first["cost"].is_null() && by_run["currency"].is_null(), "there are no prices");
+    let projects = list(&by_project, "rows").iter().map(hours).sum::<f64>();
+    assert!((projects - hours(&by_project["total"])).abs() < 1e-6, "{by_project}");
+    let csv = server.get("/api/v1/usage/runs?by=run&from=-1d&format=csv", &[]);
+    assert_eq!(csv.header("content-type"), "text/csv; charset=utf-8");
+    assert!(csv.body.starts_with("run,name,runs,gpu_hours,") && csv.body.contains(id), "{}", csv.body);
+}

@@ -270,6 +270,7 @@ fn a_hub_answers_what_the_document_says() {
         "ListAccountKeys",
         "ListAudit",
         "GetUsage",
+        "GetGpuTime",
         "ListViews",
         "ListShares",
         "ListRules",

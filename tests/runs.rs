@@ -120,6 +120,8 @@ fn a_run_is_listed_with_its_names_and_how_it_ended() {
         String::from_utf8_lossy(&output.stdout).into_owned()
     };
     assert!(listed(&[]).contains("■ failed (exit 3)"), "{}", listed(&[]));
+    assert!(listed(&["--state", "crashed"]).contains("■ failed (exit 3)"), "one word means all ends by a fault");
+    assert!(listed(&["--state", "failed"]).contains("one") && listed(&["--state", "timed_out"]).lines().count() == 1);
     assert!(listed(&["--state", "finished"]).lines().count() == 1 && listed(&["nothing"]).lines().count() == 1);
     assert!(listed(&["LR", "--project", "llm"]).contains("one"));
     assert!(listed(&["--group", "none"]).lines().count() == 1 && listed(&["--job-type", "none"]).lines().count() == 1);
@@ -458,6 +460,65 @@ fn the_silence_of_an_agent_is_no_end_of_its_jobs() {
     kill(child, libc::SIGKILL);
     job.wait().expect("it ended");
     listed(&fleet, "crashed (SIGKILL)");
+}
+
+#[test]
+fn an_id_that_a_run_has_already_makes_another_run_and_says_so() {
+    let bench = Bench::new();
+    let server = bench.server();
+    let first = started(bench.job(&["--id", "twice", "--", "sleep", "1000"]));
+    bench.sentence(&server, "twice", "running");
+    let second = bench.job(&["--id", "twice", "--", "sh", "-c", "echo $WATCHGLASS_RUN_ID; exit 3"]).output();
+    let second = second.expect("it ran");
+    let id = String::from_utf8_lossy(&second.stdout).trim().to_string();
+    let said = String::from_utf8_lossy(&second.stderr).into_owned();
+    assert!(said.contains(&format!("a run has the ID twice already; this one is {id}")), "{said}");
+    assert!(id.starts_with("twice-"), "{id}");
+    bench.sentence(&server, &id, "failed (exit 3)");
+    bench.sentence(&server, "twice", "running");
+    kill(first.id(), libc::SIGTERM);
+    let mut first = first;
+    first.wait().expect("it ended");
+    bench.sentence(&server, "twice", "cancelled (SIGTERM)");
+    // Also after the first has ended. A process that names the run in its environment joins it as before.
+    let third = bench.job(&["--id", "twice", "--", "true"]).output().expect("it ran");
+    assert!(String::from_utf8_lossy(&third.stderr).contains("a run has the ID twice already"));
+}
+
+#[test]
+fn the_tasks_that_srun_starts_are_one_run_without_an_outer_one() {
+    let bench = Bench::new();
+    let server = bench.server();
+    let task = |number: &str, script: &str| {
+        let mut job = bench.job(&["--", "sh", "-c", script]);
+        job.envs([("SLURM_JOB_ID", "42"), ("SLURM_STEP_ID", "0"), ("SLURM_NTASKS", "2"), ("SLURM_PROCID", number)]);
+        job
+    };
+    // A further task may begin before the first one.
+    let mut second = started(task("1", "sleep 1000"));
+    bench.run(&server, "slurm-42-0", "the second task", |run| {
+        run["processes"].as_array().is_some_and(|all| all.len() == 1)
+    });
+    let mut first = started(task("0", "sleep 1000"));
+    let ranks = |run: &Value| -> Vec<u64> {
+        let all = run["processes"].as_array().into_iter().flatten();
+        let mut ranks: Vec<u64> = all.filter_map(|one| one["rank"]["rank"].as_u64()).collect();
+        ranks.sort_unstable();
+        ranks
+    };
+    let run = bench.run(&server, "slurm-42-0", "both as ranks", |run| ranks(run) == [0, 1]);
+    assert_eq!(run["state"], "running", "{run}");
+    kill(child_of(second.id()), libc::SIGKILL);
+    second.wait().expect("it ended");
+    kill(child_of(first.id()), libc::SIGTERM);
+    first.wait().expect("it ended");
+    let run = bench.run(&server, "slurm-42-0", "its end", |run| run["ended"].is_number());
+    assert_eq!((&run["state"], &run["cause"]["rank"]), (&"crashed".into(), &1.into()), "{run}");
+    // One task alone is a run like any other.
+    let mut alone = bench.job(&["--", "sh", "-c", "echo $WATCHGLASS_RUN_ID"]);
+    alone.envs([("SLURM_JOB_ID", "43"), ("SLURM_STEP_ID", "0"), ("SLURM_NTASKS", "1"), ("SLURM_PROCID", "0")]);
+    let id = alone.output().expect("it ran").stdout;
+    assert!(!id.starts_with(b"slurm-"), "{}", String::from_utf8_lossy(&id));
 }
 
 #[test]

@@ -432,13 +432,11 @@ pub enum Condition {
     HubBehind,
     /// `history failed`: history cannot be written.
     HistoryFailed,
+    /// `gpu hours above 85 %`: percent of the team's limit for a month.
+    GpuHours(u32),
     /// `alert from code`: a program sends it.
     FromCode,
 }
-
-/// The states that `run crashed` includes.
-pub const CRASHED: [RunState; 5] =
-    [RunState::Failed, RunState::Crashed, RunState::OutOfMemory, RunState::TimedOut, RunState::NodeFailed];
 
 /// The class of a rule, by which one alert can inhibit another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -554,6 +552,7 @@ impl Condition {
             Condition::CollectorFailed(hold) => held("collector failed", *hold),
             Condition::HubBehind => "hub behind".into(),
             Condition::HistoryFailed => "history cannot be written".into(),
+            Condition::GpuHours(percent) => format!("GPU-hours of the month at {percent} % of the limit"),
             Condition::FromCode => "alert from code".into(),
         }
     }
@@ -605,9 +604,9 @@ fn listed<T: fmt::Display>(items: &[T]) -> String {
 }
 
 fn states_text(states: &[RunState]) -> String {
-    let all = CRASHED.iter().all(|state| states.contains(state));
+    let all = RunState::CRASHED.iter().all(|state| states.contains(state));
     let mut names: Vec<&str> = if all { vec!["crashed"] } else { Vec::new() };
-    names.extend(states.iter().filter(|s| !(all && CRASHED.contains(s))).map(|s| s.name()));
+    names.extend(states.iter().filter(|s| !(all && RunState::CRASHED.contains(s))).map(|s| s.name()));
     names.join(", ")
 }
 
@@ -703,6 +702,7 @@ impl fmt::Display for Condition {
             Condition::CollectorFailed(hold) => write!(f, "collector failed for {}", duration_text(*hold)),
             Condition::HubBehind => f.write_str("hub behind"),
             Condition::HistoryFailed => f.write_str("history failed"),
+            Condition::GpuHours(percent) => write!(f, "gpu hours above {percent} %"),
             Condition::FromCode => f.write_str("alert from code"),
         }
     }

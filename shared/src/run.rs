@@ -347,6 +347,15 @@ pub struct LogsOf {
     pub logs: String,
 }
 
+/// A launcher's request on the socket for the ID of a new run, as JSON. The reply is the ID: the requested one, or another
+/// one if a run of this user has it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NewId {
+    /// The requested ID.
+    pub new: String,
+}
+
 /// A marker that a script sends to the socket, as JSON. A plain text is a marker, too.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Mark {
@@ -447,6 +456,27 @@ impl RunState {
         RunState::Ended,
     ];
 
+    /// The ends by a fault: the states that the word `crashed` means in filters and rules. Each of the other words means
+    /// its own state, `failed` too. In answers `crashed` is the state of a run that a signal ended.
+    pub const CRASHED: [RunState; 5] =
+        [RunState::Failed, RunState::Crashed, RunState::OutOfMemory, RunState::TimedOut, RunState::NodeFailed];
+
+    /// The states of a word in a filter or a rule; none for an unknown word.
+    pub fn of_word(word: &str) -> Option<Vec<RunState>> {
+        match RunState::named(word)? {
+            RunState::Crashed => Some(RunState::CRASHED.to_vec()),
+            state => Some(vec![state]),
+        }
+    }
+
+    /// Whether it is an end by a fault.
+    pub const fn is_crash(self) -> bool {
+        matches!(
+            self,
+            RunState::Failed | RunState::Crashed | RunState::OutOfMemory | RunState::TimedOut | RunState::NodeFailed
+        )
+    }
+
     /// Its name in requests and answers.
     pub const fn name(self) -> &'static str {
         match self {
@@ -490,12 +520,8 @@ impl RunState {
             RunState::Running => '●',
             RunState::Finished => '✓',
             RunState::Suspended => '‖',
-            RunState::Failed
-            | RunState::Crashed
-            | RunState::OutOfMemory
-            | RunState::TimedOut
-            | RunState::NodeFailed => '■',
-            RunState::Unreachable | RunState::Preempted | RunState::Cancelled | RunState::Lost | RunState::Ended => '◌',
+            _ if self.is_crash() => '■',
+            _ => '◌',
         }
     }
 }
@@ -784,6 +810,10 @@ mod tests {
         assert_eq!(said(&own), ("preempted", "preempted (reported by the job)".into()));
         for state in RunState::ALL {
             assert_eq!(RunState::named(state.name()), Some(state));
+            assert_eq!(RunState::CRASHED.contains(&state), state.is_crash(), "{state:?}");
+            let own = if state == RunState::Crashed { RunState::CRASHED.to_vec() } else { vec![state] };
+            assert_eq!(RunState::of_word(state.name()), Some(own));
         }
+        assert_eq!(RunState::of_word("over"), None);
     }
 }

@@ -28,6 +28,9 @@ pub struct Team {
     pub members_invite: bool,
     /// Id of the view that an address without a query opens; None: the built-in one.
     pub default_view: Option<String>,
+    /// Limit of the GPU-hours of its runs in a month (UTC); None: no limit. Jobs continue above it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpu_hours: Option<u64>,
     /// Its people, by name; only if one team is requested.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub members: Vec<Member>,
@@ -91,6 +94,9 @@ pub struct TeamChange {
     /// Members may invite viewers and members.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub members_invite: Option<bool>,
+    /// Limit of the GPU-hours of its runs in a month; 0 removes it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gpu_hours: Option<u64>,
 }
 
 /// `DELETE /api/v1/teams/T`: removes the team with its keys, views and links.

@@ -75,6 +75,11 @@ window.fetch = (path, init) => {
       ? [{ id: 1, t: 1700000000, who: "chen", by: "s", network: "10.2.0.0", action: "team.role", object: "priya", before: "member", after: "viewer", result: "ok" }]
       : [{ id: 3, t: now, who: "amira", by: "s", network: "10.2.4.17", action: "key.add", object: "nightly", before: null, after: "runs:write", result: "ok" },
         { id: 2, t: now - 60, who: "nobody", by: "", network: "10.8.0.3", action: "sign-in", object: "tomas", before: null, after: null, result: "wrong password" }] });
+    case "GET usage/runs": { const row = (of, gpu_hours, partial) => ({ of, name: null, runs: 2, gpu_hours, measured_gpu_hours: gpu_hours,
+        idle_gpu_hours: gpu_hours / 4, energy_kwh: 1.5, cost: gpu_hours * 2, partial });
+      const [by, rows] = url.includes("by=project") ? ["project", [row("vision", 48, true)]] : ["day", [row("2026-11-21", 8, false), row("2026-11-22", 40, true)]];
+      return answer(200, { by, from: "2026-10-24", to: "2026-11-22", rows, total: row("", 48, true), left_out: 0, currency: "EUR",
+        limit: { month: "2026-11", used: 48, limit: 100 } }); }
     case "GET usage": return answer(200, { left_out: 12, usage: url.includes("by=source")
       ? [{ day: "2026-11-22", team: "main", kind: "source", subject: "a", name: "node-01", values: { samples: 10 } },
         { day: "2026-11-22", team: "main", kind: "source", subject: "b", name: "node-02", values: { samples: 90 } }]
@@ -344,7 +349,20 @@ fn the_audit_log_and_what_was_used_are_read() {
     browser.until("window.__asked.some(a => a[1].includes('who=amira'))");
     browser.open(&format!("{}?page=usage", crowd.url));
     browser.until("document.querySelectorAll('#usage tbody tr').length === 2");
-    assert_eq!(browser.eval("document.querySelector('.people .tile .number').innerText"), "100");
+    let data = "document.querySelector('[aria-label=\"Total of data\"] .tile .number').innerText";
+    assert_eq!(browser.eval(data), "100");
+    browser.until("document.querySelectorAll('#gpu-time tbody tr').length === 2");
+    let tile = |id: &str| browser.eval(&format!("document.querySelector('[data-tile={id}] .number').innerText"));
+    assert_eq!((tile("gpu-hours"), tile("idle"), tile("cost")), ("48".into(), "12".into(), "≥ 96 EUR".into()));
+    assert_eq!(tile("limit"), "48 of 100");
+    let first = "document.querySelector('#gpu-time tbody tr').innerText.replace(/\\s+/g, ' ').trim()";
+    assert_eq!(browser.eval(first), "2026-11-22 2 40 10 1.5 ≥ 80 EUR", "the newest day first");
+    browser.until("document.querySelector('[data-say=partial]')");
+    browser.click("[data-do=gpu-time-by][data-choice=project]");
+    browser.until("document.querySelector('#gpu-time tbody tr').innerText.startsWith('vision')");
+    browser.click("[data-do=gpu-time-span][data-choice='-6d']");
+    let csv = "document.querySelector('[data-do=gpu-time-csv]').getAttribute('href')";
+    browser.until(&format!("{csv}.includes('by=project&from=-6d') && {csv}.endsWith('format=csv')"));
     assert_eq!(browser.eval("document.querySelector('#usage tbody th').innerText.trim()"), "2026-11-22");
     browser.click(".people [data-do=by]:nth-child(2)");
     browser.until("document.querySelector('#usage tbody th').innerText.trim() === 'node-02'");

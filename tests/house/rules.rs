@@ -432,6 +432,7 @@ pub fn kibi(sources: &[Source]) -> Vec<String> {
 const WRITES_UNITS: &[(&str, &str)] = &[
     ("backend/client/src/body.rs", "the client knows no other package"),
     ("frontend/src/pages/team/usage.rs", "days of the calendar are counted, and none is a length of time"),
+    ("backend/src/http/usage.rs", "days of the calendar are counted, and none is a length of time"),
     ("backend/team/src/accounts/usage.rs", "days of the calendar are counted, and none is a length of time"),
 ];
 

@@ -115,6 +115,7 @@ const EXPECTED: &[(&str, &str, &str, &str, u16)] = &[
     ("POST", "/api/v1/alerts/{id}/ack", "/api/v1/alerts/none/ack", "MAOHl", 404),
     ("GET", "/api/v1/audit", "/api/v1/audit?team=main", "AHu", 200),
     ("GET", "/api/v1/usage", "/api/v1/usage?team=main", "MAHpd", 200),
+    ("GET", "/api/v1/usage/runs", "/api/v1/usage/runs?team=main", "MAHpd", 200),
     ("GET", "/api/v1/me", "/api/v1/me", "VMAOH", 200),
     ("PATCH", "/api/v1/me", "/api/v1/me", "VMAOH", 400),
     ("PUT", "/api/v1/me/password", "/api/v1/me/password", "VMAOH", 400),

@@ -37,6 +37,7 @@ const OF_A_HUB: &[(&str, &[&str])] = &[
     ("team grant MACHINE --team T", &["team grant node-0 --team hall"]),
     ("team revoke", &["team revoke node-0 --team hall"]),
     ("team set members_invite=true", &["team set members_invite=true --team main"]),
+    ("team set gpu_hours=N", &["team set gpu_hours=1000 --team main"]),
     ("team remove", &["team remove hall"]),
     ("view list", &["view list"]),
     ("view save NAME QUERY", &["view save cores tag=cpu --team main"]),
@@ -50,8 +51,12 @@ const OF_A_HUB: &[(&str, &[&str])] = &[
     ("erase --source MACHINE", &["erase --source node-0"]),
     ("audit [--from -1d] [--who NAME] [--action key.]", &["audit --from -1d", "audit --who root --action key. --json"]),
     (
-        "usage [--by day|source|key] [--from -30d] [--csv]",
-        &["usage --by day --from -30d", "usage --by source --csv", "usage --by key --json"],
+        "usage [--by day|month|project|user|run] [--from -30d] [--csv]",
+        &["usage --by day --from -30d", "usage --by project --csv", "usage --by run --json"],
+    ),
+    (
+        "usage --data [--by day|source|key] [--from -30d] [--csv]",
+        &["usage --data --by day --from -30d", "usage --data --by source --csv", "usage --data --by key --json"],
     ),
     ("key list", &["key list"]),
     (
@@ -74,7 +79,7 @@ const OF_A_HUB: &[(&str, &[&str])] = &[
     ("agents revoke", &["agents revoke node-7"]),
     ("agents remove", &["agents remove node-7"]),
     ("runs", &["runs"]),
-    ("runs --state failed,out_of_memory --json", &["runs --state failed,out_of_memory --json"]),
+    ("runs --state crashed --json", &["runs --state crashed --json"]),
     ("alerts check rules.toml --from -12h", &["alerts check {rules} --from -12h"]),
     ("alerts apply rules.toml", &["alerts apply {rules} --team main"]),
     (

@@ -25,6 +25,7 @@ mod proc;
 pub mod process;
 pub mod pty;
 pub mod relay;
+pub mod slurm;
 pub mod tell;
 
 use folder::Folder;
@@ -32,6 +33,7 @@ use memory::Watched;
 use process::{Child, End};
 use relay::{Relay, Streams};
 use shared::run::{About, Begun, How, Over, RUN_ID, SOCKET, Told, check_id};
+use slurm::Step;
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -48,6 +50,8 @@ pub struct Job {
     pub about: About,
     /// ID of the Slurm job that we are in.
     pub slurm: Option<String>,
+    /// The step of Slurm whose task we are, if it has several.
+    pub step: Option<Step>,
     /// Paths at which a server may listen, best first.
     pub sockets: Vec<PathBuf>,
     /// Folder for reports that no server received; None if this user has none.
@@ -76,9 +80,8 @@ pub fn run(
     complain: impl Fn(&str),
 ) -> Ended {
     let inherited = inherited.filter(|id| check_id(id).is_ok());
-    let joined = job.id.is_none() && inherited.is_some();
-    let id = job.id.or(inherited).unwrap_or_else(|| random_id(now()));
     let mut teller = Teller::new(job.sockets, job.spool);
+    let (id, joined) = run_of((job.id, inherited, job.step), &teller, now(), &complain);
     let mut environment = vec![(RUN_ID, OsString::from(&id))];
     if let Some(socket) = teller.socket() {
         environment.push((SOCKET, socket.as_os_str().to_owned()));
@@ -142,6 +145,29 @@ pub fn run(
     match end {
         End::Status(status) => Ended::Status(status),
         End::Signal(signal) => Ended::Signal(signal),
+    }
+}
+
+/// The ID of the run, and whether it joins one that another process begins: from the given ID, the run ID of the
+/// environment, and the step of Slurm.
+fn run_of(
+    known: (Option<String>, Option<String>, Option<Step>),
+    teller: &Teller,
+    now: i64,
+    complain: impl Fn(&str),
+) -> (String, bool) {
+    match known {
+        (None, Some(outer), _) => (outer, true),
+        // All tasks of a step have the same arguments, so an ID means the run of all.
+        (given, _, Some(step)) => (given.unwrap_or(step.run), !step.is_first),
+        (Some(given), _, None) => {
+            let id = teller.new_id(&given);
+            if id != given {
+                complain(&format!("a run has the ID {given} already; this one is {id}"));
+            }
+            (id, false)
+        }
+        (None, None, None) => (random_id(now), false),
     }
 }
 

@@ -3,7 +3,7 @@
 
 use super::folder::Folder;
 use super::peer::Server;
-use shared::run::{KEPT_ENDINGS, Kept, LogsOf, MAX_MESSAGE_BYTES, TellAnswer, Told, check_id};
+use shared::run::{KEPT_ENDINGS, Kept, LogsOf, MAX_MESSAGE_BYTES, NewId, TellAnswer, Told, check_id};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -78,6 +78,14 @@ impl Teller {
         }
         let folder = Folder::of_server(folder, user).map_err(|error| format!("{answer} is not used: {error}"))?;
         Ok((folder, run))
+    }
+
+    /// The ID for a new run with this one: another one if a run on this machine has it, ended or not. Without a server
+    /// that answers within a second, the ID stays.
+    pub fn new_id(&self, id: &str) -> String {
+        let asked = serde_json::to_vec(&NewId { new: id.into() }).unwrap_or_default();
+        let answer = self.sent(&asked).and_then(|server| server.answer(Instant::now() + ANSWER_TIMEOUT).ok());
+        answer.map(|(answer, _)| answer).filter(|answer| check_id(answer).is_ok()).unwrap_or_else(|| id.into())
     }
 
     /// Sends a message to the first server that accepts it.

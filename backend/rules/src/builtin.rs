@@ -136,6 +136,20 @@ pub const TABLE: &[BuiltIn] = &[
         "Check whether the disk of the data folder is full or read-only.",
     ),
     row("hub-behind", "hub behind", Warning, "hub behind", ""),
+    row(
+        "gpu-hours-nearly",
+        "GPU-hours nearly used up",
+        Warning,
+        "gpu hours above 85 %",
+        "The page Usage shows who used them.",
+    ),
+    row(
+        "gpu-hours-used",
+        "GPU-hours used up",
+        Warning,
+        "gpu hours above 100 %",
+        "Jobs continue. An admin of the team can raise its limit with watchglass team set.",
+    ),
     row(FROM_CODE, "from code", Warning, "alert from code", ""),
 ];
 

@@ -1,10 +1,10 @@
 //! The order of each command to the hub, and the note printed after its success.
 
-use super::order::{HubOrder, RunFilter};
+use super::order::{GpuTimeFilter, HubOrder, RunFilter};
 use super::{AdminFailed, password};
 use crate::config::{
     AdminTask, Administration, AgentsTask, AuditTask, EraseTask, Granted, KeyTask, RunsTask, RunsWord, ServiceTask,
-    ShareTask, TeamTask, UsageTask, UserTask, ViewTask,
+    ShareTask, TeamSetting, TeamTask, UsageTask, UserTask, ViewTask,
 };
 use shared::people::{NewPerson, NewServiceKey, PersonChange};
 use shared::session::{AgentChange, NewJoin};
@@ -35,7 +35,7 @@ pub(super) fn order(wanted: &Administration) -> Result<Noted, AdminFailed> {
         AdminTask::Share(task) => share_order(task, named),
         AdminTask::Erase(task) => erase_order(task),
         AdminTask::Audit(task) => (HubOrder::Audit(audit_filter(task, named)), String::new()),
-        AdminTask::Usage(task) => (HubOrder::Usage(usage_filter(task, named)?), String::new()),
+        AdminTask::Usage(task) => (usage_order(task, named)?, String::new()),
         AdminTask::Runs(task) => runs_order(task, wanted.json),
         AdminTask::Key(task) => key_order(task, team),
         AdminTask::Service(task) => service_order(task, team),
@@ -178,15 +178,16 @@ fn audit_filter(task: &AuditTask, team: Option<String>) -> LogFilter {
     }
 }
 
-/// The filter of a query of the usage table.
-fn usage_filter(task: &UsageTask, team: Option<String>) -> Result<UsageFilter, AdminFailed> {
+/// The order that queries GPU time, or with `--data` the usage of the hub itself.
+fn usage_order(task: &UsageTask, team: Option<String>) -> Result<HubOrder, AdminFailed> {
     let now = clock::System.wall();
-    Ok(UsageFilter {
-        team,
-        by: task.by.parse().map_err(|why| AdminFailed::usage(format!("--by {why}")))?,
-        from: task.from.map(|from| from.begin(now)),
-        to: task.to.map(|to| to.end(now)),
-    })
+    let (from, to) = (task.from.map(|from| from.begin(now)), task.to.map(|to| to.end(now)));
+    if task.data {
+        let by = task.by.parse().map_err(|why| AdminFailed::usage(format!("with --data, --by {why}")))?;
+        return Ok(HubOrder::Usage(UsageFilter { team, by, from, to }));
+    }
+    let by = task.by.parse().map_err(|why| AdminFailed::usage(format!("without --data, --by {why}")))?;
+    Ok(HubOrder::GpuTime(GpuTimeFilter { team, by, from, to }))
 }
 
 /// The order that lists runs, fetches the report of one, or changes one.
@@ -317,7 +318,7 @@ fn team_order(task: &TeamTask, named: String) -> Noted {
         }
         TeamTask::Rename { title: name, new } => {
             let note = format!("{name} is now {new}.");
-            (HubOrder::ChangeTeam(name, TeamChange { name: Some(new), members_invite: None }), note)
+            (HubOrder::ChangeTeam(name, TeamChange { name: Some(new), ..TeamChange::default() }), note)
         }
         TeamTask::Remove { title: name } => {
             let note = format!("{name} has been removed.");
@@ -331,10 +332,14 @@ fn team_order(task: &TeamTask, named: String) -> Noted {
             let note = format!("{named} no longer has access to {machine}.");
             (HubOrder::Grant(machine, GrantChange { remove: vec![named], ..GrantChange::default() }), note)
         }
-        TeamTask::Set { members_invite } => {
-            let may = if members_invite { "may" } else { "cannot" };
-            let note = format!("Members of {named} {may} invite members and viewers.");
-            (HubOrder::ChangeTeam(named, TeamChange { name: None, members_invite: Some(members_invite) }), note)
+        TeamTask::Set { setting } => {
+            let note = match setting {
+                TeamSetting::MembersInvite(true) => format!("Members of {named} may invite members and viewers."),
+                TeamSetting::MembersInvite(false) => format!("Members of {named} cannot invite members and viewers."),
+                TeamSetting::GpuHours(0) => format!("{named} has no limit of GPU-hours."),
+                TeamSetting::GpuHours(hours) => format!("{named} has a limit of {hours} GPU-hours a month."),
+            };
+            (HubOrder::ChangeTeam(named, setting.change()), note)
         }
     }
 }

@@ -20,6 +20,7 @@ use order::HubOrder;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use shared::answer::usage::{GpuTime, gpu_time_csv};
 use shared::audit::Usage;
 use shared::controls::escaped_json;
 use shared::people::{Erased, Made, MadeKey};
@@ -77,6 +78,7 @@ fn for_people(
 ) -> Result<String, AdminFailed> {
     Ok(match order {
         HubOrder::Usage(_) if wanted.is_csv() => usage_csv(&read::<Usage>(answer)?),
+        HubOrder::GpuTime(_) if wanted.is_csv() => gpu_time_csv(&read::<GpuTime>(answer)?),
         HubOrder::AddKey(..) | HubOrder::AddKeyOfService(..) | HubOrder::AddKeyOfPerson(..) => {
             format!("{}\n", read::<MadeKey>(answer)?.key.reveal())
         }

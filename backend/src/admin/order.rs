@@ -5,6 +5,7 @@ use api::parameter::{self, Parameter};
 use api::{Method, Operation};
 use serde::Serialize;
 use serde_json::{Value, json};
+use shared::answer::usage::GpuTimeBy;
 use shared::people::{Keys, NewPerson, NewServiceKey, People, PersonChange};
 use shared::run::RunState;
 use shared::run_change::RunChange;
@@ -60,6 +61,7 @@ pub(super) enum HubOrder {
     EndShare(String),
     Audit(LogFilter),
     Usage(UsageFilter),
+    GpuTime(GpuTimeFilter),
     Runs(RunFilter),
     /// A request about alerts.
     Alerts(HubRequest),
@@ -69,6 +71,19 @@ pub(super) enum HubOrder {
     ChangeRun(String, RunChange),
     /// Deletes a run, by its id.
     RemoveRun(String),
+}
+
+/// Filter of GPU time.
+#[derive(Debug)]
+pub(super) struct GpuTimeFilter {
+    /// Team, by id or name; none: all for hub admins, else the only team of the caller.
+    pub team: Option<String>,
+    /// The division.
+    pub by: GpuTimeBy,
+    /// A time of the first day, milliseconds since the Unix epoch.
+    pub from: Option<i64>,
+    /// A time of the last day.
+    pub to: Option<i64>,
 }
 
 /// Filter of listed runs.
@@ -145,7 +160,14 @@ impl HubOrder {
 
     /// Whether only a running server can carry it out, as it needs the samples.
     pub(super) fn needs_server(&self) -> bool {
-        matches!(self, HubOrder::Runs(_) | HubOrder::Alerts(..) | HubOrder::ChangeRun(..) | HubOrder::RemoveRun(_))
+        matches!(
+            self,
+            HubOrder::Runs(_)
+                | HubOrder::GpuTime(_)
+                | HubOrder::Alerts(..)
+                | HubOrder::ChangeRun(..)
+                | HubOrder::RemoveRun(_)
+        )
     }
 
     /// As a request over HTTP.
@@ -194,7 +216,14 @@ impl HubOrder {
             HubOrder::Shares(team) => of_team(Operation::ListShares, team),
             HubOrder::AddShare(team, wanted) => of_team(Operation::AddShare, team).with(wanted),
             HubOrder::EndShare(id) => new(Operation::EndShare, &[id]),
-            HubOrder::Usage(usage) => usage_request(usage),
+            HubOrder::Usage(usage) => {
+                let by = (parameter::USAGE_BY, usage.by.as_str());
+                usage_request(Operation::GetUsage, by, &usage.team, (usage.from, usage.to))
+            }
+            HubOrder::GpuTime(usage) => {
+                let by = (parameter::GPU_TIME_BY, usage.by.as_str());
+                usage_request(Operation::GetGpuTime, by, &usage.team, (usage.from, usage.to))
+            }
             HubOrder::Runs(runs) => runs.request(),
             HubOrder::Alerts(request) => request.clone(),
             HubOrder::Report(id, as_json) => {
@@ -268,6 +297,7 @@ impl HubOrder {
             HubOrder::Usage(asked) => body(&accounts.usage(by, asked).await?),
             // These need the samples, which only a server reads.
             HubOrder::Runs(_)
+            | HubOrder::GpuTime(_)
             | HubOrder::Report(..)
             | HubOrder::Alerts(..)
             | HubOrder::ChangeRun(..)
@@ -293,14 +323,19 @@ impl RunFilter {
     }
 }
 
-fn usage_request(usage: &UsageFilter) -> HubRequest {
+fn usage_request(
+    operation: Operation,
+    by: (Parameter, &str),
+    team: &Option<String>,
+    (from, to): (Option<i64>, Option<i64>),
+) -> HubRequest {
     let parameters = [
-        (parameter::TEAM, usage.team.clone()),
-        (parameter::USAGE_BY, Some(usage.by.as_str().into())),
-        (parameter::FROM, usage.from.map(seconds)),
-        (parameter::TO, usage.to.map(seconds)),
+        (parameter::TEAM, team.clone()),
+        (by.0, Some(by.1.into())),
+        (parameter::FROM, from.map(seconds)),
+        (parameter::TO, to.map(seconds)),
     ];
-    HubRequest::asking(Operation::GetUsage, &[], &parameters)
+    HubRequest::asking(operation, &[], &parameters)
 }
 
 fn log_request(log: &LogFilter) -> HubRequest {

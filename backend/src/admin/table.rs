@@ -4,7 +4,9 @@ use super::{AdminFailed, read};
 use api::Operation;
 use serde_json::Value;
 use shared::answer::runs::{ListedRun, RunList};
+use shared::answer::usage::{GpuTime, GpuTimeRow};
 use shared::audit::{AuditLog, Usage};
+use shared::json::Number;
 use shared::people::{Keys, People};
 use shared::session::Agents;
 use shared::team::{Services, Team, Teams};
@@ -29,6 +31,7 @@ pub(super) fn table(operation: Operation, answer: &Value, now: i64) -> Result<Op
         Operation::ListViews => views(read(answer)?),
         Operation::ListShares => shares(read(answer)?, now),
         Operation::GetUsage => usage(read(answer)?),
+        Operation::GetGpuTime => gpu_time(read(answer)?),
         Operation::ListRuns => runs(read(answer)?, now),
         Operation::ListAudit => audit(read(answer)?),
         _ => return Ok(None),
@@ -139,6 +142,25 @@ fn usage(usage: Usage) -> Rows {
         "DAY", "TEAM", "OF", "SAMPLES", "IN", "DISK", "SERIES", "LATE", "DROPPED", "VIEWERS", "HOURS", "OUT", "QUERIES",
     ];
     with_head(head, rows)
+}
+
+fn gpu_time(usage: GpuTime) -> Rows {
+    let (by, currency) = (usage.by, usage.currency.unwrap_or_default());
+    let number = |value: Number| format!("{:.1}", value.0);
+    let row = |row: GpuTimeRow| {
+        let of = if row.of.is_empty() { "-".into() } else { row.of };
+        // Sums with an unknown part are too low.
+        let least = if row.partial { ">=" } else { "" };
+        let known = |value: Option<Number>| value.map_or("-".into(), |value| format!("{least}{}", number(value)));
+        let cost = row.cost.map_or("-".into(), |cost| format!("{least}{:.2} {currency}", cost.0));
+        let name = row.name.unwrap_or_default();
+        let (held, idle) = (number(row.gpu_hours), number(row.idle_gpu_hours));
+        vec![of, name, row.runs.to_string(), held, idle, known(row.energy_kwh), cost]
+    };
+    let total = GpuTimeRow { of: "total".into(), ..usage.total };
+    let head =
+        [by.as_str().to_uppercase().as_str(), "NAME", "RUNS", "GPU-HOURS", "IDLE", "KWH", "COST"].map(String::from);
+    std::iter::once(head.to_vec()).chain(usage.rows.into_iter().chain([total]).map(row)).collect()
 }
 
 fn runs(runs: RunList, now: i64) -> Rows {

@@ -7,6 +7,7 @@ use super::watching::AlertsTask;
 use super::when::{When, when};
 use clap::{Args, Subcommand};
 use shared::role::{KeyScope, Role};
+use shared::team::TeamChange;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use uplink::settings::HubEntry;
@@ -338,19 +339,40 @@ pub enum TeamTask {
         #[arg(value_name = "MACHINE")]
         machine: String,
     },
-    /// Set what members of the team of --team may do
+    /// Set what members of the team of --team may do, and its limit
     Set {
-        /// members_invite=true lets members invite viewers and members
-        #[arg(value_name = "KEY=VALUE", value_parser = members_invite, action = clap::ArgAction::Set)]
-        members_invite: bool,
+        /// members_invite=true, or gpu_hours=N for each month, 0 for no limit
+        #[arg(value_name = "KEY=VALUE", value_parser = team_setting)]
+        setting: TeamSetting,
     },
 }
 
-fn members_invite(text: &str) -> Result<bool, String> {
+/// A setting of a team.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TeamSetting {
+    /// Whether members may invite viewers and members.
+    MembersInvite(bool),
+    /// Limit of GPU-hours in a month; 0: no limit.
+    GpuHours(u64),
+}
+
+impl TeamSetting {
+    /// The change of the team.
+    pub fn change(self) -> TeamChange {
+        match self {
+            TeamSetting::MembersInvite(may) => TeamChange { members_invite: Some(may), ..TeamChange::default() },
+            TeamSetting::GpuHours(hours) => TeamChange { gpu_hours: Some(hours), ..TeamChange::default() },
+        }
+    }
+}
+
+fn team_setting(text: &str) -> Result<TeamSetting, String> {
+    let wrong = || "write members_invite=true, members_invite=false or gpu_hours=N".to_string();
     match text.split_once('=') {
-        Some(("members_invite", "true")) => Ok(true),
-        Some(("members_invite", "false")) => Ok(false),
-        _ => Err("write members_invite=true or members_invite=false".into()),
+        Some(("members_invite", "true")) => Ok(TeamSetting::MembersInvite(true)),
+        Some(("members_invite", "false")) => Ok(TeamSetting::MembersInvite(false)),
+        Some(("gpu_hours", hours)) => hours.parse().map(TeamSetting::GpuHours).map_err(|_| wrong()),
+        _ => Err(wrong()),
     }
 }
 
@@ -439,12 +461,20 @@ pub struct AuditTask {
     pub limit: Option<u32>,
 }
 
-/// Sums of usage, and their groups.
+/// Sums of usage, and their division.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 pub struct UsageTask {
-    /// Usage by day, machine or key
-    #[arg(long, value_name = "WHAT", value_parser = ["day", "source", "key"], default_value = "day")]
+    /// Division of the usage; machine and key only with --data
+    #[arg(
+        long,
+        value_name = "WHAT",
+        value_parser = ["day", "month", "project", "user", "run", "source", "key"],
+        default_value = "day"
+    )]
     pub by: String,
+    /// Show what the hub receives, stores and sends in place of GPU time
+    #[arg(long)]
+    pub data: bool,
     /// A time on the first day, such as a date or -7d [default: 30 days]
     #[arg(long, value_name = "T", value_parser = when, allow_hyphen_values = true)]
     pub from: Option<When>,

@@ -230,7 +230,7 @@ pub enum Word {
         #[command(flatten)]
         flags: AdminFlags,
     },
-    /// Show a team's usage: samples, bytes, series, viewers and queries
+    /// Show GPU-hours, idle time, energy and cost, or what a hub stores
     Usage {
         #[command(flatten)]
         task: UsageTask,

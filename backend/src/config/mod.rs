@@ -42,8 +42,8 @@ mod when;
 pub use self::insight::InsightSettings;
 pub use self::team::{AddressRange, AgentLimits, Proxies, PublicUrl, Rejoin};
 pub use administer::{
-    AdminTask, Administration, AgentsTask, AuditTask, EraseTask, Granted, KeyTask, ServiceTask, ShareTask, TeamTask,
-    UsageTask, UserTask, ViewTask,
+    AdminTask, Administration, AgentsTask, AuditTask, EraseTask, Granted, KeyTask, ServiceTask, ShareTask, TeamSetting,
+    TeamTask, UsageTask, UserTask, ViewTask,
 };
 pub use alerts::{AlertSettings, BuiltInRules, SmtpSettings, rules_of_file};
 pub use collector::CollectorConfig;

@@ -229,7 +229,7 @@ pub struct RunsTask {
     #[allow(missing_docs, reason = "see RunsWord; clap would print it as the help of the command")]
     #[command(subcommand)]
     pub word: Option<RunsWord>,
-    /// Only runs in this state: running, finished, failed, crashed, out_of_memory, cancelled, lost, and others
+    /// Only runs in this state: running, finished, lost ...; crashed for all faults
     #[arg(long, value_name = "STATE", value_parser = state, value_delimiter = ',')]
     pub state: Vec<RunState>,
     /// Only runs of this project

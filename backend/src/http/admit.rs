@@ -193,7 +193,7 @@ fn strangers_request(
 fn alone(app: &App, need: Need, request: &Request) -> Result<Asker, Refusal> {
     let caller = request.extensions().get::<Caller>().copied().unwrap_or_default();
     match need {
-        Need::Open | Need::Role(..) | Need::Shared(_) | Need::Person(_) => {
+        Need::Open | Need::Role(..) | Need::Shared(_) | Need::Person(_) | Need::Members(_) => {
             let network = Network::local();
             Ok(Asker {
                 who: None,

@@ -163,6 +163,7 @@ handlers! {
     EndAccountKey => admin::people::end_key;
     ListAudit => log::audit;
     GetUsage => usage::get;
+    GetGpuTime => usage::gpu_time;
 }
 
 /// The handler of an operation with its parameter checks, without authentication.

@@ -5,7 +5,7 @@ use crate::palette::{Ink, Palette};
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
 use ratatui_core::style::Modifier;
-use shared::run::{RunLine, RunState};
+use shared::run::RunLine;
 use shared::unit::rough_duration;
 
 /// Maximum lines of runs in the picture; the number of further ones is shown.
@@ -60,11 +60,7 @@ pub fn draw(model: &Model, palette: Palette, area: Rect, buffer: &mut Buffer) ->
             line = line.chars().take(wide.saturating_sub(more.chars().count())).collect::<String>() + &more;
         }
         let style = match run.state {
-            RunState::Failed
-            | RunState::Crashed
-            | RunState::OutOfMemory
-            | RunState::TimedOut
-            | RunState::NodeFailed => palette.style(Ink::Warn),
+            state if state.is_crash() => palette.style(Ink::Warn),
             _ if run.ended.is_some() => palette.style(Ink::Faint),
             _ => palette.style(Ink::Text).add_modifier(Modifier::BOLD),
         };

@@ -54,7 +54,7 @@ fn of_run(page: Page, run: &Listed) -> Offer {
 fn others(route: Route) -> &'static str {
     match route {
         Route::Team => "settings, people, users, invite, roles, team",
-        Route::Usage => "settings, storage, queries, viewers, costs",
+        Route::Usage => "settings, GPU-hours, idle, energy, costs, money, storage, queries, viewers",
         Route::Audit => "settings, log, changes",
         Route::Machines => "settings, agents, add a machine, join, rename, labels",
         Route::Keys => "settings, API keys, tokens, service accounts",

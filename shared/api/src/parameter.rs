@@ -67,7 +67,7 @@ parameters! {
     HEIGHT = Parameter::new("height", Number(1), "Height of the picture, pixels");
     THEME = Parameter::new("theme", Choice(&["light", "dark"]), "Colors of the picture; light if absent");
     FLEET_ROW = Parameter::new("row", Text, "Row of the fleet overview, as gpu or cpu");
-    STATES = Parameter::new("state", Text, "States of training jobs, separated by commas").repeated();
+    STATES = Parameter::new("state", Text, "States of training jobs, separated by commas; crashed means all ends by a fault").repeated();
     PROJECT = Parameter::new("project", Text, "Project; a comma means or, a leading ! means not");
     GROUP = Parameter::new("group", Text, "Group; a comma means or, a leading ! means not");
     JOB_TYPE = Parameter::new("job_type", Text, "Job type; a comma means or, a leading ! means not");
@@ -94,6 +94,7 @@ parameters! {
     ALERT_STATE = Parameter::new("state", Choice(&["pending", "firing", "resolved"]), "State of the alert");
     RULE = Parameter::new("rule", Text, "ID of an alert rule");
     USAGE_BY = Parameter::new("by", Choice(&["day", "source", "key"]), "Division of the usage; day if absent");
+    GPU_TIME_BY = Parameter::new("by", Choice(&["day", "month", "project", "user", "run"]), "Division of the GPU time; day if absent");
     USAGE_FORMAT = Parameter::new("format", Choice(&["json", "csv"]), "Format of the table; json if absent");
     WHO = Parameter::new("who", Text, "Name of the account or key that acted");
     ACTION = Parameter::new("action", Text, "Action, or its first part followed by a full stop");

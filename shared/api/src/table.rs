@@ -14,6 +14,7 @@ use shared::answer::runs::{ListedRun, RunList, RunReport};
 use shared::answer::series::{
     ChangedList, CheckList, MetricList, NowFigures, ProcessList, QueryAnswer, SeriesList, SourceList,
 };
+use shared::answer::usage::GpuTime;
 use shared::answer::{ById, Nothing};
 use shared::audit::{AuditLog, Usage};
 use shared::enrol::{EnrolAnswer, EnrolRequest};
@@ -392,5 +393,7 @@ operations! {
         ListAudit = Get "/api/v1/audit", AUDIT, NOTHING, [TEAM, WHO, ACTION, OBJECT, FROM, TO, BEFORE_ENTRY, LIMIT], json::<AuditLog>();
         /// Returns what was used, by day, machine or key
         GetUsage = Get "/api/v1/usage", MEMBERS, NOTHING, [TEAM, USAGE_BY, FROM, TO, USAGE_FORMAT], text_or::<Usage>(&[CSV]);
+        /// Returns the GPU time of training jobs, by day, month, project, user or run
+        GetGpuTime = Get "/api/v1/usage/runs", MEMBERS, NOTHING, [TEAM, GPU_TIME_BY, FROM, TO, USAGE_FORMAT], text_or::<GpuTime>(&[CSV]);
     }
 }

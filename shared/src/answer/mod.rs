@@ -2,7 +2,8 @@
 //! command line and other programs read them. Each field is defined here once, with its unit.
 //!
 //! [`runs`]: training jobs; [`logs`]: their output; [`markers`]: markers, kernels and cells of notebooks; [`fleet`]:
-//! machines and rows of them over time; [`series`]: metrics, machines, series, processes and checks.
+//! machines and rows of them over time; [`series`]: metrics, machines, series, processes and checks; [`usage`]: GPU time
+//! of training jobs.
 //!
 //! Times are [`Seconds`](crate::json::Seconds) since the Unix epoch. Unknown values are null or left out, as each type
 //! documents; they are never zero.
@@ -14,6 +15,7 @@ pub mod logs;
 pub mod markers;
 pub mod runs;
 pub mod series;
+pub mod usage;
 
 /// Answer with only the ID of the changed object.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -1,8 +1,8 @@
 //! Reads conditions.
 
 use super::{
-    Across, By, CRASHED, Comparison, Condition, Fault, Function, MAX_WHEN_BYTES, OPEN, Op, Tag, Threshold, Until,
-    Value, duration, number_text,
+    Across, By, Comparison, Condition, Fault, Function, MAX_WHEN_BYTES, OPEN, Op, Tag, Threshold, Until, Value,
+    duration, number_text,
 };
 use crate::catalog::{self, Catalog, Kind};
 use crate::run::RunState;
@@ -491,6 +491,20 @@ impl<'a> Reader<'a> {
         Ok(Condition::Xid(numbers))
     }
 
+    /// `85 %`, a whole number from 1 to 1,000.
+    fn gpu_hours(&mut self) -> Read<Condition> {
+        self.blank();
+        let at = self.at;
+        let number = self.rest();
+        let digits = number.len() - number.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+        let percent = number[..digits].parse().ok().filter(|percent| (1..=1_000).contains(percent));
+        self.at += digits;
+        match (percent, self.sign("%")) {
+            (Some(percent), true) => Ok(Condition::GpuHours(percent)),
+            _ => Err(self.fault_at(at, "expected percent of the limit, such as `gpu hours above 85 %`")),
+        }
+    }
+
     fn condition(&mut self) -> Read<Condition> {
         if self.words("source lost") {
             return Ok(Condition::SourceLost(self.hold()?.unwrap_or(60)));
@@ -521,6 +535,9 @@ impl<'a> Reader<'a> {
         }
         if self.words("history failed") {
             return Ok(Condition::HistoryFailed);
+        }
+        if self.words("gpu hours above") {
+            return self.gpu_hours();
         }
         if self.skip_word("run") {
             return self.run();
@@ -568,9 +585,8 @@ impl<'a> Reader<'a> {
         let what = "expected states of a run, as in `run crashed, unreachable`, or longer than, without marker, idle";
         let mut states = Vec::new();
         for (at, word) in self.list(|c| c.is_ascii_alphabetic() || c == '_', what)? {
-            match RunState::named(word) {
-                Some(RunState::Crashed) => states.extend(CRASHED),
-                Some(state) => states.push(state),
+            match RunState::of_word(word) {
+                Some(own) => states.extend(own),
                 None => {
                     let names = RunState::ALL.map(RunState::name).join(", ");
                     return Err(self.fault_at(at, format!("{word:?} is not a state of a run: states are {names}")));

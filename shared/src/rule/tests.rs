@@ -73,6 +73,7 @@ fn each_form_is_read_written_again_and_said() {
         ("collector failed for 10m", "collector failed for 10m", ""),
         ("hub behind", "hub behind", ""),
         ("history failed", "history failed", ""),
+        ("gpu hours above 85%", "gpu hours above 85 %", "GPU-hours of the month at 85 % of the limit"),
         ("alert from code", "alert from code", ""),
         (r#""openmetrics.n.load{a=\"x, y\"}" > 3"#, r#""openmetrics.n.load{a=\"x, y\"}" > 3"#, ""),
         ("openmetrics.l.flap > 0.5", "openmetrics.l.flap > 0.5", ""),
@@ -282,13 +283,14 @@ fn condition() -> impl Strategy<Value = Condition> {
         1 => proptest::sample::subsequence(RunState::ALL.to_vec(), 1..13).prop_map(|mut states| {
             // One word means all five.
             if states.contains(&RunState::Crashed) {
-                states.extend(CRASHED);
+                states.extend(RunState::CRASHED);
             }
             states.sort_unstable();
             states.dedup();
             Condition::Run(states)
         }),
         1 => dur().prop_map(Condition::RunLonger),
+        1 => (1..=1_000u32).prop_map(Condition::GpuHours),
         1 => dur().prop_map(Condition::RunSilent),
         1 => proptest::collection::btree_set(1u32..200, 0..5).prop_map(|n| Condition::Xid(n.into_iter().collect())),
         1 => (proptest::collection::vec("[a-z_]{1,9}(\\.[a-z]{1,5})?", 1..4), dur())

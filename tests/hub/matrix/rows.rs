@@ -172,6 +172,7 @@ pub const ROWS: &[MatrixRow] = &[
     row("POST /api/v1/alerts/{id}/ack", "/api/v1/alerts/{alert}/ack", EMPTY, Team, &[200, 409]),
     row("GET /api/v1/audit", "/api/v1/audit?team={team}", "", Team, OK),
     row("GET /api/v1/usage", "/api/v1/usage?team={team}", "", Team, OK),
+    row("GET /api/v1/usage/runs", "/api/v1/usage/runs?team={team}", "", Team, OK),
     row("GET /api/v1/me", "", "", Nothing, OK),
     row("PATCH /api/v1/me", "", WRONG, Nothing, BAD),
     row("DELETE /api/v1/me", "", PLAIN, Nothing, NOT_JSON),

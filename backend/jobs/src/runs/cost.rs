@@ -65,9 +65,14 @@ impl CostSettings {
         }
     }
 
+    /// Whether there is no price.
+    pub fn is_empty(&self) -> bool {
+        self.gpu_hour.is_empty() && self.kwh.is_none()
+    }
+
     /// Cost of these GPU-hours by model, and of this energy; None if a part has no price.
     pub fn total<'a>(&self, hours: impl Iterator<Item = (&'a str, f64)>, kwh: Option<f64>) -> Option<f64> {
-        if self.gpu_hour.is_empty() && self.kwh.is_none() {
+        if self.is_empty() {
             return None;
         }
         let (mut sum, mut any) = (0.0, false);

@@ -1,5 +1,6 @@
 //! Stores a summary of each run that ends, because it must outlive the run's samples.
 
+use super::days::days_of;
 use super::output::ENDED;
 use super::registry::RunRegistry;
 use super::summary::RunSummary;
@@ -91,7 +92,9 @@ fn store_ended(live: &Arc<Live>, registry: &RunRegistry, oldest: impl Fn(i64) ->
         if let Some(Err(error)) = own.map(|own| registry.logs.keep_last(&run, &own.name)) {
             tracing::warn!(%error, "the last lines of the run {id} are not kept");
         }
-        if let Err(error) = registry.kept.keep(RunSummary::build(live, &sources, run, registry.summary_inputs())) {
+        let days = days_of(live, &sources, &run, now);
+        let summary = RunSummary { days, ..RunSummary::build(live, &sources, run, registry.summary_inputs()) };
+        if let Err(error) = registry.kept.keep(summary) {
             tracing::warn!(%error, "the summary of the run {id} is not kept");
         }
     }

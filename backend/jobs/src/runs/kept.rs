@@ -1,5 +1,6 @@
 //! Summaries of ended runs, one file each in the data folder: they outlive the samples.
 
+use super::days::RunDay;
 use super::edits::{KnownEdits, PlacedRun, RunEdits, renamed};
 use super::other_id;
 use super::output::last_file;
@@ -31,10 +32,16 @@ struct SummaryRow {
     run: Arc<Run>,
     machines: BTreeMap<String, String>,
     numbers: RunNumbers,
+    days: Vec<RunDay>,
     path: PathBuf,
 }
 
 impl SummaryRow {
+    fn new(summary: RunSummary, path: PathBuf) -> SummaryRow {
+        let RunSummary { run, machines, numbers, days, .. } = summary;
+        SummaryRow { run: Arc::new(run), machines, numbers, days, path }
+    }
+
     /// Whether a reader of these machines sees it: all of its machines, unless it was deleted.
     fn is_seen(&self, edits: &KnownEdits, sees: &impl Fn(&str) -> bool) -> bool {
         self.machines.values().all(|key| sees(key)) && !edits.has_deleted(&self.run, self.machines.values())
@@ -87,6 +94,12 @@ impl KeptRuns {
         row.is_seen(&self.edits.now(), &sees).then(|| row.numbers.clone())
     }
 
+    /// The GPU time of an ended run by day, for a reader of all its machines, by machine key; None if it is not stored.
+    pub(super) fn days(&self, run: &Run, sees: impl Fn(&str) -> bool) -> Option<Vec<RunDay>> {
+        let row = self.rows().get(&run.id).filter(|row| row.run.ended == run.ended && !row.days.is_empty())?.clone();
+        row.is_seen(&self.edits.now(), &sees).then(|| row.days.clone())
+    }
+
     /// Whether a run is stored in this version.
     pub(super) fn has(&self, run: &Run) -> bool {
         self.rows().get(&run.id).is_some_and(|row| *row.run == *run)
@@ -107,8 +120,8 @@ impl KeptRuns {
                 Some(summary) if summary.made < oldest => {
                     let _ = (fs::remove_file(&path), fs::remove_file(last_file(folder, summary.run.machine_id())));
                 }
-                Some(RunSummary { run, machines, numbers, .. }) => {
-                    rows.insert(run.id.clone(), Arc::new(SummaryRow { run: Arc::new(run), machines, numbers, path }));
+                Some(summary) => {
+                    rows.insert(summary.run.id.clone(), Arc::new(SummaryRow::new(summary, path)));
                 }
                 None => tracing::warn!("{} is no summary of a run; remove it", path.display()),
             }
@@ -127,8 +140,7 @@ impl KeptRuns {
         file.write_all(&serde_json::to_vec(&summary).map_err(io::Error::other)?)?;
         file.sync_data()?;
         fs::rename(&new, &path)?;
-        let RunSummary { run, machines, numbers, .. } = summary;
-        self.rows().insert(run.id.clone(), Arc::new(SummaryRow { run: Arc::new(run), machines, numbers, path }));
+        self.rows().insert(summary.run.id.clone(), Arc::new(SummaryRow::new(summary, path)));
         Ok(())
     }
 

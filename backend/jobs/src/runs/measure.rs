@@ -93,6 +93,67 @@ pub struct Line {
     pub values: Vec<Option<f64>>,
 }
 
+impl RunMeasures {
+    /// Joins the lines of a rank that a launcher started again on another machine: one line over all its machines, which
+    /// has the name of the newest. A rank number that two machines have at the same time stays two lines.
+    pub fn join_moved(&mut self, run: &Run) {
+        let moved = moved_ranks(run);
+        for measure in &mut self.measures {
+            let mut joined: Vec<Line> = Vec::with_capacity(measure.lines.len());
+            for line in std::mem::take(&mut measure.lines) {
+                let newest = line.rank.and_then(|rank| moved.get(&rank));
+                let Some(newest) = newest.filter(|newest| newest.order.contains(&line.source)) else {
+                    joined.push(line);
+                    continue;
+                };
+                match joined.iter_mut().find(|known| known.rank == line.rank && known.label == line.label) {
+                    Some(known) => newest.merge(known, line),
+                    None => joined.push(line),
+                }
+            }
+            measure.lines = joined;
+        }
+    }
+}
+
+/// The machines of a rank one after the other, oldest first.
+struct MovedRank {
+    order: Vec<String>,
+}
+
+impl MovedRank {
+    /// Adds the line of another machine. In a column that has both, the value of the newer machine counts.
+    fn merge(&self, known: &mut Line, other: Line) {
+        let at = |line: &Line| self.order.iter().rposition(|source| *source == line.source);
+        let is_newer = at(&other) > at(known);
+        for (value, other) in known.values.iter_mut().zip(&other.values) {
+            *value = if is_newer { other.or(*value) } else { value.or(*other) };
+        }
+        if is_newer {
+            known.source = other.source;
+        }
+    }
+}
+
+/// Ranks that ran on several machines, never on two of them at the same time, by number.
+fn moved_ranks(run: &Run) -> BTreeMap<u32, MovedRank> {
+    let mut lives: BTreeMap<u32, Vec<(i64, i64, &str)>> = BTreeMap::new();
+    for process in &run.processes {
+        if let Some(rank) = &process.rank {
+            let life = (process.began, process.ended.unwrap_or(i64::MAX), process.source.as_str());
+            lives.entry(rank.rank).or_default().push(life);
+        }
+    }
+    let moved = |mut lives: Vec<(i64, i64, &str)>| {
+        lives.sort_unstable();
+        let overlap = lives.windows(2).any(|pair| pair[0].2 != pair[1].2 && pair[1].0 < pair[0].1);
+        let order: Vec<String> = lives.iter().map(|life| life.2.to_string()).collect();
+        let several = order.iter().any(|source| *source != order[0]);
+        (several && !overlap).then_some(MovedRank { order })
+    };
+    lives.into_iter().filter_map(|(rank, lives)| Some((rank, moved(lives)?))).collect()
+}
+
 /// A rank on a machine: its GPUs and the spans in which it held them, over all its lives.
 #[derive(Default)]
 struct Ranked {
@@ -166,6 +227,16 @@ fn ranks_of(run: &Run, span: HeldSpan) -> (Ranks<'_>, HeldGpus<'_>) {
         }
     }
     (ranks, held)
+}
+
+/// The GPU time of a run from its records alone, without samples.
+pub(super) fn held_sums(run: &Run, now: i64) -> Sums {
+    let span = (run.began, run.ended.unwrap_or(now).max(run.began + 1));
+    let mut sums = Sums::default();
+    for (spans, assumed) in ranks_of(run, span).1.into_values().flat_map(BTreeMap::into_values) {
+        sums.add(&HeldGpu { spans: merged(spans), assumed, ..HeldGpu::default() });
+    }
+    sums
 }
 
 /// Reads a run on these machines up to `now`, milliseconds since the Unix epoch. `points` is the number of columns of a
@@ -335,4 +406,49 @@ fn read_source(
     });
     let processes = processes.collect();
     Read { step, gpus, host, processes }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use shared::run::Rank;
+
+    fn process(source: &str, rank: u32, began: i64, ended: Option<i64>) -> RunProcess {
+        let rank = Some(Rank { rank, ..Rank::default() });
+        RunProcess { source: source.into(), began, ended, rank, ..RunProcess::default() }
+    }
+
+    fn line(source: &str, rank: u32, values: [Option<f64>; 4]) -> Line {
+        Line { source: source.into(), rank: Some(rank), label: None, values: values.to_vec() }
+    }
+
+    #[test]
+    fn a_rank_that_moved_to_another_machine_has_one_line_over_both() {
+        let processes = vec![
+            process("node-1", 0, 0, None),
+            process("node-2", 1, 0, Some(20)),
+            process("node-3", 1, 20, None),
+            // Two machines have this number at the same time.
+            process("node-1", 2, 0, Some(30)),
+            process("node-3", 2, 10, None),
+        ];
+        let run = Run { processes, ..Run::default() };
+        let (a, b, c) = (Some(1.0), Some(2.0), Some(3.0));
+        let lines = vec![
+            line("node-1", 0, [a, a, a, a]),
+            line("node-1", 2, [c, c, c, None]),
+            line("node-2", 1, [a, a, a, None]),
+            line("node-3", 1, [None, None, b, b]),
+            line("node-3", 2, [None, c, c, c]),
+        ];
+        let measure = Measure { lines, ..measure_of(&GPU_ROWS[0], Vec::new()) };
+        let mut measured =
+            RunMeasures { sums: Sums::default(), from: 0, step: 10, measures: vec![measure], left_out: 0 };
+        measured.join_moved(&run);
+        let lines = &measured.measures[0].lines;
+        let shown: Vec<(&str, Option<u32>)> = lines.iter().map(|line| (line.source.as_str(), line.rank)).collect();
+        let expected = [("node-1", 0), ("node-1", 2), ("node-3", 1), ("node-3", 2)];
+        assert_eq!(shown, expected.map(|(source, rank)| (source, Some(rank))));
+        assert_eq!(lines[2].values, [a, a, b, b], "the newer machine counts where both have a value");
+    }
 }

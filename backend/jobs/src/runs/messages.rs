@@ -115,6 +115,10 @@ impl Messages {
                 });
                 self.socket.answer(&sender.from, &answer);
             }
+            Message::NewId(run) => {
+                let id = tracker.owners.new_id(&run, &sender.user, tracker.live.clock.wall());
+                self.socket.answer(&sender.from, &id);
+            }
             Message::Marker(new) => self.marker(tracker, *new, sender),
             Message::Alert(said) => self.alert(tracker, *said, sender),
             Message::Values(new) => self.values(tracker, *new, sender),

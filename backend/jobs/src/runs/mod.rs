@@ -11,6 +11,7 @@
 #[cfg(unix)]
 mod by_request;
 mod cost;
+mod days;
 #[cfg(unix)]
 mod detection;
 mod edits;
@@ -20,6 +21,7 @@ mod environ;
 mod follow;
 #[cfg(target_os = "linux")]
 mod frozen;
+mod gpu_time;
 #[cfg(unix)]
 mod jobs;
 mod keeping;
@@ -59,9 +61,11 @@ mod wandb;
 
 pub use self::settings::{Detect, RunsSettings, SocketMode};
 pub use cost::CostSettings;
+pub use days::{RunDay, RunDays};
 pub use edits::{PlacedRun, RunEdit, RunEdits};
 #[cfg(unix)]
 pub use follow::follow;
+pub use gpu_time::{GpuTimeSpan, Month, gpu_time};
 pub use keeping::{expire_logs, keep};
 #[cfg(unix)]
 pub use kubernetes::examine_kubernetes;

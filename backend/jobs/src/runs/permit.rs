@@ -6,6 +6,7 @@
 //! | a process begins | yes | one of theirs; 256 at once |
 //! | a process ended | yes | yes |
 //! | a marker, an alert, values | yes | of the machine, or of a run that is theirs |
+//! | ID of a new run | yes | yes |
 //! | location of the output | yes | no: the folder is this program's alone |
 //!
 //! A run belongs to the user who began it. Another user who reports the same ID has a run of their own, under another
@@ -108,6 +109,14 @@ impl Owners {
         }
     }
 
+    /// The ID for a new run of a user who requested this one at `now`, milliseconds since the Unix epoch: another one if a
+    /// run of the same user has it. For a run of another user, [`Owners::id`] decides when it begins.
+    pub fn new_id(&self, run: &str, user: &str, now: i64) -> String {
+        let own = self.id(run, Some(user));
+        let is_free = self.owner(&own).is_none();
+        if is_free { run.into() } else { other_id(run, &format!("{user} {now}")) }
+    }
+
     /// Whether a message is permitted; `running` returns the number of known processes in a user's runs.
     ///
     /// # Errors
@@ -136,6 +145,7 @@ impl Owners {
             Message::Marker(marker) => own(&marker.run),
             Message::Alert(alert) => own(&alert.run),
             Message::Values(values) => own(&values.run),
+            Message::NewId(_) => Ok(()),
             Message::Logs(_) => Err("this server does not record the output of other users' jobs".into()),
         }
     }
@@ -234,6 +244,16 @@ mod tests {
         }
         assert!(owners.check(&bob, &begin("new"), |user| if user == "bob" { MAX_RUNNING } else { 0 }).is_err());
         assert_eq!(owners.check(&bob, &end("of-bob"), |_| MAX_RUNNING), Ok(()), "an end makes room");
+    }
+
+    #[test]
+    fn an_id_that_a_user_has_used_gets_another_one_and_that_of_another_user_stays() {
+        let owners = owners();
+        assert_eq!(owners.new_id("new", "bob", 5), "new");
+        let again = owners.new_id("of-bob", "bob", 5);
+        assert!(again.starts_with("of-bob-") && again != owners.new_id("of-bob", "bob", 6), "{again}");
+        assert_eq!(owners.new_id("of-ann", "bob", 5), "of-ann", "it gets the ID of this user when it begins");
+        assert!(shared::run::check_id(&owners.new_id(&"x".repeat(64), "bob", 5)).is_ok());
     }
 
     #[test]

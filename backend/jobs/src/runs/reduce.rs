@@ -312,10 +312,11 @@ pub(super) fn clipped(mut run: Run, (from, to): (i64, i64)) -> Option<Run> {
 /// is the cause.
 pub(super) fn judged(mut run: Run, silent: &impl Fn(&str) -> Option<Silence>) -> Run {
     run.processes.sort_by_key(|process| process.began);
-    let root = run.processes.iter().find(|process| !process.joined);
+    let root = deciding_root(&run.processes);
     let counted = counted(&run.processes);
     let over = match root {
-        Some(root) => root.ended,
+        // All processes that began it have ended with the deciding one.
+        Some(root) => root.ended.and(run.processes.iter().filter(|one| !one.joined).filter_map(|one| one.ended).max()),
         None => counted.iter().map(|one| one.ended).collect::<Option<Vec<_>>>().and_then(|all| all.into_iter().max()),
     };
     run.ended = over;
@@ -376,6 +377,18 @@ pub(super) fn judged(mut run: Run, silent: &impl Fn(&str) -> Option<Silence>) ->
     run
 }
 
+/// The process that decides the end of a run: the one that began it. If several began it under one ID, because no server
+/// gave one of them another ID, the run goes on until all have ended; then the first that failed decides, else the last.
+fn deciding_root(processes: &[RunProcess]) -> Option<&RunProcess> {
+    let roots = || processes.iter().filter(|process| !process.joined);
+    let is_bad = |one: &RunProcess| {
+        one.how.as_ref().is_some_and(|how| !matches!(how.state(), RunState::Finished | RunState::Ended))
+    };
+    let open = roots().find(|root| root.ended.is_none());
+    let bad = || roots().filter(|root| is_bad(root)).min_by_key(|root| root.ended);
+    open.or_else(bad).or_else(|| roots().max_by_key(|root| root.ended))
+}
+
 /// The processes that decide the state of a run. Only ranks of the last life count, which began when all before it had
 /// ended. So a launcher that restarts its ranks is not judged by those that failed before.
 fn counted(processes: &[RunProcess]) -> Vec<&RunProcess> {
@@ -412,6 +425,25 @@ mod tests {
     fn begun(run: &str, pid: u32, t: i64, joined: bool) -> Begun {
         let about = About { program: "train".into(), label: joined.then(|| format!("rank {pid}")), ..About::default() };
         Begun { run: run.into(), t, pid, joined, about, ..Begun::default() }
+    }
+
+    #[test]
+    fn a_run_that_two_processes_began_goes_on_until_both_have_ended_and_the_failure_counts() {
+        let mut runs = Runs::default();
+        let over =
+            |pid, t, end, status| Over { begun: begun("one", pid, t, false), t: end, how: how(Some(status), None) };
+        let state = |runs: &Runs| {
+            let run = runs.clone().list(|_| None).remove(0);
+            (run.state, run.ended, run.sentence)
+        };
+        runs.take("node", &record(BEGIN_KIND, &begun("one", 1, 10, false)));
+        runs.take("node", &record(BEGIN_KIND, &begun("one", 2, 20, false)));
+        runs.take("node", &record(END_KIND, &over(1, 10, 30, 3)));
+        assert_eq!(state(&runs), (RunState::Running, None, "running".into()));
+        runs.take("node", &record(END_KIND, &over(2, 20, 40, 0)));
+        let (state, ended, sentence) = state(&runs);
+        assert_eq!((state, ended), (RunState::Failed, Some(40)));
+        assert!(sentence.starts_with("failed (exit 3)"), "{sentence}");
     }
 
     fn record(kind: &str, body: &impl Serialize) -> Record {

@@ -1,6 +1,7 @@
 //! The runs of all machines. They are updated as records arrive, so that a list reads only new records from the disk.
 
 use super::CostSettings;
+use super::days::RunDays;
 use super::edits::{KnownEdits, PlacedRun, RunEdits, renamed};
 use super::kept::KeptRuns;
 use super::other_id;
@@ -39,6 +40,8 @@ pub struct RunRegistry {
     /// Teams of machines, by machine key; None if there are no teams.
     teams: Mutex<Option<HashMap<String, Arc<str>>>>,
     made: Arc<Made>,
+    /// Cached GPU time of runs by day.
+    pub(super) days: RunDays,
     /// Summaries of runs, which outlive their samples.
     pub kept: KeptRuns,
     /// Changes of runs by people.

@@ -8,8 +8,8 @@ use shared::alert::{AlertSeverity, CodeAlert};
 use shared::new_marker::NewMarker;
 use shared::new_values::{MAX_VALUES_BYTES, NewValues};
 use shared::run::{
-    About, Begun, LogsOf, MAX_ID_BYTES, MAX_MARKER_BYTES, MAX_MESSAGE_BYTES, MAX_TAGS, MAX_TEXT_BYTES, Over, Told,
-    check_id,
+    About, Begun, LogsOf, MAX_ID_BYTES, MAX_MARKER_BYTES, MAX_MESSAGE_BYTES, MAX_TAGS, MAX_TEXT_BYTES, NewId, Over,
+    Told, check_id,
 };
 use std::collections::HashMap;
 use std::io;
@@ -53,6 +53,8 @@ pub(super) enum Message {
     Values(Box<NewValues>),
     /// Request of a launcher for the location of the output of a run, by its ID.
     Logs(String),
+    /// Request of a launcher for the ID of a new run.
+    NewId(String),
 }
 
 /// Sender of a message.
@@ -284,6 +286,12 @@ fn message(bytes: &[u8]) -> Option<Message> {
     {
         return Some(Message::Logs(logs));
     }
+    if bytes.len() <= MAX_MARKER_BYTES
+        && let Ok(NewId { new }) = serde_json::from_slice(bytes)
+        && check_id(&new).is_ok()
+    {
+        return Some(Message::NewId(new));
+    }
     if bytes.len() <= MAX_VALUES_BYTES
         && let Ok(values) = serde_json::from_slice(bytes)
     {
@@ -437,6 +445,15 @@ mod tests {
         let asks = |bytes: &[u8]| matches!(message(bytes), Some(Message::Logs(run)) if run == "abc");
         assert!(asks(br#"{"logs":"abc"}"#));
         for wrong in [&br#"{"logs":"../abc"}"#[..], br#"{"logs":3}"#, br#"{"logs":"abc","text":"x"}"#, b"logs"] {
+            assert!(!asks(wrong), "{}", String::from_utf8_lossy(wrong));
+        }
+    }
+
+    #[test]
+    fn who_asks_for_the_id_of_a_new_run_names_it() {
+        let asks = |bytes: &[u8]| matches!(message(bytes), Some(Message::NewId(run)) if run == "abc");
+        assert!(asks(br#"{"new":"abc"}"#));
+        for wrong in [&br#"{"new":"../abc"}"#[..], br#"{"new":"abc","text":"x"}"#, br#"{"new":["abc"]}"#] {
             assert!(!asks(wrong), "{}", String::from_utf8_lossy(wrong));
         }
     }

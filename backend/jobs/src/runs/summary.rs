@@ -1,6 +1,7 @@
 //! The stored part of a run after its samples have gone: its row, five curves, and its numbers.
 
 use super::CostSettings;
+use super::days::RunDay;
 use super::logged;
 use super::measure::measure;
 use super::sums::Sums;
@@ -129,6 +130,9 @@ pub struct RunSummary {
     pub findings: Vec<Finding>,
     /// Its newest markers.
     pub markers: Vec<RunMark>,
+    /// Its GPU time by day; only in stored summaries.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub days: Vec<RunDay>,
 }
 
 /// A marker of a run.
@@ -225,7 +229,7 @@ impl RunSummary {
         findings.retain(|one| is_about(one, &run, &machines));
         findings.truncate(MAX_FINDINGS);
         let markers = marks(live, &owned, run.machine_id(), (from, to));
-        RunSummary { run, machines, made: now, step, numbers, curves, findings, markers }
+        RunSummary { run, machines, made: now, step, numbers, curves, findings, markers, days: Vec::new() }
     }
 }
 

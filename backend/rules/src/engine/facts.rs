@@ -9,7 +9,7 @@ use shared::alert::{Alert, AlertSeverity, AlertState, Rule};
 use shared::finding::{Finding, next_line};
 use shared::rule::Condition;
 use shared::run::{Run, RunState};
-use shared::unit::rough_duration;
+use shared::unit::{grouped, rough_duration};
 use shared::xid;
 use std::collections::BTreeMap;
 
@@ -39,6 +39,22 @@ pub struct RunFacts {
     pub labels: BTreeMap<String, String>,
     /// Machines by name, with its GPUs there; empty: unknown.
     pub hosts: BTreeMap<String, Vec<u32>>,
+}
+
+/// Percentage points below a threshold of GPU-hours at which it no longer counts as reached.
+const GPU_HOURS_SLACK: f64 = 5.0;
+
+/// GPU-hours of a team in the present month.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GpuHoursUsed {
+    /// GPU-hours used so far.
+    pub hours: f64,
+    /// The limit, GPU-hours.
+    pub limit: u64,
+    /// The month in UTC, as `2026-11`.
+    pub month: String,
+    /// Start of the month, milliseconds since the Unix epoch.
+    pub month_began: i64,
 }
 
 /// A run is dropped this long after its end, milliseconds.
@@ -262,6 +278,31 @@ impl Engine {
     /// Sets whether writing the history fails, with a sentence; None: it works.
     pub fn history_failed(&mut self, why: Option<&str>, now: i64) {
         self.own(&Condition::HistoryFailed, "history", why, now);
+    }
+
+    /// Sets the GPU-hours that the team has used in the present month; None without a limit. Each threshold is reported
+    /// once a month: it counts as reached until the month ends, or until the use is 5 points below it, because the limit
+    /// was raised.
+    pub fn gpu_hours(&mut self, used: Option<&GpuHoursUsed>, now: i64) {
+        for rule in self.with(|condition| matches!(condition, Condition::GpuHours(_))) {
+            let Condition::GpuHours(least) = self.rules[rule].condition else { continue };
+            let id = self.rules[rule].rule.id.clone();
+            let percent = used.map_or(0.0, |used| 100.0 * used.hours / used.limit.max(1) as f64);
+            let month = used.map(|used| used.month.as_str());
+            let over = |subject: &str| Some(subject) != month || percent < f64::from(least) - GPU_HOURS_SLACK;
+            let ended: Vec<(String, String)> =
+                self.facts.keys().filter(|(of, subject)| *of == id && over(subject)).cloned().collect();
+            for key in ended {
+                self.end_fact(&key, now, if Some(key.1.as_str()) == month { "the limit is higher" } else { "over" });
+            }
+            if let Some(used) = used.filter(|_| percent >= f64::from(least)) {
+                let hours = grouped(used.limit as f64, 0);
+                let sentence = format!("{least} % of the {hours} GPU-hours of {} are used", used.month);
+                // Several hubs find the same alert, because it begins with the month for each of them.
+                let began = if self.hub.is_some() { used.month_began } else { now };
+                self.hold_fact(rule, &used.month, (began, now), Self::fact(BTreeMap::new(), sentence));
+            }
+        }
     }
 
     fn own(&mut self, condition: &Condition, what: &str, why: Option<&str>, now: i64) {

@@ -800,3 +800,41 @@ fn a_machine_of_a_hub_that_died_has_two_minutes_to_come_before_it_is_lost() {
     let over = other.engine.take().pop().expect("over").alert;
     assert_eq!((over.id, over.state), (lost.id, shared::alert::AlertState::Resolved));
 }
+
+#[test]
+fn each_threshold_of_gpu_hours_is_told_once_a_month_and_after_a_restart_not_again() {
+    let rules = [rule("nearly", "gpu hours above 85 %"), rule("all", "gpu hours above 100 %")];
+    let mut world = World::new(&rules, &["a"], &[]);
+    let used = |hours: f64, limit: u64, month: &str| GpuHoursUsed { hours, limit, month: month.into(), month_began: T };
+    let told = |engine: &mut Engine| -> Vec<(String, What)> {
+        engine.take().into_iter().map(|change| (change.alert.rule, change.what)).collect()
+    };
+    let row = |rule: &str, what| (rule.to_string(), what);
+    world.engine.gpu_hours(Some(&used(840.0, 1_000, "2026-11")), T);
+    assert_eq!(told(&mut world.engine), []);
+    world.engine.gpu_hours(Some(&used(851.0, 1_000, "2026-11")), T + SECOND);
+    let fired = world.engine.take().pop().expect("fired");
+    assert_eq!((fired.what, fired.alert.began), (Fired, T + SECOND));
+    assert_eq!(fired.alert.sentence, "85 % of the 1,000 GPU-hours of 2026-11 are used");
+    for (hours, expected) in [(900.0, vec![]), (848.0, vec![]), (1_000.0, vec![row("all", Fired)]), (1_200.0, vec![])] {
+        world.engine.gpu_hours(Some(&used(hours, 1_000, "2026-11")), T + 2 * SECOND);
+        assert_eq!(told(&mut world.engine), expected, "{hours}");
+    }
+    // The server starts again.
+    let rows = world.engine.changed_rows();
+    let mut again = Engine::new(T + 60 * SECOND);
+    again.restore(&rows, &[]);
+    assert_eq!(again.set_rules(&rules, &world.catalog, T + 60 * SECOND), []);
+    again.gpu_hours(Some(&used(1_300.0, 1_000, "2026-11")), T + 61 * SECOND);
+    assert_eq!(told(&mut again), []);
+    // A higher limit ends what is below it, and the next month begins anew.
+    again.gpu_hours(Some(&used(1_300.0, 1_500, "2026-11")), T + 62 * SECOND);
+    // The sentence of the other one has the new limit.
+    assert_eq!(told(&mut again), [row("nearly", Changed), row("all", Ended)]);
+    again.gpu_hours(Some(&used(1.0, 1_500, "2026-12")), T + 63 * SECOND);
+    assert_eq!(told(&mut again), [row("nearly", Ended)]);
+    again.gpu_hours(Some(&used(1_290.0, 1_500, "2026-12")), T + 64 * SECOND);
+    assert_eq!(told(&mut again), [row("nearly", Fired)]);
+    again.gpu_hours(None, T + 65 * SECOND);
+    assert_eq!(told(&mut again), [row("nearly", Ended)]);
+}

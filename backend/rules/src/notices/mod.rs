@@ -20,7 +20,7 @@ use shared::alert::{
     Acked, Alert, AlertSeverity, AlertState, Channel, MAX_NAMED, Notice, NoticeKind, Origin, Rule, Silence,
 };
 use shared::catalog::Catalog;
-use shared::rule::{CRASHED, Condition, Nature, Op, duration};
+use shared::rule::{Condition, Nature, Op, duration};
 use shared::run::RunState;
 use shared::unit::Unit;
 use std::collections::{BTreeMap, BTreeSet};
@@ -212,7 +212,7 @@ impl Notices {
                 let own = rule.repeat.as_deref().and_then(|text| duration(text).ok());
                 let known = KnownRule {
                     nature: condition.as_ref().map_or(Nature::Code, Condition::nature),
-                    crash: tells(&|state| CRASHED.contains(state)),
+                    crash: tells(&|state| state.is_crash()),
                     finish: tells(&|state| *state == RunState::Finished),
                     limit: condition.as_ref().map(limit_of).unwrap_or_default(),
                     unit: condition.as_ref().map_or(Unit::Count, unit_of),

@@ -124,7 +124,9 @@ fn expression(condition: &Condition, catalog: &Catalog) -> Result<ExportedCondit
         Condition::Run(_) | Condition::RunLonger(_) | Condition::RunSilent(_) | Condition::RunIdle(_) => {
             Err("only Watchglass knows the state and end of a run".into())
         }
-        Condition::HubBehind | Condition::HistoryFailed => Err("it is internal state of Watchglass".into()),
+        Condition::HubBehind | Condition::HistoryFailed | Condition::GpuHours(_) => {
+            Err("it is internal state of Watchglass".into())
+        }
         _ => Err("it is an event, not a series".into()),
     }
 }

@@ -105,6 +105,7 @@ pub(in crate::http) async fn one(
     let made = move || {
         let mut measured = runs::measure(&live, &sources, &found, now, (POINTS, true));
         runs::add_logged(&live, &sources, &found, now, &mut measured);
+        measured.join_moved(&found);
         let mut row = run(&found);
         row.row.may = may;
         row.figures = figures(&theirs, &measured.sums);
@@ -179,15 +180,16 @@ struct Wish {
 impl Wish {
     fn from_params(params: &Params, now: i64) -> Result<Wish, Refusal> {
         let states = params.each("state").flat_map(|states| states.split(','));
-        let state = |name: &str| {
+        let of_word = |name: &str| {
             let known = RunState::ALL.map(RunState::name).join(", ");
-            RunState::named(name).ok_or_else(|| Refusal::bad(format!("state {name:?} is unknown; states are {known}")))
+            RunState::of_word(name)
+                .ok_or_else(|| Refusal::bad(format!("state {name:?} is unknown; states are {known}")))
         };
         let limit = params.last("limit").map_or(Ok(DEFAULT_RUNS), str::parse).ok();
         let limit = limit.filter(|limit| (1..=MAX_RUNS).contains(limit));
         let text = |name: &str| params.last(name).map(String::from);
         Ok(Wish {
-            states: states.map(state).collect::<Result<_, _>>()?,
+            states: states.map(of_word).collect::<Result<Vec<_>, _>>()?.concat(),
             project: Words::from_params(params, "project"),
             group: Words::from_params(params, "group"),
             job_type: Words::from_params(params, "job_type"),

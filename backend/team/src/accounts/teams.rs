@@ -17,6 +17,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Maximum number of teams of a hub.
 const TEAMS: usize = 100;
+/// Maximum limit of GPU-hours in a month.
+const MAX_GPU_HOURS: u64 = 1_000_000_000;
 /// Maximum number of logins of one member.
 const LOGINS: usize = 16;
 
@@ -29,11 +31,19 @@ pub(super) struct TeamSettings {
     /// The view for an address without a query.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default_view: Option<String>,
+    /// Limit of the GPU-hours of its runs in a month.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gpu_hours: Option<u64>,
 }
 
 /// The settings of a team; values that this version cannot read count as not set.
 pub(super) fn settings_of(team: &teams::Team) -> TeamSettings {
     serde_json::from_str(&team.settings).unwrap_or_default()
+}
+
+/// The limit of a team's GPU-hours in a month; None: no limit.
+pub fn gpu_hours_limit(team: &teams::Team) -> Option<u64> {
+    settings_of(team).gpu_hours
 }
 
 /// Checks the name of a team or a service, which is part of paths.
@@ -95,6 +105,12 @@ impl Accounts {
         let old = self.team(&mut change, by, word, Role::Admin).await?;
         let mut settings = settings_of(&old);
         settings.members_invite = wanted.members_invite.unwrap_or(settings.members_invite);
+        if let Some(hours) = wanted.gpu_hours {
+            if hours > MAX_GPU_HOURS {
+                return Err(Denied::invalid("gpu_hours is 0 to 1,000,000,000"));
+            }
+            settings.gpu_hours = Some(hours).filter(|hours| *hours > 0);
+        }
         let name = wanted.name.clone().unwrap_or_else(|| old.name.clone());
         check_word(&name)?;
         let new = teams::Team { id: old.id.clone(), name, settings: labels::json(&settings) };
@@ -355,6 +371,7 @@ fn summary(team: &teams::Team, role: Role) -> Team {
         role,
         members_invite: settings.members_invite,
         default_view: settings.default_view,
+        gpu_hours: settings.gpu_hours,
         members: Vec::new(),
         sources: Vec::new(),
     }

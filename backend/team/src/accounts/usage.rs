@@ -1,5 +1,6 @@
 //! Usage: stored values and queries.
 
+use super::teams::gpu_hours_limit;
 use super::{Accounts, DAY, Denied, MAIN_TEAM, Principal, Who};
 use records::usage::{self, Used};
 use records::{accounts, keys, services, sources, teams};
@@ -27,6 +28,15 @@ pub const MEASURES: [&str; 10] = [
     "bytes_out",
     "queries",
 ];
+
+/// A team whose GPU time is asked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GpuTimeTeam {
+    /// Ids of the machines whose runs count for it.
+    pub machines: Vec<String>,
+    /// Limit of its GPU-hours in a month.
+    pub limit: Option<u64>,
+}
 
 /// Division of an answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -166,16 +176,7 @@ impl Accounts {
             return Err(Denied::Forbidden(format!("this needs a key with the scope {}", KeyScope::DataRead)));
         }
         let mut on = self.read().await?;
-        let team = match &asked.team {
-            None if by.hub_admin => None,
-            word => {
-                let team = self.own_team(&mut on, by, word.as_deref()).await?;
-                if !self.is_member(&mut on, by, &team.id).await? {
-                    return Err(Denied::Forbidden("only members of the team can read its usage".into()));
-                }
-                Some(team.id)
-            }
-        };
+        let team = self.team_of_usage(&mut on, by, asked.team.as_deref()).await?;
         let to = asked.to.unwrap_or_else(|| self.now()).div_euclid(DAY);
         let from = asked.from.map_or(to - DAYS + 1, |from| from.div_euclid(DAY));
         if from > to || to - from >= KEPT_DAYS {
@@ -199,6 +200,36 @@ impl Accounts {
 }
 
 impl Accounts {
+    /// The team whose GPU time a principal asks for; None: all teams.
+    ///
+    /// # Errors
+    /// [`Denied::Unknown`], [`Denied::Forbidden`], [`Denied::Unavailable`].
+    pub async fn gpu_time_of(&self, by: &Principal, team: Option<&str>) -> Result<Option<GpuTimeTeam>, Denied> {
+        let mut on = self.read().await?;
+        let Some(team) = self.team_of_usage(&mut on, by, team).await? else { return Ok(None) };
+        let homes = sources::homes(&mut on).await?;
+        let machines = homes.into_iter().filter(|(_, home)| *home == team).map(|(source, _)| source).collect();
+        let limit = teams::find(&mut on, &team).await?.and_then(|team| gpu_hours_limit(&team));
+        Ok(Some(GpuTimeTeam { machines, limit }))
+    }
+
+    /// The id of the team whose usage a principal reads; None: all teams, for hub admins.
+    async fn team_of_usage(
+        &self,
+        on: &mut records::Connection,
+        by: &Principal,
+        team: Option<&str>,
+    ) -> Result<Option<String>, Denied> {
+        if team.is_none() && by.hub_admin {
+            return Ok(None);
+        }
+        let team = self.own_team(on, by, team).await?;
+        match self.is_member(on, by, &team.id).await? {
+            true => Ok(Some(team.id)),
+            false => Err(Denied::Forbidden("only members of the team can read its usage".into())),
+        }
+    }
+
     /// Whether the principal is at least a member of a team, or is a key of one, whose rights its owner limits.
     async fn is_member(&self, on: &mut records::Connection, by: &Principal, team: &str) -> Result<bool, Denied> {
         let Who::Key { id, .. } = &by.who else { return Ok(by.may(team, Role::Member)) };

@@ -20,7 +20,7 @@ const NAME: usize = 64;
 /// workers that failed, and all.
 const BUILT_IN: [(&str, &str, &str); 3] = [
     ("default", "Default", "page=runs&find=type:!worker"),
-    ("debug", "Debug", "page=runs&find=type:worker&state=crashed,failed,out_of_memory"),
+    ("debug", "Debug", "page=runs&find=type:worker&state=crashed"),
     ("all-nodes", "All nodes", "page=runs"),
 ];
 

@@ -5,18 +5,19 @@ use super::team::{CALLS, TeamWatch};
 use crate::findings::{FindingEntry, FindingRegistry, named};
 use jobs::code_alerts::TakenCall;
 use jobs::markers::marker;
-use jobs::runs::RunRegistry;
-use rules::{Machine, Tick, Tied};
+use jobs::runs::{Month, RunRegistry};
+use rules::{GpuHoursUsed, Machine, Tick, Tied};
 use shared::alert_call::AlertCall;
 use shared::catalog::{Catalog, gpu_parts};
 use shared::finding::Finding;
 use shared::run::Run;
+use shared::scope::Scope;
 use shared::series::SeriesId;
 use shared::unit::rough_duration;
 use shared::wire::{Source, SourceId};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
-use stream::live::Live;
+use stream::live::{Live, Reader};
 use stream::store::{Cursor, Frame, News};
 
 /// Interval of the check of runs without new records, in checks: a silent run changes by time alone.
@@ -30,6 +31,9 @@ const RUNS_FIRST_MS: i64 = 24 * 3_600_000;
 
 /// Interval of the check for findings that are not visible any more, in checks.
 const FINDINGS_RARELY: u64 = 60;
+
+/// Interval of the check of GPU-hours, in checks.
+const GPU_HOURS_RARELY: u64 = 60;
 
 /// After a start, older calls from code are ignored, milliseconds.
 const CALLS_BACK_MS: i64 = 10 * 60_000;
@@ -111,6 +115,7 @@ impl Gather {
         self.leave(teams, &sources, now);
         self.tell_runs(teams, &sources, now);
         self.tell_findings(teams, judged, now);
+        self.tell_gpu_hours(teams, now);
         let behind = behind(&live);
         for team in teams {
             team.engine.hub_behind(behind.as_deref(), now);
@@ -245,6 +250,22 @@ impl Gather {
                     team.run_ended(&run.id, now);
                 }
             }
+        }
+    }
+
+    /// Passes on the GPU-hours of teams with a limit, from time to time.
+    fn tell_gpu_hours(&self, teams: &mut [TeamWatch], now: i64) {
+        let is_due = self.looks.is_multiple_of(GPU_HOURS_RARELY);
+        for team in teams.iter_mut().filter(|team| team.tells && (is_due || team.fresh)) {
+            let Some(limit) = team.home.limit else {
+                team.engine.gpu_hours(None, now);
+                continue;
+            };
+            let reader = Reader::new(self.live.clone(), Scope::only([], team.home.machines.iter().cloned()));
+            let Month { name, began } = Month::from_time(now);
+            let hours = self.runs.gpu_hours(&reader, (began, now));
+            let used = GpuHoursUsed { hours, limit, month: name, month_began: began };
+            team.engine.gpu_hours(Some(&used), now);
         }
     }
 

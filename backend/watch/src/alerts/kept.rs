@@ -5,19 +5,19 @@ use super::lease::TellingLease;
 use super::registry::AlertRegistry;
 use super::rules::rule_of;
 use super::silences::silence_of;
-use super::team::{Earlier, Loaded, PERSON, TeamBatch, TeamWatch, of_team, plain, shown_rule};
+use super::team::{Earlier, HomeUse, Loaded, PERSON, TeamBatch, TeamWatch, of_team, plain, shown_rule};
 use records::accounts::Tells;
 use records::alerts::{AlertEvent, AlertFilter, AlertRow, KeptState, NOTIFIED_STATE};
 use records::channels::OWN_KIND;
 use records::outbox::OutboxRow;
 use records::teams::Member;
-use records::{Change, accounts, alerts, channels, grants, outbox, silences, teams};
+use records::{Change, accounts, alerts, channels, grants, outbox, silences, sources, teams};
 use ring::digest::{SHA256, digest};
 use rules::{Person, StateRow, fold};
 use shared::alert::{Alert, AlertState, Channel, Delivery, Notice, NoticeKind, Rule};
 use shared::scope::Scope;
 use std::collections::{BTreeMap, BTreeSet};
-use team::accounts::{Denied, logins};
+use team::accounts::{Denied, gpu_hours_limit, logins};
 
 /// Age of ended alerts whose notices are checked after a start, milliseconds; and their maximum number.
 const ENDED_MS: i64 = 24 * 3_600_000;
@@ -37,7 +37,8 @@ pub(super) async fn load(registry: &AlertRegistry, has_teams: bool) -> Result<Ve
     let Some(records) = registry.there().await? else {
         let (name, scope) = (String::new(), Scope::All);
         let (rules, channels, people) = (fixed, Vec::new(), Vec::new());
-        return Ok(vec![Loaded { id: None, name, scope, rules, channels, people, silences: Vec::new() }]);
+        let (silences, home) = (Vec::new(), HomeUse::default());
+        return Ok(vec![Loaded { id: None, name, scope, rules, channels, people, silences, home }]);
     };
     let channels = registry.all_channels().await?;
     let mut on = records.read().await?;
@@ -45,6 +46,7 @@ pub(super) async fn load(registry: &AlertRegistry, has_teams: bool) -> Result<Ve
     let made = records::rules::list(&mut on, None).await?;
     let tells = accounts::tells(&mut on, None).await?;
     let said = if tells.is_empty() { BTreeMap::new() } else { logins::list_logins(&mut on, None).await? };
+    let homes = if has_teams { sources::homes(&mut on).await? } else { Vec::new() };
     let mut all = Vec::new();
     for team in teams::all(&mut on).await? {
         let scope = match has_teams {
@@ -72,6 +74,10 @@ pub(super) async fn load(registry: &AlertRegistry, has_teams: bool) -> Result<Ve
                 .collect(),
             people: told.iter().map(|(tells, member)| person(tells, member, said.get(&tells.id))).collect(),
             silences: silences.collect(),
+            home: HomeUse {
+                limit: gpu_hours_limit(&team),
+                machines: homes.iter().filter(|(_, home)| *home == team.id).map(|(id, _)| id.clone()).collect(),
+            },
             scope,
             name: if has_teams { team.name } else { String::new() },
             id: Some(team.id),

@@ -60,6 +60,7 @@ pub(super) struct TeamWatch {
     pub fresh: bool,
     /// Whether this hub makes notices for it.
     pub tells: bool,
+    pub home: HomeUse,
     pub rules: Vec<Rule>,
     /// The rows that its rules use.
     catalog: Arc<Catalog>,
@@ -75,6 +76,14 @@ pub(super) struct TeamWatch {
     pub batch: TeamBatch,
 }
 
+/// Machines whose runs count for a team, and the limit of their GPU-hours in a month. None: no limit.
+#[derive(Clone, Debug, Default)]
+pub(super) struct HomeUse {
+    pub limit: Option<u64>,
+    /// Ids of its machines.
+    pub machines: Vec<String>,
+}
+
 /// Data from the database for a team's rules.
 pub(super) struct Loaded {
     pub id: Option<String>,
@@ -84,6 +93,7 @@ pub(super) struct Loaded {
     pub channels: Vec<Channel>,
     pub people: Vec<Person>,
     pub silences: Vec<Silence>,
+    pub home: HomeUse,
 }
 
 /// State of a team stored by an earlier run of the server.
@@ -201,6 +211,7 @@ impl TeamWatch {
             calls: BTreeMap::new(),
             fresh: true,
             tells: true,
+            home: HomeUse::default(),
             rules: Vec::new(),
             catalog: Arc::default(),
             channels: Vec::new(),
@@ -229,6 +240,7 @@ impl TeamWatch {
         self.catalog = catalog.clone();
         self.salt = loaded.id.clone().filter(|_| has_teams);
         self.id = loaded.id;
+        self.home = loaded.home;
         self.rescoped |= self.scope != loaded.scope;
         self.scope = loaded.scope;
         let from_code = loaded.rules.iter().any(|rule| rule.enabled && shown_rule(&rule.id) == FROM_CODE);

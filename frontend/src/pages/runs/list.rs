@@ -3,6 +3,7 @@
 use super::columns::{ColumnChoice, head, line};
 use super::parts::{listed, shape};
 use crate::access::Access;
+use crate::address::Route;
 use crate::fetch::{Json, WrongShape};
 use crate::pages::poll::{PollAnswer, poll};
 use crate::state::Page;
@@ -14,6 +15,7 @@ use crate::widgets::list::{List, More, Sort};
 use crate::widgets::parts::{If, flag, text};
 use leptos::prelude::*;
 use shared::answer::runs::RunTotals;
+use shared::role::Role;
 use shared::run::RunState;
 use shared::wire::MAX_OPENED;
 use viewer::runs::Listed;
@@ -30,11 +32,7 @@ const MAX_LISTED: usize = 1_000;
 const CHIPS: [(&str, char, &[RunState]); 4] = [
     ("Running", '●', &[RunState::Running, RunState::Suspended]),
     ("Finished", '✓', &[RunState::Finished]),
-    (
-        "Failed, crashed",
-        '■',
-        &[RunState::Failed, RunState::Crashed, RunState::OutOfMemory, RunState::TimedOut, RunState::NodeFailed],
-    ),
+    ("Failed, crashed", '■', &RunState::CRASHED),
     (
         "Lost, cancelled",
         '◌',
@@ -193,7 +191,11 @@ fn Tools(known: RwSignal<Option<KnownRuns>>) -> impl IntoView {
         })
     };
     let chip = move |(words, glyph, states): (&'static str, char, &'static [RunState])| {
-        let names = states.iter().map(|state| state.name()).collect::<Vec<_>>().join(",");
+        // One word means all ends by a fault.
+        let names = match states == RunState::CRASHED {
+            true => RunState::Crashed.name().to_string(),
+            false => states.iter().map(|state| state.name()).collect::<Vec<_>>().join(","),
+        };
         let (own, wanted) = (names.clone(), names.clone());
         let pressed = text(move || page.view.with(|view| view.state == own).to_string());
         let press =
@@ -205,6 +207,11 @@ fn Tools(known: RwSignal<Option<KnownRuns>>) -> impl IntoView {
             </button>
         }
     };
+    // A server without accounts shows all its reader may see.
+    let access = expect_context::<Access>();
+    let is_member = move || access.team_here().is_some_and(|team| team.role >= Role::Member);
+    let sees_usage = flag(move || !page.accounts.get() || is_member());
+    let usage = text(move || page.address_of(Some(Route::Usage), &[]));
     view! {
         <div class="run-tools">
             <div class="chips" role="group" aria-label="State">
@@ -234,6 +241,9 @@ fn Tools(known: RwSignal<Option<KnownRuns>>) -> impl IntoView {
                 choose=Callback::new(move |by| page.step(|view| view.by = by))
             />
             <ColumnChoice/>
+            <If when=sees_usage>
+                <a class="btn" data-do="usage" href=usage>"Usage"</a>
+            </If>
         </div>
     }
 }

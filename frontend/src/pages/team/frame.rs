@@ -46,12 +46,13 @@ pub fn Frame(
             let to = text(move || page.address_of(Some(route), &[]));
             let current = text(move || if page.place() == route { "page" } else { "false" });
             view! {
-                <If when=flag(move || may(least) || route == Route::Me)>
+                <If when=flag(move || may(least) || (route == Route::Me && page.accounts.get()))>
                     <a href=to aria-current=current>{words}</a>
                 </If>
             }
         };
-        let any = flag(move || ways.iter().any(|(route, _, least)| *route == Route::Me || may(*least)));
+        let is_own = move |route: Route| route == Route::Me && page.accounts.get();
+        let any = flag(move || ways.iter().any(|(route, _, least)| is_own(*route) || may(*least)));
         view! {
             <If when=any>
                 <p>{title}</p>

@@ -10,6 +10,7 @@ pub mod audit;
 pub mod form;
 pub mod frame;
 pub mod gate;
+pub mod gpu_time;
 pub mod join;
 pub mod keys;
 pub mod links;

@@ -1,7 +1,8 @@
-//! Usage of a team: in total, by day, by machine and by key.
+//! Usage of a team: GPU time, and the data of the hub by day, by machine and by key.
 
 use super::asked::Polled;
 use super::frame::Card;
+use super::gpu_time::{GpuTimeCard, written};
 use crate::access::Access;
 use crate::widgets::list::List;
 use crate::widgets::list::filter::{Choice, options};
@@ -43,21 +44,27 @@ fn describe_left_out(left_out: u64) -> String {
     )
 }
 
-fn written(unit: Unit, value: Option<f64>) -> String {
-    let Some(value) = value.filter(|value| value.is_finite()) else { return "–".into() };
-    let scale = unit.scale(value);
-    format!("{} {}", scale.number(value), scale.symbol).trim().to_string()
-}
-
 /// A value of several rows together.
 fn together<'a>(rows: impl IntoIterator<Item = &'a UsageRow>, (name, _, _, adds): Measure) -> Option<f64> {
     let values = rows.into_iter().filter_map(|row| row.values.get(name).copied());
     values.reduce(|a, b| if adds { a + b } else { a.max(b) })
 }
 
-/// The page.
+/// The page. A server without accounts has GPU time alone.
 #[component]
 pub fn UsagePage() -> impl IntoView {
+    let access = expect_context::<Access>();
+    view! {
+        <GpuTimeCard/>
+        <If when=flag(move || access.is_in())>
+            <DataUsage/>
+        </If>
+    }
+}
+
+/// Data that the hub receives, stores and sends.
+#[component]
+fn DataUsage() -> impl IntoView {
     let access = expect_context::<Access>();
     let by = RwSignal::new("day".to_string());
     let path = move |by: &str| access.team_here().map(|team| format!("api/v1/usage?team={}&by={by}", team.id));
@@ -86,14 +93,14 @@ pub fn UsagePage() -> impl IntoView {
         }
     };
     view! {
-        <section class="tiles" aria-label="Total">{MEASURES[..TILES].iter().map(|known| tile(*known)).collect_view()}</section>
-        <Card title="Usage" note=days_of wrong=asked.wrong end=end>
+        <section class="tiles" aria-label="Total of data">{MEASURES[..TILES].iter().map(|known| tile(*known)).collect_view()}</section>
+        <Card title="Data" note=days_of wrong=asked.wrong end=end>
             <If when=flag(move || left_out() > 0)>
                 <p class="say" data-say="left-out">{text(move || describe_left_out(left_out()))}</p>
             </If>
             <List
                 id="usage"
-                label="Table of usage"
+                label="Table of data"
                 heads=&[
                     "of",
                     ">samples",

@@ -8,9 +8,7 @@ use shared::unit::{Unit, number};
 pub fn shape(state: RunState) -> &'static str {
     match state {
         RunState::Running | RunState::Suspended | RunState::Finished => "shape is-ok",
-        RunState::Failed | RunState::Crashed | RunState::OutOfMemory | RunState::TimedOut | RunState::NodeFailed => {
-            "shape is-bad"
-        }
+        state if state.is_crash() => "shape is-bad",
         _ => "shape is-unknown",
     }
 }

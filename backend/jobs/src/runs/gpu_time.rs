@@ -1,0 +1,254 @@
+//! GPU time of all runs of a reader: by day, month, project, user or run.
+
+use super::CostSettings;
+use super::days::{DAY_MS, DayBudget, RunDay, part_of};
+use super::measure::held_sums;
+use super::registry::RunRegistry;
+use super::sums::Sums;
+use shared::answer::usage::{GpuTime, GpuTimeBy, GpuTimeRow};
+use shared::date;
+use shared::json::Number;
+use shared::run::Run;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use stream::live::Reader;
+
+/// Maximum number of rows of an answer.
+const MAX_ROWS: usize = 10_000;
+
+/// A request for GPU time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct GpuTimeSpan {
+    /// The division.
+    pub by: GpuTimeBy,
+    /// First day, days since the Unix epoch.
+    pub from: i64,
+    /// Last day.
+    pub to: i64,
+}
+
+impl RunRegistry {
+    /// GPU time of the runs that a reader may see, at `now`, milliseconds since the Unix epoch. It may read the disk.
+    pub fn gpu_time(&self, reader: &Reader, asked: GpuTimeSpan, now: i64) -> GpuTime {
+        let span = (asked.from * DAY_MS, (asked.to + 1) * DAY_MS - 1);
+        let sources = reader.sources();
+        let mut budget = DayBudget::default();
+        // A clipped run looks as if it went on, so whole runs are read, and those outside of the span left out.
+        let all = self.seen(reader, (i64::MIN, i64::MAX));
+        let in_span = all.filter(|run| run.began <= span.1 && run.ended.is_none_or(|ended| ended >= span.0));
+        let days = in_span.map(|run| {
+            let kept = self.kept.days(&run, |key| reader.scope().sees(key));
+            let days = kept.unwrap_or_else(|| {
+                self.days.between(reader.live(), &sources, &run, ((asked.from, asked.to), now), &mut budget)
+            });
+            (run, days)
+        });
+        gpu_time(days, asked, self.prices.as_ref())
+    }
+}
+
+impl RunRegistry {
+    /// GPU-hours of the runs that a reader may see between two times, milliseconds since the Unix epoch, from their
+    /// records alone. The last time is that of the clock.
+    pub fn gpu_hours(&self, reader: &Reader, (from, now): (i64, i64)) -> f64 {
+        let hours = |run: Arc<Run>| part_of(&run, (from, now), now).map_or(0.0, |part| held_sums(&part, now).held_s);
+        self.seen(reader, (from, now)).map(hours).sum::<f64>() / 3_600.0
+    }
+}
+
+/// A month in UTC.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Month {
+    /// As `2026-11`.
+    pub name: String,
+    /// Its start, milliseconds since the Unix epoch.
+    pub began: i64,
+}
+
+impl Month {
+    /// The month of a time, milliseconds since the Unix epoch.
+    pub fn from_time(now: i64) -> Month {
+        let day = now.div_euclid(DAY_MS);
+        let (_, _, of_month) = date::civil(day);
+        Month { name: written(day, GpuTimeBy::Month), began: (day - of_month + 1) * DAY_MS }
+    }
+}
+
+/// Sums of one row.
+#[derive(Default)]
+struct GpuTimeSums {
+    name: Option<String>,
+    runs: BTreeSet<String>,
+    held_s: f64,
+    measured_s: f64,
+    idle_s: f64,
+    kwh: Option<f64>,
+    cost: Option<f64>,
+    partial: bool,
+}
+
+impl GpuTimeSums {
+    fn add(&mut self, run: &Run, sums: &Sums, prices: Option<&CostSettings>) {
+        self.runs.insert(run.id.clone());
+        self.held_s += sums.held_s;
+        self.measured_s += sums.measured_s;
+        self.idle_s += sums.idle_s;
+        let kwh = sums.energy_kwh().filter(|_| !sums.assumed);
+        let cost = prices.map(|prices| sums.cost(prices));
+        let sum =
+            |before: Option<f64>, more: Option<f64>| more.map_or(before, |more| Some(before.unwrap_or(0.0) + more));
+        self.kwh = sum(self.kwh, kwh);
+        self.cost = sum(self.cost, cost.flatten());
+        self.partial |= kwh.is_none() || cost == Some(None);
+    }
+
+    fn row(self, of: String) -> GpuTimeRow {
+        let hours = |seconds: f64| Number(seconds / 3_600.0);
+        GpuTimeRow {
+            of,
+            name: self.name,
+            runs: self.runs.len() as u64,
+            gpu_hours: hours(self.held_s),
+            measured_gpu_hours: hours(self.measured_s),
+            idle_gpu_hours: hours(self.idle_s),
+            energy_kwh: self.kwh.map(Number),
+            cost: self.cost.map(Number),
+            partial: self.partial,
+        }
+    }
+}
+
+/// The day or month of a day.
+fn written(day: i64, by: GpuTimeBy) -> String {
+    let (year, month, of_month) = date::civil(day);
+    match by {
+        GpuTimeBy::Month => format!("{year:04}-{month:02}"),
+        _ => format!("{year:04}-{month:02}-{of_month:02}"),
+    }
+}
+
+/// GPU time of runs with their days. Days outside of the request are ignored.
+pub fn gpu_time(
+    runs: impl Iterator<Item = (impl AsRef<Run>, Vec<RunDay>)>,
+    asked: GpuTimeSpan,
+    prices: Option<&CostSettings>,
+) -> GpuTime {
+    // Without any price no cost is missing.
+    let prices = prices.filter(|prices| !prices.is_empty());
+    let (mut rows, mut total) = (BTreeMap::<String, GpuTimeSums>::new(), GpuTimeSums::default());
+    for (run, days) in runs {
+        let (run, about) = (run.as_ref(), &run.as_ref().about);
+        for RunDay { day, sums } in days.iter().filter(|one| (asked.from..=asked.to).contains(&one.day)) {
+            let of = match asked.by {
+                GpuTimeBy::Day | GpuTimeBy::Month => written(*day, asked.by),
+                GpuTimeBy::Project => about.project.clone().unwrap_or_default(),
+                GpuTimeBy::User => about.user.clone().unwrap_or_default(),
+                GpuTimeBy::Run => run.id.clone(),
+            };
+            let row = rows.entry(of).or_default();
+            row.add(run, sums, prices);
+            row.name = about.name.clone().filter(|_| asked.by == GpuTimeBy::Run);
+            total.add(run, sums, prices);
+        }
+    }
+    let mut rows: Vec<GpuTimeRow> = rows.into_iter().map(|(of, sums)| sums.row(of)).collect();
+    if !asked.by.is_of_time() {
+        rows.sort_by(|a, b| b.gpu_hours.0.total_cmp(&a.gpu_hours.0));
+    }
+    let left_out = rows.len().saturating_sub(MAX_ROWS) as u64;
+    rows.truncate(MAX_ROWS);
+    GpuTime {
+        by: asked.by,
+        from: written(asked.from, GpuTimeBy::Day),
+        to: written(asked.to, GpuTimeBy::Day),
+        rows,
+        total: total.row(String::new()),
+        left_out,
+        currency: prices.map(|prices| prices.currency.clone()),
+        limit: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use shared::run::About;
+
+    fn run(id: &str, project: Option<&str>, user: &str) -> Arc<Run> {
+        let about = About {
+            project: project.map(String::from),
+            user: Some(user.into()),
+            name: Some(format!("name of {id}")),
+            ..About::default()
+        };
+        Arc::new(Run { id: id.into(), about, ..Run::default() })
+    }
+
+    /// A day with one GPU of this model for these hours, half of them idle.
+    fn day(day: i64, hours: f64, kwh: Option<f64>) -> RunDay {
+        let seconds = hours * 3_600.0;
+        let sums = Sums {
+            gpus: 1,
+            held_s: seconds,
+            measured_s: seconds,
+            idle_s: seconds / 2.0,
+            joules: kwh.map(|kwh| kwh * 3.6e6),
+            models: [("H100".to_string(), seconds)].into(),
+            ..Sums::default()
+        };
+        RunDay { day, sums }
+    }
+
+    #[test]
+    fn gpu_time_is_divided_by_each_word_and_no_hour_is_lost_or_counted_twice() {
+        let all = || {
+            [
+                (run("a", Some("vision"), "ada"), vec![day(20_422, 2.0, Some(1.0)), day(20_423, 4.0, Some(2.0))]),
+                (run("b", Some("text"), "ada"), vec![day(20_423, 8.0, None)]),
+                (run("c", None, "bob"), vec![day(20_300, 100.0, None), day(20_440, 1.0, Some(0.5))]),
+            ]
+            .into_iter()
+        };
+        let prices = CostSettings { gpu_hour: [("H100".to_string(), 2.0)].into(), kwh: None, currency: "EUR".into() };
+        let of = |by| gpu_time(all(), GpuTimeSpan { by, from: 20_400, to: 20_450 }, Some(&prices));
+        let rows =
+            |by| -> Vec<(String, f64)> { of(by).rows.into_iter().map(|row| (row.of, row.gpu_hours.0)).collect() };
+        let row = |of: &str, hours: f64| (of.to_string(), hours);
+        assert_eq!(rows(GpuTimeBy::Day), [row("2025-11-30", 2.0), row("2025-12-01", 12.0), row("2025-12-18", 1.0)]);
+        assert_eq!(rows(GpuTimeBy::Month), [row("2025-11", 2.0), row("2025-12", 13.0)]);
+        assert_eq!(rows(GpuTimeBy::Project), [row("text", 8.0), row("vision", 6.0), row("", 1.0)]);
+        assert_eq!(rows(GpuTimeBy::User), [row("ada", 14.0), row("bob", 1.0)]);
+        assert_eq!(rows(GpuTimeBy::Run), [row("b", 8.0), row("a", 6.0), row("c", 1.0)]);
+        for by in GpuTimeBy::ALL {
+            let total = of(by).total;
+            assert_eq!((total.runs, total.gpu_hours.0, total.idle_gpu_hours.0), (3, 15.0, 7.5), "{by:?}");
+            assert_eq!((total.cost, total.energy_kwh), (Some(Number(30.0)), Some(Number(3.5))));
+            assert!(total.partial, "the energy of one run is unknown");
+        }
+        let vision = of(GpuTimeBy::Project).rows.swap_remove(1);
+        assert_eq!((vision.runs, vision.energy_kwh, vision.partial), (1, Some(Number(3.0)), false));
+        assert_eq!(of(GpuTimeBy::Run).rows[0].name.as_deref(), Some("name of b"));
+    }
+
+    #[test]
+    fn a_month_begins_on_its_first_day() {
+        let month = |text: &str| Month::from_time(date::from_text(text).expect("a time"));
+        let began = |text: &str| date::from_text(text).expect("a time");
+        let november = Month { name: "2026-11".into(), began: began("2026-11-01 00:00:00") };
+        assert_eq!(month("2026-11-30 23:59:59"), november);
+        assert_eq!(month("2026-11-01 00:00:00"), november);
+        assert_eq!(month("2026-12-01 00:00:00").name, "2026-12");
+    }
+
+    #[test]
+    fn without_prices_there_is_no_cost_and_unknown_prices_are_no_zero() {
+        let all = || [(run("a", None, "ada"), vec![day(1, 2.0, Some(1.0))])].into_iter();
+        let asked = GpuTimeSpan { by: GpuTimeBy::Day, from: 0, to: 9 };
+        let free = gpu_time(all(), asked, None);
+        assert_eq!((free.total.cost, free.total.partial, &free.currency), (None, false, &None));
+        assert_eq!(gpu_time(all(), asked, Some(&CostSettings::default())), free);
+        let other = CostSettings { gpu_hour: [("L4".to_string(), 2.0)].into(), kwh: None, currency: "EUR".into() };
+        let unknown = gpu_time(all(), asked, Some(&other)).total;
+        assert_eq!((unknown.cost, unknown.partial), (None, true));
+    }
+}
