@@ -67,7 +67,7 @@ pub use keeping::{expire_logs, keep};
 pub use kubernetes::examine_kubernetes;
 pub use logged::{add_logged, steps};
 pub use measure::{Line, RunMeasures, measure};
-pub use output::{PrintedRow, Ranks, RunLogs, last_words};
+pub use output::{PrintedRow, Ranks, RunLogs, bare, last_words};
 pub use registry::{RunRegistry, RunRegistryParts};
 pub use reported::{RefusedReport, Report, ReportAsk, Reports, reports};
 pub use series::names_of;
