@@ -31,6 +31,7 @@ mod logged;
 mod measure;
 #[cfg(unix)]
 mod messages;
+mod nccl;
 mod output;
 #[cfg(unix)]
 mod permit;
