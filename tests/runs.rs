@@ -1195,3 +1195,35 @@ fn an_inner_run_is_no_rank_beside_its_job() {
     assert_eq!(ranks(&run), [0, 1, 2, 3], "{run}");
     job.wait().expect("it ended");
 }
+
+#[test]
+fn a_failure_has_a_class_by_which_runs_are_listed_counted_and_reported() {
+    let bench = Bench::new();
+    let server = bench.server();
+    let full = "echo 'saving step 40'; echo 'OSError: [Errno 28] No space left on device' >&2; exit 1";
+    for (id, script, logs) in [("full", full, true), ("unread", full, false), ("fine", "exit 0", true)] {
+        let words: Vec<&str> = [&["--logs"][..usize::from(logs)], &["--id", id, "--", "sh", "-c", script]].concat();
+        bench.job(&words).stdout(Stdio::null()).stderr(Stdio::null()).status().expect("it ran");
+    }
+    bench.run(&server, "full", "its class", |run| run["failure"] == "disk_full");
+    // Without its output, nothing names a cause; and a run that finished has no failure.
+    bench.run(&server, "unread", "its end", |run| run["failure"] == "unknown");
+    bench.run(&server, "fine", "its end", |run| run["state"] == "finished" && run.get("failure").is_none());
+    let get = |path: &str| -> Value { serde_json::from_str(&server.get(path, &[]).body).expect("JSON") };
+    let listed = get("/api/v1/runs?failure=disk_full,out_of_gpu_memory");
+    assert_eq!((&listed["total"], &listed["runs"][0]["id"]), (&1.into(), &"full".into()), "{listed}");
+    assert_eq!(listed["failures"], serde_json::json!({ "disk_full": 1, "unknown": 1 }));
+    assert_eq!(server.get("/api/v1/runs?failure=full", &[]).status, 400);
+    let said = "OSError: [Errno 28] No space left on device";
+    assert_eq!(get("/api/v1/runs/full")["cause"]["line"], said);
+    assert_eq!(get("/api/v1/runs/full/report?format=json")["failure"], "disk_full");
+    let report = server.get("/api/v1/runs/full/report", &[]).body;
+    assert!(report.contains("Failure: disk full") && report.contains(said), "{report}");
+    let runs = |words: &[&str]| {
+        let output = watchglass(["runs", "--data-dir", bench.data()]).args(words).output().expect("it ran");
+        (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    let (status, table) = runs(&["--failure", "disk_full"]);
+    assert!(status == Some(0) && table.contains("disk full") && !table.contains("unread"), "{table}");
+    assert_eq!(runs(&["--failure", "full"]).0, Some(2));
+}

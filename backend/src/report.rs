@@ -49,6 +49,9 @@ pub fn html(
         run.state.name(),
         run.state.shape(),
     );
+    if let Some(class) = run.failure {
+        let _ = writeln!(html, "<p data-failure=\"{}\">Failure: {}</p>", class.name(), class.words());
+    }
     if let Some(words) = words {
         let _ = writeln!(html, "<p class=\"words\">“{}”</p>", plain(words));
     }
@@ -244,6 +247,7 @@ fn ranks(run: &Run, html: &mut String) {
 mod tests {
     use super::*;
     use jobs::runs::{RunMark, RunNumbers};
+    use shared::failure::FailureClass;
     use shared::run::{About, How, Rank, RunState};
 
     #[test]
@@ -260,6 +264,7 @@ mod tests {
             id: "abc".into(),
             state: RunState::Failed,
             sentence: "failed (exit 1); first rank 3 on node-1: failed (exit 9)".into(),
+            failure: Some(FailureClass::OutOfGpuMemory),
             ended: Some(60_000),
             about,
             processes: vec![process(2, 0), process(3, 9)],
@@ -274,6 +279,7 @@ mod tests {
         let summary = RunSummary { run, step: 1_000, numbers, curves, markers, ..RunSummary::default() };
         let note = SavedNote { text: "it <i>failed</i>\nagain".into(), by: "m&k".into(), ..SavedNote::default() };
         let html = html(&summary, Some("a<b"), &[(1_000, "rank 3".into(), "<script>x</script>".into())], &[note]);
+        assert!(html.contains("<p data-failure=\"out_of_gpu_memory\">Failure: out of GPU memory</p>"), "{html}");
         assert!(html.contains("“a&lt;b”") && html.contains("00:00:01 rank 3 &lt;script&gt;x"), "{html}");
         assert!(html.contains("<td>it &lt;i&gt;failed&lt;/i&gt;<br>again</td><td>m&amp;k</td>"), "{html}");
         assert!(

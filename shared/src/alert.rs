@@ -85,8 +85,8 @@ pub struct Rule {
     /// Its condition, in the syntax of [`crate::rule`].
     pub when: String,
     /// Facts of the machine and the run that must match, as `source = "node-*"`, `project = "llm,vision"`,
-    /// `job_type = "!eval"`; empty: everything. Keys: `source`, `run`, `project`, `job_type`, `user`, `group`, `gpu`,
-    /// and labels.
+    /// `job_type = "!eval"`; empty: everything. Keys: `source`, `run`, `project`, `job_type`, `user`, `group`, `failure`
+    /// (a class of [`crate::failure`]), `gpu`, and labels.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub on: BTreeMap<String, String>,
     /// Names of channels; None: the team's default ones.

@@ -13,7 +13,9 @@
 //! - [`csv`]: cells of CSV.
 //! - [`date`]: times as people and files write them.
 //! - [`rollup`]: buckets of min, max, mean, last and count; rates of counters.
-//! - [`run`]: training jobs and their end states; [`output`]: their output; [`redact`]: redaction of secrets in it.
+//! - [`run`]: training jobs and their end states; [`failure`]: the classes of failures; [`output`]: their output;
+//!   [`redact`]: redaction of secrets in it.
+//! - [`nccl`]: the ranks that a hanging job waits for.
 //! - [`run_change`]: changes of a run by people; [`note`]: their notes.
 //! - [`reported`]: reports of launchers on training jobs; [`new_marker`]: markers as programs send them.
 //! - [`window`]: the spans that a page shows.
@@ -53,10 +55,12 @@ pub mod csv;
 pub mod date;
 pub mod embedded;
 pub mod enrol;
+pub mod failure;
 pub mod finding;
 pub mod hub;
 pub mod json;
 pub mod me;
+pub mod nccl;
 pub mod new_marker;
 pub mod new_values;
 pub mod note;

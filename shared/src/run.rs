@@ -1,5 +1,6 @@
 //! Runs: training jobs, each begun by `watchglass run`; the reports about them, and their end states.
 
+use crate::failure::FailureClass;
 use crate::json::Seconds;
 use crate::unit::{self, Unit};
 use serde::{Deserialize, Serialize};
@@ -389,6 +390,9 @@ pub struct How {
     /// The reported reason, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claim: Option<Claim>,
+    /// The class of the failure that its last output names, as its machine read it; None without output.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<FailureClass>,
 }
 
 /// The kernel killed processes because memory was short.
@@ -653,6 +657,9 @@ pub struct Run {
     /// The first of its processes that failed; None while it runs, and if it finished.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<Cause>,
+    /// The class of its failure; None while it runs, and if it finished.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<FailureClass>,
     /// When it began, milliseconds since the Unix epoch.
     pub began: i64,
     /// When it ended, likewise; None while it runs.

@@ -202,6 +202,7 @@ fn runs_order(task: &RunsTask, as_json: bool) -> Noted {
     }
     let filter = RunFilter {
         states: task.state.clone(),
+        failures: task.failure.clone(),
         project: task.project.clone(),
         group: task.group.clone(),
         job_type: task.job_type.clone(),

@@ -6,6 +6,7 @@ use api::{Method, Operation};
 use serde::Serialize;
 use serde_json::{Value, json};
 use shared::answer::usage::GpuTimeBy;
+use shared::failure::FailureClass;
 use shared::people::{Keys, NewPerson, NewServiceKey, People, PersonChange};
 use shared::run::RunState;
 use shared::run_change::RunChange;
@@ -90,6 +91,7 @@ pub(super) struct GpuTimeFilter {
 #[derive(Debug, Default)]
 pub(super) struct RunFilter {
     pub states: Vec<RunState>,
+    pub failures: Vec<FailureClass>,
     pub project: Option<String>,
     pub group: Option<String>,
     pub job_type: Option<String>,
@@ -310,8 +312,10 @@ impl HubOrder {
 impl RunFilter {
     fn request(&self) -> HubRequest {
         let states = self.states.iter().map(|state| state.name()).collect::<Vec<_>>().join(",");
+        let failures = self.failures.iter().map(|class| class.name()).collect::<Vec<_>>().join(",");
         let parameters = [
             (parameter::STATES, (!states.is_empty()).then_some(states)),
+            (parameter::FAILURES, (!failures.is_empty()).then_some(failures)),
             (parameter::PROJECT, self.project.clone()),
             (parameter::GROUP, self.group.clone()),
             (parameter::JOB_TYPE, self.job_type.clone()),

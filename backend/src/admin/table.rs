@@ -6,6 +6,7 @@ use serde_json::Value;
 use shared::answer::runs::{ListedRun, RunList};
 use shared::answer::usage::{GpuTime, GpuTimeRow};
 use shared::audit::{AuditLog, Usage};
+use shared::failure::FailureClass;
 use shared::json::Number;
 use shared::people::{Keys, People};
 use shared::session::Agents;
@@ -169,10 +170,11 @@ fn runs(runs: RunList, now: i64) -> Rows {
         let took = span(row.ended.map_or(now, |ended| ended.ms() / 1_000) - began);
         let name = about.name.filter(|name| !name.is_empty()).unwrap_or(about.program);
         let sentence = format!("{} {}", row.state.shape(), row.sentence);
+        let failure = row.failure.map_or("", FailureClass::words).to_string();
         let project = about.project.unwrap_or_default();
-        vec![row.id, name, project, ago(now, Some(began)), took, row.hosts.join(","), sentence]
+        vec![row.id, name, project, ago(now, Some(began)), took, row.hosts.join(","), failure, sentence]
     });
-    with_head(["ID", "NAME", "PROJECT", "BEGAN", "TOOK", "ON", "STATE"], rows)
+    with_head(["ID", "NAME", "PROJECT", "BEGAN", "TOOK", "ON", "FAILURE", "STATE"], rows)
 }
 
 fn audit(log: AuditLog) -> Rows {

@@ -4,6 +4,7 @@ use super::ConfigError;
 use super::when::{When, when};
 use clap::{Args, Subcommand};
 use shared::alert::{AlertSeverity, MAX_TEXT_BYTES as MAX_ALERT_TEXT, MAX_TITLE_BYTES};
+use shared::failure::FailureClass;
 use shared::new_values::{JobNumber, MAX_NAMES, NewValues, check_name};
 use shared::output::OutputStream;
 use shared::rule::{clean, duration};
@@ -177,6 +178,7 @@ pub const AFTER_RUNS: &str = "\
 A run is edited by its maker and by admins of its team. `watchglass erase --run ID` deletes it.
 
   watchglass runs --state running --project llm
+  watchglass runs --failure out_of_gpu_memory,nccl_timeout --from -7d
   watchglass runs report a1b2c3d4 > report.html
   watchglass runs edit a1b2c3d4 --name lr-3e-4 --tag lr=3e-4 --notes \"the best so far\"";
 
@@ -232,6 +234,9 @@ pub struct RunsTask {
     /// Only runs in this state: running, finished, lost ...; crashed for all faults
     #[arg(long, value_name = "STATE", value_parser = state, value_delimiter = ',')]
     pub state: Vec<RunState>,
+    /// Only runs with this class of failure: out_of_gpu_memory, nccl_timeout, disk_full, and others
+    #[arg(long, value_name = "CLASS", value_parser = failure, value_delimiter = ',')]
+    pub failure: Vec<FailureClass>,
     /// Only runs of this project
     #[arg(long, value_name = "NAME")]
     pub project: Option<String>,
@@ -357,6 +362,11 @@ fn value(pair: &str) -> Result<(String, JobNumber), String> {
 
 fn id(text: &str) -> Result<String, String> {
     check_id(text).map(|()| text.into())
+}
+
+fn failure(name: &str) -> Result<FailureClass, String> {
+    let known = || format!("known classes are {}", FailureClass::ALL.map(FailureClass::name).join(", "));
+    FailureClass::named(name).ok_or_else(known)
 }
 
 fn state(name: &str) -> Result<RunState, String> {

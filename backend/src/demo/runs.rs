@@ -5,6 +5,7 @@ use super::fault::Fault;
 use super::machine::Machine;
 use super::processes::{USER, launcher_pid, trainer_pid};
 use crate::config::Fail;
+use shared::failure::FailureClass;
 use shared::run::{About, BEGIN_KIND, Begun, END_KIND, How, MemoryKill, Over, Rank};
 
 /// Time between the end of a run and the begin of the next, milliseconds.
@@ -132,7 +133,9 @@ fn fall(fault: &Fault) -> Fall {
             How { signal: Some("SIGKILL".into()), memory, ..How::default() }
         }
         // The watchdog of the collective library gives up.
-        Fail::Lost => How { signal: Some("SIGABRT".into()), ..How::default() },
+        Fail::Lost => {
+            How { signal: Some("SIGABRT".into()), failure: Some(FailureClass::NcclTimeout), ..How::default() }
+        }
         _ => How { exit: Some(1), ..How::default() },
     };
     (fault.gpu(), how)

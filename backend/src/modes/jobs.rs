@@ -68,12 +68,12 @@ impl Jobs {
         tokio::spawn(runs::expire_logs(live.clone(), registry, source, config.retention_bytes, stop.clone()));
         #[cfg(unix)]
         if let Some(told) = told {
-            let (live, stop) = (live.clone(), stop.clone());
+            let (lives, stop) = ((live.clone(), self.runs.clone()), stop.clone());
             let settings = (config.runs.clone(), collectors::printed as runs::RunTool);
             let takes = (self.markers.clone(), self.calls.clone());
             tokio::spawn(async move {
                 let folders = (&*folder, crate::config::state_folder());
-                runs::follow(live, source, told, folders, takes, settings, stop).await
+                runs::follow(lives, source, told, folders, takes, settings, stop).await
             });
         }
         #[cfg(not(unix))]

@@ -23,6 +23,9 @@ pub fn answer(live: &Live, source: SourceId, runs: &RunRegistry, what: Question)
             };
             fitting(table.map(|table| (*table).clone()).unwrap_or_default())
         }
+        Question::Nccl => {
+            runs.nccl(live, source).and_then(|report| serde_json::to_vec(&report).ok()).unwrap_or_default()
+        }
         Question::Doctor => {
             let (checks, _) = live.store().checks(source);
             serde_json::to_vec(&serde_json::json!({ "checks": *checks })).unwrap_or_default()

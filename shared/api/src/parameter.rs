@@ -68,6 +68,7 @@ parameters! {
     THEME = Parameter::new("theme", Choice(&["light", "dark"]), "Colors of the picture; light if absent");
     FLEET_ROW = Parameter::new("row", Text, "Row of the fleet overview, as gpu or cpu");
     STATES = Parameter::new("state", Text, "States of training jobs, separated by commas; crashed means all ends by a fault").repeated();
+    FAILURES = Parameter::new("failure", Text, "Class of the failure; a comma means or, a leading ! means not");
     PROJECT = Parameter::new("project", Text, "Project; a comma means or, a leading ! means not");
     GROUP = Parameter::new("group", Text, "Group; a comma means or, a leading ! means not");
     JOB_TYPE = Parameter::new("job_type", Text, "Job type; a comma means or, a leading ! means not");

@@ -156,7 +156,7 @@ operations! {
     }
     "Training jobs" {
         /// Lists the training jobs, newest first
-        ListRuns = Get "/api/v1/runs", READ, NOTHING, [STATES, PROJECT, GROUP, JOB_TYPE, USER, RUN_TAG, SOURCE, SEARCH, FROM, TO, BEFORE_RUN, LIMIT, SUMS], json::<RunList>();
+        ListRuns = Get "/api/v1/runs", READ, NOTHING, [STATES, FAILURES, PROJECT, GROUP, JOB_TYPE, USER, RUN_TAG, SOURCE, SEARCH, FROM, TO, BEFORE_RUN, LIMIT, SUMS], json::<RunList>();
         /// Reports the start of a job; on the machine itself, by the owner of the server
         AddRun = Post "/api/v1/runs", MARK, takes::<NewRun>(), [], taken::<ById>();
         /// Logs values of a job, such as its loss, for the next tick

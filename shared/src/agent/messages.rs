@@ -111,6 +111,10 @@ pub enum Question {
     /// agents skip it; see [`super::encode_hub`].
     #[serde(skip)]
     Lines(Box<LinesAsked>),
+    /// The ranks that a hanging job waits for, answered by a [`crate::nccl::NcclReport`] as JSON, or by nothing. It is a
+    /// separate message, too.
+    #[serde(skip)]
+    Nccl,
 }
 
 /// From an agent to its hub.

@@ -45,10 +45,14 @@ pub const LINES: u8 = 4;
 /// First byte of a [`FillDamage`].
 pub const DAMAGE: u8 = 5;
 
+/// First byte of a request for the answer of NCCL.
+pub const NCCL: u8 = 6;
+
 /// The bytes of a message of a hub.
 pub fn encode_hub(message: &HubMessage) -> Vec<u8> {
     match message {
         HubMessage::Ask { id, what: Question::Lines(asked) } => behind(LINES, &(id, asked)),
+        HubMessage::Ask { id, what: Question::Nccl } => behind(NCCL, id),
         message => encode(message),
     }
 }
@@ -149,6 +153,7 @@ pub fn decode_hub(bytes: &[u8]) -> Result<Option<HubMessage>, BadMessage> {
     match kind {
         CONTROL => read(rest).map(Some),
         LINES => read(rest).map(|(id, asked)| Some(HubMessage::Ask { id, what: Question::Lines(asked) })),
+        NCCL => read(rest).map(|id| Some(HubMessage::Ask { id, what: Question::Nccl })),
         _ => Ok(None),
     }
 }

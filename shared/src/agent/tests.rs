@@ -140,6 +140,9 @@ fn the_bytes_of_this_version_never_change() {
 fn what_another_version_adds_is_skipped() {
     assert_eq!(decode_agent(&[9, 1, 2]), Ok(FromAgent::Unknown));
     assert_eq!(decode_hub(&[9, 1, 2]), Ok(None));
+    let asked = HubMessage::Ask { id: 300, what: Question::Nccl };
+    let bytes = encode_hub(&asked);
+    assert_eq!((bytes[0], decode_hub(&bytes)), (NCCL, Ok(Some(asked))), "an older agent skips it");
 }
 
 #[test]

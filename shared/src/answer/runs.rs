@@ -1,6 +1,7 @@
 //! Answers about training jobs: the list of them, one with its charts, and the report of one.
 
 use super::logs::LogRow;
+use crate::failure::FailureClass;
 use crate::finding::Finding;
 use crate::json::{Number, Seconds};
 use crate::note::SavedNote;
@@ -30,6 +31,9 @@ pub struct RunTotals {
     pub total: u64,
     /// Runs by name of their state, whichever states were requested.
     pub states: BTreeMap<String, u64>,
+    /// Failed runs by name of the class of their failure, in the requested states and of whichever class.
+    #[serde(default)]
+    pub failures: BTreeMap<String, u64>,
 }
 
 /// A row of [`RunList`], and with its charts `GET /api/v1/runs/ID`: one object with the fields of its three parts. A
@@ -60,6 +64,9 @@ pub struct RunRow {
     pub sentence: String,
     /// The first of its processes that failed; null while it runs, and if it finished.
     pub cause: Option<ListedCause>,
+    /// The class of its failure; left out while it runs, and if it finished.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<FailureClass>,
     /// When it began.
     pub began: Seconds,
     /// When it ended; null while it runs.

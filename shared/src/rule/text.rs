@@ -149,7 +149,7 @@ pub fn check(rule: &Rule, catalog: &Catalog) -> Result<Condition, String> {
         let letter = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b"._/-".contains(&b);
         if key.is_empty() || key.len() > MAX_KEY_BYTES || !key.bytes().all(letter) {
             return Err(format!(
-                "on: {key:?} is not a known key: keys are source, run, project, job_type, user, group, gpu and labels"
+                "on: {key:?} is not a known key: keys are source, run, project, job_type, user, group, failure, gpu and labels"
             ));
         }
         if pattern.len() > MAX_VALUE_BYTES

@@ -7,6 +7,7 @@ use super::limits::{self, Cause, Refusals};
 use super::{Ingest, limits::MAX_CHECKS};
 use parking_lot::Mutex;
 use shared::agent::{HubMessage, MAX_FACT_BYTES, MAX_TEXT_BYTES, Question, is_text};
+use shared::nccl::{MAX_RANKS, NcclReport};
 use shared::output::{LinesAsked, LinesPart, MAX_LINE_BYTES, plain};
 use shared::processes::{Process, ProcessTable};
 use shared::wire::{Check, SourceId};
@@ -229,6 +230,17 @@ impl Ingest {
     pub async fn lines(&self, source: SourceId, asked: LinesAsked) -> Result<LinesPart, NoAnswer> {
         let answer = self.ask(source, Question::Lines(Box::new(asked))).await?;
         lines(&answer.bytes, answer.shift, &self.0.refusals(Some(source))).ok_or(NoAnswer::Nothing)
+    }
+
+    /// The ranks that a hanging job of a linked machine waits for, as NCCL names them there.
+    ///
+    /// # Errors
+    /// [`NoAnswer`], after 10 s at the latest.
+    pub async fn nccl(&self, source: SourceId) -> Result<NcclReport, NoAnswer> {
+        let answer = self.ask(source, Question::Nccl).await?;
+        let mut report: NcclReport = serde_json::from_slice(&answer.bytes).map_err(|_| NoAnswer::Nothing)?;
+        report.ranks.truncate(MAX_RANKS);
+        Ok(report)
     }
 
     /// State of the collectors of a linked machine, as its agent reports it.

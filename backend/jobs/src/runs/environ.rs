@@ -59,6 +59,7 @@ const VARIABLES: &[(&str, Grammar)] = &[
     ("MV2_COMM_WORLD_LOCAL_RANK", Number),
     ("MV2_COMM_WORLD_RANK", Number),
     ("MV2_COMM_WORLD_SIZE", Number),
+    (NCCL_ADDRESS, Word),
     ("NODE_RANK", Number),
     (OF_CONTAINER, Devices),
     ("OMPI_COMM_WORLD_LOCAL_RANK", Number),
@@ -211,6 +212,9 @@ const KEYS: &[(&str, &[&str])] = &[
 /// Origins that identify a run by its rendezvous address: the next job may use the same address.
 const ADDRESSES: &[&str] = &["ddp", "jax"];
 
+/// Variable with the address on which NCCL answers.
+const NCCL_ADDRESS: &str = "NCCL_RAS_ADDR";
+
 /// The list of GPUs that CUDA obeys, and the order in which it counts them.
 const CUDA_DEVICES: &str = "CUDA_VISIBLE_DEVICES";
 const CUDA_ORDER: &str = "CUDA_DEVICE_ORDER";
@@ -247,6 +251,8 @@ pub(super) struct EnvironFacts {
     pub tags: Vec<String>,
     /// ID of its Slurm job.
     pub slurm: Option<String>,
+    /// Address on which NCCL answers, if it is set.
+    pub nccl: Option<String>,
 }
 
 /// Reads the initial environment of a process.
@@ -299,6 +305,7 @@ impl EnvironFacts {
             notes: text(&["WANDB_NOTES"]),
             tags: tags(value("WANDB_TAGS").unwrap_or_default()),
             slurm: text(&["SLURM_JOB_ID"]),
+            nccl: text(&[NCCL_ADDRESS]),
         }
     }
 }

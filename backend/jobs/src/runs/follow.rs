@@ -5,6 +5,7 @@ use super::RunsSettings;
 use super::detection::Detection;
 use super::messages::{Messages, Received};
 use super::permit::Owners;
+use super::registry::RunRegistry;
 use super::reported::{RefusedReport, ReportAsk};
 use super::slurm::RunTool;
 use super::socket::RunSocket;
@@ -30,7 +31,7 @@ const REPEAT_INTERVAL: Duration = Duration::from_secs(3600);
 /// Follows the runs of this machine until `stop` becomes true: what launchers tell on the socket and by requests, what they
 /// wrote into the data folder or that of this user, and what ran when this process started.
 pub async fn follow(
-    live: Arc<Live>,
+    (live, registry): (Arc<Live>, Arc<RunRegistry>),
     source: SourceId,
     (socket, mut reports): (RunSocket, mpsc::Receiver<ReportAsk>),
     (folder, of_user): (&Path, Option<PathBuf>),
@@ -39,7 +40,8 @@ pub async fn follow(
     mut stop: watch::Receiver<bool>,
 ) {
     let detect = settings.detect;
-    let mut tracker = Tracker::new(live, source, Owners::new(folder, socket.trusted()), &settings, run_tool);
+    let owners = Owners::new(folder, socket.trusted());
+    let mut tracker = Tracker::new((live, registry), source, owners, &settings, run_tool);
     let spool = folder.canonicalize().ok();
     let spool = spool.and_then(|folder| Spool::of_server(&folder.join(spool::FOLDER), socket.trusted()));
     tracker.take_up(spool.as_ref());
@@ -80,6 +82,9 @@ pub async fn follow(
             }
             Some(Ok((over, Some(how)))) = tracker.claims.join_next() => {
                 tracker.append(over.t, END_KIND, &Over { how, ..over });
+            }
+            Some(Ok(Some(over))) = tracker.classes.join_next() => {
+                tracker.append(over.t, END_KIND, &over);
             }
             found = detection.next() => match found {
                 Some((found, stopped)) => {

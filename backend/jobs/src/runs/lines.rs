@@ -1,8 +1,9 @@
 //! Output of a run of this machine, for a hub: parts that fit one message, each after the one before.
 
-use super::output::{PrintedRow, Ranks, fits};
+use super::output::{PrintedRow, Ranks, fits, read_failure};
 use super::registry::RunRegistry;
-use shared::output::{LineMark, LinesAsked, LinesPart};
+use shared::output::{LAST_LINES, LineMark, LinesAsked, LinesPart, MAX_PART_BYTES};
+use shared::run::{How, Over};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use stream::live::Live;
@@ -38,6 +39,24 @@ impl RunRegistry {
             true => self.newest_lines(asked, marks, (limit, most), &keeps),
             false => self.next_lines(asked, marks, (limit, most), &keeps),
         }
+    }
+
+    /// The end of a process with the class that its last output names; None if it has no output, or that names none. It
+    /// reads the disk.
+    pub(super) fn read_class(&self, live: &Live, over: Over) -> Option<Over> {
+        let asked = LinesAsked {
+            run: over.begun.run.clone(),
+            span: (i64::MIN, i64::MAX),
+            rank: over.begun.rank.as_ref().map(|rank| rank.rank),
+            process: Some((over.begun.t, over.begun.pid)),
+            limit: LAST_LINES as u32,
+            newest: true,
+            ..LinesAsked::default()
+        };
+        let part = self.lines(live, &asked, MAX_PART_BYTES);
+        let lines = part.rows.iter().map(|(.., line)| line).filter(|line| line.lost == 0);
+        let failure = read_failure(&over.how, lines).filter(|failure| failure.line.is_some())?;
+        Some(Over { how: How { failure: Some(failure.class), ..over.how }, ..over })
     }
 
     fn newest_lines(

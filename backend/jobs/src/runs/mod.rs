@@ -33,6 +33,7 @@ mod logged;
 mod measure;
 #[cfg(unix)]
 mod messages;
+mod nccl;
 mod output;
 #[cfg(unix)]
 mod permit;
@@ -71,7 +72,7 @@ pub use keeping::{expire_logs, keep};
 pub use kubernetes::examine_kubernetes;
 pub use logged::{add_logged, steps};
 pub use measure::{Line, RunMeasures, measure};
-pub use output::{PrintedRow, Ranks, RunLogs, last_words};
+pub use output::{PrintedRow, Ranks, RunLogs, bare, last_words};
 pub use registry::{RunRegistry, RunRegistryParts};
 pub use reported::{RefusedReport, Report, ReportAsk, Reports, reports};
 pub use series::names_of;

@@ -1,8 +1,9 @@
 //! Output of the jobs of this machine, read from the files that their launchers write; see [`shared::output`]. Records
 //! and summaries do not include it, because everybody who may see a run receives those.
 
+use crate::failure::{Failure, classify};
 use shared::output::{ENDING, FOLDER, LAST_LINES, OutputLine, OutputStream, plain, process_file};
-use shared::run::{Run, RunProcess, check_id};
+use shared::run::{How, Run, RunProcess, check_id};
 use shared::wire::SourceId;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -455,19 +456,32 @@ fn prefix(text: &str) -> Option<(Prefix, u32, &str)> {
     Some((Prefix::Rank, number.parse().ok()?, rest.strip_prefix(": ")?))
 }
 
-/// The line among the last ones of a rank that best explains its end: the last that names an error, else the last with
-/// a text.
-pub fn last_words(rows: &[PrintedRow]) -> Option<String> {
-    let texts: Vec<String> = rows.iter().filter(|row| row.line.lost == 0).map(|row| plain(&row.line.text)).collect();
-    let bare = |text: &String| prefix(text).map_or(text.as_str(), |(.., rest)| rest).trim().to_string();
-    let texts: Vec<String> = texts.iter().map(bare).filter(|text| !text.is_empty()).collect();
+/// A line without its launcher's prefix.
+pub fn bare(text: &str) -> &str {
+    prefix(text).map_or(text, |(.., rest)| rest)
+}
+
+/// The class of a failure, and the index of the line that names it, from the last lines of a process.
+pub(super) fn read_failure<'a>(how: &How, lines: impl Iterator<Item = &'a OutputLine>) -> Option<Failure> {
+    let texts: Vec<String> = lines.map(|line| plain(&line.text)).collect();
+    classify(how, &texts.iter().map(|text| bare(text)).collect::<Vec<_>>())
+}
+
+/// The line among the last ones of a rank that best explains its end: the one that names the class of its failure, else
+/// the last that names an error, else the last with a text.
+pub fn last_words(how: &How, rows: &[PrintedRow]) -> Option<String> {
+    let lines: Vec<&OutputLine> = rows.iter().map(|row| &row.line).filter(|line| line.lost == 0).collect();
+    let named = read_failure(how, lines.iter().copied()).and_then(|failure| failure.line);
+    let texts: Vec<String> = lines.iter().map(|line| bare(&plain(&line.text)).trim().to_string()).collect();
     let tells = |text: &&String| {
         let first = text.split([':', ' ', '(']).next().unwrap_or_default();
         let is_name = first.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '.');
         is_name && (first.ends_with("Error") || first.ends_with("Exception"))
             || ["CUDA", "NCCL", "fatal", "panicked"].iter().any(|word| text.contains(word))
     };
-    let mut line = texts.iter().rev().find(tells).or(texts.last())?.clone();
+    let mut filled = texts.iter().rev().filter(|text| !text.is_empty());
+    let said = named.and_then(|at| texts.get(at));
+    let mut line = said.or_else(|| filled.clone().find(tells)).or_else(|| filled.next())?.clone();
     let end = (0..=line.len().min(MAX_QUOTED_BYTES)).rev().find(|end| line.is_char_boundary(*end)).unwrap_or(0);
     line.truncate(end);
     Some(line)

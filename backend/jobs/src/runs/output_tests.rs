@@ -162,7 +162,8 @@ fn lines_go_with_the_samples_and_the_oldest_of_too_many() {
 fn the_line_that_names_the_error_is_quoted() {
     let of = |texts: &[&str]| {
         let row = |text: &&str| PrintedRow { process: (5, 7), line: line(1, 1, text) };
-        last_words(&texts.iter().map(row).collect::<Vec<_>>())
+        let failed = How { exit: Some(1), ..How::default() };
+        last_words(&failed, &texts.iter().map(row).collect::<Vec<_>>())
     };
     let trace =
         ["[rank3]: Traceback", "\u{1b}[31m[rank3]: torch.OutOfMemoryError: CUDA out of memory\u{1b}[0m", "bye", " "];
@@ -170,6 +171,8 @@ fn the_line_that_names_the_error_is_quoted() {
     assert_eq!(of(&trace).as_deref(), Some("torch.OutOfMemoryError: CUDA out of memory"));
     assert_eq!(of(&["KeyError", "step 3"]).as_deref(), Some("KeyError"));
     assert_eq!(of(&["Errors: 0", "thread 'main' panicked at x"]).as_deref(), Some("thread 'main' panicked at x"));
+    let later = ["OSError: [Errno 28] No space left on device", "ValueError: no checkpoint", "bye"];
+    assert_eq!(of(&later).as_deref(), Some(later[0]), "the line that says so, not the last error");
     assert_eq!(of(&[&"é".repeat(150)]).map(|text| text.len()), Some(MAX_QUOTED_BYTES));
     assert_eq!(of(&[]), None);
 }

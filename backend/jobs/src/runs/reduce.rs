@@ -1,5 +1,7 @@
 //! The list of runs, made from the records of machines.
 
+use crate::failure::class_of;
+use shared::failure::FailureClass;
 use shared::record::Record;
 use shared::run::{
     BEGIN_KIND, Begun, Cause, END_KIND, How, MAX_PROCESSES, Over, Paused, Run, RunProcess, RunState, STATE_KIND,
@@ -51,9 +53,10 @@ impl Runs {
                     && let Some(process) = self.process(source, over.begun)
                 {
                     process.ended = Some(over.t);
-                    // A scheduler's claim about an end may arrive before the end is repeated.
-                    let known = process.how.take().and_then(|how| how.claim);
-                    process.how = Some(How { claim: over.how.claim.clone().or(known), ..over.how });
+                    // A scheduler's claim about an end, and the class of its output, may arrive before the end is repeated.
+                    let known = process.how.take().unwrap_or_default();
+                    let claim = over.how.claim.clone().or(known.claim);
+                    process.how = Some(How { claim, failure: over.how.failure.or(known.failure), ..over.how });
                 }
             }
             STATE_KIND => {
@@ -89,6 +92,7 @@ impl Runs {
                 state: RunState::Running,
                 sentence: String::new(),
                 cause: None,
+                failure: None,
                 began: t,
                 ended: None,
                 about: about.clone(),
@@ -364,6 +368,7 @@ pub(super) fn judged(mut run: Run, silent: &impl Fn(&str) -> Option<Silence>) ->
         state: how.state(),
         sentence: how.sentence(),
     });
+    run.failure = failure(&how, first.map(|(how, _)| how));
     if let Some((cause, process)) = first.filter(|_| run.state != RunState::Finished)
         && root.is_none_or(|root| root.pid != process.pid || root.source != process.source)
     {
@@ -389,6 +394,14 @@ fn deciding_root(processes: &[RunProcess]) -> Option<&RunProcess> {
     open.or_else(bad).or_else(|| roots().max_by_key(|root| root.ended))
 }
 
+/// The class of the failure of a run that ended like this, with the end of the process that failed first. A launcher's
+/// own output may name what that of its rank does not.
+fn failure(how: &How, first: Option<&How>) -> Option<FailureClass> {
+    let own = class_of(how)?;
+    let is_named = |class: &FailureClass| *class != FailureClass::Unknown;
+    Some(first.and_then(class_of).filter(is_named).unwrap_or(own))
+}
+
 /// The processes that decide the state of a run. Only ranks of the last life count, which began when all before it had
 /// ended. So a launcher that restarts its ranks is not judged by those that failed before.
 fn counted(processes: &[RunProcess]) -> Vec<&RunProcess> {
@@ -406,7 +419,7 @@ fn counted(processes: &[RunProcess]) -> Vec<&RunProcess> {
 mod tests {
     use super::*;
     use serde::Serialize;
-    use shared::run::About;
+    use shared::run::{About, Claim};
 
     impl Runs {
         /// The runs, newest first. `silent` returns the last contact of a silent source.
@@ -472,6 +485,33 @@ mod tests {
 
     fn names(runs: &[Vec<RunPart>]) -> Vec<Vec<&str>> {
         runs.iter().map(|run| run.iter().map(|part| &*part.name).collect()).collect()
+    }
+
+    #[test]
+    fn the_class_of_a_failure_and_a_schedulers_word_may_come_in_any_order() {
+        let begun = begun("a", 7, 10, false);
+        let over = |how| record(END_KIND, &Over { begun: begun.clone(), t: 20, how });
+        let failed = how(Some(1), None);
+        let read = How { failure: Some(FailureClass::NcclTimeout), ..failed.clone() };
+        let word = |word: &str| Some(Claim { who: "slurm".into(), word: word.into() });
+        let classes = |ends: &[&How]| {
+            let mut runs = Runs::default();
+            ends.iter().for_each(|end| runs.take("node-1", &over((*end).clone())));
+            runs.list(|_| None).remove(0).failure
+        };
+        let (plain, time) =
+            (How { claim: word("FAILED"), ..failed.clone() }, How { claim: word("TIMEOUT"), ..failed.clone() });
+        assert_eq!(classes(&[&failed]), Some(FailureClass::Unknown));
+        assert_eq!(classes(&[&failed, &read, &plain]), Some(FailureClass::NcclTimeout));
+        assert_eq!(classes(&[&failed, &plain, &read]), Some(FailureClass::NcclTimeout));
+        // The scheduler knows that it ended the job.
+        assert_eq!(classes(&[&failed, &read, &time]), Some(FailureClass::Stopped));
+        assert_eq!(classes(&[&how(Some(0), None)]), None);
+        let rank = Over { begun: Begun { pid: 9, joined: true, ..begun.clone() }, t: 20, how: read };
+        let mut runs = Runs::default();
+        runs.take("node-1", &record(END_KIND, &rank));
+        runs.take("node-1", &over(failed));
+        assert_eq!(runs.list(|_| None)[0].failure, Some(FailureClass::NcclTimeout), "that of the first to fail");
     }
 
     #[test]

@@ -5,6 +5,7 @@ use super::detection::{Here, LookedRank};
 use super::jobs::Jobs;
 use super::kubernetes::Kubernetes;
 use super::permit::Owners;
+use super::registry::RunRegistry;
 use super::reported::Reported;
 use super::series;
 use super::slurm::{self, RunTool, Slurm};
@@ -41,10 +42,13 @@ const MAX_DEPTH: usize = 64;
 /// Maximum time for a launcher to report the end of its process, which it knows better than the kernel's report to us.
 const TELL_TIMEOUT: Duration = Duration::from_secs(2);
 
+/// Delay between the end of a process and the reading of its last output.
+const OUTPUT_DELAY: Duration = Duration::from_secs(2);
+
 /// Maximum number of processes watched for OOM kills: each needs open files.
 const MAX_MEMORIES: usize = 256;
 
-/// Maximum number of concurrent queries to a scheduler.
+/// Maximum number of concurrent queries to a scheduler, and of ends whose output is to be read.
 const MAX_ASKED: usize = 256;
 
 /// Time after a `preempting` marker in which the end of a run counts as preemption, milliseconds.
@@ -90,6 +94,9 @@ pub(super) struct Tracker {
     awaited: HashMap<Key, Awaited>,
     /// Ends according to schedulers.
     pub claims: JoinSet<(Over, Option<How>)>,
+    /// Ends with the class that the output of their processes names.
+    pub classes: JoinSet<Option<Over>>,
+    registry: Arc<RunRegistry>,
     slurm: Slurm,
     kubernetes: Option<Arc<Kubernetes>>,
     /// Runs reported by requests, by ID.
@@ -137,7 +144,7 @@ pub(super) fn append(live: &Live, source: SourceId, t: i64, kind: &str, body: &i
 
 impl Tracker {
     pub fn new(
-        live: Arc<Live>,
+        (live, registry): (Arc<Live>, Arc<RunRegistry>),
         source: SourceId,
         owners: Owners,
         settings: &RunsSettings,
@@ -152,6 +159,8 @@ impl Tracker {
             ends: JoinSet::new(),
             awaited: HashMap::new(),
             claims: JoinSet::new(),
+            classes: JoinSet::new(),
+            registry,
             kubernetes: kubernetes(settings),
             slurm: Slurm {
                 scontrol: settings.scontrol.clone().unwrap_or_else(|| slurm::SCONTROL.into()),
@@ -211,7 +220,11 @@ impl Tracker {
                     is_kept
                 }
             },
-            Told::End(over) => self.over(&key, over),
+            Told::End(mut over) => {
+                // The class comes from the output, which launchers do not read.
+                over.how.failure = None;
+                self.over(&key, over)
+            }
         };
         (is_kept, listed)
     }
@@ -419,8 +432,22 @@ impl Tracker {
             self.preempting.remove(&over.begun.run);
         }
         let is_kept = self.append(over.t, END_KIND, &over);
+        self.read_output(&over);
         self.ask(over);
         is_kept
+    }
+
+    /// Reads the class of a failure from the last output, which is written to its files soon after the end.
+    fn read_output(&mut self, over: &Over) {
+        let may_say = matches!(over.how.state(), RunState::Failed | RunState::Crashed) && over.how.memory.is_none();
+        if !may_say || self.registry.logs.source() != Some(self.source) || self.classes.len() >= MAX_ASKED {
+            return;
+        }
+        let (live, registry, over) = (self.live.clone(), self.registry.clone(), over.clone());
+        self.classes.spawn(async move {
+            tokio::time::sleep(OUTPUT_DELAY).await;
+            tokio::task::spawn_blocking(move || registry.read_class(&live, over)).await.ok().flatten()
+        });
     }
 
     /// Asks the scheduler for the cause of a failed process.

@@ -13,7 +13,10 @@ const IDLE: f64 = 5.0;
 const HELD_BYTES: f64 = 1_073_741_824.0;
 
 /// Keys of `on` that are facts of a run.
-const OF_RUNS: [&str; 5] = ["run", "project", "job_type", "user", "group"];
+const OF_RUNS: [&str; 6] = ["run", "project", "job_type", "user", "group", FAILURE];
+
+/// Key of `on` for the class of a run's failure.
+const FAILURE: &str = "failure";
 
 pub struct Compiled {
     pub rule: Rule,
@@ -147,6 +150,11 @@ impl Compiled {
 
     pub fn admits(&self, labels: &BTreeMap<String, String>) -> bool {
         self.on.iter().all(|(key, patterns)| fits(patterns, labels.get(key).map(String::as_str)))
+    }
+
+    /// Whether it depends on the class of a run's failure.
+    pub fn needs_class(&self) -> bool {
+        self.on.iter().any(|(key, _)| key == FAILURE)
     }
 
     /// Whether its machine conditions (name and labels) match this machine.

@@ -6,6 +6,7 @@ use super::{EVENT_MS, Engine, LOST_AFTER_START_MS, ORPHAN_MS, SWEEP_MS, WINDOW_S
 use crate::{Transition, What};
 use serde::{Deserialize, Serialize};
 use shared::alert::{Alert, AlertSeverity, AlertState, Rule};
+use shared::failure::FailureClass;
 use shared::finding::{Finding, next_line};
 use shared::rule::Condition;
 use shared::run::{Run, RunState};
@@ -37,6 +38,9 @@ pub struct RunFacts {
     /// Time of its newest marker, or its begin.
     pub marked: i64,
     pub labels: BTreeMap<String, String>,
+    /// Whether the class of its failure is final.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub classed: bool,
     /// Machines by name, with its GPUs there; empty: unknown.
     pub hosts: BTreeMap<String, Vec<u32>>,
 }
@@ -60,11 +64,22 @@ pub struct GpuHoursUsed {
 /// A run is dropped this long after its end, milliseconds.
 const FORGET_RUN_MS: i64 = 86_400_000;
 
+/// Time after the end of a run in which its last output may still give its failure another class, milliseconds.
+pub const CLASS_SETTLES_MS: i64 = 10_000;
+
 /// An event this much older than the last evaluated time before a start counts as reported; milliseconds.
 const BEFORE_START_MS: i64 = 600_000;
 
 fn key(rule: &str, subject: &str) -> (String, String) {
     (rule.to_string(), subject.to_string())
+}
+
+/// Whether the class of a run's failure is final: what the output names, or nothing for some time.
+fn is_classed(run: &Run, now: i64) -> bool {
+    match (run.failure, run.ended) {
+        (Some(FailureClass::Unknown | FailureClass::Stopped), Some(ended)) => now - ended >= CLASS_SETTLES_MS,
+        (class, _) => class.is_some(),
+    }
 }
 
 fn is_over(state: RunState) -> bool {
@@ -358,6 +373,7 @@ impl Engine {
         ];
         labels.extend(named.into_iter().filter_map(|(key, value)| Some((key.to_string(), value.clone()?))));
         labels.insert("run".into(), run.id.clone());
+        labels.extend(run.failure.map(|class| ("failure".to_string(), class.name().to_string())));
         let mut hosts: BTreeMap<String, Vec<u32>> = BTreeMap::new();
         for process in &run.processes {
             let gpus = hosts.entry(process.source.clone()).or_default();
@@ -367,6 +383,7 @@ impl Engine {
         }
         let before = self.runs.get(&run.id);
         let was = before.and_then(|b| b.state);
+        let was_classed = before.is_some_and(|b| b.classed);
         let moved = before.is_none_or(|b| b.hosts != hosts || b.labels != labels) || was != Some(run.state);
         let name = about.name.clone().unwrap_or_else(|| run.id.clone());
         let marked = before.map_or(run.began, |b| b.marked);
@@ -378,6 +395,7 @@ impl Engine {
             ended: run.ended,
             marked,
             labels,
+            classed: is_classed(run, now),
             hosts,
         };
         if before == Some(&facts) && !self.facts.keys().any(|(_, subject)| *subject == run.id) {
@@ -398,8 +416,12 @@ impl Engine {
             let Condition::Run(states) = &self.rules[rule].condition else { continue };
             let key = key(&self.rules[rule].rule.id, &run.id);
             let open = self.facts.get(&key).is_some_and(|f| f.state.fires()) || self.orphans.contains_key(&key);
+            let waits = self.rules[rule].needs_class();
+            if waits && run.failure.is_some() && !facts.classed {
+                continue;
+            }
             if states.contains(&run.state) {
-                let is_new = was != Some(run.state) && !old;
+                let is_new = (was != Some(run.state) || waits && facts.classed && !was_classed) && !old;
                 if open || is_new {
                     let mut labels = facts.labels.clone();
                     if let Some(cause) = &run.cause {
@@ -662,6 +684,10 @@ impl Engine {
 
 fn run_words(run: &Run) -> String {
     let mut words = if run.sentence.is_empty() { run.state.name().replace('_', " ") } else { run.sentence.clone() };
+    let is_vague = matches!(run.state, RunState::Failed | RunState::Crashed);
+    if let Some(class) = run.failure.filter(|class| is_vague && *class != FailureClass::Unknown) {
+        words += &format!(": {}", class.words());
+    }
     if let Some(cause) = &run.cause {
         let rank = cause.rank.map(|r| format!(", rank {r}")).unwrap_or_default();
         words += &format!(" on {}{rank}", cause.source);

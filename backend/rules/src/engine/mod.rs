@@ -10,7 +10,7 @@ mod series;
 mod state;
 mod window;
 
-pub use facts::GpuHoursUsed;
+pub use facts::{CLASS_SETTLES_MS, GpuHoursUsed};
 pub use say::{hour, hour_without_zone, limit_of, unit_of};
 
 use crate::{Transition, What};

@@ -4,6 +4,7 @@ use super::*;
 use What::{Changed, Dropped, Ended, Fired, Pending};
 use shared::alert::AlertSeverity;
 use shared::catalog::VOCABULARY;
+use shared::failure::FailureClass;
 use shared::finding::{Place, Severity};
 use shared::run::{About, Rank, Run, RunProcess, RunState};
 
@@ -550,6 +551,40 @@ fn the_states_of_runs_are_told_once_over_a_start_too() {
     next.poll(T + 7_200_000);
     let long = next.take();
     assert!(long.iter().any(|c| c.what == Fired && c.alert.rule == "long" && c.alert.subject == "4"), "{long:?}");
+}
+
+#[test]
+fn a_rule_by_the_class_of_a_failure_waits_for_the_class_and_fires_once() {
+    let of = |id: &str, failure: &str| {
+        let on = [("failure".to_string(), failure.to_string())].into();
+        Rule { on, ..rule(id, "run failed") }
+    };
+    let rules = [of("gpu", "out_of_gpu_memory,nccl_*"), of("rest", "!out_of_gpu_memory"), rule("all", "run failed")];
+    let mut world = World::new(&rules, &["a"], &["cpu"]);
+    let engine = &mut world.engine;
+    let ended = |id: &str, class| Run { failure: Some(class), ..run(id, RunState::Failed, Some(T)) };
+    let fired = |engine: &mut Engine| -> Vec<(String, String)> {
+        let new = engine.take().into_iter().filter(|told| told.what == Fired);
+        let mut all: Vec<_> = new.map(|told| (told.alert.rule, told.alert.subject)).collect();
+        all.sort();
+        all
+    };
+    let pairs = |of: &[(&str, &str)]| -> Vec<(String, String)> {
+        of.iter().map(|(rule, run)| (rule.to_string(), run.to_string())).collect()
+    };
+    engine.run(&run("1", RunState::Running, None), T - 1_000);
+    // Its last output is not read yet.
+    engine.run(&ended("1", FailureClass::Unknown), T + 100);
+    assert_eq!(fired(engine), pairs(&[("all", "1")]));
+    engine.run(&ended("1", FailureClass::OutOfGpuMemory), T + 2_100);
+    engine.run(&ended("1", FailureClass::OutOfGpuMemory), T + 60_000);
+    assert_eq!(fired(engine), pairs(&[("gpu", "1")]));
+    // A run without output.
+    engine.run(&ended("2", FailureClass::Unknown), T + 100);
+    assert_eq!(fired(engine), pairs(&[("all", "2")]));
+    engine.run(&ended("2", FailureClass::Unknown), T + 30_000);
+    engine.run(&ended("2", FailureClass::Unknown), T + 60_000);
+    assert_eq!(fired(engine), pairs(&[("rest", "2")]));
 }
 
 fn finding(id: &str, severity: Severity, since: i64) -> Finding {

@@ -310,18 +310,18 @@ fn kept_on(app: &App, asker: &Asker, run: &Run) -> Vec<(Arc<Source>, bool)> {
 pub(super) async fn words_of(app: &Arc<App>, slot: &AnswerSlot, run: &Run, readable: &Readable) -> Option<String> {
     let cause = run.cause.as_ref()?;
     let machine = readable.0.iter().find(|machine| machine.source.name == cause.source)?;
-    let began = run.processes.iter().find(|one| one.source == cause.source && one.pid == cause.pid)?.began;
+    let process = run.processes.iter().find(|one| one.source == cause.source && one.pid == cause.pid)?;
     let asked = LinesAsked {
         run: run.machine_id().into(),
         span: (i64::MIN, i64::MAX),
         rank: cause.rank,
-        process: Some((began, cause.pid)),
+        process: Some((process.began, cause.pid)),
         limit: QUOTED_FROM as u32,
         newest: true,
         ..LinesAsked::default()
     };
     let rows = tokio::time::timeout(WORDS_TIMEOUT, machine.newest(app, slot, asked)).await.ok()?.ok()?;
-    last_words(&rows)
+    last_words(process.how.as_ref()?, &rows)
 }
 
 /// The last lines of a run: of each process, and of each rank that a launcher names.

@@ -15,11 +15,12 @@ use shared::answer::runs::{
     RunTotals,
 };
 use shared::catalog::{Kind, MetricDef, cpu, gpu, job};
+use shared::failure::FailureClass;
 use shared::json::{Number, Seconds};
 use shared::run::{Cause, How, Run, RunProcess, RunState};
 use shared::unit::Unit;
 use shared::wire::Source;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// Maximum and default number of runs of a response.
@@ -39,8 +40,8 @@ static STORED_CURVES: [(&str, &MetricDef, &str); 4] = [
     ("cpu", &cpu::CPU_PERCENT, "mean"),
 ];
 
-/// `?state=`, `project=`, `group=`, `job_type=`, `user=`, `tag=` (commas mean or, a leading `!` not), `source=` and
-/// `q=` (a part of id, name or program) choose; `from=` and `to=` limit the time of the begin. The response lists
+/// `?state=`, `failure=`, `project=`, `group=`, `job_type=`, `user=`, `tag=` (commas mean or, a leading `!` not),
+/// `source=` and `q=` (a part of id, name or program) choose; `from=` and `to=` limit the time of the begin. The response lists
 /// `limit=` runs, and with `before=ID` those that began before that one. With `sums=true` each run has its resources
 /// and usage, and a small line of its utilization, in place of its processes.
 pub(in crate::http) async fn get(
@@ -164,6 +165,7 @@ impl Words {
 #[derive(Default)]
 struct Wish {
     states: Vec<RunState>,
+    failure: Words,
     project: Words,
     group: Words,
     job_type: Words,
@@ -185,11 +187,17 @@ impl Wish {
             RunState::of_word(name)
                 .ok_or_else(|| Refusal::bad(format!("state {name:?} is unknown; states are {known}")))
         };
+        let failure = Words::from_params(params, "failure");
+        if let Some(other) = failure.words.iter().find(|name| FailureClass::named(name).is_none()) {
+            let known = FailureClass::ALL.map(FailureClass::name).join(", ");
+            return Err(Refusal::bad(format!("failure {other:?} is unknown; classes of failures are {known}")));
+        }
         let limit = params.last("limit").map_or(Ok(DEFAULT_RUNS), str::parse).ok();
         let limit = limit.filter(|limit| (1..=MAX_RUNS).contains(limit));
         let text = |name: &str| params.last(name).map(String::from);
         Ok(Wish {
             states: states.map(of_word).collect::<Result<Vec<_>, _>>()?.concat(),
+            failure,
             project: Words::from_params(params, "project"),
             group: Words::from_params(params, "group"),
             job_type: Words::from_params(params, "job_type"),
@@ -224,18 +232,25 @@ impl Wish {
             && self.to.is_none_or(|to| run.began <= to)
     }
 
-    /// The runs, the run after which the next page begins, and the number of runs of each state among those that match
-    /// all other filters.
+    /// The runs, the run after which the next page begins, and the numbers of runs of each state, and of each class of
+    /// failure, among those that match all other filters.
     fn answer(&self, all: Vec<Arc<Run>>, measure: impl Fn(&Run, &mut ListedRun)) -> RunList {
         // The last run of the page before may no longer match; its position still counts.
         let begin =
             self.before.as_ref().map(|id| all.iter().position(|run| run.id == *id).map_or(all.len(), |at| at + 1));
-        let mut states: BTreeMap<String, u64> = BTreeMap::new();
-        let (mut total, mut chosen) = (0, Vec::new());
+        let mut totals = RunTotals::default();
+        let mut chosen = Vec::new();
         for (at, run) in all.iter().enumerate().filter(|(_, run)| self.chooses(run)) {
-            *states.entry(run.state.name().into()).or_default() += 1;
-            if self.states.is_empty() || self.states.contains(&run.state) {
-                total += 1;
+            let is_of_class = self.failure.choose(run.failure.map(FailureClass::name));
+            let is_in_state = self.states.is_empty() || self.states.contains(&run.state);
+            if is_of_class {
+                *totals.states.entry(run.state.name().into()).or_default() += 1;
+            }
+            if let Some(class) = run.failure.filter(|_| is_in_state) {
+                *totals.failures.entry(class.name().into()).or_default() += 1;
+            }
+            if is_of_class && is_in_state {
+                totals.total += 1;
                 chosen.extend((at >= begin.unwrap_or(0)).then_some(run));
             }
         }
@@ -251,7 +266,7 @@ impl Wish {
         };
         let runs = chosen.iter().enumerate().map(row).collect();
         let next = chosen.last().filter(|_| further).map(|last| last.id.clone());
-        RunList { runs, next, totals: RunTotals { total, states } }
+        RunList { runs, next, totals }
     }
 }
 
@@ -272,6 +287,7 @@ pub(in crate::http) fn run(one: &Run) -> ListedRun {
         state: one.state,
         sentence: one.sentence.clone(),
         cause: one.cause.as_ref().map(cause),
+        failure: one.failure,
         began: Seconds(one.began),
         ended: one.ended.map(Seconds),
         hosts: hosts.into_iter().map(String::from).collect(),
@@ -437,6 +453,7 @@ mod tests {
                 state,
                 sentence: String::new(),
                 cause: None,
+                failure: (state == RunState::Failed).then_some(FailureClass::DiskFull),
                 began,
                 ended: None,
                 about: About {
@@ -479,9 +496,15 @@ mod tests {
         assert_eq!(all().answer(runs(), |_, _| ()).next, None);
         let failed = Wish { states: vec![RunState::Failed], limit: 1, ..all() }
             .answer(runs(), |run, row| row.figures.gpus = Some(run.began as u64));
-        let states = BTreeMap::from([("failed".to_string(), 2), ("running".to_string(), 1)]);
-        assert_eq!(failed.totals, RunTotals { total: 2, states });
+        let states = [("failed".to_string(), 2), ("running".to_string(), 1)].into();
+        let failures = [("disk_full".to_string(), 2)].into();
+        assert_eq!(failed.totals, RunTotals { total: 2, states, failures });
         assert_eq!(failed.runs[0].figures.gpus, None, "nobody asked for sums");
         assert_eq!(ids(&Wish { before: Some("gone".into()), ..all() }), [""; 0]);
+        assert_eq!(ids(&Wish { failure: words(false, &["disk_full"]), ..all() }), ["b", "a"]);
+        let others = Wish { failure: words(true, &["disk_full"]), ..all() }.answer(runs(), |_, _| ()).totals;
+        let states = [("running".to_string(), 1)].into();
+        let failures = [("disk_full".to_string(), 2)].into();
+        assert_eq!(others, RunTotals { total: 1, states, failures }, "classes are counted whichever was requested");
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::findings::{FindingRegistry, WantedFindings};
 use jobs::runs::RunRegistry;
-use rules::{Checker, Machine};
+use rules::{CLASS_SETTLES_MS, Checker, Machine};
 use shared::alert::{Checked, Rule};
 use shared::catalog::gpu;
 use shared::finding::Finding;
@@ -113,6 +113,9 @@ impl StoredChecker {
         for run in self.runs.newest_first(live, &reader.sources(), (from, to)).map(Arc::unwrap_or_clone) {
             let began = Run { state: shared::run::RunState::Running, ended: None, cause: None, ..run.clone() };
             events.push((run.began.max(from), Event::Run(Box::new(began))));
+            // The class of its failure is final some time after its end.
+            let settled = run.ended.map(|ended| ended + CLASS_SETTLES_MS).filter(|settled| *settled <= to);
+            events.extend(settled.map(|settled| (settled, Event::Run(Box::new(run.clone())))));
             events.push((run.ended.unwrap_or(to), Event::Run(Box::new(run))));
         }
         if matches!(condition, Condition::Finding { .. }) {

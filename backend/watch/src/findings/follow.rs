@@ -1,6 +1,7 @@
 //! Live detection, each second.
 
 use super::feed::{announce, feed, running};
+use super::hangs::{AskNccl, Hangs};
 use super::kept::KeptFindings;
 use super::registry::{FindingEntry, FindingRegistry};
 use insight::{Insight, Settings};
@@ -47,6 +48,8 @@ pub struct Following {
     pub of_others: bool,
     /// File of the findings; none without a data folder.
     pub kept: Option<KeptFindings>,
+    /// Asks NCCL about a hanging job; none where nobody is asked.
+    pub nccl: Option<AskNccl>,
 }
 
 struct Followed {
@@ -64,6 +67,7 @@ struct Follower {
     following: Following,
     insight: Insight,
     sources: HashMap<SourceId, Followed>,
+    hangs: Hangs,
     looks: u64,
 }
 
@@ -95,7 +99,8 @@ impl Follower {
         insight.follow(following.of_others);
         let now = following.live.clock.wall();
         let from = now - if following.of_others { LEARN_MS.1 } else { LEARN_MS.0 };
-        let mut follower = Follower { following, insight, sources: HashMap::new(), looks: 0 };
+        let hangs = Hangs::new(following.nccl.clone());
+        let mut follower = Follower { following, insight, sources: HashMap::new(), hangs, looks: 0 };
         let sources = follower.following.live.store().sources();
         // The cursors start at the end of the replayed history.
         let newest: Vec<i64> = sources.iter().filter_map(|source| follower.enter(source)).collect();
@@ -236,6 +241,12 @@ impl Follower {
 
     /// Adds findings to the registry, and writes the changes.
     fn take(&mut self, found: Vec<Finding>) {
+        let now = self.following.live.clock.wall() / 1000;
+        let ids: HashMap<&str, SourceId> =
+            self.sources.iter().map(|(id, followed)| (followed.name.as_str(), *id)).collect();
+        let complete = |finding| self.hangs.complete(finding, now, |name| ids.get(name).copied());
+        let mut found: Vec<Finding> = found.into_iter().map(complete).collect();
+        found.extend(self.hangs.answered());
         let keys: HashMap<&str, &str> =
             self.sources.values().map(|followed| (followed.name.as_str(), followed.key.as_str())).collect();
         let key = |name: &str| keys.get(name).map(|key| (*key).to_string());

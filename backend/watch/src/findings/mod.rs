@@ -2,12 +2,13 @@
 //! [`look_through`] stored data, and [`FindingRegistry`] holds the findings.
 //!
 //! They follow from the samples alone, so that a replay finds the same again. They are stored in a file beside the
-//! history, which is read after a restart.
+//! history, which is read after a restart. Only the sentence of a hang may have more: the ranks that NCCL names.
 
 mod answer;
 mod changed;
 mod feed;
 mod follow;
+mod hangs;
 mod kept;
 mod registry;
 pub mod testing;
@@ -16,6 +17,7 @@ pub use answer::answer;
 pub use changed::{Spans, changes};
 pub use feed::look_through;
 pub use follow::{Following, follow};
+pub use hangs::AskNccl;
 pub use kept::KeptFindings;
 pub(crate) use registry::machines as named;
 pub use registry::{FindingEntry, FindingRegistry, WantedFindings};

@@ -41,8 +41,8 @@ const CHIPS: [(&str, char, &[RunState]); 4] = [
 ];
 
 /// Groupings of runs: name in the address, and label.
-const GROUPS: [(&str, &str); 5] =
-    [("", "project"), ("group", "group"), ("type", "type"), ("user", "user"), ("none", "none")];
+const GROUPS: [(&str, &str); 6] =
+    [("", "project"), ("group", "group"), ("type", "type"), ("user", "user"), ("failure", "failure"), ("none", "none")];
 
 /// Content of the list.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -61,7 +61,7 @@ fn question(find: &str, state: &str, limit: usize) -> String {
     for word in find.split_whitespace() {
         let named = word.split_once(':').and_then(|(name, value)| {
             let name = match name {
-                "project" | "group" | "user" | "source" => name,
+                "project" | "group" | "user" | "source" | "failure" => name,
                 "type" => "job_type",
                 _ => return None,
             };
@@ -82,7 +82,7 @@ fn question(find: &str, state: &str, limit: usize) -> String {
 }
 
 fn read_known(body: &Json) -> Result<KnownRuns, WrongShape> {
-    let RunTotals { total, states } = body.read()?;
+    let RunTotals { total, states, .. } = body.read()?;
     let states = RunState::ALL.into_iter().filter_map(|state| {
         let n = states.get(state.name())?;
         Some((state.name().to_string(), *n as usize))
@@ -227,7 +227,7 @@ fn Tools(known: RwSignal<Option<KnownRuns>>) -> impl IntoView {
                 {CHIPS.map(chip).collect_view()}
             </div>
             <Filter
-                label="Filter runs: a part of the name, project:NAME, group:NAME, type:NAME, source:NAME"
+                label="Filter runs: a part of the name, project:NAME, group:NAME, type:NAME, source:NAME, failure:CLASS"
                 hint="name, project:llm, source:node-1"
                 value=text(move || page.view.with(|view| view.find.clone()))
                 put=Callback::new(move |find| page.change(|view| view.find = find))

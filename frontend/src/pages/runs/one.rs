@@ -22,6 +22,7 @@ use leptos::ev;
 use leptos::prelude::*;
 use shared::alert::{Alert, Alerts};
 use shared::answer::markers::{self, MarkerList};
+use shared::failure::FailureClass;
 use shared::note::SavedNote;
 use shared::unit::{duration, number, rough_duration};
 use std::sync::Arc;
@@ -144,6 +145,12 @@ fn Head(whole: RwSignal<Option<Whole>>, again: Callback<()>) -> impl IntoView {
         let id = whole.with(|whole| whole.as_ref().map(|whole| whole.run.id.clone()).unwrap_or_default());
         format!("api/v1/runs/{}/report", String::from(js_sys::encode_uri_component(&id)))
     });
+    let alike = text(move || {
+        let class = whole.with(|whole| whole.as_ref().and_then(|whole| whole.run.failure));
+        let find = class.map(|class| format!("failure:{}", class.name())).unwrap_or_default();
+        let view = page.view_now();
+        page.query(&View { place: Some(Route::Runs), find, theme: view.theme, window: view.window, ..View::default() })
+    });
     let compare = text(move || {
         let view = page.view_now();
         let find = whole.with(|whole| whole.as_ref().map(|whole| whole.run.project.clone()).unwrap_or_default());
@@ -167,6 +174,9 @@ fn Head(whole: RwSignal<Option<Whole>>, again: Callback<()>) -> impl IntoView {
                     " "<b>{of(|w| sentence(&w.run.sentence))}</b>
                     <span class="u">{of(steps)}</span>
                 </p>
+                <If when=flag(move || whole.with(|w| w.as_ref().is_some_and(|w| w.run.failure.is_some())))>
+                    <p class="u">"Failure: "<a data-failure=of(|w| w.run.failure.map_or("", FailureClass::name).into()) href=alike>{of(|w| w.run.failure_words().into())}</a></p>
+                </If>
                 <If when=flag(move || whole.with(|w| w.as_ref().is_some_and(|w| w.words.is_some())))>
                     <p class="words"><q data-words>{of(|w| w.words.clone().unwrap_or_default())}</q></p>
                 </If>

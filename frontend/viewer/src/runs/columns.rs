@@ -86,7 +86,7 @@ fn plain(text: &str) -> Shown {
 }
 
 /// All columns.
-pub static COLUMNS: [RunColumn; 22] = [
+pub static COLUMNS: [RunColumn; 23] = [
     column("state", "state", |run| Shown::State(run.state)).left().usual().sorts(|a, b, _| a.state.cmp(&b.state)),
     column(NAME, "run", |_| Shown::Name).left().usual().sorts(|a, b, _| named(&a.name, &b.name)),
     column("spark", "GPU utilization over time", |run| Shown::Spark(run.spark.clone())).left().usual(),
@@ -122,6 +122,9 @@ pub static COLUMNS: [RunColumn; 22] = [
     column("group", "group", |run| plain(&run.group)).left().sorts(|a, b, _| named(&a.group, &b.group)),
     column("type", "type", |run| plain(&run.job_type)).left().sorts(|a, b, _| named(&a.job_type, &b.job_type)),
     column("how", "state", |run| plain(&run.sentence)).left(),
+    column("failure", "failure", |run| plain(run.failure_words()))
+        .left()
+        .sorts(|a, b, _| named(a.failure_words(), b.failure_words())),
     column("where", "where", |run| plain(&run.hosts.join(", "))).left(),
     column("tags", "tags", |run| {
         let tag = |(name, value): &(String, String)| match value.is_empty() {

@@ -87,6 +87,7 @@ fn words(run: &Whole) -> Vec<(String, String)> {
         ("Group", own.group.clone()),
         ("Type", own.job_type.clone()),
         ("User", own.user.clone()),
+        ("Failure", own.failure_words().to_string()),
     ];
     let fixed = fixed.into_iter().map(|(what, value)| (what.to_string(), value));
     // A tag without a value is either set or not.
@@ -161,6 +162,7 @@ mod tests {
             user: String::new(),
             state: RunState::Finished,
             sentence: String::new(),
+            failure: None,
             began: 0,
             ended: Some(3_600_000),
             hosts: Vec::new(),

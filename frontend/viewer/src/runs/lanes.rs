@@ -38,6 +38,7 @@ mod tests {
             user: "amira".into(),
             state: RunState::Finished,
             sentence: String::new(),
+            failure: None,
             began,
             ended,
             hosts: Vec::new(),

@@ -11,6 +11,7 @@ fn group_of<'a>(run: &'a Listed, by: &str) -> &'a str {
         "group" => &run.group,
         "type" => &run.job_type,
         "user" => &run.user,
+        "failure" => run.failure_words(),
         _ => &run.project,
     }
 }
@@ -50,6 +51,7 @@ pub fn gist(runs: &[Listed], by: &str, name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use shared::failure::FailureClass;
     use shared::run::RunState;
 
     fn run(id: &str, project: &str, began: i64, hours: Option<f64>) -> Listed {
@@ -62,6 +64,7 @@ mod tests {
             user: String::new(),
             state: if began > 2 { RunState::Running } else { RunState::Finished },
             sentence: String::new(),
+            failure: None,
             began,
             ended: (began <= 2).then_some(began + 10),
             hosts: Vec::new(),
@@ -81,6 +84,10 @@ mod tests {
         assert_eq!(keys(all(), "none", "-began", 100), [":a", ":b", ":c"]);
         assert_eq!(keys(all(), "none", "gpu_hours", 100), [":c", ":a", ":b"], "what is not known is last");
         assert_eq!(keys(all(), "", "name", 100), ["=llm", ":a", ":c", "=", ":b"]);
+        let mut failed = all();
+        (failed[0].failure, failed[1].failure) = (Some(FailureClass::DiskFull), Some(FailureClass::DiskFull));
+        assert_eq!(keys(failed.clone(), "failure", "", 100), ["=", ":c", "=disk full", ":b", ":a"]);
+        assert_eq!(gist(&failed, "failure", "disk full"), "2 runs; 2 GPU-h, 50 % of it idle");
         assert_eq!(gist(&all(), "", "llm"), "1 running, 2 runs; 8 GPU-h, 50 % of it idle");
         assert_eq!(gist(&all(), "", ""), "1 run");
     }

@@ -11,6 +11,7 @@ pub mod words;
 
 use crate::curves::CurveChart;
 use shared::answer::runs::RunRights;
+use shared::failure::FailureClass;
 use shared::run::RunState;
 
 /// Resources that a run held and used; None if unknown.
@@ -59,6 +60,8 @@ pub struct Listed {
     pub state: RunState,
     /// Its state as a sentence.
     pub sentence: String,
+    /// The class of its failure, if it failed.
+    pub failure: Option<FailureClass>,
     /// Start, ms since the epoch.
     pub began: i64,
     /// End, ms since the epoch; None while it runs.
@@ -183,6 +186,11 @@ pub struct Whole {
 pub const STEPS: &str = "steps";
 
 impl Listed {
+    /// The class of its failure in words; empty if it did not fail.
+    pub fn failure_words(&self) -> &'static str {
+        self.failure.map_or("", FailureClass::words)
+    }
+
     /// Duration, in total or until `now`, ms.
     pub fn lasted(&self, now: i64) -> i64 {
         (self.ended.unwrap_or(now) - self.began).max(0)

@@ -31,6 +31,7 @@ impl Listed {
             user: text(about.user),
             state: run.state,
             sentence: run.sentence,
+            failure: run.failure,
             began: run.began.ms(),
             ended: run.ended.map(|ended| ended.ms()),
             hosts: run.hosts,
