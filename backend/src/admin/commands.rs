@@ -4,7 +4,7 @@ use super::order::{HubOrder, RunFilter};
 use super::{AdminFailed, password};
 use crate::config::{
     AdminTask, Administration, AgentsTask, AuditTask, EraseTask, Granted, KeyTask, RunsTask, RunsWord, ServiceTask,
-    ShareTask, TeamTask, UsageTask, UserTask, ViewTask,
+    ShareTask, TeamSwitch, TeamTask, UsageTask, UserTask, ViewTask,
 };
 use shared::people::{NewPerson, NewServiceKey, PersonChange};
 use shared::session::{AgentChange, NewJoin};
@@ -317,7 +317,7 @@ fn team_order(task: &TeamTask, named: String) -> Noted {
         }
         TeamTask::Rename { title: name, new } => {
             let note = format!("{name} is now {new}.");
-            (HubOrder::ChangeTeam(name, TeamChange { name: Some(new), members_invite: None }), note)
+            (HubOrder::ChangeTeam(name, TeamChange { name: Some(new), ..TeamChange::default() }), note)
         }
         TeamTask::Remove { title: name } => {
             let note = format!("{name} has been removed.");
@@ -331,10 +331,20 @@ fn team_order(task: &TeamTask, named: String) -> Noted {
             let note = format!("{named} no longer has access to {machine}.");
             (HubOrder::Grant(machine, GrantChange { remove: vec![named], ..GrantChange::default() }), note)
         }
-        TeamTask::Set { members_invite } => {
-            let may = if members_invite { "may" } else { "cannot" };
-            let note = format!("Members of {named} {may} invite members and viewers.");
-            (HubOrder::ChangeTeam(named, TeamChange { name: None, members_invite: Some(members_invite) }), note)
+        TeamTask::Set { setting: (switch, on) } => {
+            let (note, change) = match switch {
+                TeamSwitch::MembersInvite => {
+                    let may = if on { "may" } else { "cannot" };
+                    let note = format!("Members of {named} {may} invite members and viewers.");
+                    (note, TeamChange { members_invite: Some(on), ..TeamChange::default() })
+                }
+                TeamSwitch::ShareLinks => {
+                    let are = if on { "on" } else { "off" };
+                    let note = format!("Share links of {named} are {are}.");
+                    (note, TeamChange { share_links: Some(on), ..TeamChange::default() })
+                }
+            };
+            (HubOrder::ChangeTeam(named, change), note)
         }
     }
 }

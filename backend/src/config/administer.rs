@@ -340,17 +340,31 @@ pub enum TeamTask {
     },
     /// Set what members of the team of --team may do
     Set {
-        /// members_invite=true lets members invite viewers and members
-        #[arg(value_name = "KEY=VALUE", value_parser = members_invite, action = clap::ArgAction::Set)]
-        members_invite: bool,
+        /// members_invite=true lets members invite; share_links=false turns links off
+        #[arg(value_name = "KEY=VALUE", value_parser = team_setting)]
+        setting: (TeamSwitch, bool),
     },
 }
 
-fn members_invite(text: &str) -> Result<bool, String> {
-    match text.split_once('=') {
-        Some(("members_invite", "true")) => Ok(true),
-        Some(("members_invite", "false")) => Ok(false),
-        _ => Err("write members_invite=true or members_invite=false".into()),
+/// A setting of a team.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TeamSwitch {
+    /// Members may invite others.
+    MembersInvite,
+    /// The team may have share links.
+    ShareLinks,
+}
+
+fn team_setting(text: &str) -> Result<(TeamSwitch, bool), String> {
+    let (name, value) = text.split_once('=').unwrap_or((text, ""));
+    let switch = match name {
+        "members_invite" => Some(TeamSwitch::MembersInvite),
+        "share_links" => Some(TeamSwitch::ShareLinks),
+        _ => None,
+    };
+    match (switch, value.parse()) {
+        (Some(switch), Ok(on)) => Ok((switch, on)),
+        _ => Err("write members_invite or share_links, =, and true or false".into()),
     }
 }
 

@@ -30,6 +30,7 @@ mod remote_write;
 mod run;
 mod secret;
 mod sessions;
+mod sharing;
 mod sign_in;
 mod table;
 mod team;
@@ -42,8 +43,8 @@ mod when;
 pub use self::insight::InsightSettings;
 pub use self::team::{AddressRange, AgentLimits, Proxies, PublicUrl, Rejoin};
 pub use administer::{
-    AdminTask, Administration, AgentsTask, AuditTask, EraseTask, Granted, KeyTask, ServiceTask, ShareTask, TeamTask,
-    UsageTask, UserTask, ViewTask,
+    AdminTask, Administration, AgentsTask, AuditTask, EraseTask, Granted, KeyTask, ServiceTask, ShareTask, TeamSwitch,
+    TeamTask, UsageTask, UserTask, ViewTask,
 };
 pub use alerts::{AlertSettings, BuiltInRules, SmtpSettings, rules_of_file};
 pub use collector::CollectorConfig;
