@@ -81,6 +81,7 @@ pub mod secret;
 pub mod segment;
 pub mod series;
 pub mod session;
+pub mod submission;
 pub mod team;
 pub mod tick;
 pub mod unit;

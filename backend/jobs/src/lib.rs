@@ -1,6 +1,6 @@
 //! Training jobs: [`runs`] detects them and records how each ended, [`markers`] stores the markers of notebooks and
 //! jobs, [`code_alerts`] the alerts that code sends. All of them become records of the [`stream`]. [`values`] takes the
-//! numbers that jobs log, which become samples.
+//! numbers that jobs log, which become samples. [`submissions`] takes the same by request.
 //!
 //! This crate depends on the stream, on [`launch`], which starts jobs, and on its own settings. It has no collector,
 //! page, account or alert; other crates read its results.
@@ -11,4 +11,5 @@
 pub mod code_alerts;
 pub mod markers;
 pub mod runs;
+pub mod submissions;
 pub mod values;

@@ -45,10 +45,14 @@ pub const LINES: u8 = 4;
 /// First byte of a [`FillDamage`].
 pub const DAMAGE: u8 = 5;
 
+/// First byte of a [`Submission`](crate::submission::Submission).
+pub const SUBMISSION: u8 = 6;
+
 /// The bytes of a message of a hub.
 pub fn encode_hub(message: &HubMessage) -> Vec<u8> {
     match message {
         HubMessage::Ask { id, what: Question::Lines(asked) } => behind(LINES, &(id, asked)),
+        HubMessage::Ask { id, what: Question::Submission { shift, json } } => behind(SUBMISSION, &(id, shift, json)),
         message => encode(message),
     }
 }
@@ -149,6 +153,9 @@ pub fn decode_hub(bytes: &[u8]) -> Result<Option<HubMessage>, BadMessage> {
     match kind {
         CONTROL => read(rest).map(Some),
         LINES => read(rest).map(|(id, asked)| Some(HubMessage::Ask { id, what: Question::Lines(asked) })),
+        SUBMISSION => {
+            read(rest).map(|(id, shift, json)| Some(HubMessage::Ask { id, what: Question::Submission { shift, json } }))
+        }
         _ => Ok(None),
     }
 }
