@@ -28,6 +28,9 @@ async fn with_nats_any_hub_shows_a_machine_live_and_all_that_there_is_of_it() {
     // A request to its agent is relayed through the hub that holds its connection.
     let doctor = cluster.get(1, &format!("/api/v1/doctor?source={key}"));
     assert_eq!(doctor.status, 200, "{doctor:?}");
+    // So is a marker, which the agent stores.
+    let marker = cluster.post(1, &format!("/api/v1/markers?source={key}"), r#"{"text": "by another hub"}"#);
+    assert_eq!(marker.status, 200, "{marker:?}");
     assert!(doctor.body.contains("openmetrics"), "{doctor:?}");
     // The lease of the hub that created the people expires some time after it was killed.
     for said in ["watchglass_cluster_hubs 2", "watchglass_cluster_relays_in 1", "watchglass_cluster_connected 1"] {

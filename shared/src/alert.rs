@@ -153,11 +153,17 @@ pub struct Alert {
     pub severity: AlertSeverity,
     #[allow(missing_docs, reason = "see AlertState")]
     pub state: AlertState,
-    /// When its condition began to hold, milliseconds since the Unix epoch.
+    /// When its condition began to hold, milliseconds since the Unix epoch; in JSON seconds.
+    #[serde(with = "crate::json::instant")]
+    #[cfg_attr(feature = "schema", schemars(with = "crate::json::Seconds"))]
     pub began: i64,
-    /// When it fired, milliseconds since the Unix epoch; None while it is pending.
+    /// When it fired, likewise; None while it is pending.
+    #[serde(default, with = "crate::json::instant_or_none")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<crate::json::Seconds>"))]
     pub fired: Option<i64>,
-    /// When it ended, milliseconds since the Unix epoch; None while it has not.
+    /// When it ended, likewise; None while it has not.
+    #[serde(default, with = "crate::json::instant_or_none")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<crate::json::Seconds>"))]
     pub ended: Option<i64>,
     /// The newest value, in the tag's unit; None if there is none.
     pub value: Option<f64>,
@@ -181,8 +187,9 @@ pub struct Alert {
     /// sent.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub held: String,
-    /// Time since which no data of its subject arrived, milliseconds since the Unix epoch.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Time since which no data of its subject arrived, likewise.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "crate::json::instant_or_none")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<crate::json::Seconds>"))]
     pub unknown_since: Option<i64>,
 }
 
@@ -224,7 +231,9 @@ pub struct AlertEvents {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AlertHappened {
-    /// When, milliseconds since the Unix epoch.
+    /// When, milliseconds since the Unix epoch; in JSON seconds.
+    #[serde(with = "crate::json::instant")]
+    #[cfg_attr(feature = "schema", schemars(with = "crate::json::Seconds"))]
     pub t: i64,
     /// `firing`, `resolved`, `acked` or `flapping`.
     pub what: String,
@@ -311,9 +320,13 @@ pub struct Fired {
     /// The machine, if there is one.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub source: String,
-    /// Start, milliseconds since the Unix epoch.
+    /// Start, milliseconds since the Unix epoch; in JSON seconds.
+    #[serde(with = "crate::json::instant")]
+    #[cfg_attr(feature = "schema", schemars(with = "crate::json::Seconds"))]
     pub from: i64,
     /// End, likewise; None: it still fires.
+    #[serde(default, with = "crate::json::instant_or_none")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<crate::json::Seconds>"))]
     pub to: Option<i64>,
     /// The worst value in it.
     pub worst: Option<f64>,

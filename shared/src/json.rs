@@ -29,6 +29,60 @@ impl<'de> Deserialize<'de> for Seconds {
     }
 }
 
+/// An instant in milliseconds, for `#[serde(with)]`. Text formats such as JSON have it as [`Seconds`], others as it is.
+pub mod instant {
+    use super::{Deserialize, Deserializer, Seconds, Serialize, Serializer};
+
+    /// Writes it.
+    ///
+    /// # Errors
+    /// Those of the format.
+    pub fn serialize<S: Serializer>(ms: &i64, serializer: S) -> Result<S::Ok, S::Error> {
+        match serializer.is_human_readable() {
+            true => Seconds(*ms).serialize(serializer),
+            false => ms.serialize(serializer),
+        }
+    }
+
+    /// Reads it.
+    ///
+    /// # Errors
+    /// Those of the format.
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i64, D::Error> {
+        match deserializer.is_human_readable() {
+            true => Seconds::deserialize(deserializer).map(Seconds::ms),
+            false => i64::deserialize(deserializer),
+        }
+    }
+}
+
+/// An [`instant`] that may be absent.
+pub mod instant_or_none {
+    use super::{Deserialize, Deserializer, Seconds, Serialize, Serializer};
+
+    /// Writes it.
+    ///
+    /// # Errors
+    /// Those of the format.
+    pub fn serialize<S: Serializer>(ms: &Option<i64>, serializer: S) -> Result<S::Ok, S::Error> {
+        match serializer.is_human_readable() {
+            true => ms.map(Seconds).serialize(serializer),
+            false => ms.serialize(serializer),
+        }
+    }
+
+    /// Reads it.
+    ///
+    /// # Errors
+    /// Those of the format.
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<i64>, D::Error> {
+        match deserializer.is_human_readable() {
+            true => Ok(Option::<Seconds>::deserialize(deserializer)?.map(Seconds::ms)),
+            false => Option::deserialize(deserializer),
+        }
+    }
+}
+
 /// A number. In JSON it has a fraction only if it is no integer; one that is not finite is null.
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
 pub struct Number(pub f64);
@@ -48,5 +102,32 @@ impl Serialize for Number {
 impl<'de> Deserialize<'de> for Number {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         f64::deserialize(deserializer).map(Number)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    struct Times {
+        #[serde(with = "instant")]
+        at: i64,
+        #[serde(default, with = "instant_or_none")]
+        to: Option<i64>,
+    }
+
+    #[test]
+    fn an_instant_is_seconds_in_json_and_milliseconds_elsewhere() {
+        for (times, json) in [
+            (Times { at: 1_800_000_000_250, to: None }, "{\"at\":1800000000.25,\"to\":null}"),
+            (Times { at: 1_800_000_000_000, to: Some(2_500) }, "{\"at\":1800000000,\"to\":2.5}"),
+        ] {
+            assert_eq!(serde_json::to_string(&times).expect("JSON"), json);
+            assert_eq!(serde_json::from_str::<Times>(json).expect("times"), times);
+            let bytes = postcard::to_stdvec(&times).expect("bytes");
+            assert_eq!(postcard::from_bytes::<Times>(&bytes).expect("times"), times);
+        }
+        assert_eq!(serde_json::from_str::<Times>("{\"at\":1}").expect("times"), Times { at: 1_000, to: None });
     }
 }

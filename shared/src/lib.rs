@@ -85,6 +85,7 @@ pub mod secret;
 pub mod segment;
 pub mod series;
 pub mod session;
+pub mod submission;
 pub mod team;
 pub mod tick;
 pub mod unit;

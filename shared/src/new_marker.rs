@@ -5,7 +5,7 @@ use crate::date;
 use crate::run::check_id;
 use serde::de::value::{MapAccessDeserializer, StringDeserializer};
 use serde::de::{DeserializeSeed, Error, IntoDeserializer, MapAccess, Visitor};
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize};
 use std::fmt;
 
 /// Maximum number of markers of one request.
@@ -24,7 +24,7 @@ pub struct NewMarkers(pub Vec<NewMarker>);
 
 /// A marker as it is sent.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NewMarker {
     /// One of [`KINDS`]. Absent: `note`.
@@ -77,11 +77,13 @@ pub struct MarkerSender {
     pub program: Option<String>,
     /// Name of its user.
     pub user: Option<String>,
+    /// The person or key whose request to a hub it is. Then it is no process of the machine.
+    pub sent_by: Option<String>,
 }
 
 /// A time as it is sent.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum MarkerTime {
     /// Unix seconds.
@@ -204,6 +206,20 @@ fn plain(name: &'static str, text: Option<String>, most: usize) -> Result<Option
 }
 
 impl NewMarker {
+    /// Converts its times to a clock that is `shift` milliseconds behind. Invalid times stay, and are refused later.
+    pub fn set_back(&mut self, shift: i64) {
+        for time in [&mut self.t, &mut self.end].into_iter().flatten() {
+            if let Some(t) = time.ms() {
+                *time = MarkerTime::Seconds(t.saturating_sub(shift) as f64 / 1_000.0);
+            }
+        }
+    }
+
+    /// Whether it names a process or a kernel of the machine.
+    pub fn names_process(&self) -> bool {
+        self.pid.is_some() || self.kernel.is_some() || self.phase.is_some() || self.by.is_some()
+    }
+
     /// Its time, and the stored marker. `now` is in milliseconds since the Unix epoch.
     ///
     /// # Errors
@@ -236,6 +252,7 @@ impl NewMarker {
             pid: sender.pid,
             program: plain("program", sender.program, MAX_TEXT_BYTES)?,
             user: plain("user", sender.user, MAX_TEXT_BYTES)?,
+            sent_by: plain("sent_by", sender.sent_by, MAX_TEXT_BYTES)?,
             run: self.run,
             rank: self.rank,
             seq: self.seq,

@@ -3,7 +3,7 @@
 
 use crate::run::{About, Claim, How, REPORT, RunState};
 use crate::run_change::{check_tags, check_text};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Maximum length of a signal name, bytes.
@@ -11,7 +11,7 @@ const MAX_SIGNAL_BYTES: usize = 16;
 
 /// `POST /api/v1/runs`: a run begins. Each text has at most [`MAX_TEXT_BYTES`](crate::run::MAX_TEXT_BYTES) bytes.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct NewRun {
     /// Its ID; the server makes one if it is absent.
@@ -34,7 +34,7 @@ pub struct NewRun {
 
 /// `POST /api/v1/runs/{id}/events`: what happens to a run.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReportedEvent {
     /// Kind of event.
@@ -52,7 +52,7 @@ pub struct ReportedEvent {
 
 /// An event of a run.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ReportedEventKind {
     /// It goes on.
@@ -62,18 +62,19 @@ pub enum ReportedEventKind {
 }
 
 impl NewRun {
-    /// The names of the run; `user` is the user whose launcher reports it.
+    /// The names of the run; `user` is the user whose launcher reports it, and `sent_by` the person or key whose request
+    /// to a hub it is.
     ///
     /// # Errors
     /// A text is too long or has control characters, or there are too many tags: a sentence.
-    pub fn about(self, user: Option<String>) -> Result<About, String> {
+    pub fn about(self, user: Option<String>, sent_by: Option<String>) -> Result<About, String> {
         let NewRun { id: _, name, project, group, job_type, tags, notes, program } = self;
         for text in [&name, &project, &group, &job_type].into_iter().flatten().chain([&program]) {
             check_text(text, false)?;
         }
         notes.iter().try_for_each(|text| check_text(text, true))?;
         check_tags(&tags)?;
-        Ok(About { name, project, group, job_type, tags, notes, label: None, user, program })
+        Ok(About { name, project, group, job_type, tags, notes, label: None, user, sent_by, program })
     }
 }
 

@@ -87,6 +87,9 @@ pub struct About {
     /// The user of the process, from the kernel; the launcher's claim is not trusted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
+    /// The person or key whose request to a hub began it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sent_by: Option<String>,
     /// File name of the program.
     pub program: String,
 }

@@ -26,6 +26,8 @@ pub struct Team {
     pub role: Role,
     /// Members may invite viewers and members.
     pub members_invite: bool,
+    /// Its members may create share links; false: existing ones show nothing either.
+    pub share_links: bool,
     /// Id of the view that an address without a query opens; None: the built-in one.
     pub default_view: Option<String>,
     /// Limit of the GPU-hours of its runs in a month (UTC); None: no limit. Jobs continue above it.
@@ -97,6 +99,9 @@ pub struct TeamChange {
     /// Limit of the GPU-hours of its runs in a month; 0 removes it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gpu_hours: Option<u64>,
+    /// Its members may create share links; false also closes existing ones, until it is true again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub share_links: Option<bool>,
 }
 
 /// `DELETE /api/v1/teams/T`: removes the team with its keys, views and links.

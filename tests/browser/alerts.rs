@@ -12,9 +12,9 @@ pub(super) const ALERT_ANSWERS: &str = r##"
 const ms = () => Date.now(), base = +(sessionStorage.alertBase ||= ms());
 window.__alerts = []; window.__done = []; window.__checks = []; window.__asked = [];
 window.__raise = (id, severity, state, ago, more) => {
-  const began = base - ago * 1000, gpu = (more && more.gpu) || "3";
-  const one = { id, rule: "hot", name: "Hot GPUs", subject: "demo-01 gpu." + gpu + ".temp", severity, state, began, fired: began + 120000,
-    ended: state === "resolved" ? began + 60000 : null, value: 88, worst: 89.1,
+  const began = base / 1000 - ago, gpu = (more && more.gpu) || "3";
+  const one = { id, rule: "hot", name: "Hot GPUs", subject: "demo-01 gpu." + gpu + ".temp", severity, state, began, fired: began + 120,
+    ended: state === "resolved" ? began + 60 : null, value: 88, worst: 89.1,
     sentence: `demo-01 GPU ${gpu} at 89.1 °C, above 85 °C for 2 min`,
     labels: { source: "demo-01", gpu, tag: `gpu.${gpu}.temp`, project: "llm" }, ...more };
   delete one.gpu;
@@ -66,7 +66,7 @@ window.fetch = async (path, init) => {
     if (wrong) return say({ error: wrong }, 400);
     window.__checks.push(sent);
     const fired = [[4, 5, 86.1], [8, 9, 88.8], [11.9, null, 89.1]].map(([h, min, worst], i) => ({ subject: `demo-01 GPU ${i}`, source: "demo-01",
-      from: ms() - (12 - h) * 3600000, to: min && ms() - (12 - h) * 3600000 + min * 60000, worst }));
+      from: ms() / 1000 - (12 - h) * 3600, to: min && ms() / 1000 - (12 - h) * 3600 + min * 60, worst }));
     return say({ words: sent.rule.when, sentence: "would have fired 3 times in the last 12 h, for 20 min together", fired, times: 3, subjects: 8 });
   }
   if (rest && rest.endsWith("/test")) return say({ ok: true, sentence: "accepted with 200 in 164 ms over IPv4" });
@@ -189,7 +189,7 @@ fn the_list_is_walked_and_filtered_and_one_is_taken_on_and_silenced_by_keys() {
 fn an_alert_opens_the_board_at_its_span_with_its_series_followed_and_its_lane() {
     let (_server, browser) = page("?page=alerts&alert=ALERTA", FIRING);
     browser.until("document.querySelector('[data-do=open-alert]')?.getAttribute('href').includes('pin=')");
-    let (from, began) = (browser.eval("__alerts[0].began / 1000").as_f64(), "__alerts[0].began / 1000");
+    let (from, began) = (browser.eval("__alerts[0].began").as_f64(), "__alerts[0].began");
     browser.click("[data-do=open-alert]");
     browser.until("document.documentElement.dataset.link === 'frozen'");
     assert_eq!(browser.eval("new URLSearchParams(location.search).get('pin')"), "GPU 3");

@@ -158,7 +158,7 @@ fn all_times_are_in_one_zone_that_is_said_once_and_can_be_utc() {
         r#"const before = window.fetch;
         window.fetch = async (path, init) => new URL(String(path), location.href).pathname.includes("/api/v1/alerts")
           ? new Response(JSON.stringify({{ at: 1, events: [], trouble: [], firing: 1, more: false, alerts: [{{ id: "A", rule: "r", name: "gone", subject: "demo-01",
-              severity: "warning", state: "firing", began: {now}, fired: {now}, ended: null, value: null, worst: null,
+              severity: "warning", state: "firing", began: {now} / 1000, fired: {now} / 1000, ended: null, value: null, worst: null,
               sentence: "no data since " + new Date({now}).toISOString().slice(11, 16) + " UTC", labels: {{}}, count: 1,
               held: "silenced by sofia until " + new Date({now}).toISOString().slice(11, 16) + " UTC" }}] }}), {{ status: 200 }})
           : before(path, init);"#

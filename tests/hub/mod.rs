@@ -41,6 +41,8 @@ mod sessions;
 mod shares;
 pub mod sockets;
 mod strangers;
+#[cfg(target_os = "linux")]
+mod submit;
 mod tls;
 mod usage;
 mod vouched;

@@ -208,3 +208,41 @@ async fn a_link_gives_no_value_of_a_chart_that_its_view_leaves_out() {
     let signed_in = collect_data(open(&hub, "", &[hub.cookie("mike"), hub.origin()]).await).await;
     assert!(signed_in.checks > 0, "who is signed in is told that");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn links_of_a_team_that_turns_them_off_show_nothing_until_it_turns_them_on() {
+    let hub = Hub::start([]);
+    let link = link(&hub, "w=5m");
+    let [ada, mike, origin] = [hub.cookie("ada"), hub.cookie("mike"), hub.origin()];
+    let set = |by: &str, on: bool| {
+        let body = format!("{{\"share_links\":{on}}}");
+        hub.send("PATCH", "/api/v1/teams/main", &[by, &origin, JSON], &body).status
+    };
+    let reads = || hub.send("GET", "/api/v1/sources", &[&link], "").status;
+    let makes = || hub.send("POST", "/api/v1/shares", &[&mike, &origin, JSON], "{\"query\":\"w=5m\"}");
+    let stream = open(&hub, "", &[link.clone(), origin.clone()]).await;
+    assert_eq!((reads(), set(&mike, false), makes().status), (200, 403, 201));
+    assert_eq!(set(&ada, false), 200);
+    let (goodbye, close) = ended(stream).await;
+    assert!(goodbye.is_some() && close.is_some_and(|close| u16::from(close.code) == 1008), "its page closes");
+    assert_eq!(reads(), 401);
+    let refused = makes();
+    assert!(refused.status == 403 && refused.error().contains("off for this team"), "{refused:?}");
+    assert_eq!(set(&ada, true), 200);
+    assert_eq!((reads(), makes().status), (200, 201));
+    let log = hub.send("GET", "/api/v1/audit?team=main&action=team.change", &[&ada], "").body;
+    assert!(log.contains("no_share_links"), "{log}");
+    // The hub as a whole turns them off by its configuration.
+    let Hub { server, cookies, keys, link, folder } = hub;
+    let port = server.addr().port();
+    assert!(server.end_by("TERM").success());
+    let file = folder.path().join("hub.toml");
+    std::fs::write(&file, "[sharing]\nlinks = false\n").expect("written");
+    let file = file.to_str().expect("a name").to_string();
+    let server = Hub::server_at(folder.path(), port, ["--config", &file], Vec::new());
+    let hub = Hub { server, cookies, keys, link, folder };
+    assert_eq!(hub.send("GET", "/api/v1/sources", &[&hub.link], "").status, 401);
+    let body = "{\"query\":\"w=5m\"}";
+    let refused = hub.send("POST", "/api/v1/shares", &[&hub.cookie("mike"), &hub.origin(), JSON], body);
+    assert!(refused.status == 403 && refused.error().contains("off on this hub"), "{refused:?}");
+}

@@ -335,6 +335,12 @@ impl Cluster {
         send(self.hub(n), "GET", path, &[&key], "")
     }
 
+    /// Sends JSON to a hub with the key that may write runs.
+    pub fn post(&self, n: usize, path: &str, body: &str) -> ServerAnswer {
+        let key = format!("Authorization: Bearer {}", self.keys["runs"]);
+        send(self.hub(n), "POST", path, &[&key, "Content-Type: application/json"], body)
+    }
+
     /// The header line of a person's cookie at a hub.
     pub fn cookie(&self, n: usize, name: &str) -> String {
         format!("Cookie: {}", self.cookies[name].replace("-PORT=", &format!("-{}=", self.hub(n).addr().port())))

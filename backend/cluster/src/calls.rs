@@ -48,7 +48,11 @@ pub(super) enum Call {
     /// Send all samples of a source over the pipe of this name.
     Relay { source: String, pipe: String },
     /// Forward a question to the agent of a source.
-    Ask { source: String, what: Question },
+    Ask {
+        source: String,
+        #[serde(with = "question")]
+        what: Question,
+    },
     /// One row of the overview over time, of these sources.
     Columns { columns: RowColumns, sources: Vec<String> },
 }
@@ -72,6 +76,25 @@ pub(super) enum CallReply {
     Silent(NoAnswer),
     /// The values of each source; None for a source that the hub does not hold.
     Columns(Vec<Option<Vec<Option<f64>>>>),
+}
+
+/// Questions in the form that agents receive: some kinds are messages of their own, which postcard does not write inside
+/// another message.
+mod question {
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+    use shared::agent::{HubMessage, Question, decode_hub, encode_hub};
+
+    pub fn serialize<S: Serializer>(what: &Question, serializer: S) -> Result<S::Ok, S::Error> {
+        encode_hub(&HubMessage::Ask { id: 0, what: what.clone() }).serialize(serializer)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Question, D::Error> {
+        match decode_hub(&Vec::<u8>::deserialize(deserializer)?) {
+            Ok(Some(HubMessage::Ask { what, .. })) => Ok(what),
+            _ => Err(D::Error::custom("no question")),
+        }
+    }
 }
 
 pub(super) fn encode(value: &impl Serialize) -> Vec<u8> {

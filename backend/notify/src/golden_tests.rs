@@ -3,7 +3,7 @@
 //! `WATCHGLASS_GOLDEN=write` rewrites the files; review the differences.
 
 use crate::mail::{Smtp, SmtpTls};
-use crate::sample_tests::{AT, digest, hostile, input, long, notice, resolved, settings, test};
+use crate::sample_tests::{AT, digest, hostile, input, long, notice, resolved, settings, short, test};
 use crate::settings::Settings;
 use crate::sinks::{Request, SINKS};
 use serde_json::Value;
@@ -42,6 +42,7 @@ fn each_sink_sends_what_was_recorded() {
         ("firing", notice(NoticeKind::Firing)),
         ("hostile", hostile()),
         ("resolved", resolved()),
+        ("short", short()),
         ("digest", digest()),
         ("test", test()),
     ];

@@ -95,6 +95,14 @@ pub fn resolved() -> Notice {
     notice
 }
 
+/// A notice of an alert that has ended before it.
+pub fn short() -> Notice {
+    let mut notice = Notice { kind: NoticeKind::Firing, ..resolved() };
+    notice.alerts.truncate(1);
+    notice.title = format!("{} (was firing 14:13–14:13 UTC)", notice.alerts[0].sentence);
+    notice
+}
+
 pub fn digest() -> Notice {
     let mut notice = notice(NoticeKind::Digest);
     notice.title = "26 alerts of 2 rules in 10 min".into();

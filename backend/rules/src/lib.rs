@@ -24,7 +24,7 @@ pub use check::Checker;
 pub use code::{Codes, Tied};
 pub use engine::{CLASS_SETTLES_MS, Engine, GpuHoursUsed, MAX_OF_RULE, MAX_SUBJECTS, Machine, Tick};
 pub use id::from_parts as id_of;
-pub use notices::{Due, Hours, Notices, Person, STANDING, Setup, fold};
+pub use notices::{Due, Hours, Notices, Person, STANDING, Setup, fold_all};
 
 use serde::{Deserialize, Serialize};
 use shared::alert::Alert;

@@ -337,6 +337,7 @@ fn team_order(task: &TeamTask, named: String) -> Noted {
             let note = match setting {
                 TeamSetting::MembersInvite(true) => format!("Members of {named} may invite members and viewers."),
                 TeamSetting::MembersInvite(false) => format!("Members of {named} cannot invite members and viewers."),
+                TeamSetting::ShareLinks(on) => format!("Share links of {named} are {}.", if on { "on" } else { "off" }),
                 TeamSetting::GpuHours(0) => format!("{named} has no limit of GPU-hours."),
                 TeamSetting::GpuHours(hours) => format!("{named} has a limit of {hours} GPU-hours a month."),
             };

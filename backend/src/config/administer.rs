@@ -341,7 +341,7 @@ pub enum TeamTask {
     },
     /// Set what members of the team of --team may do, and its limit
     Set {
-        /// members_invite=true, or gpu_hours=N for each month, 0 for no limit
+        /// members_invite=true lets members invite; share_links=false turns links off; gpu_hours=N limits each month, 0 for none
         #[arg(value_name = "KEY=VALUE", value_parser = team_setting)]
         setting: TeamSetting,
     },
@@ -352,6 +352,8 @@ pub enum TeamTask {
 pub enum TeamSetting {
     /// Whether members may invite viewers and members.
     MembersInvite(bool),
+    /// Whether the team may have share links.
+    ShareLinks(bool),
     /// Limit of GPU-hours in a month; 0: no limit.
     GpuHours(u64),
 }
@@ -361,16 +363,19 @@ impl TeamSetting {
     pub fn change(self) -> TeamChange {
         match self {
             TeamSetting::MembersInvite(may) => TeamChange { members_invite: Some(may), ..TeamChange::default() },
+            TeamSetting::ShareLinks(on) => TeamChange { share_links: Some(on), ..TeamChange::default() },
             TeamSetting::GpuHours(hours) => TeamChange { gpu_hours: Some(hours), ..TeamChange::default() },
         }
     }
 }
 
 fn team_setting(text: &str) -> Result<TeamSetting, String> {
-    let wrong = || "write members_invite=true, members_invite=false or gpu_hours=N".to_string();
+    let wrong = || "write members_invite or share_links, = and true or false, or gpu_hours=N".to_string();
     match text.split_once('=') {
         Some(("members_invite", "true")) => Ok(TeamSetting::MembersInvite(true)),
         Some(("members_invite", "false")) => Ok(TeamSetting::MembersInvite(false)),
+        Some(("share_links", "true")) => Ok(TeamSetting::ShareLinks(true)),
+        Some(("share_links", "false")) => Ok(TeamSetting::ShareLinks(false)),
         Some(("gpu_hours", hours)) => hours.parse().map(TeamSetting::GpuHours).map_err(|_| wrong()),
         _ => Err(wrong()),
     }

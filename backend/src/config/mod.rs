@@ -30,6 +30,7 @@ mod remote_write;
 mod run;
 mod secret;
 mod sessions;
+mod sharing;
 mod sign_in;
 mod table;
 mod team;

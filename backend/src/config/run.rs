@@ -75,6 +75,7 @@ impl RunTask {
             notes: self.notes.clone(),
             label: self.label.clone().or(environment_label.filter(|label| process_label(label).is_ok())),
             user: None,
+            sent_by: None,
             program: String::new(),
         })
     }

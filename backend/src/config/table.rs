@@ -11,6 +11,7 @@ use super::insight::InsightSettings;
 use super::option::ConfigOption;
 use super::remote_write::RemoteWrite;
 use super::sessions::SessionSettings;
+use super::sharing::SharingSettings;
 use super::sign_in::SignInWays;
 use super::team::{self, AgentLimits, Proxies, PublicUrl};
 use super::{LocalAuth, value};
@@ -210,6 +211,11 @@ options! {
     sessions: SessionSettings = SessionSettings::default(), table(&SessionSettings::TABLE) {
         flag: "", key: "sessions", value: "TABLE", section: TEAM, commands: &[],
         help: "Session lifetimes",
+    }
+    /// Share links of a hub.
+    sharing: SharingSettings = SharingSettings::default(), table(&SharingSettings::TABLE) {
+        flag: "", key: "sharing", value: "TABLE", section: TEAM, commands: &[],
+        help: "Share links",
     }
     /// Time between ticks, 100 ms to 60 s.
     interval: Duration = Duration::from_secs(1), text(value::interval) {

@@ -81,6 +81,9 @@ pub async fn open(config: &Config, data: Data, address: SocketAddr) -> Result<Op
     if config.agent_limits.rejoin == Rejoin::Approve {
         accounts.confirm_rejoins();
     }
+    if !config.sharing.links {
+        accounts.forbid_share_links();
+    }
     let public = public(config, address.port());
     let clock: Arc<dyn clock::Clock> = Arc::new(clock::System);
     let providers =

@@ -45,14 +45,16 @@ impl Jobs {
         let of_runs =
             move |span| registry.seen(&WantedFindings { span: Some(span), ..WantedFindings::default() }, |_| true);
         let (reports, told) = own.and_then(|(_, folder)| open_reports(config, folder)).unzip();
+        let markers = Arc::<Markers>::default();
         let parts = RunRegistryParts {
             logs: own.map(|(source, folder)| RunLogs::open(folder, source)).unwrap_or_default(),
             findings: Some(Box::new(of_runs)),
             reports,
+            markers: markers.clone(),
             prices: Some(config.cost.clone()),
         };
         Jobs {
-            markers: Arc::default(),
+            markers,
             calls: Arc::default(),
             runs: Arc::new(RunRegistry::new(parts)),
             findings,

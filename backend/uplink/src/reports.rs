@@ -1,6 +1,8 @@
-//! Answers to questions of a hub's pages: the data that our own page would show, and nothing else.
+//! Answers to questions of a hub's pages: the data that our own page would show, and nothing else. A hub also forwards
+//! runs, markers and values that its users submit.
 
 use jobs::runs::RunRegistry;
+use jobs::submissions;
 use shared::agent::{MAX_MESSAGE, Question};
 use shared::output::{LinesPart, MAX_PART_BYTES};
 use shared::processes::ProcessTable;
@@ -37,6 +39,7 @@ pub fn answer(live: &Live, source: SourceId, runs: &RunRegistry, what: Question)
             };
             serde_json::to_vec(&part).unwrap_or_default()
         }
+        Question::Submission { shift, json } => submissions::answer(live, source, runs, (&json, shift)),
     }
 }
 

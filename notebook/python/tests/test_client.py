@@ -8,7 +8,7 @@ import threading
 import unittest
 
 import watchglass
-from watchglass import client
+from watchglass import client, values
 
 from .case import SOON, Case
 from .server import FakeServer
@@ -80,6 +80,32 @@ class Road(Case):
         os.environ["WATCHGLASS_URL"] = "unix:" + fake.path
         rows[0] = {"tag": "gpu.0.memory", "source": "a", "unit": "bytes", "buckets": [{"t": 60, "min": 1, "mean": 2}]}
         self.assertEqual(watchglass.query("gpu.*.memory", step="1m")["gpu.0.memory"]["mean"], [2])
+
+    def test_a_hub_gets_the_key_the_machine_and_no_process(self):
+        fake = FakeServer(self.data)
+        self.addCleanup(fake.end)
+        fake.answers["/api/v1/values"] = (200, {"taken": 1, "dropped": 0})
+        os.environ.update(WATCHGLASS_URL="unix:" + fake.path, WATCHGLASS_KEY="wg_s_x", WATCHGLASS_SOURCE="node 7")
+        os.environ["WATCHGLASS_RUN_ID"] = "etl-1"
+        watchglass.mark("loaded", step=3)
+        self.assertTrue(client.sender().flush(SOON))
+        own = values.Values()
+        own._calls.append(({"loss": 0.5}, None))
+        own.send()
+        (_, mark_path, headers, mark), (_, value_path, _, value) = fake.asked
+        self.assertEqual(headers["Authorization"], "Bearer wg_s_x")
+        self.assertEqual(mark_path, "/api/v1/markers?source=node%207")
+        self.assertEqual(value_path, "/api/v1/values?source=node%207")
+        (mark,) = json.loads(mark)["markers"]
+        self.assertEqual((mark["run"], mark.get("pid")), ("etl-1", None))
+        self.assertEqual(json.loads(value), {"values": {"loss": 0.5}, "run": "etl-1"})
+
+    def test_a_key_is_never_sent_in_plain_text(self):
+        os.environ["WATCHGLASS_KEY"] = "wg_s_x"
+        for url in ("", "http://hub.example.org/", "hub.example.org"):
+            os.environ["WATCHGLASS_URL"] = url
+            with self.assertRaisesRegex(client.Unreachable, "by https only"):
+                client.ask("api/v1/markers", b"{}")
 
 
 class Figures(Case):

@@ -127,6 +127,8 @@ def _connections(timeout):
             self.sock.connect(self.path)
 
     url = os.environ.get("WATCHGLASS_URL", "")
+    if hub_key() and not is_private(url):
+        raise Unreachable("WATCHGLASS_KEY is sent by https only; set WATCHGLASS_URL to the https address of the hub")
     if url.startswith("unix:"):
         yield OverSocket(url[len("unix:") :]), "/"
     elif url:
@@ -142,6 +144,27 @@ def _connections(timeout):
             yield OverSocket(path), "/"
 
 
+def hub_key():
+    """The key in ``WATCHGLASS_KEY``, for a hub; empty without one."""
+    return os.environ.get("WATCHGLASS_KEY", "").strip()
+
+
+def is_private(url):
+    """Whether nobody else reads what is sent to an address: by TLS, or without leaving this machine."""
+    from urllib.parse import urlsplit
+
+    parts = urlsplit(url)
+    return parts.scheme in ("https", "unix") or parts.hostname in ("localhost", "127.0.0.1", "::1")
+
+
+def about_machine(path):
+    """``path`` with the machine that ``WATCHGLASS_SOURCE`` names, for a hub with several machines."""
+    from urllib.parse import quote
+
+    source = os.environ.get("WATCHGLASS_SOURCE", "")
+    return path + "?source=" + quote(source, safe="") if source else path
+
+
 def ask(path, body=None, timeout=TIMEOUT, read=json.loads):
     """Requests ``path`` (without its first slash) from the server; with ``body`` (bytes of JSON), by POST. Returns the
     result of ``read`` for its answer.
@@ -152,6 +175,8 @@ def ask(path, body=None, timeout=TIMEOUT, read=json.loads):
     import http.client
 
     headers = {"Accept": "application/json"}
+    if hub_key():
+        headers["Authorization"] = "Bearer " + hub_key()
     if body is not None:
         headers["Content-Type"] = "application/json"
     try:
@@ -301,7 +326,8 @@ class Sender:
             return 0, []
         try:
             body = pieces[0] if path == ALERTS else b'{"markers":[' + b",".join(pieces) + b"]}"
-            return int(self._ask(path, body).get("dropped", 0)), []
+            where = path if path == ALERTS else about_machine(path)
+            return int(self._ask(where, body).get("dropped", 0)), []
         except Unreachable:
             raise
         except Exception as error:
@@ -365,8 +391,13 @@ def is_off():
 
 
 def own(marker):
-    """Adds the identity of a user's marker: this process, and a unique id."""
-    marker.update(pid=os.getpid(), id=new_id())
+    """Adds the identity of a user's marker: this process, and a unique id. A hub does not know processes: there
+    ``WATCHGLASS_RUN_ID`` names the run."""
+    marker.update(id=new_id())
+    if not hub_key():
+        marker.update(pid=os.getpid())
+    elif os.environ.get("WATCHGLASS_RUN_ID"):
+        marker.update(run=os.environ["WATCHGLASS_RUN_ID"])
     return marker
 
 

@@ -117,7 +117,11 @@ class Values:
         pause = self._interval
         with self._sending:
             for values, step in self._messages():
-                message = {"values": values, "pid": os.getpid()}
+                message = {"values": values}
+                if not client.hub_key():
+                    message["pid"] = os.getpid()
+                elif os.environ.get("WATCHGLASS_RUN_ID"):
+                    message["run"] = os.environ["WATCHGLASS_RUN_ID"]
                 if step is not None:
                     message["step"] = step
                 body = json.dumps(message).encode()
@@ -203,7 +207,7 @@ class Values:
     def _request(self, body, count):
         """Sends a message as a request. Returns the pause until the next one in seconds."""
         try:
-            dropped = int(self._ask(VALUES, body).get("dropped", 0))
+            dropped = int(self._ask(client.about_machine(VALUES), body).get("dropped", 0))
         except Exception as error:
             self._drop(count, str(error))
             return RETRY_INTERVAL

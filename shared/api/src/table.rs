@@ -157,10 +157,10 @@ operations! {
     "Training jobs" {
         /// Lists the training jobs, newest first
         ListRuns = Get "/api/v1/runs", READ, NOTHING, [STATES, FAILURES, PROJECT, GROUP, JOB_TYPE, USER, RUN_TAG, SOURCE, SEARCH, FROM, TO, BEFORE_RUN, LIMIT, SUMS], json::<RunList>();
-        /// Reports the start of a job; on the machine itself, by the owner of the server
-        AddRun = Post "/api/v1/runs", MARK, takes::<NewRun>(), [], taken::<ById>();
+        /// Reports the start of a job on a machine: by the owner of its server, or by a member of its team on a hub
+        AddRun = Post "/api/v1/runs", MARK, takes::<NewRun>(), [SOURCE], taken::<ById>();
         /// Logs values of a job, such as its loss, for the next tick
-        LogValues = Post "/api/v1/values", MARK, takes::<NewValues>(), [], json::<ValuesTaken>();
+        LogValues = Post "/api/v1/values", MARK, takes::<NewValues>(), [SOURCE], json::<ValuesTaken>();
         /// Returns one job
         GetRun = Get "/api/v1/runs/{id}", READ, NOTHING, [], json::<ListedRun>();
         /// Changes the name, group, type, notes or tags of a job; 409 if somebody else was faster
@@ -168,7 +168,7 @@ operations! {
         /// Deletes a job that has ended, by its maker or an admin of its team
         RemoveRun = Delete "/api/v1/runs/{id}", MARK, NOTHING, [], json::<ById>();
         /// Reports that a job is alive or has ended; without a report for a minute it is *unreachable*
-        AddRunEvent = Post "/api/v1/runs/{id}/events", MARK, takes::<ReportedEvent>(), [], json::<ById>();
+        AddRunEvent = Post "/api/v1/runs/{id}/events", MARK, takes::<ReportedEvent>(), [SOURCE], json::<ById>();
         /// Returns the report of a job, also when its samples have gone
         GetRunReport = Get "/api/v1/runs/{id}/report", READ, NOTHING, [REPORT_FORMAT], text_or::<RunReport>(&[HTML]);
         /// Returns the output of a job
@@ -182,7 +182,7 @@ operations! {
         /// Lists the markers
         ListMarkers = Get "/api/v1/markers", READ, NOTHING, [KERNEL, MARKER_KIND, RUN, SOURCE, FROM, TO], json::<MarkerList>();
         /// Adds a marker, or up to 256 as `{"markers": [...]}`
-        AddMarkers = Post "/api/v1/markers", MARK, takes::<NewMarkers>(), [], json::<MarkersTaken>();
+        AddMarkers = Post "/api/v1/markers", MARK, takes::<NewMarkers>(), [SOURCE], json::<MarkersTaken>();
     }
     "Notes" {
         /// Lists the notes of people about machines and runs, in order of time

@@ -115,6 +115,15 @@ pub enum Question {
     /// separate message, too.
     #[serde(skip)]
     Nccl,
+    /// A [`crate::submission::Submission`] as JSON, answered by a [`crate::submission::SubmissionResult`] as JSON. It is a
+    /// separate message, as [`Question::Lines`] is.
+    #[serde(skip)]
+    Submission {
+        /// Milliseconds by which the agent's clock is behind that of the submission.
+        shift: i64,
+        /// The submission.
+        json: Vec<u8>,
+    },
 }
 
 /// From an agent to its hub.

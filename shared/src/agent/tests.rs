@@ -81,6 +81,7 @@ fn of_hub() -> Vec<HubMessage> {
         HubMessage::Ask { id: 10, what: Question::Doctor },
         HubMessage::Heartbeat,
         HubMessage::Goodbye { code: close::IN_USE, reason: "in use".into(), wait: 60_000 },
+        HubMessage::Ask { id: 11, what: Question::Submission { shift: -5, json: b"{}".to_vec() } },
     ]
 }
 
@@ -102,7 +103,7 @@ fn messages_come_back_and_none_that_is_cut_or_longer() {
         assert_eq!(decode_agent(&bytes), Err(BadMessage), "one byte behind {message:?}");
     }
     for message in of_hub() {
-        let mut bytes = encode(&message);
+        let mut bytes = encode_hub(&message);
         assert_eq!(decode_hub(&bytes).as_ref(), Ok(&Some(message.clone())));
         for cut in 0..bytes.len() {
             assert_eq!(decode_hub(&bytes[..cut]), Err(BadMessage));
@@ -117,7 +118,7 @@ fn list_messages() -> Vec<(String, Vec<u8>)> {
     let record = Record { n: 4, t: 5, kind: "marker".into(), body: vec![1; 9] };
     let agents = of_agent().into_iter().map(|message| encode(&message));
     let agents = agents.chain([encode_fill(&fill()), encode_records(&[record]), encode_ticks([&b"one"[..], b"two"])]);
-    let hubs = of_hub().into_iter().map(|message| encode(&message));
+    let hubs = of_hub().into_iter().map(|message| encode_hub(&message));
     let agents = agents.enumerate().map(|(n, bytes)| (format!("agent {n}"), bytes));
     agents.chain(hubs.enumerate().map(|(n, bytes)| (format!("hub {n}"), bytes))).collect()
 }

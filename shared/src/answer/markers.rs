@@ -86,6 +86,9 @@ pub struct Marker {
     /// Name of the user of that process.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
+    /// The person or key whose request to a hub it was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sent_by: Option<String>,
     /// Rises with each marker of a kernel; markers with the same number and time are the same.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seq: Option<u64>,

@@ -46,6 +46,7 @@ const BAD: &[u16] = &[400];
 const NONE: &[u16] = &[404];
 const NOT_JSON: &[u16] = &[415];
 const CONFLICT: &[u16] = &[409];
+const AWAY: &[u16] = &[503];
 
 /// All requests. A route may have more than one.
 pub const ROWS: &[MatrixRow] = &[
@@ -75,8 +76,15 @@ pub const ROWS: &[MatrixRow] = &[
     row("GET /api/v1/record", "/api/v1/record?from=-10m", "", Nothing, OK),
     row("GET /api/v1/runs", "", "", Nothing, OK),
     row("GET /api/v1/runs", "/api/v1/runs?source={machine}", "", Team, OK),
-    row("POST /api/v1/runs", "", EMPTY, Nothing, CONFLICT),
-    row("POST /api/v1/runs/{id}/events", "/api/v1/runs/none/events", r#"{"event":"heartbeat"}"#, Nothing, CONFLICT),
+    // Its agent is not linked.
+    row("POST /api/v1/runs", "/api/v1/runs?source={machine}", EMPTY, Team, AWAY),
+    row(
+        "POST /api/v1/runs/{id}/events",
+        "/api/v1/runs/none/events?source={machine}",
+        r#"{"event":"heartbeat"}"#,
+        Team,
+        AWAY,
+    ),
     row("GET /api/v1/runs/{id}", "/api/v1/runs/none", "", Nothing, NONE),
     row("PATCH /api/v1/runs/{id}", "/api/v1/runs/none", r#"{"name":"x"}"#, Nothing, NONE),
     row("DELETE /api/v1/runs/{id}", "/api/v1/runs/none", EMPTY, Nothing, NONE),
@@ -95,8 +103,8 @@ pub const ROWS: &[MatrixRow] = &[
     row("GET /api/v1/kernels", "/api/v1/kernels?source={machine}", "", Team, OK),
     row("GET /api/v1/cells", "/api/v1/cells?source={machine}", "", Team, OK),
     row("GET /api/v1/markers", "/api/v1/markers?source={machine}", "", Team, OK),
-    row("POST /api/v1/markers", "", EMPTY, Nothing, CONFLICT),
-    row("POST /api/v1/values", "", "{\"values\": {\"loss\": 0.41}}", Nothing, CONFLICT),
+    row("POST /api/v1/markers", "/api/v1/markers?source={machine}", r#"{"text":"x"}"#, Team, AWAY),
+    row("POST /api/v1/values", "/api/v1/values?source={machine}", "{\"values\": {\"loss\": 0.41}}", Team, AWAY),
     row("GET /api/v1/doctor", "/api/v1/doctor?source={machine}", "", Team, OK),
     row("GET /api/v1/uplink", "", "", Nothing, OK),
     row("GET /api/v1/live", "", "", Nothing, BAD),

@@ -6,10 +6,11 @@
 use super::limits::{self, Cause, Refusals};
 use super::{Ingest, limits::MAX_CHECKS};
 use parking_lot::Mutex;
-use shared::agent::{HubMessage, MAX_FACT_BYTES, MAX_TEXT_BYTES, Question, is_text};
+use shared::agent::{HubMessage, MAX_FACT_BYTES, MAX_MESSAGE, MAX_TEXT_BYTES, Question, is_text};
 use shared::nccl::{MAX_RANKS, NcclReport};
 use shared::output::{LinesAsked, LinesPart, MAX_LINE_BYTES, plain};
 use shared::processes::{Process, ProcessTable};
+use shared::submission::{Submission, SubmissionResult};
 use shared::wire::{Check, SourceId};
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -27,6 +28,8 @@ const ANSWER_CACHE_TIME: Duration = Duration::from_secs(1);
 /// Maximum queued questions to one agent, and different ones that wait for their turn.
 const MAX_CAME: usize = 64;
 const MAX_WAITING: usize = 8;
+/// Bytes of a message besides the submission in it.
+const SUBMISSION_ENVELOPE_BYTES: usize = 32;
 /// Maximum number of GPUs of a process.
 const MAX_GPUS: usize = 512;
 
@@ -178,6 +181,7 @@ impl Questions {
                 asked.span = (moved(from), moved(to));
                 Question::Lines(asked)
             }
+            Question::Submission { json, .. } => Question::Submission { shift, json },
             what => what,
         };
         self.asked = Some(Asked { what, id: self.id, until: Instant::now() + ANSWER_TIMEOUT, tell });
@@ -243,6 +247,19 @@ impl Ingest {
         Ok(report)
     }
 
+    /// Stores a submission on a linked machine.
+    ///
+    /// # Errors
+    /// [`NoAnswer`], after 10 s at the latest. Then it may be stored, and a repetition with the same IDs is safe.
+    pub async fn submit(&self, source: SourceId, submission: &Submission) -> Result<SubmissionResult, NoAnswer> {
+        let json = serde_json::to_vec(submission).map_err(|_| NoAnswer::Nothing)?;
+        if json.len() + SUBMISSION_ENVELOPE_BYTES > MAX_MESSAGE {
+            return Err(NoAnswer::Nothing);
+        }
+        let answer = self.ask(source, Question::Submission { shift: 0, json }).await?;
+        result(&answer.bytes, &self.0.refusals(Some(source))).ok_or(NoAnswer::Nothing)
+    }
+
     /// State of the collectors of a linked machine, as its agent reports it.
     ///
     /// # Errors
@@ -279,6 +296,18 @@ fn lines(bytes: &[u8], shift: i64, refusals: &Refusals) -> Option<LinesPart> {
         }
     }
     Some(part)
+}
+
+/// Decodes an agent's result of a submission. None if it is none, or has a text that a terminal would obey.
+fn result(bytes: &[u8], refusals: &Refusals) -> Option<SubmissionResult> {
+    let result: SubmissionResult = serde_json::from_slice(bytes).ok()?;
+    if let SubmissionResult::Refused(why) = &result
+        && (why.sentence.len() > MAX_TEXT_BYTES || !is_text(&why.sentence))
+    {
+        refusals.add(Cause::Text, 1);
+        return None;
+    }
+    Some(result)
 }
 
 /// Decodes an agent's table; rows that cannot be shown are dropped and counted. None if it is no table.

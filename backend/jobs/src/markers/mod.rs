@@ -174,6 +174,20 @@ impl Markers {
     /// # Errors
     /// [`RefusedMarkers`]; then none is stored.
     pub fn take(&self, live: &Live, source: SourceId, new: Vec<NewMarker>) -> Result<TakenMarkers, RefusedMarkers> {
+        self.take_sent(live, source, new, None)
+    }
+
+    /// Takes markers of a machine; `sent_by` is the person or key whose request to a hub they are.
+    ///
+    /// # Errors
+    /// [`RefusedMarkers`]; then none is stored.
+    pub fn take_sent(
+        &self,
+        live: &Live,
+        source: SourceId,
+        new: Vec<NewMarker>,
+        sent_by: Option<&str>,
+    ) -> Result<TakenMarkers, RefusedMarkers> {
         let kernels = live.source(source).kernels.clone();
         let (wall, oldest) = (live.clock.wall(), live.clock.wall().saturating_sub(live.retention));
         let mut known = HashMap::new();
@@ -183,7 +197,7 @@ impl Markers {
                 (None, Some(pid)) => {
                     sender(&kernels, &mut known, pid).map_err(|why| RefusedMarkers::Process(at, why))?
                 }
-                _ => MarkerSender::default(),
+                _ => MarkerSender { sent_by: sent_by.map(String::from), ..MarkerSender::default() },
             };
             markers.push(new.checked(sender, wall).map_err(|why| RefusedMarkers::Bad(at, why))?);
         }
@@ -279,7 +293,7 @@ fn sender(kernels: &Kernels, known: &mut HashMap<u32, MarkerSender>, pid: u32) -
     let sender = match kernels.of_process(pid) {
         Ok(id) => MarkerSender { kernel: Some(id), ..MarkerSender::default() },
         Err(NoKernel::NotOne | NoKernel::Full) => {
-            MarkerSender { pid: Some(pid), program: kernels.program(pid), user: own_name(), kernel: None }
+            MarkerSender { pid: Some(pid), program: kernels.program(pid), user: own_name(), ..MarkerSender::default() }
         }
         Err(NoKernel::NoProcess | NoKernel::Off) => MarkerSender::default(),
         Err(why @ (NoKernel::OtherUser | NoKernel::Early)) => return Err(why),

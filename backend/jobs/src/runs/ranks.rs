@@ -370,6 +370,7 @@ impl Look<'_> {
             job_type: named.job_type,
             label: named.label,
             user,
+            sent_by: None,
             notes: named.notes,
             tags: named.tags.into_iter().map(|tag| (tag, String::new())).collect(),
             program: seen.map(|seen| seen.program.clone()).unwrap_or_default(),

@@ -9,6 +9,7 @@ use super::output::RunLogs;
 use super::reduce::{RunPart, Runs, Silence, apart, clipped, judged, merged};
 use super::reported::Reports;
 use super::summary::{FindingsOf, RunSummary};
+use crate::markers::Markers;
 use parking_lot::{Mutex, MutexGuard};
 use shared::connection_state::ConnectionState;
 use shared::run::{Run, RunProcess};
@@ -51,6 +52,8 @@ pub struct RunRegistry {
     findings: Option<FindingsOf>,
     /// Receives reports of launchers by request, if runs of this machine are followed.
     pub reports: Option<Reports>,
+    /// Receives markers of this machine.
+    pub markers: Arc<Markers>,
     /// Prices of GPU time and energy.
     pub prices: Option<CostSettings>,
 }
@@ -64,6 +67,8 @@ pub struct RunRegistryParts {
     pub findings: Option<FindingsOf>,
     /// Receives reports of launchers by request, if runs of this machine are followed.
     pub reports: Option<Reports>,
+    /// Receives markers of this machine.
+    pub markers: Arc<Markers>,
     /// Prices of GPU time and energy.
     pub prices: Option<CostSettings>,
 }
@@ -175,10 +180,10 @@ fn is_called(parts: &[RunPart], id: &str) -> bool {
 
 impl RunRegistry {
     /// A registry that has read nothing yet.
-    pub fn new(RunRegistryParts { logs, findings, reports, prices }: RunRegistryParts) -> Self {
+    pub fn new(RunRegistryParts { logs, findings, reports, markers, prices }: RunRegistryParts) -> Self {
         let edits = Arc::<RunEdits>::default();
         let kept = KeptRuns::new(edits.clone());
-        RunRegistry { kept, edits, logs, findings, reports, prices, ..RunRegistry::default() }
+        RunRegistry { kept, edits, logs, findings, reports, markers, prices, ..RunRegistry::default() }
     }
 
     /// Findings and prices: a summary uses them besides records and samples.

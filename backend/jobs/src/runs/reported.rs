@@ -28,13 +28,14 @@ pub enum Report {
 }
 
 impl Report {
-    /// The report that a run of this ID begins, from a launcher of this user.
+    /// The report that a run of this ID begins: from a launcher of this user, or by a request of a person or key to a
+    /// hub.
     ///
     /// # Errors
     /// A field exceeds its limit: a sentence.
-    pub fn begin(new: NewRun, id: String, user: Option<String>) -> Result<Report, String> {
+    pub fn begin(new: NewRun, id: String, (user, sent_by): (Option<String>, Option<String>)) -> Result<Report, String> {
         check_id(&id)?;
-        Ok(Report::Begin(id, new.about(user)?))
+        Ok(Report::Begin(id, new.about(user, sent_by)?))
     }
 
     /// The report of an event of the run of this ID.
@@ -160,7 +161,7 @@ mod tests {
     fn names_keep_the_bounds_of_all_runs() {
         let report = |body: Value, id: &str| {
             let new: NewRun = from_value(body).map_err(|error| error.to_string())?;
-            Report::begin(new, id.into(), Some("mara".into()))
+            Report::begin(new, id.into(), (Some("mara".into()), None))
         };
         let Ok(Report::Begin(id, about)) = report(json!({ "name": "lr", "tags": { "a": "b" } }), "x") else {
             panic!("a run")

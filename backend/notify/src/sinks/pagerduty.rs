@@ -71,10 +71,15 @@ fn event(notice: &Notice, settings: &Settings, action: &str, key: &str, said: Op
     Some(Request::Post(post(address.at("/v2/enqueue"), &event)))
 }
 
-fn alert_request(notice: &Notice, settings: &Settings, alert: &Alert) -> Option<Request> {
-    if alert.state == AlertState::Resolved {
-        return event(notice, settings, "resolve", &alert.id, None);
-    }
+/// The events of an alert. One that has ended before its first notice opens an incident, and closes it.
+fn alert_requests(notice: &Notice, settings: &Settings, alert: &Alert) -> Vec<Request> {
+    let is_over = alert.state == AlertState::Resolved;
+    let trigger = (!is_over || notice.kind == NoticeKind::Firing).then(|| trigger(notice, settings, alert)).flatten();
+    let resolve = is_over.then(|| event(notice, settings, "resolve", &alert.id, None)).flatten();
+    trigger.into_iter().chain(resolve).collect()
+}
+
+fn trigger(notice: &Notice, settings: &Settings, alert: &Alert) -> Option<Request> {
     let sentence = clean(if alert.sentence.is_empty() { &alert.subject } else { &alert.sentence });
     let details = json!({
         "rule": alert.name,
@@ -92,7 +97,7 @@ fn alert_request(notice: &Notice, settings: &Settings, alert: &Alert) -> Option<
 
 fn body(notice: &Notice, settings: &Settings, _: i64) -> Vec<Request> {
     if !notice.alerts.is_empty() {
-        return notice.alerts.iter().filter_map(|alert| alert_request(notice, settings, alert)).collect();
+        return notice.alerts.iter().flat_map(|alert| alert_requests(notice, settings, alert)).collect();
     }
     let plain = plain(notice);
     let said = EventContent {

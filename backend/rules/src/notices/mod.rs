@@ -8,7 +8,7 @@ mod sums;
 mod text;
 
 pub use quiet::Hours;
-pub use text::{STANDING, fold};
+pub use text::{STANDING, fold_all};
 
 use crate::engine::{limit_of, unit_of};
 use crate::{Transition, What, id};
@@ -496,6 +496,7 @@ impl Notices {
             for id in &fires {
                 self.mark(key, id, false);
             }
+            let is_news = !fires.is_empty();
             let mut all: Vec<String> = fires;
             all.extend(over);
             if repeat {
@@ -503,7 +504,7 @@ impl Notices {
                     |id: &&String| quiet.is_none() || self.alerts.get(*id).is_some_and(|live| self.passes(&live.alert));
                 all.extend(stands.iter().filter(heard).cloned());
             }
-            notice = self.notice(key, &all, !stands.is_empty(), now);
+            notice = self.notice(key, &all, (is_news, !stands.is_empty()), now);
         }
         let group = self.groups.get_mut(key)?;
         for id in gone {
@@ -552,14 +553,15 @@ impl Notices {
         Some(format!("{}/?{query}", self.setup.public_url.as_ref()?.trim_end_matches('/')))
     }
 
-    /// The notice about these alerts of a group.
-    fn notice(&mut self, key: &GroupKey, ids: &[String], stands: bool, now: i64) -> Option<Notice> {
+    /// The notice about these alerts of a group. `is_news`: one of them was in no notice before, although it may have
+    /// ended already. `stands`: others of the group still fire.
+    fn notice(&mut self, key: &GroupKey, ids: &[String], (is_news, stands): (bool, bool), now: i64) -> Option<Notice> {
         let mut alerts: Vec<&Alert> = ids.iter().filter_map(|id| self.alerts.get(id)).map(|l| &l.alert).collect();
         let first = *alerts.first()?;
         let known = self.rules.get(&first.rule);
         let worse = known.map_or(Op::Above, |k| k.worse);
         alerts.sort_by(|a, b| worst_first(a, b, worse));
-        let over = alerts.iter().all(|a| a.state == AlertState::Resolved) && !stands;
+        let over = alerts.iter().all(|a| a.state == AlertState::Resolved) && !stands && !is_news;
         let link = match alerts[..] {
             [one] => self.link(&format!("&alert={}", one.id)),
             _ => self.link(""),
@@ -568,7 +570,7 @@ impl Notices {
         let plain = Rule { name: first.name.clone(), ..Rule::default() };
         let rule = known.map_or(&plain, |k| &k.rule);
         let limit = known.map_or(("", Unit::Count), |k| (k.limit.as_str(), k.unit));
-        let (title, note) = text::title_and_note(rule, &alerts, limit, link.as_deref());
+        let (title, note) = text::title_and_note(rule, &alerts, is_news, (limit, link.as_deref()));
         let note = match (&note[..], &alerts[..]) {
             ("", [one]) => one.text.clone(),
             _ => note,

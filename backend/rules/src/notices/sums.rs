@@ -66,16 +66,23 @@ impl Notices {
         let mut out = Vec::new();
         for channel in self.channels.standing(now, STANDING_MS) {
             let mut alerts = Vec::new();
-            let mut over = Vec::new();
+            let (mut over, mut sent) = (Vec::new(), Vec::new());
             for (key, group) in self.groups.iter().filter(|(key, _)| key.0 == channel) {
-                for id in group.members.keys() {
+                for (id, member) in &group.members {
                     let Some(live) = self.alerts.get(id) else { continue };
-                    if live.alert.state == AlertState::Resolved {
-                        over.push((key.clone(), id.clone()));
-                    }
                     let inhibited = self.holds_back(&live.alert, now).is_some_and(|(_, silence)| silence.is_none());
+                    let mut alert = live.alert.clone();
+                    if alert.state == AlertState::Resolved && (inhibited || member.told) {
+                        over.push((key.clone(), id.clone()));
+                    } else if alert.state == AlertState::Resolved {
+                        // An Alertmanager notifies nobody of an alert that it has only seen ended. Its end follows.
+                        (alert.state, alert.ended) = (AlertState::Firing, None);
+                    }
                     if !inhibited {
-                        alerts.push(live.alert.clone());
+                        alerts.push(alert);
+                    }
+                    if !inhibited && !member.told {
+                        sent.push((key.clone(), id.clone()));
                     }
                 }
             }
@@ -105,6 +112,10 @@ impl Notices {
                     },
                     channel: channel.clone(),
                 });
+            }
+            for (key, id) in sent {
+                self.mark(&key, &id, false);
+                self.dirty.insert(key);
             }
             for (key, id) in over {
                 if let Some(group) = self.groups.get_mut(&key) {

@@ -253,7 +253,37 @@ fn a_notice_that_was_given_up_has_no_end_and_a_blip_is_one_notice() {
     all.apply(&blip, T + 10 * MINUTE);
     all.apply(&ended(&blip, T + 10 * MINUTE + 3000), T + 10 * MINUTE + 3000);
     let seen = poll_notices(&mut all, T + 10 * MINUTE, T + 15 * MINUTE);
-    assert_eq!((seen.len(), seen[0].1), (1, NoticeKind::Resolved));
+    let expected = (1, NoticeKind::Firing, "b is bad (was firing 14:23–14:23 UTC)");
+    assert_eq!((seen.len(), seen[0].1, seen[0].3.as_str()), expected);
+}
+
+#[test]
+fn what_fires_and_ends_before_its_notice_is_told_as_fired_with_its_end() {
+    let short = |kind: &str| {
+        let mut all = notices(&rules(), &[channel("lab", kind)]);
+        let hot: Vec<_> = (0..2).map(|i| alert("hot", &format!("n{i}"), T, &[])).collect();
+        for one in &hot {
+            all.apply(one, T);
+            all.apply(&ended(one, T + 9_000), T + 9_000);
+        }
+        let due = (0..200).flat_map(|s| all.poll(T + 10_000 + s * 1000)).collect::<Vec<_>>();
+        due.into_iter().map(|due| (due.notice.kind, due.notice.title, due.notice.alerts)).collect::<Vec<_>>()
+    };
+    let seen = short("slack");
+    assert_eq!(seen.len(), 1, "{seen:?}");
+    let (kind, title, alerts) = &seen[0];
+    assert_eq!(
+        (*kind, title.as_str()),
+        (NoticeKind::Firing, "rule hot: 2 fired; n0 is bad (was firing 14:13–14:13 UTC)")
+    );
+    assert!(alerts.iter().all(|alert| alert.state == AlertState::Resolved && alert.ended == Some(T + 9_000)));
+    // Each opens and closes an incident of its own.
+    let pager = short("pagerduty");
+    assert_eq!(pager.iter().map(|seen| seen.0).collect::<Vec<_>>(), [NoticeKind::Firing, NoticeKind::Firing]);
+    // An Alertmanager first sees them firing.
+    let states: Vec<Vec<AlertState>> =
+        short("alertmanager").iter().map(|seen| seen.2.iter().map(|alert| alert.state).collect()).collect();
+    assert_eq!(states, [[AlertState::Firing; 2], [AlertState::Resolved; 2]]);
 }
 
 #[test]
@@ -270,13 +300,13 @@ fn waiting_notices_of_a_group_fold_into_one() {
     hear(&mut all, &ended(&a, T + 8 * MINUTE), T + 8 * MINUTE);
     hear(&mut all, &ended(&b, T + 20 * MINUTE), T + 20 * MINUTE);
     assert_eq!(due.len(), 4, "{due:#?}");
-    let one = due[1..].iter().fold(due[0].clone(), |old, new| fold(&old, new));
-    assert_eq!((one.kind, one.at, one.seq), (NoticeKind::Resolved, due[0].at, 4));
+    let one = fold_all(&due[3], due[..3].iter().rev().cloned());
+    assert_eq!((one.kind, one.at, one.seq), (NoticeKind::Firing, due[0].at, 4), "nobody has heard of them");
     assert_eq!(
         one.alerts.iter().map(|a| (a.subject.as_str(), a.state)).collect::<Vec<_>>(),
         [("b", AlertState::Resolved), ("a", AlertState::Resolved)]
     );
-    let two = fold(&due[0], &due[3]);
+    let two = text::fold(&due[0], &due[3]);
     assert!(two.title.ends_with(" (was firing 14:13–14:33 UTC)"), "{}", two.title);
 }
 
@@ -335,15 +365,15 @@ fn folded_from_the_newest_on_what_is_newer_stays() {
         make_notice(Firing, "g", T + 2 * MINUTE, &[over(&a, T + 2 * MINUTE)]),
         make_notice(Resolved, "g", T + 20 * 60 * MINUTE, &[over(&b, T + 20 * 60 * MINUTE)]),
     ];
-    let one = notices.iter().rev().skip(1).fold(notices[3].clone(), |new, old| fold(old, &new));
-    assert_eq!((one.kind, one.at, one.more), (Resolved, T / 1000, 0));
+    let one = fold_all(&notices[3], notices[..3].iter().rev().cloned());
+    assert_eq!((one.kind, one.at, one.more), (Firing, T / 1000, 0), "nobody has heard of them");
     assert!(one.alerts.iter().all(|a| a.state == AlertState::Resolved), "{:?}", one.alerts);
     assert_eq!(one.alerts.len(), 2);
     // The notice contains the time once, with the date where it is long ago.
     let (from, to) = (shared::date::text(T), shared::date::text(T + 20 * 60 * MINUTE));
     let from = from[..16].replace('T', " ");
     assert_eq!(one.title, format!("a is bad (was firing {from}–{} UTC)", &to[11..16]));
-    let two = fold(&notices[1], &notices[3]);
+    let two = text::fold(&notices[1], &notices[3]);
     assert!(two.alerts.iter().all(|a| a.state == AlertState::Resolved));
     assert_eq!((two.alerts.len(), two.more), (1, 1));
 }
@@ -356,7 +386,7 @@ fn of_all_that_stood_before_only_what_is_over_is_told_with_what_stands() {
     let old = make_notice(NoticeKind::Firing, "standing", T, &[&over[..], &fire[..]].concat());
     // In the newer one n5 has ended.
     let newer: Vec<Alert> = [&[ended(&all[5], T + 2000).alert], &fire[1..20]].concat();
-    let one = fold(&old, &make_notice(NoticeKind::Firing, "standing", T + MINUTE, &newer));
+    let one = text::fold(&old, &make_notice(NoticeKind::Firing, "standing", T + MINUTE, &newer));
     assert_eq!(one.alerts, [&newer[..], &over[..]].concat());
     assert_eq!((one.more, one.at), (0, (T + MINUTE) / 1000));
 }

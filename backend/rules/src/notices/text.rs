@@ -30,8 +30,14 @@ pub fn value_of(name: &str, alert: &Alert, (limit, unit): (&str, Unit), count: u
     }
 }
 
-/// Title and note of a notice about these alerts, the first of which is the worst.
-pub fn title_and_note(rule: &Rule, alerts: &[&Alert], limit: (&str, Unit), link: Option<&str>) -> (String, String) {
+/// Title and note of a notice about these alerts, the first of which is the worst. `is_news`: one of them was in no
+/// notice before.
+pub fn title_and_note(
+    rule: &Rule,
+    alerts: &[&Alert],
+    is_news: bool,
+    (limit, link): ((&str, Unit), Option<&str>),
+) -> (String, String) {
     let Some(worst) = alerts.first() else { return (rule.name.clone(), String::new()) };
     let count = alerts.len() as u64;
     let value = |name: &str| value_of(name, worst, limit, count, link);
@@ -40,19 +46,35 @@ pub fn title_and_note(rule: &Rule, alerts: &[&Alert], limit: (&str, Unit), link:
         Some(title) => fill(title, value),
         None => worst.sentence.clone(),
     };
-    let title = match (alerts.len(), over, &rule.title) {
-        (1, false, _) => own,
-        (1, true, _) => format!("Resolved: {own}"),
-        (n, false, _) => {
+    let title = match (alerts.len(), over) {
+        (1, false) => own,
+        // An end alone would leave open what has fired.
+        (1, true) if is_news => with_span(&own, alerts.iter().copied()),
+        (n, true) if is_news => with_span(&format!("{}: {n} fired; {own}", worst.name), alerts.iter().copied()),
+        (1, true) => format!("{RESOLVED}{own}"),
+        (n, false) => {
             let over = alerts.iter().filter(|a| a.state == AlertState::Resolved).count();
             let fire = n - over;
             let over = if over > 0 { format!(", {over} resolved") } else { String::new() };
             format!("{}: {fire} firing{over}; {own}", worst.name)
         }
-        (n, true, _) => format!("Resolved: {}, all {n}", worst.name),
+        (n, true) => format!("{RESOLVED}{}, all {n}", worst.name),
     };
     let note = rule.note.as_ref().map(|note| fill(note, value)).unwrap_or_default();
     (clean(&title, MAX_TITLE_BYTES, false), clean(&note, MAX_TEXT_BYTES, true))
+}
+
+/// A title with the time in which these alerts fired.
+fn with_span<'a>(title: &str, alerts: impl Iterator<Item = &'a Alert> + Clone) -> String {
+    let first = alerts.clone().filter_map(|a| a.fired).min().unwrap_or_default();
+    let last = alerts.filter_map(|a| a.ended).max().unwrap_or(first);
+    let was = format!("{WAS}{}–{})", hour_without_zone(first, last), hour(last, last));
+    // An earlier merge may already have added this text with a shorter time.
+    let title = match title.rfind(WAS) {
+        Some(at) if title.ends_with(')') => &title[..at],
+        _ => title,
+    };
+    clean(title, MAX_TITLE_BYTES.saturating_sub(was.len()), false) + &was
 }
 
 /// Group of the notices that contain all firing alerts.
@@ -60,6 +82,9 @@ pub const STANDING: &str = "standing";
 
 /// Maximum bytes of alerts in such a notice: with the rest of it and JSON escapes, it stays under 128 KiB.
 pub const STANDING_BYTES: usize = 96 * 1024;
+
+/// Begin of the title of a notice about an end.
+const RESOLVED: &str = "Resolved: ";
 
 /// End of a sentence with the time of firing.
 const WAS: &str = " (was firing ";
@@ -79,6 +104,21 @@ fn escaped(text: &str) -> usize {
         _ => 1,
     };
     text.bytes().map(of).sum()
+}
+
+/// Merges a notice with the older ones of its group that are still queued, newest first. If an alert was in none that was
+/// sent, the result says that it fired, also if it has ended.
+pub fn fold_all(new: &Notice, older: impl Iterator<Item = Notice>) -> Notice {
+    let mut is_news = false;
+    let mut one = older.fold(new.clone(), |new, old| {
+        is_news |= old.kind == NoticeKind::Firing;
+        fold(&old, &new)
+    });
+    if is_news && one.kind == NoticeKind::Resolved {
+        one.kind = NoticeKind::Firing;
+        one.title = one.title.strip_prefix(RESOLVED).unwrap_or(&one.title).into();
+    }
+    one
 }
 
 /// Merges two notices of one group while the first is still queued: newest state, all alerts, first time. With more
@@ -115,17 +155,7 @@ pub fn fold(old: &Notice, new: &Notice) -> Notice {
         }
     }
     if new.kind == NoticeKind::Resolved && old.kind == NoticeKind::Firing {
-        let both = || old.alerts.iter().chain(&new.alerts);
-        let first = both().filter_map(|a| a.fired).min().unwrap_or(one.at * 1000);
-        let last = both().filter_map(|a| a.ended).max().unwrap_or(new.at * 1000);
-        let was = format!("{WAS}{}–{})", hour_without_zone(first, last), hour(last, last));
-        // An earlier merge may already have added this text with a shorter time.
-        let title = match one.title.rfind(WAS) {
-            Some(at) if one.title.ends_with(')') => &one.title[..at],
-            _ => &one.title,
-        };
-        let room = MAX_TITLE_BYTES.saturating_sub(was.len());
-        one.title = clean(title, room, false) + &was;
+        one.title = with_span(&one.title, old.alerts.iter().chain(&new.alerts));
     }
     one
 }

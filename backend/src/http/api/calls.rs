@@ -1,7 +1,8 @@
 //! `POST /api/v1/alerts`: an alert from code.
 
 use super::answer::history_slot;
-use super::{fitting, markers, no_source, unknown_run};
+use super::submit::may_write;
+use super::{fitting, no_source, unknown_run};
 use crate::http::admit::Asker;
 use crate::http::body::Json;
 use crate::http::{App, Caller, Refusal, json};
@@ -64,7 +65,7 @@ pub(in crate::http) async fn post(
         return Err(Refusal::new(StatusCode::CONFLICT, sentence));
     }
     if app.hub.is_none() {
-        markers::may_write(caller, "alerts")?;
+        may_write(caller, "alerts")?;
     }
     let source = source_of(&app, &asker, &said).await?;
     let call = AlertCall::checked(said, app.live.clock.wall()).map_err(|bad| Refusal::bad(bad.to_string()))?;

@@ -2,6 +2,7 @@
 //! kernels and cells derived from them.
 
 use super::answer::history_slot;
+use super::submit::{Submitted, submit};
 use super::{Params, named};
 use crate::http::admit::Asker;
 use crate::http::body::Json;
@@ -10,12 +11,12 @@ use axum::Extension;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{Response, StatusCode};
-use jobs::markers::{self, cells_between, own_source};
+use jobs::markers::{self, cells_between};
 use shared::answer::markers::{CellList, CellRow, KernelList, Marker, MarkerList, MarkersTaken};
-use shared::new_marker::{MAX_NEW_MARKERS, NewMarkers, is_kernel};
+use shared::new_marker::{NewMarkers, is_kernel};
+use shared::submission::{SubmissionBody, SubmissionResult};
 use shared::wire::Source;
 use std::sync::Arc;
-use system::user::own_uid;
 
 /// Maximum number of markers, and of cell runs (the newest), in a response.
 const MAX_MARKERS: usize = 10_000;
@@ -23,45 +24,20 @@ const MAX_CELLS: usize = 500;
 /// Default span of a response without `from`, milliseconds.
 const DEFAULT_SPAN_MS: i64 = 24 * 3_600_000;
 
-/// Only the owner of this server and root may write; others that it admits may read. `what` names the written items,
-/// as `markers`.
-pub(super) fn may_write(caller: Caller, what: &str) -> Result<(), Refusal> {
-    let far = caller.peer.is_some_and(|peer| !peer.is_loopback());
-    let other = caller.uid.is_some_and(|uid| uid != own_uid() && uid != 0);
-    if !far && !other {
-        return Ok(());
-    }
-    let sentence = format!("only the user who runs this Watchglass can send {what}, from this machine");
-    Err(Refusal::new(StatusCode::FORBIDDEN, sentence))
-}
-
 pub(in crate::http) async fn post(
     State(app): State<Arc<App>>,
     asker: Asker,
     Extension(caller): Extension<Caller>,
+    params: Params,
     Json(NewMarkers(new)): Json<NewMarkers>,
 ) -> Result<Response<Body>, Refusal> {
-    let conflict = |sentence: &str| Err(Refusal::new(StatusCode::CONFLICT, sentence));
-    if app.hub.is_some() {
-        return conflict("send markers to the agent of the machine that runs the kernel");
-    }
-    if app.live.provenance.recorded.is_some() {
-        return conflict("this is a recording; send markers to a live Watchglass");
-    }
-    may_write(caller, "markers")?;
-    if new.len() > MAX_NEW_MARKERS {
-        let sentence = format!("{} markers are too many; send at most {MAX_NEW_MARKERS} at once", new.len());
-        return Err(Refusal::bad(sentence));
-    }
-    let Some(source) = own_source(&app.live) else { return conflict("no machine is measured here") };
-    let (slot, theirs) = (history_slot(&app, &asker)?, app.clone());
-    let taken = slot.blocking(move || theirs.markers.take(&theirs.live, source, new)).await?;
-    match taken {
-        Ok(taken) => Ok(json(StatusCode::OK, &MarkersTaken { taken: taken.taken, dropped: taken.dropped })),
-        Err(why) if why.is_for_now() => Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, why.to_string())),
-        Err(why) if why.is_forbidden() => Err(Refusal::new(StatusCode::FORBIDDEN, why.to_string())),
-        Err(why) => Err(Refusal::bad(why.to_string())),
-    }
+    let run = new.first().and_then(|first| first.run.clone());
+    let submitted = Submitted { body: SubmissionBody::Markers(new), what: "markers", run };
+    let taken = match submit(&app, &asker, caller, &params, submitted).await? {
+        SubmissionResult::Markers(taken) => taken,
+        _ => MarkersTaken::default(),
+    };
+    Ok(json(StatusCode::OK, &taken))
 }
 
 /// The span of a query, and its kernel.

@@ -21,6 +21,7 @@ pub(in crate::http) mod report;
 pub(in crate::http) mod reports;
 pub(in crate::http) mod runs;
 pub(in crate::http) mod series;
+mod submit;
 pub(in crate::http) mod uplink;
 pub(in crate::http) mod values;
 

@@ -135,6 +135,7 @@ struct Inner {
     sources: watch::Sender<u64>,
     /// Whether an admin has to confirm a known machine that enrolls again.
     confirms_rejoins: AtomicBool,
+    has_no_share_links: AtomicBool,
     /// Time of the next removal of expired rows, wall.
     tidy_at: AtomicI64,
     /// Retention of rows of the audit log, milliseconds.
@@ -175,6 +176,7 @@ impl Accounts {
             links: Watchers::new(),
             sources: watch::Sender::new(0),
             confirms_rejoins: AtomicBool::new(false),
+            has_no_share_links: AtomicBool::new(false),
             tidy_at: AtomicI64::new(0),
             audit_kept: AtomicI64::new(DEFAULT_RETENTION),
             idle: AtomicI64::new(IDLE),
@@ -191,6 +193,11 @@ impl Accounts {
     /// Requires confirmation by an admin when a known machine enrolls again.
     pub fn confirm_rejoins(&self) {
         self.0.confirms_rejoins.store(true, Ordering::Relaxed);
+    }
+
+    /// Turns share links off for all teams.
+    pub fn forbid_share_links(&self) {
+        self.0.has_no_share_links.store(true, Ordering::Relaxed);
     }
 
     /// The database, for other records of the hub.

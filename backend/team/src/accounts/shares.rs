@@ -3,11 +3,12 @@
 
 use super::attempts::Limit;
 use super::session::wrong_code;
+use super::teams::settings_of;
 use super::views::{checked, named};
 use super::watchers::{Ended, Ends, KeyHolder};
 use super::{Accounts, DAY, Denied, Done, Network, Principal, Who, key, labels, principal_cache, random};
 use records::teams::Team;
-use records::{Connection, accounts, grants, shares, sources};
+use records::{Connection, accounts, grants, shares, sources, teams};
 use shared::address;
 use shared::catalog::job;
 use shared::role::Role;
@@ -16,6 +17,7 @@ use shared::secret::Secret;
 use shared::unit::time;
 use shared::views::{NewShare, Share, SharedView, Span};
 use shared::window;
+use std::sync::atomic::Ordering;
 
 /// Lifetime of a link: default and maximum.
 const DEFAULT_LIFETIME: i64 = 7 * DAY;
@@ -72,6 +74,7 @@ impl Accounts {
         };
         let team = self.own_team(&mut change, by, team).await?;
         let team = self.team(&mut change, by, &team.id, Role::Member).await?;
+        self.check_links_on(&team)?;
         let (name, query) = match (&wanted.view, &wanted.query) {
             (Some(id), None) => {
                 let view = self.seen_view(&mut change, by, id).await?;
@@ -220,7 +223,21 @@ impl Accounts {
         })
     }
 
-    /// The sources of a link that its team still sees; none when its creator is no member of that team any more.
+    /// Whether links of a team show anything.
+    ///
+    /// # Errors
+    /// [`Denied::Forbidden`]: they are off for the team, or for the hub.
+    fn check_links_on(&self, team: &Team) -> Result<(), Denied> {
+        let off = match self.0.has_no_share_links.load(Ordering::Relaxed) {
+            true => "share links are off on this hub; its configuration has sharing.links",
+            false if settings_of(team).no_share_links => "share links are off for this team; ask one of its admins",
+            false => return Ok(()),
+        };
+        Err(Denied::Forbidden(off.into()))
+    }
+
+    /// The sources of a link that its team still sees; none when its creator is no member of that team any more, or
+    /// share links are off.
     pub(super) async fn still_shared(
         &self,
         on: &mut Connection,
@@ -230,6 +247,10 @@ impl Accounts {
         let Some(maker) = maker else { return Ok(None) };
         let roles = self.team_roles(on, &maker).await?;
         if !roles.iter().any(|own| own.id == row.team && own.role >= Role::Member) {
+            return Ok(None);
+        }
+        let team = teams::find(on, &row.team).await?;
+        if team.is_none_or(|team| self.check_links_on(&team).is_err()) {
             return Ok(None);
         }
         let mut ids: Vec<String> = serde_json::from_str(&row.sources).unwrap_or_default();

@@ -28,6 +28,9 @@ const LOGINS: usize = 16;
 pub(super) struct TeamSettings {
     /// Whether members may invite viewers and members.
     pub members_invite: bool,
+    /// Whether share links are off.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub no_share_links: bool,
     /// The view for an address without a query.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default_view: Option<String>,
@@ -111,6 +114,7 @@ impl Accounts {
             }
             settings.gpu_hours = Some(hours).filter(|hours| *hours > 0);
         }
+        settings.no_share_links = wanted.share_links.map_or(settings.no_share_links, |on| !on);
         let name = wanted.name.clone().unwrap_or_else(|| old.name.clone());
         check_word(&name)?;
         let new = teams::Team { id: old.id.clone(), name, settings: labels::json(&settings) };
@@ -121,6 +125,10 @@ impl Accounts {
         self.audit(&mut change, by, done).await?;
         let whole = self.whole(&mut change, by, &new).await?;
         change.commit().await?;
+        if settings.no_share_links {
+            // Open pages of links are checked again.
+            self.sources_have_changed();
+        }
         Ok(whole)
     }
 
@@ -370,6 +378,7 @@ fn summary(team: &teams::Team, role: Role) -> Team {
         name: team.name.clone(),
         role,
         members_invite: settings.members_invite,
+        share_links: !settings.no_share_links,
         default_view: settings.default_view,
         gpu_hours: settings.gpu_hours,
         members: Vec::new(),

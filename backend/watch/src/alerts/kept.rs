@@ -13,7 +13,7 @@ use records::outbox::OutboxRow;
 use records::teams::Member;
 use records::{Change, accounts, alerts, channels, grants, outbox, silences, sources, teams};
 use ring::digest::{SHA256, digest};
-use rules::{Person, StateRow, fold};
+use rules::{Person, StateRow, fold_all};
 use shared::alert::{Alert, AlertState, Channel, Delivery, Notice, NoticeKind, Rule};
 use shared::scope::Scope;
 use std::collections::{BTreeMap, BTreeSet};
@@ -264,8 +264,7 @@ async fn post(change: &mut Change, channel: &str, notice: &Notice, now: i64) -> 
     let is_down = waiting.iter().any(|old| old.tries > 0);
     let older = waiting.iter().rev().filter(|_| is_down);
     let older = older.filter_map(|old| serde_json::from_str::<Notice>(&old.body).ok());
-    // Newest first: a later notice overrides the state of an alert.
-    let mut notice = older.fold(notice.clone(), |notice, old| fold(&old, &notice));
+    let mut notice = fold_all(notice, older);
     notice.alerts = notice.alerts.into_iter().map(plain).collect();
     let seq = i64::try_from(notice.seq).unwrap_or(i64::MAX);
     // The backoff of failed notices applies to this one.

@@ -3,6 +3,7 @@
 
 mod notes;
 mod runs;
+mod submissions;
 
 pub use notes::{NoteSubject, WantedNotes};
 pub use runs::follow_run_edits;

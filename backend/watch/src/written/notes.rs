@@ -185,7 +185,8 @@ impl WrittenRegistry {
     }
 
     /// The id of the team of a machine, by its key.
-    async fn team_of_source(&self, on: &mut Connection, source: &str) -> Result<String, Denied> {
+    /// The ID of the team of a machine.
+    pub(super) async fn team_of_source(&self, on: &mut Connection, source: &str) -> Result<String, Denied> {
         match self.has_teams() {
             true => Ok(sources::get(on, source).await?.ok_or(Denied::Unknown)?.team),
             false => Ok(teams::all(on).await?.into_iter().next().ok_or(Denied::Unknown)?.id),

@@ -44,6 +44,7 @@ pub fn MembersPage() -> impl IntoView {
     let team = Polled::<Team>::follow(access, base);
     let admin = Memo::new(move |_| access.team().is_some());
     let open = move || team.read(|team| team.members_invite);
+    let links = move || team.read(|team| team.share_links);
     let role = move || access.team_here().map_or(Role::Viewer, |team| team.role);
     let inviting = Memo::new(move |_| admin.get() || (open() && role() == Role::Member));
     let invites = Polled::<Invites>::follow(access, move || {
@@ -76,12 +77,16 @@ pub fn MembersPage() -> impl IntoView {
     let invite = move |_| form.set(Some(invite_form(untrack(role), path("/invites".into()))));
     let take_back =
         move |(line, _, _): Done| invites.change("DELETE", path(format!("/invites/{}", line.id)), Vec::new());
-    let let_members =
-        move |on: bool| team.change("PATCH", path(String::new()), vec![("members_invite", JsValue::from(on))]);
+    let set = move |name: &'static str| {
+        Callback::new(move |on: bool| {
+            team.change("PATCH", path(String::new()), vec![(name, JsValue::from(on))]);
+        })
+    };
     let end = move || {
         view! {
             <If when=flag(move || admin.get())>
-                <MembersInvite open=flag(open) set=Callback::new(let_members)/>
+                <Switch name="members_invite" title="Members can invite" on=flag(open) set=set("members_invite")/>
+                <Switch name="share_links" title="Share links" on=flag(links) set=set("share_links")/>
             </If>
             // A single user has no use for a second team.
             <If when=flag(move || access.is_hub_admin() && !access.has_teams() && rows.with(Vec::len) > 1)>
@@ -117,14 +122,14 @@ pub fn MembersPage() -> impl IntoView {
     }
 }
 
-/// Whether members may invite others, with a switch.
+/// A setting of the team that is on or off.
 #[component]
-fn MembersInvite(open: Signal<bool>, set: Callback<bool>) -> impl IntoView {
+fn Switch(name: &'static str, title: &'static str, on: Signal<bool>, set: Callback<bool>) -> impl IntoView {
     let change = move |event| set.run(event_target_checked(&event));
     view! {
         <label class="tick">
-            <input type="checkbox" name="members_invite" prop:checked=open on:change=change/>
-            <span>"Members can invite"</span>
+            <input type="checkbox" name=name prop:checked=on on:change=change/>
+            <span>{title}</span>
         </label>
     }
 }
