@@ -54,7 +54,7 @@ fn what_an_endpoint_prints_later_reaches_a_page_that_was_there_before() {
 #[test]
 fn each_host_of_a_page_is_a_machine_of_its_own() {
     let url = exporter::serve(|n| {
-        let line = |host: &str, gpu: u32, temp: u64| {
+        let line = |host: &str, gpu: u32, temp: usize| {
             format!("DCGM_FI_DEV_GPU_TEMP{{gpu=\"{gpu}\",UUID=\"GPU-{host}-{gpu}\",hostname=\"{host}\"}} {temp}\n")
         };
         line("node-a", 0, 40) + &line("node-b", 0, 50 + n % 2) + &line("node-b", 1, 60)

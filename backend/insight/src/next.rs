@@ -74,7 +74,7 @@ pub(crate) const GUEST: &str = "End the other process on the GPU or move it, if 
 mod tests {
     use super::*;
 
-    const BY_CAUSE: [&str; 16] = [
+    const BY_CAUSE: [&str; 17] = [
         UNKNOWN_XID,
         POWER_BRAKE,
         POWER_LIMIT,
