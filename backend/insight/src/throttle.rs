@@ -319,9 +319,10 @@ fn raise_power(scene: &mut Scene, key: Key, (source, at): (Source, usize), (cut,
     scene.raise(key, draft);
 }
 
-/// The slowdown by the hardware that no heat explains: the power brake where the driver names it.
+/// The slowdown by the hardware that no heat explains: the power brake, unless the driver reports the slowdown alone.
 pub(crate) fn brake_name(device: &Device) -> &'static str {
-    if device.slot(Sig::Throttle).raw as u32 & BRAKE != 0 { "power brake" } else { "hardware slowdown" }
+    let bits = device.slot(Sig::Throttle).raw as u32;
+    if bits & HARDWARE != 0 && bits & BRAKE == 0 { "hardware slowdown" } else { "power brake" }
 }
 
 /// Evidence: the driver's reason, the limit, watts, and the clock, MHz, with its level.
