@@ -495,11 +495,11 @@ fn the_tasks_that_srun_starts_are_one_run_without_an_outer_one() {
         job
     };
     // A further task may begin before the first one.
-    let mut second = started(task("1", "sleep 1000"));
+    let mut second = started(task("1", "exec sleep 1000"));
     bench.run(&server, "slurm-42-0", "the second task", |run| {
         run["processes"].as_array().is_some_and(|all| all.len() == 1)
     });
-    let mut first = started(task("0", "sleep 1000"));
+    let mut first = started(task("0", "exec sleep 1000"));
     let ranks = |run: &Value| -> Vec<u64> {
         let all = run["processes"].as_array().into_iter().flatten();
         let mut ranks: Vec<u64> = all.filter_map(|one| one["rank"]["rank"].as_u64()).collect();

@@ -356,7 +356,7 @@ fn the_audit_log_and_what_was_used_are_read() {
     assert_eq!((tile("gpu-hours"), tile("idle"), tile("cost")), ("48".into(), "12".into(), "≥ 96 EUR".into()));
     assert_eq!(tile("limit"), "48 of 100");
     let first = "document.querySelector('#gpu-time tbody tr').innerText.replace(/\\s+/g, ' ').trim()";
-    assert_eq!(browser.eval(first), "2026-11-22 2 40 10 1.5 ≥ 80 EUR", "the newest day first");
+    assert_eq!(browser.eval(first), "2026-11-22 2 40 10 ≥ 1.5 ≥ 80 EUR", "the newest day first");
     browser.until("document.querySelector('[data-say=partial]')");
     browser.click("[data-do=gpu-time-by][data-choice=project]");
     browser.until("document.querySelector('#gpu-time tbody tr').innerText.startsWith('vision')");
