@@ -100,6 +100,53 @@ fn a_machine_is_watched_from_its_first_start_on() {
     watches("a second start", |path| server.get(path, &[]));
 }
 
+/// Two GPUs with every value that a rule reads.
+fn whole_gpus() -> fake_nvml::Fake {
+    let gpu = |n: u32| {
+        json!({
+            "uuid": format!("GPU-{n}"), "name": "NVIDIA H200", "pci_bus_id": format!("00000000:0{n}:00.0"),
+            "memory": { "total": 1u64 << 37, "used": 1u64 << 36 }, "utilization": { "gpu": 5, "memory": 5 },
+            "temperature": 50, "power_mw": 200_000, "power_limit_mw": 700_000, "energy_mj": 1,
+            "clocks": { "graphics": 1980, "sm": 1980, "mem": 3201 }, "ecc_volatile_dram": { "corrected": 0, "uncorrected": 0 },
+            "pcie": { "gen": 5, "width": 16, "max_gen": 5, "max_width": 16, "speed": 32_000, "replays": 0, "tx_bytes": 1, "rx_bytes": 1 },
+            "nvlink_tx_kib": 1, "nvlink_rx_kib": 1, "throttle_reasons": 0, "performance_state": 0,
+        })
+    };
+    fake_nvml::Fake::new(
+        &json!({ "driver_version": "590.48.01", "gpm_min_ms": 0, "gpus": [gpu(0), gpu(1)] }).to_string(),
+    )
+}
+
+/// Rules whose data no machine of a test has: ports of InfiniBand, and an XID that has happened.
+const WITHOUT_DATA: [&str; 2] = ["slow_link.port", "xid"];
+
+#[test]
+fn every_rule_watches_from_an_empty_folder_and_in_memory_as_it_does_later() {
+    let fake = whole_gpus();
+    let folder = tempfile::tempdir().expect("a folder");
+    let (config, data) = (folder.path().join("watchglass.toml"), folder.path().join("new"));
+    let library = text(fake.library()).to_string();
+    std::fs::write(&config, format!("[collectors.nvidia]\nlibrary = {library:?}\n")).expect("a file");
+    let start = |kept: &[&str]| Server::start([&["--config", text(&config)], kept].concat());
+    let kept = ["--data-dir", text(&data)];
+    let mut starts: Vec<Vec<String>> = Vec::new();
+    for (what, kept) in [("an empty folder", &kept[..]), ("in memory", &["--memory"]), ("a second start", &kept[..])] {
+        let server = start(kept);
+        let rules = |lacking: bool| -> Vec<String> {
+            let answer: Value = serde_json::from_str(&server.get("/api/v1/findings", &[]).body).expect("JSON");
+            let wanted = |one: &&Value| !lacking || one["state"] == "needs";
+            let all = answer["rules"].as_array().into_iter().flatten().filter(wanted);
+            let mut names: Vec<String> = all.filter_map(|one| Some(one["rule"].as_str()?.to_string())).collect();
+            names.sort();
+            names
+        };
+        let all = || Some(rules(false)).filter(|all| all.len() > WITHOUT_DATA.len() && rules(true) == WITHOUT_DATA);
+        starts.push(until_or(MAX_WAIT, all, || format!("{what}: no data for {:?}", rules(true))));
+        server.end_by("TERM");
+    }
+    assert!(starts.iter().all(|rules| rules.len() > 20 && *rules == starts[2]), "{starts:?}");
+}
+
 #[test]
 fn a_hub_watches_its_own_machine_and_those_that_join_from_the_first_start_on() {
     let hub = Hub::start([]);

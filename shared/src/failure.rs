@@ -1,8 +1,8 @@
-//! Classes of failures of training jobs: what ended a job, in the words that people search for.
+//! Classes of failures of training jobs, named by the words that people search for.
 
 use serde::{Deserialize, Serialize};
 
-/// What ended a training job that did not finish.
+/// Class of the cause that ended a training job.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -16,7 +16,7 @@ pub struct NcclRank {
     pub process: Option<(u32, IpAddr)>,
 }
 
-/// What a communicator waits for.
+/// State of the ranks that a communicator waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum NcclLack {
     /// The ranks do not answer.

@@ -32,7 +32,7 @@ pub struct RunTotals {
     /// Runs by name of their state, whichever states were requested.
     pub states: BTreeMap<String, u64>,
     /// Failed runs by name of the class of their failure, in the requested states and of whichever class.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub failures: BTreeMap<String, u64>,
 }
 

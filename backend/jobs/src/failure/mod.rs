@@ -64,8 +64,9 @@ pub fn class_of(how: &How) -> Option<FailureClass> {
     Some(how.failure.filter(|_| may_be_read).unwrap_or(class))
 }
 
-/// The class that the lines name, and the index of the line that names it. The heaviest line counts. Of equal ones it is
-/// the first, because later ones are mostly its consequences; of exceptions the last, with which the program ended.
+/// The class that the lines name, and the index of the line that names it. The heaviest line counts. The first of equal
+/// lines counts, because later ones are mostly its consequences. The last of several exceptions counts, because the
+/// program ended with it.
 fn of_lines(lines: &[&str]) -> Option<(FailureClass, usize)> {
     let mut best: Option<(Hit, usize)> = None;
     let mut ordinary = 0;

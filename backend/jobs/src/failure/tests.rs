@@ -1,3 +1,5 @@
+//! Labeled ends of logs, known ones and held-out ones, get their classes.
+
 use super::*;
 use shared::run::MemoryKill;
 use std::collections::BTreeMap;

@@ -25,8 +25,8 @@ impl Lacking {
     }
 }
 
-/// The report of an answer: ranks that do not answer, else those that are behind. Of several, the fewest ranks count:
-/// all others wait for them.
+/// The report of an answer: ranks that do not answer, else those that are behind. The fewest ranks count, because all
+/// others wait for them.
 pub(super) fn read(answer: &[u8]) -> Option<NcclReport> {
     let text = String::from_utf8_lossy(answer);
     let all = if text.trim_start().starts_with('{') { of_json(&text)? } else { of_text(&text) };
@@ -34,7 +34,7 @@ pub(super) fn read(answer: &[u8]) -> Option<NcclReport> {
     named.min_by_key(|one| (one.lack != NcclLack::Silent, one.count.max(one.ranks.len()))).map(Lacking::report)
 }
 
-/// What the listed ranks of a part of the text lack.
+/// State of the listed ranks in a part of the text.
 #[derive(Clone, Copy)]
 enum Listed {
     Silent,
@@ -45,7 +45,7 @@ enum Listed {
 
 fn of_text(text: &str) -> Vec<Lacking> {
     let mut all: Vec<Lacking> = Vec::new();
-    // Of one list of counts: operations, number of ranks, and ranks.
+    // The present list of counts: number of ranks and ranks, by operations.
     let mut counts: BTreeMap<u64, (usize, Vec<NcclRank>)> = BTreeMap::new();
     let (mut communicator, mut listed) = (0, Listed::Other);
     for line in text.lines() {

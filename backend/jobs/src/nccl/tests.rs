@@ -1,3 +1,5 @@
+//! Answers from NCCL's documentation are read, and servers that lie, hang, flood or close cost little.
+
 use super::*;
 use shared::nccl::{MAX_RANKS, NcclLack};
 use std::net::TcpListener;

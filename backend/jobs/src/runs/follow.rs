@@ -6,7 +6,7 @@ use super::detection::Detection;
 use super::messages::{Messages, Received};
 use super::permit::Owners;
 use super::registry::RunRegistry;
-use super::reported::{RefusedReport, ReportAsk};
+use super::reported::{RefusedReport, Report, ReportAsk};
 use super::slurm::RunTool;
 use super::socket::RunSocket;
 use super::spool::{self, Spool};
@@ -94,14 +94,7 @@ pub async fn follow(
                 None => detection.search(tracker.here(), tracker.live.clock.wall()),
             },
             Some(ReportAsk { report, answer }) = reports.recv() => {
-                let answered = match messages.limit.check() {
-                    Ok(()) => tracker.report(report),
-                    Err(_) => {
-                        tracker.drop_one();
-                        Err(RefusedReport::TooMany)
-                    }
-                };
-                let _ = answer.send(answered);
+                let _ = answer.send(requested(&mut tracker, &messages, report));
             }
             _ = look.tick() => {
                 tracker.look_at_reported();
@@ -111,6 +104,17 @@ pub async fn follow(
             }
             _ = again.tick() => tracker.again(),
             _ = stop.wait_for(|stop| *stop) => return,
+        }
+    }
+}
+
+/// Takes a report by request; true if its run is new.
+fn requested(tracker: &mut Tracker, messages: &Messages, report: Report) -> Result<bool, RefusedReport> {
+    match messages.limit.check() {
+        Ok(()) => tracker.report(report),
+        Err(_) => {
+            tracker.drop_one();
+            Err(RefusedReport::TooMany)
         }
     }
 }

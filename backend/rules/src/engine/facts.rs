@@ -61,6 +61,42 @@ pub struct GpuHoursUsed {
     pub month_began: i64,
 }
 
+impl RunFacts {
+    /// The facts of a run at `now`, milliseconds since the Unix epoch, with the ones known before.
+    fn new(run: &Run, before: Option<&RunFacts>, now: i64) -> RunFacts {
+        let about = &run.about;
+        let mut labels: BTreeMap<String, String> = about.tags.clone();
+        let named = [
+            ("project", &about.project),
+            ("group", &about.group),
+            ("job_type", &about.job_type),
+            ("name", &about.name),
+            ("user", &about.user),
+        ];
+        labels.extend(named.into_iter().filter_map(|(key, value)| Some((key.to_string(), value.clone()?))));
+        labels.insert("run".into(), run.id.clone());
+        labels.extend(run.failure.map(|class| ("failure".to_string(), class.name().to_string())));
+        let mut hosts: BTreeMap<String, Vec<u32>> = BTreeMap::new();
+        for process in &run.processes {
+            let gpus = hosts.entry(process.source.clone()).or_default();
+            gpus.extend(process.rank.iter().flat_map(|r| r.gpus.iter().copied()));
+            gpus.sort_unstable();
+            gpus.dedup();
+        }
+        RunFacts {
+            known_as: run.known_as.clone(),
+            state: Some(run.state),
+            name: about.name.clone().unwrap_or_else(|| run.id.clone()),
+            began: run.began,
+            ended: run.ended,
+            marked: before.map_or(run.began, |b| b.marked),
+            labels,
+            classed: is_classed(run, now),
+            hosts,
+        }
+    }
+}
+
 /// A run is dropped this long after its end, milliseconds.
 const FORGET_RUN_MS: i64 = 86_400_000;
 
@@ -362,42 +398,11 @@ impl Engine {
 
     /// Updates a run. Called on every change of it, and once per run after a start. `now` in milliseconds.
     pub fn run(&mut self, run: &Run, now: i64) {
-        let about = &run.about;
-        let mut labels: BTreeMap<String, String> = about.tags.clone();
-        let named = [
-            ("project", &about.project),
-            ("group", &about.group),
-            ("job_type", &about.job_type),
-            ("name", &about.name),
-            ("user", &about.user),
-        ];
-        labels.extend(named.into_iter().filter_map(|(key, value)| Some((key.to_string(), value.clone()?))));
-        labels.insert("run".into(), run.id.clone());
-        labels.extend(run.failure.map(|class| ("failure".to_string(), class.name().to_string())));
-        let mut hosts: BTreeMap<String, Vec<u32>> = BTreeMap::new();
-        for process in &run.processes {
-            let gpus = hosts.entry(process.source.clone()).or_default();
-            gpus.extend(process.rank.iter().flat_map(|r| r.gpus.iter().copied()));
-            gpus.sort_unstable();
-            gpus.dedup();
-        }
         let before = self.runs.get(&run.id);
+        let facts = RunFacts::new(run, before, now);
         let was = before.and_then(|b| b.state);
         let was_classed = before.is_some_and(|b| b.classed);
-        let moved = before.is_none_or(|b| b.hosts != hosts || b.labels != labels) || was != Some(run.state);
-        let name = about.name.clone().unwrap_or_else(|| run.id.clone());
-        let marked = before.map_or(run.began, |b| b.marked);
-        let facts = RunFacts {
-            known_as: run.known_as.clone(),
-            state: Some(run.state),
-            name,
-            began: run.began,
-            ended: run.ended,
-            marked,
-            labels,
-            classed: is_classed(run, now),
-            hosts,
-        };
+        let moved = before.is_none_or(|b| b.hosts != facts.hosts || b.labels != facts.labels) || was != Some(run.state);
         if before == Some(&facts) && !self.facts.keys().any(|(_, subject)| *subject == run.id) {
             return;
         }
