@@ -46,7 +46,7 @@ const BAD: &[u16] = &[400];
 const NONE: &[u16] = &[404];
 const NOT_JSON: &[u16] = &[415];
 const CONFLICT: &[u16] = &[409];
-const AWAY: &[u16] = &[503];
+const NOT_LINKED: &[u16] = &[503];
 
 /// All requests. A route may have more than one.
 pub const ROWS: &[MatrixRow] = &[
@@ -77,13 +77,13 @@ pub const ROWS: &[MatrixRow] = &[
     row("GET /api/v1/runs", "", "", Nothing, OK),
     row("GET /api/v1/runs", "/api/v1/runs?source={machine}", "", Team, OK),
     // Its agent is not linked.
-    row("POST /api/v1/runs", "/api/v1/runs?source={machine}", EMPTY, Team, AWAY),
+    row("POST /api/v1/runs", "/api/v1/runs?source={machine}", EMPTY, Team, NOT_LINKED),
     row(
         "POST /api/v1/runs/{id}/events",
         "/api/v1/runs/none/events?source={machine}",
         r#"{"event":"heartbeat"}"#,
         Team,
-        AWAY,
+        NOT_LINKED,
     ),
     row("GET /api/v1/runs/{id}", "/api/v1/runs/none", "", Nothing, NONE),
     row("PATCH /api/v1/runs/{id}", "/api/v1/runs/none", r#"{"name":"x"}"#, Nothing, NONE),
@@ -103,8 +103,8 @@ pub const ROWS: &[MatrixRow] = &[
     row("GET /api/v1/kernels", "/api/v1/kernels?source={machine}", "", Team, OK),
     row("GET /api/v1/cells", "/api/v1/cells?source={machine}", "", Team, OK),
     row("GET /api/v1/markers", "/api/v1/markers?source={machine}", "", Team, OK),
-    row("POST /api/v1/markers", "/api/v1/markers?source={machine}", r#"{"text":"x"}"#, Team, AWAY),
-    row("POST /api/v1/values", "/api/v1/values?source={machine}", "{\"values\": {\"loss\": 0.41}}", Team, AWAY),
+    row("POST /api/v1/markers", "/api/v1/markers?source={machine}", r#"{"text":"x"}"#, Team, NOT_LINKED),
+    row("POST /api/v1/values", "/api/v1/values?source={machine}", "{\"values\": {\"loss\": 0.41}}", Team, NOT_LINKED),
     row("GET /api/v1/doctor", "/api/v1/doctor?source={machine}", "", Team, OK),
     row("GET /api/v1/uplink", "", "", Nothing, OK),
     row("GET /api/v1/live", "", "", Nothing, BAD),

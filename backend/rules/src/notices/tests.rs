@@ -261,8 +261,9 @@ fn a_notice_that_was_given_up_has_no_end_and_a_blip_is_one_notice() {
 fn what_fires_and_ends_before_its_notice_is_told_as_fired_with_its_end() {
     let short = |kind: &str| {
         let mut all = notices(&rules(), &[channel("lab", kind)]);
-        let hot: Vec<_> = (0..2).map(|i| alert("hot", &format!("n{i}"), T, &[])).collect();
-        for one in &hot {
+        let mut hot: Vec<_> = (0..2).map(|i| alert("hot", &format!("n{i}"), T, &[])).collect();
+        for (n, one) in hot.iter_mut().enumerate() {
+            one.alert.worst = Some(90.0 - n as f64);
             all.apply(one, T);
             all.apply(&ended(one, T + 9_000), T + 9_000);
         }

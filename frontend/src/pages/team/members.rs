@@ -44,7 +44,6 @@ pub fn MembersPage() -> impl IntoView {
     let team = Polled::<Team>::follow(access, base);
     let admin = Memo::new(move |_| access.team().is_some());
     let open = move || team.read(|team| team.members_invite);
-    let links = move || team.read(|team| team.share_links);
     let role = move || access.team_here().map_or(Role::Viewer, |team| team.role);
     let inviting = Memo::new(move |_| admin.get() || (open() && role() == Role::Member));
     let invites = Polled::<Invites>::follow(access, move || {
@@ -77,16 +76,10 @@ pub fn MembersPage() -> impl IntoView {
     let invite = move |_| form.set(Some(invite_form(untrack(role), path("/invites".into()))));
     let take_back =
         move |(line, _, _): Done| invites.change("DELETE", path(format!("/invites/{}", line.id)), Vec::new());
-    let set = move |name: &'static str| {
-        Callback::new(move |on: bool| {
-            team.change("PATCH", path(String::new()), vec![(name, JsValue::from(on))]);
-        })
-    };
     let end = move || {
         view! {
             <If when=flag(move || admin.get())>
-                <Switch name="members_invite" title="Members can invite" on=flag(open) set=set("members_invite")/>
-                <Switch name="share_links" title="Share links" on=flag(links) set=set("share_links")/>
+                <Switches team path=Signal::derive(move || path(String::new()))/>
             </If>
             // A single user has no use for a second team.
             <If when=flag(move || access.is_hub_admin() && !access.has_teams() && rows.with(Vec::len) > 1)>
@@ -122,7 +115,23 @@ pub fn MembersPage() -> impl IntoView {
     }
 }
 
-/// A setting of the team that is on or off.
+/// The settings of the team at this path that are on or off.
+#[component]
+fn Switches(team: Polled<Team>, path: Signal<String>) -> impl IntoView {
+    let set = move |name: &'static str| {
+        Callback::new(move |on: bool| {
+            team.change("PATCH", path.get_untracked(), vec![(name, JsValue::from(on))]);
+        })
+    };
+    let invites = flag(move || team.read(|team| team.members_invite));
+    let links = flag(move || team.read(|team| team.share_links));
+    view! {
+        <Switch name="members_invite" title="Members can invite" on=invites set=set("members_invite")/>
+        <Switch name="share_links" title="Share links" on=links set=set("share_links")/>
+    }
+}
+
+/// A setting that is on or off.
 #[component]
 fn Switch(name: &'static str, title: &'static str, on: Signal<bool>, set: Callback<bool>) -> impl IntoView {
     let change = move |event| set.run(event_target_checked(&event));
