@@ -98,7 +98,7 @@ fn counters_that_only_root_may_read_come_with_the_command() {
     let machine = Machine::new();
     domain(&machine, "intel-rapl:0", "package-0", 5);
     let file = machine.path("sys/class/powercap/intel-rapl:0/energy_uj");
-    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0)).unwrap();
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o000)).unwrap();
     assert!(std::fs::read(&file).is_err(), "this user is root");
     let error = machine.try_open("rapl").err().unwrap();
     assert_eq!(error.kind, OpenErrorKind::Absent);

@@ -93,6 +93,7 @@ const NAMED: &[(&str, &str)] = &[
     ("proc.processes", "process_members"),
     ("proc.processes_uninterruptible", "process_members_uninterruptible"),
     ("proc.memory.oomKills", "process_oom_kills"),
+    ("mount.{path}.rttMicros", "mount_request_duration"),
     ("proc.", "process"),
     ("openmetrics.{sample}", "scraped_sample"),
     ("job.{value}", "job_other_value"),
