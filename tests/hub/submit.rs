@@ -16,7 +16,7 @@ fn by_key(hub: &Hub, path: &str, body: &Value) -> ServerAnswer {
     hub.send("POST", &format!("/api/v1/{path}"), &[&hub.key("runs"), JSON], &body.to_string())
 }
 
-/// What a viewer gets at a path.
+/// The answer to a viewer at a path.
 fn seen(hub: &Hub, path: &str) -> Value {
     read(&hub.send("GET", &format!("/api/v1/{path}"), &[&hub.cookie("vera")], ""))
 }
