@@ -29,6 +29,14 @@ impl<'de> Deserialize<'de> for Seconds {
     }
 }
 
+/// From this number of seconds on, in the year 5138, an instant was written in milliseconds, as alerts were stored once.
+const FIRST_MS: i64 = 100_000_000_000;
+
+/// An instant that was read as seconds, in milliseconds.
+fn in_ms(read: Seconds) -> i64 {
+    if read.ms() / 1_000 >= FIRST_MS { read.ms() / 1_000 } else { read.ms() }
+}
+
 /// An instant in milliseconds, for `#[serde(with)]`. Text formats such as JSON have it as [`Seconds`], others as it is.
 pub mod instant {
     use super::{Deserialize, Deserializer, Seconds, Serialize, Serializer};
@@ -50,7 +58,7 @@ pub mod instant {
     /// Those of the format.
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i64, D::Error> {
         match deserializer.is_human_readable() {
-            true => Seconds::deserialize(deserializer).map(Seconds::ms),
+            true => Seconds::deserialize(deserializer).map(super::in_ms),
             false => i64::deserialize(deserializer),
         }
     }
@@ -77,7 +85,7 @@ pub mod instant_or_none {
     /// Those of the format.
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<i64>, D::Error> {
         match deserializer.is_human_readable() {
-            true => Ok(Option::<Seconds>::deserialize(deserializer)?.map(Seconds::ms)),
+            true => Ok(Option::<Seconds>::deserialize(deserializer)?.map(super::in_ms)),
             false => Option::deserialize(deserializer),
         }
     }
@@ -129,5 +137,8 @@ mod tests {
             assert_eq!(postcard::from_bytes::<Times>(&bytes).expect("times"), times);
         }
         assert_eq!(serde_json::from_str::<Times>("{\"at\":1}").expect("times"), Times { at: 1_000, to: None });
+        let stored_before = "{\"at\":1800000000250,\"to\":1800000000000}";
+        let times = Times { at: 1_800_000_000_250, to: Some(1_800_000_000_000) };
+        assert_eq!(serde_json::from_str::<Times>(stored_before).expect("times"), times);
     }
 }
