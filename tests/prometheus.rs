@@ -201,7 +201,7 @@ fn with_prometheus_every_query_of_the_dashboards_is_answered() {
             let own = if name == "fleet" { ".*" } else { "demo-01" };
             let query = expression.replace("$source", own).replace("$run", &run).replace("$__rate_interval", "10s");
             let found = ask(&query).unwrap_or_else(|| panic!("{title}: {query}"));
-            // What the server has on its page, the dashboard shows.
+            // The dashboard shows each family that is on the page of the server.
             let family = query.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
             let family = family.into_iter().find(|word| word.starts_with("watchglass_")).expect("a name");
             let has = page.contains(&format!("\n{family}{{source=\"demo-01\"")) && name == "machine";

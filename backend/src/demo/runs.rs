@@ -14,7 +14,7 @@ const BETWEEN_RUNS_MS: i64 = 1_000;
 const RANKS_END_MS: i64 = 1_500;
 const LAUNCHERS_END_MS: i64 = 2_000;
 
-/// Of this many runs, one falls.
+/// One of this many runs falls.
 const FALLS_EVERY: i64 = 3;
 
 /// A record of a machine.
