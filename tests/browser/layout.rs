@@ -361,10 +361,9 @@ fn a_card_of_ones_own_has_series_of_several_charts_in_the_address_and_in_a_layou
     live(&browser);
     // By a script, because charts may still be moving, and a pointer would then miss.
     let menu = |chart: &str| {
-        let title = format!("article[data-panel='{chart}'] h3 button");
-        browser.eval(&format!(
-            "(title => {{ title.focus(); title.click(); return 0; }})(document.querySelector(\"{title}\"))"
-        ));
+        let title = format!("document.querySelector(\"article[data-panel='{chart}'] h3 button\")");
+        browser.eval(&format!("({title}.focus(), 0)"));
+        browser.eval(&format!("({title}.click(), 0)"));
     };
     let add = |chart: &str, to: &str, said: &str| {
         menu(chart);

@@ -96,11 +96,6 @@ fn a_key_and_members_submit_what_the_agent_of_the_machine_stores() {
             assert_eq!(answer.status, status, "{who} {path}: {answer:?}");
         }
     }
-    // Two machines are visible: gpu-7 has joined and is away.
-    let missing = by_key(&hub, "markers", &marker);
-    assert!(missing.status == 400 && missing.error().contains("source=NAME"), "{missing:?}");
-    let away = by_key(&hub, "markers?source=gpu-7", &marker);
-    assert!(away.status == 503 && away.error().contains("not connected"), "{away:?}");
     for (path, wrong) in [
         ("markers?source=node-9", json!({ "text": "x", "pid": 1 })),
         ("markers?source=node-9", json!({ "kind": "lunch", "text": "x" })),
@@ -124,4 +119,10 @@ fn a_hub_stores_what_is_submitted_for_its_own_machine() {
     let own = sources["sources"].as_array().expect("a list").iter().find(|source| source["name"] != "gpu-7");
     let own = own.and_then(|source| source["name"].as_str()).expect("its own machine").to_string();
     are_stored(&hub, &own);
+    // Two machines are visible: gpu-7 has joined and is away.
+    let marker = json!({ "text": "lr lowered" });
+    let missing = by_key(&hub, "markers", &marker);
+    assert!(missing.status == 400 && missing.error().contains("source=NAME"), "{missing:?}");
+    let away = by_key(&hub, "markers?source=gpu-7", &marker);
+    assert!(away.status == 503 && away.error().contains("not connected"), "{away:?}");
 }

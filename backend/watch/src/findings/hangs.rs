@@ -108,7 +108,7 @@ mod tests {
         let ask: AskNccl = Arc::new(move |source| {
             theirs.lock().push(source);
             let ranks = vec![NcclRank { rank: 5, process: None }];
-            (source == node).then(|| NcclReport { communicator: 1, lack: NcclLack::Silent, ranks, further: 0 })
+            (source == node).then_some(NcclReport { communicator: 1, lack: NcclLack::Silent, ranks, further: 0 })
         });
         (Hangs::new(Some(ask)), asked)
     }
@@ -131,7 +131,7 @@ mod tests {
         let source = |name: &str| (name == "a").then_some(7);
         assert_eq!(hangs.complete(new.clone(), new.told + 1, source).sentence, new.sentence);
         let words = format!("{}; NCCL: rank 5 does not answer, communicator 0000000000000001", new.sentence);
-        assert_eq!(named(&mut hangs), [words.clone()]);
+        assert_eq!(named(&mut hangs), std::slice::from_ref(&words));
         assert_eq!(hangs.complete(new.clone(), new.told + 9, source).sentence, words);
         let over = Finding { until: Some(200), ..new.clone() };
         assert_eq!(hangs.complete(over, new.told + 99, source).sentence, words);

@@ -17,7 +17,7 @@ use shared::wire::MAX_OPENED;
 use std::sync::Arc;
 use viewer::curves::CurveChart;
 use viewer::runs::differs::headline;
-use viewer::runs::side::{aligned, by_step, steps_of};
+use viewer::runs::side::{RunBySteps, aligned, by_step, steps_of};
 use viewer::runs::{Measured, STEPS, Whole};
 
 /// The names of runs; equal names are distinguished by the ends of their ids.
@@ -141,7 +141,7 @@ fn SideChart(
         wholes.with(|all| {
             let names = names.get();
             let named = all.iter().flatten().zip(names);
-            let found: Vec<(String, &Measured, Option<&Measured>)> = named
+            let found: Vec<RunBySteps<'_>> = named
                 .filter_map(|(whole, name)| {
                     let measured = whole.measures.iter().find(|measured| measured.id == own)?;
                     Some((name, measured, steps_of(whole)))

@@ -69,9 +69,12 @@ pub fn steps_of(whole: &Whole) -> Option<&Measured> {
     of(job::STEP.chart).or_else(|| of(STEPS))
 }
 
+/// The name of a run, one of its measures, and its steps if it has told any.
+pub type RunBySteps<'a> = (String, &'a Measured, Option<&'a Measured>);
+
 /// One measure of several runs by training step, each with the steps of its run; None if fewer than two of them have
 /// both.
-pub fn by_step(runs: &[(String, &Measured, Option<&Measured>)]) -> Option<CurveChart> {
+pub fn by_step(runs: &[RunBySteps<'_>]) -> Option<CurveChart> {
     let pairs: Vec<Vec<(f64, f64)>> = runs.iter().map(|(_, own, steps)| pairs(own, *steps)).collect();
     if pairs.iter().filter(|pairs| !pairs.is_empty()).count() < 2 {
         return None;
@@ -84,7 +87,7 @@ pub fn by_step(runs: &[(String, &Measured, Option<&Measured>)]) -> Option<CurveC
     let step = widest.min(range / MIN_POINTS as f64).max(range / POINTS as f64).ceil().max(1.0) as i64;
     let from = (first as i64).div_euclid(step) * step;
     let points = ((last as i64 - from) / step + 1) as usize;
-    let curve = |((name, ..), pairs): (&(String, &Measured, Option<&Measured>), &Vec<(f64, f64)>)| {
+    let curve = |((name, ..), pairs): (&RunBySteps<'_>, &Vec<(f64, f64)>)| {
         let mut sums = vec![(0.0, 0u32); points];
         for (at, value) in pairs {
             if let Some((sum, count)) = sums.get_mut(((*at as i64 - from) / step) as usize) {

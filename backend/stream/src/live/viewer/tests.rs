@@ -179,7 +179,8 @@ fn history_comes_newest_first_and_new_ticks_do_not_wait_for_it() {
     while let Some(bytes) = next(&mut viewer) {
         match decode_server(&bytes).expect("a message") {
             Received::Ticks(_, frames) => {
-                (heard.push(format!("{} ticks", frames.len())), ticks += 1);
+                heard.push(format!("{} ticks", frames.len()));
+                ticks += 1;
                 viewer.receive(PageMessage::Ack { messages: ticks }).expect("they were sent");
             }
             Received::Control(ServerMessage::Columns(c)) => {
