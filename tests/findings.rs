@@ -110,6 +110,7 @@ fn whole_gpus() -> fake_nvml::Fake {
             "clocks": { "graphics": 1980, "sm": 1980, "mem": 3201 }, "ecc_volatile_dram": { "corrected": 0, "uncorrected": 0 },
             "pcie": { "gen": 5, "width": 16, "max_gen": 5, "max_width": 16, "speed": 32_000, "replays": 0, "tx_bytes": 1, "rx_bytes": 1 },
             "nvlink_tx_kib": 1, "nvlink_rx_kib": 1, "throttle_reasons": 0, "performance_state": 0,
+            "recovery_action": 0, "fabric": { "state": 3 },
         })
     };
     fake_nvml::Fake::new(

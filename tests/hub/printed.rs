@@ -215,7 +215,7 @@ fn told_to_members_alone(hub: &Hub) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_stream_has_a_line_of_a_job_not_even_a_members() {
     let hub = tokio::task::spawn_blocking(hub).await.expect("it begins");
-    for header in [hub.cookie("vera"), hub.cookie("mike"), link(&hub)] {
+    for (n, header) in [hub.cookie("vera"), hub.cookie("mike"), link(&hub)].into_iter().enumerate() {
         let mut stream = open(&hub, "", &[header, hub.origin()]).await;
         send_message(
             &mut stream,
@@ -225,7 +225,7 @@ async fn no_stream_has_a_line_of_a_job_not_even_a_members() {
         for source in 0..3 {
             send_message(&mut stream, &PageMessage::History { source, from: 0, to: i64::MAX / 4 }).await;
         }
-        printed(&hub, "more", &format!("echo {LINE}"));
+        printed(&hub, &format!("more-{n}"), &format!("echo {LINE}"));
         let (end, mut messages) = (Instant::now() + Duration::from_secs(4), 0);
         while let Ok(Some(Ok(message))) =
             tokio::time::timeout(end.saturating_duration_since(Instant::now()), stream.next()).await

@@ -37,6 +37,8 @@ const OF_A_HUB: &[(&str, &[&str])] = &[
     ("team grant MACHINE --team T", &["team grant node-0 --team hall"]),
     ("team revoke", &["team revoke node-0 --team hall"]),
     ("team set members_invite=true", &["team set members_invite=true --team main"]),
+    ("team set share_links=false", &["team set share_links=true --team main"]),
+    ("team set gpu_hours=1000 --team main", &["team set gpu_hours=1000 --team main"]),
     ("team set gpu_hours=N", &["team set gpu_hours=1000 --team main"]),
     ("team remove", &["team remove hall"]),
     ("view list", &["view list"]),
@@ -54,6 +56,7 @@ const OF_A_HUB: &[(&str, &[&str])] = &[
         "usage [--by day|month|project|user|run] [--from -30d] [--csv]",
         &["usage --by day --from -30d", "usage --by project --csv", "usage --by run --json"],
     ),
+    ("usage --by project --csv", &["usage --by project --csv"]),
     (
         "usage --data [--by day|source|key] [--from -30d] [--csv]",
         &["usage --data --by day --from -30d", "usage --data --by source --csv", "usage --data --by key --json"],
@@ -80,6 +83,8 @@ const OF_A_HUB: &[(&str, &[&str])] = &[
     ("agents remove", &["agents remove node-7"]),
     ("runs", &["runs"]),
     ("runs --state crashed --json", &["runs --state crashed --json"]),
+    ("runs --failure nccl_timeout", &["runs --failure nccl_timeout"]),
+    ("runs --failure out_of_gpu_memory --from -7d", &["runs --failure out_of_gpu_memory --from -7d"]),
     ("alerts check rules.toml --from -12h", &["alerts check {rules} --from -12h"]),
     ("alerts apply rules.toml", &["alerts apply {rules} --team main"]),
     (
@@ -154,6 +159,7 @@ const OF_NO_HUB: &[&str] = &[
     "findings night.watchglass --json",
     "findings --from -1h --check warning",
     "export",
+    "export --dashboards grafana/",
     "export --tag 'gpu.*' --from -1h --format csv --output gpu.csv",
     "record run.watchglass --from -1h",
     "replay",

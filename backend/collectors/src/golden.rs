@@ -42,6 +42,7 @@ const SLOW_TESTS: &[&str] = &["cut_and_altered"];
 /// Collectors of the host; `tests/linux` has their golden tests, with the same rule.
 const HOST: &[&str] = &[
     "cpu",
+    "mount",
     "rapl",
     "power_meter",
     "memory",

@@ -341,7 +341,7 @@ pub enum TeamTask {
     },
     /// Set what members of the team of --team may do, and its limit
     Set {
-        /// members_invite=true lets members invite; share_links=false turns links off; gpu_hours=N limits each month, 0 for none
+        /// members_invite=true, share_links=false, or gpu_hours=N (0: none)
         #[arg(value_name = "KEY=VALUE", value_parser = team_setting)]
         setting: TeamSetting,
     },

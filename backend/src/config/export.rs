@@ -51,7 +51,7 @@ pub struct Export {
     /// File to write, complete when it appears, or - [default: standard output]
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Folder for three Grafana dashboards, of a machine, all machines and runs; no samples are written
+    /// Write three Grafana dashboards into this folder, without samples
     #[arg(long, value_name = "DIR", exclusive = true)]
     pub dashboards: Option<PathBuf>,
 }

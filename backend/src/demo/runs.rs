@@ -75,7 +75,8 @@ impl Machine {
     /// one rank.
     fn falls(&self, run: i64) -> Option<Fall> {
         let gpu = run.rem_euclid(i64::from(self.gpus().max(1))) as u32;
-        (run.rem_euclid(FALLS_EVERY) == 0).then(|| (gpu, How { exit: Some(1), ..How::default() }))
+        (run.rem_euclid(FALLS_EVERY) == 0)
+            .then(|| (gpu, How { exit: Some(1), failure: Some(FailureClass::Exception), ..How::default() }))
     }
 
     /// Begin and end of the launcher, or of the rank of a GPU.

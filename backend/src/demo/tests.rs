@@ -5,6 +5,7 @@ use super::*;
 use crate::config::Fail;
 use collectors::Out;
 use shared::catalog::{self, Catalog, Kind};
+use shared::failure::FailureClass;
 use shared::run::{BEGIN_KIND, Begun, END_KIND, How, Over};
 use std::collections::BTreeMap;
 use stream::clock::Manual;
@@ -382,7 +383,10 @@ fn a_job_that_dies_of_a_fault_falls_at_the_rank_that_has_it_and_is_not_begun_aga
     for (fail, how) in [
         (Fail::Oom, How { exit: Some(1), ..How::default() }),
         (Fail::Ecc, How { exit: Some(1), ..How::default() }),
-        (Fail::Lost, How { signal: Some("SIGABRT".into()), ..How::default() }),
+        (
+            Fail::Lost,
+            How { signal: Some("SIGABRT".into()), failure: Some(FailureClass::NcclTimeout), ..How::default() },
+        ),
     ] {
         let (machine, to) = (of_fleet(fail, 0), T0 + 24 * 3_600_000);
         let gpu = machine.fault().expect("a fault").gpu();

@@ -41,6 +41,7 @@ fn every_row_of_the_host_is_put_by_a_golden_test() {
     Machine::new().open("disk_usage").next();
     let names = [
         "cpu",
+        "mount",
         "rapl",
         "power_meter",
         "memory",

@@ -115,7 +115,10 @@ mod tests {
         assert_eq!(record("form"), "there is no parameter \"form\"; did you mean from?");
         assert_eq!(record("tag"), "there is no parameter \"tag\"; known are from, to");
         assert!(refusal(Operation::QuerySamples, "sauce").ends_with("did you mean source?"));
-        assert_eq!(refusal(Operation::AddRun, "limit"), "there is no parameter \"limit\"; this request takes none");
+        assert_eq!(
+            refusal(Operation::ListSources, "limit"),
+            "there is no parameter \"limit\"; this request takes none"
+        );
         assert_eq!(refusal(Operation::ListRuns, "tag"), "");
     }
 
