@@ -70,11 +70,11 @@ fn are_stored(hub: &Hub, machine: &str) {
 
 #[test]
 fn a_key_and_members_submit_what_the_agent_of_the_machine_stores() {
-    let hub = Hub::start(["--no-local"]);
+    let hub = Hub::start(["--collectors", "cpu,job", "--interval", "200ms"]);
     let folder = tempfile::tempdir().expect("a folder");
     let mut command = Machine::command(&hub, "node-9", ["--collectors", "cpu,job", "--interval", "200ms"]);
     command.arg("--data-dir").arg(folder.path());
-    let _machine = Machine::run(command);
+    let machine = Machine::run(command);
     are_stored(&hub, "node-9");
     let post = |who: &str, path: &str, body: &Value| {
         hub.send("POST", &format!("/api/v1/{path}"), &[&hub.cookie(who), &hub.origin(), JSON], &body.to_string())
@@ -110,6 +110,15 @@ fn a_key_and_members_submit_what_the_agent_of_the_machine_stores() {
         let answer = hub.send("POST", "/api/v1/markers?source=node-9", &[&hub.key(name), JSON], &marker.to_string());
         assert_eq!(answer.status, 403, "{name}: {answer:?}");
     }
+    // The hub's own machine is visible, too.
+    let missing = by_key(&hub, "markers", &marker);
+    assert!(missing.status == 400 && missing.error().contains("source=NAME"), "{missing:?}");
+    drop(machine);
+    let away = until("it is away", || {
+        let answer = by_key(&hub, "markers?source=node-9", &marker);
+        (answer.status != 200).then_some(answer)
+    });
+    assert!(away.status == 503 && away.error().contains("not connected"), "{away:?}");
 }
 
 #[test]
@@ -119,10 +128,4 @@ fn a_hub_stores_what_is_submitted_for_its_own_machine() {
     let own = sources["sources"].as_array().expect("a list").iter().find(|source| source["name"] != "gpu-7");
     let own = own.and_then(|source| source["name"].as_str()).expect("its own machine").to_string();
     are_stored(&hub, &own);
-    // Two machines are visible: gpu-7 has joined and is away.
-    let marker = json!({ "text": "lr lowered" });
-    let missing = by_key(&hub, "markers", &marker);
-    assert!(missing.status == 400 && missing.error().contains("source=NAME"), "{missing:?}");
-    let away = by_key(&hub, "markers?source=gpu-7", &marker);
-    assert!(away.status == 503 && away.error().contains("not connected"), "{away:?}");
 }
