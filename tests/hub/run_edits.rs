@@ -6,12 +6,14 @@ use watchglass_tests::hub::Hub;
 use watchglass_tests::server::{ServerAnswer, watchglass};
 use watchglass_tests::waiting::until;
 
-/// Runs a job to its end on the hub's own machine, and waits until the hub lists it.
+/// Runs a job to its end on the hub's own machine, and waits until the hub lists it. A job whose ID a run had before
+/// gets one of its own.
 fn ended(hub: &Hub, id: &str) -> Value {
     let mut job = watchglass(["run", "--logs", "--id", id, "--name", "first", "--tag", "lr=1", "--data-dir"]);
     job.arg(hub.folder.path()).args(["--", "sh", "-c", "echo the words of the job; exit 3"]);
     job.env_remove("WATCHGLASS_RUN_ID").env_remove("WATCHGLASS_SOCKET");
-    job.output().expect("it ran");
+    let said = String::from_utf8_lossy(&job.output().expect("it ran").stderr).into_owned();
+    let id = said.split_once("this one is ").map_or(id, |(_, own)| own.split_whitespace().next().unwrap_or(id));
     until("the end of the run", || {
         let answer = get(hub, "ada", id);
         let run: Value = serde_json::from_str(&answer.body).ok()?;
@@ -133,7 +135,7 @@ fn a_deleted_run_is_gone_for_everybody_and_does_not_come_back() {
     let server = Hub::server_at(folder.path(), port, ["--collectors", "cpu,process"], Vec::new());
     let hub = Hub { server, cookies, keys, link, folder };
     gone(&hub);
-    // The same ID again is a new run, without what was deleted.
+    // The same ID again is a new run under an ID of its own, without what was deleted.
     let again = ended(&hub, "one");
     assert_eq!((again["processes"].as_array().map(Vec::len), &again["name"]), (Some(1), &"first".into()));
 }
