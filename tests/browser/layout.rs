@@ -359,15 +359,14 @@ fn a_card_of_ones_own_has_series_of_several_charts_in_the_address_and_in_a_layou
     let browser = Browser::start();
     browser.open(&format!("{}?only=gpu.temp~GPU+3&only=gpu.power~GPU+3&only=gpu.memory~GPU+3", server.url));
     live(&browser);
-    // By a script, because charts may still be moving, and a pointer would then miss.
-    let menu = |chart: &str| {
+    // By a script, because charts may still be moving, and a pointer would then miss. Another chart's menu may close with
+    // the first click.
+    let menu = |chart: &str, has: &str| {
         let title = format!("document.querySelector(\"article[data-panel='{chart}'] h3 button\")");
-        browser.eval(&format!("({title}.focus(), 0)"));
-        browser.eval(&format!("({title}.click(), 0)"));
+        browser.until(&format!("document.querySelector('{has}') || ({title}.click(), null)"));
     };
     let add = |chart: &str, to: &str, said: &str| {
-        menu(chart);
-        browser.until("document.getElementById('card')");
+        menu(chart, "#card");
         browser.eval(&format!(
             "(s => {{ s.value = [...s.options].find(o => o.textContent === {to:?}).value; s.dispatchEvent(new Event('change')); return 0; }})(document.getElementById('card'))"
         ));
@@ -382,8 +381,7 @@ fn a_card_of_ones_own_has_series_of_several_charts_in_the_address_and_in_a_layou
         .until(&format!("document.querySelector(\"{card} header\").innerText.includes('dashed: Card, second unit')"));
     add("gpu.memory", "Card", "A card has at most two units.");
     // Another name keeps its series; the link has all of it.
-    menu("own.Card");
-    browser.until("document.getElementById('card-name')");
+    menu("own.Card", "#card-name");
     browser.eval("(i => { i.value = 'Hot GPU'; i.dispatchEvent(new Event('change')); return 0; })(document.getElementById('card-name'))");
     let card = "article.chart[data-panel='own.Hot GPU']";
     browser.until(&format!(
@@ -396,8 +394,7 @@ fn a_card_of_ones_own_has_series_of_several_charts_in_the_address_and_in_a_layou
     browser.until(&format!(
         "document.querySelector(\"{card} header\").innerText.includes('dashed: Hot GPU, second unit')"
     ));
-    menu("own.Hot GPU");
-    browser.until("document.querySelector('[data-do=remove-card]')");
+    menu("own.Hot GPU", "[data-do=remove-card]");
     browser.eval("(document.querySelector('[data-do=remove-card]').click(), 0)");
     browser.until(&format!("!document.querySelector(\"{card}\")"));
     assert_eq!(browser.eval("new URLSearchParams(location.search).has('card')"), false);
