@@ -118,8 +118,8 @@ fn ranking(page: Page) -> Ranking {
     let Some(source) = store.source(view.source.as_deref()) else {
         return Ranking { words, rows: Vec::new(), rest: String::new() };
     };
-    if !source.opened {
-        // The newest ticks arrive first. The list is rebuilt when the history has arrived.
+    if !source.has_all(from - (to - from), to, (from, to)) {
+        // The newest ticks arrive first. The list is rebuilt when the history of both spans has arrived.
         return Ranking { words, rows: Vec::new(), rest: "Loading history.".into() };
     }
     let Some(found) = rank(source, &store.catalog, (from, to)) else {

@@ -27,8 +27,8 @@ struct DifferenceRow {
 #[component]
 pub fn Differs() -> impl IntoView {
     let page = expect_context::<Page>();
-    let (words, rows) = rows(page);
-    let none = rows.is_empty().then_some("No device stands out.");
+    let (words, rows, whole) = rows(page);
+    let none = rows.is_empty().then_some(if whole { "No device stands out." } else { "Loading history." });
     view! {
         <p>{words}</p>
         <ol>{rows.into_iter().map(line).collect_view()}</ol>
@@ -55,15 +55,16 @@ fn line(row: DifferenceRow) -> impl IntoView {
     }
 }
 
-/// The span in words, and the rows, the furthest first. A chart is listed once.
-fn rows(page: Page) -> (String, Vec<DifferenceRow>) {
+/// The span in words, the rows with the furthest first, and whether the samples of the span have arrived. A chart is
+/// listed once.
+fn rows(page: Page) -> (String, Vec<DifferenceRow>, bool) {
     let (from, to) = page.span();
     let clock = |t: i64| axis::clock(t + offset(t), true);
     let words =
         format!("{}–{}: each device compared with its peers, largest difference first.", clock(from), clock(to));
     let store = page.store.read_value();
     let view = page.view_now();
-    let Some(source) = store.source(view.source.as_deref()) else { return (words, Vec::new()) };
+    let Some(source) = store.source(view.source.as_deref()) else { return (words, Vec::new(), false) };
     let mut rows: Vec<DifferenceRow> = Vec::new();
     for found in dissenters(source, &store.catalog, (from, to)) {
         let def = &source.defs[found.series as usize];
@@ -75,7 +76,7 @@ fn rows(page: Page) -> (String, Vec<DifferenceRow>) {
             break;
         }
     }
-    (words, rows)
+    (words, rows, source.has_all(from, to, (from, to)))
 }
 
 fn row(found: &Dissenter, metric: &Metric, title: &str, name: String) -> DifferenceRow {

@@ -625,6 +625,11 @@ mod tests {
         store.take(ServerMessage::HistoryEnd { source: 0, from: START, to: i64::MAX, more: false });
         assert_eq!(read(&store, 0).len(), 1801);
         assert!(store.places().is_some());
+        // Lists wait for an answer, also for one without ticks.
+        let mut before = || {
+            store.take(ServerMessage::HistoryEnd { source: 0, from: START - 300_000, to: START, more: false }).history
+        };
+        assert_eq!((before(), before()), (true, false));
     }
 
     #[test]

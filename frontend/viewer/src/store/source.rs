@@ -271,9 +271,10 @@ impl Source {
         chunk.columns.extend(message.columns.into_iter().map(|(id, bytes)| (id, bytes.0)));
     }
 
-    /// Marks the span from `from` to `to` (ms since the epoch) as complete. Returns true when its stretches contained new
-    /// ticks.
+    /// Marks the span from `from` to `to` (ms since the epoch) as complete. Returns true when that was not known, or when
+    /// its stretches contained new ticks.
     pub fn history_end(&mut self, from: i64, to: i64) -> bool {
+        let new = self.loaded.missing((from, to)).is_some();
         self.loaded.add((from, to));
         let mut older = false;
         for ((first, last), mut chunk) in std::mem::take(&mut self.arriving) {
@@ -294,7 +295,7 @@ impl Source {
         self.ask_at = MAX_HEAD_TICKS.max(self.head.len() + 300);
         self.epoch += u32::from(older);
         self.learn_spacing();
-        older
+        older || new
     }
 
     /// Derives the sample spacing from chunks, for series of which the head has at most one sample.
