@@ -59,6 +59,7 @@ pub mod failure;
 pub mod finding;
 pub mod hub;
 pub mod json;
+pub mod linked;
 pub mod me;
 pub mod nccl;
 pub mod new_marker;

@@ -43,6 +43,9 @@ pub struct NcclReport {
     pub further: u32,
 }
 
+/// Begin of the words of a report.
+pub const WORDS_BEGIN: &str = "NCCL: ";
+
 impl NcclReport {
     /// The same in words, as the end of a finding's sentence: `NCCL: rank 5 has issued 81,230 of 81,231 operations`.
     pub fn words(&self) -> String {
@@ -63,7 +66,7 @@ impl NcclReport {
                 format!("{has} issued {} of {} operations", number(issued as f64), number(of as f64))
             }
         };
-        format!("NCCL: {who} {what}, communicator {:016x}", self.communicator)
+        format!("{WORDS_BEGIN}{who} {what}, communicator {:016x}", self.communicator)
     }
 }
 

@@ -40,6 +40,18 @@ impl Scope {
         }
     }
 
+    /// The same with these teams, by id, in place of its own.
+    pub fn with_teams(&self, teams: impl IntoIterator<Item = String>) -> Self {
+        match self {
+            Scope::All => Scope::All,
+            Scope::Only { sources, hidden, .. } => Scope::Only {
+                teams: Arc::new(teams.into_iter().collect()),
+                sources: sources.clone(),
+                hidden: hidden.clone(),
+            },
+        }
+    }
+
     /// Whether a chart, by its id, and all series of it are left out. The chart of any value of a job stands for those
     /// of all values, which come and go.
     pub fn hides(&self, chart: &str) -> bool {

@@ -1,9 +1,10 @@
 //! A share link, from its user's view.
 
 use super::JSON;
+use super::machine::Machine;
 use super::sockets::{Stream, ended, open, send_message};
 use futures_util::StreamExt;
-use serde_json::Value;
+use serde_json::{Value, json};
 use shared::catalog::Catalog;
 use shared::catalog::fleet::Grain;
 use shared::series::SeriesDef;
@@ -11,7 +12,7 @@ use shared::tick::TickState;
 use shared::wire::{self, PageMessage, Received, ServerMessage, SourceId};
 use std::collections::BTreeSet;
 use watchglass_tests::hub::Hub;
-use watchglass_tests::waiting::{MAX_WAIT, until_so};
+use watchglass_tests::waiting::{MAX_WAIT, until, until_so};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_link_shows_one_view_to_whoever_has_it_until_it_is_taken_back() {
@@ -207,6 +208,88 @@ async fn a_link_gives_no_value_of_a_chart_that_its_view_leaves_out() {
     }
     let signed_in = collect_data(open(&hub, "", &[hub.cookie("mike"), hub.origin()]).await).await;
     assert!(signed_in.checks > 0, "who is signed in is told that");
+}
+
+#[test]
+fn a_link_to_a_run_and_one_to_an_alert_show_that_and_nothing_of_people_or_other_runs() {
+    let hub = Hub::start(["--collectors", "cpu,job", "--interval", "200ms"]);
+    let machine = Machine::start(&hub, "node-9", ["--collectors", "cpu,job", "--interval", "200ms"]);
+    let submit = |path: &str, body: Value| {
+        hub.send("POST", &format!("/api/v1/{path}"), &[&hub.key("runs"), JSON], &body.to_string())
+    };
+    let mike = |path: &str| -> Value {
+        let answer = hub.send("GET", &format!("/api/v1/{path}"), &[&hub.cookie("mike")], "");
+        serde_json::from_str(&answer.body).unwrap_or(Value::Null)
+    };
+    for id in ["shown", "secret"] {
+        let begin = json!({ "id": id, "name": format!("run {id}"), "notes": "a private note", "program": "train.py" });
+        until("the run is taken", || (submit("runs?source=node-9", begin.clone()).status == 201).then_some(()));
+        until("the run is listed", || (mike(&format!("runs/{id}"))["state"] == "running").then_some(()));
+    }
+    let own = "markers?source=node-9";
+    assert_eq!(submit(own, json!({ "kind": "epoch", "text": "private", "step": 3, "run": "shown" })).status, 200);
+    assert_eq!(submit(own, json!({ "kind": "note", "text": "private", "run": "shown" })).status, 200);
+    let raised = submit("alerts", json!({ "title": "loss is up", "text": "private", "run": "shown" }));
+    assert!(raised.status < 300, "{raised:?}");
+    until("markers are listed", || (mike("markers?run=shown")["markers"].as_array()?.len() == 2).then_some(()));
+    let alert = until("the alert is listed", || {
+        let all = mike("alerts");
+        all["alerts"].as_array()?.iter().find_map(|one| Some(one["id"].as_str()?.to_string()))
+    });
+    let to_run = link(&hub, "page=run&run=shown&w=1h");
+    let to_alert = link(&hub, &format!("page=alert&alert={alert}&w=1h"));
+    let to_machine = link(&hub, "source=node-9&w=1h");
+    let ask = |who: &str, path: &str| hub.send("GET", &format!("/api/v1/{path}"), &[who], "");
+    let shown = ask(&to_run, "runs/shown");
+    assert!(shown.status == 200 && shown.body.contains("run shown"), "{shown:?}");
+    let list = ask(&to_run, "runs");
+    assert!(list.status == 200 && list.body.contains("run shown"), "{list:?}");
+    let markers = ask(&to_run, "markers?run=shown");
+    assert!(markers.status == 200 && markers.body.contains("\"step\":3"), "{markers:?}");
+    let told = ask(&to_alert, &format!("alerts/{alert}"));
+    assert!(told.status == 200 && told.body.contains("loss is up"), "{told:?}");
+    for answer in [&shown, &list, &markers, &told] {
+        for word in ["private", "secret", "key runs", "note\""] {
+            assert!(!answer.body.contains(word), "{word}: {answer:?}");
+        }
+    }
+    let sources = ask(&to_run, "sources");
+    assert!(sources.body.contains("node-9") && sources.body.matches("\"key\"").count() == 1, "{sources:?}");
+    // Each link shows what its maker chose, and no list of alerts, output or report.
+    for (who, path, status) in [
+        (&to_run, "runs/secret", 404),
+        (&to_machine, "runs/shown", 404),
+        (&to_alert, "runs/shown", 404),
+        (&to_run, &format!("alerts/{alert}"), 404),
+        (&to_alert, "alerts", 403),
+        (&to_run, "runs/shown/logs", 403),
+        (&to_run, "runs/shown/report", 403),
+    ] {
+        assert_eq!(ask(who, path).status, status, "{path}");
+    }
+    assert!(!ask(&to_machine, "runs").body.contains("run shown"));
+    // Only who sees a thing shares it.
+    for (who, query, status) in [("mike", "run=none", 404), ("mike", "finding=none", 404), ("olga", "run=shown", 404)] {
+        let body = json!({ "query": query }).to_string();
+        let made = hub.send("POST", "/api/v1/shares", &[&hub.cookie(who), &hub.origin(), JSON], &body);
+        assert_eq!(made.status, status, "{who} {query}: {made:?}");
+    }
+    // A machine is missed once it was there for some time.
+    let samples = || hub.send("GET", "/api/v1/query?tag=system.cpu_percent&source=node-9&from=-1h", &[&to_machine], "");
+    until("it was there for some time", || (samples().body.matches("[").count() > 60).then_some(()));
+    drop(machine);
+    let lost = until("the machine is missed", || {
+        let all = mike("findings?kind=host_lost&active=1");
+        all["findings"].as_array()?.iter().find(|one| one["subject"][0]["source"] == "node-9").cloned()
+    });
+    let wrong = json!({ "id": lost["id"], "why": "a private reason" }).to_string();
+    let said = hub.send("POST", "/api/v1/findings/wrong", &[&hub.cookie("mike"), &hub.origin(), JSON], &wrong);
+    assert_eq!(said.status, 200, "{said:?}");
+    let told = ask(&to_machine, "findings?active=1");
+    assert!(told.status == 200 && told.body.contains("node-9 has not reported"), "{told:?}");
+    assert!(!told.body.contains("private") && !told.body.contains("mike"), "{told:?}");
+    let none = ask(&link(&hub, "source=gpu-7&w=1h"), "findings?active=1");
+    assert!(none.status == 200 && !none.body.contains("node-9"), "{none:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

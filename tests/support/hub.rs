@@ -96,7 +96,7 @@ async fn cast(database: &Database) -> Cast {
     keys.insert("agent", enrolled.key.reveal().to_string());
     keys.insert("join", join.reveal().to_string());
     let link = NewShare { query: Some("w=5m".into()), ..NewShare::default() };
-    let link = accounts.add_share(&mike, None, &link).await.expect("a link");
+    let link = accounts.add_share(&mike, None, &link, &[]).await.expect("a link");
     let instance = accounts.instance().to_string();
     accounts.close().await;
     Cast { instance, tokens, keys, link }

@@ -291,7 +291,7 @@ impl HubOrder {
             HubOrder::RemoveView(id) => accounts.remove_view(by, id).await.map(|()| None)?,
             HubOrder::Shares(team) => body(&Shares { shares: accounts.shares(by, team.as_deref()).await? }),
             HubOrder::AddShare(team, wanted) => {
-                let (id, code) = accounts.add_share(by, team.as_deref(), wanted).await?;
+                let (id, code) = accounts.add_share(by, team.as_deref(), wanted, &[]).await?;
                 body(&json!({ "id": id, "code": code }))
             }
             HubOrder::EndShare(id) => accounts.end_share(by, id).await.map(|()| None)?,

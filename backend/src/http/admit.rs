@@ -20,6 +20,7 @@ use axum::http::{HeaderMap, Response, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::IntoResponse;
 use percent_encoding::percent_decode_str;
+use shared::linked::LinkedObjects;
 use shared::role::KeyScope;
 use shared::scope::{Bounds, Scope};
 use shared::secret::Secret;
@@ -66,6 +67,11 @@ impl Asker {
             (Some(hub), Some(who)) => hub.accounts.shows_arguments(who, source).await.unwrap_or(false),
             (Some(_), None) => false,
         }
+    }
+
+    /// The objects of a share link, and the scope of its alert; None for all other callers.
+    pub fn linked(&self) -> Option<(&LinkedObjects, Scope)> {
+        self.who.as_ref()?.linked()
     }
 
     /// The part of a span that may be seen.

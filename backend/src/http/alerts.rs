@@ -13,9 +13,10 @@ use axum::http::{HeaderMap, Response, StatusCode, Uri, header};
 use shared::alert::{AlertState, ChannelInput, Rule, RuleCheck, Silence};
 use shared::answer::ById;
 use shared::catalog::Catalog;
+use shared::linked;
 use std::sync::Arc;
 use system::user::own_uid;
-use team::accounts::Principal;
+use team::accounts::{Denied, Principal};
 use watch::alerts::{AlertsAsked, StoredChecker};
 
 type ApiResult = Result<Response<Body>, Refusal>;
@@ -241,7 +242,13 @@ pub(super) async fn alerts(State(app): State<Arc<App>>, asker: Asker, params: Pa
 
 /// `GET /api/v1/alerts/ID`.
 pub(super) async fn alert(State(app): State<Arc<App>>, asker: Asker, Path(id): Path<String>) -> ApiResult {
-    Ok(json(StatusCode::OK, &app.alerts()?.alert(&asker.scope, &id).await?))
+    let Some((objects, scope)) = asker.linked() else {
+        return Ok(json(StatusCode::OK, &app.alerts()?.alert(&asker.scope, &id).await?));
+    };
+    if objects.alert.as_ref() != Some(&id) {
+        return Err(Denied::Unknown.into());
+    }
+    Ok(json(StatusCode::OK, &linked::alert(app.alerts()?.alert(&scope, &id).await?)))
 }
 
 /// `POST /api/v1/alerts/ID/ack`.

@@ -1,13 +1,15 @@
 //! `/api/v1/views` and `/api/v1/shares`: saved views of the page, and share links to it.
 
 use super::admit::Asker;
-use super::api::Params;
+use super::api::answer::history_slot;
+use super::api::{Params, unknown_run};
 use super::body::Json;
 use super::session;
 use super::{App, Refusal, json};
 use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::http::{Response, StatusCode, header};
+use shared::address;
 use shared::answer::ById;
 use shared::views::{DefaultView, MadeShare, NewShare, NewView, OpenShare, Shares, ViewChange, Views};
 use std::sync::Arc;
@@ -64,6 +66,35 @@ pub(super) async fn shares(State(app): State<Arc<App>>, asker: Asker, params: Pa
     Ok(json(StatusCode::OK, &Shares { shares }))
 }
 
+/// The machines of the run, the alert and the finding that a query names, by their keys; none if it names machines.
+///
+/// # Errors
+/// 404: the asker sees no such object.
+async fn machines_of(app: &Arc<App>, asker: &Asker, query: &str) -> Result<Vec<String>, Refusal> {
+    let pairs = address::pairs(query);
+    let last = |name| pairs.iter().rev().find(|(known, _)| *known == name).map(|(_, value)| value.as_str());
+    if last("source").is_some() {
+        return Ok(Vec::new());
+    }
+    let mut keys = Vec::new();
+    if let Some(id) = last("run") {
+        let (slot, theirs, reader) = (history_slot(app, asker)?, app.clone(), asker.reader(app));
+        let sought = id.to_string();
+        let placed = slot.blocking(move || theirs.runs.placed(&reader, &sought)).await?;
+        keys.extend(placed.ok_or_else(|| unknown_run(id))?.machines.into_keys());
+    }
+    if let Some(id) = last("alert") {
+        let found = app.alerts()?.alert(&asker.scope, id).await?.alert;
+        keys.extend(found.labels.get("source").cloned());
+    }
+    if let Some(id) = last("finding") {
+        let found = app.findings.machines_of(id, |key| asker.scope.sees(key));
+        let unknown = || Refusal::new(StatusCode::NOT_FOUND, format!("there is no finding {id:?}"));
+        keys.extend(found.ok_or_else(unknown)?);
+    }
+    Ok(keys)
+}
+
 pub(super) async fn share(
     State(app): State<Arc<App>>,
     asker: Asker,
@@ -71,7 +102,8 @@ pub(super) async fn share(
     Json(body): Json<NewShare>,
 ) -> ApiResult {
     let hub = app.hub()?;
-    let (id, code) = hub.accounts.add_share(asker.principal()?, params.last("team"), &body).await?;
+    let machines = machines_of(&app, &asker, body.query.as_deref().unwrap_or_default()).await?;
+    let (id, code) = hub.accounts.add_share(asker.principal()?, params.last("team"), &body, &machines).await?;
     Ok(json(StatusCode::CREATED, &MadeShare { id, url: hub.link("share", &code) }))
 }
 

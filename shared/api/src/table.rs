@@ -156,13 +156,13 @@ operations! {
     }
     "Training jobs" {
         /// Lists the training jobs, newest first
-        ListRuns = Get "/api/v1/runs", READ, NOTHING, [STATES, FAILURES, PROJECT, GROUP, JOB_TYPE, USER, RUN_TAG, SOURCE, SEARCH, FROM, TO, BEFORE_RUN, LIMIT, SUMS], json::<RunList>();
+        ListRuns = Get "/api/v1/runs", SHARED, NOTHING, [STATES, FAILURES, PROJECT, GROUP, JOB_TYPE, USER, RUN_TAG, SOURCE, SEARCH, FROM, TO, BEFORE_RUN, LIMIT, SUMS], json::<RunList>();
         /// Reports the start of a job on a machine: by the owner of its server, or by a member of its team on a hub
         AddRun = Post "/api/v1/runs", MARK, takes::<NewRun>(), [SOURCE], taken::<ById>();
         /// Logs values of a job, such as its loss, for the next tick
         LogValues = Post "/api/v1/values", MARK, takes::<NewValues>(), [SOURCE], json::<ValuesTaken>();
         /// Returns one job
-        GetRun = Get "/api/v1/runs/{id}", READ, NOTHING, [], json::<ListedRun>();
+        GetRun = Get "/api/v1/runs/{id}", SHARED, NOTHING, [], json::<ListedRun>();
         /// Changes the name, group, type, notes or tags of a job; 409 if somebody else was faster
         ChangeRun = Patch "/api/v1/runs/{id}", MARK, takes::<RunChange>(), [], json::<ListedRun>();
         /// Deletes a job that has ended, by its maker or an admin of its team
@@ -180,7 +180,7 @@ operations! {
         /// Lists the newest runs of notebook cells
         ListCells = Get "/api/v1/cells", READ, NOTHING, [KERNEL, SOURCE, FROM, TO], json::<CellList>();
         /// Lists the markers
-        ListMarkers = Get "/api/v1/markers", READ, NOTHING, [KERNEL, MARKER_KIND, RUN, SOURCE, FROM, TO], json::<MarkerList>();
+        ListMarkers = Get "/api/v1/markers", SHARED, NOTHING, [KERNEL, MARKER_KIND, RUN, SOURCE, FROM, TO], json::<MarkerList>();
         /// Adds a marker, or up to 256 as `{"markers": [...]}`
         AddMarkers = Post "/api/v1/markers", MARK, takes::<NewMarkers>(), [SOURCE], json::<MarkersTaken>();
     }
@@ -196,7 +196,7 @@ operations! {
     }
     "Findings and alerts" {
         /// Lists what is wrong with the machines, and what was
-        ListFindings = Get "/api/v1/findings", READ, NOTHING, [SOURCES, FINDING_KIND, ACTIVE, FROM, TO], json::<Findings>();
+        ListFindings = Get "/api/v1/findings", SHARED, NOTHING, [SOURCES, FINDING_KIND, ACTIVE, FROM, TO], json::<Findings>();
         /// Marks a finding as wrong, or takes that back
         DismissFinding = Post "/api/v1/findings/wrong", WATCH, takes::<Dismissal>(), [], json::<DismissedFinding>();
         /// Lists the alerts that fire and fired
@@ -204,7 +204,7 @@ operations! {
         /// Raises an alert from code
         RaiseAlert = Post "/api/v1/alerts", MARK, takes::<CodeAlert>(), [], taken::<CodeAlertTaken>();
         /// Returns one alert and its history
-        GetAlert = Get "/api/v1/alerts/{id}", READ, NOTHING, [], json::<AlertHistory>();
+        GetAlert = Get "/api/v1/alerts/{id}", SHARED, NOTHING, [], json::<AlertHistory>();
         /// Acknowledges an alert
         AcknowledgeAlert = Post "/api/v1/alerts/{id}/ack", WATCH, NOTHING, [], json::<Alert>();
         /// Lists the alert rules

@@ -169,7 +169,7 @@ async fn made(folder: &Path) -> Made {
     keys.push(("key of a machine", Means::Machine(KeyScope::AgentWrite), [None; 2], false, machines[0].clone()));
     keys.push(("join key", Means::Machine(KeyScope::AgentJoin), [None; 2], false, joins[0].clone()));
     let link = NewShare { query: Some("w=5m".into()), ..NewShare::default() };
-    let link = accounts.add_share(&of_member, None, &link).await.expect("a link");
+    let link = accounts.add_share(&of_member, None, &link, &[]).await.expect("a link");
     let instance = accounts.instance().to_string();
     accounts.close().await;
     let [joins, machines] = [joins, machines].map(|all| all.try_into().expect("two teams"));

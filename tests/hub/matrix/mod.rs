@@ -24,6 +24,8 @@ pub enum About {
     At(Role),
     /// An object of that team's member, for them and the admins. Others of the team receive this status.
     Made(u16),
+    /// A team's object, which a share link shows only if its maker chose it.
+    Chosen,
 }
 
 /// The expected answer.
@@ -95,6 +97,7 @@ fn verdict(need: Need, about: About, asker: &Asker, team: Option<usize>) -> Verd
         (Means::Nothing | Means::NoKey | Means::Machine(_), _) => return Verdict::SignIn,
         (Means::Link, Need::Session) => return Verdict::Granted,
         (Means::Link, Need::Shared(_)) if matches!(about, About::Nothing) => return Verdict::Granted,
+        (Means::Link, Need::Shared(_)) if matches!(about, About::Chosen) => return Verdict::NotThere,
         // The link gives access to all that alpha sees.
         (Means::Link, Need::Shared(_)) if team == Some(0) => return Verdict::Granted,
         (Means::Link, Need::Shared(_)) => return Verdict::NotThere,
@@ -106,7 +109,7 @@ fn verdict(need: Need, about: About, asker: &Asker, team: Option<usize>) -> Verd
     }
     let (least, maker) = match about {
         About::Nothing => return Verdict::Granted,
-        About::Team => (role_of(need), None),
+        About::Team | About::Chosen => (role_of(need), None),
         About::At(role) => (role, None),
         About::Made(others) => (Role::Admin, Some(others)),
     };

@@ -1,7 +1,7 @@
 //! The request for each route, and the owner of its object. Permissions are not listed here: they follow from the table
 //! of routes.
 
-use super::About::{self, At, Made, Nothing, Team};
+use super::About::{self, At, Chosen, Made, Nothing, Team};
 use shared::role::Role;
 
 /// One request.
@@ -175,7 +175,7 @@ pub const ROWS: &[MatrixRow] = &[
         Team,
         &[200, 201],
     ),
-    row("GET /api/v1/alerts/{id}", "/api/v1/alerts/{alert}", "", Team, OK),
+    row("GET /api/v1/alerts/{id}", "/api/v1/alerts/{alert}", "", Chosen, OK),
     // The first requester acknowledges it, and then no other may.
     row("POST /api/v1/alerts/{id}/ack", "/api/v1/alerts/{alert}/ack", EMPTY, Team, &[200, 409]),
     row("GET /api/v1/audit", "/api/v1/audit?team={team}", "", Team, OK),

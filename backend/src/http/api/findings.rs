@@ -6,6 +6,7 @@ use crate::http::{App, Refusal};
 use axum::Json;
 use axum::extract::State;
 use shared::finding::Findings;
+use shared::linked;
 use std::sync::Arc;
 use watch::findings::{self, WantedFindings};
 
@@ -35,6 +36,10 @@ pub(in crate::http) async fn get(
         active,
     };
     let reader = asker.reader(&app);
-    let seen = app.findings.seen(&wanted, |key| reader.scope().sees(key));
+    let mut seen = app.findings.seen(&wanted, |key| reader.scope().sees(key));
+    if asker.linked().is_some() {
+        let catalog = reader.catalog();
+        seen = linked::findings(seen, |tag| catalog.metrics.iter().any(|metric| metric.tag == tag));
+    }
     Ok(Json(findings::answer(now, &seen, app.findings.rules())))
 }

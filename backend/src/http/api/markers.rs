@@ -13,6 +13,7 @@ use axum::extract::State;
 use axum::http::{Response, StatusCode};
 use jobs::markers::{self, cells_between};
 use shared::answer::markers::{CellList, CellRow, KernelList, Marker, MarkerList, MarkersTaken};
+use shared::linked;
 use shared::new_marker::{NewMarkers, is_kernel};
 use shared::submission::{SubmissionBody, SubmissionResult};
 use shared::wire::Source;
@@ -82,7 +83,10 @@ pub(in crate::http) async fn get(
         };
         sources.iter().flat_map(of).collect::<Vec<_>>()
     });
-    let found = found.await?;
+    let mut found = found.await?;
+    if let Some((objects, _)) = asker.linked() {
+        found = found.into_iter().filter_map(|marker| linked::marker(marker, objects)).collect();
+    }
     Ok(json(StatusCode::OK, &MarkerList { markers: found, dropped: app.markers.dropped() }))
 }
 

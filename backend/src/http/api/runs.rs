@@ -17,11 +17,13 @@ use shared::answer::runs::{
 use shared::catalog::{Kind, MetricDef, cpu, gpu, job};
 use shared::failure::FailureClass;
 use shared::json::{Number, Seconds};
+use shared::linked;
 use shared::run::{Cause, How, Run, RunProcess, RunState};
 use shared::unit::Unit;
 use shared::wire::Source;
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use stream::live::Reader;
 
 /// Maximum and default number of runs of a response.
 const MAX_RUNS: usize = 1_000;
@@ -57,12 +59,17 @@ pub(in crate::http) async fn get(
     // Records of a begin are stored at the begin, those of an end at the end, so all visible records are read. With
     // one machine named, only runs in its records are listed; without it, also runs whose records were deleted.
     let (of_one, reader) = (params.last("source").is_some(), asker.reader(&app));
+    let link = asker.linked().map(|(objects, _)| objects.clone());
     let answered = move || {
         let all = match of_one {
             true => theirs.runs.newest_first(&theirs.live, &sources, (from, to)).collect::<Vec<_>>(),
             false => theirs.runs.seen(&reader, (from, to)).collect(),
         };
-        wish.answer(all, |run, row| {
+        let all = match &link {
+            Some(objects) => all.into_iter().filter(|run| objects.has_run(&run.id)).collect(),
+            None => all,
+        };
+        let mut list = wish.answer(all, |run, row| {
             let summary = theirs.summaries.summary(&theirs.live, &sources, run, now);
             row.figures = figures(&theirs, &summary.sums);
             row.row.spark = Some(short(&summary.spark));
@@ -72,9 +79,19 @@ pub(in crate::http) async fn get(
             {
                 fill_kept(row, &kept);
             }
-        })
+        });
+        if link.is_some() {
+            list.runs = list.runs.into_iter().map(|row| for_link(row, &reader)).collect();
+        }
+        list
     };
     Ok(Json(slot.blocking(answered).await?))
+}
+
+/// The part of a run that a share link shows.
+fn for_link(row: ListedRun, reader: &Reader) -> ListedRun {
+    let sources = reader.sources();
+    linked::run(row, |name| sources.iter().any(|source| source.name == name))
 }
 
 /// A run with its processes, resources, usage and charts.
@@ -86,6 +103,10 @@ pub(in crate::http) async fn one(
 ) -> Result<Json<ListedRun>, Refusal> {
     let now = app.live.clock.wall();
     let (from, to) = asker.within(now, 0, now)?;
+    if asker.linked().is_some_and(|(objects, _)| !objects.has_run(&id)) {
+        return Err(unknown_run(&id));
+    }
+    let is_link = asker.linked().is_some();
     let sources = named(&app, &asker, &params).await?;
     let (slot, reader, reader_again) = (app.answers.history.take()?, asker.reader(&app), asker.reader(&app));
     let (theirs, live) = (app.clone(), app.live.clone());
@@ -133,7 +154,7 @@ pub(in crate::http) async fn one(
         if let Some(cause) = row.row.cause.as_mut() {
             cause.line = words;
         }
-        row
+        if is_link { for_link(row, &reader_again) } else { row }
     };
     Ok(Json(slot.blocking(made).await?))
 }

@@ -1,6 +1,7 @@
 //! The principal of a request: identity, network and permissions.
 
 use super::watchers::KeyHolder;
+use shared::linked::LinkedObjects;
 use shared::role::{KeyScope, Role};
 use shared::scope::{Bounds, Scope};
 use shared::session::TeamRole;
@@ -70,6 +71,8 @@ pub enum Who {
         id: String,
         /// Its name.
         name: String,
+        /// The run and the alert that it shows.
+        objects: LinkedObjects,
     },
     /// The owner of the hub's files, by the socket in their folder or without a hub.
     Local {
@@ -147,6 +150,13 @@ impl Principal {
     /// the hub's first.
     pub fn counts_for(&self) -> Option<&str> {
         self.home.as_deref().or_else(|| self.teams.first().map(|team| team.id.as_str()))
+    }
+
+    /// The objects of a share link, and the scope in which its alert is: that of its team, with its machines. None for
+    /// all others.
+    pub fn linked(&self) -> Option<(&LinkedObjects, Scope)> {
+        let Who::Share { objects, .. } = &self.who else { return None };
+        Some((objects, self.scope.with_teams(self.home.clone())))
     }
 
     /// Whether the principal has at least this role in a team, by its id.

@@ -11,6 +11,7 @@ use records::teams::Team;
 use records::{Connection, accounts, grants, shares, sources, teams};
 use shared::address;
 use shared::catalog::job;
+use shared::linked::LinkedObjects;
 use shared::role::Role;
 use shared::scope::{Bounds, Scope};
 use shared::secret::Secret;
@@ -58,6 +59,7 @@ impl Accounts {
         by: &Principal,
         team: Option<&str>,
         wanted: &NewShare,
+        machines: &[String],
     ) -> Result<(String, Secret), Denied> {
         let now = self.now();
         let ends = key::end_of(wanted.expires.as_deref(), Some(DEFAULT_LIFETIME), now)?
@@ -88,7 +90,7 @@ impl Accounts {
         };
         let pairs = address::pairs(&query);
         let bounds = bounds_of(wanted.span, &pairs)?;
-        let chosen = self.chosen(&mut change, by, &team, &pairs).await?;
+        let chosen = self.chosen(&mut change, by, &team, &pairs, machines).await?;
         if shares::list(&mut change, &team.id, None, now).await?.len() >= SHARES {
             return Err(Denied::conflict(format!("a team has at most {SHARES} share links; revoke one first")));
         }
@@ -188,7 +190,7 @@ impl Accounts {
         }
         let Some(sources) = self.still_shared(&mut on, &row).await? else { return Ok(None) };
         Ok(Some(Principal {
-            who: Who::Share { id: row.id.clone(), name: row.name },
+            who: Who::Share { id: row.id.clone(), name: row.name, objects: LinkedObjects::of_query(&row.query) },
             hub_admin: false,
             teams: Vec::new(),
             scopes: None,
@@ -270,7 +272,7 @@ impl Accounts {
         Ok(admins.min_by_key(|account| account.created).map(|account| account.id))
     }
 
-    /// The machines that a query names, by id; without names those of the team. A link shows machines of its own team
+    /// The machines that a query names, and those of its run, alert or finding, by id; without any those of the team. A link shows machines of its own team
     /// only. So that team's admins can list and revoke it, and it ends with its creator's membership there.
     async fn chosen(
         &self,
@@ -278,10 +280,12 @@ impl Accounts {
         by: &Principal,
         team: &Team,
         pairs: &[(&'static str, String)],
+        machines: &[String],
     ) -> Result<Vec<String>, Denied> {
         let scope = self.scope_of(on, by.hub_admin, &by.teams).await?;
         let mut ids = Vec::new();
-        for (_, word) in pairs.iter().filter(|(name, _)| ["source", "with"].contains(name)) {
+        let of_query = pairs.iter().filter(|(name, _)| ["source", "with"].contains(name)).map(|(_, word)| word);
+        for word in of_query.chain(machines) {
             let found = sources::find(on, word, self.now()).await?.filter(|source| scope.sees(&source.id));
             let found = found.ok_or_else(|| Denied::invalid(format!("there is no machine {word:?}")))?;
             let homes = grants::teams(on, &found.id).await?;

@@ -21,3 +21,19 @@ pub use hangs::AskNccl;
 pub use kept::KeptFindings;
 pub(crate) use registry::machines as named;
 pub use registry::{FindingEntry, FindingRegistry, WantedFindings};
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_rule_is_shown_by_share_links_or_named_here() {
+        // Another job's process is its subject.
+        const NOT_SHOWN: [&str; 1] = ["straggler.shared"];
+        let rules = insight::Insight::default().rules();
+        let undecided: Vec<&String> = rules
+            .iter()
+            .map(|state| &state.rule)
+            .filter(|rule| shared::linked::shows_rule(rule) == NOT_SHOWN.contains(&rule.as_str()))
+            .collect();
+        assert!(rules.len() > 20 && undecided.is_empty(), "{undecided:?}");
+    }
+}

@@ -34,7 +34,7 @@ async fn what_is_taken_back_here_is_not_there_at_the_next_request() {
     let own = accounts.add_own_key(&mike.principal, &wanted).await.expect("a key").key;
     let team = accounts.add_service_key(by, "main", &wanted).await.expect("a key");
     let live = NewShare { query: Some("w=5m".into()), ..NewShare::default() };
-    let (link, code) = accounts.add_share(&zoe.principal, None, &live).await.expect("a link");
+    let (link, code) = accounts.add_share(&zoe.principal, None, &live, &[]).await.expect("a link");
     let by_key = async |key: &Secret| accounts.key(key.reveal(), &network(2)).await.expect("answered");
     let by_link = async || accounts.share(code.reveal(), &network(2)).await.expect("answered");
     // All are authorized twice, so that they are cached.

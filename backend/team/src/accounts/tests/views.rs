@@ -98,7 +98,7 @@ async fn a_persons_own_views_take_no_room_of_the_team_or_of_others() {
 async fn a_link_shows_what_its_maker_sees_of_its_machines_and_dies_with_their_membership() {
     let (hub, [vera, mike, tom, ada], [first, second], begun) = cast().await;
     let accounts = &hub.accounts;
-    let add = async |by: &Principal, wanted: &NewShare| accounts.add_share(by, None, wanted).await;
+    let add = async |by: &Principal, wanted: &NewShare| accounts.add_share(by, None, wanted, &[]).await;
     assert_eq!(add(&vera, &live("w=5m")).await.expect_err("a viewer").status(), 403);
     assert_eq!(add(&mike, &live("w=5m&source=gpu-2")).await.expect_err("not seen").status(), 400);
     assert_eq!(add(&mike, &live("w=5m&source=never")).await.expect_err("not there").status(), 400);
@@ -160,14 +160,14 @@ async fn who_is_a_viewer_of_a_team_publishes_nothing_of_it_by_the_name_of_anothe
             ("gpu-2", "other", 403),
             ("gpu-3", "main", 400),
         ] {
-            let denied = accounts.add_share(by, Some(team), &live(&format!("w=5m&source={word}"))).await;
+            let denied = accounts.add_share(by, Some(team), &live(&format!("w=5m&source={word}")), &[]).await;
             assert_eq!(denied.expect_err("not theirs").status(), status, "{word} {team}");
         }
     }
     // Views saved by its people cannot be shared either.
     let theirs = accounts.add_view(root, Some("other"), &view("ours", Reach::Team)).await.expect("a view");
     let of_view = NewShare { view: Some(theirs.id), ..NewShare::default() };
-    assert_eq!(accounts.add_share(&mike, Some("main"), &of_view).await.expect_err("not theirs").status(), 403);
+    assert_eq!(accounts.add_share(&mike, Some("main"), &of_view, &[]).await.expect_err("not theirs").status(), 403);
     assert!(
         !accounts.is_member_at(&mike, &second).await.unwrap() && accounts.is_member_at(&mike, &first).await.unwrap()
     );
@@ -175,9 +175,10 @@ async fn who_is_a_viewer_of_a_team_publishes_nothing_of_it_by_the_name_of_anothe
     // A member of both teams creates it in the team whose admins see it, and it lasts as long as the membership.
     accounts.set_member(root, "other", "mike", &member).await.expect("a member");
     let mike = again("mike").await;
-    let denied = accounts.add_share(&mike, Some("main"), &live("w=5m&source=gpu-2")).await.expect_err("not main's");
+    let denied =
+        accounts.add_share(&mike, Some("main"), &live("w=5m&source=gpu-2"), &[]).await.expect_err("not main's");
     assert!(denied.status() == 400 && denied.to_string().contains("in a team that has access"), "{denied}");
-    let (id, code) = accounts.add_share(&mike, Some("other"), &live("w=5m&source=gpu-2")).await.expect("a link");
+    let (id, code) = accounts.add_share(&mike, Some("other"), &live("w=5m&source=gpu-2"), &[]).await.expect("a link");
     let listed = accounts.shares(root, Some("other")).await.unwrap();
     assert_eq!(listed.iter().map(|one| &one.id).collect::<Vec<_>>(), [&id]);
     let link = accounts.share(code.reveal(), &network(4)).await.unwrap().expect("it holds");
@@ -185,7 +186,7 @@ async fn who_is_a_viewer_of_a_team_publishes_nothing_of_it_by_the_name_of_anothe
     accounts.set_member(root, "other", "mike", &viewer).await.expect("less");
     assert!(accounts.share(code.reveal(), &network(4)).await.unwrap().is_none());
     // A link of the hub admin in a team shows machines of that team only.
-    let denied = accounts.add_share(root, Some("main"), &live("w=5m&source=gpu-2")).await.expect_err("not main's");
+    let denied = accounts.add_share(root, Some("main"), &live("w=5m&source=gpu-2"), &[]).await.expect_err("not main's");
     assert_eq!(denied.status(), 400);
 }
 
@@ -193,7 +194,7 @@ async fn who_is_a_viewer_of_a_team_publishes_nothing_of_it_by_the_name_of_anothe
 async fn a_link_shows_a_span_or_a_window_and_never_all() {
     let (hub, [_, mike, ..], _, _) = cast().await;
     let bounds = async |wanted: NewShare| {
-        let made = hub.accounts.add_share(&mike, None, &wanted).await;
+        let made = hub.accounts.add_share(&mike, None, &wanted, &[]).await;
         match made {
             Ok((id, code)) => {
                 let link = hub.accounts.share(code.reveal(), &network(4)).await.unwrap().expect("it holds");

@@ -1,0 +1,283 @@
+//! The part of a finding, a run, an alert or a marker that the holder of a share link sees: what is wrong, where and
+//! since when. People, processes, notes, output and other machines are left out.
+
+use crate::address;
+use crate::alert::AlertHistory;
+use crate::answer::markers::Marker;
+use crate::answer::runs::ListedRun;
+use crate::finding::{Dismissed, Finding};
+use crate::nccl::WORDS_BEGIN;
+use crate::run::About;
+
+/// Rules whose sentences consist of devices, machines, times and numbers. A finding of another rule is left out, so that
+/// a new rule that names people or processes is not shown by accident.
+const RULES: [&str; 26] = [
+    "collector_silent",
+    "disk_full",
+    "ecc.corrected",
+    "ecc.uncorrected",
+    "fabric",
+    "gpu_memory",
+    "gpu_memory.ended",
+    "hang.idle",
+    "hang.odd",
+    "hang.spin",
+    "host_lost",
+    "host_memory",
+    "idle",
+    "lost_gpu",
+    "recovery",
+    "slow_link.net",
+    "slow_link.nvlink",
+    "slow_link.pcie",
+    "slow_link.port",
+    "starvation",
+    "straggler.slow",
+    "straggler.waits",
+    "throttle.heat",
+    "throttle.power",
+    "uneven",
+    "xid",
+];
+
+/// Kinds of markers that name neither a person nor code.
+const MARKERS: [&str; 5] = ["epoch", "step", "checkpoint", "eval", "preempting"];
+
+/// The objects that the query of a link names, besides its machines. They are chosen by the person who made the link.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LinkedObjects {
+    /// Id of a training job.
+    pub run: Option<String>,
+    /// Id of an alert.
+    pub alert: Option<String>,
+}
+
+impl LinkedObjects {
+    /// The objects of a query.
+    pub fn of_query(query: &str) -> Self {
+        let pairs = address::pairs(query);
+        let last = |name| pairs.iter().rev().find(|(known, _)| *known == name).map(|(_, value)| value.clone());
+        LinkedObjects { run: last("run"), alert: last("alert") }
+    }
+
+    /// Whether the link is to this training job.
+    pub fn has_run(&self, id: &str) -> bool {
+        self.run.as_deref() == Some(id)
+    }
+}
+
+/// Whether links show findings of a rule.
+pub fn shows_rule(rule: &str) -> bool {
+    RULES.contains(&rule)
+}
+
+/// Whether a text names a process by its number.
+fn names_process(text: &str) -> bool {
+    let digit = |rest: &str| rest.starts_with(|letter: char| letter.is_ascii_digit());
+    text.match_indices("process ").any(|(at, word)| digit(&text[at + word.len()..]))
+}
+
+/// The findings for a link, of those whose machines it all shows; `shows` returns whether it shows a metric, by its tag
+/// with the placeholder.
+pub fn findings(all: Vec<Finding>, shows: impl Fn(&str) -> bool) -> Vec<Finding> {
+    let mut seen: Vec<Finding> = all.into_iter().filter_map(|one| finding(one, &shows)).collect();
+    let ids: Vec<String> = seen.iter().map(|one| one.id.clone()).collect();
+    for one in &mut seen {
+        // The id of a cause has the name of its machine.
+        one.because = one.because.take().filter(|because| ids.contains(because));
+    }
+    seen
+}
+
+fn finding(mut of: Finding, shows: &impl Fn(&str) -> bool) -> Option<Finding> {
+    // The ranks that NCCL names are processes, on machines by their address.
+    let ranks = format!("; {WORDS_BEGIN}");
+    let without_ranks = |text: &str| text.split(&ranks).next().unwrap_or_default().to_string();
+    of.sentence = without_ranks(&of.sentence);
+    of.sentence_template = of.sentence_template.as_deref().map(without_ranks);
+    let is_hidden = of.evidence.iter().any(|evidence| !shows(&evidence.tag));
+    if !shows_rule(&of.rule) || is_hidden || names_process(&of.sentence) {
+        return None;
+    }
+    of.evidence.retain(|evidence| !names_process(&evidence.words) && !evidence.instance.contains(".proc."));
+    of.changed.retain(|change| shows(&change.tag) && !change.instance.contains(".proc."));
+    of.dismissed = of.dismissed.map(|said| Dismissed { at: said.at, by: String::new(), why: String::new() });
+    Some(of)
+}
+
+/// The run that a link names; `sees` returns whether the link shows a machine, by its name.
+pub fn run(mut of: ListedRun, sees: impl Fn(&str) -> bool) -> ListedRun {
+    let About { name, project, program, .. } = of.about;
+    of.about = About { name, project, program, ..About::default() };
+    of.row.hosts.retain(|host| sees(host));
+    if let Some(processes) = &mut of.row.processes {
+        processes.retain(|process| sees(&process.source));
+    }
+    if of.row.cause.as_ref().is_some_and(|cause| !sees(&cause.source)) {
+        of.row.cause = None;
+        of.row.sentence = of.row.state.name().into();
+    }
+    if let Some(cause) = &mut of.row.cause {
+        cause.line = None;
+    }
+    (of.row.edited, of.row.may, of.row.drivers) = (None, None, None);
+    of.figures.cost = None;
+    of.figures.currency = None;
+    of
+}
+
+/// A marker on a machine that a link shows; None if its kind is left out.
+pub fn marker(of: Marker, objects: &LinkedObjects) -> Option<Marker> {
+    if !MARKERS.contains(&of.kind.as_str()) {
+        return None;
+    }
+    let id = of.t.as_ref().map(|t| format!("{}-{}", of.kind, t.0));
+    let run = of.run.filter(|run| objects.has_run(run));
+    let Marker { t, source, kind, rank, seq, end, step, .. } = of;
+    Some(Marker { t, source, kind, rank, seq, end, step, id, run, ..Marker::default() })
+}
+
+/// The alert that a link names.
+pub fn alert(mut of: AlertHistory) -> AlertHistory {
+    of.alert.text.clear();
+    of.alert.held.clear();
+    if let Some(acked) = &mut of.alert.acked {
+        acked.by.clear();
+    }
+    of.alert.labels.retain(|name, _| ["source", "gpu", "rank", "tag"].contains(&name.as_str()));
+    for event in &mut of.history.events {
+        event.who.clear();
+        event.words.clear();
+    }
+    of
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::answer::runs::ListedCause;
+    use crate::finding::{Change, Evidence, Place, Severity};
+    use crate::json::Seconds;
+
+    fn found(rule: &str, sentence: &str) -> Finding {
+        let evidence = |tag: &str, words: &str| Evidence {
+            tag: tag.into(),
+            source: "a".into(),
+            instance: "3".into(),
+            words: words.into(),
+            value: Some(1.0),
+            level: None,
+            from: 0,
+            to: 1,
+        };
+        Finding {
+            id: format!("{rule}:a:3:100"),
+            kind: rule.split('.').next().unwrap_or_default().into(),
+            rule: rule.into(),
+            severity: Severity::Warning,
+            subject: vec![Place { source: "a".into(), gpus: vec![3] }],
+            affects: Vec::new(),
+            device: None,
+            since: 100,
+            told: 110,
+            until: None,
+            sentence: sentence.into(),
+            sentence_template: Some(sentence.into()),
+            next: String::new(),
+            evidence: vec![evidence("power", "power 140 W"), evidence("busy", "process 17 uses the GPU")],
+            changed: vec![Change {
+                source: "a".into(),
+                tag: "hidden".into(),
+                instance: String::new(),
+                before: 1.0,
+                after: 2.0,
+                score: 9.0,
+                first: false,
+            }],
+            because: Some("host_lost:other:0:90".into()),
+            confidence: None,
+            dismissed: Some(Dismissed { at: 120, by: "mara".into(), why: "a private reason".into() }),
+        }
+    }
+
+    #[test]
+    fn a_link_shows_what_is_wrong_and_neither_people_processes_nor_other_machines() {
+        let shows = |tag: &str| tag != "hidden";
+        let hang =
+            "GPU 3 stopped; NCCL: rank 5 (process 4711 on 10.0.0.2) does not answer, communicator 0000000000000001";
+        let seen = findings(vec![found("hang.spin", hang)], shows);
+        assert_eq!(seen.len(), 1);
+        assert_eq!((seen[0].sentence.as_str(), seen[0].evidence.len(), seen[0].changed.len()), ("GPU 3 stopped", 1, 0));
+        let text = serde_json::to_string(&seen).expect("JSON");
+        for word in ["mara", "private", "other", "4711", "10.0.0.2", "17"] {
+            assert!(!text.contains(word), "{word}: {text}");
+        }
+        for (rule, sentence) in [
+            ("straggler.shared", "GPU 3 is shared"),
+            ("of.tomorrow", "a new rule may name anybody"),
+            ("idle", "GPU 3 is held by process 17"),
+        ] {
+            assert_eq!(findings(vec![found(rule, sentence)], shows), [], "{rule}");
+        }
+        assert_eq!(
+            findings(vec![found("idle", "GPU 3 is idle")], |tag| tag != "power"),
+            [],
+            "a hidden chart proves it"
+        );
+        let pair = [found("host_lost", "a is away"), found("idle", "GPU 3 is idle")];
+        let [cause, mut follows] = pair;
+        follows.because = Some(cause.id.clone());
+        assert_eq!(findings(vec![cause.clone(), follows], shows)[1].because, Some(cause.id), "both are shown");
+    }
+
+    #[test]
+    fn a_run_is_shown_without_its_people_and_the_machines_that_the_link_lacks() {
+        let cause = |source: &str| ListedCause {
+            source: source.into(),
+            pid: 7,
+            rank: Some(3),
+            t: Seconds(0),
+            state: crate::run::RunState::Crashed,
+            sentence: "killed".into(),
+            line: Some("secret line".into()),
+        };
+        let whole = |source: &str| {
+            let mut run = ListedRun::default();
+            run.about.name = Some("night".into());
+            run.about.user = Some("mara".into());
+            run.about.notes = Some("private".into());
+            run.row.hosts = vec!["a".into(), "b".into()];
+            run.row.sentence = format!("crashed: rank 3 on {source} was killed");
+            run.row.cause = Some(cause(source));
+            run
+        };
+        let shown = run(whole("a"), |name| name == "a");
+        assert_eq!((shown.about.name.as_deref(), &shown.row.hosts[..]), (Some("night"), &["a".to_string()][..]));
+        assert_eq!(shown.row.cause, Some(ListedCause { line: None, ..cause("a") }));
+        assert_eq!((shown.about.user, shown.about.notes), (None, None));
+        let other = run(whole("b"), |name| name == "a");
+        assert_eq!((other.row.cause, other.row.sentence.contains("on b")), (None, false));
+    }
+
+    #[test]
+    fn a_marker_has_its_step_and_no_text() {
+        let of = |kind: &str| Marker {
+            kind: kind.into(),
+            t: Some(Seconds(5_000)),
+            run: Some("r1".into()),
+            step: Some(3),
+            text: Some("private".into()),
+            user: Some("mara".into()),
+            id: Some("private".into()),
+            ..Marker::default()
+        };
+        let own = LinkedObjects::of_query("page=run&run=r1");
+        assert!(own.has_run("r1") && !own.has_run("r2") && own.alert.is_none());
+        let shown = marker(of("epoch"), &own).expect("shown");
+        assert_eq!((shown.step, shown.run.as_deref(), shown.id.as_deref()), (Some(3), Some("r1"), Some("epoch-5000")));
+        assert_eq!((shown.text, shown.user), (None, None));
+        assert_eq!(marker(of("epoch"), &LinkedObjects::default()).expect("shown").run, None);
+        assert_eq!(marker(of("note"), &own), None);
+        assert_eq!(marker(of("cell"), &own), None);
+    }
+}
