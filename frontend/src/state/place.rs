@@ -110,6 +110,13 @@ impl Page {
         self.query(&View { window: view.window, theme: view.theme, place, runs: runs.to_vec(), ..View::default() })
     }
 
+    /// The address of the page of a run, with the line of this name highlighted, as `rank 3`.
+    pub fn address_of_run(&self, run: String, line: Option<String>) -> String {
+        let View { window, theme, .. } = self.view_now();
+        let pin = line.into_iter().collect();
+        self.query(&View { window, theme, place: Some(Route::Run), runs: vec![run], pin, ..View::default() })
+    }
+
     /// The address of the page of findings, with this one chosen; None for the first of them.
     pub fn address_of_finding(&self, id: Option<String>) -> String {
         let View { window, theme, .. } = self.view_now();

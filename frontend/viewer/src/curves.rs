@@ -81,6 +81,17 @@ impl CurveChart {
         })
     }
 
+    /// The same with the lines of these names highlighted, with or without their machine, as `rank 3`.
+    pub fn highlighting(&self, names: &[String]) -> CurveChart {
+        let is_named = |curve: &Curve| {
+            names.iter().any(|name| {
+                curve.name.strip_prefix(name.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with(" · "))
+            })
+        };
+        let subjects: Vec<usize> = (0..self.curves.len()).filter(|at| is_named(&self.curves[*at])).collect();
+        CurveChart { subjects: if subjects.is_empty() { self.subjects.clone() } else { subjects }, ..self.clone() }
+    }
+
     /// The axis that includes all lines.
     pub fn axis(&self) -> Axis {
         let limits = self.limits.iter().map(|limit| &limit.value).chain(&self.reach);
@@ -209,6 +220,8 @@ mod tests {
         let odd = CurveChart { subjects: vec![1], ..chart(&[90.0, 20.0, 92.0]) }.prepared();
         assert_eq!(odd.hues, [None, Some(Hue::Odd(0)), None]);
         assert_eq!(odd.band.iter().map(|b| b.values[2]).collect::<Vec<_>>(), [91.0, 91.0], "it is none of its peers");
+        let named = |name: &str| chart(&[90.0; 12]).highlighting(&[name.to_string()]).subjects;
+        assert_eq!((named("rank 1"), named("rank 11"), named("nobody")), (vec![1], vec![11], vec![]));
         let two = CurveChart { subjects: vec![0], ..chart(&[20.0, 92.0]) }.prepared();
         assert_eq!((two.hues, two.band.len()), (vec![Some(Hue::Odd(0)), Some(Hue::Ink)], 0));
     }

@@ -10,19 +10,19 @@ const LINE: &str = "GPU {i}";
 
 /// Share of the time below the clocks for the heat of the memory.
 pub static MEMORY_VIOLATION: MetricDef = MetricDef::gauge("gpu.{i}.hbmThermalViolationPercent", Unit::Percent)
-    .title("GPU held back by the heat of its memory")
+    .title("GPU throttled by memory heat")
     .on("gpu.violation.thermal", "GPU {i} memory")
     .help("Share of the time since the previous sample in which the heat of the memory held the clocks back. AMD gpu_metrics 1.6 to 1.8: growth of hbm_thm_residency_acc by that of accumulation_counter; amd-smi hbm_thermal_violation_activity.");
 
 /// Likewise for the voltage regulators.
 pub static REGULATOR_VIOLATION: MetricDef = MetricDef::gauge("gpu.{i}.vrThermalViolationPercent", Unit::Percent)
-    .title("GPU held back by the heat of its voltage regulators")
+    .title("GPU throttled by regulator heat")
     .on("gpu.violation.thermal", "GPU {i} voltage regulators")
     .help("Share of the time since the previous sample in which the heat of the voltage regulators held the clocks back. AMD gpu_metrics 1.6 to 1.8: growth of vr_thm_residency_acc by that of accumulation_counter; amd-smi vr_thermal_violation_activity.");
 
 /// Likewise for the signal PROCHOT.
 pub static PROCHOT_VIOLATION: MetricDef = MetricDef::gauge("gpu.{i}.prochotViolationPercent", Unit::Percent)
-    .title("GPU held back by PROCHOT")
+    .title("GPU throttled by PROCHOT")
     .on("gpu.violation.thermal", "GPU {i} PROCHOT")
     .help("Share of the time since the previous sample in which the signal PROCHOT held the clocks back: the GPU or its board reports an emergency of heat or power. AMD gpu_metrics 1.6 to 1.8: growth of prochot_residency_acc by that of accumulation_counter; amd-smi prochot_violation_activity.");
 

@@ -21,13 +21,13 @@ pub static PERSISTENCE_MODE: MetricDef = MetricDef::state("gpu.{i}.persistenceMo
 
 /// Share of the time below the application clocks for want of power.
 pub static POWER_VIOLATION: MetricDef = MetricDef::gauge("gpu.{i}.powerViolationPercent", Unit::Percent)
-    .title("GPU held back by power")
+    .title("GPU throttled by power")
     .on("gpu.violation.power", LINE)
     .help("Share of the time since the previous reading, 10 s earlier, in which a power limit kept the clocks below the application clocks. Growth of NVML violation status, power policy (ns), by time. AMD gpu_metrics 1.6 to 1.8, every sample: growth of ppt_residency_acc by that of accumulation_counter.");
 
 /// Likewise for heat.
 pub static THERMAL_VIOLATION: MetricDef = MetricDef::gauge("gpu.{i}.thermalViolationPercent", Unit::Percent)
-    .title("GPU held back by heat")
+    .title("GPU throttled by heat")
     .on("gpu.violation.thermal", LINE)
     .help("Share of the time since the previous reading, 10 s earlier, in which a temperature limit kept the clocks below the application clocks. Growth of NVML violation status, thermal policy (ns), by time. AMD gpu_metrics 1.6 to 1.8, every sample: growth of socket_thm_residency_acc by that of accumulation_counter.");
 

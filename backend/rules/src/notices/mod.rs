@@ -539,11 +539,13 @@ impl Notices {
         self.setup.public_url.as_ref().map(|url| format!("{}/?page=alerts{page}", url.trim_end_matches('/')))
     }
 
-    /// Address of the run of an alert, or of the charts of its machine from a minute before it on. An alert about a
-    /// series is about its machine.
+    /// Address of the run of an alert, with the lines of its rank highlighted, or of the charts of its machine from a
+    /// minute before it on. An alert about a series is about its machine.
     fn charts(&self, alert: &Alert, now: i64) -> Option<String> {
         let of = |name: &str| alert.labels.get(name).filter(|value| !value.is_empty()).map(String::as_str);
-        let run = of("run").map(|id| written([("page", "run"), ("run", id)]));
+        let rank = of("rank").map(|rank| format!("rank {rank}"));
+        let pin = rank.iter().map(|name| ("pin", name.as_str()));
+        let run = of("run").map(|id| written([("page", "run"), ("run", id)].into_iter().chain(pin)));
         let machine = of("source").map(|name| {
             let to = alert.ended.unwrap_or(now).max(alert.began) / 1000;
             let from = (alert.began / 1000 - LEAD_SECONDS).max(to - MAX_SPAN_SECONDS);

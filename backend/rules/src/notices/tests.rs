@@ -325,6 +325,11 @@ fn a_notice_of_one_alert_leads_to_its_run_or_its_machine() {
         Some("https://hub/?page=run&run=r%261".into())
     );
     assert_eq!(of(&[("source", "node 1")], "https://hub"), Some(machine.clone()));
+    assert_eq!(
+        of(&[("run", "r"), ("rank", "3")], "https://hub"),
+        Some("https://hub/?page=run&run=r&pin=rank%203".into()),
+        "the lines of its rank"
+    );
     assert_eq!(of(&[("source", "node 1"), ("run", "r"), ("tag", "gpu.0.temp")], "https://hub"), Some(machine));
     assert_eq!((of(&[("source", "n")], ""), of(&[], "https://hub")), (None, None));
     let mut all = notices(&rules(), &[channel("lab", "slack")]);

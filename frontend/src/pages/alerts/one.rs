@@ -33,7 +33,10 @@ fn address(page: Page, alert: &Alert) -> Option<String> {
             let (chart, label, _) = found.map(|(tag, instance)| line(page, &tag, &instance)).unwrap_or_default();
             Some(shown(page, &source, span(alert, page.newest()), (chart, label)))
         }
-        AlertSubject::Run(run) => Some(page.address_of_runs(&[run])),
+        AlertSubject::Run(run) => {
+            let rank = alert.labels.get("rank").map(|rank| format!("rank {rank}"));
+            Some(page.address_of_run(run, rank))
+        }
     }
 }
 

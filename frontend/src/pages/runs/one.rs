@@ -380,7 +380,11 @@ fn MeasureCard(
     at: RwSignal<Option<i64>>,
     #[prop(into)] kept: Signal<String>,
 ) -> impl IntoView {
-    let chart = Memo::new(move |_| measured.with(|m| m.as_ref().map(|m| Arc::new(m.chart.clone()))));
+    let page = expect_context::<Page>();
+    let pinned = Memo::new(move |_| page.view.with(|view| view.pin.clone()));
+    let chart = Memo::new(move |_| {
+        measured.with(|m| m.as_ref().map(|m| Arc::new(pinned.with(|names| m.chart.highlighting(names)))))
+    });
     let is_kept = move || kept.get() == "true";
     let title = text(move || measured.with(|m| m.as_ref().map(|m| m.title.clone()).unwrap_or_default()));
     let said = text(move || {
