@@ -14,6 +14,9 @@ use leptos::prelude::*;
 use wasm_bindgen::JsCast;
 use web_sys::Element;
 
+/// Most letters that are kept for the search while it loads, bytes.
+const MAX_EARLY: usize = 200;
+
 /// Listens for keys until the component that calls this is removed.
 pub fn listen(board: Board) {
     let going = StoredValue::new(false);
@@ -30,6 +33,14 @@ fn pressed(board: Board, event: &KeyboardEvent, going: StoredValue<bool>) {
         // In other dialogs a question mark is typed text.
         if key == "Escape" || (key == "?" && dialog == Dialog::Keys) {
             page.dialog.set(None);
+            page.typed_early.set_value(String::new());
+            event.prevent_default();
+        }
+        // Letters before the field is there are its first.
+        let letter = event.key().chars().count() == 1 && !event.ctrl_key() && !event.meta_key() && !event.alt_key();
+        if dialog == Dialog::Find && letter && browser::by_id("find").is_none() {
+            page.typed_early
+                .update_value(|typed| typed.extend(event.key().chars().take(MAX_EARLY - typed.len().min(MAX_EARLY))));
             event.prevent_default();
         }
         return;

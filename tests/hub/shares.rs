@@ -213,7 +213,10 @@ async fn a_link_gives_no_value_of_a_chart_that_its_view_leaves_out() {
 #[test]
 fn a_link_to_a_run_and_one_to_an_alert_show_that_and_nothing_of_people_or_other_runs() {
     let hub = Hub::start(["--collectors", "cpu,job", "--interval", "200ms"]);
-    let machine = Machine::start(&hub, "node-9", ["--collectors", "cpu,job", "--interval", "200ms"]);
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut command = Machine::command(&hub, "node-9", ["--collectors", "cpu,job", "--interval", "200ms"]);
+    command.arg("--data-dir").arg(folder.path());
+    let machine = Machine::run(command);
     let submit = |path: &str, body: Value| {
         hub.send("POST", &format!("/api/v1/{path}"), &[&hub.key("runs"), JSON], &body.to_string())
     };
@@ -223,7 +226,11 @@ fn a_link_to_a_run_and_one_to_an_alert_show_that_and_nothing_of_people_or_other_
     };
     for id in ["shown", "secret"] {
         let begin = json!({ "id": id, "name": format!("run {id}"), "notes": "a private note", "program": "train.py" });
-        until("the run is taken", || (submit("runs?source=node-9", begin.clone()).status == 201).then_some(()));
+        let begun = until("the machine has joined, and the run is taken", || {
+            let answer = submit("runs?source=node-9", begin.clone());
+            (![404, 503].contains(&answer.status)).then_some(answer)
+        });
+        assert_eq!(begun.status, 201, "{begun:?}");
         until("the run is listed", || (mike(&format!("runs/{id}"))["state"] == "running").then_some(()));
     }
     let own = "markers?source=node-9";

@@ -195,12 +195,28 @@ const STEPS: [i64; 15] = [
     6 * HOUR,
 ];
 
+/// Room that texts without seconds need, as a part of that of the longest text.
+const WITHOUT_SECONDS: f64 = 0.8;
+
+/// Time between two texts of a span, at least `wish`, ms. One text says nothing about the distance of two instants, so a
+/// span with less than two takes the next shorter step, if its texts have no seconds and fit.
+fn time_step(span: i64, wish: i64) -> i64 {
+    let at = STEPS.iter().position(|step| *step >= wish);
+    let step = at.map_or(12 * HOUR, |at| STEPS[at]);
+    let shorter = at.and_then(|at| at.checked_sub(1)).map(|at| STEPS[at]);
+    let fits = |step: &i64| *step >= MINUTE && *step as f64 >= wish as f64 * WITHOUT_SECONDS;
+    match shorter.filter(fits) {
+        Some(shorter) if span < 2 * step => shorter,
+        _ => step,
+    }
+}
+
 /// Ticks along the bottom: instants in ms since the epoch, each with its local time, or with the date at the start of a
 /// day. `room` is the number of texts that fit; `offset` is local time minus UTC in ms. A span that begins at 0 is the
 /// time since a start, and its texts are durations.
 pub fn times(from: i64, to: i64, room: f64, offset: i64) -> Vec<(i64, String)> {
     let wish = ((to - from) as f64 / room.max(2.0)) as i64;
-    let step = STEPS.into_iter().find(|s| *s >= wish).unwrap_or(12 * HOUR);
+    let step = time_step(to - from, wish);
     let first = (from + offset).div_euclid(step) + i64::from((from + offset).rem_euclid(step) != 0);
     let mut day = None;
     (first..)
@@ -284,6 +300,19 @@ mod tests {
         assert_eq!(said, ["12:00 AM", "1:01 AM", "12:00 PM", "2:05 PM", "11:59 PM"]);
         assert_eq!((long.as_str(), room > clock_room()), ("2:05:07 PM", true));
         assert_eq!(clock(845 * minute, false), "14:05");
+    }
+
+    #[test]
+    fn a_narrow_chart_has_two_times_where_they_fit() {
+        let count = |minutes: i64, room: f64| times(7 * MINUTE, (7 + minutes) * MINUTE, room, 0).len();
+        // Five minutes on a phone, with clocks of twelve hours.
+        assert_eq!((count(5, 2.3), count(5, 2.0)), (3, 3));
+        assert_eq!((count(9, 2.0), count(60, 2.3)), (2, 2), "shorter steps would touch; there are two already");
+        for minutes in 1..720 {
+            for room in [2.0, 2.5, 3.0, 5.0, 9.0] {
+                assert!(count(minutes, room) as f64 <= room / WITHOUT_SECONDS + 1.0, "{minutes} {room}");
+            }
+        }
     }
 
     #[test]

@@ -208,6 +208,8 @@ pub struct Page {
     pub menu: RwSignal<Option<Menu>>,
     /// The content of the dialog; None while the dialog is closed.
     pub dialog: RwSignal<Option<Dialog>>,
+    /// Letters typed into the search while it was loading.
+    pub typed_early: StoredValue<String>,
     /// The list that is open beside the charts; None while none is.
     pub sheet: RwSignal<Option<Sheet>>,
     /// True while a narrow page shows the tools of the bar.
@@ -309,6 +311,7 @@ impl Page {
             hover: StoredValue::new(None),
             has_cards: StoredValue::new(false),
             frame: Trigger::new(),
+            typed_early: StoredValue::default(),
             history: Trigger::new(),
             outbox: RwSignal::default(),
             told: StoredValue::new(0),

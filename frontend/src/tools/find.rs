@@ -313,12 +313,17 @@ pub fn Find(
     offered: RwSignal<Vec<Offer>>,
 ) -> impl IntoView {
     let page = expect_context::<Page>();
-    let (typed, chosen) = (RwSignal::new(String::new()), RwSignal::new(0usize));
+    let early = page.typed_early.try_update_value(std::mem::take).unwrap_or_default();
+    let (typed, chosen) = (RwSignal::new(early.clone()), RwSignal::new(0usize));
     // The process table is requested only where it is visible, and here.
     page.ask(PageMessage::Processes { at: None });
     let found = Memo::new(move |_| offered.with(|offered| hits(page, offered, &typed.get())));
     let field = NodeRef::<html::Input>::new();
-    field.on_load(|field| browser::focus(&field));
+    field.on_load(move |field| {
+        // Set as typed text is, so that the next letter follows it.
+        field.set_value(&early);
+        browser::focus(&field);
+    });
     let go = move |hit: Hit| go_to(page, hit.goal, act);
     let pressed = move |event: leptos::ev::KeyboardEvent| {
         let last = found.with(Vec::len).saturating_sub(1);
