@@ -253,6 +253,21 @@ fn a_symptom_finds_the_finding_and_times_are_typed_as_people_write_them() {
 }
 
 #[test]
+fn letters_typed_while_the_search_loads_are_its_first() {
+    let browser = demo("");
+    for key in ["/", "o", "o", "m"] {
+        browser.strike(key, 0);
+    }
+    browser.until("document.getElementById('find') && document.getElementById('find').value === 'oom'");
+    browser.insert("s");
+    browser.until("document.getElementById('find').value === 'ooms'");
+    browser.strike("Escape", 0);
+    browser.until("!document.getElementById('dialog').open");
+    browser.strike("/", 0);
+    browser.until("document.activeElement.id === 'find' && document.activeElement.value === ''");
+}
+
+#[test]
 fn anything_is_found_by_a_few_letters() {
     let browser = demo("");
     let ask = |text: &str| {
