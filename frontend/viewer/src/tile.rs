@@ -112,6 +112,10 @@ pub fn top(points: &[(i64, f64)], of: Option<f64>, unit: Unit) -> f64 {
     of.unwrap_or(if unit == Unit::Percent && most <= 100.0 { 100.0 } else { most * 1.1 })
 }
 
+/// Tags of the memory in use of GPUs, and of the state that it is the machine's.
+const MEMORY: &str = "gpu.{i}.memoryAllocatedBytes";
+const SHARED: &str = "gpu.{i}.memoryShared";
+
 fn fold(fold: Fold, values: Vec<f64>) -> Option<f64> {
     let n = values.len();
     (n > 0).then(|| match fold {
@@ -175,6 +179,11 @@ impl Say<'_> {
         let (text, tag) = &self.tile.corner;
         if tag.is_empty() {
             return text.clone();
+        }
+        // The memory of such a GPU is that of the machine, which the page shows, too.
+        let is_shared = || self.series(SHARED).into_iter().any(|id| self.at(id) == Some(1.0));
+        if self.tile.metrics.iter().any(|metric| metric == MEMORY) && is_shared() {
+            return "shared with the host".into();
         }
         let all = self.series(tag);
         let told = all.iter().filter(|id| self.at(**id).is_some()).count();
@@ -269,5 +278,30 @@ impl Say<'_> {
             1 => format!("{name} {}", self.quantity(id, value)),
             _ => format!("{word}: {name}, {}", self.quantity(id, value)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::source::Tick;
+    use shared::catalog::{Catalog, gpu};
+    use shared::series::SeriesDef;
+    use shared::wire;
+
+    #[test]
+    fn memory_that_is_the_machines_is_said_to_be_shared() {
+        let store = Store { catalog: Catalog::new(gpu::ROWS.iter().chain(gpu::MORE).copied()), ..Store::default() };
+        let def = |tag: &str| SeriesDef { metric: store.catalog.position(tag).expect(tag), instance: "0".into() };
+        let tile = store.catalog.layout.tiles.iter().find(|tile| tile.metrics.iter().any(|tag| tag == MEMORY));
+        let tile = tile.expect("the tile of memory");
+        let corner = |shared: f64| {
+            let mut source = Source::new(wire::Source::new(0, "spark".into(), 1_000, Vec::new()));
+            source.announce(0, vec![def(MEMORY), def(SHARED)], &store.catalog);
+            source.head.push_back(Tick { seq: 1, t: 1_000, values: vec![5e9, shared] });
+            Say { store: &store, source: &source, tile, t: 1_000 }.corner()
+        };
+        assert_eq!(corner(1.0), "shared with the host");
+        assert_eq!(corner(f64::NAN), "", "one GPU with memory of its own");
     }
 }
