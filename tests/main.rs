@@ -28,6 +28,7 @@ mod house;
 mod hub;
 mod kernels;
 mod ledger;
+mod mcp;
 #[cfg(target_os = "linux")]
 mod notebook;
 mod operations;
