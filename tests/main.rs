@@ -22,6 +22,7 @@ mod export;
 mod files;
 mod findings;
 mod first_wave;
+mod forge;
 mod guard;
 mod history;
 mod house;
