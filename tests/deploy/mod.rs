@@ -1,5 +1,6 @@
 //! Units, manifests and scripts in `deploy/` use only flags and keys that the program accepts.
 
+mod helm;
 mod kubernetes;
 pub mod yaml;
 
