@@ -6,7 +6,7 @@ mod recipes;
 use crate::Failure;
 use crate::deny;
 use crate::dist;
-use crate::exec::{cmd, find};
+use crate::exec::cmd;
 use crate::paths;
 use crate::steps::{Done, Steps};
 use recipes::{Archive, Published};

@@ -1,6 +1,7 @@
 //! Arguments, notes, gathered files, sums and commands of a release.
 
 use super::*;
+use crate::exec::find;
 
 fn words(line: &str) -> Vec<String> {
     line.split_whitespace().map(str::to_owned).collect()
