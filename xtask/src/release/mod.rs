@@ -83,6 +83,10 @@ fn make(steps: &mut Steps, asked: &Asked) -> Result<Option<String>, String> {
     if steps.has_failed() {
         return Err("crates are not as deny.toml allows: see above".to_owned());
     }
+    if asked.only_this_machine {
+        let here = std::env::consts::ARCH;
+        steps.step("processors", || Ok(Done::But(format!("only {here} is in this release: --only-this-machine"))))?;
+    }
     if !asked.built {
         let here = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
         let targets = TARGETS.into_iter().filter(|target| !asked.only_this_machine || *target == here);
