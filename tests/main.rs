@@ -22,12 +22,14 @@ mod export;
 mod files;
 mod findings;
 mod first_wave;
+mod forge;
 mod guard;
 mod history;
 mod house;
 mod hub;
 mod kernels;
 mod ledger;
+mod mcp;
 #[cfg(target_os = "linux")]
 mod notebook;
 mod operations;

@@ -19,6 +19,7 @@ pub mod follow;
 pub mod http;
 pub mod modes;
 pub mod program;
+mod remote;
 pub mod remote_write;
 mod report;
 pub mod sampler;

@@ -1,7 +1,8 @@
 //! Units, manifests and scripts in `deploy/` use only flags and keys that the program accepts.
 
+mod helm;
 mod kubernetes;
-mod yaml;
+pub mod yaml;
 
 use serde_json::Value;
 use std::path::{Path, PathBuf};

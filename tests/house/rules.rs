@@ -70,6 +70,8 @@ const PACKAGES: &[(&str, &[&str], &[&str])] = &[
     ),
     // It runs beside the job: small, and without a runtime of its own.
     ("backend/launch", &["shared"], &["tokio", "axum", "hyper", "leptos", "plotters", "tracing"]),
+    // Requests are passed to its caller: no socket, no file, no thread.
+    ("backend/mcp", &["shared", "api"], &["tokio", "axum", "hyper", "leptos", "plotters", "tracing", "ureq"]),
     // Outgoing notices and their allowed targets: no rule, no table, no runtime.
     ("backend/notify", &["shared", "client"], &["tokio", "axum", "hyper", "leptos", "plotters", "tracing", "ureq"]),
     ("backend/records", &["shared"], &["axum", "hyper", "leptos", "plotters", "tracing"]),
@@ -91,6 +93,7 @@ const PACKAGES: &[(&str, &[&str], &[&str])] = &[
             "inventory",
             "jobs",
             "launch",
+            "mcp",
             "notify",
             "providers",
             "records",
@@ -166,7 +169,9 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
     // The command of that name.
     ("backend/src", "findings", &["config", "terminal"]),
     // The commands that administer a hub.
-    ("backend/src", "admin", &["config", "control"]),
+    ("backend/src", "admin", &["config", "control", "remote"]),
+    // Requests to a server elsewhere, with a key.
+    ("backend/src", "remote", &[]),
     // The client end of the page's stream.
     ("backend/src", "follow", &[]),
     (
@@ -247,6 +252,7 @@ const WORKSPACE: &[&str] = &[
     "history",
     "inventory",
     "jobs",
+    "mcp",
     "notify",
     "providers",
     "records",

@@ -136,6 +136,7 @@ const OF_NO_HUB: &[&str] = &[
     "doctor --json",
     "doctor --hub URL",
     "doctor --config FILE",
+    "mcp",
     "top",
     "top --url http://localhost:7171",
     "top --hub https://watch.example.org --key-file key --source node-7",

@@ -57,6 +57,12 @@ impl Cmd {
         self
     }
 
+    /// Passes our standard input on, for a program that asks for a password.
+    pub fn with_input(mut self) -> Self {
+        self.inner.stdin(Stdio::inherit());
+        self
+    }
+
     /// Sets the working folder.
     pub fn dir(mut self, dir: &Path) -> Self {
         self.inner.current_dir(dir);

@@ -1,5 +1,5 @@
 //! The tool for work on this project: `cargo xtask
-//! setup|run|test|build|bench|insight|torture|fuzz|dist|docs|screenshots|strings|check-page`.
+//! setup|run|test|build|bench|insight|torture|fuzz|dist|release|docs|screenshots|strings|check-page`.
 //!
 //! It depends only on the standard library, so that it compiles in a second or two. It depends on no package of the
 //! workspace, so that it still runs when one of them does not compile. Reading order: [`steps`] (reports and times of
@@ -22,6 +22,7 @@ mod left;
 mod measured;
 mod page;
 mod paths;
+mod release;
 mod room;
 mod run;
 mod screenshots;
@@ -49,6 +50,7 @@ cargo xtask COMMAND
   torture [-- ARGS]  a server killed, cut from power, its disk filled: what was seen is there; the last two need root
   fuzz [TARGET...]   whatever bytes for every decoder, --seconds 60 each; needs a nightly compiler and a C++ one
   dist [FLAGS]       what people install, in dist/: wheel, archive, package for Debian; --check tries them
+  release VERSION    checks, dist for each processor, recipes, checksums, signatures, notes and a tag; publishes nothing
   docs               the book of docs/, into frontend/dist/docs; the program serves it at /docs
   screenshots        the pictures of the page in static/, taken anew
   page [--dist]      the page alone, into frontend/dist; the next build of a binary takes it in; --dist: as it is handed out
@@ -72,6 +74,7 @@ fn main() -> ExitCode {
         "torture" => torture::torture(after_dashes(&args)),
         "fuzz" => fuzz::fuzz(after_dashes(&args)),
         "dist" => dist::dist(&args),
+        "release" => release::release(&args),
         "docs" => no_more(&args).and_then(|()| book::docs()),
         "screenshots" => no_more(&args).and_then(|()| screenshots::screenshots()),
         "page" => run::page(&args),

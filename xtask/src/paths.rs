@@ -51,6 +51,11 @@ pub fn dist() -> PathBuf {
     root().join("frontend").join("dist")
 }
 
+/// The folder with the files that people install.
+pub fn dist_out() -> PathBuf {
+    root().join("dist")
+}
+
 /// Writes a file, and creates its folder if needed.
 pub fn write(path: &Path, text: &str) -> Result<(), String> {
     let folder = path.parent().unwrap_or(path);

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 const LONGEST_STEPS: usize = 5;
 
 /// The result of a step that did not fail.
+#[derive(Debug)]
 pub enum Done {
     /// There was no work. The text names the existing result.
     Already(String),
@@ -125,6 +126,11 @@ impl Steps {
         if self.rows.iter().any(|row| row.part) {
             eprintln!("{} The next start makes only what has changed.", self.sum());
         }
+    }
+
+    /// Whether a step has failed.
+    pub fn has_failed(&self) -> bool {
+        self.rows.iter().any(|row| row.outcome.is_err())
     }
 
     /// Prints the table of all steps, and stores it. Returns an error with the names of the failed ones.

@@ -81,6 +81,8 @@ struct Others {
     axe: Option<PathBuf>,
     /// Path of schemathesis.
     schemathesis: Option<PathBuf>,
+    /// Path of a Python with Helm's engine, if kubectl is there too.
+    helm: Option<PathBuf>,
     /// Environments with JupyterLab: the newest, and the oldest that our extension supports.
     jupyter: Option<PathBuf>,
     oldest: Option<PathBuf>,
@@ -91,9 +93,10 @@ impl Others {
         let programs = setup::programs(steps);
         let axe = setup::axe(steps).ok().flatten();
         let schemathesis = setup::schemathesis(steps);
+        let helm = find("kubectl").and_then(|_| setup::helm(steps));
         let jupyter = setup::jupyter(steps);
         let oldest = jupyter.as_ref().and_then(|_| setup::oldest_jupyter(steps));
-        Others { programs, axe, schemathesis, jupyter, oldest }
+        Others { programs, axe, schemathesis, helm, jupyter, oldest }
     }
 }
 
@@ -116,6 +119,10 @@ fn all_tests(steps: &mut Steps, others: &Others, repeated: &mut Repeated) {
     if let Some(schemathesis) = &others.schemathesis {
         let tests = || plain().arg("--ignored").env("WATCHGLASS_SCHEMATHESIS", schemathesis);
         check_tests(steps, repeated, "schemathesis on the API", tests, &["with_schemathesis_"]);
+    }
+    if let Some(helm) = &others.helm {
+        let tests = || plain().arg("--ignored").env("WATCHGLASS_HELM", helm);
+        check_tests(steps, repeated, "the chart by Helm", tests, &["with_helm_"]);
     }
     let nginx = others.programs.tests.contains(&"with_nginx_");
     for (name, jupyter) in [("beside JupyterLab", &others.jupyter), ("beside the oldest JupyterLab 4", &others.oldest)]

@@ -5,22 +5,18 @@ use super::failed::AdminFailed;
 use super::order::HubOrder;
 use crate::config::Config;
 use crate::control;
+use crate::remote::{self, Remote};
 use history::files::{Disk, Files, LockError};
 use serde_json::Value;
 use shared::session::Problem;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 use stream::clock;
 use system::user;
 use team::accounts::{Accounts, Database, Principal, REMOVALS_FILE};
-use uplink::settings::{HubEntry, KeyFrom};
+use uplink::settings::HubEntry;
 use watch::alerts::{KEY_FILE, SealingKey};
-
-/// Timeout of a hub's response, and its maximum size, bytes.
-const TIMEOUT: Duration = Duration::from_secs(30);
-const MAX_ANSWER: u64 = 32 << 20;
 
 /// The data folder of the hub of this machine.
 fn own_folder<'a>(config: &'a Config, hub: Option<&HubEntry>) -> Result<&'a Path, AdminFailed> {
@@ -126,38 +122,13 @@ pub(super) fn carry(config: &Config, hub: Option<&HubEntry>, order: &HubOrder) -
 
 /// Sends it to a hub elsewhere, with a key.
 fn by_network(hub: &HubEntry, order: &HubOrder) -> Result<Value, AdminFailed> {
-    let key = match &hub.key {
-        Some(KeyFrom::File(path)) => std::fs::read_to_string(path)
-            .map_err(|error| AdminFailed::usage(format!("the key in {} cannot be read: {error}", path.display())))?,
-        Some(KeyFrom::Given(key)) => key.clone(),
-        Some(KeyFrom::Stdin) => {
-            let mut line = String::new();
-            io::stdin()
-                .read_line(&mut line)
-                .map_err(|error| AdminFailed::usage(format!("the key cannot be read: {error}")))?;
-            line
-        }
-        None => return Err(AdminFailed::answered(401, "a key is missing; name its file with --key-file FILE")),
-    };
-    if hub.ca.is_some() || hub.pin.is_some() {
-        return Err(AdminFailed::usage(
-            "--ca and --pin apply to agents only; this command trusts the system's CA certificates (SSL_CERT_FILE \
-            adds to them)",
-        ));
-    }
+    let missing = || AdminFailed::answered(401, "a key is missing; name its file with --key-file FILE");
+    let key = remote::key(hub.key.as_ref().ok_or_else(missing)?, None).map_err(AdminFailed::usage)?;
+    let remote = Remote::new(hub, Some(&key)).map_err(AdminFailed::usage)?;
     let request = order.request();
-    let uri = format!("{}/{}", hub.url(), request.path);
-    let uri = uri.parse().map_err(|_| AdminFailed::usage(format!("{} is not the address of a hub", hub.url())))?;
-    let limits = client::Limits { connect: Duration::from_secs(10), whole: TIMEOUT, idle: Duration::from_secs(1) };
-    let client = client::Client::new(limits);
-    let bearer = format!("Bearer {}", key.trim());
-    let headers = [("authorization", bearer.as_str()), ("content-type", "application/json")];
     let body = request.body.map(|body| body.to_string().into_bytes());
-    let told = |error: String| AdminFailed::new(format!("{}: {error}", hub.url()));
-    let answer = client.send(request.operation.method().text(), &uri, headers, body.as_deref()).map_err(told)?;
-    let status = answer.status().as_u16();
-    let max = client::MaxBytes { sent: MAX_ANSWER, unpacked: MAX_ANSWER };
-    let text = client::read(answer, max).map_err(|error| told(client.told_of_body(&uri, error)))?;
+    let answer = remote.send(request.operation.method().text(), &request.path, body.as_deref());
+    let (status, text) = answer.map_err(AdminFailed::new)?;
     judged(status, &text)
 }
 

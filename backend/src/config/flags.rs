@@ -38,6 +38,10 @@ const AFTER_MAN: &str = "\
 To read it:    watchglass man | man -l -
 In a package:  watchglass man /usr/share/man/man1";
 
+const AFTER_MCP: &str = "\
+Without --hub and --port, it asks the server of the data folder, or that of this machine's port. The page of the docs
+about assistants has the lines for Claude Code, Cursor and VS Code.";
+
 /// Default size limit of an agent's spool.
 const SPOOL_BYTES: u64 = 256 << 20;
 
@@ -124,6 +128,9 @@ pub enum Word {
     /// Show this machine, a server, a hub or a recording in the terminal
     #[command(after_help = top::AFTER_HELP)]
     Top(TopFlags),
+    /// Answer an assistant over the Model Context Protocol; it only reads
+    #[command(after_help = AFTER_MCP)]
+    Mcp,
     /// Start a training job and record its start, end and exit status
     #[command(after_help = run::AFTER_HELP)]
     Run(RunTask),
@@ -451,11 +458,12 @@ fn concerns(flag: &str, command: &str) -> bool {
             [CONFIG, "key_file"].contains(&flag) || (flag, command) == ("label", "agents")
         }
         None if HUB_FLAGS.contains(&flag) && command == "top" => ["key_file", "ca", "pin", "proxy"].contains(&flag),
+        None if HUB_FLAGS.contains(&flag) && command == "mcp" => flag == "key_file",
         None if HUB_FLAGS.contains(&flag) => ["serve", "agent", "doctor"].contains(&command),
         None if ["completions", "man"].contains(&command) => false,
         None if command == "run" => flag == CONFIG,
         // These print no configuration.
-        None => flag != PRINT_CONFIG || !["export", "findings"].contains(&command),
+        None => flag != PRINT_CONFIG || !["export", "findings", "mcp"].contains(&command),
     }
 }
 

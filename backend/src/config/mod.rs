@@ -158,6 +158,13 @@ pub enum Command {
         /// Origin and format of the dashboard.
         top: Top,
     },
+    /// Answer an assistant.
+    Mcp {
+        /// The configuration with the data folder and the port.
+        config: Config,
+        /// The server to ask; none: the one of this machine.
+        entry: Option<Box<HubEntry>>,
+    },
     /// Make or show a recording.
     Recording {
         /// The configuration of the server, or of the history to record.
@@ -340,6 +347,16 @@ fn dial_named(config: &mut Config, env: &dyn Fn(&str) -> Option<String>) -> Resu
     Ok(())
 }
 
+/// The command that writes texts for packages and shells, without a configuration.
+fn written(word: &Word) -> Option<Command> {
+    match word {
+        Word::Completions { shell } => Some(Command::Say(packages::completions(*shell))),
+        Word::Man { folder: None } => Some(Command::Say(packages::page())),
+        Word::Man { folder: Some(folder) } => Some(Command::Manual(folder.clone())),
+        _ => None,
+    }
+}
+
 fn parse_with(
     args: impl IntoIterator<Item = OsString>,
     env: &dyn Fn(&str) -> Option<String>,
@@ -351,11 +368,8 @@ fn parse_with(
         Err(flags::Stop::Say(text)) => return Ok(Command::Say(text)),
         Err(flags::Stop::Wrong(error)) => return Err(error),
     };
-    match &flags.command {
-        Some(Word::Completions { shell }) => return Ok(Command::Say(packages::completions(*shell))),
-        Some(Word::Man { folder: None }) => return Ok(Command::Say(packages::page())),
-        Some(Word::Man { folder: Some(folder) }) => return Ok(Command::Manual(folder.clone())),
-        _ => {}
+    if let Some(command) = flags.command.as_ref().and_then(written) {
+        return Ok(command);
     }
     let mut config = base(&flags, env, read_file, collectors)?;
     let fleet = flags.command.as_ref().and_then(Word::fleet).map(Fleet::check).transpose()?;
@@ -414,6 +428,7 @@ fn parse_with(
         (_, Some(fleet)) => Command::Demo { config, fleet },
         (Some(Word::Agent(agent)), _) => Command::Agent { config, task: agent.task() },
         (Some(Word::Hub), _) => Command::Hub(config),
+        (Some(Word::Mcp), _) => Command::Mcp { entry: top::asked_server(&config, named)?, config },
         (Some(Word::Export(export)), _) => Command::Export { config, export },
         (Some(Word::Findings(task)), _) => Command::Findings { config, task },
         (Some(Word::Doctor { json, bundle }), _) => Command::Doctor { config, json, bundle },

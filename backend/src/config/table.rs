@@ -89,7 +89,7 @@ macro_rules! options {
 options! {
     /// TCP port; 0 is any free one.
     port: u16 = 7171, text(value::port) {
-        flag: "port", key: "port", value: "N", section: PAGE, commands: &["serve", "hub", "doctor", "record", "replay", "import", "demo", "top"],
+        flag: "port", key: "port", value: "N", section: PAGE, commands: &["serve", "hub", "doctor", "record", "replay", "import", "demo", "top", "mcp"],
         help: "Port to listen on, or port of the running server (0: any free one)",
     }
     /// Addresses to listen on, all on one port; loopback only, never empty.
@@ -290,7 +290,7 @@ options! {
     /// Folder of the history; none where the environment names no place for it.
     data_dir: Option<PathBuf> = None, text(value::data_dir) {
         flag: "data-dir", key: "data_dir", value: "DIR", section: STORAGE,
-        commands: &["serve", "agent", "hub", "doctor", "export", "findings", "record", "user", "key", "service", "agents", "team", "view", "share", "erase", "audit", "usage", "backup", "restore", "run", "mark", "log", "alert", "runs", "logs", "alerts", "top"],
+        commands: &["serve", "agent", "hub", "doctor", "export", "findings", "record", "user", "key", "service", "agents", "team", "view", "share", "erase", "audit", "usage", "backup", "restore", "run", "mark", "log", "alert", "runs", "logs", "alerts", "top", "mcp"],
         help: "Folder of the history [default: watchglass in ~/.local/state]",
     }, like "\"/var/lib/watchglass\""
     /// Sync the log every second, not every five.
@@ -311,7 +311,7 @@ options! {
     /// Hubs that this machine sends what it measures to.
     hubs: Vec<HubEntry> = Vec::new(), hub_tables() {
         flag: "hub", key: "hub", value: "URL", section: HUB,
-        commands: &["serve", "agent", "doctor", "user", "key", "service", "agents", "team", "view", "share", "erase", "audit", "usage", "backup", "restore", "runs", "alerts", "top"],
+        commands: &["serve", "agent", "doctor", "user", "key", "service", "agents", "team", "view", "share", "erase", "audit", "usage", "backup", "restore", "runs", "alerts", "top", "mcp"],
         help: "Hub that receives the samples, or hub to administer",
     }
     /// Whether keys and samples may travel unencrypted.

@@ -118,6 +118,19 @@ fn server_url(text: &str) -> Result<HubUrl, String> {
     }
 }
 
+/// The server that the command line names with `--hub` or `--port`; none: the one of this machine.
+///
+/// # Errors
+/// [`ConfigError`] when several are named.
+pub fn asked_server(config: &Config, [hub, port, _]: [bool; 3]) -> Result<Option<Box<HubEntry>>, ConfigError> {
+    match (hub, port, &config.hubs[..]) {
+        (false, false, _) => Ok(None),
+        (false, true, _) => Ok(Some(Box::new(entry_here(config)))),
+        (true, false, [hub]) => Ok(Some(Box::new(hub.clone()))),
+        _ => Err(ConfigError::new("name one hub with --hub URL, or a server of this machine with --port N")),
+    }
+}
+
 /// The address of a server on this machine.
 pub fn here(config: &Config) -> HubUrl {
     let port = if config.port == 0 { 7171 } else { config.port };

@@ -10,6 +10,7 @@ use crate::data::Data;
 use crate::doctor;
 use crate::http::listen::relay;
 use crate::modes;
+use crate::remote::MAX_KEY_BYTES;
 use crate::stderr::Stderr;
 use crate::terminal::complain;
 use parking_lot::Mutex;
@@ -40,9 +41,6 @@ const LINKED_CLOSE_TIMEOUT: Duration = uplink::END_TIMEOUT.saturating_add(CLOSE_
 /// Timeout for a hub to close its clients and to end.
 const HUB_CLOSE_TIMEOUT: Duration = Duration::from_secs(14);
 
-/// Maximum size of a key file or line, bytes, with surrounding whitespace.
-const MAX_KEY_BYTES: u64 = 1 << 10;
-
 /// Timeout for the last lines of the log.
 const LOG_FLUSH_TIMEOUT: Duration = Duration::from_millis(200);
 
@@ -51,6 +49,7 @@ const LOG_FLUSH_TIMEOUT: Duration = Duration::from_millis(200);
 const MIN_THREADS: usize = 8;
 
 mod log_filter;
+mod mcp;
 mod record;
 mod signals;
 mod top;
@@ -75,6 +74,7 @@ pub fn main(page: EmbeddedPage) -> ExitCode {
         Ok(Command::Log { config, task }) => log_values(&config, task),
         Ok(Command::Alert { config, task }) => alert(&config, task),
         Ok(Command::Top { config, top }) => top::run(config, &top),
+        Ok(Command::Mcp { config, entry }) => mcp::run(&config, entry.as_deref()),
         Ok(Command::Recording { config, task }) => record::run(config, task, page),
         Ok(Command::Export { config, export }) => write_stored(&config, &export),
         Ok(Command::Findings { config, task }) => list_findings(&config, &task),

@@ -5,11 +5,11 @@ use crate::config::{Config, Fleet, Origin, Top};
 use crate::control;
 use crate::follow::{Happened, StreamPlace, StreamWish, follow};
 use crate::modes::{self, Serving};
+use crate::remote;
 use crate::terminal::complain;
 use shared::embedded::EmbeddedPage;
-use shared::secret::Secret;
 use shared::wire;
-use std::io::{self, IsTerminal, Read};
+use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::time::Duration;
@@ -18,10 +18,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use top::follow::{Ends, Input, MAX_WAITING, Wish};
 use top::palette::{Depth, Palette};
 use top::{Form, Options};
-use uplink::settings::KeyFrom;
 
-/// Maximum size of a key file or line, bytes, with surrounding whitespace.
-const MAX_KEY_BYTES: u64 = 1 << 10;
 /// Maximum number of queued requests.
 const MAX_WISHES: usize = 64;
 /// Simulated history before the start: a longer one takes time to make.
@@ -145,7 +142,7 @@ fn find(mut config: Config, origin: &Origin) -> Result<OpenedStream, String> {
     let elsewhere = |place| OpenedStream { place, origin: "", within: None };
     match origin {
         Origin::Server(entry) => {
-            let key = entry.key.as_ref().map(key).transpose()?;
+            let key = entry.key.as_ref().map(|from| remote::key(from, Some("the keyboard"))).transpose()?;
             Ok(elsewhere(StreamPlace::server(entry, &config.proxies, key)?))
         }
         Origin::Unix(path) => Ok(elsewhere(StreamPlace::Unix(path.clone()))),
@@ -172,19 +169,6 @@ fn find(mut config: Config, origin: &Origin) -> Result<OpenedStream, String> {
             }
         },
     }
-}
-
-/// The key of a hub.
-fn key(from: &KeyFrom) -> Result<Secret, String> {
-    let mut text = String::new();
-    let read = match from {
-        KeyFrom::Given(key) => return Ok(Secret::new(key.as_str())),
-        KeyFrom::Stdin => return Err("standard input is the keyboard here; write --key-file FILE".into()),
-        KeyFrom::File(path) => system::file::open(path)
-            .and_then(|file| file.take(MAX_KEY_BYTES).read_to_string(&mut text))
-            .map_err(|error| format!("the key in {} cannot be read: {error}", path.display())),
-    };
-    read.map(|_| Secret::new(text.trim()))
 }
 
 /// The server that holds the data folder, if one runs and shares its page.

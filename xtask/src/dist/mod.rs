@@ -88,6 +88,12 @@ pub fn dist(args: &[String]) -> Result<(), Failure> {
     Ok(steps.finish()?)
 }
 
+/// Builds the release for a target, from a checkout without changes.
+pub fn build(steps: &mut Steps, target: &str) -> Result<(), String> {
+    let asked = Asked { only: None, target: target.to_owned(), snapshot: false, check: false };
+    make(steps, &release(&asked)?, None)
+}
+
 fn release(asked: &Asked) -> Result<Release, String> {
     let root = paths::root();
     let git = |args: &[&str]| cmd("git").args(args).dir(&root).output().map(|text| text.trim().to_owned());
@@ -113,7 +119,7 @@ fn release(asked: &Asked) -> Result<Release, String> {
     if !git(&["status", "--porcelain"])?.is_empty() {
         commit += "+";
     }
-    Ok(Release { version, target, time, commit, date, out: root.join("dist"), work })
+    Ok(Release { version, target, time, commit, date, out: paths::dist_out(), work })
 }
 
 fn make(steps: &mut Steps, release: &Release, only: Option<&str>) -> Result<(), String> {

