@@ -111,6 +111,8 @@ fn facts(summary: &RunSummary, html: &mut String) {
         ("Ended", Some(ended)),
         ("Duration", Some(duration((numbers.seconds * 1_000.0).round() as i64))),
         ("Machines", Some(machines.join(", ")).filter(|machines| !machines.is_empty())),
+        ("GPUs reserved", run.gpus_reserved().map(|gpus| gpus.to_string())),
+        ("GPUs held", numbers.gpus.map(|gpus| gpus.to_string())),
         ("GPU-hours", numbers.gpu_hours.map(|hours| format!("{hours:.2}"))),
         ("GPUs busy", numbers.gpu_utilization.map(percent)),
         ("GPUs idle", numbers.idle_share.map(|share| format!("{} of the measured time", percent(share * 100.0)))),

@@ -4,7 +4,7 @@ use crate::failure::FailureClass;
 use crate::json::Seconds;
 use crate::unit::{self, Unit};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Name of the variable with the id of the run in which a process runs.
 pub const RUN_ID: &str = "WATCHGLASS_RUN_ID";
@@ -122,6 +122,9 @@ pub struct Begun {
     /// Id of the job of Slurm that it is in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slurm: Option<String>,
+    /// Numbers of the GPUs of this machine that a scheduler reserved for its job.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reserved: Vec<u32>,
     /// The pod of Kubernetes that it is in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pod: Option<Pod>,
@@ -636,6 +639,9 @@ pub struct RunProcess {
     /// Its place among the processes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rank: Option<Rank>,
+    /// Numbers of the GPUs of its machine that a scheduler reserved for its job.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reserved: Vec<u32>,
     /// It is reported by requests.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub told: bool,
@@ -693,6 +699,13 @@ pub struct RunEdited {
 }
 
 impl Run {
+    /// Number of distinct GPUs that a scheduler reserved for it; None if no reservation is known.
+    pub fn gpus_reserved(&self) -> Option<u64> {
+        let numbers = self.processes.iter().flat_map(|one| one.reserved.iter().map(|gpu| (&one.source, *gpu)));
+        let count = numbers.collect::<BTreeSet<(&String, u32)>>().len() as u64;
+        (count > 0).then_some(count)
+    }
+
     /// The id that its machines use.
     pub fn machine_id(&self) -> &str {
         self.known_as.as_deref().unwrap_or(&self.id)

@@ -52,6 +52,8 @@ pub struct Job {
     pub slurm: Option<String>,
     /// The step of Slurm whose task we are, if it has several.
     pub step: Option<Step>,
+    /// Numbers of the GPUs of this machine that Slurm reserved for us.
+    pub reserved: Vec<u32>,
     /// Paths at which a server may listen, best first.
     pub sockets: Vec<PathBuf>,
     /// Folder for reports that no server received; None if this user has none.
@@ -110,8 +112,9 @@ pub fn run(
     let program = Path::new(&job.command[0]).file_name().unwrap_or(&job.command[0]);
     let about = About { program: program.to_string_lossy().into_owned(), ..job.about };
     let (pid, start, namespace) = (child.pid(), process::started(child.pid()), process::namespace());
-    let (slurm, pod) = (job.slurm, pod::read_pod(pid));
-    let begun = Begun { run: id, t: now(), pid, start, namespace, joined, slurm, pod, about, ..Begun::default() };
+    let (slurm, reserved, pod) = (job.slurm, job.reserved, pod::read_pod(pid));
+    let begun =
+        Begun { run: id, t: now(), pid, start, namespace, joined, slurm, reserved, pod, about, ..Begun::default() };
     // The relay starts before the report, so a server that does not answer never delays the job.
     let kept = kept.map(|((folder, run), mut relay)| {
         relay.begin(folder, (run, format!("{}-{pid}", begun.t)), now);

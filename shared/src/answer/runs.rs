@@ -75,6 +75,9 @@ pub struct RunRow {
     pub hosts: Vec<String>,
     /// Processes that are ranks; 0 if none has a number.
     pub ranks: u64,
+    /// GPUs that a scheduler reserved for it, used or not; left out if no reservation is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpus_reserved: Option<u64>,
     /// Its processes, first begun first. Left out of a list with sums.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub processes: Option<Vec<ListedProcess>>,

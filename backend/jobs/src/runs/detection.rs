@@ -148,6 +148,7 @@ mod linux {
             generation: is_address.then_some(t),
             rank: Some(rank),
             slurm,
+            reserved: Vec::new(),
             pod,
             told: false,
             about,

@@ -171,7 +171,9 @@ fn is_in_job(pid: u32, job: &str) -> bool {
 pub(super) fn without_claims(told: Told, now: i64) -> Told {
     let begun = |begun: Begun, late: i64| {
         let slurm = begun.slurm.filter(|job| begun.namespace == namespace() && is_in_job(begun.pid, job));
-        Begun { t: begun.t.clamp(now - late, now), rank: None, slurm, pod: None, told: false, ..begun }
+        // A job that the kernel does not confirm has nothing reserved.
+        let reserved = if slurm.is_some() { begun.reserved } else { Vec::new() };
+        Begun { t: begun.t.clamp(now - late, now), rank: None, slurm, reserved, pod: None, told: false, ..begun }
     };
     match told {
         Told::Begin(one) => Told::Begin(begun(one, LATE_MS)),

@@ -78,7 +78,7 @@ impl Runs {
 
     /// The process that began, inserted if it is new; None beyond [`MAX_PROCESSES`].
     fn process(&mut self, source: &str, begun: Begun) -> Option<&mut RunProcess> {
-        let Begun { run: id, t, pid, joined, rank, told, about, generation, .. } = begun;
+        let Begun { run: id, t, pid, joined, rank, told, about, generation, reserved, .. } = begun;
         // The time comes from another machine.
         let t = t.max(0);
         let label = about.label.clone();
@@ -129,6 +129,7 @@ impl Runs {
             joined,
             stopped: false,
             rank,
+            reserved,
             told,
             unheard: None,
         });
@@ -438,6 +439,16 @@ mod tests {
     fn begun(run: &str, pid: u32, t: i64, joined: bool) -> Begun {
         let about = About { program: "train".into(), label: joined.then(|| format!("rank {pid}")), ..About::default() };
         Begun { run: run.into(), t, pid, joined, about, ..Begun::default() }
+    }
+
+    #[test]
+    fn gpus_that_are_reserved_count_once_on_each_machine() {
+        let mut runs = Runs::default();
+        for (source, pid, reserved) in [("a", 1, vec![0, 1]), ("a", 2, vec![0, 1]), ("b", 3, vec![1]), ("b", 4, vec![])] {
+            let begun = Begun { reserved, ..begun("one", pid, i64::from(pid), pid > 1) };
+            runs.take(source, &record(BEGIN_KIND, &begun));
+        }
+        assert_eq!(runs.list(|_| None)[0].gpus_reserved(), Some(3));
     }
 
     #[test]

@@ -291,6 +291,7 @@ pub(in crate::http) fn run(one: &Run) -> ListedRun {
         began: Seconds(one.began),
         ended: one.ended.map(Seconds),
         hosts: hosts.into_iter().map(String::from).collect(),
+        gpus_reserved: one.gpus_reserved(),
         ranks: one.processes.iter().filter(|process| process.rank.is_some()).count() as u64,
         processes: Some(one.processes.iter().map(process).collect()),
         further: one.further,
