@@ -4,7 +4,7 @@ use crate::finding::Draft;
 use crate::key::{Key, What};
 use crate::scene::{Scene, sight};
 use crate::signal::{Sig, process_row};
-use crate::words::{At, begin, devices, evidence, lasting};
+use crate::words::{At, begin, devices, evidence, lasting, whole};
 use crate::{DetectorEntry, Hosts, Job, Source};
 use shared::finding::Severity;
 
@@ -17,8 +17,8 @@ pub(crate) static DETECTOR: DetectorEntry = DetectorEntry {
 const UNUSED_AFTER_S: i64 = 600;
 /// Seconds after which a note becomes a warning.
 const WARNING_AFTER_S: i64 = 3600;
-/// Memory above which a process holds a GPU, percent.
-const HELD_PERCENT: f64 = 5.0;
+/// Memory up to which a GPU is free, percent: the driver itself holds some.
+const FREE_PERCENT: f64 = 2.0;
 /// GPUs of one job that became free within this many seconds are reported together.
 const JOINED_WITHIN_S: i64 = 60;
 
@@ -79,9 +79,13 @@ fn step(scene: &mut Scene, source: Source, at: usize, due: &mut Vec<usize>) {
     let host = scene.hosts.get_mut(&source).expect("it ticked");
     let patience = host.patience();
     let device = &mut host.devices[at];
+    if device.holder.is_none() {
+        return scene.end(&key);
+    }
     let Some((short, instant)) = device.recent(Sig::Use).map(|slot| (slot.short, slot.now)) else { return };
-    let is_held = !device.pids.is_empty() || device.memory_share().is_some_and(|share| share >= HELD_PERCENT);
-    let is_unused = device.holder.is_some() && !is_held && short <= 1.0 && instant <= 1.0;
+    // A server that may not see the processes of a GPU still sees their memory.
+    let is_free = device.pids.is_empty() && device.memory_share().is_some_and(|share| share <= FREE_PERCENT);
+    let is_unused = is_free && short <= 1.0 && instant <= 1.0;
     device.marks.unused.step(now, Some(is_unused), patience);
     let begun = device.marks.unused.since();
     let is_due = device.marks.unused.held(UNUSED_AFTER_S);
@@ -101,14 +105,13 @@ fn tell(scene: &mut Scene, source: Source, together: &[usize], since: i64) {
     let mut keys: Vec<Key> = together.iter().map(|at| key(scene, source, *at)).collect();
     let host = &scene.hosts[&source];
     let device = &host.devices[together[0]];
-    let Some(holder) = device.holder.clone() else { return };
+    let Some(holder) = device.holder.as_ref() else { return };
     let owner = if holder.owner.is_empty() { String::new() } else { format!(" of {}", holder.owner) };
+    let (is, them) = if subject.len() == 1 { ("is", "it") } else { ("are", "them") };
     let sentence = format!(
-        "{} {} reserved for run {}{owner}, but no process has used {} for {}, since {{since}}",
+        "{} {is} reserved for run {}{owner}, but nothing has used {them} for {}, since {{since}}: utilization 0 %",
         begin(&devices(scene.hosts, &subject)),
-        if subject.len() == 1 { "is" } else { "are" },
         holder.job,
-        if subject.len() == 1 { "it" } else { "them" },
         lasting((scene.now - since) as f64),
     );
     let mut facts = Vec::new();
@@ -116,7 +119,11 @@ fn tell(scene: &mut Scene, source: Source, together: &[usize], since: i64) {
         let words = "utilization at most 1 %".into();
         facts.extend(slot.row.map(|row| evidence(host, row, device.index, words, (slot.short, slot.level()))));
     }
-    facts.push(evidence(host, process_row(), device.index, "no process uses the GPU".into(), (f64::NAN, None)));
+    if let Some((slot, share)) = device.memory_slot().zip(device.memory_share()) {
+        let words = format!("memory {} % allocated", whole(share));
+        facts.extend(slot.row.map(|row| evidence(host, row, device.index, words, (slot.now, slot.level()))));
+    }
+    facts.push(evidence(host, process_row(), device.index, "no known process uses the GPU".into(), (f64::NAN, None)));
     let key = keys.remove(0);
     let draft = Draft {
         rule: "unused",

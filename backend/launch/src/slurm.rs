@@ -37,20 +37,6 @@ impl Step {
     }
 }
 
-/// Maximum number of GPUs of a machine.
-const MAX_GPUS: usize = 64;
-
-/// Numbers of the GPUs of this machine that Slurm reserved for our step, else for our job; empty if it reserved none, or
-/// if it names them otherwise.
-pub fn reserved_gpus(variable: impl Fn(&str) -> Option<String>) -> Vec<u32> {
-    let list = variable("SLURM_STEP_GPUS").or_else(|| variable("SLURM_JOB_GPUS")).unwrap_or_default();
-    let numbers: Option<Vec<u32>> = list.split(',').map(|number| number.trim().parse().ok()).collect();
-    let mut numbers = numbers.unwrap_or_default();
-    numbers.sort_unstable();
-    numbers.dedup();
-    if numbers.len() <= MAX_GPUS { numbers } else { Vec::new() }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -77,18 +63,6 @@ mod tests {
             ("SLURM_RESTART_COUNT", "2"),
         ];
         assert_eq!(step(&all).expect("a task").run, "slurm-big-42-3-r2");
-    }
-
-    #[test]
-    fn reserved_gpus_are_those_of_the_step_else_of_the_job() {
-        let reserved = |variables: &[(&str, &str)]| {
-            reserved_gpus(|name| variables.iter().find(|(known, _)| *known == name).map(|(_, v)| v.to_string()))
-        };
-        assert_eq!(reserved(&[("SLURM_STEP_GPUS", "3,2"), ("SLURM_JOB_GPUS", "0,1,2,3")]), [2, 3]);
-        assert_eq!(reserved(&[("SLURM_JOB_GPUS", "0, 1")]), [0, 1]);
-        for none in ["", "GPU-5f0c", "0,x", "-1"] {
-            assert_eq!(reserved(&[("SLURM_JOB_GPUS", none)]), [0; 0], "{none}");
-        }
     }
 
     #[test]

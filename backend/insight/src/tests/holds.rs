@@ -58,7 +58,7 @@ fn reserved_gpus_without_a_process_are_told_with_their_job_and_end_with_it() {
     assert_eq!((all[0].severity, all[0].subject[0].gpus.as_slice()), (Severity::Note, &[2, 3][..]));
     let sentence = &all[0].sentence;
     assert!(
-        sentence.starts_with("GPUs 2, 3 are reserved for run train-7 of ada, but no process has used them"),
+        sentence.starts_with("GPUs 2, 3 are reserved for run train-7 of ada, but nothing has used them for 10 min"),
         "{sentence}"
     );
     assert_eq!(all[0].until, None);

@@ -99,11 +99,11 @@ pub(super) fn feed(
 pub(super) fn running(runs: &[Run], sources: &BTreeMap<&str, SourceId>, t: i64) -> Vec<Job> {
     let of = |run: &Run| {
         let there = || run.processes.iter().filter(|one| one.began <= t && one.ended.is_none_or(|ended| ended > t));
-        let reserved = there().filter(|one| !one.reserved.is_empty());
-        let reserved: Vec<Reserved> = reserved
+        let reserved: Vec<Reserved> = there()
             .filter_map(|one| {
-                let source = (*sources.get(one.source.as_str())?).into();
-                Some(Reserved { source, gpus: one.reserved.clone() })
+                let gpus =
+                    one.reserved.as_ref().map(|reserved| reserved.gpus.clone()).filter(|gpus| !gpus.is_empty())?;
+                Some(Reserved { source: (*sources.get(one.source.as_str())?).into(), gpus })
             })
             .collect();
         let ranks: Vec<Rank> = there()
